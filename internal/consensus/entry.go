@@ -1,0 +1,69 @@
+package consensus
+
+// EntryKind says who reads the payload of an entry.
+type EntryKind uint8
+
+const (
+	// EntryCommand carries a kv command; the state machine reads it.
+	EntryCommand EntryKind = 1
+	// EntryNoop is the first entry of a term and carries nothing (Raft paper, section 8).
+	EntryNoop EntryKind = 2
+	// EntryConfig carries an encoded ConfigChange; consensus and the state machine both read it.
+	EntryConfig EntryKind = 3
+)
+
+func (k EntryKind) String() string {
+	switch k {
+	case EntryCommand:
+		return "command"
+	case EntryNoop:
+		return "noop"
+	case EntryConfig:
+		return "config"
+	}
+	return "unknown"
+}
+
+// Entry is one position of the replicated log.
+type Entry struct {
+	Index    Index
+	Term     Term
+	Kind     EntryKind
+	Proposal ProposalID // zero for entries that a leader made itself
+	Proposer MemberID   // the member that proposed it, whom followers may acknowledge directly; or NoMember
+	Answered MemberID   // the leader that answered it on the fast path before commit; NoMember for slow entries
+	// ExactRevision is the revision that the entry must be applied at, or zero for "the next one" (a slow entry).
+	ExactRevision uint64
+	Payload       []byte
+}
+
+// Mark returns the position of e.
+func (e *Entry) Mark() Mark { return Mark{Index: e.Index, Term: e.Term} }
+
+// SizeBytes is what e counts against flow-control limits, in bytes.
+func (e *Entry) SizeBytes() int { return len(e.Payload) + entryOverheadBytes }
+
+// entryOverheadBytes is the upper bound of the encoded fields beside the payload (codec.go draws them).
+const entryOverheadBytes = 80
+
+// Proposal is a command on its way into the log.
+type Proposal struct {
+	ID       ProposalID
+	Proposer MemberID
+	Kind     EntryKind // EntryCommand, or EntryConfig with an encoded ChangeRequest as payload
+	Payload  []byte
+}
+
+// HardState is what a member must have on disk before it answers (Raft paper, figure 2).
+type HardState struct {
+	Term   Term
+	Vote   MemberID
+	Commit Index // a hint that saves work at start; safe to lose
+}
+
+// SnapshotMeta describes the state that a snapshot stands for. The data itself never passes through the core.
+type SnapshotMeta struct {
+	Mark     Mark
+	Config   Config   // the last configuration entry at or below Mark
+	ConfigID ConfigID // and its id
+}

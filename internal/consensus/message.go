@@ -1,0 +1,82 @@
+package consensus
+
+// MessageKind names a message between members.
+type MessageKind uint8
+
+const (
+	MsgPreVote        MessageKind = 1  // candidate -> voters; Raft thesis, section 9.6
+	MsgPreVoteReply   MessageKind = 2  //
+	MsgVote           MessageKind = 3  // candidate -> voters; Raft paper, section 5.2
+	MsgVoteReply      MessageKind = 4  //
+	MsgAppend         MessageKind = 5  // leader -> all; entries may be empty (a probe or a commit notice)
+	MsgAppendReply    MessageKind = 6  // durable up to Mark.Index, or Reject with Hint
+	MsgHeartbeat      MessageKind = 7  // leader -> all
+	MsgHeartbeatReply MessageKind = 8  //
+	MsgPropose        MessageKind = 9  // any -> leader; Proposals
+	MsgProposeReply   MessageKind = 10 // leader -> proposer; only refusals: Refusals
+	MsgRead           MessageKind = 11 // any -> leader; Reads
+	MsgReadReply      MessageKind = 12 // leader -> reader; Reads with their Index
+	MsgSnapshotOffer  MessageKind = 13 // leader -> follower: the metadata of the snapshot the shell is streaming
+	MsgSnapshotReply  MessageKind = 14 // follower -> leader: installed up to Mark, or Reject
+	MsgTimeoutNow     MessageKind = 15 // leader -> transferee; Raft thesis, section 3.10
+	MsgTransfer       MessageKind = 16 // any -> leader: asks for a leadership transfer to Target
+	MsgRemoved        MessageKind = 17 // any -> a member that a committed configuration removed (its tombstone)
+)
+
+// Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
+// zero and not encoded.
+type Message struct {
+	Kind    MessageKind
+	From    MemberID
+	To      MemberID
+	Term    Term
+	Mark    Mark     // previous entry (append), last entry (vote), matched entry (replies), snapshot position
+	Commit  Index    // the sender's commit index
+	Durable Index    // append, heartbeat: up to where the leader's own log is durable in this term
+	Round   uint64   // read round: echoed by replies, confirms the leader up to that round
+	Reject  bool     // a vote not granted, an append that did not match
+	Hint    Mark     // with a rejected append: the follower's best guess of the last common entry
+	Force   bool     // a vote that a leadership transfer asked for: ignore the leader's lease
+	Target  MemberID // transfer target
+	Config  ConfigID // configuration in force at the sender
+	Entries []Entry
+	// Proposals travel to the leader, Refusals back to the proposer.
+	Proposals []Proposal
+	Refusals  []Refusal
+	Reads     []ReadIndex
+	Snapshot  *SnapshotMeta
+}
+
+// ReadIndex asks for, or answers with, the index up to which the reader must have applied (Raft thesis, section 6.4).
+type ReadIndex struct {
+	ID    uint64 // drawn by the reader; unique on that member since it started
+	Index Index  // zero in the question
+}
+
+// Refusal tells a proposer that its proposal did not enter the log and never will through this message.
+type Refusal struct {
+	ID     ProposalID
+	Reason RefusalReason
+	Config ConfigID // the configuration in force at the leader
+}
+
+// RefusalReason says why a proposal or change was refused. Only ReasonNoLeader and ReasonBusy are worth a retry.
+type RefusalReason uint8
+
+const (
+	ReasonNone            RefusalReason = 0
+	ReasonNoLeader        RefusalReason = 1  // nobody leads, or leadership is being handed over
+	ReasonBusy            RefusalReason = 2  // too many uncommitted bytes
+	ReasonStaleConfig     RefusalReason = 3  // the expected configuration is not the one in force
+	ReasonChangePending   RefusalReason = 4  // another change is in flight, or no entry of this term has committed
+	ReasonMemberExists    RefusalReason = 5  // the id is in use
+	ReasonPeerURLExists   RefusalReason = 6  // a peer URL is in use
+	ReasonMemberNotFound  RefusalReason = 7  // no such member
+	ReasonMemberRemoved   RefusalReason = 8  // the id has a tombstone
+	ReasonNotLearner      RefusalReason = 9  // only a learner can be promoted
+	ReasonLearnerLags     RefusalReason = 10 // the learner has not caught up
+	ReasonLastVoter       RefusalReason = 11 // the change would leave no voter
+	ReasonQuorumLost      RefusalReason = 12 // the new configuration would have no reachable quorum
+	ReasonTooManyLearners RefusalReason = 13
+	ReasonBadRequest      RefusalReason = 14 // the request does not decode or names nothing
+)

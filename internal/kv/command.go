@@ -1,0 +1,157 @@
+package kv
+
+// Command is one replicated command: exactly one of the pointers is set. It is what the payload of a consensus
+// EntryCommand decodes to (Encode, Decode in codec.go).
+type Command struct {
+	Put           *PutOp
+	Delete        *DeleteOp
+	Txn           *TxnOp
+	Compact       *CompactOp
+	LeaseGrant    *LeaseGrantOp
+	LeaseRevoke   *LeaseRevokeOp
+	Alarm         *AlarmOp
+	Publish       *PublishOp
+	SessionOpen   *SessionOpenOp
+	SessionRetire *SessionRetireOp
+}
+
+// PutOp writes one key.
+type PutOp struct {
+	Key, Value  []byte
+	Lease       LeaseID
+	PrevKV      bool
+	IgnoreValue bool // keep the value that is there
+	IgnoreLease bool // keep the lease that is attached
+}
+
+// DeleteOp deletes the keys of a range at one revision.
+type DeleteOp struct {
+	Key, End []byte
+	PrevKV   bool
+}
+
+// SortOrder and SortTarget have etcd's numbers.
+type (
+	SortOrder  uint8
+	SortTarget uint8
+)
+
+const (
+	SortNone    SortOrder = 0
+	SortAscend  SortOrder = 1
+	SortDescend SortOrder = 2
+
+	SortByKey     SortTarget = 0
+	SortByVersion SortTarget = 1
+	SortByCreate  SortTarget = 2
+	SortByMod     SortTarget = 3
+	SortByValue   SortTarget = 4
+)
+
+// RangeOp reads keys, alone or inside a Txn.
+type RangeOp struct {
+	Key, End                             []byte
+	Limit                                int64
+	Revision                             Revision // <= 0: now
+	Order                                SortOrder
+	Target                               SortTarget
+	KeysOnly, CountOnly                  bool
+	MinMod, MaxMod, MinCreate, MaxCreate Revision // inclusive; 0 = off
+}
+
+// CompareTarget and CompareResult have etcd's numbers.
+type (
+	CompareTarget uint8
+	CompareResult uint8
+)
+
+const (
+	CompareVersion CompareTarget = 0
+	CompareCreate  CompareTarget = 1
+	CompareMod     CompareTarget = 2
+	CompareValue   CompareTarget = 3
+	CompareLease   CompareTarget = 4
+
+	CompareEqual    CompareResult = 0
+	CompareGreater  CompareResult = 1
+	CompareLess     CompareResult = 2
+	CompareNotEqual CompareResult = 3
+)
+
+// Compare is one condition of a Txn.
+type Compare struct {
+	Key, End []byte
+	Target   CompareTarget
+	Result   CompareResult
+	Number   int64  // version, revision or lease to compare with
+	Value    []byte // for CompareValue
+}
+
+// TxnOp compares, then does one of two lists.
+type TxnOp struct {
+	Compares   []Compare
+	Then, Else []Op
+}
+
+// Op is one operation of a Txn: exactly one pointer is set.
+type Op struct {
+	Range  *RangeOp
+	Put    *PutOp
+	Delete *DeleteOp
+	Txn    *TxnOp
+}
+
+// CompactOp forgets history below and at Revision, but for what is still visible at it.
+type CompactOp struct{ Revision Revision }
+
+// LeaseGrantOp creates a lease. ID is never zero: the proposing member drew it if the client did not.
+type LeaseGrantOp struct {
+	ID         LeaseID
+	TTLSeconds int64
+}
+
+// LeaseRevokeOp ends a lease and deletes its keys.
+type LeaseRevokeOp struct{ ID LeaseID }
+
+// AlarmKind has etcd's numbers.
+type AlarmKind uint8
+
+const (
+	AlarmNone    AlarmKind = 0
+	AlarmNoSpace AlarmKind = 1
+	AlarmCorrupt AlarmKind = 2
+)
+
+// AlarmOp raises (Activate) or disarms an alarm of one member (zero: of all members).
+type AlarmOp struct {
+	Activate bool
+	Member   uint64
+	Kind     AlarmKind
+}
+
+// Alarm is one raised alarm.
+type Alarm struct {
+	Member uint64
+	Kind   AlarmKind
+}
+
+// PublishOp makes a member's name and client URLs known to all.
+type PublishOp struct {
+	Member     uint64
+	Name       string
+	ClientURLs []string
+	Version    string // the product version that the member runs
+}
+
+// SessionOpenOp opens an exactly-once session of Member. Every other session of Member that is not in Keep is retired.
+type SessionOpenOp struct {
+	Member uint64
+	Number uint64
+	Keep   []uint64
+}
+
+// SessionRetireOp retires one session: its results are forgotten, and proposals that still bear it are refused.
+type SessionRetireOp struct {
+	Member uint64
+	Number uint64
+}

@@ -1,0 +1,18 @@
+package kv
+
+import "errors"
+
+// Rejections: deterministic, part of a Result, the same on every member. rpc maps each to etcd's code and text.
+// The order is part of the on-disk format of results (codec.go): append only.
+var (
+	ErrCompacted      = errors.New("kv: revision has been compacted")
+	ErrFutureRevision = errors.New("kv: revision is in the future")
+	ErrKeyNotFound    = errors.New("kv: key not found") // ignore_value or ignore_lease on a missing key
+	ErrLeaseNotFound  = errors.New("kv: lease not found")
+	ErrLeaseExists    = errors.New("kv: lease already exists")
+	ErrLeaseTTLTooBig = errors.New("kv: lease TTL too large")
+	ErrNoSpace        = errors.New("kv: space quota exceeded")
+	ErrCorrupt        = errors.New("kv: store is marked corrupt")
+	ErrSessionUnknown = errors.New("kv: session unknown or retired")
+	ErrBadCommand     = errors.New("kv: command does not decode")
+)

@@ -1,0 +1,50 @@
+package kv
+
+// Result is what applying one Command gave: the same on every member. Err is a deterministic rejection (one of the
+// sentinels in errors.go) and then nothing changed; the response pointers belong to the command of that name.
+type Result struct {
+	Err      error
+	Revision Revision // of the store after the command
+	Put      *PutResult
+	Delete   *DeleteResult
+	Txn      *TxnResult
+	Lease    *LeaseResult
+	Alarms   []Alarm // after an AlarmOp: the alarms it changed
+}
+
+// PutResult answers a PutOp.
+type PutResult struct{ Prev *KeyValue }
+
+// DeleteResult answers a DeleteOp.
+type DeleteResult struct {
+	Deleted int64
+	Prevs   []KeyValue
+}
+
+// RangeResult answers a RangeOp.
+type RangeResult struct {
+	KVs   []KeyValue
+	More  bool
+	Count int64 // keys in the range at that revision, whatever limit and filters say
+}
+
+// TxnResult answers a TxnOp; Responses has one element for each op of the list that was taken.
+type TxnResult struct {
+	Succeeded bool
+	Responses []OpResult
+}
+
+// OpResult answers one Op: exactly one pointer is set. Revision is what the op's own header shows.
+type OpResult struct {
+	Revision Revision
+	Range    *RangeResult
+	Put      *PutResult
+	Delete   *DeleteResult
+	Txn      *TxnResult
+}
+
+// LeaseResult answers a LeaseGrantOp.
+type LeaseResult struct {
+	ID         LeaseID
+	TTLSeconds int64
+}

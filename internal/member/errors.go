@@ -1,0 +1,41 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+var (
+	// ErrStopped means that the member is shutting down.
+	ErrStopped = errors.New("member: stopped")
+	// ErrNoLeader means that no leader was known when the caller's time ran out.
+	ErrNoLeader = errors.New("member: no leader")
+	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
+	ErrTimeout = errors.New("member: request timed out")
+	// ErrLeaderFailed is a timeout during which the leader was lost. It may still happen.
+	ErrLeaderFailed = errors.New("member: request timed out, possibly due to previous leader failure")
+	// ErrConnectionLost is a timeout while the connection to the leader was down. It may still happen.
+	ErrConnectionLost = errors.New("member: request timed out, possibly due to connection lost")
+	// ErrTooManyRequests means that too much is waiting already; nothing happened.
+	ErrTooManyRequests = errors.New("member: too many requests")
+	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
+	ErrTooLarge = errors.New("member: request is too large")
+	// ErrNotLeader means that only the leader can do this.
+	ErrNotLeader = errors.New("member: not leader")
+	// ErrBadTransferee means that leadership cannot go to that member.
+	ErrBadTransferee = errors.New("member: bad leader transferee")
+	// ErrTransferTimeout means that a leadership transfer did not finish in time.
+	ErrTransferTimeout = errors.New("member: leadership transfer timed out")
+)
+
+// RefusedError is a configuration change that the leader refused.
+type RefusedError struct {
+	Reason consensus.RefusalReason
+	Config consensus.ConfigID // in force at the leader
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("member: change refused: %v (configuration %v)", e.Reason, e.Config)
+}
