@@ -1,0 +1,234 @@
+package consensus
+
+import "encoding/binary"
+
+// The encoding of the words is our own: little-endian, unsigned varints for numbers that are small in practice
+// (indexes, terms, lengths), eight fixed bytes for ids, which are random. Every AppendX writes into a buffer of the
+// caller; every DecodeX returns what follows the value, and the byte slices inside the value alias the source, which
+// therefore must never be written to again. Decoders never panic, and they allocate no more than a small multiple of
+// the source: a count is believed only if that many of the smallest elements could still follow.
+
+// reader consumes src. After the first fault all reads return zero, so that decoders check once, at the end.
+type reader struct {
+	src []byte
+	bad bool
+}
+
+func (r *reader) fail() {
+	r.src, r.bad = nil, true
+}
+
+func (r *reader) uvarint() uint64 {
+	// Most numbers fit in one byte: spare them the call.
+	if len(r.src) > 0 && r.src[0] < 0x80 {
+		v := uint64(r.src[0])
+		r.src = r.src[1:]
+		return v
+	}
+	v, n := binary.Uvarint(r.src)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.src = r.src[n:]
+	return v
+}
+
+func (r *reader) octet() byte {
+	if len(r.src) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.src[0]
+	r.src = r.src[1:]
+	return b
+}
+
+func (r *reader) fixed() uint64 {
+	if len(r.src) < 8 {
+		r.fail()
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(r.src)
+	r.src = r.src[8:]
+	return v
+}
+
+// blob returns the next length-prefixed bytes, nil if there are none, aliasing the source.
+func (r *reader) blob() []byte {
+	n := r.uvarint()
+	if n > uint64(len(r.src)) {
+		r.fail()
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	b := r.src[:n:n]
+	r.src = r.src[n:]
+	return b
+}
+
+// count returns the next number if so many elements of at least minBytes each can still follow.
+func (r *reader) count(minBytes int) int {
+	n := r.uvarint()
+	if n > uint64(len(r.src)/minBytes) {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// end returns what every decoder returns beside its value.
+func (r *reader) end() (rest []byte, err error) {
+	if r.bad {
+		return nil, ErrCorrupt
+	}
+	return r.src, nil
+}
+
+func (r *reader) member() MemberID { return MemberID(r.fixed()) }
+
+func (r *reader) mark() Mark { return Mark{Index: Index(r.uvarint()), Term: Term(r.uvarint())} }
+
+func (r *reader) configID() ConfigID {
+	return ConfigID{Index: Index(r.uvarint()), Term: Term(r.uvarint()), Stage: r.octet()}
+}
+
+func (r *reader) proposalID() ProposalID {
+	return ProposalID{
+		Session:  SessionID{Member: r.member(), Number: r.fixed()},
+		Sequence: r.uvarint(),
+	}
+}
+
+func appendMember(dst []byte, id MemberID) []byte {
+	return binary.LittleEndian.AppendUint64(dst, uint64(id))
+}
+
+func appendMark(dst []byte, m Mark) []byte {
+	dst = binary.AppendUvarint(dst, uint64(m.Index))
+	return binary.AppendUvarint(dst, uint64(m.Term))
+}
+
+func appendConfigID(dst []byte, id ConfigID) []byte {
+	dst = binary.AppendUvarint(dst, uint64(id.Index))
+	dst = binary.AppendUvarint(dst, uint64(id.Term))
+	return append(dst, id.Stage)
+}
+
+func appendProposalID(dst []byte, id ProposalID) []byte {
+	dst = appendMember(dst, id.Session.Member)
+	dst = binary.LittleEndian.AppendUint64(dst, id.Session.Number)
+	return binary.AppendUvarint(dst, id.Sequence)
+}
+
+func appendBlob(dst, b []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(b)))
+	return append(dst, b...)
+}
+
+// AppendHardState encodes h after dst.
+func AppendHardState(dst []byte, h *HardState) []byte {
+	dst = binary.AppendUvarint(dst, uint64(h.Term))
+	dst = appendMember(dst, h.Vote)
+	return binary.AppendUvarint(dst, uint64(h.Commit))
+}
+
+// DecodeHardState reads what AppendHardState wrote.
+func DecodeHardState(src []byte) (h HardState, rest []byte, err error) {
+	r := reader{src: src}
+	h = HardState{Term: Term(r.uvarint()), Vote: r.member(), Commit: Index(r.uvarint())}
+	rest, err = r.end()
+	return h, rest, err
+}
+
+// An entry, byte by byte; the fields in brackets are present if the flag in the upper bits of head says so:
+//
+//	+------+-------+------+-----------------------+------------+------------+---------+-----+---------+
+//	| head | index | term | [proposal: 8, 8, seq] | [proposer] | [answered] | [exact] | len | payload |
+//	| 1    | 1..10 | 1..10| 17..26                | 8          | 8          | 1..10   | 1.. | len     |
+//	+------+-------+------+-----------------------+------------+------------+---------+-----+---------+
+const (
+	entryKindMask      = 0x07
+	entryHasProposal   = 0x08
+	entryHasProposer   = 0x10
+	entryHasAnswered   = 0x20
+	entryHasExact      = 0x40
+	entryProposerIsOwn = 0x80 // the proposer is the member that owns the session: the usual case, no bytes spent
+
+	entryMinBytes    = 4
+	proposalMinBytes = 2
+	refusalMinBytes  = 21
+	readMinBytes     = 2
+	memberMinBytes   = 10
+)
+
+// AppendEntry encodes e after dst.
+func AppendEntry(dst []byte, e *Entry) []byte {
+	head := byte(e.Kind) & entryKindMask
+	ownProposer := e.Proposer != NoMember && e.Proposer == e.Proposal.Session.Member
+	if !e.Proposal.IsZero() {
+		head |= entryHasProposal
+	}
+	switch {
+	case ownProposer:
+		head |= entryProposerIsOwn
+	case e.Proposer != NoMember:
+		head |= entryHasProposer
+	}
+	if e.Answered != NoMember {
+		head |= entryHasAnswered
+	}
+	if e.ExactRevision != 0 {
+		head |= entryHasExact
+	}
+	dst = append(dst, head)
+	dst = binary.AppendUvarint(dst, uint64(e.Index))
+	dst = binary.AppendUvarint(dst, uint64(e.Term))
+	if head&entryHasProposal != 0 {
+		dst = appendProposalID(dst, e.Proposal)
+	}
+	if head&entryHasProposer != 0 {
+		dst = appendMember(dst, e.Proposer)
+	}
+	if head&entryHasAnswered != 0 {
+		dst = appendMember(dst, e.Answered)
+	}
+	if head&entryHasExact != 0 {
+		dst = binary.AppendUvarint(dst, e.ExactRevision)
+	}
+	return appendBlob(dst, e.Payload)
+}
+
+// DecodeEntry reads what AppendEntry wrote. The payload aliases src.
+func DecodeEntry(src []byte) (e Entry, rest []byte, err error) {
+	r := reader{src: src}
+	r.entry(&e)
+	rest, err = r.end()
+	return e, rest, err
+}
+
+// entry decodes in place: an Entry is large, and appends carry hundreds.
+func (r *reader) entry(e *Entry) {
+	head := r.octet()
+	e.Kind = EntryKind(head & entryKindMask)
+	e.Index = Index(r.uvarint())
+	e.Term = Term(r.uvarint())
+	if head&entryHasProposal != 0 {
+		e.Proposal = r.proposalID()
+	}
+	if head&entryHasProposer != 0 {
+		e.Proposer = r.member()
+	}
+	if head&entryProposerIsOwn != 0 {
+		e.Proposer = e.Proposal.Session.Member
+	}
+	if head&entryHasAnswered != 0 {
+		e.Answered = r.member()
+	}
+	if head&entryHasExact != 0 {
+		e.ExactRevision = r.uvarint()
+	}
+	e.Payload = r.blob()
+}

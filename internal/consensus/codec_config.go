@@ -1,0 +1,128 @@
+package consensus
+
+import "encoding/binary"
+
+func appendIDs(dst []byte, ids []MemberID) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(ids)))
+	for _, id := range ids {
+		dst = appendMember(dst, id)
+	}
+	return dst
+}
+
+func (r *reader) ids() []MemberID {
+	n := r.count(8)
+	if n == 0 {
+		return nil
+	}
+	ids := make([]MemberID, n)
+	for i := range ids {
+		ids[i] = r.member()
+	}
+	return ids
+}
+
+func appendAttributes(dst []byte, m *Member) []byte {
+	dst = appendMember(dst, m.ID)
+	dst = binary.AppendUvarint(dst, uint64(len(m.Name)))
+	dst = append(dst, m.Name...)
+	dst = binary.AppendUvarint(dst, uint64(len(m.PeerURLs)))
+	for _, url := range m.PeerURLs {
+		dst = binary.AppendUvarint(dst, uint64(len(url)))
+		dst = append(dst, url...)
+	}
+	return dst
+}
+
+func (r *reader) attributes() Member {
+	m := Member{ID: r.member(), Name: string(r.blob())}
+	if n := r.count(1); n > 0 {
+		m.PeerURLs = make([]string, n)
+		for i := range m.PeerURLs {
+			m.PeerURLs[i] = string(r.blob())
+		}
+	}
+	return m
+}
+
+// AppendConfig encodes c after dst.
+func AppendConfig(dst []byte, c *Config) []byte {
+	dst = appendIDs(dst, c.Voters)
+	dst = appendIDs(dst, c.Outgoing)
+	dst = appendIDs(dst, c.Learners)
+	dst = appendIDs(dst, c.LearnersNext)
+	dst = binary.AppendUvarint(dst, uint64(len(c.Members)))
+	for i := range c.Members {
+		dst = appendAttributes(dst, &c.Members[i])
+	}
+	return dst
+}
+
+// DecodeConfig reads what AppendConfig wrote.
+func DecodeConfig(src []byte) (c Config, rest []byte, err error) {
+	r := reader{src: src}
+	c = r.config()
+	rest, err = r.end()
+	return c, rest, err
+}
+
+func (r *reader) config() Config {
+	c := Config{Voters: r.ids(), Outgoing: r.ids(), Learners: r.ids(), LearnersNext: r.ids()}
+	if n := r.count(memberMinBytes); n > 0 {
+		c.Members = make([]Member, n)
+		for i := range c.Members {
+			c.Members[i] = r.attributes()
+		}
+	}
+	return c
+}
+
+// AppendConfigChange encodes c after dst: the payload of an EntryConfig.
+func AppendConfigChange(dst []byte, c *ConfigChange) []byte {
+	dst = append(dst, byte(c.Protocol))
+	dst = appendConfigID(dst, c.Replaces)
+	dst = AppendConfig(dst, &c.Config)
+	return appendIDs(dst, c.Tombs)
+}
+
+// DecodeConfigChange reads what AppendConfigChange wrote.
+func DecodeConfigChange(src []byte) (c ConfigChange, rest []byte, err error) {
+	r := reader{src: src}
+	c = ConfigChange{Protocol: Protocol(r.octet()), Replaces: r.configID(), Config: r.config(), Tombs: r.ids()}
+	rest, err = r.end()
+	return c, rest, err
+}
+
+// AppendChangeRequest encodes c after dst: the payload of a Proposal of kind EntryConfig.
+func AppendChangeRequest(dst []byte, c *ChangeRequest) []byte {
+	dst = append(dst, byte(c.Kind))
+	dst = appendAttributes(dst, &c.Member)
+	return appendConfigID(dst, c.Expected)
+}
+
+// DecodeChangeRequest reads what AppendChangeRequest wrote.
+func DecodeChangeRequest(src []byte) (c ChangeRequest, rest []byte, err error) {
+	r := reader{src: src}
+	c = ChangeRequest{Kind: ChangeKind(r.octet()), Member: r.attributes(), Expected: r.configID()}
+	rest, err = r.end()
+	return c, rest, err
+}
+
+// AppendSnapshotMeta encodes s after dst.
+func AppendSnapshotMeta(dst []byte, s *SnapshotMeta) []byte {
+	dst = appendMark(dst, s.Mark)
+	dst = AppendConfig(dst, &s.Config)
+	return appendConfigID(dst, s.ConfigID)
+}
+
+// DecodeSnapshotMeta reads what AppendSnapshotMeta wrote.
+func DecodeSnapshotMeta(src []byte) (s SnapshotMeta, rest []byte, err error) {
+	r := reader{src: src}
+	s = r.snapshotMeta()
+	rest, err = r.end()
+	return s, rest, err
+}
+
+func (r *reader) snapshotMeta() SnapshotMeta {
+	return SnapshotMeta{Mark: r.mark(), Config: r.config(), ConfigID: r.configID()}
+}

@@ -1,0 +1,198 @@
+package consensus_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+var sampleConfig = consensus.Config{
+	Voters:       []consensus.MemberID{1, 2, 3},
+	Outgoing:     []consensus.MemberID{1, 2},
+	Learners:     []consensus.MemberID{4},
+	LearnersNext: []consensus.MemberID{2},
+	Members: []consensus.Member{
+		{ID: 1, Name: "a", PeerURLs: []string{"http://a:2380", "http://b:2380"}},
+		{ID: 2, Name: "b"}, {ID: 3}, {ID: 4, PeerURLs: []string{"http://d:2380"}},
+	},
+}
+
+func sampleEntries() []consensus.Entry {
+	id := consensus.ProposalID{Session: consensus.SessionID{Member: 7, Number: math.MaxUint64}, Sequence: 300}
+	return []consensus.Entry{
+		{},
+		{Index: 1, Term: 1, Kind: consensus.EntryNoop},
+		{Index: 2, Term: 1, Kind: consensus.EntryCommand, Proposal: id, Proposer: 7, Payload: []byte("put")},
+		{Index: 3, Term: 1, Kind: consensus.EntryCommand, Proposal: id, Proposer: 8, Answered: 9, ExactRevision: 1 << 40},
+		{Index: math.MaxUint64, Term: math.MaxUint64, Kind: consensus.EntryConfig, Proposal: consensus.ProposalID{
+			Session: consensus.SessionID{Member: 1, Number: 2}, Sequence: math.MaxUint64,
+		}, Proposer: 2, Answered: 3, ExactRevision: math.MaxUint64, Payload: bytes.Repeat([]byte("x"), 200)},
+	}
+}
+
+func sampleMessages() []consensus.Message {
+	meta := consensus.SnapshotMeta{
+		Mark: consensus.Mark{Index: 9, Term: 2}, Config: sampleConfig, ConfigID: consensus.ConfigID{Index: 5, Term: 2, Stage: 1},
+	}
+	return []consensus.Message{
+		{},
+		{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 3, Commit: 4, Durable: 5, Round: 6},
+		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Reject: true, Commit: 1, Mark: consensus.Mark{Index: 4, Term: 2}},
+		{Kind: consensus.MsgVote, From: 2, To: 1, Term: 3, Force: true},
+		{
+			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Mark: consensus.Mark{Index: 7, Term: 3}, Commit: 5,
+			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(), Hint: consensus.Mark{Index: 1},
+			Target:    9,
+			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Proposer: 3, Payload: []byte("p")}, {}},
+			Refusals:  []consensus.Refusal{{Reason: consensus.ReasonBusy, Config: consensus.ConfigID{Index: 4}}},
+			Reads:     []consensus.ReadIndex{{ID: 1 << 60, Index: 3}, {ID: 2}},
+			Snapshot:  &meta,
+		},
+	}
+}
+
+// Ensure that every word survives a round trip, that what follows it is returned, and that any cut is an error.
+func TestCodec_roundTrip(t *testing.T) {
+	for i, e := range sampleEntries() {
+		check(t, fmt.Sprintf("entry %d", i), e, consensus.AppendEntry, consensus.DecodeEntry)
+	}
+	for i, m := range sampleMessages() {
+		check(t, fmt.Sprintf("message %d", i), m, consensus.AppendMessage, consensus.DecodeMessage)
+	}
+	check(t, "hard state", consensus.HardState{Term: 300, Vote: 4, Commit: 1 << 50},
+		consensus.AppendHardState, consensus.DecodeHardState)
+	check(t, "config", sampleConfig, consensus.AppendConfig, consensus.DecodeConfig)
+	check(t, "empty config", consensus.Config{}, consensus.AppendConfig, consensus.DecodeConfig)
+	check(t, "change", consensus.ConfigChange{
+		Protocol: consensus.ProtocolSingle, Replaces: consensus.ConfigID{Index: 3, Term: 2, Stage: 1},
+		Config: sampleConfig, Tombs: []consensus.MemberID{9},
+	}, consensus.AppendConfigChange, consensus.DecodeConfigChange)
+	check(t, "request", consensus.ChangeRequest{
+		Kind: consensus.ChangeAddLearner, Member: sampleConfig.Members[0], Expected: consensus.ConfigID{Index: 1, Term: 1},
+	}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+	check(t, "snapshot", consensus.SnapshotMeta{Mark: consensus.Mark{Index: 3, Term: 4}, Config: sampleConfig},
+		consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
+}
+
+func check[T any](t *testing.T, name string, value T, encode func([]byte, *T) []byte,
+	decode func([]byte) (T, []byte, error),
+) {
+	t.Helper()
+	enc := encode([]byte("before"), &value)[len("before"):]
+	got, rest, err := decode(append(bytes.Clone(enc), "after"...))
+	if err != nil || string(rest) != "after" {
+		t.Fatalf("%s: rest %q, error %v", name, rest, err)
+	}
+	if diff := cmp.Diff(value, got); diff != "" {
+		t.Fatalf("%s: -want +got\n%s", name, diff)
+	}
+	for cut := range enc {
+		if _, _, err := decode(enc[:cut:cut]); !errors.Is(err, consensus.ErrCorrupt) {
+			t.Fatalf("%s cut at %d of %d: got error %v", name, cut, len(enc), err)
+		}
+	}
+}
+
+// Ensure that the flow-control size of an entry never understates its encoding.
+func TestEntry_SizeBytes_bound(t *testing.T) {
+	for _, e := range sampleEntries() {
+		if enc := consensus.AppendEntry(nil, &e); len(enc) > e.SizeBytes() {
+			t.Errorf("entry %v: encoded in %d bytes, counted as %d", e.Mark(), len(enc), e.SizeBytes())
+		}
+	}
+}
+
+// Ensure that a huge count in a short message allocates nothing huge.
+func TestDecodeMessage_hugeCount(t *testing.T) {
+	m := consensus.Message{Kind: consensus.MsgAppend, Entries: make([]consensus.Entry, 1)}
+	enc := consensus.AppendMessage(nil, &m)
+	enc = append(enc[:len(enc)-5], 0xff, 0xff, 0xff, 0xff, 0x0f)
+	if _, _, err := consensus.DecodeMessage(enc); !errors.Is(err, consensus.ErrCorrupt) {
+		t.Fatalf("got error %v", err)
+	}
+}
+
+// fuzz decodes any bytes; what decodes must encode to something that decodes to the same value.
+func fuzz[T any](f *testing.F, encode func([]byte, *T) []byte, decode func([]byte) (T, []byte, error)) {
+	f.Fuzz(func(t *testing.T, src []byte) {
+		value, rest, err := decode(src)
+		if err != nil {
+			if len(rest) != 0 {
+				t.Fatalf("an error and a rest of %d bytes", len(rest))
+			}
+			return
+		}
+		again, rest, err := decode(encode(nil, &value))
+		if err != nil || len(rest) != 0 {
+			t.Fatalf("second decoding: rest %d bytes, error %v", len(rest), err)
+		}
+		if diff := cmp.Diff(value, again); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	for _, e := range sampleEntries() {
+		f.Add(consensus.AppendEntry(nil, &e))
+	}
+	fuzz(f, consensus.AppendEntry, consensus.DecodeEntry)
+}
+
+func FuzzDecodeMessage(f *testing.F) {
+	for _, m := range sampleMessages() {
+		f.Add(consensus.AppendMessage(nil, &m))
+	}
+	fuzz(f, consensus.AppendMessage, consensus.DecodeMessage)
+}
+
+func FuzzDecodeHardState(f *testing.F) {
+	f.Add(consensus.AppendHardState(nil, &consensus.HardState{Term: 1, Vote: 2, Commit: 3}))
+	fuzz(f, consensus.AppendHardState, consensus.DecodeHardState)
+}
+
+func FuzzDecodeConfigChange(f *testing.F) {
+	f.Add(consensus.AppendConfigChange(nil, &consensus.ConfigChange{Config: sampleConfig, Tombs: []consensus.MemberID{1}}))
+	fuzz(f, consensus.AppendConfigChange, consensus.DecodeConfigChange)
+}
+
+func FuzzDecodeChangeRequest(f *testing.F) {
+	f.Add(consensus.AppendChangeRequest(nil, &consensus.ChangeRequest{Kind: 1, Member: sampleConfig.Members[0]}))
+	fuzz(f, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+}
+
+func FuzzDecodeSnapshotMeta(f *testing.F) {
+	f.Add(consensus.AppendSnapshotMeta(nil, &consensus.SnapshotMeta{Config: sampleConfig}))
+	fuzz(f, consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
+}
+
+func BenchmarkAppendMessage(b *testing.B) { benchmarkCodec(b, false) }
+func BenchmarkDecodeMessage(b *testing.B) { benchmarkCodec(b, true) }
+
+func benchmarkCodec(b *testing.B, decode bool) {
+	m := consensus.Message{Kind: consensus.MsgAppend, From: 1, To: 2, Term: 3, Commit: 1000}
+	for i := range 64 {
+		m.Entries = append(m.Entries, consensus.Entry{
+			Index: consensus.Index(1000 + i), Term: 3, Kind: consensus.EntryCommand, Proposer: 1 << 60, Payload: make([]byte, 256),
+			Proposal: consensus.ProposalID{Session: consensus.SessionID{Member: 1 << 60, Number: 1 << 61}, Sequence: uint64(i)},
+		})
+	}
+	buf := consensus.AppendMessage(nil, &m)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !decode {
+			buf = consensus.AppendMessage(buf[:0], &m)
+			continue
+		}
+		if _, _, err := consensus.DecodeMessage(buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/entry")
+}
