@@ -15,4 +15,7 @@ var (
 	ErrCorrupt        = errors.New("kv: store is marked corrupt")
 	ErrSessionUnknown = errors.New("kv: session unknown or retired")
 	ErrBadCommand     = errors.New("kv: command does not decode")
+	// ErrSkipped answers an entry whose exact revision the store has passed: it changed nothing and left no result, so
+	// the proposer may try again under the same proposal id.
+	ErrSkipped = errors.New("kv: exact revision has been passed")
 )

@@ -1,0 +1,158 @@
+package kv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+// Binary form of a Command, the payload of a consensus EntryCommand:
+//
+//	byte 0   format (1)
+//	byte 1   kind, one of the command numbers below
+//	byte 2.. the fields of that kind in the order of its struct
+//
+// Numbers are varints: unsigned for revisions, counts and lengths, zig-zag for leases, limits and numbers to compare
+// with. Byte strings carry their length. Booleans of one struct share a byte of flags. A decoder takes every byte or
+// fails, and what it returns aliases its input.
+
+// formatCommand and formatResult are raised when a change cannot be told by a new kind or flag.
+const (
+	formatCommand = 1
+	formatResult  = 1
+)
+
+// MaxTxnDepth bounds how deep transactions may nest in the binary form, so that decoding cannot exhaust the stack.
+const MaxTxnDepth = 512
+
+const (
+	commandPut           = 1
+	commandDelete        = 2
+	commandTxn           = 3
+	commandCompact       = 4
+	commandLeaseGrant    = 5
+	commandLeaseRevoke   = 6
+	commandAlarm         = 7
+	commandPublish       = 8
+	commandSessionOpen   = 9
+	commandSessionRetire = 10
+	commandRange         = 11 // only inside a Txn
+)
+
+// errMalformed is the cause inside ErrBadCommand and ErrBadResult.
+var errMalformed = errors.New("malformed bytes")
+
+// Append appends the binary form of c to dst. A Command without exactly one pointer set has none: it is a fault of the
+// caller, and Append panics.
+func (c *Command) Append(dst []byte) []byte {
+	dst = append(dst, formatCommand)
+	switch {
+	case c.Put != nil:
+		return c.Put.append(append(dst, commandPut))
+	case c.Delete != nil:
+		return c.Delete.append(append(dst, commandDelete))
+	case c.Txn != nil:
+		return c.Txn.append(append(dst, commandTxn))
+	case c.Compact != nil:
+		return appendRevision(append(dst, commandCompact), c.Compact.Revision)
+	case c.LeaseGrant != nil:
+		dst = binary.AppendVarint(append(dst, commandLeaseGrant), int64(c.LeaseGrant.ID))
+		return binary.AppendVarint(dst, c.LeaseGrant.TTLSeconds)
+	case c.LeaseRevoke != nil:
+		return binary.AppendVarint(append(dst, commandLeaseRevoke), int64(c.LeaseRevoke.ID))
+	case c.Alarm != nil:
+		dst = append(dst, commandAlarm, flag(c.Alarm.Activate, 1), byte(c.Alarm.Kind))
+		return binary.AppendUvarint(dst, c.Alarm.Member)
+	case c.Publish != nil:
+		return c.Publish.append(append(dst, commandPublish))
+	case c.SessionOpen != nil:
+		return c.SessionOpen.append(append(dst, commandSessionOpen))
+	case c.SessionRetire != nil:
+		dst = binary.AppendUvarint(append(dst, commandSessionRetire), c.SessionRetire.Member)
+		return binary.AppendUvarint(dst, c.SessionRetire.Number)
+	}
+	invariant.True(false, "a command to encode has no operation")
+	return nil
+}
+
+// DecodeCommand reads the binary form; the keys and values of the Command alias src. The error is ErrBadCommand.
+func DecodeCommand(src []byte) (Command, error) {
+	r := reader{src: src}
+	if r.byte() != formatCommand {
+		r.fail()
+	}
+	var c Command
+	switch r.byte() {
+	case commandPut:
+		c.Put = r.put()
+	case commandDelete:
+		c.Delete = r.delete()
+	case commandTxn:
+		c.Txn = r.txn()
+	case commandCompact:
+		c.Compact = &CompactOp{Revision: r.revision()}
+	case commandLeaseGrant:
+		c.LeaseGrant = &LeaseGrantOp{ID: LeaseID(r.varint()), TTLSeconds: r.varint()}
+	case commandLeaseRevoke:
+		c.LeaseRevoke = &LeaseRevokeOp{ID: LeaseID(r.varint())}
+	case commandAlarm:
+		c.Alarm = &AlarmOp{Activate: r.flags(1)&1 != 0, Kind: AlarmKind(r.byte()), Member: r.uvarint()}
+	case commandPublish:
+		c.Publish = r.publish()
+	case commandSessionOpen:
+		c.SessionOpen = r.sessionOpen()
+	case commandSessionRetire:
+		c.SessionRetire = &SessionRetireOp{Member: r.uvarint(), Number: r.uvarint()}
+	default:
+		r.fail()
+	}
+	if err := r.finish(); err != nil {
+		return Command{}, fmt.Errorf("%w: %w", ErrBadCommand, err)
+	}
+	return c, nil
+}
+
+func (op *PublishOp) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, op.Member)
+	dst = appendText(dst, op.Name)
+	dst = binary.AppendUvarint(dst, uint64(len(op.ClientURLs)))
+	for _, url := range op.ClientURLs {
+		dst = appendText(dst, url)
+	}
+	return appendText(dst, op.Version)
+}
+
+func (r *reader) publish() *PublishOp {
+	op := &PublishOp{Member: r.uvarint(), Name: string(r.bytes())}
+	if n := r.count(1); n > 0 {
+		op.ClientURLs = make([]string, n)
+		for i := range op.ClientURLs {
+			op.ClientURLs[i] = string(r.bytes())
+		}
+	}
+	op.Version = string(r.bytes())
+	return op
+}
+
+func (op *SessionOpenOp) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, op.Member)
+	dst = binary.AppendUvarint(dst, op.Number)
+	dst = binary.AppendUvarint(dst, uint64(len(op.Keep)))
+	for _, number := range op.Keep {
+		dst = binary.AppendUvarint(dst, number)
+	}
+	return dst
+}
+
+func (r *reader) sessionOpen() *SessionOpenOp {
+	op := &SessionOpenOp{Member: r.uvarint(), Number: r.uvarint()}
+	if n := r.count(1); n > 0 {
+		op.Keep = make([]uint64, n)
+		for i := range op.Keep {
+			op.Keep[i] = r.uvarint()
+		}
+	}
+	return op
+}

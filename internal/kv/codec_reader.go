@@ -1,0 +1,108 @@
+package kv
+
+import "encoding/binary"
+
+// reader takes fields off the front of src. After the first fault every method returns zero, so that decoders read
+// straight on and ask once, at the end.
+type reader struct {
+	src   []byte
+	bad   bool
+	depth int
+}
+
+func (r *reader) fail() {
+	r.bad = true
+	r.src = nil
+}
+
+// finish reports a fault, or bytes that nobody asked for.
+func (r *reader) finish() error {
+	if r.bad || len(r.src) != 0 {
+		return errMalformed
+	}
+	return nil
+}
+
+func (r *reader) byte() byte {
+	if len(r.src) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.src[0]
+	r.src = r.src[1:]
+	return b
+}
+
+// flags reads a byte of booleans; bits outside known belong to a later format and are refused.
+func (r *reader) flags(known byte) byte {
+	b := r.byte()
+	if b&^known != 0 {
+		r.fail()
+	}
+	return b
+}
+
+func (r *reader) uvarint() uint64 {
+	n, size := binary.Uvarint(r.src)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.src = r.src[size:]
+	return n
+}
+
+func (r *reader) varint() int64 {
+	n, size := binary.Varint(r.src)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.src = r.src[size:]
+	return n
+}
+
+func (r *reader) revision() Revision { return Revision(r.varint()) }
+
+// bytes returns the next byte string, nil if it is empty. It aliases the input, capped so that appending to it copies.
+func (r *reader) bytes() []byte {
+	n := r.uvarint()
+	if n > uint64(len(r.src)) {
+		r.fail()
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	b := r.src[:n:n]
+	r.src = r.src[n:]
+	return b
+}
+
+// count reads the length of a list whose elements take at least minBytes each; more than could follow is a fault.
+func (r *reader) count(minBytes int) int {
+	n := r.uvarint()
+	if n > uint64(len(r.src)/minBytes) {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendRevision(dst []byte, rev Revision) []byte { return binary.AppendVarint(dst, int64(rev)) }
+
+// flag returns bit if on.
+func flag(on bool, bit byte) byte {
+	if on {
+		return bit
+	}
+	return 0
+}

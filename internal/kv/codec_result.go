@@ -1,0 +1,261 @@
+package kv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+// Binary form of a Result, a row of the result table. A put without prev_kv, the common row, takes 1 byte and the
+// revision: about 5 bytes.
+//
+//	 bit   7   6   5     4        3       2   1   0
+//	     [ format  1 ][ prev ][ error ][   kind    ]
+//	byte 1.. revision, then the number of the error if there is one, then what the kind has
+const (
+	resultNone   = 0
+	resultPut    = 1
+	resultDelete = 2
+	resultTxn    = 3
+	resultLease  = 4
+	resultAlarms = 5
+	resultRange  = 6 // only inside a TxnResult
+
+	resultKindMask = 7
+	resultError    = 1 << 3
+	resultPrev     = 1 << 4 // of a put: the previous pair follows
+	resultFormat   = formatResult << 5
+)
+
+// ErrBadResult is an operating error: a row of the result table does not decode.
+var ErrBadResult = errors.New("kv: result does not decode")
+
+// rejections numbers the errors of a Result from 1. The order is on disk: append only.
+var rejections = [...]error{
+	ErrCompacted, ErrFutureRevision, ErrKeyNotFound, ErrLeaseNotFound, ErrLeaseExists, ErrLeaseTTLTooBig, ErrNoSpace,
+	ErrCorrupt, ErrSessionUnknown, ErrBadCommand, ErrSkipped,
+}
+
+// Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.
+func (res *Result) Append(dst []byte) []byte {
+	head := byte(resultFormat) | flag(res.Err != nil, resultError)
+	switch {
+	case res.Put != nil:
+		head |= resultPut | flag(res.Put.Prev != nil, resultPrev)
+	case res.Delete != nil:
+		head |= resultDelete
+	case res.Txn != nil:
+		head |= resultTxn
+	case res.Lease != nil:
+		head |= resultLease
+	case res.Alarms != nil:
+		head |= resultAlarms
+	}
+	dst = appendRevision(append(dst, head), res.Revision)
+	if res.Err != nil {
+		dst = append(dst, rejectionNumber(res.Err))
+	}
+	switch head & resultKindMask {
+	case resultPut:
+		dst = res.Put.append(dst)
+	case resultDelete:
+		dst = res.Delete.append(dst)
+	case resultTxn:
+		dst = res.Txn.append(dst)
+	case resultLease:
+		dst = binary.AppendVarint(dst, int64(res.Lease.ID))
+		dst = binary.AppendVarint(dst, res.Lease.TTLSeconds)
+	case resultAlarms:
+		dst = binary.AppendUvarint(dst, uint64(len(res.Alarms)))
+		for _, alarm := range res.Alarms {
+			dst = binary.AppendUvarint(append(dst, byte(alarm.Kind)), alarm.Member)
+		}
+	}
+	return dst
+}
+
+func rejectionNumber(err error) byte {
+	for i, known := range rejections {
+		if err == known {
+			return byte(i + 1)
+		}
+	}
+	invariant.True(false, "a result to encode bears an unknown rejection: %v", err)
+	return 0
+}
+
+// DecodeResult reads the binary form; keys and values alias src. The error is ErrBadResult.
+func DecodeResult(src []byte) (Result, error) {
+	r := reader{src: src}
+	head := r.byte()
+	if head&^(resultKindMask|resultError|resultPrev) != resultFormat {
+		r.fail()
+	}
+	res := Result{Revision: r.revision()}
+	if head&resultError != 0 {
+		res.Err = r.rejection()
+	}
+	switch head & resultKindMask {
+	case resultNone:
+	case resultPut:
+		res.Put = r.putResult(head&resultPrev != 0)
+	case resultDelete:
+		res.Delete = r.deleteResult()
+	case resultTxn:
+		res.Txn = r.txnResult()
+	case resultLease:
+		res.Lease = &LeaseResult{ID: LeaseID(r.varint()), TTLSeconds: r.varint()}
+	case resultAlarms:
+		res.Alarms = make([]Alarm, r.count(2))
+		for i := range res.Alarms {
+			res.Alarms[i] = Alarm{Kind: AlarmKind(r.byte()), Member: r.uvarint()}
+		}
+	default:
+		r.fail()
+	}
+	if err := r.finish(); err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrBadResult, err)
+	}
+	return res, nil
+}
+
+func (r *reader) rejection() error {
+	n := int(r.byte())
+	if n == 0 || n > len(rejections) {
+		r.fail()
+		return nil
+	}
+	return rejections[n-1]
+}
+
+func (p *PutResult) append(dst []byte) []byte {
+	if p.Prev != nil {
+		dst = p.Prev.append(dst)
+	}
+	return dst
+}
+
+// putResult reads a PutResult; whether it has a previous pair is told by whoever read its head.
+func (r *reader) putResult(prev bool) *PutResult {
+	p := &PutResult{}
+	if prev {
+		pair := r.keyValue()
+		p.Prev = &pair
+	}
+	return p
+}
+
+func (d *DeleteResult) append(dst []byte) []byte {
+	return appendKeyValues(binary.AppendVarint(dst, d.Deleted), d.Prevs)
+}
+
+func (r *reader) deleteResult() *DeleteResult {
+	return &DeleteResult{Deleted: r.varint(), Prevs: r.keyValues()}
+}
+
+func (t *TxnResult) append(dst []byte) []byte {
+	dst = append(dst, flag(t.Succeeded, 1))
+	dst = binary.AppendUvarint(dst, uint64(len(t.Responses)))
+	for i := range t.Responses {
+		dst = t.Responses[i].append(dst)
+	}
+	return dst
+}
+
+func (r *reader) txnResult() *TxnResult {
+	r.depth++
+	defer func() { r.depth-- }()
+	if r.depth > MaxTxnDepth {
+		r.fail()
+		return nil
+	}
+	t := &TxnResult{Succeeded: r.flags(1)&1 != 0}
+	if n := r.count(2); n > 0 {
+		t.Responses = make([]OpResult, n)
+		for i := 0; i < n && !r.bad; i++ {
+			t.Responses[i] = r.opResult()
+		}
+	}
+	return t
+}
+
+func (o *OpResult) append(dst []byte) []byte {
+	switch {
+	case o.Range != nil:
+		dst = appendRevision(append(dst, resultRange|flag(o.Range.More, resultPrev)), o.Revision)
+		dst = binary.AppendVarint(dst, o.Range.Count)
+		return appendKeyValues(dst, o.Range.KVs)
+	case o.Put != nil:
+		dst = appendRevision(append(dst, resultPut|flag(o.Put.Prev != nil, resultPrev)), o.Revision)
+		return o.Put.append(dst)
+	case o.Delete != nil:
+		return o.Delete.append(appendRevision(append(dst, resultDelete), o.Revision))
+	case o.Txn != nil:
+		return o.Txn.append(appendRevision(append(dst, resultTxn), o.Revision))
+	}
+	return appendRevision(append(dst, resultNone), o.Revision)
+}
+
+func (r *reader) opResult() OpResult {
+	head := r.flags(resultKindMask | resultPrev)
+	o := OpResult{Revision: r.revision()}
+	switch head & resultKindMask {
+	case resultNone:
+	case resultRange:
+		o.Range = &RangeResult{More: head&resultPrev != 0, Count: r.varint(), KVs: r.keyValues()}
+	case resultPut:
+		o.Put = r.putResult(head&resultPrev != 0)
+	case resultDelete:
+		o.Delete = r.deleteResult()
+	case resultTxn:
+		o.Txn = r.txnResult()
+	default:
+		r.fail()
+	}
+	return o
+}
+
+// minKeyValueBytes is one byte for each field of a KeyValue.
+const minKeyValueBytes = 6
+
+func appendKeyValues(dst []byte, pairs []KeyValue) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(pairs)))
+	for i := range pairs {
+		dst = pairs[i].append(dst)
+	}
+	return dst
+}
+
+func (r *reader) keyValues() []KeyValue {
+	n := r.count(minKeyValueBytes)
+	if n == 0 {
+		return nil
+	}
+	pairs := make([]KeyValue, n)
+	for i := range pairs {
+		pairs[i] = r.keyValue()
+	}
+	return pairs
+}
+
+func (p *KeyValue) append(dst []byte) []byte {
+	dst = appendBytes(dst, p.Key)
+	dst = appendBytes(dst, p.Value)
+	dst = appendRevision(dst, p.CreateRevision)
+	dst = appendRevision(dst, p.ModRevision)
+	dst = binary.AppendVarint(dst, p.Version)
+	return binary.AppendVarint(dst, int64(p.Lease))
+}
+
+func (r *reader) keyValue() KeyValue {
+	return KeyValue{
+		Key:            r.bytes(),
+		Value:          r.bytes(),
+		CreateRevision: r.revision(),
+		ModRevision:    r.revision(),
+		Version:        r.varint(),
+		Lease:          LeaseID(r.varint()),
+	}
+}
