@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"log/slog"
+
+	"github.com/quorate/quorate/internal/env"
+)
+
+// Engine is an ordered key-value store with atomic batches.
+type Engine interface {
+	// Get returns a copy that the caller may keep.
+	Get(key []byte) (value []byte, found bool, err error)
+	// GetDurable is Get on the state that a power loss at this moment would leave.
+	GetDurable(key []byte) (value []byte, found bool, err error)
+	// NewIter iterates over [lower, upper); nil means unbounded. The bounds must not be modified before Close.
+	NewIter(lower, upper []byte) (Iterator, error)
+	NewBatch() Batch
+	// Flush makes everything committed so far durable.
+	Flush() error
+	// Checkpoint flushes, then writes a store of its own into dir, which must not exist. It can be opened by Open.
+	Checkpoint(dir string) error
+	// Defragment rewrites the tables so that the space of deleted keys is free on return.
+	Defragment() error
+	// DiskBytes estimates how much of the disk the keys in [lower, upper) take; what is not flushed counts as zero.
+	DiskBytes(lower, upper []byte) (uint64, error)
+	Stats() Stats
+	// Close releases the files. It does not flush: what was not flushed is lost, as in a crash.
+	Close() error
+}
+
+// Iterator walks over keys in order. The slices of Key and Value are valid until the next move.
+// A false return of a move means the end or an error: ask Error.
+type Iterator interface {
+	First() bool
+	Last() bool
+	SeekGE(key []byte) bool
+	SeekLT(key []byte) bool
+	// SeekPrefix goes to the first key >= key among those with key's prefix; Next then stays within the prefix, other
+	// moves but a seek are not allowed. It can skip whole files by their filters: the cheap way to look up one key.
+	SeekPrefix(key []byte) bool
+	Next() bool
+	Prev() bool
+	// NextPrefix goes to the first key with a larger prefix.
+	NextPrefix() bool
+	Valid() bool
+	Key() []byte
+	Value() []byte
+	Error() error
+	Close() error
+}
+
+// Batch collects writes that become visible together. Keys and values are copied. After Commit only Close and Reset are
+// allowed.
+type Batch interface {
+	Set(key, value []byte)
+	Delete(key []byte)
+	// DeleteRange deletes [lower, upper) as it is at this point of the batch.
+	DeleteRange(lower, upper []byte)
+	// Len is the size in bytes.
+	Len() int
+	Empty() bool
+	// Commit makes the writes visible, without waiting for the disk.
+	Commit() error
+	// Reset empties the batch for another use.
+	Reset()
+	Close() error
+}
+
+// Stats is a snapshot of the engine's counters.
+type Stats struct {
+	L0Files, L0Sublevels int
+	ReadAmplification    int
+	MemTableBytes        uint64 // in memory, not yet flushed
+	DiskBytes            uint64 // all files of the store
+	LiveBytes            uint64 // tables less what is known to be garbage
+	FlushedBytes         uint64 // written by flushes since Open
+	CompactedBytes       uint64 // written by LSM compactions since Open
+	Flushes, Compactions int64
+	CompactionDebtBytes  uint64
+	CacheBytes           int64
+	CacheHits            int64
+	CacheMisses          int64
+	// Stalled is true while writes wait for flushes or LSM compactions. Admission control should refuse well before:
+	// see Pressure.
+	Stalled bool
+	Stalls  uint64
+	// Pressure is how near the engine is to a write stall: 0 idle, 1 stalled.
+	Pressure float64
+}
+
+// Options of Open. The zero value of a number means its default.
+type Options struct {
+	FS            env.FS
+	Dir           string
+	CacheBytes    int64 // block cache, default 64 MiB
+	MemTableBytes int64 // default 16 MiB
+	Logger        *slog.Logger
+	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
+	// block nor call the engine, only signal.
+	OnFlush func()
+	// OnFatal is called when the engine cannot go on (its manifest cannot be written). It should end the process after
+	// its own goodbye; if it is nil or returns, the engine panics with a line that names the cause.
+	OnFatal func(error)
+}
+
+// Defaults of Options.
+const (
+	DefaultCacheBytes    = 64 << 20
+	DefaultMemTableBytes = 16 << 20
+)
+
+func (o Options) withDefaults() Options {
+	if o.FS == nil {
+		o.FS = env.Disk
+	}
+	if o.CacheBytes <= 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.MemTableBytes <= 0 {
+		o.MemTableBytes = DefaultMemTableBytes
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,12 @@
+package engine
+
+import "errors"
+
+// Errors that the operator or the caller can act upon; Open wraps them with a sentence that says what to do.
+var (
+	ErrCorrupt = errors.New("engine: store is corrupt")
+	ErrNewer   = errors.New("engine: store was written by a newer or different version")
+	ErrNoSpace = errors.New("engine: disk is full")
+	ErrClosed  = errors.New("engine: closed")
+	ErrLocked  = errors.New("engine: store is in use by another process")
+)

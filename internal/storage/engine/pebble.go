@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+// formatKey and formatValue mark a store as ours. The row is written and flushed before anything else, and its table
+// byte is no other's.
+var (
+	formatKey   = []byte("\x00quorate/format")
+	formatValue = []byte("1")
+)
+
+// lsm is the Pebble engine. Its log is off: the member's log repeats what was not flushed.
+type lsm struct {
+	db      *pebble.DB
+	cache   *pebble.Cache
+	options Options
+
+	stalled atomic.Bool
+	stalls  atomic.Uint64
+
+	mu       sync.Mutex
+	failure  error         // a flush failed: nothing committed from here on can become durable
+	failed   chan struct{} // closed when failure is set
+	flushErr error         // of the latest flush
+}
+
+const l0StopWrites = 24
+
+// Open opens or creates a store on disk.
+func Open(options Options) (Engine, error) {
+	options = options.withDefaults()
+	e := &lsm{options: options, failed: make(chan struct{})}
+	e.cache = pebble.NewCache(options.CacheBytes)
+	existed, err := pebble.Peek(options.Dir, options.FS)
+	if err != nil {
+		e.cache.Unref()
+		return nil, openError(options.Dir, err)
+	}
+	e.db, err = pebble.Open(options.Dir, e.pebbleOptions())
+	if err != nil {
+		e.cache.Unref()
+		return nil, openError(options.Dir, err)
+	}
+	if err := e.checkFormat(existed.Exists); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *lsm) pebbleOptions() *pebble.Options {
+	events := e.listener()
+	o := &pebble.Options{
+		FS:                          e.options.FS,
+		Cache:                       e.cache,
+		Comparer:                    comparer,
+		DisableWAL:                  true,
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                uint64(e.options.MemTableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       l0StopWrites,
+		LBaseMaxBytes:               64 << 20,
+		MaxOpenFiles:                4096,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      pebbleLogger{engine: e},
+		EventListener:               &events,
+	}
+	for i := range o.Levels {
+		o.Levels[i].BlockSize = 16 << 10
+		o.Levels[i].IndexBlockSize = 64 << 10
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	o.Experimental.L0CompactionConcurrency = 4
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
+	return o
+}
+
+// checkFormat refuses a store that is not ours, and signs a new one.
+func (e *lsm) checkFormat(existed bool) error {
+	value, found, err := e.Get(formatKey)
+	switch {
+	case err != nil:
+		return openError(e.options.Dir, err)
+	case found && string(value) == string(formatValue):
+		return nil
+	case found:
+		return fmt.Errorf("%w: %s has format %q, this program knows %q: start the version that wrote it",
+			ErrNewer, e.options.Dir, value, formatValue)
+	}
+	if existed {
+		empty, err := e.isEmpty()
+		if err != nil {
+			return openError(e.options.Dir, err)
+		}
+		if !empty {
+			return fmt.Errorf("%w: %s bears no format mark: it is not a store of this program; choose another directory",
+				ErrCorrupt, e.options.Dir)
+		}
+	}
+	if err := e.db.Set(formatKey, formatValue, pebble.NoSync); err != nil {
+		return diskError(e.options.Dir, err)
+	}
+	return e.Flush()
+}
+
+// isEmpty tells a creation that a crash cut short from somebody else's store.
+func (e *lsm) isEmpty() (bool, error) {
+	it, err := e.NewIter(nil, nil)
+	if err != nil {
+		return false, err
+	}
+	empty := !it.First()
+	return empty, errors.Join(it.Error(), it.Close())
+}
+
+// Get implements Engine.
+func (e *lsm) Get(key []byte) ([]byte, bool, error) {
+	value, closer, err := e.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, diskError(e.options.Dir, err)
+	}
+	own := append([]byte{}, value...)
+	return own, true, closer.Close()
+}
+
+// GetDurable implements Engine.
+func (e *lsm) GetDurable(key []byte) ([]byte, bool, error) {
+	it, err := e.db.NewIter(&pebble.IterOptions{OnlyReadGuaranteedDurable: true})
+	if err != nil {
+		return nil, false, diskError(e.options.Dir, err)
+	}
+	var value []byte
+	found := it.SeekPrefixGE(key) && comparer.Equal(it.Key(), key)
+	if found {
+		value = append([]byte{}, it.Value()...)
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return nil, false, diskError(e.options.Dir, err)
+	}
+	return value, found, nil
+}
+
+// NewBatch implements Engine.
+func (e *lsm) NewBatch() Batch { return &lsmBatch{engine: e, batch: e.db.NewBatch()} }
+
+// Flush implements Engine. It does not wait for a flush that fails: Pebble would try again for ever.
+func (e *lsm) Flush() error {
+	if err := e.failureNow(); err != nil {
+		return err
+	}
+	done, err := e.db.AsyncFlush()
+	if err != nil {
+		return diskError(e.options.Dir, err)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-e.failed:
+		return e.failureNow()
+	}
+}
+
+// Checkpoint implements Engine. What the memtables hold is not part of Pebble's checkpoint without a log, hence the
+// flush; commits that come between are in or not, in their order.
+func (e *lsm) Checkpoint(dir string) error {
+	if err := e.Flush(); err != nil {
+		return err
+	}
+	if err := e.db.Checkpoint(dir); err != nil {
+		return diskError(dir, err)
+	}
+	return nil
+}
+
+// Defragment implements Engine.
+func (e *lsm) Defragment() error {
+	if err := e.Flush(); err != nil {
+		return err
+	}
+	if err := e.db.Compact(context.Background(), []byte{0}, []byte{0xff, 0xff}, true); err != nil {
+		return diskError(e.options.Dir, err)
+	}
+	return nil
+}
+
+// DiskBytes implements Engine.
+func (e *lsm) DiskBytes(lower, upper []byte) (uint64, error) {
+	if lower == nil {
+		lower = []byte{0}
+	}
+	if upper == nil {
+		upper = []byte{0xff, 0xff}
+	}
+	size, err := e.db.EstimateDiskUsage(lower, upper)
+	if err != nil {
+		return 0, diskError(e.options.Dir, err)
+	}
+	return size, nil
+}
+
+// Close implements Engine.
+func (e *lsm) Close() error {
+	err := e.db.Close()
+	e.cache.Unref()
+	if err != nil {
+		return diskError(e.options.Dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// diskError says which store failed, and marks a full disk so that callers can tell.
+func diskError(dir string, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: free space on the disk of %s and start again: %w", ErrNoSpace, dir, err)
+	case errors.Is(err, pebble.ErrClosed):
+		return ErrClosed
+	case pebble.IsCorruptionError(err):
+		return fmt.Errorf("%w: %s: remove this member and add it anew, or restore a backup: %w", ErrCorrupt, dir, err)
+	}
+	return fmt.Errorf("engine: %s: %w", dir, err)
+}
+
+// openError turns what Pebble says at Open into one line that tells what to do.
+func openError(dir string, err error) error {
+	text := err.Error()
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return diskError(dir, err)
+	case strings.Contains(text, "unknown format major version"), strings.Contains(text, "comparer name"):
+		return fmt.Errorf("%w: %s: start the version that wrote it: %w", ErrNewer, dir, err)
+	case errors.Is(err, syscall.EAGAIN), strings.Contains(text, "lock held by current process"):
+		return fmt.Errorf("%w: %s: stop the other process first: %w", ErrLocked, dir, err)
+	}
+	return fmt.Errorf("%w: %s does not open: remove this member and add it anew, or restore a backup: %w",
+		ErrCorrupt, dir, err)
+}
+
+// failureNow returns why nothing more can become durable, or nil.
+func (e *lsm) failureNow() error {
+	select {
+	case <-e.failed:
+	default:
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failure
+}
+
+func (e *lsm) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failure == nil {
+		e.failure = diskError(e.options.Dir, err)
+		close(e.failed)
+		e.options.Logger.Error("store cannot write", "err", e.failure)
+	}
+}
+
+// listener receives Pebble's events, most of them with Pebble's locks held.
+func (e *lsm) listener() pebble.EventListener {
+	return pebble.EventListener{
+		BackgroundError: e.onBackgroundError,
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			e.options.Logger.Error("store is corrupt", "dir", e.options.Dir, "file", info.Path, "err", info.Details)
+		},
+		FlushEnd: e.onFlushEnd,
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			e.stalled.Store(true)
+			e.stalls.Add(1)
+			e.options.Logger.Warn("store stalls writes", "reason", info.Reason)
+		},
+		WriteStallEnd: func() { e.stalled.Store(false) },
+	}
+}
+
+// onFlushEnd remembers a failure for onBackgroundError, which follows and does not say whose error it brings. A flush of
+// nothing but deletions that cancel out makes no table: Pebble calls that an error, but it did succeed.
+func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
+	err := info.Err
+	if err != nil && strings.HasSuffix(err.Error(), "empty table") {
+		err = nil
+	}
+	e.mu.Lock()
+	e.flushErr = err
+	e.mu.Unlock()
+	if err == nil && e.options.OnFlush != nil {
+		e.options.OnFlush()
+	}
+}
+
+// onBackgroundError tells failed flushes, after which nothing more becomes durable, from failed LSM compactions, which
+// Pebble repeats.
+func (e *lsm) onBackgroundError(err error) {
+	e.mu.Lock()
+	flush := e.flushErr != nil
+	e.mu.Unlock()
+	if flush {
+		e.fail(err)
+		return
+	}
+	e.options.Logger.Error("store background work failed", "dir", e.options.Dir, "err", err)
+}
+
+// pebbleLogger hands Pebble's log lines on. Pebble's diary is debug for us.
+type pebbleLogger struct{ engine *lsm }
+
+// Infof implements pebble.Logger.
+func (l pebbleLogger) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger.
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.engine.options.Logger.Error("store reports", "dir", l.engine.options.Dir, "err", fmt.Sprintf(format, args...))
+}
+
+// Fatalf implements pebble.Logger: it must not return, since Pebble does not know what its manifest holds.
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf("engine: %s cannot go on: %s", l.engine.options.Dir, fmt.Sprintf(format, args...))
+	l.engine.options.Logger.Error("store cannot go on", "err", err)
+	if l.engine.options.OnFatal != nil {
+		l.engine.options.OnFatal(err)
+	}
+	panic(err.Error())
+}
+
+// Stats implements Engine.
+func (e *lsm) Stats() Stats {
+	m := e.db.Metrics()
+	s := Stats{
+		L0Files:             int(m.Levels[0].TablesCount),
+		L0Sublevels:         int(m.Levels[0].Sublevels),
+		ReadAmplification:   m.ReadAmp(),
+		MemTableBytes:       m.MemTable.Size,
+		DiskBytes:           m.DiskSpaceUsage(),
+		LiveBytes:           m.Table.Local.LiveSize,
+		Flushes:             m.Flush.Count,
+		Compactions:         m.Compact.Count,
+		CompactionDebtBytes: m.Compact.EstimatedDebt,
+		CacheBytes:          m.BlockCache.Size,
+		CacheHits:           m.BlockCache.Hits,
+		CacheMisses:         m.BlockCache.Misses,
+		Stalled:             e.stalled.Load(),
+		Stalls:              e.stalls.Load(),
+	}
+	for i := range m.Levels {
+		s.FlushedBytes += m.Levels[i].TableBytesFlushed
+		s.CompactedBytes += m.Levels[i].TableBytesCompacted
+	}
+	garbage := m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
+	s.LiveBytes -= min(garbage, s.LiveBytes)
+	s.Pressure = max(float64(s.L0Sublevels)/l0StopWrites, float64(m.MemTable.Count-1)/3)
+	s.Pressure = min(s.Pressure, 1)
+	if s.Stalled {
+		s.Pressure = 1
+	}
+	return s
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// lsmIterator narrows Pebble's iterator to ours.
+type lsmIterator struct{ *pebble.Iterator }
+
+// NewIter implements Engine.
+func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, diskError(e.options.Dir, err)
+	}
+	return lsmIterator{it}, nil
+}
+
+// SeekPrefix implements Iterator.
+func (it lsmIterator) SeekPrefix(key []byte) bool { return it.SeekPrefixGE(key) }
+
+// lsmBatch is a Pebble batch. Its setters cannot fail while it is open.
+type lsmBatch struct {
+	engine *lsm
+	batch  *pebble.Batch
+	err    error
+}
+
+func (b *lsmBatch) note(err error) {
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+}
+
+// Set implements Batch.
+func (b *lsmBatch) Set(key, value []byte) { b.note(b.batch.Set(key, value, nil)) }
+
+// Delete implements Batch.
+func (b *lsmBatch) Delete(key []byte) { b.note(b.batch.Delete(key, nil)) }
+
+// DeleteRange implements Batch.
+func (b *lsmBatch) DeleteRange(lower, upper []byte) { b.note(b.batch.DeleteRange(lower, upper, nil)) }
+
+// Len implements Batch.
+func (b *lsmBatch) Len() int { return b.batch.Len() }
+
+// Empty implements Batch.
+func (b *lsmBatch) Empty() bool { return b.batch.Empty() }
+
+// Commit implements Batch. Once a flush has failed it refuses: memory would fill up with what can never be durable.
+func (b *lsmBatch) Commit() error {
+	if err := b.engine.failureNow(); err != nil {
+		return err
+	}
+	if b.err != nil {
+		return fmt.Errorf("engine: build a batch: %w", b.err)
+	}
+	if err := b.batch.Commit(pebble.NoSync); err != nil {
+		return diskError(b.engine.options.Dir, err)
+	}
+	return nil
+}
+
+// Reset implements Batch.
+func (b *lsmBatch) Reset() {
+	b.batch.Reset()
+	b.err = nil
+}
+
+// Close implements Batch.
+func (b *lsmBatch) Close() error { return b.batch.Close() }
