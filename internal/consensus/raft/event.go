@@ -1,0 +1,91 @@
+package raft
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Event is something worth a log line, a metric or a line of a test script. The sum is closed.
+type Event interface {
+	fmt.Stringer
+	event()
+}
+
+type (
+	// BecameFollower follows a loss of leadership, a lost election or a higher term.
+	BecameFollower struct{ Term consensus.Term }
+	// BecamePreCandidate starts a pre-vote: the term does not move.
+	BecamePreCandidate struct{ Term consensus.Term }
+	// BecameCandidate starts an election of Term.
+	BecameCandidate struct{ Term consensus.Term }
+	// BecameLeader won the election of Term; the no-op has index Noop.
+	BecameLeader struct {
+		Term consensus.Term
+		Noop consensus.Index
+	}
+	// LeaderChanged says whom this member follows now; NoMember if it knows none.
+	LeaderChanged struct {
+		Leader consensus.MemberID
+		Term   consensus.Term
+	}
+	// QuorumLost says why a leader stepped down: it no longer hears a quorum.
+	QuorumLost struct{ Term consensus.Term }
+	// LeaderSuspected says that the connection to the leader broke and this member is about to ask for an election.
+	LeaderSuspected struct{ Leader consensus.MemberID }
+	// ConfigCommitted says that the change to this configuration can no longer be undone.
+	ConfigCommitted struct{ ID consensus.ConfigID }
+	// SnapshotNeeded says that a follower is behind the leader's log.
+	SnapshotNeeded struct{ Follower consensus.MemberID }
+	// SnapshotOffered says that a snapshot from the leader is to be installed.
+	SnapshotOffered struct{ Mark consensus.Mark }
+	// LogReset says that the log begins after an installed snapshot now.
+	LogReset struct{ Mark consensus.Mark }
+	// Truncated says that entries from From on, of a deposed leader, gave way.
+	Truncated struct{ From, Last consensus.Index }
+	// TransferStarted, TransferAborted tell of leadership transfers; a transfer succeeds by LeaderChanged.
+	TransferStarted struct{ To consensus.MemberID }
+	TransferAborted struct{ To consensus.MemberID }
+	// Removed says that a committed change removed this member for ever: it should stop.
+	Removed struct{ By consensus.MemberID } // who said so; this member itself if its own log did
+)
+
+func (BecameFollower) event()     {}
+func (BecamePreCandidate) event() {}
+func (BecameCandidate) event()    {}
+func (BecameLeader) event()       {}
+func (LeaderChanged) event()      {}
+func (QuorumLost) event()         {}
+func (LeaderSuspected) event()    {}
+func (ConfigCommitted) event()    {}
+func (SnapshotNeeded) event()     {}
+func (SnapshotOffered) event()    {}
+func (LogReset) event()           {}
+func (Truncated) event()          {}
+func (TransferStarted) event()    {}
+func (TransferAborted) event()    {}
+func (Removed) event()            {}
+
+func (e BecameFollower) String() string     { return fmt.Sprintf("became follower at term %d", e.Term) }
+func (e BecamePreCandidate) String() string { return fmt.Sprintf("asks for votes after term %d", e.Term) }
+func (e BecameCandidate) String() string    { return fmt.Sprintf("became candidate at term %d", e.Term) }
+func (e BecameLeader) String() string {
+	return fmt.Sprintf("became leader at term %d, no-op at %d", e.Term, e.Noop)
+}
+
+func (e LeaderChanged) String() string {
+	if e.Leader == consensus.NoMember {
+		return fmt.Sprintf("knows no leader at term %d", e.Term)
+	}
+	return fmt.Sprintf("follows leader %v at term %d", e.Leader, e.Term)
+}
+func (e QuorumLost) String() string      { return fmt.Sprintf("hears no quorum, steps down at term %d", e.Term) }
+func (e LeaderSuspected) String() string { return fmt.Sprintf("suspects leader %v", e.Leader) }
+func (e ConfigCommitted) String() string { return fmt.Sprintf("committed config %v", e.ID) }
+func (e SnapshotNeeded) String() string  { return fmt.Sprintf("follower %v needs a snapshot", e.Follower) }
+func (e SnapshotOffered) String() string { return fmt.Sprintf("installs snapshot %v", e.Mark) }
+func (e LogReset) String() string        { return fmt.Sprintf("log begins after %v", e.Mark) }
+func (e Truncated) String() string       { return fmt.Sprintf("truncated entries %d to %d", e.From, e.Last) }
+func (e TransferStarted) String() string { return fmt.Sprintf("hands leadership to %v", e.To) }
+func (e TransferAborted) String() string { return fmt.Sprintf("gave up handing leadership to %v", e.To) }
+func (e Removed) String() string         { return fmt.Sprintf("removed for ever, says %v", e.By) }

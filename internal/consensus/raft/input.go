@@ -1,0 +1,73 @@
+package raft
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// Input is anything that happens to a replica. The sum is closed: the types below are all there is.
+type Input interface{ input() }
+
+type (
+	// Tick says that one unit of time has passed.
+	Tick struct{}
+
+	// Receive is a message from another member. The replica keeps the slices inside it.
+	Receive struct{ Message consensus.Message }
+
+	// Propose asks for commands to be put into the log, here or, forwarded, at the leader. A proposal that fails at
+	// once comes back in Output.Refusals; one that is lost on the way comes back never, so the proposer retries it under
+	// the same id.
+	Propose struct{ Proposals []consensus.Proposal }
+
+	// Read asks for read indexes. IDs must not repeat on this member, also not across restarts (start at random): a
+	// late answer to an old question would be too low for a new one.
+	Read struct{ IDs []uint64 }
+
+	// ChangeConfig proposes a membership change: Kind is EntryConfig, the payload an encoded ChangeRequest.
+	ChangeConfig struct{ Proposal consensus.Proposal }
+
+	// Persisted says that the persist request Seq, and all before it, are durable.
+	Persisted struct{ Seq uint64 }
+
+	// Applied says that the state machine has applied everything up to Index.
+	Applied struct{ Index consensus.Index }
+
+	// SnapshotInstalled answers Output.Install. Failed means that the shell has no such snapshot (any more).
+	SnapshotInstalled struct {
+		Meta       consensus.SnapshotMeta
+		Tombstones []consensus.MemberID // as the installed state knows them
+		Failed     bool
+	}
+
+	// SnapshotSent answers Output.NeedSnapshot: To has received, verified and kept a snapshot of Mark, or not.
+	SnapshotSent struct {
+		To   consensus.MemberID
+		Mark consensus.Mark
+		OK   bool
+	}
+
+	// Unreachable says that the connection to Member broke: evidence that it died, not proof.
+	Unreachable struct{ Member consensus.MemberID }
+
+	// Transfer asks for leadership to move to To, or, with NoMember, to the voter best suited.
+	Transfer struct{ To consensus.MemberID }
+
+	// Compact lets the log forget entries up to Index. Never beyond what is applied here, nor beyond what a snapshot
+	// on its way to a follower needs afterwards.
+	Compact struct{ Index consensus.Index }
+
+	// Campaign asks for an election now, with pre-vote as usual.
+	Campaign struct{}
+)
+
+func (Tick) input()              {}
+func (Receive) input()           {}
+func (Propose) input()           {}
+func (Read) input()              {}
+func (ChangeConfig) input()      {}
+func (Persisted) input()         {}
+func (Applied) input()           {}
+func (SnapshotInstalled) input() {}
+func (SnapshotSent) input()      {}
+func (Unreachable) input()       {}
+func (Transfer) input()          {}
+func (Compact) input()           {}
+func (Campaign) input()          {}

@@ -1,0 +1,91 @@
+package raft
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Options are fixed for the life of a Replica. Start from Defaults.
+type Options struct {
+	ID      consensus.MemberID
+	Cluster consensus.ClusterID // carried for the shell's convenience; the transport refuses foreign clusters
+
+	ElectionTicks  int // a follower that hears no leader for this long campaigns, after a random wait up to as long again
+	HeartbeatTicks int
+	Seed           uint64 // of the generator that spreads election timeouts; mixed with ID
+
+	MaxMessageBytes     int // of entries in one append
+	MaxInflightBytes    int // sent to one follower and not yet acknowledged
+	MaxInflightMessages int
+	MaxUncommittedBytes int // proposals beyond are refused with ReasonBusy
+
+	PreVote     bool // ask before raising the term (Raft thesis, section 9.6)
+	CheckQuorum bool // a leader that hears no quorum steps down; members that hear a leader refuse votes (section 6.2)
+	// LeaderLease answers reads without a round while a quorum has confirmed the leader within an election timeout
+	// (section 6.4.1). It trusts that ticks pass at nearly the same speed everywhere, and so it needs CheckQuorum and
+	// takes from followers the right to suspect a leader early.
+	LeaderLease bool
+
+	MaxLearners    int  // zero: no limit
+	StrictReconfig bool // refuse changes that would leave no reachable quorum
+
+	// Faults break the protocol on purpose, as negative controls of the checkers. Tests only.
+	Faults Faults
+}
+
+// Faults are switches that break a law each. Only tests set them: a checker that stays silent with one on is broken.
+type Faults struct {
+	CommitOldTerm    bool // commit entries of earlier terms by counting (Raft paper, figure 8)
+	CountLearners    bool // learners count for votes, commit and reads
+	VoteTwice        bool // forget the vote of this term
+	AckBeforeDurable bool // acknowledge appends before they are on disk, and count the leader's own log so
+	SkipReadRound    bool // answer reads without confirming the leader
+}
+
+// Defaults returns the options a member uses unless it is told otherwise, with the tick as 10 ms in mind.
+func Defaults(id consensus.MemberID) Options {
+	return Options{
+		ID:                  id,
+		ElectionTicks:       100,
+		HeartbeatTicks:      10,
+		Seed:                1,
+		MaxMessageBytes:     1 << 20,
+		MaxInflightBytes:    32 << 20,
+		MaxInflightMessages: 256,
+		MaxUncommittedBytes: 256 << 20,
+		PreVote:             true,
+		CheckQuorum:         true,
+		StrictReconfig:      true,
+	}
+}
+
+func (o *Options) validate() error {
+	switch {
+	case o.ID == consensus.NoMember:
+		return fmt.Errorf("%w: no member id", ErrOptions)
+	case o.HeartbeatTicks < 1:
+		return fmt.Errorf("%w: %d heartbeat ticks", ErrOptions, o.HeartbeatTicks)
+	case o.ElectionTicks <= o.HeartbeatTicks:
+		return fmt.Errorf("%w: %d election ticks must exceed %d heartbeat ticks", ErrOptions, o.ElectionTicks, o.HeartbeatTicks)
+	case o.MaxMessageBytes < 1 || o.MaxInflightBytes < 1 || o.MaxInflightMessages < 1 || o.MaxUncommittedBytes < 1:
+		return fmt.Errorf("%w: limits must be positive", ErrOptions)
+	case o.LeaderLease && !o.CheckQuorum:
+		return fmt.Errorf("%w: a leader lease needs check-quorum", ErrOptions)
+	}
+	return nil
+}
+
+// Restored is what a member finds on its disk when it starts.
+type Restored struct {
+	Hard consensus.HardState
+	// Base is what the log begins after. A new cluster's first members start from Mark{Index: 1, Term: 1} or the zero
+	// Mark with the initial Config and its id; a member that joins starts from the zero value and learns the rest.
+	// If the store is ahead of the log (a crash between the installation of a snapshot and the reset of the log), Base
+	// is the store's: entries at or below it are dropped, and all if the log does not contain Base.Mark.
+	Base    consensus.SnapshotMeta
+	Entries []consensus.Entry // consecutive
+	Applied consensus.Index   // by the store, durably
+	// Tombstones are the members that were removed for ever, as the replicated state knows them.
+	Tombstones []consensus.MemberID
+}

@@ -1,0 +1,49 @@
+package raft
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// Output is what the caller must do after a Step, field by field in this order. Steps may go on while it is being
+// done, as long as persist requests reach the disk, and sends the network, in the order of the Steps.
+type Output struct {
+	// Seq numbers the persist request that Hard, Reset and Entries form together; zero if there is nothing to persist.
+	// Once it is durable, Persisted{Seq} is due; many may be outstanding, they complete in order.
+	Seq  uint64
+	Hard *consensus.HardState
+	// Reset makes the log begin anew after this mark: a snapshot was installed, what was logged before is gone. It comes
+	// before Entries.
+	Reset *consensus.SnapshotMeta
+	// Entries are appended to the log on disk, which is first truncated from Entries[0].Index on.
+	Entries []consensus.Entry
+
+	// Send may leave at once. SendAfter may leave only once Seq is durable, or, if Seq is zero, once every persist
+	// request before is.
+	Send      []consensus.Message
+	SendAfter []consensus.Message
+
+	// Apply is committed and durable here, consecutive, handed out once; answered by Applied.
+	Apply []consensus.Entry
+	// Install asks the shell to swap the store for the snapshot that it received; answered by SnapshotInstalled. What
+	// was handed out in Apply before is applied (or skipped) first; nothing is handed out until the answer.
+	Install *consensus.SnapshotMeta
+	// NeedSnapshot asks the shell to stream a snapshot of the applied state to a follower; answered by SnapshotSent.
+	NeedSnapshot []SnapshotRequest
+
+	Reads       []consensus.ReadIndex // answered: serve once applied >= Index
+	FailedReads []uint64              // not answered and never will be: ask again
+	Refusals    []consensus.Refusal   // of this member's own proposals
+
+	// Config is set when another configuration came into force here: appended, truncated or installed.
+	Config *ConfigInForce
+	Events []Event
+}
+
+// ConfigInForce is a configuration and its id.
+type ConfigInForce struct {
+	ID     consensus.ConfigID
+	Config consensus.Config
+}
+
+// SnapshotRequest names a follower that needs entries which the log no longer holds.
+type SnapshotRequest struct {
+	To consensus.MemberID
+}

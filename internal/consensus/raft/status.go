@@ -1,0 +1,67 @@
+package raft
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// Role is what a replica does in its term.
+type Role uint8
+
+// The roles. A learner is a follower that its configuration does not let vote.
+const (
+	Follower     Role = 0
+	PreCandidate Role = 1
+	Candidate    Role = 2
+	Leader       Role = 3
+)
+
+func (r Role) String() string {
+	switch r {
+	case Follower:
+		return "follower"
+	case PreCandidate:
+		return "pre-candidate"
+	case Candidate:
+		return "candidate"
+	case Leader:
+		return "leader"
+	}
+	return "unknown"
+}
+
+// Status is a copy of what a replica knows; nobody writes to it any more.
+type Status struct {
+	ID      consensus.MemberID
+	Role    Role
+	Term    consensus.Term
+	Vote    consensus.MemberID
+	Leader  consensus.MemberID // NoMember if unknown
+	Commit  consensus.Index
+	Applied consensus.Index
+	Durable consensus.Index
+	// FirstIndex..LastIndex are the entries that the log holds; it holds none if FirstIndex > LastIndex.
+	FirstIndex consensus.Index
+	LastIndex  consensus.Index
+	LastTerm   consensus.Term
+
+	Config          consensus.Config // in force
+	ConfigID        consensus.ConfigID
+	ConfigCommitted bool
+	IsLearner       bool
+	Removed         bool // for ever: this member should stop
+
+	// What follows is the leader's.
+	Transferee  consensus.MemberID
+	TermStarted bool           // an entry of this term has committed
+	Progress    []PeerProgress // of every other member, sorted by id
+}
+
+// PeerProgress is how far another member is, as the leader knows it.
+type PeerProgress struct {
+	ID           consensus.MemberID
+	State        string // probe, replicate or snapshot
+	Match        consensus.Index
+	Next         consensus.Index
+	RecentActive bool // heard within an election timeout
+	Paused       bool
+	Learner      bool
+	Leaving      bool // no longer in the configuration, and told so
+}
