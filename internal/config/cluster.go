@@ -1,0 +1,67 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ClusterState says whether the first start of a member founds a cluster or joins one.
+type ClusterState string
+
+// The states a first start may declare.
+const (
+	ClusterNew      ClusterState = "new"
+	ClusterExisting ClusterState = "existing"
+)
+
+// InitialMember is one member of the founding configuration.
+type InitialMember struct {
+	Name     string
+	PeerURLs []URL
+}
+
+// parseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.
+// Members keep the order in which they are first named.
+func parseInitialCluster(text string) ([]InitialMember, error) {
+	var members []InitialMember
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, address, found := strings.Cut(part, "=")
+		if !found || name == "" {
+			return nil, fmt.Errorf("%q is not NAME=URL", part)
+		}
+		u, err := ParseURL(address)
+		if err != nil {
+			return nil, fmt.Errorf("member %s: %w", name, err)
+		}
+		at := memberIndex(members, name)
+		if at < 0 {
+			members = append(members, InitialMember{Name: name})
+			at = len(members) - 1
+		}
+		members[at].PeerURLs = append(members[at].PeerURLs, u)
+	}
+	return members, nil
+}
+
+func memberIndex(members []InitialMember, name string) int {
+	for i := range members {
+		if members[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func formatInitialCluster(members []InitialMember) string {
+	var parts []string
+	for _, m := range members {
+		for _, u := range m.PeerURLs {
+			parts = append(parts, m.Name+"="+u.String())
+		}
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,170 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"time"
+)
+
+// Config is everything an operator may decide about a member. Fields that are not here are accepted or refused by
+// name, see Compat.
+type Config struct {
+	Name    string
+	DataDir string // never empty after Load: NAME.etcd by default
+	WALDir  string // empty: inside DataDir
+
+	ListenPeerURLs       []URL
+	ListenClientURLs     []URL
+	ListenClientHTTPURLs []URL // if there are any, ListenClientURLs serve gRPC only
+	ListenMetricsURLs    []URL
+	AdvertisePeerURLs    []URL
+	AdvertiseClientURLs  []URL
+
+	// The founding of the cluster; read once, when the data directory is empty.
+	InitialCluster []InitialMember
+	ClusterState   ClusterState
+	ClusterToken   string
+	Join           string
+
+	HeartbeatInterval          time.Duration
+	ElectionTimeout            time.Duration
+	InitialElectionTickAdvance bool
+	PreVote                    bool
+	LeaderLease                bool
+	StrictReconfigCheck        bool
+	MaxLearners                int
+
+	MaxRequestBytes      int
+	MaxTxnOps            int
+	MaxConcurrentStreams uint32
+	QuotaBackendBytes    int64 // see Quota and ReportedQuota
+
+	GRPCKeepaliveMinTime  time.Duration
+	GRPCKeepaliveInterval time.Duration // 0: never
+	GRPCKeepaliveTimeout  time.Duration
+	SocketReusePort       bool
+	SocketReuseAddress    bool
+	EnableGRPCGateway     bool
+	CORS                  []string
+	HostWhitelist         []string
+
+	AutoCompactionMode      CompactionMode
+	AutoCompactionRetention string // see AutoCompaction
+	CompactionBatchLimit    int
+	CompactionSleepInterval time.Duration
+
+	WatchProgressNotifyInterval time.Duration
+	WarningApplyDuration        time.Duration
+	WarningUnaryRequestDuration time.Duration
+	CorruptCheckTime            time.Duration
+	CompactHashCheckTime        time.Duration
+	DowngradeCheckTime          time.Duration
+
+	AuthToken    string
+	AuthTokenTTL time.Duration
+	BcryptCost   int
+
+	EnablePprof bool
+	Metrics     string
+	LogLevel    string
+	LogFormat   string
+	LogOutputs  []string
+
+	FeatureGates FeatureGates
+
+	ForceNewCluster bool
+	UnsafeNoFsync   bool
+
+	// Warnings are lines for the log: settings without effect, unknown ETCD_ variables, likely mistakes.
+	Warnings []string
+
+	compat   map[string]string // settings that are only accepted by name
+	explicit map[string]bool   // settings that were given rather than defaulted
+	source   string            // path of the configuration file, if there was one
+}
+
+// Default returns the configuration of a server started without any flag.
+func Default() Config {
+	c := Config{compat: map[string]string{}, explicit: map[string]bool{}}
+	for i := range settings {
+		if err := settings[i].value.set(&c, settings[i].def); err != nil {
+			panic("config: default of " + settings[i].name + ": " + err.Error())
+		}
+	}
+	c.derive()
+	return c
+}
+
+// File returns the path of the configuration file, empty if flags and environment were used.
+func (c *Config) File() string { return c.source }
+
+// Explicit tells whether the named setting was given by the operator.
+func (c *Config) Explicit(name string) bool { return c.explicit[name] }
+
+// Compat returns the text of a setting that is accepted by name and without effect, such as snapshot-count.
+func (c *Config) Compat(name string) string { return c.compat[name] }
+
+// ElectionTicks is the election timeout counted in heartbeats.
+func (c *Config) ElectionTicks() int { return int(c.ElectionTimeout / c.HeartbeatInterval) }
+
+// NewCluster tells whether a first start founds a cluster.
+func (c *Config) NewCluster() bool { return c.ClusterState == ClusterNew }
+
+// defaultReportedQuota is the limit that etcd has, and that its clients expect to read, when none is set.
+const defaultReportedQuota = 2 << 30
+
+// Quota returns the size at which the member stops taking writes. etcd's default of 2 GiB protects a store that
+// slows down beyond a few GiB; ours does not, so that without an explicit quota there is no limit.
+func (c *Config) Quota() (bytes int64, limited bool) {
+	return max(c.QuotaBackendBytes, 0), c.QuotaBackendBytes > 0
+}
+
+// ReportedQuota is what Status answers as its quota.
+func (c *Config) ReportedQuota() int64 {
+	if c.QuotaBackendBytes == 0 {
+		return defaultReportedQuota
+	}
+	return c.QuotaBackendBytes
+}
+
+// CompactionMode is the measure of automatic compaction.
+type CompactionMode string
+
+// The measures of automatic compaction.
+const (
+	CompactPeriodic CompactionMode = "periodic"
+	CompactRevision CompactionMode = "revision"
+)
+
+// Retention is what automatic compaction keeps; at most one field is set, none if it is off.
+type Retention struct {
+	Period    time.Duration
+	Revisions int64
+}
+
+// AutoCompaction reads the retention by its mode: a number alone means hours or revisions.
+func (c *Config) AutoCompaction() (Retention, error) {
+	text := c.AutoCompactionRetention
+	if text == "" {
+		return Retention{}, nil
+	}
+	n, notNumber := strconv.ParseInt(text, 10, 64)
+	switch {
+	case notNumber == nil && n < 0:
+		return Retention{}, errNegative
+	case notNumber == nil && c.AutoCompactionMode == CompactRevision:
+		return Retention{Revisions: n}, nil
+	case notNumber == nil && n > math.MaxInt64/int64(time.Hour):
+		return Retention{}, errNotRetention
+	case notNumber == nil:
+		return Retention{Period: time.Duration(n) * time.Hour}, nil
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil || c.AutoCompactionMode == CompactRevision:
+		return Retention{}, errNotRetention
+	case d < 0:
+		return Retention{}, errNegative
+	}
+	return Retention{Period: d}, nil
+}

@@ -1,0 +1,213 @@
+package config_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files instead of comparing with them")
+
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "quorate.yml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Ensure that a file replaces flags and environment as a whole, and says so.
+func TestLoad_file(t *testing.T) {
+	path := writeFile(t, `
+name: m1
+data-dir: /var/lib/quorate
+heartbeat-interval: 50
+election-timeout: "500ms"
+watch-progress-notify-interval: 5000000000
+grpc-keepalive-timeout: 3s
+listen-client-urls: http://127.0.0.1:1,http://127.0.0.2:1
+advertise-client-urls: http://127.0.0.1:1
+log-outputs: [stderr, /tmp/log]
+strict-reconfig-check: false
+auto-compaction-retention: 1
+initial-cluster:
+feature-gates: InitialCorruptCheck=true
+socket-options:
+  reuse-port: true
+client-transport-security:
+  client-cert-auth: false
+  cert-file:
+peer-transport-security:
+  allowed-cn: []
+cipher-suites: [TLS_A, TLS_B]
+proxy: 'off'
+`)
+	for _, given := range []struct {
+		name    string
+		args    []string
+		environ []string
+	}{
+		{"by flag", []string{"--config-file", path, "--name=other"}, []string{"ETCD_NAME=third"}},
+		{"by variable", []string{"--name=other"}, []string{"ETCD_CONFIG_FILE=" + path}},
+	} {
+		t.Run(given.name, func(t *testing.T) {
+			c := mustLoad(t, given.args, given.environ...)
+			if c.Name != "m1" || c.DataDir != "/var/lib/quorate" || c.HeartbeatInterval != 50*time.Millisecond ||
+				c.ElectionTimeout != 500*time.Millisecond || c.WatchProgressNotifyInterval != 5*time.Second ||
+				c.GRPCKeepaliveTimeout != 3*time.Second || len(c.ListenClientURLs) != 2 || len(c.LogOutputs) != 2 ||
+				c.StrictReconfigCheck || !c.FeatureGates.Enabled("InitialCorruptCheck") || !c.SocketReusePort {
+				t.Errorf("got %+v", c)
+			}
+			if keep, err := c.AutoCompaction(); err != nil || keep.Period != time.Hour {
+				t.Errorf("retention: got %v, %v; want 1h", keep, err)
+			}
+			if c.File() != path {
+				t.Errorf("file: got %q, want %q", c.File(), path)
+			}
+			all := strings.Join(c.Warnings, "\n")
+			if !strings.Contains(all, "replaces all flags and ETCD_ variables; ignored: --name") ||
+				!strings.Contains(all, "--cipher-suites=TLS_A,TLS_B is accepted") {
+				t.Errorf("got warnings %q", all)
+			}
+		})
+	}
+}
+
+// Ensure that all faults of a file are reported together, each with its key.
+func TestLoad_fileFaults(t *testing.T) {
+	for _, row := range []struct {
+		name, content string
+		want          []string
+	}{
+		{"unknown and malformed keys", "nmae: m1\nmax-learners: many\npre-vote: 7\npeer-transport-security: 5\n" +
+			"client-transport-security: {crt: x}\n", []string{
+			"unknown key client-transport-security.crt", "max-learners: must be a whole number",
+			"unknown key nmae; did you mean name?", "peer-transport-security: must be a map",
+			"pre-vote: must be true or false"}},
+		{"TLS", "peer-transport-security: {cert-file: x, auto-tls: true}\nclient-transport-security: {allowed-cn: [x]}\n",
+			[]string{"client-transport-security.allowed-cn: TLS is", "peer-transport-security.auto-tls: TLS is",
+				"peer-transport-security.cert-file: TLS is"}},
+		{"discovery", "discovery-config: {token: x}\n", []string{"discovery-config: discovery is not"}},
+		{"a map where a text belongs", "name: {a: b}\n", []string{"name: must be a single value or a list"}},
+		{"a list of numbers", "cors: [1]\n", []string{"cors: must be a list of texts"}},
+		{"a fraction of a nanosecond", "grpc-keepalive-timeout: 1.5\n", []string{"must be a duration"}},
+		{"a key twice", "name: a\nname: b\n", []string{`key "name" already set in map`}},
+		{"no map", "- a\n", []string{"must be a map of settings"}},
+		{"no YAML", "a: b: c\n", []string{"mapping values are not allowed"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := load(t, []string{"--config-file=" + writeFile(t, row.content)})
+			if err == nil {
+				t.Fatal("got no error")
+			}
+			for _, want := range row.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %q, which lacks %q", err, want)
+				}
+			}
+		})
+	}
+	_, err := load(t, []string{"--config-file=absent.yml"})
+	want := "--config-file absent.yml cannot be read: no such file or directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("an absent file: got %v, want %q", err, want)
+	}
+}
+
+// Ensure that what is printed can be read again and means the same.
+func TestConfig_WriteYAML_roundTrip(t *testing.T) {
+	c := mustLoad(t, []string{"--name=m1", "--heartbeat-interval=50", "--listen-client-urls=http://127.0.0.1:1",
+		"--cors=http://a,http://b", "--feature-gates=LeaseCheckpoint=true", "--snapshot-count=5",
+		"--auto-compaction-retention=1h", "--quota-backend-bytes=-1", "--socket-reuse-port", "--auth-token-ttl=9"})
+	var first, second bytes.Buffer
+	if err := c.WriteYAML(&first); err != nil {
+		t.Fatal(err)
+	}
+	again := mustLoad(t, []string{"--config-file=" + writeFile(t, first.String())})
+	if err := again.WriteYAML(&second); err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != second.String() {
+		t.Errorf("printed:\n%s\nread and printed again:\n%s", &first, &second)
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; if the change is meant, run the test with -rewrite\ngot:\n%s", path, got)
+	}
+}
+
+func TestWriteHelp_golden(t *testing.T) {
+	var out bytes.Buffer
+	config.WriteHelp(&out)
+	golden(t, "help.txt", out.String())
+}
+
+func TestConfig_WriteYAML_golden(t *testing.T) {
+	var out bytes.Buffer
+	c := mustLoadHere(t, []string{"--name=m1"})
+	if err := c.WriteYAML(&out); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "m1.yml", out.String())
+}
+
+// mustLoadHere is mustLoad for tests that need the package's directory afterwards.
+func mustLoadHere(t *testing.T, args []string) config.Config {
+	t.Helper()
+	c, err := config.Load(args, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Ensure that --version has the line that etcd's tools look for, after our own.
+func TestWriteVersion(t *testing.T) {
+	var out bytes.Buffer
+	config.WriteVersion(&out)
+	lines := strings.Split(out.String(), "\n")
+	if !strings.HasPrefix(lines[0], "quorate Version: ") || lines[1] != "etcd Version: 3.7.1" {
+		t.Errorf("got %q", lines[:2])
+	}
+	for i, prefix := range []string{"Git SHA: ", "Go Version: ", "Go OS/Arch: "} {
+		if !strings.HasPrefix(lines[2+i], prefix) {
+			t.Errorf("line %d: got %q, want %q…", 2+i, lines[2+i], prefix)
+		}
+	}
+}
+
+func FuzzParseURL(f *testing.F) {
+	for _, seed := range []string{"http://localhost:2379", "unix://a:1", "unix:/x", "http://[::1]:1", "a:b", "http://u@h:1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := config.ParseURL(text)
+		if err != nil {
+			return
+		}
+		again, err := config.ParseURL(u.String())
+		if err != nil || again != u {
+			t.Errorf("%q reads as %q, which reads as %q, %v", text, u, again, err)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// FeatureGates are etcd's switches for features that are not final. The zero value has every gate at its default.
+type FeatureGates struct {
+	set []gateSetting // sorted by name
+}
+
+type gateSetting struct {
+	name string
+	on   bool
+}
+
+// gate is a known feature gate; beta gates are on unless switched off.
+type gate struct {
+	name string
+	beta bool
+}
+
+var gates = []gate{
+	{"CompactHashCheck", false},
+	{"FastLeaseKeepAlive", true},
+	{"InitialCorruptCheck", false},
+	{"LeaseCheckpoint", false},
+	{"LeaseCheckpointPersist", false},
+	{"PriorityRequest", false},
+	{"SetMemberLocalAddr", false},
+	{"StopGRPCServiceOnDefrag", false},
+	{"TxnModeWriteWithSharedBuffer", true},
+}
+
+// Enabled tells whether the named gate is on. AllAlpha and AllBeta speak for the gates that were not named.
+func (g FeatureGates) Enabled(name string) bool {
+	if on, given := g.given(name); given {
+		return on
+	}
+	for _, known := range gates {
+		if known.name != name {
+			continue
+		}
+		class := "AllAlpha"
+		if known.beta {
+			class = "AllBeta"
+		}
+		if on, given := g.given(class); given {
+			return on
+		}
+		return known.beta
+	}
+	return false
+}
+
+func (g FeatureGates) given(name string) (on, given bool) {
+	for _, s := range g.set {
+		if s.name == name {
+			return s.on, true
+		}
+	}
+	return false, false
+}
+
+func (g FeatureGates) String() string {
+	var parts []string
+	for _, s := range g.set {
+		parts = append(parts, s.name+"="+strconv.FormatBool(s.on))
+	}
+	return strings.Join(parts, ",")
+}
+
+func parseGates(text string) (FeatureGates, error) {
+	var g FeatureGates
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, word, found := strings.Cut(part, "=")
+		if !found {
+			return FeatureGates{}, fmt.Errorf("%q is not GATE=true or GATE=false", part)
+		}
+		on, err := strconv.ParseBool(strings.TrimSpace(word))
+		if err != nil {
+			return FeatureGates{}, fmt.Errorf("gate %s: %w", name, errNotSwitch)
+		}
+		if !knownGate(name) {
+			return FeatureGates{}, errors.New("unknown gate " + strconv.Quote(name) + ": choose from " + gateNames())
+		}
+		g.set = slices.DeleteFunc(g.set, func(s gateSetting) bool { return s.name == name })
+		g.set = append(g.set, gateSetting{name, on})
+	}
+	slices.SortFunc(g.set, func(a, b gateSetting) int { return strings.Compare(a.name, b.name) })
+	return g, nil
+}
+
+func knownGate(name string) bool {
+	return name == "AllAlpha" || name == "AllBeta" ||
+		slices.ContainsFunc(gates, func(g gate) bool { return g.name == name })
+}
+
+func gateNames() string {
+	names := []string{"AllAlpha", "AllBeta"}
+	for _, g := range gates {
+		names = append(names, g.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func featureGates(at func(*Config) *FeatureGates) value {
+	return field[FeatureGates]{at, parseGates, FeatureGates.String, nil}
+}

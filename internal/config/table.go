@@ -1,0 +1,167 @@
+package config
+
+import (
+	"math"
+	"time"
+)
+
+// settings is the whole table, in the order of the help.
+var settings = joinGroups()
+
+type group struct {
+	title    string
+	settings []setting
+}
+
+var groups = []group{
+	{"Member", memberSettings},
+	{"Cluster", clusterSettings},
+	{"Limits and tuning", tuningSettings},
+	{"Client connections", clientSettings},
+	{"Compaction and watch", compactionSettings},
+	{"Logging and monitoring", monitoringSettings},
+	{"Auth", authSettings},
+	{"TLS", tlsSettings},
+	{"Discovery", discoverySettings},
+	{"Distributed tracing", tracingSettings},
+	{"Unsafe", unsafeSettings},
+	{"Accepted for compatibility, without effect", idleSettings},
+}
+
+func joinGroups() []setting {
+	var all []setting
+	for _, g := range groups {
+		all = append(all, g.settings...)
+	}
+	return all
+}
+
+const maxInt = math.MaxInt32
+
+var memberSettings = []setting{
+	{name: "name", def: "default", arg: "NAME", help: "Name of this member; unique in the cluster.",
+		value: texts(func(c *Config) *string { return &c.Name })},
+	{name: "data-dir", shown: "NAME.etcd", arg: "DIR", help: "Directory of everything this member must not forget.",
+		value: texts(func(c *Config) *string { return &c.DataDir })},
+	{name: "wal-dir", shown: "inside data-dir", arg: "DIR",
+		help:  "Directory of the write-ahead log, to give it a disk of its own.",
+		value: texts(func(c *Config) *string { return &c.WALDir })},
+	{name: "listen-peer-urls", def: "http://localhost:2380", arg: "URLS",
+		help:  "Where to listen for other members.",
+		value: urls(func(c *Config) *[]URL { return &c.ListenPeerURLs })},
+	{name: "listen-client-urls", def: "http://localhost:2379", arg: "URLS",
+		help:  "Where to listen for clients: gRPC, and HTTP unless listen-client-http-urls is set.",
+		value: urls(func(c *Config) *[]URL { return &c.ListenClientURLs })},
+	{name: "listen-client-http-urls", arg: "URLS", shown: "as listen-client-urls",
+		help:  "Where to listen for HTTP clients only; the client URLs then serve gRPC alone.",
+		value: urls(func(c *Config) *[]URL { return &c.ListenClientHTTPURLs })},
+	{name: "heartbeat-interval", def: "100", arg: "MS",
+		help:  "Milliseconds between two heartbeats of the leader; about one round trip between members.",
+		value: counted(func(c *Config) *time.Duration { return &c.HeartbeatInterval }, time.Millisecond)},
+	{name: "election-timeout", def: "1000", arg: "MS",
+		help:  "Milliseconds without a leader until a member stands for election; at least 5 heartbeats.",
+		value: counted(func(c *Config) *time.Duration { return &c.ElectionTimeout }, time.Millisecond)},
+	{name: "initial-election-tick-advance", def: "true",
+		help:  "Shorten the wait for the first election after a start.",
+		value: switches(func(c *Config) *bool { return &c.InitialElectionTickAdvance })},
+	{name: "feature-gates", arg: "GATE=BOOL,…", help: "Switches of features that are not final: " + gateNames() + ".",
+		value: featureGates(func(c *Config) *FeatureGates { return &c.FeatureGates })},
+}
+
+var clusterSettings = []setting{
+	{name: "initial-advertise-peer-urls", def: "http://localhost:2380", arg: "URLS",
+		help:  "Peer URLs of this member as the others reach them.",
+		value: urls(func(c *Config) *[]URL { return &c.AdvertisePeerURLs })},
+	{name: "advertise-client-urls", def: "http://localhost:2379", arg: "URLS",
+		help:  "Client URLs of this member as clients reach them.",
+		value: urls(func(c *Config) *[]URL { return &c.AdvertiseClientURLs })},
+	{name: "initial-cluster", arg: "NAME=URL,…", shown: "this member alone",
+		help: "Members that found the cluster, with their peer URLs. Read at the first start only.",
+		value: field[[]InitialMember]{func(c *Config) *[]InitialMember { return &c.InitialCluster },
+			parseInitialCluster, formatInitialCluster, nil}},
+	{name: "initial-cluster-state", def: "new", arg: "STATE",
+		help:  "'new' to found a cluster, 'existing' to join one. Read at the first start only.",
+		value: choices(func(c *Config) *ClusterState { return &c.ClusterState }, ClusterNew, ClusterExisting)},
+	{name: "initial-cluster-token", def: "etcd-cluster", arg: "TOKEN",
+		help:  "Word that keeps clusters with equal members apart. Read at the first start only.",
+		value: texts(func(c *Config) *string { return &c.ClusterToken })},
+	{name: "join", arg: "URL", fate: refuse, reason: "joining by address is not supported yet; add the member " +
+		"with `quorate member add` and start it with --initial-cluster-state existing",
+		help:  "Join the cluster of the member at URL. Not supported yet.",
+		value: texts(func(c *Config) *string { return &c.Join })},
+	{name: "strict-reconfig-check", def: "true",
+		help:  "Refuse membership changes that would leave too few started members for a quorum.",
+		value: switches(func(c *Config) *bool { return &c.StrictReconfigCheck })},
+	{name: "pre-vote", def: "true",
+		help:  "Ask the others before standing for election, so that a returning member does not disturb them.",
+		value: switches(func(c *Config) *bool { return &c.PreVote })},
+	{name: "max-learners", def: "1", arg: "N", help: "How many learners the cluster may have at once.",
+		value: numbers(func(c *Config) *int { return &c.MaxLearners }, 0, maxInt)},
+	{name: "leader-lease", def: "false",
+		help: "Let the leader answer reads without asking the others while its lease runs; relies on clocks that " +
+			"do not drift apart by more than the lease allows.",
+		value: switches(func(c *Config) *bool { return &c.LeaderLease })},
+}
+
+var tuningSettings = []setting{
+	{name: "quota-backend-bytes", def: "0", arg: "BYTES",
+		help: "Size of the store at which writes stop and an alarm is raised; 0 means no limit, although clients " +
+			"are told etcd's 2 GiB; negative means no limit.",
+		value: numbers(func(c *Config) *int64 { return &c.QuotaBackendBytes }, math.MinInt64, math.MaxInt64)},
+	{name: "max-txn-ops", def: "128", arg: "N", help: "Operations allowed in one transaction.",
+		value: numbers(func(c *Config) *int { return &c.MaxTxnOps }, 0, maxInt)},
+	{name: "max-request-bytes", def: "1572864", arg: "BYTES", help: "Largest request a client may send.",
+		value: numbers(func(c *Config) *int { return &c.MaxRequestBytes }, 1, maxInt)},
+	{name: "corrupt-check-time", def: "0s", arg: "DURATION",
+		help:  "Time between two comparisons of the members' contents; 0 means never.",
+		value: durations(func(c *Config) *time.Duration { return &c.CorruptCheckTime })},
+	{name: "compact-hash-check-time", def: "1m0s", arg: "DURATION",
+		help:  "Time between two comparisons of the members' hashes at compactions.",
+		value: durations(func(c *Config) *time.Duration { return &c.CompactHashCheckTime })},
+	{name: "downgrade-check-time", def: "5s", arg: "DURATION",
+		help:  "Time between two looks at an ongoing downgrade.",
+		value: durations(func(c *Config) *time.Duration { return &c.DowngradeCheckTime })},
+}
+
+var clientSettings = []setting{
+	{name: "max-concurrent-streams", def: "4294967295", arg: "N", help: "Streams one client connection may open.",
+		value: numbers(func(c *Config) *uint32 { return &c.MaxConcurrentStreams }, 0, math.MaxUint32)},
+	{name: "grpc-keepalive-min-time", def: "5s", arg: "DURATION",
+		help:  "Clients that ping more often than this are disconnected.",
+		value: durations(func(c *Config) *time.Duration { return &c.GRPCKeepaliveMinTime })},
+	{name: "grpc-keepalive-interval", def: "2h0m0s", arg: "DURATION",
+		help:  "Time between two pings to an idle client; 0 means never.",
+		value: durations(func(c *Config) *time.Duration { return &c.GRPCKeepaliveInterval })},
+	{name: "grpc-keepalive-timeout", def: "20s", arg: "DURATION",
+		help:  "Time a pinged client has to answer; 0 means forever.",
+		value: durations(func(c *Config) *time.Duration { return &c.GRPCKeepaliveTimeout })},
+	{name: "socket-reuse-port", def: "false", help: "Set SO_REUSEPORT on listeners.",
+		value: switches(func(c *Config) *bool { return &c.SocketReusePort })},
+	{name: "socket-reuse-address", def: "false", help: "Set SO_REUSEADDR on listeners.",
+		value: switches(func(c *Config) *bool { return &c.SocketReuseAddress })},
+	{name: "enable-grpc-gateway", def: "true", help: "Serve the API as JSON over HTTP too.",
+		value: switches(func(c *Config) *bool { return &c.EnableGRPCGateway })},
+	{name: "cors", def: "*", arg: "ORIGINS", help: "Origins that browsers may call from; * means all.",
+		value: lists(func(c *Config) *[]string { return &c.CORS })},
+	{name: "host-whitelist", def: "*", arg: "HOSTS",
+		help:  "Host names that HTTP clients may use; * means all.",
+		value: lists(func(c *Config) *[]string { return &c.HostWhitelist })},
+}
+
+var compactionSettings = []setting{
+	{name: "auto-compaction-mode", def: "periodic", arg: "MODE",
+		help: "Unit of auto-compaction-retention: 'periodic' (time) or 'revision'.",
+		value: choices(func(c *Config) *CompactionMode { return &c.AutoCompactionMode },
+			CompactPeriodic, CompactRevision)},
+	{name: "auto-compaction-retention", def: "0", arg: "N",
+		help:  "History to keep: a duration or a number of hours, or a number of revisions; 0 means all.",
+		value: texts(func(c *Config) *string { return &c.AutoCompactionRetention })},
+	{name: "compaction-batch-limit", def: "1000", arg: "N", help: "Revisions deleted in one step of a compaction.",
+		value: numbers(func(c *Config) *int { return &c.CompactionBatchLimit }, 1, maxInt)},
+	{name: "compaction-sleep-interval", def: "10ms", arg: "DURATION",
+		help:  "Pause between two steps of a compaction.",
+		value: durations(func(c *Config) *time.Duration { return &c.CompactionSleepInterval })},
+	{name: "watch-progress-notify-interval", def: "10m0s", arg: "DURATION",
+		help:  "Time between two progress notices to an idle watcher.",
+		value: durations(func(c *Config) *time.Duration { return &c.WatchProgressNotifyInterval })},
+}

@@ -1,0 +1,145 @@
+package config
+
+import "time"
+
+const (
+	noTLS       = "TLS is not supported yet"
+	noDiscovery = "discovery is not supported yet; list the members with --initial-cluster"
+	noTracing   = "distributed tracing is not supported yet"
+	noRotation  = "log rotation is not supported yet; let logrotate do it, with its copytruncate option"
+)
+
+var monitoringSettings = []setting{
+	{name: "log-level", def: "info", arg: "LEVEL", help: "Least important lines to log: debug, info, warn, error.",
+		value: choices(func(c *Config) *string { return &c.LogLevel },
+			"debug", "info", "warn", "error", "dpanic", "panic", "fatal")},
+	{name: "log-format", def: "json", arg: "FORMAT", help: "'json' or 'console'.",
+		value: choices(func(c *Config) *string { return &c.LogFormat }, "json", "console")},
+	{name: "log-outputs", def: "default", arg: "OUTPUTS",
+		help:  "Where to log to: 'stderr' (which 'default' means), 'stdout', paths of files.",
+		value: lists(func(c *Config) *[]string { return &c.LogOutputs })},
+	{name: "listen-metrics-urls", arg: "URLS", shown: "as listen-client-urls",
+		help:  "Where else to serve /metrics and /health.",
+		value: urls(func(c *Config) *[]URL { return &c.ListenMetricsURLs })},
+	{name: "metrics", def: "basic", arg: "LEVEL", help: "'extensive' adds histograms of every gRPC method to 'basic'.",
+		value: choices(func(c *Config) *string { return &c.Metrics }, "basic", "extensive")},
+	{name: "enable-pprof", def: "false", help: "Serve profiles under /debug/pprof/ of the client URLs.",
+		value: switches(func(c *Config) *bool { return &c.EnablePprof })},
+	{name: "warning-apply-duration", def: "100ms", arg: "DURATION",
+		help:  "Log a warning when applying a command takes longer.",
+		value: durations(func(c *Config) *time.Duration { return &c.WarningApplyDuration })},
+	{name: "warning-unary-request-duration", def: "300ms", arg: "DURATION",
+		help:  "Log a warning when a request takes longer.",
+		value: durations(func(c *Config) *time.Duration { return &c.WarningUnaryRequestDuration })},
+	refused("enable-log-rotation", "false", "", switches(nil), noRotation),
+	refused("log-rotation-config-json",
+		`{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}`,
+		"JSON", nil, noRotation),
+}
+
+var authSettings = []setting{
+	{name: "auth-token", def: "simple", arg: "TYPE", help: "Type of the tokens of logged-in users: 'simple'.",
+		value: texts(func(c *Config) *string { return &c.AuthToken })},
+	{name: "auth-token-ttl", def: "300", arg: "SECONDS", help: "Seconds after which an unused token expires.",
+		value: counted(func(c *Config) *time.Duration { return &c.AuthTokenTTL }, time.Second)},
+	{name: "bcrypt-cost", def: "10", arg: "N", help: "Cost of hashing a password, 4 to 31.",
+		value: numbers(func(c *Config) *int { return &c.BcryptCost }, 4, 31)},
+}
+
+var tlsSettings = []setting{
+	refused("cert-file", "", "FILE", nil, noTLS),
+	refused("key-file", "", "FILE", nil, noTLS),
+	refused("client-cert-auth", "false", "", switches(nil), noTLS),
+	refused("client-cert-file", "", "FILE", nil, noTLS),
+	refused("client-key-file", "", "FILE", nil, noTLS),
+	refused("client-crl-file", "", "FILE", nil, noTLS),
+	refused("client-cert-allowed-hostname", "", "NAMES", nil, noTLS),
+	refused("trusted-ca-file", "", "FILE", nil, noTLS),
+	refused("auto-tls", "false", "", switches(nil), noTLS),
+	refused("peer-cert-file", "", "FILE", nil, noTLS),
+	refused("peer-key-file", "", "FILE", nil, noTLS),
+	refused("peer-client-cert-auth", "false", "", switches(nil), noTLS),
+	refused("peer-client-cert-file", "", "FILE", nil, noTLS),
+	refused("peer-client-key-file", "", "FILE", nil, noTLS),
+	refused("peer-trusted-ca-file", "", "FILE", nil, noTLS),
+	refused("peer-cert-allowed-cn", "", "NAMES", nil, noTLS),
+	refused("peer-cert-allowed-hostname", "", "NAMES", nil, noTLS),
+	refused("peer-auto-tls", "false", "", switches(nil), noTLS),
+	refused("peer-crl-file", "", "FILE", nil, noTLS),
+	refused("peer-skip-client-san-verification", "false", "", switches(nil), noTLS),
+}
+
+var discoverySettings = []setting{
+	refused("discovery", "", "URL", nil, noDiscovery),
+	refused("discovery-proxy", "", "URL", nil, noDiscovery),
+	refused("discovery-srv", "", "DOMAIN", nil, noDiscovery),
+	refused("discovery-srv-name", "", "NAME", nil, noDiscovery),
+	refused("discovery-token", "", "TOKEN", nil, noDiscovery),
+	refused("discovery-endpoints", "", "ENDPOINTS", nil, noDiscovery),
+	refused("discovery-cert", "", "FILE", nil, noDiscovery),
+	refused("discovery-key", "", "FILE", nil, noDiscovery),
+	refused("discovery-cacert", "", "FILE", nil, noDiscovery),
+	refused("discovery-user", "", "USER", nil, noDiscovery),
+	refused("discovery-password", "", "PASSWORD", nil, noDiscovery),
+}
+
+var tracingSettings = []setting{
+	refused("enable-distributed-tracing", "false", "", switches(nil), noTracing),
+	refused("distributed-tracing-address", "localhost:4317", "ADDRESS", nil, noTracing),
+	refused("distributed-tracing-service-name", "etcd", "NAME", nil, noTracing),
+	refused("distributed-tracing-instance-id", "", "ID", nil, noTracing),
+	refused("distributed-tracing-sampling-rate", "0", "N", numbers[int](nil, 0, 1_000_000), noTracing),
+}
+
+var unsafeSettings = []setting{
+	{name: "force-new-cluster", def: "false",
+		help:  "Make this member the only one of a new cluster that keeps its contents. The others must never return.",
+		value: switches(func(c *Config) *bool { return &c.ForceNewCluster })},
+	{name: "unsafe-no-fsync", def: "false", help: "Do not wait for the disk. Loses data when the machine stops.",
+		value: switches(func(c *Config) *bool { return &c.UnsafeNoFsync })},
+}
+
+var idleSettings = []setting{
+	ignored("snapshot-count", "10000", "N", counts(), "the log is cut by size and by what the store holds"),
+	ignored("snapshot-catchup-entries", "5000", "N", counts(), "followers are kept in reach of the log by its size"),
+	ignored("max-snapshots", "5", "N", counts(), "there are no snapshot files to keep"),
+	ignored("max-wals", "5", "N", counts(), "log segments are recycled when the store has their entries"),
+	ignored("memory-mlock", "false", "", switches(nil), "nothing is mapped into memory"),
+	ignored("backend-bbolt-freelist-type", "map", "TYPE", choices[string](nil, "map", "array"), "there is no bbolt file"),
+	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
+	ignored("backend-batch-limit", "0", "N", counts(), "the store batches by itself"),
+	ignored("bootstrap-defrag-threshold-megabytes", "0", "N", counts(), "the store gives space back by itself"),
+	ignored("raft-read-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
+	ignored("raft-write-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
+	ignored("logger", "zap", "NAME", choices[string](nil, "zap"), "log lines have this shape anyway"),
+	ignored("v2-deprecation", "write-only", "PHASE", choices[string](nil, "write-only", "write-only-skip-check",
+		"write-only-drop-data", "gone"), "there never was a v2 store"),
+	ignored("self-signed-cert-validity", "1", "YEARS", counts(), noTLS),
+	ignored("cipher-suites", "", "NAMES", nil, noTLS),
+	ignored("tls-min-version", "TLS1.2", "VERSION", choices[string](nil, "TLS1.2", "TLS1.3"), noTLS),
+	ignored("tls-max-version", "", "VERSION", choices[string](nil, "TLS1.2", "TLS1.3"), noTLS),
+	ignored("discovery-fallback", "exit", "WORD", choices[string](nil, "exit", "proxy"), "there is no discovery"),
+	ignored("discovery-dial-timeout", "2s", "DURATION", durations(nil), "there is no discovery"),
+	ignored("discovery-request-timeout", "5s", "DURATION", durations(nil), "there is no discovery"),
+	ignored("discovery-keepalive-time", "2s", "DURATION", durations(nil), "there is no discovery"),
+	ignored("discovery-keepalive-timeout", "6s", "DURATION", durations(nil), "there is no discovery"),
+	ignored("discovery-insecure-transport", "true", "", switches(nil), "there is no discovery"),
+	ignored("discovery-insecure-skip-tls-verify", "false", "", switches(nil), "there is no discovery"),
+}
+
+// announced are settings whose use etcd itself announces as ending; its suites look for these words.
+var announced = map[string]string{
+	"max-snapshots": "--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8.",
+	"v2-deprecation": "--v2-deprecation is deprecated and scheduled for removal in v3.8. " +
+		"The default value is enforced, ignoring user input.",
+}
+
+func refused(name, def, arg string, sample value, reason string) setting {
+	return setting{name: name, def: def, arg: arg, fate: refuse, reason: reason, value: named{name, sample}}
+}
+
+func ignored(name, def, arg string, sample value, reason string) setting {
+	return setting{name: name, def: def, arg: arg, fate: idle, reason: reason, value: named{name, sample}}
+}
+
+func counts() value { return numbers[int64](nil, 0, 1<<62) }

@@ -1,0 +1,246 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const maxElectionTimeout = 50 * time.Second
+
+// Validate reports everything that is wrong with the configuration, or nil.
+func (c *Config) Validate() error {
+	return append(c.faults(), c.bootstrapFaults()...).err()
+}
+
+// ValidateBootstrap reports what is wrong with the settings that found a cluster. They are only read by a member that
+// starts with an empty data directory; one that does must ask.
+func (c *Config) ValidateBootstrap() error { return c.bootstrapFaults().err() }
+
+// faults collects all faults but those of the founding settings.
+func (c *Config) faults() Faults {
+	var faults Faults
+	faults = append(faults, c.nameFaults()...)
+	faults = append(faults, c.listenFaults()...)
+	faults = append(faults, c.advertiseFaults()...)
+	faults = append(faults, c.timingFaults()...)
+	return append(faults, c.serviceFaults()...)
+}
+
+func (c *Config) nameFaults() Faults {
+	var faults Faults
+	if c.Name == "" {
+		faults = append(faults, "--name must not be empty")
+	}
+	if strings.ContainsAny(c.Name, "=,") {
+		faults = append(faults, fmt.Sprintf("--name %q must not contain = or ,", c.Name))
+	}
+	if c.WALDir != "" && filepath.Clean(c.WALDir) == filepath.Clean(c.DataDir) {
+		faults = append(faults, "--wal-dir and --data-dir must be different directories")
+	}
+	return faults
+}
+
+type urlList struct {
+	flag string
+	urls []URL
+}
+
+func (c *Config) listenLists() []urlList {
+	return []urlList{
+		{"--listen-peer-urls", c.ListenPeerURLs},
+		{"--listen-client-urls", c.ListenClientURLs},
+		{"--listen-client-http-urls", c.ListenClientHTTPURLs},
+		{"--listen-metrics-urls", c.ListenMetricsURLs},
+	}
+}
+
+func (c *Config) listenFaults() Faults {
+	var faults Faults
+	lists := c.listenLists()
+	for _, l := range lists[:2] {
+		if len(l.urls) == 0 {
+			faults = append(faults, l.flag+" must name at least one URL")
+		}
+	}
+	var seen []urlList // one URL each
+	for _, l := range lists {
+		faults = append(faults, urlFaults(l)...)
+		for _, u := range l.urls {
+			if host := u.host(); u.Network() == "tcp" && net.ParseIP(host) == nil && host != "localhost" {
+				faults = append(faults, fmt.Sprintf("%s %s must name an IP address or localhost: use http://0.0.0.0:%s "+
+					"to listen on all addresses", l.flag, u, u.port()))
+			}
+			for _, other := range seen {
+				twin := other.flag == l.flag && other.urls[0].Scheme != u.Scheme
+				same := other.flag == l.flag && other.urls[0] == u // reported as a repetition already
+				if u.clashes(other.urls[0]) && !twin && !same {
+					faults = append(faults, fmt.Sprintf("%s %s and %s %s are the same address", other.flag,
+						other.urls[0], l.flag, u))
+				}
+			}
+			seen = append(seen, urlList{l.flag, []URL{u}})
+		}
+	}
+	return faults
+}
+
+// urlFaults reports what is wrong with any list of URLs: repetitions, and TLS.
+func urlFaults(l urlList) Faults {
+	var faults Faults
+	for i, u := range l.urls {
+		if slices.Contains(l.urls[:i], u) {
+			faults = append(faults, fmt.Sprintf("%s names %s twice", l.flag, u))
+		}
+		if u.Secure() {
+			faults = append(faults, fmt.Sprintf("%s %s: %s", l.flag, u, noTLS))
+		}
+	}
+	return faults
+}
+
+func (c *Config) advertiseFaults() Faults {
+	var faults Faults
+	if len(c.AdvertisePeerURLs) == 0 {
+		faults = append(faults, "--initial-advertise-peer-urls must name at least one URL")
+	}
+	if len(c.AdvertiseClientURLs) == 0 && len(c.ListenClientURLs) > 0 {
+		faults = append(faults, "--advertise-client-urls is required when --listen-client-urls listens on all addresses")
+	}
+	for _, l := range []urlList{
+		{"--initial-advertise-peer-urls", c.AdvertisePeerURLs},
+		{"--advertise-client-urls", c.AdvertiseClientURLs},
+	} {
+		faults = append(faults, urlFaults(l)...)
+		for _, u := range l.urls {
+			if u.Network() == "tcp" && u.host() == "" {
+				faults = append(faults, fmt.Sprintf("%s %s lacks a host", l.flag, u))
+			}
+		}
+	}
+	return faults
+}
+
+func (c *Config) timingFaults() Faults {
+	var faults Faults
+	heartbeat, election := c.HeartbeatInterval, c.ElectionTimeout
+	if heartbeat <= 0 {
+		faults = append(faults, "--heartbeat-interval must be more than 0")
+	}
+	switch {
+	case election <= 0:
+		faults = append(faults, "--election-timeout must be more than 0")
+	case 5*heartbeat > election:
+		faults = append(faults, fmt.Sprintf("--election-timeout (%v) must be at least 5 times --heartbeat-interval (%v)",
+			election, heartbeat))
+	case election > maxElectionTimeout:
+		faults = append(faults, fmt.Sprintf("--election-timeout (%v) must be at most %v", election, maxElectionTimeout))
+	}
+	if c.CompactHashCheckTime <= 0 {
+		faults = append(faults, "--compact-hash-check-time must be more than 0")
+	}
+	return faults
+}
+
+func (c *Config) serviceFaults() Faults {
+	var faults Faults
+	if _, err := c.AutoCompaction(); err != nil {
+		faults = append(faults, fmt.Sprintf("--auto-compaction-retention %q %v", c.AutoCompactionRetention, err))
+	}
+	if c.AuthToken != "simple" {
+		kind, _, _ := strings.Cut(c.AuthToken, ",")
+		faults = append(faults, fmt.Sprintf("--auth-token: %q tokens are not supported yet, only simple ones", kind))
+	}
+	if c.FeatureGates.Enabled("LeaseCheckpointPersist") && !c.FeatureGates.Enabled("LeaseCheckpoint") {
+		faults = append(faults, "--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint")
+	}
+	if len(c.LogOutputs) == 0 {
+		faults = append(faults, "--log-outputs must name at least one output")
+	}
+	for _, output := range c.LogOutputs {
+		switch {
+		case output == "systemd/journal":
+			faults = append(faults, "--log-outputs: the journal is not spoken to directly; log to stderr, which "+
+				"systemd collects")
+		case output == "default" && len(c.LogOutputs) > 1:
+			faults = append(faults, "--log-outputs: 'default' cannot be combined with other outputs")
+		}
+	}
+	return faults
+}
+
+// bootstrapFaults checks what founds the cluster: every member named once, every URL used once, this member among
+// them and with the URLs it advertises.
+func (c *Config) bootstrapFaults() Faults {
+	var faults Faults
+	owner := map[URL]string{}
+	for _, m := range c.InitialCluster {
+		for _, u := range m.PeerURLs {
+			switch other, taken := owner[u]; {
+			case taken && other == m.Name:
+				faults = append(faults, fmt.Sprintf("--initial-cluster gives %s to %s twice", u, m.Name))
+			case taken:
+				faults = append(faults, fmt.Sprintf("--initial-cluster gives %s to both %s and %s", u, other, m.Name))
+			case u.Secure():
+				faults = append(faults, fmt.Sprintf("--initial-cluster %s=%s: %s", m.Name, u, noTLS))
+			}
+			owner[u] = m.Name
+		}
+	}
+	at := memberIndex(c.InitialCluster, c.Name)
+	if at < 0 {
+		return append(faults, fmt.Sprintf("--initial-cluster does not name this member: add %s=%s, or set --name to "+
+			"one of %s", c.Name, joinURLs(c.AdvertisePeerURLs), memberNames(c.InitialCluster)))
+	}
+	if !sameURLs(c.InitialCluster[at].PeerURLs, c.AdvertisePeerURLs) {
+		faults = append(faults, fmt.Sprintf("--initial-cluster has %s for %s, but --initial-advertise-peer-urls is %s",
+			joinURLs(c.InitialCluster[at].PeerURLs), c.Name, joinURLs(c.AdvertisePeerURLs)))
+	}
+	return faults
+}
+
+func memberNames(members []InitialMember) string {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// sameURLs compares two lists regardless of order. A host name and an IP address with equal ports are taken for the
+// same place: only a resolver could tell, and validation asks nobody.
+func sameURLs(a, b []URL) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	left := slices.Clone(b)
+	for _, u := range a {
+		at := slices.IndexFunc(left, func(v URL) bool { return u == v })
+		if at < 0 {
+			at = slices.IndexFunc(left, func(v URL) bool { return samePlace(u, v) })
+		}
+		if at < 0 {
+			return false
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	return true
+}
+
+func samePlace(u, v URL) bool {
+	if u.Scheme != v.Scheme || u.Network() != "tcp" || u.port() != v.port() {
+		return false
+	}
+	uIP, vIP := net.ParseIP(u.host()), net.ParseIP(v.host())
+	switch {
+	case uIP != nil && vIP != nil:
+		return uIP.Equal(vIP)
+	case uIP == nil && vIP == nil:
+		return strings.EqualFold(u.host(), v.host())
+	default:
+		return true
+	}
+}

@@ -1,0 +1,118 @@
+package config_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/config"
+)
+
+func TestConfig_Validate(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		args string
+		want []string // beginnings of all faults, in order; none: the configuration is fine
+	}{
+		{"three members", "--name=m1 --initial-cluster=m1=http://localhost:2380,m2=http://b:1,m3=http://c:1", nil},
+		{"a host name and its address may be the same place",
+			"--initial-advertise-peer-urls=http://127.0.0.1:2380 --initial-cluster=default=http://localhost:2380", nil},
+		{"ports chosen by the system", "--listen-client-urls=http://0.0.0.0:0 --advertise-client-urls=http://0.0.0.0:0 " +
+			"--listen-peer-urls=http://127.0.0.1:0 --initial-advertise-peer-urls=http://localhost:2380", nil},
+		{"this member is not in the cluster", "--name=m4 --initial-cluster=m1=http://a:1,m2=http://b:1",
+			[]string{"--initial-cluster does not name this member: add m4=http://localhost:2380, or set --name to one " +
+				"of m1, m2"}},
+		{"another address than the cluster knows", "--initial-cluster=default=http://10.0.0.1:2390",
+			[]string{"--initial-cluster has http://10.0.0.1:2390 for default, but"}},
+		{"one address for two members", "--initial-cluster=default=http://localhost:2380,m2=http://localhost:2380",
+			[]string{"--initial-cluster gives http://localhost:2380 to both default and m2"}},
+		{"one address twice", "--initial-cluster=default=http://localhost:2380,default=http://localhost:2380",
+			[]string{"--initial-cluster gives http://localhost:2380 to default twice", "--initial-cluster has"}},
+		{"a repeated URL", "--listen-client-urls=http://127.0.0.1:1,http://127.0.0.1:1 " +
+			"--advertise-client-urls=http://127.0.0.1:1",
+			[]string{"--listen-client-urls names http://127.0.0.1:1 twice"}},
+		{"clients and peers on one address", "--listen-client-urls=http://127.0.0.1:2380",
+			[]string{"--listen-peer-urls http://localhost:2380 and --listen-client-urls http://127.0.0.1:2380 are the " +
+				"same address"}},
+		{"a wildcard covers every address", "--listen-metrics-urls=http://0.0.0.0:2379",
+			[]string{"--listen-client-urls http://localhost:2379 and --listen-metrics-urls http://0.0.0.0:2379 are"}},
+		{"listening on a name", "--listen-client-urls=http://example.com:1 --advertise-client-urls=http://example.com:1",
+			[]string{"--listen-client-urls http://example.com:1 must name an IP address"}},
+		{"nobody could tell clients where to connect", "--listen-client-urls=http://0.0.0.0:2379",
+			[]string{"--advertise-client-urls is required"}},
+		{"an advertised URL without host", "--advertise-client-urls=http://:2379",
+			[]string{"--advertise-client-urls http://:2379 lacks a host"}},
+		{"TLS by URL", "--listen-client-urls=https://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379",
+			[]string{"--listen-client-urls https://127.0.0.1:2379: TLS is not supported yet"}},
+		{"impatient elections", "--heartbeat-interval=300",
+			[]string{"--election-timeout (1s) must be at least 5 times --heartbeat-interval (300ms)"}},
+		{"no heartbeat", "--heartbeat-interval=0", []string{"--heartbeat-interval must be more than 0"}},
+		{"endless elections", "--election-timeout=60000", []string{"--election-timeout (1m0s) must be at most 50s"}},
+		{"retention in hours", "--auto-compaction-retention=1", nil},
+		{"retention of time by revision", "--auto-compaction-mode=revision --auto-compaction-retention=5m",
+			[]string{`--auto-compaction-retention "5m" must be`}},
+		{"negative retention", "--auto-compaction-retention=-1h",
+			[]string{`--auto-compaction-retention "-1h" must not be negative`}},
+		{"a gate without the gate below", "--feature-gates=LeaseCheckpointPersist=true",
+			[]string{"--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint"}},
+		{"both gates", "--feature-gates=LeaseCheckpointPersist=true,LeaseCheckpoint=true", nil},
+		{"the journal", "--log-outputs=systemd/journal", []string{"--log-outputs: the journal"}},
+		{"default among others", "--log-outputs=default,stdout", []string{"--log-outputs: 'default' cannot"}},
+		{"log and data in one directory", "--wal-dir=x/../d --data-dir=d", []string{"--wal-dir and --data-dir must"}},
+		{"a name that cannot be written", "--name=a=b", []string{`--name "a=b" must not contain`,
+			// Not a fault of the cluster: it is derived and names this member.
+		}},
+		{"no name", "--name=", []string{"--name must not be empty"}},
+		{"everything at once", "--heartbeat-interval=0 --cert-file=x --max-learners=2 --wal-dir=d --data-dir=d " +
+			"--initial-cluster=m9=http://a:1", []string{
+			"--cert-file: TLS", "--wal-dir and", "--heartbeat-interval must", "--initial-cluster does not"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := load(t, strings.Fields(row.args))
+			var faults config.Faults
+			if err != nil && !errors.As(err, &faults) {
+				t.Fatalf("got %v, want faults", err)
+			}
+			if len(faults) != len(row.want) {
+				t.Fatalf("got %d faults %q, want %d: %q", len(faults), faults, len(row.want), row.want)
+			}
+			for i, want := range row.want {
+				if !strings.HasPrefix(faults[i], want) {
+					t.Errorf("fault %d: got %q, want %q…", i, faults[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestFaults_Error(t *testing.T) {
+	if got := (config.Faults{"a"}).Error(); got != "a" {
+		t.Errorf("one fault: got %q", got)
+	}
+	want := "the configuration has two faults:\n  - a\n  - b"
+	if got := (config.Faults{"a", "b"}).Error(); got != want {
+		t.Errorf("two faults: got %q, want %q", got, want)
+	}
+}
+
+func TestFeatureGates_Enabled(t *testing.T) {
+	for _, row := range []struct {
+		arg, gate string
+		want      bool
+	}{
+		{"", "FastLeaseKeepAlive", true},
+		{"", "LeaseCheckpoint", false},
+		{"", "Unheard", false},
+		{"LeaseCheckpoint=true", "LeaseCheckpoint", true},
+		{"AllAlpha=true", "LeaseCheckpoint", true},
+		{"AllAlpha=true,PriorityRequest=false", "PriorityRequest", false},
+		{"AllBeta=false", "FastLeaseKeepAlive", false},
+		{"AllBeta=false", "LeaseCheckpoint", false},
+		{"FastLeaseKeepAlive=true,FastLeaseKeepAlive=false", "FastLeaseKeepAlive", false},
+	} {
+		c := mustLoad(t, []string{"--feature-gates=" + row.arg})
+		if got := c.FeatureGates.Enabled(row.gate); got != row.want {
+			t.Errorf("%q: %s: got %v, want %v", row.arg, row.gate, got, row.want)
+		}
+	}
+}
