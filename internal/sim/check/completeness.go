@@ -1,0 +1,20 @@
+package check
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// elected checks leader completeness: the log of a new leader holds every entry that was committed in an earlier term.
+// Log Matching makes one comparison enough: at the last of them.
+func (l *logs) elected(s *Suite, member consensus.MemberID, term consensus.Term) {
+	w := l.of(member)
+	for index := consensus.Index(len(l.chosen)); index > w.base.Index; index-- {
+		want := l.chosenAt(index)
+		if want >= term {
+			continue // committed by a later leader: this one need not know
+		}
+		if got, ok := w.term(index); !ok || got != want {
+			s.report("leader-completeness", "member %v leads term %d with a log up to %d, but %d.%d was committed (has term %d)",
+				member, term, w.last(), index, want, got)
+		}
+		return
+	}
+}

@@ -1,0 +1,23 @@
+// Package check holds the laws that a simulated cluster must keep: one file per property.
+//
+// A Suite is told what the members do, as they do it, and reports the first violations; it never asks a member
+// anything, so that a checker cannot be fooled by the code it checks. The reference model (model.go) is a second,
+// simple implementation of the store, fed with the committed log.
+//
+//	property              source                                file
+//	election-safety       Raft paper, 5.2                       election.go
+//	log-matching          Raft paper, 5.3                       logs.go
+//	leader-completeness   Raft paper, 5.4                       completeness.go
+//	durable-before-ack    Raft paper, figure 2; fastpath.md     durable.go
+//	state-machine         Raft paper, 5.4.3 (equal states)      machine.go, model.go
+//	revisions             fastpath.md, L2                       revisions.go
+//	applied-once          RIFL; fastpath.md, L1                 once.go
+//	acknowledged          fastpath.md, L1                       acknowledged.go
+//	real-time-order       fastpath.md, L3 and L6                realtime.go
+//	linearizable          Herlihy and Wing; Porcupine           linearizable.go
+//	watch                 etcd API guarantees; fastpath.md, L4  watches.go
+//	lease-early           etcd lease contract                   leases.go
+//	configuration         Raft thesis, 4.1; membership.md       config.go
+//
+// Everything here belongs to the one goroutine of the simulator.
+package check

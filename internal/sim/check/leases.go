@@ -1,0 +1,58 @@
+package check
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// leases checks that no lease ends early: the system proposes its revocation only when the time to live has passed
+// since the last renewal that a client was told of began. A clock that runs fast shortens it by its drift, no more.
+type leases struct {
+	held   map[kv.LeaseID]*tenure
+	byHand map[kv.LeaseID]bool
+	// Drift is how much faster than true time a member's clock may run.
+	drift float64
+}
+
+type tenure struct {
+	ttl   time.Duration
+	since time.Duration // a renewal that began then was answered with success
+}
+
+func (l *leases) init() {
+	l.held = map[kv.LeaseID]*tenure{}
+	l.byHand = map[kv.LeaseID]bool{}
+}
+
+// ClockDrift tells by how much the fastest clock is off, as a share of true time.
+func (s *Suite) ClockDrift(share float64) { s.leases.drift = share }
+
+// Renewed tells that a grant or keep-alive that began at a time was answered with a time to live.
+func (s *Suite) Renewed(id kv.LeaseID, began, ttl time.Duration) {
+	t := s.leases.held[id]
+	if t == nil {
+		t = &tenure{}
+		s.leases.held[id] = t
+	}
+	t.since, t.ttl = max(t.since, began), ttl
+}
+
+// Revoking tells that a client itself asks for the end of a lease.
+func (s *Suite) Revoking(id kv.LeaseID) { s.leases.byHand[id] = true }
+
+// applying is told of every command before its first application.
+func (l *leases) applying(s *Suite, c *kv.Command) {
+	if c.LeaseRevoke == nil || l.byHand[c.LeaseRevoke.ID] {
+		return
+	}
+	t := l.held[c.LeaseRevoke.ID]
+	if t == nil {
+		return // granted, but nobody was told
+	}
+	least := t.since + time.Duration(float64(t.ttl)/(1+l.drift))
+	if now := s.Now(); now < least {
+		s.report("lease-early", "lease %x ended %v early: it was renewed at %v for %v",
+			int64(c.LeaseRevoke.ID), least-now, t.since, t.ttl)
+	}
+}

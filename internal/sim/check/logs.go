@@ -1,0 +1,146 @@
+package check
+
+import (
+	"hash/fnv"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// logs checks Log Matching: an entry of one index and term has one content and one predecessor, everywhere and for
+// ever; from that, by induction, whole prefixes are equal. It keeps a shadow of every member's log, which other
+// checkers use.
+type logs struct {
+	seen    map[consensus.Mark]content
+	members map[consensus.MemberID]*shadow
+	chosen  []consensus.Term // term of the committed entry at index i+1
+	scratch []byte
+}
+
+type content struct {
+	hash     uint64
+	previous consensus.Term
+}
+
+// shadow is what a member's log must be: terms[i] belongs to index base+1+i.
+type shadow struct {
+	base    consensus.Mark
+	terms   []consensus.Term
+	configs []change // configuration entries in the log, oldest first
+	floor   change   // the configuration at base
+	durable consensus.Index
+}
+
+func (l *logs) init() {
+	l.seen = map[consensus.Mark]content{}
+	l.members = map[consensus.MemberID]*shadow{}
+}
+
+func (l *logs) of(member consensus.MemberID) *shadow {
+	w := l.members[member]
+	if w == nil {
+		w = &shadow{}
+		l.members[member] = w
+	}
+	return w
+}
+
+func (w *shadow) last() consensus.Index { return w.base.Index + consensus.Index(len(w.terms)) }
+
+func (w *shadow) term(index consensus.Index) (consensus.Term, bool) {
+	switch {
+	case index == w.base.Index:
+		return w.base.Term, true
+	case index < w.base.Index || index > w.last():
+		return 0, false
+	}
+	return w.terms[index-w.base.Index-1], true
+}
+
+func (l *logs) hash(e *consensus.Entry) uint64 {
+	l.scratch = consensus.AppendEntry(l.scratch[:0], e)
+	h := fnv.New64a()
+	h.Write(l.scratch)
+	return h.Sum64()
+}
+
+// Appended tells that a member put entries into its log (in memory; the write is on its way).
+func (s *Suite) Appended(member consensus.MemberID, entries []consensus.Entry) {
+	w := s.logs.of(member)
+	for i := range entries {
+		s.logs.append(s, member, w, &entries[i])
+	}
+}
+
+func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consensus.Entry) {
+	if e.Index <= w.base.Index || e.Index > w.last()+1 {
+		s.report("log-matching", "member %v appends %v to a log of %v..%d", member, e.Mark(), w.base, w.last())
+		return
+	}
+	if e.Index <= w.last() {
+		w.truncate(e.Index)
+		s.durable.truncated(s, member, e.Index)
+	}
+	previous, _ := w.term(e.Index - 1)
+	now := content{l.hash(e), previous}
+	if then, ok := l.seen[e.Mark()]; ok && then != now {
+		s.report("log-matching", "member %v has another entry %v than was seen before (predecessor %d, then %d)",
+			member, e.Mark(), now.previous, then.previous)
+	}
+	l.seen[e.Mark()] = now
+	if previous > e.Term {
+		s.report("log-matching", "member %v: term falls from %d to %d at index %d", member, previous, e.Term, e.Index)
+	}
+	w.terms = append(w.terms, e.Term)
+	if e.Kind == consensus.EntryConfig {
+		s.configAppended(member, w, e)
+	}
+}
+
+func (w *shadow) truncate(from consensus.Index) {
+	w.terms = w.terms[:from-w.base.Index-1]
+	for len(w.configs) > 0 && w.configs[len(w.configs)-1].id.Index >= from {
+		w.configs = w.configs[:len(w.configs)-1]
+	}
+}
+
+// Rebased tells that a member's log now begins after meta: a snapshot was installed, or the head compacted.
+func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, reset bool) {
+	w := s.logs.of(member)
+	if term := s.logs.chosenAt(meta.Mark.Index); term != 0 && term != meta.Mark.Term {
+		s.report("log-matching", "member %v compacts at %v, but the committed entry there has term %d",
+			member, meta.Mark, term)
+	}
+	if reset {
+		*w = shadow{base: meta.Mark, durable: meta.Mark.Index}
+	} else if meta.Mark.Index > w.base.Index && meta.Mark.Index <= w.last() {
+		w.terms = append([]consensus.Term(nil), w.terms[meta.Mark.Index-w.base.Index:]...)
+		w.base = meta.Mark
+	}
+	for len(w.configs) > 0 && w.configs[0].id.Index <= meta.Mark.Index {
+		w.configs = w.configs[1:]
+	}
+	w.floor = change{id: meta.ConfigID, config: meta.Config.Clone()}
+}
+
+func (l *logs) chosenAt(index consensus.Index) consensus.Term {
+	if index == 0 || index > consensus.Index(len(l.chosen)) {
+		return 0
+	}
+	return l.chosen[index-1]
+}
+
+// committed is told of every entry that a member applied, which is therefore committed for ever.
+func (l *logs) committed(s *Suite, member consensus.MemberID, e *consensus.Entry) {
+	if term := l.chosenAt(e.Index); term != 0 {
+		if term != e.Term {
+			s.report("state-machine", "member %v applied %v where term %d was committed", member, e.Mark(), term)
+		}
+		return
+	}
+	if e.Index != consensus.Index(len(l.chosen))+1 {
+		s.report("state-machine", "member %v applied index %d before anybody applied %d",
+			member, e.Index, len(l.chosen)+1)
+		return
+	}
+	l.chosen = append(l.chosen, e.Term)
+}

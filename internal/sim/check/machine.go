@@ -1,0 +1,199 @@
+package check
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// machine checks that all members apply the same log to the same results, and that these are the results that the
+// reference model gives; and that members which have applied equally far hold equal states.
+type machine struct {
+	model     *Model
+	outcomes  []outcome     // of the entry at index i+1, as the model and the first member had it
+	revisions []kv.Revision // of the model after index i+1
+	sessions  map[consensus.SessionID]bool
+	results   map[consensus.ProposalID]kv.Result
+	hashes    map[hashKey]uint32
+	holders   map[hashKey]consensus.MemberID
+}
+
+type outcome struct {
+	err      error
+	revision kv.Revision
+}
+
+type hashKey struct{ revision, compacted kv.Revision }
+
+func (m *machine) init() {
+	m.model = NewModel()
+	m.sessions = map[consensus.SessionID]bool{}
+	m.results = map[consensus.ProposalID]kv.Result{}
+	m.hashes = map[hashKey]uint32{}
+	m.holders = map[hashKey]consensus.MemberID{}
+}
+
+func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
+	at := int(e.Index) - 1
+	if at > len(m.outcomes) {
+		return // reported by the logs already
+	}
+	if at == len(m.outcomes) {
+		m.first(s, member, e, got)
+		return
+	}
+	want := m.outcomes[at]
+	if e.Kind == consensus.EntryCommand && (!errors.Is(got.Err, want.err) || got.Revision != want.revision) {
+		s.report("state-machine", "member %v applied %v to revision %d (%v), others to %d (%v)",
+			member, e.Mark(), got.Revision, got.Err, want.revision, want.err)
+	}
+}
+
+// first runs the model when the first member applies an entry, and compares all of the result.
+func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
+	if e.Kind != consensus.EntryCommand {
+		m.outcomes = append(m.outcomes, outcome{revision: m.model.Revision})
+		m.revisions = append(m.revisions, m.model.Revision)
+		return
+	}
+	before := m.model.Revision
+	want, again := m.expect(s, e)
+	m.outcomes = append(m.outcomes, outcome{want.Err, want.Revision})
+	m.revisions = append(m.revisions, m.model.Revision)
+	if !sameError(want.Err, got.Err) || want.Revision != got.Revision {
+		s.report("state-machine", "member %v applied %v %v to revision %d (%v), the model says %d (%v)",
+			member, e.Mark(), e.Proposal, got.Revision, got.Err, want.Revision, want.Err)
+		return
+	}
+	if why := differs(&want, got); why != "" {
+		s.report("state-machine", "member %v applied %v %v with another result than the model: %s",
+			member, e.Mark(), e.Proposal, why)
+	}
+	if again {
+		s.onceAgain(e, before)
+	} else if want.Err == nil {
+		s.revisionUsed(e, before)
+	}
+}
+
+func sameError(a, b error) bool {
+	return (a == nil) == (b == nil) && (a == nil || errors.Is(b, a))
+}
+
+// expect gives the model's result; again says that it was remembered from an earlier entry of the same proposal.
+func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again bool) {
+	command, err := kv.DecodeCommand(e.Payload)
+	if err != nil {
+		s.report("state-machine", "entry %v does not decode: %v", e.Mark(), err)
+		return kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}, false
+	}
+	if e.Proposal.IsZero() {
+		return m.model.apply(&command), false
+	}
+	session := e.Proposal.Session
+	switch {
+	case command.SessionOpen != nil:
+		m.open(session, command.SessionOpen)
+		return kv.Result{Revision: m.model.Revision}, false
+	case !m.sessions[session]:
+		return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}, false
+	}
+	if first, ok := m.results[e.Proposal]; ok {
+		return first, true
+	}
+	if op := command.SessionRetire; op != nil {
+		delete(m.sessions, consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number})
+		result = kv.Result{Revision: m.model.Revision}
+	} else {
+		s.leases.applying(s, &command)
+		result = m.model.apply(&command)
+	}
+	m.results[e.Proposal] = result
+	return result, false
+}
+
+func (m *machine) open(session consensus.SessionID, op *kv.SessionOpenOp) {
+	for other := range m.sessions {
+		if other.Member != session.Member {
+			continue
+		}
+		kept := other == session
+		for _, number := range op.Keep {
+			kept = kept || other.Number == number
+		}
+		if !kept {
+			delete(m.sessions, other)
+		}
+	}
+	m.sessions[session] = true
+}
+
+func differs(want, got *kv.Result) string {
+	switch {
+	case want.Put != nil:
+		if got.Put == nil || !sameKV(want.Put.Prev, got.Put.Prev) {
+			return "previous value of a put"
+		}
+	case want.Delete != nil:
+		if got.Delete == nil || got.Delete.Deleted != want.Delete.Deleted {
+			return "number of deleted keys"
+		}
+	case want.Txn != nil:
+		return differsTxn(want.Txn, got.Txn)
+	case want.Lease != nil:
+		if got.Lease == nil || *got.Lease != *want.Lease {
+			return "lease"
+		}
+	}
+	return ""
+}
+
+func differsTxn(want, got *kv.TxnResult) string {
+	if got == nil || want.Succeeded != got.Succeeded || len(want.Responses) != len(got.Responses) {
+		return "outcome of a txn"
+	}
+	for i := range want.Responses {
+		w, g := &want.Responses[i], &got.Responses[i]
+		switch {
+		case w.Range != nil:
+			if g.Range == nil || len(w.Range.KVs) != len(g.Range.KVs) {
+				return "range of a txn"
+			}
+			for j := range w.Range.KVs {
+				if !sameKV(&w.Range.KVs[j], &g.Range.KVs[j]) {
+					return "range of a txn"
+				}
+			}
+		case w.Delete != nil:
+			if g.Delete == nil || g.Delete.Deleted != w.Delete.Deleted {
+				return "delete of a txn"
+			}
+		case w.Txn != nil:
+			if why := differsTxn(w.Txn, g.Txn); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}
+
+func sameKV(a, b *kv.KeyValue) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) && a.CreateRevision == b.CreateRevision &&
+		a.ModRevision == b.ModRevision && a.Version == b.Version && a.Lease == b.Lease
+}
+
+// Hashed tells a member's HashKV at a revision, with its compact revision.
+func (s *Suite) Hashed(member consensus.MemberID, revision, compacted kv.Revision, hash uint32) {
+	key := hashKey{revision, compacted}
+	if want, ok := s.machine.hashes[key]; ok && want != hash {
+		s.report("state-machine", "members %v and %v hash revision %d (compacted at %d) to %x and %x",
+			s.machine.holders[key], member, revision, compacted, want, hash)
+		return
+	}
+	s.machine.hashes[key], s.machine.holders[key] = hash, member
+}

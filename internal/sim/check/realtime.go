@@ -1,0 +1,68 @@
+package check
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// realtime checks strict serializability over all keys at once, which the revisions in etcd's answers make cheap: of
+// two operations of which one ended before the other began, the later has no smaller revision (a greater one, if it
+// wrote), and a read shows exactly the state at the revision that it reports.
+type realtime struct{ ops []timed }
+
+type timed struct {
+	begin, end time.Duration
+	revision   kv.Revision
+	write      bool
+	what       string
+}
+
+// Wrote tells of an acknowledged write.
+func (s *Suite) Wrote(begin, end time.Duration, revision kv.Revision, key string) {
+	s.realtime.ops = append(s.realtime.ops, timed{begin, end, revision, true, "write of " + key})
+}
+
+// Read tells of an answered read of one key at the store's revision; linearizable ones also count in real-time order.
+func (s *Suite) Read(begin, end time.Duration, revision kv.Revision, key string, got *kv.KeyValue, linearizable bool) {
+	if linearizable {
+		s.realtime.ops = append(s.realtime.ops, timed{begin, end, revision, false, "read of " + key})
+	}
+	if revision > s.machine.model.Revision {
+		s.report("real-time-order", "a read of %q reports revision %d, the newest is %d", key, revision,
+			s.machine.model.Revision)
+		return
+	}
+	want, exists := s.machine.model.At(key, revision)
+	switch {
+	case !exists && got == nil:
+	case !exists || got == nil || got.ModRevision != want.ModRevision || !bytes.Equal(got.Value, want.Value) ||
+		got.Version != want.Version || got.Lease != want.Lease || got.CreateRevision != want.CreateRevision:
+		s.report("real-time-order", "a read of %q at revision %d shows %+v, the log says %+v (exists: %v)",
+			key, revision, got, want, exists)
+	}
+}
+
+func (r *realtime) finish(s *Suite) {
+	byEnd := slices.Clone(r.ops)
+	slices.SortStableFunc(byEnd, func(a, b timed) int { return int(a.end - b.end) })
+	slices.SortStableFunc(r.ops, func(a, b timed) int { return int(a.begin - b.begin) })
+	var top timed // the largest revision among the operations that ended before
+	ended := 0
+	for i := range r.ops {
+		op := &r.ops[i]
+		for ended < len(byEnd) && byEnd[ended].end < op.begin {
+			if byEnd[ended].revision > top.revision {
+				top = byEnd[ended]
+			}
+			ended++
+		}
+		if op.revision < top.revision || (op.write && op.revision == top.revision) {
+			s.report("real-time-order", "the %s began at %v and got revision %d, after the %s had ended at %v with %d",
+				op.what, op.begin, op.revision, top.what, top.end, top.revision)
+			return
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package check
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// revisionUsed checks that revisions grow by one with each entry that changes something, so that none is used twice
+// and none is left out. The members' revisions were compared with the model's before; this guards the model.
+func (s *Suite) revisionUsed(e *consensus.Entry, before kv.Revision) {
+	after := s.machine.model.Revision
+	if after != before && after != before+1 {
+		s.report("revisions", "entry %v takes the revision from %d to %d", e.Mark(), before, after)
+	}
+	if int(after) != len(s.machine.model.Events)+1 {
+		s.report("revisions", "revision %d after %d changes", after, len(s.machine.model.Events))
+	}
+}
+
+// Published tells what a member's store says about its revision after it applied an index.
+func (s *Suite) Published(member consensus.MemberID, index consensus.Index, revision kv.Revision) {
+	if index == 0 || int(index) > len(s.machine.outcomes) {
+		return
+	}
+	if want := s.machine.revisions[index-1]; revision != want {
+		s.report("revisions", "member %v is at revision %d after index %d, which gives %d", member, revision, index, want)
+	}
+}

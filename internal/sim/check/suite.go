@@ -1,0 +1,84 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Violation is a broken law.
+type Violation struct {
+	At       time.Duration // virtual time
+	Property string
+	Detail   string
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%s at %v: %s", v.Property, v.At, v.Detail)
+}
+
+// maxViolations bounds what one run reports: what follows the first is mostly its consequence.
+const maxViolations = 8
+
+// Suite is all checkers of one simulated cluster.
+type Suite struct {
+	Now        func() time.Duration
+	Violations []Violation
+	Duplicates uint64 // entries that repeated a proposal
+
+	elections elections
+	logs      logs
+	durable   durable
+	machine   machine
+	acks      acknowledged
+	realtime  realtime
+	history   history
+	watches   watches
+	leases    leases
+}
+
+// NewSuite returns checkers for a cluster that starts with an empty log.
+func NewSuite(now func() time.Duration) *Suite {
+	s := &Suite{Now: now}
+	s.elections.init()
+	s.logs.init()
+	s.durable.init()
+	s.machine.init()
+	s.acks.init()
+	s.watches.init()
+	s.leases.init()
+	return s
+}
+
+func (s *Suite) report(property, format string, args ...any) {
+	if len(s.Violations) < maxViolations {
+		s.Violations = append(s.Violations, Violation{s.Now(), property, fmt.Sprintf(format, args...)})
+	}
+}
+
+// Report adds a violation that the world itself found, such as a broken invariant or a cluster that does not converge.
+func (s *Suite) Report(property, detail string) { s.report(property, "%s", detail) }
+
+// Failed reports whether any law was broken.
+func (s *Suite) Failed() bool { return len(s.Violations) > 0 }
+
+// Model is the reference state after the longest prefix of the log that any member applied.
+func (s *Suite) Model() *Model { return s.machine.model }
+
+// Finish runs the checks that need the whole history, after the last operation.
+func (s *Suite) Finish() {
+	s.acks.finish(s)
+	s.realtime.finish(s)
+	s.history.finish(s)
+	s.watches.finish(s)
+}
+
+// Applied tells that a member applied entries with results, in order.
+func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, results []kv.Result) {
+	for i := range entries {
+		s.logs.committed(s, member, &entries[i])
+		s.machine.applied(s, member, &entries[i], &results[i])
+	}
+}

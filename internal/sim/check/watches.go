@@ -1,0 +1,134 @@
+package check
+
+import (
+	"bytes"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// watches checks that a watcher sees every change of its range exactly once, in order, whole revisions at a time,
+// across reconnects to other members.
+type watches struct{ all []*Watch }
+
+// Watch is what one client has seen of a range.
+type Watch struct {
+	key, end []byte
+	next     kv.Revision // everything below was seen
+	name     string
+	seen     uint64
+}
+
+func (w *watches) init() {}
+
+// NewWatch begins a check of a watch that asks for changes of [key, end) from a revision on.
+func (s *Suite) NewWatch(name string, key, end []byte, from kv.Revision) *Watch {
+	w := &Watch{key: key, end: end, next: from, name: name}
+	s.watches.all = append(s.watches.all, w)
+	return w
+}
+
+// Next is the revision at which a client that reconnects resumes.
+func (w *Watch) Next() kv.Revision { return w.next }
+
+// Seen counts the events.
+func (w *Watch) Seen() uint64 { return w.seen }
+
+func (w *Watch) covers(key []byte) bool {
+	if len(w.end) == 0 {
+		return bytes.Equal(key, w.key)
+	}
+	return bytes.Compare(key, w.key) >= 0 && (bytes.Equal(w.end, []byte{0}) || bytes.Compare(key, w.end) < 0)
+}
+
+// Compacted tells that the watch was cancelled because history up to a revision is gone; it resumes after it.
+func (s *Suite) Compacted(w *Watch, compacted kv.Revision) {
+	if compacted < w.next {
+		s.report("watch", "%s was cancelled by compaction %d though it asked from %d on", w.name, compacted, w.next)
+	}
+	if compacted > s.machine.model.Compacted {
+		s.report("watch", "%s was cancelled by compaction %d, the last was %d", w.name, compacted,
+			s.machine.model.Compacted)
+	}
+	w.next = max(w.next, compacted+1)
+}
+
+// Delivered tells that events arrived.
+func (s *Suite) Delivered(w *Watch, events []kv.Event) {
+	for len(events) > 0 {
+		revision := events[0].KV.ModRevision
+		if revision > s.machine.model.Revision {
+			s.report("watch", "%s saw revision %d, the newest is %d", w.name, revision, s.machine.model.Revision)
+			return
+		}
+		if revision < w.next {
+			s.report("watch", "%s saw revision %d again or too late, it is at %d", w.name, revision, w.next)
+			return
+		}
+		if !s.skip(w, revision) {
+			return
+		}
+		n := s.match(w, revision, events)
+		if n == 0 {
+			return
+		}
+		w.next, events, w.seen = revision+1, events[n:], w.seen+uint64(n)
+	}
+}
+
+// Progress tells that the watch was promised to have seen everything up to a revision.
+func (s *Suite) Progress(w *Watch, revision kv.Revision) {
+	if revision > s.machine.model.Revision {
+		s.report("watch", "%s was told of revision %d, the newest is %d", w.name, revision, s.machine.model.Revision)
+		return
+	}
+	if revision >= w.next && s.skip(w, revision+1) {
+		w.next = revision + 1
+	}
+}
+
+// skip checks that nothing in the range happened from the watch's position up to a revision.
+func (s *Suite) skip(w *Watch, to kv.Revision) bool {
+	for r := max(w.next, 2); r < to; r++ {
+		for _, e := range s.machine.model.Events[r-2] {
+			if w.covers(e.KV.Key) {
+				s.report("watch", "%s missed %q at revision %d", w.name, e.KV.Key, r)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// match compares the head of events with all changes of one revision, and returns how many it took.
+func (s *Suite) match(w *Watch, revision kv.Revision, events []kv.Event) int {
+	n := 0
+	for _, want := range s.machine.model.Events[revision-2] {
+		if !w.covers(want.KV.Key) {
+			continue
+		}
+		if n >= len(events) || events[n].Kind != want.Kind || !sameEvent(&events[n].KV, &want.KV) {
+			s.report("watch", "%s saw revision %d in another form: event %d is not %q", w.name, revision, n, want.KV.Key)
+			return 0
+		}
+		n++
+	}
+	if n == 0 || (n < len(events) && events[n].KV.ModRevision == revision) {
+		s.report("watch", "%s saw a change at revision %d that is not in its range", w.name, revision)
+		return 0
+	}
+	return n
+}
+
+func sameEvent(a, b *kv.KeyValue) bool {
+	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) && a.ModRevision == b.ModRevision &&
+		a.CreateRevision == b.CreateRevision && a.Version == b.Version
+}
+
+// finish checks that nobody was left behind: the world calls it after every watcher had time to catch up.
+func (w *watches) finish(s *Suite) {
+	for _, watch := range w.all {
+		if !s.skip(watch, s.machine.model.Revision+1) {
+			return
+		}
+	}
+}
