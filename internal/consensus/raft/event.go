@@ -66,9 +66,11 @@ func (TransferStarted) event()    {}
 func (TransferAborted) event()    {}
 func (Removed) event()            {}
 
-func (e BecameFollower) String() string     { return fmt.Sprintf("became follower at term %d", e.Term) }
-func (e BecamePreCandidate) String() string { return fmt.Sprintf("asks for votes after term %d", e.Term) }
-func (e BecameCandidate) String() string    { return fmt.Sprintf("became candidate at term %d", e.Term) }
+func (e BecameFollower) String() string { return fmt.Sprintf("became follower at term %d", e.Term) }
+func (e BecamePreCandidate) String() string {
+	return fmt.Sprintf("asks for votes after term %d", e.Term)
+}
+func (e BecameCandidate) String() string { return fmt.Sprintf("became candidate at term %d", e.Term) }
 func (e BecameLeader) String() string {
 	return fmt.Sprintf("became leader at term %d, no-op at %d", e.Term, e.Noop)
 }
@@ -79,13 +81,19 @@ func (e LeaderChanged) String() string {
 	}
 	return fmt.Sprintf("follows leader %v at term %d", e.Leader, e.Term)
 }
-func (e QuorumLost) String() string      { return fmt.Sprintf("hears no quorum, steps down at term %d", e.Term) }
+func (e QuorumLost) String() string {
+	return fmt.Sprintf("hears no quorum, steps down at term %d", e.Term)
+}
 func (e LeaderSuspected) String() string { return fmt.Sprintf("suspects leader %v", e.Leader) }
 func (e ConfigCommitted) String() string { return fmt.Sprintf("committed config %v", e.ID) }
-func (e SnapshotNeeded) String() string  { return fmt.Sprintf("follower %v needs a snapshot", e.Follower) }
+func (e SnapshotNeeded) String() string {
+	return fmt.Sprintf("follower %v needs a snapshot", e.Follower)
+}
 func (e SnapshotOffered) String() string { return fmt.Sprintf("installs snapshot %v", e.Mark) }
 func (e LogReset) String() string        { return fmt.Sprintf("log begins after %v", e.Mark) }
 func (e Truncated) String() string       { return fmt.Sprintf("truncated entries %d to %d", e.From, e.Last) }
 func (e TransferStarted) String() string { return fmt.Sprintf("hands leadership to %v", e.To) }
-func (e TransferAborted) String() string { return fmt.Sprintf("gave up handing leadership to %v", e.To) }
-func (e Removed) String() string         { return fmt.Sprintf("removed for ever, says %v", e.By) }
+func (e TransferAborted) String() string {
+	return fmt.Sprintf("gave up handing leadership to %v", e.To)
+}
+func (e Removed) String() string { return fmt.Sprintf("removed for ever, says %v", e.By) }

@@ -1,0 +1,17 @@
+// Package progress is a leader's view of one other member: what it holds for certain, what was sent to it, and how
+// much may be sent next. It decides pace, never safety: a wrong guess costs a round trip, Match alone counts for commit.
+//
+//	         acknowledged                     gap, loss
+//	Probe ------------------> Replicate --------------------> Probe
+//	  |  one append at a time      many, Next runs ahead        ^
+//	  |  log no longer there                                    |
+//	  +---------------------> Snapshot -------------------------+
+//	                          no entries        installed, failed
+//
+// Laws:
+//  1. Match < Next.
+//  2. Match never falls while the leader's term lasts: it is durable on the follower.
+//  3. In Probe at most one append is on its way, in Replicate no more than the window holds, in Snapshot none.
+//
+// A Peer belongs to one replica and is not safe for concurrent use. Raft paper, section 5.3; thesis, section 10.2.1.
+package progress

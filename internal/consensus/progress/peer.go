@@ -1,0 +1,144 @@
+package progress
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// State is the pace at which a follower is fed.
+type State uint8
+
+// The states.
+const (
+	Probe     State = 0
+	Replicate State = 1
+	Snapshot  State = 2
+)
+
+func (s State) String() string {
+	switch s {
+	case Probe:
+		return "probe"
+	case Replicate:
+		return "replicate"
+	case Snapshot:
+		return "snapshot"
+	}
+	return "unknown"
+}
+
+// Peer is one other member as the leader sees it.
+type Peer struct {
+	ID    consensus.MemberID
+	State State
+	Match consensus.Index // durable there and equal to the leader's log
+	Next  consensus.Index // first entry to send next
+	Sent  bool            // Probe: an append is on its way
+
+	Round       uint64          // the highest round that it echoed
+	RoundSent   uint64          // the highest round that was sent to it
+	CommitSent  consensus.Index // the highest commit index that was sent to it
+	HeartbeatBy bool            // a message is due even if there is nothing to say
+
+	// The leader notes, with some round, what it had sent before: should the echo say that less has arrived, the rest was
+	// lost, and is sent again without waiting for the next entry to reveal the gap.
+	CheckRound uint64
+	CheckNext  consensus.Index
+
+	Heard   bool   // ever, in this term
+	HeardAt uint64 // tick
+	Broken  bool   // its connection broke since it was heard last
+
+	// Snapshot: the log must keep what follows Floor until the follower is there; Offer is the snapshot it has received.
+	Floor consensus.Index
+	Offer consensus.Mark
+
+	Leaving   bool   // no longer in the configuration
+	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
+	Inflights Window
+}
+
+// New returns the view of a member that nothing is known of: one probe at next will tell.
+func New(id consensus.MemberID, next consensus.Index, maxMessages, maxBytes int) *Peer {
+	return &Peer{ID: id, Next: next, Inflights: Window{maxMessages: maxMessages, maxBytes: maxBytes}}
+}
+
+// Paused reports whether no entries may be sent now.
+func (p *Peer) Paused() bool {
+	switch p.State {
+	case Probe:
+		return p.Sent
+	case Replicate:
+		return p.Inflights.Full()
+	}
+	return true
+}
+
+// BecomeProbe falls back to one append at a time, from the first entry that the follower is not known to hold.
+func (p *Peer) BecomeProbe() {
+	next := p.Match + 1
+	if p.State == Snapshot {
+		next = max(next, p.Offer.Index+1)
+	}
+	p.reset(Probe)
+	p.Next = next
+}
+
+// BecomeReplicate lets entries stream.
+func (p *Peer) BecomeReplicate() {
+	p.reset(Replicate)
+	p.Next = p.Match + 1
+}
+
+// BecomeSnapshot stops entries until a snapshot is there. The log keeps what follows floor.
+func (p *Peer) BecomeSnapshot(floor consensus.Index) {
+	p.reset(Snapshot)
+	p.Floor = floor
+}
+
+func (p *Peer) reset(s State) {
+	p.State, p.Sent = s, false
+	p.Floor, p.Offer = 0, consensus.Mark{}
+	p.CheckRound, p.CheckNext = 0, 0
+	p.Inflights.reset()
+}
+
+// SentEntries notes an append that ends with last.
+func (p *Peer) SentEntries(last consensus.Index, bytes int) {
+	switch p.State {
+	case Probe:
+		p.Sent = true
+	case Replicate:
+		p.Next = last + 1 // optimistic: the next append need not wait for this one's answer
+		p.Inflights.Add(last, bytes)
+	}
+}
+
+// Acknowledged notes that everything up to index is durable there. It reports whether that is news.
+func (p *Peer) Acknowledged(index consensus.Index) bool {
+	news := index > p.Match
+	if news {
+		p.Match = index
+		p.Inflights.FreeTo(index)
+	}
+	p.Next = max(p.Next, p.Match+1)
+	return news
+}
+
+// Rejected notes that the append after prev did not match, and that the logs may share entries up to guess. It reports
+// false if the refusal is an old one that says nothing.
+func (p *Peer) Rejected(prev, guess consensus.Index) bool {
+	switch p.State {
+	case Snapshot:
+		return false
+	case Replicate:
+		if prev <= p.Match || prev >= p.Next {
+			return false
+		}
+		p.BecomeProbe()
+		return true
+	}
+	if prev != p.Next-1 {
+		return false
+	}
+	p.Next = max(min(prev, guess+1), p.Match+1)
+	p.Sent = false
+	return true
+}
