@@ -1,0 +1,100 @@
+package wal
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// carried is all that a new segment repeats from the older ones, and where the log stands.
+type carried struct {
+	hard consensus.HardState
+	base consensus.SnapshotMeta
+	last consensus.Index // of the last entry; base.Mark.Index if there is none
+	pool pool
+}
+
+func (c *carried) append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(append(dst, byte(itemCarried)), uint64(c.last))
+	dst = consensus.AppendHardState(append(dst, byte(itemHard)), &c.hard)
+	if c.base.Mark.Index > 0 {
+		dst = consensus.AppendSnapshotMeta(append(dst, byte(itemBase)), &c.base)
+	}
+	for i := range c.pool.records {
+		if !c.pool.records[i].Forget {
+			dst = appendWitness(dst, &c.pool.records[i])
+		}
+	}
+	return dst
+}
+
+// take brings c past b, which is durable now.
+func (c *carried) take(b *Batch) {
+	if b.Reset != nil {
+		c.base, c.last = *b.Reset, b.Reset.Mark.Index
+	}
+	if n := len(b.Entries); n > 0 {
+		c.last = b.Entries[n-1].Index
+	}
+	if b.Hard != nil {
+		c.hard = *b.Hard
+	}
+	for i := range b.Witness {
+		c.pool.take(&b.Witness[i])
+	}
+}
+
+// pool holds the witness records in the order in which they came, so that nothing depends on the order of a map.
+type pool struct {
+	at        map[AttemptID]int
+	records   []WitnessRecord // Forget marks a hole
+	holes     int
+	liveBytes int
+}
+
+// take adds or forgets. The payload is copied: the caller's buffer is not ours to keep.
+func (p *pool) take(r *WitnessRecord) {
+	at, held := p.at[r.Attempt]
+	if held {
+		p.liveBytes -= len(p.records[at].Payload)
+	}
+	switch {
+	case r.Forget && held:
+		p.records[at] = WitnessRecord{Forget: true}
+		p.holes++
+		delete(p.at, r.Attempt)
+	case r.Forget:
+		return // it was never held, or is forgotten already
+	case held:
+		p.records[at].Payload = slices.Clone(r.Payload)
+		p.liveBytes += len(r.Payload)
+	default:
+		if p.at == nil {
+			p.at = make(map[AttemptID]int)
+		}
+		p.at[r.Attempt] = len(p.records)
+		p.records = append(p.records, WitnessRecord{Attempt: r.Attempt, Payload: slices.Clone(r.Payload)})
+		p.liveBytes += len(r.Payload)
+	}
+	if p.holes > 64 && p.holes > len(p.records)/2 {
+		p.squeeze()
+	}
+}
+
+// squeeze closes the holes.
+func (p *pool) squeeze() {
+	p.records = slices.DeleteFunc(p.records, func(r WitnessRecord) bool { return r.Forget })
+	p.holes = 0
+	for i := range p.records {
+		p.at[p.records[i].Attempt] = i
+	}
+}
+
+func (p *pool) clear() { *p = pool{} }
+
+// live returns what is held, oldest first.
+func (p *pool) live() []WitnessRecord {
+	p.squeeze()
+	return slices.Clone(p.records)
+}

@@ -1,0 +1,74 @@
+package wal
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Compact records durably that entries up to base are not needed, and gives back the segments that held only such. A
+// base that is not beyond the present one changes nothing. The segment that is written is never given back, so the
+// log takes at most one segment more than its live entries do.
+func (w *WAL) Compact(base consensus.SnapshotMeta) error {
+	if w.failed != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, w.failed)
+	}
+	if w.file == nil {
+		return ErrClosed
+	}
+	if base.Mark.Index <= w.carried.base.Mark.Index {
+		return nil
+	}
+	if base.Mark.Index > w.carried.last {
+		return fmt.Errorf("wal: compact to %d: the log ends at %d", base.Mark.Index, w.carried.last)
+	}
+	w.watch.begin()
+	defer w.watch.done()
+	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
+	record = consensus.AppendSnapshotMeta(append(record, byte(itemBase)), &base)
+	err := w.write(record)
+	if err == nil && w.options.NoSync {
+		err = w.sync() // segments are about to go: what replaces them must be on the disk
+	}
+	if err != nil {
+		return w.fail("compact", err)
+	}
+	w.carried.base = base
+	if err := w.release(); err != nil {
+		return w.fail("compact", err)
+	}
+	return nil
+}
+
+// release gives back the oldest segments that hold no live entry. What they carried is repeated in the next one.
+func (w *WAL) release() error {
+	n := w.releasable()
+	if n == 0 {
+		return nil
+	}
+	if w.durable != w.end {
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
+	for _, s := range w.segments[:n] {
+		if err := w.retire(s.number); err != nil {
+			return err
+		}
+	}
+	w.segments = append(w.segments[:0], w.segments[n:]...)
+	if err := syncDir(w.options.FS, w.options.Dir); err != nil {
+		return err
+	}
+	w.count()
+	w.options.Logger.Debug("freed log segments", "segments", n, "index", uint64(w.carried.base.Mark.Index))
+	return nil
+}
+
+func (w *WAL) releasable() int {
+	n := 0
+	for n < len(w.segments)-1 && w.segments[n].last <= w.carried.base.Mark.Index {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,22 @@
+// Package wal is the write-ahead log of one member: entries, hard state, witness records, and where the log begins.
+//
+// It is not a general log: it knows the words of package consensus, keeps no payload in memory but that of witness
+// records, and starts no goroutine. The main type is WAL; Open returns it with everything Recovered. A log is a
+// directory of segments, a segment is a header and records, and a record is what one Append wrote:
+//
+//	segment   | header | carried state | record | record | ... | zeros, or bytes of the file's former life |
+//	record    | stamp | length | durable | crc | item | item | ... | pad |
+//	item      | kind | body |      entry, hard state, reset, base, witness add or forget, carried, mark
+//
+// Invariants:
+//  1. Append returns nil only after all of it is durable; all of one Append is recovered, or nothing of it.
+//  2. A record is live only under the stamp of its segment's number and its own offset. Numbers are never reused, so
+//     bytes of a recycled file are never live.
+//  3. Every segment begins with all that is carried (hard state, mark of the log's beginning, witness records), so the
+//     older ones may go as soon as their entries are not needed.
+//  4. A segment has its final name only once its header and carried state are durable, and the one before is synced.
+//  5. After a failed write or sync the WAL is failed for good: what the disk holds is known only to the next Open.
+//
+// Append, Compact and Close belong to one goroutine; Stats and OldestUnsyncedSince may be called from any. The caller
+// holds the lock of the data directory. Why this format: docs/adr/0004-wal-format.md.
+package wal

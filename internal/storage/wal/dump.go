@@ -1,0 +1,191 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+)
+
+// Dump prints every record of the log in dir, one line per item, and goes on past damage as far as it can. It opens
+// nothing for writing, so it may look at the log of a running member, whose last lines may then be half written. The
+// error is one of reading or of w; damage is printed, and reported as ErrCorrupt at the end.
+func Dump(w io.Writer, fs env.FS, dir string) error {
+	l, err := list(fs, dir)
+	if err != nil {
+		return err
+	}
+	if len(l.segments) == 0 {
+		return fmt.Errorf("%w: %s", ErrNoLog, dir)
+	}
+	d := dumper{out: w, fs: fs, dir: dir}
+	run, stale := l.youngestRun()
+	for _, number := range stale {
+		d.printf("%s: before a gap, not part of the log\n", segmentName(number))
+	}
+	sealed := make([]int64, len(run)) // by the successor; zero for the youngest
+	for i := 1; i < len(run); i++ {
+		sealed[i-1] = d.sealedBy(run[i])
+	}
+	for i, number := range run {
+		if err := d.segment(number, sealed[i]); err != nil {
+			return err
+		}
+	}
+	for _, number := range l.spares {
+		d.printf("%s: waits to be overwritten\n", spareName(number))
+	}
+	if d.err == nil && d.damaged {
+		return fmt.Errorf("%w: see the listing", ErrCorrupt)
+	}
+	return d.err
+}
+
+type dumper struct {
+	out     io.Writer
+	fs      env.FS
+	dir     string
+	damaged bool
+	err     error // the first one of out
+}
+
+func (d *dumper) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(d.out, format, args...); err != nil && d.err == nil {
+		d.err = err
+	}
+}
+
+// sealedBy returns what segment number says of the length of the one before it, or zero.
+func (d *dumper) sealedBy(number uint64) int64 {
+	w, err := openWindow(d.fs, d.dir, number)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = w.file.Close() }()
+	h, err := w.header()
+	if err != nil {
+		return 0
+	}
+	return h.sealed
+}
+
+func (d *dumper) segment(number uint64, sealed int64) error {
+	w, err := openWindow(d.fs, d.dir, number)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.file.Close() }()
+	h, err := w.header()
+	switch {
+	case errors.Is(err, errDamagedHeader), errors.Is(err, ErrNewerVersion):
+		d.damaged = true
+		d.printf("%s: %v\n", segmentName(number), err)
+		return nil
+	case err != nil:
+		return err
+	}
+	d.printf("%s: cluster %v member %v storage %x segment %d, file of %d bytes, the segment before has %d\n",
+		segmentName(number), h.identity.Cluster, h.identity.Member, uint64(h.identity.Storage), h.number, w.size, h.sealed)
+	if h.number != number {
+		d.damaged = true
+		d.printf("  damaged: the file holds another segment\n")
+	}
+	return d.records(w, h.seed(), sealed)
+}
+
+func (d *dumper) records(w *window, seed uint32, sealed int64) error {
+	offset := int64(headerBytes)
+	for sealed == 0 || offset < sealed {
+		h, items, ok, err := w.record(seed, offset)
+		if err != nil {
+			return err
+		}
+		if ok {
+			d.printf("%10d record of %d bytes, durable %d\n", offset, h.length, h.durable)
+			d.items(items)
+			offset += recordSpan(int64(h.length))
+			continue
+		}
+		next, err := d.gap(w, seed, offset, sealed)
+		if err != nil || next == 0 {
+			return err
+		}
+		offset = next
+	}
+	d.printf("%10d end, sealed\n", offset)
+	return nil
+}
+
+// gap prints what is where no record is, and returns where the next whole one begins, or zero at the end of the log.
+func (d *dumper) gap(w *window, seed uint32, offset, sealed int64) (next int64, err error) {
+	torn, proof := int64(0), false
+	err = w.search(seed, offset, func(at int64, h recordHeader) bool {
+		if at == offset {
+			torn = recordSpan(int64(h.length))
+			return true
+		}
+		next, proof = at, int64(h.durable) > offset
+		return false
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case proof || sealed > 0:
+		d.damaged = true
+		d.printf("%10d damaged: no valid record, though one was durable here\n", offset)
+	case next > 0 || torn > 0:
+		d.printf("%10d end of the log, then traces of an unfinished append\n", offset)
+	default:
+		d.printf("%10d end of the log\n", offset)
+	}
+	return next, nil
+}
+
+func (d *dumper) items(items []byte) {
+	var it item
+	for len(items) > 0 {
+		rest, err := decodeItem(&it, items)
+		if err != nil {
+			d.damaged = true
+			d.printf("           %v, %d bytes not read\n", err, len(items))
+			return
+		}
+		items = rest
+		d.printf("           %s\n", it.line())
+	}
+}
+
+func (it *item) line() string {
+	switch it.kind {
+	case itemEntry:
+		return entryLine(&it.entry)
+	case itemHard:
+		return fmt.Sprintf("hard     term %d vote %v commit %d", it.hard.Term, it.hard.Vote, it.hard.Commit)
+	case itemReset:
+		return fmt.Sprintf("reset    after %v config %v", it.meta.Mark, it.meta.ConfigID)
+	case itemBase:
+		return fmt.Sprintf("base     after %v config %v", it.meta.Mark, it.meta.ConfigID)
+	case itemRecord:
+		return fmt.Sprintf("record   attempt %x, %d bytes", it.witness.Attempt, len(it.witness.Payload))
+	case itemForget:
+		return fmt.Sprintf("forget   attempt %x", it.witness.Attempt)
+	case itemCarried:
+		return fmt.Sprintf("carried  last entry %d", it.last)
+	case itemMark:
+		return fmt.Sprintf("mark     %s", map[byte]string{markOpened: "opened", markClosed: "closed"}[it.why])
+	}
+	return "unknown"
+}
+
+func entryLine(e *consensus.Entry) string {
+	line := fmt.Sprintf("entry    %v %v, %d bytes", e.Mark(), e.Kind, len(e.Payload))
+	if !e.Proposal.IsZero() {
+		line += fmt.Sprintf(", proposal %v", e.Proposal)
+	}
+	if e.ExactRevision > 0 {
+		line += fmt.Sprintf(", exact revision %d", e.ExactRevision)
+	}
+	return line
+}

@@ -1,0 +1,164 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+const (
+	formatVersion = 1
+
+	headerBytes       = 64      // of a segment
+	recordHeaderBytes = 16      // of a record
+	alignBytes        = 8       // records begin at multiples of it, so a search after damage has few places to try
+	maxRecordBytes    = 1 << 30 // payload of one record
+)
+
+// headerMagic begins every segment.
+var headerMagic = [8]byte{'Q', 'U', 'O', 'R', 'W', 'A', 'L', '\n'}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// StorageID names one log directory for ever: it is drawn at random when the log is created, so that a directory that
+// was wiped and made again is told from the old one.
+type StorageID uint64
+
+// Identity says whose log it is. Whether it is the right one is for the caller of Open to check.
+type Identity struct {
+	Cluster consensus.ClusterID
+	Member  consensus.MemberID
+	Storage StorageID
+}
+
+// header is the head of a segment. Integers are little endian.
+//
+//	 0               8       12      16              24              32
+//	+---------------+-------+-------+---------------+---------------+
+//	| "QUORWAL\n"   |version| zero  | cluster       | member        |
+//	+---------------+-------+-------+---------------+---------------+
+//	| storage       | number        | sealed        | zero  | crc   |
+//	+---------------+---------------+---------------+-------+-------+
+//	 32              40              48              56      60      64
+//
+// sealed is the length of the segment before, final because a segment is synced before its successor gets its name:
+// a segment that ends earlier was damaged. crc is the CRC32C of the 60 bytes before it.
+type header struct {
+	identity Identity
+	number   uint64
+	sealed   int64
+}
+
+func appendHeader(dst []byte, h *header) []byte {
+	start := len(dst)
+	dst = append(dst, headerMagic[:]...)
+	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Cluster))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Member))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Storage))
+	dst = binary.LittleEndian.AppendUint64(dst, h.number)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.sealed))
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+var errDamagedHeader = errors.New("segment header is damaged")
+
+// decodeHeader looks at the version before the checksum: a newer version may keep its checksum elsewhere.
+func decodeHeader(src []byte) (header, error) {
+	if len(src) < headerBytes || [8]byte(src[:8]) != headerMagic {
+		return header{}, errDamagedHeader
+	}
+	if version := binary.LittleEndian.Uint32(src[8:]); version > formatVersion {
+		return header{}, fmt.Errorf("%w: format %d, this one reads up to %d", ErrNewerVersion, version, formatVersion)
+	}
+	if crc32.Checksum(src[:60], castagnoli) != binary.LittleEndian.Uint32(src[60:]) {
+		return header{}, errDamagedHeader
+	}
+	return header{
+		identity: Identity{
+			Cluster: consensus.ClusterID(binary.LittleEndian.Uint64(src[16:])),
+			Member:  consensus.MemberID(binary.LittleEndian.Uint64(src[24:])),
+			Storage: StorageID(binary.LittleEndian.Uint64(src[32:])),
+		},
+		number: binary.LittleEndian.Uint64(src[40:]),
+		sealed: int64(binary.LittleEndian.Uint64(src[48:])),
+	}, nil
+}
+
+// seed starts every checksum inside a segment. Numbers differ in 32 adjacent bits, which a CRC32 always tells apart.
+func (h *header) seed() uint32 {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[0:], uint64(h.identity.Storage))
+	binary.LittleEndian.PutUint64(b[8:], h.number)
+	return crc32.Checksum(b[:], castagnoli)
+}
+
+// recordHeader is the head of a record.
+//
+//	 0       4       8       12      16                       16+length      next multiple of 8
+//	+-------+-------+-------+-------+------------------------+--------------+
+//	| stamp |length |durable| crc   | items                  | pad, ignored |
+//	+-------+-------+-------+-------+------------------------+--------------+
+//
+// crc is the CRC32C of the items. stamp is that of length, durable, crc and the record's own offset. Both start from
+// the seed of the segment, so a record is live in one file at one place only. durable is the length of this segment
+// that was known to be on the disk when the record was written: damage before it is damage, damage after it may be a
+// write that the power cut short.
+type recordHeader struct {
+	stamp, length, durable, crc uint32
+}
+
+func decodeRecordHeader(src []byte) recordHeader {
+	return recordHeader{
+		stamp:   binary.LittleEndian.Uint32(src[0:]),
+		length:  binary.LittleEndian.Uint32(src[4:]),
+		durable: binary.LittleEndian.Uint32(src[8:]),
+		crc:     binary.LittleEndian.Uint32(src[12:]),
+	}
+}
+
+// plausible is the cheap test that zeros and most foreign bytes fail.
+func (h recordHeader) plausible(offset int64) bool {
+	return h.length > 0 && h.length <= maxRecordBytes && int64(h.durable) <= offset && h.durable >= headerBytes
+}
+
+// expected is what the stamp must be for a record at offset.
+func (h recordHeader) expected(seed uint32, offset int64) uint32 {
+	var b [20]byte
+	binary.LittleEndian.PutUint32(b[0:], h.length)
+	binary.LittleEndian.PutUint32(b[4:], h.durable)
+	binary.LittleEndian.PutUint32(b[8:], h.crc)
+	binary.LittleEndian.PutUint64(b[12:], uint64(offset))
+	return crc32.Update(seed, castagnoli, b[:])
+}
+
+func (h recordHeader) stamped(seed uint32, offset int64) bool {
+	return h.plausible(offset) && h.stamp == h.expected(seed, offset)
+}
+
+func crcOf(seed uint32, items []byte) uint32 { return crc32.Update(seed, castagnoli, items) }
+
+// sealRecord fills in the head of record, which holds its items already.
+func sealRecord(record []byte, seed uint32, offset, durable int64) {
+	items := record[recordHeaderBytes:]
+	h := recordHeader{
+		length:  uint32(len(items)),
+		durable: uint32(durable),
+		crc:     crcOf(seed, items),
+	}
+	h.stamp = h.expected(seed, offset)
+	binary.LittleEndian.PutUint32(record[0:], h.stamp)
+	binary.LittleEndian.PutUint32(record[4:], h.length)
+	binary.LittleEndian.PutUint32(record[8:], h.durable)
+	binary.LittleEndian.PutUint32(record[12:], h.crc)
+}
+
+// recordSpan is what a record of so many bytes of items takes in the file.
+func recordSpan(length int64) int64 { return align(recordHeaderBytes + length) }
+
+func align(n int64) int64 { return (n + alignBytes - 1) &^ (alignBytes - 1) }

@@ -1,0 +1,135 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// itemKind says what follows in a record. A number is never given a second meaning.
+type itemKind uint8
+
+const (
+	itemEntry   itemKind = 1 // entry; its index may be one that the log has: the log is cut there first
+	itemHard    itemKind = 2 // hard state
+	itemReset   itemKind = 3 // snapshot metadata: the log is empty and begins after it
+	itemBase    itemKind = 4 // snapshot metadata: entries up to it are not needed, those after it stay
+	itemRecord  itemKind = 5 // attempt (24 bytes), uvarint length, payload: a witness record is held
+	itemForget  itemKind = 6 // attempt (24 bytes): it is held no more
+	itemCarried itemKind = 7 // last index (8 bytes): carried state follows and replaces what was known
+	itemMark    itemKind = 8 // why (1 byte): nothing but the durable length in the record's head
+)
+
+// Why a mark was written.
+const (
+	markOpened = 1
+	markClosed = 2
+)
+
+// AttemptID names a witness record: a proposal id and the revision it asked for, as the caller encodes them.
+type AttemptID [24]byte
+
+// WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is opaque here.
+type WitnessRecord struct {
+	Attempt AttemptID
+	Forget  bool
+	Payload []byte
+}
+
+// Batch is what one step of the core wants on the disk. The parts take effect in this order: Reset, Entries, Hard,
+// Witness.
+type Batch struct {
+	Hard    *consensus.HardState
+	Entries []consensus.Entry       // contiguous; the log is cut at Entries[0].Index first
+	Reset   *consensus.SnapshotMeta // the log restarts after this mark
+	Witness []WitnessRecord
+}
+
+func appendBatch(dst []byte, b *Batch) []byte {
+	if b.Reset != nil {
+		dst = consensus.AppendSnapshotMeta(append(dst, byte(itemReset)), b.Reset)
+	}
+	for i := range b.Entries {
+		dst = consensus.AppendEntry(append(dst, byte(itemEntry)), &b.Entries[i])
+	}
+	if b.Hard != nil {
+		dst = consensus.AppendHardState(append(dst, byte(itemHard)), b.Hard)
+	}
+	for i := range b.Witness {
+		dst = appendWitness(dst, &b.Witness[i])
+	}
+	return dst
+}
+
+func appendWitness(dst []byte, r *WitnessRecord) []byte {
+	if r.Forget {
+		return append(append(dst, byte(itemForget)), r.Attempt[:]...)
+	}
+	dst = append(append(dst, byte(itemRecord)), r.Attempt[:]...)
+	dst = binary.AppendUvarint(dst, uint64(len(r.Payload)))
+	return append(dst, r.Payload...)
+}
+
+// item is one decoded item; kind says which other field counts.
+type item struct {
+	kind    itemKind
+	entry   consensus.Entry
+	hard    consensus.HardState
+	meta    consensus.SnapshotMeta // reset, base
+	witness WitnessRecord          // record, forget
+	last    consensus.Index        // carried
+	why     byte                   // mark
+}
+
+var errShortItem = errors.New("item is cut short")
+
+// decodeItem fills it from the head of src and returns the rest. What it fills aliases src.
+func decodeItem(it *item, src []byte) (rest []byte, err error) {
+	if len(src) == 0 {
+		return nil, errShortItem
+	}
+	it.kind, src = itemKind(src[0]), src[1:]
+	switch it.kind {
+	case itemEntry:
+		it.entry, rest, err = consensus.DecodeEntry(src)
+	case itemHard:
+		it.hard, rest, err = consensus.DecodeHardState(src)
+	case itemReset, itemBase:
+		it.meta, rest, err = consensus.DecodeSnapshotMeta(src)
+	case itemRecord, itemForget:
+		rest, err = decodeWitness(&it.witness, src, it.kind == itemForget)
+	case itemCarried:
+		if len(src) < 8 {
+			return nil, errShortItem
+		}
+		it.last, rest = consensus.Index(binary.LittleEndian.Uint64(src)), src[8:]
+	case itemMark:
+		if len(src) < 1 {
+			return nil, errShortItem
+		}
+		it.why, rest = src[0], src[1:]
+	default:
+		return nil, fmt.Errorf("%w: item of unknown kind %d", ErrNewerVersion, it.kind)
+	}
+	return rest, err
+}
+
+func decodeWitness(r *WitnessRecord, src []byte, forget bool) (rest []byte, err error) {
+	if len(src) < len(r.Attempt) {
+		return nil, errShortItem
+	}
+	*r = WitnessRecord{Attempt: AttemptID(src[:len(r.Attempt)]), Forget: forget}
+	src = src[len(r.Attempt):]
+	if forget {
+		return src, nil
+	}
+	length, n := binary.Uvarint(src)
+	if n <= 0 || length > uint64(len(src)-n) {
+		return nil, errShortItem
+	}
+	src = src[n:]
+	r.Payload = src[:length:length]
+	return src[length:], nil
+}

@@ -1,0 +1,242 @@
+package wal_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+const dir = "member/wal"
+
+var identity = wal.Identity{Cluster: 0xc1, Member: 0xa1, Storage: 0x5707a6e}
+
+func options(fs env.FS, segmentBytes int64) wal.Options {
+	return wal.Options{FS: fs, Dir: dir, SegmentBytes: segmentBytes}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// memory returns a crashable file system in which the parent of the log directory exists durably.
+func memory() *vfs.MemFS {
+	fs := vfs.NewCrashableMem()
+	if err := fs.MkdirAll("member", 0o700); err != nil {
+		panic(err)
+	}
+	if err := must(fs.OpenDir("/")).Sync(); err != nil {
+		panic(err)
+	}
+	return fs
+}
+
+// model is what a log must hold: the reference of every test here.
+type model struct {
+	Hard    consensus.HardState
+	Base    consensus.SnapshotMeta
+	Entries []consensus.Entry
+	Witness []wal.WitnessRecord
+}
+
+func (m *model) last() consensus.Index { return m.Base.Mark.Index + consensus.Index(len(m.Entries)) }
+
+func (m *model) clone() model {
+	c := *m
+	c.Entries, c.Witness = slices.Clone(m.Entries), slices.Clone(m.Witness)
+	return c
+}
+
+func (m *model) append(b *wal.Batch) {
+	if b.Reset != nil {
+		m.Base, m.Entries = *b.Reset, nil
+	}
+	if len(b.Entries) > 0 {
+		keep := b.Entries[0].Index - m.Base.Mark.Index - 1
+		m.Entries = append(slices.Clone(m.Entries[:keep]), b.Entries...)
+	}
+	if b.Hard != nil {
+		m.Hard = *b.Hard
+	}
+	for _, r := range b.Witness {
+		at := slices.IndexFunc(m.Witness, func(o wal.WitnessRecord) bool { return o.Attempt == r.Attempt })
+		m.Witness = slices.Clone(m.Witness)
+		switch {
+		case r.Forget && at >= 0:
+			m.Witness = slices.Delete(m.Witness, at, at+1)
+		case r.Forget:
+		case at >= 0:
+			m.Witness[at].Payload = r.Payload
+		default:
+			m.Witness = append(m.Witness, r)
+		}
+	}
+}
+
+func (m *model) compact(base consensus.SnapshotMeta) {
+	if base.Mark.Index <= m.Base.Mark.Index {
+		return
+	}
+	m.Entries = slices.Clone(m.Entries[base.Mark.Index-m.Base.Mark.Index:])
+	m.Base = base
+}
+
+// differs returns how what was recovered differs from m, or nothing.
+func (m *model) differs(r *wal.Recovered) string {
+	got := model{Hard: r.Hard, Base: r.Base, Entries: r.Entries, Witness: r.Witness}
+	if len(got.Entries) == 0 && len(m.Entries) == 0 {
+		got.Entries = m.Entries
+	}
+	if len(got.Witness) == 0 && len(m.Witness) == 0 {
+		got.Witness = m.Witness
+	}
+	if len(got.Entries) == len(m.Entries) && len(got.Witness) == len(m.Witness) && got.Hard == m.Hard {
+		return cmp.Diff(*m, got) // the costly look at every byte only where it can succeed
+	}
+	return fmt.Sprintf("want hard %+v, base %v, %d entries, %d records; got %+v, %v, %d, %d", m.Hard, m.Base.Mark,
+		len(m.Entries), len(m.Witness), got.Hard, got.Base.Mark, len(got.Entries), len(got.Witness))
+}
+
+// history draws batches that a core might write.
+type history struct {
+	rng     *rand.Rand
+	term    consensus.Term
+	payload int // bytes, at most
+	next    uint64
+	held    []wal.AttemptID
+}
+
+func newHistory(seed uint64, payload int) *history {
+	return &history{rng: rand.New(rand.NewPCG(seed, 17)), term: 1, payload: payload}
+}
+
+func (h *history) bytes() []byte {
+	b := make([]byte, h.rng.IntN(h.payload)+1)
+	for i := range b {
+		b[i] = byte(h.rng.Uint32())
+	}
+	return b
+}
+
+func (h *history) entry(index consensus.Index) consensus.Entry {
+	h.next++
+	e := consensus.Entry{Index: index, Term: h.term, Kind: consensus.EntryCommand, Payload: h.bytes(),
+		Proposal: consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 9}, Sequence: h.next}, Proposer: 3}
+	if h.rng.IntN(4) == 0 {
+		e.Answered, e.ExactRevision = 5, h.next
+	}
+	return e
+}
+
+func (h *history) meta(mark consensus.Mark) consensus.SnapshotMeta {
+	return consensus.SnapshotMeta{Mark: mark, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+		Config: consensus.Config{Voters: []consensus.MemberID{3, 5},
+			Members: []consensus.Member{{ID: 3, PeerURLs: []string{"http://a:2380"}}, {ID: 5, Name: "b"}}}}
+}
+
+// batch draws what comes after m.
+func (h *history) batch(m *model) wal.Batch {
+	var b wal.Batch
+	first := m.last() + 1
+	switch h.rng.IntN(12) {
+	case 0:
+		h.term++
+		if n := len(m.Entries); n > 0 {
+			first -= consensus.Index(h.rng.IntN(min(n, 4)))
+		}
+	case 1:
+		if h.rng.IntN(4) == 0 {
+			meta := h.meta(consensus.Mark{Index: m.last() + consensus.Index(h.rng.IntN(5)), Term: h.term})
+			if meta.Mark.Index > m.Base.Mark.Index {
+				b.Reset, first = &meta, meta.Mark.Index+1
+			}
+		}
+	}
+	for range h.rng.IntN(4) {
+		b.Entries = append(b.Entries, h.entry(first))
+		first++
+	}
+	if h.rng.IntN(3) == 0 {
+		b.Hard = &consensus.HardState{Term: h.term, Vote: 3, Commit: m.Base.Mark.Index}
+	}
+	for range h.rng.IntN(3) {
+		if len(h.held) > 0 && h.rng.IntN(2) == 0 {
+			b.Witness = append(b.Witness, wal.WitnessRecord{Attempt: h.held[0], Forget: true})
+			h.held = h.held[1:]
+			continue
+		}
+		h.next++
+		id := wal.AttemptID{0: 7, 22: byte(h.next >> 8), 23: byte(h.next)}
+		h.held = append(h.held, id)
+		b.Witness = append(b.Witness, wal.WitnessRecord{Attempt: id, Payload: h.bytes()})
+	}
+	return b
+}
+
+// base draws a mark to compact to, or false.
+func (h *history) base(m *model) (consensus.SnapshotMeta, bool) {
+	if len(m.Entries) == 0 {
+		return consensus.SnapshotMeta{}, false
+	}
+	return h.meta(m.Entries[h.rng.IntN(len(m.Entries))].Mark()), true
+}
+
+// Ensure that whatever was appended, cut, reset, compacted and forgotten is what the next Open returns, over many
+// reopenings, with small segments.
+func TestWAL_Open_equalsModel(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			fs, h := memory(), newHistory(seed, 700)
+			var m model
+			w := must(wal.Create(options(fs, 8<<10), identity))
+			for step := range 400 {
+				switch k := h.rng.IntN(40); {
+				case k == 0:
+					if h.rng.IntN(2) == 0 {
+						if err := w.Close(); err != nil {
+							t.Fatal(err)
+						}
+					}
+					var got wal.Recovered
+					var err error
+					if w, got, err = wal.Open(options(fs, 8<<10)); err != nil {
+						t.Fatalf("step %d: %v", step, err)
+					}
+					if d := m.differs(&got); d != "" || got.Identity != identity || got.CutBytes != 0 {
+						t.Fatalf("step %d: cut %d, %v: %s", step, got.CutBytes, got.Identity, d)
+					}
+				case k < 4:
+					if base, ok := h.base(&m); ok {
+						if err := w.Compact(base); err != nil {
+							t.Fatal(err)
+						}
+						m.compact(base)
+					}
+				default:
+					var batches []wal.Batch
+					for range h.rng.IntN(3) + 1 {
+						b := h.batch(&m)
+						m.append(&b)
+						batches = append(batches, b)
+					}
+					if err := w.Append(batches...); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if s := w.Stats(); seed == 0 && (s.Recycled == 0 || s.Segments > 40) {
+				t.Errorf("nothing was recycled, or nothing freed: %+v", s)
+			}
+		})
+	}
+}

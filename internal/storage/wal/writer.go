@@ -1,0 +1,308 @@
+package wal
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+const (
+	defaultSegmentBytes = 64 << 20
+	minSegmentBytes     = 4 << 10
+	maxSegmentBytes     = 1 << 30
+	keptBufferBytes     = 8 << 20 // a larger buffer is given back after use
+	aheadBytes          = 1 << 20 // zeros are written so far ahead in a file that was never written before
+)
+
+// Options of a log. FS and Dir are required.
+type Options struct {
+	FS           env.FS
+	Dir          string
+	SegmentBytes int64 // a segment ends before the append that would pass it; 64 MiB if zero
+	// NoSync leaves it to the operating system when an append reaches the disk: a power loss may then take what was
+	// acknowledged. Segments are still synced before their successor begins, so that what is left is a prefix.
+	NoSync bool
+	Logger *slog.Logger // nothing is logged if nil
+	Clock  env.Clock    // for OldestUnsyncedSince, which answers nothing if nil
+}
+
+func (o *Options) fill() error {
+	if o.FS == nil || o.Dir == "" {
+		return fmt.Errorf("wal: a file system and a directory are required")
+	}
+	if o.SegmentBytes == 0 {
+		o.SegmentBytes = defaultSegmentBytes
+	}
+	o.SegmentBytes = min(max(align(o.SegmentBytes), minSegmentBytes), maxSegmentBytes)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// WAL is an open log. See the package documentation for who may call what.
+type WAL struct {
+	options  Options
+	identity Identity
+	carried  carried
+	segments []segment // oldest first; the last one is written
+	spares   []uint64
+	failed   error
+
+	file    vfs.File // of the last segment
+	seed    uint32
+	first   int64 // end of the carried state: where appends begin
+	end     int64 // where the next record goes
+	durable int64 // Invariant: durable <= end, and all bytes of the segment before it are on the disk
+	filled  int64 // the file has written bytes up to here, so overwriting them changes no metadata
+
+	buf      []byte
+	counters counters
+	watch    stallWatch
+}
+
+// Append makes batches durable with one write and one sync, all of them or none. The batches are the caller's again
+// when it returns. After an error other than ErrTooLarge the WAL is failed for good.
+func (w *WAL) Append(batches ...Batch) error {
+	if w.failed != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, w.failed)
+	}
+	if w.file == nil {
+		return ErrClosed
+	}
+	w.check(batches)
+	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
+	for i := range batches {
+		record = appendBatch(record, &batches[i])
+	}
+	w.buf = record
+	defer w.shrinkBuffer()
+	switch items := len(record) - recordHeaderBytes; {
+	case items == 0:
+		return nil
+	case items > maxRecordBytes:
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, items, maxRecordBytes)
+	}
+	w.watch.begin()
+	defer w.watch.done()
+	if err := w.write(record); err != nil {
+		return w.fail("append", err)
+	}
+	w.counters.appends.Add(1)
+	reset := false
+	for i := range batches {
+		w.take(&batches[i])
+		reset = reset || batches[i].Reset != nil
+	}
+	if reset {
+		if err := w.release(); err != nil {
+			return w.fail("free segments after a reset", err)
+		}
+	}
+	return nil
+}
+
+// check holds callers to the laws of a log. Breaking them is a fault of the core, never of its input.
+func (w *WAL) check(batches []Batch) {
+	base, last := w.carried.base.Mark.Index, w.carried.last
+	for i := range batches {
+		b := &batches[i]
+		if b.Reset != nil {
+			base, last = b.Reset.Mark.Index, b.Reset.Mark.Index
+		}
+		for j := range b.Entries {
+			index := b.Entries[j].Index
+			if j == 0 {
+				invariant.True(index > base, "entry %d is behind the beginning of the log at %d", index, base)
+				last = min(last, index-1)
+			}
+			invariant.True(index == last+1, "entry %d does not follow entry %d", index, last)
+			last = index
+		}
+	}
+}
+
+// take brings what is remembered past a batch that is durable now.
+func (w *WAL) take(b *Batch) {
+	if b.Reset != nil {
+		cutTo(w.segments, 0)
+	}
+	if len(b.Entries) > 0 {
+		cutTo(w.segments, b.Entries[0].Index-1)
+		w.counters.entries.Add(uint64(len(b.Entries)))
+	}
+	w.carried.take(b)
+	w.segments[len(w.segments)-1].last = w.carried.last
+}
+
+// cutTo records that no entry beyond last is live in these segments any more.
+func cutTo(segments []segment, last consensus.Index) {
+	for i := len(segments) - 1; i >= 0 && segments[i].last > last; i-- {
+		segments[i].last = last
+	}
+}
+
+// write puts record, whose items are in place, at the end of the log and syncs it.
+func (w *WAL) write(record []byte) error {
+	if w.end+recordSpan(int64(len(record)-recordHeaderBytes)) > w.options.SegmentBytes && w.end > w.first {
+		if err := w.rotate(); err != nil {
+			return err
+		}
+	}
+	sealRecord(record, w.seed, w.end, w.durable)
+	next := align(w.end + int64(len(record)))
+	w.buf = w.padAndFill(record, next)
+	if _, err := w.file.WriteAt(w.buf, w.end); err != nil {
+		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
+	}
+	w.counters.writtenBytes.Add(uint64(len(w.buf)))
+	w.counters.recordBytes.Add(uint64(next - w.end))
+	w.filled = max(w.filled, w.end+int64(len(w.buf)))
+	w.end = next
+	w.current().length, w.current().size = w.end, w.filled
+	if w.options.NoSync {
+		return nil
+	}
+	return w.sync()
+}
+
+// padAndFill extends record to next, and with zeros far beyond it where the file was never written: a sync that
+// changes the length of a file or turns reserved blocks into written ones costs twice that of a plain overwrite
+// (docs/adr/0004-wal-format.md has the figures).
+func (w *WAL) padAndFill(record []byte, next int64) []byte {
+	upTo := next
+	if next > w.filled && next < w.options.SegmentBytes {
+		upTo = min(next+min(aheadBytes, w.options.SegmentBytes/16), w.options.SegmentBytes)
+	}
+	length := int(upTo - w.end)
+	if cap(record) < length {
+		record = append(make([]byte, 0, length), record...)
+	}
+	written := len(record)
+	record = record[:length]
+	clear(record[written:])
+	return record
+}
+
+func (w *WAL) sync() error {
+	if err := w.file.SyncData(); err != nil {
+		return fmt.Errorf("sync %s: %w", segmentName(w.current().number), err)
+	}
+	w.counters.syncs.Add(1)
+	w.durable = w.end
+	return nil
+}
+
+func (w *WAL) current() *segment { return &w.segments[len(w.segments)-1] }
+
+// fail makes every later call fail: after a failed sync the kernel may have dropped the pages, so a second sync that
+// succeeds would prove nothing.
+func (w *WAL) fail(doing string, err error) error {
+	w.failed = fmt.Errorf("wal: %s: %w", doing, explain(w.options.Dir, err))
+	return w.failed
+}
+
+func (w *WAL) shrinkBuffer() {
+	if cap(w.buf) > keptBufferBytes {
+		w.buf = nil
+	}
+}
+
+// Close writes a mark that makes the last append provable, and closes the file. A failed WAL is closed as it is.
+func (w *WAL) Close() error {
+	if w.file == nil {
+		return nil
+	}
+	var err error
+	if w.failed == nil {
+		if err = w.mark(markClosed); err != nil {
+			err = w.fail("close", err)
+		}
+	}
+	closed := w.file.Close()
+	w.file = nil
+	if err == nil && closed != nil {
+		err = fmt.Errorf("wal: close: %w", closed)
+	}
+	return err
+}
+
+// mark writes a record that says nothing but how much is durable. It syncs what an Append with NoSync left, first.
+func (w *WAL) mark(why byte) error {
+	if w.durable != w.end {
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
+	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
+	record = append(record, byte(itemMark), why)
+	if err := w.write(record); err != nil || !w.options.NoSync {
+		return err
+	}
+	return w.sync()
+}
+
+// counters are read by other goroutines.
+type counters struct {
+	appends, entries, syncs, recordBytes, writtenBytes, recycled, created atomic.Uint64
+	segments, spares, diskBytes                                           atomic.Int64
+}
+
+// Stats is a plain copy of what the WAL counted since it was opened.
+type Stats struct {
+	Appends      uint64
+	Entries      uint64
+	Syncs        uint64 // of segment files, also those at rotations
+	RecordBytes  uint64 // records with their heads
+	WrittenBytes uint64 // and with segment heads and zeros written ahead
+	Created      uint64 // segments in new files
+	Recycled     uint64 // segments in overwritten files
+	Segments     int    // live now
+	Spares       int    // files that wait to be overwritten
+	DiskBytes    int64  // reserved by both, as of the last rotation or compaction
+}
+
+// Stats may be called from any goroutine.
+func (w *WAL) Stats() Stats {
+	c := &w.counters
+	return Stats{
+		Appends: c.appends.Load(), Entries: c.entries.Load(), Syncs: c.syncs.Load(),
+		RecordBytes: c.recordBytes.Load(), WrittenBytes: c.writtenBytes.Load(),
+		Created: c.created.Load(), Recycled: c.recycled.Load(),
+		Segments: int(c.segments.Load()), Spares: int(c.spares.Load()), DiskBytes: c.diskBytes.Load(),
+	}
+}
+
+// OldestUnsyncedSince says since when the append that is being written waits for the disk, and false if none is. A
+// leader whose disk stalls must step down; this is how it finds out. It may be called from any goroutine.
+func (w *WAL) OldestUnsyncedSince() (time.Time, bool) { return w.watch.since() }
+
+// stallWatch keeps one time in an atomic integer, as the distance from start, which keeps the monotonic reading.
+type stallWatch struct {
+	clock env.Clock
+	start time.Time
+	begun atomic.Int64 // nanoseconds after start, plus one; zero if nothing is being written
+}
+
+func (s *stallWatch) begin() {
+	if s.clock != nil {
+		s.begun.Store(int64(s.clock.Now().Sub(s.start)) + 1)
+	}
+}
+
+func (s *stallWatch) done() { s.begun.Store(0) }
+
+func (s *stallWatch) since() (time.Time, bool) {
+	begun := s.begun.Load()
+	if begun == 0 {
+		return time.Time{}, false
+	}
+	return s.start.Add(time.Duration(begun - 1)), true
+}
