@@ -1,0 +1,46 @@
+# `make check` is exactly what CI runs.
+GO ?= go
+# The product is built without cgo; only the race detector needs a C compiler.
+export CGO_ENABLED ?= 0
+SEED ?= 1
+SIM_FOR ?= 3m
+PACKAGES ?= ./...
+
+.PHONY: check build test race sim fmt vet fix bench fuzz compat
+
+check: fmt vet build test race sim
+
+build:
+	$(GO) build ./...
+
+test:
+	$(GO) test $(PACKAGES)
+
+# What runs many goroutines, under the race detector.
+race:
+	CGO_ENABLED=1 $(GO) test -race -short ./internal/member/... ./internal/transport/... ./internal/rpc/... \
+		./internal/kv/... ./internal/server/...
+
+# A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
+sim:
+	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
+
+fmt:
+	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }
+
+vet:
+	$(GO) vet ./...
+
+fix:
+	gofmt -w .
+	$(GO) mod tidy
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./internal/...
+
+fuzz:
+	$(GO) test ./internal/consensus -run '^$$' -fuzz FuzzDecodeMessage -fuzztime 30s
+
+# etcd's own black-box suites against this server; needs the network for the first build.
+compat:
+	./test/compat/run
