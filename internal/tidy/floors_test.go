@@ -67,7 +67,8 @@ func TestFloors(t *testing.T) {
 				t.Errorf("%s: imports %s, which has no floor", f.path, target)
 				continue
 			}
-			if lower > floor || lower == floor && other != realm {
+			mayKnow := realm == "env" && other == "words" // a port speaks in words
+			if !mayKnow && (lower > floor || lower == floor && other != realm) {
 				t.Errorf("%s: floor %d (%s) may not import %s of floor %d (%s)", f.path, floor, realm, target, lower, other)
 			}
 		}
