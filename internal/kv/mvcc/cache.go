@@ -1,0 +1,207 @@
+package mvcc
+
+import (
+	"sync"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// cache holds current versions of keys, and the knowledge that a key is absent, within a budget of bytes.
+//
+// The danger is a reader that looked up an old version, fell asleep, and puts it in after the writer changed the key.
+// So each shard stamps the hash of every written key with the revision of the write, and a reader's entry is taken only if
+// no write later than what the reader saw bears its stamp. Invariant: an entry is the newest version of its key among all
+// that the writer has handed to the cache, hence the version at every revision from entry.since to the published one.
+//
+// Eviction is CLOCK: a hand goes round the slots and takes the first that was not used since its last visit. The hash is
+// fixed, so that a simulation repeats exactly.
+type cache struct {
+	shards    [cacheShards]cacheShard
+	maxEntry  int // larger ones are not kept
+	hits      paddedCounter
+	misses    paddedCounter
+	perShard  int
+	isEnabled bool
+}
+
+const (
+	cacheShards   = 16
+	cacheStamps   = 256
+	entryOverhead = 160 // struct, map cell, slot and allocator rounding
+)
+
+type cacheShard struct {
+	mu     sync.Mutex
+	slots  map[string]int32
+	ring   []*cacheEntry // nil: free
+	free   []int32
+	hand   int32
+	bytes  int
+	stamps [cacheStamps]kv.Revision
+	_      [64]byte // keep neighbours' locks out of one cache line
+}
+
+// cacheEntry is immutable but for used, which its shard's lock guards.
+type cacheEntry struct {
+	key   string
+	kv    *kv.KeyValue // nil: the key is absent
+	since kv.Revision  // the entry is true from this revision on
+	size  int
+	used  bool
+}
+
+func newCache(budgetBytes int) *cache {
+	c := &cache{perShard: budgetBytes / cacheShards}
+	c.maxEntry = c.perShard / 8
+	c.isEnabled = budgetBytes > 0
+	for i := range c.shards {
+		c.shards[i].slots = make(map[string]int32)
+	}
+	return c
+}
+
+// hashKey is FNV-1a with a final mix: the low bits choose the shard, others the stamp.
+func hashKey(key []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, b := range key {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	h ^= h >> 32
+	return h * 0x9e3779b97f4a7c15
+}
+
+func (c *cache) at(hash uint64) (*cacheShard, int) {
+	return &c.shards[hash>>60%cacheShards], int(hash >> 40 % cacheStamps)
+}
+
+// get returns the entry of key if it tells the state at rev.
+func (c *cache) get(key []byte, rev kv.Revision) (*kv.KeyValue, bool) {
+	if !c.isEnabled {
+		return nil, false
+	}
+	shard, _ := c.at(hashKey(key))
+	shard.mu.Lock()
+	i, found := shard.slots[string(key)]
+	if !found {
+		shard.mu.Unlock()
+		c.misses.add(1)
+		return nil, false
+	}
+	e := shard.ring[i]
+	if e.since > rev {
+		shard.mu.Unlock()
+		c.misses.add(1)
+		return nil, false
+	}
+	e.used = true
+	shard.mu.Unlock()
+	c.hits.add(1)
+	return e.kv, true
+}
+
+// put is the writer's: version is the newest of key, or nil if rev deleted it.
+func (c *cache) put(key string, hash uint64, version *kv.KeyValue, rev kv.Revision) {
+	if !c.isEnabled {
+		return
+	}
+	shard, stamp := c.at(hash)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	shard.stamps[stamp] = max(shard.stamps[stamp], rev)
+	c.store(shard, key, version, rev)
+}
+
+// learn is a reader's: at revision seen (complete when the reader looked) the newest version of key was this.
+func (c *cache) learn(key []byte, version *kv.KeyValue, since, seen kv.Revision) {
+	if !c.isEnabled {
+		return
+	}
+	shard, stamp := c.at(hashKey(key))
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	if shard.stamps[stamp] > seen {
+		return
+	}
+	if _, found := shard.slots[string(key)]; found {
+		return // and it is the newest already
+	}
+	c.store(shard, string(key), version, since)
+}
+
+func (c *cache) store(shard *cacheShard, key string, version *kv.KeyValue, since kv.Revision) {
+	size := entryOverhead + len(key)
+	if version != nil {
+		size += len(version.Key) + len(version.Value)
+	}
+	i, found := shard.slots[key]
+	if size > c.maxEntry {
+		if found {
+			shard.evict(i)
+		}
+		return
+	}
+	e := &cacheEntry{key: key, kv: version, since: since, size: size, used: found}
+	if found {
+		e.key = shard.ring[i].key
+		shard.bytes += size - shard.ring[i].size
+		shard.ring[i] = e
+	} else {
+		shard.insert(e)
+	}
+	for shard.bytes > c.perShard {
+		shard.sweep()
+	}
+}
+
+func (s *cacheShard) insert(e *cacheEntry) {
+	var i int32
+	if n := len(s.free); n > 0 {
+		i = s.free[n-1]
+		s.free = s.free[:n-1]
+		s.ring[i] = e
+	} else {
+		i = int32(len(s.ring))
+		s.ring = append(s.ring, e)
+	}
+	s.slots[e.key] = i
+	s.bytes += e.size
+}
+
+func (s *cacheShard) evict(i int32) {
+	e := s.ring[i]
+	s.bytes -= e.size
+	delete(s.slots, e.key)
+	s.ring[i] = nil
+	s.free = append(s.free, i)
+}
+
+// sweep moves the hand until it has evicted one entry.
+func (s *cacheShard) sweep() {
+	for {
+		if int(s.hand) >= len(s.ring) {
+			s.hand = 0
+		}
+		i := s.hand
+		s.hand++
+		e := s.ring[i]
+		switch {
+		case e == nil:
+		case e.used:
+			e.used = false
+		default:
+			s.evict(i)
+			return
+		}
+	}
+}
+
+// sizeBytes is what the entries take.
+func (c *cache) sizeBytes() int {
+	total := 0
+	for i := range c.shards {
+		c.shards[i].mu.Lock()
+		total += c.shards[i].bytes
+		c.shards[i].mu.Unlock()
+	}
+	return total
+}

@@ -1,0 +1,169 @@
+package mvcc
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// cursor walks over the keys that exist at one revision, in order.
+type cursor interface {
+	// next goes to the next key; false at the end or after an error.
+	next() bool
+	// key is valid until next.
+	key() []byte
+	// version decodes the current version; its value is valid until next.
+	version() (record, kv.Revision, error)
+	close() error
+}
+
+// seekAfter is how many versions newer than the revision a cursor steps over before it seeks.
+const seekAfter = 4
+
+// engineCursor walks over the version table.
+type engineCursor struct {
+	it      engine.Iterator
+	rev     kv.Revision
+	started bool
+	prefix  []byte
+	row     []byte
+	mod     kv.Revision
+	user    []byte // decoded key, if it had to be unescaped
+	seek    []byte
+	err     error
+}
+
+// next implements cursor. Rows of a key come newest first, so the first that is not too new is the one; what follows
+// under the same prefix is older.
+func (c *engineCursor) next() bool {
+	valid := false
+	if c.started {
+		valid = c.it.NextPrefix()
+	} else {
+		c.started = true
+		valid = c.it.First()
+	}
+	for tooNew := 0; valid; {
+		prefix, rev, ok := splitVersionKey(c.it.Key())
+		if !ok {
+			c.err = fmt.Errorf("%w: version key %x", ErrCorruptRow, c.it.Key())
+			return false
+		}
+		if rev.Main > c.rev {
+			if tooNew++; tooNew < seekAfter {
+				valid = c.it.Next()
+				continue
+			}
+			tooNew = 0
+			c.seek = appendRev(append(c.seek[:0], prefix...), kv.Rev{Main: c.rev, Sub: maxSub})
+			valid = c.it.SeekGE(c.seek)
+			continue
+		}
+		row := c.it.Value()
+		if isTombstone(row) {
+			tooNew = 0
+			valid = c.it.NextPrefix()
+			continue
+		}
+		c.prefix, c.row, c.mod = prefix, row, rev.Main
+		return true
+	}
+	if c.err == nil && c.it.Error() != nil {
+		c.err = fmt.Errorf("mvcc: walk at revision %d: %w", c.rev, c.it.Error())
+	}
+	return false
+}
+
+// key implements cursor. Most keys hold no 0x00 and need no copy.
+func (c *engineCursor) key() []byte {
+	body := c.prefix[1 : len(c.prefix)-2]
+	if bytes.IndexByte(body, 0) < 0 {
+		return body
+	}
+	c.user, _ = appendUser(c.user[:0], c.prefix)
+	return c.user
+}
+
+// version implements cursor.
+func (c *engineCursor) version() (record, kv.Revision, error) {
+	rec, err := decodeRecord(c.row, c.mod)
+	if err != nil {
+		err = fmt.Errorf("%w: key %q at revision %d", err, c.key(), c.mod)
+	}
+	return rec, c.mod, err
+}
+
+// close implements cursor and returns the first error of the walk.
+func (c *engineCursor) close() error {
+	if err := c.it.Close(); err != nil && c.err == nil {
+		c.err = fmt.Errorf("mvcc: close an iterator: %w", err)
+	}
+	return c.err
+}
+
+// pendingCursor lays the writer's pending versions over the engine's.
+type pendingCursor struct {
+	under   *engineCursor
+	over    []*pendingKey // sorted, in range
+	rev     kv.Revision
+	primed  bool
+	underOK bool
+	current *pendingVersion // nil: the engine's
+}
+
+// next implements cursor.
+func (c *pendingCursor) next() bool {
+	if !c.primed {
+		c.primed = true
+		c.underOK = c.under.next()
+	} else if c.current == nil {
+		c.underOK = c.under.next()
+	}
+	for {
+		c.current = nil
+		if len(c.over) == 0 {
+			return c.underOK && c.under.err == nil
+		}
+		order := -1
+		if c.underOK {
+			order = bytes.Compare(c.over[0].key, c.under.key())
+		}
+		if order > 0 {
+			return true
+		}
+		version := c.over[0].at(c.rev)
+		c.over = c.over[1:]
+		if version == nil {
+			continue // all pending versions are too new: the engine's stands, if there is one
+		}
+		if order == 0 {
+			c.underOK = c.under.next()
+		}
+		if !version.tombstone {
+			c.current = version
+			return true
+		}
+	}
+}
+
+// key implements cursor.
+func (c *pendingCursor) key() []byte {
+	if c.current != nil {
+		return c.current.kv.Key
+	}
+	return c.under.key()
+}
+
+// version implements cursor.
+func (c *pendingCursor) version() (record, kv.Revision, error) {
+	if c.current == nil {
+		return c.under.version()
+	}
+	v := &c.current.kv
+	return record{create: v.CreateRevision, version: v.Version, lease: v.Lease, value: v.Value}, v.ModRevision, nil
+}
+
+// close implements cursor.
+func (c *pendingCursor) close() error { return c.under.close() }

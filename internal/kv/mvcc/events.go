@@ -1,0 +1,202 @@
+package mvcc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// KeyRange is a range by etcd's rules for its end.
+type KeyRange struct{ Key, End []byte }
+
+// EventQuery asks for the changes of revisions From to To.
+type EventQuery struct {
+	From, To     kv.Revision // both included; To = 0 is the published revision
+	Ranges       []KeyRange  // changes of these keys; none = all
+	Prev         bool        // fill Event.Prev
+	MaxRevisions int         // with changes in the ranges, 0 = 1000
+	MaxBytes     int         // of keys and values; a revision is never cut; 0 = no limit
+}
+
+// Change has the events of one revision.
+type Change struct {
+	Revision kv.Revision
+	Events   []kv.Event
+}
+
+// Bounds of EventsSince.
+const (
+	defaultMaxRevisions = 1000
+	maxScannedChanges   = 100_000 // so that a query whose ranges match nothing ends, too
+)
+
+// EventsSince returns changes in order, and the revision to go on from: To+1 if all are there. It returns
+// kv.ErrCompacted if From is below the compact revision; a From beyond the published revision gives nothing.
+func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, err error) {
+	if q.To <= 0 || q.To > s.Revision() {
+		q.To = s.Revision()
+	}
+	if q.From > q.To {
+		return nil, q.From, nil
+	}
+	if q.MaxRevisions <= 0 {
+		q.MaxRevisions = defaultMaxRevisions
+	}
+	lower := appendChangeKey(nil, kv.Rev{Main: max(q.From, 0)})
+	upper := appendChangeKey(nil, kv.Rev{Main: q.To + 1})
+	rows, err := s.engine.NewIter(lower, upper)
+	if err != nil {
+		return nil, q.From, fmt.Errorf("mvcc: read changes from revision %d: %w", q.From, err)
+	}
+	// The second iterator is younger, so it has every version that the first one names; the check comes after both.
+	versions, err := s.newIter([]byte{tableVersions}, []byte{tableVersions + 1}, q.From)
+	if err != nil {
+		if closeErr := rows.Close(); closeErr != nil {
+			err = errors.Join(err, closeErr)
+		}
+		return nil, q.From, err
+	}
+	found, next, err := scanChanges(rows, &q)
+	if err == nil {
+		changes, next, err = s.loadChanges(versions, &q, found, next)
+	}
+	if closeErr := errors.Join(rows.Close(), versions.Close()); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, q.From, fmt.Errorf("mvcc: read changes from revision %d: %w", q.From, err)
+	}
+	return changes, next, nil
+}
+
+// changeRef is one row of the table of changes: the engine key of its version.
+type changeRef struct {
+	rev   kv.Rev
+	row   []byte // engine key in the version table
+	event kv.Event
+}
+
+// scanChanges collects the rows that match, whole revisions only.
+func scanChanges(rows engine.Iterator, q *EventQuery) (found []changeRef, next kv.Revision, err error) {
+	revisions, scanned := 0, 0
+	var matched, latest kv.Revision
+	for valid := rows.First(); valid; valid = rows.Next() {
+		rev, ok := decodeChangeKey(rows.Key())
+		if !ok {
+			return nil, 0, fmt.Errorf("%w: change key %x", ErrCorruptRow, rows.Key())
+		}
+		if rev.Main != latest && (revisions >= q.MaxRevisions || scanned >= maxScannedChanges) {
+			return found, rev.Main, nil
+		}
+		latest = rev.Main
+		scanned++
+		user := rows.Value()
+		if !q.matches(user) {
+			continue
+		}
+		if rev.Main != matched {
+			matched = rev.Main
+			revisions++
+		}
+		found = append(found, changeRef{rev: rev, row: appendVersionKey(nil, user, rev)})
+	}
+	return found, q.To + 1, rows.Error()
+}
+
+func (q *EventQuery) matches(user []byte) bool {
+	if len(q.Ranges) == 0 {
+		return true
+	}
+	for i := range q.Ranges {
+		if inRange(user, q.Ranges[i].Key, q.Ranges[i].End) {
+			return true
+		}
+	}
+	return false
+}
+
+// loadChanges reads the versions in the order of keys, which is kind to the engine, and groups the events by revision.
+func (s *Store) loadChanges(
+	versions engine.Iterator, q *EventQuery, found []changeRef, next kv.Revision,
+) ([]Change, kv.Revision, error) {
+	byKey := make([]*changeRef, len(found))
+	for i := range found {
+		byKey[i] = &found[i]
+	}
+	slices.SortFunc(byKey, func(a, b *changeRef) int { return bytes.Compare(a.row, b.row) })
+	compact := s.state.Load().compact
+	for _, ref := range byKey {
+		if err := loadEvent(versions, ref, q.Prev, compact); err != nil {
+			return nil, 0, err
+		}
+	}
+	var changes []Change
+	size := 0
+	for i := 0; i < len(found); {
+		end := i + 1
+		for end < len(found) && found[end].rev.Main == found[i].rev.Main {
+			end++
+		}
+		if q.MaxBytes > 0 && size >= q.MaxBytes {
+			return changes, found[i].rev.Main, nil
+		}
+		change := Change{Revision: found[i].rev.Main, Events: make([]kv.Event, 0, end-i)}
+		for ; i < end; i++ {
+			size += eventBytes(&found[i].event)
+			change.Events = append(change.Events, found[i].event)
+		}
+		changes = append(changes, change)
+	}
+	return changes, next, nil
+}
+
+func eventBytes(e *kv.Event) int {
+	n := len(e.KV.Key) + len(e.KV.Value)
+	if e.Prev != nil {
+		n += len(e.Prev.Key) + len(e.Prev.Value)
+	}
+	return n
+}
+
+// loadEvent reads one version and, if asked, the one before. The version before is what a read at the revision before
+// would give, so it is absent if that revision is compacted, whether or not its row is still there.
+func loadEvent(versions engine.Iterator, ref *changeRef, withPrev bool, compact kv.Revision) error {
+	if !versions.SeekGE(ref.row) || !bytes.Equal(versions.Key(), ref.row) {
+		if err := versions.Error(); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: version %x of a change is missing", ErrCorruptRow, ref.row)
+	}
+	prefix := ref.row[:len(ref.row)-suffixLen]
+	user, ok := appendUser(nil, prefix)
+	if !ok {
+		return fmt.Errorf("%w: version key %x", ErrCorruptRow, ref.row)
+	}
+	current, err := loadVersion(user, versions.Value(), ref.rev.Main)
+	if err != nil {
+		return err
+	}
+	if current == nil {
+		ref.event = kv.Event{Kind: kv.EventDelete, KV: kv.KeyValue{Key: user, ModRevision: ref.rev.Main}}
+	} else {
+		ref.event = kv.Event{Kind: kv.EventPut, KV: *current}
+	}
+	if !withPrev || current != nil && current.Version == 1 || ref.rev.Main-1 < compact {
+		return nil
+	}
+	if !versions.Next() {
+		return versions.Error()
+	}
+	at, rev, ok := splitVersionKey(versions.Key())
+	if !ok {
+		return fmt.Errorf("%w: version key %x", ErrCorruptRow, versions.Key())
+	}
+	if bytes.Equal(at, prefix) {
+		ref.event.Prev, err = loadVersion(user, versions.Value(), rev.Main)
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+package mvcc
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Range reads at op.Revision, or at the published revision if that is not positive. It returns the published revision
+// beside the result, also with an error.
+func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	current := s.state.Load()
+	rev, err := checkRevision(op.Revision, current.revision, current.compact)
+	if err != nil {
+		return kv.RangeResult{}, current.revision, err
+	}
+	result, err := s.rangeAt(op, rev, true)
+	return result, current.revision, err
+}
+
+// RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at. Streams
+// use it, which would otherwise count the rest of the range with each chunk.
+func (s *Store) RangeUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	current := s.state.Load()
+	rev, err := checkRevision(op.Revision, current.revision, current.compact)
+	if err != nil {
+		return kv.RangeResult{}, current.revision, err
+	}
+	result, err := s.rangeAt(op, rev, false)
+	return result, current.revision, err
+}
+
+func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool) (kv.RangeResult, error) {
+	if isEmptyRange(op.Key, op.End) {
+		return kv.RangeResult{}, nil
+	}
+	if isSingle(op.End) {
+		found, err := s.getAt(op.Key, rev)
+		if err != nil || found == nil {
+			return kv.RangeResult{}, err
+		}
+		return rangeOfOne(op, found), nil
+	}
+	want := newCollector(op, counted)
+	if current := s.state.Load(); isWhole(op) && current.revision == rev {
+		want.total = current.numbers.keys
+		want.totalKnown = true
+		if op.CountOnly {
+			return kv.RangeResult{Count: want.total}, nil
+		}
+	}
+	lower, upper := versionBounds(op.Key, op.End)
+	it, err := s.newIter(lower, upper, rev)
+	if err != nil {
+		return kv.RangeResult{}, err
+	}
+	return want.run(&engineCursor{it: it, rev: rev})
+}
+
+// isWhole tells whether op covers every key: user keys are not empty, so 0x00 is the least.
+func isWhole(op *kv.RangeOp) bool {
+	return isOpenEnded(op.End) && (len(op.Key) == 0 || len(op.Key) == 1 && op.Key[0] == 0)
+}
+
+// rangeOfOne answers a range that holds one key. The found version may be shared: it is copied before it is cut.
+func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue) kv.RangeResult {
+	if op.CountOnly {
+		return kv.RangeResult{Count: 1}
+	}
+	if !passes(op, found.ModRevision, found.CreateRevision) {
+		return kv.RangeResult{Count: 1}
+	}
+	one := []kv.KeyValue{*found}
+	strip(op, one)
+	return kv.RangeResult{KVs: one, Count: 1}
+}
+
+// passes applies the revision filters.
+func passes(op *kv.RangeOp, mod, create kv.Revision) bool {
+	return (op.MaxMod == 0 || mod <= op.MaxMod) && (op.MinMod == 0 || mod >= op.MinMod) &&
+		(op.MaxCreate == 0 || create <= op.MaxCreate) && (op.MinCreate == 0 || create >= op.MinCreate)
+}
+
+// strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless it
+// needs values for the order; clients see that, so we do the same.
+func strip(op *kv.RangeOp, kvs []kv.KeyValue) {
+	if !op.KeysOnly {
+		return
+	}
+	for i := range kvs {
+		kvs[i].Value = nil
+		if op.Target != kv.SortByValue {
+			kvs[i].Lease = 0
+		}
+	}
+}
+
+// collector gathers the answer to one RangeOp from a cursor.
+type collector struct {
+	op         *kv.RangeOp
+	counted    bool
+	keep       int64 // how many to keep in key order, 0 = all
+	withValue  bool
+	total      int64
+	totalKnown bool
+	kvs        []kv.KeyValue
+	arena      arena
+}
+
+func newCollector(op *kv.RangeOp, counted bool) *collector {
+	c := &collector{op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue}
+	filtered := op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
+	inKeyOrder := op.Order == kv.SortNone || op.Target == kv.SortByKey && op.Order == kv.SortAscend
+	// With a target but no order, etcd cuts to limit+1 in key order first and sorts what is left.
+	if op.Limit > 0 && inKeyOrder && !filtered {
+		c.keep = op.Limit
+		if op.Limit < int64(kv.MaxRevision) {
+			c.keep = op.Limit + 1
+		}
+	}
+	return c
+}
+
+// run walks over the cursor and closes it.
+func (c *collector) run(from cursor) (kv.RangeResult, error) {
+	err := c.walk(from)
+	if closeErr := from.close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return kv.RangeResult{}, err
+	}
+	return c.result(), nil
+}
+
+func (c *collector) walk(from cursor) error {
+	var seen int64
+	for from.next() {
+		seen++
+		if c.op.CountOnly {
+			continue
+		}
+		if c.keep > 0 && int64(len(c.kvs)) >= c.keep {
+			if !c.counted || c.totalKnown {
+				break
+			}
+			continue
+		}
+		rec, mod, err := from.version()
+		if err != nil {
+			return err
+		}
+		if passes(c.op, mod, rec.create) {
+			c.add(from.key(), &rec, mod)
+		}
+	}
+	if !c.totalKnown {
+		c.total = seen
+	}
+	return nil
+}
+
+func (c *collector) add(key []byte, rec *record, mod kv.Revision) {
+	one := kv.KeyValue{
+		Key: c.arena.copy(key), CreateRevision: rec.create, ModRevision: mod, Version: rec.version, Lease: rec.lease,
+	}
+	if c.withValue {
+		one.Value = c.arena.copy(rec.value)
+	}
+	c.kvs = append(c.kvs, one)
+}
+
+func (c *collector) result() kv.RangeResult {
+	sortKVs(c.kvs, c.op.Target, c.op.Order)
+	result := kv.RangeResult{KVs: c.kvs, Count: c.total}
+	if c.op.Limit > 0 && int64(len(c.kvs)) > c.op.Limit {
+		result.KVs, result.More = c.kvs[:c.op.Limit], true
+	}
+	strip(c.op, result.KVs)
+	return result
+}
+
+// sortKVs sorts by the target; keys in ascending order break ties.
+func sortKVs(kvs []kv.KeyValue, target kv.SortTarget, order kv.SortOrder) {
+	if order == kv.SortNone && target != kv.SortByKey {
+		order = kv.SortAscend
+	}
+	if order == kv.SortNone || order == kv.SortAscend && target == kv.SortByKey {
+		return
+	}
+	compare := func(a, b kv.KeyValue) int {
+		switch target {
+		case kv.SortByVersion:
+			return cmp.Compare(a.Version, b.Version)
+		case kv.SortByCreate:
+			return cmp.Compare(a.CreateRevision, b.CreateRevision)
+		case kv.SortByMod:
+			return cmp.Compare(a.ModRevision, b.ModRevision)
+		case kv.SortByValue:
+			return bytes.Compare(a.Value, b.Value)
+		}
+		return bytes.Compare(a.Key, b.Key)
+	}
+	if order == kv.SortDescend {
+		slices.SortStableFunc(kvs, func(a, b kv.KeyValue) int { return compare(b, a) })
+		return
+	}
+	slices.SortStableFunc(kvs, compare)
+}
+
+// arena hands out copies from a few large pieces of memory.
+type arena struct{ room []byte }
+
+const (
+	arenaLeast = 1 << 10
+	arenaMost  = 64 << 10
+)
+
+func (a *arena) copy(src []byte) []byte {
+	if len(src) == 0 {
+		return nil
+	}
+	if len(src) > cap(a.room)-len(a.room) {
+		a.room = make([]byte, 0, max(len(src), min(max(2*cap(a.room), arenaLeast), arenaMost)))
+	}
+	start := len(a.room)
+	a.room = append(a.room, src...)
+	return a.room[start:len(a.room):len(a.room)]
+}

@@ -1,0 +1,166 @@
+package mvcc
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Options of Open.
+type Options struct {
+	// CacheBytes bounds the cache of current versions. Zero means DefaultCacheBytes, negative none.
+	CacheBytes int
+}
+
+// DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
+const DefaultCacheBytes = 32 << 20
+
+// state is what the writer publishes with each commit. It is immutable.
+type state struct {
+	revision kv.Revision
+	compact  kv.Revision // reads below are refused; -1: never compacted
+	numbers  numbers
+}
+
+// Store is the versioned store.
+type Store struct {
+	engine engine.Engine
+	cache  *cache
+	state  atomic.Pointer[state]
+
+	writer Writer
+	begun  atomic.Bool
+
+	compactor compactor
+	scratch   sync.Pool // *[]byte for engine keys
+}
+
+// Open reads what the engine holds. The store does not own the engine.
+func Open(eng engine.Engine, options Options) (*Store, error) {
+	if options.CacheBytes == 0 {
+		options.CacheBytes = DefaultCacheBytes
+	}
+	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0))}
+	s.scratch.New = func() any { return new([]byte) }
+	first := &state{revision: 1, compact: noCompaction}
+	if err := loadNumbers(eng, first); err != nil {
+		return nil, err
+	}
+	s.state.Store(first)
+	s.compactor = compactor{store: s, done: noCompaction}
+	if err := s.compactor.load(); err != nil {
+		return nil, err
+	}
+	s.writer.init(s)
+	return s, nil
+}
+
+// Revision returns the published revision: 1 for a store without writes.
+func (s *Store) Revision() kv.Revision { return s.state.Load().revision }
+
+// CompactRevision returns the revision below which reads are refused, -1 if there never was a compaction.
+func (s *Store) CompactRevision() kv.Revision { return s.state.Load().compact }
+
+// KeyCount returns the number of keys that exist at the published revision.
+func (s *Store) KeyCount() int64 { return s.state.Load().numbers.keys }
+
+// Begin returns the writer. The previous use must have ended with Commit.
+func (s *Store) Begin() *Writer {
+	invariant.True(s.begun.CompareAndSwap(false, true), "one writer at a time at revision %d", s.Revision())
+	s.writer.begin(s.state.Load())
+	return &s.writer
+}
+
+// checkRevision gives the revision to read at. Negative means now, as zero does.
+func checkRevision(asked, current, compact kv.Revision) (kv.Revision, error) {
+	switch {
+	case asked <= 0:
+		return current, nil
+	case asked > current:
+		return 0, kv.ErrFutureRevision
+	case asked < compact:
+		return 0, kv.ErrCompacted
+	}
+	return asked, nil
+}
+
+// newIter takes an iterator and then makes sure that rev was not compacted before it was taken (law 3).
+func (s *Store) newIter(lower, upper []byte, rev kv.Revision) (engine.Iterator, error) {
+	it, err := s.engine.NewIter(lower, upper)
+	if err != nil {
+		return nil, fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err)
+	}
+	if rev < s.state.Load().compact {
+		if err := it.Close(); err != nil {
+			return nil, fmt.Errorf("mvcc: close an iterator: %w", err)
+		}
+		return nil, kv.ErrCompacted
+	}
+	return it, nil
+}
+
+// Get returns the key at the published revision, nil if it does not exist.
+func (s *Store) Get(key []byte) (*kv.KeyValue, error) { return s.getAt(key, s.Revision()) }
+
+// getAt returns the key at rev, which is published.
+func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
+	if found, ok := s.cache.get(key, rev); ok {
+		return found, nil
+	}
+	seen := s.Revision() // before the iterator: everything up to here is in it
+	it, err := s.newIter(nil, nil, rev)
+	if err != nil {
+		return nil, err
+	}
+	buf := s.scratch.Get().(*[]byte)
+	found, since, err := lookup(it, buf, key, rev)
+	s.scratch.Put(buf)
+	if closeErr := it.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
+	}
+	if err == nil && rev == seen {
+		if since == 0 {
+			since = rev
+		}
+		s.cache.learn(key, found, since, seen)
+	}
+	return found, err
+}
+
+// lookup finds key at rev. since is the revision of the version or tombstone, 0 if there is none.
+func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Revision) (*kv.KeyValue, kv.Revision, error) {
+	*buf = appendVersionKey((*buf)[:0], key, kv.Rev{Main: rev, Sub: maxSub})
+	if !it.SeekPrefix(*buf) {
+		if err := it.Error(); err != nil {
+			return nil, 0, fmt.Errorf("mvcc: look up a key: %w", err)
+		}
+		return nil, 0, nil
+	}
+	_, at, ok := splitVersionKey(it.Key())
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+	}
+	found, err := loadVersion(key, it.Value(), at.Main)
+	return found, at.Main, err
+}
+
+// loadVersion makes a KeyValue of its own from a row, nil for a tombstone.
+func loadVersion(key, row []byte, mod kv.Revision) (*kv.KeyValue, error) {
+	rec, err := decodeRecord(row, mod)
+	if err != nil {
+		return nil, fmt.Errorf("%w: key %q at revision %d", err, key, mod)
+	}
+	if rec.tombstone {
+		return nil, nil
+	}
+	buf := make([]byte, len(key)+len(rec.value))
+	n := copy(buf, key)
+	copy(buf[n:], rec.value)
+	return &kv.KeyValue{
+		Key: buf[:n:n], Value: buf[n:], CreateRevision: rec.create, ModRevision: mod, Version: rec.version, Lease: rec.lease,
+	}, nil
+}

@@ -1,0 +1,238 @@
+package mvcc
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Writer applies commands: many in one engine batch, each at its own revision. Its reads see its own changes.
+//
+//	w := store.Begin()
+//	for each command { w.BeginCommand(); w.Put(...) ...; events := w.EndCommand() }
+//	err := w.Commit()
+//
+// Errors of the engine are kept and returned by Commit: what a Writer answers after one is worthless, and nothing of
+// the batch becomes visible.
+type Writer struct {
+	store *Store
+	batch engine.Batch
+	it    engine.Iterator // on the engine at Begin; taken at the first need
+	base  *state          // published at Begin
+
+	last    kv.Revision // of the latest finished command that changed something
+	main    kv.Revision // of this command, 0 until its first change
+	exact   kv.Revision // what BeginCommandAt asked for, 0 = last+1
+	sub     int64
+	open    bool // between BeginCommand and EndCommand
+	events  []kv.Event
+	compact kv.Revision
+	numbers numbers
+
+	pending overlay
+	raw     rawOverlay
+
+	keyBuf, rowBuf, changeBuf []byte
+	err                       error
+}
+
+func (w *Writer) init(s *Store) {
+	w.store = s
+	w.batch = s.engine.NewBatch()
+	w.pending.init()
+	w.raw.init()
+}
+
+func (w *Writer) begin(current *state) {
+	w.base = current
+	w.last, w.compact, w.numbers = current.revision, current.compact, current.numbers
+	w.main, w.exact, w.sub, w.open = 0, 0, 0, false
+	w.events = nil
+}
+
+// Err returns the engine error that Commit will return, nil if there is none so far.
+func (w *Writer) Err() error { return w.err }
+
+func (w *Writer) note(err error) {
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+}
+
+// Revision returns the latest revision assigned, with the changes of the open command.
+func (w *Writer) Revision() kv.Revision {
+	if w.main != 0 {
+		return w.main
+	}
+	return w.last
+}
+
+// CompactRevision returns the compact revision, with what this Writer compacted.
+func (w *Writer) CompactRevision() kv.Revision { return w.compact }
+
+// KeyCount returns the number of keys that exist, with the changes of this Writer.
+func (w *Writer) KeyCount() int64 { return w.numbers.keys }
+
+// BeginCommand opens a command. Its changes share one revision, the next, which is taken at the first of them.
+func (w *Writer) BeginCommand() { w.BeginCommandAt(w.last + 1) }
+
+// BeginCommandAt opens a command whose changes get exactly this revision.
+func (w *Writer) BeginCommandAt(rev kv.Revision) {
+	invariant.True(!w.open, "one command at a time at revision %d", w.last)
+	invariant.True(rev > w.last, "revision %d of a command comes after %d", rev, w.last)
+	w.open, w.exact, w.main, w.sub = true, rev, 0, 0
+}
+
+// EndCommand closes the command and returns its changes in their order. They belong to the caller.
+func (w *Writer) EndCommand() []kv.Event {
+	invariant.True(w.open, "a command is open at revision %d", w.last)
+	w.open = false
+	if w.main != 0 {
+		w.last, w.main = w.main, 0
+	}
+	events := w.events
+	w.events = nil
+	return events
+}
+
+// Put writes one key and returns it with the version before, nil if there was none.
+func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyValue) {
+	before := w.current(key, false)
+	rev := w.nextRev()
+	buf := make([]byte, len(key)+len(value))
+	n := copy(buf, key)
+	copy(buf[n:], value)
+	v := &pendingVersion{rev: rev, kv: kv.KeyValue{
+		Key: buf[:n:n], Value: buf[n:], CreateRevision: rev.Main, ModRevision: rev.Main, Version: 1, Lease: lease,
+	}}
+	if before != nil {
+		v.kv.CreateRevision, v.kv.Version = before.CreateRevision, before.Version+1
+	} else {
+		w.numbers.keys++
+	}
+	w.write(v)
+	w.events = append(w.events, kv.Event{Kind: kv.EventPut, KV: v.kv, Prev: before})
+	return v.kv, before
+}
+
+// DeleteRange deletes the keys of a range and returns them as they were, in order.
+func (w *Writer) DeleteRange(key, end []byte) []kv.KeyValue {
+	if isSingle(end) {
+		before := w.current(key, false)
+		if before == nil {
+			return nil
+		}
+		w.deleteOne(before)
+		return []kv.KeyValue{*before}
+	}
+	if isEmptyRange(key, end) {
+		return nil
+	}
+	found, err := newCollector(&kv.RangeOp{Key: key, End: end}, true).run(w.cursor(key, end, w.Revision()))
+	if err != nil {
+		w.note(err)
+		return nil
+	}
+	for i := range found.KVs {
+		w.deleteOne(&found.KVs[i])
+	}
+	return found.KVs
+}
+
+func (w *Writer) deleteOne(before *kv.KeyValue) {
+	rev := w.nextRev()
+	v := &pendingVersion{rev: rev, tombstone: true, kv: kv.KeyValue{Key: before.Key, ModRevision: rev.Main}}
+	w.numbers.keys--
+	w.write(v)
+	w.events = append(w.events, kv.Event{Kind: kv.EventDelete, KV: v.kv, Prev: before})
+}
+
+// nextRev takes the position of the next change.
+func (w *Writer) nextRev() kv.Rev {
+	invariant.True(w.open, "a change at revision %d belongs to a command", w.last)
+	w.main = w.exact
+	rev := kv.Rev{Main: w.main, Sub: w.sub}
+	w.sub++
+	return rev
+}
+
+// write puts both rows of a change into the batch and the version over the engine's.
+func (w *Writer) write(v *pendingVersion) {
+	rec := record{
+		tombstone: v.tombstone, create: v.kv.CreateRevision, version: v.kv.Version, lease: v.kv.Lease, value: v.kv.Value,
+	}
+	w.keyBuf = appendVersionKey(w.keyBuf[:0], v.kv.Key, v.rev)
+	w.rowBuf = appendRecord(w.rowBuf[:0], &rec, v.rev.Main)
+	w.changeBuf = appendChangeKey(w.changeBuf[:0], v.rev)
+	w.batch.Set(w.keyBuf, w.rowBuf)
+	w.batch.Set(w.changeBuf, v.kv.Key)
+	w.numbers.versions++
+	w.numbers.bytes += versionBytes(len(w.keyBuf), len(w.rowBuf), len(v.kv.Key))
+	w.pending.add(v)
+}
+
+// versionBytes is what one change takes in both tables.
+func versionBytes(key, row, user int) int64 { return int64(key + row + changeKeyLen + user) }
+
+// Compact forgets history below rev: reads below are refused as soon as this batch is published. The rows go later, by
+// Store.CompactStep.
+func (w *Writer) Compact(rev kv.Revision) error {
+	if rev <= w.compact {
+		return kv.ErrCompacted
+	}
+	if rev > w.Revision() {
+		return kv.ErrFutureRevision
+	}
+	w.compact = rev
+	w.batch.Set(compactRow, appendNumbers(nil, int64(rev)))
+	return nil
+}
+
+// Commit makes the batch visible: in the engine, in the cache, and then for all by publishing the revision. After an error
+// the store must not be written to again.
+func (w *Writer) Commit() error {
+	invariant.True(!w.open, "no command is open at the commit of revision %d", w.last)
+	defer w.store.begun.Store(false)
+	w.closeIter()
+	if w.err != nil {
+		return w.err
+	}
+	if w.numbers.versions != w.base.numbers.versions {
+		n := &w.numbers
+		w.batch.Set(writtenRow, appendNumbers(w.rowBuf[:0], int64(w.last), n.keys, n.versions, n.bytes))
+	}
+	if !w.batch.Empty() {
+		if err := w.batch.Commit(); err != nil {
+			w.err = fmt.Errorf("mvcc: commit up to revision %d: %w", w.last, err)
+			return w.err
+		}
+		w.renewBatch()
+	}
+	w.pending.publish(w.store.cache)
+	w.raw.reset()
+	w.store.state.Store(&state{revision: w.last, compact: w.compact, numbers: w.numbers})
+	return nil
+}
+
+// renewBatch gives a large batch back, so that one bulk load does not hold its memory for ever.
+func (w *Writer) renewBatch() {
+	const keep = 1 << 20
+	if w.batch.Len() <= keep {
+		w.batch.Reset()
+		return
+	}
+	w.note(w.batch.Close())
+	w.batch = w.store.engine.NewBatch()
+}
+
+func (w *Writer) closeIter() {
+	if w.it == nil {
+		return
+	}
+	if err := w.it.Close(); err != nil {
+		w.note(fmt.Errorf("mvcc: close an iterator: %w", err))
+	}
+	w.it = nil
+}

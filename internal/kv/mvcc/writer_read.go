@@ -1,0 +1,129 @@
+package mvcc
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Get returns the key as this Writer sees it, nil if it does not exist.
+func (w *Writer) Get(key []byte) *kv.KeyValue { return w.current(key, true) }
+
+// Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too.
+func (w *Writer) Range(op *kv.RangeOp) (kv.RangeResult, error) {
+	rev, err := checkRevision(op.Revision, w.Revision(), w.compact)
+	if err != nil {
+		return kv.RangeResult{}, err
+	}
+	if isEmptyRange(op.Key, op.End) {
+		return kv.RangeResult{}, nil
+	}
+	if isSingle(op.End) {
+		found := w.at(op.Key, rev)
+		if found == nil {
+			return kv.RangeResult{}, w.err
+		}
+		return rangeOfOne(op, found), nil
+	}
+	want := newCollector(op, true)
+	if isWhole(op) && rev == w.Revision() {
+		want.total, want.totalKnown = w.numbers.keys, true
+		if op.CountOnly {
+			return kv.RangeResult{Count: want.total}, nil
+		}
+	}
+	result, err := want.run(w.cursor(op.Key, op.End, rev))
+	w.note(err)
+	return result, err
+}
+
+// CheckRevision tells whether Range at this revision would be refused, without reading.
+func (w *Writer) CheckRevision(rev kv.Revision) error {
+	_, err := checkRevision(rev, w.Revision(), w.compact)
+	return err
+}
+
+// Check tells whether the condition holds now.
+func (w *Writer) Check(c *kv.Compare) bool {
+	if isSingle(c.End) {
+		return holdsFor(c, w.current(c.Key, true))
+	}
+	if isEmptyRange(c.Key, c.End) {
+		return holdsFor(c, nil)
+	}
+	holds, err := holdsForAll(c, w.cursor(c.Key, c.End, w.Revision()))
+	w.note(err)
+	return holds
+}
+
+// current returns the newest version of key. The cache's entries are all true at w.base: only this Writer could outdate
+// them, and it looks at its own versions first. learn puts what the engine said into the cache; a caller that is about to
+// write the key need not.
+func (w *Writer) current(key []byte, learn bool) *kv.KeyValue {
+	if v, found := w.pending.newest(key); found {
+		return v.live()
+	}
+	if found, ok := w.store.cache.get(key, w.base.revision); ok {
+		return found
+	}
+	found, since := w.fromEngine(key, w.base.revision)
+	if learn && w.err == nil {
+		if since == 0 {
+			since = w.base.revision
+		}
+		w.store.cache.learn(key, found, since, w.base.revision)
+	}
+	return found
+}
+
+// at returns key at a revision that may be this Writer's own.
+func (w *Writer) at(key []byte, rev kv.Revision) *kv.KeyValue {
+	if rev >= w.Revision() {
+		return w.current(key, true)
+	}
+	if v := w.pending.at(key, rev); v != nil {
+		return v.live()
+	}
+	if found, ok := w.store.cache.get(key, rev); ok {
+		return found
+	}
+	found, _ := w.fromEngine(key, min(rev, w.base.revision))
+	return found
+}
+
+func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Revision) {
+	if w.it == nil {
+		it, err := w.store.engine.NewIter(nil, nil)
+		if err != nil {
+			w.note(fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err))
+			return nil, 0
+		}
+		w.it = it
+	}
+	found, since, err := lookup(w.it, &w.keyBuf, key, rev)
+	w.note(err)
+	return found, since
+}
+
+// cursor walks over a range as it is at rev, with this Writer's versions. An error of the engine shows at its close.
+func (w *Writer) cursor(key, end []byte, rev kv.Revision) cursor {
+	lower, upper := versionBounds(key, end)
+	it, err := w.store.engine.NewIter(lower, upper)
+	if err != nil {
+		return failedCursor{fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err)}
+	}
+	under := &engineCursor{it: it, rev: rev}
+	over := w.pending.within(key, end)
+	if len(over) == 0 {
+		return under
+	}
+	return &pendingCursor{under: under, over: over, rev: rev}
+}
+
+// failedCursor holds no keys and an error.
+type failedCursor struct{ err error }
+
+func (c failedCursor) next() bool                            { return false }
+func (c failedCursor) key() []byte                           { return nil }
+func (c failedCursor) version() (record, kv.Revision, error) { return record{}, 0, c.err }
+func (c failedCursor) close() error                          { return c.err }
