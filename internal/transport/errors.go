@@ -1,0 +1,31 @@
+package transport
+
+import "errors"
+
+// Errors of the handshake. Both sides see them: the one that refuses, and as a grpc status the one that is refused.
+var (
+	ErrForeignCluster = errors.New("transport: peer belongs to another cluster")
+	ErrNewerVersion   = errors.New("transport: peer speaks a newer protocol version")
+	ErrWrongMember    = errors.New("transport: another member answers at this address")
+	ErrHandshake      = errors.New("transport: peer does not speak this protocol")
+)
+
+// Errors of use.
+var (
+	ErrClosed      = errors.New("transport: closed")
+	ErrUnknownPeer = errors.New("transport: no such peer")
+	ErrNoAddress   = errors.New("transport: peer has no usable URL")
+	ErrNeedsTLS    = errors.New("transport: https URL needs TLS options")
+	ErrBadURL      = errors.New("transport: bad URL")
+	ErrAddressUsed = errors.New("transport: address already in use")
+)
+
+// Errors of what arrives.
+var (
+	ErrCorruptFrame = errors.New("transport: corrupt frame")
+	ErrSilentPeer   = errors.New("transport: peer stopped answering")
+	ErrCut          = errors.New("transport: cut off by a fault hook")
+)
+
+// errOrderly ends a stream that one side closed on purpose: nobody died.
+var errOrderly = errors.New("transport: stream closed on purpose")

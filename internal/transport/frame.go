@@ -1,0 +1,132 @@
+package transport
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// A frame is one gRPC message. TCP's own checksum lets about one damaged segment in 65,536 through, and what arrives
+// here is written to a log with a fresh checksum, so every frame carries its own.
+//
+//	0      1           5
+//	+------+-----------+----------------
+//	| kind | CRC32C    | body ...
+//	+------+-----------+----------------
+//
+// The sum covers the kind and the body.
+type frameKind uint8
+
+const (
+	frameHello     frameKind = 1  // first in both directions of every stream
+	frameMessages  frameKind = 2  // count, then that many consensus messages
+	framePing      frameKind = 3  // eight bytes, echoed by the pong
+	framePong      frameKind = 4  //
+	frameHead      frameKind = 5  // snapshot: its metadata, after the hello
+	frameChunk     frameKind = 6  // snapshot: a piece of the data
+	frameEnd       frameKind = 7  // snapshot: total bytes and their CRC32C
+	frameInstalled frameKind = 8  // snapshot: the receiver has all of it
+	frameCall      frameKind = 9  // hello, method, body
+	frameAnswer    frameKind = 10 // body
+)
+
+const (
+	frameHeaderBytes = 5
+	// maxFrameBytes bounds what a peer can make us allocate. One entry must fit.
+	maxFrameBytes = 256 << 20
+	// softFrameBytes is where a batch is cut: big enough to spread the cost of a frame, small enough to keep the
+	// receiver busy while the next is on its way.
+	softFrameBytes = 512 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// beginFrame appends an unsealed header to dst, which must be empty.
+func beginFrame(dst []byte, kind frameKind) []byte {
+	return append(dst, byte(kind), 0, 0, 0, 0)
+}
+
+// sealFrame fills in the checksum once the body is complete.
+func sealFrame(frame []byte) {
+	binary.LittleEndian.PutUint32(frame[1:], frameSum(frame))
+}
+
+func frameSum(frame []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, frame[:1])
+	return crc32.Update(sum, castagnoli, frame[frameHeaderBytes:])
+}
+
+// openFrame checks the sum and returns kind and body; the body aliases frame.
+func openFrame(frame []byte) (frameKind, []byte, error) {
+	if len(frame) < frameHeaderBytes {
+		return 0, nil, fmt.Errorf("%w: %d bytes", ErrCorruptFrame, len(frame))
+	}
+	if frameSum(frame) != binary.LittleEndian.Uint32(frame[1:]) {
+		return 0, nil, fmt.Errorf("%w: checksum mismatch in %d bytes", ErrCorruptFrame, len(frame))
+	}
+	return frameKind(frame[0]), frame[frameHeaderBytes:], nil
+}
+
+// appendMessages builds a whole frame of messages in dst, which must be empty.
+func appendMessages(dst []byte, messages []consensus.Message) []byte {
+	dst = beginFrame(dst, frameMessages)
+	dst = binary.AppendUvarint(dst, uint64(len(messages)))
+	for i := range messages {
+		dst = consensus.AppendMessage(dst, &messages[i])
+	}
+	sealFrame(dst)
+	return dst
+}
+
+// decodeMessages reads the body of a frameMessages. Payloads alias body.
+func decodeMessages(body []byte) ([]consensus.Message, error) {
+	count, n := binary.Uvarint(body)
+	// The smallest message has more than four bytes: a lying count cannot make us allocate much.
+	if n <= 0 || count > uint64(len(body))/4+1 {
+		return nil, fmt.Errorf("%w: message count", ErrCorruptFrame)
+	}
+	body = body[n:]
+	messages := make([]consensus.Message, count)
+	for i := range messages {
+		var err error
+		if messages[i], body, err = consensus.DecodeMessage(body); err != nil {
+			return nil, fmt.Errorf("%w: message %d of %d: %w", ErrCorruptFrame, i+1, count, err)
+		}
+	}
+	if len(body) != 0 {
+		return nil, fmt.Errorf("%w: %d bytes after the last message", ErrCorruptFrame, len(body))
+	}
+	return messages, nil
+}
+
+// tickFrame builds a ping or pong.
+func tickFrame(kind frameKind, number uint64) []byte {
+	frame := beginFrame(make([]byte, 0, frameHeaderBytes+8), kind)
+	frame = binary.LittleEndian.AppendUint64(frame, number)
+	sealFrame(frame)
+	return frame
+}
+
+func decodeTick(body []byte) (uint64, error) {
+	if len(body) != 8 {
+		return 0, fmt.Errorf("%w: ping of %d bytes", ErrCorruptFrame, len(body))
+	}
+	return binary.LittleEndian.Uint64(body), nil
+}
+
+// sizeBytes estimates the encoded size of m from above, cheaply enough to do on every Send.
+func sizeBytes(m *consensus.Message) int {
+	size := 128 + 48*len(m.Refusals) + 20*len(m.Reads)
+	for i := range m.Entries {
+		size += m.Entries[i].SizeBytes()
+	}
+	for i := range m.Proposals {
+		size += len(m.Proposals[i].Payload) + 64
+	}
+	if m.Snapshot != nil {
+		size += 4 << 10
+	}
+	return size
+}

@@ -1,0 +1,154 @@
+package transport
+
+import (
+	"sync"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// limits bound what waits for a peer.
+type limits struct{ messages, bytes int }
+
+// detachedLimits hold while no stream is up: enough for the first votes of a cluster that starts, and little enough
+// that a dead peer pins nothing.
+var detachedLimits = limits{messages: 64, bytes: 1 << 20}
+
+// outbox is the bounded queue in front of one sender. The sender takes everything that waits at once: that is how
+// messages become batches without anybody waiting for a batch to fill.
+type outbox struct {
+	wake chan struct{} // capacity one; set whenever something waits
+
+	mu       sync.Mutex
+	limits   limits
+	attached bool
+	closed   bool
+	messages []consensus.Message
+	bytes    int
+	pongs    []uint64
+	dropped  uint64
+}
+
+func newOutbox(l limits) *outbox {
+	return &outbox{wake: make(chan struct{}, 1), limits: l}
+}
+
+// add queues those of messages that are meant for to and returns how many they were.
+func (o *outbox) add(messages []consensus.Message, to consensus.MemberID) int {
+	o.mu.Lock()
+	matched, before := 0, len(o.messages)
+	for i := range messages {
+		if messages[i].To == to {
+			matched++
+			o.addLocked(&messages[i])
+		}
+	}
+	wake := len(o.messages) != before
+	o.mu.Unlock()
+	if wake {
+		o.signal()
+	}
+	return matched
+}
+
+// addOne queues one message.
+func (o *outbox) addOne(m *consensus.Message) {
+	o.mu.Lock()
+	o.addLocked(m)
+	o.mu.Unlock()
+	o.signal()
+}
+
+func (o *outbox) addLocked(m *consensus.Message) {
+	size := sizeBytes(m)
+	if o.closed {
+		o.dropped++
+		return
+	}
+	if !o.attached && (len(o.messages) >= detachedLimits.messages || o.bytes+size > detachedLimits.bytes) {
+		// Nobody listens: the older a message, the less it is worth.
+		o.dropAllLocked()
+	}
+	// One message always fits, however large: otherwise it could never be sent at all.
+	full := len(o.messages) >= o.limits.messages || o.bytes+size > o.limits.bytes
+	if (full && len(o.messages) > 0) || size > maxFrameBytes {
+		o.dropped++
+		return
+	}
+	o.messages = append(o.messages, *m)
+	o.bytes += size
+}
+
+func (o *outbox) dropAllLocked() {
+	o.dropped += uint64(len(o.messages))
+	clear(o.messages)
+	o.messages, o.bytes = o.messages[:0], 0
+}
+
+// addPong queues the answer to a ping.
+func (o *outbox) addPong(number uint64) {
+	o.mu.Lock()
+	// A peer that pings without reading gets the newest answers only.
+	if len(o.pongs) >= 64 {
+		o.pongs = o.pongs[:0]
+	}
+	o.pongs = append(o.pongs, number)
+	o.mu.Unlock()
+	o.signal()
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns everything that waits. The slices given in, emptied by the caller, become the next queue.
+func (o *outbox) take(messages []consensus.Message, pongs []uint64) ([]consensus.Message, []uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	messages, o.messages = o.messages, messages[:0]
+	pongs, o.pongs = o.pongs, pongs[:0]
+	o.bytes = 0
+	return messages, pongs
+}
+
+// attach tells whether a stream is up. What waited when a stream broke stays, within the detached limits.
+func (o *outbox) attach(up bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.attached = up
+	if !up {
+		o.pongs = o.pongs[:0]
+		if len(o.messages) > detachedLimits.messages || o.bytes > detachedLimits.bytes {
+			o.dropAllLocked()
+		}
+	}
+}
+
+// close drops what comes from now on; what waits may still be sent.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.signal()
+}
+
+func (o *outbox) isClosed() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
+}
+
+// discard counts messages that were taken but could not be sent.
+func (o *outbox) discard(n int) {
+	o.mu.Lock()
+	o.dropped += uint64(n)
+	o.mu.Unlock()
+}
+
+func (o *outbox) waiting() (messages, bytes int, dropped uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.messages), o.bytes, o.dropped
+}

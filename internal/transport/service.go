@@ -1,0 +1,173 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+const (
+	serviceName    = "quorate.Peer"
+	messagesMethod = "/" + serviceName + "/Messages"
+	snapshotMethod = "/" + serviceName + "/Snapshot"
+	callMethod     = "/" + serviceName + "/Call"
+
+	streamWindowBytes = 4 << 20
+	connWindowBytes   = 8 << 20
+)
+
+var (
+	messagesDesc = grpc.StreamDesc{StreamName: "Messages", ServerStreams: true, ClientStreams: true,
+		Handler: func(t any, s grpc.ServerStream) error { return t.(*Transport).serveMessages(s) }}
+	snapshotDesc = grpc.StreamDesc{StreamName: "Snapshot", ServerStreams: true, ClientStreams: true,
+		Handler: func(t any, s grpc.ServerStream) error { return t.(*Transport).serveSnapshot(s) }}
+	serviceDesc = grpc.ServiceDesc{
+		ServiceName: serviceName,
+		HandlerType: (*any)(nil),
+		Streams:     []grpc.StreamDesc{messagesDesc, snapshotDesc},
+		Methods: []grpc.MethodDesc{{MethodName: "Call",
+			Handler: func(t any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				return t.(*Transport).serveCall(ctx, decode)
+			}}},
+	}
+)
+
+func newServer(t *Transport) *grpc.Server {
+	s := grpc.NewServer(
+		grpc.ForceServerCodecV2(rawCodec{}),
+		grpc.MaxRecvMsgSize(maxFrameBytes), grpc.MaxSendMsgSize(maxFrameBytes),
+		grpc.StaticStreamWindowSize(streamWindowBytes), grpc.StaticConnWindowSize(connWindowBytes),
+		grpc.SharedWriteBuffer(true),
+		grpc.WaitForHandlers(true),
+		// A peer that pings us as it should is never silent for so long.
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: max(time.Second, t.options.DeadAfter), Timeout: t.options.DeadAfter}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	)
+	s.RegisterService(&serviceDesc, t)
+	return s
+}
+
+// streamKey names a stream that a member opened to us. It has one of each lane.
+type streamKey struct {
+	from consensus.MemberID
+	lane laneKind
+}
+
+// incoming is such a stream. The way back carries pongs, and messages to members that are not our peers.
+type incoming struct {
+	box *outbox
+	end context.CancelCauseFunc
+}
+
+// errSuperseded ends a stream whose sender opened a newer one: it noticed the break before we did.
+var errSuperseded = errors.New("transport: superseded by a newer stream")
+
+// serveMessages is the life of an incoming stream.
+func (t *Transport) serveMessages(s grpc.ServerStream) error {
+	h, err := t.accept(s)
+	if err != nil {
+		return err
+	}
+	if h.lane != laneOrdered && h.lane != laneExpress {
+		return refusal(fmt.Errorf("%w: lane %d", ErrHandshake, h.lane))
+	}
+	ctx, end := context.WithCancelCause(s.Context())
+	defer end(nil)
+	key := streamKey{from: h.from, lane: h.lane}
+	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end}
+	in.box.attach(true)
+	t.adopt(key, in)
+	defer t.release(key, in)
+
+	r := reader{t: t, from: h.from, stream: s, box: in.box}
+	t.running.Go(func() { end(r.run()) })
+	var unused counters
+	w := writer{t: t, to: h.from, stream: s, box: in.box, count: &unused}
+	err = w.run(ctx)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, io.EOF):
+		return nil
+	case errors.Is(cause, errSuperseded):
+		return status.Error(codes.Aborted, cause.Error())
+	case cause != nil:
+		err = cause
+	}
+	if p := t.peer(h.from); p != nil {
+		p.lost(err)
+	}
+	if errors.Is(err, ErrCorruptFrame) {
+		return status.Error(codes.DataLoss, err.Error())
+	}
+	return err
+}
+
+// accept reads and judges the hello of a stream and answers it.
+func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
+	var first inFrame
+	if err := s.RecvMsg(&first); err != nil {
+		return hello{}, err
+	}
+	h, err := decodeHelloFrame(first.bytes)
+	if err == nil {
+		err = h.check(t.options.Self, t.options.Cluster)
+	}
+	if err != nil {
+		t.noteRefusal(h, err)
+		return hello{}, refusal(err)
+	}
+	if t.cut(h.from) {
+		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())
+	}
+	return h, s.SendMsg(&outFrame{plain: t.hello(h.from, h.lane).frame()})
+}
+
+// noteRefusal logs whom we refused, once for each reason.
+func (t *Transport) noteRefusal(h hello, err error) {
+	t.mu.Lock()
+	fresh := t.refused[h.from] != err.Error()
+	if len(t.refused) > 256 {
+		clear(t.refused)
+	}
+	t.refused[h.from] = err.Error()
+	t.mu.Unlock()
+	if fresh {
+		t.logger.Error("refused a connection", "peer", h.from.String(), "err", err)
+	}
+}
+
+// adopt makes in the stream of its sender. A stream that answers proves that the peer is alive: ours to it need not
+// wait out their backoff.
+func (t *Transport) adopt(key streamKey, in *incoming) {
+	t.mu.Lock()
+	older := t.incoming[key]
+	t.incoming[key] = in
+	delete(t.refused, key.from)
+	t.mu.Unlock()
+	if older != nil {
+		older.end(errSuperseded)
+	}
+	if p := t.peer(key.from); p != nil {
+		p.armed.Store(true)
+		p.ordered.retryNow()
+		p.express.retryNow()
+	}
+}
+
+func (t *Transport) release(key streamKey, in *incoming) {
+	in.box.close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.incoming[key] == in {
+		delete(t.incoming, key)
+	}
+}

@@ -1,0 +1,291 @@
+package transport
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// A snapshot has a stream and a connection of its own, so that its gigabytes queue behind each other and not in
+// front of the log: hello both ways, head, chunks, end; then the receiver says that it has everything.
+
+// chunkBytes is the body of a full chunk frame.
+const chunkBytes = 256<<10 - frameHeaderBytes
+
+// SendSnapshot streams what write produces to a peer, and returns nil once the peer's handler has accepted all of
+// it. Flow control reaches write: it blocks while the peer is slow. While MaxSnapshots others run, it waits.
+func (t *Transport) SendSnapshot(ctx context.Context, to consensus.MemberID, meta consensus.SnapshotMeta,
+	write func(w io.Writer) error) error {
+	p := t.peer(to)
+	if p == nil {
+		return fmt.Errorf("%w: %s", ErrUnknownPeer, to)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(t.ctx, func() { cancel(ErrClosed) })()
+	select {
+	case t.sending <- struct{}{}:
+		defer func() { <-t.sending }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	conn, err := p.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	err = t.stream(ctx, p, conn, &meta, write)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if err != nil {
+		return fmt.Errorf("transport: snapshot to %s: %w", to, err)
+	}
+	return nil
+}
+
+// stream is SendSnapshot on an open connection.
+func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *consensus.SnapshotMeta,
+	write func(w io.Writer) error) error {
+	// The stream must die with an error of write, or the receiver would wait for the rest.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := conn.NewStream(ctx, &snapshotDesc, snapshotMethod)
+	if err != nil {
+		return err
+	}
+	if err := shakeHands(s, t.hello(p.id, laneNone)); err != nil {
+		return err
+	}
+	transfer, done := t.progress.begin(p.id, true)
+	defer done()
+	w := &snapshotWriter{t: t, ctx: ctx, to: p.id, stream: s, transfer: transfer,
+		pace: pace{perSecond: t.options.SnapshotBytesPerSecond}}
+	head := consensus.AppendSnapshotMeta(beginFrame(nil, frameHead), meta)
+	if err := w.plain(head); err != nil {
+		return err
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.finish()
+}
+
+// snapshotWriter cuts what is written into chunks.
+type snapshotWriter struct {
+	t        *Transport
+	ctx      context.Context
+	to       consensus.MemberID
+	stream   grpc.ClientStream
+	transfer *transfer
+	pace     pace
+	buffer   *[]byte
+	total    uint64
+	sum      uint32
+}
+
+// Write implements io.Writer.
+func (w *snapshotWriter) Write(src []byte) (int, error) {
+	for rest := src; len(rest) > 0; {
+		if w.buffer == nil {
+			w.buffer = framePool.Get(0)
+			*w.buffer = beginFrame(slices.Grow(*w.buffer, frameHeaderBytes+chunkBytes), frameChunk)
+		}
+		n := min(len(rest), frameHeaderBytes+chunkBytes-len(*w.buffer))
+		*w.buffer = append(*w.buffer, rest[:n]...)
+		rest = rest[n:]
+		if len(*w.buffer) == frameHeaderBytes+chunkBytes {
+			if err := w.flush(); err != nil {
+				return len(src) - len(rest), err
+			}
+		}
+	}
+	return len(src), nil
+}
+
+// flush sends the chunk that is being filled.
+func (w *snapshotWriter) flush() error {
+	if w.buffer == nil {
+		return nil
+	}
+	frame := w.buffer
+	w.buffer = nil
+	if w.t.cut(w.to) {
+		return ErrCut
+	}
+	sealFrame(*frame)
+	body := len(*frame) - frameHeaderBytes
+	w.total += uint64(body)
+	w.sum = crc32.Update(w.sum, castagnoli, (*frame)[frameHeaderBytes:])
+	if err := w.stream.SendMsg(&outFrame{pooled: frame}); err != nil {
+		return w.reason(err)
+	}
+	w.transfer.bytes.Add(uint64(body))
+	wait := w.pace.after(time.Now(), body)
+	if wait <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	}
+}
+
+func (w *snapshotWriter) plain(frame []byte) error {
+	sealFrame(frame)
+	if err := w.stream.SendMsg(&outFrame{plain: frame}); err != nil {
+		return w.reason(err)
+	}
+	return nil
+}
+
+// reason finds out why a send failed; gRPC tells only the receiving half.
+func (w *snapshotWriter) reason(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	var frame inFrame
+	for {
+		if err := w.stream.RecvMsg(&frame); err != nil {
+			return err
+		}
+	}
+}
+
+// finish sends the rest and waits until the receiver has taken over.
+func (w *snapshotWriter) finish() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	end := binary.LittleEndian.AppendUint64(beginFrame(nil, frameEnd), w.total)
+	if err := w.plain(binary.LittleEndian.AppendUint32(end, w.sum)); err != nil {
+		return err
+	}
+	if err := w.stream.CloseSend(); err != nil {
+		return err
+	}
+	var answer inFrame
+	if err := w.stream.RecvMsg(&answer); err != nil {
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	kind, _, err := openFrame(answer.bytes)
+	if err == nil && kind != frameInstalled {
+		err = fmt.Errorf("%w: frame kind %d after a snapshot", ErrCorruptFrame, kind)
+	}
+	return err
+}
+
+// serveSnapshot is the receiving end.
+func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
+	h, err := t.accept(s)
+	if err != nil {
+		return err
+	}
+	select {
+	case t.taking <- struct{}{}:
+		defer func() { <-t.taking }()
+	default:
+		return status.Errorf(codes.ResourceExhausted, "transport: %d snapshots are arriving already", cap(t.taking))
+	}
+	var head inFrame
+	if err := s.RecvMsg(&head); err != nil {
+		return err
+	}
+	kind, body, err := openFrame(head.bytes)
+	if err != nil || kind != frameHead {
+		return status.Error(codes.DataLoss, "transport: snapshot without a head")
+	}
+	meta, rest, err := consensus.DecodeSnapshotMeta(body)
+	if err != nil || len(rest) != 0 {
+		return status.Error(codes.DataLoss, "transport: snapshot with a damaged head")
+	}
+	transfer, done := t.progress.begin(h.from, false)
+	defer done()
+	r := &snapshotReader{t: t, from: h.from, stream: s, transfer: transfer, frame: inFrame{reuse: true}}
+	if err := t.options.Handler.ReceiveSnapshot(h.from, meta, r); err != nil {
+		return err
+	}
+	if !r.ended {
+		return status.Error(codes.Internal, "transport: the snapshot was not read to its end")
+	}
+	installed := beginFrame(nil, frameInstalled)
+	sealFrame(installed)
+	return s.SendMsg(&outFrame{plain: installed})
+}
+
+// snapshotReader gives out the data of the chunks. io.EOF comes only after the end frame agreed with all of them.
+type snapshotReader struct {
+	t        *Transport
+	from     consensus.MemberID
+	stream   grpc.ServerStream
+	transfer *transfer
+	frame    inFrame
+	chunk    []byte // what is left of the current one
+	total    uint64
+	sum      uint32
+	ended    bool
+	err      error
+}
+
+// Read implements io.Reader.
+func (r *snapshotReader) Read(dst []byte) (int, error) {
+	for len(r.chunk) == 0 {
+		if r.err == nil {
+			r.err = r.next()
+		}
+		if r.err != nil {
+			return 0, r.err
+		}
+	}
+	n := copy(dst, r.chunk)
+	r.chunk = r.chunk[n:]
+	return n, nil
+}
+
+func (r *snapshotReader) next() error {
+	if err := r.stream.RecvMsg(&r.frame); err != nil {
+		if errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	if r.t.cut(r.from) {
+		return ErrCut
+	}
+	kind, body, err := openFrame(r.frame.bytes)
+	switch {
+	case err != nil:
+		return err
+	case kind == frameChunk:
+		r.chunk = body
+		r.total += uint64(len(body))
+		r.sum = crc32.Update(r.sum, castagnoli, body)
+		r.transfer.bytes.Add(uint64(len(body)))
+		return nil
+	case kind == frameEnd && len(body) == 12:
+		if binary.LittleEndian.Uint64(body) != r.total || binary.LittleEndian.Uint32(body[8:]) != r.sum {
+			return fmt.Errorf("%w: snapshot of %d bytes does not match its end", ErrCorruptFrame, r.total)
+		}
+		r.ended = true
+		return io.EOF
+	}
+	return fmt.Errorf("%w: frame kind %d in a snapshot", ErrCorruptFrame, kind)
+}

@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Stats is what a Transport has done so far.
+type Stats struct {
+	Peers     []PeerStats // sorted by id
+	Snapshots []SnapshotStats
+	Dropped   uint64 // messages to members that are no peers and have no stream to us
+}
+
+// PeerStats is what passed between us and one peer.
+type PeerStats struct {
+	Peer            consensus.MemberID
+	ConnectedSince  time.Time     // zero while the ordered lane is down
+	RTT             time.Duration // zero while unknown
+	Sent            Traffic
+	SentExpress     Traffic // of Sent, what took the express lane
+	Received        Traffic
+	Dropped         uint64 // messages that found the queue full or could not be sent
+	Failures        uint64 // attempts to connect that came to nothing
+	Losses          uint64 // calls of PeerLost
+	WaitingMessages int
+	WaitingBytes    int
+}
+
+// Traffic is an amount of messages.
+type Traffic struct {
+	Messages, Frames, Bytes uint64
+}
+
+// SnapshotStats is a snapshot on its way.
+type SnapshotStats struct {
+	Peer     consensus.MemberID
+	Outgoing bool
+	Bytes    uint64
+	Began    time.Time
+}
+
+// Stats returns a copy of the counters.
+func (t *Transport) Stats() Stats {
+	stats := Stats{Dropped: t.dropped.Load(), Snapshots: t.progress.list()}
+	for _, p := range *t.peers.Load() {
+		stats.Peers = append(stats.Peers, p.stats())
+	}
+	return stats
+}
+
+func (p *peer) stats() PeerStats {
+	s := PeerStats{
+		Peer:        p.id,
+		RTT:         time.Duration(p.rtt.Load()),
+		SentExpress: p.express.count.traffic(),
+		Received:    p.in.traffic(),
+		Failures:    p.failures.Load(),
+		Losses:      p.losses.Load(),
+	}
+	s.ConnectedSince, _ = p.ordered.upSince()
+	ordered := p.ordered.count.traffic()
+	s.Sent = Traffic{
+		Messages: ordered.Messages + s.SentExpress.Messages,
+		Frames:   ordered.Frames + s.SentExpress.Frames,
+		Bytes:    ordered.Bytes + s.SentExpress.Bytes,
+	}
+	for _, l := range []*lane{p.ordered, p.express} {
+		messages, bytes, dropped := l.box.waiting()
+		s.WaitingMessages += messages
+		s.WaitingBytes += bytes
+		s.Dropped += dropped
+	}
+	return s
+}
+
+func (c *counters) traffic() Traffic {
+	return Traffic{Messages: c.messages.Load(), Frames: c.frames.Load(), Bytes: c.bytes.Load()}
+}
+
+// progress knows the snapshots that are on their way, in the order in which they began.
+type progress struct {
+	mu        sync.Mutex
+	transfers []*transfer
+}
+
+type transfer struct {
+	peer     consensus.MemberID
+	outgoing bool
+	began    time.Time
+	bytes    atomic.Uint64
+}
+
+// begin notes a snapshot; done forgets it.
+func (p *progress) begin(peer consensus.MemberID, outgoing bool) (tr *transfer, done func()) {
+	tr = &transfer{peer: peer, outgoing: outgoing, began: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.transfers = append(p.transfers, tr)
+	return tr, func() { p.end(tr) }
+}
+
+func (p *progress) end(tr *transfer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.transfers {
+		if other == tr {
+			p.transfers = append(p.transfers[:i], p.transfers[i+1:]...)
+			return
+		}
+	}
+}
+
+func (p *progress) list() []SnapshotStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []SnapshotStats
+	for _, tr := range p.transfers {
+		all = append(all, SnapshotStats{Peer: tr.peer, Outgoing: tr.outgoing, Bytes: tr.bytes.Load(), Began: tr.began})
+	}
+	return all
+}

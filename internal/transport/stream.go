@@ -1,0 +1,194 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// stream is what the two ends of a gRPC stream have in common.
+type stream interface {
+	SendMsg(m any) error
+	RecvMsg(m any) error
+}
+
+// counters count what passed one way.
+type counters struct {
+	messages, frames, bytes atomic.Uint64
+}
+
+func (c *counters) add(messages, bytes int) {
+	c.messages.Add(uint64(messages))
+	c.frames.Add(1)
+	c.bytes.Add(uint64(bytes))
+}
+
+// writer moves an outbox into a stream. It is the only one that sends on the stream.
+type writer struct {
+	t       *Transport
+	to      consensus.MemberID
+	stream  stream
+	box     *outbox
+	count   *counters
+	sent    func(bytes int) error // called after every frame of messages; may be nil
+	every   time.Duration         // pause between calls of tick
+	tick    func() error          // may be nil
+	hangUps <-chan struct{}       // asks to send what waits and end; may be nil
+
+	frame    outFrame
+	messages []consensus.Message
+	pongs    []uint64
+}
+
+// run writes until ctx ends, a send fails, or a hang-up was asked for, which returns nil.
+func (w *writer) run(ctx context.Context) error {
+	var ticks <-chan time.Time
+	if w.tick != nil {
+		ticker := time.NewTicker(w.every)
+		defer ticker.Stop()
+		ticks = ticker.C
+		if err := w.tick(); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-w.box.wake:
+			if err := w.flush(); err != nil {
+				return err
+			}
+		case <-ticks:
+			if err := w.tick(); err != nil {
+				return err
+			}
+		case <-w.hangUps:
+			return w.flush()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// flush sends everything that waits, in as few frames as their size allows.
+func (w *writer) flush() error {
+	w.messages, w.pongs = w.box.take(w.messages, w.pongs)
+	if w.t.cut(w.to) {
+		w.box.discard(len(w.messages))
+		clear(w.messages)
+		return nil
+	}
+	for _, number := range w.pongs {
+		if err := w.plain(tickFrame(framePong, number)); err != nil {
+			return err
+		}
+	}
+	for rest := w.messages; len(rest) > 0; {
+		n, size := batch(rest)
+		buffer := framePool.Get(0)
+		*buffer = appendMessages(slices.Grow(*buffer, size), rest[:n])
+		w.frame = outFrame{pooled: buffer}
+		bytes := len(*buffer)
+		if err := w.stream.SendMsg(&w.frame); err != nil {
+			w.box.discard(len(rest))
+			return err
+		}
+		w.count.add(n, bytes)
+		if w.sent != nil {
+			if err := w.sent(bytes); err != nil {
+				return err
+			}
+		}
+		rest = rest[n:]
+	}
+	// The queue must not keep alive what was sent.
+	clear(w.messages)
+	return nil
+}
+
+func (w *writer) plain(frame []byte) error {
+	w.frame = outFrame{plain: frame}
+	return w.stream.SendMsg(&w.frame)
+}
+
+// batch tells how many of messages fit into a frame, at least one, and their size.
+func batch(messages []consensus.Message) (n, size int) {
+	size = frameHeaderBytes + 10
+	for i := range messages {
+		more := sizeBytes(&messages[i])
+		if i > 0 && size+more > softFrameBytes {
+			return i, size
+		}
+		size += more
+	}
+	return len(messages), size
+}
+
+// reader moves a stream into the handler. It is the only one that receives from the stream.
+type reader struct {
+	t      *Transport
+	from   consensus.MemberID
+	stream stream
+	box    *outbox             // where the answers to pings go
+	pong   func(number uint64) // may be nil
+}
+
+// run reads until the stream ends, and returns why.
+func (r *reader) run() error {
+	for {
+		var frame inFrame
+		if err := r.stream.RecvMsg(&frame); err != nil {
+			return err
+		}
+		kind, body, err := openFrame(frame.bytes)
+		if err != nil {
+			return err
+		}
+		if r.t.cut(r.from) {
+			continue
+		}
+		switch kind {
+		case frameMessages:
+			if err := r.receive(body, len(frame.bytes)); err != nil {
+				return err
+			}
+		case framePing, framePong:
+			number, err := decodeTick(body)
+			if err != nil {
+				return err
+			}
+			if kind == framePing {
+				r.box.addPong(number)
+			} else if r.pong != nil {
+				r.pong(number)
+			}
+		default:
+			return fmt.Errorf("%w: frame kind %d among messages", ErrCorruptFrame, kind)
+		}
+	}
+}
+
+func (r *reader) receive(body []byte, bytes int) error {
+	messages, err := decodeMessages(body)
+	if err != nil {
+		return err
+	}
+	self := r.t.options.Self
+	for i := range messages {
+		// The handshake vouches for one sender; nobody speaks for another.
+		if m := &messages[i]; m.From != r.from || m.To != self {
+			return fmt.Errorf("%w: a message from %s to %s on the stream of %s to %s",
+				ErrWrongMember, m.From, m.To, r.from, self)
+		}
+	}
+	if p := r.t.peer(r.from); p != nil {
+		p.in.add(len(messages), bytes)
+	}
+	if len(messages) > 0 {
+		r.t.options.Handler.Receive(messages)
+	}
+	return nil
+}
