@@ -1,0 +1,269 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// node is one member's process and the proxy in front of its peer port.
+type node struct {
+	name   string
+	client string // URL
+	peer   string // address it listens on
+	proxy  *proxy // what the others dial
+	dir    string
+	log    string
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// cluster is three processes on loopback.
+type cluster struct {
+	t      *testing.T
+	binary string
+	nodes  []*node
+}
+
+func buildBinary(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "quorate")
+	build := exec.Command("go", "build", "-o", binary, "github.com/quorate/quorate/cmd/quorate")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+func startCluster(t *testing.T, size int) *cluster {
+	t.Helper()
+	c := &cluster{t: t, binary: buildBinary(t)}
+	dir := t.TempDir()
+	for i := range size {
+		name := fmt.Sprintf("m%d", i+1)
+		n := &node{
+			name: name, client: "http://" + freeAddress(t), peer: freeAddress(t),
+			dir: filepath.Join(dir, name), log: filepath.Join(dir, name+".log"),
+		}
+		n.proxy = newProxy(t, n.peer)
+		c.nodes = append(c.nodes, n)
+	}
+	for _, n := range c.nodes {
+		c.start(n)
+	}
+	t.Cleanup(func() {
+		for _, n := range c.nodes {
+			n.kill()
+			n.proxy.close()
+			if t.Failed() {
+				t.Logf("--- end of %s's log\n%s", n.name, tail(n.log, 3000))
+			}
+		}
+	})
+	for _, n := range c.nodes {
+		c.waitReady(n)
+	}
+	return c
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func tail(path string, n int) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content[max(0, len(content)-n):])
+}
+
+func (c *cluster) initialCluster() string {
+	var parts []string
+	for _, n := range c.nodes {
+		parts = append(parts, n.name+"=http://"+n.proxy.address())
+	}
+	return strings.Join(parts, ",")
+}
+
+func (c *cluster) start(n *node) {
+	c.t.Helper()
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer log.Close()
+	n.cmd = exec.Command(c.binary, "--name="+n.name, "--data-dir="+n.dir,
+		"--listen-client-urls="+n.client, "--advertise-client-urls="+n.client,
+		"--listen-peer-urls=http://"+n.peer, "--initial-advertise-peer-urls=http://"+n.proxy.address(),
+		"--initial-cluster="+c.initialCluster(), "--heartbeat-interval=50", "--election-timeout=500")
+	n.cmd.Stdout, n.cmd.Stderr = log, log
+	if err := n.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	exited := make(chan struct{})
+	n.exited = exited
+	cmd := n.cmd
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+}
+
+func (n *node) kill() {
+	_ = n.cmd.Process.Signal(syscall.SIGKILL)
+	<-n.exited
+}
+
+// waitReady waits until n answers a linearizable read.
+func (c *cluster) waitReady(n *node) {
+	c.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	client := c.connect(n)
+	defer client.Close()
+	for time.Now().Before(deadline) {
+		select {
+		case <-n.exited:
+			c.t.Fatalf("%s exited while it should start:\n%s", n.name, tail(n.log, 2000))
+		default:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		_, err := client.Get(ctx, "ready?")
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+	c.t.Fatalf("%s is not ready after 30s:\n%s", n.name, tail(n.log, 2000))
+}
+
+func (c *cluster) connect(nodes ...*node) *clientv3.Client {
+	c.t.Helper()
+	var endpoints []string
+	for _, n := range nodes {
+		endpoints = append(endpoints, n.client)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: time.Second})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return client
+}
+
+// proxy passes bytes to a peer port until it is cut.
+type proxy struct {
+	target   string
+	listener net.Listener
+	mu       sync.Mutex
+	isCut    bool
+	conns    []net.Conn
+	wg       sync.WaitGroup
+}
+
+func newProxy(t *testing.T, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{target: target, listener: l}
+	p.wg.Go(p.accept)
+	return p
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) accept() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil || !p.keep(in, out) {
+			_ = in.Close()
+			if out != nil {
+				_ = out.Close()
+			}
+			continue
+		}
+		p.wg.Go(func() { pump(in, out) })
+		p.wg.Go(func() { pump(out, in) })
+	}
+}
+
+func pump(from, to net.Conn) {
+	_, _ = io.Copy(to, from)
+	_ = to.Close()
+	_ = from.Close()
+}
+
+func (p *proxy) keep(conns ...net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.isCut {
+		return false
+	}
+	p.conns = append(p.conns, conns...)
+	return true
+}
+
+// cut breaks every connection and refuses new ones, until heal.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isCut = true
+	for _, conn := range p.conns {
+		_ = conn.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isCut = false
+}
+
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.cut()
+	p.wg.Wait()
+}
+
+// isolate cuts n off in both directions: nobody reaches it, and it reaches nobody that was not connected by it. Its
+// own outgoing connections go through the others' proxies, which see only new ones refused, so it is paused as well.
+func (n *node) isolate(t *testing.T) {
+	t.Helper()
+	n.proxy.cut()
+	if err := n.cmd.Process.Signal(syscall.SIGSTOP); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
+
+func (n *node) rejoin(t *testing.T) {
+	t.Helper()
+	n.proxy.heal()
+	if err := n.cmd.Process.Signal(syscall.SIGCONT); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Fatal(err)
+	}
+}
