@@ -44,6 +44,8 @@ type lane struct {
 	acked   atomic.Uint64 // of them, known to have arrived
 	probed  uint64        // of them, asked about; the writer's own
 
+	generation uint64 // of the peer when this session began; run's own
+
 	pingMu sync.Mutex
 	pinged time.Time // when the ping that is out left; zero if none is
 	number uint64
@@ -70,7 +72,7 @@ func (l *lane) run() {
 		}
 		switch {
 		case up && !isOrderly(err):
-			l.p.lost(err)
+			l.p.lost(l.generation, err)
 		case !up:
 			l.p.report(err)
 		}
@@ -163,6 +165,7 @@ func (l *lane) establish(conn *dialed) {
 	l.sent.Store(0)
 	l.acked.Store(0)
 	l.probed = 0
+	l.generation = l.p.generation.Load()
 	l.conn.Store(conn)
 	l.since.Store(time.Now().UnixNano())
 	l.box.attach(true)

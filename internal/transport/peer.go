@@ -32,7 +32,7 @@ type peer struct {
 	t                *Transport
 	id               consensus.MemberID
 	ordered, express *lane
-	armed            atomic.Bool // a stream was established since PeerLost was last called
+	generation       atomic.Uint64 // how often the peer was lost; every stream remembers in which one it began
 	stopped          atomic.Bool
 	rtt              atomic.Int64 // nanoseconds
 	first            atomic.Uint32
@@ -117,9 +117,10 @@ func isExpress(kind consensus.MessageKind) bool {
 	return false
 }
 
-// lost reports a broken connection to the handler, once per establishment: a peer that dies breaks four streams.
-func (p *peer) lost(err error) {
-	if p.stopped.Load() || p.t.isClosed() || !p.armed.CompareAndSwap(true, false) {
+// lost reports to the handler that a stream of the given generation broke. A peer that dies breaks four streams: the
+// first of them ends the generation, and the others have nothing to add, even if the peer is back by then.
+func (p *peer) lost(generation uint64, err error) {
+	if p.stopped.Load() || p.t.isClosed() || !p.generation.CompareAndSwap(generation, generation+1) {
 		return
 	}
 	p.losses.Add(1)
@@ -149,7 +150,6 @@ func (p *peer) report(err error) {
 
 // connected notes that a lane is up.
 func (p *peer) connected(lane laneKind, url string) {
-	p.armed.Store(true)
 	if lane != laneOrdered {
 		return
 	}

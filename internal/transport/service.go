@@ -86,6 +86,10 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	key := streamKey{from: h.from, lane: h.lane}
 	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end}
 	in.box.attach(true)
+	generation := uint64(0)
+	if p := t.peer(h.from); p != nil {
+		generation = p.generation.Load()
+	}
 	t.adopt(key, in)
 	defer t.release(key, in)
 
@@ -103,7 +107,7 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 		err = cause
 	}
 	if p := t.peer(h.from); p != nil {
-		p.lost(err)
+		p.lost(generation, err)
 	}
 	if errors.Is(err, ErrCorruptFrame) {
 		return status.Error(codes.DataLoss, err.Error())
@@ -157,7 +161,6 @@ func (t *Transport) adopt(key streamKey, in *incoming) {
 		older.end(errSuperseded)
 	}
 	if p := t.peer(key.from); p != nil {
-		p.armed.Store(true)
 		p.ordered.retryNow()
 		p.express.retryNow()
 	}
