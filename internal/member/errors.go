@@ -22,6 +22,9 @@ var (
 	ErrTooManyRequests = errors.New("member: too many requests")
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
 	ErrTooLarge = errors.New("member: request is too large")
+	// ErrRemoved means that the cluster removed this member for ever.
+	ErrRemoved = errors.New("the member has been permanently removed from the cluster: its data directory can not be " +
+		"used again; to bring the machine back, add a new member with an empty one")
 	// ErrNotLeader means that only the leader can do this.
 	ErrNotLeader = errors.New("member: not leader")
 	// ErrBadTransferee means that leadership cannot go to that member.

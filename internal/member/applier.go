@@ -1,0 +1,70 @@
+package member
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// applyRequest is entries to apply, or a snapshot to put in place of the store.
+type applyRequest struct {
+	entries []consensus.Entry
+	install *consensus.SnapshotMeta
+}
+
+type (
+	applyQueue = queue[applyRequest]
+	diskQueue  = queue[Persist]
+)
+
+// maxApplyEntries bounds one engine batch, so that readers see progress and memory stays bounded.
+const maxApplyEntries = 1024
+
+// applyEntries is the goroutine that owns the state machine.
+func (m *Member) applyEntries() error {
+	var spare []applyRequest
+	var run []consensus.Entry
+	for {
+		select {
+		case <-m.applier.signal:
+		case <-m.stopping.Done():
+			return nil
+		}
+		requests := m.applier.take(spare)
+		spare = requests
+		run = run[:0]
+		for _, request := range requests {
+			if request.install == nil {
+				run = append(run, request.entries...)
+				continue
+			}
+			if err := m.applyRun(run); err != nil {
+				return err
+			}
+			run = run[:0]
+			if err := m.install(*request.install); err != nil {
+				return err
+			}
+		}
+		if err := m.applyRun(run); err != nil {
+			return err
+		}
+		clear(run)
+	}
+}
+
+// applyRun applies entries in batches, completes who waits for them, and tells the core.
+func (m *Member) applyRun(entries []consensus.Entry) error {
+	for len(entries) > 0 {
+		batch := entries[:min(len(entries), maxApplyEntries)]
+		entries = entries[len(batch):]
+		results, err := m.machine.Apply(batch)
+		if err != nil {
+			return err
+		}
+		m.node.Resolve(batch, results)
+		m.inbox.put(raft.Applied{Index: batch[len(batch)-1].Index})
+		m.retain(batch)
+		m.scrub.consider(m.machine.Store().CompactRevision())
+	}
+	return nil
+}

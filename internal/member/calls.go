@@ -1,0 +1,229 @@
+package member
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Methods of the small requests that members answer each other. They are rare, so their bodies are JSON.
+const (
+	methodLeaseRenew = "lease.renew"
+	methodLeaseTTL   = "lease.ttl"
+	methodDescribe   = "cluster.describe"
+	methodHashKV     = "kv.hash"
+)
+
+type leaseQuestion struct {
+	ID kv.LeaseID `json:"id"`
+}
+
+type leaseAnswer struct {
+	TTLSeconds     int64 `json:"ttl"`
+	GrantedSeconds int64 `json:"granted,omitempty"`
+}
+
+// Description is what a member tells one that wants to join.
+type Description struct {
+	Cluster consensus.ClusterID `json:"cluster"`
+	Members []consensus.Member  `json:"members"`
+	// Learners are the ids among Members that do not vote.
+	Learners []consensus.MemberID `json:"learners,omitempty"`
+}
+
+type hashQuestion struct {
+	Revision kv.Revision `json:"revision"`
+}
+
+// HashAnswer is a member's HashKV.
+type HashAnswer struct {
+	Hash     uint32      `json:"hash"`
+	Compact  kv.Revision `json:"compact"`
+	Revision kv.Revision `json:"revision"`
+}
+
+// Call answers a request of another member. It is the transport's handler.
+func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, error) {
+	switch method {
+	case methodLeaseRenew:
+		return answerLease(body, func(id kv.LeaseID) (leaseAnswer, error) {
+			ttl, err := m.onlyLeading(func() (int64, error) { return m.renewHere(ctx, id) })
+			return leaseAnswer{TTLSeconds: ttl}, err
+		})
+	case methodLeaseTTL:
+		return answerLease(body, func(id kv.LeaseID) (leaseAnswer, error) {
+			var granted int64
+			ttl, err := m.onlyLeading(func() (ttl int64, err error) {
+				ttl, granted, err = m.timeToLiveHere(ctx, id)
+				return ttl, err
+			})
+			return leaseAnswer{TTLSeconds: ttl, GrantedSeconds: granted}, err
+		})
+	case methodDescribe:
+		if err := m.ReadIndex(ctx); err != nil {
+			return nil, toStatus(err)
+		}
+		return json.Marshal(m.describe())
+	case methodHashKV:
+		var question hashQuestion
+		if err := json.Unmarshal(body, &question); err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		machine, release := m.Machine()
+		defer release()
+		hash, compact, revision, err := machine.Store().HashKV(question.Revision)
+		if err != nil {
+			return nil, toStatus(err)
+		}
+		return json.Marshal(HashAnswer{Hash: hash, Compact: compact, Revision: revision})
+	}
+	return nil, status.Errorf(codes.Unimplemented, "member: unknown request %q: is this member older?", method)
+}
+
+func (m *Member) describe() Description {
+	machine, release := m.Machine()
+	defer release()
+	config, _ := machine.Config()
+	return Description{Cluster: m.Cluster(), Members: config.Members, Learners: config.Learners}
+}
+
+func (m *Member) onlyLeading(f func() (int64, error)) (int64, error) {
+	if m.Leader() != m.ID() {
+		return 0, ErrNotLeader
+	}
+	return f()
+}
+
+func answerLease(body []byte, f func(kv.LeaseID) (leaseAnswer, error)) ([]byte, error) {
+	var question leaseQuestion
+	if err := json.Unmarshal(body, &question); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	answer, err := f(question.ID)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	return json.Marshal(answer)
+}
+
+// callLeader asks the leader about a lease and asks again, until ctx ends, while leadership moves.
+func (m *Member) callLeader(ctx context.Context, method string, question leaseQuestion) (answer leaseAnswer, err error) {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.options.RequestTimeout)
+	defer cancel()
+	for {
+		changed := m.LeaderChanged()
+		leader := m.Leader()
+		if leader != consensus.NoMember {
+			var reply []byte
+			reply, err = m.askLeader(ctx, leader, method, body)
+			if err == nil {
+				return answer, json.Unmarshal(reply, &answer)
+			}
+			if err = fromStatus(err); errors.Is(err, kv.ErrLeaseNotFound) {
+				return answer, err
+			}
+		}
+		select {
+		case <-changed:
+		case <-m.options.tickAfter():
+		case <-m.stopping.Done():
+			return answer, ErrStopped
+		case <-ctx.Done():
+			if leader == consensus.NoMember {
+				return answer, ErrNoLeader
+			}
+			return answer, fmt.Errorf("%w: %w", ErrTimeout, ctx.Err())
+		}
+	}
+}
+
+// askLeader asks another member, or this one if leadership just came here.
+func (m *Member) askLeader(
+	ctx context.Context, leader consensus.MemberID, method string, body []byte,
+) ([]byte, error) {
+	if leader == m.ID() {
+		return m.Call(ctx, method, body)
+	}
+	return m.transport.Call(ctx, leader, method, body)
+}
+
+// tickAfter paces repeated questions.
+func (o *Options) tickAfter() <-chan time.Time { return time.After(5 * o.TickInterval) }
+
+// CallHashKV asks another member for its HashKV at a revision.
+func (m *Member) CallHashKV(ctx context.Context, to consensus.MemberID, revision kv.Revision) (HashAnswer, error) {
+	var answer HashAnswer
+	body, err := json.Marshal(hashQuestion{Revision: revision})
+	if err != nil {
+		return answer, err
+	}
+	reply, err := m.transport.Call(ctx, to, methodHashKV, body)
+	if err != nil {
+		return answer, fromStatus(err)
+	}
+	return answer, json.Unmarshal(reply, &answer)
+}
+
+// The errors that cross between members keep their meaning as gRPC codes.
+var wireErrors = []struct {
+	err  error
+	code codes.Code
+}{
+	{kv.ErrLeaseNotFound, codes.NotFound},
+	{ErrNotLeader, codes.FailedPrecondition},
+	{ErrNoLeader, codes.Unavailable},
+	{kv.ErrCompacted, codes.OutOfRange},
+	{kv.ErrFutureRevision, codes.OutOfRange},
+}
+
+func toStatus(err error) error {
+	for _, w := range wireErrors {
+		if errors.Is(err, w.err) {
+			return status.Error(w.code, w.err.Error())
+		}
+	}
+	return status.Error(codes.Unknown, err.Error())
+}
+
+func fromStatus(err error) error {
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	for _, w := range wireErrors {
+		if s.Code() == w.code && s.Message() == w.err.Error() {
+			return w.err
+		}
+	}
+	return err
+}
+
+// Describe asks whoever listens at a peer URL about its cluster, for a member that wants to join.
+func Describe(ctx context.Context, o transport.Options, url string) (Description, error) {
+	var d Description
+	reply, err := transport.CallURL(ctx, o, url, methodDescribe, nil)
+	if err != nil {
+		return d, fromStatus(err)
+	}
+	return d, json.Unmarshal(reply, &d)
+}
+
+// Receive takes messages from other members. It is the transport's handler.
+func (m *Member) Receive(messages []consensus.Message) { m.inbox.putMessages(messages) }
+
+// PeerLost tells the core that a connection broke: evidence that the peer died. It is the transport's handler.
+func (m *Member) PeerLost(peer consensus.MemberID) { m.inbox.put(raft.Unreachable{Member: peer}) }

@@ -1,0 +1,118 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// leaseScanInterval is how often a leader looks for expired leases; etcd's clients expect half a second or less.
+const leaseScanInterval = 500 * time.Millisecond
+
+// maxRevokesAtOnce bounds what one scan proposes.
+const maxRevokesAtOnce = 500
+
+// expireLeases is the goroutine that, on the leader, proposes to revoke what has expired. A lease ends only by that
+// entry, the same on every member.
+func (m *Member) expireLeases() error {
+	ticker := time.NewTicker(leaseScanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-m.stopping.Done():
+			return nil
+		}
+		if m.Leader() == m.ID() {
+			m.revokeExpired()
+		}
+	}
+}
+
+func (m *Member) revokeExpired() {
+	machine, release := m.Machine()
+	expired := machine.Leases().Expired(m.options.Clock.Now())
+	release()
+	if len(expired) > maxRevokesAtOnce {
+		expired = expired[:maxRevokesAtOnce]
+	}
+	done := make(chan struct{}, len(expired))
+	for _, id := range expired {
+		go func() {
+			command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id}}
+			if _, err := m.Propose(m.stopping, &command); err != nil && !errors.Is(err, ErrStopped) {
+				m.logger.Warn("could not revoke an expired lease", "lease", int64(id), "err", err)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range expired {
+		<-done
+	}
+}
+
+// RenewLease renews a lease wherever the leader is and returns its TTL in seconds. It needs no log entry: the leader
+// proves by a quorum round that it still leads, and only it expires leases.
+func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
+	if m.Leader() == m.ID() {
+		return m.renewHere(ctx, id)
+	}
+	answer, err := m.callLeader(ctx, methodLeaseRenew, leaseQuestion{ID: id})
+	return answer.TTLSeconds, err
+}
+
+func (m *Member) renewHere(ctx context.Context, id kv.LeaseID) (int64, error) {
+	if err := m.ReadIndex(ctx); err != nil {
+		return 0, err
+	}
+	if m.Leader() != m.ID() {
+		return 0, ErrNotLeader
+	}
+	machine, release := m.Machine()
+	defer release()
+	return machine.Leases().Renew(id, m.options.Clock.Now())
+}
+
+// LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
+func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
+	if m.Leader() == m.ID() {
+		return m.timeToLiveHere(ctx, id)
+	}
+	answer, err := m.callLeader(ctx, methodLeaseTTL, leaseQuestion{ID: id})
+	return answer.TTLSeconds, answer.GrantedSeconds, err
+}
+
+func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
+	if err := m.ReadIndex(ctx); err != nil {
+		return 0, 0, err
+	}
+	if m.Leader() != m.ID() {
+		return 0, 0, ErrNotLeader
+	}
+	machine, release := m.Machine()
+	defer release()
+	return machine.Leases().TimeToLive(id, m.options.Clock.Now())
+}
+
+// lead starts or ends the expiry of leases on this member.
+func (m *Member) lead(leads bool) {
+	machine, release := m.Machine()
+	defer release()
+	if leads {
+		machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
+		return
+	}
+	machine.Leases().Demote()
+}
+
+// leaderOrError returns the leader to ask.
+func (m *Member) leaderOrError() (consensus.MemberID, error) {
+	leader := m.Leader()
+	if leader == consensus.NoMember {
+		return leader, ErrNoLeader
+	}
+	return leader, nil
+}

@@ -1,0 +1,170 @@
+package member
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// loop owns the node: it takes everything that waits, steps the core once, and publishes what others read.
+func (m *Member) loop() error {
+	ticker := time.NewTicker(m.options.TickInterval)
+	defer ticker.Stop()
+	for {
+		tick := false
+		select {
+		case <-m.inbox.signal:
+		case <-ticker.C:
+			tick = true
+		case <-m.stopping.Done():
+			return nil
+		}
+		inputs := m.inbox.take()
+		if tick {
+			inputs = append(inputs, raft.Tick{})
+		}
+		m.node.Step(inputs...)
+		if m.node.Waiting() {
+			m.inbox.wake()
+		}
+		m.publish()
+	}
+}
+
+// publish makes the core's state readable by other goroutines.
+func (m *Member) publish() {
+	replica := m.node.Replica()
+	m.term.Store(uint64(replica.Term()))
+	m.follow(replica.Leader())
+	for _, answer := range m.asked.take(nil) {
+		answer <- replica.Status()
+	}
+}
+
+// statusQueue holds those who wait for a copy of the core's state.
+type statusQueue = queue[chan<- raft.Status]
+
+// Status is a copy of what the core knows now. After Stop it is the zero value.
+func (m *Member) Status() raft.Status {
+	answer := make(chan raft.Status, 1)
+	m.asked.put(answer)
+	m.inbox.wake()
+	select {
+	case status := <-answer:
+		return status
+	case <-m.stopping.Done():
+		return raft.Status{}
+	}
+}
+
+// follow wakes those who wait for a change of leader.
+func (m *Member) follow(leader consensus.MemberID) {
+	before := consensus.MemberID(m.leader.Swap(uint64(leader)))
+	if before == leader {
+		return
+	}
+	if before != consensus.NoMember {
+		m.lostAt.Store(m.options.Clock.Now().UnixNano())
+	}
+	m.leaderMu.Lock()
+	close(m.changed)
+	m.changed = make(chan struct{})
+	m.leaderMu.Unlock()
+}
+
+// ports ties the node to the member's goroutines.
+func (m *Member) ports() Ports {
+	return Ports{
+		Send:         m.transport.Send,
+		Persist:      m.disk.put,
+		Apply:        func(entries []consensus.Entry) { m.applier.put(applyRequest{entries: entries}) },
+		Install:      func(meta consensus.SnapshotMeta) { m.applier.put(applyRequest{install: &meta}) },
+		SendSnapshot: m.sendSnapshot,
+		Configure:    m.configure,
+		Observe:      m.observe,
+	}
+}
+
+// configure opens and closes peers as the configuration in force says.
+func (m *Member) configure(inForce raft.ConfigInForce) {
+	m.transport.SetPeers(inForce.Config.Members)
+	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
+		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
+}
+
+// observe keeps the diary and tells the lessor who leads.
+func (m *Member) observe(events []raft.Event) {
+	for _, event := range events {
+		switch e := event.(type) {
+		case raft.BecameLeader:
+			m.lead(true)
+		case raft.BecameFollower:
+			m.lead(false)
+		case raft.Removed:
+			m.logger.Error("removed from the cluster", "event", e.String())
+			go m.fail(ErrRemoved)
+		}
+		m.logger.Info(event.String())
+	}
+}
+
+// extendLeases is what a new leader adds to every lease: the cluster was without a leader for about so long.
+func (m *Member) extendLeases() time.Duration {
+	return time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval
+}
+
+// writeDisk is the goroutine that owns the WAL: everything that waits goes into one sync.
+func (m *Member) writeDisk() error {
+	var spare []Persist
+	var batches []wal.Batch
+	for {
+		select {
+		case <-m.disk.signal:
+		case <-m.stopping.Done():
+			return nil
+		}
+		requests := m.disk.take(spare)
+		spare = requests
+		if len(requests) == 0 {
+			continue
+		}
+		batches = batches[:0]
+		var seq uint64
+		for i := range requests {
+			if requests[i].Seq != 0 {
+				seq = requests[i].Seq
+				batches = append(batches, requests[i].Batch)
+			}
+		}
+		if len(batches) > 0 {
+			if err := m.data.WAL.Append(batches...); err != nil {
+				return err
+			}
+		}
+		for i := range requests {
+			if len(requests[i].After) > 0 {
+				m.transport.Send(requests[i].After)
+			}
+		}
+		if seq != 0 {
+			m.inbox.put(raft.Persisted{Seq: seq})
+		}
+		if base := latestBase(requests); base != nil {
+			if err := m.data.WAL.Compact(*base); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// latestBase returns the last compaction among requests.
+func latestBase(requests []Persist) *consensus.SnapshotMeta {
+	for i := len(requests) - 1; i >= 0; i-- {
+		if requests[i].Base != nil {
+			return requests[i].Base
+		}
+	}
+	return nil
+}

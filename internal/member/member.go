@@ -1,0 +1,320 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Options say how a member runs. Data is what Open found on disk.
+type Options struct {
+	Data            *Data
+	Raft            raft.Options
+	TickInterval    time.Duration
+	RequestTimeout  time.Duration // for callers without a deadline of their own
+	MaxRequestBytes int           // encoded command; zero: unlimited
+	Retention       Retention
+	Scrub           ScrubPace
+	Clock           env.Clock
+	Logger          *slog.Logger
+}
+
+// Member is one running member of a cluster.
+type Member struct {
+	options   Options
+	data      *Data
+	logger    *slog.Logger
+	node      *Node
+	transport *transport.Transport
+	hub       *watch.Hub
+
+	inbox    inbox
+	disk     diskQueue
+	applier  applyQueue
+	received receivedSnapshots
+	retainer retainer
+	scrub    scrubber
+	asked    statusQueue
+
+	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
+	machine   *apply.Machine
+
+	leader   atomic.Uint64
+	term     atomic.Uint64
+	leaderMu sync.Mutex
+	changed  chan struct{} // closed at the next change of leader
+	lostAt   atomic.Int64  // when the last leader was lost, Unix nanoseconds; zero while one is known
+
+	stop     context.CancelFunc
+	stopping context.Context
+	wg       sync.WaitGroup
+	failMu   sync.Mutex
+	failure  error
+	failed   chan struct{}
+}
+
+// New builds a member from its data; Start makes it run.
+func New(options Options) (*Member, error) {
+	m := &Member{
+		options: options,
+		data:    options.Data,
+		logger:  options.Logger,
+		machine: options.Data.Machine,
+		hub:     options.Data.Machine.Hub(),
+		changed: make(chan struct{}),
+		failed:  make(chan struct{}),
+	}
+	m.stopping, m.stop = context.WithCancel(context.Background())
+	m.inbox.init()
+	m.disk.init()
+	m.applier.init()
+	m.scrub.init()
+	m.retainer.retention = options.Retention
+	return m, nil
+}
+
+// Start connects the member to the others and begins to tick. The transport must deliver to this member.
+func (m *Member) Start(t *transport.Transport) error {
+	m.transport = t
+	node, err := NewNode(NodeOptions{
+		Raft:         m.options.Raft,
+		FirstSession: m.data.Boots << 32,
+		RetryTicks:   3 * m.options.Raft.ElectionTicks,
+	}, m.data.Restored, m.ports())
+	if err != nil {
+		return err
+	}
+	m.node = node
+	m.publish()
+	m.wg.Add(5)
+	go m.run("loop", m.loop)
+	go m.run("disk", m.writeDisk)
+	go m.run("apply", m.applyEntries)
+	go m.run("leases", m.expireLeases)
+	go m.run("scrub", m.scrubHistory)
+	return nil
+}
+
+// run ends the member with the error of one of its goroutines.
+func (m *Member) run(name string, f func() error) {
+	defer m.wg.Done()
+	if err := f(); err != nil {
+		m.fail(fmt.Errorf("%s: %w", name, err))
+	}
+}
+
+// fail stops the member for good: what can't be trusted does not go on.
+func (m *Member) fail(err error) {
+	m.failMu.Lock()
+	defer m.failMu.Unlock()
+	if m.failure != nil || m.stopping.Err() != nil {
+		return
+	}
+	m.failure = err
+	close(m.failed)
+	m.stop()
+	m.wakeAll()
+}
+
+func (m *Member) wakeAll() {
+	m.inbox.wake()
+	m.disk.wake()
+	m.applier.wake()
+}
+
+// Failed is closed when the member stopped by itself; Err then says why.
+func (m *Member) Failed() <-chan struct{} { return m.failed }
+
+// Err returns why the member stopped by itself.
+func (m *Member) Err() error {
+	m.failMu.Lock()
+	defer m.failMu.Unlock()
+	return m.failure
+}
+
+// Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
+func (m *Member) Stop() error {
+	m.stop()
+	m.wakeAll()
+	m.wg.Wait()
+	if m.node != nil {
+		m.node.proposals.failAll(ErrStopped)
+	}
+	m.machineMu.Lock()
+	defer m.machineMu.Unlock()
+	return m.data.Close()
+}
+
+// ID names this member, Cluster the cluster it belongs to.
+func (m *Member) ID() consensus.MemberID       { return m.data.Identity.Member }
+func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster }
+
+// Machine gives the state machine for reading; release must be called when done. The pointer changes when a snapshot
+// replaces the store, so nobody may keep it.
+func (m *Member) Machine() (machine *apply.Machine, release func()) {
+	m.machineMu.RLock()
+	return m.machine, m.machineMu.RUnlock
+}
+
+// Hub is the member's watch hub; it outlives store replacements.
+func (m *Member) Hub() *watch.Hub { return m.hub }
+
+// Leader returns the known leader or NoMember.
+func (m *Member) Leader() consensus.MemberID { return consensus.MemberID(m.leader.Load()) }
+
+// Term returns the current term.
+func (m *Member) Term() consensus.Term { return consensus.Term(m.term.Load()) }
+
+// LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
+func (m *Member) LeaderChanged() <-chan struct{} {
+	m.leaderMu.Lock()
+	defer m.leaderMu.Unlock()
+	return m.changed
+}
+
+// waiter is a Completion that a goroutine waits for.
+type waiter struct {
+	result kv.Result
+	err    error
+	done   chan struct{}
+}
+
+func (w *waiter) Complete(result kv.Result, err error) {
+	w.result, w.err = result, err
+	w.done <- struct{}{}
+}
+
+var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
+
+// Propose replicates a command and returns what applying it gave. Result.Err is a rejection; the error is one of
+// this package's and says whether the command may still happen.
+func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	payload := command.Append(make([]byte, 0, command.SizeHint()))
+	if limit := m.options.MaxRequestBytes; limit > 0 && len(payload) > limit {
+		return kv.Result{}, ErrTooLarge
+	}
+	return m.propose(ctx, consensus.EntryCommand, payload, false)
+}
+
+func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload []byte, once bool) (kv.Result, error) {
+	w := waiters.Get().(*waiter)
+	begun := m.options.Clock.Now()
+	q, err := m.node.proposals.add(kind, payload, once, w)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	m.inbox.wake()
+	timer := timers.get(m.options.RequestTimeout)
+	defer timers.put(timer)
+	select {
+	case <-w.done:
+		result, err := w.result, w.err
+		w.result, w.err = kv.Result{}, nil
+		waiters.Put(w)
+		return result, err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		err = m.timeoutError(begun)
+	case <-m.stopping.Done():
+		err = ErrStopped
+	}
+	m.node.proposals.abandon(q) // the waiter is not pooled again: it may just be being completed
+	return kv.Result{}, err
+}
+
+// timeoutError says what a request that ran out of time most likely waited for, in etcd's distinctions.
+func (m *Member) timeoutError(begun time.Time) error {
+	if m.Leader() == consensus.NoMember {
+		return ErrNoLeader
+	}
+	if lost := m.lostAt.Load(); lost >= begun.UnixNano() {
+		return ErrLeaderFailed
+	}
+	if leader := m.Leader(); leader != m.ID() {
+		if _, connected := m.transport.ConnectedSince(leader); !connected {
+			return ErrConnectionLost
+		}
+	}
+	return ErrTimeout
+}
+
+// ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
+func (m *Member) ReadIndex(ctx context.Context) error {
+	group := m.node.reads.join(nil)
+	m.inbox.wake()
+	select {
+	case <-group.done:
+		return nil
+	default:
+	}
+	begun := m.options.Clock.Now()
+	timer := timers.get(m.options.RequestTimeout)
+	defer timers.put(timer)
+	select {
+	case <-group.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return m.timeoutError(begun)
+	case <-m.stopping.Done():
+		return ErrStopped
+	}
+}
+
+// ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
+// applied. Refusals are *RefusedError.
+func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
+	payload := consensus.AppendChangeRequest(nil, &request)
+	if _, err := m.propose(ctx, consensus.EntryConfig, payload, true); err != nil {
+		return consensus.Config{}, err
+	}
+	machine, release := m.Machine()
+	defer release()
+	config, _ := machine.Config()
+	return config, nil
+}
+
+// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader.
+func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
+	status := m.Status()
+	if m.Leader() != m.ID() {
+		return ErrNotLeader
+	}
+	if !status.Config.IsVoter(to) {
+		return ErrBadTransferee
+	}
+	m.inbox.put(raft.Transfer{To: to})
+	timeout := time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval * 3
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for {
+		changed := m.LeaderChanged()
+		if m.Leader() == to {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return ErrTransferTimeout
+			}
+			return ctx.Err()
+		case <-m.stopping.Done():
+			return ErrStopped
+		}
+	}
+}

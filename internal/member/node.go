@@ -1,0 +1,221 @@
+package member
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Ports are what a Node needs done. The functions must not call back into the Node before they return; what they
+// begin is answered later: Persist by Step(raft.Persisted), Apply by Applied, Install by Installed, SendSnapshot by
+// Step(raft.SnapshotSent).
+type Ports struct {
+	Send         func(messages []consensus.Message)
+	Persist      func(request Persist)
+	Apply        func(entries []consensus.Entry)
+	Install      func(meta consensus.SnapshotMeta)
+	SendSnapshot func(to consensus.MemberID)
+	Configure    func(inForce raft.ConfigInForce)
+	Observe      func(events []raft.Event)
+}
+
+// Persist asks for one durable write. After leaves once it, and every request before it, is on disk.
+type Persist struct {
+	Seq   uint64 // zero: nothing to write, only After to be sent in order
+	Batch wal.Batch
+	After []consensus.Message
+	// Base, if set, lets the log on disk forget what lies at or before it, after the write.
+	Base *consensus.SnapshotMeta
+}
+
+// NodeOptions say who the node is and how patient.
+type NodeOptions struct {
+	Raft         raft.Options
+	FirstSession uint64 // greater than every session number of this member before
+	RetryTicks   int    // a question or proposal without answer for so long is repeated
+}
+
+// Node is the body of a member's loop: it owns the core, the proposals and the reads of one member.
+type Node struct {
+	replica   *raft.Replica
+	ports     Ports
+	proposals *proposer
+	reads     *reads
+	options   NodeOptions
+	ticks     uint64
+	leader    consensus.MemberID
+	term      consensus.Term
+	scratch   []consensus.Proposal
+	inputs    []raft.Input
+}
+
+// NewNode restores a node from what its disk said.
+func NewNode(options NodeOptions, restored raft.Restored, ports Ports) (*Node, error) {
+	replica, err := raft.New(options.Raft, restored)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		replica:   replica,
+		ports:     ports,
+		options:   options,
+		proposals: newProposer(options.Raft.ID, options.FirstSession),
+		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession},
+	}
+	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
+		ports.Configure(inForce)
+	}
+	return n, nil
+}
+
+// Propose queues a command; it leaves with the next Step. done is told once, by the goroutine that applies.
+func (n *Node) Propose(command *kv.Command, done Completion) (abandon func(), err error) {
+	q, err := n.proposals.add(consensus.EntryCommand, command.Append(nil), false, done)
+	if err != nil {
+		return nil, err
+	}
+	return func() { n.proposals.abandon(q) }, nil
+}
+
+// ChangeConfig queues a configuration change. It is never repeated by itself: its refusal by a second leader could
+// not be told from success under the first.
+func (n *Node) ChangeConfig(request consensus.ChangeRequest, done Completion) (abandon func(), err error) {
+	payload := consensus.AppendChangeRequest(nil, &request)
+	q, err := n.proposals.add(consensus.EntryConfig, payload, true, done)
+	if err != nil {
+		return nil, err
+	}
+	return func() { n.proposals.abandon(q) }, nil
+}
+
+// Read calls done once the state applied here shows everything acknowledged before the call.
+func (n *Node) Read(done func()) { n.reads.join(done) }
+
+// Step feeds inputs, and what waits to be proposed and asked, to the core and performs what comes out.
+func (n *Node) Step(inputs ...raft.Input) {
+	n.inputs = append(n.inputs[:0], inputs...)
+	for _, input := range inputs {
+		if _, ok := input.(raft.Tick); ok {
+			n.tick()
+		}
+	}
+	if n.leader != consensus.NoMember {
+		n.collect()
+	}
+	first := n.replica.Base().Mark.Index
+	out := n.replica.Step(n.inputs...)
+	clear(n.inputs)
+	n.perform(&out)
+	if base := n.replica.Base(); base.Mark.Index > first && out.Reset == nil {
+		n.ports.Persist(Persist{Base: &base})
+	}
+}
+
+// tick repeats what has been without answer for too long.
+func (n *Node) tick() {
+	n.ticks++
+	n.proposals.retryRefused()
+	if patience := uint64(n.options.RetryTicks); n.ticks > patience {
+		n.proposals.resend(n.ticks - patience)
+		n.reads.resend(n.ticks - patience)
+	}
+}
+
+// collect adds the waiting proposals and reads to the inputs.
+func (n *Node) collect() {
+	n.scratch = n.proposals.take(n.scratch[:0], n.ticks)
+	commands := n.scratch[:0:0]
+	for _, p := range n.scratch {
+		if p.Kind == consensus.EntryConfig {
+			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p})
+			continue
+		}
+		commands = append(commands, p)
+	}
+	if len(commands) > 0 {
+		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
+	}
+	if id := n.reads.take(n.ticks); id != 0 {
+		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}})
+	}
+}
+
+// perform does what the core put out, in the order that architecture.md gives.
+func (n *Node) perform(out *raft.Output) {
+	if out.Config != nil {
+		n.ports.Configure(*out.Config)
+	}
+	if len(out.Send) > 0 {
+		n.ports.Send(out.Send)
+	}
+	if out.Seq != 0 || len(out.SendAfter) > 0 {
+		n.ports.Persist(Persist{
+			Seq:   out.Seq,
+			Batch: wal.Batch{Hard: out.Hard, Entries: out.Entries, Reset: out.Reset},
+			After: out.SendAfter,
+		})
+	}
+	if out.Install != nil {
+		n.ports.Install(*out.Install)
+	}
+	if len(out.Apply) > 0 {
+		n.ports.Apply(out.Apply)
+	}
+	for _, request := range out.NeedSnapshot {
+		n.ports.SendSnapshot(request.To)
+	}
+	if len(out.Reads) > 0 {
+		n.reads.answered(out.Reads)
+	}
+	if len(out.FailedReads) > 0 {
+		n.reads.failed(out.FailedReads)
+	}
+	if len(out.Refusals) > 0 {
+		n.proposals.refuse(out.Refusals)
+	}
+	n.follow()
+	if len(out.Events) > 0 {
+		n.ports.Observe(out.Events)
+	}
+}
+
+// follow notices a new leader, to whom everything unanswered is repeated.
+func (n *Node) follow() {
+	leader, term := n.replica.Leader(), n.replica.Term()
+	if leader == n.leader && term == n.term {
+		return
+	}
+	n.leader, n.term = leader, term
+	if leader != consensus.NoMember {
+		n.proposals.resend(n.ticks)
+		n.reads.resend(n.ticks)
+	}
+}
+
+// Resolve completes the proposals among entries that were applied with results, and the reads that waited for them.
+// It may be called by the goroutine that applies; Step(raft.Applied) then tells the core.
+func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
+	n.proposals.resolve(entries, results)
+	n.reads.advance(entries[len(entries)-1].Index)
+}
+
+// Restored does the same after a snapshot replaced the state machine.
+func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) {
+	n.proposals.restored(results.Result, results.SessionOpen)
+	n.reads.advance(meta.Mark.Index)
+}
+
+// ResultTable is the part of the state machine that remembers what proposals gave.
+type ResultTable interface {
+	Result(id consensus.ProposalID) (kv.Result, bool)
+	SessionOpen(id consensus.SessionID) bool
+}
+
+// Waiting reports whether the next Step has something to propose or ask.
+func (n *Node) Waiting() bool {
+	return n.leader != consensus.NoMember && (n.proposals.waiting() || n.reads.waiting())
+}
+
+// Replica gives the core, for status and for the simulator's checkers.
+func (n *Node) Replica() *raft.Replica { return n.replica }

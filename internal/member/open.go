@@ -1,0 +1,253 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// DataOptions say where a member's data is and how its store is opened.
+type DataOptions struct {
+	FS         env.FS
+	Dir        string // holds store, snapshots and the boot counter
+	WALDir     string // empty: Dir/wal
+	NoSync     bool
+	OpenEngine func(dir string) (engine.Engine, error)
+	Apply      apply.Options
+	Logger     *slog.Logger
+}
+
+func (o *DataOptions) walDir() string {
+	if o.WALDir != "" {
+		return o.WALDir
+	}
+	return o.FS.PathJoin(o.Dir, "wal")
+}
+
+func (o *DataOptions) storeDir() string  { return o.FS.PathJoin(o.Dir, snapshot.StoreDir) }
+func (o *DataOptions) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
+
+func (o *DataOptions) wal() wal.Options {
+	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, Logger: o.Logger}
+}
+
+// Data is everything a member has on disk, open.
+type Data struct {
+	Options  DataOptions
+	Identity wal.Identity
+	Boots    uint64 // how often this data was opened, from 1; numbers the member's sessions
+	WAL      *wal.WAL
+	Engine   engine.Engine
+	Machine  *apply.Machine
+	Restored raft.Restored
+}
+
+// Exists reports whether there is a member's data. A creation that did not finish does not count: it leaves no boot
+// counter, which is written last.
+func Exists(options DataOptions) (bool, error) {
+	if _, err := options.FS.Stat(options.bootsFile()); err == nil {
+		return true, nil
+	} else if !isNotExist(err) {
+		return false, fmt.Errorf("member: look for data in %s: %w", options.Dir, err)
+	}
+	return false, nil
+}
+
+// Create makes the data of a new member. base holds the configuration that the cluster begins with, or none for a
+// member that will learn it from the log.
+func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotMeta) error {
+	fs := options.FS
+	if err := discardHalfCreated(options); err != nil {
+		return err
+	}
+	if err := fs.MkdirAll(options.Dir, 0o700); err != nil {
+		return fmt.Errorf("member: create data directory: %w", err)
+	}
+	store, err := options.OpenEngine(options.storeDir())
+	if err != nil {
+		return err
+	}
+	err = apply.Bootstrap(store, identity.Cluster, base)
+	if err == nil {
+		err = store.Flush()
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return fmt.Errorf("member: create store: %w", err)
+	}
+	log, err := wal.Create(options.wal(), identity)
+	if err != nil {
+		return err
+	}
+	err = log.Append(wal.Batch{Reset: &base})
+	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	return writeBoots(options, 0)
+}
+
+// discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
+func discardHalfCreated(options DataOptions) error {
+	fs := options.FS
+	if _, err := fs.Stat(options.walDir()); err == nil {
+		log, recovered, err := wal.Open(options.wal())
+		switch {
+		case errors.Is(err, wal.ErrNoLog):
+		case err != nil:
+			return err
+		default:
+			if err := log.Close(); err != nil {
+				return err
+			}
+			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 {
+				return fmt.Errorf("member: %s has a log but %s is missing: restore the file, or remove this member "+
+					"and add a new one", options.walDir(), options.bootsFile())
+			}
+		}
+		if err := fs.RemoveAll(options.walDir()); err != nil {
+			return err
+		}
+	}
+	return fs.RemoveAll(options.storeDir())
+}
+
+// Open opens a member's data, finishes a snapshot installation that was interrupted, and checks that log and store
+// belong together.
+func Open(options DataOptions) (*Data, error) {
+	if err := snapshot.Recover(options.FS, options.Dir); err != nil {
+		return nil, err
+	}
+	boots, err := readBoots(options)
+	if err != nil {
+		return nil, err
+	}
+	log, recovered, err := wal.Open(options.wal())
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Options: options, WAL: log, Identity: recovered.Identity, Boots: boots + 1}
+	if err := d.openStore(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	if err := d.restore(recovered); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := writeBoots(options, d.Boots); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Data) openStore() error {
+	store, err := d.Options.OpenEngine(d.Options.storeDir())
+	if err != nil {
+		return err
+	}
+	machine, err := apply.Open(store, d.Options.Apply)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	d.Engine, d.Machine = store, machine
+	return nil
+}
+
+// restore checks the log against the store and builds what the core begins with.
+func (d *Data) restore(recovered wal.Recovered) error {
+	applied := d.Machine.Applied()
+	base := recovered.Base
+	last := base.Mark.Index + consensus.Index(len(recovered.Entries))
+	if applied.Index < base.Mark.Index {
+		return fmt.Errorf("member: the store in %s ends at index %d but the log begins after %d: the store was "+
+			"replaced by an older one; remove this member and add a new one", d.Options.Dir, applied.Index, base.Mark.Index)
+	}
+	if applied.Index > last {
+		if !snapshot.Installed(d.Options.FS, d.Options.Dir, applied) {
+			return fmt.Errorf("member: the store in %s has applied index %d but the log ends at %d: the log lost its "+
+				"end; remove this member and add a new one", d.Options.Dir, applied.Index, last)
+		}
+		base = d.Machine.SnapshotMeta()
+		if err := d.WAL.Append(wal.Batch{Reset: &base}); err != nil {
+			return err
+		}
+		recovered.Entries = nil
+	}
+	hard := recovered.Hard
+	hard.Commit = max(hard.Commit, applied.Index)
+	hard.Term = max(hard.Term, base.Mark.Term)
+	d.Restored = raft.Restored{Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index}
+	return nil
+}
+
+// Close closes log and store. It does not flush: the log has what the store lacks.
+func (d *Data) Close() error {
+	err := d.WAL.Close()
+	if d.Engine != nil {
+		err = errors.Join(err, d.Engine.Close())
+	}
+	return err
+}
+
+func readBoots(options DataOptions) (uint64, error) {
+	file, err := options.FS.Open(options.bootsFile())
+	if err != nil {
+		return 0, fmt.Errorf("member: open boot counter: %w", err)
+	}
+	text, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return 0, fmt.Errorf("member: read boot counter: %w", err)
+	}
+	boots, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("member: %s does not hold a number: remove this member and add a new one",
+			options.bootsFile())
+	}
+	return boots, nil
+}
+
+// writeBoots replaces the counter atomically.
+func writeBoots(options DataOptions, boots uint64) error {
+	fs, name := options.FS, options.bootsFile()
+	err := writeFile(fs, name+".tmp", []byte(strconv.FormatUint(boots, 10)+"\n"))
+	if err == nil {
+		err = fs.Rename(name+".tmp", name)
+	}
+	if err == nil {
+		err = syncDir(fs, options.Dir)
+	}
+	if err != nil {
+		return fmt.Errorf("member: write boot counter: %w", err)
+	}
+	return nil
+}
+
+func writeFile(fs env.FS, name string, data []byte) error {
+	file, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+func syncDir(fs env.FS, dir string) error {
+	file, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

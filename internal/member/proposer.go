@@ -1,0 +1,391 @@
+package member
+
+import (
+	"sync"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Completion is told once how a proposal ended.
+type Completion interface {
+	Complete(result kv.Result, err error)
+}
+
+// proposal is one command of this member on its way.
+type proposal struct {
+	id        consensus.ProposalID
+	kind      consensus.EntryKind
+	payload   []byte
+	done      Completion // nil once it ended or was abandoned
+	sentTick  uint64
+	waiting   bool // in the queue, to be sent at the next opportunity
+	onlyOnce  bool // a configuration change: never repeated by itself
+	committed bool // resolved; the slot stays until those before it are resolved too
+}
+
+// session is one exactly-once session. Its proposals form a queue by sequence: slots[i] has sequence first+i.
+type session struct {
+	id    consensus.SessionID
+	first uint64
+	slots []*proposal
+}
+
+func (s *session) find(sequence uint64) *proposal {
+	if sequence < s.first || sequence-s.first >= uint64(len(s.slots)) {
+		return nil
+	}
+	return s.slots[sequence-s.first]
+}
+
+// trim drops the resolved head, so that the queue is as long as what is unresolved.
+func (s *session) trim() {
+	n := 0
+	for n < len(s.slots) && s.slots[n].committed {
+		s.slots[n] = nil
+		n++
+	}
+	s.slots = s.slots[n:]
+	s.first += uint64(n)
+	if len(s.slots) == 0 {
+		s.slots = nil
+	}
+}
+
+// proposer is the member's table of proposals: it names them, repeats them and completes them.
+//
+// A session is opened by a log entry before its first proposal, replaced when it has numbered sessionLength
+// proposals, and retired by a log entry when all of them are resolved, which bounds the replicated result table.
+type proposer struct {
+	mu       sync.Mutex
+	self     consensus.MemberID
+	current  *session // open, new proposals get their ids here; nil until the first is open
+	previous *session // being finished
+	opening  *proposal
+	retiring bool // a retire entry of previous is on its way
+	number   uint64
+	limit    uint64
+	queue    []*proposal // to be sent, in order; those without id wait for the session
+	refused  []*proposal // refused for want of a leader, to be queued again at the next tick
+	open     int         // unresolved proposals that somebody waits for
+}
+
+// sessionLength is how many proposals a session numbers. It bounds the result table: two sessions a member.
+const sessionLength = 8192
+
+// maxOpenProposals is how many callers may wait at once before new ones are refused.
+const maxOpenProposals = 50_000
+
+func newProposer(self consensus.MemberID, firstSession uint64) *proposer {
+	return &proposer{self: self, number: firstSession, limit: sessionLength}
+}
+
+// add queues a command. The payload belongs to the proposer from now on.
+func (p *proposer) add(kind consensus.EntryKind, payload []byte, onlyOnce bool, done Completion) (*proposal, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open >= maxOpenProposals {
+		return nil, ErrTooManyRequests
+	}
+	q := &proposal{kind: kind, payload: payload, done: done, onlyOnce: onlyOnce, waiting: true}
+	p.open++
+	p.queue = append(p.queue, q)
+	return q, nil
+}
+
+// abandon forgets who waits for q. What was sent may still happen.
+func (p *proposer) abandon(q *proposal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q.done == nil {
+		return
+	}
+	q.done = nil
+	p.open--
+	q.committed = true // nobody repeats it; the session may be retired over it
+	if s := p.sessionOf(q.id.Session); s != nil {
+		s.trim()
+	}
+}
+
+// take appends what has to be sent now to dst, in order: the session to open first, then the proposals.
+func (p *proposer) take(dst []consensus.Proposal, tick uint64) []consensus.Proposal {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turnSession()
+	if len(p.queue) == 0 {
+		return dst
+	}
+	keep := p.queue[:0]
+	for _, q := range p.queue {
+		if q.committed || !q.waiting {
+			continue
+		}
+		if q.id.IsZero() && !p.name(q) {
+			keep = append(keep, q)
+			continue
+		}
+		q.waiting, q.sentTick = false, tick
+		dst = append(dst, consensus.Proposal{ID: q.id, Proposer: p.self, Kind: q.kind, Payload: q.payload})
+	}
+	clear(p.queue[len(keep):])
+	p.queue = keep
+	return dst
+}
+
+// name gives q the next id of the current session.
+func (p *proposer) name(q *proposal) bool {
+	s := p.current
+	if s == nil {
+		return false
+	}
+	q.id = consensus.ProposalID{Session: s.id, Sequence: s.first + uint64(len(s.slots))}
+	s.slots = append(s.slots, q)
+	return true
+}
+
+// turnSession opens the first session, a new one when the current is used up, and retires the finished one.
+func (p *proposer) turnSession() {
+	if p.opening == nil && (p.current == nil || p.current.first+uint64(len(p.current.slots)) > p.limit) &&
+		p.previous == nil {
+		p.openSession()
+	}
+	if p.previous == nil || p.retiring || p.opening != nil || len(p.previous.slots) > 0 {
+		return
+	}
+	p.retiring = true
+	command := kv.Command{SessionRetire: &kv.SessionRetireOp{
+		Member: uint64(p.self), Number: p.previous.id.Number}}
+	p.queue = append(p.queue, &proposal{
+		kind: consensus.EntryCommand, payload: command.Append(nil), waiting: true, done: retired{p, p.previous},
+	})
+}
+
+func (p *proposer) openSession() {
+	p.number++
+	op := &kv.SessionOpenOp{Member: uint64(p.self), Number: p.number}
+	if p.current != nil {
+		op.Keep = []uint64{p.current.id.Number}
+	}
+	command := kv.Command{SessionOpen: op}
+	p.opening = &proposal{
+		id:      consensus.ProposalID{Session: consensus.SessionID{Member: p.self, Number: p.number}},
+		kind:    consensus.EntryCommand,
+		payload: command.Append(nil),
+		waiting: true,
+	}
+	p.queue = append([]*proposal{p.opening}, p.queue...)
+}
+
+// retired completes the retire entry of a session; it runs with the proposer's lock held.
+type retired struct {
+	p *proposer
+	s *session
+}
+
+func (r retired) Complete(kv.Result, error) {
+	if r.p.previous == r.s {
+		r.p.previous, r.p.retiring = nil, false
+	}
+}
+
+// resolve completes the proposals of this member among entries that were applied with results.
+func (p *proposer) resolve(entries []consensus.Entry, results []kv.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range entries {
+		if entries[i].Proposal.Session.Member == p.self {
+			p.resolveOne(entries[i].Proposal, results[i], nil)
+		}
+	}
+	p.trimAll()
+}
+
+func (p *proposer) resolveOne(id consensus.ProposalID, result kv.Result, err error) {
+	if q := p.opening; q != nil && q.id == id {
+		p.opened(result)
+		return
+	}
+	s := p.sessionOf(id.Session)
+	if s == nil {
+		return
+	}
+	q := s.find(id.Sequence)
+	if q == nil || q.committed {
+		return
+	}
+	q.committed = true
+	p.finish(q, result, err)
+}
+
+func (p *proposer) finish(q *proposal, result kv.Result, err error) {
+	done := q.done
+	if done == nil {
+		return
+	}
+	q.done = nil
+	q.payload = nil
+	if _, own := done.(retired); !own {
+		p.open--
+	}
+	done.Complete(result, err)
+}
+
+// opened makes the session that was just opened the current one. A number that the cluster has seen already (the
+// data directory went back in time) is refused; a much larger one is tried next.
+func (p *proposer) opened(result kv.Result) {
+	id := p.opening.id.Session
+	p.opening.committed = true
+	p.opening = nil
+	if result.Err != nil {
+		p.number += 1 << 32
+		return
+	}
+	p.previous = p.current
+	p.current = &session{id: id, first: 1}
+	p.limit = sessionLength
+}
+
+func (p *proposer) trimAll() {
+	if p.current != nil {
+		p.current.trim()
+	}
+	if p.previous != nil {
+		p.previous.trim()
+	}
+}
+
+func (p *proposer) sessionOf(id consensus.SessionID) *session {
+	switch {
+	case p.current != nil && p.current.id == id:
+		return p.current
+	case p.previous != nil && p.previous.id == id:
+		return p.previous
+	}
+	return nil
+}
+
+// refuse handles what the leader, or the core for want of one, refused. A refusal for want of a leader only means
+// "not yet": the proposal stays and goes out again with resend.
+func (p *proposer) refuse(refusals []consensus.Refusal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range refusals {
+		switch {
+		case r.Reason == consensus.ReasonNoLeader:
+			p.postpone(r.ID)
+		case r.Reason == consensus.ReasonBusy:
+			p.resolveOne(r.ID, kv.Result{}, ErrTooManyRequests)
+		case p.opening != nil && p.opening.id == r.ID: // never for good: resend repeats it
+		default:
+			p.resolveOne(r.ID, kv.Result{}, &RefusedError{Reason: r.Reason, Config: r.Config})
+		}
+	}
+	p.trimAll()
+}
+
+// postpone puts a refused proposal aside until the next tick: it did not enter the log.
+func (p *proposer) postpone(id consensus.ProposalID) {
+	q := p.opening
+	if q == nil || q.id != id {
+		s := p.sessionOf(id.Session)
+		if s == nil {
+			return
+		}
+		q = s.find(id.Sequence)
+	}
+	if q == nil || q.committed || q.waiting {
+		return
+	}
+	q.waiting = true
+	p.refused = append(p.refused, q)
+}
+
+// retryRefused queues what was postponed.
+func (p *proposer) retryRefused() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.refused) > 0 {
+		p.queue = append(p.refused, p.queue...)
+		p.refused = nil
+	}
+}
+
+// resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.
+func (p *proposer) resend(tick uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var again []*proposal
+	if q := p.opening; q != nil && !q.waiting && q.sentTick <= tick {
+		q.waiting = true
+		again = append(again, q)
+	}
+	for _, s := range []*session{p.previous, p.current} {
+		if s == nil {
+			continue
+		}
+		for _, q := range s.slots {
+			if !q.committed && !q.waiting && !q.onlyOnce && q.sentTick <= tick {
+				q.waiting = true
+				again = append(again, q)
+			}
+		}
+	}
+	if len(again) > 0 {
+		p.queue = append(again, p.queue...)
+	}
+}
+
+// restored completes what a snapshot has applied in our stead. lookup asks the result table.
+func (p *proposer) restored(lookup func(consensus.ProposalID) (kv.Result, bool), opened func(consensus.SessionID) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if q := p.opening; q != nil && opened(q.id.Session) {
+		p.opened(kv.Result{})
+	}
+	for _, s := range []*session{p.previous, p.current} {
+		if s == nil {
+			continue
+		}
+		for _, q := range s.slots {
+			if q.committed {
+				continue
+			}
+			if result, ok := lookup(q.id); ok {
+				q.committed = true
+				p.finish(q, result, nil)
+			}
+		}
+		if !opened(s.id) && s == p.previous {
+			p.previous, p.retiring = nil, false // its retire entry was part of the snapshot
+		}
+	}
+	p.trimAll()
+}
+
+// failAll ends everything that waits, for a member that stops.
+func (p *proposer) failAll(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range []*session{p.previous, p.current} {
+		if s == nil {
+			continue
+		}
+		for _, q := range s.slots {
+			q.committed = true
+			p.finish(q, kv.Result{}, err)
+		}
+	}
+	for _, q := range p.queue {
+		q.committed = true
+		p.finish(q, kv.Result{}, err)
+	}
+	p.queue = nil
+}
+
+// waiting reports whether take would send something.
+func (p *proposer) waiting() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue) > 0 || p.current == nil
+}

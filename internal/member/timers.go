@@ -1,0 +1,24 @@
+package member
+
+import (
+	"sync"
+	"time"
+)
+
+// timerPool recycles request timers: one is needed for every request, and nearly none ever fires.
+type timerPool struct{ pool sync.Pool }
+
+var timers timerPool
+
+func (p *timerPool) get(d time.Duration) *time.Timer {
+	if t, ok := p.pool.Get().(*time.Timer); ok {
+		t.Reset(d)
+		return t
+	}
+	return time.NewTimer(d)
+}
+
+func (p *timerPool) put(t *time.Timer) {
+	t.Stop()
+	p.pool.Put(t)
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// ticksPerHeartbeat is how finely time is cut: election timeouts are spread in these steps.
+const ticksPerHeartbeat = 5
+
+// etcd waits five seconds for disk and network, and an election twice over, before it gives a request up.
+const requestPatience = 5 * time.Second
+
+// connect starts the member and its connections to the others.
+func (s *Server) connect(_ context.Context, options Options) error {
+	identity := s.data.Identity
+	m, err := member.New(member.Options{
+		Data:            s.data,
+		Raft:            s.raftOptions(identity.Member, identity.Cluster),
+		TickInterval:    s.cfg.HeartbeatInterval / ticksPerHeartbeat,
+		RequestTimeout:  requestPatience + 2*s.cfg.ElectionTimeout,
+		MaxRequestBytes: s.cfg.MaxRequestBytes,
+		Retention:       member.DefaultRetention(),
+		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
+		Clock:           env.WallClock{},
+		Logger:          s.logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.member = m
+	s.transport, err = transport.New(transport.Options{
+		Self:       identity.Member,
+		Cluster:    identity.Cluster,
+		Handler:    m,
+		Logger:     s.logger,
+		ListenURLs: urlTexts(s.cfg.ListenPeerURLs),
+		DeadAfter:  3 * s.cfg.ElectionTimeout,
+		Faults:     options.Faults,
+	})
+	if err != nil {
+		return err
+	}
+	return m.Start(s.transport)
+}
+
+func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID) raft.Options {
+	o := raft.Defaults(id)
+	o.Cluster = cluster
+	o.HeartbeatTicks = ticksPerHeartbeat
+	o.ElectionTicks = int(s.cfg.ElectionTimeout / (s.cfg.HeartbeatInterval / ticksPerHeartbeat))
+	o.Seed = randomID()
+	o.PreVote = s.cfg.PreVote
+	o.LeaderLease = s.cfg.LeaderLease
+	o.MaxLearners = s.cfg.MaxLearners
+	o.StrictReconfig = s.cfg.StrictReconfigCheck
+	return o
+}

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
+func (s *Server) dataOptions() member.DataOptions {
+	return member.DataOptions{
+		FS:     env.Disk,
+		Dir:    filepath.Join(s.cfg.DataDir, "member"),
+		WALDir: s.cfg.WALDir,
+		NoSync: s.cfg.UnsafeNoFsync,
+		Logger: s.logger,
+		Apply:  apply.Options{},
+		OpenEngine: func(dir string) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: s.logger})
+		},
+	}
+}
+
+// openData opens this member's data, or, at its first start, makes it: for a new cluster from --initial-cluster, for
+// a running one from what its members say.
+func (s *Server) openData(ctx context.Context, _ Options) error {
+	options := s.dataOptions()
+	exists, err := member.Exists(options)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		if err := s.createData(ctx, options); err != nil {
+			return err
+		}
+	}
+	if s.data, err = member.Open(options); err != nil {
+		return err
+	}
+	return s.checkIdentity(exists)
+}
+
+func (s *Server) createData(ctx context.Context, options member.DataOptions) error {
+	if !s.cfg.NewCluster() {
+		identity, err := s.join(ctx)
+		if err != nil {
+			return err
+		}
+		return member.Create(options, identity, consensus.SnapshotMeta{})
+	}
+	f, err := found(&s.cfg)
+	if err != nil {
+		return err
+	}
+	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: randomID()}
+	s.logger.Info("founding a cluster", "cluster", f.cluster.String(), "member", f.self.String(),
+		"members", len(f.config.Members))
+	return member.Create(options, identity, consensus.SnapshotMeta{Config: f.config})
+}
+
+// checkIdentity refuses the data of another member or cluster. Flags are compared only where they must agree for
+// ever: URLs may have changed since the founding.
+func (s *Server) checkIdentity(existed bool) error {
+	identity := s.data.Identity
+	if !existed {
+		return nil
+	}
+	s.logger.Info("restarting", "cluster", identity.Cluster.String(), "member", identity.Member.String(),
+		"applied", uint64(s.data.Machine.Applied().Index), "entries", len(s.data.Restored.Entries))
+	published, known := s.data.Machine.Published(uint64(identity.Member))
+	if known && published.Name != s.cfg.Name && s.cfg.Explicit("name") {
+		return fmt.Errorf("--data-dir %s belongs to member %q, not to %q: give this member its own directory, or the "+
+			"directory its own name", s.cfg.DataDir, published.Name, s.cfg.Name)
+	}
+	if !s.cfg.NewCluster() || !s.cfg.Explicit("initial-cluster") {
+		return nil
+	}
+	f, err := found(&s.cfg)
+	if err != nil {
+		return nil // flags that name a cluster of today, not of the founding: they are not used any more
+	}
+	if f.cluster != identity.Cluster && f.self != identity.Member {
+		return fmt.Errorf("--data-dir %s belongs to cluster %v, but --initial-cluster and --initial-cluster-token "+
+			"describe cluster %v: use an empty directory, or correct the flags", s.cfg.DataDir, identity.Cluster, f.cluster)
+	}
+	return nil
+}
+
+func randomID() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// joinPatience is how long one member is waited for when a joining member asks who the others are.
+const joinPatience = 5 * time.Second
+
+// join asks the members that --initial-cluster names who this member is to be. It was added before, by member add,
+// and is found by its peer URLs.
+func (s *Server) join(ctx context.Context) (wal.Identity, error) {
+	own := urlTexts(s.cfg.AdvertisePeerURLs)
+	description, err := s.describe(ctx, own)
+	if err != nil {
+		return wal.Identity{}, err
+	}
+	self, err := matchMembers(&s.cfg, own, description)
+	if err != nil {
+		return wal.Identity{}, err
+	}
+	s.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
+		"members", len(description.Members))
+	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: randomID()}, nil
+}
+
+// describe returns what the first member that answers says.
+func (s *Server) describe(ctx context.Context, own []string) (member.Description, error) {
+	var failures []error
+	for _, m := range s.cfg.InitialCluster {
+		for _, url := range urlTexts(m.PeerURLs) {
+			if slices.Contains(own, url) {
+				continue
+			}
+			asked, cancel := context.WithTimeout(ctx, joinPatience)
+			description, err := member.Describe(asked, transport.Options{Logger: s.logger}, url)
+			cancel()
+			if err == nil {
+				return description, nil
+			}
+			failures = append(failures, fmt.Errorf("%s: %w", url, err))
+		}
+	}
+	if len(failures) == 0 {
+		return member.Description{}, errors.New("--initial-cluster-state=existing, but --initial-cluster names no other " +
+			"member: list the running members")
+	}
+	return member.Description{}, fmt.Errorf("cannot join: no member of --initial-cluster answers: %w",
+		errors.Join(failures...))
+}
+
+// matchMembers checks --initial-cluster against the real members, as etcd does, and returns this member's id.
+func matchMembers(cfg *config.Config, own []string, d member.Description) (consensus.MemberID, error) {
+	self := consensus.NoMember
+	for _, m := range d.Members {
+		if slices.Equal(m.PeerURLs, own) {
+			self = m.ID
+		}
+	}
+	if self == consensus.NoMember {
+		return self, fmt.Errorf("cannot join: the cluster has no member with peer URLs %s: add it first with "+
+			"`etcdctl member add %s --peer-urls=%s`", strings.Join(own, ","), cfg.Name, strings.Join(own, ","))
+	}
+	if len(cfg.InitialCluster) != len(d.Members) {
+		return self, fmt.Errorf("cannot join: member count is unequal: --initial-cluster names %d members, the cluster "+
+			"has %d: %s", len(cfg.InitialCluster), len(d.Members), formatMembers(d.Members))
+	}
+	for _, m := range d.Members {
+		known := slices.ContainsFunc(cfg.InitialCluster, func(i config.InitialMember) bool {
+			return slices.Equal(urlTexts(i.PeerURLs), m.PeerURLs)
+		})
+		if !known {
+			return self, fmt.Errorf("cannot join: --initial-cluster does not name the member with peer URLs %s",
+				strings.Join(m.PeerURLs, ","))
+		}
+	}
+	return self, nil
+}
+
+func formatMembers(members []consensus.Member) string {
+	var parts []string
+	for _, m := range members {
+		name := m.Name
+		if name == "" {
+			name = m.ID.String()
+		}
+		parts = append(parts, name+"="+strings.Join(m.PeerURLs, ","))
+	}
+	return strings.Join(parts, " ")
+}

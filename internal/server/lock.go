@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/quorate/quorate/internal/env"
+)
+
+// dirLock keeps a second process out of a data directory.
+type dirLock struct{ closer io.Closer }
+
+func (l *dirLock) release() error { return l.closer.Close() }
+
+// lockData creates and locks the data directory, before anything in it is read.
+func (s *Server) lockData(context.Context, Options) error {
+	dir := s.cfg.DataDir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
+	}
+	closer, err := env.Disk.Lock(filepath.Join(dir, "LOCK"))
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return fmt.Errorf("--data-dir %s: not writable for this user: %w", dir, bare(err))
+		}
+		return fmt.Errorf("--data-dir %s is in use by another process: stop it, or choose another directory", dir)
+	}
+	s.lock = &dirLock{closer}
+	return nil
+}
+
+// bare strips the operation and path that the message has already.
+func bare(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}

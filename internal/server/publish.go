@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc"
+)
+
+// publish makes this member's name and client URLs known to all, through the log: once that is applied the member
+// has a leader, its log works, and clients can be served. It waits for the rest of a cluster that is just starting.
+func (s *Server) publish(ctx context.Context, _ Options) error {
+	op := &kv.PublishOp{
+		Member:     uint64(s.member.ID()),
+		Name:       s.cfg.Name,
+		ClientURLs: urlTexts(s.cfg.AdvertiseClientURLs),
+		Version:    rpc.DefaultVersion.Server,
+	}
+	waiting := time.Now()
+	for {
+		result, err := s.member.Propose(ctx, &kv.Command{Publish: op})
+		switch {
+		case err == nil && result.Err == nil:
+			s.logger.Info("published", "name", op.Name, "took", time.Since(waiting).String())
+			return nil
+		case err == nil:
+			return fmt.Errorf("publish this member: %w", result.Err)
+		case ctx.Err() != nil:
+			return errors.New("stopped before the member was ready")
+		case errors.Is(err, member.ErrStopped):
+			return err
+		}
+		s.logger.Warn("waiting for a leader: are enough of the other members up and reachable?",
+			"err", err, "waited", time.Since(waiting).Round(time.Second).String())
+	}
+}

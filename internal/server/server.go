@@ -1,0 +1,226 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Options are what a program adds to the configuration.
+type Options struct {
+	Logger *slog.Logger
+	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. Tests cut members off.
+	Faults func(peer consensus.MemberID) bool
+}
+
+// Server is one running member with everything around it.
+type Server struct {
+	cfg       config.Config
+	logger    *slog.Logger
+	lock      *dirLock
+	data      *member.Data
+	member    *member.Member
+	transport *transport.Transport
+	services  *rpc.Services
+	grpc      *grpc.Server
+	https     []*http.Server
+	muxes     []*rpc.Mux
+
+	background context.CancelFunc
+	ctx        context.Context
+	wg         sync.WaitGroup
+	stopOnce   sync.Once
+	stopErr    error
+	done       chan struct{}
+	errMu      sync.Mutex
+	err        error
+}
+
+// Start builds and starts a member. It returns once the member is ready to serve clients, or with the one error that
+// says what to do. ctx ends a start that waits for the rest of the cluster.
+func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
+	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{})}
+	s.ctx, s.background = context.WithCancel(context.Background())
+	for _, warning := range cfg.Warnings {
+		s.logger.Warn(warning)
+	}
+	steps := []func(context.Context, Options) error{
+		s.lockData, s.listenClients, s.openData, s.connect, s.serve, s.publish,
+	}
+	for _, step := range steps {
+		if err := step(ctx, options); err != nil {
+			if failure := s.failure(); failure != nil {
+				err = failure
+			}
+			s.background()
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	s.wg.Go(s.watchMember)
+	s.logger.Info("ready to serve client requests")
+	return s, nil
+}
+
+// failure tells why the member stopped by itself, if it did.
+func (s *Server) failure() error {
+	if s.member == nil {
+		return nil
+	}
+	return s.member.Err()
+}
+
+// watchMember ends the server when the member ends by itself.
+func (s *Server) watchMember() {
+	select {
+	case <-s.member.Failed():
+		s.logger.Error("the member stopped", "err", s.member.Err())
+		go s.end(context.Background(), s.member.Err())
+	case <-s.ctx.Done():
+	}
+}
+
+// Done is closed when the server has stopped, by Stop or by itself.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err tells why the server stopped by itself; nil after Stop.
+func (s *Server) Err() error {
+	s.errMu.Lock()
+	defer s.errMu.Unlock()
+	return s.err
+}
+
+// Stop hands leadership over, ends what is running and closes everything. It is safe to call twice.
+func (s *Server) Stop(ctx context.Context) error {
+	s.end(ctx, nil)
+	<-s.done
+	return s.stopErr
+}
+
+func (s *Server) end(ctx context.Context, cause error) {
+	s.stopOnce.Do(func() {
+		s.errMu.Lock()
+		s.err = cause
+		s.errMu.Unlock()
+		if cause == nil {
+			s.handOver(ctx)
+		}
+		s.background()
+		s.stopErr = s.close()
+		s.logger.Info("stopped")
+		close(s.done)
+	})
+}
+
+// handOver moves leadership to the most advanced other voter, so that the cluster goes on without an election.
+func (s *Server) handOver(ctx context.Context) {
+	if s.member.Leader() != s.member.ID() {
+		return
+	}
+	to := mostAdvanced(s.member)
+	if to == consensus.NoMember {
+		return
+	}
+	begun := time.Now()
+	if err := s.member.TransferLeadership(ctx, to); err != nil {
+		s.logger.Warn("could not hand leadership over", "peer", to.String(), "err", err)
+		return
+	}
+	s.logger.Info("handed leadership over", "peer", to.String(), "took", time.Since(begun).String())
+}
+
+// mostAdvanced returns the connected voter with the longest log.
+func mostAdvanced(m *member.Member) consensus.MemberID {
+	status := m.Status()
+	best := consensus.NoMember
+	var match consensus.Index
+	for _, p := range status.Progress {
+		if p.RecentActive && status.Config.IsVoter(p.ID) && (best == consensus.NoMember || p.Match > match) {
+			best, match = p.ID, p.Match
+		}
+	}
+	return best
+}
+
+// close undoes the steps of Start in reverse order; it skips what was not reached.
+func (s *Server) close() error {
+	var err error
+	if s.services != nil {
+		s.services.Close()
+	}
+	if s.grpc != nil {
+		s.stopGRPC()
+	}
+	for _, mux := range s.muxes {
+		err = errors.Join(err, ignoreClosed(mux.Close()))
+	}
+	for _, server := range s.https {
+		err = errors.Join(err, server.Close())
+	}
+	s.wg.Wait()
+	if s.transport != nil {
+		err = errors.Join(err, s.transport.Close())
+	}
+	switch {
+	case s.member != nil:
+		err = errors.Join(err, s.member.Stop())
+	case s.data != nil:
+		err = errors.Join(err, s.data.Close())
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.release())
+	}
+	return err
+}
+
+// gracePeriod is how long running requests may go on when the server stops.
+const gracePeriod = 500 * time.Millisecond
+
+func (s *Server) stopGRPC() {
+	ended := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(gracePeriod):
+		s.grpc.Stop()
+		<-ended
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// ClientAddresses are where clients are served, for a configuration that asked for any free port.
+func (s *Server) ClientAddresses() []net.Addr {
+	var addresses []net.Addr
+	for _, mux := range s.muxes {
+		addresses = append(addresses, mux.Addr())
+	}
+	return addresses
+}
+
+// Member gives the running member, for tests and tools.
+func (s *Server) Member() *member.Member { return s.member }
+
+func (s *Server) String() string {
+	return fmt.Sprintf("%s (%v)", s.cfg.Name, s.member.ID())
+}
