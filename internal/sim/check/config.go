@@ -76,3 +76,16 @@ func (s *Suite) Proposed(member consensus.MemberID, commit consensus.Index) {
 			member, w.configs[n-1].id, w.configs[n-2].id, commit)
 	}
 }
+
+// configCommitted follows the configurations that members have applied.
+func (s *Suite) configCommitted(e *consensus.Entry) {
+	if e.Kind != consensus.EntryConfig || e.Index <= s.committed.id.Index {
+		return
+	}
+	if now, _, err := consensus.DecodeConfigChange(e.Payload); err == nil {
+		s.committed = change{id: consensus.ConfigID{Index: e.Index, Term: e.Term}, config: now.Config.Clone()}
+	}
+}
+
+// CommittedConfig returns the newest configuration that any member applied.
+func (s *Suite) CommittedConfig() *consensus.Config { return &s.committed.config }

@@ -20,9 +20,9 @@ type timed struct {
 	what       string
 }
 
-// Wrote tells of an acknowledged write.
-func (s *Suite) Wrote(begin, end time.Duration, revision kv.Revision, key string) {
-	s.realtime.ops = append(s.realtime.ops, timed{begin, end, revision, true, "write of " + key})
+// Wrote tells of an acknowledged write; changed is false for one that found nothing to change.
+func (s *Suite) Wrote(begin, end time.Duration, revision kv.Revision, key string, changed bool) {
+	s.realtime.ops = append(s.realtime.ops, timed{begin, end, revision, changed, "write of " + key})
 }
 
 // Read tells of an answered read of one key at the store's revision; linearizable ones also count in real-time order.

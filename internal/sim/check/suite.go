@@ -37,18 +37,24 @@ type Suite struct {
 	history   history
 	watches   watches
 	leases    leases
+	committed change // the last configuration that anybody applied
 }
 
-// NewSuite returns checkers for a cluster that starts with an empty log.
-func NewSuite(now func() time.Duration) *Suite {
+// NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.
+func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s := &Suite{Now: now}
 	s.elections.init()
 	s.logs.init()
 	s.durable.init()
 	s.machine.init()
-	s.acks.init()
-	s.watches.init()
 	s.leases.init()
+	s.committed = change{id: base.ConfigID, config: base.Config}
+	first := base.Mark
+	for range first.Index {
+		s.logs.chosen = append(s.logs.chosen, first.Term)
+		s.machine.outcomes = append(s.machine.outcomes, outcome{revision: 1})
+		s.machine.revisions = append(s.machine.revisions, 1)
+	}
 	return s
 }
 
@@ -79,6 +85,7 @@ func (s *Suite) Finish() {
 func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, results []kv.Result) {
 	for i := range entries {
 		s.logs.committed(s, member, &entries[i])
+		s.configCommitted(&entries[i])
 		s.machine.applied(s, member, &entries[i], &results[i])
 	}
 }

@@ -18,8 +18,6 @@ type Watch struct {
 	seen     uint64
 }
 
-func (w *watches) init() {}
-
 // NewWatch begins a check of a watch that asks for changes of [key, end) from a revision on.
 func (s *Suite) NewWatch(name string, key, end []byte, from kv.Revision) *Watch {
 	w := &Watch{key: key, end: end, next: from, name: name}
@@ -131,4 +129,16 @@ func (w *watches) finish(s *Suite) {
 			return
 		}
 	}
+}
+
+// HasSeen reports, without complaint, whether a watch has seen everything in its range up to a revision.
+func (s *Suite) HasSeen(w *Watch, to kv.Revision) bool {
+	for r := max(w.next, 2); r <= min(to, s.machine.model.Revision); r++ {
+		for _, e := range s.machine.model.Events[r-2] {
+			if w.covers(e.KV.Key) {
+				return false
+			}
+		}
+	}
+	return true
 }

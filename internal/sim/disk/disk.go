@@ -80,6 +80,9 @@ func (f *FS) Stats() Stats { return f.stats }
 // DieAfter lets n more changing operations happen; then the disk does nothing more and answers ErrDead.
 func (f *FS) DieAfter(n int) { f.fuse = n }
 
+// Dead reports whether the power went.
+func (f *FS) Dead() bool { return f.dead }
+
 // SyncAll makes everything durable: what a careful installer leaves behind.
 func (f *FS) SyncAll() {
 	for _, m := range f.meta {

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// ErrUnknownBreak is returned for the name of a negative control that there is not.
+var ErrUnknownBreak = errors.New("sim: unknown negative control")
+
+// broken is a law that is broken on purpose.
+type broken struct {
+	raft      raft.Faults
+	lyingDisk bool // a sync that does nothing
+	lyingLog  bool // the log does not sync
+	sessions  bool // a retry goes out under another proposal id
+	leases    bool // leases end a second early
+	watch     bool // a watcher loses some of its events on the way
+}
+
+// Break is a negative control: with it, the checkers must find something.
+type Break struct {
+	Name, About string
+	set         func(*broken)
+}
+
+var breaks = []Break{
+	{"commit-old-term", "a leader commits entries of earlier terms by counting",
+		func(b *broken) { b.raft.CommitOldTerm = true }},
+	{"count-learners", "learners count for votes, commits and reads", func(b *broken) { b.raft.CountLearners = true }},
+	{"vote-twice", "a member forgets its vote", func(b *broken) { b.raft.VoteTwice = true }},
+	{"ack-before-durable", "appends are acknowledged before they are on disk",
+		func(b *broken) { b.raft.AckBeforeDurable = true }},
+	{"skip-read-round", "reads are answered without asking a quorum", func(b *broken) { b.raft.SkipReadRound = true }},
+	{"lying-disk", "the disk says that it synced and did not", func(b *broken) { b.lyingDisk = true }},
+	{"lying-log", "the log does not sync", func(b *broken) { b.lyingLog = true }},
+	{"no-sessions", "a retried proposal is not recognized", func(b *broken) { b.sessions = true }},
+	{"early-leases", "leases end a second early", func(b *broken) { b.leases = true }},
+	{"lossy-watch", "a watcher loses events", func(b *broken) { b.watch = true }},
+}
+
+// Breaks lists the negative controls.
+func Breaks() []Break { return breaks }
+
+func breakage(name string) (b broken, err error) {
+	if name == "" {
+		return b, nil
+	}
+	var names []string
+	for i := range breaks {
+		if breaks[i].Name == name {
+			breaks[i].set(&b)
+			return b, nil
+		}
+		names = append(names, breaks[i].Name)
+	}
+	return b, fmt.Errorf("%w %q: there are %s", ErrUnknownBreak, name, strings.Join(names, ", "))
+}

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/disk"
+)
+
+// calmPhase ends all faults and demands that the cluster heals: it must lead, write through every member, and all
+// members must become equal and hold what was acknowledged; once more after all lost power together.
+func (w *World) calmPhase() {
+	w.calm = true
+	w.heal()
+	if !w.probe("after the faults") {
+		return
+	}
+	w.load.Stop()
+	if !w.converge() || !w.audit() {
+		return
+	}
+	for _, h := range w.up() {
+		h.crash()
+		h.startAfter(between(h.rng, 0, 100*time.Millisecond))
+	}
+	if w.probe("after all lost power") && w.converge() {
+		w.audit()
+	}
+}
+
+// heal mends the network and the disks and starts the members of the last configuration: all, or just a majority.
+func (w *World) heal() {
+	for _, l := range w.net.links {
+		l.cuts = 0
+	}
+	quiet := &w.net.weather
+	quiet.loss, quiet.dup, quiet.reorder, quiet.spike = 0, 0, 0, 0
+	config := w.suite.CommittedConfig()
+	spare := 0
+	if w.plan.lossy {
+		spare = (len(config.Voters) - 1) / 2
+	}
+	for _, h := range w.list {
+		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
+		switch {
+		case !config.Contains(h.id):
+			h.retire()
+		case !h.alive && spare > 0 && config.IsVoter(h.id):
+			spare--
+			h.gone = true // a minority stays away: the rest must do without
+		case !h.alive:
+			h.startAfter(0)
+		}
+	}
+}
+
+// patience is the time in which a healthy cluster must have done something.
+func (w *World) patience() time.Duration {
+	return 30*time.Second + 40*time.Duration(w.plan.raft.ElectionTicks)*w.plan.tick
+}
+
+// members returns the running hosts that belong to the last configuration that anybody committed.
+func (w *World) members() []*host {
+	config := w.suite.CommittedConfig()
+	return slices.DeleteFunc(w.present(), func(h *host) bool { return !config.Contains(h.id) })
+}
+
+// probe writes through every member until each has answered once.
+func (w *World) probe(when string) bool {
+	answered := map[consensus.MemberID]bool{}
+	asked := map[consensus.MemberID]int{}
+	missing := func() *host {
+		for _, h := range w.members() {
+			if !answered[h.id] {
+				return h
+			}
+		}
+		return nil
+	}
+	var ask func()
+	ask = func() {
+		for _, h := range w.members() {
+			if answered[h.id] || h.Life() == 0 || asked[h.id] == h.life {
+				continue
+			}
+			asked[h.id] = h.life
+			command := kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "probe/%v", h.id), Value: []byte(when)}}
+			h.Propose(&command, func(r kv.Result, err error) {
+				answered[h.id] = err == nil && r.Err == nil
+				if !answered[h.id] {
+					asked[h.id] = 0
+				}
+			})
+		}
+		if missing() != nil {
+			w.After(100*time.Millisecond, ask)
+		}
+	}
+	ask()
+	if w.runUntil(w.now+w.patience(), func() bool { return missing() == nil }) {
+		return true
+	}
+	if h := missing(); h != nil && !w.suite.Failed() {
+		w.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s", h.id, when, w.patience(), w.describe()))
+	}
+	return false
+}
+
+// converge waits until all members have applied the same log, all leases have ended, and watchers have seen it all.
+func (w *World) converge() bool {
+	why := ""
+	equal := func() bool {
+		hosts := w.members()
+		for _, h := range hosts {
+			if h.Life() == 0 {
+				why = "a member is down"
+				return false
+			}
+			if a, b := h.data.Machine.Applied(), hosts[0].data.Machine.Applied(); a != b {
+				why = fmt.Sprintf("member %v has applied %v, member %v %v", h.id, a, hosts[0].id, b)
+				return false
+			}
+		}
+		if leases := w.suite.Model().Leases(); len(leases) > 0 {
+			why = fmt.Sprintf("%d leases do not end", len(leases))
+			return false
+		}
+		if !w.load.CaughtUp(w.suite.Model().Revision) {
+			why = "a watcher does not catch up"
+			return false
+		}
+		return true
+	}
+	// Leases of up to a dozen seconds may have been renewed just now, and begin anew under a new leader.
+	end := w.now + w.patience() + 30*time.Second
+	for w.now < end && !w.suite.Failed() {
+		if w.runUntil(min(w.now+time.Second, end), nil); equal() {
+			return !w.suite.Failed()
+		}
+	}
+	if !w.suite.Failed() {
+		w.suite.Report("liveness", fmt.Sprintf("members do not converge: %s: %s", why, w.describe()))
+	}
+	return false
+}
+
+func (w *World) describe() string {
+	text := ""
+	for _, h := range w.present() {
+		if h.Life() == 0 {
+			text += fmt.Sprintf("[%v down] ", h.id)
+			continue
+		}
+		s := h.node.Replica().Status()
+		text += fmt.Sprintf("[%v %v term=%d leader=%v commit=%d applied=%d last=%d] ", h.id, s.Role, s.Term, s.Leader,
+			s.Commit, s.Applied, s.LastIndex)
+	}
+	return text
+}
+
+// audit compares the stores of all members, and reads a sample of what was acknowledged from each.
+func (w *World) audit() bool {
+	w.compareHashes()
+	for _, h := range w.members() {
+		store := h.data.Machine.Store()
+		for _, ack := range w.suite.Acks(200) {
+			if ack.Revision < store.CompactRevision() {
+				continue
+			}
+			result, _, err := store.Range(&kv.RangeOp{Key: []byte(ack.Key), Revision: ack.Revision})
+			if err != nil || len(result.KVs) != 1 || string(result.KVs[0].Value) != ack.Value {
+				w.suite.Report("acknowledged", fmt.Sprintf("member %v at the end: %q at revision %d is %v (%v), not %q",
+					h.id, ack.Key, ack.Revision, result.KVs, err, ack.Value))
+				return false
+			}
+		}
+	}
+	return !w.suite.Failed()
+}
+
+func newDisk(b *broken) *disk.FS {
+	d := disk.New()
+	d.Lying = b.lyingDisk
+	return d
+}

@@ -1,0 +1,76 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/workload"
+)
+
+// Counts is what happened in one or more runs.
+type Counts struct {
+	Events, Steps, Messages, Dropped, Duplicated         uint64
+	Applied, Elections, Starts, Failures, Snapshots      uint64
+	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
+	Duplicates                                           uint64 // entries that repeated a proposal
+	Changes                                              uint64 // of the configuration, that succeeded
+	Faults                                               map[string]uint64
+}
+
+// Load takes the counts of the clients.
+func (c *Counts) Load(l *workload.Load) {
+	c.Ops, c.Answered, c.Unanswered, c.Refused = l.Ops, l.Answered, l.Unanswered, l.Refused
+	c.Watched, c.Renewed = l.Events, l.Renewals
+}
+
+// Add adds the counts of another run.
+func (c *Counts) Add(o *Counts) {
+	for _, pair := range [][2]*uint64{
+		{&c.Events, &o.Events}, {&c.Steps, &o.Steps}, {&c.Messages, &o.Messages}, {&c.Dropped, &o.Dropped},
+		{&c.Duplicated, &o.Duplicated}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
+		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
+		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
+		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
+		{&c.Changes, &o.Changes},
+	} {
+		*pair[0] += *pair[1]
+	}
+	if c.Faults == nil {
+		c.Faults = map[string]uint64{}
+	}
+	for name, n := range o.Faults {
+		c.Faults[name] += n
+	}
+}
+
+// String is one line.
+func (c *Counts) String() string {
+	names := make([]string, 0, len(c.Faults))
+	for name := range c.Faults {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	faults := make([]string, len(names))
+	for i, name := range names {
+		faults[i] = fmt.Sprintf("%s=%d", name, c.Faults[name])
+	}
+	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d messages=%d dropped=%d "+
+		"elections=%d starts=%d snapshots=%d changes=%d faults: %s", c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied,
+		c.Duplicates, c.Messages, c.Dropped, c.Elections, c.Starts, c.Snapshots, c.Changes, strings.Join(faults, " "))
+}
+
+// Operation implements workload.World.
+func (w *World) Operation(client int, what string) {
+	w.trace.note(w.now, -1, traceOperation, uint64(client), 0, 0, func() string { return what })
+}
+
+// Answer implements workload.World.
+func (w *World) Answer(client int, ok bool, revision kv.Revision) {
+	answered := uint64(0)
+	if ok {
+		answered = 1
+	}
+	w.trace.note(w.now, -1, traceAnswer, uint64(client), answered, uint64(revision), nil)
+}

@@ -1,0 +1,15 @@
+// Package sim runs whole clusters in one goroutine, under virtual time and every fault we can name.
+//
+// A World has N members with the real core, log, store and state machine; only the clock, the network and the disk are
+// simulated, together with the thin loop that package member puts around a Node. A seed draws the cluster, the faults
+// and the load. In the first phase everything may go wrong and nothing may be lost; in the second the faults end, and
+// the members must answer and become equal. Package check has the laws, package workload the clients, package disk
+// the disk. It is not a test of the shell's goroutines, of gRPC or of Pebble: other tests are.
+//
+// Laws:
+//  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance.
+//  2. Checkers see what members do, not what members say they did.
+//  3. Each checker has a negative control: a switch that breaks a law, which the checker must find.
+//
+// A World belongs to one goroutine; different Worlds may run at the same time. docs/simulation.md shows how to use it.
+package sim

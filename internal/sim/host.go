@@ -1,0 +1,316 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// host is one machine and the member on it: the thin loop that package member runs in goroutines, turned into events.
+type host struct {
+	w    *World
+	slot int
+	id   consensus.MemberID
+	base consensus.SnapshotMeta // what its data begins with
+	rng  *rand.Rand
+	rate float64 // of its clock
+	disk *disk.FS
+
+	// The process, if it runs.
+	alive bool
+	life  int
+	data  *member.Data
+	node  *member.Node
+	hub   *watch.Hub
+	gone  bool // removed from the cluster, or never needed again
+
+	inbox    []raft.Input
+	stepping bool
+	waiting  []member.Persist // for the disk
+	writing  []member.Persist
+	applies  []work
+	applying bool
+	leading  bool
+	inForce  *raft.ConfigInForce      // told by the last step
+	shorten  []consensus.SnapshotMeta // compactions that wait for the disk
+	received received
+	names    int
+
+	frozen time.Duration // it does nothing before this time
+	slow   time.Duration // extra time of each write
+}
+
+// work is entries to apply, or a snapshot to install.
+type work struct {
+	entries []consensus.Entry
+	install *consensus.SnapshotMeta
+}
+
+// received is the snapshot that was verified last.
+type received struct {
+	mark consensus.Mark
+	dir  string
+}
+
+const dataDir = "data"
+
+func (h *host) options() member.DataOptions {
+	fs := h.disk
+	return member.DataOptions{
+		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.lyingLog,
+		OpenEngine: func(dir string) (engine.Engine, error) {
+			return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
+		},
+	}
+}
+
+// after makes f happen in this life of the process, later if the process is paused then.
+func (h *host) after(d time.Duration, f func()) {
+	life := h.life
+	var fire func()
+	fire = func() {
+		switch {
+		case !h.alive || h.life != life:
+		case h.w.now < h.frozen:
+			h.w.After(h.frozen-h.w.now, fire)
+		default:
+			h.w.current = h
+			f()
+		}
+	}
+	h.w.After(d, fire)
+}
+
+// clock is what the member's own clock shows.
+func (h *host) clock() time.Time {
+	return time.Unix(1_000_000_000, 0).Add(time.Duration(float64(h.w.now) * h.rate))
+}
+
+// startAfter starts the process again, unless somebody did meanwhile.
+func (h *host) startAfter(d time.Duration) {
+	h.w.After(d, func() {
+		if !h.alive && !h.gone {
+			h.start()
+		}
+	})
+}
+
+// start opens the data as the real member does and lets the process run.
+func (h *host) start() {
+	h.w.current = h
+	if h.w.rng.IntN(20) == 0 && !h.w.calm {
+		h.disk.DieAfter(h.rng.IntN(30)) // the power fails again before it is up
+	}
+	data, err := h.open()
+	if err != nil {
+		h.startFailed(err)
+		return
+	}
+	h.disk.DieAfter(-1)
+	h.w.lives++
+	h.alive, h.life, h.data, h.hub = true, h.w.lives, data, data.Machine.Hub()
+	h.w.counts.Starts++
+	h.w.trace.note(h.w.now, h.slot, traceStart, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
+		uint64(len(data.Restored.Entries)), nil)
+	h.w.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries)
+	options := h.w.plan.raft
+	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
+	options.Seed += uint64(h.life)
+	node, err := member.NewNode(member.NodeOptions{
+		Raft:         options,
+		FirstSession: data.Boots << 32,
+		RetryTicks:   3 * options.ElectionTicks,
+	}, data.Restored, h.ports())
+	if err != nil {
+		h.w.suite.Report("recovery", err.Error())
+		return
+	}
+	h.node = node
+	h.checkConfig()
+	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
+	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
+	h.after(leaseScan, h.scanLeases)
+	h.after(scrubPause, h.scrub)
+}
+
+const clusterID consensus.ClusterID = 0x51
+
+func (h *host) open() (*member.Data, error) {
+	exists, err := member.Exists(h.options())
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: uint64(h.id) + 1000}
+		if err := member.Create(h.options(), identity, h.base); err != nil {
+			return nil, err
+		}
+	}
+	return member.Open(h.options())
+}
+
+// startFailed tries again if the disk is to blame.
+func (h *host) startFailed(err error) {
+	died := h.disk.Dead()
+	if !died && !h.disk.Full && !h.disk.Broken {
+		h.w.suite.Report("recovery", err.Error())
+		return
+	}
+	h.w.trace.note(h.w.now, h.slot, traceFail, 0, 0, 0, err.Error)
+	if died {
+		h.disk = h.disk.Crash(h.crashMode(), h.rng)
+	}
+	h.disk.DieAfter(-1)
+	h.startAfter(between(h.rng, 10*time.Millisecond, time.Second))
+}
+
+func (h *host) crashMode() disk.Mode {
+	switch {
+	case h.w.plan.torn && h.rng.IntN(4) > 0:
+		return disk.Torn
+	case h.rng.IntN(2) == 0:
+		return disk.KeepAll
+	}
+	return disk.LoseAll
+}
+
+// crash takes the power away, in the middle of a write if there is one.
+func (h *host) crash() {
+	if !h.alive {
+		return
+	}
+	h.w.current = h
+	switch {
+	case len(h.writing) > 0 && h.rng.IntN(4) > 0:
+		h.disk.DieAfter(h.rng.IntN(4))
+		_ = h.append(h.writing) // the power fails during this call or right after it
+	case h.rng.IntN(8) == 0:
+		h.disk.DieAfter(h.rng.IntN(8))
+		_ = h.data.Engine.Flush() // likewise
+	}
+	h.disk = h.disk.Crash(h.crashMode(), h.rng)
+	h.w.trace.note(h.w.now, h.slot, traceCrash, 0, 0, 0, nil)
+	h.down()
+}
+
+// down forgets everything that was in memory.
+func (h *host) down() {
+	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
+	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
+	h.leading, h.inForce, h.shorten, h.received, h.frozen = false, nil, nil, received{}, 0
+	for _, other := range h.w.up() {
+		if h.w.net.link(h.slot, other.slot).cuts == 0 {
+			h.w.net.notice(other, h)
+		}
+	}
+}
+
+// fail ends the process because of an operating error, as the real member does. The disk keeps what it was given.
+func (h *host) fail(err error) {
+	h.w.trace.note(h.w.now, h.slot, traceFail, 1, 0, 0, err.Error)
+	if !h.disk.Full && !h.disk.Broken {
+		h.w.suite.Report("operating-error", err.Error())
+	}
+	h.w.counts.Failures++
+	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
+	h.down()
+	h.startAfter(between(h.rng, 100*time.Millisecond, 4*time.Second))
+}
+
+// put leaves inputs for the next step.
+func (h *host) put(inputs ...raft.Input) {
+	h.inbox = append(h.inbox, inputs...)
+	h.wake(h.w.plan.loop)
+}
+
+func (h *host) wake(d time.Duration) {
+	if h.stepping || !h.alive {
+		return
+	}
+	h.stepping = true
+	h.after(d, h.step)
+}
+
+// step is one round of the loop.
+func (h *host) step() {
+	h.stepping = false
+	inputs := h.inbox
+	h.inbox = nil
+	h.w.counts.Steps++
+	h.node.Step(inputs...)
+	if !h.alive {
+		return
+	}
+	h.checkConfig()
+	if h.node.Waiting() {
+		h.wake(max(h.w.plan.loop, time.Millisecond))
+	}
+}
+
+func (h *host) checkConfig() {
+	if h.inForce == nil {
+		return
+	}
+	c := h.inForce
+	h.inForce = nil
+	h.w.trace.note(h.w.now, h.slot, traceConfig, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
+	h.w.suite.Configured(h.id, c.ID, &c.Config)
+	h.w.configs[h.id] = c.Config
+}
+
+func (h *host) tick() {
+	h.after(time.Duration(float64(h.w.plan.tick)/h.rate), h.tick)
+	h.put(raft.Tick{})
+}
+
+func (h *host) ports() member.Ports {
+	return member.Ports{
+		Send:         func(messages []consensus.Message) { h.w.net.send(h, messages) },
+		Persist:      h.persist,
+		Apply:        func(entries []consensus.Entry) { h.queue(work{entries: entries}) },
+		Install:      func(meta consensus.SnapshotMeta) { h.queue(work{install: &meta}) },
+		SendSnapshot: h.sendSnapshot,
+		Configure:    func(c raft.ConfigInForce) { h.inForce = &c },
+		Observe:      h.observe,
+	}
+}
+
+func (h *host) observe(events []raft.Event) {
+	for _, event := range events {
+		h.w.trace.note(h.w.now, h.slot, traceLead, 0, 0, 0, event.String)
+		switch e := event.(type) {
+		case raft.BecameLeader:
+			h.w.suite.Leader(h.id, e.Term)
+			h.w.counts.Elections++
+			h.lead(true)
+		case raft.BecameFollower:
+			h.lead(false)
+		case raft.LeaderChanged:
+			h.lead(e.Leader == h.id)
+		case raft.Removed:
+			h.w.After(0, h.retire)
+		}
+	}
+}
+
+// retire stops a member that was removed, for good.
+func (h *host) retire() {
+	if h.gone {
+		return
+	}
+	h.w.trace.note(h.w.now, h.slot, traceRemoved, 0, 0, 0, nil)
+	h.gone = true
+	if h.alive {
+		h.down()
+	}
+}
+
+var _ env.FS = (*disk.FS)(nil)

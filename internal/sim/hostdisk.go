@@ -1,0 +1,121 @@
+package sim
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// persist queues a write. The checkers learn of the entries now, when the core has them, and again when they are safe.
+func (h *host) persist(request member.Persist) {
+	s, batch := h.w.suite, &request.Batch
+	if batch.Reset != nil {
+		s.Rebased(h.id, *batch.Reset, true)
+	}
+	s.Appended(h.id, batch.Entries)
+	for i := range batch.Entries {
+		if batch.Entries[i].Kind == consensus.EntryConfig && h.leading {
+			s.Proposed(h.id, h.node.Replica().Status().Commit)
+		}
+	}
+	h.waiting = append(h.waiting, request)
+	h.write()
+}
+
+// write begins a write of everything that waits, if the disk is idle.
+func (h *host) write() {
+	if len(h.writing) > 0 || len(h.waiting) == 0 {
+		return
+	}
+	h.writing, h.waiting = h.waiting, nil
+	took := exponential(h.rng, h.w.plan.disk)
+	if h.slow > 0 {
+		took += between(h.rng, 0, h.slow)
+	}
+	if h.writing[len(h.writing)-1].Seq == 0 && len(h.writing) == 1 {
+		took = 0 // nothing but messages that waited for earlier writes
+	}
+	h.after(took, h.written)
+}
+
+func (h *host) append(requests []member.Persist) error {
+	batches := make([]wal.Batch, 0, len(requests))
+	for i := range requests {
+		if requests[i].Seq != 0 {
+			batches = append(batches, requests[i].Batch)
+		}
+	}
+	if len(batches) == 0 {
+		return nil
+	}
+	return h.data.WAL.Append(batches...)
+}
+
+// written is the end of a write: what it covers may be said to others.
+func (h *host) written() {
+	requests := h.writing
+	if err := h.append(requests); err != nil {
+		h.fail(err)
+		return
+	}
+	h.writing = nil
+	var seq uint64
+	for i := range requests {
+		r := &requests[i]
+		if r.Seq == 0 {
+			continue
+		}
+		seq = r.Seq
+		h.w.suite.Synced(h.id, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
+	}
+	h.w.trace.note(h.w.now, h.slot, tracePersist, seq, uint64(len(requests)), 0, nil)
+	for i := range requests {
+		if len(requests[i].After) > 0 {
+			h.w.net.send(h, requests[i].After)
+		}
+	}
+	if seq != 0 {
+		h.put(raft.Persisted{Seq: seq})
+	}
+	if h.compactLog() {
+		h.write()
+	}
+}
+
+// flush makes the store durable and shortens the log behind it.
+func (h *host) flush() {
+	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
+	if err := h.data.Engine.Flush(); err != nil {
+		h.fail(err)
+		return
+	}
+	meta := h.data.Machine.SnapshotMeta()
+	if durable := h.data.Machine.DurableApplied(); durable != meta.Mark {
+		h.w.suite.Report("recovery", "a flush left the durable state behind the applied one")
+	}
+	if uint64(meta.Mark.Index) <= h.w.plan.keep {
+		return
+	}
+	h.put(raft.Compact{Index: meta.Mark.Index - consensus.Index(h.w.plan.keep)})
+	h.shorten = append(h.shorten, meta)
+	if len(h.writing) == 0 {
+		h.compactLog()
+	}
+}
+
+// compactLog does the compactions that wait, between two writes.
+func (h *host) compactLog() bool {
+	for _, meta := range h.shorten {
+		if h.rng.IntN(3) == 0 && h.w.plan.keep > 0 {
+			continue
+		}
+		if err := h.data.WAL.Compact(meta); err != nil {
+			h.fail(err)
+			return false
+		}
+		h.w.suite.Rebased(h.id, meta, false)
+	}
+	h.shorten = nil
+	return true
+}

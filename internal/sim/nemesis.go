@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// nemesis is one kind of fault. plan sets what lasts for the whole first phase; strike is called again and again, with
+// exponential pauses, and undoes itself after a while.
+type nemesis struct {
+	Name, About string
+	shortest    time.Duration // least mean pause between two blows
+	plan        func(p *plan, rng *rand.Rand)
+	strike      func(w *World)
+}
+
+var nemeses = []nemesis{
+	{"crash", "one member loses power and starts again", 2 * time.Second, nil, (*World).strikeCrash},
+	{"crash-all", "all members lose power at once", 8 * time.Second, nil, (*World).strikeCrashAll},
+	{"torn", "what was not synced is lost or torn at a crash, sector by sector", time.Second,
+		func(p *plan, _ *rand.Rand) { p.torn = true }, nil},
+	{"partition", "the members fall into two halves", 3 * time.Second, nil, (*World).strikePartition},
+	{"oneway", "one member can send but not receive, or the reverse", 3 * time.Second, nil, (*World).strikeOneway},
+	{"flap", "one link breaks and heals many times", 4 * time.Second, nil, (*World).strikeFlap},
+	{"delay", "some messages are late", time.Second, func(p *plan, rng *rand.Rand) {
+		p.weather.spike, p.weather.spikeUpTo = rng.Float64()/10, between(rng, time.Millisecond, 2*time.Second)
+	}, nil},
+	{"loss", "some messages are lost", time.Second,
+		func(p *plan, rng *rand.Rand) { p.weather.loss = rng.Float64() / 5 }, nil},
+	{"dup", "some messages arrive twice", time.Second,
+		func(p *plan, rng *rand.Rand) { p.weather.dup = rng.Float64() / 5 }, nil},
+	{"reorder", "some messages overtake others", time.Second,
+		func(p *plan, rng *rand.Rand) { p.weather.reorder = rng.Float64() / 2 }, nil},
+	{"drift", "clocks run fast or slow", time.Second,
+		func(p *plan, rng *rand.Rand) { p.drift = rng.Float64() / 50 }, nil},
+	{"slowdisk", "one disk becomes very slow for a while", 3 * time.Second, nil, (*World).strikeSlowDisk},
+	{"fulldisk", "one disk is full, or fails, for a while", 6 * time.Second, nil, (*World).strikeFullDisk},
+	{"pause", "one member stops running for a while and goes on as if nothing had been", 3 * time.Second, nil,
+		(*World).strikePause},
+	{"membership", "members are added, promoted, updated and removed", 2 * time.Second, nil, (*World).strikeMembership},
+	{"transfer", "leadership is handed over", time.Second, nil, (*World).strikeTransfer},
+	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
+		func(p *plan, rng *rand.Rand) {
+			p.keep, p.flush = 0, between(rng, 100*time.Millisecond, time.Second)
+			p.mix.CompactEvery = time.Second
+		}, nil},
+}
+
+// Nemesis names a kind of fault for the command line.
+type Nemesis struct{ Name, About string }
+
+// Nemeses lists all kinds of faults.
+func Nemeses() []Nemesis {
+	list := make([]Nemesis, len(nemeses))
+	for i := range nemeses {
+		list[i] = Nemesis{nemeses[i].Name, nemeses[i].About}
+	}
+	return list
+}
+
+// unleash makes a nemesis strike until the first phase is over.
+func (w *World) unleash(n *nemesis) {
+	if n.strike == nil {
+		return
+	}
+	var again func()
+	again = func() {
+		if w.calm {
+			return
+		}
+		n.strike(w)
+		w.After(exponential(w.rng, w.plan.gaps[n.Name]), again)
+	}
+	w.After(exponential(w.rng, w.plan.gaps[n.Name]), again)
+}
+
+func (w *World) struck(name, detail string) {
+	w.counts.Faults[name]++
+	w.trace.note(w.now, -1, traceNemesis, w.counts.Faults[name], 0, 0, func() string { return name + " " + detail })
+}
+
+// victim draws a member that is up, the leader more often than others.
+func (w *World) victim() *host {
+	up := w.up()
+	if len(up) == 0 {
+		return nil
+	}
+	if chance(w.rng, 0.4) {
+		for _, h := range up {
+			if h.node.Replica().Leader() == h.id {
+				return h
+			}
+		}
+	}
+	return up[w.rng.IntN(len(up))]
+}
+
+func (w *World) strikeCrash() {
+	if h := w.victim(); h != nil {
+		w.struck("crash", fmt.Sprint(h.slot))
+		h.crash()
+		h.startAfter(between(w.rng, 10*time.Millisecond, 5*time.Second))
+	}
+}
+
+func (w *World) strikeCrashAll() {
+	w.struck("crash-all", "")
+	for _, h := range w.up() {
+		h.crash()
+		h.startAfter(between(w.rng, 10*time.Millisecond, 2*time.Second))
+	}
+}
+
+func (w *World) strikePartition() {
+	hosts := w.present()
+	w.rng.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	at := 1 + w.rng.IntN(max(len(hosts)-1, 1))
+	if at >= len(hosts) {
+		return
+	}
+	a, b, notice := hosts[:at], hosts[at:], chance(w.rng, 0.5)
+	w.struck("partition", fmt.Sprintf("%d of %d", at, len(hosts)))
+	w.net.cut(a, b, notice)
+	w.net.cut(b, a, notice)
+	w.After(between(w.rng, 100*time.Millisecond, 10*time.Second), func() {
+		w.net.heal(a, b)
+		w.net.heal(b, a)
+	})
+}
+
+func (w *World) strikeOneway() {
+	h := w.victim()
+	if h == nil {
+		return
+	}
+	one, rest := []*host{h}, w.present()
+	w.struck("oneway", fmt.Sprint(h.slot))
+	if chance(w.rng, 0.5) {
+		one, rest = rest, one
+	}
+	w.net.cut(one, rest, chance(w.rng, 0.3))
+	w.After(between(w.rng, 100*time.Millisecond, 10*time.Second), func() { w.net.heal(one, rest) })
+}
+
+func (w *World) strikeFlap() {
+	hosts := w.present()
+	if len(hosts) < 2 {
+		return
+	}
+	at := w.rng.IntN(len(hosts))
+	a, b := hosts[at:at+1], hosts[(at+1)%len(hosts):][:1]
+	w.struck("flap", fmt.Sprintf("%d-%d", a[0].slot, b[0].slot))
+	times := 2 + w.rng.IntN(10)
+	var flap func()
+	flap = func() {
+		if times--; times < 0 || w.calm {
+			return
+		}
+		w.net.cut(a, b, true)
+		w.net.cut(b, a, true)
+		w.After(between(w.rng, time.Millisecond, 300*time.Millisecond), func() {
+			w.net.heal(a, b)
+			w.net.heal(b, a)
+			w.After(between(w.rng, time.Millisecond, 300*time.Millisecond), flap)
+		})
+	}
+	flap()
+}
+
+func (w *World) strikeSlowDisk() {
+	if h := w.victim(); h != nil {
+		w.struck("slowdisk", fmt.Sprint(h.slot))
+		h.slow = between(w.rng, 10*time.Millisecond, 2*time.Second)
+		w.After(between(w.rng, 500*time.Millisecond, 10*time.Second), func() { h.slow = 0 })
+	}
+}
+
+// strikeFullDisk makes a member fail for good, as it must; the operator frees the disk and starts it again.
+func (w *World) strikeFullDisk() {
+	h := w.victim()
+	if h == nil {
+		return
+	}
+	w.struck("fulldisk", fmt.Sprint(h.slot))
+	full := chance(w.rng, 0.5)
+	h.disk.Full, h.disk.Broken = full, !full
+	w.After(between(w.rng, 10*time.Millisecond, 3*time.Second), func() { h.disk.Full, h.disk.Broken = false, false })
+}
+
+func (w *World) strikePause() {
+	if h := w.victim(); h != nil {
+		w.struck("pause", fmt.Sprint(h.slot))
+		h.frozen = w.now + between(w.rng, 10*time.Millisecond, 8*time.Second)
+	}
+}
+
+func (w *World) strikeTransfer() {
+	up := w.up()
+	if len(up) == 0 {
+		return
+	}
+	from, to := up[w.rng.IntN(len(up))], up[w.rng.IntN(len(up))]
+	w.struck("transfer", fmt.Sprintf("%d to %d", from.slot, to.slot))
+	from.put(raft.Transfer{To: to.id})
+}

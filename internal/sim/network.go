@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+// weather is how bad the network is, as shares and times.
+type weather struct {
+	base, jitter            time.Duration
+	loss, dup, reorder      float64
+	spike                   float64 // share of messages that are late by up to spikeUpTo
+	spikeUpTo               time.Duration
+	noticeLoss, codecChecks float64
+}
+
+// link is one direction between two members.
+type link struct {
+	cuts     int // how many nemeses hold it cut
+	lastTime time.Duration
+}
+
+// network carries messages between hosts, in order per link unless the weather reorders.
+type network struct {
+	w       *World
+	rng     *rand.Rand
+	weather weather
+	links   map[[2]int]*link
+}
+
+func (n *network) link(from, to int) *link {
+	l := n.links[[2]int{from, to}]
+	if l == nil {
+		l = &link{}
+		n.links[[2]int{from, to}] = l
+	}
+	return l
+}
+
+// send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
+func (n *network) send(from *host, messages []consensus.Message) {
+	n.w.suite.Sent(messages)
+	for len(messages) > 0 {
+		run := 1
+		for run < len(messages) && messages[run].To == messages[0].To {
+			run++
+		}
+		if to := n.w.hosts[messages[0].To]; to != nil && to != from {
+			n.carry(from, to, messages[:run])
+		}
+		messages = messages[run:]
+	}
+}
+
+func (n *network) carry(from, to *host, messages []consensus.Message) {
+	l := n.link(from.slot, to.slot)
+	if l.cuts > 0 || chance(n.rng, n.weather.loss) {
+		n.w.counts.Dropped += uint64(len(messages))
+		return
+	}
+	inputs := make([]raft.Input, len(messages))
+	for i := range messages {
+		inputs[i] = raft.Receive{Message: n.copy(&messages[i])}
+	}
+	n.deliver(from, to, l, inputs)
+	if chance(n.rng, n.weather.dup) {
+		n.w.counts.Duplicated += uint64(len(messages))
+		n.deliver(from, to, l, inputs)
+	}
+}
+
+// copy sends some messages through the real encoding, so that nothing is shared that a wire would not share.
+func (n *network) copy(m *consensus.Message) consensus.Message {
+	if !chance(n.rng, n.weather.codecChecks) {
+		return *m
+	}
+	decoded, rest, err := consensus.DecodeMessage(consensus.AppendMessage(nil, m))
+	invariant.True(err == nil && len(rest) == 0, "message %+v does not survive its encoding: %v", m, err)
+	return decoded
+}
+
+func (n *network) delay() time.Duration {
+	d := n.weather.base + exponential(n.rng, n.weather.jitter)
+	if chance(n.rng, n.weather.spike) {
+		d += between(n.rng, 0, n.weather.spikeUpTo)
+	}
+	return d
+}
+
+func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
+	at := n.w.now + n.delay()
+	if !chance(n.rng, n.weather.reorder) {
+		at = max(at, l.lastTime)
+		l.lastTime = at
+	}
+	life := to.life
+	n.w.After(at-n.w.now, func() {
+		// A stream that was cut loses what was on its way; so does one whose other end started anew.
+		if l.cuts > 0 || !to.alive || to.life != life {
+			n.w.counts.Dropped += uint64(len(inputs))
+			return
+		}
+		n.w.counts.Messages += uint64(len(inputs))
+		first := inputs[0].(raft.Receive).Message
+		n.w.trace.note(n.w.now, to.slot, traceDeliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
+			func() string { return describe(&first, len(inputs)) })
+		to.put(inputs...)
+	})
+}
+
+func describe(m *consensus.Message, n int) string {
+	return fmt.Sprintf("mark=%v commit=%d round=%d entries=%d reject=%t more=%d",
+		m.Mark, m.Commit, m.Round, len(m.Entries), m.Reject, n-1)
+}
+
+// call carries a small request and its answer, or neither.
+func (n *network) call(from, to *host, ask func(answer func(func()))) {
+	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
+	if out.cuts > 0 || chance(n.rng, n.weather.loss) {
+		return
+	}
+	toLife, fromLife := to.life, from.life
+	n.w.After(n.delay(), func() {
+		if out.cuts > 0 || !to.alive || to.life != toLife {
+			return
+		}
+		ask(func(deliver func()) {
+			if back.cuts > 0 {
+				return
+			}
+			n.w.After(n.delay(), func() {
+				if back.cuts == 0 && from.alive && from.life == fromLife {
+					deliver()
+				}
+			})
+		})
+	})
+}
+
+// cut holds the links from one set of hosts to another cut; heal lets go of them.
+func (n *network) cut(from, to []*host, notice bool) {
+	n.hold(from, to, 1)
+	if !notice {
+		return
+	}
+	for _, a := range from {
+		for _, b := range to {
+			n.notice(a, b)
+		}
+	}
+}
+
+func (n *network) heal(from, to []*host) { n.hold(from, to, -1) }
+
+func (n *network) hold(from, to []*host, by int) {
+	for _, a := range from {
+		for _, b := range to {
+			if a != b {
+				n.link(a.slot, b.slot).cuts += by
+			}
+		}
+	}
+}
+
+// notice tells a host, a little later and not always, that its connection to another broke.
+func (n *network) notice(a, b *host) {
+	if a == b || chance(n.rng, n.weather.noticeLoss) {
+		return
+	}
+	life := a.life
+	n.w.After(between(n.rng, 100*time.Microsecond, 20*time.Millisecond), func() {
+		if a.alive && a.life == life {
+			a.put(raft.Unreachable{Member: b.id})
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/workload"
+)
+
+// plan is everything that a seed decides before the world begins. A seed never uses all faults at once: what a mix
+// leaves out is often what lets the rest get far enough to hurt.
+type plan struct {
+	members  int
+	faults   time.Duration // phase 1
+	nemeses  []*nemesis
+	gaps     map[string]time.Duration // mean time between two blows of a nemesis
+	weather  weather
+	tick     time.Duration
+	loop     time.Duration // from an input to the step that takes it
+	disk     time.Duration // mean of a write with its sync
+	apply    time.Duration // mean of an apply
+	drift    float64       // clocks run fast or slow by up to this share
+	torn     bool
+	lossy    bool // minority stays down in phase 2
+	flush    time.Duration
+	keep     uint64 // entries that stay in the log behind a flush
+	raft     raft.Options
+	mix      workload.Mix
+	segments int64
+}
+
+func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
+	p := &plan{
+		members:  pick(rng, 1, 3, 3, 3, 3, 4, 5, 5),
+		faults:   between(rng, 20*time.Second, 120*time.Second),
+		tick:     pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
+		loop:     between(rng, 0, 100*time.Microsecond),
+		disk:     between(rng, 50*time.Microsecond, 5*time.Millisecond),
+		apply:    between(rng, 10*time.Microsecond, time.Millisecond),
+		flush:    between(rng, 500*time.Millisecond, 20*time.Second),
+		keep:     uint64(pick(rng, 0, 10, 200, 2000)),
+		lossy:    chance(rng, 0.3),
+		gaps:     map[string]time.Duration{},
+		segments: pick(rng, int64(8<<10), 64<<10, 1<<20),
+	}
+	if o.Members > 0 {
+		p.members = o.Members
+	}
+	if o.Duration > 0 {
+		p.faults = o.Duration
+	}
+	p.drawRaft(rng)
+	p.drawMix(rng)
+	p.weather = weather{
+		base:        between(rng, 20*time.Microsecond, 2*time.Millisecond),
+		jitter:      between(rng, 10*time.Microsecond, time.Millisecond),
+		noticeLoss:  pick(rng, 0, 0.1, 1),
+		codecChecks: pick(rng, 0, 0.1, 1),
+	}
+	return p, p.drawNemeses(o, rng)
+}
+
+func (p *plan) drawRaft(rng *rand.Rand) {
+	r := raft.Defaults(1)
+	r.ElectionTicks, r.HeartbeatTicks = 10, 1
+	if p.tick < 50*time.Millisecond {
+		r.ElectionTicks, r.HeartbeatTicks = pick(rng, 20, 50, 100), pick(rng, 2, 5, 10)
+	}
+	r.Seed = rng.Uint64()
+	r.LeaderLease = chance(rng, 0.3)
+	r.StrictReconfig = chance(rng, 0.7)
+	r.MaxMessageBytes = pick(rng, 200, 4<<10, 1<<20)
+	r.MaxInflightBytes = pick(rng, 1<<10, 64<<10, 32<<20)
+	r.MaxInflightMessages = pick(rng, 1, 8, 256)
+	r.MaxUncommittedBytes = pick(rng, 4<<10, 1<<20, 256<<20)
+	p.raft = r
+}
+
+func (p *plan) drawMix(rng *rand.Rand) {
+	p.mix = workload.Mix{
+		Clients:  pick(rng, 2, 4, 8, 16),
+		Tenants:  pick(rng, 0, 1, 3),
+		Watchers: pick(rng, 0, 4, 8),
+		Keys:     pick(rng, 1, 3, 8),
+		Think:    pick(rng, 5*time.Millisecond, 30*time.Millisecond, 200*time.Millisecond),
+		Patience: pick(rng, time.Second, 5*time.Second),
+		Put:      30, Get: pick(rng, 5, 30), Local: 5, CAS: pick(rng, 0, 20), Delete: 4, Txn: pick(rng, 0, 10),
+		Range:        pick(rng, 0, 5),
+		CompactEvery: pick(rng, 0, 2*time.Second, 10*time.Second),
+		LeaseTTL:     pick(rng, int64(2), 5),
+	}
+}
+
+// drawNemeses takes each nemesis with one chance in three, or the one that was asked for.
+func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
+	known := false
+	for i := range nemeses {
+		n := &nemeses[i]
+		known = known || n.Name == o.Nemesis
+		// Draw first, so that the rest of the plan does not depend on the restriction.
+		drawn, gap := chance(rng, 0.33), between(rng, n.shortest, 5*n.shortest)
+		if (o.Nemesis == "" && drawn) || n.Name == o.Nemesis {
+			p.nemeses = append(p.nemeses, n)
+			p.gaps[n.Name] = gap
+		}
+		if n.plan != nil && ((o.Nemesis == "" && drawn) || n.Name == o.Nemesis) {
+			n.plan(p, rng)
+		}
+	}
+	if o.Nemesis != "" && o.Nemesis != "none" && !known {
+		return fmt.Errorf("%w %q: try the command list", ErrUnknownNemesis, o.Nemesis)
+	}
+	return nil
+}
+
+func (p *plan) String() string {
+	names := make([]string, len(p.nemeses))
+	for i, n := range p.nemeses {
+		names[i] = n.Name
+	}
+	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t disk=%v keep=%d clients=%d [%s]",
+		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
+		p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, strings.Join(names, " "))
+}

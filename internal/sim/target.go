@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/watch"
+)
+
+// A host is what clients of package workload talk to. Callbacks are events of their own: a Node calls its completions
+// while it holds locks.
+
+// Life implements workload.Target.
+func (h *host) Life() int {
+	if !h.alive || h.node == nil {
+		return 0
+	}
+	return h.life
+}
+
+// Propose implements workload.Target.
+func (h *host) Propose(command *kv.Command, done func(kv.Result, error)) (abandon func()) {
+	life := h.life
+	forget, err := h.node.Propose(command, completion(func(r kv.Result, err error) {
+		h.after(0, func() { done(r, err) })
+	}))
+	if err != nil {
+		h.after(0, func() { done(kv.Result{}, err) })
+		return func() {}
+	}
+	h.wake(h.w.plan.loop)
+	return func() {
+		if h.alive && h.life == life {
+			forget()
+		}
+	}
+}
+
+// Read implements workload.Target.
+func (h *host) Read(done func()) {
+	h.node.Read(func() { h.after(0, done) })
+	h.wake(h.w.plan.loop)
+}
+
+// Range implements workload.Target.
+func (h *host) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	return h.data.Machine.Store().Range(op)
+}
+
+// Hub implements workload.Target.
+func (h *host) Hub() *watch.Hub { return h.hub }
+
+// Renew implements workload.Target: it asks the leader, wherever it is, as the real member does.
+func (h *host) Renew(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
+	leader := h.node.Replica().Leader()
+	switch {
+	case leader == h.id:
+		h.renewHere(id, done)
+	case leader != consensus.NoMember && h.w.hosts[leader] != nil:
+		peer := h.w.hosts[leader]
+		h.w.net.call(h, peer, func(answer func(func())) {
+			peer.renewHere(id, func(ttl int64, err error) { answer(func() { done(ttl, err) }) })
+		})
+	}
+}
+
+// renewHere renews a lease once a quorum has confirmed that this member leads.
+func (h *host) renewHere(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
+	h.Read(func() {
+		if !h.leading {
+			return
+		}
+		ttl, err := h.data.Machine.Leases().Renew(id, h.clock())
+		done(ttl, err)
+	})
+}

@@ -1,0 +1,43 @@
+package workload
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/watch"
+)
+
+// Target is a member as a client sees it. Callbacks come at most once, never from inside the call; a member that
+// crashes calls nobody back, but Life changes.
+type Target interface {
+	// Life is zero while the member is down, and different after each start.
+	Life() int
+	Propose(command *kv.Command, done func(kv.Result, error)) (abandon func())
+	Read(done func())
+	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
+	Renew(id kv.LeaseID, done func(ttlSeconds int64, err error))
+	Hub() *watch.Hub
+}
+
+// World is what clients need of theirs.
+type World interface {
+	Now() time.Duration
+	After(d time.Duration, f func())
+	Targets() []Target
+	// Operation and Answer are for the trace.
+	Operation(client int, what string)
+	Answer(client int, ok bool, revision kv.Revision)
+}
+
+// Mix says how many clients there are and what they like to do. The weights are relative.
+type Mix struct {
+	Clients, Tenants, Watchers int
+	Keys                       int
+	Think                      time.Duration // mean pause between two operations
+	Patience                   time.Duration
+	Put, Get, Local            int // Local is a serializable read
+	CAS, Delete, Txn, Range    int
+	CompactEvery               time.Duration // zero: never
+	LeaseTTL                   int64         // seconds, the shortest
+	LoseEvents                 bool          // a negative control: watchers lose some
+}

@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/workload"
+)
+
+// ErrUnknownNemesis is returned for the name of a fault that there is not.
+var ErrUnknownNemesis = errors.New("sim: unknown nemesis")
+
+var discard = slog.New(slog.DiscardHandler)
+
+// The random streams of a seed. A host has streamHosts plus its slot.
+const (
+	streamPlan = iota + 1
+	streamWorld
+	streamNetwork
+	streamLoad
+	streamHosts = 100
+)
+
+// Options say what to run. Seed decides everything that is zero.
+type Options struct {
+	Seed     uint64
+	Members  int
+	Duration time.Duration // of the first phase
+	Nemesis  string        // only this one; "none" for none; empty: drawn
+	Break    string        // a negative control, see Breaks
+	Trace    io.Writer
+}
+
+// Report is what a run gave.
+type Report struct {
+	Seed       uint64
+	Plan       string
+	Simulated  time.Duration
+	Counts     Counts
+	Violations []check.Violation
+	TraceLines uint64
+	TraceSum   uint64
+}
+
+// World is one simulated cluster.
+type World struct {
+	agenda
+	plan     *plan
+	broken   broken
+	rng      *rand.Rand
+	trace    *trace
+	suite    *check.Suite
+	net      *network
+	load     *workload.Load
+	counts   Counts
+	hosts    map[consensus.MemberID]*host
+	list     []*host // by slot
+	configs  map[consensus.MemberID]consensus.Config
+	lives    int
+	proposed map[consensus.ProposalID]consensus.Index // for a negative control
+	calm     bool                                     // the first phase is over
+	current  *host                                    // whose code runs: for panics
+}
+
+// Run runs one seed to its end or to the first violation.
+func Run(o Options) (Report, error) {
+	w, err := newWorld(o)
+	if err != nil {
+		return Report{}, err
+	}
+	w.guarded(w.faultyPhase)
+	w.guarded(w.calmPhase)
+	w.guarded(w.suite.Finish)
+	w.counts.Load(w.load)
+	w.counts.Duplicates = w.suite.Duplicates
+	return Report{
+		Seed: o.Seed, Plan: w.plan.String(), Simulated: w.now, Counts: w.counts,
+		Violations: w.suite.Violations, TraceLines: w.trace.lines, TraceSum: w.trace.sum.Sum64(),
+	}, nil
+}
+
+func newWorld(o Options) (*World, error) {
+	p, err := drawPlan(&o, stream(o.Seed, streamPlan))
+	if err != nil {
+		return nil, err
+	}
+	w := &World{
+		plan: p, rng: stream(o.Seed, streamWorld), trace: newTrace(o.Trace),
+		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]consensus.Config{},
+		proposed: map[consensus.ProposalID]consensus.Index{},
+	}
+	if w.broken, err = breakage(o.Break); err != nil {
+		return nil, err
+	}
+	p.mix.LoseEvents = w.broken.watch
+	w.counts.Faults = map[string]uint64{}
+	w.net = &network{w: w, rng: stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{}}
+	base := firstConfig(p.members)
+	w.suite = check.NewSuite(w.Now, base)
+	w.suite.ClockDrift(p.drift)
+	for i := range p.members {
+		h := w.addHost(o.Seed, base.Config.Members[i].ID, base)
+		w.After(0, h.start)
+	}
+	w.load = workload.Start(clients{w}, w.suite, p.mix, stream(o.Seed, streamLoad))
+	for _, n := range p.nemeses {
+		w.unleash(n)
+	}
+	return w, nil
+}
+
+// firstConfig is what a cluster of n voters begins with: the first entry of the log, so to say.
+func firstConfig(n int) consensus.SnapshotMeta {
+	meta := consensus.SnapshotMeta{
+		Mark:     consensus.Mark{Index: 1, Term: 1},
+		ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+	}
+	for i := range n {
+		m := describeMember(i)
+		meta.Config.Voters = append(meta.Config.Voters, m.ID)
+		meta.Config.Members = append(meta.Config.Members, m)
+	}
+	return meta
+}
+
+func describeMember(slot int) consensus.Member {
+	return consensus.Member{
+		ID:       consensus.MemberID(slot + 1),
+		Name:     fmt.Sprintf("m%d", slot),
+		PeerURLs: []string{fmt.Sprintf("http://10.0.0.%d:2380", slot+1)},
+	}
+}
+
+// addHost adds a machine that is not running yet.
+func (w *World) addHost(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
+	slot := len(w.list)
+	rng := stream(seed, uint64(streamHosts+slot))
+	h := &host{w: w, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&w.broken), rate: 1}
+	h.rate += w.plan.drift * (2*rng.Float64() - 1)
+	w.hosts[id] = h
+	w.list = append(w.list, h)
+	return h
+}
+
+// guarded turns a panic, which would end a real process, into a violation.
+func (w *World) guarded(f func()) {
+	if w.suite.Failed() {
+		return
+	}
+	defer func() {
+		if why := recover(); why != nil {
+			slot := -1
+			if w.current != nil {
+				slot = w.current.slot
+			}
+			w.suite.Report("invariant", fmt.Sprintf("member in slot %d: %v\n%s", slot, why, shortStack()))
+		}
+	}()
+	f()
+}
+
+func shortStack() string {
+	lines := strings.Split(string(debug.Stack()), "\n")
+	var calls []string
+	for _, line := range lines {
+		if strings.HasPrefix(line, "\t") && strings.Contains(line, "/internal/") && len(calls) < 12 {
+			calls = append(calls, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(calls, "\n")
+}
+
+// runUntil lets the world go on until a time, a condition, or a violation.
+func (w *World) runUntil(end time.Duration, done func() bool) bool {
+	for len(w.events) > 0 && w.events[0].at <= end && !w.suite.Failed() {
+		w.next()()
+		w.counts.Events++
+		if done != nil && w.counts.Events%64 == 0 && done() {
+			return true
+		}
+	}
+	return done != nil && done()
+}
+
+func (w *World) faultyPhase() {
+	w.sample()
+	w.runUntil(w.plan.faults, nil)
+}
+
+// sample compares, from time to time, what members that run say of the past.
+func (w *World) sample() {
+	w.After(5*time.Second, w.sample)
+	w.compareHashes()
+}
+
+// compareHashes hashes all stores at the newest revision that every running member has.
+func (w *World) compareHashes() {
+	up := w.up()
+	if len(up) == 0 {
+		return
+	}
+	least := up[0].data.Machine.Store().Revision()
+	for _, h := range up {
+		least = min(least, h.data.Machine.Store().Revision())
+	}
+	for _, h := range up {
+		store := h.data.Machine.Store()
+		if store.CompactRevision() >= least {
+			continue
+		}
+		hash, compacted, _, err := store.HashKV(least)
+		if err != nil {
+			w.suite.Report("state-machine", fmt.Sprintf("member %v cannot hash revision %d: %v", h.id, least, err))
+			return
+		}
+		w.suite.Hashed(h.id, least, compacted, hash)
+	}
+}
+
+// up returns the hosts whose process runs, by slot.
+func (w *World) up() []*host {
+	var up []*host
+	for _, h := range w.list {
+		if h.alive && h.node != nil {
+			up = append(up, h)
+		}
+	}
+	return up
+}
+
+// present returns the hosts that were not removed.
+func (w *World) present() []*host {
+	return slices.DeleteFunc(slices.Clone(w.list), func(h *host) bool { return h.gone })
+}
+
+// clients is the world as package workload sees it.
+type clients struct{ *World }
+
+// Targets implements workload.World.
+func (c clients) Targets() []workload.Target {
+	present := c.present()
+	targets := make([]workload.Target, len(present))
+	for i, h := range present {
+		targets[i] = h
+	}
+	return targets
+}
