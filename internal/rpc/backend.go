@@ -1,0 +1,32 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/watch"
+)
+
+// Backend is what the services need of a member: *member.Member. It is an interface so that the services can be
+// measured and tested over a state machine alone, without a log, a disk or other members behind it.
+type Backend interface {
+	ID() consensus.MemberID
+	Cluster() consensus.ClusterID
+	Status() raft.Status
+	Leader() consensus.MemberID
+	Term() consensus.Term
+	LeaderChanged() <-chan struct{}
+	Machine() (machine *apply.Machine, release func())
+	Hub() *watch.Hub
+
+	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
+	ReadIndex(ctx context.Context) error
+	ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error)
+	TransferLeadership(ctx context.Context, to consensus.MemberID) error
+	RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error)
+	LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error)
+	Backup(ctx context.Context, f func(machine *apply.Machine) error) error
+}

@@ -1,0 +1,162 @@
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/apply"
+)
+
+// clusterService is etcd's Cluster service.
+type clusterService struct {
+	pb.UnsafeClusterServer
+	s *Services
+}
+
+// header of a membership answer has no revision.
+func (c *clusterService) header() *pb.ResponseHeader { return c.s.headerAt(0).message() }
+
+// MemberAdd adds a voter or a learner under a new id.
+func (c *clusterService) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
+	urls, err := parsePeerURLs(r.PeerURLs)
+	if err != nil {
+		return nil, rpctypes.ErrGRPCMemberBadURLs
+	}
+	id, err := newMemberID()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkAdd(r.IsLearner); err != nil {
+		return nil, err
+	}
+	request := consensus.ChangeRequest{
+		Kind: consensus.ChangeAddVoter, Member: consensus.Member{ID: id, PeerURLs: urls},
+	}
+	if r.IsLearner {
+		request.Kind = consensus.ChangeAddLearner
+	}
+	members, err := c.change(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	added := &pb.Member{ID: uint64(id), PeerURLs: urls, IsLearner: r.IsLearner}
+	return &pb.MemberAddResponse{Header: c.header(), Member: added, Members: members}, nil
+}
+
+// newMemberID draws an id. It is random and not derived from URLs and time, as etcd's is, so that a member that is
+// removed and added again under the same URLs is another member. 63 bits keep it positive in signed tools.
+func newMemberID() (consensus.MemberID, error) {
+	var random [8]byte
+	for {
+		if _, err := rand.Read(random[:]); err != nil {
+			return 0, err
+		}
+		if id := consensus.MemberID(binary.BigEndian.Uint64(random[:]) >> 1); id != consensus.NoMember {
+			return id, nil
+		}
+	}
+}
+
+// MemberRemove removes a member for ever.
+func (c *clusterService) MemberRemove(
+	ctx context.Context, r *pb.MemberRemoveRequest,
+) (*pb.MemberRemoveResponse, error) {
+	id := consensus.MemberID(r.ID)
+	if err := c.checkRemove(id); err != nil {
+		return nil, err
+	}
+	members, err := c.change(ctx, consensus.ChangeRequest{
+		Kind: consensus.ChangeRemove, Member: consensus.Member{ID: id},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.MemberRemoveResponse{Header: c.header(), Members: members}, nil
+}
+
+// MemberUpdate changes a member's peer URLs. etcd takes anything here; a URL that nobody could connect to is refused.
+func (c *clusterService) MemberUpdate(
+	ctx context.Context, r *pb.MemberUpdateRequest,
+) (*pb.MemberUpdateResponse, error) {
+	urls, err := parsePeerURLs(r.PeerURLs)
+	if err != nil {
+		return nil, rpctypes.ErrGRPCMemberBadURLs
+	}
+	members, err := c.change(ctx, consensus.ChangeRequest{
+		Kind: consensus.ChangeUpdate, Member: consensus.Member{ID: consensus.MemberID(r.ID), PeerURLs: urls},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.MemberUpdateResponse{Header: c.header(), Members: members}, nil
+}
+
+// MemberPromote makes a learner a voter. Whether it has caught up, the leader knows.
+func (c *clusterService) MemberPromote(
+	ctx context.Context, r *pb.MemberPromoteRequest,
+) (*pb.MemberPromoteResponse, error) {
+	id := consensus.MemberID(r.ID)
+	if err := c.checkPromote(id); err != nil {
+		return nil, err
+	}
+	members, err := c.change(ctx, consensus.ChangeRequest{
+		Kind: consensus.ChangePromote, Member: consensus.Member{ID: id},
+	})
+	if err != nil {
+		c.s.stats.promoteFailed(err)
+		return nil, err
+	}
+	c.s.stats.promoted.Add(1)
+	return &pb.MemberPromoteResponse{Header: c.header(), Members: members}, nil
+}
+
+// MemberList lists the members, as of now everywhere (linearizable) or as this member knows them.
+func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	if r.Linearizable {
+		if err := c.s.options.Member.ReadIndex(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &pb.MemberListResponse{Header: c.header(), Members: c.members()}, nil
+}
+
+// change makes a configuration change and gives the members after it.
+func (c *clusterService) change(ctx context.Context, request consensus.ChangeRequest) ([]*pb.Member, error) {
+	config, err := c.s.options.Member.ChangeConfig(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	machine, release := c.s.options.Member.Machine()
+	defer release()
+	return memberMessages(machine, config), nil
+}
+
+func (c *clusterService) members() []*pb.Member {
+	machine, release := c.s.options.Member.Machine()
+	defer release()
+	config, _ := machine.Config()
+	return memberMessages(machine, config)
+}
+
+// memberMessages gives the members in etcd's terms. Name and client URLs are there once the member published them.
+func memberMessages(machine *apply.Machine, config consensus.Config) []*pb.Member {
+	members := make([]*pb.Member, 0, len(config.Members))
+	for i := range config.Members {
+		m := &config.Members[i]
+		message := &pb.Member{ID: uint64(m.ID), PeerURLs: slices.Clone(m.PeerURLs), IsLearner: config.IsLearner(m.ID)}
+		if published, ok := machine.Published(m.ID); ok {
+			message.Name, message.ClientURLs = published.Name, slices.Clone(published.ClientURLs)
+		}
+		members = append(members, message)
+	}
+	return members
+}
+
+var errBadURL = errors.New("rpc: not a URL that a member can have")

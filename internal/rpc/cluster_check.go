@@ -1,0 +1,154 @@
+package rpc
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// The checks that etcd makes at the member that answers, before a change is proposed, unless StrictReconfig is off.
+// The leader makes its own, which these cannot replace: it knows who really follows.
+
+// voters is what the checks look at.
+type voters struct {
+	ids     []consensus.MemberID
+	learner map[consensus.MemberID]bool
+	known   map[consensus.MemberID]bool
+	started map[consensus.MemberID]bool // published a name
+}
+
+func (c *clusterService) voters() voters {
+	machine, release := c.s.options.Member.Machine()
+	defer release()
+	config, _ := machine.Config()
+	v := voters{
+		ids:     slices.Clone(config.Voters),
+		learner: make(map[consensus.MemberID]bool),
+		known:   make(map[consensus.MemberID]bool),
+		started: make(map[consensus.MemberID]bool),
+	}
+	for i := range config.Members {
+		id := config.Members[i].ID
+		v.known[id] = true
+		v.learner[id] = config.IsLearner(id)
+		published, ok := machine.Published(id)
+		v.started[id] = ok && published.Name != ""
+	}
+	return v
+}
+
+// countStarted counts the started voters other than except.
+func (v *voters) countStarted(except consensus.MemberID) int {
+	n := 0
+	for _, id := range v.ids {
+		if id != except && v.started[id] {
+			n++
+		}
+	}
+	return n
+}
+
+// countConnected counts the voters to which this member has had a working connection for long enough, and itself.
+func (c *clusterService) countConnected(v *voters) int {
+	now := c.s.options.Clock.Now()
+	n := 0
+	for _, id := range v.ids {
+		since, ok := c.s.options.ConnectedSince(id)
+		if id == consensus.MemberID(c.s.self) || ok && now.Sub(since) > healthInterval {
+			n++
+		}
+	}
+	return n
+}
+
+func majority(n int) int { return n/2 + 1 }
+
+// checkAdd refuses an add that could cost the quorum: a voter while too many others were never started, or any
+// member while this one is not connected to a quorum of the larger cluster, the new member counted as down.
+func (c *clusterService) checkAdd(learner bool) error {
+	if !c.s.options.StrictReconfig {
+		return nil
+	}
+	v := c.voters()
+	if started := v.countStarted(consensus.NoMember); !learner && started < majority(len(v.ids)+1) {
+		// Growing from one member to two is how a cluster is restored.
+		if started != 1 || len(v.ids) != 1 {
+			return errNotEnoughStarted
+		}
+	}
+	if len(v.ids) > 1 && c.countConnected(&v) < majority(len(v.ids)+1) {
+		return rpctypes.ErrGRPCUnhealthy
+	}
+	return nil
+}
+
+// checkRemove refuses to remove a voter if the rest would not be a working quorum. Who is not connected is not part
+// of the quorum now, so it may go.
+func (c *clusterService) checkRemove(id consensus.MemberID) error {
+	if !c.s.options.StrictReconfig {
+		return nil
+	}
+	v := c.voters()
+	if v.learner[id] {
+		return nil
+	}
+	others := len(v.ids)
+	if slices.Contains(v.ids, id) {
+		others--
+	}
+	if v.countStarted(id) < majority(others) {
+		return errNotEnoughStarted
+	}
+	if _, connected := c.s.options.ConnectedSince(id); !connected && id != consensus.MemberID(c.s.self) {
+		return nil
+	}
+	if c.countConnected(&v)-1 < majority(len(v.ids)-1) {
+		return rpctypes.ErrGRPCUnhealthy
+	}
+	return nil
+}
+
+// checkPromote refuses a promotion while too many voters were never started. The learner counts as started.
+func (c *clusterService) checkPromote(id consensus.MemberID) error {
+	v := c.voters()
+	switch {
+	case !v.known[id]:
+		return rpctypes.ErrGRPCMemberNotFound
+	case !v.learner[id]:
+		return rpctypes.ErrGRPCMemberNotLearner
+	case c.s.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1):
+		return errNotEnoughStarted
+	}
+	return nil
+}
+
+// parsePeerURLs checks URLs as etcd does and sorts them.
+func parsePeerURLs(raw []string) ([]string, error) {
+	if len(raw) == 0 {
+		return nil, errBadURL
+	}
+	urls := make([]string, 0, len(raw))
+	for _, text := range raw {
+		u, err := url.Parse(strings.TrimSpace(text))
+		if err != nil {
+			return nil, errBadURL
+		}
+		switch u.Scheme {
+		case "http", "https":
+			if _, _, err := net.SplitHostPort(u.Host); err != nil || u.Path != "" {
+				return nil, errBadURL
+			}
+		case "unix", "unixs":
+		default:
+			return nil, errBadURL
+		}
+		urls = append(urls, u.String())
+	}
+	slices.Sort(urls)
+	return urls, nil
+}

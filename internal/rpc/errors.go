@@ -1,0 +1,96 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/member"
+)
+
+// Two of etcd's errors reach its clients with code Unknown instead of the code that rpctypes names. clientv3 maps by
+// text, but other clients see the code, so it is kept.
+var (
+	errNotEnoughStarted = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCMemberNotEnoughStarted))
+	errTooManyRequests  = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests))
+)
+
+// errChangeRefused says what etcd has no error for: the change cannot be made now, and may be tried again.
+var errChangeRefused = status.Error(codes.Unavailable, "etcdserver: another membership change is in progress")
+
+// errLastVoter says what etcd has no error for: it would let the cluster lose its last voter.
+var errLastVoter = status.Error(codes.FailedPrecondition, "etcdserver: the last voting member cannot be removed")
+
+// wireErrors maps what kv and member return to what goes on the wire. It is the only such table.
+var wireErrors = []struct{ from, to error }{
+	{kv.ErrCompacted, rpctypes.ErrGRPCCompacted},
+	{kv.ErrFutureRevision, rpctypes.ErrGRPCFutureRev},
+	{kv.ErrKeyNotFound, rpctypes.ErrGRPCKeyNotFound},
+	{kv.ErrLeaseNotFound, rpctypes.ErrGRPCLeaseNotFound},
+	{kv.ErrLeaseExists, rpctypes.ErrGRPCLeaseExist},
+	{kv.ErrLeaseTTLTooBig, rpctypes.ErrGRPCLeaseTTLTooLarge},
+	{kv.ErrNoSpace, rpctypes.ErrGRPCNoSpace},
+	{kv.ErrCorrupt, rpctypes.ErrGRPCCorrupt},
+	{kv.ErrSessionUnknown, rpctypes.ErrGRPCStopped},
+	{lease.ErrNotPrimary, rpctypes.ErrGRPCLeaderChanged},
+
+	{member.ErrStopped, rpctypes.ErrGRPCStopped},
+	{member.ErrNoLeader, rpctypes.ErrGRPCNoLeader},
+	{member.ErrTimeout, rpctypes.ErrGRPCTimeout},
+	{member.ErrLeaderFailed, rpctypes.ErrGRPCTimeoutDueToLeaderFail},
+	{member.ErrConnectionLost, rpctypes.ErrGRPCTimeoutDueToConnectionLost},
+	{member.ErrTooManyRequests, errTooManyRequests},
+	{member.ErrTooLarge, rpctypes.ErrGRPCRequestTooLarge},
+	{member.ErrNotLeader, rpctypes.ErrGRPCNotLeader},
+	{member.ErrBadTransferee, rpctypes.ErrGRPCBadLeaderTransferee},
+	{member.ErrTransferTimeout, rpctypes.ErrGRPCTimeoutDueToLeaderFail},
+}
+
+// refusals maps why a leader refused a configuration change to what goes on the wire.
+var refusals = map[consensus.RefusalReason]error{
+	consensus.ReasonNoLeader:        rpctypes.ErrGRPCNoLeader,
+	consensus.ReasonBusy:            errTooManyRequests,
+	consensus.ReasonStaleConfig:     errChangeRefused,
+	consensus.ReasonChangePending:   errChangeRefused,
+	consensus.ReasonMemberExists:    rpctypes.ErrGRPCMemberExist,
+	consensus.ReasonPeerURLExists:   rpctypes.ErrGRPCPeerURLExist,
+	consensus.ReasonMemberNotFound:  rpctypes.ErrGRPCMemberNotFound,
+	consensus.ReasonMemberRemoved:   rpctypes.ErrGRPCMemberNotFound,
+	consensus.ReasonNotLearner:      rpctypes.ErrGRPCMemberNotLearner,
+	consensus.ReasonLearnerLags:     rpctypes.ErrGRPCLearnerNotReady,
+	consensus.ReasonLastVoter:       errLastVoter,
+	consensus.ReasonQuorumLost:      rpctypes.ErrGRPCUnhealthy,
+	consensus.ReasonTooManyLearners: rpctypes.ErrGRPCTooManyLearners,
+	consensus.ReasonBadRequest:      rpctypes.ErrGRPCMemberBadURLs,
+}
+
+// wireError turns any error into one that may go on the wire.
+func wireError(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err).Err()
+	}
+	for _, row := range wireErrors {
+		if errors.Is(err, row.from) {
+			return row.to
+		}
+	}
+	var refused *member.RefusedError
+	if errors.As(err, &refused) {
+		if to, ok := refusals[refused.Reason]; ok {
+			return to
+		}
+	}
+	return status.Error(codes.Unknown, err.Error())
+}

@@ -1,0 +1,66 @@
+package rpc
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Handler serves the HTTP side: /health, /livez, /readyz, /version, /metrics and /debug/vars. It goes behind the
+// client port (Mux) and behind the metrics URLs.
+func (s *Services) Handler(registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	s.addHealth(mux)
+	mux.Handle("/version", onlyGet(s.serveVersion))
+	mux.Handle("/metrics", promhttp.InstrumentMetricHandler(registry,
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false})))
+	mux.Handle("/debug/vars", onlyGet(serveVars))
+	return mux
+}
+
+// onlyGet refuses all methods but GET.
+func onlyGet(serve http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		serve(w, r)
+	})
+}
+
+func (s *Services) serveVersion(w http.ResponseWriter, _ *http.Request) {
+	body, err := json.Marshal(struct {
+		Server  string `json:"etcdserver"`
+		Cluster string `json:"etcdcluster"`
+		Storage string `json:"storage"`
+	}{s.options.Version.Server, s.options.Version.Cluster, s.options.Version.Storage})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	s.write(w, body)
+}
+
+// write sends a body. That the client went away meanwhile concerns nobody else.
+func (s *Services) write(w http.ResponseWriter, body []byte) {
+	if _, err := w.Write(body); err != nil {
+		s.options.Logger.Debug("http response was not taken", "err", err)
+	}
+}
+
+func serveVars(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	separator := "{\n"
+	expvar.Do(func(v expvar.KeyValue) {
+		fmt.Fprintf(w, "%s%q: %s", separator, v.Key, v.Value)
+		separator = ",\n"
+	})
+	fmt.Fprint(w, "\n}\n")
+}

@@ -1,0 +1,129 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// kvDesc describes the KV service with methods that read requests straight into kv's words.
+func (s *Services) kvDesc() *grpc.ServiceDesc {
+	return &grpc.ServiceDesc{
+		ServiceName: "etcdserverpb.KV",
+		Methods: []grpc.MethodDesc{
+			{MethodName: "Range", Handler: s.serveRange},
+			{MethodName: "Put", Handler: direct(s, s.stats.put, s.put)},
+			{MethodName: "DeleteRange", Handler: direct(s, s.stats.deletes, s.deleteRange)},
+			{MethodName: "Txn", Handler: direct(s, s.stats.txn, s.txn)},
+			{MethodName: "Compact", Handler: direct(s, s.stats.compact, s.compact)},
+		},
+		Streams:  []grpc.StreamDesc{{StreamName: "RangeStream", Handler: s.serveRangeStream, ServerStreams: true}},
+		Metadata: "rpc.proto",
+	}
+}
+
+// direct makes a gRPC handler of a method. It passes the gate itself, so no interceptor is called.
+func direct[Call, Response any](
+	s *Services, stats *methodStats, serve func(context.Context, *Call) (Response, error),
+) grpc.MethodHandler {
+	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		call := new(Call)
+		if err := decode(call); err != nil {
+			return nil, err
+		}
+		return pass(s, ctx, stats, false, func() (Response, error) { return serve(ctx, call) })
+	}
+}
+
+// serveRange is apart because a learner serves it if it is serializable.
+func (s *Services) serveRange(
+	_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
+) (any, error) {
+	call := new(rangeCall)
+	if err := decode(call); err != nil {
+		return nil, err
+	}
+	return pass(s, ctx, s.stats.ranges, call.serializable, func() (*rangeResponse, error) {
+		return s.rangeKeys(ctx, call)
+	})
+}
+
+func (s *Services) rangeKeys(ctx context.Context, call *rangeCall) (*rangeResponse, error) {
+	if err := checkRange(&call.op); err != nil {
+		return nil, err
+	}
+	if !call.serializable {
+		if err := s.options.Member.ReadIndex(ctx); err != nil {
+			return nil, err
+		}
+	}
+	machine, release := s.options.Member.Machine()
+	result, revision, err := machine.Store().Range(&call.op)
+	release()
+	if err != nil {
+		return nil, err
+	}
+	s.stats.ranged.Add(1)
+	return &rangeResponse{header: s.headerAt(revision), result: result}, nil
+}
+
+func (s *Services) put(ctx context.Context, call *putCall) (*putResponse, error) {
+	call.command.Put = &call.op
+	if err := s.quota.check(ctx, s, &call.command); err != nil {
+		return nil, err
+	}
+	if err := checkPut(&call.op); err != nil {
+		return nil, err
+	}
+	result, err := s.propose(ctx, &call.command)
+	if err != nil {
+		return nil, err
+	}
+	s.stats.puts.Add(1)
+	response := &putResponse{header: s.headerAt(result.Revision)}
+	if result.Put != nil {
+		response.prev = result.Put.Prev
+	}
+	return response, nil
+}
+
+func (s *Services) deleteRange(ctx context.Context, call *deleteCall) (*deleteResponse, error) {
+	if err := checkDelete(&call.op); err != nil {
+		return nil, err
+	}
+	call.command.Delete = &call.op
+	result, err := s.propose(ctx, &call.command)
+	if err != nil {
+		return nil, err
+	}
+	response := &deleteResponse{header: s.headerAt(result.Revision), result: result.Delete}
+	if response.result == nil {
+		response.result = &kv.DeleteResult{}
+	}
+	s.stats.deleted.Add(uint64(response.result.Deleted))
+	return response, nil
+}
+
+func (s *Services) compact(ctx context.Context, call *compactCall) (*headerResponse, error) {
+	call.command.Compact = &call.op
+	if _, err := s.propose(ctx, &call.command); err != nil {
+		return nil, err
+	}
+	if call.physical {
+		if err := s.awaitCompaction(ctx, call.op.Revision); err != nil {
+			return nil, err
+		}
+	}
+	return &headerResponse{header: s.headerNow()}, nil
+}
+
+// propose replicates a command and makes its rejection an error.
+func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	result, err := s.options.Member.Propose(ctx, command)
+	if err == nil {
+		err = result.Err
+	}
+	return result, err
+}

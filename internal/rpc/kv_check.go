@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// The checks that depend on the request alone. What depends on the store is checked when the command is applied.
+
+func checkRange(op *kv.RangeOp) error {
+	if len(op.Key) == 0 {
+		return rpctypes.ErrGRPCEmptyKey
+	}
+	if op.Order == unknownSortOrder || op.Target == unknownSortTarget {
+		return rpctypes.ErrGRPCInvalidSortOption
+	}
+	return nil
+}
+
+var (
+	errStreamSorted   = status.Error(codes.Unimplemented, "RangeStream does not support custom sort orders")
+	errStreamFiltered = status.Error(codes.Unimplemented, "RangeStream does not support revision filters")
+)
+
+func checkRangeStream(op *kv.RangeOp) error {
+	if err := checkRange(op); err != nil {
+		return err
+	}
+	if op.Order != kv.SortNone && (op.Order != kv.SortAscend || op.Target != kv.SortByKey) {
+		return errStreamSorted
+	}
+	if op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0 {
+		return errStreamFiltered
+	}
+	return nil
+}
+
+func checkPut(op *kv.PutOp) error {
+	switch {
+	case len(op.Key) == 0:
+		return rpctypes.ErrGRPCEmptyKey
+	case op.IgnoreValue && len(op.Value) != 0:
+		return rpctypes.ErrGRPCValueProvided
+	case op.IgnoreLease && op.Lease != 0:
+		return rpctypes.ErrGRPCLeaseProvided
+	}
+	return nil
+}
+
+func checkDelete(op *kv.DeleteOp) error {
+	if len(op.Key) == 0 {
+		return rpctypes.ErrGRPCEmptyKey
+	}
+	return nil
+}
+
+// checkTxn checks a transaction and what is nested in it. A nested one may use only what its parent's longest list
+// left of maxOps.
+func checkTxn(op *kv.TxnOp, maxOps int) error {
+	used := max(len(op.Compares), len(op.Then), len(op.Else))
+	if used > maxOps {
+		return rpctypes.ErrGRPCTooManyOps
+	}
+	for i := range op.Compares {
+		if len(op.Compares[i].Key) == 0 {
+			return rpctypes.ErrGRPCEmptyKey
+		}
+	}
+	for _, list := range [2][]kv.Op{op.Then, op.Else} {
+		for i := range list {
+			if err := checkOp(&list[i], maxOps-used); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkOp(op *kv.Op, maxOps int) error {
+	switch {
+	case op.Range != nil:
+		return checkRange(op.Range)
+	case op.Put != nil:
+		return checkPut(op.Put)
+	case op.Delete != nil:
+		return checkDelete(op.Delete)
+	case op.Txn != nil:
+		return checkTxn(op.Txn, maxOps)
+	}
+	return rpctypes.ErrGRPCKeyNotFound
+}
+
+// isReadOnly tells whether the outer lists hold nothing but ranges. A nested transaction is never read-only here, even
+// if it writes nothing: etcd sends it through consensus.
+func isReadOnly(op *kv.TxnOp) bool {
+	for _, list := range [2][]kv.Op{op.Then, op.Else} {
+		for i := range list {
+			if list[i].Range == nil {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,123 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"math"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// firstChunkKeys is how many keys the first message of a RangeStream holds; later ones grow or shrink towards
+// MaxRequestBytes.
+const firstChunkKeys = 10
+
+func (s *Services) serveRangeStream(_ any, stream grpc.ServerStream) error {
+	call := new(rangeCall)
+	if err := stream.RecvMsg(call); err != nil {
+		return err
+	}
+	if err := checkRangeStream(&call.op); err != nil {
+		return err
+	}
+	ctx := stream.Context()
+	if !call.serializable {
+		if err := s.options.Member.ReadIndex(ctx); err != nil {
+			return err
+		}
+	}
+	return s.rangeStream(ctx, call.op, stream.SendMsg)
+}
+
+// rangeStream sends a range in chunks. Put together they are the response that Range would have given at the
+// revision of the first chunk. Only the last chunk has a header, a count and the word whether there is more.
+func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any) error) error {
+	if op.CountOnly {
+		return s.streamCount(op, send)
+	}
+	left := op.Limit
+	if left <= 0 {
+		left = math.MaxInt64
+	}
+	var head header
+	var sent int64
+	op.Limit = min(firstChunkKeys, left)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		result, revision, err := s.readUncounted(&op)
+		if err != nil {
+			return err
+		}
+		if head.revision == 0 {
+			head = s.headerAt(revision)
+			if op.Revision <= 0 {
+				op.Revision = revision
+			}
+		}
+		sent += int64(len(result.KVs))
+		left -= int64(len(result.KVs))
+		chunk := &rangeChunk{response: rangeResponse{headless: true, result: kv.RangeResult{KVs: result.KVs}}}
+		last := !result.More || left == 0
+		if result.More {
+			op.Key = append(bytes.Clone(result.KVs[len(result.KVs)-1].Key), 0)
+		}
+		if last {
+			if err := s.closeStream(&chunk.response, op, head, sent, result.More); err != nil {
+				return err
+			}
+		}
+		size := chunk.sizeWire()
+		if err := send(chunk); err != nil || last {
+			return err
+		}
+		op.Limit = min(nextChunkKeys(op.Limit, size, s.options.MaxRequestBytes), left)
+	}
+}
+
+// closeStream completes the last chunk. What the limit left out is counted now: op begins behind the last key sent.
+func (s *Services) closeStream(r *rangeResponse, op kv.RangeOp, head header, sent int64, more bool) error {
+	r.headless, r.header = false, head
+	r.result.More, r.result.Count = more, sent
+	if !more {
+		return nil
+	}
+	machine, release := s.options.Member.Machine()
+	defer release()
+	rest, _, err := machine.Store().Range(&kv.RangeOp{Key: op.Key, End: op.End, Revision: op.Revision, CountOnly: true})
+	r.result.Count += rest.Count
+	return err
+}
+
+// streamCount answers a stream that only counts with its only message.
+func (s *Services) streamCount(op kv.RangeOp, send func(any) error) error {
+	machine, release := s.options.Member.Machine()
+	result, revision, err := machine.Store().Range(&op)
+	release()
+	if err != nil {
+		return err
+	}
+	counted := rangeResponse{header: s.headerAt(revision), result: kv.RangeResult{Count: result.Count}}
+	return send(&rangeChunk{response: counted})
+}
+
+func (s *Services) readUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	return machine.Store().RangeUncounted(op)
+}
+
+// nextChunkKeys doubles or halves the number of keys only when the last chunk was far from the target, so that it
+// does not swing. It is never zero, which would mean no limit.
+func nextChunkKeys(last int64, sizeBytes, targetBytes int) int64 {
+	switch {
+	case sizeBytes < targetBytes/2:
+		last *= 2
+	case sizeBytes > targetBytes*2:
+		last /= 2
+	}
+	return max(last, 1)
+}

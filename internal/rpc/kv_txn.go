@@ -1,0 +1,106 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+)
+
+func (s *Services) txn(ctx context.Context, call *txnCall) (*txnResponse, error) {
+	call.command.Txn = &call.op
+	if err := s.quota.check(ctx, s, &call.command); err != nil {
+		return nil, err
+	}
+	if err := checkTxn(&call.op, s.options.MaxTxnOps); err != nil {
+		return nil, err
+	}
+	// Only after the limits above is the request small enough for the search for overlaps.
+	for _, list := range [2][]kv.Op{call.op.Then, call.op.Else} {
+		if err := checkOverlaps(list); err != nil {
+			return nil, err
+		}
+	}
+	if isReadOnly(&call.op) {
+		return s.readTxn(ctx, call)
+	}
+	result, err := s.propose(ctx, &call.command)
+	if err != nil {
+		return nil, err
+	}
+	s.stats.txns.Add(1)
+	if result.Txn == nil {
+		result.Txn = &kv.TxnResult{}
+	}
+	return &txnResponse{header: s.headerAt(result.Revision), result: result.Txn}, nil
+}
+
+// readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless
+// every range of it is serializable; one that only compares is always linearizable.
+func (s *Services) readTxn(ctx context.Context, call *txnCall) (*txnResponse, error) {
+	if call.linearizable > 0 || call.serializable == 0 {
+		if err := s.options.Member.ReadIndex(ctx); err != nil {
+			return nil, err
+		}
+	}
+	machine, release := s.options.Member.Machine()
+	defer release()
+	store := machine.Store()
+	for {
+		revision := store.Revision()
+		result, err := readTxnAt(store, &call.op, revision)
+		if errors.Is(err, errOvertaken) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &txnResponse{header: s.headerAt(revision), result: result}, nil
+	}
+}
+
+// errOvertaken means that a compaction made the revision unreadable at which a transaction was being read. The next
+// attempt uses a newer one.
+var errOvertaken = errors.New("rpc: revision compacted while it was read")
+
+// readTxnAt evaluates a read-only transaction, all of it at one revision.
+func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision) (*kv.TxnResult, error) {
+	result := &kv.TxnResult{Succeeded: true}
+	for i := range op.Compares {
+		holds, err := store.CheckAt(&op.Compares[i], revision)
+		if errors.Is(err, kv.ErrCompacted) {
+			return nil, errOvertaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !holds {
+			result.Succeeded = false
+			break
+		}
+	}
+	taken := op.Then
+	if !result.Succeeded {
+		taken = op.Else
+	}
+	result.Responses = make([]kv.OpResult, len(taken))
+	for i := range taken {
+		read := *taken[i].Range
+		pinned := read.Revision <= 0
+		if pinned {
+			read.Revision = revision
+		} else if read.Revision > revision {
+			return nil, kv.ErrFutureRevision
+		}
+		answer, _, err := store.Range(&read)
+		if errors.Is(err, kv.ErrCompacted) && pinned {
+			return nil, errOvertaken
+		}
+		if err != nil {
+			return nil, err
+		}
+		result.Responses[i] = kv.OpResult{Revision: revision, Range: &answer}
+	}
+	return result, nil
+}

@@ -1,0 +1,158 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+)
+
+// leaseDesc describes the Lease service: the generated methods, and a keep-alive stream without protobuf messages.
+func leaseDesc(s *Services) *grpc.ServiceDesc {
+	desc := pb.Lease_ServiceDesc
+	desc.Streams = []grpc.StreamDesc{{
+		StreamName: "LeaseKeepAlive", Handler: s.serveKeepAlive, ServerStreams: true, ClientStreams: true,
+	}}
+	return &desc
+}
+
+// leaseService is etcd's Lease service but for its keep-alive stream.
+type leaseService struct {
+	pb.UnimplementedLeaseServer
+	s *Services
+}
+
+// LeaseGrant creates a lease. Its TTL is raised to the shortest one allowed.
+func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
+	op := &kv.LeaseGrantOp{ID: kv.LeaseID(r.ID), TTLSeconds: max(r.TTL, l.s.options.minLeaseTTL())}
+	for op.ID == 0 {
+		op.ID = kv.LeaseID(rand.Int64())
+	}
+	command := &kv.Command{LeaseGrant: op}
+	if err := l.s.quota.check(ctx, l.s, command); err != nil {
+		return nil, err
+	}
+	if r.TTL > kv.MaxLeaseTTLSeconds {
+		return nil, kv.ErrLeaseTTLTooBig
+	}
+	result, err := l.s.propose(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	response := &pb.LeaseGrantResponse{Header: l.s.headerAt(result.Revision).message(), ID: int64(op.ID), TTL: op.TTLSeconds}
+	if result.Lease != nil {
+		response.TTL = result.Lease.TTLSeconds
+	}
+	return response, nil
+}
+
+// LeaseRevoke ends a lease and deletes its keys.
+func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+	result, err := l.s.propose(ctx, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}})
+	if err != nil {
+		return nil, err
+	}
+	return &pb.LeaseRevokeResponse{Header: l.s.headerAt(result.Revision).message()}, nil
+}
+
+// LeaseTimeToLive tells how long a lease has left; an unknown one has -1, which is not an error.
+func (l *leaseService) LeaseTimeToLive(
+	ctx context.Context, r *pb.LeaseTimeToLiveRequest,
+) (*pb.LeaseTimeToLiveResponse, error) {
+	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
+	remaining, granted, err := l.s.options.Member.LeaseTimeToLive(ctx, kv.LeaseID(r.ID))
+	switch {
+	case err == nil:
+		response.TTL, response.GrantedTTL = remaining, granted
+	case !errors.Is(err, kv.ErrLeaseNotFound):
+		return nil, err
+	}
+	machine, release := l.s.options.Member.Machine()
+	defer release()
+	if r.Keys && err == nil {
+		keys, _ := machine.Leases().Keys(kv.LeaseID(r.ID))
+		for _, key := range keys {
+			response.Keys = append(response.Keys, []byte(key))
+		}
+	}
+	response.Header = l.s.headerAt(machine.Store().Revision()).message()
+	return response, nil
+}
+
+// LeaseLeases lists the leases that this member knows.
+func (l *leaseService) LeaseLeases(context.Context, *pb.LeaseLeasesRequest) (*pb.LeaseLeasesResponse, error) {
+	machine, release := l.s.options.Member.Machine()
+	defer release()
+	response := &pb.LeaseLeasesResponse{Header: l.s.headerAt(machine.Store().Revision()).message()}
+	for _, info := range machine.Leases().Leases(l.s.options.Clock.Now()) {
+		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: int64(info.ID)})
+	}
+	return response, nil
+}
+
+// serveKeepAlive answers renewals in the order in which they come.
+func (s *Services) serveKeepAlive(_ any, stream grpc.ServerStream) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.keepAlive(stream) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-stream.Context().Done():
+		// Returning ends the stream, and with it the receiver's wait.
+		return stream.Context().Err()
+	}
+}
+
+func (s *Services) keepAlive(stream grpc.ServerStream) error {
+	var call keepAliveCall
+	for {
+		if err := stream.RecvMsg(&call); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		// The header is made first: its revision must not be newer than the renewal, or a client could see a lease
+		// alive at a revision at which it was revoked already.
+		response := &keepAliveResponse{header: s.headerNow(), id: call.id}
+		ttl, err := s.renew(stream.Context(), call.id)
+		if err != nil {
+			return wireError(err)
+		}
+		response.ttl = ttl
+		if err := stream.SendMsg(response); err != nil {
+			return err
+		}
+	}
+}
+
+// renewAgainAfter is how long a renewal of an expired lease waits for its revocation before it looks again.
+const renewAgainAfter = 50 * time.Millisecond
+
+// renew gives the new TTL, zero if there is no such lease. A lease that expired but is not revoked yet makes the
+// caller wait: only the revocation decides that it is gone.
+func (s *Services) renew(ctx context.Context, id kv.LeaseID) (int64, error) {
+	for {
+		ttl, err := s.options.Member.RenewLease(ctx, id)
+		switch {
+		case err == nil:
+			return ttl, nil
+		case errors.Is(err, kv.ErrLeaseNotFound):
+			return 0, nil
+		case !errors.Is(err, lease.ErrExpired):
+			return 0, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(renewAgainAfter):
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package rpc
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// maintenanceService is etcd's Maintenance service.
+type maintenanceService struct {
+	pb.UnsafeMaintenanceServer
+	s *Services
+}
+
+// Alarm lists, raises or disarms alarms. Listing is a linearizable read.
+func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
+	response := &pb.AlarmResponse{}
+	kind := kv.AlarmKind(r.Alarm)
+	switch r.Action {
+	case pb.AlarmRequest_GET:
+		if err := m.s.options.Member.ReadIndex(ctx); err != nil {
+			return nil, err
+		}
+		for _, alarm := range m.s.alarms() {
+			if kind == kv.AlarmNone || kind == alarm.Kind {
+				response.Alarms = append(response.Alarms, alarmMessage(alarm))
+			}
+		}
+	case pb.AlarmRequest_ACTIVATE, pb.AlarmRequest_DEACTIVATE:
+		if kind == kv.AlarmNone {
+			break
+		}
+		result, err := m.s.propose(ctx, &kv.Command{Alarm: &kv.AlarmOp{
+			Activate: r.Action == pb.AlarmRequest_ACTIVATE, Member: r.MemberID, Kind: kind,
+		}})
+		if err != nil {
+			return nil, err
+		}
+		for _, alarm := range result.Alarms {
+			response.Alarms = append(response.Alarms, alarmMessage(alarm))
+		}
+	}
+	response.Header = m.s.headerNow().message()
+	return response, nil
+}
+
+func (s *Services) alarms() []kv.Alarm {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	return machine.Alarms()
+}
+
+func alarmMessage(alarm kv.Alarm) *pb.AlarmMember {
+	return &pb.AlarmMember{MemberID: alarm.Member, Alarm: pb.AlarmType(alarm.Kind)}
+}
+
+// Status tells how this member is. It needs neither a leader nor a quorum.
+func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	member := m.s.options.Member
+	status := member.Status()
+	machine, release := member.Machine()
+	defer release()
+	store := machine.Store()
+	size := store.Size()
+	response := &pb.StatusResponse{
+		Header:           m.s.headerAt(store.Revision()).message(),
+		Version:          m.s.options.Version.Server,
+		StorageVersion:   m.s.options.Version.Storage,
+		DbSize:           max(size.DiskBytes+size.UnflushedBytes, size.LogicalBytes),
+		DbSizeInUse:      size.LogicalBytes,
+		DbSizeQuota:      m.s.options.QuotaBytes,
+		Leader:           uint64(member.Leader()),
+		RaftIndex:        uint64(status.Commit),
+		RaftAppliedIndex: uint64(machine.Applied().Index),
+		RaftTerm:         uint64(member.Term()),
+		IsLearner:        status.IsLearner,
+		DowngradeInfo:    &pb.DowngradeInfo{},
+	}
+	if member.Leader() == consensus.NoMember {
+		response.Errors = append(response.Errors, rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader))
+	}
+	for _, alarm := range machine.Alarms() {
+		response.Errors = append(response.Errors, alarmMessage(alarm).String())
+	}
+	return response, nil
+}
+
+// Defragment gives disk space back, if the store has something to give.
+func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
+	begun := m.s.options.Clock.Now()
+	if m.s.options.Defragment != nil {
+		if err := m.s.options.Defragment(ctx); err != nil {
+			return nil, err
+		}
+	}
+	m.s.options.Logger.InfoContext(ctx, "defragmented", "took", m.s.options.Clock.Now().Sub(begun))
+	return &pb.DefragmentResponse{}, nil
+}
+
+// Hash is a checksum over everything this member stores. It differs between members that compacted differently far.
+func (m *maintenanceService) Hash(context.Context, *pb.HashRequest) (*pb.HashResponse, error) {
+	machine, release := m.s.options.Member.Machine()
+	defer release()
+	revision := machine.Store().Revision()
+	hash, err := machine.Store().Hash()
+	if err != nil {
+		return nil, err
+	}
+	return &pb.HashResponse{Header: m.s.headerAt(revision).message(), Hash: hash}, nil
+}
+
+// HashKV is a checksum over the history up to a revision, equal on all members that have the same.
+func (m *maintenanceService) HashKV(_ context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
+	machine, release := m.s.options.Member.Machine()
+	defer release()
+	hash, compacted, current, err := machine.Store().HashKV(kv.Revision(r.Revision))
+	if err != nil {
+		return nil, err
+	}
+	at := r.Revision
+	if at <= 0 {
+		at = int64(current)
+	}
+	return &pb.HashKVResponse{
+		Header: m.s.headerAt(current).message(), Hash: hash, CompactRevision: int64(compacted), HashRevision: at,
+	}, nil
+}
+
+// MoveLeader hands leadership to another voter. Only the leader answers, and the answer has no header.
+func (m *maintenanceService) MoveLeader(
+	ctx context.Context, r *pb.MoveLeaderRequest,
+) (*pb.MoveLeaderResponse, error) {
+	if m.s.options.Member.Leader() != m.s.options.Member.ID() {
+		return nil, rpctypes.ErrGRPCNotLeader
+	}
+	if err := m.s.options.Member.TransferLeadership(ctx, consensus.MemberID(r.TargetID)); err != nil {
+		return nil, err
+	}
+	return &pb.MoveLeaderResponse{}, nil
+}
+
+// Downgrade answers that no version is a valid target, as there is no older server that could take over the data.
+// Cancelling is always possible, there being nothing to cancel.
+func (m *maintenanceService) Downgrade(
+	ctx context.Context, r *pb.DowngradeRequest,
+) (*pb.DowngradeResponse, error) {
+	if r.Action != pb.DowngradeRequest_CANCEL {
+		if !isVersion(r.Version) {
+			return nil, rpctypes.ErrGRPCWrongDowngradeVersionFormat
+		}
+		if err := m.s.options.Member.ReadIndex(ctx); err != nil {
+			return nil, err
+		}
+		return nil, rpctypes.ErrGRPCInvalidDowngradeTargetVersion
+	}
+	return &pb.DowngradeResponse{Header: m.s.headerNow().message(), Version: m.s.options.Version.Cluster}, nil
+}
+
+// isVersion accepts "3.6" and "3.6.0".
+func isVersion(text string) bool {
+	parts := strings.Split(text, ".")
+	if len(parts) != 2 && len(parts) != 3 {
+		return false
+	}
+	for _, part := range parts {
+		if _, err := strconv.ParseUint(part, 10, 32); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// compactionPoll is how often a physical compaction looks whether it is done.
+const compactionPoll = 10 * time.Millisecond
+
+// awaitCompaction waits until what a compaction made superfluous is deleted from this member's store.
+func (s *Services) awaitCompaction(ctx context.Context, revision kv.Revision) error {
+	ticker := time.NewTicker(compactionPoll)
+	defer ticker.Stop()
+	for {
+		machine, release := s.options.Member.Machine()
+		done := machine.Store().CompactedTo() >= revision
+		release()
+		if done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}

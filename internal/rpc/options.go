@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+)
+
+// Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
+type Options struct {
+	Member  Backend
+	Version Version
+	Logger  *slog.Logger
+	Clock   env.Clock
+
+	ElectionTimeout time.Duration
+	// ConnectedSince tells since when this member has a working connection to another one. Membership changes are
+	// refused while too few connections are old enough.
+	ConnectedSince func(consensus.MemberID) (time.Time, bool)
+	// StrictReconfig refuses membership changes that would endanger the quorum.
+	StrictReconfig bool
+
+	MaxRequestBytes       int
+	MaxTxnOps             int
+	MaxConcurrentStreams  uint32
+	QuotaBytes            int64         // reported and enforced; negative: none
+	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
+	SlowRequest           time.Duration // requests that take longer are logged
+	// TempDir is where a backup is built before it is streamed. It is on the same disk as the data, because it needs
+	// as much space.
+	TempDir string
+	// Defragment gives disk space back; nil if the store needs none of that.
+	Defragment func(context.Context) error
+	// ExtensiveMetrics adds a histogram of latencies for every method.
+	ExtensiveMetrics bool
+}
+
+// Version is what this server says it is.
+type Version struct {
+	Server  string // etcd's version whose behaviour we keep, as "3.7.1"
+	Cluster string // as "3.7.0"
+	Storage string // as "3.7.0"
+}
+
+const (
+	defaultMaxRequestBytes  = 1.5 * 1024 * 1024
+	defaultMaxTxnOps        = 128
+	defaultElectionTimeout  = time.Second
+	defaultProgressInterval = 10 * time.Minute
+	minProgressInterval     = 100 * time.Millisecond
+	defaultSlowRequest      = 300 * time.Millisecond
+	defaultQuotaBytes       = 2 * 1024 * 1024 * 1024
+	requestOverheadBytes    = 512 * 1024 // what a message may exceed the largest request by
+
+	// healthInterval is how long a connection must have worked to count when membership is changed.
+	healthInterval = 5 * time.Second
+)
+
+// DefaultVersion is the etcd that this server behaves like.
+var DefaultVersion = Version{Server: "3.7.1", Cluster: "3.7.0", Storage: "3.7.0"}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.MaxRequestBytes, defaultMaxRequestBytes)
+	setDefault(&o.MaxTxnOps, defaultMaxTxnOps)
+	setDefault(&o.MaxConcurrentStreams, math.MaxUint32)
+	setDefault(&o.ElectionTimeout, defaultElectionTimeout)
+	setDefault(&o.WatchProgressInterval, defaultProgressInterval)
+	setDefault(&o.SlowRequest, defaultSlowRequest)
+	setDefault(&o.QuotaBytes, defaultQuotaBytes)
+	setDefault(&o.Version, DefaultVersion)
+	o.WatchProgressInterval = max(o.WatchProgressInterval, minProgressInterval)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = env.WallClock{}
+	}
+	if o.ConnectedSince == nil {
+		o.ConnectedSince = func(consensus.MemberID) (time.Time, bool) { return time.Time{}, false }
+	}
+}
+
+func setDefault[T comparable](option *T, value T) {
+	var zero T
+	if *option == zero {
+		*option = value
+	}
+}
+
+// maxMessageBytes is the largest message that a client may send, and roughly the largest watch response.
+func (o *Options) maxMessageBytes() int { return o.MaxRequestBytes + requestOverheadBytes }
+
+// minLeaseTTL is the shortest TTL that a lease gets, in seconds: one and a half election timeouts, so that a lease
+// outlives the election of a new leader.
+func (o *Options) minLeaseTTL() int64 {
+	return int64(math.Ceil((o.ElectionTimeout * 3 / 2).Seconds()))
+}

@@ -1,0 +1,100 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// What a write is taken to add to the store, beside key and value, as etcd estimates it.
+const (
+	putOverheadBytes   = 256
+	leaseOverheadBytes = 64
+)
+
+// quota refuses what would make the store larger than allowed, and raises the alarm that then keeps all members from
+// growing until an operator has made room. It belongs to the proposing side: members differ in the size of their
+// files, so applying an entry cannot depend on it.
+type quota struct {
+	mu      sync.Mutex
+	raising bool
+}
+
+// check admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted.
+func (q *quota) check(ctx context.Context, s *Services, command *kv.Command) error {
+	if s.options.QuotaBytes < 0 {
+		return nil
+	}
+	cost := growth(command)
+	if cost == 0 {
+		return nil
+	}
+	machine, release := s.options.Member.Machine()
+	size := machine.SizeBytes()
+	release()
+	if size+cost < s.options.QuotaBytes {
+		return nil
+	}
+	q.raise(ctx, s)
+	return kv.ErrNoSpace
+}
+
+// raise proposes the alarm, once for all requests that are refused at the same time.
+func (q *quota) raise(ctx context.Context, s *Services) {
+	q.mu.Lock()
+	busy := q.raising
+	q.raising = true
+	q.mu.Unlock()
+	if busy {
+		return
+	}
+	defer func() {
+		q.mu.Lock()
+		q.raising = false
+		q.mu.Unlock()
+	}()
+	for _, alarm := range s.alarms() {
+		if alarm.Kind == kv.AlarmNoSpace && alarm.Member == s.self {
+			return
+		}
+	}
+	s.options.Logger.Warn("store exceeds its quota, alarm raised", "quotaBytes", s.options.QuotaBytes)
+	op := &kv.AlarmOp{Activate: true, Member: s.self, Kind: kv.AlarmNoSpace}
+	if _, err := s.propose(ctx, &kv.Command{Alarm: op}); err != nil {
+		s.options.Logger.Warn("alarm could not be raised", "err", err)
+	}
+}
+
+// growth is what a command may add to the store.
+func growth(command *kv.Command) int64 {
+	switch {
+	case command.Put != nil:
+		return growthOfPut(command.Put)
+	case command.Txn != nil:
+		return growthOfTxn(command.Txn)
+	case command.LeaseGrant != nil:
+		return leaseOverheadBytes
+	}
+	return 0
+}
+
+func growthOfPut(op *kv.PutOp) int64 { return putOverheadBytes + int64(len(op.Key)) + int64(len(op.Value)) }
+
+// growthOfTxn takes the branch that adds more.
+func growthOfTxn(op *kv.TxnOp) int64 {
+	return max(growthOfOps(op.Then), growthOfOps(op.Else))
+}
+
+func growthOfOps(ops []kv.Op) int64 {
+	total := int64(0)
+	for i := range ops {
+		switch {
+		case ops[i].Put != nil:
+			total += growthOfPut(ops[i].Put)
+		case ops[i].Txn != nil:
+			total += growthOfTxn(ops[i].Txn)
+		}
+	}
+	return total
+}

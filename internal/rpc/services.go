@@ -1,0 +1,83 @@
+package rpc
+
+import (
+	"math"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Services are etcd's gRPC services for one member.
+type Services struct {
+	options Options
+	self    uint64
+	cluster uint64
+	stats   *stats
+	gate    *gate
+	health  *health.Server
+	quota   quota
+	checks  []*checkGroup
+}
+
+// New makes the services of a member. They answer from the moment they are registered; Close ends their background
+// work and every watch stream.
+func New(options Options) *Services {
+	options.setDefaults()
+	s := &Services{
+		options: options,
+		self:    uint64(options.Member.ID()),
+		cluster: uint64(options.Member.Cluster()),
+		stats:   newStats(),
+		health:  health.NewServer(),
+		checks:  newCheckGroups(),
+	}
+	s.gate = newGate(s)
+	return s
+}
+
+// Close ends the streams and what watches over them.
+func (s *Services) Close() {
+	s.health.Shutdown()
+	s.gate.close()
+}
+
+// Register adds the services to a server made by NewGRPCServer.
+func (s *Services) Register(server *grpc.Server) {
+	server.RegisterService(s.kvDesc(), nil)
+	server.RegisterService(watchDesc(s), nil)
+	server.RegisterService(leaseDesc(s), &leaseService{s: s})
+	pb.RegisterClusterServer(server, &clusterService{s: s})
+	pb.RegisterMaintenanceServer(server, &maintenanceService{s: s})
+	pb.RegisterAuthServer(server, &authService{s: s})
+	healthpb.RegisterHealthServer(server, s.health)
+	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+}
+
+// Sizes and counts chosen with BenchmarkServer_Unary (docs/performance.md has the figures).
+const (
+	readBufferBytes  = 32 * 1024
+	writeBufferBytes = 32 * 1024
+	minPing          = 5 * time.Second // clients that ping more often are disconnected, as by etcd
+)
+
+// NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and
+// may add credentials and keep-alive parameters.
+func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
+	options := []grpc.ServerOption{
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.UnaryInterceptor(s.gate.unary),
+		grpc.StreamInterceptor(s.gate.stream),
+		grpc.MaxRecvMsgSize(s.options.maxMessageBytes()),
+		grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.MaxConcurrentStreams(s.options.MaxConcurrentStreams),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing}),
+		grpc.ReadBufferSize(readBufferBytes),
+		grpc.WriteBufferSize(writeBufferBytes),
+		grpc.SharedWriteBuffer(true),
+	}
+	return grpc.NewServer(append(options, more...)...)
+}

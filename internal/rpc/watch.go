@@ -1,0 +1,204 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/watch"
+)
+
+// watchDesc describes the Watch service.
+func watchDesc(s *Services) *grpc.ServiceDesc {
+	return &grpc.ServiceDesc{
+		ServiceName: "etcdserverpb.Watch",
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Watch", Handler: s.serveWatch, ServerStreams: true, ClientStreams: true,
+		}},
+		Metadata: "rpc.proto",
+	}
+}
+
+// watchStream is one client's stream of watches. The goroutine of the call sends, one more receives.
+type watchStream struct {
+	s        *Services
+	grpc     grpc.ServerStream
+	watches  *watch.Stream
+	response watchResponse // reused: it is encoded before SendMsg returns
+
+	mu       sync.Mutex
+	received error // why the receiver ended
+}
+
+func (s *Services) serveWatch(_ any, stream grpc.ServerStream) error {
+	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().Open()}
+	defer w.watches.Close()
+	stopTicks := w.tick()
+	defer stopTicks()
+	go w.receive()
+	err := w.send()
+	if errors.Is(err, watch.ErrClosed) {
+		w.mu.Lock()
+		err = w.received
+		w.mu.Unlock()
+	}
+	if errors.Is(err, context.Canceled) || status.Code(err) == codes.Canceled {
+		return rpctypes.ErrGRPCWatchCanceled
+	}
+	return err
+}
+
+// receive does what the client asks. It ends with the stream: when the call returns, RecvMsg fails.
+func (w *watchStream) receive() {
+	for {
+		request := new(pb.WatchRequest)
+		err := w.grpc.RecvMsg(request)
+		if errors.Is(err, io.EOF) {
+			return // the client asks for nothing more but may go on to listen
+		}
+		if err != nil {
+			w.mu.Lock()
+			w.received = err
+			w.mu.Unlock()
+			w.watches.Close()
+			return
+		}
+		switch {
+		case request.GetCreateRequest() != nil:
+			w.watches.Create(watchRequest(request.GetCreateRequest()))
+		case request.GetCancelRequest() != nil:
+			w.watches.Cancel(request.GetCancelRequest().WatchId)
+		case request.GetProgressRequest() != nil:
+			w.watches.RequestProgress()
+		}
+	}
+}
+
+func watchRequest(r *pb.WatchCreateRequest) watch.Request {
+	request := watch.Request{
+		ID: r.WatchId, Key: r.Key, End: r.RangeEnd, Start: kv.Revision(r.StartRevision),
+		PrevKV: r.PrevKv, ProgressNotify: r.ProgressNotify, Fragment: r.Fragment,
+	}
+	for _, filter := range r.Filters {
+		switch filter {
+		case pb.WatchCreateRequest_NOPUT:
+			request.NoPut = true
+		case pb.WatchCreateRequest_NODELETE:
+			request.NoDelete = true
+		}
+	}
+	return request
+}
+
+// tick asks for progress notifications at intervals that are not quite the same for all streams, so that streams
+// that were opened together do not all notify together.
+func (w *watchStream) tick() (stop func()) {
+	interval := w.s.options.WatchProgressInterval
+	interval += time.Duration(rand.Int64N(int64(interval)/10 + 1))
+	var mu sync.Mutex
+	var timer env.Timer
+	stopped := false
+	var arm func()
+	arm = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
+		}
+		timer = w.s.options.Clock.AfterFunc(interval, func() {
+			w.watches.Tick()
+			arm()
+		})
+	}
+	arm()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+	}
+}
+
+// send delivers what the hub has for this stream, in order.
+func (w *watchStream) send() error {
+	for {
+		responses, err := w.watches.Next(w.grpc.Context())
+		if err != nil {
+			return err
+		}
+		for i := range responses {
+			if err := w.sendOne(&responses[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (w *watchStream) sendOne(r *watch.Response) error {
+	w.response = watchResponse{
+		header: w.s.headerAt(r.Revision), id: r.WatchID,
+		created: r.Created, canceled: r.Canceled, compactRevision: r.Compact,
+	}
+	if r.Err != nil {
+		w.response.cancelReason = cancelReason(r.Err)
+	}
+	if r.Batch == nil {
+		return w.grpc.SendMsg(&w.response)
+	}
+	w.response.events = r.Batch.Encoded(encodeBatch)
+	w.s.stats.events.Add(uint64(len(r.Batch.Events)))
+	if r.Fragment && w.response.sizeWire() >= w.s.options.maxMessageBytes() && len(r.Batch.Events) > 1 {
+		return w.sendFragments(r.Batch)
+	}
+	return w.grpc.SendMsg(&w.response)
+}
+
+func encodeBatch(b *watch.Batch) []byte { return encodeEvents(b.Events, b.PrevKV) }
+
+// sendFragments cuts a batch into messages of less than the largest size, each with at least one event. They share the
+// batch's encoding: an event is a field, and fields follow each other.
+func (w *watchStream) sendFragments(batch *watch.Batch) error {
+	encoded := w.response.events
+	w.response.fragment = true
+	limit := w.s.options.maxMessageBytes() - w.response.sizePrefix()
+	for i := 0; i < len(batch.Events); {
+		size := sizeEventField(&batch.Events[i], batch.PrevKV)
+		for i++; i < len(batch.Events); i++ {
+			next := sizeEventField(&batch.Events[i], batch.PrevKV)
+			if size+next >= limit {
+				break
+			}
+			size += next
+		}
+		w.response.events, encoded = encoded[:size], encoded[size:]
+		w.response.fragment = len(encoded) > 0
+		if err := w.grpc.SendMsg(&w.response); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelReason is etcd's text for a watch that was not created.
+func cancelReason(err error) string {
+	switch {
+	case errors.Is(err, watch.ErrDuplicateID):
+		return "mvcc: duplicate watch ID provided on the WatchStream"
+	case errors.Is(err, watch.ErrEmptyRange):
+		return "mvcc: watcher range is empty"
+	case errors.Is(err, kv.ErrCompacted):
+		return rpctypes.ErrCompacted.Error()
+	}
+	return wireError(err).Error()
+}

@@ -1,0 +1,159 @@
+package rpc
+
+import (
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// encoder is a response that writes its own protobuf encoding.
+type encoder interface {
+	// sizeWire is the exact length of what appendWire appends.
+	sizeWire() int
+	appendWire(dst []byte) []byte
+}
+
+// decoder is a request that reads its own protobuf encoding. It may alias src, which nobody modifies or reuses.
+type decoder interface {
+	decodeWire(src []byte) error
+}
+
+// errWire is what a request that is not valid protobuf gives, as it does in the protobuf library.
+var errWire = errors.New("rpc: cannot parse invalid wire-format data")
+
+// Tags are written as constants: field number and wire type in one byte. All fields below 16 fit.
+const (
+	wireVarint = 0
+	wireBytes  = 2
+)
+
+// sizeVarint is the encoded length of v.
+func sizeVarint(v uint64) int { return protowire.SizeVarint(v) }
+
+// sizeUint is the length of a varint field with a one-byte tag; zero is not written.
+func sizeUint(v uint64) int {
+	if v == 0 {
+		return 0
+	}
+	return 1 + protowire.SizeVarint(v)
+}
+
+// sizeBool is the length of a bool field with a one-byte tag.
+func sizeBool(v bool) int {
+	if v {
+		return 2
+	}
+	return 0
+}
+
+// sizeBytes is the length of a bytes field with a one-byte tag; empty is not written.
+func sizeBytes(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return 1 + protowire.SizeVarint(uint64(n)) + n
+}
+
+// sizeMessage is the length of a message field with a one-byte tag; an empty message is written.
+func sizeMessage(n int) int { return 1 + protowire.SizeVarint(uint64(n)) + n }
+
+func appendUint(dst []byte, field byte, v uint64) []byte {
+	if v == 0 {
+		return dst
+	}
+	return protowire.AppendVarint(append(dst, field<<3|wireVarint), v)
+}
+
+func appendBool(dst []byte, field byte, v bool) []byte {
+	if !v {
+		return dst
+	}
+	return append(dst, field<<3|wireVarint, 1)
+}
+
+func appendBytes(dst []byte, field byte, v []byte) []byte {
+	if len(v) == 0 {
+		return dst
+	}
+	dst = protowire.AppendVarint(append(dst, field<<3|wireBytes), uint64(len(v)))
+	return append(dst, v...)
+}
+
+// appendLength begins a message field of n bytes.
+func appendLength(dst []byte, field byte, n int) []byte {
+	return protowire.AppendVarint(append(dst, field<<3|wireBytes), uint64(n))
+}
+
+// field is one field of a message being read: either number (a varint) or bytes is set. Other wire types are passed
+// over by readField, as the protobuf library treats known fields of a foreign type as unknown.
+type field struct {
+	number protowire.Number
+	varint uint64
+	bytes  []byte
+	kind   protowire.Type
+}
+
+// readField takes the next field off src. Fields that are neither varint nor bytes come back with their kind, and
+// every caller ignores them.
+func readField(src []byte) (field, []byte, error) {
+	number, kind, n := protowire.ConsumeTag(src)
+	if n < 0 || number > protowire.MaxValidNumber {
+		return field{}, nil, errWire
+	}
+	src = src[n:]
+	f := field{number: number, kind: kind}
+	switch kind {
+	case protowire.VarintType:
+		f.varint, n = protowire.ConsumeVarint(src)
+	case protowire.BytesType:
+		f.bytes, n = protowire.ConsumeBytes(src)
+	default:
+		n = protowire.ConsumeFieldValue(number, kind, src)
+	}
+	if n < 0 {
+		return field{}, nil, errWire
+	}
+	return f, src[n:], nil
+}
+
+// isVarint and isBytes tell whether f has the type that its field should have.
+func (f *field) isVarint() bool { return f.kind == protowire.VarintType }
+func (f *field) isBytes() bool  { return f.kind == protowire.BytesType }
+
+// KeyValue: key=1 create_revision=2 mod_revision=3 version=4 value=5 lease=6.
+
+func sizeKeyValue(p *kv.KeyValue) int {
+	return sizeBytes(len(p.Key)) + sizeUint(uint64(p.CreateRevision)) + sizeUint(uint64(p.ModRevision)) +
+		sizeUint(uint64(p.Version)) + sizeBytes(len(p.Value)) + sizeUint(uint64(p.Lease))
+}
+
+func appendKeyValue(dst []byte, p *kv.KeyValue) []byte {
+	dst = appendBytes(dst, 1, p.Key)
+	dst = appendUint(dst, 2, uint64(p.CreateRevision))
+	dst = appendUint(dst, 3, uint64(p.ModRevision))
+	dst = appendUint(dst, 4, uint64(p.Version))
+	dst = appendBytes(dst, 5, p.Value)
+	return appendUint(dst, 6, uint64(p.Lease))
+}
+
+// appendKeyValueField writes p as a message field.
+func appendKeyValueField(dst []byte, number byte, p *kv.KeyValue) []byte {
+	return appendKeyValue(appendLength(dst, number, sizeKeyValue(p)), p)
+}
+
+func sizeKeyValues(all []kv.KeyValue) int {
+	size := 0
+	for i := range all {
+		size += sizeMessage(sizeKeyValue(&all[i]))
+	}
+	return size
+}
+
+func appendKeyValues(dst []byte, number byte, all []kv.KeyValue) []byte {
+	for i := range all {
+		dst = appendKeyValueField(dst, number, &all[i])
+	}
+	return dst
+}
