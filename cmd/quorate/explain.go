@@ -1,0 +1,37 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"syscall"
+
+	"github.com/quorate/quorate/internal/config"
+)
+
+// numberOrText keeps a setting that is a number a number in the log, where etcd's tools look for it.
+func numberOrText(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	return text
+}
+
+// explain adds to an error that ended the server what the operator can do about it.
+func explain(c config.Config, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w; stop the process that listens there, or choose other --listen-client-urls and "+
+			"--listen-peer-urls", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w; --listen-client-urls and --listen-peer-urls must name addresses of this machine", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; make %s writable for the user that runs this server", err, c.DataDir)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w; make room on the disk of %s and start again, nothing is lost", err, c.DataDir)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w; --data-dir %s must be on a disk that can be written to", err, c.DataDir)
+	}
+	return err
+}

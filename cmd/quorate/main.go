@@ -1,0 +1,70 @@
+// Command quorate is a distributed key-value store that speaks etcd's API. With flags alone it runs a member, and its
+// flags are etcd's; with a command as first argument it is a development cluster, a client, or a tool.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl"
+)
+
+func main() {
+	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(),
+		Terminal: term.IsTerminal(int(os.Stdout.Fd()))}
+	os.Exit(run(os.Args[1:], streams))
+}
+
+// run chooses between the server and the commands and returns the exit status.
+func run(args []string, s ctl.Streams) int {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		if args[0] == "help" && len(args) == 1 {
+			writeHelp(s.Out)
+			return ctl.StatusOK
+		}
+		if ctl.Known(args[0]) {
+			return runCommand(args, s)
+		}
+		if near := ctl.Suggest(args[0]); near != "" {
+			fmt.Fprintf(s.Err, "quorate: unknown command %q; did you mean %s?\n", args[0], near)
+			return ctl.StatusUsage
+		}
+	}
+	return serve(args, s)
+}
+
+// runCommand gives a command a context that ends with the first signal; a second signal ends the process.
+func runCommand(args []string, s ctl.Streams) int {
+	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer release()
+	context.AfterFunc(ctx, release)
+	return ctl.Run(ctx, args, s)
+}
+
+func writeHelp(w io.Writer) {
+	fmt.Fprint(w, `Quorate is a distributed key-value store that speaks etcd's API.
+
+Usage:
+  quorate [FLAGS]              run a member
+  quorate COMMAND [ARGS]       see quorate COMMAND --help
+
+Commands:
+`)
+	ctl.WriteCommands(w)
+	fmt.Fprint(w, `
+Try it: quorate dev runs a cluster of three on this machine.
+
+Every flag can also be set in the environment: --listen-client-urls is ETCD_LISTEN_CLIENT_URLS. A flag beats the
+environment; a configuration file replaces both. quorate config print shows the result.
+
+`)
+	config.WriteHelp(w)
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/logging"
+)
+
+// member is a running server.
+type member interface {
+	Stop(context.Context) error // hands leadership over and ends
+	Done() <-chan struct{}      // closed when the server has ended, for whatever reason
+	Err() error                 // why it ended; nil after Stop
+}
+
+// start starts the server of a configuration. Tests replace it.
+var start = func(config.Config, *slog.Logger) (member, error) {
+	return nil, errors.New("this build has no server")
+}
+
+// stopLimit bounds a graceful stop; a supervisor's patience usually ends soon after.
+const stopLimit = 10 * time.Second
+
+// serve runs a member until it is told to stop or fails.
+func serve(args []string, s ctl.Streams) int {
+	c, err := config.Load(args, s.Environ)
+	var usage *config.UsageError
+	switch {
+	case errors.Is(err, config.ErrHelp):
+		writeHelp(s.Out)
+		return ctl.StatusOK
+	case errors.Is(err, config.ErrVersion):
+		config.WriteVersion(s.Out)
+		return ctl.StatusOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(s.Err, "quorate: %v\n", err)
+		return ctl.StatusUsage
+	case err != nil:
+		return fail(s, err)
+	}
+	logger, files, err := logging.Open(logging.Options{Level: c.LogLevel, Format: logging.Format(c.LogFormat),
+		Outputs: c.LogOutputs, Stdout: s.Out, Stderr: s.Err})
+	if err != nil {
+		return fail(s, err)
+	}
+	defer files.Close()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if err := runMember(c, logger, signals); err != nil {
+		return fail(s, explain(c, err))
+	}
+	return ctl.StatusOK
+}
+
+func fail(s ctl.Streams, err error) int {
+	fmt.Fprintf(s.Err, "quorate: %v\n", err)
+	return 1
+}
+
+// errImpatient ends a stop that a second signal has cut short.
+var errImpatient = errors.New("stopped at once by a second signal; the next start recovers from the log")
+
+// runMember starts the server and stops it at the first signal; at a second one it does not wait for the stop.
+func runMember(c config.Config, logger *slog.Logger, signals <-chan os.Signal) error {
+	logger.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
+		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.DataDir, "config-file", c.File(),
+		"snapshot-catchup-entries", numberOrText(c.Compat("snapshot-catchup-entries")),
+		"v2-deprecation", c.Compat("v2-deprecation"))
+	for _, w := range c.Warnings {
+		logger.Warn(w)
+	}
+	m, err := start(c, logger)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-m.Done():
+		return m.Err()
+	case got := <-signals:
+		logger.Info("stopping", "signal", got.String())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- m.Stop(ctx) }()
+	select {
+	case err := <-stopped:
+		logger.Info("stopped")
+		return err
+	case <-signals:
+		return errImpatient
+	}
+}

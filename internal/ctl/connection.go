@@ -1,0 +1,231 @@
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	defaultEndpoint = "127.0.0.1:2379"
+	defaultTimeout  = 5 * time.Second
+	dialTimeout     = time.Second
+	// patience is how long a request may wait before we look whether anybody listens at all.
+	patience = 300 * time.Millisecond
+)
+
+// connection is how a command reaches the cluster; its fields are set by flags.
+type connection struct {
+	streams   Streams
+	endpoints string
+	timeout   time.Duration
+	output    string
+}
+
+func newConnection(s Streams) *connection { return &connection{streams: s} }
+
+// addTo gives a command the flags of a client.
+func (c *connection) addTo(cmd *cobra.Command) *cobra.Command {
+	endpoints := defaultEndpoint
+	for _, key := range []string{"ETCDCTL_ENDPOINTS", "QUORATE_ENDPOINTS"} {
+		if v := c.streams.env(key); v != "" {
+			endpoints = v
+		}
+	}
+	cmd.Flags().StringVar(&c.endpoints, "endpoints", endpoints,
+		"members to connect to, separated by commas (or QUORATE_ENDPOINTS, ETCDCTL_ENDPOINTS)")
+	cmd.Flags().DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func (c *connection) json() bool { return c.output == "json" }
+
+// list returns the endpoints without their schemes.
+func (c *connection) list() ([]string, error) {
+	var out []string
+	for part := range strings.SplitSeq(c.endpoints, ",") {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "":
+		case strings.HasPrefix(part, "https://"), strings.HasPrefix(part, "unixs:"):
+			return nil, usageError("endpoint %s: TLS is not supported yet", part)
+		case strings.HasPrefix(part, "unix:"):
+			out = append(out, part)
+		default:
+			address := strings.TrimPrefix(part, "http://")
+			if _, _, err := net.SplitHostPort(address); err != nil {
+				return nil, usageError("endpoint %s lacks a port: write %s:2379", part, address)
+			}
+			out = append(out, address)
+		}
+	}
+	if len(out) == 0 {
+		return nil, usageError("--endpoints names no member")
+	}
+	return out, nil
+}
+
+// open returns a client of all endpoints. It does not wait for a connection.
+func (c *connection) open(ctx context.Context) (*clientv3.Client, error) {
+	if c.output != "text" && c.output != "json" {
+		return nil, usageError("--output %q: choose text or json", c.output)
+	}
+	endpoints, err := c.list()
+	if err != nil {
+		return nil, err
+	}
+	return dial(ctx, endpoints)
+}
+
+func dial(ctx context.Context, endpoints []string) (*clientv3.Client, error) {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: endpoints, Context: ctx, DialTimeout: dialTimeout, Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, &failure{StatusUnreachable, fmt.Errorf("connect to %s: %w", strings.Join(endpoints, ","), err)}
+	}
+	return client, nil
+}
+
+// do runs one request with the timeout of the command line and explains its failure.
+func (c *connection) do(ctx context.Context, request func(context.Context, *clientv3.Client) error) error {
+	client, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	bounded, release := giveUpIfDeaf(bounded, client.Endpoints())
+	defer release()
+	return c.explain(ctx, request(bounded, client), client.Endpoints())
+}
+
+var errDeaf = errors.New("ctl: no endpoint accepts connections")
+
+// giveUpIfDeaf ends the context early if no endpoint listens. The client would go on trying until the timeout, which
+// helps programs and annoys people.
+func giveUpIfDeaf(parent context.Context, endpoints []string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(patience, func() {
+		for _, e := range endpoints {
+			if !errors.Is(knock(ctx, e), syscall.ECONNREFUSED) {
+				return
+			}
+		}
+		cancel(errDeaf)
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// knock tries to open a connection to an endpoint.
+func knock(ctx context.Context, endpoint string) error {
+	network, address := "tcp", endpoint
+	if path, ok := strings.CutPrefix(endpoint, "unix:"); ok {
+		network, address = "unix", strings.TrimPrefix(path, "//")
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// explain turns a client's error into a message for a person, with the status to exit with.
+func (c *connection) explain(ctx context.Context, err error, endpoints []string) error {
+	var f *failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f), errors.Is(err, errQuiet):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	if !silent(err) {
+		return &failure{StatusRefused, errors.New(strings.TrimPrefix(plainText(err), "etcdserver: "))}
+	}
+	var deaf, heard []string
+	for _, e := range endpoints {
+		if reason := knock(ctx, e); reason != nil {
+			deaf = append(deaf, fmt.Sprintf("%s: %s", e, rootCause(reason)))
+		} else {
+			heard = append(heard, e)
+		}
+	}
+	if len(heard) == 0 {
+		return &failure{StatusUnreachable, fmt.Errorf("cannot reach %s\nIs it running? Start a cluster with `quorate "+
+			"dev`, or name its members with --endpoints", strings.Join(deaf, ", "))}
+	}
+	hint := "it may have no leader; see `quorate status`"
+	if len(deaf) > 0 {
+		hint = "not running: " + strings.Join(deaf, ", ") + "; see `quorate status`"
+	}
+	return &failure{StatusUnreachable, fmt.Errorf("no answer from %s within %v: %s", strings.Join(heard, ", "),
+		c.timeout, hint)}
+}
+
+// silent tells errors of a cluster that did not answer from answers.
+func silent(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	var answer rpctypes.EtcdError
+	if errors.As(err, &answer) {
+		return false
+	}
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable:
+		return true
+	}
+	return false
+}
+
+// plainText returns an error's message without gRPC's preamble.
+func plainText(err error) string {
+	var answer rpctypes.EtcdError
+	if errors.As(err, &answer) {
+		return answer.Error()
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// rootCause returns the innermost reason of a network error, such as "connection refused".
+func rootCause(err error) string {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number.Error()
+	}
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		return lookup.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+		return "no answer"
+	}
+	return err.Error()
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}

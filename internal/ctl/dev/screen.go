@@ -1,0 +1,158 @@
+package dev
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/quorate/quorate/internal/ctl/survey"
+)
+
+// screen shows what happens: lines that stay, and on a terminal a table below them that is drawn anew in place.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	width    func() int // 0: unknown
+	drawn    []string   // the table that is on the terminal now
+	seen     []survey.Member
+}
+
+// say prints a line that stays, above the table.
+func (s *screen) say(format string, args ...any) {
+	table := s.drawn
+	s.erase()
+	fmt.Fprintf(s.out, format+"\n", args...)
+	s.draw(table)
+}
+
+const (
+	lineUp     = "\x1b[%dA"
+	eraseBelow = "\x1b[J"
+	eraseRight = "\x1b[K"
+)
+
+func (s *screen) erase() {
+	if len(s.drawn) > 0 {
+		fmt.Fprintf(s.out, lineUp+eraseBelow, len(s.drawn))
+	}
+	s.drawn = nil
+}
+
+func (s *screen) draw(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	var frame strings.Builder
+	if len(s.drawn) > 0 {
+		fmt.Fprintf(&frame, lineUp, len(s.drawn))
+	}
+	limit := 0
+	if s.width != nil {
+		limit = s.width()
+	}
+	for _, line := range lines {
+		frame.WriteString(cut(line, limit) + eraseRight + "\n")
+	}
+	frame.WriteString(eraseBelow)
+	io.WriteString(s.out, frame.String())
+	s.drawn = lines
+}
+
+// cut keeps a line from wrapping, which would break drawing in place.
+func cut(line string, width int) string {
+	if width <= 0 || utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	return string([]rune(line)[:width])
+}
+
+// show presents a survey: as a table on a terminal, else as the changes since the last one.
+func (s *screen) show(members []survey.Member, pids []int) {
+	if s.terminal {
+		s.draw(tableLines(members, pids))
+	} else {
+		for _, line := range changes(s.seen, members) {
+			s.say("%s", line)
+		}
+	}
+	s.seen = members
+}
+
+var columns = []string{"MEMBER", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "PID"}
+
+func tableLines(members []survey.Member, pids []int) []string {
+	rows := [][]string{columns}
+	for i, m := range members {
+		pid := ""
+		if pids[i] != 0 {
+			pid = strconv.Itoa(pids[i])
+		}
+		row := []string{m.Name, string(m.Role), "", "", "", "", "", "", pid}
+		if m.Role != survey.Down {
+			row = []string{m.Name, string(m.Role), strconv.FormatUint(m.Term, 10), strconv.FormatUint(m.Index, 10),
+				strconv.FormatUint(m.Applied, 10), strconv.FormatUint(m.Lag, 10),
+				strconv.FormatInt(m.Revision, 10), size(m.Size), pid}
+		}
+		rows = append(rows, row)
+	}
+	widths := make([]int, len(columns))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len(cell))
+		}
+	}
+	var out []string
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if i < 2 {
+				fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
+			} else {
+				fmt.Fprintf(&line, "%*s  ", widths[i], cell)
+			}
+		}
+		out = append(out, strings.TrimRight(line.String(), " "))
+	}
+	return out
+}
+
+func size(n int64) string {
+	switch {
+	case n < 1<<20:
+		return fmt.Sprintf("%d KiB", (n+1023)>>10)
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	}
+}
+
+// changes tells in words how roles differ between two surveys.
+func changes(before, after []survey.Member) []string {
+	var out []string
+	for i, m := range after {
+		was := survey.Role("")
+		if i < len(before) {
+			was = before[i].Role
+			if m.Role == survey.Leader && was == survey.Leader && m.Term != before[i].Term {
+				out = append(out, fmt.Sprintf("%s leads again, in term %d", m.Name, m.Term))
+			}
+		}
+		if m.Role == was {
+			continue
+		}
+		switch m.Role {
+		case survey.Down:
+			if was != "" {
+				out = append(out, m.Name+" does not answer")
+			}
+		case survey.Seeking:
+			out = append(out, m.Name+" is up, without a leader")
+		default:
+			out = append(out, fmt.Sprintf("%s is %s in term %d, revision %d", m.Name, m.Role, m.Term, m.Revision))
+		}
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/config"
+)
+
+// Exit statuses, stable for scripts.
+const (
+	StatusOK          = 0
+	StatusRefused     = 1
+	StatusUsage       = 2
+	StatusUnreachable = 3
+	statusInterrupted = 130
+)
+
+// Streams is what a command line is connected to.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Environ  []string // as os.Environ
+	Terminal bool     // Out is a terminal: tables may be refreshed in place
+}
+
+func (s Streams) env(key string) string {
+	for _, pair := range s.Environ {
+		if k, v, _ := strings.Cut(pair, "="); k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// failure is an error with the status that it ends the program with.
+type failure struct {
+	status int
+	err    error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func usageError(format string, args ...any) error {
+	return &failure{StatusUsage, fmt.Errorf(format, args...)}
+}
+
+// Run executes a command line without the program's name, and returns the status to exit with.
+func Run(ctx context.Context, args []string, s Streams) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var f *failure
+	switch {
+	case err == nil:
+		return StatusOK
+	case errors.Is(err, errQuiet):
+		return StatusRefused
+	case errors.As(err, &f):
+		fmt.Fprintf(s.Err, "quorate: %v\n", err)
+		return f.status
+	case ctx.Err() != nil:
+		return statusInterrupted
+	default: // what cobra itself reports: unknown flags, missing arguments
+		fmt.Fprintf(s.Err, "quorate: %v\n", err)
+		return StatusUsage
+	}
+}
+
+// errQuiet ends a command with StatusRefused whose output has said everything already.
+var errQuiet = errors.New("ctl: said already")
+
+// Known tells whether a word is a command, rather than an argument of the server.
+func Known(word string) bool {
+	if strings.HasPrefix(word, "__complete") {
+		return true
+	}
+	for _, name := range names() {
+		if word == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Suggest returns the command that a mistyped word most probably meant, empty if none is near.
+func Suggest(word string) string { return config.Nearest(word, names()) }
+
+func names() []string {
+	out := []string{"help", "completion"}
+	for _, c := range newRoot(Streams{}).Commands() {
+		out = append(out, c.Name())
+	}
+	return out
+}
+
+// WriteCommands prints one line for each command.
+func WriteCommands(w io.Writer) {
+	cobra.EnableCommandSorting = false
+	for _, c := range newRoot(Streams{}).Commands() {
+		fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
+	}
+}
+
+func newRoot(s Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "quorate",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError("%w; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(
+		newDev(s),
+		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
+		newStatus(s), newMember(s), newLease(s), newSnapshot(s),
+		newConfig(s), newVersion(s),
+	)
+	return root
+}
+
+// nouns makes a command that only holds others.
+func nouns(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: func(c *cobra.Command, args []string) error {
+		var all []string
+		for _, v := range c.Commands() {
+			all = append(all, v.Name())
+		}
+		if len(args) == 0 {
+			return usageError("%s what? One of: %s", c.CommandPath(), strings.Join(all, ", "))
+		}
+		hint := ""
+		if near := config.Nearest(args[0], all); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		return usageError("%s has no %q%s", c.CommandPath(), args[0], hint)
+	}, RunE: func(*cobra.Command, []string) error { return nil }}
+	c.AddCommand(verbs...)
+	return c
+}

@@ -1,0 +1,133 @@
+package ctl
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func newSnapshot(s Streams) *cobra.Command {
+	return nouns("snapshot", "Save the contents of the cluster", newSnapshotSave(s))
+}
+
+func newSnapshotSave(s Streams) *cobra.Command {
+	c := newConnection(s)
+	return c.addTo(&cobra.Command{
+		Use:   "save FILE",
+		Short: "Save the contents of a member to a file",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.saveSnapshot(cmd.Context(), args[0])
+		},
+	})
+}
+
+// saveSnapshot writes to a file beside the wanted one and renames it when it is complete, verified and on the disk:
+// a file of the wanted name is always a whole snapshot. The transfer may take long; only its beginning is bounded.
+func (c *connection) saveSnapshot(ctx context.Context, path string) error {
+	client, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if len(client.Endpoints()) > 1 {
+		return usageError("a snapshot is of one member: name one with --endpoints")
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	bounded, release := giveUpIfDeaf(bounded, client.Endpoints())
+	defer release()
+	if _, err := client.Status(bounded, client.Endpoints()[0]); err != nil {
+		return c.explain(ctx, err, client.Endpoints())
+	}
+	stream, err := client.SnapshotWithVersion(ctx)
+	if err != nil {
+		return c.explain(ctx, err, client.Endpoints())
+	}
+	defer stream.Snapshot.Close()
+	size, err := writeWhole(path, stream.Snapshot)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return &failure{StatusRefused, fmt.Errorf("save the snapshot: %w", err)}
+	}
+	if c.json() {
+		return printJSON(c.streams.Out, map[string]any{"file": path, "size_bytes": size, "version": stream.Version,
+			"revision": stream.Header.GetRevision()})
+	}
+	_, err = fmt.Fprintf(c.streams.Out, "saved %s, %s\n", path, sizeText(size))
+	return err
+}
+
+func writeWhole(path string, content io.Reader) (size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	size, err = copyVerified(f, content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return 0, err
+	}
+	return size, syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+var errTorn = errors.New("the checksum at its end does not match: the transfer was cut or damaged")
+
+// copyVerified copies a snapshot and checks it against the SHA-256 of all before that ends it.
+func copyVerified(dst io.Writer, src io.Reader) (int64, error) {
+	hash := sha256.New()
+	buffer := make([]byte, 64<<10)
+	var tail []byte // the last bytes read, which may be the checksum
+	var size int64
+	for {
+		n, err := src.Read(buffer)
+		if n > 0 {
+			size += int64(n)
+			if _, err := dst.Write(buffer[:n]); err != nil {
+				return 0, err
+			}
+			tail = append(tail, buffer[:n]...)
+			if keep := len(tail) - sha256.Size; keep > 0 {
+				hash.Write(tail[:keep])
+				tail = append(tail[:0], tail[keep:]...)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if !bytes.Equal(tail, hash.Sum(nil)) {
+		return 0, errTorn
+	}
+	return size, nil
+}

@@ -1,0 +1,150 @@
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/ctl/survey"
+)
+
+func newStatus(s Streams) *cobra.Command {
+	c := newConnection(s)
+	return c.addTo(&cobra.Command{
+		Use:   "status",
+		Short: "Show all members of the cluster; status 1 if one is down",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.status(cmd.Context()) },
+	})
+}
+
+func (c *connection) status(ctx context.Context) error {
+	client, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	deaf, release := giveUpIfDeaf(bounded, client.Endpoints())
+	defer release()
+	seats, err := c.seats(deaf, client)
+	if err != nil {
+		return c.explain(ctx, err, client.Endpoints())
+	}
+	members := survey.Ask(bounded, client, seats)
+	if c.json() {
+		err = printJSON(c.streams.Out, statusLines(members))
+	} else {
+		c.printStatus(ctx, members)
+	}
+	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 {
+		return errors.Join(err, errQuiet)
+	}
+	return err
+}
+
+// seats are all members that the cluster knows. A member whose cluster has no leader still answers, from what it
+// knows itself.
+func (c *connection) seats(ctx context.Context, client *clientv3.Client) ([]survey.Seat, error) {
+	list, err := client.MemberList(ctx, clientv3.WithSerializable())
+	if err != nil {
+		return nil, err
+	}
+	var seats []survey.Seat
+	for _, m := range list.Members {
+		seat := survey.Seat{Name: m.Name}
+		if seat.Name == "" {
+			seat.Name = hexID(m.ID)
+		}
+		if len(m.ClientURLs) > 0 {
+			seat.Endpoint = strings.TrimPrefix(m.ClientURLs[0], "http://")
+		}
+		seats = append(seats, seat)
+	}
+	return seats, nil
+}
+
+func countDown(members []survey.Member) int {
+	n := 0
+	for _, m := range members {
+		if m.Role == survey.Down {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *connection) printStatus(ctx context.Context, members []survey.Member) {
+	t := &table{}
+	t.add("MEMBER", "ENDPOINT", "ID", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "VERSION")
+	var notes []string
+	for _, m := range members {
+		if m.Role == survey.Down {
+			t.add(m.Name, m.Endpoint, "", string(m.Role))
+			notes = append(notes, m.Name+" is down: "+c.whyDown(ctx, m))
+			continue
+		}
+		t.add(m.Name, m.Endpoint, hexID(m.ID), string(m.Role), number(m.Term), number(m.Index), number(m.Applied),
+			number(m.Lag), strconv.FormatInt(m.Revision, 10), sizeText(m.Size), m.Version)
+		for _, alarm := range m.Alarms {
+			notes = append(notes, m.Name+" reports: "+alarm)
+		}
+	}
+	t.print(c.streams.Out)
+	if _, led := survey.LeaderOf(members); !led {
+		notes = append(notes, "the cluster has no leader: nothing can be written until a majority of members is up")
+	}
+	for _, note := range notes {
+		fmt.Fprintln(c.streams.Out, note)
+	}
+}
+
+func (c *connection) whyDown(ctx context.Context, m survey.Member) string {
+	if errors.Is(m.Err, survey.ErrNoEndpoint) {
+		return "it was never started"
+	}
+	if reason := knock(ctx, m.Endpoint); reason != nil {
+		return rootCause(reason)
+	}
+	return "it accepts connections but does not answer"
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }
+
+type statusLine struct {
+	Name     string   `json:"name"`
+	Endpoint string   `json:"endpoint"`
+	ID       string   `json:"id,omitempty"`
+	Role     string   `json:"role"`
+	Term     uint64   `json:"term"`
+	Index    uint64   `json:"index"`
+	Applied  uint64   `json:"applied"`
+	Lag      uint64   `json:"lag"`
+	Revision int64    `json:"revision"`
+	Size     int64    `json:"size_bytes"`
+	Version  string   `json:"version,omitempty"`
+	Alarms   []string `json:"alarms,omitempty"`
+	Err      string   `json:"error,omitempty"`
+}
+
+func statusLines(members []survey.Member) []statusLine {
+	var out []statusLine
+	for _, m := range members {
+		line := statusLine{m.Name, m.Endpoint, "", string(m.Role), m.Term, m.Index, m.Applied, m.Lag, m.Revision,
+			m.Size, m.Version, m.Alarms, ""}
+		if m.ID != 0 {
+			line.ID = hexID(m.ID)
+		}
+		if m.Err != nil {
+			line.Err = rootCause(m.Err)
+		}
+		out = append(out, line)
+	}
+	return out
+}
