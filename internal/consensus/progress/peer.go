@@ -138,7 +138,10 @@ func (p *Peer) Rejected(prev, guess consensus.Index) bool {
 	if prev != p.Next-1 {
 		return false
 	}
-	p.Next = max(min(prev, guess+1), p.Match+1)
-	p.Sent = false
+	next := max(min(prev, guess+1), p.Match+1)
+	if next == p.Next {
+		return false // it denies what it acknowledged: do not argue at the speed of the network, wait for a heartbeat
+	}
+	p.Next, p.Sent = next, false
 	return true
 }

@@ -1,18 +1,161 @@
 package raft
 
-// Replica is the state of one member in the protocol.
-type Replica struct{ opts Options }
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+// Replica is the state of one member in the protocol. Each concern has its file: election, append, commit, read,
+// snapshot, config, propose, transfer; step.go ties them together.
+type Replica struct {
+	opts Options
+	rng  random
+	log  replicaLog
+
+	// Durable state (Raft paper, figure 2). hardSeq is the persist request that carries the current term.
+	term, hardTerm consensus.Term
+	vote, hardVote consensus.MemberID
+	hardSeq        uint64
+
+	role   Role
+	leader consensus.MemberID
+
+	// Time, in ticks.
+	now        uint64
+	heardAt    uint64 // when the leader was heard last, or this term's role began
+	campaignAt uint64 // when to campaign unless a leader is heard
+	hasty      int    // campaigns that may still follow a short wait; falls to zero
+	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
+	startLease bool   // just started: a lease may rest on a promise forgotten in the crash
+
+	// Election.
+	granted, refused []consensus.MemberID
+
+	// Configurations, oldest first: that of base, then one per configuration entry in the log. The last is in force.
+	configs    []configRecord
+	configSeen consensus.Index // configuration entries up to here were seen to commit
+	tombstones []consensus.MemberID
+	removed    bool
+
+	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
+	matched    consensus.Index
+	roundHeard uint64
+	roundNew   bool     // a new round was heard in this Step
+	ackDue     bool     // appends of this Step want an acknowledgement
+	echoDue    bool     // heartbeats of this Step want an answer
+	forwarded  []uint64 // reads sent to the leader and not answered yet
+	installing *consensus.SnapshotMeta
+
+	// Leader.
+	peers        []*progress.Peer // of every other member, sorted by id
+	noop         consensus.Index  // first entry of this term
+	uncommitted  int              // bytes appended and not committed
+	round        uint64
+	roundOpen    bool         // the current round was begun in this Step and has not left yet
+	rounds       []roundStart // for the leader lease
+	leaseUntil   uint64
+	leaseBarred  bool // a transfer let somebody ignore the lease
+	beatAt       uint64
+	reads        readQueue
+	transferee   consensus.MemberID
+	transferBy   uint64
+	transferSent bool
+	handOver     bool // a committed change removed this leader: hand over at the end of the Step
+
+	seq       uint64 // of the last persist request
+	doneSeq   uint64
+	resetMeta *consensus.SnapshotMeta
+	out       Output
+	toLeader  outbox
+	refusing  []addressedRefusal
+	scratch   []uint64
+	hardHint  consensus.Index // commit index in the hard state persisted last
+	lastSends int             // capacity that the next Output.Send will likely need
+}
 
 // New returns a replica that goes on from what its disk holds.
 func New(opts Options, restored Restored) (*Replica, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	return &Replica{opts: opts}, nil
+	r := &Replica{
+		opts:       opts,
+		rng:        random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15},
+		tombstones: slices.Clone(restored.Tombstones),
+		startLease: opts.LeaderLease,
+		hasty:      hastyCampaigns,
+	}
+	slices.Sort(r.tombstones)
+	if err := r.restoreLog(&restored); err != nil {
+		return nil, err
+	}
+	r.term = max(restored.Hard.Term, restored.Base.Mark.Term)
+	if r.term == restored.Hard.Term {
+		r.vote = restored.Hard.Vote
+	}
+	if last := r.log.lastMark(); last.Term > r.term {
+		return nil, fmt.Errorf("%w: last entry %v, hard state of term %d", ErrRestored, last, r.term)
+	}
+	r.hardTerm, r.hardVote = r.term, r.vote
+	r.restoreConfigs(&restored.Base)
+	r.advanceConfigs()
+	r.removed = r.isTombstone(opts.ID)
+	if restored.Hard.Term == 0 {
+		r.startLease = false // it never promised anything to a leader
+	}
+	r.resetCampaign()
+	r.out = Output{} // what happened before the start is no news
+	return r, nil
 }
 
-// Step consumes all inputs and returns what must be done now.
-func (r *Replica) Step(inputs ...Input) Output { return Output{} }
+// restoreLog checks the log found on disk and takes it over. All of it is durable.
+func (r *Replica) restoreLog(restored *Restored) error {
+	base, entries := restored.Base.Mark, restored.Entries
+	for i := 1; i < len(entries); i++ {
+		if entries[i].Index != entries[i-1].Index+1 || entries[i].Term < entries[i-1].Term {
+			return fmt.Errorf("%w: entry %v follows %v", ErrRestored, entries[i].Mark(), entries[i-1].Mark())
+		}
+	}
+	if len(entries) > 0 && entries[0].Index > base.Index+1 {
+		return fmt.Errorf("%w: log begins at %d, base is %v", ErrRestored, entries[0].Index, base)
+	}
+	if len(entries) > 0 && entries[0].Index <= base.Index {
+		// The store was swapped for a snapshot and the log was not reset yet, or the log was not compacted yet.
+		at := int(base.Index - entries[0].Index)
+		if at < len(entries) && entries[at].Term == base.Term {
+			entries = entries[at+1:]
+		} else {
+			entries = nil
+		}
+	}
+	if len(entries) == 0 && base.Index > 0 {
+		// The disk may know an older base than the store does: the first Step says where the log begins.
+		meta := restored.Base
+		r.resetMeta = &meta
+	}
+	r.log = replicaLog{base: base, entries: slices.Clone(entries)}
+	last := r.log.last()
+	if restored.Applied > last {
+		return fmt.Errorf("%w: applied %d, last entry %d", ErrRestored, restored.Applied, last)
+	}
+	r.log.applied = max(base.Index, restored.Applied)
+	r.log.handed = r.log.applied
+	r.log.commit = max(r.log.applied, min(restored.Hard.Commit, last))
+	r.log.durable, r.log.unsent = last, last+1
+	r.hardHint = r.log.commit
+	return nil
+}
 
-// Status returns a copy of what the replica knows.
-func (r *Replica) Status() Status { return Status{ID: r.opts.ID} }
+// checkLaws holds what every Step must leave true.
+func (r *Replica) checkLaws() {
+	l := &r.log
+	if l.base.Index > l.applied || l.applied > l.handed || l.handed > l.commit || l.commit > l.last() ||
+		l.durable > l.last() || l.handed > l.durable {
+		invariant.True(false, "base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
+			l.base.Index, l.applied, l.handed, l.commit, l.durable, l.last(), r.opts.ID, r.term)
+	}
+}

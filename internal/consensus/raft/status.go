@@ -65,3 +65,27 @@ type PeerProgress struct {
 	Learner      bool
 	Leaving      bool // no longer in the configuration, and told so
 }
+
+// Status returns a copy of what the replica knows.
+func (r *Replica) Status() Status {
+	in := r.inForce()
+	last := r.log.lastMark()
+	s := Status{
+		ID: r.opts.ID, Role: r.role, Term: r.term, Vote: r.vote, Leader: r.leader,
+		Commit: r.log.commit, Applied: r.log.applied, Durable: r.log.durable,
+		FirstIndex: r.log.base.Index + 1, LastIndex: last.Index, LastTerm: last.Term,
+		Config: in.config, ConfigID: in.id, ConfigCommitted: in.id.Index <= r.log.commit,
+		IsLearner: in.config.IsLearner(r.opts.ID), Removed: r.removed,
+	}
+	if r.role != Leader {
+		return s
+	}
+	s.Transferee, s.TermStarted = r.transferee, r.log.commit >= r.noop
+	for _, p := range r.peers {
+		s.Progress = append(s.Progress, PeerProgress{
+			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.active(p),
+			Paused: p.Paused(), Learner: in.config.IsLearner(p.ID), Leaving: p.Leaving,
+		})
+	}
+	return s
+}

@@ -1,0 +1,397 @@
+package raft_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// The words of these tests.
+type (
+	memberID = consensus.MemberID
+	message  = consensus.Message
+	entry    = consensus.Entry
+	mark     = consensus.Mark
+)
+
+// cluster is a small cluster in one goroutine: replicas, their disks, their state machines and the network.
+type cluster struct {
+	opts    func(memberID) raft.Options
+	nodes   []*node
+	net     []message
+	blocked map[[2]memberID]bool
+	trace   *strings.Builder // nil: silent
+	check   func(n *node, out *raft.Output)
+	nextSeq uint64 // of proposals
+}
+
+// node is one member: the replica and the simplest shell that performs its outputs.
+type node struct {
+	c       *cluster
+	id      memberID
+	replica *raft.Replica // nil while crashed
+	inbox   []raft.Input
+
+	disk     disk
+	pending  []raft.Output // persist requests and what waits for them
+	slowDisk bool
+	log      []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
+	logBase  consensus.Index
+
+	store    store
+	received map[mark]store
+	reads    []consensus.ReadIndex
+	failed   []uint64
+	refusals []consensus.Refusal
+	events   []raft.Event
+}
+
+type disk struct {
+	hard    consensus.HardState
+	base    consensus.SnapshotMeta
+	entries []entry
+}
+
+// store is the state machine: it remembers what was applied, and the configuration.
+type store struct {
+	mark     mark
+	commands []string
+	config   consensus.Config
+	configID consensus.ConfigID
+	tombs    []memberID
+}
+
+func (s store) clone() store {
+	s.commands = slices.Clone(s.commands)
+	s.tombs = slices.Clone(s.tombs)
+	return s
+}
+
+func (s *store) meta() consensus.SnapshotMeta {
+	return consensus.SnapshotMeta{Mark: s.mark, Config: s.config, ConfigID: s.configID}
+}
+
+func (s *store) apply(e *entry) {
+	s.mark = e.Mark()
+	switch e.Kind {
+	case consensus.EntryCommand:
+		s.commands = append(s.commands, string(e.Payload))
+	case consensus.EntryConfig:
+		change, _, err := consensus.DecodeConfigChange(e.Payload)
+		if err != nil {
+			panic(err)
+		}
+		s.config, s.configID = change.Config, consensus.ConfigID{Index: e.Index, Term: e.Term}
+		s.tombs = append(s.tombs, change.Tombs...)
+	}
+}
+
+func testMember(id memberID) consensus.Member {
+	return consensus.Member{ID: id, Name: fmt.Sprintf("m%d", id), PeerURLs: []string{fmt.Sprintf("http://m%d", id)}}
+}
+
+func testConfig(voters, learners []memberID) consensus.Config {
+	c := consensus.Config{Voters: voters, Learners: learners}
+	ids := slices.Concat(voters, learners)
+	slices.Sort(ids)
+	for _, id := range ids {
+		c.Members = append(c.Members, testMember(id))
+	}
+	return c
+}
+
+func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster {
+	c := &cluster{blocked: map[[2]memberID]bool{}}
+	c.opts = func(id memberID) raft.Options {
+		o := raft.Defaults(id)
+		o.ElectionTicks, o.HeartbeatTicks = 10, 1
+		if adapt != nil {
+			adapt(&o)
+		}
+		return o
+	}
+	config := testConfig(voters, learners)
+	for _, m := range config.Members {
+		c.add(m.ID, config)
+	}
+	return c
+}
+
+// add starts a new member; a zero config means that it joins.
+func (c *cluster) add(id memberID, config consensus.Config) *node {
+	n := &node{c: c, id: id, received: map[mark]store{}, store: store{config: config}}
+	if len(config.Voters) > 0 {
+		n.store.mark, n.store.configID = mark{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
+	}
+	n.disk.base = n.store.meta()
+	n.logBase = n.disk.base.Mark.Index
+	c.nodes = append(c.nodes, n)
+	n.start()
+	return n
+}
+
+func (n *node) start() {
+	r, err := raft.New(n.c.opts(n.id), raft.Restored{
+		Hard: n.disk.hard, Base: n.disk.base, Entries: n.disk.entries,
+		Applied: n.store.mark.Index, Tombstones: n.store.tombs,
+	})
+	if err != nil {
+		panic(err)
+	}
+	n.replica = r
+}
+
+// crash loses what is not on disk: persist requests under way, and messages that waited for them.
+func (n *node) crash() {
+	n.replica, n.inbox, n.pending = nil, nil, nil
+	n.received = map[mark]store{}
+	n.log, n.logBase = slices.Clone(n.disk.entries), n.disk.base.Mark.Index
+}
+
+func (n *node) restart() {
+	if n.store.mark.Index > n.disk.base.Mark.Index && n.storeAhead() {
+		n.disk.base = n.store.meta()
+	}
+	n.start()
+}
+
+// storeAhead reports whether the log on disk does not hold what the store has applied.
+func (n *node) storeAhead() bool {
+	for i := range n.disk.entries {
+		if n.disk.entries[i].Mark() == n.store.mark {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *cluster) node(id memberID) *node {
+	for _, n := range c.nodes {
+		if n.id == id {
+			return n
+		}
+	}
+	panic(fmt.Sprintf("no member %v", id))
+}
+
+func (c *cluster) printf(format string, args ...any) {
+	if c.trace != nil {
+		fmt.Fprintf(c.trace, format+"\n", args...)
+	}
+}
+
+// step gives inputs to the replica and performs its output.
+func (n *node) step(inputs ...raft.Input) {
+	if n.replica == nil {
+		return
+	}
+	out := n.replica.Step(inputs...)
+	if n.c.check != nil {
+		n.c.check(n, &out)
+	}
+	n.trace(&out)
+	n.events = append(n.events, out.Events...)
+	n.reads = append(n.reads, out.Reads...)
+	n.failed = append(n.failed, out.FailedReads...)
+	n.refusals = append(n.refusals, out.Refusals...)
+	if out.Reset != nil {
+		n.log, n.logBase = nil, out.Reset.Mark.Index
+	}
+	if len(out.Entries) > 0 {
+		keep := out.Entries[0].Index - n.logBase - 1
+		n.log = append(n.log[:keep:keep], out.Entries...)
+	}
+	n.c.net = append(n.c.net, out.Send...)
+	if out.Seq != 0 || len(out.SendAfter) > 0 {
+		n.pending = append(n.pending, out)
+	}
+	for i := range out.Apply {
+		n.store.apply(&out.Apply[i])
+	}
+	if len(out.Apply) > 0 {
+		n.inbox = append(n.inbox, raft.Applied{Index: n.store.mark.Index})
+	}
+	if out.Install != nil {
+		s, ok := n.received[out.Install.Mark]
+		if ok {
+			n.store = s.clone()
+		}
+		n.inbox = append(n.inbox, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Failed: !ok})
+	}
+	for _, request := range out.NeedSnapshot {
+		to := n.c.node(request.To)
+		ok := to.replica != nil && !n.c.blocked[[2]memberID{n.id, to.id}]
+		if ok {
+			to.received[n.store.mark] = n.store.clone()
+		}
+		n.inbox = append(n.inbox, raft.SnapshotSent{To: to.id, Mark: n.store.mark, OK: ok})
+	}
+	if !n.slowDisk {
+		n.sync(len(n.pending))
+	}
+}
+
+// sync completes the oldest count persist requests.
+func (n *node) sync(count int) {
+	for _, out := range n.pending[:count] {
+		if out.Hard != nil {
+			n.disk.hard = *out.Hard
+		}
+		if out.Reset != nil {
+			n.disk.base, n.disk.entries = *out.Reset, nil
+		}
+		if len(out.Entries) > 0 {
+			keep := out.Entries[0].Index - n.disk.base.Mark.Index - 1
+			n.disk.entries = append(n.disk.entries[:keep:keep], out.Entries...)
+		}
+		n.c.net = append(n.c.net, out.SendAfter...)
+		if out.Seq != 0 {
+			n.inbox = append(n.inbox, raft.Persisted{Seq: out.Seq})
+		}
+	}
+	n.pending = slices.Delete(n.pending, 0, count)
+}
+
+func (n *node) drain() bool {
+	if n.replica == nil || len(n.inbox) == 0 {
+		return false
+	}
+	inbox := n.inbox
+	n.inbox = nil
+	n.step(inbox...)
+	return true
+}
+
+// settle delivers everything until nothing moves.
+func (c *cluster) settle() {
+	for round := 0; ; round++ {
+		if round > 10000 {
+			panic("the cluster never settles")
+		}
+		moved := false
+		for _, n := range c.nodes {
+			moved = n.drain() || moved
+		}
+		if len(c.net) > 0 {
+			net := c.net
+			c.net = nil
+			for i := range net {
+				c.deliver(net[i])
+			}
+			continue
+		}
+		if !moved {
+			return
+		}
+	}
+}
+
+// deliver gives one message to its receiver, through the encoding.
+func (c *cluster) deliver(m message) {
+	if c.blocked[[2]memberID{m.From, m.To}] {
+		return
+	}
+	c.printf("  %s", describe(&m))
+	decoded, rest, err := consensus.DecodeMessage(consensus.AppendMessage(nil, &m))
+	if err != nil || len(rest) > 0 {
+		panic(fmt.Sprintf("codec: %v, rest %d", err, len(rest)))
+	}
+	for _, n := range c.nodes {
+		if n.id == m.To {
+			n.step(raft.Receive{Message: decoded})
+		}
+	}
+}
+
+// isolate cuts a member off, or joins it again.
+func (c *cluster) isolate(id memberID, cut bool) {
+	for _, n := range c.nodes {
+		c.blocked[[2]memberID{id, n.id}] = cut
+		c.blocked[[2]memberID{n.id, id}] = cut
+	}
+}
+
+// cut drops messages between two members, both ways.
+func (c *cluster) cut(a, b memberID) {
+	c.blocked[[2]memberID{a, b}] = true
+	c.blocked[[2]memberID{b, a}] = true
+}
+
+func (c *cluster) tick(count int, ids ...memberID) {
+	for range count {
+		for _, n := range c.nodes {
+			if len(ids) == 0 || slices.Contains(ids, n.id) {
+				n.step(raft.Tick{})
+			}
+		}
+		c.settle()
+	}
+}
+
+// elect makes id the leader, whatever it takes: everybody forgets the leader first.
+func (c *cluster) elect(id memberID) {
+	for range 50 {
+		n := c.node(id)
+		if n.replica.Status().Role == raft.Leader {
+			return
+		}
+		if leader := c.leader(); leader != nil {
+			leader.step(raft.Transfer{To: id})
+		} else {
+			n.step(raft.Campaign{})
+		}
+		c.settle()
+		if c.leader() == nil {
+			c.tick(1, id)
+		}
+	}
+	panic(fmt.Sprintf("member %v does not get elected", id))
+}
+
+// leader returns the leader of the highest term.
+func (c *cluster) leader() *node {
+	var leader *node
+	for _, n := range c.nodes {
+		if n.replica == nil || n.replica.Status().Role != raft.Leader {
+			continue
+		}
+		if leader == nil || n.replica.Status().Term > leader.replica.Status().Term {
+			leader = n
+		}
+	}
+	return leader
+}
+
+func (c *cluster) propose(id memberID, commands ...string) {
+	var proposals []consensus.Proposal
+	for _, command := range commands {
+		c.nextSeq++
+		proposals = append(proposals, consensus.Proposal{
+			ID: consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq}, Proposer: id,
+			Kind: consensus.EntryCommand, Payload: []byte(command),
+		})
+	}
+	c.node(id).step(raft.Propose{Proposals: proposals})
+}
+
+func (c *cluster) change(id memberID, kind consensus.ChangeKind, member consensus.Member) {
+	c.nextSeq++
+	request := consensus.ChangeRequest{Kind: kind, Member: member}
+	c.node(id).step(raft.ChangeConfig{Proposal: consensus.Proposal{
+		ID: consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq}, Proposer: id,
+		Payload: consensus.AppendChangeRequest(nil, &request),
+	}})
+}
+
+// marks draws a log: base | entries, each with its term.
+func (n *node) marks() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d |", n.logBase)
+	for i := range n.log {
+		fmt.Fprintf(&b, " %s", describeEntry(&n.log[i]))
+	}
+	return b.String()
+}

@@ -1,0 +1,132 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+// advanceCommit commits what a majority holds durably, but only by counting entries of the own term: an earlier one
+// may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
+func (r *Replica) advanceCommit() {
+	index := consensus.Index(r.agreed(r.holds))
+	if index <= r.log.commit {
+		return
+	}
+	if index < r.noop && !r.opts.Faults.CommitOldTerm {
+		return
+	}
+	r.commitTo(index)
+}
+
+// holds is how far a member's log is durable and equal to the leader's. The leader's own disk counts like another's.
+func (r *Replica) holds(id consensus.MemberID) uint64 {
+	if id == r.opts.ID {
+		if r.opts.Faults.AckBeforeDurable {
+			return uint64(r.log.last())
+		}
+		return uint64(r.log.durable)
+	}
+	if p := r.peer(id); p != nil {
+		return uint64(p.Match)
+	}
+	return 0
+}
+
+// agreed returns what a majority, of each set of voters, has reached. Learners do not count, and neither does a leader
+// that is no voter.
+func (r *Replica) agreed(reached func(consensus.MemberID) uint64) uint64 {
+	c := r.config()
+	values := r.scratch[:0]
+	for _, id := range c.Voters {
+		values = append(values, reached(id))
+	}
+	if r.opts.Faults.CountLearners {
+		for _, id := range c.Learners {
+			values = append(values, reached(id))
+		}
+	}
+	result := quorum.Agreed(values)
+	if c.IsJoint() {
+		values = values[:0]
+		for _, id := range c.Outgoing {
+			values = append(values, reached(id))
+		}
+		result = min(result, quorum.Agreed(values))
+	}
+	r.scratch = values
+	return result
+}
+
+// quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2).
+func (r *Replica) quorumHeard() bool {
+	return r.agreed(func(id consensus.MemberID) uint64 {
+		if id == r.opts.ID {
+			return 1
+		}
+		if p := r.peer(id); p != nil && r.now-p.HeardAt < uint64(r.opts.ElectionTicks) {
+			return 1
+		}
+		return 0
+	}) == 1
+}
+
+// commitTo notes that everything up to index is committed, and which configurations are with it.
+func (r *Replica) commitTo(index consensus.Index) {
+	if index <= r.log.commit {
+		return
+	}
+	if r.role == Leader {
+		for _, e := range r.log.slice(r.log.commit+1, index) {
+			r.uncommitted -= e.SizeBytes()
+		}
+	}
+	r.log.commit = index
+	r.advanceConfigs()
+}
+
+// advanceConfigs takes note of the configurations that have committed.
+func (r *Replica) advanceConfigs() {
+	for i := range r.configs {
+		c := &r.configs[i]
+		if c.id.Index <= r.configSeen || c.id.Index > r.log.commit {
+			continue
+		}
+		r.configSeen = c.id.Index
+		r.event(ConfigCommitted{ID: c.id})
+		for _, id := range c.tombs {
+			r.bury(id)
+		}
+		if r.role == Leader && !c.config.IsVoter(r.opts.ID) {
+			r.handOver = true
+		}
+	}
+}
+
+// bury notes that a committed change removed a member for ever.
+func (r *Replica) bury(id consensus.MemberID) {
+	if at, found := slices.BinarySearch(r.tombstones, id); !found {
+		r.tombstones = slices.Insert(r.tombstones, at, id)
+	}
+	if id == r.opts.ID && !r.removed {
+		r.removed = true
+		r.event(Removed{By: r.opts.ID})
+	}
+	if p := r.peer(id); p != nil && r.role == Leader {
+		p.LeavesAt = r.now + uint64(r.opts.ElectionTicks)
+		r.sendAsLeader(consensus.Message{Kind: consensus.MsgRemoved, To: id})
+	}
+}
+
+func (r *Replica) isTombstone(id consensus.MemberID) bool {
+	_, found := slices.BinarySearch(r.tombstones, id)
+	return found
+}
+
+func (r *Replica) handleRemoved(m *consensus.Message) {
+	if !r.removed {
+		r.removed = true
+		r.event(Removed{By: m.From})
+	}
+}

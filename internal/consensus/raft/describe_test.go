@@ -1,0 +1,132 @@
+package raft_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+var kindNames = map[consensus.MessageKind]string{
+	consensus.MsgPreVote: "pre-vote?", consensus.MsgPreVoteReply: "pre-vote", consensus.MsgVote: "vote?",
+	consensus.MsgVoteReply: "vote", consensus.MsgAppend: "append", consensus.MsgAppendReply: "ack",
+	consensus.MsgHeartbeat: "heartbeat", consensus.MsgHeartbeatReply: "echo", consensus.MsgPropose: "propose",
+	consensus.MsgProposeReply: "refused", consensus.MsgRead: "read?", consensus.MsgReadReply: "read",
+	consensus.MsgSnapshotOffer: "snapshot?", consensus.MsgSnapshotReply: "snapshot", consensus.MsgTimeoutNow: "timeout-now",
+	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
+}
+
+// describe writes a message in one line: what its kind says, and nothing that it does not.
+func describe(m *message) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v->%v %s term=%d", m.From, m.To, kindNames[m.Kind], m.Term)
+	say := func(present bool, format string, args ...any) {
+		if present {
+			fmt.Fprintf(&b, " "+format, args...)
+		}
+	}
+	switch m.Kind {
+	case consensus.MsgAppend:
+		say(true, "after=%v", m.Mark)
+	case consensus.MsgVote, consensus.MsgPreVote:
+		say(true, "log=%v commit=%d", m.Mark, m.Commit)
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
+		say(m.Mark.Index > 0, "index=%d", m.Mark.Index)
+	}
+	say(m.Reject, "NO")
+	say(m.Reject && m.Kind == consensus.MsgAppendReply, "hint=%v", m.Hint)
+	say(m.Force, "force")
+	switch m.Kind {
+	case consensus.MsgAppend, consensus.MsgHeartbeat:
+		say(true, "commit=%d", m.Commit)
+	}
+	say(m.Round > 0, "round=%d", m.Round)
+	say(m.Target != 0, "to=%v", m.Target)
+	say(m.Snapshot != nil, "%v", func() any {
+		if m.Snapshot != nil {
+			return m.Snapshot.Mark
+		}
+		return ""
+	}())
+	for i := range m.Entries {
+		say(true, "%s", describeEntry(&m.Entries[i]))
+	}
+	for i := range m.Proposals {
+		say(true, "%q", m.Proposals[i].Payload)
+	}
+	for i := range m.Refusals {
+		say(true, "#%d:%s", m.Refusals[i].ID.Sequence, reason(m.Refusals[i].Reason))
+	}
+	for i := range m.Reads {
+		say(true, "read %d", m.Reads[i].ID)
+		say(m.Kind == consensus.MsgReadReply && !m.Reject, "at %d", m.Reads[i].Index)
+	}
+	return b.String()
+}
+
+func describeEntry(e *entry) string {
+	switch e.Kind {
+	case consensus.EntryNoop:
+		return fmt.Sprintf("%v", e.Mark())
+	case consensus.EntryConfig:
+		change, _, err := consensus.DecodeConfigChange(e.Payload)
+		if err != nil {
+			return fmt.Sprintf("%v:%v", e.Mark(), err)
+		}
+		return fmt.Sprintf("%v:%s", e.Mark(), describeConfig(&change.Config))
+	}
+	return fmt.Sprintf("%v:%s", e.Mark(), e.Payload)
+}
+
+func describeConfig(c *consensus.Config) string {
+	s := fmt.Sprintf("voters%v", c.Voters)
+	if len(c.Learners) > 0 {
+		s += fmt.Sprintf("learners%v", c.Learners)
+	}
+	return s
+}
+
+func reason(r consensus.RefusalReason) string {
+	names := []string{
+		"none", "no leader", "busy", "stale config", "change pending", "member exists", "url exists", "not found",
+		"member removed", "not a learner", "learner lags", "last voter", "quorum lost", "too many learners", "bad request",
+	}
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return fmt.Sprintf("reason %d", r)
+}
+
+// trace prints what of an output is not a message.
+func (n *node) trace(out *raft.Output) {
+	if n.c.trace == nil {
+		return
+	}
+	say := func(format string, args ...any) { n.c.printf("%v: "+format, append([]any{n.id}, args...)...) }
+	for _, e := range out.Events {
+		say("%v", e)
+	}
+	if out.Config != nil {
+		say("config %v %s in force", out.Config.ID, describeConfig(&out.Config.Config))
+	}
+	if n.slowDisk && out.Seq != 0 {
+		what := ""
+		if len(out.Entries) > 0 {
+			what = fmt.Sprintf(" of %v to %v", out.Entries[0].Mark(), out.Entries[len(out.Entries)-1].Mark())
+		}
+		say("persist request %d%s", out.Seq, what)
+	}
+	for i := range out.Apply {
+		say("apply %s", describeEntry(&out.Apply[i]))
+	}
+	for _, read := range out.Reads {
+		say("read %d answered: %d", read.ID, read.Index)
+	}
+	for _, id := range out.FailedReads {
+		say("read %d failed", id)
+	}
+	for _, refusal := range out.Refusals {
+		say("proposal #%d refused: %s", refusal.ID.Sequence, reason(refusal.Reason))
+	}
+}

@@ -1,0 +1,301 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+// hastyCampaigns is how many campaigns follow a short wait after a start, or after the connection to the leader broke.
+// Each wait is twice as long as the one before, until the usual one is reached.
+const hastyCampaigns = 4
+
+// resetCampaign draws when to campaign next. The spread keeps candidates apart (Raft paper, section 5.2).
+func (r *Replica) resetCampaign() {
+	if r.hasty > 0 && !r.opts.LeaderLease {
+		spread := 2 * r.opts.HeartbeatTicks << (hastyCampaigns - r.hasty)
+		if spread < r.opts.ElectionTicks {
+			r.hasty--
+			r.campaignAt = r.now + uint64(r.rng.between(1, spread))
+			return
+		}
+		r.hasty = 0
+	}
+	r.campaignAt = r.now + uint64(r.rng.between(r.opts.ElectionTicks, 2*r.opts.ElectionTicks-1))
+}
+
+// hearLeader notes a sign of life of the current leader.
+func (r *Replica) hearLeader() {
+	r.heardAt, r.hasty, r.suspect = r.now, 0, false
+	r.resetCampaign()
+}
+
+// suspectLeader acts on the evidence that the leader died: stop refusing others, and ask soon oneself. Under a leader
+// lease the promise to wait stands: reads of the leader rest on it.
+func (r *Replica) suspectLeader(member consensus.MemberID) {
+	if r.role != Follower || r.leader != member || r.suspect || r.opts.LeaderLease {
+		return
+	}
+	r.suspect, r.hasty = true, hastyCampaigns
+	r.event(LeaderSuspected{Leader: member})
+	r.resetCampaign()
+}
+
+// hearsLeader reports whether this member must not help to depose a leader that seems alive (Raft thesis, section
+// 4.2.3): so a removed or cut-off member cannot disrupt.
+func (r *Replica) hearsLeader() bool {
+	if !r.opts.CheckQuorum {
+		return false
+	}
+	if r.startLease && r.now < uint64(r.opts.ElectionTicks) {
+		return true // what was promised to a leader before the restart is forgotten: wait it out
+	}
+	if r.role == Leader {
+		return true
+	}
+	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
+}
+
+// mayCampaign reports whether this member counts as a candidate. A member that an uncommitted entry removes may be the
+// only one with a log long enough to be elected, and campaigns without counting itself (Raft thesis, section 4.2.2).
+func (r *Replica) mayCampaign() bool {
+	if r.removed || r.installing != nil {
+		return false
+	}
+	if r.config().IsVoter(r.opts.ID) {
+		return true
+	}
+	n := len(r.configs)
+	return n > 1 && r.configs[n-1].id.Index > r.log.commit && r.configs[n-2].config.IsVoter(r.opts.ID)
+}
+
+// campaign starts an election, or the inquiry before one.
+func (r *Replica) campaign() {
+	if r.role == Leader || r.removed {
+		return
+	}
+	if !r.mayCampaign() {
+		r.inquire()
+		return
+	}
+	if !r.opts.PreVote {
+		r.becomeCandidate(false)
+		return
+	}
+	r.role = PreCandidate
+	r.setLeader(consensus.NoMember)
+	r.event(BecamePreCandidate{Term: r.term})
+	r.resetCampaign()
+	r.startTally()
+	if r.outcome() == quorum.Won {
+		r.becomeCandidate(false)
+		return
+	}
+	r.askForVotes(consensus.MsgPreVote, r.term+1, false)
+}
+
+// inquire asks the voters as if for a pre-vote and counts nothing: a member that may not campaign, and hears nobody,
+// so learns the term, or that it was removed.
+func (r *Replica) inquire() {
+	r.setLeader(consensus.NoMember)
+	r.resetCampaign()
+	r.granted, r.refused = r.granted[:0], r.refused[:0]
+	r.askForVotes(consensus.MsgPreVote, r.term+1, false)
+}
+
+func (r *Replica) becomeCandidate(force bool) {
+	r.setTerm(r.term + 1)
+	r.vote = r.opts.ID
+	r.role = Candidate
+	r.setLeader(consensus.NoMember)
+	r.event(BecameCandidate{Term: r.term})
+	r.resetCampaign()
+	r.startTally()
+	if r.outcome() == quorum.Won {
+		r.becomeLeader()
+		return
+	}
+	r.askForVotes(consensus.MsgVote, r.term, force)
+}
+
+// askForVotes asks every voter. A vote leaves only once the term and the own vote are durable: a candidate that forgot
+// them could ask again in the same term with a shorter log, and be elected by the answers to the first question.
+func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, force bool) {
+	c := r.config()
+	ask := func(id consensus.MemberID) {
+		if id == r.opts.ID {
+			return
+		}
+		m := consensus.Message{Kind: kind, To: id, Term: term, Mark: r.log.lastMark(), Force: force}
+		r.tellCommit(&m)
+		r.send(m, kind == consensus.MsgVote)
+	}
+	for _, id := range c.Voters {
+		ask(id)
+	}
+	for _, id := range c.Outgoing {
+		if !slices.Contains(c.Voters, id) {
+			ask(id)
+		}
+	}
+	if r.opts.Faults.CountLearners {
+		for _, id := range c.Learners {
+			ask(id)
+		}
+	}
+}
+
+// tellCommit puts into a vote, or its answer, how far this member knows the log to be committed, and the term there.
+// A candidate that knows less so learns which configuration is in force before it counts (etcd issue 12359).
+func (r *Replica) tellCommit(m *consensus.Message) {
+	m.Commit = r.log.commit
+	if term, ok := r.log.term(r.log.commit); ok {
+		m.Hint = consensus.Mark{Index: r.log.commit, Term: term}
+	}
+}
+
+func (r *Replica) learnCommit(m *consensus.Message) {
+	if m.Hint.Index > r.log.commit && m.Hint.Index == m.Commit && r.log.matches(m.Hint) {
+		r.commitTo(m.Hint.Index)
+	}
+}
+
+func (r *Replica) startTally() {
+	r.granted, r.refused = append(r.granted[:0], r.opts.ID), r.refused[:0]
+}
+
+// outcome counts the votes, set by set. A candidate outside a set is not counted there.
+func (r *Replica) outcome() quorum.Outcome {
+	c := r.config()
+	voters := c.Voters
+	if r.opts.Faults.CountLearners {
+		voters = slices.Concat(voters, c.Learners)
+	}
+	result := r.tally(voters)
+	if c.IsJoint() {
+		result = quorum.Both(result, r.tally(c.Outgoing))
+	}
+	return result
+}
+
+func (r *Replica) tally(voters []consensus.MemberID) quorum.Outcome {
+	granted, refused := 0, 0
+	for _, id := range voters {
+		switch {
+		case slices.Contains(r.granted, id):
+			granted++
+		case slices.Contains(r.refused, id):
+			refused++
+		}
+	}
+	return quorum.Tally(len(voters), granted, refused)
+}
+
+// handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
+func (r *Replica) handlePreVote(m *consensus.Message) {
+	r.learnCommit(m)
+	grant := m.Term > r.term && !r.hearsLeader() && !m.Mark.Before(r.log.lastMark())
+	reply := consensus.Message{
+		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.term, Mark: r.log.lastMark(), Reject: !grant,
+	}
+	if grant {
+		reply.Term = m.Term
+	}
+	r.tellCommit(&reply)
+	r.send(reply, r.termPending())
+}
+
+// handleVote answers a vote of the current term (Raft paper, sections 5.2 and 5.4.1).
+func (r *Replica) handleVote(m *consensus.Message) {
+	r.learnCommit(m)
+	free := (r.vote == consensus.NoMember && r.leader == consensus.NoMember) || r.vote == m.From
+	if r.opts.Faults.VoteTwice {
+		free = true
+	}
+	grant := free && r.role != Leader && !m.Mark.Before(r.log.lastMark())
+	if grant {
+		r.vote = m.From
+		r.hasty = 0
+		r.resetCampaign()
+	}
+	reply := consensus.Message{
+		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Mark: r.log.lastMark(), Reject: !grant,
+	}
+	r.tellCommit(&reply)
+	r.send(reply, true)
+}
+
+func (r *Replica) handleVoteReply(m *consensus.Message) {
+	r.learnCommit(m)
+	pre := m.Kind == consensus.MsgPreVoteReply
+	switch {
+	case pre && (r.role != PreCandidate || (!m.Reject && m.Term != r.term+1)):
+		return
+	case !pre && (r.role != Candidate || m.Term != r.term):
+		return
+	case slices.Contains(r.granted, m.From) || slices.Contains(r.refused, m.From):
+		return
+	}
+	if m.Reject {
+		r.refused = append(r.refused, m.From)
+	} else {
+		r.granted = append(r.granted, m.From)
+	}
+	switch r.outcome() {
+	case quorum.Pending:
+	case quorum.Won:
+		if pre {
+			r.becomeCandidate(false)
+		} else {
+			r.becomeLeader()
+		}
+	case quorum.Lost:
+		r.role = Follower
+		r.event(BecameFollower{Term: r.term})
+		if !pre {
+			// The rivals' round is over for everybody: an early second try ends a split vote soon.
+			r.campaignAt = r.now + uint64(r.rng.between(1, r.opts.ElectionTicks))
+		}
+	}
+}
+
+// setTerm enters a new term, in which this member has not voted and knows nothing of the leader's log.
+func (r *Replica) setTerm(term consensus.Term) {
+	r.term, r.vote = term, consensus.NoMember
+	r.matched, r.roundHeard = 0, 0
+	r.ackDue, r.echoDue = false, false
+	r.granted, r.refused = r.granted[:0], r.refused[:0]
+}
+
+func (r *Replica) setLeader(leader consensus.MemberID) {
+	if r.leader == leader {
+		return
+	}
+	r.leader = leader
+	r.failForwarded()
+	r.event(LeaderChanged{Leader: leader, Term: r.term})
+}
+
+// becomeFollower enters term, if it is a higher one, under leader, if it is known.
+func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID) {
+	was := r.role
+	if was == Leader {
+		r.leaveLeadership()
+	}
+	r.role = Follower
+	if term > r.term {
+		r.setTerm(term)
+		r.leader = consensus.NoMember
+		r.failForwarded()
+		if leader == consensus.NoMember {
+			r.event(LeaderChanged{Term: term})
+		}
+	}
+	if was != Follower {
+		r.event(BecameFollower{Term: r.term})
+	}
+	r.setLeader(leader)
+	r.heardAt, r.suspect = r.now, false
+	r.resetCampaign()
+}

@@ -1,0 +1,125 @@
+package raft
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// outbox gathers what this member forwards to the leader in one Step.
+type outbox struct {
+	proposals []consensus.Proposal
+	reads     []consensus.ReadIndex
+	transfer  consensus.MemberID
+	asks      bool // transfer is meant, even if it names nobody
+}
+
+// addressedRefusal is a refusal on its way to the member that forwarded the proposal.
+type addressedRefusal struct {
+	to      consensus.MemberID
+	refusal consensus.Refusal
+}
+
+// propose takes this member's own proposals: into the log, to the leader, or back.
+func (r *Replica) propose(proposals []consensus.Proposal) {
+	switch {
+	case r.role == Leader:
+		r.admit(proposals, r.opts.ID)
+	case r.leader != consensus.NoMember:
+		if r.toLeader.proposals == nil {
+			r.toLeader.proposals = proposals[:len(proposals):len(proposals)]
+		} else {
+			r.toLeader.proposals = append(r.toLeader.proposals, proposals...)
+		}
+	default:
+		r.refuseAll(proposals, r.opts.ID, consensus.ReasonNoLeader)
+	}
+}
+
+func (r *Replica) handlePropose(m *consensus.Message) {
+	if r.role == Leader {
+		r.admit(m.Proposals, m.From)
+		return
+	}
+	r.refuseAll(m.Proposals, m.From, consensus.ReasonNoLeader) // never forwarded twice: two members could play ball
+}
+
+// admit appends proposals to the leader's log.
+func (r *Replica) admit(proposals []consensus.Proposal, from consensus.MemberID) {
+	for i := range proposals {
+		p := &proposals[i]
+		if p.Proposer == consensus.NoMember {
+			q := *p
+			q.Proposer = from
+			p = &q
+		}
+		if reason := r.admitOne(p); reason != consensus.ReasonNone {
+			r.refuse(p.ID, from, reason)
+		}
+	}
+}
+
+func (r *Replica) admitOne(p *consensus.Proposal) consensus.RefusalReason {
+	switch {
+	case r.transferee != consensus.NoMember || r.handOver:
+		return consensus.ReasonNoLeader
+	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
+		return consensus.ReasonBadRequest
+	case r.uncommitted > 0 && r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes:
+		return consensus.ReasonBusy
+	case p.Kind == consensus.EntryConfig:
+		return r.proposeChange(p)
+	}
+	r.appendEntry(consensus.Entry{
+		Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Payload: p.Payload,
+	})
+	return consensus.ReasonNone
+}
+
+func (r *Replica) refuseAll(proposals []consensus.Proposal, to consensus.MemberID, reason consensus.RefusalReason) {
+	for i := range proposals {
+		r.refuse(proposals[i].ID, to, reason)
+	}
+}
+
+func (r *Replica) refuse(id consensus.ProposalID, to consensus.MemberID, reason consensus.RefusalReason) {
+	refusal := consensus.Refusal{ID: id, Reason: reason, Config: r.configID()}
+	if to == r.opts.ID {
+		r.out.Refusals = append(r.out.Refusals, refusal)
+		return
+	}
+	r.refusing = append(r.refusing, addressedRefusal{to, refusal})
+}
+
+// flushRefusals sends the refusals of this Step, those in a row to one member in one message.
+func (r *Replica) flushRefusals() {
+	for i := 0; i < len(r.refusing); {
+		m := consensus.Message{Kind: consensus.MsgProposeReply, To: r.refusing[i].to}
+		for ; i < len(r.refusing) && r.refusing[i].to == m.To; i++ {
+			m.Refusals = append(m.Refusals, r.refusing[i].refusal)
+		}
+		r.send(m, false)
+	}
+	r.refusing = r.refusing[:0]
+}
+
+// flushForwards sends what waits for the leader; leadership may have moved within the Step.
+func (r *Replica) flushForwards() {
+	box := r.toLeader
+	r.toLeader = outbox{}
+	if r.leader == consensus.NoMember || r.leader == r.opts.ID {
+		r.refuseAll(box.proposals, r.opts.ID, consensus.ReasonNoLeader)
+		for _, read := range box.reads {
+			r.out.FailedReads = append(r.out.FailedReads, read.ID)
+		}
+		return
+	}
+	if len(box.proposals) > 0 {
+		r.send(consensus.Message{Kind: consensus.MsgPropose, To: r.leader, Proposals: box.proposals}, false)
+	}
+	if len(box.reads) > 0 {
+		r.send(consensus.Message{Kind: consensus.MsgRead, To: r.leader, Reads: box.reads}, false)
+		for _, read := range box.reads {
+			r.forwarded = append(r.forwarded, read.ID)
+		}
+	}
+	if box.asks {
+		r.send(consensus.Message{Kind: consensus.MsgTransfer, To: r.leader, Target: box.transfer}, false)
+	}
+}

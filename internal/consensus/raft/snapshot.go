@@ -1,0 +1,165 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/progress"
+)
+
+// A snapshot travels outside the core, from shell to shell:
+//
+//	leader                              follower
+//	NeedSnapshot ->  shell streams  ->  shell keeps it
+//	SnapshotSent <-
+//	MsgSnapshotOffer ---------------->  Install -> shell swaps the store -> SnapshotInstalled
+//	MsgSnapshotReply <----------------  Reset (durable)
+//
+// The offer is repeated with every heartbeat until it is answered (Raft paper, section 7).
+
+// needSnapshot asks the shell to feed a member that needs entries from before the log. Nobody streams to the dead.
+func (r *Replica) needSnapshot(p *progress.Peer) {
+	if !r.active(p) {
+		return
+	}
+	p.BecomeSnapshot(r.log.applied)
+	r.out.NeedSnapshot = append(r.out.NeedSnapshot, SnapshotRequest{To: p.ID})
+	r.event(SnapshotNeeded{Follower: p.ID})
+}
+
+func (r *Replica) snapshotSent(in *SnapshotSent) {
+	p := r.peer(in.To)
+	if r.role != Leader || p == nil || p.State != progress.Snapshot {
+		return
+	}
+	if !in.OK || !r.log.holdsAfter(in.Mark.Index) {
+		p.BecomeProbe()
+		p.Sent = true // try again with the next heartbeat, not at once
+		return
+	}
+	p.Offer = in.Mark
+	r.offerSnapshot(p)
+}
+
+// holdsAfter reports whether a member that has everything up to index can be fed from the log.
+func (l *replicaLog) holdsAfter(index consensus.Index) bool {
+	return index >= l.base.Index && index <= l.last()
+}
+
+func (r *Replica) offerSnapshot(p *progress.Peer) {
+	if p.Offer.Index == 0 {
+		return
+	}
+	c := r.configAt(p.Offer.Index)
+	m := consensus.Message{
+		Kind: consensus.MsgSnapshotOffer, To: p.ID,
+		Snapshot: &consensus.SnapshotMeta{Mark: p.Offer, Config: c.config, ConfigID: c.id},
+	}
+	m.Commit, m.Round = r.log.commit, r.round
+	r.sendAsLeader(m)
+}
+
+func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
+	if m.Reject {
+		if p.State == progress.Snapshot && m.Mark == p.Offer {
+			p.Offer = consensus.Mark{}
+			p.BecomeProbe()
+			p.Sent = true
+		}
+		return
+	}
+	p.Acknowledged(m.Mark.Index)
+	if p.State == progress.Snapshot && r.log.holdsAfter(p.Match) {
+		p.BecomeReplicate()
+	}
+}
+
+// handleSnapshotOffer begins an installation, unless the log gets there without.
+func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
+	r.hearRound(m.Round)
+	if m.Snapshot == nil {
+		return
+	}
+	meta := *m.Snapshot
+	switch {
+	case r.installing != nil:
+		return // the answer to what is being installed will tell
+	case meta.Mark.Index <= r.log.commit:
+	case r.log.matches(meta.Mark):
+		r.matched = max(r.matched, meta.Mark.Index)
+		r.commitTo(meta.Mark.Index)
+	default:
+		r.installing = &meta
+		r.out.Install = &meta
+		r.event(SnapshotOffered{Mark: meta.Mark})
+		return
+	}
+	r.replySnapshot(consensus.Mark{Index: r.log.commit}, false)
+}
+
+func (r *Replica) replySnapshot(mark consensus.Mark, reject bool) {
+	if r.role != Follower || r.leader == consensus.NoMember {
+		return
+	}
+	r.send(consensus.Message{
+		Kind: consensus.MsgSnapshotReply, To: r.leader, Mark: mark, Reject: reject, Round: r.roundHeard,
+	}, true)
+}
+
+// snapshotInstalled goes on from the store that the shell has swapped in: it holds Meta.Mark, durably.
+func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
+	if r.installing == nil {
+		return
+	}
+	r.installing = nil
+	mark := in.Meta.Mark
+	if in.Failed {
+		r.replySnapshot(mark, true)
+		return
+	}
+	for _, id := range in.Tombstones {
+		r.bury(id)
+	}
+	switch {
+	case r.log.matches(mark):
+		// The log got there while the store was being swapped: keep it.
+		r.commitTo(mark.Index)
+		r.log.handed = max(r.log.handed, mark.Index)
+		r.log.applied = max(r.log.applied, mark.Index)
+		r.log.durable = max(r.log.durable, mark.Index)
+	case mark.Index > r.log.base.Index:
+		r.resetTo(&in.Meta)
+	}
+	r.replySnapshot(consensus.Mark{Index: mark.Index}, false)
+}
+
+func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
+	if r.role == Leader {
+		return // a leader's log reaches further than any snapshot of its term
+	}
+	r.log.reset(meta.Mark)
+	r.matched = meta.Mark.Index
+	r.configs = append(r.configs[:0:0], configRecord{id: meta.ConfigID, config: meta.Config.Clone()})
+	r.configSeen = max(r.configSeen, meta.ConfigID.Index)
+	kept := *meta
+	r.resetMeta = &kept
+	r.configChanged()
+	r.event(LogReset{Mark: meta.Mark})
+}
+
+// compact forgets what is applied here, except what follows a snapshot on its way: else a slow stream would need
+// another one as soon as it ends. The shell bounds that time: it answers every request with SnapshotSent.
+func (r *Replica) compact(index consensus.Index) {
+	index = min(index, r.log.applied)
+	for _, p := range r.peers {
+		if p.State == progress.Snapshot && r.role == Leader {
+			index = min(index, p.Floor)
+		}
+	}
+	r.log.compact(index)
+	n := 0
+	for n+1 < len(r.configs) && r.configs[n+1].id.Index <= r.log.base.Index {
+		n++
+	}
+	r.configs = slices.Delete(r.configs, 0, n)
+}

@@ -1,0 +1,320 @@
+package raft
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+// Step consumes all inputs and returns what must be done now. Give it all inputs that wait: appends, notices and
+// acknowledgements are built once, at the end, so that work is batched wherever a queue forms.
+func (r *Replica) Step(inputs ...Input) Output {
+	for _, input := range inputs {
+		r.take(input)
+	}
+	r.electAlone()
+	r.finish()
+	r.checkLaws()
+	out := r.out
+	r.lastSends = len(out.Send)
+	r.out = Output{}
+	return out
+}
+
+func (r *Replica) take(input Input) {
+	switch in := input.(type) {
+	case Tick:
+		r.tick()
+	case Receive:
+		r.receive(&in.Message)
+	case Propose:
+		r.propose(in.Proposals)
+	case Read:
+		r.read(in.IDs)
+	case ChangeConfig:
+		p := in.Proposal
+		p.Kind = consensus.EntryConfig
+		r.propose([]consensus.Proposal{p})
+	case Persisted:
+		r.persisted(in.Seq)
+	case Applied:
+		r.log.applied = max(r.log.applied, min(in.Index, r.log.handed))
+	case SnapshotInstalled:
+		r.snapshotInstalled(&in)
+	case SnapshotSent:
+		r.snapshotSent(&in)
+	case Unreachable:
+		r.unreachable(in.Member)
+	case Transfer:
+		r.transfer(in.To)
+	case Compact:
+		r.compact(in.Index)
+	case Campaign:
+		r.campaign()
+	}
+}
+
+func (r *Replica) tick() {
+	r.now++
+	if r.role == Leader {
+		r.tickLeader()
+		return
+	}
+	if r.now >= r.campaignAt {
+		r.campaign()
+	}
+}
+
+func (r *Replica) tickLeader() {
+	if r.opts.CheckQuorum && !r.quorumHeard() {
+		r.event(QuorumLost{Term: r.term})
+		r.becomeFollower(r.term, consensus.NoMember)
+		return
+	}
+	if r.transferee != consensus.NoMember && r.now >= r.transferBy {
+		r.abortTransfer()
+	}
+	if r.now >= r.beatAt {
+		r.beat()
+	}
+}
+
+// electAlone spares the only voter the wait.
+func (r *Replica) electAlone() {
+	c := r.config()
+	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
+		return
+	}
+	if r.leader == consensus.NoMember {
+		r.becomeCandidate(false)
+	}
+}
+
+func (r *Replica) unreachable(member consensus.MemberID) {
+	if r.role != Leader {
+		r.suspectLeader(member)
+		return
+	}
+	if p := r.peer(member); p != nil {
+		p.Broken = true
+		if p.State == progress.Replicate {
+			p.BecomeProbe() // what was on its way is probably lost
+		}
+	}
+}
+
+func (r *Replica) persisted(seq uint64) {
+	r.doneSeq = max(r.doneSeq, seq)
+	r.log.persisted(seq)
+}
+
+// termPending reports whether the current term is not durable yet: nothing that speaks for it may leave before.
+func (r *Replica) termPending() bool {
+	return r.term != r.hardTerm || r.hardSeq > r.doneSeq
+}
+
+// receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"). It trusts nothing that a peer
+// says but its name: what makes no sense is dropped.
+func (r *Replica) receive(m *consensus.Message) {
+	if m.From == r.opts.ID || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
+		return
+	}
+	if m.Kind != consensus.MsgRemoved && r.isTombstone(m.From) {
+		r.send(consensus.Message{Kind: consensus.MsgRemoved, To: m.From}, r.termPending())
+		if !fromLeader(m.Kind) {
+			return // a removed leader may still have to commit its own removal: its entries are heard
+		}
+	}
+	switch m.Kind {
+	case consensus.MsgPropose, consensus.MsgProposeReply, consensus.MsgRead, consensus.MsgReadReply,
+		consensus.MsgTransfer, consensus.MsgRemoved:
+		r.heardPeer(m)
+		r.receiveTermless(m)
+		return
+	case consensus.MsgPreVote:
+		r.handlePreVote(m)
+		return
+	case consensus.MsgVote:
+		if m.Term > r.term && !m.Force && r.hearsLeader() {
+			return
+		}
+	}
+	if m.Term < r.term {
+		r.receiveStale(m)
+		return
+	}
+	if m.Term > r.term && !(m.Kind == consensus.MsgPreVoteReply && !m.Reject) {
+		leader := consensus.NoMember
+		if fromLeader(m.Kind) {
+			leader = m.From
+		}
+		r.becomeFollower(m.Term, leader)
+	}
+	r.receiveCurrent(m)
+}
+
+// fromLeader reports whether only the leader of its term sends this kind.
+func fromLeader(kind consensus.MessageKind) bool {
+	switch kind {
+	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer, consensus.MsgTimeoutNow:
+		return true
+	}
+	return false
+}
+
+// receiveStale answers where the sender is stuck without: a deposed leader, or a candidate, learns the term.
+func (r *Replica) receiveStale(m *consensus.Message) {
+	switch m.Kind {
+	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
+		r.send(consensus.Message{Kind: consensus.MsgAppendReply, To: m.From, Mark: m.Mark, Reject: true}, r.termPending())
+	case consensus.MsgVote:
+		r.send(consensus.Message{Kind: consensus.MsgVoteReply, To: m.From, Reject: true}, r.termPending())
+	}
+}
+
+func (r *Replica) receiveTermless(m *consensus.Message) {
+	switch m.Kind {
+	case consensus.MsgPropose:
+		r.handlePropose(m)
+	case consensus.MsgProposeReply:
+		r.out.Refusals = append(r.out.Refusals, m.Refusals...)
+	case consensus.MsgRead:
+		r.handleRead(m)
+	case consensus.MsgReadReply:
+		r.handleReadReply(m)
+	case consensus.MsgTransfer:
+		if r.role == Leader {
+			r.transfer(m.Target)
+		}
+	case consensus.MsgRemoved:
+		r.handleRemoved(m)
+	}
+}
+
+// receiveCurrent handles messages of the current term (and granted pre-votes for the next).
+func (r *Replica) receiveCurrent(m *consensus.Message) {
+	if fromLeader(m.Kind) {
+		if r.role == Leader {
+			invariant.True(false, "one leader per term: %v got %d from %v at term %d", r.opts.ID, m.Kind, m.From, r.term)
+		}
+		if r.role != Follower || r.leader != m.From {
+			r.becomeFollower(m.Term, m.From)
+		}
+		r.hearLeader()
+	}
+	switch m.Kind {
+	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:
+		r.handleVoteReply(m)
+	case consensus.MsgVote:
+		r.handleVote(m)
+	case consensus.MsgAppend:
+		r.handleAppend(m)
+	case consensus.MsgHeartbeat:
+		r.handleHeartbeat(m)
+	case consensus.MsgSnapshotOffer:
+		r.handleSnapshotOffer(m)
+	case consensus.MsgTimeoutNow:
+		r.handleTimeoutNow()
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
+		if p := r.heardPeer(m); p != nil {
+			r.handleReply(p, m)
+		}
+	}
+}
+
+// heardPeer notes, on a leader, a sign of life.
+func (r *Replica) heardPeer(m *consensus.Message) *progress.Peer {
+	if r.role != Leader {
+		return nil
+	}
+	p := r.peer(m.From)
+	if p != nil {
+		p.Heard, p.HeardAt, p.Broken = true, r.now, false
+	}
+	return p
+}
+
+// send completes a message and puts it with those that may leave at once, or with those that wait for the disk.
+func (r *Replica) send(m consensus.Message, after bool) {
+	m.From = r.opts.ID
+	if m.Term == 0 {
+		m.Term = r.term
+	}
+	m.Config = r.configID()
+	if after {
+		r.out.SendAfter = append(r.out.SendAfter, m)
+		return
+	}
+	if r.out.Send == nil && r.lastSends > 0 {
+		r.out.Send = make([]consensus.Message, 0, r.lastSends)
+	}
+	r.out.Send = append(r.out.Send, m)
+}
+
+func (r *Replica) event(e Event) { r.out.Events = append(r.out.Events, e) }
+
+// finish builds what leaves once per Step.
+func (r *Replica) finish() {
+	if r.role == Leader {
+		r.advanceCommit()
+		r.confirmRounds()
+		r.answerReads()
+		r.advanceTransfer()
+		for _, p := range r.peers {
+			r.replicate(p)
+		}
+		r.forgetLeavers()
+		if r.handOver {
+			r.handOverLeadership()
+		}
+	}
+	r.flushForwards()
+	r.flushRefusals()
+	r.persist()
+	r.acknowledge()
+	r.handOut()
+	r.roundOpen = false
+}
+
+// persist makes one request of all that must reach the disk.
+func (r *Replica) persist() {
+	last := r.log.last()
+	reset := r.resetMeta
+	hard := r.term != r.hardTerm || r.vote != r.hardVote
+	entries := last >= r.log.unsent
+	if !hard && !entries && reset == nil {
+		return
+	}
+	r.seq++
+	r.out.Seq, r.out.Reset, r.resetMeta = r.seq, reset, nil
+	// The commit index rides along with what is written anyway.
+	if hard || (entries && r.log.commit != r.hardHint) || reset != nil {
+		if r.term != r.hardTerm {
+			r.hardSeq = r.seq
+		}
+		r.hardTerm, r.hardVote, r.hardHint = r.term, r.vote, r.log.commit
+		r.out.Hard = &consensus.HardState{Term: r.term, Vote: r.vote, Commit: r.log.commit}
+	}
+	w := write{seq: r.seq}
+	if entries {
+		r.out.Entries = r.log.slice(r.log.unsent, last)
+		r.log.unsent = last + 1
+		w.last = last
+	}
+	r.log.writes = append(r.log.writes, w)
+}
+
+// handOut gives the state machine what is committed and durable here.
+func (r *Replica) handOut() {
+	if len(r.log.writes) == 0 && len(r.out.SendAfter) > 0 {
+		// Nothing is under way to wait for.
+		r.out.Send = append(r.out.Send, r.out.SendAfter...)
+		r.out.SendAfter = nil
+	}
+	upto := min(r.log.commit, r.log.durable)
+	if r.installing != nil || upto <= r.log.handed {
+		return
+	}
+	r.out.Apply = r.log.slice(r.log.handed+1, upto)
+	r.log.handed = upto
+}

@@ -1,0 +1,88 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/progress"
+)
+
+// transfer begins to hand leadership to a voter, the best suited if to names none (Raft thesis, section 3.10).
+// Proposals are refused until it ends: the target must be able to catch up.
+func (r *Replica) transfer(to consensus.MemberID) {
+	if r.role != Leader {
+		if r.leader != consensus.NoMember {
+			r.toLeader.transfer, r.toLeader.asks = to, true
+		}
+		return
+	}
+	if to == consensus.NoMember {
+		if p := r.bestVoter(); p != nil {
+			to = p.ID
+		}
+	}
+	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.config().IsVoter(to) {
+		return
+	}
+	if r.transferee != consensus.NoMember {
+		r.abortTransfer()
+	}
+	r.transferee, r.transferBy = to, r.now+uint64(r.opts.ElectionTicks)
+	r.event(TransferStarted{To: to})
+}
+
+// advanceTransfer tells the target to campaign as soon as it holds the whole log.
+func (r *Replica) advanceTransfer() {
+	if r.transferee == consensus.NoMember {
+		return
+	}
+	p := r.peer(r.transferee)
+	if p == nil || !r.config().IsVoter(r.transferee) {
+		r.abortTransfer()
+		return
+	}
+	if p.Match == r.log.last() && !r.transferSent {
+		r.transferSent = true
+		r.sendTimeoutNow(p.ID)
+	}
+}
+
+func (r *Replica) sendTimeoutNow(to consensus.MemberID) {
+	r.leaseBarred = true // from here on somebody may be elected without waiting for the lease, at any time in this term
+	r.sendAsLeader(consensus.Message{Kind: consensus.MsgTimeoutNow, To: to})
+}
+
+func (r *Replica) abortTransfer() {
+	r.event(TransferAborted{To: r.transferee})
+	r.transferee, r.transferSent = consensus.NoMember, false
+}
+
+// bestVoter returns the voter, other than this one, that holds most of the log and was heard lately.
+func (r *Replica) bestVoter() *progress.Peer {
+	var best *progress.Peer
+	for _, p := range r.peers {
+		if !slices.Contains(r.config().Voters, p.ID) || !r.active(p) {
+			continue
+		}
+		if best == nil || p.Match > best.Match {
+			best = p
+		}
+	}
+	return best
+}
+
+// handOverLeadership ends the term of a leader that a committed change removed or demoted. The entries and the commit
+// notice left just before on the same streams, so that the successor can be elected at once.
+func (r *Replica) handOverLeadership() {
+	if p := r.bestVoter(); p != nil {
+		r.event(TransferStarted{To: p.ID})
+		r.sendTimeoutNow(p.ID)
+	}
+	r.becomeFollower(r.term, consensus.NoMember)
+}
+
+func (r *Replica) handleTimeoutNow() {
+	if r.mayCampaign() {
+		r.becomeCandidate(true)
+	}
+}
