@@ -1,0 +1,147 @@
+package apply
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+)
+
+// batch is what one call of Apply has under way. Its buffers are used again by the next.
+type batch struct {
+	w      *mvcc.Writer
+	leases lease.Rows
+	events []kv.Event
+	wanted bool // somebody watches: collect events
+	puts   []kv.PutResult
+	row    []byte
+	value  []byte
+	mark   []byte
+	size   int64
+}
+
+// Apply applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
+// is an operating error: nothing of the call is visible then, and the machine takes no more entries.
+//
+// The results of noops and configuration entries bear only the revision. A skipped entry has kv.ErrSkipped.
+func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
+	if m.failed != nil {
+		return nil, m.failed
+	}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	m.begin(len(entries))
+	results := make([]kv.Result, len(entries))
+	mark := m.Applied()
+	m.sessionMu.Lock()
+	for i := range entries {
+		e := &entries[i]
+		invariant.True(e.Index == mark.Index+1 && e.Term >= mark.Term, "entry %v is applied after %v", e.Mark(), mark)
+		mark = e.Mark()
+		if err := m.applyEntry(e, &results[i]); err != nil {
+			m.failed = err // the writer stays open: there is no way on from here
+			break
+		}
+	}
+	m.sessionMu.Unlock()
+	if m.failed == nil {
+		m.failed = m.commit(mark)
+	}
+	if m.failed != nil {
+		return nil, m.failed
+	}
+	return results, nil
+}
+
+func (m *Machine) begin(entries int) {
+	b := &m.batch
+	b.w = m.store.Begin()
+	b.leases.Table, b.leases.Prefix = b.w, []byte{tableLease}
+	b.wanted = m.hub.Wanted()
+	b.events = nil
+	b.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
+	b.size = 0
+}
+
+// commit makes the batch visible and tells the watchers.
+func (m *Machine) commit(mark consensus.Mark) error {
+	b := &m.batch
+	b.mark = appendMark(b.mark[:0], mark)
+	b.w.Set(rowApplied, b.mark)
+	if err := b.w.Commit(); err != nil {
+		return fmt.Errorf("apply: commit entries up to %v: %w", mark, err)
+	}
+	m.applied.Store(&mark)
+	m.size.grow(b.size)
+	if rev := m.store.Revision(); b.wanted {
+		m.hub.Publish(rev, b.events)
+	} else {
+		m.hub.Advance(rev)
+	}
+	b.w, b.leases.Table, b.events, b.puts = nil, nil, nil, nil
+	return nil
+}
+
+// applyEntry applies one entry. The error is an operating error.
+func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) error {
+	m.batch.size += int64(e.SizeBytes())
+	switch e.Kind {
+	case consensus.EntryNoop:
+		res.Revision = m.batch.w.Revision()
+		return nil
+	case consensus.EntryConfig:
+		return m.applyConfig(e, res)
+	case consensus.EntryCommand:
+		return m.applyCommand(e, res)
+	}
+	return fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Mark(), e.Kind)
+}
+
+// applyCommand is the rule of fastpath.md, "Applying": first what the proposal's session says, then the exact revision,
+// then the command itself.
+func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
+	w := m.batch.w
+	var s *session
+	var cmd kv.Command
+	var decodeErr error
+	if !e.Proposal.IsZero() {
+		if s = m.sessions.find(e.Proposal.Session); s != nil && s.has(e.Proposal.Sequence) {
+			return m.firstResult(s, e.Proposal, res)
+		}
+	}
+	if e.ExactRevision != 0 && kv.Revision(e.ExactRevision) <= w.Revision() {
+		*res = kv.Result{Err: kv.ErrSkipped, Revision: w.Revision()}
+		return nil
+	}
+	cmd, decodeErr = kv.DecodeCommand(e.Payload)
+	if s == nil && !e.Proposal.IsZero() {
+		if s = m.openFor(e, &cmd); s == nil {
+			*res = kv.Result{Err: kv.ErrSessionUnknown, Revision: w.Revision()}
+			return nil
+		}
+	}
+	if decodeErr != nil {
+		// Every member must say the same here, so nobody may propose a command before all members know it: the version
+		// that each one publishes tells the proposers.
+		*res = kv.Result{Err: kv.ErrBadCommand}
+	} else {
+		if e.ExactRevision != 0 {
+			w.BeginCommandAt(kv.Revision(e.ExactRevision))
+		} else {
+			w.BeginCommand()
+		}
+		m.execute(&cmd, res)
+		if events := w.EndCommand(); m.batch.wanted {
+			m.batch.events = append(m.batch.events, events...)
+		}
+	}
+	res.Revision = w.Revision()
+	if s != nil && !s.gone {
+		m.keepResult(s, e.Proposal.Sequence, res)
+	}
+	return w.Err()
+}

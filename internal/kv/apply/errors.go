@@ -1,0 +1,12 @@
+package apply
+
+import "errors"
+
+// Operating errors.
+var (
+	ErrNotBootstrapped = errors.New("apply: the store belongs to no cluster yet")
+	ErrBootstrapped    = errors.New("apply: the store belongs to a cluster already")
+	ErrNewer           = errors.New("apply: the store was written by a newer version")
+	ErrCorruptRow      = errors.New("apply: row does not decode")
+	ErrBadEntry        = errors.New("apply: entry does not decode")
+)

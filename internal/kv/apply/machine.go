@@ -1,0 +1,150 @@
+package apply
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Options of Open.
+type Options struct {
+	// QuotaBytes is kept for the proposer, who refuses to grow a store of more than that (SizeBytes) and raises an alarm.
+	// Apply never looks at it: members differ in size, and must not differ in what they apply.
+	QuotaBytes int64
+	Store      mvcc.Options
+	// Hub is that of the machine which this one replaces after a snapshot; nil makes a new one.
+	Hub *watch.Hub
+}
+
+// Machine is the replicated state of one member.
+type Machine struct {
+	engine  engine.Engine
+	options Options
+	store   *mvcc.Store
+	leases  *lease.Lessor
+	hub     *watch.Hub
+	size    size
+
+	cluster consensus.ClusterID
+	applied atomic.Pointer[consensus.Mark]
+
+	// Of the goroutine that calls Apply.
+	failed  error
+	batch   batch
+	noSpace bool // an alarm of that kind is raised
+	corrupt bool
+
+	sessionMu sync.Mutex // held during Apply, and to look up a result
+	sessions  sessions
+
+	mu        sync.RWMutex // guards what follows; slices in it are replaced, not changed
+	config    consensus.Config
+	configID  consensus.ConfigID
+	tombs     []Tombstone
+	alarms    []kv.Alarm // sorted by member, then kind
+	published map[consensus.MemberID]kv.PublishOp
+}
+
+// Tombstone tells that a member was removed for ever, and by which entry.
+type Tombstone struct {
+	Member consensus.MemberID
+	Index  consensus.Index
+}
+
+// Store returns the versioned store, for reads.
+func (m *Machine) Store() *mvcc.Store { return m.store }
+
+// Leases returns the leases.
+func (m *Machine) Leases() *lease.Lessor { return m.leases }
+
+// Hub returns the watch hub.
+func (m *Machine) Hub() *watch.Hub { return m.hub }
+
+// QuotaBytes returns Options.QuotaBytes.
+func (m *Machine) QuotaBytes() int64 { return m.options.QuotaBytes }
+
+// Cluster returns the cluster that the store belongs to.
+func (m *Machine) Cluster() consensus.ClusterID { return m.cluster }
+
+// Applied returns the last entry applied, whether or not it would survive a crash.
+func (m *Machine) Applied() consensus.Mark { return *m.applied.Load() }
+
+// DurableApplied returns the last entry that would still be applied after a power loss now: the log may forget what is
+// before it.
+func (m *Machine) DurableApplied() (consensus.Mark, error) {
+	row, found, err := m.engine.GetDurable(rowApplied)
+	if err != nil || !found {
+		return consensus.Mark{}, err
+	}
+	return decodeMark(row)
+}
+
+// Config returns the configuration of the last configuration entry applied. It must not be modified.
+func (m *Machine) Config() (consensus.Config, consensus.ConfigID) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.config, m.configID
+}
+
+// SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the mark may lag behind the data
+// by a batch; who needs both at once must stop applying.
+func (m *Machine) SnapshotMeta() consensus.SnapshotMeta {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return consensus.SnapshotMeta{Mark: m.Applied(), Config: m.config.Clone(), ConfigID: m.configID}
+}
+
+// Tombstones returns the members that were removed, in the order of their ids. The list must not be modified.
+func (m *Machine) Tombstones() []Tombstone {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.tombs
+}
+
+// Removed reports whether a member was removed, and by which entry.
+func (m *Machine) Removed(id consensus.MemberID) (consensus.Index, bool) {
+	tombs := m.Tombstones()
+	at, found := findTombstone(tombs, id)
+	if !found {
+		return 0, false
+	}
+	return tombs[at].Index, true
+}
+
+func findTombstone(tombs []Tombstone, id consensus.MemberID) (int, bool) {
+	return slices.BinarySearchFunc(tombs, id, func(t Tombstone, id consensus.MemberID) int {
+		switch {
+		case t.Member < id:
+			return -1
+		case t.Member > id:
+			return 1
+		}
+		return 0
+	})
+}
+
+// Alarms returns the raised alarms, sorted. The list must not be modified.
+func (m *Machine) Alarms() []kv.Alarm {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.alarms
+}
+
+// Published returns what a member made known of itself.
+func (m *Machine) Published(id consensus.MemberID) (kv.PublishOp, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	op, found := m.published[id]
+	return op, found
+}
+
+// Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait for the
+// machine that is opened with this one's Hub.
+func (m *Machine) Detach() { m.hub.Detach() }

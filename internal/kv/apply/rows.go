@@ -1,0 +1,122 @@
+package apply
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Tables of the engine that belong to this package, by their first byte:
+//
+//	's' 'i'                     -> format, cluster id                    identity
+//	's' 'a'                     -> index, term                           last entry applied
+//	's' 'c'                     -> snapshot metadata of the entry that brought the configuration
+//	's' 't' member(8)           -> index of its removal                  tombstones
+//	's' 'p' member(8)           -> publish command                       what members published
+//	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
+//	's' 'n'                     -> the slot that the next session gets
+//	's' 'o' member(8) number(8) -> slot                                  open sessions
+//	's' 'x' member(8) number(8) -> (empty)                               retired sessions of members that are not removed
+//	'o' slot(4) sequence(8)     -> result                                outcomes of proposals
+//	'l' ...                     -> leases (package lease)
+//
+// A session's slot stands for its id in the table of results, which has a row for each proposal and should be small.
+const (
+	tableState   = 's'
+	tableOutcome = 'o'
+	tableLease   = 'l'
+
+	rowTombstone = 't'
+	rowPublished = 'p'
+	rowAlarm     = 'w'
+	rowOpen      = 'o'
+	rowRetired   = 'x'
+)
+
+var (
+	rowIdentity = []byte{tableState, 'i'}
+	rowApplied  = []byte{tableState, 'a'}
+	rowConfig   = []byte{tableState, 'c'}
+	rowNextSlot = []byte{tableState, 'n'}
+)
+
+// formatVersion is raised when an older program must not open the store.
+const formatVersion = 1
+
+func memberRow(kind byte, id consensus.MemberID) []byte {
+	return binary.BigEndian.AppendUint64([]byte{tableState, kind}, uint64(id))
+}
+
+func sessionRow(kind byte, id consensus.SessionID) []byte {
+	return binary.BigEndian.AppendUint64(memberRow(kind, id.Member), id.Number)
+}
+
+func alarmRow(alarm kv.Alarm) []byte {
+	return append(memberRow(rowAlarm, consensus.MemberID(alarm.Member)), byte(alarm.Kind))
+}
+
+func appendOutcomeRow(dst []byte, slot uint32, sequence uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, tableOutcome), slot)
+	return binary.BigEndian.AppendUint64(dst, sequence)
+}
+
+// outcomeBounds are the bounds of all results of one slot.
+func outcomeBounds(slot uint32) (lower, upper []byte) {
+	lower = binary.BigEndian.AppendUint32([]byte{tableOutcome}, slot)
+	if slot == 1<<32-1 {
+		return lower, []byte{tableOutcome + 1}
+	}
+	return lower, binary.BigEndian.AppendUint32([]byte{tableOutcome}, slot+1)
+}
+
+func appendMark(dst []byte, mark consensus.Mark) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(mark.Index)), uint64(mark.Term))
+}
+
+func decodeMark(row []byte) (consensus.Mark, error) {
+	index, n := binary.Uvarint(row)
+	if n > 0 {
+		if term, m := binary.Uvarint(row[n:]); m > 0 && n+m == len(row) {
+			return consensus.Mark{Index: consensus.Index(index), Term: consensus.Term(term)}, nil
+		}
+	}
+	return consensus.Mark{}, fmt.Errorf("%w: applied mark %x", ErrCorruptRow, row)
+}
+
+func decodeNumber(what string, row []byte) (uint64, error) {
+	number, n := binary.Uvarint(row)
+	if n <= 0 || n != len(row) {
+		return 0, fmt.Errorf("%w: %s %x", ErrCorruptRow, what, row)
+	}
+	return number, nil
+}
+
+// scan calls visit for every row that begins with prefix, with the rest of its key. The slices are valid during the call.
+func scan(eng engine.Engine, prefix []byte, visit func(rest, value []byte) error) (err error) {
+	upper := append([]byte(nil), prefix...)
+	upper[len(upper)-1]++
+	it, err := eng.NewIter(prefix, upper)
+	if err != nil {
+		return fmt.Errorf("apply: read table %q: %w", prefix, err)
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		if err = visit(it.Key()[len(prefix):], it.Value()); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = it.Error()
+	}
+	if closeErr := it.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("apply: read table %q: %w", prefix, err)
+	}
+	return nil
+}
+
+func appendIndex(index consensus.Index) []byte { return binary.AppendUvarint(nil, uint64(index)) }

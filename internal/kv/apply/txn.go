@@ -1,0 +1,89 @@
+package apply
+
+import "github.com/quorate/quorate/internal/kv"
+
+// branch is the part of a transaction that its compares chose, with the branches of the transactions nested in it, in
+// the order of the operations.
+type branch struct {
+	succeeded bool
+	ops       []kv.Op
+	nested    []branch
+}
+
+// txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
+// it untouched (law 4).
+func (m *Machine) txn(op *kv.TxnOp, res *kv.Result) {
+	b := m.choose(op)
+	if res.Err = m.check(&b); res.Err == nil {
+		res.Txn = m.run(&b)
+	}
+}
+
+func (m *Machine) choose(op *kv.TxnOp) branch {
+	b := branch{succeeded: true, ops: op.Then}
+	for i := range op.Compares {
+		if !m.batch.w.Check(&op.Compares[i]) {
+			b.succeeded, b.ops = false, op.Else
+			break
+		}
+	}
+	for i := range b.ops {
+		if b.ops[i].Txn != nil {
+			b.nested = append(b.nested, m.choose(b.ops[i].Txn))
+		}
+	}
+	return b
+}
+
+// check looks for a reason to reject in every operation that would run.
+func (m *Machine) check(b *branch) error {
+	nested := 0
+	for i := range b.ops {
+		var err error
+		switch op := &b.ops[i]; {
+		case op.Range != nil:
+			err = m.batch.w.CheckRevision(op.Range.Revision)
+		case op.Put != nil:
+			err = m.checkPut(op.Put)
+		case op.Txn != nil:
+			err = m.check(&b.nested[nested])
+			nested++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run does the operations in order; each sees what those before it did. The revision of an OpResult is the store's
+// after that operation; a nested transaction shows none, as in etcd.
+func (m *Machine) run(b *branch) *kv.TxnResult {
+	w := m.batch.w
+	res := &kv.TxnResult{Succeeded: b.succeeded}
+	if len(b.ops) > 0 {
+		res.Responses = make([]kv.OpResult, len(b.ops))
+	}
+	nested := 0
+	for i := range b.ops {
+		out := &res.Responses[i]
+		switch op := &b.ops[i]; {
+		case op.Range != nil:
+			found, err := w.Range(op.Range)
+			if err != nil { // checked before, so it is the engine's, and Commit returns it
+				found = kv.RangeResult{}
+			}
+			out.Range = &found
+		case op.Put != nil:
+			out.Put = m.put(op.Put)
+		case op.Delete != nil:
+			out.Delete = m.delete(op.Delete)
+		case op.Txn != nil:
+			out.Txn = m.run(&b.nested[nested])
+			nested++
+			continue
+		}
+		out.Revision = w.Revision()
+	}
+	return res
+}

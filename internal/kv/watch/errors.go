@@ -1,0 +1,13 @@
+package watch
+
+import "errors"
+
+// Reasons for which a watcher is not created; Response.Err bears one of them, kv.ErrCompacted for a negative start
+// revision, or what the caller of Stream.Reject gave.
+var (
+	ErrDuplicateID = errors.New("watch: duplicate watch id on the stream")
+	ErrEmptyRange  = errors.New("watch: range is empty")
+)
+
+// ErrClosed is returned by a Stream after Close.
+var ErrClosed = errors.New("watch: stream is closed")

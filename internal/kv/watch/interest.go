@@ -1,0 +1,183 @@
+package watch
+
+import (
+	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// interest is what a watcher listens to. Watchers of equal interest form a group and share batches.
+type interest struct {
+	start, end string // as in keyrange.Range; of a single key, end is unused
+	single     bool
+	prevKV     bool
+	noPut      bool
+	noDelete   bool
+}
+
+func interestOf(req *Request) interest {
+	in := interest{start: string(req.Key), prevKV: req.PrevKV, noPut: req.NoPut, noDelete: req.NoDelete}
+	if len(req.End) == 0 {
+		in.single = true
+		return in
+	}
+	in.end = string(keyrange.From(req.Key, req.End).End)
+	return in
+}
+
+func (in *interest) wants(ev *kv.Event) bool {
+	key := ev.KV.Key
+	switch {
+	case in.single:
+		return string(key) == in.start && in.takes(ev.Kind)
+	case string(key) < in.start:
+		return false
+	}
+	return (in.end == "" || string(key) < in.end) && in.takes(ev.Kind)
+}
+
+func (in *interest) takes(kind kv.EventKind) bool {
+	if kind == kv.EventDelete {
+		return !in.noDelete
+	}
+	return !in.noPut
+}
+
+func (in *interest) keyRange() keyrange.Range {
+	if in.single {
+		return keyrange.Single([]byte(in.start))
+	}
+	return keyrange.Range{Start: []byte(in.start), End: []byte(in.end)}
+}
+
+// pick returns the events with a revision of at least from that in wants. If they stand side by side, as they mostly do,
+// the result is a part of events.
+func (in *interest) pick(events []kv.Event, from kv.Revision) []kv.Event {
+	var p picked
+	for i := range events {
+		if events[i].KV.ModRevision >= from && in.wants(&events[i]) {
+			p.add(events, i)
+		}
+	}
+	return p.list(events)
+}
+
+// picked collects indexes of a list, and copies only if they have gaps.
+type picked struct {
+	first, count int
+	copied       []kv.Event
+}
+
+func (p *picked) add(events []kv.Event, i int) {
+	switch {
+	case p.copied != nil:
+		p.copied = append(p.copied, events[i])
+	case p.count == 0:
+		p.first, p.count = i, 1
+	case p.first+p.count == i:
+		p.count++
+	default:
+		p.copied = append(append([]kv.Event(nil), events[p.first:p.first+p.count]...), events[i])
+	}
+}
+
+func (p *picked) list(events []kv.Event) []kv.Event {
+	if p.copied != nil {
+		return p.copied
+	}
+	return events[p.first : p.first+p.count : p.first+p.count]
+}
+
+// group is the watchers in step that share an interest.
+type group struct {
+	interest
+	watchers []*watcher
+	hits     picked // of the publication under way
+}
+
+func (g *group) add(w *watcher) {
+	w.group, w.slot = g, len(g.watchers)
+	g.watchers = append(g.watchers, w)
+}
+
+func (g *group) remove(w *watcher) {
+	last := len(g.watchers) - 1
+	moved := g.watchers[last]
+	g.watchers[w.slot] = moved
+	moved.slot = w.slot
+	g.watchers[last] = nil
+	g.watchers = g.watchers[:last]
+	w.group = nil
+}
+
+// directory finds the groups that a key concerns: by hash for single keys, by the tree for ranges.
+type directory struct {
+	groups map[interest]*group
+	single map[string][]*group
+	ranges tree
+	count  int // watchers
+}
+
+func newDirectory() directory {
+	return directory{groups: map[interest]*group{}, single: map[string][]*group{}}
+}
+
+func (d *directory) add(w *watcher) {
+	g := d.groups[w.interest]
+	if g == nil {
+		g = &group{interest: w.interest}
+		d.groups[g.interest] = g
+		if g.single {
+			d.single[g.start] = append(d.single[g.start], g)
+		} else {
+			d.ranges.insert(g)
+		}
+	}
+	g.add(w)
+	d.count++
+}
+
+func (d *directory) remove(w *watcher) {
+	g := w.group
+	g.remove(w)
+	d.count--
+	if len(g.watchers) > 0 {
+		return
+	}
+	delete(d.groups, g.interest)
+	if !g.single {
+		d.ranges.remove(g)
+		return
+	}
+	list := d.single[g.start]
+	for i := range list {
+		if list[i] == g {
+			list[i] = list[len(list)-1]
+			list = list[:len(list)-1]
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(d.single, g.start)
+	} else {
+		d.single[g.start] = list
+	}
+}
+
+// match marks event i in every group that wants it, and appends the groups that it is the first for to touched.
+func (d *directory) match(events []kv.Event, i int, touched []*group) []*group {
+	mark := func(g *group) {
+		if !g.takes(events[i].Kind) {
+			return
+		}
+		if g.hits.count == 0 {
+			touched = append(touched, g)
+		}
+		g.hits.add(events, i)
+	}
+	key := events[i].KV.Key
+	for _, g := range d.single[string(key)] {
+		mark(g)
+	}
+	d.ranges.stab(key, mark)
+	return touched
+}
