@@ -45,7 +45,7 @@ func OpenMem(options MemOptions) (*Mem, error) {
 	if options.FS == nil {
 		options.FS = env.Disk
 	}
-	if err := options.FS.MkdirAll(options.Dir, 0o755); err != nil {
+	if err := makeDir(options.FS, options.Dir); err != nil {
 		return nil, diskError(options.Dir, err)
 	}
 	tree, size, err := readMemFile(options.FS, options.Dir)
@@ -131,7 +131,7 @@ func (m *Mem) Checkpoint(dir string) error {
 	m.mu.Lock()
 	tree := m.durable
 	m.mu.Unlock()
-	if err := m.options.FS.MkdirAll(dir, 0o755); err != nil {
+	if err := makeDir(m.options.FS, dir); err != nil {
 		return diskError(dir, err)
 	}
 	_, err := writeMemFile(m.options.FS, dir, tree)

@@ -74,6 +74,23 @@ func syncDir(fs env.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// makeDir creates dir and what is missing above it, durably.
+func makeDir(fs env.FS, dir string) error {
+	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := makeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return syncDir(fs, parent)
+}
+
 func readMemFile(fs env.FS, dir string) (*memTree, uint64, error) {
 	tree := newMemTree()
 	path := fs.PathJoin(dir, memFileName)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"github.com/quorate/quorate/internal/env"
 )
 
 // formatKey and formatValue mark a store as ours. The row is written and flushed before anything else, and its table
@@ -40,20 +43,30 @@ func Open(options Options) (Engine, error) {
 	options = options.withDefaults()
 	e := &lsm{options: options, failed: make(chan struct{})}
 	e.cache = pebble.NewCache(options.CacheBytes)
-	existed, err := pebble.Peek(options.Dir, options.FS)
+	existed, err := exists(options.FS, options.Dir)
+	if err == nil {
+		e.db, err = pebble.Open(options.Dir, e.pebbleOptions())
+	}
 	if err != nil {
 		e.cache.Unref()
 		return nil, openError(options.Dir, err)
 	}
-	e.db, err = pebble.Open(options.Dir, e.pebbleOptions())
-	if err != nil {
-		e.cache.Unref()
-		return nil, openError(options.Dir, err)
-	}
-	if err := e.checkFormat(existed.Exists); err != nil {
+	if err := e.checkFormat(existed); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
+}
+
+// exists tells whether dir holds a store.
+func exists(fs env.FS, dir string) (bool, error) {
+	if _, err := fs.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	found, err := pebble.Peek(dir, fs)
+	if err != nil {
+		return false, err
+	}
+	return found.Exists, nil
 }
 
 func (e *lsm) pebbleOptions() *pebble.Options {
@@ -75,7 +88,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		EventListener:               &events,
 	}
 	for i := range o.Levels {
-		o.Levels[i].BlockSize = 16 << 10
+		o.Levels[i].BlockSize = 8 << 10
 		o.Levels[i].IndexBlockSize = 64 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}

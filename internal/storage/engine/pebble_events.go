@@ -33,6 +33,9 @@ func openError(dir string, err error) error {
 	case errors.Is(err, syscall.EAGAIN), strings.Contains(text, "lock held by current process"):
 		return fmt.Errorf("%w: %s: stop the other process first: %w", ErrLocked, dir, err)
 	}
+	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ENOENT {
+		return diskError(dir, err) // permissions, a failing disk: not the store's fault
+	}
 	return fmt.Errorf("%w: %s does not open: remove this member and add it anew, or restore a backup: %w",
 		ErrCorrupt, dir, err)
 }

@@ -11,7 +11,7 @@ type lsmIterator struct{ *pebble.Iterator }
 
 // NewIter implements Engine.
 func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
-	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, UseL6Filters: true})
 	if err != nil {
 		return nil, diskError(e.options.Dir, err)
 	}

@@ -44,7 +44,7 @@ var comparer = &pebble.Comparer{
 	FormatKey:            pebble.DefaultComparer.FormatKey,
 	Separator:            separate,
 	Successor:            succeed,
-	ImmediateSuccessor:   func(dst, a []byte) []byte { return append(append(dst, a...), 0) },
+	ImmediateSuccessor:   immediateSuccessor,
 }
 
 // abbreviate packs the first eight bytes so that numbers compare as keys do.
@@ -79,4 +79,15 @@ func succeed(dst, a []byte) []byte {
 		}
 	}
 	return append(dst, a...)
+}
+
+// immediateSuccessor gives the least prefix above a, which must sort above all keys with the prefix a, too: behind the
+// terminator 0x00 0x01 that is 0x00 0x02, while a longer key would fall among the suffixes.
+func immediateSuccessor(dst, a []byte) []byte {
+	dst = append(dst, a...)
+	if n := len(a); n >= 1+terminatorLen && a[0] == VersionedTable && a[n-2] == 0 && a[n-1] == 1 {
+		dst[len(dst)-1] = 2
+		return dst
+	}
+	return append(dst, 0)
 }
