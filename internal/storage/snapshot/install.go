@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	iofs "io/fs"
 	"slices"
-
-	"github.com/cockroachdb/errors/oserror"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
@@ -89,34 +88,62 @@ func writeMarker(fs env.FS, dataDir string, mark consensus.Mark) error {
 // a rename that was not synced may have reached the disk by half.
 func finish(fs env.FS, dataDir string) error {
 	store, next, old := fs.PathJoin(dataDir, StoreDir), fs.PathJoin(dataDir, nextDir), fs.PathJoin(dataDir, oldDir)
-	if exists(fs, next) {
-		if exists(fs, store) {
-			var err error
-			if exists(fs, old) {
-				// One of two names for the same store: the old one, which is kept, or the new one, which is moved here.
-				err = fs.RemoveAll(store)
-			} else {
-				err = fs.Rename(store, old)
-			}
-			if err = errors.Join(err, syncDir(fs, dataDir)); err != nil {
-				return fmt.Errorf("snapshot: set the old store aside: %w", err)
-			}
-		}
-		if err := errors.Join(fs.Rename(next, store), syncDir(fs, dataDir)); err != nil {
-			return fmt.Errorf("snapshot: move the new store into place: %w", err)
-		}
-	}
-	if !exists(fs, store) {
-		return fmt.Errorf("%w: neither %s nor %s is there", ErrStoreMissing, store, next)
+	if err := moveIn(fs, dataDir, store, next, old); err != nil {
+		return err
 	}
 	if err := fs.RemoveAll(old); err != nil {
 		return fmt.Errorf("snapshot: remove the old store: %w", err)
 	}
 	// The old store must be gone for good before the marker is: a later installation must not meet it.
-	err := errors.Join(syncDir(fs, dataDir),
-		fs.Rename(fs.PathJoin(dataDir, markerFile), fs.PathJoin(dataDir, recordFile)), syncDir(fs, dataDir))
+	err := syncDir(fs, dataDir)
+	if err == nil {
+		err = fs.Rename(fs.PathJoin(dataDir, markerFile), fs.PathJoin(dataDir, recordFile))
+	}
+	if err == nil {
+		err = syncDir(fs, dataDir)
+	}
 	if err != nil {
 		return fmt.Errorf("snapshot: end the installation: %w", err)
+	}
+	return nil
+}
+
+// moveIn is steps 3 and 4.
+func moveIn(fs env.FS, dataDir, store, next, old string) error {
+	haveStore, err1 := exists(fs, store)
+	haveNext, err2 := exists(fs, next)
+	haveOld, err3 := exists(fs, old)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		// Not knowing is not the same as not there: a wrong guess would lose the new store.
+		return fmt.Errorf("snapshot: look for the stores: %w", err)
+	}
+	if !haveNext {
+		if !haveStore {
+			return fmt.Errorf("%w: neither %s nor %s is there", ErrStoreMissing, store, next)
+		}
+		return nil
+	}
+	if haveStore {
+		var err error
+		if haveOld {
+			// One of two names for the same store: the old one, which is kept, or the new one, which is moved here.
+			err = fs.RemoveAll(store)
+		} else {
+			err = fs.Rename(store, old)
+		}
+		if err == nil {
+			err = syncDir(fs, dataDir)
+		}
+		if err != nil {
+			return fmt.Errorf("snapshot: set the old store aside: %w", err)
+		}
+	}
+	err := fs.Rename(next, store)
+	if err == nil {
+		err = syncDir(fs, dataDir)
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot: move the new store into place: %w", err)
 	}
 	return nil
 }
@@ -125,7 +152,7 @@ func finish(fs env.FS, dataDir string) error {
 // or received. It must run before the store is opened.
 func Recover(fs env.FS, dataDir string) error {
 	names, err := fs.List(dataDir)
-	if oserror.IsNotExist(err) {
+	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -161,9 +188,12 @@ func Installed(fs env.FS, dataDir string, applied consensus.Mark) bool {
 	return err == nil && (mark == applied || mark == consensus.Mark{})
 }
 
-func exists(fs env.FS, path string) bool {
+func exists(fs env.FS, path string) (bool, error) {
 	_, err := fs.Stat(path)
-	return err == nil
+	if errors.Is(err, iofs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // The marker holds magic, index, term and CRC32C of all before.
