@@ -121,9 +121,12 @@ func (s *Services) compact(ctx context.Context, call *compactCall) (*headerRespo
 
 // propose replicates a command and makes its rejection an error.
 func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	s.stats.pending.Add(1)
 	result, err := s.options.Member.Propose(ctx, command)
-	if err == nil {
-		err = result.Err
+	s.stats.pending.Add(-1)
+	if err != nil {
+		s.stats.failedProposals.Add(1)
+		return result, err
 	}
-	return result, err
+	return result, result.Err
 }

@@ -79,7 +79,9 @@ func growth(command *kv.Command) int64 {
 	return 0
 }
 
-func growthOfPut(op *kv.PutOp) int64 { return putOverheadBytes + int64(len(op.Key)) + int64(len(op.Value)) }
+func growthOfPut(op *kv.PutOp) int64 {
+	return putOverheadBytes + int64(len(op.Key)) + int64(len(op.Value))
+}
 
 // growthOfTxn takes the branch that adds more.
 func growthOfTxn(op *kv.TxnOp) int64 {

@@ -38,17 +38,19 @@ type stats struct {
 	clientsMu sync.Mutex
 	clients   atomic.Pointer[map[clientKey]*atomic.Uint64]
 
-	leaderChanges  atomic.Uint64
-	promoted       atomic.Uint64
-	promoteFailures sync.Map // text of the error -> *atomic.Uint64; as many as there are errors
-	events         atomic.Uint64 // handed to watchers
-	healthSuccess  atomic.Uint64
-	healthFailures atomic.Uint64
-	slow           slowLog
+	leaderChanges   atomic.Uint64
+	promoted        atomic.Uint64
+	promoteFailures sync.Map      // text of the error -> *atomic.Uint64; as many as there are errors
+	events          atomic.Uint64 // handed to watchers
+	healthSuccess   atomic.Uint64
+	healthFailures  atomic.Uint64
+	slow            slowLog
 
 	put, ranges, deletes, txn, compact *methodStats
 
 	puts, deleted, ranged, txns atomic.Uint64
+	pending                     atomic.Int64 // proposals
+	failedProposals             atomic.Uint64
 }
 
 type clientKey struct {

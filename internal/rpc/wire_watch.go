@@ -36,7 +36,9 @@ func (r *watchResponse) appendPrefix(dst []byte) []byte {
 	return appendBool(dst, 7, r.fragment)
 }
 
-func (r *watchResponse) appendWire(dst []byte) []byte { return append(r.appendPrefix(dst), r.events...) }
+func (r *watchResponse) appendWire(dst []byte) []byte {
+	return append(r.appendPrefix(dst), r.events...)
+}
 
 // sharedEventsBytes is the size from which events are handed to gRPC as a buffer of their own instead of being copied
 // behind the prefix: below it one more buffer costs more than the copy.
