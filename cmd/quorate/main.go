@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -18,7 +16,7 @@ import (
 )
 
 func main() {
-	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(),
+	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: os.Args[0],
 		Terminal: term.IsTerminal(int(os.Stdout.Fd()))}
 	os.Exit(run(os.Args[1:], streams))
 }
@@ -43,11 +41,24 @@ func run(args []string, s ctl.Streams) int {
 
 // runCommand gives a command a context that ends with the first signal; a second signal ends the process.
 func runCommand(args []string, s ctl.Streams) int {
-	ctx, release := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer release()
-	context.AfterFunc(ctx, release)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := watchSignals()
+	defer signals.release()
+	go func() {
+		select {
+		case <-signals.first:
+			cancel()
+		case <-ctx.Done():
+			return
+		}
+		<-signals.second
+		os.Exit(statusInterrupted)
+	}()
 	return ctl.Run(ctx, args, s)
 }
+
+const statusInterrupted = 130
 
 func writeHelp(w io.Writer) {
 	fmt.Fprint(w, `Quorate is a distributed key-value store that speaks etcd's API.

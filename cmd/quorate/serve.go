@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	"github.com/quorate/quorate/internal/server"
 )
 
 // member is a running server.
@@ -24,8 +23,8 @@ type member interface {
 }
 
 // start starts the server of a configuration. Tests replace it.
-var start = func(config.Config, *slog.Logger) (member, error) {
-	return nil, errors.New("this build has no server")
+var start = func(ctx context.Context, c config.Config, logger *slog.Logger) (member, error) {
+	return server.Start(ctx, c, server.Options{Logger: logger})
 }
 
 // stopLimit bounds a graceful stop; a supervisor's patience usually ends soon after.
@@ -54,10 +53,9 @@ func serve(args []string, s ctl.Streams) int {
 		return fail(s, err)
 	}
 	defer files.Close()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	if err := runMember(c, logger, signals); err != nil {
+	signals := watchSignals()
+	defer signals.release()
+	if err := runMember(c, logger, signals.first, signals.second); err != nil {
 		return fail(s, explain(c, err))
 	}
 	return ctl.StatusOK
@@ -71,8 +69,37 @@ func fail(s ctl.Streams, err error) int {
 // errImpatient ends a stop that a second signal has cut short.
 var errImpatient = errors.New("stopped at once by a second signal; the next start recovers from the log")
 
+// startUntil starts the server; a signal while it waits for the rest of the cluster ends that, and is no failure.
+func startUntil(first <-chan os.Signal, c config.Config, logger *slog.Logger) (member, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type outcome struct {
+		m   member
+		err error
+	}
+	started := make(chan outcome, 1)
+	go func() {
+		m, err := start(ctx, c, logger)
+		started <- outcome{m, err}
+	}()
+	select {
+	case o := <-started:
+		if o.err != nil {
+			return nil, o.err
+		}
+		return o.m, nil
+	case got := <-first:
+		logger.Info("stopping before the member was ready", "signal", got.String())
+		cancel()
+		if o := <-started; o.err == nil {
+			return nil, o.m.Stop(context.Background())
+		}
+		return nil, nil
+	}
+}
+
 // runMember starts the server and stops it at the first signal; at a second one it does not wait for the stop.
-func runMember(c config.Config, logger *slog.Logger, signals <-chan os.Signal) error {
+func runMember(c config.Config, logger *slog.Logger, first, second <-chan os.Signal) error {
 	logger.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
 		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.DataDir, "config-file", c.File(),
 		"snapshot-catchup-entries", numberOrText(c.Compat("snapshot-catchup-entries")),
@@ -80,14 +107,14 @@ func runMember(c config.Config, logger *slog.Logger, signals <-chan os.Signal) e
 	for _, w := range c.Warnings {
 		logger.Warn(w)
 	}
-	m, err := start(c, logger)
-	if err != nil {
+	m, err := startUntil(first, c, logger)
+	if m == nil || err != nil {
 		return err
 	}
 	select {
 	case <-m.Done():
 		return m.Err()
-	case got := <-signals:
+	case got := <-first:
 		logger.Info("stopping", "signal", got.String())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
@@ -98,7 +125,7 @@ func runMember(c config.Config, logger *slog.Logger, signals <-chan os.Signal) e
 	case err := <-stopped:
 		logger.Info("stopped")
 		return err
-	case <-signals:
+	case <-second:
 		return errImpatient
 	}
 }

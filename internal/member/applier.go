@@ -63,7 +63,9 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		}
 		m.node.Resolve(batch, results)
 		m.inbox.put(raft.Applied{Index: batch[len(batch)-1].Index})
-		m.retain(batch)
+		if err := m.retain(batch); err != nil {
+			return err
+		}
 		m.scrub.consider(m.machine.Store().CompactRevision())
 	}
 	return nil

@@ -43,7 +43,9 @@ type entrySize struct {
 const checkEvery = 1024
 
 // applied counts a batch and returns the index up to which the log may be compacted now, or zero.
-func (r *retainer) applied(batch []consensus.Entry, durable func() consensus.Index) consensus.Index {
+func (r *retainer) applied(
+	batch []consensus.Entry, durable func() (consensus.Mark, error),
+) (consensus.Index, error) {
 	for i := range batch {
 		size := batch[i].SizeBytes()
 		r.sizes = append(r.sizes, entrySize{batch[i].Index, size})
@@ -53,15 +55,18 @@ func (r *retainer) applied(batch []consensus.Entry, durable func() consensus.Ind
 	r.since += len(batch)
 	over := len(r.sizes) > r.retention.CatchUpEntries+r.retention.Slack || r.bytes > 2*r.retention.CatchUpBytes
 	if !over || r.since < checkEvery && r.bytes < 2*r.retention.CatchUpBytes {
-		return 0
+		return 0, nil
 	}
 	r.since = 0
-	limit := durable()
+	limit, err := durable()
+	if err != nil {
+		return 0, err
+	}
 	var target consensus.Index
 	drop := 0
 	count, bytes := len(r.sizes), r.bytes
 	for _, e := range r.sizes {
-		if e.index > limit || count <= r.retention.CatchUpEntries && bytes <= r.retention.CatchUpBytes {
+		if e.index > limit.Index || count <= r.retention.CatchUpEntries && bytes <= r.retention.CatchUpBytes {
 			break
 		}
 		target = e.index
@@ -71,7 +76,7 @@ func (r *retainer) applied(batch []consensus.Entry, durable func() consensus.Ind
 	}
 	r.sizes = append(r.sizes[:0], r.sizes[drop:]...)
 	r.bytes = bytes
-	return target
+	return target, nil
 }
 
 // flushDue reports whether so much is not durable in the store that it should be flushed.
@@ -87,15 +92,19 @@ func (r *retainer) flushDue() bool {
 }
 
 // retain compacts the log behind what was applied.
-func (m *Member) retain(batch []consensus.Entry) {
-	machine, store := m.machine, m.data.Engine
-	target := m.retainer.applied(batch, func() consensus.Index { return machine.DurableApplied().Index })
+func (m *Member) retain(batch []consensus.Entry) error {
+	store := m.data.Engine
+	target, err := m.retainer.applied(batch, m.machine.DurableApplied)
+	if err != nil {
+		return err
+	}
 	if target > 0 {
 		m.inbox.put(raft.Compact{Index: target})
 	}
 	if m.retainer.flushDue() {
 		m.background(func() { m.flush(store) })
 	}
+	return nil
 }
 
 func (m *Member) flush(store engine.Engine) {
@@ -117,4 +126,11 @@ func (m *Member) background(f func()) {
 		defer m.wg.Done()
 		f()
 	}()
+}
+
+// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile.
+func (m *Member) Defragment() error {
+	m.machineMu.RLock()
+	defer m.machineMu.RUnlock()
+	return m.data.Engine.Defragment()
 }

@@ -34,11 +34,8 @@ func (m *Member) expireLeases() error {
 
 func (m *Member) revokeExpired() {
 	machine, release := m.Machine()
-	expired := machine.Leases().Expired(m.options.Clock.Now())
+	expired := machine.Leases().Expired(m.options.Clock.Now(), maxRevokesAtOnce)
 	release()
-	if len(expired) > maxRevokesAtOnce {
-		expired = expired[:maxRevokesAtOnce]
-	}
 	done := make(chan struct{}, len(expired))
 	for _, id := range expired {
 		go func() {
@@ -94,7 +91,8 @@ func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (remaining, 
 	}
 	machine, release := m.Machine()
 	defer release()
-	return machine.Leases().TimeToLive(id, m.options.Clock.Now())
+	info, err := machine.Leases().TimeToLive(id, m.options.Clock.Now())
+	return int64(info.Remaining / time.Second), info.TTLSeconds, err
 }
 
 // lead starts or ends the expiry of leases on this member.

@@ -63,6 +63,7 @@ type Member struct {
 	failMu   sync.Mutex
 	failure  error
 	failed   chan struct{}
+	started  chan struct{} // closed by Start; others may ask before
 }
 
 // New builds a member from its data; Start makes it run.
@@ -75,6 +76,7 @@ func New(options Options) (*Member, error) {
 		hub:     options.Data.Machine.Hub(),
 		changed: make(chan struct{}),
 		failed:  make(chan struct{}),
+		started: make(chan struct{}),
 	}
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	m.inbox.init()
@@ -98,6 +100,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	}
 	m.node = node
 	m.publish()
+	close(m.started)
 	m.wg.Add(5)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
@@ -201,7 +204,7 @@ var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{
 // Propose replicates a command and returns what applying it gave. Result.Err is a rejection; the error is one of
 // this package's and says whether the command may still happen.
 func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
-	payload := command.Append(make([]byte, 0, command.SizeHint()))
+	payload := command.Append(nil)
 	if limit := m.options.MaxRequestBytes; limit > 0 && len(payload) > limit {
 		return kv.Result{}, ErrTooLarge
 	}
@@ -211,6 +214,7 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload []byte, once bool) (kv.Result, error) {
 	w := waiters.Get().(*waiter)
 	begun := m.options.Clock.Now()
+	<-m.started
 	q, err := m.node.proposals.add(kind, payload, once, w)
 	if err != nil {
 		return kv.Result{}, err
@@ -253,6 +257,7 @@ func (m *Member) timeoutError(begun time.Time) error {
 
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
 func (m *Member) ReadIndex(ctx context.Context) error {
+	<-m.started
 	group := m.node.reads.join(nil)
 	m.inbox.wake()
 	select {

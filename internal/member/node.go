@@ -201,14 +201,17 @@ func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
 }
 
 // Restored does the same after a snapshot replaced the state machine.
-func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) {
-	n.proposals.restored(results.Result, results.SessionOpen)
+func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) error {
+	if err := n.proposals.restored(results); err != nil {
+		return err
+	}
 	n.reads.advance(meta.Mark.Index)
+	return nil
 }
 
 // ResultTable is the part of the state machine that remembers what proposals gave.
 type ResultTable interface {
-	Result(id consensus.ProposalID) (kv.Result, bool)
+	Result(id consensus.ProposalID) (kv.Result, bool, error)
 	SessionOpen(id consensus.SessionID) bool
 }
 

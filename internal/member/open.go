@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -21,13 +22,15 @@ import (
 
 // DataOptions say where a member's data is and how its store is opened.
 type DataOptions struct {
-	FS         env.FS
-	Dir        string // holds store, snapshots and the boot counter
-	WALDir     string // empty: Dir/wal
-	NoSync     bool
-	OpenEngine func(dir string) (engine.Engine, error)
-	Apply      apply.Options
-	Logger     *slog.Logger
+	FS     env.FS
+	Dir    string // holds store, snapshots and the boot counter
+	WALDir string // empty: Dir/wal
+	NoSync bool
+	// SegmentBytes is the size of a WAL segment; zero: the WAL's default.
+	SegmentBytes int64
+	OpenEngine   func(dir string) (engine.Engine, error)
+	Apply        apply.Options
+	Logger       *slog.Logger
 }
 
 func (o *DataOptions) walDir() string {
@@ -41,7 +44,7 @@ func (o *DataOptions) storeDir() string  { return o.FS.PathJoin(o.Dir, snapshot.
 func (o *DataOptions) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 
 func (o *DataOptions) wal() wal.Options {
-	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, Logger: o.Logger}
+	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger}
 }
 
 // Data is everything a member has on disk, open.
@@ -60,7 +63,7 @@ type Data struct {
 func Exists(options DataOptions) (bool, error) {
 	if _, err := options.FS.Stat(options.bootsFile()); err == nil {
 		return true, nil
-	} else if !isNotExist(err) {
+	} else if !oserror.IsNotExist(err) {
 		return false, fmt.Errorf("member: look for data in %s: %w", options.Dir, err)
 	}
 	return false, nil
@@ -80,10 +83,7 @@ func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotM
 	if err != nil {
 		return err
 	}
-	err = apply.Bootstrap(store, identity.Cluster, base)
-	if err == nil {
-		err = store.Flush()
-	}
+	err = apply.Bootstrap(store, identity.Cluster, base.Config)
 	if err = errors.Join(err, store.Close()); err != nil {
 		return fmt.Errorf("member: create store: %w", err)
 	}
@@ -186,8 +186,18 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	hard := recovered.Hard
 	hard.Commit = max(hard.Commit, applied.Index)
 	hard.Term = max(hard.Term, base.Mark.Term)
-	d.Restored = raft.Restored{Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index}
+	d.Restored = raft.Restored{
+		Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index, Tombstones: d.tombstones(),
+	}
 	return nil
+}
+
+func (d *Data) tombstones() []consensus.MemberID {
+	var ids []consensus.MemberID
+	for _, t := range d.Machine.Tombstones() {
+		ids = append(ids, t.Member)
+	}
+	return ids
 }
 
 // Close closes log and store. It does not flush: the log has what the store lacks.

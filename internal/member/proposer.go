@@ -336,11 +336,11 @@ func (p *proposer) resend(tick uint64) {
 	}
 }
 
-// restored completes what a snapshot has applied in our stead. lookup asks the result table.
-func (p *proposer) restored(lookup func(consensus.ProposalID) (kv.Result, bool), opened func(consensus.SessionID) bool) {
+// restored completes what a snapshot has applied in our stead.
+func (p *proposer) restored(table ResultTable) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if q := p.opening; q != nil && opened(q.id.Session) {
+	if q := p.opening; q != nil && table.SessionOpen(q.id.Session) {
 		p.opened(kv.Result{})
 	}
 	for _, s := range []*session{p.previous, p.current} {
@@ -351,16 +351,21 @@ func (p *proposer) restored(lookup func(consensus.ProposalID) (kv.Result, bool),
 			if q.committed {
 				continue
 			}
-			if result, ok := lookup(q.id); ok {
+			result, ok, err := table.Result(q.id)
+			if err != nil {
+				return err
+			}
+			if ok {
 				q.committed = true
 				p.finish(q, result, nil)
 			}
 		}
-		if !opened(s.id) && s == p.previous {
+		if !table.SessionOpen(s.id) && s == p.previous {
 			p.previous, p.retiring = nil, false // its retire entry was part of the snapshot
 		}
 	}
 	p.trimAll()
+	return nil
 }
 
 // failAll ends everything that waits, for a member that stops.

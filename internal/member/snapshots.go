@@ -95,7 +95,7 @@ func (m *Member) checkpoint(f func(dir string, machine *apply.Machine) error) er
 	if err != nil {
 		return err
 	}
-	machine, err := apply.Open(store, options.Apply)
+	machine, err := apply.Open(store, apply.Options{})
 	if err == nil {
 		err = f(dir, machine)
 	}
@@ -137,8 +137,10 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		return fmt.Errorf("install snapshot %v: %w", meta.Mark, err)
 	}
 	m.retainer.sizes, m.retainer.bytes = nil, 0
-	m.node.Restored(meta, m.machine)
-	m.inbox.put(raft.SnapshotInstalled{Meta: meta, Tombstones: m.machine.Tombstones()})
+	if err := m.node.Restored(meta, m.machine); err != nil {
+		return err
+	}
+	m.inbox.put(raft.SnapshotInstalled{Meta: meta, Tombstones: m.data.tombstones()})
 	m.logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
 	return nil
 }
@@ -151,7 +153,6 @@ func (m *Member) swapStore(meta consensus.SnapshotMeta, dir string) error {
 	}
 	leading := m.Leader() == m.ID()
 	m.machine = m.data.Machine
-	m.hub.Reset(m.machine.Store())
 	if leading {
 		m.machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
 	}
@@ -160,10 +161,12 @@ func (m *Member) swapStore(meta consensus.SnapshotMeta, dir string) error {
 
 // Replace closes the store, puts the snapshot in dir in its place and opens it.
 func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
+	d.Machine.Detach()
 	if err := d.Engine.Close(); err != nil {
 		return err
 	}
-	if err := snapshot.Install(d.Options.FS, d.Options.Dir, dir); err != nil {
+	d.Options.Apply.Hub = d.Machine.Hub()
+	if err := snapshot.InstallAt(d.Options.FS, d.Options.Dir, dir, meta.Mark); err != nil {
 		return err
 	}
 	if err := d.openStore(); err != nil {

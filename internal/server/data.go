@@ -61,7 +61,7 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 	if err != nil {
 		return err
 	}
-	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: randomID()}
+	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: wal.StorageID(randomID())}
 	s.logger.Info("founding a cluster", "cluster", f.cluster.String(), "member", f.self.String(),
 		"members", len(f.config.Members))
 	return member.Create(options, identity, consensus.SnapshotMeta{Config: f.config})
@@ -76,7 +76,7 @@ func (s *Server) checkIdentity(existed bool) error {
 	}
 	s.logger.Info("restarting", "cluster", identity.Cluster.String(), "member", identity.Member.String(),
 		"applied", uint64(s.data.Machine.Applied().Index), "entries", len(s.data.Restored.Entries))
-	published, known := s.data.Machine.Published(uint64(identity.Member))
+	published, known := s.data.Machine.Published(identity.Member)
 	if known && published.Name != s.cfg.Name && s.cfg.Explicit("name") {
 		return fmt.Errorf("--data-dir %s belongs to member %q, not to %q: give this member its own directory, or the "+
 			"directory its own name", s.cfg.DataDir, published.Name, s.cfg.Name)

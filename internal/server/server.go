@@ -37,6 +37,8 @@ type Server struct {
 	services  *rpc.Services
 	grpc      *grpc.Server
 	https     []*http.Server
+	clients   []net.Listener
+	plain     []net.Listener // without gRPC
 	muxes     []*rpc.Mux
 
 	background context.CancelFunc
@@ -54,9 +56,6 @@ type Server struct {
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
 	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{})}
 	s.ctx, s.background = context.WithCancel(context.Background())
-	for _, warning := range cfg.Warnings {
-		s.logger.Warn(warning)
-	}
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.listenClients, s.openData, s.connect, s.serve, s.publish,
 	}
@@ -119,7 +118,6 @@ func (s *Server) end(ctx context.Context, cause error) {
 		}
 		s.background()
 		s.stopErr = s.close()
-		s.logger.Info("stopped")
 		close(s.done)
 	})
 }
@@ -163,8 +161,8 @@ func (s *Server) close() error {
 	if s.grpc != nil {
 		s.stopGRPC()
 	}
-	for _, mux := range s.muxes {
-		err = errors.Join(err, ignoreClosed(mux.Close()))
+	for _, l := range append(s.clients, s.plain...) {
+		err = errors.Join(err, ignoreClosed(l.Close()))
 	}
 	for _, server := range s.https {
 		err = errors.Join(err, server.Close())
@@ -212,8 +210,8 @@ func ignoreClosed(err error) error {
 // ClientAddresses are where clients are served, for a configuration that asked for any free port.
 func (s *Server) ClientAddresses() []net.Addr {
 	var addresses []net.Addr
-	for _, mux := range s.muxes {
-		addresses = append(addresses, mux.Addr())
+	for _, l := range s.clients {
+		addresses = append(addresses, l.Addr())
 	}
 	return addresses
 }

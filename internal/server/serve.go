@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/rpc"
+)
+
+// listenClients opens the client ports before anything on disk is touched, so that a port in use harms nothing. Nobody
+// is answered before serve.
+func (s *Server) listenClients(context.Context, Options) error {
+	for _, u := range s.cfg.ListenClientURLs {
+		l, err := listen(u)
+		if err != nil {
+			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
+		}
+		s.clients = append(s.clients, l)
+	}
+	for _, u := range append(append([]config.URL{}, s.cfg.ListenClientHTTPURLs...), s.cfg.ListenMetricsURLs...) {
+		l, err := listen(u)
+		if err != nil {
+			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
+		}
+		s.plain = append(s.plain, l)
+	}
+	return nil
+}
+
+func listen(u config.URL) (net.Listener, error) {
+	l, err := net.Listen(u.Network(), u.Address)
+	if u.Network() == "unix" && errors.Is(err, syscall.EADDRINUSE) && abandoned(u.Address) {
+		if err := os.Remove(u.Address); err != nil {
+			return nil, err
+		}
+		return net.Listen(u.Network(), u.Address)
+	}
+	return l, err
+}
+
+// abandoned reports whether a socket file has nobody behind it any more, as after kill -9.
+func abandoned(path string) bool {
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		return conn.Close() != nil
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// serve answers clients. Requests wait for a leader, or fail by their deadlines, until the cluster is up.
+func (s *Server) serve(context.Context, Options) error {
+	quota, limited := s.cfg.Quota()
+	if !limited {
+		quota = -1
+	}
+	s.services = rpc.New(rpc.Options{
+		Member:                s.member,
+		Logger:                s.logger,
+		ElectionTimeout:       s.cfg.ElectionTimeout,
+		ConnectedSince:        s.transport.ConnectedSince,
+		StrictReconfig:        s.cfg.StrictReconfigCheck,
+		MaxRequestBytes:       s.cfg.MaxRequestBytes,
+		MaxTxnOps:             s.cfg.MaxTxnOps,
+		MaxConcurrentStreams:  s.cfg.MaxConcurrentStreams,
+		QuotaBytes:            quota,
+		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
+		SlowRequest:           s.cfg.WarningUnaryRequestDuration,
+		TempDir:               filepath.Join(s.cfg.DataDir, "member"),
+		Defragment:            s.defragment,
+		ExtensiveMetrics:      s.cfg.Metrics == "extensive",
+	})
+	s.grpc = s.services.NewGRPCServer(s.keepalive()...)
+	s.services.Register(s.grpc)
+	registry := prometheus.NewRegistry()
+	s.register(registry)
+	handler := s.withPprof(s.services.Handler(registry))
+	for _, l := range s.clients {
+		mux := rpc.NewMux(l)
+		s.muxes = append(s.muxes, mux)
+		s.wg.Go(func() { s.ended("client listener", mux.Serve()) })
+		s.wg.Go(func() { s.ended("grpc server", s.grpc.Serve(mux.GRPC())) })
+		s.serveHTTP(mux.HTTP(), handler)
+		s.logger.Info("serving client traffic", "address", l.Addr().String())
+	}
+	for _, l := range s.plain {
+		s.serveHTTP(l, handler)
+		s.logger.Info("serving metrics and health", "address", l.Addr().String())
+	}
+	return nil
+}
+
+func (s *Server) serveHTTP(l net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	s.https = append(s.https, server)
+	s.wg.Go(func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.ended("http server", err)
+		}
+	})
+}
+
+// ended logs a listener that failed under us; when the server stops, it is meant to end.
+func (s *Server) ended(what string, err error) {
+	if err != nil && s.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+		s.logger.Error(what+" failed", "err", err)
+	}
+}
+
+func (s *Server) keepalive() []grpc.ServerOption {
+	options := []grpc.ServerOption{grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+		MinTime: s.cfg.GRPCKeepaliveMinTime,
+	})}
+	if s.cfg.GRPCKeepaliveInterval > 0 && s.cfg.GRPCKeepaliveTimeout > 0 {
+		options = append(options, grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: s.cfg.GRPCKeepaliveInterval, Timeout: s.cfg.GRPCKeepaliveTimeout,
+		}))
+	}
+	return options
+}
+
+func (s *Server) withPprof(handler http.Handler) http.Handler {
+	if !s.cfg.EnablePprof {
+		return handler
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", handler)
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// defragment gives back the space of deleted keys. Nothing waits for it: the store does the same by itself, later.
+func (s *Server) defragment(context.Context) error { return s.member.Defragment() }
