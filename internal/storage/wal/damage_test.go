@@ -1,0 +1,266 @@
+package wal_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// place is where a record begins, as Dump prints it.
+type place struct {
+	file   string
+	offset int64
+	bytes  int64
+}
+
+func recordsIn(t *testing.T, fs env.FS) []place {
+	t.Helper()
+	var out bytes.Buffer
+	if err := wal.Dump(&out, fs, dir); err != nil {
+		t.Fatalf("dump: %v\n%s", err, &out)
+	}
+	var places []place
+	var file string
+	for lines := bufio.NewScanner(&out); lines.Scan(); {
+		line := lines.Text()
+		if name, _, ok := strings.Cut(line, ": cluster"); ok {
+			file = name
+		}
+		var p place
+		if n, _ := fmt.Sscanf(line, "%d record of %d bytes", &p.offset, &p.bytes); n == 2 {
+			p.file = file
+			places = append(places, p)
+		}
+	}
+	return places
+}
+
+// files is a log as bytes, so that a damaged copy of it is quick to make.
+type files map[string][]byte
+
+func read(fs env.FS) files {
+	all := files{}
+	for _, name := range must(fs.List(dir)) {
+		f := must(fs.Open(fs.PathJoin(dir, name)))
+		all[name] = must(io.ReadAll(f))
+	}
+	return all
+}
+
+// with returns a file system with the log in it, in which one file is replaced.
+func (f files) with(name string, content []byte) *vfs.MemFS {
+	fs := vfs.NewMem()
+	if err := fs.MkdirAll("member", 0o700); err != nil {
+		panic(err)
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		panic(err)
+	}
+	for other, b := range f {
+		if other == name {
+			b = content
+		}
+		file := must(fs.Create(fs.PathJoin(dir, other), vfs.WriteCategoryUnspecified))
+		must(file.Write(slices.Clone(b)))
+	}
+	return fs
+}
+
+// smallLog returns a log of three segments and the states that it went through.
+func smallLog(t *testing.T, clean bool) (files, []model) {
+	t.Helper()
+	fs := vfs.NewMem()
+	w := must(wal.Create(options(fs, 4<<10), identity))
+	h := newHistory(3, 300)
+	m := model{}
+	states := []model{{}, m}
+	for range 32 {
+		b := h.batch(&m)
+		m = m.clone()
+		m.append(&b)
+		states = append(states, m)
+		if err := w.Append(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := w.Stats(); s.Segments < 3 {
+		t.Fatalf("the log has only %d segments", s.Segments)
+	}
+	if clean {
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return read(fs), states
+}
+
+func refused(err error) bool {
+	return errors.Is(err, wal.ErrCorrupt) || errors.Is(err, wal.ErrNewerVersion)
+}
+
+// Ensure that a flip of any byte is refused or harmless. In a log that was closed cleanly nothing is ever lost by it;
+// in one that was not, at most the last append is, and only by a flip inside of it: such a flip cannot be told from a
+// write that the power cut short.
+func TestOpen_flipOfEveryByte(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		log, states := smallLog(t, clean)
+		last := recordsIn(t, log.with("", nil))
+		final := last[len(last)-1]
+		for _, name := range sortedNames(log) {
+			for at := range log[name] {
+				damaged := slices.Clone(log[name])
+				damaged[at] ^= 1 << (at % 8)
+				if at%2 == 1 {
+					damaged[at] = ^log[name][at]
+				}
+				fs := log.with(name, damaged)
+				_, got, err := wal.Open(options(fs, 4<<10))
+				if refused(err) {
+					checkUntouched(t, fs, name, damaged)
+					continue
+				}
+				if err != nil {
+					t.Fatalf("clean %v: %s byte %d: %v", clean, name, at, err)
+				}
+				inFinal := name == final.file && int64(at) >= final.offset
+				switch k := match(states, 1, &got); {
+				case k == len(states)-1:
+				case k == len(states)-2 && !clean && inFinal:
+				default:
+					t.Fatalf("clean %v: a flip of %s byte %d leaves state %d of %d", clean, name, at, k, len(states)-1)
+				}
+			}
+		}
+	}
+}
+
+func sortedNames(f files) []string {
+	var names []string
+	for name := range f {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func checkUntouched(t *testing.T, fs env.FS, name string, want []byte) {
+	t.Helper()
+	if got := read(fs)[name]; !bytes.Equal(got, want) {
+		t.Fatalf("%s was changed although the log was refused", name)
+	}
+}
+
+// Ensure that a sealed segment that is cut anywhere is refused, and that cutting the last one leaves an earlier state,
+// or is refused where its head is gone.
+func TestOpen_truncationAtEveryByte(t *testing.T) {
+	log, states := smallLog(t, true)
+	names := sortedNames(log)
+	places := recordsIn(t, log.with("", nil))
+	for i, name := range names {
+		sealed := int64(0)
+		for _, p := range places {
+			if p.file == name {
+				sealed = p.offset + 16 + p.bytes
+			}
+		}
+		for length := range log[name] {
+			_, got, err := wal.Open(options(log.with(name, log[name][:length]), 4<<10))
+			switch {
+			case refused(err):
+			case err != nil:
+				t.Fatalf("%s cut to %d: %v", name, length, err)
+			case i < len(names)-1 && int64(length) < sealed:
+				t.Fatalf("%s cut to %d of %d is not refused", name, length, sealed)
+			case match(states, 1, &got) < 0:
+				t.Fatalf("%s cut to %d gives a state that never was", name, length)
+			}
+		}
+	}
+}
+
+// Ensure that an append of which only the first bytes, or only the last ones, reached the disk is cut and told, and
+// that the log takes up from there. What the rest holds is zeros or bytes of the file's former life.
+func TestOpen_tornAtEveryByte(t *testing.T) {
+	log, states := smallLog(t, false)
+	places := recordsIn(t, log.with("", nil))
+	final := places[len(places)-1]
+	whole := log[final.file]
+	record := whole[final.offset : final.offset+16+final.bytes]
+	for cut := range record {
+		for _, firstHalf := range []bool{true, false} {
+			for _, former := range []byte{0, 0xa7} {
+				torn := slices.Clone(whole)
+				lost := torn[final.offset:][:cut]
+				if firstHalf {
+					lost = torn[final.offset:][cut:len(record)]
+				}
+				for i := range lost {
+					lost[i] = former
+				}
+				w, got, err := wal.Open(options(log.with(final.file, torn), 4<<10))
+				if err != nil {
+					t.Fatalf("cut %d, first %v: %v", cut, firstHalf, err)
+				}
+				k := match(states, len(states)-2, &got)
+				if intact := bytes.Equal(torn, whole); k < 0 || (intact && k != len(states)-1) {
+					t.Fatalf("cut %d, first %v: state %d", cut, firstHalf, k)
+				}
+				if err := w.Append(wal.Batch{Hard: &consensus.HardState{Term: 77}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// Ensure that a lost segment is missed, wherever it was, and that the error says so.
+func TestOpen_missingSegment(t *testing.T) {
+	log, _ := smallLog(t, true)
+	names := sortedNames(log)
+	for i, name := range names {
+		fs := log.with("", nil)
+		if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := wal.Open(options(fs, 4<<10))
+		if i < len(names)-1 && !errors.Is(err, wal.ErrCorrupt) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// Ensure that a refusal names the file, the offset and what to do.
+func TestOpen_corruptErrorSaysWhereAndWhat(t *testing.T) {
+	log, _ := smallLog(t, true)
+	place := recordsIn(t, log.with("", nil))[4]
+	damaged := slices.Clone(log[place.file])
+	damaged[place.offset+20] ^= 1
+	_, _, err := wal.Open(options(log.with(place.file, damaged), 4<<10))
+	var corrupt *wal.CorruptError
+	if !errors.As(err, &corrupt) || corrupt.Offset != place.offset || !strings.HasSuffix(corrupt.File, place.file) {
+		t.Fatalf("got %v, want damage in %s at %d", err, place.file, place.offset)
+	}
+	for _, want := range []string{place.file, fmt.Sprint(place.offset), "quorate wal dump", "replace the member"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in %q", want, err)
+		}
+	}
+	var out bytes.Buffer
+	if err := wal.Dump(&out, log.with(place.file, damaged), dir); !errors.Is(err, wal.ErrCorrupt) {
+		t.Errorf("dump: %v", err)
+	}
+	if want := fmt.Sprintf("%10d damaged", place.offset); !strings.Contains(out.String(), want) {
+		t.Errorf("%q is missing in the dump:\n%s", want, &out)
+	}
+}
