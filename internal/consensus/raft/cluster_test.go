@@ -133,9 +133,15 @@ func (c *cluster) add(id memberID, config consensus.Config) *node {
 	return n
 }
 
+// start starts the replica, also again after a crash. If the store was swapped for a snapshot and the log not reset yet,
+// the store tells where the log begins.
 func (n *node) start() {
+	base := n.disk.base
+	if n.store.mark.Index > base.Mark.Index && n.storeAhead() {
+		base = n.store.meta()
+	}
 	r, err := raft.New(n.c.opts(n.id), raft.Restored{
-		Hard: n.disk.hard, Base: n.disk.base, Entries: n.disk.entries,
+		Hard: n.disk.hard, Base: base, Entries: n.disk.entries,
 		Applied: n.store.mark.Index, Tombstones: n.store.tombs,
 	})
 	if err != nil {
@@ -151,12 +157,6 @@ func (n *node) crash() {
 	n.log, n.logBase = slices.Clone(n.disk.entries), n.disk.base.Mark.Index
 }
 
-func (n *node) restart() {
-	if n.store.mark.Index > n.disk.base.Mark.Index && n.storeAhead() {
-		n.disk.base = n.store.meta()
-	}
-	n.start()
-}
 
 // storeAhead reports whether the log on disk does not hold what the store has applied.
 func (n *node) storeAhead() bool {

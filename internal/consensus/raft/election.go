@@ -139,11 +139,6 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 			ask(id)
 		}
 	}
-	if r.opts.Faults.CountLearners {
-		for _, id := range c.Learners {
-			ask(id)
-		}
-	}
 }
 
 // tellCommit puts into a vote, or its answer, how far this member knows the log to be committed, and the term there.
@@ -168,11 +163,7 @@ func (r *Replica) startTally() {
 // outcome counts the votes, set by set. A candidate outside a set is not counted there.
 func (r *Replica) outcome() quorum.Outcome {
 	c := r.config()
-	voters := c.Voters
-	if r.opts.Faults.CountLearners {
-		voters = slices.Concat(voters, c.Learners)
-	}
-	result := r.tally(voters)
+	result := r.tally(c.Voters)
 	if c.IsJoint() {
 		result = quorum.Both(result, r.tally(c.Outgoing))
 	}

@@ -37,7 +37,7 @@ type Options struct {
 // Faults are switches that break a law each. Only tests set them: a checker that stays silent with one on is broken.
 type Faults struct {
 	CommitOldTerm    bool // commit entries of earlier terms by counting (Raft paper, figure 8)
-	CountLearners    bool // learners count for votes, commit and reads
+	CountLearners    bool // learners count for commit and reads, but not for votes
 	VoteTwice        bool // forget the vote of this term
 	AckBeforeDurable bool // acknowledge appends before they are on disk, and count the leader's own log so
 	SkipReadRound    bool // answer reads without confirming the leader

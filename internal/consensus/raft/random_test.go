@@ -95,7 +95,7 @@ func (l *laws) matching(c *cluster) {
 			for at := min(a.last(), b.last()); at > max(a.logBase, b.logBase); at-- {
 				x, y := a.log[at-a.logBase-1], b.log[at-b.logBase-1]
 				if same && (x.Term != y.Term || string(x.Payload) != string(y.Payload)) {
-					l.breach("log matching: %v and %v differ at %d and agree later", a.id, b.id, at)
+					l.breach("log matching: %v and %v differ at %d and agree later:\n%s\n%s", a.id, b.id, at, a.marks(), b.marks())
 				}
 				same = same || x.Term == y.Term
 			}
@@ -113,6 +113,7 @@ type chaos struct {
 	nextID memberID
 	readID uint64
 	spread bool // single-server changes
+	lease  bool // clocks run at one speed: the leader lease rests on that
 }
 
 func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
@@ -120,19 +121,19 @@ func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
 	voters := []memberID{1, 2, 3, 4, 5}[:[]int{1, 2, 3, 3, 4, 5}[rng.IntN(6)]]
 	var learners []memberID
 	if rng.IntN(3) == 0 {
-		learners = []memberID{6}
+		learners = []memberID{6, 7}[:1+rng.IntN(2)]
 	}
 	inflight, size, lease := 1+rng.IntN(8), 100+rng.IntN(2000), rng.IntN(4) == 0
 	strict := rng.IntN(2) == 0
 	c := newCluster(slices.Clone(voters), learners, func(o *raft.Options) {
 		o.Seed = seed
 		o.MaxInflightMessages, o.MaxMessageBytes, o.MaxUncommittedBytes = inflight, size, 4000
-		o.StrictReconfig, o.LeaderLease = strict, lease && rng != nil
+		o.StrictReconfig, o.LeaderLease = strict, lease
 		if adapt != nil {
 			adapt(o)
 		}
 	})
-	x := &chaos{cluster: c, rng: rng, laws: newLaws(), nextID: 7, spread: rng.IntN(2) == 0}
+	x := &chaos{cluster: c, rng: rng, laws: newLaws(), nextID: 8, spread: rng.IntN(2) == 0, lease: lease}
 	c.check = x.laws.check
 	return x
 }
@@ -144,7 +145,7 @@ func (x *chaos) act() {
 	n := x.pick()
 	if n.replica == nil {
 		if x.rng.IntN(10) == 0 {
-			n.restart()
+			n.start()
 		}
 		return
 	}
@@ -158,7 +159,15 @@ func (x *chaos) act() {
 			n.sync(1 + x.rng.IntN(len(n.pending)))
 		}
 	case p < 860:
-		n.step(raft.Tick{})
+		if !x.lease {
+			n.step(raft.Tick{})
+			break
+		}
+		if x.rng.IntN(len(x.nodes)) == 0 {
+			for _, n := range x.nodes {
+				n.step(raft.Tick{})
+			}
+		}
 	case p < 900:
 		x.propose(n.id, "c"+strconv.FormatUint(x.nextSeq, 10))
 	case p < 930:
@@ -225,7 +234,7 @@ func (x *chaos) reconfigure(n *node) {
 	other := x.pick().id
 	switch x.rng.IntN(4) {
 	case 0:
-		if len(x.nodes) < 8 {
+		if len(x.nodes) < 9 {
 			n = x.nodes[x.rng.IntN(len(x.nodes))]
 			if n.replica != nil {
 				x.change(n.id, consensus.ChangeAddLearner, testMember(x.nextID))
@@ -248,7 +257,7 @@ func (x *chaos) heal() error {
 	for _, n := range x.nodes {
 		n.slowDisk = false
 		if n.replica == nil {
-			n.restart()
+			n.start()
 		}
 		n.sync(len(n.pending))
 	}
@@ -339,4 +348,45 @@ func TestReplica_Step_chaos(t *testing.T) {
 		reads += x.laws.reads
 	}
 	t.Logf("seeds %d to %d: %d entries committed, %d reads answered", first, first+uint64(runs)-1, committed, reads)
+}
+
+// Ensure that the laws are really checked: with a rule of the protocol switched off, some schedule breaks one.
+func TestReplica_Step_faultsAreFound(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		disable func(*raft.Faults)
+		want    string
+	}{
+		{"learners count", func(f *raft.Faults) { f.CountLearners = true }, "safety"},
+		{"votes are forgotten", func(f *raft.Faults) { f.VoteTwice = true }, "safety"},
+		{"acknowledged before durable", func(f *raft.Faults) { f.AckBeforeDurable = true }, "s"},
+		{"reads without a round", func(f *raft.Faults) { f.SkipReadRound = true }, "linearizable"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for seed := uint64(1); seed < 3000; seed++ {
+				x := newChaos(seed, func(o *raft.Options) { tc.disable(&o.Faults) })
+				if err := attempt(x); err != nil && strings.Contains(err.Error(), tc.want) {
+					t.Logf("seed %d: %v", seed, err)
+					return
+				}
+			}
+			t.Fatal("no schedule broke a law")
+		})
+	}
+}
+
+// attempt runs a schedule whose broken law may also show as a panic of package invariant.
+func attempt(x *chaos) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("safety: %v", p)
+		}
+	}()
+	for i := range 6000 {
+		x.act()
+		if x.laws.broken != "" {
+			return fmt.Errorf("step %d: %s", i, x.laws.broken)
+		}
+	}
+	return nil
 }
