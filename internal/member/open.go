@@ -76,7 +76,7 @@ func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotM
 	if err := discardHalfCreated(options); err != nil {
 		return err
 	}
-	if err := fs.MkdirAll(options.Dir, 0o700); err != nil {
+	if err := makeDir(fs, options.Dir); err != nil {
 		return fmt.Errorf("member: create data directory: %w", err)
 	}
 	store, err := options.OpenEngine(options.storeDir())
@@ -96,6 +96,24 @@ func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotM
 		return err
 	}
 	return writeBoots(options, 0)
+}
+
+// makeDir makes a directory and those above it so that they survive a power loss: a name is durable only once the
+// directory that holds it was synced, and what was synced below is gone with the name.
+func makeDir(fs env.FS, dir string) error {
+	if _, err := fs.Stat(dir); !oserror.IsNotExist(err) {
+		return err
+	}
+	parent := fs.PathDir(dir)
+	if parent != dir {
+		if err := makeDir(fs, parent); err != nil {
+			return err
+		}
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(fs, parent)
 }
 
 // discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
