@@ -12,7 +12,8 @@ type Engine interface {
 	Get(key []byte) (value []byte, found bool, err error)
 	// GetDurable is Get on the state that a power loss at this moment would leave.
 	GetDurable(key []byte) (value []byte, found bool, err error)
-	// NewIter iterates over [lower, upper); nil means unbounded. The bounds must not be modified before Close.
+	// NewIter iterates over [lower, upper); nil means unbounded. The bounds must not be modified before Close. Keys that
+	// begin with 0x00 are the engine's own and not seen.
 	NewIter(lower, upper []byte) (Iterator, error)
 	NewBatch() Batch
 	// Flush makes everything committed so far durable.
@@ -40,7 +41,7 @@ type Iterator interface {
 	SeekPrefix(key []byte) bool
 	Next() bool
 	Prev() bool
-	// NextPrefix goes to the first key with a larger prefix.
+	// NextPrefix goes to the first key with a larger prefix. The upper bound must not have a suffix.
 	NextPrefix() bool
 	Valid() bool
 	Key() []byte

@@ -9,8 +9,15 @@ import (
 // lsmIterator narrows Pebble's iterator to ours.
 type lsmIterator struct{ *pebble.Iterator }
 
-// NewIter implements Engine.
+// firstKey is above the rows of the engine itself.
+var firstKey = []byte{1}
+
+// NewIter implements Engine. The filters of the last level are on: they cost a look into memory, and spare most reads of
+// keys that do not exist a block.
 func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
+	if lower == nil {
+		lower = firstKey
+	}
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, UseL6Filters: true})
 	if err != nil {
 		return nil, diskError(e.options.Dir, err)

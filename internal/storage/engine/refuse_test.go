@@ -1,0 +1,188 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+func overwrite(t *testing.T, fs vfs.FS, name string, change func([]byte) []byte) {
+	t.Helper()
+	f, err := fs.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = out.Write(change(content))
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t *testing.T, fs vfs.FS, part string) string {
+	t.Helper()
+	names, err := fs.List("/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.Contains(name, part) {
+			return fs.PathJoin("/s", name)
+		}
+	}
+	t.Fatalf("no file like %s in %v", part, names)
+	return ""
+}
+
+func TestOpen_refuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(t *testing.T, fs vfs.FS)
+		want  error
+		says  string
+	}{
+		{"a manifest that is cut", func(t *testing.T, fs vfs.FS) {
+			overwrite(t, fs, find(t, fs, "MANIFEST"), func(b []byte) []byte { return b[:3] })
+		}, engine.ErrCorrupt, "restore a backup"},
+		{"a table that is gone", func(t *testing.T, fs vfs.FS) {
+			if err := fs.Remove(find(t, fs, ".sst")); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.ErrCorrupt, "restore a backup"},
+		{"a newer format of the tables", func(t *testing.T, fs vfs.FS) {
+			from := find(t, fs, "marker.format-version")
+			if err := fs.Rename(from, "/s/marker.format-version.000999.999"); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.ErrNewer, "start the version that wrote it"},
+		{"a newer format of ours", func(t *testing.T, fs vfs.FS) {
+			e := openOnly(t, "pebble", fs, nil)
+			b := e.NewBatch()
+			b.Set([]byte("\x00quorate/format"), []byte("2"))
+			if err := errors.Join(b.Commit(), e.Flush(), e.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.ErrNewer, "start the version that wrote it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			e := openOnly(t, "pebble", fs, nil)
+			set(t, e, 1, 100)
+			if err := errors.Join(e.Flush(), e.Close()); err != nil {
+				t.Fatal(err)
+			}
+			c.spoil(t, fs)
+			e, err := engine.Open(engine.Options{FS: fs, Dir: "/s"})
+			if err == nil {
+				t.Fatal(errors.Join(errors.New("the store opens"), e.Close()))
+			}
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %q, want %q in one line that says %q", err, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestOpen_refuses_foreignStore(t *testing.T) {
+	fs := vfs.NewMem()
+	db, err := pebble.Open("/s", &pebble.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Set([]byte("k"), nil, pebble.Sync), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Open(engine.Options{FS: fs, Dir: "/s"}); !errors.Is(err, engine.ErrNewer) {
+		t.Errorf("got %v, want %v", err, engine.ErrNewer)
+	}
+}
+
+func TestOpen_refuses_secondProcess(t *testing.T) {
+	dir := t.TempDir()
+	e, err := engine.Open(engine.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Open(engine.Options{Dir: dir}); !errors.Is(err, engine.ErrLocked) {
+		t.Errorf("got %v, want %v", err, engine.ErrLocked)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpenMem_refuses_everyFlippedByte(t *testing.T) {
+	fs := vfs.NewMem()
+	e := openOnly(t, "mem", fs, nil)
+	set(t, e, 1, 20)
+	if err := errors.Join(e.Flush(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	overwrite(t, fs, "/s/STATE", func(b []byte) []byte { size = len(b); return b })
+	for i := range size {
+		flip := func(b []byte) []byte { b[i] ^= 0x40; return b }
+		overwrite(t, fs, "/s/STATE", flip)
+		if _, err := engine.OpenMem(engine.MemOptions{FS: fs, Dir: "/s"}); !errors.Is(err, engine.ErrCorrupt) {
+			t.Errorf("byte %d: got %v, want %v", i, err, engine.ErrCorrupt)
+		}
+		overwrite(t, fs, "/s/STATE", flip)
+	}
+}
+
+// A full disk is an error of the next flush and of every commit after it; nothing hangs and nothing dies.
+func TestEngine_Commit_fullDisk(t *testing.T) {
+	var full atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") {
+			return &errnoError{syscall.ENOSPC}
+		}
+		return nil
+	}))
+	var log bytes.Buffer
+	e, err := engine.Open(engine.Options{FS: fs, Dir: "/s", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, e, 1, 100)
+	full.Store(true)
+	if err := e.Flush(); !errors.Is(err, engine.ErrNoSpace) || !strings.Contains(err.Error(), "free space on the disk of /s") {
+		t.Errorf("flush: got %v, want %v", err, engine.ErrNoSpace)
+	}
+	b := e.NewBatch()
+	b.Set([]byte("z"), nil)
+	if err := b.Commit(); !errors.Is(err, engine.ErrNoSpace) {
+		t.Errorf("commit: got %v, want %v", err, engine.ErrNoSpace)
+	}
+	if got := number(t, e.Get); got != 1 {
+		t.Errorf("reads go on: got %d, want 1", got)
+	}
+	full.Store(false)
+	if err := errors.Join(b.Close(), e.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// errnoError is how the os package wraps an errno.
+type errnoError struct{ errno syscall.Errno }
+
+func (e *errnoError) Error() string { return "write: " + e.errno.Error() }
+func (e *errnoError) Unwrap() error { return e.errno }
