@@ -149,7 +149,7 @@ func (h *host) open() (*member.Data, error) {
 		return nil, err
 	}
 	if !exists {
-		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: uint64(h.id) + 1000}
+		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: wal.StorageID(h.id) + 1000}
 		if err := member.Create(h.options(), identity, h.base); err != nil {
 			return nil, err
 		}

@@ -111,8 +111,12 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 	if h.leading {
 		machine.Leases().Promote(h.clock(), h.extension())
 	}
+	var tombs []consensus.MemberID
+	for _, tomb := range machine.Tombstones() {
+		tombs = append(tombs, tomb.Member)
+	}
 	h.node.Restored(meta, machine)
-	h.put(raft.SnapshotInstalled{Meta: meta, Tombstones: machine.Tombstones()})
+	h.put(raft.SnapshotInstalled{Meta: meta, Tombstones: tombs})
 	return true
 }
 

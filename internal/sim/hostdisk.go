@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member"
@@ -91,8 +93,8 @@ func (h *host) flush() {
 		return
 	}
 	meta := h.data.Machine.SnapshotMeta()
-	if durable := h.data.Machine.DurableApplied(); durable != meta.Mark {
-		h.w.suite.Report("recovery", "a flush left the durable state behind the applied one")
+	if durable, err := h.data.Machine.DurableApplied(); err != nil || durable != meta.Mark {
+		h.w.suite.Report("recovery", fmt.Sprintf("applied is %v, after a flush %v is durable (%v)", meta.Mark, durable, err))
 	}
 	if uint64(meta.Mark.Index) <= h.w.plan.keep {
 		return

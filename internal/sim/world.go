@@ -118,12 +118,9 @@ func newWorld(o Options) (*World, error) {
 	return w, nil
 }
 
-// firstConfig is what a cluster of n voters begins with: the first entry of the log, so to say.
+// firstConfig is what a cluster of n voters begins with, before the first entry of the log.
 func firstConfig(n int) consensus.SnapshotMeta {
-	meta := consensus.SnapshotMeta{
-		Mark:     consensus.Mark{Index: 1, Term: 1},
-		ConfigID: consensus.ConfigID{Index: 1, Term: 1},
-	}
+	var meta consensus.SnapshotMeta
 	for i := range n {
 		m := describeMember(i)
 		meta.Config.Voters = append(meta.Config.Voters, m.ID)

@@ -27,7 +27,7 @@ func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensu
 		return
 	}
 	before := w.inForce()
-	if before.id != (consensus.ConfigID{}) {
+	if len(before.config.Voters) > 0 {
 		if now.Replaces != before.id {
 			s.report("configuration", "member %v: entry %v replaces configuration %v, but %v is in force",
 				member, e.Mark(), now.Replaces, before.id)

@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -15,6 +16,8 @@ type machine struct {
 	outcomes  []outcome     // of the entry at index i+1, as the model and the first member had it
 	revisions []kv.Revision // of the model after index i+1
 	sessions  map[consensus.SessionID]bool
+	retired   map[consensus.SessionID]bool
+	removed   map[consensus.MemberID]bool
 	results   map[consensus.ProposalID]kv.Result
 	hashes    map[hashKey]uint32
 	holders   map[hashKey]consensus.MemberID
@@ -30,6 +33,8 @@ type hashKey struct{ revision, compacted kv.Revision }
 func (m *machine) init() {
 	m.model = NewModel()
 	m.sessions = map[consensus.SessionID]bool{}
+	m.retired = map[consensus.SessionID]bool{}
+	m.removed = map[consensus.MemberID]bool{}
 	m.results = map[consensus.ProposalID]kv.Result{}
 	m.hashes = map[hashKey]uint32{}
 	m.holders = map[hashKey]consensus.MemberID{}
@@ -54,6 +59,9 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 // first runs the model when the first member applies an entry, and compares all of the result.
 func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
 	if e.Kind != consensus.EntryCommand {
+		if e.Kind == consensus.EntryConfig {
+			m.removedMembers(e)
+		}
 		m.outcomes = append(m.outcomes, outcome{revision: m.model.Revision})
 		m.revisions = append(m.revisions, m.model.Revision)
 		return
@@ -93,20 +101,26 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		return m.model.apply(&command), false
 	}
 	session := e.Proposal.Session
-	switch {
-	case command.SessionOpen != nil:
-		m.open(session, command.SessionOpen)
-		return kv.Result{Revision: m.model.Revision}, false
-	case !m.sessions[session]:
-		return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}, false
+	if !m.sessions[session] {
+		op := command.SessionOpen
+		if op == nil || (consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number}) != session ||
+			m.retired[session] || m.removed[session.Member] {
+			return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}, false
+		}
+		m.sessions[session] = true
 	}
 	if first, ok := m.results[e.Proposal]; ok {
 		return first, true
 	}
-	if op := command.SessionRetire; op != nil {
-		delete(m.sessions, consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number})
+	switch {
+	case command.SessionOpen != nil:
+		m.retireOthers(session, command.SessionOpen.Keep)
 		result = kv.Result{Revision: m.model.Revision}
-	} else {
+	case command.SessionRetire != nil:
+		op := command.SessionRetire
+		m.retire(consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number})
+		result = kv.Result{Revision: m.model.Revision}
+	default:
 		s.leases.applying(s, &command)
 		result = m.model.apply(&command)
 	}
@@ -114,20 +128,34 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	return result, false
 }
 
-func (m *machine) open(session consensus.SessionID, op *kv.SessionOpenOp) {
+func (m *machine) retire(session consensus.SessionID) {
+	delete(m.sessions, session)
+	m.retired[session] = true
+}
+
+// retireOthers ends the sessions of a member that a new one does not keep.
+func (m *machine) retireOthers(session consensus.SessionID, keep []uint64) {
 	for other := range m.sessions {
-		if other.Member != session.Member {
-			continue
-		}
-		kept := other == session
-		for _, number := range op.Keep {
-			kept = kept || other.Number == number
-		}
-		if !kept {
-			delete(m.sessions, other)
+		if other.Member == session.Member && other != session && !slices.Contains(keep, other.Number) {
+			m.retire(other)
 		}
 	}
-	m.sessions[session] = true
+}
+
+// removedMembers ends the sessions of members that a change removes, for ever.
+func (m *machine) removedMembers(e *consensus.Entry) {
+	now, _, err := consensus.DecodeConfigChange(e.Payload)
+	if err != nil {
+		return
+	}
+	for _, id := range now.Tombs {
+		m.removed[id] = true
+		for session := range m.sessions {
+			if session.Member == id {
+				delete(m.sessions, session)
+			}
+		}
+	}
 }
 
 func differs(want, got *kv.Result) string {
