@@ -1,0 +1,82 @@
+package wal_test
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// checkOpened opens a log that may hold anything and checks what must hold of whatever comes out.
+func checkOpened(t *testing.T, segment []byte) {
+	t.Helper()
+	log := files{"0000000000000001.wal": segment}
+	_ = wal.Dump(io.Discard, log.with("", nil), dir)
+	fs := log.with("", nil)
+	w, got, err := wal.Open(options(fs, 4<<10))
+	if err != nil {
+		if !refused(err) {
+			t.Fatalf("neither opened nor refused: %v", err)
+		}
+		return
+	}
+	for i := range got.Entries {
+		if want := got.Base.Mark.Index + consensus.Index(i) + 1; got.Entries[i].Index != want {
+			t.Fatalf("entry %d is at the place of %d", got.Entries[i].Index, want)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m := model{Hard: got.Hard, Base: got.Base, Entries: got.Entries, Witness: got.Witness}
+	_, again, err := wal.Open(options(fs, 4<<10))
+	if err != nil || m.differs(&again) != "" {
+		t.Fatalf("opened again: %v: %s", err, m.differs(&again))
+	}
+}
+
+func seedBatches() []wal.Batch {
+	h := newHistory(8, 40)
+	var m model
+	var batches []wal.Batch
+	for range 12 {
+		b := h.batch(&m)
+		m.append(&b)
+		batches = append(batches, b)
+	}
+	return batches
+}
+
+// Ensure that items of any content under valid checksums are opened or refused.
+func FuzzOpen_items(f *testing.F) {
+	f.Add(wal.Items(seedBatches()...), []byte{8, 1})
+	f.Add([]byte{4}, []byte{7, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		checkOpened(t, wal.Sealed(identity, wal.Carried(), first, second))
+		checkOpened(t, wal.Sealed(identity, slices.Concat(wal.Carried(), first), second))
+	})
+}
+
+// Ensure that a segment of any content is opened or refused.
+func FuzzOpen_segment(f *testing.F) {
+	f.Add(wal.Sealed(identity, wal.Carried(), wal.Items(seedBatches()...)))
+	f.Add(wal.Sealed(identity))
+	f.Fuzz(func(t *testing.T, segment []byte) { checkOpened(t, segment) })
+}
+
+// Ensure that a log of a newer version is refused as such, whatever else its head says.
+func TestOpen_newerVersion(t *testing.T) {
+	segment := wal.Sealed(identity, wal.Carried())
+	segment[8]++
+	log := files{"0000000000000001.wal": segment}
+	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrNewerVersion) {
+		t.Errorf("a newer format: %v", err)
+	}
+	log = files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), []byte{99, 1, 2})}
+	if _, _, err := wal.Open(options(log.with("", nil), 0)); !errors.Is(err, wal.ErrNewerVersion) {
+		t.Errorf("an unknown item: %v", err)
+	}
+}

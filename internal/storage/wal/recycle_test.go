@@ -1,0 +1,211 @@
+package wal_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+func entries(first consensus.Index, n, payloadBytes int) []consensus.Entry {
+	all := make([]consensus.Entry, n)
+	for i := range all {
+		index := first + consensus.Index(i)
+		all[i] = consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand,
+			Payload: bytes.Repeat([]byte{byte(index)}, payloadBytes)}
+	}
+	return all
+}
+
+func metaAt(index consensus.Index) consensus.SnapshotMeta {
+	return consensus.SnapshotMeta{Mark: consensus.Mark{Index: index, Term: 1}}
+}
+
+// Ensure that records of a file's former life never come back, although they stand at the very offsets at which the
+// records of its present life begin and end.
+func TestWAL_recycledBytesStayDead(t *testing.T) {
+	fs := memory()
+	w := must(wal.Create(options(fs, 8<<10), identity))
+	for index := consensus.Index(1); index < 120; index++ {
+		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {
+			t.Fatal(err)
+		}
+		if index%20 == 0 {
+			if err := w.Compact(metaAt(index - 2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, got, err := wal.Open(options(fs.CrashClone(vfs.CrashCloneCfg{}), 8<<10))
+		if err != nil || got.CutBytes != 0 {
+			t.Fatalf("at entry %d: cut %d, %v", index, got.CutBytes, err)
+		}
+		if n := len(got.Entries); n == 0 || got.Entries[n-1].Index != index {
+			t.Fatalf("at entry %d: %d entries", index, n)
+		}
+	}
+	if s := w.Stats(); s.Recycled < 4 {
+		t.Errorf("only %d segments were recycled: %+v", s.Recycled, s)
+	}
+}
+
+// Ensure that compaction gives disk space back, and keeps no more spare files than it may.
+func TestWAL_Compact_freesSpace(t *testing.T) {
+	fs := vfs.NewMem()
+	w := must(wal.Create(options(fs, 8<<10), identity))
+	record := wal.WitnessRecord{Attempt: wal.AttemptID{1}, Payload: []byte("held")}
+	hard := &consensus.HardState{Term: 9, Vote: 4}
+	if err := w.Append(wal.Batch{Hard: hard, Witness: []wal.WitnessRecord{record}}); err != nil {
+		t.Fatal(err)
+	}
+	for index := consensus.Index(1); index <= 200; index++ {
+		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := len(must(fs.List(dir)))
+	if err := w.Compact(metaAt(199)); err != nil {
+		t.Fatal(err)
+	}
+	after := len(must(fs.List(dir)))
+	if s := w.Stats(); before < 10 || s.Segments > 2 || s.Spares != 2 || after != s.Segments+s.Spares {
+		t.Errorf("%d files before, %d after, %+v", before, after, s)
+	}
+	_, got, err := wal.Open(options(fs, 8<<10))
+	if err != nil || got.Hard != *hard || len(got.Witness) != 1 || string(got.Witness[0].Payload) != "held" ||
+		len(got.Entries) != 1 || got.Entries[0].Index != 200 || got.Base.Mark.Index != 199 {
+		t.Errorf("%v: %+v", err, got)
+	}
+	if err := w.Compact(metaAt(201)); err == nil {
+		t.Error("compacted beyond the end")
+	}
+}
+
+// Ensure that a snapshot frees what it replaces at once.
+func TestWAL_Append_resetFreesSpace(t *testing.T) {
+	fs := vfs.NewMem()
+	w := must(wal.Create(options(fs, 8<<10), identity))
+	for index := consensus.Index(1); index <= 100; index++ {
+		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := metaAt(5000)
+	if err := w.Append(wal.Batch{Reset: &meta, Entries: entries(5001, 2, 10)}); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.Stats(); s.Segments != 1 {
+		t.Errorf("%+v", s)
+	}
+	_, got, err := wal.Open(options(fs, 8<<10))
+	if err != nil || got.Base.Mark != meta.Mark || len(got.Entries) != 2 {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+// Ensure that one entry may be larger than a segment, by far.
+func TestWAL_Append_largeEntry(t *testing.T) {
+	fs := vfs.NewMem()
+	w := must(wal.Create(options(fs, 1<<20), identity))
+	if err := w.Append(wal.Batch{Entries: entries(1, 1, 100)}, wal.Batch{Entries: entries(2, 1, 65<<20)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Append(wal.Batch{Entries: entries(3, 1, 100)}); err != nil {
+		t.Fatal(err)
+	}
+	_, got, err := wal.Open(options(fs, 1<<20))
+	if err != nil || len(got.Entries) != 3 || len(got.Entries[1].Payload) != 65<<20 {
+		t.Fatalf("%v: %d entries", err, len(got.Entries))
+	}
+}
+
+// Ensure that one Append is one sync, however many batches it takes.
+func TestWAL_Append_oneSync(t *testing.T) {
+	w := must(wal.Create(options(vfs.NewMem(), 0), identity))
+	before := w.Stats().Syncs
+	hard := &consensus.HardState{Term: 2}
+	err := w.Append(wal.Batch{Entries: entries(1, 9, 10), Hard: hard}, wal.Batch{Entries: entries(5, 9, 10)}, wal.Batch{})
+	if s := w.Stats(); err != nil || s.Syncs != before+1 || s.Entries != 18 || s.Appends != 1 {
+		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// Ensure that the caller's mistakes stop the member before they reach the disk.
+func TestWAL_Append_brokenLaw(t *testing.T) {
+	for name, bad := range map[string]wal.Batch{
+		"a gap":                 {Entries: entries(13, 1, 1)},
+		"a gap in the batch":    {Entries: append(entries(11, 1, 1), entries(13, 1, 1)...)},
+		"behind the compaction": {Entries: entries(5, 9, 1)},
+	} {
+		w := must(wal.Create(options(vfs.NewMem(), 0), identity))
+		if err := errors.Join(w.Append(wal.Batch{Entries: entries(1, 10, 1)}), w.Compact(metaAt(5))); err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s was taken", name)
+				}
+			}()
+			_ = w.Append(bad)
+		}()
+	}
+}
+
+func TestCreate_exists(t *testing.T) {
+	fs := vfs.NewMem()
+	if _, _, err := wal.Open(options(fs, 0)); !errors.Is(err, wal.ErrNoLog) {
+		t.Errorf("nothing there: %v", err)
+	}
+	w := must(wal.Create(options(fs, 0), identity))
+	if _, err := wal.Create(options(fs, 0), identity); !errors.Is(err, wal.ErrExists) {
+		t.Errorf("a log is there: %v", err)
+	}
+	if err := errors.Join(w.Close(), w.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := w.Append(wal.Batch{Entries: entries(1, 1, 1)}); !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// stoppedClock shows one time until it is set.
+type stoppedClock struct {
+	env.Clock
+	now time.Time
+}
+
+func (c *stoppedClock) Now() time.Time { return c.now }
+
+// Ensure that a stalled disk can be seen from outside while the append hangs, and not after it.
+func TestWAL_OldestUnsyncedSince(t *testing.T) {
+	clock := &stoppedClock{now: time.Unix(1000, 0)}
+	var w *wal.WAL
+	var seen []time.Time
+	o := options(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileSyncData && w != nil {
+			if since, waiting := w.OldestUnsyncedSince(); waiting {
+				seen = append(seen, since)
+			}
+		}
+		return nil
+	})), 0)
+	o.Clock = clock
+	w = must(wal.Create(o, identity))
+	clock.now = clock.now.Add(7 * time.Second)
+	if err := w.Append(wal.Batch{Entries: entries(1, 1, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 1 || !seen[0].Equal(clock.now) {
+		t.Errorf("during the sync: %v", seen)
+	}
+	if _, waiting := w.OldestUnsyncedSince(); waiting {
+		t.Error("nothing is being written")
+	}
+}
