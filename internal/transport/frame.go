@@ -83,17 +83,18 @@ func appendMessages(dst []byte, messages []consensus.Message) []byte {
 // decodeMessages reads the body of a frameMessages. Payloads alias body.
 func decodeMessages(body []byte) ([]consensus.Message, error) {
 	count, n := binary.Uvarint(body)
-	// The smallest message has more than four bytes: a lying count cannot make us allocate much.
-	if n <= 0 || count > uint64(len(body))/4+1 {
+	if n <= 0 || count > uint64(len(body)) {
 		return nil, fmt.Errorf("%w: message count", ErrCorruptFrame)
 	}
 	body = body[n:]
-	messages := make([]consensus.Message, count)
-	for i := range messages {
-		var err error
-		if messages[i], body, err = consensus.DecodeMessage(body); err != nil {
+	// A message takes more room decoded than encoded: a lying count must not make us allocate for it in advance.
+	messages := make([]consensus.Message, 0, min(count, 1024))
+	for i := range count {
+		m, rest, err := consensus.DecodeMessage(body)
+		if err != nil {
 			return nil, fmt.Errorf("%w: message %d of %d: %w", ErrCorruptFrame, i+1, count, err)
 		}
+		messages, body = append(messages, m), rest
 	}
 	if len(body) != 0 {
 		return nil, fmt.Errorf("%w: %d bytes after the last message", ErrCorruptFrame, len(body))
