@@ -11,7 +11,7 @@ import (
 )
 
 func newDev(s Streams) *cobra.Command {
-	o := dev.Options{Self: "quorate", Environ: s.Environ, Out: s.Out, Terminal: s.Terminal}
+	o := dev.Options{Self: s.Self, Environ: s.Environ, Out: s.Out, Terminal: s.Terminal}
 	cmd := &cobra.Command{
 		Use:   "dev [-- SERVER FLAGS]",
 		Short: "Run a cluster on this machine to develop against",
@@ -19,14 +19,16 @@ func newDev(s Streams) *cobra.Command {
 			"with this command,\ntheir data stays in the directory, and the next start goes on with it. Flags after " +
 			"-- are passed to every member.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			program, err := os.Executable()
-			if err != nil {
-				return &failure{StatusRefused, fmt.Errorf("find this program: %w", err)}
+			if o.Program == "" {
+				var err error
+				if o.Program, err = os.Executable(); err != nil {
+					return &failure{StatusRefused, fmt.Errorf("find this program: %w", err)}
+				}
 			}
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
 				return usageError("dev takes no arguments; write server flags after --")
 			}
-			o.Program, o.Args = program, args
+			o.Args = args
 			o.Width = terminalWidth
 			if err := dev.Run(cmd.Context(), o); err != nil {
 				return &failure{StatusRefused, err}
@@ -36,6 +38,7 @@ func newDev(s Streams) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.Dir, "dir", "quorate-dev", "directory of data and logs")
 	cmd.Flags().IntVar(&o.Members, "members", 0, "how many members, 1 to 7 (default: as before, or 3)")
+	cmd.Flags().StringVar(&o.Program, "program", "", "server to run instead of this one, such as an older build")
 	cmd.Flags().IntVar(&o.BasePort, "base-port", 0,
 		"client port of the first member; every further member is 10 above, peers are 1 above (default: as before, or 2379)")
 	return cmd

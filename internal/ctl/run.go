@@ -26,6 +26,7 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Environ  []string // as os.Environ
+	Self     string   // how the person called this program
 	Terminal bool     // Out is a terminal: tables may be refreshed in place
 }
 
@@ -126,7 +127,29 @@ func newRoot(s Streams) *cobra.Command {
 		newStatus(s), newMember(s), newLease(s), newSnapshot(s),
 		newConfig(s), newVersion(s),
 	)
+	explainArguments(root)
 	return root
+}
+
+// explainArguments lets commands answer a wrong number of arguments with the right ones.
+func explainArguments(c *cobra.Command) {
+	if check := c.Args; check != nil && !c.HasSubCommands() {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if check(c, args) == nil {
+				return nil
+			}
+			return usageError("write: %s %s", c.Parent().CommandPath(), c.Use)
+		}
+	}
+	for _, sub := range c.Commands() {
+		explainArguments(sub)
+	}
+}
+
+// commandPath names a command without the program.
+func commandPath(c *cobra.Command) string {
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	return path
 }
 
 // nouns makes a command that only holds others.
@@ -137,13 +160,13 @@ func nouns(use, short string, verbs ...*cobra.Command) *cobra.Command {
 			all = append(all, v.Name())
 		}
 		if len(args) == 0 {
-			return usageError("%s what? One of: %s", c.CommandPath(), strings.Join(all, ", "))
+			return usageError("%s what? One of: %s", commandPath(c), strings.Join(all, ", "))
 		}
 		hint := ""
 		if near := config.Nearest(args[0], all); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		return usageError("%s has no %q%s", c.CommandPath(), args[0], hint)
+		return usageError("%s has no %q%s", commandPath(c), args[0], hint)
 	}, RunE: func(*cobra.Command, []string) error { return nil }}
 	c.AddCommand(verbs...)
 	return c

@@ -49,26 +49,21 @@ func (c *connection) watch(ctx context.Context, key string, opts []clientv3.OpOp
 	defer cancel()
 	bounded, release := giveUpIfDeaf(bounded, client.Endpoints())
 	defer release()
-	answers := client.Watch(clientv3.WithRequireLeader(ctx), key, opts...)
-	for {
-		select {
-		case answer, open := <-answers:
-			if !open {
-				return ctx.Err()
-			}
-			if err := answer.Err(); err != nil {
-				return c.explainWatch(ctx, answer, client.Endpoints())
-			}
-			if answer.Created {
-				bounded = ctx // which ends only with the command
-			}
-			if err := c.printEvents(answer); err != nil {
-				return err
-			}
-		case <-bounded.Done():
-			return c.explain(ctx, context.DeadlineExceeded, client.Endpoints())
+	open, end := context.WithCancel(ctx)
+	defer end()
+	disarm := context.AfterFunc(bounded, end)
+	for answer := range client.Watch(clientv3.WithRequireLeader(open), key, opts...) {
+		if answer.Err() != nil {
+			return c.explainWatch(ctx, answer, client.Endpoints())
+		}
+		if answer.Created {
+			disarm()
+		}
+		if err := c.printEvents(answer); err != nil {
+			return err
 		}
 	}
+	return c.explain(ctx, context.DeadlineExceeded, client.Endpoints())
 }
 
 func (c *connection) explainWatch(ctx context.Context, answer clientv3.WatchResponse, endpoints []string) error {

@@ -71,7 +71,8 @@ type death struct {
 // wait blocks until the process has ended and tells how.
 func (c *child) wait() death {
 	err := c.cmd.Wait()
-	d := death{how: "exited with status 0", lastLog: lastWords(c.log, c.logStart)}
+	words, severe := lastWords(c.log, c.logStart)
+	d := death{how: "exited with status 0", lastLog: words}
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
@@ -79,6 +80,9 @@ func (c *child) wait() death {
 		d.how = fmt.Sprintf("exited with status %d", d.status)
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			d.how = "was ended by signal " + ws.Signal().String()
+			if !severe { // it did not see its end coming, and its last line says nothing about it
+				d.lastLog = ""
+			}
 		}
 	case err != nil:
 		d.how = err.Error()

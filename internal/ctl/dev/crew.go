@@ -106,6 +106,7 @@ func (c *crew) allLost() bool {
 
 // stop ends all members, politely at first, and waits for them.
 func (c *crew) stop() {
+	c.screen.erase() // what the table says is no longer true
 	running := c.signal(syscall.SIGTERM)
 	if running == 0 {
 		return

@@ -11,21 +11,21 @@ import (
 const tailBytes = 64 << 10
 
 // lastWords finds the line of a log, from an offset on, that best says why the member ended: its last plain line,
-// which is what a program says when it gives up, or its last error; else its last line.
-func lastWords(log io.ReaderAt, from int64) string {
+// which is what a program says when it gives up, or its last error; else its last line, which is then not severe.
+func lastWords(log io.ReaderAt, from int64) (text string, severe bool) {
 	tail := readTail(log, from)
 	lines := bytes.Split(bytes.TrimRight(tail, "\n"), []byte("\n"))
 	last := ""
 	for _, line := range slices.Backward(lines) {
 		text, severe := readLine(line)
 		if severe {
-			return text
+			return text, true
 		}
 		if last == "" {
 			last = text
 		}
 	}
-	return last
+	return last, false
 }
 
 func readTail(log io.ReaderAt, from int64) []byte {

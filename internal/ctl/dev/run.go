@@ -174,16 +174,17 @@ func endpoints(p plan) []string {
 // welcome prints what the cluster can be used with, ready to be copied.
 func (c *crew) welcome(took time.Duration) {
 	all := strings.Join(endpoints(c.plan), ",")
-	c.screen.say(`%s ready after %.1f s; logs are in %s/*.log
-
-  export ETCDCTL_ENDPOINTS=%s
-
-  %s put hello world          etcdctl put hello world
-  %s get hello                etcdctl get hello
-  %s watch --prefix he        etcdctl watch --prefix he
-  %s status                   etcdctl member list -w table
-
-Ctrl-C stops all members; their data stays.
-`, count(len(c.members), "member"), took.Seconds(), c.plan.dir, all, c.options.Self, c.options.Self, c.options.Self,
-		c.options.Self)
+	c.screen.say("%s ready after %.1f s; logs are in %s/*.log\n", count(len(c.members), "member"), took.Seconds(),
+		c.plan.dir)
+	c.screen.say("  export ETCDCTL_ENDPOINTS=%s\n", all)
+	self := c.options.Self
+	for _, pair := range [][2]string{
+		{"put hello world", "put hello world"},
+		{"get hello", "get hello"},
+		{"watch --prefix he", "watch --prefix he"},
+		{"status", "member list -w table"},
+	} {
+		c.screen.say("  %-*s etcdctl %s", len(self)+24, self+" "+pair[0], pair[1])
+	}
+	c.screen.say("\nCtrl-C stops all members; their data stays.\n")
 }

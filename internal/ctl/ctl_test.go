@@ -1,0 +1,266 @@
+package ctl_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/quorate/quorate/internal/ctl"
+)
+
+type result struct {
+	status   int
+	out, err string
+}
+
+func runIn(t *testing.T, ctx context.Context, environ []string, input string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := ctl.Run(ctx, args, ctl.Streams{In: strings.NewReader(input), Out: &out, Err: &errs, Environ: environ})
+	return result{status, out.String(), errs.String()}
+}
+
+func (f *fakeMember) run(t *testing.T, args ...string) result {
+	t.Helper()
+	return runIn(t, t.Context(), []string{"QUORATE_ENDPOINTS=" + f.address}, "", args...)
+}
+
+// want compares a result: the output as a whole, the errors by a part of them.
+func (r result) want(t *testing.T, status int, out, errPart string) {
+	t.Helper()
+	if r.status != status || r.out != out || !strings.Contains(r.err, errPart) || (errPart == "" && r.err != "") {
+		t.Errorf("got status %d, output %q, errors %q; want %d, %q, …%q…", r.status, r.out, r.err, status, out, errPart)
+	}
+}
+
+func TestRun_keys(t *testing.T) {
+	f := startFake(t)
+	f.run(t, "put", "a", "1").want(t, 0, "OK\n", "")
+	runIn(t, t.Context(), []string{"ETCDCTL_ENDPOINTS=http://" + f.address}, "from input", "put", "ab").want(t, 0, "OK\n", "")
+	f.run(t, "put", "b", "\xff", "-o", "json").want(t, 0, "{\"revision\":4}\n", "")
+	f.run(t, "get", "a").want(t, 0, "a\n1\n", "")
+	f.run(t, "get", "absent").want(t, 0, "", "")
+	f.run(t, "get", "a", "--prefix").want(t, 0, "a\n1\nab\nfrom input\n", "")
+	f.run(t, "get", "a", "b").want(t, 0, "a\n1\nab\nfrom input\n", "")
+	f.run(t, "get", "ab", "--from-key", "--keys-only").want(t, 0, "ab\nb\n", "")
+	f.run(t, "get", "a", "--prefix", "--limit=1", "--values-only").want(t, 0, "1\n", "1 of 2 keys")
+	f.run(t, "get", "a", "--prefix", "--rev=2", "--count-only").want(t, 0, "1\n", "")
+	f.run(t, "get", "b", "-o", "json").want(t, 0, `{"count":1,"kvs":[{"key":"b","value_base64":"/w==",`+
+		`"create_revision":4,"mod_revision":4,"version":1}],"more":false,"revision":4}`+"\n", "")
+	f.run(t, "del", "a", "--prefix").want(t, 0, "2\n", "")
+	f.run(t, "del", "a", "-o", "json").want(t, 0, `{"deleted":0,"revision":6}`+"\n", "")
+	f.run(t, "compact", "99").want(t, ctl.StatusRefused, "", "required revision is a future revision")
+	f.run(t, "compact", "3").want(t, 0, "compacted revision 3\n", "")
+	f.run(t, "get", "a", "--rev=2").want(t, ctl.StatusRefused, "", "quorate: mvcc: required revision has been compacted")
+}
+
+func TestRun_usage(t *testing.T) {
+	f := startFake(t)
+	for _, row := range []struct{ line, want string }{
+		{"put", "write: quorate put KEY [VALUE]"},
+		{"put a b --speed", "unknown flag: --speed; see quorate put --help"},
+		{"put a b --lease=xyz", `"xyz" is not the id of a lease`},
+		{"get a b --prefix", "do not go with an END"},
+		{"get a --prefix --from-key", "exclude each other"},
+		{"get a -o yaml", `--output "yaml": choose text or json`},
+		{"get a --endpoints=https://a:1", "TLS is not supported yet"},
+		{"get a --endpoints=a", "lacks a port: write a:2379"},
+		{"get a --endpoints=,", "--endpoints names no member"},
+		{"compact now", `"now" is not a revision`},
+		{"lease grant long", `"long" is not a number of seconds`},
+		{"member", "member what? One of: add, list, promote, remove, update"},
+		{"member lst", `member has no "lst"; did you mean list?`},
+		{"config print --nmae=a", "unknown flag --nmae; did you mean --name?"},
+		{"dev now", "write server flags after --"},
+	} {
+		f.run(t, strings.Fields(row.line)...).want(t, ctl.StatusUsage, "", row.want)
+	}
+}
+
+func TestRun_watch(t *testing.T) {
+	f := startFake(t)
+	f.run(t, "put", "a", "1")
+	f.run(t, "del", "a")
+	lines := watchLines(t, f, 2, "watch", "a", "--rev=1")
+	if want := "2 PUT a 1\n3 DELETE a (was 1)\n"; lines != want {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+	lines = watchLines(t, f, 1, "watch", "", "--prefix", "--rev=2", "-o", "json")
+	if want := `{"type":"PUT","revision":2,"key":"a","value":"1","create_revision":2,`; !strings.HasPrefix(lines, want) {
+		t.Errorf("got %q, want %q…", lines, want)
+	}
+	f.run(t, "compact", "3")
+	f.run(t, "watch", "a", "--rev=1").want(t, ctl.StatusRefused, "",
+		"the history before revision 3 is compacted; watch with --rev 3 or later")
+}
+
+// watchLines runs a command that does not end by itself until it has printed n lines.
+func watchLines(t *testing.T, f *fakeMember, n int, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &lineCounter{stop: cancel, left: n}
+	status := ctl.Run(ctx, args, ctl.Streams{Out: out, Err: io.Discard,
+		Environ: []string{"QUORATE_ENDPOINTS=" + f.address}})
+	if status != 130 {
+		t.Errorf("%q: got status %d, want 130", args, status)
+	}
+	return out.text.String()
+}
+
+// lineCounter calls stop when enough lines were written.
+type lineCounter struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	stop func()
+	left int
+}
+
+func (c *lineCounter) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left -= bytes.Count(p, []byte("\n"))
+	if c.left <= 0 {
+		c.stop()
+	}
+	return c.text.Write(p)
+}
+
+func TestRun_lease(t *testing.T) {
+	f := startFake(t)
+	f.run(t, "lease", "grant", "60").want(t, 0, "beef\n", "")
+	f.run(t, "lease", "list").want(t, 0, "beef\n", "")
+	f.run(t, "lease", "list", "-o", "json").want(t, 0, `[{"id":"beef"}]`+"\n", "")
+	f.run(t, "lease", "show", "beef").want(t, 0, "beef lasts 60 s of 60 s, 1 keys\n  k\n", "")
+	f.run(t, "put", "k", "v", "--lease=beef").want(t, 0, "OK\n", "")
+	f.run(t, "put", "k", "v", "--lease=dead").want(t, ctl.StatusRefused, "", "requested lease not found")
+	f.run(t, "lease", "keepalive", "beef", "--once").want(t, 0, "beef lasts 60 s\n", "")
+	f.run(t, "lease", "show", "beef").want(t, ctl.StatusRefused, "", "does not exist, or has expired")
+	f.run(t, "lease", "revoke", "beef").want(t, ctl.StatusRefused, "", "requested lease not found")
+	f.run(t, "lease", "grant", "5", "-o", "json").want(t, 0, `{"id":"beef","ttl_seconds":5}`+"\n", "")
+	f.run(t, "lease", "revoke", "beef").want(t, 0, "", "revoked beef")
+	f.run(t, "lease", "keepalive", "beef").want(t, ctl.StatusRefused, "", "requested lease not found")
+}
+
+func TestRun_member(t *testing.T) {
+	f := startFake(t)
+	const head = "ID  NAME           KIND     PEER URLS              CLIENT URLS\n"
+	m1 := "a1  m1             voter    http://127.0.0.1:2380  http://" + f.address + "\n"
+	f.run(t, "member", "add", "http://b:2380", "--learner").want(t, 0,
+		head+m1+"a2  (not started)  learner  http://b:2380\n",
+		"added a2; start it with --initial-cluster-state existing and --initial-cluster "+
+			"m1=http://127.0.0.1:2380,NAME=http://b:2380")
+	f.run(t, "member", "update", "a2", "http://c:2380").want(t, 0, head+m1+
+		"a2  (not started)  learner  http://c:2380\n", "")
+	f.run(t, "member", "promote", "m1").want(t, ctl.StatusRefused, "", "can only promote a learner member")
+	f.run(t, "member", "remove", "m9").want(t, ctl.StatusRefused, "", `no member is called "m9"; there are a1 (m1), a2 ()`)
+	f.run(t, "member", "remove", "A2").want(t, 0, "ID  NAME  KIND   PEER URLS              CLIENT URLS\n"+
+		"a1  m1    voter  http://127.0.0.1:2380  http://"+f.address+"\n", "")
+	f.run(t, "member", "list", "-o", "json").want(t, 0, `[{"id":"a1","name":"m1","peer_urls":["http://127.0.0.1:2380"],`+
+		`"client_urls":["http://`+f.address+`"],"learner":false}]`+"\n", "")
+}
+
+// Ensure that status shows members that are down beside those that are up, and fails for scripts.
+func TestRun_status(t *testing.T) {
+	f := startFake(t)
+	got := f.run(t, "status")
+	if got.status != 0 || !strings.Contains(got.out, "leader  7     12     11       1    1         2.0 KiB  3.7.1") ||
+		!strings.Contains(got.out, "m1 reports: memberID:161 alarm:NOSPACE") {
+		t.Errorf("a leader alone: got %d\n%s", got.status, got.out)
+	}
+	f.members = append(f.members,
+		&pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + closedPort(t)}}, &pb.Member{ID: 3})
+	got = f.run(t, "status", "--timeout=500ms")
+	if got.status != ctl.StatusRefused || !strings.Contains(got.out, "m2 is down: connection refused") ||
+		!strings.Contains(got.out, "3 is down: it was never started") {
+		t.Errorf("two down: got %d\n%s", got.status, got.out)
+	}
+	f.members, f.leader = f.members[:1], 0
+	got = f.run(t, "status")
+	if got.status != ctl.StatusRefused || !strings.Contains(got.out, "the cluster has no leader") {
+		t.Errorf("no leader: got %d\n%s", got.status, got.out)
+	}
+	got = f.run(t, "status", "-o", "json")
+	if want := `[{"name":"m1","endpoint":"` + f.address + `","id":"a1","role":"no leader","term":7,`; got.status !=
+		ctl.StatusRefused || !strings.HasPrefix(got.out, want) {
+		t.Errorf("as JSON: got %d %s, want %s…", got.status, got.out, want)
+	}
+}
+
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Ensure that a cluster that is not there is named, with what to try.
+func TestRun_unreachable(t *testing.T) {
+	address := closedPort(t)
+	for _, args := range [][]string{
+		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status"}, {"member", "list"}, {"lease", "keepalive", "1"},
+		{"snapshot", "save", filepath.Join(t.TempDir(), "s")},
+	} {
+		got := runIn(t, t.Context(), nil, "", append(args, "--endpoints="+address)...)
+		got.want(t, ctl.StatusUnreachable, "", "cannot reach "+address+": connection refused\nIs it running? Start a "+
+			"cluster with `quorate dev`")
+	}
+}
+
+// Ensure that a cluster that listens but does not answer is told apart from one that is not there.
+func TestRun_noAnswer(t *testing.T) {
+	f := startFake(t)
+	f.mute = true
+	f.run(t, "get", "a", "--timeout=50ms").want(t, ctl.StatusUnreachable, "",
+		"no answer from "+f.address+" within 50ms: it may have no leader")
+}
+
+func TestRun_snapshot(t *testing.T) {
+	f := startFake(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	f.run(t, "snapshot", "save", path).want(t, 0, "saved "+path+", 78.2 KiB\n", "")
+	if info, err := os.Stat(path); err != nil || info.Size() != 80_032 {
+		t.Errorf("got %v, %v; want 80032 bytes", info, err)
+	}
+	f.damaged = true
+	f.run(t, "snapshot", "save", filepath.Join(dir, "t.db")).want(t, ctl.StatusRefused, "",
+		"save the snapshot: the checksum at its end does not match")
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("a damaged transfer left files behind: %v", entries)
+	}
+	f.run(t, "snapshot", "save", path, "--endpoints=a:1,b:1").want(t, ctl.StatusUsage, "", "a snapshot is of one member")
+}
+
+func TestRun_config(t *testing.T) {
+	t.Chdir(t.TempDir())
+	got := runIn(t, t.Context(), []string{"ETCD_NAME=m9", "ETCD_WHAT=1"}, "", "config", "print", "--max-learners=3")
+	if got.status != 0 || !strings.Contains(got.out, "name: m9\n") || !strings.Contains(got.out, "max-learners: 3\n") ||
+		got.err != "warning: unknown environment variable ETCD_WHAT is ignored\n" {
+		t.Errorf("got %+v", got)
+	}
+	runIn(t, t.Context(), nil, "", "config", "print", "--cert-file=x").want(t, ctl.StatusRefused, "",
+		"--cert-file: TLS is not supported yet")
+}
+
+func TestKnown(t *testing.T) {
+	for word, want := range map[string]bool{"dev": true, "help": true, "completion": true, "__complete": true,
+		"serve": false, "--name": false, "": false} {
+		if got := ctl.Known(word); got != want {
+			t.Errorf("%q: got %v, want %v", word, got, want)
+		}
+	}
+	if got := ctl.Suggest("memebr"); got != "member" {
+		t.Errorf("got %q, want member", got)
+	}
+}
