@@ -7,13 +7,16 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// CheckAt tells whether the condition holds at a published revision.
-func (s *Store) CheckAt(c *kv.Compare, rev kv.Revision) (bool, error) {
-	current := s.state.Load()
-	rev, err := checkRevision(rev, current.revision, current.compact)
-	if err != nil {
-		return false, err
-	}
+// CheckAt tells whether the condition holds at a published revision; zero is now.
+func (s *Store) CheckAt(c *kv.Compare, rev kv.Revision) (holds bool, err error) {
+	_, err = s.atRevision(rev, func(rev kv.Revision) error {
+		holds, err = s.holdsAt(c, rev)
+		return err
+	})
+	return holds, err
+}
+
+func (s *Store) holdsAt(c *kv.Compare, rev kv.Revision) (bool, error) {
 	if isSingle(c.End) {
 		found, err := s.getAt(c.Key, rev)
 		return err == nil && holdsFor(c, found), err

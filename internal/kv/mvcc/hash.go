@@ -18,22 +18,28 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //
 // A tombstone at the compact revision itself is left out: a read there does not see it.
 func (s *Store) HashKV(rev kv.Revision) (hash uint32, compact, current kv.Revision, err error) {
-	now := s.state.Load()
-	at, err := checkRevision(rev, now.revision, now.compact)
+	current, err = s.atRevision(rev, func(at kv.Revision) error {
+		hash, compact, err = s.hashAt(at)
+		return err
+	})
 	if err != nil {
-		return 0, now.compact, now.revision, err
+		compact = s.CompactRevision()
 	}
+	return hash, compact, current, err
+}
+
+func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err error) {
 	it, err := s.newIter([]byte{tableVersions}, []byte{tableVersions + 1}, at)
 	if err != nil {
-		return 0, now.compact, now.revision, err
+		return 0, 0, err
 	}
 	// A compaction may have come since; rows that it needs not are filtered by the compact revision we answer with.
-	compact = s.state.Load().compact
+	compact = s.CompactRevision()
 	if at < compact {
 		if err := it.Close(); err != nil {
-			return 0, compact, now.revision, fmt.Errorf("mvcc: close an iterator: %w", err)
+			return 0, 0, fmt.Errorf("mvcc: close an iterator: %w", err)
 		}
-		return 0, compact, now.revision, kv.ErrCompacted
+		return 0, 0, kv.ErrCompacted
 	}
 	var prefix []byte
 	decided := false // the newest version at or below the compact revision was seen
@@ -62,9 +68,9 @@ func (s *Store) HashKV(rev kv.Revision) (hash uint32, compact, current kv.Revisi
 		hash = crc32.Update(hash, castagnoli, row)
 	}
 	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
-		return 0, compact, now.revision, fmt.Errorf("mvcc: hash at revision %d: %w", at, err)
+		return 0, 0, fmt.Errorf("mvcc: hash at revision %d: %w", at, err)
 	}
-	return hash, compact, now.revision, nil
+	return hash, compact, nil
 }
 
 // Hash is a checksum over every row of every table, for tests: members in the middle of a compaction differ.

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"slices"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -10,26 +11,34 @@ import (
 
 // Range reads at op.Revision, or at the published revision if that is not positive. It returns the published revision
 // beside the result, also with an error.
-func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
-	current := s.state.Load()
-	rev, err := checkRevision(op.Revision, current.revision, current.compact)
-	if err != nil {
-		return kv.RangeResult{}, current.revision, err
-	}
-	result, err := s.rangeAt(op, rev, true)
-	return result, current.revision, err
+func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) { return s.read(op, true) }
+
+// RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at.
+// Streams use it, which would otherwise count the rest of the range with each chunk.
+func (s *Store) RangeUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) { return s.read(op, false) }
+
+func (s *Store) read(op *kv.RangeOp, counted bool) (result kv.RangeResult, current kv.Revision, err error) {
+	current, err = s.atRevision(op.Revision, func(rev kv.Revision) error {
+		result, err = s.rangeAt(op, rev, counted)
+		return err
+	})
+	return result, current, err
 }
 
-// RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at. Streams
-// use it, which would otherwise count the rest of the range with each chunk.
-func (s *Store) RangeUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
-	current := s.state.Load()
-	rev, err := checkRevision(op.Revision, current.revision, current.compact)
-	if err != nil {
-		return kv.RangeResult{}, current.revision, err
+// atRevision reads at the asked revision and returns the published one. A read of now can be overtaken by writes and a
+// compaction of the revision that was now a moment ago: it tries again.
+func (s *Store) atRevision(asked kv.Revision, read func(rev kv.Revision) error) (kv.Revision, error) {
+	for {
+		current := s.state.Load()
+		rev, err := checkRevision(asked, current.revision, current.compact)
+		if err == nil {
+			err = read(rev)
+		}
+		if asked <= 0 && errors.Is(err, kv.ErrCompacted) {
+			continue
+		}
+		return current.revision, err
 	}
-	result, err := s.rangeAt(op, rev, false)
-	return result, current.revision, err
 }
 
 func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool) (kv.RangeResult, error) {

@@ -104,7 +104,13 @@ func (s *Store) newIter(lower, upper []byte, rev kv.Revision) (engine.Iterator, 
 }
 
 // Get returns the key at the published revision, nil if it does not exist.
-func (s *Store) Get(key []byte) (*kv.KeyValue, error) { return s.getAt(key, s.Revision()) }
+func (s *Store) Get(key []byte) (found *kv.KeyValue, err error) {
+	_, err = s.atRevision(0, func(rev kv.Revision) error {
+		found, err = s.getAt(key, rev)
+		return err
+	})
+	return found, err
+}
 
 // getAt returns the key at rev, which is published.
 func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {

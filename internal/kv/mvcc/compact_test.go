@@ -1,0 +1,223 @@
+package mvcc_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+)
+
+func TestWriter_Compact_refuses(t *testing.T) {
+	s := newStore(t, openers[1])
+	put(t, s, "a", "1", 0)
+	for _, c := range []struct {
+		rev  kv.Revision
+		want error
+	}{
+		{-1, kv.ErrCompacted}, {3, kv.ErrFutureRevision}, {0, nil}, {0, kv.ErrCompacted}, {2, nil}, {2, kv.ErrCompacted},
+		{1, kv.ErrCompacted},
+	} {
+		if err := compact(t, s, c.rev); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("compact at %d: got %v, want %v", c.rev, err, c.want)
+		}
+	}
+	if got := s.CompactRevision(); got != 2 {
+		t.Errorf("compact revision: got %d, want 2", got)
+	}
+}
+
+// A watch may start at the compact revision itself, so what happened at it is kept, a deletion, too; the next compaction
+// takes that.
+func TestStore_CompactStep_keepsCompactRevision(t *testing.T) {
+	for _, o := range openers {
+		t.Run(o.name, func(t *testing.T) {
+			s := newStore(t, o)
+			put(t, s, "a", "1", 0)                                                     // 2
+			put(t, s, "a", "2", 0)                                                     // 3
+			do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("a"), nil) })         // 4
+			put(t, s, "b", "1", 0)                                                     // 5
+			do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("a"), []byte("z")) }) // 6
+			if err := compact(t, s, 4); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, s)
+			changes, next, err := s.EventsSince(mvcc.EventQuery{From: 4, Prev: true})
+			if err != nil || next != 7 || len(changes) != 3 {
+				t.Fatalf("got %v, next %d, %v", changes, next, err)
+			}
+			if e := changes[0].Events[0]; e.Kind != kv.EventDelete || string(e.KV.Key) != "a" || e.Prev != nil {
+				t.Errorf("at the compact revision: got %+v", e)
+			}
+			if e := changes[2].Events[0]; e.Prev == nil || string(e.Prev.Value) != "1" {
+				t.Errorf("prev of the deletion of b: got %+v", e)
+			}
+			if _, _, err := s.EventsSince(mvcc.EventQuery{From: 3}); !errors.Is(err, kv.ErrCompacted) {
+				t.Errorf("below: got %v", err)
+			}
+			if got := s.Size().Versions; got != 3 {
+				t.Errorf("got %d versions, want 3", got)
+			}
+			if err := compact(t, s, 6); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, s)
+			if got := s.Size(); got.Versions != 1 || got.Keys != 0 {
+				t.Errorf("got %+v, want the tombstone of b alone", got)
+			}
+		})
+	}
+}
+
+// A key with very many versions goes by one range deletion, and the sizes still add up.
+func TestStore_CompactStep_manyVersions(t *testing.T) {
+	for _, o := range openers {
+		t.Run(o.name, func(t *testing.T) {
+			s := newStore(t, o)
+			for i := range 9000 {
+				put(t, s, fmt.Sprint("key", i%2), fmt.Sprint(i), 0)
+			}
+			put(t, s, "key", "below the others", 0)
+			put(t, s, "key2", "above", 0)
+			if err := compact(t, s, s.Revision()-2); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, s)
+			got, _, err := s.Range(&kv.RangeOp{Key: []byte{0}, End: []byte{0}})
+			if err != nil || got.Count != 4 || string(got.KVs[1].Value) != "8998" {
+				t.Errorf("got %s, %v", show(got), err)
+			}
+			size := s.Size()
+			if size.Versions != 4 || size.LogicalBytes <= 0 || size.LogicalBytes > 400 {
+				t.Errorf("got %+v", size)
+			}
+		})
+	}
+}
+
+// Two members that compact and flush at different times agree on HashKV; a difference of one value shows.
+func TestStore_HashKV_agrees(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			var stores [3]*mvcc.Store
+			for i := range stores {
+				stores[i] = newStore(t, openers[i%2])
+			}
+			r := rand.New(rand.NewPCG(seed, 9))
+			for i := range 300 {
+				key, value, deletes := fmt.Sprint("k", r.IntN(20)), fmt.Sprint(i), r.IntN(4) == 0
+				at := kv.Revision(0)
+				if r.IntN(40) == 0 {
+					at = stores[0].CompactRevision() + 1 + kv.Revision(r.Int64N(10))
+				}
+				for _, s := range stores {
+					do(t, s, func(w *mvcc.Writer) {
+						if deletes {
+							w.DeleteRange([]byte(key), nil)
+						} else {
+							w.Put([]byte(key), []byte(value), 0)
+						}
+					})
+					if at > 0 && at <= s.Revision() {
+						if err := compact(t, s, at); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if _, err := stores[r.IntN(2)].CompactStep(3); err != nil {
+					t.Fatal(err)
+				}
+				rev := max(stores[0].CompactRevision(), 1) + kv.Revision(r.Int64N(int64(stores[0].Revision())))
+				var want string
+				for _, s := range stores {
+					hash, compacted, current, err := s.HashKV(rev)
+					if got := fmt.Sprint(hash, compacted, current, err); want == "" {
+						want = got
+					} else if got != want {
+						t.Fatalf("hash at %d of %d: got %s, want %s", rev, s.Revision(), got, want)
+					}
+				}
+			}
+			before, _, _, err := stores[1].HashKV(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, stores[0], "last", "same", 0)
+			put(t, stores[1], "last", "else", 0)
+			a, _, _, errA := stores[0].HashKV(0)
+			b, _, _, errB := stores[1].HashKV(0)
+			if err := errors.Join(errA, errB); err != nil || a == b || a == before {
+				t.Errorf("hashes %x, %x, before %x, %v", a, b, before, err)
+			}
+		})
+	}
+}
+
+// Rows of other tables share the batch: the writer sees them at once, others with the commit, and a crash keeps or loses
+// them together with the keys.
+func TestWriter_Set_sameBatch(t *testing.T) {
+	for _, o := range openers {
+		t.Run(o.name, func(t *testing.T) {
+			s, eng := openStore(t, o, vfs.NewMem(), 0)
+			w := s.Begin()
+			w.Set([]byte("La"), []byte("1"))
+			w.Set([]byte("Lb"), []byte("2"))
+			if value, found := w.GetRaw([]byte("La")); !found || string(value) != "1" {
+				t.Errorf("La in its batch: got %q, %v", value, found)
+			}
+			if _, found, err := eng.Get([]byte("La")); found || err != nil {
+				t.Errorf("La outside before the commit: %v, %v", found, err)
+			}
+			w.DeleteRawRange([]byte("L"), []byte("M"))
+			w.Set([]byte("Lc"), nil)
+			if _, found := w.GetRaw([]byte("La")); found {
+				t.Error("La is there after its range was deleted")
+			}
+			if _, found := w.GetRaw([]byte("Lc")); !found {
+				t.Error("Lc is empty, not absent")
+			}
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			w = s.Begin()
+			for key, want := range map[string]bool{"La": false, "Lb": false, "Lc": true} {
+				if _, found := w.GetRaw([]byte(key)); found != want {
+					t.Errorf("%s after the commit: got %v, want %v", key, found, want)
+				}
+			}
+			w.DeleteRaw([]byte("Lc"))
+			if _, found := w.GetRaw([]byte("Lc")); found {
+				t.Error("Lc is there after its deletion")
+			}
+			if err := errors.Join(w.Commit(), eng.Close()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func TestWriter_BeginCommandAt(t *testing.T) {
+	s := newStore(t, openers[1])
+	w := s.Begin()
+	w.BeginCommandAt(10)
+	if w.EndCommand(); w.Revision() != 1 {
+		t.Errorf("a command without changes takes no revision: got %d", w.Revision())
+	}
+	w.BeginCommandAt(10)
+	w.Put([]byte("a"), nil, 0)
+	w.Put([]byte("b"), nil, 0)
+	events := w.EndCommand()
+	if len(events) != 2 || events[1].KV.ModRevision != 10 || w.Revision() != 10 {
+		t.Errorf("got %+v at %d", events, w.Revision())
+	}
+	w.BeginCommand()
+	w.Put([]byte("a"), nil, 0)
+	w.EndCommand()
+	if err := w.Commit(); err != nil || s.Revision() != 11 {
+		t.Errorf("got %d, %v, want 11", s.Revision(), err)
+	}
+}
