@@ -139,7 +139,12 @@ func (h *host) sendSnapshot(to consensus.MemberID) {
 		return
 	}
 	_ = h.disk.RemoveAll(dir) // what is left is removed at the next start
-	sent := func(ok bool) { h.put(raft.SnapshotSent{To: to, Mark: meta.Mark, OK: ok}) }
+	size := stream.Len()
+	sent := func(ok bool) {
+		h.w.trace.note(h.w.now, h.slot, traceSnapshot, uint64(meta.Mark.Index), uint64(to), uint64(size),
+			func() string { return fmt.Sprintf("sent: %t", ok) })
+		h.put(raft.SnapshotSent{To: to, Mark: meta.Mark, OK: ok})
+	}
 	peer := h.w.hosts[to]
 	travel := h.w.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond + between(h.rng, 0, 100*time.Millisecond)
 	h.after(travel, func() {
