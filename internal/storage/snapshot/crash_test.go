@@ -108,7 +108,7 @@ func newRNG(t *testing.T) *rand.Rand {
 
 var percents = []int{0, 30, 50, 70, 100}
 
-func TestInstall_crashAtEveryOperation(t *testing.T) {
+func TestInstallAt_crashAtEveryOperation(t *testing.T) {
 	rng := newRNG(t)
 	counts := map[bool]int{}
 	for range 10 {
@@ -153,7 +153,7 @@ func TestInstall_crashAtEveryOperation(t *testing.T) {
 	}
 }
 
-func TestInstall_overInstalled(t *testing.T) {
+func TestInstallAt_overInstalled(t *testing.T) {
 	// A second installation meets the record of the first, and a crash in it must not revive anything.
 	rng := newRNG(t)
 	disk := preparedDisk(t)
@@ -172,28 +172,28 @@ func TestInstall_overInstalled(t *testing.T) {
 	}))
 }
 
-func TestInstall_withoutStore(t *testing.T) {
+func TestInstallAt_withoutStore(t *testing.T) {
 	disk := newDisk(t)
 	check(t, snapshot.Receive(disk, bytes.NewReader(newStream(t)), path(disk, snapshot.WorkDir, "in")))
-	check(t, snapshot.Install(disk, dataDir, path(disk, snapshot.WorkDir, "in")))
+	check(t, snapshot.InstallAt(disk, dataDir, path(disk, snapshot.WorkDir, "in"), mark))
 	check(t, holds(disk, path(disk, snapshot.StoreDir), newFiles))
 	if !snapshot.Installed(disk, dataDir, mark) {
-		t.Error("an installation without a mark stands for any")
+		t.Error("the installation is not remembered")
 	}
 }
 
-func TestInstall_notASnapshot(t *testing.T) {
+func TestInstallAt_notASnapshot(t *testing.T) {
 	disk := preparedDisk(t)
 	bogus := path(disk, snapshot.WorkDir, "bogus")
 	check(t, disk.MkdirAll(bogus, 0o755))
-	if err := snapshot.Install(disk, dataDir, bogus); err == nil {
+	if err := snapshot.InstallAt(disk, dataDir, bogus, mark); err == nil {
 		t.Error("an empty directory was installed")
 	}
 	check(t, snapshot.Recover(disk, dataDir))
 	check(t, holds(disk, path(disk, snapshot.StoreDir), oldFiles))
 }
 
-func TestInstall_failingDisk(t *testing.T) {
+func TestInstallAt_failingDisk(t *testing.T) {
 	broken := errors.New("input/output error")
 	for at := 0; ; at++ {
 		disk, left := preparedDisk(t), at

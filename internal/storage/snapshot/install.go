@@ -27,12 +27,6 @@ const (
 	tempSuffix = ".tmp"
 )
 
-// Install puts the snapshot in dir, a directory in WorkDir, in place of the store, as InstallAt does for a caller
-// who does not say which mark it stands for.
-func Install(fs env.FS, dataDir, dir string) error {
-	return InstallAt(fs, dataDir, dir, consensus.Mark{})
-}
-
 // InstallAt puts the snapshot in dir, a directory in WorkDir, in place of the store. The store must be closed. mark
 // is remembered for Installed. After an error that is not a crash, Recover has to run before the store is opened.
 //
@@ -185,7 +179,7 @@ func Recover(fs env.FS, dataDir string) error {
 // then, may a store be ahead of the log: the crash came before the log was told.
 func Installed(fs env.FS, dataDir string, applied consensus.Mark) bool {
 	mark, err := readMark(fs, fs.PathJoin(dataDir, recordFile))
-	return err == nil && (mark == applied || mark == consensus.Mark{})
+	return err == nil && mark == applied
 }
 
 func exists(fs env.FS, path string) (bool, error) {

@@ -116,7 +116,7 @@ func TestSnapshot_fromStoreToStore(t *testing.T) {
 			check(t, old.Close())
 			incoming := path(follower, snapshot.WorkDir, "incoming-1")
 			check(t, snapshot.Receive(follower, &stream, incoming))
-			check(t, snapshot.Install(follower, dataDir, incoming))
+			check(t, snapshot.InstallAt(follower, dataDir, incoming, mark))
 			check(t, snapshot.Recover(follower, dataDir))
 			got, err := o.open(follower, path(follower, snapshot.StoreDir))
 			check(t, err)
