@@ -42,7 +42,7 @@ func (s *Stream) catchUp() (more bool, err error) {
 		s.adapt(sizeOf(c.events))
 	}
 	s.finish(&c)
-	return true, nil
+	return c.next > c.from, nil // if not, the store is behind the hub, and Publish will signal
 }
 
 // chunk is a step of catch-up: what to read for whom, and then what was read.

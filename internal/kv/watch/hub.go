@@ -92,7 +92,8 @@ func (h *Hub) Wanted() bool {
 func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if rev <= h.rev { // the log is replayed over a store that has it all
+	if rev <= h.rev {
+		h.replayed()
 		return
 	}
 	before := h.rev
@@ -146,12 +147,23 @@ func (h *Hub) Advance(rev kv.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if rev <= h.rev {
+		h.replayed()
 		return
 	}
 	before := h.rev
 	h.rev = rev
 	h.history.clear()
 	h.allFallBehind(before)
+}
+
+// replayed is called when the log is repeated over an older store: what comes was published before, but watchers that
+// read from the store may have waited for it.
+func (h *Hub) replayed() {
+	for _, s := range h.streams {
+		if len(s.behind) > 0 {
+			s.signal()
+		}
+	}
 }
 
 // allFallBehind moves every watcher in step that may have to see something after before.

@@ -279,8 +279,9 @@ func (s *Stream) take() []Response {
 	return queue
 }
 
-// Next waits until there is something to send and returns all of it, in order. Watchers that are behind make one step
-// in each call. It returns ErrClosed after Close, the context's error, or an operating error of the store.
+// Next waits until there is something to send and returns all of it, in order; with a context that is done it does not
+// wait, but still returns what is there. Watchers that are behind make one step in each call. Errors: ErrClosed after
+// Close, the context's, or an operating error of the store.
 func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {
@@ -309,3 +310,6 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 		}
 	}
 }
+
+// Lagging reports whether some watcher is behind.
+func (s *Stream) Lagging() bool { return s.lagging.Load() }
