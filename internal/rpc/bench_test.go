@@ -1,0 +1,61 @@
+package rpc_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// BenchmarkServer_Unary shows what a unary call costs, client included, with a state machine behind it and no log.
+func BenchmarkServer_Unary(b *testing.B) {
+	s := serve(b, newMachineBackend(b), nil)
+	kvc := pb.NewKVClient(s.conn(b))
+	key, value := []byte("bench/key"), bytes.Repeat([]byte("v"), 256)
+	if _, err := kvc.Put(context.Background(), &pb.PutRequest{Key: key, Value: value}); err != nil {
+		b.Fatal(err)
+	}
+	for i := range 1000 {
+		put := &pb.PutRequest{Key: fmt.Appendf(nil, "many/%04d", i), Value: value}
+		if _, err := kvc.Put(context.Background(), put); err != nil {
+			b.Fatal(err)
+		}
+	}
+	run := func(name string, call func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetParallelism(32)
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					if err := call(); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+	ctx := context.Background()
+	run("put", func() error {
+		_, err := kvc.Put(ctx, &pb.PutRequest{Key: key, Value: value})
+		return err
+	})
+	run("range", func() error {
+		_, err := kvc.Range(ctx, &pb.RangeRequest{Key: key})
+		return err
+	})
+	run("range1000", func() error {
+		_, err := kvc.Range(ctx, &pb.RangeRequest{Key: []byte("many/"), RangeEnd: []byte("many0")})
+		return err
+	})
+	run("txn", func() error {
+		_, err := kvc.Txn(ctx, &pb.TxnRequest{
+			Compare: []*pb.Compare{{Key: key, Target: pb.Compare_VERSION, Result: pb.Compare_GREATER}},
+			Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{
+				RequestPut: &pb.PutRequest{Key: key, Value: value}}}},
+		})
+		return err
+	})
+}

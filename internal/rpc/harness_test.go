@@ -1,0 +1,331 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const (
+	testCluster = consensus.ClusterID(0xc1)
+	testMember  = consensus.MemberID(0xa1)
+	testPeerURL = "http://127.0.0.1:1"
+	testWait    = 20 * time.Second
+)
+
+func initialConfig() consensus.Config {
+	return consensus.Config{
+		Voters:  []consensus.MemberID{testMember},
+		Members: []consensus.Member{{ID: testMember, Name: "one", PeerURLs: []string{testPeerURL}}},
+	}
+}
+
+// server is the services of one member behind a loopback port.
+type server struct {
+	addr     string
+	services *rpc.Services
+	backend  rpc.Backend
+}
+
+// serve puts services on a port. They end with the test.
+func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options)) *server {
+	t.Helper()
+	options := rpc.Options{
+		Member: backend, Logger: slog.New(slog.DiscardHandler), TempDir: t.TempDir(), StrictReconfig: true,
+	}
+	if change != nil {
+		change(&options)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	services := rpc.New(options)
+	grpcServer := services.NewGRPCServer()
+	services.Register(grpcServer)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(services.Collector())
+	httpServer := &http.Server{Handler: services.Handler(registry)}
+	mux := rpc.NewMux(listener)
+	var running sync.WaitGroup
+	for _, run := range []func() error{
+		mux.Serve,
+		func() error { return grpcServer.Serve(mux.GRPC()) },
+		func() error { return httpServer.Serve(mux.HTTP()) },
+	} {
+		running.Go(func() {
+			if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) &&
+				!errors.Is(err, net.ErrClosed) {
+				t.Errorf("serve: %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		services.Close()
+		grpcServer.Stop()
+		if err := errors.Join(httpServer.Close(), mux.Close()); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Errorf("close: %v", err)
+		}
+		running.Wait()
+	})
+	return &server{addr: listener.Addr().String(), services: services, backend: backend}
+}
+
+// client connects the official client.
+func (s *server) client(t testing.TB) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.addr}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// conn is a bare connection.
+func (s *server) conn(t testing.TB) *grpc.ClientConn { return s.client(t).ActiveConnection() }
+
+func waitContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// startMember runs a real member: a cluster of one, on disk.
+func startMember(t testing.TB) *member.Member {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	logger := slog.New(slog.DiscardHandler)
+	if os.Getenv("RPC_TEST_LOG") != "" {
+		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	options := member.DataOptions{
+		FS: env.Disk, Dir: dir, NoSync: true, Logger: logger,
+		OpenEngine: func(dir string) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
+		},
+	}
+	identity := wal.Identity{Cluster: testCluster, Member: testMember}
+	base := consensus.SnapshotMeta{Config: initialConfig()}
+	if err := member.Create(options, identity, base); err != nil {
+		t.Fatal(err)
+	}
+	data, err := member.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raftOptions := raft.Defaults(testMember)
+	raftOptions.Cluster = testCluster
+	m, err := member.New(member.Options{
+		Data: data, Raft: raftOptions, TickInterval: time.Millisecond, RequestTimeout: 5 * time.Second,
+		MaxRequestBytes: 1536 << 10, Clock: env.WallClock{}, Logger: logger,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peers, err := transport.New(transport.Options{Self: testMember, Cluster: testCluster, Handler: m, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Start(peers); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(m.Stop(), peers.Close()); err != nil {
+			t.Errorf("stop the member: %v", err)
+		}
+	})
+	ctx := waitContext(t)
+	for m.Leader() != testMember {
+		changed := m.LeaderChanged()
+		if m.Leader() == testMember {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatal("the member did not become leader")
+		}
+	}
+	return m
+}
+
+// serveMember is a real member behind a port, published under a name.
+func serveMember(t testing.TB, change func(*rpc.Options)) *server {
+	t.Helper()
+	m := startMember(t)
+	result, err := m.Propose(waitContext(t), &kv.Command{Publish: &kv.PublishOp{
+		Member: uint64(testMember), Name: "one", ClientURLs: []string{"http://127.0.0.1:2"},
+	}})
+	if err = errors.Join(err, result.Err); err != nil {
+		t.Fatal(err)
+	}
+	return serve(t, m, change)
+}
+
+// machineBackend serves from a state machine alone: what is proposed is applied at once. It shows what the services
+// themselves cost, and lets tests take the leader away.
+type machineBackend struct {
+	mu      sync.Mutex
+	machine *apply.Machine
+	index   consensus.Index
+	leader  consensus.MemberID
+	changed chan struct{}
+	learner bool
+}
+
+func newMachineBackend(t testing.TB) *machineBackend {
+	t.Helper()
+	store, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Bootstrap(store, testCluster, initialConfig()); err != nil {
+		t.Fatal(err)
+	}
+	machine, err := apply.Open(store, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine.Leases().Promote(time.Now(), 0)
+	return &machineBackend{machine: machine, leader: testMember, changed: make(chan struct{})}
+}
+
+// lead makes id the leader, or nobody.
+func (b *machineBackend) lead(id consensus.MemberID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leader = id
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *machineBackend) ID() consensus.MemberID       { return testMember }
+func (b *machineBackend) Cluster() consensus.ClusterID { return testCluster }
+func (b *machineBackend) Term() consensus.Term         { return 7 }
+func (b *machineBackend) Status() raft.Status {
+	return raft.Status{ID: testMember, IsLearner: b.learner, Config: initialConfig()}
+}
+
+func (b *machineBackend) Leader() consensus.MemberID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.leader
+}
+
+func (b *machineBackend) LeaderChanged() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
+}
+
+func (b *machineBackend) Machine() (*apply.Machine, func()) { return b.machine, func() {} }
+func (b *machineBackend) Hub() *watch.Hub                   { return b.machine.Hub() }
+
+func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Result, error) {
+	payload := command.Append(nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.leader == consensus.NoMember {
+		return kv.Result{}, member.ErrNoLeader
+	}
+	b.index++
+	results, err := b.machine.Apply([]consensus.Entry{{
+		Index: b.index, Term: 7, Kind: consensus.EntryCommand, Payload: payload,
+	}})
+	if err != nil {
+		return kv.Result{}, err
+	}
+	return results[0], nil
+}
+
+func (b *machineBackend) ReadIndex(context.Context) error {
+	if b.Leader() == consensus.NoMember {
+		return member.ErrNoLeader
+	}
+	return nil
+}
+
+func (b *machineBackend) ChangeConfig(context.Context, consensus.ChangeRequest) (consensus.Config, error) {
+	return consensus.Config{}, &member.RefusedError{Reason: consensus.ReasonChangePending}
+}
+
+func (b *machineBackend) TransferLeadership(context.Context, consensus.MemberID) error {
+	return member.ErrBadTransferee
+}
+
+func (b *machineBackend) RenewLease(_ context.Context, id kv.LeaseID) (int64, error) {
+	return b.machine.Leases().Renew(id, time.Now())
+}
+
+func (b *machineBackend) LeaseTimeToLive(_ context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
+	info, err := b.machine.Leases().TimeToLive(id, time.Now())
+	return int64(info.Remaining / time.Second), info.TTLSeconds, err
+}
+
+func (b *machineBackend) Backup(_ context.Context, f func(*apply.Machine) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return f(b.machine)
+}
+
+// get fetches a URL of the server and gives status and body.
+func (s *server) get(t testing.TB, path string) (int, string) {
+	t.Helper()
+	response, err := http.Get("http://" + s.addr + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// rpcOptions shortens the signatures of changes.
+type rpcOptions = rpc.Options
+
+// awaitMetric waits until a line is among the metrics.
+func (s *server) awaitMetric(t testing.TB, line string) {
+	t.Helper()
+	ctx := waitContext(t)
+	for {
+		_, body := s.get(t, "/metrics")
+		if strings.Contains(body, line+"\n") {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("no line %s in\n%s", line, body)
+		}
+		runtime.Gosched()
+	}
+}
