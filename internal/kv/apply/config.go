@@ -19,7 +19,6 @@ func (m *Machine) applyConfig(e *consensus.Entry, res *kv.Result) error {
 	id := consensus.ConfigID{Index: e.Index, Term: e.Term}
 	meta := consensus.SnapshotMeta{Mark: e.Mark(), Config: change.Config, ConfigID: id}
 	w.Set(rowConfig, consensus.AppendSnapshotMeta(nil, &meta))
-	// A member may be removed by the very entry that bears one of its own proposals.
 	m.mu.Lock()
 	m.config, m.configID = meta.Config.Clone(), id
 	m.mu.Unlock()
@@ -27,6 +26,7 @@ func (m *Machine) applyConfig(e *consensus.Entry, res *kv.Result) error {
 		m.bury(member, e.Index)
 	}
 	res.Revision = w.Revision()
+	// The proposer may have removed itself, and its session with it, by this very entry.
 	if s := m.sessions.find(e.Proposal.Session); s != nil && !e.Proposal.IsZero() && !s.has(e.Proposal.Sequence) {
 		m.keepResult(s, e.Proposal.Sequence, res)
 	}

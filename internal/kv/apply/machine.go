@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,29 @@ func (m *Machine) DurableApplied() (consensus.Mark, error) {
 		return consensus.Mark{}, err
 	}
 	return decodeMark(row)
+}
+
+// DurableMeta is SnapshotMeta of what would be left after a power loss now: the base that the log may be cut to.
+func (m *Machine) DurableMeta() (consensus.SnapshotMeta, error) {
+	for {
+		mark, err := m.DurableApplied()
+		if err != nil {
+			return consensus.SnapshotMeta{}, err
+		}
+		row, found, err := m.engine.GetDurable(rowConfig)
+		if err != nil || !found {
+			return consensus.SnapshotMeta{}, err
+		}
+		meta, rest, err := consensus.DecodeSnapshotMeta(row)
+		if err != nil || len(rest) != 0 {
+			return consensus.SnapshotMeta{}, fmt.Errorf("%w: configuration: %w", ErrCorruptRow, err)
+		}
+		// The row bears the mark of its entry. If that is later, a flush came between the two reads.
+		if meta.Mark.Index <= mark.Index {
+			meta.Mark = mark
+			return meta, nil
+		}
+	}
 }
 
 // Config returns the configuration of the last configuration entry applied. It must not be modified.

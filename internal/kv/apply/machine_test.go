@@ -12,12 +12,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// bench is a machine on an engine in memory, with a log that its helper methods write.
+// bench is a machine on an engine in memory, or on Pebble on a disk in memory, with a log that its helper methods write.
 type bench struct {
 	t     testing.TB
+	lsm   bool
 	fs    *vfs.MemFS
 	eng   engine.Engine
 	m     *apply.Machine
@@ -25,8 +27,10 @@ type bench struct {
 	log   []consensus.Entry
 }
 
-func newBench(t testing.TB) *bench {
-	b := &bench{t: t, fs: vfs.NewCrashableMem()}
+func newBench(t testing.TB) *bench { return newBenchOn(t, false) }
+
+func newBenchOn(t testing.TB, lsm bool) *bench {
+	b := &bench{t: t, fs: vfs.NewCrashableMem(), lsm: lsm}
 	b.openEngine()
 	if err := apply.Bootstrap(b.eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
 		t.Fatal(err)
@@ -36,6 +40,14 @@ func newBench(t testing.TB) *bench {
 }
 
 func (b *bench) openEngine() {
+	if b.lsm {
+		eng, err := engine.Open(engine.Options{FS: b.fs, Dir: "store"})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.eng = eng
+		return
+	}
 	eng, err := engine.OpenMem(engine.MemOptions{FS: b.fs, Dir: "store"})
 	if err != nil {
 		b.t.Fatal(err)
@@ -43,8 +55,11 @@ func (b *bench) openEngine() {
 	b.eng = eng
 }
 
-func (b *bench) open() {
-	m, err := apply.Open(b.eng, apply.Options{})
+func (b *bench) open() { b.openWith(nil) }
+
+// openWith opens a machine on the engine, with the hub of the one before.
+func (b *bench) openWith(hub *watch.Hub) {
+	m, err := apply.Open(b.eng, apply.Options{Hub: hub})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -196,6 +198,10 @@ func TestMachine_Apply_config(t *testing.T) {
 		}
 		if _, ok := b.m.Published(2); ok || len(b.m.Alarms()) != 0 || b.m.SessionOpen(s(1).Session) {
 			t.Errorf("%s: something of the removed member is left", when)
+		}
+		b.flush()
+		if meta, err := b.m.DurableMeta(); err != nil || !cmp.Equal(meta, b.m.SnapshotMeta()) {
+			t.Errorf("%s: durable %+v %v", when, meta, err)
 		}
 		if meta := b.m.SnapshotMeta(); meta.Mark != b.m.Applied() || meta.ConfigID != id {
 			t.Errorf("%s: snapshot %+v", when, meta)
