@@ -9,12 +9,13 @@ import (
 // cache holds current versions of keys, and the knowledge that a key is absent, within a budget of bytes.
 //
 // The danger is a reader that looked up an old version, fell asleep, and puts it in after the writer changed the key.
-// So each shard stamps the hash of every written key with the revision of the write, and a reader's entry is taken only if
-// no write later than what the reader saw bears its stamp. Invariant: an entry is the newest version of its key among all
-// that the writer has handed to the cache, hence the version at every revision from entry.since to the published one.
+// So each shard stamps the hash of every written key with the revision of the write, and a reader's entry is taken only
+// if no write later than what the reader saw bears its stamp. Invariant: an entry is the newest version of its key
+// among all that the writer has handed to the cache, hence the version at every revision from entry.since to the
+// published one.
 //
-// Eviction is CLOCK: a hand goes round the slots and takes the first that was not used since its last visit. The hash is
-// fixed, so that a simulation repeats exactly.
+// Eviction is CLOCK: a hand goes round the slots and takes the first that was not used since its last visit. The hash
+// is fixed, so that a simulation repeats exactly.
 type cache struct {
 	shards    [cacheShards]cacheShard
 	maxEntry  int // larger ones are not kept

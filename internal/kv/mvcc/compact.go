@@ -12,9 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes up to the compact
-// revision: every key with something to delete has a change there. The rows of that table go as they are done, so they
-// are the progress, too: after a crash the walk begins at the first that is left.
+// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes up to the
+// compact revision: every key with something to delete has a change there. The rows of that table go as they are done,
+// so they are the progress, too: after a crash the walk begins at the first that is left.
 //
 // What stays for a key: its newest version at or below the compact revision, unless that is a tombstone, and everything
 // at the compact revision itself, since a watch may start there.
@@ -29,7 +29,8 @@ type compactor struct {
 	droppedVersions, droppedBytes atomic.Int64
 }
 
-// A step ends after the key that brings it to stepDeletions; from rangeDeletionAt on, versions of a key go by one range.
+// A step ends after the key that brings it to stepDeletions; from rangeDeletionAt on, versions of a key go by one
+// range.
 const (
 	stepDeletions   = 4096
 	rangeDeletionAt = 32
@@ -45,8 +46,8 @@ func (c *compactor) load() error {
 	return nil
 }
 
-// CompactStep deletes the superseded versions of at most maxKeys changed keys and reports whether nothing is left to do.
-// It may run beside readers and the writer. What it does not finish, also before a crash, later calls do.
+// CompactStep deletes the superseded versions of at most maxKeys changed keys and reports whether nothing is left to
+// do. It may run beside readers and the writer. What it does not finish, also before a crash, later calls do.
 func (s *Store) CompactStep(maxKeys int) (done bool, err error) {
 	c := &s.compactor
 	c.mu.Lock()
@@ -181,8 +182,8 @@ func (c *compactor) deleteVersions(d *deletion, prefixes [][]byte) (complete boo
 }
 
 // deleteDead deletes the dead versions of one key, all in one batch: a tombstone that went before what it hides would
-// bring it back. The iterator is at the key's newest version at or below the target. The dead ones are the oldest of the
-// key, all in a row, so many of them are one range.
+// bring it back. The iterator is at the key's newest version at or below the target. The dead ones are the oldest of
+// the key, all in a row, so many of them are one range.
 func (c *compactor) deleteDead(d *deletion, it engine.Iterator, prefix []byte) error {
 	var dead [][]byte // the first few
 	count := 0

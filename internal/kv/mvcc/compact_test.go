@@ -31,8 +31,8 @@ func TestWriter_Compact_refuses(t *testing.T) {
 	}
 }
 
-// A watch may start at the compact revision itself, so what happened at it is kept, a deletion, too; the next compaction
-// takes that.
+// A watch may start at the compact revision itself, so what happened at it is kept, a deletion, too; the next
+// compaction takes that.
 func TestStore_CompactStep_keepsCompactRevision(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {
@@ -157,8 +157,8 @@ func TestStore_HashKV_agrees(t *testing.T) {
 	}
 }
 
-// Rows of other tables share the batch: the writer sees them at once, others with the commit, and a crash keeps or loses
-// them together with the keys.
+// Rows of other tables share the batch: the writer sees them at once, others with the commit, and a crash keeps or
+// loses them together with the keys.
 func TestWriter_Set_sameBatch(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {

@@ -32,8 +32,8 @@ func (s *Store) holdsAt(c *kv.Compare, rev kv.Revision) (bool, error) {
 	return holdsForAll(c, &engineCursor{it: it, rev: rev})
 }
 
-// holdsForAll tells whether the condition holds for every key of the cursor, which it closes. A range without keys counts
-// as one missing key.
+// holdsForAll tells whether the condition holds for every key of the cursor, which it closes. A range without keys
+// counts as one missing key.
 func holdsForAll(c *kv.Compare, keys cursor) (bool, error) {
 	some, holds := false, true
 	var failure error

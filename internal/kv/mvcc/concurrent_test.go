@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Each command writes the same number to all of some keys. Readers beside the writer, the compaction and flushes see, at
-// every revision, all keys of the command of that revision or none, in ranges, single reads and events.
+// Each command writes the same number to all of some keys. Readers beside the writer, the compaction and flushes see,
+// at every revision, all keys of the command of that revision or none, in ranges, single reads and events.
 func TestStore_concurrent(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {

@@ -44,7 +44,8 @@ func FuzzVersionKey(f *testing.F) {
 			t.Fatalf("bounds of %x hold %x: %v", userA, userB, inside)
 		}
 		if lower, upper = versionBounds(userA, userB); len(userB) > 0 && !isOpenEnded(userB) {
-			if inside := bytes.Compare(lower, keyA) <= 0 && bytes.Compare(keyA, upper) < 0; inside != inRange(userA, userA, userB) {
+			inside := bytes.Compare(lower, keyA) <= 0 && bytes.Compare(keyA, upper) < 0
+			if inside != inRange(userA, userA, userB) {
 				t.Fatalf("bounds of %x to %x hold the first: %v", userA, userB, inside)
 			}
 		}

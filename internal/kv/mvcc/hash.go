@@ -12,9 +12,9 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// HashKV is a checksum over the history from the compact revision to rev (0 = published): every version in that span, and
-// of what is older the versions that a read at the compact revision still sees. Which rows physical compaction has already
-// deleted makes no difference, so members that agree on rev and on the compact revision agree on the hash.
+// HashKV is a checksum over the history from the compact revision to rev (0 = published): every version in that span,
+// and of what is older the versions that a read at the compact revision still sees. Which rows physical compaction has
+// already deleted makes no difference, so members that agree on rev and on the compact revision agree on the hash.
 //
 // A tombstone at the compact revision itself is left out: a read there does not see it.
 func (s *Store) HashKV(rev kv.Revision) (hash uint32, compact, current kv.Revision, err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// The layouts that ADR 5 compares, each reduced to the rows it writes. They share keys, values and the engine; none has a
-// cache before it. Repeat with
+// The layouts that ADR 5 compares, each reduced to the rows it writes. They share keys, values and the engine; none has
+// a cache before it. Repeat with
 //
 //	go test ./internal/kv/mvcc -run xxx -bench Layout -benchtime 1x
 type layout interface {
@@ -87,7 +87,8 @@ func (byKey) changes(eng engine.Engine, from uint64, limit int) (int, error) {
 	return n, it.Close()
 }
 
-// byRevision is etcd's: revision -> key and value; its index, which etcd holds in memory, is (key, newest first) -> nothing.
+// byRevision is etcd's: revision -> key and value; its index, which etcd holds in memory, is (key, newest first) ->
+// nothing.
 type byRevision struct{}
 
 func (byRevision) put(b engine.Batch, key, value, _ []byte, rev uint64) {
@@ -150,7 +151,8 @@ func (byRevision) changes(eng engine.Engine, from uint64, limit int) (int, error
 	return n, it.Close()
 }
 
-// currentAndHistory: key -> value now; (key, newest first) -> older values; revision -> key. A put moves what it replaces.
+// currentAndHistory: key -> value now; (key, newest first) -> older values; revision -> key. A put moves what it
+// replaces.
 type currentAndHistory struct{}
 
 func currentKey(key []byte) []byte { return append([]byte{'k'}, key...) }

@@ -142,7 +142,8 @@ func (d *driver) settle() {
 		d.same(fmt.Sprintf("everything at revision %d", rev), want, got)
 		d.sameErr(nil, err)
 	}
-	changes, next, err := d.store.EventsSince(mvcc.EventQuery{From: max(d.model.compact, 1), MaxRevisions: 1 << 20, Prev: true})
+	q := mvcc.EventQuery{From: max(d.model.compact, 1), MaxRevisions: 1 << 20, Prev: true}
+	changes, next, err := d.store.EventsSince(q)
 	d.sameErr(nil, err)
 	d.same("next", d.model.rev+1, next)
 	var want []mvcc.Change

@@ -72,7 +72,8 @@ func (m *model) one(key []byte, rev kv.Revision) *kv.KeyValue {
 
 func (m *model) put(rev kv.Rev, key, value []byte, lease kv.LeaseID) {
 	n := kv.KeyValue{
-		Key: bytes.Clone(key), Value: bytes.Clone(value), CreateRevision: rev.Main, ModRevision: rev.Main, Version: 1, Lease: lease,
+		Key: bytes.Clone(key), Value: bytes.Clone(value),
+		CreateRevision: rev.Main, ModRevision: rev.Main, Version: 1, Lease: lease,
 	}
 	if before := m.one(key, kv.MaxRevision); before != nil {
 		n.CreateRevision, n.Version = before.CreateRevision, before.Version+1
@@ -157,12 +158,15 @@ func (m *model) holds(c *kv.Compare) bool {
 	}
 	for _, k := range found {
 		order := map[kv.CompareTarget]int{
-			kv.CompareVersion: cmp.Compare(k.Version, c.Number), kv.CompareCreate: cmp.Compare(int64(k.CreateRevision), c.Number),
-			kv.CompareMod: cmp.Compare(int64(k.ModRevision), c.Number), kv.CompareLease: cmp.Compare(int64(k.Lease), c.Number),
-			kv.CompareValue: bytes.Compare(k.Value, c.Value),
+			kv.CompareVersion: cmp.Compare(k.Version, c.Number),
+			kv.CompareCreate:  cmp.Compare(int64(k.CreateRevision), c.Number),
+			kv.CompareMod:     cmp.Compare(int64(k.ModRevision), c.Number),
+			kv.CompareLease:   cmp.Compare(int64(k.Lease), c.Number),
+			kv.CompareValue:   bytes.Compare(k.Value, c.Value),
 		}[c.Target]
 		if !map[kv.CompareResult]bool{
-			kv.CompareEqual: order == 0, kv.CompareNotEqual: order != 0, kv.CompareGreater: order > 0, kv.CompareLess: order < 0,
+			kv.CompareEqual: order == 0, kv.CompareNotEqual: order != 0,
+			kv.CompareGreater: order > 0, kv.CompareLess: order < 0,
 		}[c.Result] {
 			return false
 		}

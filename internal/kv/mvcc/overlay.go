@@ -8,8 +8,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// overlay holds the versions that a Writer has not committed yet. All of them, not only the newest of each key: a command
-// may read at the revision of another command of the same batch, and must get what it would get had they come apart.
+// overlay holds the versions that a Writer has not committed yet. All of them, not only the newest of each key: a
+// command may read at the revision of another command of the same batch, and must get what it would get had they come
+// apart.
 type overlay struct {
 	byKey map[string]*pendingKey
 	// touched has the keys in the order of their first change: the order in which the cache gets them.

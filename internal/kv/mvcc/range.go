@@ -15,7 +15,9 @@ func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) { ret
 
 // RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at.
 // Streams use it, which would otherwise count the rest of the range with each chunk.
-func (s *Store) RangeUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) { return s.read(op, false) }
+func (s *Store) RangeUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	return s.read(op, false)
+}
 
 func (s *Store) read(op *kv.RangeOp, counted bool) (result kv.RangeResult, current kv.Revision, err error) {
 	current, err = s.atRevision(op.Revision, func(rev kv.Revision) error {
@@ -92,8 +94,8 @@ func passes(op *kv.RangeOp, mod, create kv.Revision) bool {
 		(op.MaxCreate == 0 || create <= op.MaxCreate) && (op.MinCreate == 0 || create >= op.MinCreate)
 }
 
-// strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless it
-// needs values for the order; clients see that, so we do the same.
+// strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless
+// it needs values for the order; clients see that, so we do the same.
 func strip(op *kv.RangeOp, kvs []kv.KeyValue) {
 	if !op.KeysOnly {
 		return

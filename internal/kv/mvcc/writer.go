@@ -190,8 +190,8 @@ func (w *Writer) Compact(rev kv.Revision) error {
 	return nil
 }
 
-// Commit makes the batch visible: in the engine, in the cache, and then for all by publishing the revision. After an error
-// the store must not be written to again.
+// Commit makes the batch visible: in the engine, in the cache, and then for all by publishing the revision. After an
+// error the store must not be written to again.
 func (w *Writer) Commit() error {
 	invariant.True(!w.open, "no command is open at the commit of revision %d", w.last)
 	defer w.store.begun.Store(false)

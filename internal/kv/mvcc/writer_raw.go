@@ -33,7 +33,9 @@ func (o *rawOverlay) reset() {
 }
 
 func checkTable(key []byte) {
-	invariant.True(len(key) > 0 && key[0] != 0 && key[0] != tableVersions && key[0] != tableChanges && key[0] != tableNumbers,
+	invariant.True(len(key) > 0, "a raw key begins with a table byte")
+	table := key[0]
+	invariant.True(table != 0 && table != tableVersions && table != tableChanges && table != tableNumbers,
 		"raw key %q has a table byte of its own", key)
 }
 

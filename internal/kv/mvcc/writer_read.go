@@ -57,8 +57,8 @@ func (w *Writer) Check(c *kv.Compare) bool {
 }
 
 // current returns the newest version of key. The cache's entries are all true at w.base: only this Writer could outdate
-// them, and it looks at its own versions first. learn puts what the engine said into the cache; a caller that is about to
-// write the key need not.
+// them, and it looks at its own versions first. learn puts what the engine said into the cache; a caller that is about
+// to write the key need not.
 func (w *Writer) current(key []byte, learn bool) *kv.KeyValue {
 	if v, found := w.pending.newest(key); found {
 		return v.live()

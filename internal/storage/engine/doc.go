@@ -10,8 +10,8 @@
 //  2. Batches become durable in the order of their commits: after a crash the store is a prefix of what was committed.
 //  3. GetDurable answers from that prefix, so what it shows is never taken back by a power loss.
 //  4. An iterator sees the store as it was when it was made, whatever is written later.
-//  5. Keys are ordered bytewise. Keys of the versioned table ('d', see Split) have a prefix, which filters and NextPrefix
-//     understand, and a suffix of SuffixLen bytes.
+//  5. Keys are ordered bytewise. Keys of the versioned table ('d', see Split) have a prefix, which filters and
+//     NextPrefix understand, and a suffix of SuffixLen bytes.
 //
 // All methods of an Engine may be called concurrently. A Batch and an Iterator belong to one goroutine at a time.
 package engine

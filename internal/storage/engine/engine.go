@@ -12,7 +12,8 @@ type Engine interface {
 	Get(key []byte) (value []byte, found bool, err error)
 	// GetDurable is Get on the state that a power loss at this moment would leave.
 	GetDurable(key []byte) (value []byte, found bool, err error)
-	// NewIter iterates over [lower, upper); nil means unbounded. The bounds must not be modified before Close. Keys that
+	// NewIter iterates over [lower, upper); nil means unbounded, and lower must be below
+	// upper. The bounds must not be modified before Close. Keys that
 	// begin with 0x00 are the engine's own and not seen.
 	NewIter(lower, upper []byte) (Iterator, error)
 	NewBatch() Batch

@@ -24,7 +24,8 @@ type pair struct {
 func (p *pair) open() {
 	p.t.Helper()
 	var err error
-	p.both[0], err = engine.Open(engine.Options{FS: p.fs[0], Dir: "/a/store", MemTableBytes: 64 << 10, CacheBytes: 1 << 20})
+	options := engine.Options{FS: p.fs[0], Dir: "/a/store", MemTableBytes: 64 << 10, CacheBytes: 1 << 20}
+	p.both[0], err = engine.Open(options)
 	p.must(err)
 	p.both[1], err = engine.OpenMem(engine.MemOptions{FS: p.fs[1], Dir: "/a/store"})
 	p.must(err)
@@ -113,6 +114,9 @@ func (p *pair) walk() {
 	if p.r.IntN(2) == 0 {
 		upper = p.key()
 		upper = upper[:engine.Split(upper)]
+	}
+	if lower != nil && upper != nil && bytes.Compare(lower, upper) >= 0 {
+		return
 	}
 	var its [2]engine.Iterator
 	for i, e := range p.both {

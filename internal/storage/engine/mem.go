@@ -20,8 +20,8 @@ type memItem struct{ key, value []byte }
 
 type memTree = btree.BTreeG[memItem]
 
-// Mem is the deterministic engine: a copy-on-write tree in memory. Flush writes all of it as one file, so it is meant for
-// stores of a few megabytes.
+// Mem is the deterministic engine: a copy-on-write tree in memory. Flush writes all of it as one file, so it is meant
+// for stores of a few megabytes.
 type Mem struct {
 	options MemOptions
 	// commit orders batches; mu guards the pointers and the tree of the writer. A tree that was handed out as a copy is

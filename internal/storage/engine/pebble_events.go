@@ -79,8 +79,8 @@ func (e *lsm) listener() pebble.EventListener {
 	}
 }
 
-// onFlushEnd remembers a failure for onBackgroundError, which follows and does not say whose error it brings. A flush of
-// nothing but deletions that cancel out makes no table: Pebble calls that an error, but it did succeed.
+// onFlushEnd remembers a failure for onBackgroundError, which follows and does not say whose error it brings. A flush
+// of nothing but deletions that cancel out makes no table: Pebble calls that an error, but it did succeed.
 func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 	err := info.Err
 	if err != nil && strings.HasSuffix(err.Error(), "empty table") {

@@ -12,8 +12,8 @@ type lsmIterator struct{ *pebble.Iterator }
 // firstKey is above the rows of the engine itself.
 var firstKey = []byte{1}
 
-// NewIter implements Engine. The filters of the last level are on: they cost a look into memory, and spare most reads of
-// keys that do not exist a block.
+// NewIter implements Engine. The filters of the last level are on: they cost a look into memory, and spare most reads
+// of keys that do not exist a block.
 func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
 	if lower == nil {
 		lower = firstKey

@@ -12,8 +12,8 @@ import (
 //	'd' | escaped user key | 0x00 0x01 | suffix
 //	 1          n               2         12
 //
-// where the escaped part has 0xff after each 0x00, so that 0x00 0x01 occurs nowhere but as the terminator. That makes the
-// order of whole keys the order of bytes, and the suffix recognisable from the end of the key.
+// where the escaped part has 0xff after each 0x00, so that 0x00 0x01 occurs nowhere but as the terminator. That makes
+// the order of whole keys the order of bytes, and the suffix recognisable from the end of the key.
 const (
 	VersionedTable = 'd'
 	SuffixLen      = 12
@@ -23,7 +23,8 @@ const (
 // comparerName is part of the store on disk: a store with another name is refused.
 const comparerName = "quorate.versioned.1"
 
-// Split returns the length of the key's prefix: what NextPrefix skips and filters know. Keys of other tables are all prefix.
+// Split returns the length of the key's prefix: what NextPrefix skips and filters know. Keys of other tables are all
+// prefix.
 func Split(key []byte) int {
 	n := len(key) - SuffixLen
 	if n < 1+terminatorLen || key[0] != VersionedTable || key[n-2] != 0 || key[n-1] != 1 {
