@@ -36,11 +36,10 @@ func (c *clusterService) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) 
 	if err := c.checkAdd(r.IsLearner); err != nil {
 		return nil, err
 	}
+	// A voter enters as a learner too, and is promoted by itself once it has caught up: a member that never starts
+	// costs no quorum.
 	request := consensus.ChangeRequest{
-		Kind: consensus.ChangeAddVoter, Member: consensus.Member{ID: id, PeerURLs: urls},
-	}
-	if r.IsLearner {
-		request.Kind = consensus.ChangeAddLearner
+		Kind: consensus.ChangeAddLearner, Member: consensus.Member{ID: id, PeerURLs: urls, Promote: !r.IsLearner},
 	}
 	members, err := c.change(ctx, request)
 	if err != nil {

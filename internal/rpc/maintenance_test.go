@@ -1,0 +1,203 @@
+package rpc_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+func TestMaintenance_statusHashAndAlarms(t *testing.T) {
+	s := serveMember(t, nil)
+	c, ctx := s.client(t), waitContext(t)
+	if _, err := c.Put(ctx, "a", "1"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Status(ctx, s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Version != "3.7.1" || got.StorageVersion != "3.7.0" || got.Leader != uint64(testMember) || got.RaftTerm == 0 ||
+		got.RaftIndex == 0 || got.RaftAppliedIndex == 0 || got.DbSizeQuota != 2<<30 || got.IsLearner ||
+		len(got.Errors) != 0 || got.Header.Revision != 2 || got.DbSize == 0 || got.DbSizeInUse == 0 {
+		t.Errorf("status: got %v", got)
+	}
+	hash, err := c.HashKV(ctx, s.addr, 0)
+	if err != nil || hash.HashRevision != 2 || hash.Hash == 0 || hash.CompactRevision != -1 {
+		t.Errorf("hash: got %v, %v; want a hash at revision 2", hash, err)
+	}
+	if _, err := c.HashKV(ctx, s.addr, 9); !errors.Is(err, rpctypes.ErrFutureRev) {
+		t.Errorf("hash of the future: got %v, want %v", err, rpctypes.ErrFutureRev)
+	}
+	if r, err := c.Defragment(ctx, s.addr); err != nil || r.Header != nil {
+		t.Errorf("defragment: got %v, %v; want no header", r, err)
+	}
+	if _, err := c.MoveLeader(ctx, 99); !errors.Is(err, rpctypes.ErrBadLeaderTransferee) {
+		t.Errorf("move leader to a stranger: got %v, want %v", err, rpctypes.ErrBadLeaderTransferee)
+	}
+	if _, err := c.Downgrade(ctx, clientv3.DowngradeCancel, ""); err != nil {
+		t.Errorf("cancel a downgrade: %v", err)
+	}
+	if _, err := c.Downgrade(ctx, clientv3.DowngradeValidate, "x"); !errors.Is(err, rpctypes.ErrWrongDowngradeVersionFormat) {
+		t.Errorf("downgrade to x: got %v, want %v", err, rpctypes.ErrWrongDowngradeVersionFormat)
+	}
+	if _, err := c.Downgrade(ctx, clientv3.DowngradeEnable, "3.6.0"); !errors.Is(err, rpctypes.ErrInvalidDowngradeTargetVersion) {
+		t.Errorf("downgrade: got %v, want %v", err, rpctypes.ErrInvalidDowngradeTargetVersion)
+	}
+	auth, err := c.AuthStatus(ctx)
+	if err != nil || auth.Enabled || auth.AuthRevision != 1 {
+		t.Errorf("auth status: got %v, %v; want disabled", auth, err)
+	}
+	if _, err := c.Authenticate(ctx, "root", "x"); !errors.Is(err, rpctypes.ErrAuthNotEnabled) {
+		t.Errorf("authenticate: got %v, want %v", err, rpctypes.ErrAuthNotEnabled)
+	}
+	if _, err := c.AuthEnable(ctx); status.Code(err) != codes.Unimplemented {
+		t.Errorf("auth enable: got %v, want Unimplemented", err)
+	}
+	health, err := healthpb.NewHealthClient(c.ActiveConnection()).Check(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil || health.Status != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health: got %v, %v; want SERVING", health, err)
+	}
+}
+
+func TestMaintenance_quotaRaisesTheAlarm(t *testing.T) {
+	s := serveMember(t, func(o *rpcOptions) { o.QuotaBytes = 1 })
+	c, ctx := s.client(t), waitContext(t)
+	if _, err := c.Put(ctx, "a", "1"); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Errorf("put over the quota: got %v, want %v", err, rpctypes.ErrNoSpace)
+	}
+	if _, err := c.Grant(ctx, 10); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Errorf("grant over the quota: got %v, want %v", err, rpctypes.ErrNoSpace)
+	}
+	if _, err := c.Delete(ctx, "a"); err != nil {
+		t.Errorf("delete over the quota: %v", err)
+	}
+	alarms, err := c.AlarmList(ctx)
+	if err != nil || len(alarms.Alarms) != 1 || alarms.Alarms[0].Alarm != pb.AlarmType_NOSPACE ||
+		alarms.Alarms[0].MemberID != uint64(testMember) {
+		t.Fatalf("alarms: got %v, %v; want NOSPACE of this member", alarms, err)
+	}
+	if code, body := s.get(t, "/health"); code != 503 || body != `{"health":"false","reason":"ALARM NOSPACE"}`+"\n" {
+		t.Errorf("health: got %d %s", code, body)
+	}
+	if code, _ := s.get(t, "/health?exclude=NOSPACE"); code != 200 {
+		t.Errorf("health without NOSPACE: got %d, want 200", code)
+	}
+	got, err := c.Status(ctx, s.addr)
+	if err != nil || len(got.Errors) != 1 {
+		t.Errorf("status: got %v, %v; want one error", got, err)
+	}
+	disarmed, err := c.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	if err != nil || len(disarmed.Alarms) != 1 {
+		t.Errorf("disarm: got %v, %v; want one alarm", disarmed, err)
+	}
+	if alarms, err := c.AlarmList(ctx); err != nil || len(alarms.Alarms) != 0 {
+		t.Errorf("alarms after disarming: got %v, %v; want none", alarms, err)
+	}
+}
+
+// writeHistory makes one of everything that a backup has to hold.
+func writeHistory(t *testing.T, c *clientv3.Client) {
+	t.Helper()
+	ctx := waitContext(t)
+	lease, err := c.Grant(ctx, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := []func() error{
+		func() error { _, err := c.Put(ctx, "a", "1"); return err }, // 2
+		func() error {
+			_, err := c.Txn(ctx).Then(clientv3.OpPut("b", "1"), clientv3.OpPut("c", "1")).Commit()
+			return err
+		}, // 3
+		func() error { _, err := c.Put(ctx, "a", "2", clientv3.WithLease(lease.ID)); return err }, // 4
+		func() error { _, err := c.Delete(ctx, "b"); return err },                                 // 5
+		func() error { _, err := c.Compact(ctx, 4); return err },
+		func() error { _, err := c.Put(ctx, "d", "1"); return err }, // 6
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMaintenance_Snapshot_isAnEtcdDatabase(t *testing.T) {
+	s := serveMember(t, nil)
+	writeHistory(t, s.client(t))
+	stream, err := pb.NewMaintenanceClient(s.conn(t)).Snapshot(waitContext(t), &pb.SnapshotRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file []byte
+	var last *pb.SnapshotResponse
+	for {
+		r, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Version != "3.7.0" {
+			t.Errorf("version: got %q, want 3.7.0", r.Version)
+		}
+		if last != nil {
+			file = append(file, last.Blob...)
+			if len(last.Blob) > 32<<10 {
+				t.Errorf("chunk of %d bytes, want at most 32 KiB", len(last.Blob))
+			}
+		}
+		last = r
+	}
+	sum := sha256.Sum256(file)
+	if !bytes.Equal(last.Blob, sum[:]) || last.RemainingBytes != 0 || len(file)%512 != 0 {
+		t.Fatalf("last message: got %x for %d bytes, want their sum %x", last.Blob, len(file), sum)
+	}
+	name := filepath.Join(t.TempDir(), "db")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows := map[string]int{"key": 5, "lease": 1, "members": 1, "members_removed": 0, "cluster": 2, "alarm": 0, "meta": 6,
+		"auth": 2, "authUsers": 0, "authRoles": 0}
+	err = db.View(func(tx *bbolt.Tx) error {
+		for name, want := range rows {
+			bucket := tx.Bucket([]byte(name))
+			if bucket == nil {
+				t.Errorf("no bucket %s", name)
+				continue
+			}
+			if got := bucket.Stats().KeyN; got != want {
+				t.Errorf("bucket %s has %d rows, want %d", name, got, want)
+			}
+		}
+		return tx.Bucket([]byte("key")).ForEach(func(k, v []byte) error {
+			var p mvccpb.KeyValue
+			if len(k) != 17 && (len(k) != 18 || k[17] != 't') || k[8] != '_' {
+				t.Errorf("key %x is not a revision", k)
+			}
+			return proto.Unmarshal(v, &p)
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
