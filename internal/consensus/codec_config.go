@@ -31,7 +31,14 @@ func appendAttributes(dst []byte, m *Member) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(url)))
 		dst = append(dst, url...)
 	}
-	return dst
+	return append(dst, flag(m.Promote))
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 func (r *reader) attributes() Member {
@@ -42,6 +49,7 @@ func (r *reader) attributes() Member {
 			m.PeerURLs[i] = string(r.blob())
 		}
 	}
+	m.Promote = r.octet()&1 != 0
 	return m
 }
 

@@ -16,6 +16,9 @@ type Member struct {
 	ID       MemberID
 	Name     string   // as in the initial cluster; may be empty until the member publishes itself
 	PeerURLs []string // sorted
+	// Promote marks a learner that was added to be a voter: the leader promotes it as soon as it has caught up. Until
+	// then it counts nowhere, so that a member that never starts, or was mistyped, endangers no quorum.
+	Promote bool
 }
 
 // Config is one configuration of the cluster: who votes, who learns, and where they are.

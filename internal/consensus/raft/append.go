@@ -82,7 +82,8 @@ func (r *Replica) replicate(p *progress.Peer) {
 		p.CheckRound, p.CheckNext = r.round, p.Next
 	}
 	sent := false
-	for p.Next <= r.log.last() && !p.Paused() && r.sendAppend(p) {
+	last := r.log.last()
+	for (p.Next <= last || (p.State == progress.Probe && p.Match < last)) && !p.Paused() && r.sendAppend(p) {
 		sent = true
 	}
 	if sent {

@@ -157,7 +157,6 @@ func (n *node) crash() {
 	n.log, n.logBase = slices.Clone(n.disk.entries), n.disk.base.Mark.Index
 }
 
-
 // storeAhead reports whether the log on disk does not hold what the store has applied.
 func (n *node) storeAhead() bool {
 	for i := range n.disk.entries {
@@ -236,6 +235,7 @@ func (n *node) step(inputs ...raft.Input) {
 
 // sync completes the oldest count persist requests.
 func (n *node) sync(count int) {
+	count = min(count, len(n.pending))
 	for _, out := range n.pending[:count] {
 		if out.Hard != nil {
 			n.disk.hard = *out.Hard
@@ -303,6 +303,18 @@ func (c *cluster) deliver(m message) {
 		if n.id == m.To {
 			n.step(raft.Receive{Message: decoded})
 		}
+	}
+}
+
+// deliverFirst delivers the oldest message, and lets everybody do what waits.
+func (c *cluster) deliverFirst() {
+	for _, n := range c.nodes {
+		n.drain()
+	}
+	if len(c.net) > 0 {
+		m := c.net[0]
+		c.net = c.net[1:]
+		c.deliver(m)
 	}
 }
 

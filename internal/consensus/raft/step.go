@@ -204,6 +204,7 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 	}
 	switch m.Kind {
 	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:
+		r.heardPeer(m)
 		r.handleVoteReply(m)
 	case consensus.MsgVote:
 		r.handleVote(m)

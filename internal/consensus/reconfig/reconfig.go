@@ -63,7 +63,7 @@ func add(c *consensus.Config, request *consensus.ChangeRequest, facts *Facts) co
 		return consensus.ReasonPeerURLExists
 	}
 	if request.Kind == consensus.ChangeAddLearner {
-		if facts.MaxLearners > 0 && len(c.Learners) >= facts.MaxLearners {
+		if facts.MaxLearners > 0 && !m.Promote && learnersToStay(c) >= facts.MaxLearners {
 			return consensus.ReasonTooManyLearners
 		}
 		c.Learners = insert(c.Learners, m.ID)
@@ -91,10 +91,24 @@ func promote(c *consensus.Config, id consensus.MemberID, facts *Facts) consensus
 	}
 	c.Learners = without(c.Learners, id)
 	c.Voters = insert(c.Voters, id)
+	m, _ := c.Member(id)
+	m.Promote = false
+	setMember(c, m)
 	if facts.Strict && !reachable(c, facts) {
 		return consensus.ReasonQuorumLost
 	}
 	return consensus.ReasonNone
+}
+
+// learnersToStay counts the learners that are not on their way to be voters: only those are limited.
+func learnersToStay(c *consensus.Config) int {
+	n := 0
+	for _, id := range c.Learners {
+		if m, _ := c.Member(id); !m.Promote {
+			n++
+		}
+	}
+	return n
 }
 
 func remove(c *consensus.Config, id consensus.MemberID, facts *Facts) consensus.RefusalReason {

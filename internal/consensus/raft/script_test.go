@@ -1,0 +1,267 @@
+package raft_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// Ensure that the scripts of testdata play as written. Each line of a block is a command; what is printed is what the
+// replicas do and say. "run quiet" prints nothing but what is asked for. Rewrite with -rewrite, and commit a difference
+// only if you understand it.
+func TestReplica_Step_scripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &script{out: &strings.Builder{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s.out.Reset()
+			for line := range strings.Lines(d.Input) {
+				if err := s.play(strings.Fields(line), !d.HasArg("quiet")); err != nil {
+					t.Fatalf("%s: %s: %v", d.Pos, strings.TrimSpace(line), err)
+				}
+			}
+			if s.out.Len() == 0 {
+				return "ok\n"
+			}
+			return s.out.String()
+		})
+	})
+}
+
+type script struct {
+	*cluster
+	out *strings.Builder
+}
+
+// play runs one command and, unless it ends in "hold", lets the cluster settle.
+func (s *script) play(words []string, loud bool) error {
+	if len(words) == 0 {
+		return nil
+	}
+	hold := words[len(words)-1] == "hold"
+	if hold {
+		words = words[:len(words)-1]
+	}
+	name, args := words[0], words[1:]
+	if name == "cluster" {
+		return s.start(args)
+	}
+	if s.cluster == nil {
+		return fmt.Errorf("no cluster yet")
+	}
+	s.trace = nil
+	if loud {
+		s.trace = s.out
+		s.printf("> %s", strings.Join(words, " "))
+	}
+	if done, err := s.world(name, args); done || err != nil {
+		return err
+	}
+	if err := s.member(name, args); err != nil {
+		return err
+	}
+	if !hold {
+		s.settle()
+	}
+	return nil
+}
+
+// start reads "cluster voters=1,2,3 learners=4 option=value".
+func (s *script) start(args []string) error {
+	var voters, learners []memberID
+	var adapt []func(*raft.Options)
+	for _, arg := range args {
+		key, value, _ := strings.Cut(arg, "=")
+		number, _ := strconv.Atoi(value)
+		switch key {
+		case "voters":
+			voters = parseIDs(value)
+		case "learners":
+			learners = parseIDs(value)
+		case "message-bytes":
+			adapt = append(adapt, func(o *raft.Options) { o.MaxMessageBytes = number })
+		case "inflight":
+			adapt = append(adapt, func(o *raft.Options) { o.MaxInflightMessages = number })
+		case "uncommitted-bytes":
+			adapt = append(adapt, func(o *raft.Options) { o.MaxUncommittedBytes = number })
+		case "lease":
+			adapt = append(adapt, func(o *raft.Options) { o.LeaderLease = true })
+		case "no-pre-vote":
+			adapt = append(adapt, func(o *raft.Options) { o.PreVote, o.CheckQuorum = false, false })
+		case "commit-old-term":
+			adapt = append(adapt, func(o *raft.Options) { o.Faults.CommitOldTerm = true })
+		default:
+			return fmt.Errorf("no option %s", key)
+		}
+	}
+	s.cluster = newCluster(voters, learners, func(o *raft.Options) {
+		for _, f := range adapt {
+			f(o)
+		}
+	})
+	return nil
+}
+
+func parseIDs(list string) []memberID {
+	var ids []memberID
+	for word := range strings.SplitSeq(list, ",") {
+		id, _ := strconv.ParseUint(word, 10, 64)
+		ids = append(ids, memberID(id))
+	}
+	return ids
+}
+
+// world plays the commands that concern no single member.
+func (s *script) world(name string, args []string) (done bool, err error) {
+	switch name {
+	case "settle":
+		s.settle()
+	case "heal":
+		clear(s.blocked)
+	case "status":
+		s.status()
+	case "logs":
+		for _, n := range s.nodes {
+			fmt.Fprintf(s.out, "%v: %s\n", n.id, n.marks())
+		}
+	case "applied":
+		for _, n := range s.nodes {
+			fmt.Fprintf(s.out, "%v: applied %v %v\n", n.id, n.store.mark, n.store.commands)
+		}
+	case "tick":
+		count, _ := strconv.Atoi(args[0])
+		var ids []memberID
+		if len(args) > 1 {
+			ids = parseIDs(args[1])
+		}
+		s.tick(count, ids...)
+	case "step":
+		count, _ := strconv.Atoi(args[0])
+		for range count {
+			s.deliverFirst()
+		}
+	case "drop":
+		s.printf("  %d messages lost", len(s.net))
+		s.net = nil
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func (s *script) status() {
+	for _, n := range s.nodes {
+		if n.replica == nil {
+			fmt.Fprintf(s.out, "%v: down\n", n.id)
+			continue
+		}
+		st := n.replica.Status()
+		fmt.Fprintf(s.out, "%v: %v term=%d leader=%v commit=%d applied=%d durable=%d last=%d config=%v %s",
+			n.id, st.Role, st.Term, st.Leader, st.Commit, st.Applied, st.Durable, st.LastIndex, st.ConfigID, describeConfig(&st.Config))
+		if st.Removed {
+			fmt.Fprintf(s.out, " removed")
+		}
+		fmt.Fprintln(s.out)
+		for _, p := range st.Progress {
+			fmt.Fprintf(s.out, "   %v %s match=%d next=%d", p.ID, p.State, p.Match, p.Next)
+			for what, is := range []bool{p.Paused, !p.RecentActive, p.Leaving} {
+				if is {
+					fmt.Fprintf(s.out, " %s", []string{"paused", "inactive", "leaving"}[what])
+				}
+			}
+			fmt.Fprintln(s.out)
+		}
+	}
+}
+
+// member plays the commands whose first argument is a member.
+func (s *script) member(name string, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command %s", name)
+	}
+	id := parseIDs(args[0])[0]
+	if name == "join" {
+		s.add(id, consensus.Config{})
+		return nil
+	}
+	n := s.node(id)
+	args = args[1:]
+	var numbers []uint64
+	for _, arg := range args {
+		number, _ := strconv.ParseUint(arg, 10, 64)
+		numbers = append(numbers, number)
+	}
+	switch name {
+	case "elect":
+		s.elect(id)
+	case "campaign":
+		n.step(raft.Campaign{})
+	case "propose":
+		s.propose(id, args...)
+	case "read":
+		n.step(raft.Read{IDs: numbers})
+	case "transfer":
+		n.step(raft.Transfer{To: memberID(numbers[0])})
+	case "compact":
+		n.step(raft.Compact{Index: consensus.Index(numbers[0])})
+	case "unreachable":
+		n.step(raft.Unreachable{Member: memberID(numbers[0])})
+	case "isolate":
+		s.isolate(id, true)
+	case "cut":
+		s.cut(id, memberID(numbers[0]))
+	case "crash":
+		n.crash()
+	case "restart":
+		n.start()
+	case "slow-disk":
+		n.slowDisk = true
+	case "fast-disk":
+		n.slowDisk = false
+		n.sync(len(n.pending))
+	case "sync":
+		n.sync(int(numbers[0]))
+	case "log":
+		return s.setLog(n, args)
+	case "change":
+		kinds := []string{"", "add-voter", "add-learner", "promote", "remove", "update"}
+		kind := slices.Index(kinds, args[0])
+		if kind < 1 {
+			return fmt.Errorf("no change %s", args[0])
+		}
+		s.change(id, consensus.ChangeKind(kind), testMember(memberID(numbers[1])))
+	default:
+		return fmt.Errorf("no command %s", name)
+	}
+	return nil
+}
+
+// setLog restarts a member with a log of the given terms after entry 1, and the last of them as its term.
+func (s *script) setLog(n *node, terms []string) error {
+	n.crash()
+	n.disk.entries = nil
+	for i, word := range terms {
+		if term, ok := strings.CutPrefix(word, "term="); ok {
+			number, _ := strconv.ParseUint(term, 10, 64)
+			n.disk.hard.Term = consensus.Term(number)
+			continue
+		}
+		term, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return err
+		}
+		n.disk.entries = append(n.disk.entries, entry{
+			Index: consensus.Index(i + 2), Term: consensus.Term(term), Kind: consensus.EntryNoop,
+		})
+		n.disk.hard.Term = consensus.Term(term)
+	}
+	n.log = slices.Clone(n.disk.entries)
+	n.start()
+	return nil
+}
