@@ -101,12 +101,13 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(5)
+	m.wg.Add(6)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)
 	go m.run("leases", m.expireLeases)
 	go m.run("scrub", m.scrubHistory)
+	go m.run("promote", m.promoteLearners)
 	return nil
 }
 

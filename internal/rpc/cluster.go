@@ -149,7 +149,9 @@ func memberMessages(machine *apply.Machine, config consensus.Config) []*pb.Membe
 	members := make([]*pb.Member, 0, len(config.Members))
 	for i := range config.Members {
 		m := &config.Members[i]
-		message := &pb.Member{ID: uint64(m.ID), PeerURLs: slices.Clone(m.PeerURLs), IsLearner: config.IsLearner(m.ID)}
+		message := &pb.Member{
+			ID: uint64(m.ID), PeerURLs: slices.Clone(m.PeerURLs), IsLearner: config.IsLearner(m.ID) && !m.Promote,
+		}
 		if published, ok := machine.Published(m.ID); ok {
 			message.Name, message.ClientURLs = published.Name, slices.Clone(published.ClientURLs)
 		}

@@ -1,0 +1,66 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+const (
+	// promoteScanInterval is how often a leader looks for learners that wait to be voters.
+	promoteScanInterval = 100 * time.Millisecond
+	// promotePatience bounds one attempt; the next scan tries again.
+	promotePatience = 5 * time.Second
+	// promoteLag is how many entries such a learner may be behind: about what one round trip brings.
+	promoteLag = 1000
+)
+
+// promoteLearners is the goroutine that, on the leader, makes voters of members that were added as such and have
+// caught up. It asks like everybody else, so that a refusal costs nothing and a new leader simply goes on.
+func (m *Member) promoteLearners() error {
+	ticker := time.NewTicker(promoteScanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-m.stopping.Done():
+			return nil
+		}
+		if m.Leader() == m.ID() {
+			m.promoteReady()
+		}
+	}
+}
+
+func (m *Member) promoteReady() {
+	machine, release := m.Machine()
+	config, _ := machine.Config()
+	release()
+	waits := func(member consensus.Member) bool { return member.Promote && config.IsLearner(member.ID) }
+	if !slices.ContainsFunc(config.Members, waits) {
+		return
+	}
+	status := m.Status()
+	for _, p := range status.Progress {
+		member, ok := config.Member(p.ID)
+		if !ok || !waits(member) || !p.RecentActive || p.Match == 0 || p.Match+promoteLag < status.LastIndex {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
+		_, err := m.ChangeConfig(ctx, consensus.ChangeRequest{
+			Kind: consensus.ChangePromote, Member: consensus.Member{ID: p.ID},
+		})
+		cancel()
+		var refused *RefusedError
+		switch {
+		case err == nil:
+			m.logger.Info("promoted a caught-up member", "peer", p.ID.String())
+		case !errors.As(err, &refused) && m.stopping.Err() == nil:
+			m.logger.Warn("could not promote a member yet", "peer", p.ID.String(), "err", err)
+		}
+		return
+	}
+}
