@@ -70,7 +70,7 @@ func fail(s ctl.Streams, err error) int {
 var errImpatient = errors.New("stopped at once by a second signal; the next start recovers from the log")
 
 // startUntil starts the server; a signal while it waits for the rest of the cluster ends that, and is no failure.
-func startUntil(first <-chan os.Signal, c config.Config, logger *slog.Logger) (member, error) {
+func startUntil(first, second <-chan os.Signal, c config.Config, logger *slog.Logger) (member, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type outcome struct {
@@ -91,10 +91,15 @@ func startUntil(first <-chan os.Signal, c config.Config, logger *slog.Logger) (m
 	case got := <-first:
 		logger.Info("stopping before the member was ready", "signal", got.String())
 		cancel()
-		if o := <-started; o.err == nil {
-			return nil, o.m.Stop(context.Background())
+	}
+	select {
+	case o := <-started:
+		if o.err != nil {
+			return nil, nil // the error is that it was cancelled
 		}
-		return nil, nil
+		return nil, stopMember(o.m, second, logger)
+	case <-second:
+		return nil, errImpatient
 	}
 }
 
@@ -107,7 +112,7 @@ func runMember(c config.Config, logger *slog.Logger, first, second <-chan os.Sig
 	for _, w := range c.Warnings {
 		logger.Warn(w)
 	}
-	m, err := startUntil(first, c, logger)
+	m, err := startUntil(first, second, c, logger)
 	if m == nil || err != nil {
 		return err
 	}
@@ -117,6 +122,11 @@ func runMember(c config.Config, logger *slog.Logger, first, second <-chan os.Sig
 	case got := <-first:
 		logger.Info("stopping", "signal", got.String())
 	}
+	return stopMember(m, second, logger)
+}
+
+// stopMember stops gracefully, unless a second signal says that nobody wants to wait for that.
+func stopMember(m member, second <-chan os.Signal, logger *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	stopped := make(chan error, 1)

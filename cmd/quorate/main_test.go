@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl"
+)
+
+// fakeMember ends when it is told to, or at once with an error.
+type fakeMember struct {
+	done    chan struct{}
+	err     error
+	stopped chan struct{} // Stop returns when this is closed; nil: at once
+	onStop  func()
+}
+
+func (m *fakeMember) Done() <-chan struct{} { return m.done }
+func (m *fakeMember) Err() error            { return m.err }
+
+func (m *fakeMember) Stop(context.Context) error {
+	if m.stopped != nil {
+		m.onStop()
+		<-m.stopped
+	}
+	return nil
+}
+
+// withMember lets start answer with a member or an error for the time of a test.
+func withMember(t *testing.T, m member, err error) {
+	t.Helper()
+	before := start
+	start = func(context.Context, config.Config, *slog.Logger) (member, error) { return m, err }
+	t.Cleanup(func() { start = before })
+}
+
+func runWith(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	var stdout, stderr bytes.Buffer
+	status = run(args, ctl.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	return status, stdout.String(), stderr.String()
+}
+
+func TestRun_requests(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}} {
+		status, out, _ := runWith(t, args...)
+		for _, want := range []string{"quorate COMMAND [ARGS]", "\n  dev        Run a cluster", "--listen-client-urls URLS"} {
+			if status != 0 || !strings.Contains(out, want) {
+				t.Errorf("%q: got status %d and a help without %q", args, status, want)
+			}
+		}
+	}
+	for _, args := range [][]string{{"--version"}, {"version"}} {
+		if status, out, _ := runWith(t, args...); status != 0 || !strings.Contains(out, "\netcd Version: 3.7.1\n") {
+			t.Errorf("%q: got %d %q", args, status, out)
+		}
+	}
+}
+
+func TestRun_refusals(t *testing.T) {
+	for _, row := range []struct {
+		line   string
+		status int
+		want   string
+	}{
+		{"stauts", 2, "quorate: unknown command \"stauts\"; did you mean status?\n"},
+		{"gateway start", 2, "quorate: \"gateway\" is neither a flag nor a command: quorate has no TCP gateway; clients " +
+			"may name all members as endpoints\n"},
+		{"--nmae=x", 2, "quorate: unknown flag --nmae; did you mean --name?\n"},
+		{"--cert-file=x", 1, "quorate: --cert-file: TLS is not supported yet\n"},
+		{"--log-outputs=/absent/log", 1, "quorate: log to /absent/log: open /absent/log: no such file or directory\n"},
+	} {
+		status, out, errs := runWith(t, strings.Fields(row.line)...)
+		if status != row.status || errs != row.want || out != "" {
+			t.Errorf("%s: got %d %q %q, want %d %q", row.line, status, out, errs, row.status, row.want)
+		}
+	}
+}
+
+// Ensure that a server that cannot start ends in one plain line that says what to do.
+func TestServe_startError(t *testing.T) {
+	for _, row := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("data belongs to cluster a"), "quorate: data belongs to cluster a"},
+		{fmt.Errorf("listen on 127.0.0.1:2379: %w", syscall.EADDRINUSE),
+			"quorate: listen on 127.0.0.1:2379: address already in use; stop the process that listens there, or choose"},
+		{fmt.Errorf("listen: %w", syscall.EADDRNOTAVAIL), "must name addresses of this machine"},
+		{fmt.Errorf("open: %w", fs.ErrPermission), "make default.etcd writable"},
+		{fmt.Errorf("write: %w", syscall.ENOSPC), "make room on the disk of default.etcd"},
+		{fmt.Errorf("write: %w", syscall.EROFS), "must be on a disk that can be written to"},
+	} {
+		withMember(t, nil, row.err)
+		status, _, errs := runWith(t, "--log-outputs=stdout")
+		if status != 1 || !strings.Contains(errs, row.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("got %d %q, want one line with %q", status, errs, row.want)
+		}
+	}
+}
+
+// Ensure that a server that ends by itself ends the process with its reason.
+func TestServe_ends(t *testing.T) {
+	done := make(chan struct{})
+	close(done)
+	withMember(t, &fakeMember{done: done, err: errors.New("the disk failed")}, nil)
+	if status, _, errs := runWith(t, "--log-outputs=stdout"); status != 1 || errs != "quorate: the disk failed\n" {
+		t.Errorf("got %d %q", status, errs)
+	}
+	withMember(t, &fakeMember{done: done}, nil)
+	status, out, errs := runWith(t, "--log-outputs=stdout", "--snapshot-catchup-entries=1000", "--max-snapshots=7")
+	if status != 0 || errs != "" {
+		t.Errorf("a removed member: got %d %q", status, errs)
+	}
+	for _, want := range []string{`"msg":"starting"`, `"snapshot-catchup-entries":1000`, `"v2-deprecation":"write-only"`,
+		"--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8", `{"level":"info","ts":"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the log lacks %s:\n%s", want, out)
+		}
+	}
+}
+
+// Ensure that the first signal stops the server and a second one does not wait for it.
+func TestRunMember_signals(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	first, second := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	withMember(t, &fakeMember{}, nil)
+	first <- syscall.SIGTERM
+	if err := runMember(config.Default(), logger, first, second); err != nil || !strings.Contains(log.String(), "stopped") {
+		t.Errorf("one signal: got %v, log %s", err, &log)
+	}
+	stuck := &fakeMember{stopped: make(chan struct{}), onStop: func() { second <- syscall.SIGTERM }}
+	defer close(stuck.stopped)
+	withMember(t, stuck, nil)
+	first <- syscall.SIGTERM
+	if err := runMember(config.Default(), logger, first, second); !errors.Is(err, errImpatient) {
+		t.Errorf("two signals: got %v, want %v", err, errImpatient)
+	}
+}
+
+// Ensure that the real signals arrive, and that a signal's echo is not taken for a second one.
+func TestWatchSignals(t *testing.T) {
+	in := watchSignals()
+	defer in.release()
+	for range 2 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := <-in.first; got != syscall.SIGTERM {
+		t.Errorf("got %v", got)
+	}
+	if len(in.second) != 0 {
+		t.Error("the echo was taken for a second signal")
+	}
+}
