@@ -26,11 +26,7 @@ func (w *WAL) Compact(base consensus.SnapshotMeta) error {
 	defer w.watch.done()
 	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
 	record = consensus.AppendSnapshotMeta(append(record, byte(itemBase)), &base)
-	err := w.write(record)
-	if err == nil && w.options.NoSync {
-		err = w.sync() // segments are about to go: what replaces them must be on the disk
-	}
-	if err != nil {
+	if err := w.write(record); err != nil {
 		return w.fail("compact", err)
 	}
 	w.carried.base = base
@@ -46,7 +42,7 @@ func (w *WAL) release() error {
 	if n == 0 {
 		return nil
 	}
-	if w.durable != w.end {
+	if w.durable != w.end { // what replaces the segments must be on the disk before they go
 		if err := w.sync(); err != nil {
 			return err
 		}

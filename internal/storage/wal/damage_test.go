@@ -224,6 +224,60 @@ func TestOpen_tornAtEveryByte(t *testing.T) {
 	}
 }
 
+// Ensure that a sealed segment is refused when its last record is damaged, even if the next segment would fit: here the
+// record replaced an entry by one of a later term, and without it the old one would be back.
+func TestOpen_flipInLastRecordOfSealedSegment(t *testing.T) {
+	fs := vfs.NewMem()
+	w := must(wal.Create(options(fs, 4<<10), identity))
+	first, second, third := entries(1, 1, 1800), entries(1, 1, 1500), entries(2, 1, 1800)
+	second[0].Term, third[0].Term = 2, 2
+	for _, b := range []wal.Batch{{Entries: first}, {Entries: second}, {Entries: third}} {
+		if err := w.Append(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, last := read(fs), recordsIn(t, fs)[2]
+	if last.file != sortedNames(log)[0] || len(log) != 2 {
+		t.Fatalf("%d segments, the second record is in %s", len(log), last.file)
+	}
+	damaged := slices.Clone(log[last.file])
+	damaged[last.offset+100] ^= 4
+	if _, _, err := wal.Open(options(log.with(last.file, damaged), 4<<10)); !errors.Is(err, wal.ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that what follows a cut never comes back, although a new append ends exactly where it begins. Only without
+// syncs can whole records follow a hole.
+func TestOpen_clearsWhatFollowsTheCut(t *testing.T) {
+	o := wal.Options{Dir: dir, NoSync: true, FS: vfs.NewMem()}
+	w := must(wal.Create(o, identity))
+	for index := consensus.Index(1); index <= 3; index++ {
+		if err := w.Append(wal.Batch{Entries: entries(index, 1, 600)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log, hole := read(o.FS), recordsIn(t, o.FS)[2]
+	torn := log[hole.file]
+	clear(torn[hole.offset : hole.offset+16+hole.bytes])
+	o.FS = log.with(hole.file, torn)
+	w, got, err := wal.Open(o)
+	if err != nil || len(got.Entries) != 1 || got.CutBytes == 0 {
+		t.Fatalf("%v: %d entries, cut %d", err, len(got.Entries), got.CutBytes)
+	}
+	const markSpan = 24 // Open wrote one where the hole began
+	if err := w.Append(wal.Batch{Entries: entries(2, 1, 600-markSpan)}); err != nil {
+		t.Fatal(err)
+	}
+	places := recordsIn(t, o.FS)
+	if end := places[len(places)-1]; end.offset+16+end.bytes != hole.offset+16+hole.bytes {
+		t.Fatalf("the append ends at %d, the hole at %d", end.offset+16+end.bytes, hole.offset+16+hole.bytes)
+	}
+	if _, got, err = wal.Open(o); err != nil || len(got.Entries) != 2 {
+		t.Errorf("%v: %d entries, want the two that were written", err, len(got.Entries))
+	}
+}
+
 // Ensure that a lost segment is missed, wherever it was, and that the error says so.
 func TestOpen_missingSegment(t *testing.T) {
 	log, _ := smallLog(t, true)
