@@ -25,12 +25,14 @@ type host struct {
 	disk *disk.FS
 
 	// The process, if it runs.
-	alive bool
-	life  int
-	data  *member.Data
-	node  *member.Node
-	hub   *watch.Hub
-	gone  bool // removed from the cluster, or never needed again
+	alive  bool
+	life   int
+	begun  time.Time // by its own clock
+	ticked int64     // ticks since then
+	data   *member.Data
+	node   *member.Node
+	hub    *watch.Hub
+	gone   bool // removed from the cluster, or never needed again
 
 	inbox    []raft.Input
 	stepping bool
@@ -117,6 +119,7 @@ func (h *host) start() {
 	h.disk.DieAfter(-1)
 	h.w.lives++
 	h.alive, h.life, h.data, h.hub = true, h.w.lives, data, data.Machine.Hub()
+	h.begun, h.ticked = h.clock(), 0
 	h.w.counts.Starts++
 	h.w.trace.note(h.w.now, h.slot, traceStart, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
@@ -242,7 +245,7 @@ func (h *host) wake(d time.Duration) {
 // step is one round of the loop.
 func (h *host) step() {
 	h.stepping = false
-	inputs := h.inbox
+	inputs := append(h.dueTicks(), h.inbox...)
 	h.inbox = nil
 	h.w.counts.Steps++
 	h.node.Step(inputs...)
@@ -268,7 +271,20 @@ func (h *host) checkConfig() {
 
 func (h *host) tick() {
 	h.after(time.Duration(float64(h.w.plan.tick)/h.rate), h.tick)
-	h.put(raft.Tick{})
+	h.wake(h.w.plan.loop)
+}
+
+// dueTicks returns the ticks that the member's clock says have passed, before whatever else waits: after a pause the
+// core must know that time went on, or it would trust promises that ended meanwhile.
+func (h *host) dueTicks() []raft.Input {
+	passed := int64(h.clock().Sub(h.begun) / h.w.plan.tick)
+	n := min(passed-h.ticked, int64(4*h.w.plan.raft.ElectionTicks))
+	h.ticked = passed
+	ticks := make([]raft.Input, n, n+4)
+	for i := range ticks {
+		ticks[i] = raft.Tick{}
+	}
+	return ticks
 }
 
 func (h *host) ports() member.Ports {

@@ -44,7 +44,7 @@ var nemeses = []nemesis{
 	{"transfer", "leadership is handed over", time.Second, nil, (*World).strikeTransfer},
 	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
 		func(p *plan, rng *rand.Rand) {
-			p.keep, p.flush = 0, between(rng, 100*time.Millisecond, time.Second)
+			p.keep, p.flush = 0, between(rng, 300*time.Millisecond, 2*time.Second)
 			p.mix.CompactEvery = time.Second
 		}, nil},
 }

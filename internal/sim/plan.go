@@ -35,7 +35,7 @@ type plan struct {
 func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	p := &plan{
 		members:  pick(rng, 1, 3, 3, 3, 3, 4, 5, 5),
-		faults:   between(rng, 20*time.Second, 120*time.Second),
+		faults:   between(rng, 10*time.Second, 60*time.Second),
 		tick:     pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
 		loop:     between(rng, 0, 100*time.Microsecond),
 		disk:     between(rng, 50*time.Microsecond, 5*time.Millisecond),
@@ -81,11 +81,11 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 
 func (p *plan) drawMix(rng *rand.Rand) {
 	p.mix = workload.Mix{
-		Clients:  pick(rng, 2, 4, 8, 16),
+		Clients:  pick(rng, 2, 4, 8),
 		Tenants:  pick(rng, 0, 1, 3),
 		Watchers: pick(rng, 0, 4, 8),
 		Keys:     pick(rng, 1, 3, 8),
-		Think:    pick(rng, 5*time.Millisecond, 30*time.Millisecond, 200*time.Millisecond),
+		Think:    pick(rng, 20*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond),
 		Patience: pick(rng, time.Second, 5*time.Second),
 		Put:      30, Get: pick(rng, 5, 30), Local: 5, CAS: pick(rng, 0, 20), Delete: 4, Txn: pick(rng, 0, 10),
 		Range:        pick(rng, 0, 5),

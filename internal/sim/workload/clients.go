@@ -326,7 +326,7 @@ func (c *client) remove() {
 	})
 }
 
-// txn writes two keys and reads a range that has one of them, all at one revision.
+// txn writes two keys and reads a range, all at one revision.
 func (c *client) txn() {
 	l, one, two, begin := c.load, c.load.key(), c.load.key(), c.load.world.Now()
 	if one == two {
@@ -336,7 +336,7 @@ func (c *client) txn() {
 	a, b := c.value(), c.value()
 	command := &kv.Command{Txn: &kv.TxnOp{Then: []kv.Op{
 		{Put: &kv.PutOp{Key: []byte(one), Value: a}},
-		{Range: &kv.RangeOp{Key: []byte("k"), End: []byte("k03")}},
+		{Range: &kv.RangeOp{Key: []byte("r/"), End: []byte("r0")}},
 		{Txn: &kv.TxnOp{Then: []kv.Op{{Put: &kv.PutOp{Key: []byte(two), Value: b}}}}},
 	}}}
 	c.propose("txn "+one+" "+two, command, func(r kv.Result, answered bool) {
