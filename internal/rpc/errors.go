@@ -78,8 +78,10 @@ func wireError(err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return status.FromContextError(err).Err()
+	for _, cause := range [2]error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, cause) {
+			return status.FromContextError(cause).Err()
+		}
 	}
 	for _, row := range wireErrors {
 		if errors.Is(err, row.from) {

@@ -1,0 +1,73 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member"
+)
+
+// isEtcds tells whether a client of etcd knows the text of err.
+func isEtcds(err error) bool {
+	_, known := rpctypes.Error(err).(rpctypes.EtcdError)
+	return known
+}
+
+func TestErrors_table_isEtcds(t *testing.T) {
+	for _, row := range wireErrors {
+		wrapped := fmt.Errorf("apply: %w", row.from)
+		if got := wireError(wrapped); got != row.to {
+			t.Errorf("%v: got %v, want %v", row.from, got, row.to)
+		}
+		if !isEtcds(row.to) {
+			t.Errorf("%v: its text is not one that etcd's clients know", row.to)
+		}
+	}
+}
+
+func TestErrors_refusals_areMapped(t *testing.T) {
+	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonBadRequest; reason++ {
+		got := wireError(fmt.Errorf("add: %w", &member.RefusedError{Reason: reason}))
+		if _, listed := refusals[reason]; !listed {
+			t.Errorf("reason %d is not in the table", reason)
+		}
+		switch got {
+		case errChangeRefused, errLastVoter: // etcd has no text for these
+		default:
+			if !isEtcds(got) {
+				t.Errorf("reason %d: %v is not one of etcd's errors", reason, got)
+			}
+		}
+	}
+}
+
+func TestErrors_others(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		err  error
+		code codes.Code
+		text string
+	}{
+		{"the client went away", fmt.Errorf("read: %w", context.Canceled), codes.Canceled, "context canceled"},
+		{"the client's time ran out", context.DeadlineExceeded, codes.DeadlineExceeded, "context deadline exceeded"},
+		{"too many requests are Unknown", member.ErrTooManyRequests, codes.Unknown, "etcdserver: too many requests"},
+		{"too few started are Unknown", errNotEnoughStarted, codes.Unknown,
+			"etcdserver: re-configuration failed due to not enough started members"},
+		{"anything else is Unknown", errors.New("disk on fire"), codes.Unknown, "disk on fire"},
+	} {
+		got := status.Convert(wireError(row.err))
+		if got.Code() != row.code || got.Message() != row.text {
+			t.Errorf("%s: got %v %q, want %v %q", row.name, got.Code(), got.Message(), row.code, row.text)
+		}
+	}
+	if wireError(nil) != nil {
+		t.Error("no error became one")
+	}
+}
