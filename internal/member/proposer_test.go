@@ -1,0 +1,235 @@
+package member
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+const self = consensus.MemberID(7)
+
+// outcome records how a proposal ended.
+type outcome struct {
+	times  int
+	result kv.Result
+	err    error
+}
+
+func (o *outcome) Complete(result kv.Result, err error) {
+	o.times++
+	o.result, o.err = result, err
+}
+
+// applied makes entries of proposals, in order, as the log would hold them.
+func applied(p *proposer, proposals []consensus.Proposal, results ...kv.Result) {
+	entries := make([]consensus.Entry, len(proposals))
+	for i, q := range proposals {
+		entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Kind: q.Kind, Proposal: q.ID, Payload: q.Payload}
+	}
+	for len(results) < len(entries) {
+		results = append(results, kv.Result{})
+	}
+	p.resolve(entries, results)
+}
+
+// opened returns a proposer whose first session is open.
+func opened(t *testing.T) *proposer {
+	t.Helper()
+	p := newProposer(self, 1<<32)
+	open := p.take(nil, 0)
+	if len(open) != 1 || open[0].ID.Sequence != 0 {
+		t.Fatalf("first take: got %v, want the session's opening alone", open)
+	}
+	applied(p, open)
+	return p
+}
+
+func add(t *testing.T, p *proposer) *outcome {
+	t.Helper()
+	o := &outcome{}
+	if _, err := p.add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestProposer_take_waitsForSession(t *testing.T) {
+	p := newProposer(self, 0)
+	add(t, p)
+	first := p.take(nil, 0)
+	if len(first) != 1 || first[0].ID.Sequence != 0 {
+		t.Fatalf("got %v, want only the opening of the session", first)
+	}
+	if again := p.take(nil, 0); len(again) != 0 {
+		t.Fatalf("got %v before the session is open, want nothing", again)
+	}
+	applied(p, first)
+	now := p.take(nil, 0)
+	if len(now) != 1 || now[0].ID.Sequence != 1 || now[0].ID.Session.Member != self {
+		t.Fatalf("got %v, want proposal 1 of the session", now)
+	}
+}
+
+func TestProposer_resolve_completesOnce(t *testing.T) {
+	p := opened(t)
+	o := add(t, p)
+	sent := p.take(nil, 1)
+	applied(p, sent, kv.Result{Revision: 5})
+	applied(p, sent, kv.Result{Revision: 6}) // a second entry of the same proposal
+	if o.times != 1 || o.result.Revision != 5 || o.err != nil {
+		t.Errorf("got %+v, want one completion with the first result", o)
+	}
+}
+
+func TestProposer_resend_keepsIDAndOrder(t *testing.T) {
+	p := opened(t)
+	add(t, p)
+	add(t, p)
+	sent := p.take(nil, 3)
+	if p.resend(2); len(p.take(nil, 4)) != 0 {
+		t.Error("what was sent at tick 3 was repeated for tick 2")
+	}
+	late := add(t, p)
+	p.resend(3)
+	again := p.take(nil, 5)
+	if len(again) != 3 || again[0].ID != sent[0].ID || again[1].ID != sent[1].ID || again[2].ID.Sequence != 3 {
+		t.Errorf("got %v, want %v again and then the new one", again, sent)
+	}
+	applied(p, again)
+	if late.times != 1 {
+		t.Errorf("the new one completed %d times", late.times)
+	}
+}
+
+func TestProposer_refuse(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		reason consensus.RefusalReason
+		once   bool
+		want   error
+		again  bool
+	}{
+		{name: "no leader: goes out again", reason: consensus.ReasonNoLeader, again: true},
+		{name: "no leader for a change: it did not enter the log, goes out again", reason: consensus.ReasonNoLeader,
+			once: true, again: true},
+		{name: "busy: the caller is told", reason: consensus.ReasonBusy, want: ErrTooManyRequests},
+		{name: "refused change: the caller is told why", reason: consensus.ReasonMemberExists, once: true,
+			want: &RefusedError{Reason: consensus.ReasonMemberExists}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := opened(t)
+			o := &outcome{}
+			if _, err := p.add(consensus.EntryCommand, nil, tc.once, o); err != nil {
+				t.Fatal(err)
+			}
+			sent := p.take(nil, 1)
+			p.refuse([]consensus.Refusal{{ID: sent[0].ID, Reason: tc.reason}})
+			if len(p.take(nil, 1)) != 0 {
+				t.Error("it was repeated before the next tick")
+			}
+			p.retryRefused()
+			if got := len(p.take(nil, 2)) == 1; got != tc.again {
+				t.Errorf("goes out again: got %v, want %v", got, tc.again)
+			}
+			var refused *RefusedError
+			if errors.As(tc.want, &refused) {
+				var got *RefusedError
+				if !errors.As(o.err, &got) || got.Reason != refused.Reason {
+					t.Errorf("got %v, want %v", o.err, tc.want)
+				}
+			} else if !errors.Is(o.err, tc.want) {
+				t.Errorf("got %v, want %v", o.err, tc.want)
+			}
+		})
+	}
+}
+
+func TestProposer_abandon_isNotRepeated(t *testing.T) {
+	p := opened(t)
+	o := &outcome{}
+	q, err := p.add(consensus.EntryCommand, nil, false, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := p.take(nil, 1)
+	p.abandon(q)
+	p.resend(5)
+	if got := p.take(nil, 6); len(got) != 0 {
+		t.Errorf("got %v, want nothing", got)
+	}
+	applied(p, sent)
+	if o.times != 0 {
+		t.Error("an abandoned proposal was completed")
+	}
+}
+
+// A session is replaced when it is used up and retired only when everything in it is resolved.
+func TestProposer_take_turnsSessions(t *testing.T) {
+	p := opened(t)
+	p.limit = 2
+	first := p.current.id
+	straggler := add(t, p)
+	add(t, p)
+	sent := p.take(nil, 1)
+	applied(p, sent[1:])
+	add(t, p)
+	turn := p.take(nil, 2)
+	if len(turn) != 2 || turn[0].ID.Sequence != 0 || turn[0].ID.Session == first || turn[1].ID.Session != first {
+		t.Fatalf("got %v, want the next session's opening, and a proposal of the current one meanwhile", turn)
+	}
+	applied(p, turn)
+	add(t, p)
+	if next := p.take(nil, 3); len(next) != 1 || next[0].ID.Session == first {
+		t.Fatalf("got %v, want one proposal of the new session, and no retirement before the straggler", next)
+	}
+	applied(p, sent[:1])
+	if straggler.times != 1 {
+		t.Fatal("the straggler was not completed")
+	}
+	retire := p.take(nil, 4)
+	if len(retire) != 1 {
+		t.Fatalf("got %v, want the retirement", retire)
+	}
+	command, err := kv.DecodeCommand(retire[0].Payload)
+	if err != nil || command.SessionRetire == nil || command.SessionRetire.Number != first.Number {
+		t.Fatalf("got %+v, %v, want the retirement of %v", command, err, first)
+	}
+	applied(p, retire)
+	if p.previous != nil || p.retiring {
+		t.Error("the retired session is still kept")
+	}
+}
+
+func TestProposer_opened_triesLargerNumber(t *testing.T) {
+	p := newProposer(self, 1<<32)
+	first := p.take(nil, 0)
+	applied(p, first, kv.Result{Err: kv.ErrSessionUnknown})
+	second := p.take(nil, 1)
+	if len(second) != 1 || second[0].ID.Session.Number <= first[0].ID.Session.Number+1 {
+		t.Errorf("got %v after %v was refused, want a much larger number", second, first)
+	}
+}
+
+func TestProposer_add_refusesTooMany(t *testing.T) {
+	p := opened(t)
+	p.open = maxOpenProposals
+	if _, err := p.add(consensus.EntryCommand, nil, false, &outcome{}); !errors.Is(err, ErrTooManyRequests) {
+		t.Errorf("got %v, want %v", err, ErrTooManyRequests)
+	}
+}
+
+func TestProposer_failAll(t *testing.T) {
+	p := opened(t)
+	sent, queued := add(t, p), (*outcome)(nil)
+	p.take(nil, 1)
+	queued = add(t, p)
+	p.failAll(ErrStopped)
+	if !errors.Is(sent.err, ErrStopped) || !errors.Is(queued.err, ErrStopped) {
+		t.Errorf("got %v and %v, want %v", sent.err, queued.err, ErrStopped)
+	}
+	if p.open != 0 {
+		t.Errorf("%d are still counted as open", p.open)
+	}
+}
