@@ -137,7 +137,8 @@ func TestRunMember_signals(t *testing.T) {
 	first, second := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	withMember(t, &fakeMember{}, nil)
 	first <- syscall.SIGTERM
-	if err := runMember(config.Default(), logger, first, second); err != nil || !strings.Contains(log.String(), "stopped") {
+	if err := runMember(config.Default(), logger, first, second); err != nil ||
+		!strings.Contains(log.String(), "stopped") {
 		t.Errorf("one signal: got %v, log %s", err, &log)
 	}
 	stuck := &fakeMember{stopped: make(chan struct{}), onStop: func() { second <- syscall.SIGTERM }}

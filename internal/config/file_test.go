@@ -197,7 +197,8 @@ func TestWriteVersion(t *testing.T) {
 }
 
 func FuzzParseURL(f *testing.F) {
-	for _, seed := range []string{"http://localhost:2379", "unix://a:1", "unix:/x", "http://[::1]:1", "a:b", "http://u@h:1"} {
+	for _, seed := range []string{"http://localhost:2379", "unix://a:1", "unix:/x", "http://[::1]:1", "a:b",
+		"http://u@h:1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

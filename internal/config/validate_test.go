@@ -59,7 +59,7 @@ func TestConfig_Validate(t *testing.T) {
 		{"the journal", "--log-outputs=systemd/journal", []string{"--log-outputs: the journal"}},
 		{"default among others", "--log-outputs=default,stdout", []string{"--log-outputs: 'default' cannot"}},
 		{"log and data in one directory", "--wal-dir=x/../d --data-dir=d", []string{"--wal-dir and --data-dir must"}},
-		{"a name that cannot be written", "--name=a=b", []string{`--name "a=b" must not contain`}},// Not a fault of the cluster: it is derived and names this member.
+		{"a name that cannot be written", "--name=a=b", []string{`--name "a=b" must not contain`}},
 
 		{"no name", "--name=", []string{"--name must not be empty"}},
 		{"everything at once", "--heartbeat-interval=0 --cert-file=x --max-learners=2 --wal-dir=d --data-dir=d " +

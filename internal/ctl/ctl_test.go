@@ -44,7 +44,8 @@ func (r result) want(t *testing.T, status int, out, errPart string) {
 func TestRun_keys(t *testing.T) {
 	f := startFake(t)
 	f.run(t, "put", "a", "1").want(t, 0, "OK\n", "")
-	runIn(t, t.Context(), []string{"ETCDCTL_ENDPOINTS=http://" + f.address}, "from input", "put", "ab").want(t, 0, "OK\n", "")
+	runIn(t, t.Context(), []string{"ETCDCTL_ENDPOINTS=http://" + f.address}, "from input", "put", "ab").want(
+		t, 0, "OK\n", "")
 	f.run(t, "put", "b", "\xff", "-o", "json").want(t, 0, "{\"revision\":4}\n", "")
 	f.run(t, "get", "a").want(t, 0, "a\n1\n", "")
 	f.run(t, "get", "absent").want(t, 0, "", "")

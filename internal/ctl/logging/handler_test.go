@@ -111,7 +111,8 @@ func TestOpen(t *testing.T) {
 	if stdout.String() != stderr.String() || string(inFile) != stderr.String() {
 		t.Errorf("outputs differ: %q %q %q", &stdout, &stderr, inFile)
 	}
-	if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"caller":"logging/handler_test.go:`) {
+	if got := stderr.String(); strings.Count(got, "\n") != 1 ||
+		!strings.Contains(got, `"caller":"logging/handler_test.go:`) {
 		t.Errorf("got %q, want one line with its caller", got)
 	}
 	if _, _, err := logging.Open(logging.Options{Outputs: []string{t.TempDir()}, Stderr: io.Discard}); err == nil {
