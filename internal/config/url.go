@@ -15,9 +15,19 @@ type URL struct {
 	Address string // "host:port", or the path of the socket, relative to the working directory unless it begins with /
 }
 
-// ParseURL reads one URL.
+// ParseURL reads one URL. A URL that would not survive being printed is refused: members compare URLs as texts.
 func ParseURL(text string) (URL, error) {
-	text = strings.TrimSpace(text)
+	u, err := readURL(strings.TrimSpace(text))
+	if err != nil {
+		return URL{}, err
+	}
+	if again, err := readURL(u.String()); err != nil || again != u {
+		return URL{}, fmt.Errorf("%q has characters that do not belong in an address", text)
+	}
+	return u, nil
+}
+
+func readURL(text string) (URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		var parse *url.Error
