@@ -30,12 +30,14 @@ type Message struct {
 	From    MemberID
 	To      MemberID
 	Term    Term
-	Mark    Mark     // previous entry (append), last entry (vote), matched entry (replies), snapshot position
-	Commit  Index    // the sender's commit index
-	Durable Index    // append, heartbeat: up to where the leader's own log is durable in this term
-	Round   uint64   // read round: echoed by replies, confirms the leader up to that round
-	Reject  bool     // a vote not granted, an append that did not match
-	Hint    Mark     // with a rejected append: the follower's best guess of the last common entry
+	Mark    Mark   // previous entry (append), last entry (vote), matched entry (replies), snapshot position
+	Commit  Index  // the sender's commit index
+	Durable Index  // append, heartbeat: up to where the leader's own log is durable in this term
+	Round   uint64 // read round: echoed by replies, confirms the leader up to that round
+	Reject  bool   // a vote not granted, an append that did not match
+	// Hint is, with a rejected append, the follower's best guess of the last common entry; with votes and their answers,
+	// both ways, the sender's commit index and the term there; with a heartbeat's answer, how far the log was received.
+	Hint    Mark
 	Force   bool     // a vote that a leadership transfer asked for: ignore the leader's lease
 	Target  MemberID // transfer target
 	Config  ConfigID // configuration in force at the sender

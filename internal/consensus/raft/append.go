@@ -203,7 +203,8 @@ func (r *Replica) extend(entries []consensus.Entry) {
 	from := entries[0].Index
 	if from <= r.log.last() {
 		if from <= r.matched {
-			invariant.True(false, "one log per leader: entry %v of term %d conflicts below %d", entries[0].Mark(), r.term, r.matched)
+			invariant.True(false, "one log per leader: entry %v of term %d conflicts below %d",
+				entries[0].Mark(), r.term, r.matched)
 		}
 		r.event(Truncated{From: from, Last: r.log.last()})
 		r.log.truncate(from)

@@ -17,6 +17,8 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
 }
 
+var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update"}
+
 // describe writes a message in one line: what its kind says, and nothing that it does not.
 func describe(m *message) string {
 	var b strings.Builder
@@ -53,7 +55,7 @@ func describe(m *message) string {
 		say(true, "%s", describeEntry(&m.Entries[i]))
 	}
 	for i := range m.Proposals {
-		say(true, "%q", m.Proposals[i].Payload)
+		say(true, "%s", describeProposal(&m.Proposals[i]))
 	}
 	for i := range m.Refusals {
 		say(true, "#%d:%s", m.Refusals[i].ID.Sequence, reason(m.Refusals[i].Reason))
@@ -63,6 +65,17 @@ func describe(m *message) string {
 		say(m.Kind == consensus.MsgReadReply && !m.Reject, "at %d", m.Reads[i].Index)
 	}
 	return b.String()
+}
+
+func describeProposal(p *consensus.Proposal) string {
+	if p.Kind != consensus.EntryConfig {
+		return string(p.Payload)
+	}
+	request, _, err := consensus.DecodeChangeRequest(p.Payload)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%s %v", changeNames[request.Kind], request.Member.ID)
 }
 
 func describeEntry(e *entry) string {

@@ -67,7 +67,8 @@ func (o *Options) validate() error {
 	case o.HeartbeatTicks < 1:
 		return fmt.Errorf("%w: %d heartbeat ticks", ErrOptions, o.HeartbeatTicks)
 	case o.ElectionTicks <= o.HeartbeatTicks:
-		return fmt.Errorf("%w: %d election ticks must exceed %d heartbeat ticks", ErrOptions, o.ElectionTicks, o.HeartbeatTicks)
+		return fmt.Errorf("%w: %d election ticks do not exceed %d heartbeat ticks", ErrOptions,
+			o.ElectionTicks, o.HeartbeatTicks)
 	case o.MaxMessageBytes < 1 || o.MaxInflightBytes < 1 || o.MaxInflightMessages < 1 || o.MaxUncommittedBytes < 1:
 		return fmt.Errorf("%w: limits must be positive", ErrOptions)
 	case o.LeaderLease && !o.CheckQuorum:

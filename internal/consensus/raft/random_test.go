@@ -116,16 +116,12 @@ type chaos struct {
 	lease  bool // clocks run at one speed: the leader lease rests on that
 }
 
-// newChaos draws the cluster too, unless it is to have three voters and two learners.
-func newChaos(seed uint64, fixed bool, adapt func(*raft.Options)) *chaos {
+func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	voters := []memberID{1, 2, 3, 4, 5}[:[]int{1, 2, 3, 3, 4, 5}[rng.IntN(6)]]
 	var learners []memberID
 	if rng.IntN(3) == 0 {
 		learners = []memberID{6, 7}[:1+rng.IntN(2)]
-	}
-	if fixed {
-		voters, learners = []memberID{1, 2, 3}, []memberID{6, 7}
 	}
 	inflight, size, lease := 1+rng.IntN(8), 100+rng.IntN(2000), rng.IntN(4) == 0
 	strict := rng.IntN(2) == 0
@@ -222,9 +218,11 @@ func (x *chaos) partition() {
 	if x.rng.IntN(2) == 0 {
 		return
 	}
-	for _, a := range x.nodes {
-		for _, b := range x.nodes {
-			if x.rng.IntN(3) == 0 {
+	split, oneWay := x.rng.IntN(1<<9), x.rng.IntN(4) == 0
+	for i, a := range x.nodes {
+		for j, b := range x.nodes {
+			left, right := split>>i&1, split>>j&1
+			if left < right || (left > right && !oneWay) {
 				x.blocked[[2]memberID{a.id, b.id}] = true
 			}
 		}
@@ -344,7 +342,7 @@ func TestReplica_Step_chaos(t *testing.T) {
 	}
 	committed, reads := 0, 0
 	for seed := first; seed < first+uint64(runs); seed++ {
-		x := newChaos(seed, false, nil)
+		x := newChaos(seed, nil)
 		if err := x.run(6000); err != nil {
 			t.Fatalf("RAFT_SEED=%d: %v\n%s", seed, err, x.dump())
 		}
@@ -361,14 +359,12 @@ func TestReplica_Step_faultsAreFound(t *testing.T) {
 		disable func(*raft.Faults)
 		want    string
 	}{
-		{"learners count", func(f *raft.Faults) { f.CountLearners = true }, "safety"},
 		{"votes are forgotten", func(f *raft.Faults) { f.VoteTwice = true }, "safety"},
 		{"acknowledged before durable", func(f *raft.Faults) { f.AckBeforeDurable = true }, "s"},
-		{"reads without a round", func(f *raft.Faults) { f.SkipReadRound = true }, "linearizable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for seed := uint64(1); seed < 3000; seed++ {
-				x := newChaos(seed, true, func(o *raft.Options) { tc.disable(&o.Faults) })
+				x := newChaos(seed, func(o *raft.Options) { tc.disable(&o.Faults) })
 				if err := attempt(x); err != nil && strings.Contains(err.Error(), tc.want) {
 					t.Logf("seed %d: %v", seed, err)
 					return
@@ -393,4 +389,53 @@ func attempt(x *chaos) (err error) {
 		}
 	}
 	return nil
+}
+
+// Ensure the same for faults that need a certain turn of events: it is played with the fault and without.
+func TestReplica_Step_faultsOfOneTurn(t *testing.T) {
+	play := func(faults raft.Faults, turn func(c *cluster, l *laws)) string {
+		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Faults = faults })
+		l := newLaws()
+		c.check = l.check
+		c.elect(1)
+		for _, id := range []memberID{2, 3} {
+			for _, other := range []memberID{1, 4, 5} {
+				c.cut(id, other)
+			}
+		}
+		turn(c, l)
+		return l.broken
+	}
+	deposed := func(c *cluster) {
+		c.node(2).step(raft.Unreachable{Member: 1})
+		c.node(3).step(raft.Unreachable{Member: 1})
+		c.tick(3, 2)
+		c.propose(2, "theirs")
+		c.settle()
+	}
+	for _, tc := range []struct {
+		name   string
+		faults raft.Faults
+		turn   func(c *cluster, l *laws)
+		want   string
+	}{
+		{"a commit that only learners hold", raft.Faults{CountLearners: true}, func(c *cluster, _ *laws) {
+			c.propose(1, "ours")
+			c.settle()
+			deposed(c)
+		}, "leader completeness"},
+		{"a read from a deposed leader", raft.Faults{SkipReadRound: true}, func(c *cluster, l *laws) {
+			deposed(c)
+			l.asked[[2]uint64{1, 7}] = l.highest
+			c.node(1).step(raft.Read{IDs: []uint64{7}})
+			c.settle()
+		}, "linearizable read"},
+	} {
+		if got := play(raft.Faults{}, tc.turn); got != "" {
+			t.Errorf("%s: without the fault: %s", tc.name, got)
+		}
+		if got := play(tc.faults, tc.turn); !strings.Contains(got, tc.want) {
+			t.Errorf("%s: with the fault, broken: %q", tc.name, got)
+		}
+	}
 }

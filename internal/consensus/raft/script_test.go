@@ -230,8 +230,7 @@ func (s *script) member(name string, args []string) error {
 	case "log":
 		return s.setLog(n, args)
 	case "change":
-		kinds := []string{"", "add-voter", "add-learner", "promote", "remove", "update"}
-		kind := slices.Index(kinds, args[0])
+		kind := slices.Index(changeNames, args[0])
 		if kind < 1 {
 			return fmt.Errorf("no change %s", args[0])
 		}
