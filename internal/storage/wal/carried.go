@@ -18,9 +18,8 @@ type carried struct {
 func (c *carried) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(append(dst, byte(itemCarried)), uint64(c.last))
 	dst = consensus.AppendHardState(append(dst, byte(itemHard)), &c.hard)
-	if c.base.Mark.Index > 0 || len(c.base.Config.Members) > 0 { // a new cluster begins before the first entry
-		dst = consensus.AppendSnapshotMeta(append(dst, byte(itemBase)), &c.base)
-	}
+	// The base always: one at index 0 may hold the configuration that the cluster began with.
+	dst = consensus.AppendSnapshotMeta(append(dst, byte(itemBase)), &c.base)
 	for i := range c.pool.records {
 		if !c.pool.records[i].Forget {
 			dst = appendWitness(dst, &c.pool.records[i])

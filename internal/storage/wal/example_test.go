@@ -31,19 +31,20 @@ func ExampleWAL() {
 	// Output:
 	// 1.1 noop
 	// 2.2 noop
-	// 0000000000000001.wal: cluster c member a storage 5 segment 1, file of 1048728 bytes, the segment before has 0
-	//         64 record of 20 bytes, durable 64
+	// 0000000000000001.wal: cluster c member a storage 5 segment 1, file of 1048736 bytes, the segment before has 0
+	//         64 record of 31 bytes, durable 64
 	//            carried  last entry 0
 	//            hard     term 0 vote 0 commit 0
-	//        104 record of 26 bytes, durable 104
+	//            base     after 0.0 config 0.0.0
+	//        112 record of 26 bytes, durable 112
 	//            hard     term 1 vote a commit 0
 	//            entry    1.1 noop, 0 bytes
 	//            entry    2.1 command, 5 bytes
-	//        152 record of 5 bytes, durable 152
+	//        160 record of 5 bytes, durable 160
 	//            entry    2.2 noop, 0 bytes
-	//        176 record of 2 bytes, durable 176
+	//        184 record of 2 bytes, durable 184
 	//            mark     closed
-	//        200 record of 2 bytes, durable 200
+	//        208 record of 2 bytes, durable 208
 	//            mark     opened
-	//        224 end of the log
+	//        232 end of the log
 }

@@ -109,6 +109,29 @@ func TestWAL_Append_resetFreesSpace(t *testing.T) {
 	}
 }
 
+// Ensure that the configuration that a cluster begins with, which no entry holds, outlives rotations and restarts.
+func TestWAL_Append_resetBeforeFirstEntry(t *testing.T) {
+	fs := vfs.NewMem()
+	w := must(wal.Create(options(fs, 8<<10), identity))
+	meta := newHistory(1, 1).meta(consensus.Mark{})
+	if err := w.Append(wal.Batch{Reset: &meta}); err != nil {
+		t.Fatal(err)
+	}
+	m := model{Base: meta}
+	for index := consensus.Index(1); index <= 40; index++ {
+		b := wal.Batch{Entries: entries(index, 1, 600)}
+		m.append(&b)
+		if err := w.Append(b); err != nil {
+			t.Fatal(err)
+		}
+		var got wal.Recovered
+		var err error
+		if w, got, err = wal.Open(options(fs, 8<<10)); err != nil || m.differs(&got) != "" {
+			t.Fatalf("at entry %d: %v: %s", index, err, m.differs(&got))
+		}
+	}
+}
+
 // Ensure that one entry may be larger than a segment, by far.
 func TestWAL_Append_largeEntry(t *testing.T) {
 	fs := vfs.NewMem()

@@ -163,10 +163,9 @@ func (h *history) batch(m *model) wal.Batch {
 		}
 	case 1:
 		if h.rng.IntN(4) == 0 {
-			meta := h.meta(consensus.Mark{Index: m.last() + consensus.Index(h.rng.IntN(5)), Term: h.term})
-			if meta.Mark.Index > m.Base.Mark.Index {
-				b.Reset, first = &meta, meta.Mark.Index+1
-			}
+			index := m.Base.Mark.Index + consensus.Index(h.rng.IntN(len(m.Entries)+5)) // also inside the log
+			meta := h.meta(consensus.Mark{Index: index, Term: h.term})
+			b.Reset, first = &meta, index+1
 		}
 	}
 	for range h.rng.IntN(4) {
