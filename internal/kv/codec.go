@@ -61,7 +61,8 @@ func (c *Command) Append(dst []byte) []byte {
 		dst = binary.AppendVarint(append(dst, commandLeaseGrant), int64(c.LeaseGrant.ID))
 		return binary.AppendVarint(dst, c.LeaseGrant.TTLSeconds)
 	case c.LeaseRevoke != nil:
-		return binary.AppendVarint(append(dst, commandLeaseRevoke), int64(c.LeaseRevoke.ID))
+		dst = binary.AppendVarint(append(dst, commandLeaseRevoke), int64(c.LeaseRevoke.ID))
+		return binary.AppendUvarint(dst, c.LeaseRevoke.Term)
 	case c.Alarm != nil:
 		dst = append(dst, commandAlarm, flag(c.Alarm.Activate, 1), byte(c.Alarm.Kind))
 		return binary.AppendUvarint(dst, c.Alarm.Member)
@@ -96,7 +97,7 @@ func DecodeCommand(src []byte) (Command, error) {
 	case commandLeaseGrant:
 		c.LeaseGrant = &LeaseGrantOp{ID: LeaseID(r.varint()), TTLSeconds: r.varint()}
 	case commandLeaseRevoke:
-		c.LeaseRevoke = &LeaseRevokeOp{ID: LeaseID(r.varint())}
+		c.LeaseRevoke = &LeaseRevokeOp{ID: LeaseID(r.varint()), Term: r.uvarint()}
 	case commandAlarm:
 		c.Alarm = &AlarmOp{Activate: r.flags(1)&1 != 0, Kind: AlarmKind(r.byte()), Member: r.uvarint()}
 	case commandPublish:

@@ -110,8 +110,13 @@ type LeaseGrantOp struct {
 	TTLSeconds int64
 }
 
-// LeaseRevokeOp ends a lease and deletes its keys.
-type LeaseRevokeOp struct{ ID LeaseID }
+// LeaseRevokeOp ends a lease and deletes its keys. Term is zero if a client asks for it. If a leader found the lease
+// expired, it is the leader's term, and an entry of another term changes nothing: the proposal was repeated under a
+// later leader, which may have renewed the lease since.
+type LeaseRevokeOp struct {
+	ID   LeaseID
+	Term uint64
+}
 
 // AlarmKind has etcd's numbers.
 type AlarmKind uint8

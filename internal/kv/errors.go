@@ -18,4 +18,6 @@ var (
 	// ErrSkipped answers an entry whose exact revision the store has passed: it changed nothing and left no result, so
 	// the proposer may try again under the same proposal id.
 	ErrSkipped = errors.New("kv: exact revision has been passed")
+	// ErrDeposed answers the end of a lease that a former leader proposed: its successor decides.
+	ErrDeposed = errors.New("kv: the leader that found the lease expired leads no more")
 )

@@ -33,13 +33,14 @@ func (m *Member) expireLeases() error {
 }
 
 func (m *Member) revokeExpired() {
+	term := m.lessorTerm.Load() // before the question: the answer is of this term or a later one
 	machine, release := m.Machine()
 	expired := machine.Leases().Expired(m.options.Clock.Now(), maxRevokesAtOnce)
 	release()
 	done := make(chan struct{}, len(expired))
 	for _, id := range expired {
 		go func() {
-			command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id}}
+			command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id, Term: term}}
 			if _, err := m.Propose(m.stopping, &command); err != nil && !errors.Is(err, ErrStopped) {
 				m.logger.Warn("could not revoke an expired lease", "lease", int64(id), "err", err)
 			}
@@ -96,11 +97,12 @@ func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (remaining, 
 }
 
 // lead starts or ends the expiry of leases on this member.
-func (m *Member) lead(leads bool) {
+func (m *Member) lead(leads bool, term consensus.Term) {
 	machine, release := m.Machine()
 	defer release()
 	if leads {
 		machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
+		m.lessorTerm.Store(uint64(term)) // after the new deadlines are there: see revokeExpired
 		return
 	}
 	machine.Leases().Demote()

@@ -99,9 +99,9 @@ func (m *Member) observe(events []raft.Event) {
 	for _, event := range events {
 		switch e := event.(type) {
 		case raft.BecameLeader:
-			m.lead(true)
+			m.lead(true, e.Term)
 		case raft.BecameFollower:
-			m.lead(false)
+			m.lead(false, e.Term)
 		case raft.Removed:
 			m.logger.Error("removed from the cluster", "event", e.String())
 			go m.fail(ErrRemoved)

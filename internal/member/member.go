@@ -51,11 +51,13 @@ type Member struct {
 	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
 	machine   *apply.Machine
 
-	leader   atomic.Uint64
-	term     atomic.Uint64
-	leaderMu sync.Mutex
-	changed  chan struct{} // closed at the next change of leader
-	lostAt   atomic.Int64  // when the last leader was lost, Unix nanoseconds; zero while one is known
+	leader atomic.Uint64
+	term   atomic.Uint64
+	// lessorTerm is the term for which the deadlines of leases were begun last.
+	lessorTerm atomic.Uint64
+	leaderMu   sync.Mutex
+	changed    chan struct{} // closed at the next change of leader
+	lostAt     atomic.Int64  // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc
 	stopping context.Context

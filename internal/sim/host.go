@@ -34,17 +34,18 @@ type host struct {
 	hub    *watch.Hub
 	gone   bool // removed from the cluster, or never needed again
 
-	inbox    []raft.Input
-	stepping bool
-	waiting  []member.Persist // for the disk
-	writing  []member.Persist
-	applies  []work
-	applying bool
-	leading  bool
-	inForce  *raft.ConfigInForce      // told by the last step
-	shorten  []consensus.SnapshotMeta // compactions that wait for the disk
-	received received
-	names    int
+	inbox      []raft.Input
+	stepping   bool
+	waiting    []member.Persist // for the disk
+	writing    []member.Persist
+	applies    []work
+	applying   bool
+	leading    bool
+	lessorTerm consensus.Term           // in which the deadlines of leases began
+	inForce    *raft.ConfigInForce      // told by the last step
+	shorten    []consensus.SnapshotMeta // compactions that wait for the disk
+	received   received
+	names      int
 
 	frozen time.Duration // it does nothing before this time
 	slow   time.Duration // extra time of each write
@@ -306,6 +307,7 @@ func (h *host) observe(events []raft.Event) {
 		case raft.BecameLeader:
 			h.w.suite.Leader(h.id, e.Term)
 			h.w.counts.Elections++
+			h.lessorTerm = e.Term
 			h.lead(true)
 		case raft.BecameFollower:
 			h.lead(false)

@@ -203,7 +203,7 @@ func (h *host) scanLeases() {
 		now = now.Add(time.Second)
 	}
 	for _, id := range h.data.Machine.Leases().Expired(now, 500) {
-		command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id}}
+		command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id, Term: uint64(h.lessorTerm)}}
 		if _, err := h.node.Propose(&command, completion(func(kv.Result, error) {})); err != nil {
 			return
 		}

@@ -128,6 +128,8 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 		// Every member must say the same here, so nobody may propose a command before all members know it: the version
 		// that each one publishes tells the proposers.
 		*res = kv.Result{Err: kv.ErrBadCommand}
+	} else if op := cmd.LeaseRevoke; op != nil && op.Term != 0 && op.Term != uint64(e.Term) {
+		*res = kv.Result{Err: kv.ErrDeposed}
 	} else {
 		if e.ExactRevision != 0 {
 			w.BeginCommandAt(kv.Revision(e.ExactRevision))

@@ -120,6 +120,8 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		op := command.SessionRetire
 		m.retire(consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number})
 		result = kv.Result{Revision: m.model.Revision}
+	case command.LeaseRevoke != nil && command.LeaseRevoke.Term != 0 && command.LeaseRevoke.Term != uint64(e.Term):
+		result = kv.Result{Err: kv.ErrDeposed, Revision: m.model.Revision}
 	default:
 		s.leases.applying(s, &command)
 		result = m.model.apply(&command)
