@@ -102,7 +102,7 @@ func (c *clusterService) MemberPromote(
 	ctx context.Context, r *pb.MemberPromoteRequest,
 ) (*pb.MemberPromoteResponse, error) {
 	id := consensus.MemberID(r.ID)
-	if err := c.checkPromote(id); err != nil {
+	if err := c.checkPromote(); err != nil {
 		return nil, err
 	}
 	members, err := c.change(ctx, consensus.ChangeRequest{

@@ -18,7 +18,6 @@ import (
 type voters struct {
 	ids     []consensus.MemberID
 	learner map[consensus.MemberID]bool
-	known   map[consensus.MemberID]bool
 	started map[consensus.MemberID]bool // published a name
 }
 
@@ -29,12 +28,10 @@ func (c *clusterService) voters() voters {
 	v := voters{
 		ids:     slices.Clone(config.Voters),
 		learner: make(map[consensus.MemberID]bool),
-		known:   make(map[consensus.MemberID]bool),
 		started: make(map[consensus.MemberID]bool),
 	}
 	for i := range config.Members {
 		id := config.Members[i].ID
-		v.known[id] = true
 		v.learner[id] = config.IsLearner(id)
 		published, ok := machine.Published(id)
 		v.started[id] = ok && published.Name != ""
@@ -113,15 +110,11 @@ func (c *clusterService) checkRemove(id consensus.MemberID) error {
 	return nil
 }
 
-// checkPromote refuses a promotion while too many voters were never started. The learner counts as started.
-func (c *clusterService) checkPromote(id consensus.MemberID) error {
+// checkPromote refuses a promotion while too many voters were never started. The learner counts as started. Whether
+// it is a learner at all the leader says: this member may not have heard of it yet.
+func (c *clusterService) checkPromote() error {
 	v := c.voters()
-	switch {
-	case !v.known[id]:
-		return rpctypes.ErrGRPCMemberNotFound
-	case !v.learner[id]:
-		return rpctypes.ErrGRPCMemberNotLearner
-	case c.s.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1):
+	if c.s.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1) {
 		return errNotEnoughStarted
 	}
 	return nil

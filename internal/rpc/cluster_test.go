@@ -38,6 +38,12 @@ func TestCluster_membersOfOne(t *testing.T) {
 	if _, err := c.MemberPromote(ctx, learner.ID); !errors.Is(err, rpctypes.ErrMemberLearnerNotReady) {
 		t.Errorf("promote a learner that never answered: got %v, want %v", err, rpctypes.ErrMemberLearnerNotReady)
 	}
+	if _, err := c.MemberPromote(ctx, 1); !errors.Is(err, rpctypes.ErrMemberNotFound) {
+		t.Errorf("promote a stranger: got %v, want %v", err, rpctypes.ErrMemberNotFound)
+	}
+	if _, err := c.MemberPromote(ctx, uint64(testMember)); !errors.Is(err, rpctypes.ErrMemberNotLearner) {
+		t.Errorf("promote a voter: got %v, want %v", err, rpctypes.ErrMemberNotLearner)
+	}
 	updated, err := c.MemberUpdate(ctx, learner.ID, []string{"http://127.0.0.1:5"})
 	if err != nil {
 		t.Fatal(err)
@@ -83,14 +89,6 @@ func TestCluster_changes_areChecked(t *testing.T) {
 			_, err := client.MemberUpdate(ctx, &pb.MemberUpdateRequest{ID: self, PeerURLs: []string{"ftp://a:1"}})
 			return err
 		}, rpctypes.ErrGRPCMemberBadURLs},
-		{"promote a stranger", func() error {
-			_, err := client.MemberPromote(ctx, &pb.MemberPromoteRequest{ID: 1})
-			return err
-		}, rpctypes.ErrGRPCMemberNotFound},
-		{"promote a voter", func() error {
-			_, err := client.MemberPromote(ctx, &pb.MemberPromoteRequest{ID: self})
-			return err
-		}, rpctypes.ErrGRPCMemberNotLearner},
 		{"add a voter while nobody was published", func() error {
 			_, err := client.MemberAdd(ctx, &pb.MemberAddRequest{PeerURLs: []string{"http://a:1"}})
 			return err

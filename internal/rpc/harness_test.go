@@ -55,7 +55,7 @@ type server struct {
 }
 
 // serve puts services on a port. They end with the test.
-func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options)) *server {
+func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ...grpc.ServerOption) *server {
 	t.Helper()
 	options := rpc.Options{
 		Member: backend, Logger: slog.New(slog.DiscardHandler), TempDir: t.TempDir(), StrictReconfig: true,
@@ -68,7 +68,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options)) *server
 		t.Fatal(err)
 	}
 	services := rpc.New(options)
-	grpcServer := services.NewGRPCServer()
+	grpcServer := services.NewGRPCServer(more...)
 	services.Register(grpcServer)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
