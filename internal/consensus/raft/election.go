@@ -7,27 +7,22 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
-// hastyCampaigns is how many campaigns follow a short wait after a start, or after the connection to the leader broke.
-// Each wait is twice as long as the one before, until the usual one is reached.
-const hastyCampaigns = 4
-
-// resetCampaign draws when to campaign next. The spread keeps candidates apart (Raft paper, section 5.2).
+// resetCampaign draws when to campaign next. The spread keeps candidates apart (Raft paper, section 5.2). After a start,
+// or once the connection to the leader broke, the waits are short, each twice as long as the one before, until the
+// usual one is reached.
 func (r *Replica) resetCampaign() {
-	if r.hasty > 0 && !r.opts.LeaderLease {
-		spread := 2 * r.opts.HeartbeatTicks << (hastyCampaigns - r.hasty)
-		if spread < r.opts.ElectionTicks {
-			r.hasty--
-			r.campaignAt = r.now + uint64(r.rng.between(1, spread))
-			return
-		}
-		r.hasty = 0
+	if r.spread > 0 && r.spread < r.opts.ElectionTicks && !r.opts.LeaderLease {
+		r.campaignAt = r.now + uint64(r.rng.between(1, r.spread))
+		r.spread *= 2
+		return
 	}
+	r.spread = 0
 	r.campaignAt = r.now + uint64(r.rng.between(r.opts.ElectionTicks, 2*r.opts.ElectionTicks-1))
 }
 
 // hearLeader notes a sign of life of the current leader.
 func (r *Replica) hearLeader() {
-	r.heardAt, r.hasty, r.suspect = r.now, 0, false
+	r.heardAt, r.spread, r.suspect = r.now, 0, false
 	r.resetCampaign()
 }
 
@@ -37,7 +32,7 @@ func (r *Replica) suspectLeader(member consensus.MemberID) {
 	if r.role != Follower || r.leader != member || r.suspect || r.opts.LeaderLease {
 		return
 	}
-	r.suspect, r.hasty = true, hastyCampaigns
+	r.suspect, r.spread = true, max(3, r.opts.HeartbeatTicks/2)
 	r.event(LeaderSuspected{Leader: member})
 	r.resetCampaign()
 }
@@ -207,7 +202,7 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	grant := free && r.role != Leader && !m.Mark.Before(r.log.lastMark())
 	if grant {
 		r.vote = m.From
-		r.hasty = 0
+		r.spread = 0
 		r.resetCampaign()
 	}
 	reply := consensus.Message{

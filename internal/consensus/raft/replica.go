@@ -28,7 +28,7 @@ type Replica struct {
 	now        uint64
 	heardAt    uint64 // when the leader was heard last, or this term's role began
 	campaignAt uint64 // when to campaign unless a leader is heard
-	hasty      int    // campaigns that may still follow a short wait; falls to zero
+	spread     int    // of the next wait, in ticks, while waits are short; else zero
 	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
 	startLease bool   // just started: a lease may rest on a promise forgotten in the crash
 
@@ -87,7 +87,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 		rng:        random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15},
 		tombstones: slices.Clone(restored.Tombstones),
 		startLease: opts.LeaderLease,
-		hasty:      hastyCampaigns,
+		spread:     2 * opts.HeartbeatTicks,
 	}
 	slices.Sort(r.tombstones)
 	if err := r.restoreLog(&restored); err != nil {
