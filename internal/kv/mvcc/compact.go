@@ -13,8 +13,8 @@ import (
 )
 
 // compactor deletes the rows that the compact revision made unreachable. It walks the table of changes up to the
-// compact revision: every key with something to delete has a change there. The rows of that table go as they are done,
-// so they are the progress, too: after a crash the walk begins at the first that is left.
+// compact revision: every key with something to delete has an update or a deletion there. The rows of that table go as
+// they are done, so they are the progress, too: after a crash the walk begins at the first that is left.
 //
 // What stays for a key: its newest version at or below the compact revision, unless that is a tombstone, and everything
 // at the compact revision itself, since a watch may start there.
@@ -134,8 +134,14 @@ func (c *compactor) changes(maxKeys int) (prefixes [][]byte, first, next kv.Rev,
 			next = rev
 			break
 		}
-		prefixes = append(prefixes, appendPrefix(nil, it.Value()))
-		count++
+		kind, user, ok := decodeChange(it.Value())
+		if !ok {
+			err = fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
+			break
+		}
+		if count++; kind != changeCreate {
+			prefixes = append(prefixes, appendPrefix(nil, user))
+		}
 	}
 	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
 		return nil, first, next, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)

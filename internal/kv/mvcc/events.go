@@ -94,7 +94,10 @@ func scanChanges(rows engine.Iterator, q *EventQuery) (found []changeRef, next k
 		}
 		latest = rev.Main
 		scanned++
-		user := rows.Value()
+		_, user, ok := decodeChange(rows.Value())
+		if !ok {
+			return nil, 0, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
+		}
 		if !q.matches(user) {
 			continue
 		}

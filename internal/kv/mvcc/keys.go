@@ -12,7 +12,7 @@ import (
 // Tables of the engine that belong to this package. All other table bytes but 0x00 are free for Writer.Set.
 //
 //	'd' | escaped user key | 0x00 0x01 | ^main (8) | ^sub (4)   -> record (record.go)     versions, newest first
-//	'r' | main (8) | sub (4)                                    -> user key               changes, oldest first
+//	'r' | main (8) | sub (4)                                    -> kind (1) | user key    changes, oldest first
 //	'm' | name                                                  -> numbers of the store
 const (
 	tableVersions = engine.VersionedTable
@@ -101,6 +101,22 @@ func decodeChangeKey(key []byte) (kv.Rev, bool) {
 		Main: kv.Revision(binary.BigEndian.Uint64(key[1:])),
 		Sub:  int64(binary.BigEndian.Uint32(key[9:])),
 	}, true
+}
+
+// changeKind is the first byte of a row in the table of changes. Compaction skips creations: whatever they leave behind
+// them has a later change of its own, and the tombstone before them, if there was one, an earlier.
+const (
+	changeUpdate = 0
+	changeCreate = 1
+	changeDelete = 2
+)
+
+// decodeChange cuts a row of the table of changes.
+func decodeChange(row []byte) (kind byte, user []byte, ok bool) {
+	if len(row) == 0 || row[0] > changeDelete {
+		return 0, nil, false
+	}
+	return row[0], row[1:], true
 }
 
 // isSingle, isOpenEnded and isEmptyRange spell etcd's rules for a range's end.

@@ -42,6 +42,16 @@ func (v *pendingVersion) live() *kv.KeyValue {
 	return &v.kv
 }
 
+func (v *pendingVersion) changeKind() byte {
+	switch {
+	case v.tombstone:
+		return changeDelete
+	case v.kv.Version == 1:
+		return changeCreate
+	}
+	return changeUpdate
+}
+
 // at returns the newest version that is not after rev, nil if all are.
 func (k *pendingKey) at(rev kv.Revision) *pendingVersion {
 	v := k.newest

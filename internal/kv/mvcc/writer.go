@@ -167,14 +167,15 @@ func (w *Writer) write(v *pendingVersion) {
 	w.rowBuf = appendRecord(w.rowBuf[:0], &rec, v.rev.Main)
 	w.changeBuf = appendChangeKey(w.changeBuf[:0], v.rev)
 	w.batch.Set(w.keyBuf, w.rowBuf)
-	w.batch.Set(w.changeBuf, v.kv.Key)
 	w.numbers.versions++
 	w.numbers.bytes += versionBytes(len(w.keyBuf), len(w.rowBuf), len(v.kv.Key))
+	w.rowBuf = append(append(w.rowBuf[:0], v.changeKind()), v.kv.Key...)
+	w.batch.Set(w.changeBuf, w.rowBuf)
 	w.pending.add(v)
 }
 
 // versionBytes is what one change takes in both tables.
-func versionBytes(key, row, user int) int64 { return int64(key + row + changeKeyLen + user) }
+func versionBytes(key, row, user int) int64 { return int64(key + row + changeKeyLen + 1 + user) }
 
 // Compact forgets history below rev: reads below are refused as soon as this batch is published. The rows go later, by
 // Store.CompactStep.
