@@ -50,6 +50,9 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 }
 
 func (s *Server) createData(ctx context.Context, options member.DataOptions) error {
+	if err := s.cfg.ValidateBootstrap(); err != nil {
+		return err
+	}
 	if !s.cfg.NewCluster() {
 		identity, err := s.join(ctx)
 		if err != nil {

@@ -57,7 +57,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{})}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
-		s.lockData, s.listenClients, s.openData, s.connect, s.serve, s.publish,
+		s.lockData, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {
