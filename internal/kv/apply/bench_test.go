@@ -38,7 +38,8 @@ func benchmarkApply(b *testing.B, watchers int) {
 	id := proposals(1, 1)
 	session := open(1, 1)
 	index := consensus.Index(1)
-	head := consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Proposal: id(1), Payload: session.Append(nil)}
+	head := consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Proposal: id(1),
+		Payload: session.Append(nil)}
 	if _, err := m.Apply([]consensus.Entry{head}); err != nil {
 		b.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// applyConfig makes the configuration of an entry the applied one. It was in force in consensus before, so there is nothing
-// to refuse: not even a session that is unknown.
+// applyConfig makes the configuration of an entry the applied one. It was in force in consensus before, so there is
+// nothing to refuse: not even a session that is unknown.
 func (m *Machine) applyConfig(e *consensus.Entry, res *kv.Result) error {
 	change, rest, err := consensus.DecodeConfigChange(e.Payload)
 	if err != nil || len(rest) != 0 {

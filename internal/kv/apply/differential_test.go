@@ -153,8 +153,8 @@ func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Comm
 	return e, cmd
 }
 
-// The machine, fed in batches, against the model, fed one by one: results, state, leases and events must agree, and they
-// still must after the machine was opened again from what a crash left and the log was repeated.
+// The machine, fed in batches, against the model, fed one by one: results, state, leases and events must agree, and
+// they still must after the machine was opened again from what a crash left and the log was repeated.
 func TestMachine_against_model(t *testing.T) {
 	for seed := int64(1); seed <= 60; seed++ {
 		lsm := seed%10 == 0

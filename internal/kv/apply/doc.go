@@ -1,17 +1,19 @@
 // Package apply is the replicated state machine: it applies the entries of the log, in their order, to the store.
 //
-// A Machine is the same function of the log on every member: it has no clock, draws no numbers and lets no map order
-// show. What it changes by one call of Apply is one engine batch: versions of keys, leases, alarms, sessions, results,
-// configuration, and the mark of the last entry applied. So after a crash all of them agree, and the log repeats what the
-// engine had not flushed. Waiting for commitment and durability of entries is consensus's; fsync is nobody's here.
+// A Machine is the same function of the log on every member: it has no clock, draws no numbers and lets no map
+// order show. What it changes by one call of Apply is one engine batch: versions of keys, leases, alarms, sessions,
+// results, configuration, and the mark of the last entry applied. So after a crash all of them agree, and the log
+// repeats what the engine had not flushed. Waiting for commitment and durability of entries is consensus's; fsync
+// is nobody's here.
 //
-// There are three ways to fail. A rejection (a lease that does not exist) is a Result, the same everywhere. An operating
-// error (the disk) is returned by Apply: the member stops, for it cannot know what the others know. A broken law panics.
+// There are three ways to fail. A rejection (a lease that does not exist) is a Result, the same everywhere. An
+// operating error (the disk) is returned by Apply: the member stops, for it cannot know what the others know. A
+// broken law panics.
 //
 // Laws:
 //  1. Applied mark, data, results and all other tables change in one batch (fastpath.md, "Applying").
-//  2. A revision is used at most once and revisions grow along the log; an entry with an exact revision gets that one, or
-//     is skipped and leaves nothing, not even a result.
+//  2. A revision is used at most once and revisions grow along the log; an entry with an exact revision gets that one,
+//     or is skipped and leaves nothing, not even a result.
 //  3. The first entry of a proposal that is applied decides its result; a later one returns it and changes nothing. The
 //     result is kept until an entry retires its session, and a retired session never comes back.
 //  4. A transaction is checked as a whole before it writes, and takes one revision, if it changes anything.

@@ -117,8 +117,8 @@ func (m *Machine) Config() (consensus.Config, consensus.ConfigID) {
 	return m.config, m.configID
 }
 
-// SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the mark may lag behind the data
-// by a batch; who needs both at once must stop applying.
+// SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the mark may lag behind
+// the data by a batch; who needs both at once must stop applying.
 func (m *Machine) SnapshotMeta() consensus.SnapshotMeta {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -169,6 +169,6 @@ func (m *Machine) Published(id consensus.MemberID) (kv.PublishOp, bool) {
 	return op, found
 }
 
-// Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait for the
-// machine that is opened with this one's Hub.
+// Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait
+// for the machine that is opened with this one's Hub.
 func (m *Machine) Detach() { m.hub.Detach() }

@@ -16,7 +16,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// bench is a machine on an engine in memory, or on Pebble on a disk in memory, with a log that its helper methods write.
+// bench is a machine on an engine in memory, or on Pebble on a disk in memory, with a log that its helper methods
+// write.
 type bench struct {
 	t     testing.TB
 	lsm   bool

@@ -85,7 +85,8 @@ func (s *modelStep) raised(kind kv.AlarmKind) bool {
 }
 
 func (s *modelStep) do(cmd kv.Command) (res kv.Result) {
-	puts, deletes := cmd.Put != nil || cmd.LeaseGrant != nil, cmd.Delete != nil || cmd.Compact != nil || cmd.LeaseRevoke != nil
+	puts := cmd.Put != nil || cmd.LeaseGrant != nil
+	deletes := cmd.Delete != nil || cmd.Compact != nil || cmd.LeaseRevoke != nil
 	if cmd.Txn != nil {
 		puts, deletes = modelWrites(cmd.Txn)
 	}

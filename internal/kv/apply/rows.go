@@ -94,7 +94,8 @@ func decodeNumber(what string, row []byte) (uint64, error) {
 	return number, nil
 }
 
-// scan calls visit for every row that begins with prefix, with the rest of its key. The slices are valid during the call.
+// scan calls visit for every row that begins with prefix, with the rest of its key. The slices are valid during the
+// call.
 func scan(eng engine.Engine, prefix []byte, visit func(rest, value []byte) error) (err error) {
 	upper := append([]byte(nil), prefix...)
 	upper[len(upper)-1]++

@@ -185,8 +185,8 @@ func (m *Machine) openSession(op *kv.SessionOpenOp) error {
 	return nil
 }
 
-// retireSession forgets the results of a session, and refuses its proposals from now on. One that is not open is refused
-// as well, should its opening come late.
+// retireSession forgets the results of a session, and refuses its proposals from now on. One that is not open is
+// refused as well, should its opening come late.
 func (m *Machine) retireSession(id consensus.SessionID) {
 	w := m.batch.w
 	if _, removed := m.Removed(id.Member); !removed {

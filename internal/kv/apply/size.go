@@ -7,7 +7,8 @@ import (
 )
 
 // measureAfterBytes of applied payload the size is measured again; in between the payload is added to the last
-// measurement, which errs on the safe side of the quota. Asking the engine for each proposal would cost more than the put.
+// measurement, which errs on the safe side of the quota. Asking the engine for each proposal would cost more than
+// the put.
 const measureAfterBytes = 1 << 20
 
 // size estimates how much room the store takes.

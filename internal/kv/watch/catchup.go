@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// A step of catch-up reads at most maxCatchUpRevisions (etcd's bound for one response) and about catchUpBytes. How large
-// events are is known only afterwards, so the number of revisions starts small and follows.
+// A step of catch-up reads at most maxCatchUpRevisions (etcd's bound for one response) and about catchUpBytes. How
+// large events are is known only afterwards, so the number of revisions starts small and follows.
 const (
 	firstCatchUpRevisions = 64
 	maxCatchUpRevisions   = 1000

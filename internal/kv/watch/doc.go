@@ -1,12 +1,12 @@
 // Package watch tells clients what changed, from any revision that is not compacted, each change once and in order.
 //
-// The state machine publishes to a Hub; a client's connection is a Stream, which holds any number of watchers and is
-// read by pulling (Stream.Next). A watcher that keeps up is in step: it gets what is published, as Batches that all
-// watchers of the same range share, with their encoded form. One that starts in the past, or whose stream does not
-// drain its bounded queue, is behind: it reads its events from the hub's short history or from the store, in chunks, and
-// only when its own stream asks for more. So a slow client costs the disk some reads and nobody any memory, no watcher
-// has a goroutine, and Publish never waits. The package encodes nothing, cuts nothing into fragments, has no clock and
-// checks no permissions: that is rpc's.
+// The state machine publishes to a Hub; a client's connection is a Stream, which holds any number of watchers and
+// is read by pulling (Stream.Next). A watcher that keeps up is in step: it gets what is published, as Batches that
+// all watchers of the same range share, with their encoded form. One that starts in the past, or whose stream does
+// not drain its bounded queue, is behind: it reads its events from the hub's short history or from the store, in
+// chunks, and only when its own stream asks for more. So a slow client costs the disk some reads and nobody any
+// memory, no watcher has a goroutine, and Publish never waits. The package encodes nothing, cuts nothing into
+// fragments, has no clock and checks no permissions: that is rpc's.
 //
 // Laws:
 //  1. A watcher sees every event of its range from its start on, once, in the order of revisions, and all events of one

@@ -49,8 +49,8 @@ func (in *interest) keyRange() keyrange.Range {
 	return keyrange.Range{Start: []byte(in.start), End: []byte(in.end)}
 }
 
-// pick returns the events with a revision of at least from that in wants. If they stand side by side, as they mostly do,
-// the result is a part of events.
+// pick returns the events with a revision of at least from that in wants. If they stand side by side, as they
+// mostly do, the result is a part of events.
 func (in *interest) pick(events []kv.Event, from kv.Revision) []kv.Event {
 	var p picked
 	for i := range events {

@@ -34,7 +34,8 @@ type Response struct {
 	Fragment bool
 }
 
-// Batch is a list of events that belong together, shared by all watchers of the same range and options. It is read-only.
+// Batch is a list of events that belong together, shared by all watchers of the same range and options. It is
+// read-only.
 type Batch struct {
 	Revision kv.Revision // at least that of the last event
 	Events   []kv.Event  // in order; Prev is to be shown only if PrevKV is set

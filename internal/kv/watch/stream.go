@@ -84,8 +84,8 @@ func (s *Stream) Close() {
 	s.signal()
 }
 
-// Create adds a watcher and enqueues the answer, which precedes all its events. It returns the watcher's id, and false if
-// it was refused.
+// Create adds a watcher and enqueues the answer, which precedes all its events. It returns the watcher's id, and
+// false if it was refused.
 func (s *Stream) Create(req Request) (int64, bool) {
 	if len(req.Key) == 0 {
 		req.Key = []byte{0}
