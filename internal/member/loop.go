@@ -12,18 +12,20 @@ import (
 func (m *Member) loop() error {
 	ticker := time.NewTicker(m.options.TickInterval)
 	defer ticker.Stop()
+	passed := ticks{begun: m.options.Clock.Now(), interval: m.options.TickInterval, most: 1}
+	if m.options.Raft.LeaderLease {
+		passed.most = int64(4 * m.options.Raft.ElectionTicks)
+	}
 	for {
-		tick := false
 		select {
 		case <-m.inbox.signal:
 		case <-ticker.C:
-			tick = true
 		case <-m.stopping.Done():
 			return nil
 		}
 		inputs := m.inbox.take()
-		if tick {
-			inputs = append(inputs, raft.Tick{})
+		if due := passed.due(m.options.Clock.Now()); len(due) > 0 {
+			inputs = append(due, inputs...)
 		}
 		m.node.Step(inputs...)
 		if m.node.Waiting() {
@@ -31,6 +33,30 @@ func (m *Member) loop() error {
 		}
 		m.publish()
 	}
+}
+
+// ticks counts the ticks that the clock says have passed. They come before whatever else waits: a member that was
+// paused must know that time went on, or its leader lease would outlive the promises it rests on. Without such a lease
+// one tick for the whole pause is better: what waits may show that nothing has changed meanwhile.
+type ticks struct {
+	begun    time.Time
+	interval time.Duration
+	counted  int64
+	most     int64 // at once
+}
+
+func (t *ticks) due(now time.Time) []raft.Input {
+	passed := int64(now.Sub(t.begun) / t.interval)
+	n := min(passed-t.counted, t.most)
+	if n <= 0 {
+		return nil
+	}
+	t.counted = passed
+	inputs := make([]raft.Input, n)
+	for i := range inputs {
+		inputs[i] = raft.Tick{}
+	}
+	return inputs
 }
 
 // publish makes the core's state readable by other goroutines.

@@ -279,7 +279,11 @@ func (h *host) tick() {
 // core must know that time went on, or it would trust promises that ended meanwhile.
 func (h *host) dueTicks() []raft.Input {
 	passed := int64(h.clock().Sub(h.begun) / h.w.plan.tick)
-	n := min(passed-h.ticked, int64(4*h.w.plan.raft.ElectionTicks))
+	most := int64(1)
+	if h.w.plan.raft.LeaderLease {
+		most = int64(4 * h.w.plan.raft.ElectionTicks)
+	}
+	n := min(passed-h.ticked, most)
 	h.ticked = passed
 	ticks := make([]raft.Input, n, n+4)
 	for i := range ticks {
