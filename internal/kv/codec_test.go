@@ -40,7 +40,7 @@ func commands() map[string]kv.Command {
 		"empty txn":     {Txn: &kv.TxnOp{}},
 		"compact":       {Compact: &kv.CompactOp{Revision: 1 << 40}},
 		"lease grant":   {LeaseGrant: &kv.LeaseGrantOp{ID: -1 << 63, TTLSeconds: kv.MaxLeaseTTLSeconds}},
-		"lease revoke":  {LeaseRevoke: &kv.LeaseRevokeOp{ID: 1<<63 - 1}},
+		"lease revoke":  {LeaseRevoke: &kv.LeaseRevokeOp{ID: 1<<63 - 1, Term: 1<<64 - 1}},
 		"alarm":         {Alarm: &kv.AlarmOp{Activate: true, Member: 1 << 63, Kind: kv.AlarmCorrupt}},
 		"publish":       {Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u", ""}, Version: "3"}},
 		"session open":  {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
@@ -122,6 +122,7 @@ func TestResult_Append_every_rejection(t *testing.T) {
 	for _, want := range []error{
 		kv.ErrCompacted, kv.ErrFutureRevision, kv.ErrKeyNotFound, kv.ErrLeaseNotFound, kv.ErrLeaseExists,
 		kv.ErrLeaseTTLTooBig, kv.ErrNoSpace, kv.ErrCorrupt, kv.ErrSessionUnknown, kv.ErrBadCommand, kv.ErrSkipped,
+		kv.ErrDeposed,
 	} {
 		res := kv.Result{Err: want}
 		if got, err := kv.DecodeResult(res.Append(nil)); err != nil || got.Err != want {

@@ -243,6 +243,18 @@ func TestMachine_Apply_leases(t *testing.T) {
 	b.want("without keys it takes no revision", b.do(revoke(7)), kv.Result{Revision: 6})
 }
 
+func TestMachine_Apply_lease_end_of_a_former_leader(t *testing.T) {
+	b := newBench(t)
+	b.do(grant(7))
+	b.do(putLease("a", 7))
+	found := func(term uint64) kv.Command { return kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7, Term: term}} }
+	b.want("the entry is of a later term", b.do(found(9)), kv.Result{Revision: 2, Err: kv.ErrDeposed})
+	if keys, ok := b.m.Leases().Keys(7); !ok || len(keys) != 1 {
+		t.Errorf("lease 7 has %v, %v", keys, ok)
+	}
+	b.want("the entry is of its term", b.do(found(1)), kv.Result{Revision: 3})
+}
+
 func TestMachine_Apply_txn_rules(t *testing.T) {
 	b := newBench(t)
 	b.do(put("a", "1"))
