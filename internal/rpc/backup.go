@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,5 +71,3 @@ func (m *maintenanceService) sendBackup(
 	}
 	return sent, stream.Send(&pb.SnapshotResponse{Blob: hash.Sum(nil), Version: m.s.options.Version.Storage})
 }
-
-var errBackup = errors.New("rpc: cannot write backup")

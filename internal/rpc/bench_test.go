@@ -77,3 +77,58 @@ func reportCPU(b *testing.B) (stop func()) {
 		b.ReportMetric(float64(spent)/float64(b.N)/1e3, "cpu-us/op")
 	}
 }
+
+// BenchmarkServer_WatchFanout shows what it costs to deliver one event to each of a thousand watchers, on one stream
+// and on a hundred.
+func BenchmarkServer_WatchFanout(b *testing.B) {
+	const watchers = 1000
+	for _, streams := range []int{1, 100} {
+		b.Run(fmt.Sprint("streams", streams), func(b *testing.B) {
+			s := serve(b, newMachineBackend(b), nil)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			conn := s.conn(b)
+			received := make(chan error, watchers)
+			for range streams {
+				stream, err := pb.NewWatchClient(conn).Watch(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for range watchers / streams {
+					create := &pb.WatchCreateRequest{Key: []byte("k")}
+					err := stream.Send(&pb.WatchRequest{
+						RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: create}})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := stream.Recv(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				go func() {
+					for {
+						_, err := stream.Recv()
+						received <- err
+						if err != nil {
+							return
+						}
+					}
+				}()
+			}
+			put := &pb.PutRequest{Key: []byte("k"), Value: bytes.Repeat([]byte("v"), 256)}
+			kvc := pb.NewKVClient(conn)
+			b.ResetTimer()
+			defer reportCPU(b)()
+			for range b.N {
+				if _, err := kvc.Put(ctx, put); err != nil {
+					b.Fatal(err)
+				}
+				for range watchers {
+					if err := <-received; err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -159,5 +158,3 @@ func memberMessages(machine *apply.Machine, config consensus.Config) []*pb.Membe
 	}
 	return members
 }
-
-var errBadURL = errors.New("rpc: not a URL that a member can have")

@@ -27,6 +27,12 @@ var errChangeRefused = status.Error(codes.Unavailable, "etcdserver: another memb
 // errLastVoter says what etcd has no error for: it would let the cluster lose its last voter.
 var errLastVoter = status.Error(codes.FailedPrecondition, "etcdserver: the last voting member cannot be removed")
 
+// Of this package's own making.
+var (
+	errBadURL = errors.New("rpc: not a URL that a member can have")
+	errBackup = errors.New("rpc: cannot write backup")
+)
+
 // wireErrors maps what kv and member return to what goes on the wire. It is the only such table.
 var wireErrors = []struct{ from, to error }{
 	{kv.ErrCompacted, rpctypes.ErrGRPCCompacted},
@@ -38,9 +44,12 @@ var wireErrors = []struct{ from, to error }{
 	{kv.ErrNoSpace, rpctypes.ErrGRPCNoSpace},
 	{kv.ErrCorrupt, rpctypes.ErrGRPCCorrupt},
 	{kv.ErrSessionUnknown, rpctypes.ErrGRPCStopped},
+	{kv.ErrSkipped, rpctypes.ErrGRPCLeaderChanged},
+	{kv.ErrDeposed, rpctypes.ErrGRPCLeaderChanged},
 	{lease.ErrNotPrimary, rpctypes.ErrGRPCLeaderChanged},
 
 	{member.ErrStopped, rpctypes.ErrGRPCStopped},
+	{member.ErrRemoved, rpctypes.ErrGRPCStopped},
 	{member.ErrNoLeader, rpctypes.ErrGRPCNoLeader},
 	{member.ErrTimeout, rpctypes.ErrGRPCTimeout},
 	{member.ErrLeaderFailed, rpctypes.ErrGRPCTimeoutDueToLeaderFail},

@@ -191,6 +191,7 @@ func (g *gate) watchLeader() {
 			g.endStreams(rpctypes.ErrGRPCNoLeader)
 			select {
 			case <-g.stop:
+				g.endStreams(rpctypes.ErrGRPCStopped)
 				return
 			case <-changed:
 				g.s.stats.leaderChanges.Add(1)

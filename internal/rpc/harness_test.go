@@ -81,7 +81,8 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 		func() error { return httpServer.Serve(mux.HTTP()) },
 	} {
 		running.Go(func() {
-			if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) &&
+			err := run()
+			if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) &&
 				!errors.Is(err, net.ErrClosed) {
 				t.Errorf("serve: %v", err)
 			}

@@ -125,14 +125,18 @@ func TestKV_requests_areChecked(t *testing.T) {
 		return err
 	}
 	k := []byte("k")
+	txn := func(then ...*pb.RequestOp) *pb.TxnRequest { return &pb.TxnRequest{Success: then} }
+	twice := rpctypes.ErrGRPCDuplicateKey
 	for _, row := range []struct {
 		name    string
 		request proto.Message
 		want    error
 	}{
 		{"a put without key", &pb.PutRequest{}, rpctypes.ErrGRPCEmptyKey},
-		{"a put with a value to ignore", &pb.PutRequest{Key: k, Value: k, IgnoreValue: true}, rpctypes.ErrGRPCValueProvided},
-		{"a put with a lease to ignore", &pb.PutRequest{Key: k, Lease: 1, IgnoreLease: true}, rpctypes.ErrGRPCLeaseProvided},
+		{"a put with a value to ignore", &pb.PutRequest{Key: k, Value: k, IgnoreValue: true},
+			rpctypes.ErrGRPCValueProvided},
+		{"a put with a lease to ignore", &pb.PutRequest{Key: k, Lease: 1, IgnoreLease: true},
+			rpctypes.ErrGRPCLeaseProvided},
 		{"a put that ignores a missing value", &pb.PutRequest{Key: k, IgnoreValue: true}, rpctypes.ErrGRPCKeyNotFound},
 		{"a put with an unknown lease", &pb.PutRequest{Key: k, Lease: 77}, rpctypes.ErrGRPCLeaseNotFound},
 		{"a range without key", &pb.RangeRequest{}, rpctypes.ErrGRPCEmptyKey},
@@ -148,22 +152,25 @@ func TestKV_requests_areChecked(t *testing.T) {
 		{"as many ops as allowed", &pb.TxnRequest{Success: manyPuts(128)}, nil},
 		{"one op too many", &pb.TxnRequest{Success: manyPuts(129)}, rpctypes.ErrGRPCTooManyOps},
 		{"nested ops that fit in what is left", &pb.TxnRequest{Failure: list(txnOp(manyPuts(127), nil))}, nil},
-		{"nested ops that do not", &pb.TxnRequest{Failure: list(txnOp(manyPuts(128), nil))}, rpctypes.ErrGRPCTooManyOps},
-		{"a key put twice", &pb.TxnRequest{Success: list(putOp("a"), putOp("b"), putOp("a"))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a key put and deleted", &pb.TxnRequest{Success: list(putOp("a"), deleteOp("a", ""))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a put inside a deleted range", &pb.TxnRequest{Success: list(deleteOp("a", "c"), putOp("b"))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a put at the end of a deleted range", &pb.TxnRequest{Success: list(deleteOp("a", "c"), putOp("c"))}, nil},
-		{"a put of the first key of an open delete", &pb.TxnRequest{Success: list(deleteOp("a", "\x00"), putOp("a"))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a put behind the first key of an open delete", &pb.TxnRequest{Success: list(deleteOp("a", "\x00"), putOp("b"))}, nil},
-		{"deletes may overlap", &pb.TxnRequest{Success: list(deleteOp("a", "c"), deleteOp("b", ""))}, nil},
-		{"both lists may put a key", &pb.TxnRequest{Success: list(putOp("a")), Failure: list(putOp("a"))}, nil},
-		{"both branches of a nested txn may", &pb.TxnRequest{Success: list(txnOp(list(putOp("a")), list(putOp("a"))))}, nil},
-		{"a nested put of a key that is put", &pb.TxnRequest{Success: list(putOp("a"), txnOp(list(putOp("a")), nil))}, rpctypes.ErrGRPCDuplicateKey},
-		{"two nested puts of a key", &pb.TxnRequest{Success: list(txnOp(list(putOp("a")), nil), txnOp(nil, list(putOp("a"))))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a nested put of a key that is deleted", &pb.TxnRequest{Success: list(txnOp(nil, list(putOp("a"))), deleteOp("a", "b"))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a put of a key that is deleted below", &pb.TxnRequest{Success: list(txnOp(list(deleteOp("a", "z")), nil), putOp("b"))}, rpctypes.ErrGRPCDuplicateKey},
-		{"a later nested delete is not held against a nested put", &pb.TxnRequest{Success: list(txnOp(list(putOp("a")), nil), txnOp(list(deleteOp("a", "")), nil))}, nil},
-		{"an earlier one is", &pb.TxnRequest{Success: list(txnOp(list(deleteOp("a", "")), nil), txnOp(list(putOp("a")), nil))}, rpctypes.ErrGRPCDuplicateKey},
+		{"nested ops that do not", &pb.TxnRequest{Failure: list(txnOp(manyPuts(128), nil))},
+			rpctypes.ErrGRPCTooManyOps},
+		{"a key put twice", txn(putOp("a"), putOp("b"), putOp("a")), twice},
+		{"a key put and deleted", txn(putOp("a"), deleteOp("a", "")), twice},
+		{"a put inside a deleted range", txn(deleteOp("a", "c"), putOp("b")), twice},
+		{"a put at the end of a deleted range", txn(deleteOp("a", "c"), putOp("c")), nil},
+		{"a put of the first key of an open delete", txn(deleteOp("a", "\x00"), putOp("a")), twice},
+		{"a put behind the first key of an open delete", txn(deleteOp("a", "\x00"), putOp("b")), nil},
+		{"deletes may overlap", txn(deleteOp("a", "c"), deleteOp("b", "")), nil},
+		{"both lists may put a key",
+			&pb.TxnRequest{Success: list(putOp("a")), Failure: list(putOp("a"))}, nil},
+		{"both branches of a nested txn may", txn(txnOp(list(putOp("a")), list(putOp("a")))), nil},
+		{"a nested put of a key that is put", txn(putOp("a"), txnOp(list(putOp("a")), nil)), twice},
+		{"two nested puts of a key", txn(txnOp(list(putOp("a")), nil), txnOp(nil, list(putOp("a")))), twice},
+		{"a nested put of a key that is deleted", txn(txnOp(nil, list(putOp("a"))), deleteOp("a", "b")), twice},
+		{"a put of a key that is deleted below", txn(txnOp(list(deleteOp("a", "z")), nil), putOp("b")), twice},
+		{"a later nested delete is not held against a nested put",
+			txn(txnOp(list(putOp("a")), nil), txnOp(list(deleteOp("a", "")), nil)), nil},
+		{"an earlier one is", txn(txnOp(list(deleteOp("a", "")), nil), txnOp(list(putOp("a")), nil)), twice},
 		{"a failing op rejects all", &pb.TxnRequest{Success: list(putOp("x"), &pb.RequestOp{Request: &pb.RequestOp_RequestPut{
 			RequestPut: &pb.PutRequest{Key: k, Lease: 77}}})}, rpctypes.ErrGRPCLeaseNotFound},
 		{"a future range in a read-only txn", &pb.TxnRequest{Success: list(&pb.RequestOp{Request: &pb.RequestOp_RequestRange{
@@ -181,7 +188,8 @@ func TestKV_Put_tooLarge(t *testing.T) {
 	conn, ctx := s.conn(t), waitContext(t)
 	kvc := pb.NewKVClient(conn)
 	_, err := kvc.Put(ctx, &pb.PutRequest{Key: []byte("k"), Value: make([]byte, 1<<20+700<<10)})
-	if status.Code(err) != codes.InvalidArgument || rpctypes.ErrorDesc(err) != rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooLarge) {
+	tooLarge := rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooLarge)
+	if status.Code(err) != codes.InvalidArgument || rpctypes.ErrorDesc(err) != tooLarge {
 		t.Errorf("1.7 MiB: got %v, want %v", err, rpctypes.ErrGRPCRequestTooLarge)
 	}
 	_, err = kvc.Put(ctx, &pb.PutRequest{Key: []byte("k"), Value: make([]byte, 2300<<10)})
@@ -213,7 +221,8 @@ func TestKV_Txn_evaluatesOnMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if txn.Succeeded || len(txn.Responses) != 2 || txn.Responses[0].GetResponseRange().Count != 1 || txn.Header.Revision != 2 {
+	if txn.Succeeded || len(txn.Responses) != 2 || txn.Responses[0].GetResponseRange().Count != 1 ||
+		txn.Header.Revision != 2 {
 		t.Errorf("failing txn: got %v", txn)
 	}
 	nested, err := pb.NewKVClient(c.ActiveConnection()).Txn(ctx, &pb.TxnRequest{

@@ -46,7 +46,8 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	if err != nil {
 		return nil, err
 	}
-	response := &pb.LeaseGrantResponse{Header: l.s.headerAt(result.Revision).message(), ID: int64(op.ID), TTL: op.TTLSeconds}
+	header := l.s.headerAt(result.Revision).message()
+	response := &pb.LeaseGrantResponse{Header: header, ID: int64(op.ID), TTL: op.TTLSeconds}
 	if result.Lease != nil {
 		response.TTL = result.Lease.TTLSeconds
 	}

@@ -34,7 +34,8 @@ func TestLease_life(t *testing.T) {
 		t.Errorf("keep alive: got %v, %v; want TTL 100 at revision 3", alive, err)
 	}
 	left, err := c.TimeToLive(ctx, lease.ID, clientv3.WithAttachedKeys())
-	if err != nil || left.GrantedTTL != 100 || left.TTL < 98 || left.TTL > 100 || len(left.Keys) != 2 || string(left.Keys[0]) != "a" {
+	if err != nil || left.GrantedTTL != 100 || left.TTL < 98 || left.TTL > 100 || len(left.Keys) != 2 ||
+		string(left.Keys[0]) != "a" {
 		t.Errorf("time to live: got %v, %v; want nearly 100 of 100 s and keys a, b", left, err)
 	}
 	if leases, err := c.Leases(ctx); err != nil || len(leases.Leases) != 2 || leases.Leases[1].ID != lease.ID {

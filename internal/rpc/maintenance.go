@@ -100,6 +100,9 @@ func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentReq
 			return nil, err
 		}
 	}
+	machine, release := m.s.options.Member.Machine()
+	machine.MeasureSize()
+	release()
 	m.s.options.Logger.InfoContext(ctx, "defragmented", "took", m.s.options.Clock.Now().Sub(begun))
 	return &pb.DefragmentResponse{}, nil
 }
@@ -187,6 +190,9 @@ func (s *Services) awaitCompaction(ctx context.Context, revision kv.Revision) er
 	for {
 		machine, release := s.options.Member.Machine()
 		done := machine.Store().CompactedTo() >= revision
+		if done {
+			machine.MeasureSize()
+		}
 		release()
 		if done {
 			return nil

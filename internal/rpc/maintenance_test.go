@@ -51,10 +51,12 @@ func TestMaintenance_statusHashAndAlarms(t *testing.T) {
 	if _, err := c.Downgrade(ctx, clientv3.DowngradeCancel, ""); err != nil {
 		t.Errorf("cancel a downgrade: %v", err)
 	}
-	if _, err := c.Downgrade(ctx, clientv3.DowngradeValidate, "x"); !errors.Is(err, rpctypes.ErrWrongDowngradeVersionFormat) {
+	_, err = c.Downgrade(ctx, clientv3.DowngradeValidate, "x")
+	if !errors.Is(err, rpctypes.ErrWrongDowngradeVersionFormat) {
 		t.Errorf("downgrade to x: got %v, want %v", err, rpctypes.ErrWrongDowngradeVersionFormat)
 	}
-	if _, err := c.Downgrade(ctx, clientv3.DowngradeEnable, "3.6.0"); !errors.Is(err, rpctypes.ErrInvalidDowngradeTargetVersion) {
+	_, err = c.Downgrade(ctx, clientv3.DowngradeEnable, "3.6.0")
+	if !errors.Is(err, rpctypes.ErrInvalidDowngradeTargetVersion) {
 		t.Errorf("downgrade: got %v, want %v", err, rpctypes.ErrInvalidDowngradeTargetVersion)
 	}
 	auth, err := c.AuthStatus(ctx)

@@ -61,7 +61,8 @@ func (e *emitter) histogram(name, help string, l *latencies, labels ...string) {
 	}
 	total += l.counts[latencyBounds].Load()
 	sum := time.Duration(l.sum.Load()).Seconds()
-	e.out <- prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), total, sum, buckets, values...)
+	desc := prometheus.NewDesc(name, help, names, nil)
+	e.out <- prometheus.MustNewConstHistogram(desc, total, sum, buckets, values...)
 }
 
 func splitLabels(labels []string) (names, values []string) {
@@ -134,7 +135,8 @@ func (c *collector) collectStore(e *emitter) {
 	e.gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Bytes of the versions kept.", float64(size.LogicalBytes))
 	e.gauge("etcd_debugging_mvcc_keys_total", "Keys that exist.", float64(size.Keys))
 	e.gauge("etcd_debugging_mvcc_current_revision", "Revision of the store.", float64(store.Revision()))
-	e.gauge("etcd_debugging_mvcc_compact_revision", "Revision of the last compaction.", float64(store.CompactRevision()))
+	e.gauge("etcd_debugging_mvcc_compact_revision", "Revision of the last compaction.",
+		float64(store.CompactRevision()))
 	e.gauge("etcd_debugging_mvcc_watch_stream_total", "Watch streams.", float64(watches.Streams))
 	e.gauge("etcd_debugging_mvcc_watcher_total", "Watchers.", float64(watches.Watchers))
 	e.gauge("etcd_debugging_mvcc_slow_watcher_total", "Watchers that are behind.", float64(watches.Behind))

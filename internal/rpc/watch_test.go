@@ -62,7 +62,8 @@ func TestWatch_Create_shapesOfAnswers(t *testing.T) {
 	}
 	k, end := []byte("k"), []byte("a")
 	w := s.watch(t)
-	if r := w.create(&pb.WatchCreateRequest{Key: k}); !r.Created || r.Canceled || r.WatchId != 0 || r.Header.Revision != 6 {
+	r := w.create(&pb.WatchCreateRequest{Key: k})
+	if !r.Created || r.Canceled || r.WatchId != 0 || r.Header.Revision != 6 {
 		t.Errorf("first watcher: got %v, want id 0 created at revision 6", r)
 	}
 	for _, row := range []struct {
@@ -87,10 +88,12 @@ func TestWatch_Create_shapesOfAnswers(t *testing.T) {
 		}
 	}
 	// Too old a start: created, then cancelled with the compact revision and neither reason nor revision.
-	if r := w.create(&pb.WatchCreateRequest{Key: k, StartRevision: 2, WatchId: 9}); !r.Created || r.Canceled || r.WatchId != 9 {
+	r = w.create(&pb.WatchCreateRequest{Key: k, StartRevision: 2, WatchId: 9})
+	if !r.Created || r.Canceled || r.WatchId != 9 {
 		t.Errorf("start below the compaction: got %v, want created first", r)
 	}
-	if r := w.next(); !r.Canceled || r.Created || r.CompactRevision != 4 || r.CancelReason != "" || r.Header.Revision != 0 {
+	r = w.next()
+	if !r.Canceled || r.Created || r.CompactRevision != 4 || r.CancelReason != "" || r.Header.Revision != 0 {
 		t.Errorf("start below the compaction: got %v, want cancelled by compaction 4", r)
 	}
 	w.create(&pb.WatchCreateRequest{Key: k, StartRevision: 4, WatchId: 10, PrevKv: true})
