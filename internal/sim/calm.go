@@ -40,13 +40,13 @@ func (w *World) heal() {
 	quiet.loss, quiet.dup, quiet.reorder, quiet.spike = 0, 0, 0, 0
 	config := w.suite.CommittedConfig()
 	spare := 0
-	if w.plan.lossy {
+	if w.plan.lossy && w.counts.Faults["membership"] == 0 { // a change that is under way moves the majority
 		spare = (len(config.Voters) - 1) / 2
 	}
 	for _, h := range w.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
 		switch {
-		case !config.Contains(h.id):
+		case !w.needed(h.id):
 			h.retire()
 		case !h.alive && spare > 0 && config.IsVoter(h.id):
 			spare--
@@ -55,6 +55,19 @@ func (w *World) heal() {
 			h.startAfter(0)
 		}
 	}
+}
+
+// needed reports whether a member is in the committed configuration, or in one that may yet be committed.
+func (w *World) needed(id consensus.MemberID) bool {
+	if w.suite.CommittedConfig().Contains(id) {
+		return true
+	}
+	for _, h := range w.present() {
+		if config := w.configs[h.id]; config.Contains(id) && w.suite.CommittedConfig().Contains(h.id) {
+			return true
+		}
+	}
+	return false
 }
 
 // patience is the time in which a healthy cluster must have done something.

@@ -41,9 +41,8 @@ type host struct {
 	applies    []work
 	applying   bool
 	leading    bool
-	lessorTerm consensus.Term           // in which the deadlines of leases began
-	inForce    *raft.ConfigInForce      // told by the last step
-	shorten    []consensus.SnapshotMeta // compactions that wait for the disk
+	lessorTerm consensus.Term      // in which the deadlines of leases began
+	inForce    *raft.ConfigInForce // told by the last step
 	received   received
 	names      int
 
@@ -209,7 +208,7 @@ func (h *host) crash() {
 func (h *host) down() {
 	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
 	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
-	h.leading, h.inForce, h.shorten, h.received, h.frozen = false, nil, nil, received{}, 0
+	h.leading, h.inForce, h.received, h.frozen = false, nil, received{}, 0
 	for _, other := range h.w.up() {
 		if h.w.net.link(h.slot, other.slot).cuts == 0 {
 			h.w.net.notice(other, h)

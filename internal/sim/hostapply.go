@@ -115,7 +115,10 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 	for _, tomb := range machine.Tombstones() {
 		tombs = append(tombs, tomb.Member)
 	}
-	h.node.Restored(meta, machine)
+	if err := h.node.Restored(meta, machine); err != nil {
+		h.fail(err)
+		return false
+	}
 	h.put(raft.SnapshotInstalled{Meta: meta, Tombstones: tombs})
 	return true
 }

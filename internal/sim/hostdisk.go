@@ -80,12 +80,12 @@ func (h *host) written() {
 	if seq != 0 {
 		h.put(raft.Persisted{Seq: seq})
 	}
-	if h.compactLog() {
+	if h.compactLog(requests) {
 		h.write()
 	}
 }
 
-// flush makes the store durable and shortens the log behind it.
+// flush makes the store durable and lets the core forget what lies well behind it.
 func (h *host) flush() {
 	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
 	if err := h.data.Engine.Flush(); err != nil {
@@ -100,24 +100,21 @@ func (h *host) flush() {
 		return
 	}
 	h.put(raft.Compact{Index: meta.Mark.Index - consensus.Index(h.w.plan.keep)})
-	h.shorten = append(h.shorten, meta)
-	if len(h.writing) == 0 {
-		h.compactLog()
-	}
 }
 
-// compactLog does the compactions that wait, between two writes.
-func (h *host) compactLog() bool {
-	for _, meta := range h.shorten {
-		if h.rng.IntN(3) == 0 && h.w.plan.keep > 0 {
+// compactLog lets the log forget what the last of some requests says, after their write.
+func (h *host) compactLog(requests []member.Persist) bool {
+	for i := len(requests) - 1; i >= 0; i-- {
+		base := requests[i].Base
+		if base == nil {
 			continue
 		}
-		if err := h.data.WAL.Compact(meta); err != nil {
+		if err := h.data.WAL.Compact(*base); err != nil {
 			h.fail(err)
 			return false
 		}
-		h.w.suite.Rebased(h.id, meta, false)
+		h.w.suite.Rebased(h.id, *base, false)
+		return true
 	}
-	h.shorten = nil
 	return true
 }

@@ -1,0 +1,112 @@
+package sim_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/sim"
+)
+
+// Ensure that the laws hold for a few dozen drawn clusters.
+func TestRun_seeds(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { mustHold(t, sim.Options{Seed: seed}) })
+	}
+}
+
+// Ensure that they hold under each fault by itself.
+func TestRun_nemeses(t *testing.T) {
+	for _, n := range sim.Nemeses() {
+		t.Run(n.Name, func(t *testing.T) { mustHold(t, sim.Options{Seed: 7, Nemesis: n.Name, Members: 3}) })
+	}
+}
+
+func mustHold(t *testing.T, o sim.Options) {
+	t.Helper()
+	report, err := sim.Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range report.Violations {
+		t.Errorf("seed %d: %s\n%v", o.Seed, report.Plan, v)
+	}
+	if len(report.Violations) == 0 && report.Counts.Answered == 0 {
+		t.Errorf("seed %d: %s\nno operation was answered", o.Seed, report.Plan)
+	}
+}
+
+// Ensure that one seed gives the same events each time, byte for byte.
+func TestRun_deterministic(t *testing.T) {
+	for seed := uint64(100); seed < 103; seed++ {
+		var first, second bytes.Buffer
+		a, err := sim.Run(sim.Options{Seed: seed, Trace: &first})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := sim.Run(sim.Options{Seed: seed, Trace: &second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.TraceSum != b.TraceSum || !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("seed %d: two runs differ: %d lines and %d lines, first at\n%s", seed, a.TraceLines, b.TraceLines,
+				firstDifference(first.String(), second.String()))
+		}
+	}
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return x[i] + "\n" + y[i]
+		}
+	}
+	return "the end"
+}
+
+// maxControlSeeds is how many seeds a negative control may take until a checker notices.
+const maxControlSeeds = 60
+
+// Ensure that each broken law is noticed: a checker that stays silent here proves nothing elsewhere.
+func TestRun_negativeControls(t *testing.T) {
+	best := map[string]sim.Options{
+		"commit-old-term":    {Members: 5},
+		"count-learners":     {Nemesis: "membership"},
+		"vote-twice":         {Members: 4, Nemesis: "crash-all"},
+		"ack-before-durable": {Members: 3, Nemesis: "crash"},
+		"skip-read-round":    {Members: 3, Nemesis: "partition"},
+		"lying-disk":         {Nemesis: "crash-all"},
+		"lying-log":          {Nemesis: "crash-all"},
+		"no-sessions":        {Members: 3, Nemesis: "pause"},
+		"early-leases":       {Nemesis: "none"},
+		"lossy-watch":        {Nemesis: "none"},
+	}
+	for _, b := range sim.Breaks() {
+		t.Run(b.Name, func(t *testing.T) {
+			o := best[b.Name]
+			o.Break = b.Name
+			for o.Seed = 1; o.Seed <= maxControlSeeds; o.Seed++ {
+				report, err := sim.Run(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(report.Violations) > 0 {
+					t.Logf("noticed by seed %d: %v", o.Seed, report.Violations[0])
+					return
+				}
+			}
+			t.Errorf("%s (%s): no checker noticed in %d seeds", b.Name, b.About, maxControlSeeds)
+		})
+	}
+}
+
+// Ensure that a fault or control that there is not is an error.
+func TestRun_unknownNames(t *testing.T) {
+	for _, o := range []sim.Options{{Nemesis: "gremlin"}, {Break: "everything"}} {
+		if _, err := sim.Run(o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}
