@@ -1,6 +1,7 @@
 package member
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -216,8 +217,31 @@ func (p *proposer) resolveOne(id consensus.ProposalID, result kv.Result, err err
 	if q == nil || q.committed {
 		return
 	}
+	if errors.Is(result.Err, kv.ErrSessionUnknown) {
+		p.lost(s)
+		return
+	}
 	q.committed = true
 	p.finish(q, result, err)
+}
+
+// lost gives up a session that was retired without our doing: an opening from before the last restart arrived late.
+// What was proposed under it may or may not have happened, and can not be repeated under another id.
+func (p *proposer) lost(s *session) {
+	for _, q := range s.slots {
+		if !q.committed {
+			q.committed = true
+			p.finish(q, kv.Result{}, ErrLeaderFailed)
+		}
+	}
+	s.trim()
+	if s == p.current {
+		p.current = nil
+		p.number += 1 << 32
+	}
+	if s == p.previous {
+		p.previous, p.retiring = nil, false
+	}
 }
 
 func (p *proposer) finish(q *proposal, result kv.Result, err error) {

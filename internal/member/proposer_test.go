@@ -212,6 +212,21 @@ func TestProposer_opened_triesLargerNumber(t *testing.T) {
 	}
 }
 
+func TestProposer_resolve_lostSession(t *testing.T) {
+	p := opened(t)
+	lost := p.current.id
+	a, b := add(t, p), add(t, p)
+	sent := p.take(nil, 1)
+	applied(p, sent[:1], kv.Result{Err: kv.ErrSessionUnknown})
+	if !errors.Is(a.err, ErrLeaderFailed) || !errors.Is(b.err, ErrLeaderFailed) {
+		t.Errorf("got %v and %v, want %v: it may have happened", a.err, b.err, ErrLeaderFailed)
+	}
+	next := p.take(nil, 2)
+	if len(next) != 1 || next[0].ID.Sequence != 0 || next[0].ID.Session.Number <= lost.Number {
+		t.Errorf("got %v, want the opening of a larger session than %v", next, lost)
+	}
+}
+
 func TestProposer_add_refusesTooMany(t *testing.T) {
 	p := opened(t)
 	p.open = maxOpenProposals

@@ -159,13 +159,15 @@ func (w *WAL) write(record []byte) error {
 	}
 	sealRecord(record, w.seed, w.end, w.durable)
 	next := align(w.end + int64(len(record)))
-	w.buf = w.padAndFill(record, next)
+	w.buf = append(record, zeros[:next-w.end-int64(len(record))]...)
 	if _, err := w.file.WriteAt(w.buf, w.end); err != nil {
 		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
 	}
 	w.counters.writtenBytes.Add(uint64(len(w.buf)))
+	if err := w.fillAhead(next); err != nil {
+		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
+	}
 	w.counters.recordBytes.Add(uint64(next - w.end))
-	w.filled = max(w.filled, w.end+int64(len(w.buf)))
 	w.end = next
 	w.current().length, w.current().size = w.end, w.filled
 	if w.options.NoSync {
@@ -174,23 +176,34 @@ func (w *WAL) write(record []byte) error {
 	return w.sync()
 }
 
-// padAndFill extends record to next, and with zeros far beyond it where the file was never written: a sync that
-// changes the length of a file or turns reserved blocks into written ones costs twice that of a plain overwrite
-// (docs/adr/0004-wal-format.md has the figures).
-func (w *WAL) padAndFill(record []byte, next int64) []byte {
-	upTo := next
-	if next > w.filled && next < w.options.SegmentBytes {
-		upTo = min(next+min(aheadBytes, w.options.SegmentBytes/16), w.options.SegmentBytes)
+// fillAhead writes zeros far beyond end where the file was never written: a sync that changes the length of a file or
+// turns reserved blocks into written ones costs twice that of a plain overwrite (docs/adr/0004-wal-format.md has the
+// figures). It writes page by page: one large write makes one large unit of the page cache, of which every later
+// small write would make all dirty.
+func (w *WAL) fillAhead(end int64) error {
+	if end <= w.filled {
+		return nil
 	}
-	length := int(upTo - w.end)
-	if cap(record) < length {
-		record = append(make([]byte, 0, length), record...)
+	w.filled = end
+	if end >= w.options.SegmentBytes {
+		return nil
 	}
-	written := len(record)
-	record = record[:length]
-	clear(record[written:])
-	return record
+	upTo := min(end+min(aheadBytes, w.options.SegmentBytes/16), w.options.SegmentBytes)
+	for w.filled < upTo {
+		piece := min(upTo, w.filled/pageBytes*pageBytes+pageBytes) - w.filled
+		if _, err := w.file.WriteAt(zeros[:piece], w.filled); err != nil {
+			return err
+		}
+		w.counters.writtenBytes.Add(uint64(piece))
+		w.filled += piece
+	}
+	return nil
 }
+
+// zeros is what pads records and fills files.
+var zeros [pageBytes]byte
+
+const pageBytes = 4096
 
 func (w *WAL) sync() error {
 	if err := w.file.SyncData(); err != nil {
