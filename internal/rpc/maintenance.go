@@ -75,7 +75,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 		StorageVersion:   m.s.options.Version.Storage,
 		DbSize:           max(size.DiskBytes+size.UnflushedBytes, size.LogicalBytes),
 		DbSizeInUse:      size.LogicalBytes,
-		DbSizeQuota:      m.s.options.QuotaBytes,
+		DbSizeQuota:      m.s.options.ReportedQuotaBytes,
 		Leader:           uint64(member.Leader()),
 		RaftIndex:        uint64(status.Commit),
 		RaftAppliedIndex: uint64(machine.Applied().Index),
@@ -100,9 +100,6 @@ func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentReq
 			return nil, err
 		}
 	}
-	machine, release := m.s.options.Member.Machine()
-	machine.MeasureSize()
-	release()
 	m.s.options.Logger.InfoContext(ctx, "defragmented", "took", m.s.options.Clock.Now().Sub(begun))
 	return &pb.DefragmentResponse{}, nil
 }
@@ -190,9 +187,6 @@ func (s *Services) awaitCompaction(ctx context.Context, revision kv.Revision) er
 	for {
 		machine, release := s.options.Member.Machine()
 		done := machine.Store().CompactedTo() >= revision
-		if done {
-			machine.MeasureSize()
-		}
 		release()
 		if done {
 			return nil

@@ -27,7 +27,8 @@ type Options struct {
 	MaxRequestBytes       int
 	MaxTxnOps             int
 	MaxConcurrentStreams  uint32
-	QuotaBytes            int64         // reported and enforced; negative: none
+	QuotaBytes            int64         // enforced; negative: none
+	ReportedQuotaBytes    int64         // what Status says; zero: QuotaBytes
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
 	// TempDir is where a backup is built before it is streamed. It is on the same disk as the data, because it needs
@@ -71,6 +72,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.WatchProgressInterval, defaultProgressInterval)
 	setDefault(&o.SlowRequest, defaultSlowRequest)
 	setDefault(&o.QuotaBytes, defaultQuotaBytes)
+	setDefault(&o.ReportedQuotaBytes, o.QuotaBytes)
 	setDefault(&o.Version, DefaultVersion)
 	o.WatchProgressInterval = max(o.WatchProgressInterval, minProgressInterval)
 	if o.Logger == nil {

@@ -9,6 +9,7 @@ import (
 	"net/http/pprof"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -18,22 +19,30 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/server/certs"
 )
 
 // listenClients opens the client ports before anything on disk is touched, so that a port in use harms nothing. Nobody
 // is answered before serve.
 func (s *Server) listenClients(context.Context, Options) error {
-	for _, u := range s.cfg.ListenClientURLs {
+	urls := s.cfg.ListenClientURLs
+	for i, u := range urls {
+		if slices.ContainsFunc(urls[:i], func(v config.URL) bool { return twins(u, v) }) {
+			continue
+		}
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
-		s.clients = append(s.clients, l)
+		s.clients = append(s.clients, s.securedClients(l, u, urls[i+1:]))
 	}
 	for _, u := range append(append([]config.URL{}, s.cfg.ListenClientHTTPURLs...), s.cfg.ListenMetricsURLs...) {
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
+		}
+		if u.Secure() {
+			l = s.clientCerts.Listen(l, certs.HTTP)
 		}
 		s.plain = append(s.plain, l)
 	}
@@ -76,6 +85,7 @@ func (s *Server) serve(context.Context, Options) error {
 		MaxTxnOps:             s.cfg.MaxTxnOps,
 		MaxConcurrentStreams:  s.cfg.MaxConcurrentStreams,
 		QuotaBytes:            quota,
+		ReportedQuotaBytes:    s.cfg.ReportedQuota(),
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.WarningUnaryRequestDuration,
 		TempDir:               filepath.Join(s.cfg.DataDir, "member"),

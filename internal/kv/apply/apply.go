@@ -20,7 +20,6 @@ type batch struct {
 	row    []byte
 	value  []byte
 	mark   []byte
-	size   int64
 }
 
 // Apply applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
@@ -64,7 +63,6 @@ func (m *Machine) begin(entries int) {
 	b.wanted = m.hub.Wanted()
 	b.events = nil
 	b.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
-	b.size = 0
 }
 
 // commit makes the batch visible and tells the watchers.
@@ -76,7 +74,6 @@ func (m *Machine) commit(mark consensus.Mark) error {
 		return fmt.Errorf("apply: commit entries up to %v: %w", mark, err)
 	}
 	m.applied.Store(&mark)
-	m.size.grow(b.size)
 	if rev := m.store.Revision(); b.wanted {
 		m.hub.Publish(rev, b.events)
 	} else {
@@ -88,7 +85,6 @@ func (m *Machine) commit(mark consensus.Mark) error {
 
 // applyEntry applies one entry. The error is an operating error.
 func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) error {
-	m.batch.size += int64(e.SizeBytes())
 	switch e.Kind {
 	case consensus.EntryNoop:
 		res.Revision = m.batch.w.Revision()

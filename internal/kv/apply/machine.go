@@ -31,7 +31,6 @@ type Machine struct {
 	store   *mvcc.Store
 	leases  *lease.Lessor
 	hub     *watch.Hub
-	size    size
 
 	cluster consensus.ClusterID
 	applied atomic.Pointer[consensus.Mark]

@@ -46,6 +46,11 @@ func (s *Store) Size() Size {
 	}
 }
 
+// LogicalBytes is Size.LogicalBytes alone, for every proposal: it does not ask the engine.
+func (s *Store) LogicalBytes() int64 {
+	return s.state.Load().numbers.bytes - s.compactor.droppedBytes.Load()
+}
+
 // CacheStats tells how the cache of current versions does.
 type CacheStats struct {
 	Hits, Misses int64
