@@ -70,6 +70,13 @@ type Config struct {
 	LogFormat   string
 	LogOutputs  []string
 
+	ClientTLS              TLS // of ListenClientURLs, ListenClientHTTPURLs and ListenMetricsURLs
+	PeerTLS                TLS
+	SelfSignedCertValidity int // in years
+	TLSMinVersion          TLSVersion
+	TLSMaxVersion          TLSVersion // 0: the newest
+	CipherSuites           []string   // see CipherIDs
+
 	FeatureGates FeatureGates
 
 	ForceNewCluster bool

@@ -106,7 +106,7 @@ func (c *Config) loadSection(key string, section map[string]string, content any)
 		case !known:
 			faults = append(faults, "unknown key "+as)
 		case flag == "" && !isEmpty(inner[name]):
-			faults = append(faults, as+": "+noTLS)
+			faults = append(faults, as+": is not supported yet")
 		case flag != "" && inner[name] != nil:
 			faults = append(faults, c.loadValue(find(flag), as, inner[name])...)
 		}

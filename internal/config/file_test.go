@@ -46,7 +46,8 @@ client-transport-security:
   cert-file:
 peer-transport-security:
   allowed-cn: []
-cipher-suites: [TLS_A, TLS_B]
+cipher-suites: [TLS_AES_128_GCM_SHA256, TLS_AES_256_GCM_SHA384]
+snapshot-count: 7
 proxy: 'off'
 `)
 	for _, given := range []struct {
@@ -62,6 +63,7 @@ proxy: 'off'
 			if c.Name != "m1" || c.DataDir != "/var/lib/quorate" || c.HeartbeatInterval != 50*time.Millisecond ||
 				c.ElectionTimeout != 500*time.Millisecond || c.WatchProgressNotifyInterval != 5*time.Second ||
 				c.GRPCKeepaliveTimeout != 3*time.Second || len(c.ListenClientURLs) != 2 || len(c.LogOutputs) != 2 ||
+				len(c.CipherSuites) != 2 ||
 				c.StrictReconfigCheck || !c.FeatureGates.Enabled("InitialCorruptCheck") || !c.SocketReusePort {
 				t.Errorf("got %+v", c)
 			}
@@ -73,7 +75,7 @@ proxy: 'off'
 			}
 			all := strings.Join(c.Warnings, "\n")
 			if !strings.Contains(all, "replaces all flags and ETCD_ variables; ignored: --name") ||
-				!strings.Contains(all, "--cipher-suites=TLS_A,TLS_B is accepted") {
+				!strings.Contains(all, "--snapshot-count=7 is accepted") {
 				t.Errorf("got warnings %q", all)
 			}
 		})
@@ -91,9 +93,9 @@ func TestLoad_fileFaults(t *testing.T) {
 			"unknown key client-transport-security.crt", "max-learners: must be a whole number",
 			"unknown key nmae; did you mean name?", "peer-transport-security: must be a map",
 			"pre-vote: must be true or false"}},
-		{"TLS", "peer-transport-security: {cert-file: x, auto-tls: true}\nclient-transport-security: {allowed-cn: [x]}\n",
-			[]string{"client-transport-security.allowed-cn: TLS is", "peer-transport-security.auto-tls: TLS is",
-				"peer-transport-security.cert-file: TLS is"}},
+		{"TLS", "peer-transport-security: {cert-file: x, allowed-cn: y}\nclient-transport-security: {allowed-cn: [x]}\n",
+			[]string{"client-transport-security.allowed-cn: is not supported yet",
+				"peer-transport-security.allowed-cn: admitting", "--peer-cert-file needs --peer-key-file"}},
 		{"discovery", "discovery-config: {token: x}\n", []string{"discovery-config: discovery is not"}},
 		{"a map where a text belongs", "name: {a: b}\n", []string{"name: must be a single value or a list"}},
 		{"a list of numbers", "cors: [1]\n", []string{"cors: must be a list of texts"}},

@@ -35,6 +35,7 @@ func Load(args, environ []string) (Config, error) {
 	}
 	c.derive()
 	c.warnIdle()
+	c.warnTLS()
 	faults = append(faults, c.faults()...)
 	faults = append(faults, c.foundingFaults()...)
 	if len(faults) > 0 {

@@ -3,7 +3,6 @@ package config
 import "time"
 
 const (
-	noTLS       = "TLS is not supported yet"
 	noDiscovery = "discovery is not supported yet; list the members with --initial-cluster"
 	noTracing   = "distributed tracing is not supported yet"
 	noRotation  = "log rotation is not supported yet; let logrotate do it, with its copytruncate option"
@@ -44,29 +43,6 @@ var authSettings = []setting{
 		value: counted(func(c *Config) *time.Duration { return &c.AuthTokenTTL }, time.Second)},
 	{name: "bcrypt-cost", def: "10", arg: "N", help: "Cost of hashing a password, 4 to 31.",
 		value: numbers(func(c *Config) *int { return &c.BcryptCost }, 4, 31)},
-}
-
-var tlsSettings = []setting{
-	refused("cert-file", "", "FILE", nil, noTLS),
-	refused("key-file", "", "FILE", nil, noTLS),
-	refused("client-cert-auth", "false", "", switches(nil), noTLS),
-	refused("client-cert-file", "", "FILE", nil, noTLS),
-	refused("client-key-file", "", "FILE", nil, noTLS),
-	refused("client-crl-file", "", "FILE", nil, noTLS),
-	refused("client-cert-allowed-hostname", "", "NAMES", nil, noTLS),
-	refused("trusted-ca-file", "", "FILE", nil, noTLS),
-	refused("auto-tls", "false", "", switches(nil), noTLS),
-	refused("peer-cert-file", "", "FILE", nil, noTLS),
-	refused("peer-key-file", "", "FILE", nil, noTLS),
-	refused("peer-client-cert-auth", "false", "", switches(nil), noTLS),
-	refused("peer-client-cert-file", "", "FILE", nil, noTLS),
-	refused("peer-client-key-file", "", "FILE", nil, noTLS),
-	refused("peer-trusted-ca-file", "", "FILE", nil, noTLS),
-	refused("peer-cert-allowed-cn", "", "NAMES", nil, noTLS),
-	refused("peer-cert-allowed-hostname", "", "NAMES", nil, noTLS),
-	refused("peer-auto-tls", "false", "", switches(nil), noTLS),
-	refused("peer-crl-file", "", "FILE", nil, noTLS),
-	refused("peer-skip-client-san-verification", "false", "", switches(nil), noTLS),
 }
 
 var discoverySettings = []setting{
@@ -114,10 +90,6 @@ var idleSettings = []setting{
 	ignored("logger", "zap", "NAME", choices[string](nil, "zap"), "log lines have this shape anyway"),
 	ignored("v2-deprecation", "write-only", "PHASE", choices[string](nil, "write-only", "write-only-skip-check",
 		"write-only-drop-data", "gone"), "there never was a v2 store"),
-	ignored("self-signed-cert-validity", "1", "YEARS", counts(), noTLS),
-	ignored("cipher-suites", "", "NAMES", nil, noTLS),
-	ignored("tls-min-version", "TLS1.2", "VERSION", choices[string](nil, "TLS1.2", "TLS1.3"), noTLS),
-	ignored("tls-max-version", "", "VERSION", choices[string](nil, "TLS1.2", "TLS1.3"), noTLS),
 	ignored("discovery-fallback", "exit", "WORD", choices[string](nil, "exit", "proxy"), "there is no discovery"),
 	ignored("discovery-dial-timeout", "2s", "DURATION", durations(nil), "there is no discovery"),
 	ignored("discovery-request-timeout", "5s", "DURATION", durations(nil), "there is no discovery"),

@@ -57,7 +57,7 @@ func readURL(text string) (URL, error) {
 		if u.Opaque != "" && !strings.Contains(text, "://") {
 			return URL{}, fmt.Errorf("%q lacks a scheme: write http://%s", text, text)
 		}
-		return URL{}, fmt.Errorf("%q has scheme %q: use http or unix", text, u.Scheme)
+		return URL{}, fmt.Errorf("%q has scheme %q: use http, https, unix or unixs", text, u.Scheme)
 	}
 }
 

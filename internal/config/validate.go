@@ -26,6 +26,7 @@ func (c *Config) faults() Faults {
 	faults = append(faults, c.nameFaults()...)
 	faults = append(faults, c.listenFaults()...)
 	faults = append(faults, c.advertiseFaults()...)
+	faults = append(faults, c.tlsFaults()...)
 	faults = append(faults, c.timingFaults()...)
 	return append(faults, c.serviceFaults()...)
 }
@@ -88,15 +89,12 @@ func (c *Config) listenFaults() Faults {
 	return faults
 }
 
-// urlFaults reports what is wrong with any list of URLs: repetitions, and TLS.
+// urlFaults reports what is wrong with any list of URLs: repetitions.
 func urlFaults(l urlList) Faults {
 	var faults Faults
 	for i, u := range l.urls {
 		if slices.Contains(l.urls[:i], u) {
 			faults = append(faults, fmt.Sprintf("%s names %s twice", l.flag, u))
-		}
-		if u.Secure() {
-			faults = append(faults, fmt.Sprintf("%s %s: %s", l.flag, u, noTLS))
 		}
 	}
 	return faults
@@ -184,8 +182,6 @@ func (c *Config) bootstrapFaults() Faults {
 				faults = append(faults, fmt.Sprintf("--initial-cluster gives %s to %s twice", u, m.Name))
 			case taken:
 				faults = append(faults, fmt.Sprintf("--initial-cluster gives %s to both %s and %s", u, other, m.Name))
-			case u.Secure():
-				faults = append(faults, fmt.Sprintf("--initial-cluster %s=%s: %s", m.Name, u, noTLS))
 			}
 			owner[u] = m.Name
 		}

@@ -251,7 +251,7 @@ func TestRun_config(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	runIn(t, t.Context(), nil, "", "config", "print", "--cert-file=x").want(t, ctl.StatusRefused, "",
-		"--cert-file: TLS is not supported yet")
+		"--cert-file needs --key-file")
 }
 
 func TestKnown(t *testing.T) {

@@ -35,16 +35,23 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		return err
 	}
 	s.member = m
+	listeners, plain, err := s.listenPeers()
+	if err != nil {
+		return err
+	}
 	s.transport, err = transport.New(transport.Options{
 		Self:       identity.Member,
 		Cluster:    identity.Cluster,
 		Handler:    m,
 		Logger:     s.logger,
-		ListenURLs: urlTexts(s.cfg.ListenPeerURLs),
+		Listeners:  listeners,
+		ListenURLs: plain,
+		DialTLS:    s.peerCerts.Dial,
 		DeadAfter:  3 * s.cfg.ElectionTimeout,
 		Faults:     options.Faults,
 	})
 	if err != nil {
+		closeAll(listeners)
 		return err
 	}
 	return m.Start(s.transport)

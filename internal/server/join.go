@@ -44,7 +44,7 @@ func (s *Server) describe(ctx context.Context, own []string) (member.Description
 				continue
 			}
 			asked, cancel := context.WithTimeout(ctx, joinPatience)
-			description, err := member.Describe(asked, transport.Options{Logger: s.logger}, url)
+			description, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url)
 			cancel()
 			if err == nil {
 				return description, nil

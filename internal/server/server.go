@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -41,6 +42,9 @@ type Server struct {
 	plain     []net.Listener // without gRPC
 	muxes     []*rpc.Mux
 
+	clientCerts *certs.Keeper // nil: no client URL is encrypted
+	peerCerts   *certs.Keeper
+
 	background context.CancelFunc
 	ctx        context.Context
 	wg         sync.WaitGroup
@@ -57,7 +61,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{})}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
-		s.lockData, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,
+		s.lockData, s.openCerts, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

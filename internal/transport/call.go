@@ -66,11 +66,11 @@ func callURL(ctx context.Context, o *Options, h hello, url, method string, body 
 	if err != nil {
 		return nil, err
 	}
-	if a.secure && o.ClientTLS == nil {
+	if a.secure && o.clientTLS() == nil {
 		return nil, fmt.Errorf("%w: %q", ErrNeedsTLS, url)
 	}
 	conn, err := newConn(o, func(ctx context.Context) (net.Conn, error) {
-		return dialURL(ctx, url, o.ClientTLS, o.DialTimeout)
+		return dialURL(ctx, url, o.clientTLS(), o.DialTimeout)
 	}, o.DialTimeout)
 	if err != nil {
 		return nil, err

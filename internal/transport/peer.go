@@ -193,7 +193,7 @@ func (p *peer) dial() (*dialed, error) {
 		}
 		var all []error
 		for _, url := range urls {
-			conn, err := dialURL(ctx, url, p.t.options.ClientTLS, p.t.options.DialTimeout)
+			conn, err := dialURL(ctx, url, p.t.options.clientTLS(), p.t.options.DialTimeout)
 			if err == nil {
 				d.url.Store(&url)
 				return conn, nil

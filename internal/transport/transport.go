@@ -43,6 +43,8 @@ type Options struct {
 	ListenURLs []string
 	// ClientTLS and ServerTLS are needed for https URLs only.
 	ClientTLS, ServerTLS *tls.Config
+	// DialTLS, if set, is asked for each connection instead of ClientTLS, so that replaced certificates count.
+	DialTLS func() *tls.Config
 
 	QueueMessages int // that wait for one peer; default 8192
 	QueueBytes    int // that wait for one peer; default 64 MiB
@@ -72,6 +74,13 @@ func (o *Options) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+}
+
+func (o *Options) clientTLS() *tls.Config {
+	if o.DialTLS != nil {
+		return o.DialTLS()
+	}
+	return o.ClientTLS
 }
 
 func setDefault[T int | time.Duration](field *T, value T) {

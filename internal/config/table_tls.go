@@ -1,0 +1,57 @@
+package config
+
+const (
+	noRevocation = "revocation lists are not supported yet"
+	noAllowed    = "admitting certificates by name is not supported yet; use an authority that signs for nobody else"
+)
+
+var tlsSettings = []setting{
+	{name: "cert-file", arg: "FILE", help: "Certificate shown to clients, with its chain. This and all other files of " +
+		"certificates and keys are read again when they have changed.",
+		value: texts(func(c *Config) *string { return &c.ClientTLS.CertFile })},
+	{name: "key-file", arg: "FILE", help: "Key of cert-file.",
+		value: texts(func(c *Config) *string { return &c.ClientTLS.KeyFile })},
+	{name: "trusted-ca-file", arg: "FILE",
+		help:  "Authorities of clients. With it, clients must show a certificate that one of them has signed.",
+		value: texts(func(c *Config) *string { return &c.ClientTLS.TrustedCAFile })},
+	{name: "client-cert-auth", def: "false", help: "Demand certificates of clients; needs trusted-ca-file.",
+		value: switches(func(c *Config) *bool { return &c.ClientTLS.ClientCertAuth })},
+	{name: "auto-tls", def: "false",
+		help:  "Without cert-file: make a certificate that signs itself, which clients cannot verify.",
+		value: switches(func(c *Config) *bool { return &c.ClientTLS.Auto })},
+	{name: "peer-cert-file", arg: "FILE", help: "Certificate shown to other members, with its chain.",
+		value: texts(func(c *Config) *string { return &c.PeerTLS.CertFile })},
+	{name: "peer-key-file", arg: "FILE", help: "Key of peer-cert-file.",
+		value: texts(func(c *Config) *string { return &c.PeerTLS.KeyFile })},
+	{name: "peer-client-cert-file", arg: "FILE", shown: "as peer-cert-file",
+		help:  "Certificate shown to other members where this one connects to them.",
+		value: texts(func(c *Config) *string { return &c.PeerTLS.ClientCertFile })},
+	{name: "peer-client-key-file", arg: "FILE", help: "Key of peer-client-cert-file.",
+		value: texts(func(c *Config) *string { return &c.PeerTLS.ClientKeyFile })},
+	{name: "peer-trusted-ca-file", arg: "FILE", shown: "those of the system, for connecting",
+		help:  "Authorities of other members. With it, members must show a certificate that one of them has signed.",
+		value: texts(func(c *Config) *string { return &c.PeerTLS.TrustedCAFile })},
+	{name: "peer-client-cert-auth", def: "false", help: "Demand certificates of members; needs peer-trusted-ca-file.",
+		value: switches(func(c *Config) *bool { return &c.PeerTLS.ClientCertAuth })},
+	{name: "peer-skip-client-san-verification", def: "false",
+		help:  "Admit members from addresses that their certificates do not name.",
+		value: switches(func(c *Config) *bool { return &c.PeerTLS.SkipClientSANVerification })},
+	{name: "peer-auto-tls", def: "false",
+		help:  "Without peer-cert-file: encrypt between members with certificates that nobody verifies.",
+		value: switches(func(c *Config) *bool { return &c.PeerTLS.Auto })},
+	{name: "self-signed-cert-validity", def: "1", arg: "YEARS", help: "For how long auto-tls makes certificates.",
+		value: numbers(func(c *Config) *int { return &c.SelfSignedCertValidity }, 1, 100)},
+	{name: "cipher-suites", arg: "NAMES", shown: "Go's choice", help: "Cipher suites to use up to TLS 1.2.",
+		value: lists(func(c *Config) *[]string { return &c.CipherSuites })},
+	{name: "tls-min-version", def: "TLS1.2", arg: "VERSION", help: "Oldest version to speak: TLS1.2 or TLS1.3.",
+		value: tlsVersions(func(c *Config) *TLSVersion { return &c.TLSMinVersion })},
+	{name: "tls-max-version", arg: "VERSION", shown: "the newest", help: "Newest version to speak: TLS1.2 or TLS1.3.",
+		value: tlsVersions(func(c *Config) *TLSVersion { return &c.TLSMaxVersion })},
+	ignored("client-cert-file", "", "FILE", nil, "the server is no client of its own"),
+	ignored("client-key-file", "", "FILE", nil, "the server is no client of its own"),
+	refused("client-crl-file", "", "FILE", nil, noRevocation),
+	refused("client-cert-allowed-hostname", "", "NAMES", nil, noAllowed),
+	refused("peer-crl-file", "", "FILE", nil, noRevocation),
+	refused("peer-cert-allowed-cn", "", "NAMES", nil, noAllowed),
+	refused("peer-cert-allowed-hostname", "", "NAMES", nil, noAllowed),
+}

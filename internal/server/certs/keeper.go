@@ -1,0 +1,155 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+)
+
+// Kind tells the connections of clients from those of peers.
+type Kind string
+
+// The kinds, as logs name them.
+const (
+	Client Kind = "client"
+	Peer   Kind = "peer"
+)
+
+// Keeper holds the certificates of one kind of connections.
+type Keeper struct {
+	kind   Kind
+	files  config.TLS
+	base   tls.Config // versions and suites
+	logger *slog.Logger
+	made   bool // by auto-tls
+
+	pair  *source[*tls.Certificate] // shown to who connects; nil: there is none
+	shown *source[*tls.Certificate] // shown to whom we connect; nil: there is none
+	roots *source[*x509.CertPool]   // nil: the system's
+}
+
+// Open reads, or for auto-tls makes, the certificates of one kind. A failure is one line that names flag, file and
+// cause.
+func Open(kind Kind, c *config.Config, logger *slog.Logger) (*Keeper, error) {
+	k := &Keeper{kind: kind, files: c.ClientTLS, logger: logger}
+	prefix := "--"
+	if kind == Peer {
+		k.files, prefix = c.PeerTLS, "--peer-"
+	}
+	suites, err := c.CipherIDs()
+	if err != nil {
+		return nil, err
+	}
+	k.base = tls.Config{
+		MinVersion:   max(uint16(c.TLSMinVersion), tls.VersionTLS12),
+		MaxVersion:   uint16(c.TLSMaxVersion),
+		CipherSuites: suites,
+	}
+	f := &k.files
+	if f.SelfSigned() {
+		k.made = true
+		m := maker{dir: filepath.Join(c.DataDir, "certs", string(kind)), urls: c.ListenPeerURLs,
+			years: c.SelfSignedCertValidity, logger: logger}
+		if kind == Client {
+			m.urls = c.ListenClientURLs
+		}
+		if f.CertFile, f.KeyFile, err = m.files(time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.read(prefix); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func (k *Keeper) read(prefix string) error {
+	f := &k.files
+	openPair := func(name, cert, key string) (*source[*tls.Certificate], error) {
+		if cert == "" {
+			return nil, nil
+		}
+		read := func() (*tls.Certificate, error) {
+			return readPair(named{prefix + name + "cert-file", cert}, named{prefix + name + "key-file", key})
+		}
+		return open(k.logger, read, cert, key)
+	}
+	var err error
+	if k.pair, err = openPair("", f.CertFile, f.KeyFile); err != nil {
+		return err
+	}
+	k.shown = k.pair
+	if f.ClientCertFile != "" {
+		if k.shown, err = openPair("client-", f.ClientCertFile, f.ClientKeyFile); err != nil {
+			return err
+		}
+	}
+	if f.TrustedCAFile != "" {
+		read := func() (*x509.CertPool, error) { return readPool(named{prefix + "trusted-ca-file", f.TrustedCAFile}) }
+		if k.roots, err = open(k.logger, read, f.TrustedCAFile); err != nil {
+			return err
+		}
+	}
+	k.announce()
+	return nil
+}
+
+// announce tells what is served, and of a certificate that nobody will accept.
+func (k *Keeper) announce() {
+	if k.pair == nil {
+		return
+	}
+	leaf := k.pair.get().Leaf
+	k.logger.Info("encrypting with TLS", "kind", string(k.kind), "cert-file", k.files.CertFile, "trusted-ca-file",
+		k.files.TrustedCAFile, "client-cert-auth", k.files.Authenticates(), "expires", leaf.NotAfter.Format(time.RFC3339))
+	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		k.logger.Warn("the certificate is not valid today", "cert-file", k.files.CertFile,
+			"from", leaf.NotBefore.Format(time.RFC3339), "to", leaf.NotAfter.Format(time.RFC3339))
+	}
+}
+
+// server makes the configuration for who connects; every handshake asks for the files of its moment.
+func (k *Keeper) server(protocols []string) *tls.Config {
+	c := k.base.Clone()
+	c.NextProtos = protocols
+	c.SessionTicketsDisabled = true
+	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		c := k.base.Clone()
+		c.NextProtos = protocols
+		c.SessionTicketsDisabled = true
+		c.Certificates = []tls.Certificate{*k.pair.get()}
+		if k.files.Authenticates() {
+			c.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+		if k.roots != nil {
+			c.ClientCAs = k.roots.get()
+		}
+		if k.kind == Peer && !k.files.SkipClientSANVerification {
+			c.VerifyConnection = func(state tls.ConnectionState) error {
+				return verifyOrigin(hello.Context(), state, hello.Conn.RemoteAddr())
+			}
+		}
+		return c, nil
+	}
+	return c
+}
+
+// Dial makes the configuration for one connection to somebody of this kind; the name to expect is the caller's to
+// set.
+func (k *Keeper) Dial() *tls.Config {
+	c := k.base.Clone()
+	// A certificate that signs itself proves nothing: auto-tls only keeps listeners out.
+	c.InsecureSkipVerify = k.made
+	if k.roots != nil {
+		c.RootCAs = k.roots.get()
+	}
+	if k.shown != nil {
+		// Shown whatever authorities the other side names, as it may just have changed them.
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.shown.get(), nil }
+	}
+	return c
+}
