@@ -30,7 +30,7 @@ type Break struct {
 var breaks = []Break{
 	{"commit-old-term", "a leader commits entries of earlier terms by counting",
 		func(b *broken) { b.raft.CommitOldTerm = true }},
-	{"count-learners", "learners count for votes, commits and reads", func(b *broken) { b.raft.CountLearners = true }},
+	{"count-learners", "learners count for commits and reads", func(b *broken) { b.raft.CountLearners = true }},
 	{"vote-twice", "a member forgets its vote", func(b *broken) { b.raft.VoteTwice = true }},
 	{"ack-before-durable", "appends are acknowledged before they are on disk",
 		func(b *broken) { b.raft.AckBeforeDurable = true }},

@@ -82,6 +82,7 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 func (p *plan) drawMix(rng *rand.Rand) {
 	p.mix = workload.Mix{
 		Clients:  pick(rng, 2, 4, 8),
+		Readers:  pick(rng, 0, 0, 1, 2),
 		Tenants:  pick(rng, 0, 1, 3),
 		Watchers: pick(rng, 0, 4, 8),
 		Keys:     pick(rng, 1, 3, 8),

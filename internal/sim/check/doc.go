@@ -8,6 +8,7 @@
 //	election-safety       Raft paper, 5.2                       election.go
 //	log-matching          Raft paper, 5.3                       logs.go
 //	leader-completeness   Raft paper, 5.4                       completeness.go
+//	commit-rule           Raft paper, 5.4.2 and figure 8        commit.go
 //	durable-before-ack    Raft paper, figure 2; fastpath.md     durable.go
 //	state-machine         Raft paper, 5.4.3 (equal states)      machine.go, model.go
 //	revisions             fastpath.md, L2                       revisions.go

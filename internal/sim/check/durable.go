@@ -34,6 +34,7 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 			s.report("durable-before-ack", "member %v: hard state goes from %+v to %+v", member, p.hard, *hard)
 		}
 		p.hard = *hard
+		s.commits.learned(hard.Commit)
 	}
 	if reset != nil {
 		p.synced = reset.Mark.Index
@@ -69,6 +70,8 @@ func (s *Suite) Sent(messages []consensus.Message) {
 		m := &messages[i]
 		p := s.durable.of(m.From)
 		switch m.Kind {
+		case consensus.MsgAppend, consensus.MsgHeartbeat:
+			s.commits.announced(s, m)
 		case consensus.MsgAppendReply:
 			if !m.Reject && m.Mark.Index > p.synced {
 				s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
@@ -107,6 +110,7 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 		}
 	}
 	p.hard, p.synced = hard, last
+	s.commits.learned(hard.Commit)
 	*w = shadow{base: base.Mark, floor: change{id: base.ConfigID, config: base.Config.Clone()}}
 	s.Appended(member, entries)
 }

@@ -30,6 +30,7 @@ type Suite struct {
 
 	elections elections
 	logs      logs
+	commits   commits
 	durable   durable
 	machine   machine
 	acks      acknowledged

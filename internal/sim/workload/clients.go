@@ -121,7 +121,7 @@ func (c *client) next() {
 	if l.stopped {
 		return
 	}
-	if c.target == nil || c.target.Life() == 0 || l.rng.IntN(50) == 0 {
+	if c.target == nil || c.target.Life() == 0 || (l.rng.IntN(50) == 0 && c.id >= l.mix.Readers) {
 		c.target = l.target()
 	}
 	if c.target == nil {
@@ -130,6 +130,10 @@ func (c *client) next() {
 	}
 	l.Ops++
 	m := &l.mix
+	if c.id < m.Readers {
+		c.get()
+		return
+	}
 	draw := l.rng.IntN(m.Put + m.Get + m.Local + m.CAS + m.Delete + m.Txn + m.Range)
 	for _, choice := range []struct {
 		weight int

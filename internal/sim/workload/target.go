@@ -32,6 +32,7 @@ type World interface {
 // Mix says how many clients there are and what they like to do. The weights are relative.
 type Mix struct {
 	Clients, Tenants, Watchers int
+	Readers                    int // of the clients, those that only read and stay with their member
 	Keys                       int
 	Think                      time.Duration // mean pause between two operations
 	Patience                   time.Duration

@@ -1,0 +1,51 @@
+package check
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// commits checks the commit rule where it is used: when a leader moves the cluster's commit index forward, the entry
+// there is of its own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of its voters.
+type commits struct{ known consensus.Index }
+
+// announced is told of every commit index that leaves a leader.
+func (c *commits) announced(s *Suite, m *consensus.Message) {
+	if m.Commit <= c.known {
+		return
+	}
+	c.known = m.Commit
+	w := s.logs.of(m.From)
+	term, ok := w.term(m.Commit)
+	if !ok {
+		return
+	}
+	if term != m.Term {
+		s.report("commit-rule", "member %v, leader of term %d, commits %d of term %d by counting", m.From, m.Term,
+			m.Commit, term)
+		return
+	}
+	configs := []*consensus.Config{&w.floor.config}
+	for i := range w.configs {
+		configs = append(configs, &w.configs[i].config)
+	}
+	// The configuration may have changed in the same step: the one before it will do as well.
+	for i := max(0, len(configs)-2); i < len(configs); i++ {
+		if s.durableOnMajority(configs[i], m.Commit, term) {
+			return
+		}
+	}
+	s.report("commit-rule", "member %v commits %d.%d, which is not durable on a majority of voters %v", m.From, m.Commit,
+		term, configs[len(configs)-1].Voters)
+}
+
+func (s *Suite) durableOnMajority(config *consensus.Config, index consensus.Index, term consensus.Term) bool {
+	holders := 0
+	for _, id := range config.Voters {
+		w := s.logs.of(id)
+		if got, ok := w.term(index); s.durable.of(id).synced >= index && (!ok || got == term) {
+			holders++
+		}
+	}
+	return holders > len(config.Voters)/2
+}
+
+// learned is told of a commit index that a member has on its disk.
+func (c *commits) learned(index consensus.Index) { c.known = max(c.known, index) }
