@@ -14,7 +14,7 @@ import (
 //
 // Two things are kept as etcd has them, because clients may rely on them: a delete that is nested is not held against
 // puts of transactions nested before it, and a delete up to the end of the key space (range_end "\x00") is held
-// only against a put of its first key.
+// against nothing at all.
 
 // checkOverlaps checks one list of ops and everything nested in it.
 func checkOverlaps(ops []kv.Op) error {
@@ -59,10 +59,10 @@ func checkSmallList(ops []kv.Op) (checked bool, err error) {
 
 // covers tells whether a delete is held against a put of key.
 func covers(op *kv.DeleteOp, key []byte) bool {
-	if bytes.Equal(op.Key, key) {
-		return true
+	if len(op.End) == 0 {
+		return bytes.Equal(op.Key, key)
 	}
-	return len(op.End) > 0 && bytes.Compare(op.Key, key) < 0 && bytes.Compare(key, op.End) < 0
+	return bytes.Compare(op.Key, key) <= 0 && bytes.Compare(key, op.End) < 0
 }
 
 // writesOf gives the keys that a list puts and the spans that it deletes, or the error if they collide.
@@ -142,13 +142,15 @@ func newSpanSet() *spanSet {
 	return &spanSet{spans: btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})}
 }
 
-// add puts what a delete of [begin, end) is held against into the set: an empty end, or one that is not behind begin,
-// leaves only begin itself.
+// add puts what a delete of [begin, end) is held against into the set. An empty end means begin alone; one that is not
+// behind begin, as "\x00" hardly ever is, means nothing.
 func (s *spanSet) add(begin, end string) {
-	if end <= begin {
+	if end == "" {
 		end = begin + "\x00"
 	}
-	s.insert(span{begin, end})
+	if begin < end {
+		s.insert(span{begin, end})
+	}
 }
 
 func (s *spanSet) insert(n span) {
