@@ -249,6 +249,7 @@ func (h *host) step() {
 	h.inbox = nil
 	h.w.counts.Steps++
 	h.node.Step(inputs...)
+	h.w.suite.Stepped()
 	if !h.alive {
 		return
 	}

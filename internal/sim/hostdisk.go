@@ -77,6 +77,7 @@ func (h *host) written() {
 			h.w.net.send(h, requests[i].After)
 		}
 	}
+	h.w.suite.Stepped()
 	if seq != 0 {
 		h.put(raft.Persisted{Seq: seq})
 	}

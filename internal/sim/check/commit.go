@@ -4,7 +4,15 @@ import "github.com/quorate/quorate/internal/consensus"
 
 // commits checks the commit rule where it is used: when a leader moves the cluster's commit index forward, the entry
 // there is of its own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of its voters.
-type commits struct{ known consensus.Index }
+type commits struct {
+	known   consensus.Index
+	pending []commit // to be judged at the end of the step, when the log is known that the leader counted by
+}
+
+type commit struct {
+	leader consensus.MemberID
+	mark   consensus.Mark
+}
 
 // announced is told of every commit index that leaves a leader.
 func (c *commits) announced(s *Suite, m *consensus.Message) {
@@ -22,25 +30,38 @@ func (c *commits) announced(s *Suite, m *consensus.Message) {
 			m.Commit, term)
 		return
 	}
+	c.pending = append(c.pending, commit{m.From, consensus.Mark{Index: m.Commit, Term: term}})
+}
+
+// Stepped tells that a member has done all that one of its steps put out.
+func (s *Suite) Stepped() {
+	for _, c := range s.commits.pending {
+		s.judgeCommit(c.leader, c.mark)
+	}
+	s.commits.pending = s.commits.pending[:0]
+}
+
+func (s *Suite) judgeCommit(leader consensus.MemberID, mark consensus.Mark) {
+	w := s.logs.of(leader)
 	configs := []*consensus.Config{&w.floor.config}
 	for i := range w.configs {
 		configs = append(configs, &w.configs[i].config)
 	}
 	// The configuration may have changed in the same step: the one before it will do as well.
 	for i := max(0, len(configs)-2); i < len(configs); i++ {
-		if s.durableOnMajority(configs[i], m.Commit, term) {
+		if s.durableOnMajority(configs[i], mark) {
 			return
 		}
 	}
-	s.report("commit-rule", "member %v commits %d.%d, which is not durable on a majority of voters %v", m.From, m.Commit,
-		term, configs[len(configs)-1].Voters)
+	s.report("commit-rule", "member %v commits %v, which is not durable on a majority of voters %v", leader, mark,
+		configs[len(configs)-1].Voters)
 }
 
-func (s *Suite) durableOnMajority(config *consensus.Config, index consensus.Index, term consensus.Term) bool {
+func (s *Suite) durableOnMajority(config *consensus.Config, mark consensus.Mark) bool {
 	holders := 0
 	for _, id := range config.Voters {
 		w := s.logs.of(id)
-		if got, ok := w.term(index); s.durable.of(id).synced >= index && (!ok || got == term) {
+		if got, ok := w.term(mark.Index); s.durable.of(id).synced >= mark.Index && (!ok || got == mark.Term) {
 			holders++
 		}
 	}
