@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/sim"
@@ -56,6 +57,16 @@ func start(args []string, out, diary io.Writer) int {
 	return 0
 }
 
+// help prints the flags, but for the one that breaks laws.
+func help(flags *flag.FlagSet, out io.Writer) {
+	fmt.Fprint(out, usage)
+	flags.VisitAll(func(f *flag.Flag) {
+		if name, about := flag.UnquoteUsage(f); about != "" {
+			fmt.Fprintf(out, "  --%-20s %s\n", strings.TrimSpace(f.Name+" "+name), about)
+		}
+	})
+}
+
 func list(out io.Writer) {
 	for _, n := range sim.Nemeses() {
 		fmt.Fprintf(out, "%-12s %s\n", n.Name, n.About)
@@ -82,9 +93,7 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 	trace := flags.Bool("trace", command == "replay", "print every event")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			flags.SetOutput(out)
-			fmt.Fprint(out, usage)
-			flags.PrintDefaults()
+			help(flags, out)
 		}
 		return false, err
 	}

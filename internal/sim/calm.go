@@ -117,7 +117,8 @@ func (w *World) probe(when string) bool {
 		return true
 	}
 	if h := missing(); h != nil && !w.suite.Failed() {
-		w.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s", h.id, when, w.patience(), w.describe()))
+		w.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
+			h.id, when, w.patience(), w.describe()))
 	}
 	return false
 }

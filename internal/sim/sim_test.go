@@ -11,7 +11,7 @@ import (
 
 // Ensure that the laws hold for a few dozen drawn clusters.
 func TestRun_seeds(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { mustHold(t, sim.Options{Seed: seed}) })
 	}
 }

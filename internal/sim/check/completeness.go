@@ -12,8 +12,8 @@ func (l *logs) elected(s *Suite, member consensus.MemberID, term consensus.Term)
 			continue // committed by a later leader: this one need not know
 		}
 		if got, ok := w.term(index); !ok || got != want {
-			s.report("leader-completeness", "member %v leads term %d with a log up to %d, but %d.%d was committed (has term %d)",
-				member, term, w.last(), index, want, got)
+			s.report("leader-completeness", "member %v leads term %d with a log up to %d, but %d.%d was committed, not %d.%d",
+				member, term, w.last(), index, want, index, got)
 		}
 		return
 	}

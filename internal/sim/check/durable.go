@@ -109,6 +109,7 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 			break
 		}
 	}
+	s.logs.forget(w, hard.Term)
 	p.hard, p.synced = hard, last
 	s.commits.learned(hard.Commit)
 	*w = shadow{base: base.Mark, floor: change{id: base.ConfigID, config: base.Config.Clone()}}

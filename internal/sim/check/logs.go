@@ -96,6 +96,14 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 	}
 }
 
+// forget drops the entries of terms that a crashed member entered only in memory. No message of such a term can have
+// left it, so nobody else has them, and it may enter the term again and fill it with others.
+func (l *logs) forget(w *shadow, durable consensus.Term) {
+	for at := len(w.terms) - 1; at >= 0 && w.terms[at] > durable; at-- {
+		delete(l.seen, consensus.Mark{Index: w.base.Index + consensus.Index(at) + 1, Term: w.terms[at]})
+	}
+}
+
 func (w *shadow) truncate(from consensus.Index) {
 	w.terms = w.terms[:from-w.base.Index-1]
 	for len(w.configs) > 0 && w.configs[len(w.configs)-1].id.Index >= from {
@@ -106,6 +114,9 @@ func (w *shadow) truncate(from consensus.Index) {
 // Rebased tells that a member's log now begins after meta: a snapshot was installed, or the head compacted.
 func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, reset bool) {
 	w := s.logs.of(member)
+	if !reset && meta.Mark.Index <= w.base.Index {
+		return // the wish is older than a snapshot that was installed meanwhile
+	}
 	if term := s.logs.chosenAt(meta.Mark.Index); term != 0 && term != meta.Mark.Term {
 		s.report("log-matching", "member %v compacts at %v, but the committed entry there has term %d",
 			member, meta.Mark, term)
