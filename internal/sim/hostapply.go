@@ -73,7 +73,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 	return true
 }
 
-// maybeUnnamed gives, as a negative control, repeated proposals another id, so that the state machine does not know them.
+// maybeUnnamed gives, as a negative control, repeated proposals another id: the state machine does not know them then.
 func (h *host) maybeUnnamed(batch []consensus.Entry) []consensus.Entry {
 	if !h.w.broken.sessions {
 		return batch

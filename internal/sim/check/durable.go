@@ -72,6 +72,14 @@ func (s *Suite) Sent(messages []consensus.Message) {
 		switch m.Kind {
 		case consensus.MsgAppend, consensus.MsgHeartbeat:
 			s.commits.announced(s, m)
+			if p.hard.Term < m.Term {
+				s.report("durable-before-ack", "member %v leads term %d, but its disk says %+v", m.From, m.Term, p.hard)
+			}
+		case consensus.MsgVote:
+			if p.hard.Term < m.Term || (p.hard.Term == m.Term && p.hard.Vote != m.From) {
+				s.report("durable-before-ack", "member %v asks for votes in term %d, but its disk says %+v",
+					m.From, m.Term, p.hard)
+			}
 		case consensus.MsgAppendReply:
 			if !m.Reject && m.Mark.Index > p.synced {
 				s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",

@@ -213,7 +213,9 @@ func (c *client) put() {
 }
 
 // wrote tells the checkers of a write of one key.
-func (c *client) wrote(kind check.OperationKind, key, value string, begin time.Duration, r kv.Result, answered, done bool) {
+func (c *client) wrote(
+	kind check.OperationKind, key, value string, begin time.Duration, r kv.Result, answered, done bool,
+) {
 	s, now := c.load.suite, c.load.world.Now()
 	if answered && r.Err != nil {
 		s.Report("state-machine", fmt.Sprintf("writing %q was rejected: %v", key, r.Err))

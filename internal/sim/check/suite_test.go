@@ -1,0 +1,126 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/check"
+)
+
+func command(index consensus.Index, c *kv.Command) consensus.Entry {
+	return consensus.Entry{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: c.Append(nil)}
+}
+
+func put(index consensus.Index, key, value string) consensus.Entry {
+	return command(index, &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte(value)}})
+}
+
+func putResult(revision kv.Revision) kv.Result {
+	return kv.Result{Revision: revision, Put: &kv.PutResult{}}
+}
+
+// Ensure that each kind of misdeed is noticed under its name, by a story as short as it can be.
+func TestSuite_notices(t *testing.T) {
+	config := consensus.Config{Voters: []consensus.MemberID{1, 2, 3}}
+	vote := func(to consensus.MemberID) []consensus.Message {
+		return []consensus.Message{{Kind: consensus.MsgVoteReply, From: 1, To: to, Term: 2}}
+	}
+	event := func(key, value string, revision kv.Revision) kv.Event {
+		return kv.Event{KV: kv.KeyValue{Key: []byte(key), Value: []byte(value), ModRevision: revision,
+			CreateRevision: revision, Version: 1}}
+	}
+	for _, tc := range []struct {
+		want  string
+		story func(s *check.Suite)
+	}{
+		{"election-safety", func(s *check.Suite) {
+			s.Leader(1, 5)
+			s.Leader(2, 5)
+		}},
+		{"durable-before-ack", func(s *check.Suite) { s.Sent(vote(2)) }},
+		{"durable-before-ack", func(s *check.Suite) {
+			s.Synced(1, &consensus.HardState{Term: 2, Vote: 2}, nil, nil)
+			s.Sent(vote(2))
+			s.Synced(1, &consensus.HardState{Term: 2, Vote: 3}, nil, nil)
+		}},
+		{"durable-before-ack", func(s *check.Suite) {
+			entries := []consensus.Entry{put(1, "a", "1")}
+			s.Appended(1, entries)
+			s.Synced(1, nil, entries, nil)
+			s.Recovered(1, consensus.HardState{}, consensus.SnapshotMeta{}, nil)
+		}},
+		{"log-matching", func(s *check.Suite) {
+			s.Appended(1, []consensus.Entry{put(1, "a", "1")})
+			s.Appended(2, []consensus.Entry{put(1, "a", "2")})
+		}},
+		{"leader-completeness", func(s *check.Suite) {
+			entries := []consensus.Entry{put(1, "a", "1")}
+			s.Appended(1, entries)
+			s.Applied(1, entries, []kv.Result{putResult(2)})
+			s.Leader(2, 3)
+		}},
+		{"state-machine", func(s *check.Suite) {
+			s.Applied(1, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(3)})
+		}},
+		{"state-machine", func(s *check.Suite) {
+			s.Hashed(1, 5, 0, 77)
+			s.Hashed(2, 5, 0, 78)
+		}},
+		{"revisions", func(s *check.Suite) {
+			s.Applied(1, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
+			s.Published(1, 1, 3)
+		}},
+		{"acknowledged", func(s *check.Suite) {
+			s.Applied(1, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
+			s.Acknowledged("a", "2", 2)
+		}},
+		{"real-time-order", func(s *check.Suite) {
+			s.Wrote(0, 10, 5, "a", true)
+			s.Wrote(20, 30, 4, "b", true)
+		}},
+		{"linearizable", func(s *check.Suite) {
+			s.Record(check.Operation{Kind: check.OpPut, Key: "a", Value: "1", Begin: 0, End: 10, Answered: true, Revision: 2})
+			s.Record(check.Operation{Kind: check.OpGet, Key: "a", Begin: 20, End: 30, Answered: true})
+		}},
+		{"watch", func(s *check.Suite) {
+			s.Applied(1, []consensus.Entry{put(1, "a", "1"), put(2, "a2", "2")},
+				[]kv.Result{putResult(2), putResult(3)})
+			w := s.NewWatch("w", []byte("a"), []byte("b"), 1)
+			s.Delivered(w, []kv.Event{event("a2", "2", 3)})
+		}},
+		{"watch", func(s *check.Suite) {
+			s.Applied(1, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
+			w := s.NewWatch("w", []byte("a"), nil, 1)
+			s.Delivered(w, []kv.Event{event("a", "1", 2)})
+			s.Delivered(w, []kv.Event{event("a", "1", 2)})
+		}},
+		{"lease-early", func(s *check.Suite) {
+			s.Renewed(7, 0, 10*time.Second)
+			grant := command(1, &kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}})
+			end := command(2, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7}})
+			session := consensus.SessionID{Member: 1, Number: 1}
+			open := command(1, &kv.Command{SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 1}})
+			open.Proposal = consensus.ProposalID{Session: session}
+			grant.Index, grant.Proposal = 2, consensus.ProposalID{Session: session, Sequence: 1}
+			end.Index, end.Proposal = 3, consensus.ProposalID{Session: session, Sequence: 2}
+			s.Applied(1, []consensus.Entry{open, grant, end}, []kv.Result{{Revision: 1},
+				{Revision: 1, Lease: &kv.LeaseResult{ID: 7, TTLSeconds: 10}}, {Revision: 1}})
+		}},
+		{"configuration", func(s *check.Suite) { s.Configured(1, consensus.ConfigID{Index: 9, Term: 1}, &config) }},
+		{"commit-rule", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{Term: 1, Vote: 1}, consensus.SnapshotMeta{Config: config}, nil)
+			s.Appended(1, []consensus.Entry{put(1, "a", "1")})
+			s.Sent([]consensus.Message{{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 1, Commit: 1}})
+			s.Stepped()
+		}},
+	} {
+		s := check.NewSuite(func() time.Duration { return time.Second }, consensus.SnapshotMeta{Config: config})
+		tc.story(s)
+		s.Finish()
+		if len(s.Violations) == 0 || s.Violations[0].Property != tc.want {
+			t.Errorf("%s: got %v", tc.want, s.Violations)
+		}
+	}
+}
