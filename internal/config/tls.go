@@ -62,11 +62,20 @@ func tlsVersions(at func(*Config) *TLSVersion) value {
 
 var errUnknownSuite = errors.New("unknown cipher suite")
 
+// olderSuites are names from before they ended in the hash, which etcd still reads.
+var olderSuites = map[string]string{
+	"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305":   "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
+	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+}
+
 // CipherIDs returns the suites that --cipher-suites names; none leaves the choice to crypto/tls.
 func (c *Config) CipherIDs() ([]uint16, error) {
 	known := append(tls.CipherSuites(), tls.InsecureCipherSuites()...)
 	var ids []uint16
 	for _, name := range c.CipherSuites {
+		if newer, ok := olderSuites[name]; ok {
+			name = newer
+		}
 		at := slices.IndexFunc(known, func(k *tls.CipherSuite) bool { return k.Name == name })
 		if at < 0 {
 			return nil, fmt.Errorf("%w %q", errUnknownSuite, name)
@@ -123,8 +132,7 @@ func (s tlsSide) faults() Faults {
 		for _, u := range l.urls {
 			encrypts = encrypts || u.Secure()
 			if u.Secure() && !s.Certified() && !s.Auto {
-				faults = append(faults, fmt.Sprintf("%[2]s %[3]v needs --%[1]scert-file and --%[1]skey-file, or "+
-					"--%[1]sauto-tls", s.prefix, l.flag, u))
+				faults = append(faults, s.bareFault(l.flag, u))
 			}
 		}
 	}
@@ -136,6 +144,15 @@ func (s tlsSide) faults() Faults {
 		faults = append(faults, fmt.Sprintf("--%[1]sclient-cert-auth needs --%[1]strusted-ca-file", s.prefix))
 	}
 	return faults
+}
+
+// bareFault reports a URL without a certificate. For metrics the words are etcd's, which its suites look for.
+func (s tlsSide) bareFault(flag string, u URL) string {
+	if flag == "--listen-metrics-urls" {
+		return fmt.Sprintf("%s %v: client TLS key/cert (--cert-file, --key-file) must be provided for metrics secure url",
+			flag, u)
+	}
+	return fmt.Sprintf("%[2]s %[3]v needs --%[1]scert-file and --%[1]skey-file, or --%[1]sauto-tls", s.prefix, flag, u)
 }
 
 // warnTLS tells of TLS settings that do less than they seem to.

@@ -28,7 +28,7 @@ func TestConfig_Validate_tls(t *testing.T) {
 		{"a socket", "--listen-client-urls=unixs://a.sock",
 			[]string{"--listen-client-urls unixs://a.sock needs --cert-file"}},
 		{"metrics need certificates too", "--listen-metrics-urls=https://127.0.0.1:1",
-			[]string{"--listen-metrics-urls https://127.0.0.1:1 needs --cert-file"}},
+			[]string{"--listen-metrics-urls https://127.0.0.1:1: client TLS key/cert (--cert-file, --key-file) must be"}},
 		{"others' URLs and a proxy's need none", "--advertise-client-urls=https://a:1 " +
 			"--initial-cluster=default=http://localhost:2380,m2=https://b:1", nil},
 		{"a certificate alone", "--cert-file=c", []string{"--cert-file needs --key-file"}},
@@ -39,6 +39,7 @@ func TestConfig_Validate_tls(t *testing.T) {
 			[]string{"--client-cert-auth needs --trusted-ca-file"}},
 		{"authorities for certificates that have none", "--peer-auto-tls --peer-trusted-ca-file=a",
 			[]string{"--peer-auto-tls makes certificates that no authority has signed"}},
+		{"an older name of a suite", "--cipher-suites=TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", nil},
 		{"an unknown suite", "--cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA,TLS_B",
 			[]string{`--cipher-suites: unknown cipher suite "TLS_B"`}},
 		{"suites of another version", "--cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA --tls-min-version=TLS1.3",
