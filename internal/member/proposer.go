@@ -2,6 +2,7 @@ package member
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -432,5 +433,9 @@ func (p *proposer) failAll(err error) {
 func (p *proposer) waiting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.queue) > 0 || p.current == nil
+	if p.current != nil {
+		return len(p.queue) > 0
+	}
+	// Without a session only what has an id can go, the opening of the session first. The loop must not spin for the rest.
+	return p.opening == nil || slices.ContainsFunc(p.queue, func(q *proposal) bool { return !q.id.IsZero() })
 }
