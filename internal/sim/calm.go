@@ -31,7 +31,8 @@ func (w *World) calmPhase() {
 	}
 }
 
-// heal mends the network and the disks and starts the members of the last configuration: all, or just a majority.
+// heal mends the network and the disks and starts all members, or just a majority. Machines that belong to no
+// configuration run too: a change that asks for them may still be on its way.
 func (w *World) heal() {
 	for _, l := range w.net.links {
 		l.cuts = 0
@@ -46,8 +47,6 @@ func (w *World) heal() {
 	for _, h := range w.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
 		switch {
-		case !w.needed(h.id):
-			h.retire()
 		case !h.alive && spare > 0 && config.IsVoter(h.id):
 			spare--
 			h.gone = true // a minority stays away: the rest must do without
@@ -55,19 +54,6 @@ func (w *World) heal() {
 			h.startAfter(0)
 		}
 	}
-}
-
-// needed reports whether a member is in the committed configuration, or in one that may yet be committed.
-func (w *World) needed(id consensus.MemberID) bool {
-	if w.suite.CommittedConfig().Contains(id) {
-		return true
-	}
-	for _, h := range w.present() {
-		if config := w.configs[h.id]; config.Contains(id) && w.suite.CommittedConfig().Contains(h.id) {
-			return true
-		}
-	}
-	return false
 }
 
 // patience is the time in which a healthy cluster must have done something.
