@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
+	"sync"
 
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -19,13 +21,56 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // A tombstone at the compact revision itself is left out: a read there does not see it.
 func (s *Store) HashKV(rev kv.Revision) (hash uint32, compact, current kv.Revision, err error) {
 	current, err = s.atRevision(rev, func(at kv.Revision) error {
+		if known, ok := s.hashes.find(at); ok && at == s.CompactRevision() {
+			hash, compact = known.hash, known.compact
+			return nil
+		}
 		hash, compact, err = s.hashAt(at)
+		if err == nil {
+			s.hashes.keep(knownHash{at, hash, compact})
+		}
 		return err
 	})
 	if err != nil {
 		compact = s.CompactRevision()
 	}
 	return hash, compact, current, err
+}
+
+// knownHashes remembers the answers given last. A compaction at exactly a revision that was hashed before changes what
+// can be hashed there; the answer of before stays right, and is repeated with the compact revision it belongs to.
+type knownHashes struct {
+	mu   sync.Mutex
+	last []knownHash // oldest first
+}
+
+type knownHash struct {
+	at      kv.Revision
+	hash    uint32
+	compact kv.Revision
+}
+
+const maxKnownHashes = 10
+
+func (k *knownHashes) find(at kv.Revision) (knownHash, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range k.last {
+		if k.last[i].at == at {
+			return k.last[i], true
+		}
+	}
+	return knownHash{}, false
+}
+
+func (k *knownHashes) keep(h knownHash) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = slices.DeleteFunc(k.last, func(old knownHash) bool { return old.at == h.at })
+	if len(k.last) == maxKnownHashes {
+		k.last = slices.Delete(k.last, 0, 1)
+	}
+	k.last = append(k.last, h)
 }
 
 func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err error) {

@@ -28,6 +28,7 @@ type state struct {
 
 // Store is the versioned store.
 type Store struct {
+	hashes knownHashes
 	engine engine.Engine
 	cache  *cache
 	state  atomic.Pointer[state]
