@@ -116,6 +116,8 @@ func (m *Member) ports() Ports {
 // configure opens and closes peers as the configuration in force says.
 func (m *Member) configure(inForce raft.ConfigInForce) {
 	m.transport.SetPeers(inForce.Config.Members)
+	self, _ := inForce.Config.Member(m.ID())
+	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
 		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
 }
@@ -129,17 +131,45 @@ func (m *Member) observe(events []raft.Event) {
 		case raft.BecameFollower:
 			m.lead(false, e.Term)
 		case raft.Removed:
-			m.logger.Error("removed from the cluster", "event", e.String())
-			go m.fail(ErrRemoved)
+			m.background(m.leave)
 		}
 		m.logger.Info(event.String())
 	}
 }
 
-// extendLeases is what a new leader adds to every lease: the cluster was without a leader for about so long.
-func (m *Member) extendLeases() time.Duration {
+// leave ends a member that the cluster has removed. What was committed with the removal is applied first, so that
+// clients of this member, maybe the one that asked for the removal, get their answers; one that is told of its removal
+// long after will not be sent that entry any more.
+func (m *Member) leave() {
+	patience := time.NewTimer(m.electionTimeout())
+	defer patience.Stop()
+	poll := time.NewTicker(m.options.TickInterval)
+	defer poll.Stop()
+	for !m.appliedOwnRemoval() {
+		select {
+		case <-poll.C:
+			continue
+		case <-patience.C:
+		case <-m.stopping.Done():
+		}
+		break
+	}
+	m.fail(ErrRemoved)
+}
+
+func (m *Member) appliedOwnRemoval() bool {
+	machine, release := m.Machine()
+	defer release()
+	config, _ := machine.Config()
+	return len(config.Members) > 0 && !config.Contains(m.ID())
+}
+
+func (m *Member) electionTimeout() time.Duration {
 	return time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval
 }
+
+// extendLeases is what a new leader adds to every lease: the cluster was without a leader for about so long.
+func (m *Member) extendLeases() time.Duration { return m.electionTimeout() }
 
 // writeDisk is the goroutine that owns the WAL: everything that waits goes into one sync.
 func (m *Member) writeDisk() error {

@@ -51,8 +51,9 @@ type Member struct {
 	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
 	machine   *apply.Machine
 
-	leader atomic.Uint64
-	term   atomic.Uint64
+	leader  atomic.Uint64
+	learner atomic.Bool
+	term    atomic.Uint64
 	// lessorTerm is the term for which the deadlines of leases were begun last.
 	lessorTerm atomic.Uint64
 	leaderMu   sync.Mutex
@@ -97,7 +98,11 @@ func (m *Member) Start(t *transport.Transport) error {
 		FirstSession: m.data.Boots << 32,
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
 	}, m.data.Restored, m.ports())
+	if err == nil && node.Replica().Status().Removed {
+		err = ErrRemoved
+	}
 	if err != nil {
+		m.stop() // for those who ask already
 		return err
 	}
 	m.node = node
@@ -111,6 +116,23 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("scrub", m.scrubHistory)
 	go m.run("promote", m.promoteLearners)
 	return nil
+}
+
+// awaitStart lets a request wait that comes before Start has ended.
+func (m *Member) awaitStart(ctx context.Context) error {
+	select {
+	case <-m.started:
+		return nil
+	default:
+	}
+	select {
+	case <-m.started:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-m.stopping.Done():
+		return ErrStopped
+	}
 }
 
 // run ends the member with the error of one of its goroutines.
@@ -183,6 +205,9 @@ func (m *Member) Leader() consensus.MemberID { return consensus.MemberID(m.leade
 // Term returns the current term.
 func (m *Member) Term() consensus.Term { return consensus.Term(m.term.Load()) }
 
+// Learner reports whether this member was added to learn, not to vote once it has caught up.
+func (m *Member) Learner() bool { return m.learner.Load() }
+
 // LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
 func (m *Member) LeaderChanged() <-chan struct{} {
 	m.leaderMu.Lock()
@@ -215,9 +240,11 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 }
 
 func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload []byte, once bool) (kv.Result, error) {
+	if err := m.awaitStart(ctx); err != nil {
+		return kv.Result{}, err
+	}
 	w := waiters.Get().(*waiter)
 	begun := m.options.Clock.Now()
-	<-m.started
 	q, err := m.node.proposals.add(kind, payload, once, w)
 	if err != nil {
 		return kv.Result{}, err
@@ -236,7 +263,12 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 	case <-timer.C:
 		err = m.timeoutError(begun)
 	case <-m.stopping.Done():
-		err = ErrStopped
+		select {
+		case <-w.done: // the answer came just before the end
+			return w.result, w.err
+		default:
+			err = ErrStopped
+		}
 	}
 	m.node.proposals.abandon(q) // the waiter is not pooled again: it may just be being completed
 	return kv.Result{}, err
@@ -260,7 +292,9 @@ func (m *Member) timeoutError(begun time.Time) error {
 
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
 func (m *Member) ReadIndex(ctx context.Context) error {
-	<-m.started
+	if err := m.awaitStart(ctx); err != nil {
+		return err
+	}
 	group := m.node.reads.join(nil)
 	m.inbox.wake()
 	select {
@@ -306,8 +340,7 @@ func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) 
 		return ErrBadTransferee
 	}
 	m.inbox.put(raft.Transfer{To: to})
-	timeout := time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval * 3
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, 3*m.electionTimeout())
 	defer cancel()
 	for {
 		changed := m.LeaderChanged()
