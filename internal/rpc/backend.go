@@ -18,6 +18,7 @@ type Backend interface {
 	Status() raft.Status
 	Leader() consensus.MemberID
 	Term() consensus.Term
+	Learner() bool // added to learn; not on its way to be a voter
 	LeaderChanged() <-chan struct{}
 	Machine() (machine *apply.Machine, release func())
 	Hub() *watch.Hub

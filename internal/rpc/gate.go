@@ -63,10 +63,9 @@ func (g *gate) admit(ctx context.Context, kind callKind, servedByLearner bool) (
 	return true, nil
 }
 
-// isLearner tells whether this member is a learner in the configuration in force.
-func (g *gate) isLearner() bool {
-	return g.s.options.Member.Status().IsLearner
-}
+// isLearner tells whether this member was added as a learner. One that was added as a voter serves from the start, as
+// clients expect of a member that says it is ready; it forwards what it may not decide.
+func (g *gate) isLearner() bool { return g.s.options.Member.Learner() }
 
 // unary is the interceptor of the generated services; the hand-written ones pass through pass.
 func (g *gate) unary(

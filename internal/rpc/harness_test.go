@@ -231,6 +231,7 @@ func (b *machineBackend) lead(id consensus.MemberID) {
 func (b *machineBackend) ID() consensus.MemberID       { return testMember }
 func (b *machineBackend) Cluster() consensus.ClusterID { return testCluster }
 func (b *machineBackend) Term() consensus.Term         { return 7 }
+func (b *machineBackend) Learner() bool                { return b.learner }
 func (b *machineBackend) Status() raft.Status {
 	return raft.Status{ID: testMember, IsLearner: b.learner, Config: initialConfig()}
 }

@@ -80,7 +80,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 		RaftIndex:        uint64(status.Commit),
 		RaftAppliedIndex: uint64(machine.Applied().Index),
 		RaftTerm:         uint64(member.Term()),
-		IsLearner:        status.IsLearner,
+		IsLearner:        member.Learner(),
 		DowngradeInfo:    &pb.DowngradeInfo{},
 	}
 	if member.Leader() == consensus.NoMember {

@@ -85,7 +85,7 @@ func (c *collector) collectServer(e *emitter) {
 	leader := o.Member.Leader()
 	e.gauge("etcd_server_has_leader", "1 if this member knows a leader.", number(leader != consensus.NoMember))
 	e.gauge("etcd_server_is_leader", "1 if this member leads.", number(leader == o.Member.ID()))
-	e.gauge("etcd_server_is_learner", "1 if this member is a learner.", number(status.IsLearner))
+	e.gauge("etcd_server_is_learner", "1 if this member is a learner.", number(o.Member.Learner()))
 	e.counter("etcd_server_leader_changes_seen_total", "Changes of leader, its loss included.",
 		float64(c.s.stats.leaderChanges.Load()))
 	e.gauge("etcd_server_id", "1 for this member's id.", 1, "server_id", fmt.Sprintf("%x", c.s.self))
