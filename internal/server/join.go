@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
@@ -37,7 +39,7 @@ func (s *Server) join(ctx context.Context) (wal.Identity, error) {
 
 // describe returns what the first member that answers says.
 func (s *Server) describe(ctx context.Context, own []string) (member.Description, error) {
-	var failures []error
+	var failures []string
 	for _, m := range s.cfg.InitialCluster {
 		for _, url := range urlTexts(m.PeerURLs) {
 			if slices.Contains(own, url) {
@@ -49,15 +51,15 @@ func (s *Server) describe(ctx context.Context, own []string) (member.Description
 			if err == nil {
 				return description, nil
 			}
-			failures = append(failures, fmt.Errorf("%s: %w", url, err))
+			failures = append(failures, url+": "+status.Convert(err).Message())
 		}
 	}
 	if len(failures) == 0 {
 		return member.Description{}, errors.New("--initial-cluster-state=existing, but --initial-cluster names no other " +
 			"member: list the running members")
 	}
-	return member.Description{}, fmt.Errorf("cannot join: no member of --initial-cluster answers: %w",
-		errors.Join(failures...))
+	return member.Description{}, fmt.Errorf("cannot join: no member of --initial-cluster answers: %s",
+		strings.Join(failures, "; "))
 }
 
 // matchMembers checks --initial-cluster against the real members, as etcd does, and returns this member's id.
