@@ -190,10 +190,11 @@ func (d *Data) restore(recovered wal.Recovered) error {
 		return fmt.Errorf("member: the store in %s ends at index %d but the log begins after %d: the store was "+
 			"replaced by an older one; remove this member and add a new one", d.Options.Dir, applied.Index, base.Mark.Index)
 	}
-	if applied.Index > last {
+	if !holds(&recovered, applied) {
+		// Only an installation that the log did not hear of explains it. What the log has instead never committed.
 		if !snapshot.Installed(d.Options.FS, d.Options.Dir, applied) {
-			return fmt.Errorf("member: the store in %s has applied index %d but the log ends at %d: the log lost its "+
-				"end; remove this member and add a new one", d.Options.Dir, applied.Index, last)
+			return fmt.Errorf("member: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
+				"that entry: it lost its end; remove this member and add a new one", d.Options.Dir, applied, last)
 		}
 		base = d.Machine.SnapshotMeta()
 		if err := d.WAL.Append(wal.Batch{Reset: &base}); err != nil {
@@ -208,6 +209,16 @@ func (d *Data) restore(recovered wal.Recovered) error {
 		Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index, Tombstones: d.tombstones(),
 	}
 	return nil
+}
+
+// holds reports whether mark is a position of the log. An entry of another term at its index does not count.
+func holds(log *wal.Recovered, mark consensus.Mark) bool {
+	base := log.Base.Mark
+	if mark.Index <= base.Index {
+		return mark == base
+	}
+	at := mark.Index - base.Index - 1
+	return at < consensus.Index(len(log.Entries)) && log.Entries[at].Term == mark.Term
 }
 
 func (d *Data) tombstones() []consensus.MemberID {
