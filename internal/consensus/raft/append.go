@@ -67,6 +67,10 @@ func (r *Replica) beat() {
 		case progress.Probe:
 			p.Sent = false // the last probe was lost, or its answer
 		case progress.Snapshot:
+			if p.Offer.Index > 0 && !r.active(p) {
+				p.BecomeProbe() // it died with the snapshot in its hands: the log must not be kept for it for ever
+				break
+			}
 			r.offerSnapshot(p)
 		}
 		if p.LeavesAt > 0 {
@@ -150,7 +154,7 @@ func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
 		p.BecomeReplicate()
 	case p.State == progress.Snapshot && p.Match >= r.log.base.Index && p.Match >= p.Floor:
-		p.BecomeProbe()
+		p.BecomeReplicate()
 	}
 	if p.CheckRound == 0 || m.Round < p.CheckRound {
 		return

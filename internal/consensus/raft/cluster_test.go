@@ -38,8 +38,11 @@ type node struct {
 	disk     disk
 	pending  []raft.Output // persist requests and what waits for them
 	slowDisk bool
-	log      []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
-	logBase  consensus.Index
+	// slowInstall keeps snapshots from being put in place.
+	slowInstall bool
+	installs    []raft.Input
+	log         []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
+	logBase     consensus.Index
 
 	store    store
 	received map[mark]store
@@ -152,7 +155,7 @@ func (n *node) start() {
 
 // crash loses what is not on disk: persist requests under way, and messages that waited for them.
 func (n *node) crash() {
-	n.replica, n.inbox, n.pending = nil, nil, nil
+	n.replica, n.inbox, n.pending, n.installs = nil, nil, nil, nil
 	n.received = map[mark]store{}
 	n.log, n.logBase = slices.Clone(n.disk.entries), n.disk.base.Mark.Index
 }
@@ -218,7 +221,11 @@ func (n *node) step(inputs ...raft.Input) {
 		if ok {
 			n.store = s.clone()
 		}
-		n.inbox = append(n.inbox, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Failed: !ok})
+		n.installs = append(n.installs, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Failed: !ok})
+	}
+	if !n.slowInstall {
+		n.inbox = append(n.inbox, n.installs...)
+		n.installs = nil
 	}
 	for _, request := range out.NeedSnapshot {
 		to := n.c.node(request.To)

@@ -15,7 +15,7 @@ import (
 //	MsgSnapshotOffer ---------------->  Install -> shell swaps the store -> SnapshotInstalled
 //	MsgSnapshotReply <----------------  Reset (durable)
 //
-// The offer is repeated with every heartbeat until it is answered (Raft paper, section 7).
+// The offer is repeated with every heartbeat until it is answered (Raft paper, section 7) or the follower is gone.
 
 // needSnapshot asks the shell to feed a member that needs entries from before the log. Nobody streams to the dead.
 func (r *Replica) needSnapshot(p *progress.Peer) {
@@ -76,7 +76,9 @@ func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 
 // handleSnapshotOffer begins an installation, unless the log gets there without.
 func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
-	r.hearRound(m.Round)
+	if r.hearRound(m.Round) {
+		r.echoDue = true // an installation may take long, and the leader must know meanwhile that somebody is there
+	}
 	if m.Snapshot == nil {
 		return
 	}

@@ -1,0 +1,72 @@
+package raft_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// behindSnapshot returns a cluster of three whose leader is 1 and whose member 3 lacks entries that the leader's log no
+// longer holds. offered is called when the leader first offers 3 the snapshot that was streamed to it.
+func behindSnapshot(offered func(c *cluster)) *cluster {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	c.isolate(3, true)
+	c.propose(1, "a", "b", "c")
+	c.settle()
+	c.node(1).step(raft.Compact{Index: c.node(1).store.mark.Index})
+	c.isolate(3, false)
+	done := false
+	c.check = func(_ *node, out *raft.Output) {
+		isOffer := func(m message) bool { return m.Kind == consensus.MsgSnapshotOffer }
+		if !done && slices.ContainsFunc(out.Send, isOffer) {
+			done = true
+			offered(c)
+		}
+	}
+	c.tick(3)
+	return c
+}
+
+// Ensure that a follower that dies with a snapshot in its hands does not keep the leader's log from being compacted for
+// as long as it is away.
+func TestReplica_Compact_followerDiedBeforeInstalling(t *testing.T) {
+	c := behindSnapshot(func(c *cluster) { c.isolate(3, true) })
+	leader := c.node(1)
+	c.tick(2 * leader.c.opts(1).ElectionTicks)
+	for range 20 {
+		c.propose(1, "d")
+		c.settle()
+	}
+	c.tick(1)
+	applied := leader.store.mark.Index
+	leader.step(raft.Compact{Index: applied})
+	if base := leader.replica.Base().Mark.Index; base != applied {
+		t.Errorf("the log begins after %d, want %d", base, applied)
+	}
+	// The follower is fed all the same once it is back.
+	c.isolate(3, false)
+	c.tick(2 * leader.c.opts(1).ElectionTicks)
+	if got := c.node(3).store.mark.Index; got < applied {
+		t.Errorf("the follower has applied %d, want %d", got, applied)
+	}
+}
+
+// Ensure that a follower that is busy installing a snapshot goes on to answer the leader's rounds: with the third
+// member down the leader would otherwise hear no quorum.
+func TestReplica_snapshotOffer_echoesWhileInstalling(t *testing.T) {
+	c := behindSnapshot(func(c *cluster) { c.isolate(2, true); c.node(3).slowInstall = true })
+	leader := c.node(1)
+	term := leader.replica.Term()
+	c.tick(3 * c.opts(1).ElectionTicks)
+	if leader.replica.Status().Role != raft.Leader || leader.replica.Term() != term {
+		t.Fatalf("the leader of term %d stepped down while its follower installs a snapshot", term)
+	}
+	c.node(3).slowInstall = false
+	c.tick(3)
+	if got, want := c.node(3).store.mark, leader.store.mark; got != want {
+		t.Errorf("the follower has applied %v, want %v", got, want)
+	}
+}
