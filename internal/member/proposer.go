@@ -150,8 +150,8 @@ func (p *proposer) name(q *proposal) bool {
 
 // turnSession opens the first session, a new one when the current is used up, and retires the finished one.
 func (p *proposer) turnSession() {
-	if p.opening == nil && (p.current == nil || p.current.first+uint64(len(p.current.slots)) > p.limit) &&
-		p.previous == nil {
+	usedUp := p.current != nil && p.current.first+uint64(len(p.current.slots)) > p.limit
+	if p.opening == nil && (p.current == nil || usedUp && p.previous == nil) {
 		p.openSession()
 	}
 	if p.previous == nil || p.retiring || p.opening != nil || len(p.previous.slots) > 0 {
@@ -268,7 +268,9 @@ func (p *proposer) opened(result kv.Result) {
 		p.number += 1 << 32
 		return
 	}
-	p.previous = p.current
+	if p.current != nil { // else it was lost, and the one before it may still have to be finished
+		p.previous = p.current
+	}
 	p.current = &session{id: id, first: 1}
 	p.limit = sessionLength
 }

@@ -227,6 +227,42 @@ func TestProposer_resolve_lostSession(t *testing.T) {
 	}
 }
 
+// A session that is lost while the one before it is being finished must not keep the next one from being opened.
+func TestProposer_resolve_lostSessionWhileRetiring(t *testing.T) {
+	p := opened(t)
+	p.limit = 1
+	straggler := add(t, p)
+	old := p.take(nil, 1)
+	turn := p.take(nil, 2)
+	applied(p, turn)
+	add(t, p)
+	sent := p.take(nil, 3)
+	applied(p, sent, kv.Result{Err: kv.ErrSessionUnknown})
+	waits := add(t, p)
+	opening := p.take(nil, 4)
+	if len(opening) != 1 || opening[0].ID.Sequence != 0 || opening[0].ID.Session == sent[0].ID.Session {
+		t.Fatalf("got %v, want the opening of another session", opening)
+	}
+	applied(p, opening)
+	next := p.take(nil, 5)
+	if len(next) != 1 || next[0].ID.Session != opening[0].ID.Session {
+		t.Fatalf("got %v, want one proposal of the new session", next)
+	}
+	applied(p, next, kv.Result{Revision: 3})
+	if waits.times != 1 || waits.result.Revision != 3 {
+		t.Errorf("got %+v, want the result of the new session", waits)
+	}
+	applied(p, old, kv.Result{Revision: 4})
+	retire := p.take(nil, 6)
+	if straggler.times != 1 || len(retire) != 1 {
+		t.Fatalf("got %+v and then %v, want the straggler done and its session retired", straggler, retire)
+	}
+	applied(p, retire)
+	if p.previous != nil || p.retiring {
+		t.Error("the retired session is still kept")
+	}
+}
+
 func TestProposer_add_refusesTooMany(t *testing.T) {
 	p := opened(t)
 	p.open = maxOpenProposals
