@@ -31,6 +31,8 @@ type (
 	}
 	// QuorumLost says why a leader stepped down: it no longer hears a quorum.
 	QuorumLost struct{ Term consensus.Term }
+	// DiskStalled says why a leader steps down: the others' disks are well and its own is not.
+	DiskStalled struct{ Term consensus.Term }
 	// LeaderSuspected says that the connection to the leader broke and this member is about to ask for an election.
 	LeaderSuspected struct{ Leader consensus.MemberID }
 	// ConfigCommitted says that the change to this configuration can no longer be undone.
@@ -56,6 +58,7 @@ func (BecameCandidate) event()    {}
 func (BecameLeader) event()       {}
 func (LeaderChanged) event()      {}
 func (QuorumLost) event()         {}
+func (DiskStalled) event()        {}
 func (LeaderSuspected) event()    {}
 func (ConfigCommitted) event()    {}
 func (SnapshotNeeded) event()     {}
@@ -83,6 +86,9 @@ func (e LeaderChanged) String() string {
 }
 func (e QuorumLost) String() string {
 	return fmt.Sprintf("hears no quorum, steps down at term %d", e.Term)
+}
+func (e DiskStalled) String() string {
+	return fmt.Sprintf("waits too long for its disk, steps down at term %d", e.Term)
 }
 func (e LeaderSuspected) String() string { return fmt.Sprintf("suspects leader %v", e.Leader) }
 func (e ConfigCommitted) String() string { return fmt.Sprintf("committed config %v", e.ID) }

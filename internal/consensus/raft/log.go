@@ -36,6 +36,7 @@ type replicaLog struct {
 type write struct {
 	seq  uint64
 	last consensus.Index
+	at   uint64 // tick at which it was asked for
 }
 
 func (l *replicaLog) last() consensus.Index {

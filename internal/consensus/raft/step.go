@@ -71,12 +71,24 @@ func (r *Replica) tickLeader() {
 		r.becomeFollower(r.term, consensus.NoMember)
 		return
 	}
+	if r.diskStalls() {
+		r.event(DiskStalled{Term: r.term})
+		r.handOverLeadership()
+		return
+	}
 	if r.transferee != consensus.NoMember && r.now >= r.transferBy {
 		r.abortTransfer()
 	}
 	if r.now >= r.beatAt {
 		r.beat()
 	}
+}
+
+// diskStalls reports whether this leader's disk hangs while those of a quorum do not. Such a leader can commit by the
+// others', but neither apply nor renew leases, and what waits for its disk would grow without bound.
+func (r *Replica) diskStalls() bool {
+	w := r.log.writes
+	return len(w) > 0 && r.now-w[0].at >= uint64(r.opts.ElectionTicks) && r.log.durable < r.log.commit
 }
 
 // electAlone spares the only voter the wait.
@@ -296,7 +308,7 @@ func (r *Replica) persist() {
 		r.hardTerm, r.hardVote, r.hardHint = r.term, r.vote, r.log.commit
 		r.out.Hard = &consensus.HardState{Term: r.term, Vote: r.vote, Commit: r.log.commit}
 	}
-	w := write{seq: r.seq}
+	w := write{seq: r.seq, at: r.now}
 	if entries {
 		r.out.Entries = r.log.slice(r.log.unsent, last)
 		r.log.unsent = last + 1

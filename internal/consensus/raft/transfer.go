@@ -71,8 +71,9 @@ func (r *Replica) bestVoter() *progress.Peer {
 	return best
 }
 
-// handOverLeadership ends the term of a leader that a committed change removed or demoted. The entries and the commit
-// notice left just before on the same streams, so that the successor can be elected at once.
+// handOverLeadership ends the term of a leader that must not lead on: a committed change removed or demoted it, or its
+// disk hangs. In the first case the entries and the commit notice left just before on the same streams, so that the
+// successor can be elected at once.
 func (r *Replica) handOverLeadership() {
 	if p := r.bestVoter(); p != nil {
 		r.event(TransferStarted{To: p.ID})
