@@ -1,6 +1,8 @@
 package member
 
 import (
+	"time"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
@@ -57,10 +59,12 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 	for len(entries) > 0 {
 		batch := entries[:min(len(entries), maxApplyEntries)]
 		entries = entries[len(batch):]
+		begun := m.options.Clock.Now()
 		results, err := m.machine.Apply(batch)
 		if err != nil {
 			return err
 		}
+		m.observeTime(m.options.Applied, begun)
 		m.node.Resolve(batch, results)
 		m.inbox.put(raft.Applied{Index: batch[len(batch)-1].Index})
 		if err := m.retain(batch); err != nil {
@@ -69,4 +73,11 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.scrub.consider(m.machine.Store().CompactRevision())
 	}
 	return nil
+}
+
+// observeTime tells an observer, if there is one, how long something took.
+func (m *Member) observeTime(observer func(time.Duration), begun time.Time) {
+	if observer != nil {
+		observer(m.options.Clock.Now().Sub(begun))
+	}
 }

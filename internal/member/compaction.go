@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // Retention says how much of the log a member keeps in memory and in the WAL.
@@ -133,4 +134,11 @@ func (m *Member) Defragment() error {
 	m.machineMu.RLock()
 	defer m.machineMu.RUnlock()
 	return m.data.Engine.Defragment()
+}
+
+// StorageStats returns what log and store have counted.
+func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
+	m.machineMu.RLock()
+	defer m.machineMu.RUnlock()
+	return m.data.WAL.Stats(), m.data.Engine.Stats()
 }

@@ -195,9 +195,11 @@ func (m *Member) writeDisk() error {
 			}
 		}
 		if len(batches) > 0 {
+			begun := m.options.Clock.Now()
 			if err := m.data.WAL.Append(batches...); err != nil {
 				return err
 			}
+			m.observeTime(m.options.Synced, begun)
 		}
 		for i := range requests {
 			if len(requests[i].After) > 0 {

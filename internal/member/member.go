@@ -29,6 +29,8 @@ type Options struct {
 	Scrub           ScrubPace
 	Clock           env.Clock
 	Logger          *slog.Logger
+	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
+	Synced, Applied func(took time.Duration)
 }
 
 // Member is one running member of a cluster.

@@ -131,7 +131,7 @@ func (c *collector) collectStore(e *emitter) {
 	size := store.Size()
 	watches := c.s.options.Member.Hub().Stats()
 	e.gauge("etcd_mvcc_db_total_size_in_bytes", "Bytes of the store's files and unwritten tables.",
-		float64(machine.SizeBytes()))
+		float64(size.DiskBytes+size.UnflushedBytes))
 	e.gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Bytes of the versions kept.", float64(size.LogicalBytes))
 	e.gauge("etcd_debugging_mvcc_keys_total", "Keys that exist.", float64(size.Keys))
 	e.gauge("etcd_debugging_mvcc_current_revision", "Revision of the store.", float64(store.Revision()))

@@ -30,6 +30,8 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
 		Clock:           env.WallClock{},
 		Logger:          s.logger,
+		Synced:          func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
+		Applied:         func(took time.Duration) { s.timings.apply.Observe(took.Seconds()) },
 	})
 	if err != nil {
 		return err

@@ -3,13 +3,103 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/transport"
 )
 
-// register gathers the metrics of all parts under etcd's names where the meaning is the same.
+// timings are the histograms that the member fills while it works.
+type timings struct {
+	sync  prometheus.Histogram
+	apply prometheus.Histogram
+}
+
+func newTimings() *timings {
+	buckets := prometheus.ExponentialBuckets(0.0001, 2, 16) // 0.1 ms to 3.3 s
+	return &timings{
+		sync: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "etcd_disk_wal_fsync_duration_seconds", Buckets: buckets,
+			Help: "Time of one write of the log, its sync included. A slow disk shows here first.",
+		}),
+		apply: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "etcd_disk_backend_commit_duration_seconds", Buckets: buckets,
+			Help: "Time of one batch of applied entries, in memory: the store syncs beside it.",
+		}),
+	}
+}
+
+// register gathers the metrics of all parts: etcd's names where the meaning is the same, quorate_ elsewhere.
 func (s *Server) register(registry *prometheus.Registry) {
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.services.Collector(),
+		s.timings.sync, s.timings.apply,
+		&partsCollector{member: s.member, transport: s.transport},
 	)
+}
+
+// partsCollector shows the counters that log, store and transport keep anyway.
+type partsCollector struct {
+	member    *member.Member
+	transport *transport.Transport
+}
+
+// Describe sends nothing: peers, and so the labels, come and go.
+func (c *partsCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads every counter once.
+func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
+	c.collectStorage(out)
+	c.collectPeers(out)
+}
+
+func (c *partsCollector) collectStorage(out chan<- prometheus.Metric) {
+	log, store := c.member.StorageStats()
+	count := func(name, help string, value float64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, value)
+	}
+	gauge := func(name, help string, value float64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, value)
+	}
+	count("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
+	count("quorate_wal_syncs_total", "Syncs of the log.", float64(log.Syncs))
+	count("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
+	gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))
+	gauge("quorate_store_disk_bytes", "Disk space of the store.", float64(store.DiskBytes))
+	gauge("quorate_store_memtable_bytes", "Bytes that the store has not written to disk yet.", float64(store.MemTableBytes))
+	gauge("quorate_store_read_amplification", "Levels that a read may have to look at.", float64(store.ReadAmplification))
+	gauge("quorate_store_pressure", "How near the store is to a write stall: 0 idle, 1 stalled.", store.Pressure)
+	count("quorate_store_stalls_total", "Times that writes had to wait for the store.", float64(store.Stalls))
+	count("quorate_store_flushed_bytes_total", "Bytes written from memory.", float64(store.FlushedBytes))
+	count("quorate_store_compacted_bytes_total", "Bytes rewritten by LSM compactions.", float64(store.CompactedBytes))
+	count("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
+	count("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))
+}
+
+func (c *partsCollector) collectPeers(out chan<- prometheus.Metric) {
+	stats := c.transport.Stats()
+	for i := range stats.Peers {
+		p := &stats.Peers[i]
+		peer := p.Peer.String()
+		metric := func(kind prometheus.ValueType, name, help, label string, value float64) {
+			desc := prometheus.NewDesc(name, help, []string{label}, nil)
+			out <- prometheus.MustNewConstMetric(desc, kind, value, peer)
+		}
+		active := 0.0
+		if !p.ConnectedSince.IsZero() {
+			active = 1
+		}
+		metric(prometheus.GaugeValue, "etcd_network_active_peers", "1 while the peer is connected.", "Remote", active)
+		metric(prometheus.CounterValue, "etcd_network_peer_sent_bytes_total", "Bytes sent to the peer.", "To",
+			float64(p.Sent.Bytes))
+		metric(prometheus.CounterValue, "etcd_network_peer_received_bytes_total", "Bytes received from the peer.", "From",
+			float64(p.Received.Bytes))
+		metric(prometheus.CounterValue, "etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", "To",
+			float64(p.Dropped))
+		metric(prometheus.CounterValue, "etcd_network_disconnected_peers_total", "Connections that broke.", "Remote",
+			float64(p.Losses))
+		metric(prometheus.GaugeValue, "quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.",
+			"Remote", p.RTT.Seconds())
+	}
 }

@@ -33,6 +33,7 @@ type Server struct {
 	logger    *slog.Logger
 	lock      *dirLock
 	data      *member.Data
+	timings   *timings
 	member    *member.Member
 	transport *transport.Transport
 	services  *rpc.Services
@@ -58,7 +59,7 @@ type Server struct {
 // Start builds and starts a member. It returns once the member is ready to serve clients, or with the one error that
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
-	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{})}
+	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{}), timings: newTimings()}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,
