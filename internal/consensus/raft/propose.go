@@ -110,8 +110,10 @@ func (r *Replica) flushForwards() {
 		}
 		return
 	}
-	if len(box.proposals) > 0 {
-		r.send(consensus.Message{Kind: consensus.MsgPropose, To: r.leader, Proposals: box.proposals}, false)
+	for rest := box.proposals; len(rest) > 0; {
+		n := fitting(rest, r.opts.MaxMessageBytes)
+		r.send(consensus.Message{Kind: consensus.MsgPropose, To: r.leader, Proposals: rest[:n:n]}, false)
+		rest = rest[n:]
 	}
 	if len(box.reads) > 0 {
 		r.send(consensus.Message{Kind: consensus.MsgRead, To: r.leader, Reads: box.reads}, false)
@@ -122,4 +124,14 @@ func (r *Replica) flushForwards() {
 	if box.asks {
 		r.send(consensus.Message{Kind: consensus.MsgTransfer, To: r.leader, Target: box.transfer}, false)
 	}
+}
+
+// fitting returns how many of proposals go into one message of about maxBytes, at least one.
+func fitting(proposals []consensus.Proposal, maxBytes int) int {
+	n, size := 1, len(proposals[0].Payload)
+	for n < len(proposals) && size+len(proposals[n].Payload) <= maxBytes {
+		size += len(proposals[n].Payload)
+		n++
+	}
+	return n
 }

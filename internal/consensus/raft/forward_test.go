@@ -1,0 +1,47 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// Ensure that what a follower forwards is cut like appends are: after a change of leader everything unanswered goes out
+// at once, and a single message of that size would be dropped by the network, again and again.
+func TestReplica_Propose_followerCutsMessages(t *testing.T) {
+	const most = 1000
+	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.MaxMessageBytes = most })
+	c.elect(1)
+	sent := 0
+	c.check = func(n *node, out *raft.Output) {
+		for _, m := range out.Send {
+			if m.Kind != consensus.MsgPropose {
+				continue
+			}
+			bytes := 0
+			for _, p := range m.Proposals {
+				bytes += len(p.Payload)
+			}
+			if bytes > most && len(m.Proposals) > 1 {
+				t.Errorf("%d proposals of %d bytes in one message", len(m.Proposals), bytes)
+			}
+			sent += len(m.Proposals)
+		}
+	}
+	commands := make([]string, 20)
+	for i := range commands {
+		commands[i] = string(make([]byte, 100*i))
+	}
+	c.propose(2, commands...)
+	c.settle()
+	c.tick(1)
+	if got := len(c.node(2).store.commands); sent != len(commands) || got != len(commands) {
+		t.Fatalf("%d forwarded, %d applied, want %d", sent, got, len(commands))
+	}
+	for i, command := range c.node(2).store.commands {
+		if command != commands[i] {
+			t.Fatalf("command %d has %d bytes, want %d: the order changed", i, len(command), len(commands[i]))
+		}
+	}
+}
