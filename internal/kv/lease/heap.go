@@ -31,6 +31,15 @@ func (h dueHeap) build() {
 	}
 }
 
+// minDueSwept is how many items of revoked leases are left alone: fewer are not worth a sweep.
+const minDueSwept = 64
+
+// sweep drops the items of revoked leases.
+func (h *dueHeap) sweep() {
+	*h = slices.DeleteFunc(*h, func(item dueItem) bool { return item.lease.revoked })
+	h.build()
+}
+
 func (h *dueHeap) push(item dueItem) {
 	*h = append(*h, item)
 	for i := len(*h) - 1; i > 0; {

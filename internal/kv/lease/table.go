@@ -71,6 +71,9 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	le.revoked = true
 	delete(l.leases, id)
 	l.ttls.remove(id)
+	if len(l.due) > 2*len(l.leases)+minDueSwept { // so that long leases which end early do not pile up
+		l.due.sweep()
+	}
 }
 
 // Attach hangs key on a lease.
