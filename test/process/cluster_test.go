@@ -107,15 +107,21 @@ func (c *cluster) initialCluster() string {
 
 func (c *cluster) start(n *node) {
 	c.t.Helper()
+	c.run(n, "--name="+n.name, "--data-dir="+n.dir,
+		"--listen-client-urls="+n.client, "--advertise-client-urls="+n.client,
+		"--listen-peer-urls=http://"+n.peer, "--initial-advertise-peer-urls=http://"+n.proxy.address(),
+		"--initial-cluster="+c.initialCluster(), "--heartbeat-interval=50", "--election-timeout=500")
+}
+
+// run starts n's process; its output is added to n's log.
+func (c *cluster) run(n *node, args ...string) {
+	c.t.Helper()
 	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer log.Close()
-	n.cmd = exec.Command(c.binary, "--name="+n.name, "--data-dir="+n.dir,
-		"--listen-client-urls="+n.client, "--advertise-client-urls="+n.client,
-		"--listen-peer-urls=http://"+n.peer, "--initial-advertise-peer-urls=http://"+n.proxy.address(),
-		"--initial-cluster="+c.initialCluster(), "--heartbeat-interval=50", "--election-timeout=500")
+	n.cmd = exec.Command(c.binary, args...)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if err := n.cmd.Start(); err != nil {
 		c.t.Fatal(err)
