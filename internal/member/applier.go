@@ -70,6 +70,9 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		if err := m.retain(batch); err != nil {
 			return err
 		}
+		if err := m.discardOutrun(batch[len(batch)-1].Index); err != nil {
+			return err
+		}
 		m.scrub.consider(m.machine.Store().CompactRevision())
 	}
 	return nil

@@ -129,7 +129,7 @@ func discardHalfCreated(options DataOptions) error {
 			if err := log.Close(); err != nil {
 				return err
 			}
-			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 {
+			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Mark.Index > 0 {
 				return fmt.Errorf("member: %s has a log but %s is missing: restore the file, or remove this member "+
 					"and add a new one", options.walDir(), options.bootsFile())
 			}
@@ -138,7 +138,33 @@ func discardHalfCreated(options DataOptions) error {
 			return err
 		}
 	}
+	if err := refuseUsedStore(options); err != nil {
+		return err
+	}
 	return fs.RemoveAll(options.storeDir())
+}
+
+// refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boot counter
+// were removed by hand, or the log lies where --wal-dir does not say. A creation leaves a store that opens, at zero.
+func refuseUsedStore(options DataOptions) error {
+	dir := options.storeDir()
+	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
+		return nil
+	}
+	store, err := options.OpenEngine(dir)
+	if err != nil {
+		return err
+	}
+	machine, err := apply.Open(store, options.Apply)
+	if errors.Is(err, apply.ErrNotBootstrapped) {
+		return store.Close()
+	}
+	used := err == nil && machine.Applied().Index > 0
+	if err := errors.Join(err, store.Close()); err != nil || !used {
+		return err
+	}
+	return fmt.Errorf("member: %s holds data but %s and the log in %s are missing: correct --wal-dir, restore them, or "+
+		"use an empty --data-dir for a new member", dir, options.bootsFile(), options.walDir())
 }
 
 // Open opens a member's data, finishes a snapshot installation that was interrupted, and checks that log and store
@@ -152,6 +178,10 @@ func Open(options DataOptions) (*Data, error) {
 		return nil, err
 	}
 	log, recovered, err := wal.Open(options.wal())
+	if errors.Is(err, wal.ErrNoLog) {
+		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir, restore the log, "+
+			"or remove this member and add a new one: %w", options.Dir, options.walDir(), err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +199,18 @@ func Open(options DataOptions) (*Data, error) {
 }
 
 func (d *Data) openStore() error {
+	if _, err := d.Options.FS.Stat(d.Options.storeDir()); oserror.IsNotExist(err) {
+		return fmt.Errorf("member: %s is missing: restore it, or remove this member and add a new one", d.Options.storeDir())
+	}
 	store, err := d.Options.OpenEngine(d.Options.storeDir())
 	if err != nil {
 		return err
 	}
 	machine, err := apply.Open(store, d.Options.Apply)
+	if errors.Is(err, apply.ErrNotBootstrapped) {
+		err = fmt.Errorf("member: %s has lost its contents: restore it, or remove this member and add a new one: %w",
+			d.Options.storeDir(), err)
+	}
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}

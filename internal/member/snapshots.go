@@ -40,6 +40,17 @@ func (r *receivedSnapshots) claim(mark consensus.Mark) (dir string, ok bool) {
 	return dir, true
 }
 
+// outrun forgets a snapshot that shows nothing beyond applied and returns its directory: the core will not ask for it
+// any more. That happens when a new leader streams another one while the last is being installed.
+func (r *receivedSnapshots) outrun(applied consensus.Index) (dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dir != "" && r.mark.Index <= applied {
+		dir, r.dir = r.dir, ""
+	}
+	return dir
+}
+
 func (r *receivedSnapshots) next() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +132,20 @@ func (m *Member) ReceiveSnapshot(from consensus.MemberID, meta consensus.Snapsho
 		return err
 	}
 	if replaced := m.received.keep(meta.Mark, dir); replaced != "" {
-		return fs.RemoveAll(replaced)
+		if err := fs.RemoveAll(replaced); err != nil {
+			return err
+		}
+	}
+	machine, release := m.Machine()
+	applied := machine.Applied().Index
+	release()
+	return m.discardOutrun(applied)
+}
+
+// discardOutrun frees the space of a received snapshot that is not needed any more.
+func (m *Member) discardOutrun(applied consensus.Index) error {
+	if dir := m.received.outrun(applied); dir != "" {
+		return m.data.Options.FS.RemoveAll(dir)
 	}
 	return nil
 }
