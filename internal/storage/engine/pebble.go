@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -44,6 +45,9 @@ func Open(options Options) (Engine, error) {
 	e := &lsm{options: options, failed: make(chan struct{})}
 	e.cache = pebble.NewCache(options.CacheBytes)
 	existed, err := exists(options.FS, options.Dir)
+	if err == nil && !existed {
+		err = refuseLeftovers(options.FS, options.Dir)
+	}
 	if err == nil {
 		e.db, err = pebble.Open(options.Dir, e.pebbleOptions())
 	}
@@ -67,6 +71,22 @@ func exists(fs env.FS, dir string) (bool, error) {
 		return false, err
 	}
 	return found.Exists, nil
+}
+
+// refuseLeftovers keeps Pebble from taking a store that lost its manifest marker for an empty directory: it would make
+// a new one there and remove the tables. A creation that a crash cut short has no table yet.
+func refuseLeftovers(fs env.FS, dir string) error {
+	names, err := fs.List(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".sst") {
+			return fmt.Errorf("%w: %s holds %s but no marker of a manifest; nothing was changed: restore the missing files, "+
+				"or remove this member and add it anew", ErrCorrupt, dir, name)
+		}
+	}
+	return err
 }
 
 func (e *lsm) pebbleOptions() *pebble.Options {

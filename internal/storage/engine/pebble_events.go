@@ -11,6 +11,7 @@ import (
 
 // diskError says which store failed, and marks a full disk so that callers can tell.
 func diskError(dir string, err error) error {
+	err = plain(err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: free space on the disk of %s and start again: %w", ErrNoSpace, dir, err)
@@ -22,8 +23,33 @@ func diskError(dir string, err error) error {
 	return fmt.Errorf("engine: %s: %w", dir, err)
 }
 
+// plainError is an error of Pebble with a text for people: Pebble lists every file that it misses on a line of its
+// own, and marks corruption with a line that means nothing to an operator.
+type plainError struct {
+	text  string
+	cause error
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.cause }
+
+const maxPlainBytes = 300
+
+func plain(err error) error {
+	text := strings.ReplaceAll(err.Error(), "<corruption detail carrier>", "")
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxPlainBytes {
+		text = strings.ToValidUTF8(text[:maxPlainBytes], "") + "…"
+	}
+	return &plainError{text, err}
+}
+
 // openError turns what Pebble says at Open into one line that tells what to do.
 func openError(dir string, err error) error {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrNewer) || errors.Is(err, ErrNoSpace) {
+		return err // a read while opening has said it already
+	}
+	err = plain(err)
 	text := err.Error()
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -94,8 +120,8 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 	}
 }
 
-// onBackgroundError tells failed flushes, after which nothing more becomes durable, from failed LSM compactions, which
-// Pebble repeats.
+// onBackgroundError tells failed flushes, after which nothing more becomes durable, and damaged files from other
+// failures of LSM compactions, which Pebble repeats.
 func (e *lsm) onBackgroundError(err error) {
 	e.mu.Lock()
 	flush := e.flushErr != nil
@@ -104,7 +130,11 @@ func (e *lsm) onBackgroundError(err error) {
 		e.fail(err)
 		return
 	}
-	e.options.Logger.Error("store background work failed", "dir", e.options.Dir, "err", err)
+	if pebble.IsCorruptionError(err) {
+		e.fail(err) // Pebble would try the same damaged file again for ever, until it stalls all writes
+		return
+	}
+	e.options.Logger.Error("store background work failed", "dir", e.options.Dir, "err", plain(err))
 }
 
 // pebbleLogger hands Pebble's log lines on. Pebble's diary is debug for us.
@@ -120,7 +150,8 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 
 // Fatalf implements pebble.Logger: it must not return, since Pebble does not know what its manifest holds.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	err := fmt.Errorf("engine: %s cannot go on: %s", l.engine.options.Dir, fmt.Sprintf(format, args...))
+	cause := fmt.Errorf(strings.ReplaceAll(format, "%v", "%w"), args...) // keeps a full disk recognizable
+	err := diskError(l.engine.options.Dir, fmt.Errorf("cannot go on: %w", cause))
 	l.engine.options.Logger.Error("store cannot go on", "err", err)
 	if l.engine.options.OnFatal != nil {
 		l.engine.options.OnFatal(err)

@@ -7,7 +7,10 @@ import (
 )
 
 // lsmIterator narrows Pebble's iterator to ours.
-type lsmIterator struct{ *pebble.Iterator }
+type lsmIterator struct {
+	*pebble.Iterator
+	dir string
+}
 
 // firstKey is above the rows of the engine itself.
 var firstKey = []byte{1}
@@ -22,11 +25,27 @@ func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
 	if err != nil {
 		return nil, diskError(e.options.Dir, err)
 	}
-	return lsmIterator{it}, nil
+	return lsmIterator{it, e.options.Dir}, nil
 }
 
 // SeekPrefix implements Iterator.
 func (it lsmIterator) SeekPrefix(key []byte) bool { return it.SeekPrefixGE(key) }
+
+// Error implements Iterator.
+func (it lsmIterator) Error() error {
+	if err := it.Iterator.Error(); err != nil {
+		return diskError(it.dir, err)
+	}
+	return nil
+}
+
+// Close implements Iterator. An error that Error has told is told again, as Pebble does.
+func (it lsmIterator) Close() error {
+	if err := it.Iterator.Close(); err != nil {
+		return diskError(it.dir, err)
+	}
+	return nil
+}
 
 // lsmBatch is a Pebble batch. Its setters cannot fail while it is open.
 type lsmBatch struct {
