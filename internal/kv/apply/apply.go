@@ -42,7 +42,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 		invariant.True(e.Index == mark.Index+1 && e.Term >= mark.Term, "entry %v is applied after %v", e.Mark(), mark)
 		mark = e.Mark()
 		if err := m.applyEntry(e, &results[i]); err != nil {
-			m.failed = err // the writer stays open: there is no way on from here
+			m.failed = err // the writer is not committed: there is no way on from here
 			break
 		}
 	}
@@ -51,6 +51,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 		m.failed = m.commit(mark)
 	}
 	if m.failed != nil {
+		m.batch.w.Abandon()
 		return nil, m.failed
 	}
 	return results, nil
