@@ -11,5 +11,6 @@ var (
 	ErrNoSpace = errors.New("snapshot: not enough disk space")
 	// ErrStoreMissing means that an interrupted installation can neither be finished nor undone: files were removed
 	// by hand.
-	ErrStoreMissing = errors.New("snapshot: an installation was interrupted and its files are gone")
+	ErrStoreMissing = errors.New("snapshot: an installation was interrupted and its files are gone: remove this member " +
+		"and add a new one")
 )

@@ -154,7 +154,8 @@ func Recover(fs env.FS, dataDir string) error {
 	}
 	if slices.Contains(names, markerFile) {
 		if _, err := readMark(fs, fs.PathJoin(dataDir, markerFile)); err != nil {
-			return err
+			return fmt.Errorf("an installation was interrupted and its marker is damaged: remove this member and add a new "+
+				"one: %w", err)
 		}
 		if err := finish(fs, dataDir); err != nil {
 			return err

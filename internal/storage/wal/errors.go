@@ -15,7 +15,7 @@ var (
 	// ErrCorrupt says that bytes that were durable are damaged or gone. Errors that match it are *CorruptError.
 	ErrCorrupt = errors.New("wal: log is corrupt")
 	// ErrNewerVersion says that a newer release wrote this log. Nothing was changed.
-	ErrNewerVersion = errors.New("wal: log was written by a newer version")
+	ErrNewerVersion = errors.New("wal: log was written by a newer version, start that one")
 )
 
 // Errors of a running log.
