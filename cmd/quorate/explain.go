@@ -8,6 +8,9 @@ import (
 	"syscall"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
 )
 
 // numberOrText keeps a setting that is a number a number in the log, where etcd's tools look for it.
@@ -21,7 +24,9 @@ func numberOrText(text string) any {
 // explain adds to an error that ended the server what the operator can do about it.
 func explain(c config.Config, err error) error {
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
+	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):
+		return fmt.Errorf("%w; nothing is lost", err) // what to do is said already
+	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, transport.ErrAddressUsed):
 		return fmt.Errorf("%w; stop the process that listens there, or choose other --listen-client-urls and "+
 			"--listen-peer-urls", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -30,6 +35,9 @@ func explain(c config.Config, err error) error {
 		return fmt.Errorf("%w; make %s writable for the user that runs this server", err, c.DataDir)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w; make room on the disk of %s and start again, nothing is lost", err, c.DataDir)
+	case errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w; raise the limit of this process on the size of files (ulimit -f) and start again, nothing "+
+			"is lost", err)
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w; --data-dir %s must be on a disk that can be written to", err, c.DataDir)
 	}

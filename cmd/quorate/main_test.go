@@ -77,7 +77,7 @@ func TestRun_refusals(t *testing.T) {
 		{"gateway start", 2, "quorate: \"gateway\" is neither a flag nor a command: quorate has no TCP gateway; clients " +
 			"may name all members as endpoints\n"},
 		{"--nmae=x", 2, "quorate: unknown flag --nmae; did you mean --name?\n"},
-		{"--cert-file=x", 1, "quorate: --cert-file needs --key-file\n"},
+		{"--cert-file=x", 2, "quorate: --cert-file needs --key-file\n"},
 		{"--log-outputs=/absent/log", 1, "quorate: log to /absent/log: open /absent/log: no such file or directory\n"},
 	} {
 		status, out, errs := runWith(t, strings.Fields(row.line)...)

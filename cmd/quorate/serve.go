@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
@@ -24,7 +25,9 @@ type member interface {
 
 // start starts the server of a configuration. Tests replace it.
 var start = func(ctx context.Context, c config.Config, logger *slog.Logger) (member, error) {
-	return server.Start(ctx, c, server.Options{Logger: logger})
+	return server.Start(ctx, c, server.Options{Logger: logger, Fatal: func(err error) {
+		os.Exit(fail(ctl.Streams{Err: os.Stderr}, explain(c, err)))
+	}})
 }
 
 // stopLimit bounds a graceful stop; a supervisor's patience usually ends soon after.
@@ -34,6 +37,7 @@ const stopLimit = 10 * time.Second
 func serve(args []string, s ctl.Streams) int {
 	c, err := config.Load(args, s.Environ)
 	var usage *config.UsageError
+	var faults config.Faults
 	switch {
 	case errors.Is(err, config.ErrHelp):
 		writeHelp(s.Out)
@@ -41,7 +45,7 @@ func serve(args []string, s ctl.Streams) int {
 	case errors.Is(err, config.ErrVersion):
 		config.WriteVersion(s.Out)
 		return ctl.StatusOK
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &faults):
 		fmt.Fprintf(s.Err, "quorate: %v\n", err)
 		return ctl.StatusUsage
 	case err != nil:
@@ -61,8 +65,9 @@ func serve(args []string, s ctl.Streams) int {
 	return ctl.StatusOK
 }
 
+// fail says why the server ended, in one line: supervisors and log shippers take the last one.
 func fail(s ctl.Streams, err error) int {
-	fmt.Fprintf(s.Err, "quorate: %v\n", err)
+	fmt.Fprintf(s.Err, "quorate: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return 1
 }
 

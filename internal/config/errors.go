@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -17,14 +18,20 @@ type UsageError struct{ Reason string }
 
 func (e *UsageError) Error() string { return e.Reason }
 
-// Faults are all reasons why a configuration cannot work, in the order in which they were found.
+// Faults are all reasons why a configuration cannot work, in the order in which they were found. Programs end with
+// status 2 for it, too.
 type Faults []string
 
 func (f Faults) Error() string {
 	if len(f) == 1 {
 		return f[0]
 	}
-	return "the configuration has " + countWord(len(f)) + " faults:\n  - " + strings.Join(f, "\n  - ")
+	var text strings.Builder
+	text.WriteString("the configuration has " + countWord(len(f)) + " faults:")
+	for i, fault := range f {
+		fmt.Fprintf(&text, " (%d) %s", i+1, fault)
+	}
+	return text.String()
 }
 
 func countWord(n int) string {

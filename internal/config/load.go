@@ -77,7 +77,7 @@ func parseFlags(args []string) (given, error) {
 			break
 		}
 		name, text, hasText := strings.Cut(name, "=")
-		if !hasText && (name == "h" || name == "help") {
+		if name == "h" || name == "help" {
 			return nil, ErrHelp
 		}
 		if name == "version" && (!hasText || text == "true") {

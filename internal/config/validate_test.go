@@ -86,7 +86,7 @@ func TestFaults_Error(t *testing.T) {
 	if got := (config.Faults{"a"}).Error(); got != "a" {
 		t.Errorf("one fault: got %q", got)
 	}
-	want := "the configuration has two faults:\n  - a\n  - b"
+	want := "the configuration has two faults: (1) a (2) b"
 	if got := (config.Faults{"a", "b"}).Error(); got != want {
 		t.Errorf("two faults: got %q, want %q", got, want)
 	}

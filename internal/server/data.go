@@ -25,7 +25,7 @@ func (s *Server) dataOptions() member.DataOptions {
 		Logger: s.logger,
 		Apply:  apply.Options{},
 		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: s.logger})
+			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: s.logger, OnFatal: s.fatal})
 		},
 	}
 }

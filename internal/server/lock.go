@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/quorate/quorate/internal/env"
 )
@@ -26,6 +27,9 @@ func (s *Server) lockData(context.Context, Options) error {
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
 			return fmt.Errorf("--data-dir %s: not writable for this user: %w", dir, bare(err))
+		}
+		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES) {
+			return fmt.Errorf("--data-dir %s: cannot be locked: %w", dir, bare(err))
 		}
 		return fmt.Errorf("--data-dir %s is in use by another process: stop it, or choose another directory", dir)
 	}

@@ -25,12 +25,16 @@ type Options struct {
 	Logger *slog.Logger
 	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. Tests cut members off.
 	Faults func(peer consensus.MemberID) bool
+	// Fatal, if set, is called when the store cannot go on nor be closed. It should end the process: the log has all
+	// that was acknowledged.
+	Fatal func(error)
 }
 
 // Server is one running member with everything around it.
 type Server struct {
 	cfg       config.Config
 	logger    *slog.Logger
+	fatal     func(error)
 	lock      *dirLock
 	data      *member.Data
 	timings   *timings
@@ -59,7 +63,7 @@ type Server struct {
 // Start builds and starts a member. It returns once the member is ready to serve clients, or with the one error that
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
-	s := &Server{cfg: cfg, logger: options.Logger, done: make(chan struct{}), timings: newTimings()}
+	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, done: make(chan struct{}), timings: newTimings()}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,
@@ -108,8 +112,11 @@ func (s *Server) Err() error {
 
 // Stop hands leadership over, ends what is running and closes everything. It is safe to call twice.
 func (s *Server) Stop(ctx context.Context) error {
-	s.end(ctx, nil)
+	s.end(ctx, s.failure())
 	<-s.done
+	if err := s.Err(); err != nil {
+		return err // it failed while it was told to stop; how it closed is then no news
+	}
 	return s.stopErr
 }
 
