@@ -48,9 +48,10 @@ func (m *Machine) bury(member consensus.MemberID, at consensus.Index) {
 	for _, s := range slices.Clone(m.sessions.byMember[member]) {
 		m.retireSession(s.id)
 	}
-	lower := sessionRow(rowRetired, consensus.SessionID{Member: member})
-	upper := append(sessionRow(rowRetired, consensus.SessionID{Member: member, Number: 1<<64 - 1}), 0)
-	w.DeleteRawRange(lower, upper)
+	if _, known := m.sessions.highest[member]; known {
+		delete(m.sessions.highest, member)
+		w.DeleteRaw(memberRow(rowHighest, member))
+	}
 	if _, known := m.Published(member); known {
 		w.DeleteRaw(memberRow(rowPublished, member))
 		m.setPublished(member, nil)

@@ -19,6 +19,7 @@ type model struct {
 	leases            map[kv.LeaseID]bool
 	alarms            map[kv.Alarm]bool
 	open, retired     map[consensus.SessionID]bool
+	highest           map[consensus.MemberID]uint64
 	results           map[consensus.ProposalID]kv.Result
 	events            []kv.Event
 }
@@ -27,7 +28,7 @@ func newModel() *model {
 	m := &model{
 		revision: 1, compact: -1, now: map[string]kv.KeyValue{}, then: map[kv.Revision]map[string]kv.KeyValue{},
 		leases: map[kv.LeaseID]bool{}, alarms: map[kv.Alarm]bool{}, open: map[consensus.SessionID]bool{},
-		retired: map[consensus.SessionID]bool{}, results: map[consensus.ProposalID]kv.Result{},
+		retired: map[consensus.SessionID]bool{}, highest: map[consensus.MemberID]uint64{}, results: map[consensus.ProposalID]kv.Result{},
 	}
 	m.then[1] = map[string]kv.KeyValue{}
 	return m
@@ -41,7 +42,7 @@ func (m *model) apply(e *consensus.Entry, cmd kv.Command) kv.Result {
 	if kv.Revision(e.ExactRevision) != 0 && kv.Revision(e.ExactRevision) <= m.revision {
 		return kv.Result{Err: kv.ErrSkipped, Revision: m.revision}
 	}
-	if !e.Proposal.IsZero() && !m.open[session] && (cmd.SessionOpen == nil || m.retired[session]) {
+	if !e.Proposal.IsZero() && !m.open[session] && (cmd.SessionOpen == nil || session.Number <= m.highest[session.Member]) {
 		return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.revision}
 	}
 	target := m.revision + 1
@@ -129,6 +130,7 @@ func (s *modelStep) do(cmd kv.Command) (res kv.Result) {
 	case cmd.SessionOpen != nil:
 		op := cmd.SessionOpen
 		s.open[sessionOf(op.Member, op.Number)] = true
+		s.highest[consensus.MemberID(op.Member)] = max(s.highest[consensus.MemberID(op.Member)], op.Number)
 		for _, other := range slices.Collect(maps.Keys(s.open)) {
 			if uint64(other.Member) == op.Member && other.Number != op.Number && !slices.Contains(op.Keep, other.Number) {
 				s.retire(other)
@@ -147,6 +149,7 @@ func sessionOf(member, number uint64) consensus.SessionID {
 func (s *modelStep) retire(id consensus.SessionID) {
 	delete(s.open, id)
 	s.retired[id] = true
+	s.highest[id.Member] = max(s.highest[id.Member], id.Number)
 	maps.DeleteFunc(s.results, func(p consensus.ProposalID, _ kv.Result) bool { return p.Session == id })
 }
 

@@ -19,7 +19,7 @@ import (
 //	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
 //	's' 'n'                     -> the slot that the next session gets
 //	's' 'o' member(8) number(8) -> slot                                  open sessions
-//	's' 'x' member(8) number(8) -> (empty)                               retired sessions of members that are not removed
+//	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
 //	'o' slot(4) sequence(8)     -> result                                outcomes of proposals
 //	'l' ...                     -> leases (package lease)
 //
@@ -33,7 +33,7 @@ const (
 	rowPublished = 'p'
 	rowAlarm     = 'w'
 	rowOpen      = 'o'
-	rowRetired   = 'x'
+	rowHighest   = 'h'
 )
 
 var (

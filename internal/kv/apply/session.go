@@ -15,6 +15,7 @@ import (
 type sessions struct {
 	byID     map[consensus.SessionID]*session
 	byMember map[consensus.MemberID][]*session // in the order of opening
+	highest  map[consensus.MemberID]uint64     // number of a session that was opened or retired
 	nextSlot uint32
 }
 
@@ -148,14 +149,21 @@ func (m *Machine) openFor(e *consensus.Entry, cmd *kv.Command) *session {
 	return m.open(e.Proposal.Session)
 }
 
-// mayOpen refuses what would bring back the dead: sessions that were retired, and all those of removed members. An open
-// that was delayed in the network until then would otherwise let its proposals be applied a second time.
+// mayOpen refuses what would bring back the dead: all sessions of removed members, and those that are not beyond every
+// session of their member so far. An open that was delayed in the network until then would otherwise let its proposals
+// be applied a second time, and end the sessions that came after it.
 func (m *Machine) mayOpen(id consensus.SessionID) bool {
-	if _, removed := m.Removed(id.Member); removed {
-		return false
+	_, removed := m.Removed(id.Member)
+	return !removed && id.Number > m.sessions.highest[id.Member]
+}
+
+// noteNumber keeps the highest number of a member's sessions. Numbers only grow, so that one row stands for all of them.
+func (m *Machine) noteNumber(id consensus.SessionID) {
+	if _, removed := m.Removed(id.Member); removed || id.Number <= m.sessions.highest[id.Member] {
+		return
 	}
-	_, retired := m.batch.w.GetRaw(sessionRow(rowRetired, id))
-	return !retired
+	m.sessions.highest[id.Member] = id.Number
+	m.batch.w.Set(memberRow(rowHighest, id.Member), binary.AppendUvarint(nil, id.Number))
 }
 
 func (m *Machine) open(id consensus.SessionID) *session {
@@ -165,6 +173,7 @@ func (m *Machine) open(id consensus.SessionID) *session {
 	w := m.batch.w
 	w.Set(rowNextSlot, binary.AppendUvarint(nil, uint64(m.sessions.nextSlot)))
 	w.Set(sessionRow(rowOpen, id), binary.AppendUvarint(nil, uint64(slot)))
+	m.noteNumber(id)
 	return m.sessions.add(id, slot)
 }
 
@@ -188,14 +197,12 @@ func (m *Machine) openSession(op *kv.SessionOpenOp) error {
 // retireSession forgets the results of a session, and refuses its proposals from now on. One that is not open is
 // refused as well, should its opening come late.
 func (m *Machine) retireSession(id consensus.SessionID) {
-	w := m.batch.w
-	if _, removed := m.Removed(id.Member); !removed {
-		w.Set(sessionRow(rowRetired, id), nil)
-	}
+	m.noteNumber(id)
 	s := m.sessions.find(id)
 	if s == nil {
 		return
 	}
+	w := m.batch.w
 	w.DeleteRaw(sessionRow(rowOpen, id))
 	lower, upper := outcomeBounds(s.slot)
 	w.DeleteRawRange(lower, upper)
@@ -205,6 +212,7 @@ func (m *Machine) retireSession(id consensus.SessionID) {
 func (m *Machine) loadSessions() error {
 	m.sessions = sessions{
 		byID: map[consensus.SessionID]*session{}, byMember: map[consensus.MemberID][]*session{},
+		highest: map[consensus.MemberID]uint64{},
 	}
 	if row, found, err := m.engine.Get(rowNextSlot); err != nil {
 		return fmt.Errorf("apply: read the next slot: %w", err)
@@ -215,9 +223,20 @@ func (m *Machine) loadSessions() error {
 		}
 		m.sessions.nextSlot = uint32(next)
 	}
+	err := scan(m.engine, []byte{tableState, rowHighest}, func(rest, value []byte) error {
+		number, err := decodeNumber("highest session", value)
+		if err != nil || len(rest) != 8 {
+			return fmt.Errorf("%w: highest session %x", ErrCorruptRow, rest)
+		}
+		m.sessions.highest[consensus.MemberID(binary.BigEndian.Uint64(rest))] = number
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	bySlot := map[uint32]*session{}
 	var opened []*session
-	err := scan(m.engine, []byte{tableState, rowOpen}, func(rest, value []byte) error {
+	err = scan(m.engine, []byte{tableState, rowOpen}, func(rest, value []byte) error {
 		slot, err := decodeNumber("slot", value)
 		if err != nil || len(rest) != 16 {
 			return fmt.Errorf("%w: session %x", ErrCorruptRow, rest)

@@ -143,6 +143,39 @@ func TestMachine_Apply_sessions(t *testing.T) {
 	}
 }
 
+// What is remembered of a member's former sessions does not grow with their number, and keeps out the opening of one
+// that never came before.
+func TestMachine_Apply_former_sessions_share_a_row(t *testing.T) {
+	b := newBench(t)
+	rows := func() (n int) {
+		it, err := b.eng.NewIter([]byte("s"), []byte("t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer it.Close()
+		for valid := it.First(); valid; valid = it.Next() {
+			n++
+		}
+		return n
+	}
+	openSession(b, 1, 5)
+	before := rows()
+	for number := uint64(10); number <= 200; number += 10 {
+		openSession(b, 1, number)
+	}
+	if got := rows(); got != before {
+		t.Errorf("%d rows after 20 more sessions, want %d as before", got, before)
+	}
+	b.open()
+	last := proposals(1, 200)
+	if res := b.propose(proposals(1, 105)(1), open(1, 105)); res.Err != kv.ErrSessionUnknown {
+		t.Errorf("an opening that comes late: %+v", res)
+	}
+	if res := b.propose(last(2), put("a", "1")); res.Err != nil {
+		t.Errorf("the session that a late opening must not end: %+v", res)
+	}
+}
+
 func TestMachine_Apply_retired_session_leaves_no_rows(t *testing.T) {
 	b := newBench(t)
 	b.do(put("a", "1"))

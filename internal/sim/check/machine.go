@@ -16,7 +16,7 @@ type machine struct {
 	outcomes  []outcome     // of the entry at index i+1, as the model and the first member had it
 	revisions []kv.Revision // of the model after index i+1
 	sessions  map[consensus.SessionID]bool
-	retired   map[consensus.SessionID]bool
+	newest    map[consensus.MemberID]uint64 // the highest number of its sessions
 	removed   map[consensus.MemberID]bool
 	results   map[consensus.ProposalID]kv.Result
 	hashes    map[hashKey]uint32
@@ -33,7 +33,7 @@ type hashKey struct{ revision, compacted kv.Revision }
 func (m *machine) init() {
 	m.model = NewModel()
 	m.sessions = map[consensus.SessionID]bool{}
-	m.retired = map[consensus.SessionID]bool{}
+	m.newest = map[consensus.MemberID]uint64{}
 	m.removed = map[consensus.MemberID]bool{}
 	m.results = map[consensus.ProposalID]kv.Result{}
 	m.hashes = map[hashKey]uint32{}
@@ -104,10 +104,11 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	if !m.sessions[session] {
 		op := command.SessionOpen
 		if op == nil || (consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number}) != session ||
-			m.retired[session] || m.removed[session.Member] {
+			session.Number <= m.newest[session.Member] || m.removed[session.Member] {
 			return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}, false
 		}
 		m.sessions[session] = true
+		m.newest[session.Member] = session.Number
 	}
 	if first, ok := m.results[e.Proposal]; ok {
 		return first, true
@@ -132,7 +133,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 
 func (m *machine) retire(session consensus.SessionID) {
 	delete(m.sessions, session)
-	m.retired[session] = true
+	m.newest[session.Member] = max(m.newest[session.Member], session.Number)
 }
 
 // retireOthers ends the sessions of a member that a new one does not keep.
