@@ -18,8 +18,23 @@ type (
 	diskQueue  = queue[Persist]
 )
 
-// maxApplyEntries bounds one engine batch, so that readers see progress and memory stays bounded.
-const maxApplyEntries = 1024
+// These bound one engine batch, so that readers see progress and memory stays bounded also when a long log is replayed.
+const (
+	maxApplyEntries = 1024
+	maxApplyBytes   = 16 << 20
+)
+
+// fitting returns how many of entries go into one batch, at least one.
+func fitting(entries []consensus.Entry) int {
+	n, size := 1, entries[0].SizeBytes()
+	for n < min(len(entries), maxApplyEntries) {
+		if size += entries[n].SizeBytes(); size > maxApplyBytes {
+			break
+		}
+		n++
+	}
+	return n
+}
 
 // applyEntries is the goroutine that owns the state machine.
 func (m *Member) applyEntries() error {
@@ -57,7 +72,7 @@ func (m *Member) applyEntries() error {
 // applyRun applies entries in batches, completes who waits for them, and tells the core.
 func (m *Member) applyRun(entries []consensus.Entry) error {
 	for len(entries) > 0 {
-		batch := entries[:min(len(entries), maxApplyEntries)]
+		batch := entries[:fitting(entries)]
 		entries = entries[len(batch):]
 		begun := m.options.Clock.Now()
 		results, err := m.machine.Apply(batch)
