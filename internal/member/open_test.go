@@ -69,7 +69,7 @@ func puts(from consensus.Index, count int, term consensus.Term) []consensus.Entr
 func receivedSnapshot(t *testing.T, options member.DataOptions, from *member.Data) string {
 	t.Helper()
 	const built = "built"
-	if err := snapshot.Build(from.Engine, from.Options.FS, built); err != nil {
+	if err := snapshot.Build(from.Engine.Checkpoint, from.Options.FS, built); err != nil {
 		t.Fatal(err)
 	}
 	r, w := io.Pipe()

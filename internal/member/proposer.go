@@ -71,6 +71,9 @@ type proposer struct {
 	queue    []*proposal // to be sent, in order; those without id wait for the session
 	refused  []*proposal // refused for want of a leader, to be queued again at the next tick
 	open     int         // unresolved proposals that somebody waits for
+	// openBytes is the sum of their payloads. An unapplied entry has somebody who waits for it, at some member, so
+	// this also bounds what can wait between commit and apply.
+	openBytes int
 }
 
 // sessionLength is how many proposals a session numbers. It bounds the result table: two sessions a member.
@@ -78,6 +81,9 @@ const sessionLength = 8192
 
 // maxOpenProposals is how many callers may wait at once before new ones are refused.
 const maxOpenProposals = 50_000
+
+// maxOpenBytes bounds the payloads of all of them.
+const maxOpenBytes = 256 << 20
 
 func newProposer(self consensus.MemberID, firstSession uint64) *proposer {
 	return &proposer{self: self, number: firstSession, limit: sessionLength}
@@ -87,11 +93,12 @@ func newProposer(self consensus.MemberID, firstSession uint64) *proposer {
 func (p *proposer) add(kind consensus.EntryKind, payload []byte, onlyOnce bool, done Completion) (*proposal, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open >= maxOpenProposals {
+	if p.open >= maxOpenProposals || p.openBytes+len(payload) > maxOpenBytes {
 		return nil, ErrTooManyRequests
 	}
 	q := &proposal{kind: kind, payload: payload, done: done, onlyOnce: onlyOnce, waiting: true}
 	p.open++
+	p.openBytes += len(payload)
 	p.queue = append(p.queue, q)
 	return q, nil
 }
@@ -105,6 +112,7 @@ func (p *proposer) abandon(q *proposal) {
 	}
 	q.done = nil
 	p.open--
+	p.openBytes -= len(q.payload)
 	q.committed = true // nobody repeats it; the session may be retired over it
 	if s := p.sessionOf(q.id.Session); s != nil {
 		s.trim()
@@ -251,10 +259,11 @@ func (p *proposer) finish(q *proposal, result kv.Result, err error) {
 		return
 	}
 	q.done = nil
-	q.payload = nil
 	if _, own := done.(retired); !own {
 		p.open--
+		p.openBytes -= len(q.payload)
 	}
+	q.payload = nil
 	done.Complete(result, err)
 }
 

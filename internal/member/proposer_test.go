@@ -271,6 +271,22 @@ func TestProposer_add_refusesTooMany(t *testing.T) {
 	}
 }
 
+func TestProposer_add_refusesTooManyBytes(t *testing.T) {
+	p := opened(t)
+	o := &outcome{}
+	q, err := p.add(consensus.EntryCommand, make([]byte, maxOpenBytes), false, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.add(consensus.EntryCommand, []byte("x"), false, o); !errors.Is(err, ErrTooManyRequests) {
+		t.Errorf("got %v, want %v", err, ErrTooManyRequests)
+	}
+	p.abandon(q)
+	if _, err := p.add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
+		t.Errorf("after the large one was given up: %v", err)
+	}
+}
+
 func TestProposer_failAll(t *testing.T) {
 	p := opened(t)
 	sent, queued := add(t, p), (*outcome)(nil)
@@ -280,7 +296,7 @@ func TestProposer_failAll(t *testing.T) {
 	if !errors.Is(sent.err, ErrStopped) || !errors.Is(queued.err, ErrStopped) {
 		t.Errorf("got %v and %v, want %v", sent.err, queued.err, ErrStopped)
 	}
-	if p.open != 0 {
-		t.Errorf("%d are still counted as open", p.open)
+	if p.open != 0 || p.openBytes != 0 {
+		t.Errorf("%d of %d bytes are still counted as open", p.open, p.openBytes)
 	}
 }

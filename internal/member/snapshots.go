@@ -91,10 +91,7 @@ func (m *Member) checkpoint(f func(dir string, machine *apply.Machine) error) er
 	name := fmt.Sprintf("outgoing-%d", m.received.next())
 	dir := fs.PathJoin(options.Dir, snapshot.WorkDir, name)
 	defer fs.RemoveAll(dir) //nolint:errcheck // Open removes what is left
-	m.machineMu.RLock()
-	err := snapshot.Build(m.data.Engine, fs, dir)
-	m.machineMu.RUnlock()
-	if err != nil {
+	if err := snapshot.Build(m.checkpointEngine, fs, dir); err != nil {
 		return err
 	}
 	view := fs.PathJoin(options.Dir, snapshot.WorkDir, name+"-view")
@@ -111,6 +108,14 @@ func (m *Member) checkpoint(f func(dir string, machine *apply.Machine) error) er
 		err = f(dir, machine)
 	}
 	return errors.Join(err, store.Close())
+}
+
+// checkpointEngine keeps the store from being replaced for the milliseconds that a checkpoint takes, not for the time
+// that reading it takes.
+func (m *Member) checkpointEngine(dir string) error {
+	m.machineMu.RLock()
+	defer m.machineMu.RUnlock()
+	return m.data.Engine.Checkpoint(dir)
 }
 
 // Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile.

@@ -133,7 +133,7 @@ func (h *host) sendSnapshot(to consensus.MemberID) {
 	meta := h.data.Machine.SnapshotMeta()
 	dir := h.workPath("outgoing")
 	var stream bytes.Buffer
-	err := snapshot.Build(h.data.Engine, h.disk, dir)
+	err := snapshot.Build(h.data.Engine.Checkpoint, h.disk, dir)
 	if err == nil {
 		err = snapshot.Write(&stream, h.disk, dir)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // diskCategory is how the disk accounting of the file system files our writes.
@@ -18,14 +17,14 @@ const diskCategory = vfs.WriteCategoryUnspecified
 
 const copyBytes = 256 << 10
 
-// Build makes dir, which it first empties, a snapshot of what the engine holds now. The checkpoint is taken first,
-// in milliseconds; reading it for the checksums comes after, and writes may go on meanwhile. The result need not
-// survive a crash and is not synced. After an error nothing is left.
-func Build(e engine.Engine, fs env.FS, dir string) error {
+// Build makes dir, which it first empties, a snapshot of what an engine holds now. checkpoint, the engine's, is called
+// first and takes milliseconds; reading its files for the checksums comes after, and needs no engine. The result need
+// not survive a crash and is not synced. After an error nothing is left.
+func Build(checkpoint func(dir string) error, fs env.FS, dir string) error {
 	if err := errors.Join(fs.RemoveAll(dir), fs.MkdirAll(fs.PathDir(dir), 0o755)); err != nil {
 		return fmt.Errorf("snapshot: prepare %s: %w", dir, err)
 	}
-	err := e.Checkpoint(dir)
+	err := checkpoint(dir)
 	if err == nil {
 		err = seal(fs, dir)
 	}

@@ -91,7 +91,7 @@ func TestSnapshot_fromStoreToStore(t *testing.T) {
 			check(t, err)
 			fill(t, e, "new", keys)
 			built := path(leader, snapshot.WorkDir, "outgoing-1")
-			check(t, snapshot.Build(e, leader, built))
+			check(t, snapshot.Build(e.Checkpoint, leader, built))
 			// What is written after Build is not part of the snapshot.
 			fill(t, e, "late", keys)
 
@@ -176,7 +176,7 @@ func newStream(t testing.TB) []byte {
 	t.Helper()
 	fs := vfs.NewMem()
 	var stream bytes.Buffer
-	err := snapshot.Build(copyingEngine{fs: fs, files: newFiles}, fs, "/work/1")
+	err := snapshot.Build(copyingEngine{fs: fs, files: newFiles}.Checkpoint, fs, "/work/1")
 	if err = errors.Join(err, snapshot.Write(&stream, fs, "/work/1")); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestWrite_changedFile(t *testing.T) {
 	} {
 		fs := newDisk(t)
 		dir := path(fs, snapshot.WorkDir, "out")
-		check(t, snapshot.Build(copyingEngine{fs: fs, files: newFiles}, fs, dir))
+		check(t, snapshot.Build(copyingEngine{fs: fs, files: newFiles}.Checkpoint, fs, dir))
 		check(t, put(fs, fs.PathJoin(dir, "000001.sst"), row.content))
 		var stream bytes.Buffer
 		if err := snapshot.Write(&stream, fs, dir); !errors.Is(err, snapshot.ErrCorrupt) {
@@ -337,7 +337,7 @@ func TestBuild_failureLeavesNothing(t *testing.T) {
 			}
 			return nil
 		}))
-		err := snapshot.Build(copyingEngine{fs: fs, files: newFiles}, fs, path(fs, snapshot.WorkDir, "out"))
+		err := snapshot.Build(copyingEngine{fs: fs, files: newFiles}.Checkpoint, fs, path(fs, snapshot.WorkDir, "out"))
 		if left >= 0 {
 			check(t, err)
 			return
