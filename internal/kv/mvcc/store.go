@@ -17,7 +17,7 @@ type Options struct {
 }
 
 // DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
-const DefaultCacheBytes = 32 << 20
+const DefaultCacheBytes = 24 << 20
 
 // state is what the writer publishes with each commit. It is immutable.
 type state struct {
