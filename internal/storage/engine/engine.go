@@ -94,7 +94,7 @@ type Stats struct {
 type Options struct {
 	FS            env.FS
 	Dir           string
-	CacheBytes    int64 // block cache, default 64 MiB
+	CacheBytes    int64 // block cache, default 32 MiB
 	MemTableBytes int64 // default 16 MiB
 	Logger        *slog.Logger
 	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
@@ -107,7 +107,7 @@ type Options struct {
 
 // Defaults of Options.
 const (
-	DefaultCacheBytes    = 64 << 20
+	DefaultCacheBytes    = 32 << 20
 	DefaultMemTableBytes = 16 << 20
 )
 

@@ -32,7 +32,7 @@ type lsm struct {
 	stalls  atomic.Uint64
 
 	mu       sync.Mutex
-	failure  error         // a flush failed: nothing committed from here on can become durable
+	failure  error         // a flush failed or a file is damaged: nothing can be committed from here on
 	failed   chan struct{} // closed when failure is set
 	flushErr error         // of the latest flush
 }

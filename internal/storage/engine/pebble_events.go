@@ -84,7 +84,7 @@ func (e *lsm) fail(err error) {
 	if e.failure == nil {
 		e.failure = diskError(e.options.Dir, err)
 		close(e.failed)
-		e.options.Logger.Error("store cannot write", "err", e.failure)
+		e.options.Logger.Error("store cannot go on", "err", e.failure)
 	}
 }
 
@@ -93,7 +93,7 @@ func (e *lsm) listener() pebble.EventListener {
 	return pebble.EventListener{
 		BackgroundError: e.onBackgroundError,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.options.Logger.Error("store is corrupt", "dir", e.options.Dir, "file", info.Path, "err", info.Details)
+			e.fail(info.Details) // whoever met it: a member that cannot read all of its store must not go on
 		},
 		FlushEnd: e.onFlushEnd,
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
@@ -120,18 +120,14 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 	}
 }
 
-// onBackgroundError tells failed flushes, after which nothing more becomes durable, and damaged files from other
-// failures of LSM compactions, which Pebble repeats.
+// onBackgroundError tells failed flushes, after which nothing more becomes durable, from failed LSM compactions, which
+// Pebble repeats. Damage ends the store by the event that is named so.
 func (e *lsm) onBackgroundError(err error) {
 	e.mu.Lock()
 	flush := e.flushErr != nil
 	e.mu.Unlock()
 	if flush {
 		e.fail(err)
-		return
-	}
-	if pebble.IsCorruptionError(err) {
-		e.fail(err) // Pebble would try the same damaged file again for ever, until it stalls all writes
 		return
 	}
 	e.options.Logger.Error("store background work failed", "dir", e.options.Dir, "err", plain(err))
