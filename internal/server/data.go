@@ -79,10 +79,9 @@ func (s *Server) checkIdentity(existed bool) error {
 	}
 	s.logger.Info("restarting", "cluster", identity.Cluster.String(), "member", identity.Member.String(),
 		"applied", uint64(s.data.Machine.Applied().Index), "entries", len(s.data.Restored.Entries))
-	published, known := s.data.Machine.Published(identity.Member)
-	if known && published.Name != s.cfg.Name && s.cfg.Explicit("name") {
+	if name := s.nameOnDisk(); name != "" && name != s.cfg.Name && s.cfg.Explicit("name") {
 		return fmt.Errorf("--data-dir %s belongs to member %q, not to %q: give this member its own directory, or the "+
-			"directory its own name", s.cfg.DataDir, published.Name, s.cfg.Name)
+			"directory its own name", s.cfg.DataDir, name, s.cfg.Name)
 	}
 	if !s.cfg.NewCluster() || !s.cfg.Explicit("initial-cluster") {
 		return nil
@@ -96,6 +95,22 @@ func (s *Server) checkIdentity(existed bool) error {
 			"describe cluster %v: use an empty directory, or correct the flags", s.cfg.DataDir, identity.Cluster, f.cluster)
 	}
 	return nil
+}
+
+// nameOnDisk tells by which name this member was last known: what it published, or, while that is only in the log,
+// what the configuration says. Empty: not known.
+func (s *Server) nameOnDisk() string {
+	self := s.data.Identity.Member
+	if published, known := s.data.Machine.Published(self); known {
+		return published.Name
+	}
+	inForce, _ := s.data.Machine.Config()
+	for _, m := range inForce.Members {
+		if m.ID == self {
+			return m.Name
+		}
+	}
+	return ""
 }
 
 func randomID() uint64 {
