@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// report writes the medians of each workload and server, then the ratios of the other servers to the first.
+func report(out io.Writer, servers []server, all []figures) error {
+	var workloads []string
+	for i := range all {
+		if !slices.Contains(workloads, all[i].workload) {
+			workloads = append(workloads, all[i].workload)
+		}
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "workload\tserver\t%s\t\n", strings.Join(headings[:], "\t"))
+	for _, workload := range workloads {
+		for _, s := range servers {
+			fmt.Fprintf(table, "%s\t%s\t", workload, s.name)
+			for k := range kinds {
+				var values []float64
+				for i := range all {
+					if all[i].workload == workload && all[i].server == s.name {
+						values = append(values, all[i].values[k])
+					}
+				}
+				fmt.Fprintf(table, "%s\t", show(median(values)))
+			}
+			fmt.Fprintln(table)
+		}
+	}
+	for _, other := range servers[1:] {
+		fmt.Fprintf(table, "\n%s/%s\t\t", other.name, servers[0].name)
+		for _, k := range compared {
+			fmt.Fprintf(table, "%s\t", headings[k])
+		}
+		fmt.Fprintln(table)
+		for _, workload := range workloads {
+			fmt.Fprintf(table, "%s\t\t", workload)
+			for _, k := range compared {
+				fmt.Fprintf(table, "%s\t", showRatios(ratios(all, workload, servers[0].name, other.name, k)))
+			}
+			fmt.Fprintln(table)
+		}
+	}
+	return table.Flush()
+}
+
+// show gives three digits or all before the point, and a dash for what was not measured.
+func show(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "-"
+	case v == 0 || v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.2f", v)
+	}
+}
+
+// showRatios gives the median, and each round's in brackets.
+func showRatios(rs []float64) string {
+	if len(rs) == 0 {
+		return "-"
+	}
+	each := make([]string, len(rs))
+	for i, r := range rs {
+		each[i] = fmt.Sprintf("%.2f", r)
+	}
+	return fmt.Sprintf("%.2f (%s)", median(rs), strings.Join(each, " "))
+}
