@@ -39,6 +39,8 @@ type Description struct {
 	Members []consensus.Member  `json:"members"`
 	// Learners are the ids among Members that do not vote.
 	Learners []consensus.MemberID `json:"learners,omitempty"`
+	// Published are the ids among Members that have been up once.
+	Published []consensus.MemberID `json:"published,omitempty"`
 }
 
 type hashQuestion struct {
@@ -94,7 +96,13 @@ func (m *Member) describe() Description {
 	machine, release := m.Machine()
 	defer release()
 	config, _ := machine.Config()
-	return Description{Cluster: m.Cluster(), Members: config.Members, Learners: config.Learners}
+	d := Description{Cluster: m.Cluster(), Members: config.Members, Learners: config.Learners}
+	for _, known := range config.Members {
+		if _, published := machine.Published(known.ID); published {
+			d.Published = append(d.Published, known.ID)
+		}
+	}
+	return d
 }
 
 func (m *Member) onlyLeading(f func() (int64, error)) (int64, error) {

@@ -64,6 +64,9 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 	if err != nil {
 		return err
 	}
+	if err := s.refuseSecondLife(ctx, f); err != nil {
+		return err
+	}
 	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: wal.StorageID(randomID())}
 	s.logger.Info("founding a cluster", "cluster", f.cluster.String(), "member", f.self.String(),
 		"members", len(f.config.Members))

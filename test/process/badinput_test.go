@@ -351,7 +351,7 @@ func badInputKilledStart(t *testing.T, binary string) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := newSingle(t, binary, "")
-	for range 4 { // clusters, each killed several times before it may live
+	for range 3 { // clusters, each killed several times before it may live
 		s.dir = filepath.Join(t.TempDir(), fmt.Sprint(random.Uint64()))
 		for range 4 {
 			s.begin()
