@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -106,17 +105,6 @@ func startUntil(first, second <-chan os.Signal, c config.Config, logger *slog.Lo
 		return nil, stopMember(o.m, second, logger)
 	case <-second:
 		return nil, errImpatient
-	}
-}
-
-// gcPercent trades processor time for memory. Most of the heap is caches and write buffers without pointers, which cost
-// the collector nothing to scan, so that frequent collections are cheap: a member needs less than half the memory that
-// Go's default of 100 would let it take. GOGC in the environment overrides it.
-const gcPercent = 25
-
-func boundHeap() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
 	}
 }
 

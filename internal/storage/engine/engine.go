@@ -95,7 +95,7 @@ type Options struct {
 	FS            env.FS
 	Dir           string
 	CacheBytes    int64 // block cache, default 32 MiB
-	MemTableBytes int64 // default 16 MiB
+	MemTableBytes int64 // default 8 MiB
 	Logger        *slog.Logger
 	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
 	// block nor call the engine, only signal.
@@ -108,7 +108,7 @@ type Options struct {
 // Defaults of Options.
 const (
 	DefaultCacheBytes    = 32 << 20
-	DefaultMemTableBytes = 16 << 20
+	DefaultMemTableBytes = 8 << 20
 )
 
 func (o Options) withDefaults() Options {

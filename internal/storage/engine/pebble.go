@@ -99,7 +99,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                uint64(e.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       8,
 		L0StopWritesThreshold:       l0StopWrites,
 		LBaseMaxBytes:               256 << 20,
 		MaxOpenFiles:                4096,
