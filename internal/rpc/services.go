@@ -63,7 +63,11 @@ const (
 	streamWorkers    = 256
 	readBufferBytes  = 32 * 1024
 	writeBufferBytes = 32 * 1024
-	minPing          = 5 * time.Second // clients that ping more often are disconnected, as by etcd
+	// Windows of fixed size. With growing ones the server pings each client after each request to learn how much data
+	// is on its way: a write and a read more for every call. A request larger than the window waits for one round trip.
+	streamWindowBytes = 1 << 20
+	connWindowBytes   = 8 << 20
+	minPing           = 5 * time.Second // clients that ping more often are disconnected, as by etcd
 )
 
 // NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and
@@ -81,6 +85,8 @@ func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.SharedWriteBuffer(true),
 		grpc.NumStreamWorkers(streamWorkers),
+		grpc.StaticStreamWindowSize(streamWindowBytes),
+		grpc.StaticConnWindowSize(connWindowBytes),
 	}
 	return grpc.NewServer(append(options, more...)...)
 }

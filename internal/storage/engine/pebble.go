@@ -103,7 +103,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		L0StopWritesThreshold:       l0StopWrites,
 		LBaseMaxBytes:               256 << 20,
 		MaxOpenFiles:                4096,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 		Logger:                      pebbleLogger{engine: e},
 		EventListener:               &events,
 	}
