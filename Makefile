@@ -41,6 +41,6 @@ bench:
 fuzz:
 	$(GO) test ./internal/consensus -run '^$$' -fuzz FuzzDecodeMessage -fuzztime 30s
 
-# etcd's own black-box suites against this server; needs the network for the first build.
+# etcd's common black-box suite against this server; needs the network for the first build.
 compat:
 	./test/compat/run
