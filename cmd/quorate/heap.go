@@ -12,7 +12,7 @@ import (
 // memory than that for nothing, while a small fixed percentage would collect a small heap far too often.
 const (
 	heapFloorBytes = 128 << 20
-	heapGrowth     = 1.35
+	heapGrowth     = 1.3
 )
 
 // boundHeap adjusts the collector's goal after each collection. GOGC in the environment switches it off.

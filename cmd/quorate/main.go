@@ -16,9 +16,17 @@ import (
 )
 
 func main() {
-	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: os.Args[0],
+	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: calledAs(os.Args[0]),
 		Terminal: term.IsTerminal(int(os.Stdout.Fd()))}
 	os.Exit(run(os.Args[1:], streams))
+}
+
+// calledAs returns what a person types to run this program again: "go run" puts it where it is gone a moment later.
+func calledAs(path string) string {
+	if strings.Contains(path, "go-build") {
+		return "go run ./cmd/quorate"
+	}
+	return path
 }
 
 // run chooses between the server and the commands and returns the exit status.

@@ -166,3 +166,14 @@ func TestWatchSignals(t *testing.T) {
 		t.Error("the echo was taken for a second signal")
 	}
 }
+
+func TestCalledAs(t *testing.T) {
+	for path, want := range map[string]string{
+		"./quorate": "./quorate",
+		"/tmp/go-build556746291/b001/exe/quorate": "go run ./cmd/quorate",
+	} {
+		if got := calledAs(path); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
