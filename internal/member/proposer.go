@@ -21,7 +21,6 @@ type proposal struct {
 	payload   []byte
 	done      Completion // nil once it ended or was abandoned
 	sentTick  uint64
-	sends     int
 	waiting   bool // in the queue, to be sent at the next opportunity
 	onlyOnce  bool // a configuration change: never repeated by itself
 	committed bool // resolved; the slot stays until those before it are resolved too
@@ -137,7 +136,6 @@ func (p *proposer) take(dst []consensus.Proposal, tick uint64) []consensus.Propo
 			continue
 		}
 		q.waiting, q.sentTick = false, tick
-		q.sends++
 		dst = append(dst, consensus.Proposal{ID: q.id, Proposer: p.self, Kind: q.kind, Payload: q.payload})
 	}
 	clear(p.queue[len(keep):])
@@ -310,30 +308,17 @@ func (p *proposer) refuse(refusals []consensus.Refusal) {
 	defer p.mu.Unlock()
 	for _, r := range refusals {
 		switch {
-		case r.Reason == consensus.ReasonNoLeader, r.Reason == consensus.ReasonBusy && p.mayBeLogged(r.ID):
+		case r.Reason == consensus.ReasonNoLeader:
 			p.postpone(r.ID)
 		case r.Reason == consensus.ReasonBusy:
-			p.resolveOne(r.ID, kv.Result{}, ErrTooManyRequests)
+			// The proposal stays, and goes out again with resend. "Nothing happened" can not be said: another copy of
+			// the message, or of an earlier one to another leader, may be in the log.
 		case p.opening != nil && p.opening.id == r.ID: // never for good: resend repeats it
 		default:
 			p.resolveOne(r.ID, kv.Result{}, &RefusedError{Reason: r.Reason, Config: r.Config})
 		}
 	}
 	p.trimAll()
-}
-
-// mayBeLogged reports whether "nothing happened" cannot be said of a proposal: it was sent before, and the leader that
-// is too busy now need not be the one that took it then. Nor may the opening of a session be given up.
-func (p *proposer) mayBeLogged(id consensus.ProposalID) bool {
-	if p.opening != nil && p.opening.id == id {
-		return true
-	}
-	s := p.sessionOf(id.Session)
-	if s == nil {
-		return false
-	}
-	q := s.find(id.Sequence)
-	return q != nil && q.sends > 1
 }
 
 // postpone puts a refused proposal aside until the next tick: it did not enter the log.

@@ -114,7 +114,7 @@ func TestProposer_refuse(t *testing.T) {
 		{name: "no leader: goes out again", reason: consensus.ReasonNoLeader, again: true},
 		{name: "no leader for a change: it did not enter the log, goes out again", reason: consensus.ReasonNoLeader,
 			once: true, again: true},
-		{name: "busy: the caller is told", reason: consensus.ReasonBusy, want: ErrTooManyRequests},
+		{name: "busy: stays, another copy may be in the log", reason: consensus.ReasonBusy},
 		{name: "refused change: the caller is told why", reason: consensus.ReasonMemberExists, once: true,
 			want: &RefusedError{Reason: consensus.ReasonMemberExists}},
 	} {
