@@ -11,6 +11,13 @@ import (
 type applyRequest struct {
 	entries []consensus.Entry
 	install *consensus.SnapshotMeta
+	lead    *leadership
+}
+
+// leadership tells the lessor that this member leads in a term, or leads no more.
+type leadership struct {
+	leads bool
+	term  consensus.Term
 }
 
 type (
@@ -50,7 +57,7 @@ func (m *Member) applyEntries() error {
 		spare = requests
 		run = run[:0]
 		for _, request := range requests {
-			if request.install == nil {
+			if request.install == nil && request.lead == nil {
 				run = append(run, request.entries...)
 				continue
 			}
@@ -58,6 +65,10 @@ func (m *Member) applyEntries() error {
 				return err
 			}
 			run = run[:0]
+			if request.lead != nil {
+				m.lead(*request.lead)
+				continue
+			}
 			if err := m.install(*request.install); err != nil {
 				return err
 			}

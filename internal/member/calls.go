@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -130,6 +129,7 @@ func (m *Member) callLeader(ctx context.Context, method string, question leaseQu
 	if err != nil {
 		return answer, err
 	}
+	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, m.options.RequestTimeout)
 	defer cancel()
 	for {
@@ -151,10 +151,13 @@ func (m *Member) callLeader(ctx context.Context, method string, question leaseQu
 		case <-m.stopping.Done():
 			return answer, ErrStopped
 		case <-ctx.Done():
-			if leader == consensus.NoMember {
+			switch {
+			case caller.Err() != nil:
+				return answer, caller.Err()
+			case leader == consensus.NoMember:
 				return answer, ErrNoLeader
 			}
-			return answer, fmt.Errorf("%w: %w", ErrTimeout, ctx.Err())
+			return answer, ErrTimeout
 		}
 	}
 }

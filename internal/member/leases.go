@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
 )
 
 // leaseScanInterval is how often a leader looks for expired leases; etcd's clients expect half a second or less.
@@ -56,10 +57,19 @@ func (m *Member) revokeExpired() {
 // proves by a quorum round that it still leads, and only it expires leases.
 func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
 	if m.Leader() == m.ID() {
-		return m.renewHere(ctx, id)
+		ttl, err := m.renewHere(ctx, id)
+		if !leadershipMoved(err) {
+			return ttl, err
+		}
 	}
 	answer, err := m.callLeader(ctx, methodLeaseRenew, leaseQuestion{ID: id})
 	return answer.TTLSeconds, err
+}
+
+// leadershipMoved reports whether an answer of this member only says that another one has to be asked, or this one again
+// in a moment.
+func leadershipMoved(err error) bool {
+	return errors.Is(err, ErrNotLeader) || errors.Is(err, lease.ErrNotPrimary)
 }
 
 func (m *Member) renewHere(ctx context.Context, id kv.LeaseID) (int64, error) {
@@ -77,7 +87,10 @@ func (m *Member) renewHere(ctx context.Context, id kv.LeaseID) (int64, error) {
 // LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
 func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
 	if m.Leader() == m.ID() {
-		return m.timeToLiveHere(ctx, id)
+		remaining, granted, err := m.timeToLiveHere(ctx, id)
+		if !leadershipMoved(err) {
+			return remaining, granted, err
+		}
 	}
 	answer, err := m.callLeader(ctx, methodLeaseTTL, leaseQuestion{ID: id})
 	return answer.TTLSeconds, answer.GrantedSeconds, err
@@ -96,16 +109,15 @@ func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (remaining, 
 	return int64(info.Remaining / time.Second), info.TTLSeconds, err
 }
 
-// lead starts or ends the expiry of leases on this member.
-func (m *Member) lead(leads bool, term consensus.Term) {
-	machine, release := m.Machine()
-	defer release()
-	if leads {
-		machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
-		m.lessorTerm.Store(uint64(term)) // after the new deadlines are there: see revokeExpired
+// lead starts or ends the expiry of leases on this member. It runs in the goroutine that applies, so that the loop never
+// waits for a store that is being replaced; it may be late: leases then live longer.
+func (m *Member) lead(l leadership) {
+	if l.leads {
+		m.machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
+		m.lessorTerm.Store(uint64(l.term)) // after the new deadlines are there: see revokeExpired
 		return
 	}
-	machine.Leases().Demote()
+	m.machine.Leases().Demote()
 }
 
 // leaderOrError returns the leader to ask.

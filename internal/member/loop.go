@@ -127,9 +127,9 @@ func (m *Member) observe(events []raft.Event) {
 	for _, event := range events {
 		switch e := event.(type) {
 		case raft.BecameLeader:
-			m.lead(true, e.Term)
+			m.applier.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
 		case raft.BecameFollower:
-			m.lead(false, e.Term)
+			m.applier.put(applyRequest{lead: &leadership{term: e.Term}})
 		case raft.Removed:
 			m.background(m.leave)
 		}

@@ -264,6 +264,9 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 		err = ctx.Err()
 	case <-timer.C:
 		err = m.timeoutError(begun)
+		if m.node.proposals.sent(q) && errors.Is(err, ErrNoLeader) {
+			err = ErrLeaderFailed // it left for a leader that is gone since, so it may still happen
+		}
 	case <-m.stopping.Done():
 		select {
 		case <-w.done: // the answer came just before the end

@@ -102,6 +102,13 @@ func (p *proposer) add(kind consensus.EntryKind, payload []byte, onlyOnce bool, 
 	return q, nil
 }
 
+// sent reports whether q has left, at least as far as the core: only of one that has not, nothing can have happened.
+func (p *proposer) sent(q *proposal) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !q.id.IsZero()
+}
+
 // abandon forgets who waits for q. What was sent may still happen.
 func (p *proposer) abandon(q *proposal) {
 	p.mu.Lock()

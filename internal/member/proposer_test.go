@@ -153,7 +153,13 @@ func TestProposer_abandon_isNotRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.sent(q) {
+		t.Error("it counts as sent before it left")
+	}
 	sent := p.take(nil, 1)
+	if !p.sent(q) {
+		t.Error("it does not count as sent after it left")
+	}
 	p.abandon(q)
 	p.resend(5)
 	if got := p.take(nil, 6); len(got) != 0 {

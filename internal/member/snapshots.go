@@ -166,6 +166,7 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		return fmt.Errorf("install snapshot %v: %w", meta.Mark, err)
 	}
 	m.retainer.sizes, m.retainer.bytes = nil, 0
+	m.scrub.wake() // the new store may be less scrubbed than the old one was
 	if err := m.node.Restored(meta, m.machine); err != nil {
 		return err
 	}

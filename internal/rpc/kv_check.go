@@ -25,6 +25,8 @@ var (
 	errStreamFiltered = status.Error(codes.Unimplemented, "RangeStream does not support revision filters")
 )
 
+// checkRangeStream also settles the order: a stream goes on behind the last key it sent, so that a sort target without
+// an order, which a Range would sort each cut by, means nothing here.
 func checkRangeStream(op *kv.RangeOp) error {
 	if err := checkRange(op); err != nil {
 		return err
@@ -35,6 +37,7 @@ func checkRangeStream(op *kv.RangeOp) error {
 	if op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0 {
 		return errStreamFiltered
 	}
+	op.Target, op.Order = kv.SortByKey, kv.SortNone
 	return nil
 }
 

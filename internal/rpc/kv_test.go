@@ -329,3 +329,41 @@ func TestKV_RangeStream_chunksAddUpToTheRange(t *testing.T) {
 		}
 	}
 }
+
+// A sort target without an order must not lead the stream astray: it goes on behind the last key it sent.
+func TestKV_RangeStream_targetWithoutOrder(t *testing.T) {
+	s := serve(t, newMachineBackend(t), nil)
+	kvc, ctx := pb.NewKVClient(s.conn(t)), waitContext(t)
+	const keys = 60
+	for i := range keys {
+		put := &pb.PutRequest{Key: fmt.Appendf(nil, "k%03d", i), Value: fmt.Appendf(nil, "%03d", keys-i)}
+		if _, err := kvc.Put(ctx, put); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, err := kvc.RangeStream(ctx, &pb.RangeRequest{
+		Key: []byte("k"), RangeEnd: []byte("l"), SortTarget: pb.RangeRequest_VALUE,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := 0
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pair := range chunk.RangeResponse.Kvs {
+			if want := fmt.Sprintf("k%03d", next); string(pair.Key) != want {
+				t.Fatalf("got %s, want %s", pair.Key, want)
+			}
+			next++
+		}
+	}
+	if next != keys {
+		t.Errorf("got %d keys, want %d", next, keys)
+	}
+}

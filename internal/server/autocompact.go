@@ -36,7 +36,7 @@ type sample struct {
 // interval is how often observe should be called.
 func (a *autoCompactor) interval() time.Duration {
 	if a.retention.Period > 0 {
-		return a.step() / samplesPerRun
+		return max(a.step()/samplesPerRun, time.Millisecond)
 	}
 	return revisionCheck
 }
@@ -76,6 +76,9 @@ func (a *autoCompactor) before(now time.Time, revision kv.Revision) kv.Revision 
 	return a.samples[0].revision
 }
 
+// failed makes the next observation try again.
+func (a *autoCompactor) failed(now time.Time) { a.due = now }
+
 // compacted notes that a compaction succeeded.
 func (a *autoCompactor) compacted(revision kv.Revision) { a.last = max(a.last, revision) }
 
@@ -109,6 +112,7 @@ func (s *Server) compactAt(a *autoCompactor, target kv.Revision) {
 		a.compacted(target)
 		s.logger.Info("compacted automatically", "revision", int64(target), "took", time.Since(begun).String())
 	case s.ctx.Err() == nil:
+		a.failed(begun)
 		s.logger.Warn("automatic compaction failed, it is tried again", "revision", int64(target), "err", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
+	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
 // listenClients opens the client ports before anything on disk is touched, so that a port in use harms nothing. Nobody
@@ -75,6 +76,11 @@ func (s *Server) serve(context.Context, Options) error {
 	if !limited {
 		quota = -1
 	}
+	// What a backup that was killed leaves there is removed at the next start.
+	backups := filepath.Join(s.cfg.DataDir, "member", snapshot.WorkDir)
+	if err := os.MkdirAll(backups, 0o700); err != nil {
+		return fmt.Errorf("--data-dir %s: %w", s.cfg.DataDir, bare(err))
+	}
 	s.services = rpc.New(rpc.Options{
 		Member:                s.member,
 		Logger:                s.logger,
@@ -88,7 +94,7 @@ func (s *Server) serve(context.Context, Options) error {
 		ReportedQuotaBytes:    s.cfg.ReportedQuota(),
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.WarningUnaryRequestDuration,
-		TempDir:               filepath.Join(s.cfg.DataDir, "member"),
+		TempDir:               backups,
 		Defragment:            s.defragment,
 		ExtensiveMetrics:      s.cfg.Metrics == "extensive",
 	})
