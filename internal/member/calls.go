@@ -20,7 +20,6 @@ const (
 	methodLeaseRenew = "lease.renew"
 	methodLeaseTTL   = "lease.ttl"
 	methodDescribe   = "cluster.describe"
-	methodHashKV     = "kv.hash"
 )
 
 type leaseQuestion struct {
@@ -40,17 +39,6 @@ type Description struct {
 	Learners []consensus.MemberID `json:"learners,omitempty"`
 	// Published are the ids among Members that have been up once.
 	Published []consensus.MemberID `json:"published,omitempty"`
-}
-
-type hashQuestion struct {
-	Revision kv.Revision `json:"revision"`
-}
-
-// HashAnswer is a member's HashKV.
-type HashAnswer struct {
-	Hash     uint32      `json:"hash"`
-	Compact  kv.Revision `json:"compact"`
-	Revision kv.Revision `json:"revision"`
 }
 
 // Call answers a request of another member. It is the transport's handler.
@@ -75,18 +63,6 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 			return nil, toStatus(err)
 		}
 		return json.Marshal(m.describe())
-	case methodHashKV:
-		var question hashQuestion
-		if err := json.Unmarshal(body, &question); err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
-		}
-		machine, release := m.Machine()
-		defer release()
-		hash, compact, revision, err := machine.Store().HashKV(question.Revision)
-		if err != nil {
-			return nil, toStatus(err)
-		}
-		return json.Marshal(HashAnswer{Hash: hash, Compact: compact, Revision: revision})
 	}
 	return nil, status.Errorf(codes.Unimplemented, "member: unknown request %q: is this member older?", method)
 }
@@ -174,20 +150,6 @@ func (m *Member) askLeader(
 
 // tickAfter paces repeated questions.
 func (o *Options) tickAfter() <-chan time.Time { return time.After(5 * o.TickInterval) }
-
-// CallHashKV asks another member for its HashKV at a revision.
-func (m *Member) CallHashKV(ctx context.Context, to consensus.MemberID, revision kv.Revision) (HashAnswer, error) {
-	var answer HashAnswer
-	body, err := json.Marshal(hashQuestion{Revision: revision})
-	if err != nil {
-		return answer, err
-	}
-	reply, err := m.transport.Call(ctx, to, methodHashKV, body)
-	if err != nil {
-		return answer, fromStatus(err)
-	}
-	return answer, json.Unmarshal(reply, &answer)
-}
 
 // The errors that cross between members keep their meaning as gRPC codes.
 var wireErrors = []struct {

@@ -1,7 +1,6 @@
 package member
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -16,15 +15,12 @@ type ScrubPace struct {
 
 // scrubber deletes, in steps beside everything else, what a compaction made invisible.
 type scrubber struct {
-	mu      sync.Mutex
-	wanted  kv.Revision   // the compact revision when last looked at
-	done    kv.Revision   // deleted up to here
-	changed chan struct{} // closed when done moves
-	signal  chan struct{}
+	mu     sync.Mutex
+	wanted kv.Revision // the compact revision when last looked at
+	signal chan struct{}
 }
 
 func (s *scrubber) init() {
-	s.changed = make(chan struct{})
 	s.signal = make(chan struct{}, 1)
 	s.signal <- struct{}{} // a scrub that a restart interrupted goes on
 }
@@ -45,20 +41,6 @@ func (s *scrubber) wake() {
 	case s.signal <- struct{}{}:
 	default:
 	}
-}
-
-func (s *scrubber) finished(revision kv.Revision) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done = max(s.done, revision)
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *scrubber) progress() (done kv.Revision, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.done, s.changed
 }
 
 // scrubHistory is the goroutine that runs the scrubber.
@@ -89,27 +71,5 @@ func (m *Member) scrubHistory() error {
 func (m *Member) scrubStep() (done bool, err error) {
 	machine, release := m.Machine()
 	defer release()
-	target := machine.Store().CompactRevision()
-	done, err = machine.Store().CompactStep(m.options.Scrub.Keys)
-	if err == nil && done {
-		m.scrub.finished(target)
-	}
-	return done, err
-}
-
-// WaitCompacted returns once the history below revision is deleted here.
-func (m *Member) WaitCompacted(ctx context.Context, revision kv.Revision) error {
-	for {
-		done, changed := m.scrub.progress()
-		if done >= revision {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-m.stopping.Done():
-			return ErrStopped
-		}
-	}
+	return machine.Store().CompactStep(m.options.Scrub.Keys)
 }
