@@ -157,12 +157,14 @@ func (m *Member) leave() {
 	m.fail(ErrRemoved)
 }
 
-func (m *Member) appliedOwnRemoval() bool {
-	machine, release := m.Machine()
-	defer release()
-	config, _ := machine.Config()
-	return len(config.Members) > 0 && !config.Contains(m.ID())
+// noteRemoval remembers, in the goroutine that applies, that this member's removal is applied and that whoever asked
+// for it has been answered. Looking at the state alone would be too early: it shows the removal before the answer.
+func (m *Member) noteRemoval() {
+	config, _ := m.machine.Config()
+	m.ownRemoval.Store(len(config.Members) > 0 && !config.Contains(m.ID()))
 }
+
+func (m *Member) appliedOwnRemoval() bool { return m.ownRemoval.Load() }
 
 func (m *Member) electionTimeout() time.Duration {
 	return time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval

@@ -58,6 +58,7 @@ type Member struct {
 	term    atomic.Uint64
 	// lessorTerm is the term for which the deadlines of leases were begun last.
 	lessorTerm atomic.Uint64
+	ownRemoval atomic.Bool // applied, and answered
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
 	lostAt     atomic.Int64  // when the last leader was lost, Unix nanoseconds; zero while one is known

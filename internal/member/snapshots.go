@@ -170,6 +170,7 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 	if err := m.node.Restored(meta, m.machine); err != nil {
 		return err
 	}
+	m.noteRemoval()
 	m.inbox.put(raft.SnapshotInstalled{Meta: meta, Tombstones: m.data.tombstones()})
 	m.logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
 	return nil
