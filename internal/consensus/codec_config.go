@@ -87,7 +87,7 @@ func (r *reader) config() Config {
 
 // AppendConfigChange encodes c after dst: the payload of an EntryConfig.
 func AppendConfigChange(dst []byte, c *ConfigChange) []byte {
-	dst = append(dst, byte(c.Protocol))
+	dst = append(dst, byte(c.Protocol), flag(c.Abort))
 	dst = appendConfigID(dst, c.Replaces)
 	dst = AppendConfig(dst, &c.Config)
 	return appendIDs(dst, c.Tombs)
@@ -96,31 +96,57 @@ func AppendConfigChange(dst []byte, c *ConfigChange) []byte {
 // DecodeConfigChange reads what AppendConfigChange wrote.
 func DecodeConfigChange(src []byte) (c ConfigChange, rest []byte, err error) {
 	r := reader{src: src}
-	c = ConfigChange{Protocol: Protocol(r.octet()), Replaces: r.configID(), Config: r.config(), Tombs: r.ids()}
+	c = ConfigChange{
+		Protocol: Protocol(r.octet()), Abort: r.octet()&1 != 0, Replaces: r.configID(), Config: r.config(), Tombs: r.ids(),
+	}
 	rest, err = r.end()
 	return c, rest, err
 }
 
 // AppendChangeRequest encodes c after dst: the payload of a Proposal of kind EntryConfig.
 func AppendChangeRequest(dst []byte, c *ChangeRequest) []byte {
-	dst = append(dst, byte(c.Kind))
-	dst = appendAttributes(dst, &c.Member)
-	return appendConfigID(dst, c.Expected)
+	dst = append(dst, byte(c.Protocol), flag(c.Abort))
+	dst = appendConfigID(dst, c.Expected)
+	dst = binary.AppendUvarint(dst, uint64(len(c.Steps)))
+	for i := range c.Steps {
+		dst = append(dst, byte(c.Steps[i].Kind))
+		dst = appendAttributes(dst, &c.Steps[i].Member)
+	}
+	return dst
 }
 
 // DecodeChangeRequest reads what AppendChangeRequest wrote.
 func DecodeChangeRequest(src []byte) (c ChangeRequest, rest []byte, err error) {
 	r := reader{src: src}
-	c = ChangeRequest{Kind: ChangeKind(r.octet()), Member: r.attributes(), Expected: r.configID()}
+	c = ChangeRequest{Protocol: Protocol(r.octet()), Abort: r.octet()&1 != 0, Expected: r.configID()}
+	if n := r.count(memberMinBytes + 1); n > 0 {
+		c.Steps = make([]ChangeStep, n)
+		for i := range c.Steps {
+			c.Steps[i] = ChangeStep{Kind: ChangeKind(r.octet()), Member: r.attributes()}
+		}
+	}
 	rest, err = r.end()
 	return c, rest, err
+}
+
+// AppendConfigID encodes id after dst: the payload of an EntryNoop that settles the configuration id.
+func AppendConfigID(dst []byte, id ConfigID) []byte { return appendConfigID(dst, id) }
+
+// DecodeConfigID reads what AppendConfigID wrote.
+func DecodeConfigID(src []byte) (id ConfigID, rest []byte, err error) {
+	r := reader{src: src}
+	id = r.configID()
+	rest, err = r.end()
+	return id, rest, err
 }
 
 // AppendSnapshotMeta encodes s after dst.
 func AppendSnapshotMeta(dst []byte, s *SnapshotMeta) []byte {
 	dst = appendMark(dst, s.Mark)
 	dst = AppendConfig(dst, &s.Config)
-	return appendConfigID(dst, s.ConfigID)
+	dst = appendConfigID(dst, s.ConfigID)
+	dst = append(dst, byte(s.Protocol), flag(s.Open))
+	return appendIDs(dst, s.Tombs)
 }
 
 // DecodeSnapshotMeta reads what AppendSnapshotMeta wrote.
@@ -132,5 +158,8 @@ func DecodeSnapshotMeta(src []byte) (s SnapshotMeta, rest []byte, err error) {
 }
 
 func (r *reader) snapshotMeta() SnapshotMeta {
-	return SnapshotMeta{Mark: r.mark(), Config: r.config(), ConfigID: r.configID()}
+	return SnapshotMeta{
+		Mark: r.mark(), Config: r.config(), ConfigID: r.configID(),
+		Protocol: Protocol(r.octet()), Open: r.octet()&1 != 0, Tombs: r.ids(),
+	}
 }

@@ -73,11 +73,27 @@ func TestCodec_roundTrip(t *testing.T) {
 		Protocol: consensus.ProtocolSingle, Replaces: consensus.ConfigID{Index: 3, Term: 2, Stage: 1},
 		Config: sampleConfig, Tombs: []consensus.MemberID{9},
 	}, consensus.AppendConfigChange, consensus.DecodeConfigChange)
+	check(t, "abort", consensus.ConfigChange{
+		Protocol: consensus.ProtocolJoint, Abort: true, Config: sampleConfig,
+	}, consensus.AppendConfigChange, consensus.DecodeConfigChange)
 	check(t, "request", consensus.ChangeRequest{
-		Kind: consensus.ChangeAddLearner, Member: sampleConfig.Members[0], Expected: consensus.ConfigID{Index: 1, Term: 1},
+		Steps: []consensus.ChangeStep{
+			{Kind: consensus.ChangeAddLearner, Member: sampleConfig.Members[0]},
+			{Kind: consensus.ChangeRemove, Member: consensus.Member{ID: 7}},
+		},
+		Protocol: consensus.ProtocolActivate, Expected: consensus.ConfigID{Index: 1, Term: 1, Stage: 1},
 	}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+	check(t, "abort request", consensus.ChangeRequest{Abort: true}, consensus.AppendChangeRequest,
+		consensus.DecodeChangeRequest)
+	appendID := func(dst []byte, id *consensus.ConfigID) []byte { return consensus.AppendConfigID(dst, *id) }
+	check(t, "config id", consensus.ConfigID{Index: 1 << 40, Term: 3, Stage: 1}, appendID, consensus.DecodeConfigID)
+	check(t, "request of nothing", consensus.ChangeRequest{}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
 	check(t, "snapshot", consensus.SnapshotMeta{Mark: consensus.Mark{Index: 3, Term: 4}, Config: sampleConfig},
 		consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
+	check(t, "snapshot amid a change", consensus.SnapshotMeta{
+		Mark: consensus.Mark{Index: 3, Term: 4}, Config: sampleConfig, Protocol: consensus.ProtocolApply, Open: true,
+		Tombs: []consensus.MemberID{3},
+	}, consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
 }
 
 func check[T any](t *testing.T, name string, value T, encode func([]byte, *T) []byte,
@@ -163,7 +179,7 @@ func FuzzDecodeConfigChange(f *testing.F) {
 }
 
 func FuzzDecodeChangeRequest(f *testing.F) {
-	f.Add(consensus.AppendChangeRequest(nil, &consensus.ChangeRequest{Kind: 1, Member: sampleConfig.Members[0]}))
+	f.Add(consensus.AppendChangeRequest(nil, &consensus.ChangeRequest{Steps: []consensus.ChangeStep{{Kind: 1, Member: sampleConfig.Members[0]}}}))
 	fuzz(f, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
 }
 

@@ -2,14 +2,54 @@ package consensus
 
 import "slices"
 
-// Protocol names the rule by which a configuration change takes effect. It is carried by the change itself.
+// Protocol names the rule by which a configuration change takes effect. It is carried by the change itself, so that all
+// members follow the same rule for it whatever their flags.
 type Protocol uint8
 
 const (
+	// ProtocolAuto lets the leader choose: ProtocolSingle where one voter differs, ProtocolJointEarly elsewhere. It is
+	// never in the log.
+	ProtocolAuto Protocol = 0
 	// ProtocolSingle changes one voter; in force at append, undone by truncation (Raft thesis, section 4.1).
 	ProtocolSingle Protocol = 1
-	// The remaining numbers belong to joint, joint-early, activate and apply.
+	// ProtocolJoint goes through a configuration in which both sets decide, left by a second entry; each is in force at
+	// append. The change is done when the second has committed (Raft thesis, section 4.3).
+	ProtocolJoint Protocol = 2
+	// ProtocolJointEarly is ProtocolJoint whose change is decided, and reported, once the joint entry has committed; the
+	// second entry follows in the background.
+	ProtocolJointEarly Protocol = 3
+	// ProtocolActivate holds both sets in one entry: joint at append, and the new set alone for every member that knows
+	// the entry to be committed (Shraer et al., "Dynamic Reconfiguration of Primary/Backup Clusters", 2012).
+	ProtocolActivate Protocol = 4
+	// ProtocolApply takes effect when the entry is applied, and not before (etcd-raft's ConfChangeV2 with automatic
+	// leave).
+	ProtocolApply Protocol = 5
 )
+
+// protocolNames are the names as users write them, by number.
+var protocolNames = [...]string{"auto", "single", "joint", "joint-early", "activate", "apply"}
+
+func (p Protocol) String() string {
+	if int(p) < len(protocolNames) {
+		return protocolNames[p]
+	}
+	return "unknown"
+}
+
+// Known reports whether this version can follow p.
+func (p Protocol) Known() bool { return p > ProtocolAuto && int(p) < len(protocolNames) }
+
+// ParseProtocol returns the protocol called name; false if there is none. The empty name is ProtocolAuto.
+func ParseProtocol(name string) (Protocol, bool) {
+	if name == "" {
+		return ProtocolAuto, true
+	}
+	at := slices.Index(protocolNames[:], name)
+	return Protocol(max(at, 0)), at >= 0
+}
+
+// ProtocolNames lists what ParseProtocol knows, "auto" first.
+func ProtocolNames() []string { return slices.Clone(protocolNames[:]) }
 
 // Member is what the log says of one member. Client URLs and the published name live in the replicated state.
 type Member struct {
@@ -89,16 +129,45 @@ func (c *Config) Clone() Config {
 	return out
 }
 
+// Settle returns what c becomes when its joint phase ends: the incoming voters alone, those to be demoted as learners, and
+// nobody who is in neither set. A configuration that is not joint is its own result, but for members without a role.
+func (c *Config) Settle() Config {
+	out := c.Clone()
+	out.Outgoing, out.LearnersNext = nil, nil
+	for _, id := range c.LearnersNext {
+		if at, found := slices.BinarySearch(out.Learners, id); !found {
+			out.Learners = slices.Insert(out.Learners, at, id)
+		}
+	}
+	out.Members = slices.DeleteFunc(out.Members, func(m Member) bool {
+		return !slices.Contains(out.Voters, m.ID) && !slices.Contains(out.Learners, m.ID)
+	})
+	return out
+}
+
+// Retiring returns the members that Settle drops, sorted: they are removed for ever once the change is settled.
+func (c *Config) Retiring() []MemberID {
+	var ids []MemberID
+	for i := range c.Members {
+		id := c.Members[i].ID
+		if !slices.Contains(c.Voters, id) && !slices.Contains(c.Learners, id) && !slices.Contains(c.LearnersNext, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // ConfigChange is the payload of an EntryConfig: the whole resulting configuration and the id of the one it replaces.
 // It is a compare-and-swap: the leader refuses it if Replaces is not the configuration in force.
 type ConfigChange struct {
 	Protocol Protocol
+	Abort    bool // goes back from a joint configuration, which need not be committed, to the outgoing voters
 	Replaces ConfigID
 	Config   Config
-	Tombs    []MemberID // members that this change removes for ever
+	Tombs    []MemberID // members that this change removes for ever, once it is settled
 }
 
-// ChangeKind says what a ChangeRequest asks for.
+// ChangeKind says what a ChangeStep asks for.
 type ChangeKind uint8
 
 const (
@@ -107,11 +176,34 @@ const (
 	ChangePromote    ChangeKind = 3 // learner -> voter
 	ChangeRemove     ChangeKind = 4
 	ChangeUpdate     ChangeKind = 5 // peer URLs of a member
+	ChangeDemote     ChangeKind = 6 // voter -> learner
 )
 
-// ChangeRequest asks the leader for a configuration change; the leader turns it into a ConfigChange or refuses it.
+func (k ChangeKind) String() string {
+	names := [...]string{"unknown", "add-voter", "add-learner", "promote", "remove", "update", "demote"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return names[0]
+}
+
+// ChangeStep is what happens to one member.
+type ChangeStep struct {
+	Kind   ChangeKind
+	Member Member // ID always; Name and PeerURLs where the kind needs them
+}
+
+// ChangeRequest asks the leader for one atomic configuration change; the leader turns it into a ConfigChange or refuses
+// it. No member may occur in two steps.
 type ChangeRequest struct {
-	Kind     ChangeKind
-	Member   Member   // ID always; Name and PeerURLs where the kind needs them
+	Steps    []ChangeStep
+	Protocol Protocol
 	Expected ConfigID // refuse unless this is in force; zero = whichever is in force
+	// Abort asks to go back from the joint configuration in force; there are no steps then.
+	Abort bool
+}
+
+// ChangeOne asks for one step under ProtocolAuto, whichever configuration is in force.
+func ChangeOne(kind ChangeKind, m Member) ChangeRequest {
+	return ChangeRequest{Steps: []ChangeStep{{Kind: kind, Member: m}}}
 }

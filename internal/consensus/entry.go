@@ -6,7 +6,8 @@ type EntryKind uint8
 const (
 	// EntryCommand carries a kv command; the state machine reads it.
 	EntryCommand EntryKind = 1
-	// EntryNoop is the first entry of a term and carries nothing (Raft paper, section 8).
+	// EntryNoop is the first entry of a term and carries nothing (Raft paper, section 8); or it settles a configuration
+	// whose protocol has no entry of its own for that, and carries the encoded id of it.
 	EntryNoop EntryKind = 2
 	// EntryConfig carries an encoded ConfigChange; consensus and the state machine both read it.
 	EntryConfig EntryKind = 3
@@ -63,7 +64,12 @@ type HardState struct {
 
 // SnapshotMeta describes the state that a snapshot stands for. The data itself never passes through the core.
 type SnapshotMeta struct {
-	Mark     Mark
-	Config   Config   // the last configuration entry at or below Mark
-	ConfigID ConfigID // and its id
+	Mark Mark
+	// Config is that of the last configuration entry at or below Mark, as the entry holds it; ConfigID is its id.
+	Config   Config
+	ConfigID ConfigID
+	Protocol Protocol // of that entry; zero for the first configuration of a cluster
+	// Open is true until the change is settled: nobody may be told of its removal yet. Tombs are those who will be.
+	Open  bool
+	Tombs []MemberID
 }

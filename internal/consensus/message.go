@@ -37,10 +37,12 @@ type Message struct {
 	Reject  bool   // a vote not granted, an append that did not match
 	// Hint is, with a rejected append, the follower's best guess of the last common entry; with votes and their answers,
 	// both ways, the sender's commit index and the term there; with a heartbeat's answer, how far the log was received.
-	Hint    Mark
-	Force   bool     // a vote that a leadership transfer asked for: ignore the leader's lease
-	Target  MemberID // transfer target
-	Config  ConfigID // configuration in force at the sender
+	Hint   Mark
+	Force  bool     // a vote that a leadership transfer asked for: ignore the leader's lease
+	Target MemberID // transfer target
+	// Config is the configuration in force at the sender; with proposals, the one that they are bound to: a leader under
+	// another one refuses them and says which.
+	Config  ConfigID
 	Entries []Entry
 	// Proposals travel to the leader, Refusals back to the proposer.
 	Proposals []Proposal
@@ -62,6 +64,35 @@ type Refusal struct {
 	Config ConfigID // the configuration in force at the leader
 }
 
+// reasonTexts say what is wrong, as a person would.
+var reasonTexts = [...]string{
+	ReasonNone:            "nothing is wrong",
+	ReasonNoLeader:        "nobody leads, or leadership is being handed over",
+	ReasonBusy:            "too much is waiting",
+	ReasonStaleConfig:     "the configuration is no longer the one that was expected",
+	ReasonChangePending:   "another membership change is under way, or the leader is new and has not committed anything yet",
+	ReasonMemberExists:    "the member id is in use",
+	ReasonPeerURLExists:   "a member with this peer URL exists",
+	ReasonMemberNotFound:  "there is no such member",
+	ReasonMemberRemoved:   "the member was removed for ever",
+	ReasonNotLearner:      "only a learner can be promoted",
+	ReasonLearnerLags:     "the learner has not caught up with the leader",
+	ReasonLastVoter:       "the change would leave no voter",
+	ReasonQuorumLost:      "the change would leave no reachable quorum",
+	ReasonTooManyLearners: "there are too many learners",
+	ReasonBadRequest:      "the request names no change, or a member twice",
+	ReasonProtocol:        "the protocol cannot make this change",
+	ReasonTooLate:         "the change can no longer be aborted",
+	ReasonNoChange:        "there is nothing to change, or no change to abort",
+}
+
+func (r RefusalReason) String() string {
+	if int(r) < len(reasonTexts) {
+		return reasonTexts[r]
+	}
+	return "unknown reason"
+}
+
 // RefusalReason says why a proposal or change was refused. Only ReasonNoLeader and ReasonBusy are worth a retry.
 type RefusalReason uint8
 
@@ -81,4 +112,7 @@ const (
 	ReasonQuorumLost      RefusalReason = 12 // the new configuration would have no reachable quorum
 	ReasonTooManyLearners RefusalReason = 13
 	ReasonBadRequest      RefusalReason = 14 // the request does not decode or names nothing
+	ReasonProtocol        RefusalReason = 15 // the protocol cannot make this change
+	ReasonTooLate         RefusalReason = 16 // the change can no longer be aborted
+	ReasonNoChange        RefusalReason = 17 // there is no change to abort, or the request changes nothing
 )

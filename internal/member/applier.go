@@ -1,7 +1,6 @@
 package member
 
 import (
-	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -93,9 +92,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		}
 		m.observeTime(m.options.Applied, begun)
 		m.node.Resolve(batch, results)
-		if slices.ContainsFunc(batch, isConfig) {
-			m.noteRemoval()
-		}
+		m.noteConfig(batch)
 		m.inbox.put(raft.Applied{Index: batch[len(batch)-1].Index})
 		if err := m.retain(batch); err != nil {
 			return err
@@ -107,8 +104,6 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 	}
 	return nil
 }
-
-func isConfig(e consensus.Entry) bool { return e.Kind == consensus.EntryConfig }
 
 // observeTime tells an observer, if there is one, how long something took.
 func (m *Member) observeTime(observer func(time.Duration), begun time.Time) {

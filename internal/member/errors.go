@@ -25,6 +25,8 @@ var (
 	// ErrRemoved means that the cluster removed this member for ever.
 	ErrRemoved = errors.New("the member has been permanently removed from the cluster: its data directory can not be " +
 		"used again; to bring the machine back, add a new member with an empty one")
+	// ErrChangeAborted means that a joint configuration change was aborted before it was done.
+	ErrChangeAborted = errors.New("member: the change was aborted")
 	// ErrNotLeader means that only the leader can do this.
 	ErrNotLeader = errors.New("member: not leader")
 	// ErrBadTransferee means that leadership cannot go to that member.

@@ -61,7 +61,8 @@ type Member struct {
 	ownRemoval atomic.Bool // applied, and answered
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
-	lostAt     atomic.Int64  // when the last leader was lost, Unix nanoseconds; zero while one is known
+	configNews news
+	lostAt     atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc
 	stopping context.Context
@@ -321,19 +322,6 @@ func (m *Member) ReadIndex(ctx context.Context) error {
 	case <-m.stopping.Done():
 		return ErrStopped
 	}
-}
-
-// ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
-// applied. Refusals are *RefusedError.
-func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
-	payload := consensus.AppendChangeRequest(nil, &request)
-	if _, err := m.propose(ctx, consensus.EntryConfig, payload, true); err != nil {
-		return consensus.Config{}, err
-	}
-	machine, release := m.Machine()
-	defer release()
-	config, _ := machine.Config()
-	return config, nil
 }
 
 // TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader.

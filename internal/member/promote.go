@@ -50,9 +50,7 @@ func (m *Member) promoteReady() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
-		_, err := m.ChangeConfig(ctx, consensus.ChangeRequest{
-			Kind: consensus.ChangePromote, Member: consensus.Member{ID: p.ID},
-		})
+		_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: p.ID}))
 		cancel()
 		var refused *RefusedError
 		switch {

@@ -317,6 +317,8 @@ func (p *proposer) refuse(refusals []consensus.Refusal) {
 		switch {
 		case r.Reason == consensus.ReasonNoLeader:
 			p.postpone(r.ID)
+		case r.Reason == consensus.ReasonStaleConfig && p.again(r.ID):
+			// The core binds what it sends from now on to the configuration that the leader named.
 		case r.Reason == consensus.ReasonBusy:
 			// The proposal stays, and goes out again with resend. "Nothing happened" can not be said: another copy of
 			// the message, or of an earlier one to another leader, may be in the log.
@@ -328,16 +330,37 @@ func (p *proposer) refuse(refusals []consensus.Refusal) {
 	p.trimAll()
 }
 
+// again queues a command that was refused only for the configuration that it was bound to. Changes of the configuration
+// are not repeated: whoever asks for one says what to expect.
+func (p *proposer) again(id consensus.ProposalID) bool {
+	q := p.named(id)
+	if q == nil {
+		return true // nobody waits for it
+	}
+	if q.kind != consensus.EntryCommand {
+		return false
+	}
+	if !q.committed && !q.waiting {
+		q.waiting = true
+		p.queue = append(p.queue, q)
+	}
+	return true
+}
+
+// named returns the proposal that bears id, or nil.
+func (p *proposer) named(id consensus.ProposalID) *proposal {
+	if p.opening != nil && p.opening.id == id {
+		return p.opening
+	}
+	if s := p.sessionOf(id.Session); s != nil {
+		return s.find(id.Sequence)
+	}
+	return nil
+}
+
 // postpone puts a refused proposal aside until the next tick: it did not enter the log.
 func (p *proposer) postpone(id consensus.ProposalID) {
-	q := p.opening
-	if q == nil || q.id != id {
-		s := p.sessionOf(id.Session)
-		if s == nil {
-			return
-		}
-		q = s.find(id.Sequence)
-	}
+	q := p.named(id)
 	if q == nil || q.committed || q.waiting {
 		return
 	}

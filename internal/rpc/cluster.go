@@ -37,9 +37,8 @@ func (c *clusterService) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) 
 	}
 	// A voter enters as a learner too, and is promoted by itself once it has caught up: a member that never starts
 	// costs no quorum.
-	request := consensus.ChangeRequest{
-		Kind: consensus.ChangeAddLearner, Member: consensus.Member{ID: id, PeerURLs: urls, Promote: !r.IsLearner},
-	}
+	request := consensus.ChangeOne(consensus.ChangeAddLearner,
+		consensus.Member{ID: id, PeerURLs: urls, Promote: !r.IsLearner})
 	members, err := c.change(ctx, request)
 	if err != nil {
 		return nil, err
@@ -70,9 +69,7 @@ func (c *clusterService) MemberRemove(
 	if err := c.checkRemove(id); err != nil {
 		return nil, err
 	}
-	members, err := c.change(ctx, consensus.ChangeRequest{
-		Kind: consensus.ChangeRemove, Member: consensus.Member{ID: id},
-	})
+	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangeRemove, consensus.Member{ID: id}))
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +84,7 @@ func (c *clusterService) MemberUpdate(
 	if err != nil {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
-	members, err := c.change(ctx, consensus.ChangeRequest{
-		Kind: consensus.ChangeUpdate, Member: consensus.Member{ID: consensus.MemberID(r.ID), PeerURLs: urls},
-	})
+	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: consensus.MemberID(r.ID), PeerURLs: urls}))
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +99,7 @@ func (c *clusterService) MemberPromote(
 	if err := c.checkPromote(); err != nil {
 		return nil, err
 	}
-	members, err := c.change(ctx, consensus.ChangeRequest{
-		Kind: consensus.ChangePromote, Member: consensus.Member{ID: id},
-	})
+	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id}))
 	if err != nil {
 		c.s.stats.promoteFailed(err)
 		return nil, err

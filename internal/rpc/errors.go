@@ -77,6 +77,9 @@ var refusals = map[consensus.RefusalReason]error{
 	consensus.ReasonQuorumLost:      rpctypes.ErrGRPCUnhealthy,
 	consensus.ReasonTooManyLearners: rpctypes.ErrGRPCTooManyLearners,
 	consensus.ReasonBadRequest:      rpctypes.ErrGRPCMemberBadURLs,
+	consensus.ReasonProtocol:        errChangeRefused,
+	consensus.ReasonTooLate:         errChangeRefused,
+	consensus.ReasonNoChange:        errChangeRefused,
 }
 
 // wireError turns any error into one that may go on the wire.

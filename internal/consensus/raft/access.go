@@ -10,11 +10,14 @@ func (r *Replica) Term() consensus.Term { return r.term }
 
 // InForce returns the configuration in force here.
 func (r *Replica) InForce() ConfigInForce {
-	in := r.inForce()
-	return ConfigInForce{ID: in.id, Config: in.config}
+	c := r.inForce()
+	return ConfigInForce{
+		ID: r.ruling.id, Config: r.ruling.config, Protocol: c.protocol,
+		Committed: r.committed(c), Settled: r.settled(r.ruling.at),
+	}
 }
 
 // Base returns what the log in memory begins after. The log on disk may forget the rest.
 func (r *Replica) Base() consensus.SnapshotMeta {
-	return consensus.SnapshotMeta{Mark: r.log.base, Config: r.configs[0].config, ConfigID: r.configs[0].id}
+	return r.metaAt(r.log.base)
 }

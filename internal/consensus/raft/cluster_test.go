@@ -397,8 +397,11 @@ func (c *cluster) propose(id memberID, commands ...string) {
 }
 
 func (c *cluster) change(id memberID, kind consensus.ChangeKind, member consensus.Member) {
+	c.request(id, consensus.ChangeOne(kind, member))
+}
+
+func (c *cluster) request(id memberID, request consensus.ChangeRequest) {
 	c.nextSeq++
-	request := consensus.ChangeRequest{Kind: kind, Member: member}
 	c.node(id).step(raft.ChangeConfig{Proposal: consensus.Proposal{
 		ID: consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq}, Proposer: id,
 		Payload: consensus.AppendChangeRequest(nil, &request),

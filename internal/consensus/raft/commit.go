@@ -42,13 +42,23 @@ func (r *Replica) agreed(reached func(consensus.MemberID) uint64) uint64 {
 	for _, id := range c.Voters {
 		values = append(values, reached(id))
 	}
+	if r.opts.Faults.CountSelf && r.role == Leader && !c.IsVoter(r.opts.ID) {
+		values = append(values, reached(r.opts.ID))
+	}
 	if r.opts.Faults.CountLearners {
 		for _, id := range c.Learners {
 			values = append(values, reached(id))
 		}
 	}
+	if r.opts.Faults.UnionOfJoint {
+		for _, id := range c.Outgoing {
+			if !slices.Contains(c.Voters, id) {
+				values = append(values, reached(id))
+			}
+		}
+	}
 	result := quorum.Agreed(values)
-	if c.IsJoint() {
+	if c.IsJoint() && !r.opts.Faults.UnionOfJoint {
 		values = values[:0]
 		for _, id := range c.Outgoing {
 			values = append(values, reached(id))
@@ -78,30 +88,32 @@ func (r *Replica) commitTo(index consensus.Index) {
 		return
 	}
 	if r.role == Leader {
-		for _, e := range r.log.slice(r.log.commit+1, index) {
-			r.uncommitted -= e.SizeBytes()
+		entries := r.log.slice(r.log.commit+1, index)
+		for i := range entries {
+			r.uncommitted -= entries[i].SizeBytes()
 		}
 	}
 	r.log.commit = index
 	r.advanceConfigs()
 }
 
-// advanceConfigs takes note of the configurations that have committed.
+// advanceConfigs takes note of the configurations that have committed, and of those that are settled.
 func (r *Replica) advanceConfigs() {
 	for i := range r.configs {
 		c := &r.configs[i]
-		if c.id.Index <= r.configSeen || c.id.Index > r.log.commit {
-			continue
+		if c.id.Index > r.configSeen && r.committed(c) {
+			r.configSeen = c.id.Index
+			r.event(ConfigCommitted{ID: c.id})
 		}
-		r.configSeen = c.id.Index
-		r.event(ConfigCommitted{ID: c.id})
-		for _, id := range c.tombs {
-			r.bury(id)
-		}
-		if r.role == Leader && !c.config.IsVoter(r.opts.ID) {
-			r.handOver = true
+		if c.id.Index > r.configSettled && r.settled(i) {
+			r.configSettled = c.id.Index
+			r.event(ConfigSettled{ID: c.id})
+			for _, id := range c.tombs {
+				r.bury(id)
+			}
 		}
 	}
+	r.reviseConfig()
 }
 
 // bury notes that a committed change removed a member for ever.

@@ -17,7 +17,7 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
 }
 
-var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update"}
+var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update", "demote"}
 
 // describe writes a message in one line: what its kind says, and nothing that it does not.
 func describe(m *message) string {
@@ -75,12 +75,25 @@ func describeProposal(p *consensus.Proposal) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s %v", changeNames[request.Kind], request.Member.ID)
+	var words []string
+	if request.Protocol != consensus.ProtocolAuto {
+		words = append(words, "by", request.Protocol.String())
+	}
+	if request.Abort {
+		words = append(words, "abort")
+	}
+	for _, step := range request.Steps {
+		words = append(words, fmt.Sprintf("%s %v", changeNames[step.Kind], step.Member.ID))
+	}
+	return strings.Join(words, " ")
 }
 
 func describeEntry(e *entry) string {
 	switch e.Kind {
 	case consensus.EntryNoop:
+		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil {
+			return fmt.Sprintf("%v:settles %v", e.Mark(), id)
+		}
 		return fmt.Sprintf("%v", e.Mark())
 	case consensus.EntryConfig:
 		change, _, err := consensus.DecodeConfigChange(e.Payload)
@@ -94,6 +107,12 @@ func describeEntry(e *entry) string {
 
 func describeConfig(c *consensus.Config) string {
 	s := fmt.Sprintf("voters%v", c.Voters)
+	if c.IsJoint() {
+		s += fmt.Sprintf("outgoing%v", c.Outgoing)
+	}
+	if len(c.LearnersNext) > 0 {
+		s += fmt.Sprintf("next%v", c.LearnersNext)
+	}
 	if len(c.Learners) > 0 {
 		s += fmt.Sprintf("learners%v", c.Learners)
 	}

@@ -53,16 +53,26 @@ func (r *Replica) hearsLeader() bool {
 }
 
 // mayCampaign reports whether this member counts as a candidate. A member that an uncommitted entry removes may be the
-// only one with a log long enough to be elected, and campaigns without counting itself (Raft thesis, section 4.2.2).
+// only one with a log long enough to be elected, and campaigns without counting itself (Raft thesis, section 4.2.2). A
+// member that knows of a change which it has not applied does not know yet whom to count (protocol apply).
 func (r *Replica) mayCampaign() bool {
 	if r.removed || r.installing != nil {
 		return false
 	}
-	if r.config().IsVoter(r.opts.ID) {
-		return true
+	votes := r.config().IsVoter(r.opts.ID)
+	for i := range r.configs {
+		c := &r.configs[i]
+		if c.protocol == consensus.ProtocolApply && r.notApplied(c) {
+			if r.committed(c) {
+				return false
+			}
+			continue
+		}
+		if i > 0 && !r.committed(c) {
+			votes = votes || r.configs[i-1].config.IsVoter(r.opts.ID)
+		}
 	}
-	n := len(r.configs)
-	return n > 1 && r.configs[n-1].id.Index > r.log.commit && r.configs[n-2].config.IsVoter(r.opts.ID)
+	return votes
 }
 
 // campaign starts an election, or the inquiry before one.
@@ -158,6 +168,11 @@ func (r *Replica) startTally() {
 // outcome counts the votes, set by set. A candidate outside a set is not counted there.
 func (r *Replica) outcome() quorum.Outcome {
 	c := r.config()
+	if r.opts.Faults.UnionOfJoint {
+		both := slices.Concat(c.Voters, c.Outgoing)
+		slices.Sort(both)
+		return r.tally(slices.Compact(both))
+	}
 	result := r.tally(c.Voters)
 	if c.IsJoint() {
 		result = quorum.Both(result, r.tally(c.Outgoing))
@@ -222,6 +237,12 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		return
 	case slices.Contains(r.granted, m.From) || slices.Contains(r.refused, m.From):
 		return
+	case !r.mayCampaign():
+		// The answer told of a change: it has to be applied first, or this member votes no more.
+		r.role = Follower
+		r.event(BecameFollower{Term: r.term})
+		r.campaignAt = r.now + uint64(r.rng.between(1, r.opts.HeartbeatTicks))
+		return
 	}
 	if m.Reject {
 		r.refused = append(r.refused, m.From)
@@ -258,7 +279,7 @@ func (r *Replica) setLeader(leader consensus.MemberID) {
 	if r.leader == leader {
 		return
 	}
-	r.leader = leader
+	r.leader, r.boundTo = leader, consensus.ConfigID{}
 	r.failForwarded()
 	r.event(LeaderChanged{Leader: leader, Term: r.term})
 }

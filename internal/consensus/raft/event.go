@@ -37,6 +37,16 @@ type (
 	LeaderSuspected struct{ Leader consensus.MemberID }
 	// ConfigCommitted says that the change to this configuration can no longer be undone.
 	ConfigCommitted struct{ ID consensus.ConfigID }
+	// ConfigProposed says that this leader logged a change, or the next step of one.
+	ConfigProposed struct {
+		ID       consensus.ConfigID
+		Protocol consensus.Protocol
+		Joint    bool
+	}
+	// ConfigSettled says that enough members know the configuration to be in force: whom it removed may be switched off.
+	ConfigSettled struct{ ID consensus.ConfigID }
+	// ConfigUndone says that the change to this configuration gave way to another leader's log.
+	ConfigUndone struct{ ID consensus.ConfigID }
 	// SnapshotNeeded says that a follower is behind the leader's log.
 	SnapshotNeeded struct{ Follower consensus.MemberID }
 	// SnapshotOffered says that a snapshot from the leader is to be installed.
@@ -61,6 +71,9 @@ func (QuorumLost) event()         {}
 func (DiskStalled) event()        {}
 func (LeaderSuspected) event()    {}
 func (ConfigCommitted) event()    {}
+func (ConfigProposed) event()     {}
+func (ConfigSettled) event()      {}
+func (ConfigUndone) event()       {}
 func (SnapshotNeeded) event()     {}
 func (SnapshotOffered) event()    {}
 func (LogReset) event()           {}
@@ -92,6 +105,14 @@ func (e DiskStalled) String() string {
 }
 func (e LeaderSuspected) String() string { return fmt.Sprintf("suspects leader %v", e.Leader) }
 func (e ConfigCommitted) String() string { return fmt.Sprintf("committed config %v", e.ID) }
+func (e ConfigProposed) String() string {
+	if e.Joint {
+		return fmt.Sprintf("proposes joint config %v by %v", e.ID, e.Protocol)
+	}
+	return fmt.Sprintf("proposes config %v by %v", e.ID, e.Protocol)
+}
+func (e ConfigSettled) String() string { return fmt.Sprintf("settled config %v", e.ID) }
+func (e ConfigUndone) String() string  { return fmt.Sprintf("undid config %v", e.ID) }
 func (e SnapshotNeeded) String() string {
 	return fmt.Sprintf("follower %v needs a snapshot", e.Follower)
 }

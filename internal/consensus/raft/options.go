@@ -41,6 +41,11 @@ type Faults struct {
 	VoteTwice        bool // forget the vote of this term
 	AckBeforeDurable bool // acknowledge appends before they are on disk, and count the leader's own log so
 	SkipReadRound    bool // answer reads without confirming the leader
+	ChangeInOldTerm  bool // change the configuration before an entry of the term has committed (Ongaro, 2015)
+	TwoChanges       bool // change it while the change before is under way
+	ReuseConfigIDs   bool // name configurations by a counter, which a roll-back turns back
+	CountSelf        bool // a leader that is no voter counts itself
+	UnionOfJoint     bool // a joint configuration decides by a majority of all its voters together
 }
 
 // Defaults returns the options a member uses unless it is told otherwise, with the tick as 10 ms in mind.

@@ -39,8 +39,11 @@ type Output struct {
 
 // ConfigInForce is a configuration and its id.
 type ConfigInForce struct {
-	ID     consensus.ConfigID
-	Config consensus.Config
+	ID        consensus.ConfigID
+	Config    consensus.Config
+	Protocol  consensus.Protocol // by which it came; zero for the first configuration
+	Committed bool
+	Settled   bool
 }
 
 // SnapshotRequest names a follower that needs entries which the log no longer holds.

@@ -34,10 +34,38 @@ func (r *Replica) propose(proposals []consensus.Proposal) {
 
 func (r *Replica) handlePropose(m *consensus.Message) {
 	if r.role == Leader {
-		r.admit(m.Proposals, m.From)
+		r.admitBound(m)
 		return
 	}
 	r.refuseAll(m.Proposals, m.From, consensus.ReasonNoLeader) // never forwarded twice: two members could play ball
+}
+
+// admitBound admits commands only if their proposer believes in the configuration in force. Changes say themselves what
+// they expect.
+func (r *Replica) admitBound(m *consensus.Message) {
+	if m.Config == (consensus.ConfigID{}) || m.Config == r.configID() {
+		r.admit(m.Proposals, m.From)
+		return
+	}
+	for i := range m.Proposals {
+		p := &m.Proposals[i]
+		if p.Kind == consensus.EntryConfig {
+			r.admit(m.Proposals[i:i+1], m.From)
+			continue
+		}
+		r.refuse(p.ID, m.From, consensus.ReasonStaleConfig)
+	}
+}
+
+// handleRefusals hands them to the shell, and binds what is proposed from now on to the configuration that the leader
+// named: the shell proposes again what was refused for that alone.
+func (r *Replica) handleRefusals(m *consensus.Message) {
+	for i := range m.Refusals {
+		if m.Refusals[i].Reason == consensus.ReasonStaleConfig && m.From == r.leader {
+			r.boundTo = m.Refusals[i].Config
+		}
+	}
+	r.out.Refusals = append(r.out.Refusals, m.Refusals...)
 }
 
 // admit appends proposals to the leader's log.
@@ -112,7 +140,7 @@ func (r *Replica) flushForwards() {
 	}
 	for rest := box.proposals; len(rest) > 0; {
 		n := fitting(rest, r.opts.MaxMessageBytes)
-		r.send(consensus.Message{Kind: consensus.MsgPropose, To: r.leader, Proposals: rest[:n:n]}, false)
+		r.send(consensus.Message{Kind: consensus.MsgPropose, To: r.leader, Config: r.boundTo, Proposals: rest[:n:n]}, false)
 		rest = rest[n:]
 	}
 	if len(box.reads) > 0 {

@@ -35,11 +35,13 @@ type Replica struct {
 	// Election.
 	granted, refused []consensus.MemberID
 
-	// Configurations, oldest first: that of base, then one per configuration entry in the log. The last is in force.
-	configs    []configRecord
-	configSeen consensus.Index // configuration entries up to here were seen to commit
-	tombstones []consensus.MemberID
-	removed    bool
+	// Configurations, oldest first: that of base, then one per configuration entry in the log.
+	configs       []configRecord
+	ruling        ruling          // the one in force
+	configSeen    consensus.Index // configuration entries up to here were seen to commit
+	configSettled consensus.Index // and up to here to be settled
+	tombstones    []consensus.MemberID
+	removed       bool
 
 	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
 	matched    consensus.Index
@@ -71,6 +73,7 @@ type Replica struct {
 	resetMeta *consensus.SnapshotMeta
 	out       Output
 	toLeader  outbox
+	boundTo   consensus.ConfigID // what the leader last said is in force, if this member's log does not say so yet
 	refusing  []addressedRefusal
 	scratch   []uint64
 	hardHint  consensus.Index // commit index in the hard state persisted last

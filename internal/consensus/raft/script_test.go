@@ -34,6 +34,16 @@ func TestReplica_Step_scripts(t *testing.T) {
 	})
 }
 
+// faults are the laws that a script may break.
+var faults = map[string]func(*raft.Faults){
+	"change-in-old-term": func(f *raft.Faults) { f.ChangeInOldTerm = true },
+	"two-changes":        func(f *raft.Faults) { f.TwoChanges = true },
+	"count-learners":     func(f *raft.Faults) { f.CountLearners = true },
+	"count-self":         func(f *raft.Faults) { f.CountSelf = true },
+	"reuse-config-ids":   func(f *raft.Faults) { f.ReuseConfigIDs = true },
+	"union-of-joint":     func(f *raft.Faults) { f.UnionOfJoint = true },
+}
+
 type script struct {
 	*cluster
 	out *strings.Builder
@@ -94,6 +104,14 @@ func (s *script) start(args []string) error {
 			adapt = append(adapt, func(o *raft.Options) { o.LeaderLease = true })
 		case "no-pre-vote":
 			adapt = append(adapt, func(o *raft.Options) { o.PreVote, o.CheckQuorum = false, false })
+		case "lax":
+			adapt = append(adapt, func(o *raft.Options) { o.StrictReconfig = false })
+		case "fault":
+			set, known := faults[value]
+			if !known {
+				return fmt.Errorf("no fault %s", value)
+			}
+			adapt = append(adapt, func(o *raft.Options) { set(&o.Faults) })
 		case "commit-old-term":
 			adapt = append(adapt, func(o *raft.Options) { o.Faults.CommitOldTerm = true })
 		default:
@@ -164,6 +182,12 @@ func (s *script) status() {
 		st := n.replica.Status()
 		fmt.Fprintf(s.out, "%v: %v term=%d leader=%v commit=%d applied=%d durable=%d last=%d config=%v %s",
 			n.id, st.Role, st.Term, st.Leader, st.Commit, st.Applied, st.Durable, st.LastIndex, st.ConfigID, describeConfig(&st.Config))
+		if st.Protocol != consensus.ProtocolAuto {
+			fmt.Fprintf(s.out, " by %v", st.Protocol)
+		}
+		if !st.ConfigSettled {
+			fmt.Fprintf(s.out, " unsettled")
+		}
 		if st.Removed {
 			fmt.Fprintf(s.out, " removed")
 		}
@@ -230,15 +254,44 @@ func (s *script) member(name string, args []string) error {
 	case "log":
 		return s.setLog(n, args)
 	case "change":
-		kind := slices.Index(changeNames, args[0])
-		if kind < 1 {
-			return fmt.Errorf("no change %s", args[0])
+		request, err := parseRequest(args)
+		if err != nil {
+			return err
 		}
-		s.change(id, consensus.ChangeKind(kind), testMember(memberID(numbers[1])))
+		s.request(id, request)
 	default:
 		return fmt.Errorf("no command %s", name)
 	}
 	return nil
+}
+
+// parseRequest reads "[protocol=P] [expect=I.T.S] [abort] [KIND MEMBER]...".
+func parseRequest(args []string) (request consensus.ChangeRequest, err error) {
+	for len(args) > 0 {
+		word := args[0]
+		args = args[1:]
+		key, value, _ := strings.Cut(word, "=")
+		kind, known := slices.Index(changeNames, word), true
+		switch {
+		case key == "protocol":
+			request.Protocol, known = consensus.ParseProtocol(value)
+		case key == "expect":
+			_, err = fmt.Sscanf(value, "%d.%d.%d", &request.Expected.Index, &request.Expected.Term, &request.Expected.Stage)
+		case word == "abort":
+			request.Abort = true
+		case kind > 0 && len(args) > 0:
+			request.Steps = append(request.Steps, consensus.ChangeStep{
+				Kind: consensus.ChangeKind(kind), Member: testMember(parseIDs(args[0])[0]),
+			})
+			args = args[1:]
+		default:
+			known = false
+		}
+		if err != nil || !known {
+			return request, fmt.Errorf("change: what is %s?", word)
+		}
+	}
+	return request, nil
 }
 
 // setLog restarts a member with a log of the given terms after entry 1, and the last of them as its term.

@@ -50,11 +50,8 @@ func (r *Replica) offerSnapshot(p *progress.Peer) {
 	if p.Offer.Index == 0 {
 		return
 	}
-	c := r.configAt(p.Offer.Index)
-	m := consensus.Message{
-		Kind: consensus.MsgSnapshotOffer, To: p.ID,
-		Snapshot: &consensus.SnapshotMeta{Mark: p.Offer, Config: c.config, ConfigID: c.id},
-	}
+	meta := r.metaAt(p.Offer)
+	m := consensus.Message{Kind: consensus.MsgSnapshotOffer, To: p.ID, Snapshot: &meta}
 	m.Commit, m.Round = r.log.commit, r.round
 	r.sendAsLeader(m)
 }
@@ -141,11 +138,9 @@ func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 	}
 	r.log.reset(meta.Mark)
 	r.matched = meta.Mark.Index
-	r.configs = append(r.configs[:0:0], configRecord{id: meta.ConfigID, config: meta.Config.Clone()})
-	r.configSeen = max(r.configSeen, meta.ConfigID.Index)
+	r.restoreConfigs(meta)
 	kept := *meta
 	r.resetMeta = &kept
-	r.configChanged()
 	r.event(LogReset{Mark: meta.Mark})
 }
 
@@ -164,4 +159,5 @@ func (r *Replica) compact(index consensus.Index) {
 		n++
 	}
 	r.configs = slices.Delete(r.configs, 0, n)
+	r.ruling.at -= n
 }

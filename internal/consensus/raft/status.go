@@ -44,7 +44,9 @@ type Status struct {
 
 	Config          consensus.Config // in force
 	ConfigID        consensus.ConfigID
+	Protocol        consensus.Protocol // by which it came; zero for the first configuration
 	ConfigCommitted bool
+	ConfigSettled   bool // committed, not half of a change, and known to enough members that it is
 	IsLearner       bool
 	Removed         bool // for ever: this member should stop
 
@@ -64,18 +66,19 @@ type PeerProgress struct {
 	Paused       bool
 	Learner      bool
 	Leaving      bool // no longer in the configuration, and told so
+	CaughtUp     bool // near enough to the leader's log to vote
 }
 
 // Status returns a copy of what the replica knows.
 func (r *Replica) Status() Status {
-	in := r.inForce()
+	in := r.InForce()
 	last := r.log.lastMark()
 	s := Status{
 		ID: r.opts.ID, Role: r.role, Term: r.term, Vote: r.vote, Leader: r.leader,
 		Commit: r.log.commit, Applied: r.log.applied, Durable: r.log.durable,
 		FirstIndex: r.log.base.Index + 1, LastIndex: last.Index, LastTerm: last.Term,
-		Config: in.config, ConfigID: in.id, ConfigCommitted: in.id.Index <= r.log.commit,
-		IsLearner: in.config.IsLearner(r.opts.ID), Removed: r.removed,
+		Config: in.Config, ConfigID: in.ID, Protocol: in.Protocol, ConfigCommitted: in.Committed, ConfigSettled: in.Settled,
+		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.removed,
 	}
 	if r.role != Leader {
 		return s
@@ -84,7 +87,7 @@ func (r *Replica) Status() Status {
 	for _, p := range r.peers {
 		s.Progress = append(s.Progress, PeerProgress{
 			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.active(p),
-			Paused: p.Paused(), Learner: in.config.IsLearner(p.ID), Leaving: p.Leaving,
+			Paused: p.Paused(), Learner: in.Config.IsLearner(p.ID), Leaving: p.Leaving, CaughtUp: r.caughtUp(p),
 		})
 	}
 	return s

@@ -38,7 +38,7 @@ func (r *Replica) take(input Input) {
 	case Persisted:
 		r.persisted(in.Seq)
 	case Applied:
-		r.log.applied = max(r.log.applied, min(in.Index, r.log.handed))
+		r.applied(in.Index)
 	case SnapshotInstalled:
 		r.snapshotInstalled(&in)
 	case SnapshotSent:
@@ -120,6 +120,14 @@ func (r *Replica) persisted(seq uint64) {
 	r.log.persisted(seq)
 }
 
+// applied notes how far the state machine is. A change by protocol apply is in force from there on.
+func (r *Replica) applied(index consensus.Index) {
+	r.log.applied = max(r.log.applied, min(index, r.log.handed))
+	if len(r.configs) > 1 {
+		r.reviseConfig()
+	}
+}
+
 // termPending reports whether the current term is not durable yet: nothing that speaks for it may leave before.
 func (r *Replica) termPending() bool {
 	return r.term != r.hardTerm || r.hardSeq > r.doneSeq
@@ -189,7 +197,7 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 	case consensus.MsgPropose:
 		r.handlePropose(m)
 	case consensus.MsgProposeReply:
-		r.out.Refusals = append(r.out.Refusals, m.Refusals...)
+		r.handleRefusals(m)
 	case consensus.MsgRead:
 		r.handleRead(m)
 	case consensus.MsgReadReply:
@@ -253,7 +261,9 @@ func (r *Replica) send(m consensus.Message, after bool) {
 	if m.Term == 0 {
 		m.Term = r.term
 	}
-	m.Config = r.configID()
+	if m.Config == (consensus.ConfigID{}) {
+		m.Config = r.configID()
+	}
 	if after {
 		r.out.SendAfter = append(r.out.SendAfter, m)
 		return
@@ -270,6 +280,8 @@ func (r *Replica) event(e Event) { r.out.Events = append(r.out.Events, e) }
 func (r *Replica) finish() {
 	if r.role == Leader {
 		r.advanceCommit()
+		r.finishChange()
+		r.handOver = r.mustHandOver()
 		r.confirmRounds()
 		r.answerReads()
 		r.advanceTransfer()

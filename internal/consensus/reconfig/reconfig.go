@@ -20,155 +20,131 @@ type Facts struct {
 func Next(current *consensus.Config, id consensus.ConfigID, request *consensus.ChangeRequest, facts *Facts) (
 	consensus.ConfigChange, consensus.RefusalReason,
 ) {
-	if request.Expected != (consensus.ConfigID{}) && request.Expected != id {
-		return consensus.ConfigChange{}, consensus.ReasonStaleConfig
+	none := consensus.ConfigChange{}
+	switch {
+	case request.Expected != (consensus.ConfigID{}) && request.Expected != id:
+		return none, consensus.ReasonStaleConfig
+	case len(request.Steps) == 0 || repeated(request.Steps):
+		return none, consensus.ReasonBadRequest
+	case current.IsJoint():
+		return none, consensus.ReasonChangePending
 	}
-	if request.Member.ID == consensus.NoMember {
-		return consensus.ConfigChange{}, consensus.ReasonBadRequest
+	target := current.Clone()
+	for i := range request.Steps {
+		if reason := take(&target, &request.Steps[i], facts); reason != consensus.ReasonNone {
+			return none, reason
+		}
 	}
-	if current.IsJoint() {
-		return consensus.ConfigChange{}, consensus.ReasonChangePending
+	if reason := checkQuorums(current, &target, facts); reason != consensus.ReasonNone {
+		return none, reason
 	}
-	change := consensus.ConfigChange{
-		Protocol: consensus.ProtocolSingle,
-		Replaces: id,
-		Config:   current.Clone(),
-	}
-	reason := consensus.ReasonBadRequest
-	switch request.Kind {
-	case consensus.ChangeAddVoter, consensus.ChangeAddLearner:
-		reason = add(&change.Config, request, facts)
-	case consensus.ChangePromote:
-		reason = promote(&change.Config, request.Member.ID, facts)
-	case consensus.ChangeRemove:
-		reason = remove(&change.Config, request.Member.ID, facts)
-		change.Tombs = []consensus.MemberID{request.Member.ID}
-	case consensus.ChangeUpdate:
-		reason = update(&change.Config, request, facts)
-	}
+	protocol, joint, reason := choose(request.Protocol, current, &target)
 	if reason != consensus.ReasonNone {
-		return consensus.ConfigChange{}, reason
+		return none, reason
+	}
+	change := consensus.ConfigChange{Protocol: protocol, Replaces: id}
+	switch {
+	case !joint:
+		change.Tombs = target.Retiring()
+		change.Config = target.Settle()
+	default:
+		change.Config = join(current, target)
+		if protocol == consensus.ProtocolActivate {
+			change.Tombs = change.Config.Retiring() // there is no second entry to name them
+		}
 	}
 	return change, consensus.ReasonNone
 }
 
-func add(c *consensus.Config, request *consensus.ChangeRequest, facts *Facts) consensus.RefusalReason {
-	m := request.Member
-	switch {
-	case slices.Contains(facts.Tombstones, m.ID):
-		return consensus.ReasonMemberRemoved
-	case c.Contains(m.ID):
-		return consensus.ReasonMemberExists
-	case urlTaken(c, &m):
-		return consensus.ReasonPeerURLExists
+// Leave returns the change that ends the joint configuration with the given id: the incoming voters decide alone.
+func Leave(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
+	return consensus.ConfigChange{
+		Protocol: protocol, Replaces: id, Config: joint.Settle(), Tombs: joint.Retiring(),
 	}
-	if request.Kind == consensus.ChangeAddLearner {
-		if facts.MaxLearners > 0 && !m.Promote && learnersToStay(c) >= facts.MaxLearners {
-			return consensus.ReasonTooManyLearners
-		}
-		c.Learners = insert(c.Learners, m.ID)
-	} else {
-		alone := len(c.Voters) == 1
-		c.Voters = insert(c.Voters, m.ID)
-		// The new voter has not been heard yet: the others must be a majority without it. Only a lone voter may take the
-		// risk, or it could never grow by adding voters.
-		if facts.Strict && !alone && !reachable(c, facts) {
-			return consensus.ReasonQuorumLost
-		}
-	}
-	setMember(c, m)
-	return consensus.ReasonNone
 }
 
-func promote(c *consensus.Config, id consensus.MemberID, facts *Facts) consensus.RefusalReason {
-	switch {
-	case !c.Contains(id):
-		return missing(id, facts)
-	case !c.IsLearner(id):
-		return consensus.ReasonNotLearner
-	case !slices.Contains(facts.CaughtUp, id) || !slices.Contains(facts.Active, id):
-		return consensus.ReasonLearnerLags
+// Abort returns the change that goes back from the joint configuration with the given id: the outgoing voters decide
+// alone. Nobody is removed: voters that were to join stay as learners, and hold what they have.
+func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
+	back := joint.Clone()
+	back.Voters, back.Outgoing, back.LearnersNext = back.Outgoing, nil, nil
+	for i := range back.Members {
+		m := &back.Members[i]
+		m.Promote = false // whoever wants it now asks again
+		if !slices.Contains(back.Voters, m.ID) {
+			back.Learners = insert(back.Learners, m.ID)
+		}
 	}
-	c.Learners = without(c.Learners, id)
-	c.Voters = insert(c.Voters, id)
-	m, _ := c.Member(id)
-	m.Promote = false
-	setMember(c, m)
-	if facts.Strict && !reachable(c, facts) {
-		return consensus.ReasonQuorumLost
-	}
-	return consensus.ReasonNone
+	return consensus.ConfigChange{Protocol: protocol, Abort: true, Replaces: id, Config: back}
 }
 
-// learnersToStay counts the learners that are not on their way to be voters: only those are limited.
-func learnersToStay(c *consensus.Config) int {
+// VotersChanged counts the voters that are in one of two configurations only.
+func VotersChanged(a, b *consensus.Config) int {
 	n := 0
-	for _, id := range c.Learners {
-		if m, _ := c.Member(id); !m.Promote {
+	for _, id := range a.Voters {
+		if !slices.Contains(b.Voters, id) {
+			n++
+		}
+	}
+	for _, id := range b.Voters {
+		if !slices.Contains(a.Voters, id) {
 			n++
 		}
 	}
 	return n
 }
 
-func remove(c *consensus.Config, id consensus.MemberID, facts *Facts) consensus.RefusalReason {
-	if !c.Contains(id) {
-		return missing(id, facts)
+// choose settles on a protocol, and tells whether the change goes through a joint configuration.
+func choose(asked consensus.Protocol, current, target *consensus.Config) (
+	protocol consensus.Protocol, joint bool, reason consensus.RefusalReason,
+) {
+	differ := VotersChanged(current, target)
+	switch asked {
+	case consensus.ProtocolAuto:
+		if differ <= 1 {
+			return consensus.ProtocolSingle, false, consensus.ReasonNone
+		}
+		return consensus.ProtocolJointEarly, true, consensus.ReasonNone
+	case consensus.ProtocolSingle:
+		if differ > 1 {
+			return 0, false, consensus.ReasonProtocol
+		}
+		return asked, false, consensus.ReasonNone
+	case consensus.ProtocolJoint, consensus.ProtocolJointEarly, consensus.ProtocolActivate:
+		return asked, differ > 0, consensus.ReasonNone
+	case consensus.ProtocolApply:
+		// From two voters to one the survivor may hold the entry and never learn that it committed: the only other member
+		// that could tell is the one that was removed.
+		if len(current.Voters) == 2 && len(target.Voters) == 1 {
+			return 0, false, consensus.ReasonProtocol
+		}
+		return asked, differ > 1, consensus.ReasonNone
 	}
-	voted := slices.Contains(c.Voters, id)
-	c.Voters = without(c.Voters, id)
-	c.Learners = without(c.Learners, id)
-	c.Members = slices.DeleteFunc(c.Members, func(m consensus.Member) bool { return m.ID == id })
-	switch {
-	case len(c.Voters) == 0:
-		return consensus.ReasonLastVoter
-	case voted && facts.Strict && !reachable(c, facts):
-		return consensus.ReasonQuorumLost
-	}
-	return consensus.ReasonNone
+	return 0, false, consensus.ReasonProtocol
 }
 
-func update(c *consensus.Config, request *consensus.ChangeRequest, facts *Facts) consensus.RefusalReason {
-	m, ok := c.Member(request.Member.ID)
-	if !ok {
-		return missing(request.Member.ID, facts)
-	}
-	m.PeerURLs = request.Member.PeerURLs
-	if request.Member.Name != "" {
-		m.Name = request.Member.Name
-	}
-	if urlTaken(c, &m) {
-		return consensus.ReasonPeerURLExists
-	}
-	setMember(c, m)
-	return consensus.ReasonNone
-}
-
-func missing(id consensus.MemberID, facts *Facts) consensus.RefusalReason {
-	if slices.Contains(facts.Tombstones, id) {
-		return consensus.ReasonMemberRemoved
-	}
-	return consensus.ReasonMemberNotFound
-}
-
-// reachable reports whether a majority of the voters was heard lately.
-func reachable(c *consensus.Config, facts *Facts) bool {
-	heard := 0
-	for _, id := range c.Voters {
-		if slices.Contains(facts.Active, id) {
-			heard++
+// join returns the configuration in which the voters of both decide. Members without a role in target keep their
+// attributes, for they must be reached until the joint phase ends.
+func join(current *consensus.Config, target consensus.Config) consensus.Config {
+	target.Outgoing = slices.Clone(current.Voters)
+	for _, id := range target.Learners {
+		if slices.Contains(current.Voters, id) {
+			target.LearnersNext = insert(target.LearnersNext, id)
 		}
 	}
-	return heard >= quorum.Majority(len(c.Voters))
+	for _, id := range target.LearnersNext {
+		target.Learners = without(target.Learners, id)
+	}
+	return target
 }
 
-func urlTaken(c *consensus.Config, m *consensus.Member) bool {
-	for i := range c.Members {
-		if c.Members[i].ID == m.ID {
-			continue
+func repeated(steps []consensus.ChangeStep) bool {
+	for i := range steps {
+		if steps[i].Member.ID == consensus.NoMember {
+			return true
 		}
-		for _, url := range m.PeerURLs {
-			if slices.Contains(c.Members[i].PeerURLs, url) {
+		for j := range i {
+			if steps[j].Member.ID == steps[i].Member.ID {
 				return true
 			}
 		}
@@ -176,32 +152,40 @@ func urlTaken(c *consensus.Config, m *consensus.Member) bool {
 	return false
 }
 
-func setMember(c *consensus.Config, m consensus.Member) {
-	m.PeerURLs = slices.Clone(m.PeerURLs)
-	slices.Sort(m.PeerURLs)
-	at := 0
-	for at < len(c.Members) && c.Members[at].ID < m.ID {
-		at++
+// checkQuorums refuses a change that leaves nobody to decide, or, if strict, nobody who was heard lately. A new voter
+// that was no learner has not been heard: the others must be a majority without it. Only a lone voter may take that
+// risk, or it could never grow by adding voters.
+func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.RefusalReason {
+	if len(target.Voters) == 0 {
+		return consensus.ReasonLastVoter
 	}
-	if at < len(c.Members) && c.Members[at].ID == m.ID {
-		c.Members[at] = m
-		return
+	differ := VotersChanged(current, target)
+	grows := len(current.Voters) == 1 && len(target.Voters) == 2 && differ == 1
+	if !facts.Strict || differ == 0 || (grows && !current.IsLearner(other(target, current.Voters[0]))) {
+		return consensus.ReasonNone
 	}
-	c.Members = slices.Insert(c.Members, at, m)
+	if !reachable(target.Voters, facts) || (differ > 1 && !reachable(current.Voters, facts)) {
+		return consensus.ReasonQuorumLost
+	}
+	return consensus.ReasonNone
 }
 
-func insert(ids []consensus.MemberID, id consensus.MemberID) []consensus.MemberID {
-	at, found := slices.BinarySearch(ids, id)
-	if found {
-		return ids
+func other(c *consensus.Config, than consensus.MemberID) consensus.MemberID {
+	for _, id := range c.Voters {
+		if id != than {
+			return id
+		}
 	}
-	return slices.Insert(ids, at, id)
+	return consensus.NoMember
 }
 
-func without(ids []consensus.MemberID, id consensus.MemberID) []consensus.MemberID {
-	ids = slices.DeleteFunc(ids, func(x consensus.MemberID) bool { return x == id })
-	if len(ids) == 0 {
-		return nil // one form of "none", also after encoding
+// reachable reports whether a majority of voters was heard lately.
+func reachable(voters []consensus.MemberID, facts *Facts) bool {
+	heard := 0
+	for _, id := range voters {
+		if slices.Contains(facts.Active, id) {
+			heard++
+		}
 	}
-	return ids
+	return heard >= quorum.Majority(len(voters))
 }

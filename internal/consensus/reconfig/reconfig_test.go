@@ -84,7 +84,9 @@ func TestNext_rules(t *testing.T) {
 		before := config(tc.voters, tc.learners)
 		kept := before.Clone()
 		change, got := reconfig.Next(&before, current,
-			&consensus.ChangeRequest{Kind: tc.kind, Member: tc.member, Expected: tc.expected}, &facts)
+			&consensus.ChangeRequest{
+				Steps: []consensus.ChangeStep{{Kind: tc.kind, Member: tc.member}}, Expected: tc.expected,
+			}, &facts)
 		if diff := cmp.Diff(kept, before); diff != "" {
 			t.Errorf("%s: the current configuration was written to: %s", tc.name, diff)
 		}
@@ -109,8 +111,8 @@ func ExampleNext() {
 	now := config(ids{1, 2, 3}, nil)
 	facts := reconfig.Facts{Active: ids{1, 2}, Strict: true} // member 3 is down
 	for _, id := range (ids{2, 3}) {
-		change, reason := reconfig.Next(&now, consensus.ConfigID{Index: 1, Term: 1},
-			&consensus.ChangeRequest{Kind: consensus.ChangeRemove, Member: consensus.Member{ID: id}}, &facts)
+		request := consensus.ChangeOne(consensus.ChangeRemove, consensus.Member{ID: id})
+		change, reason := reconfig.Next(&now, consensus.ConfigID{Index: 1, Term: 1}, &request, &facts)
 		if reason == consensus.ReasonQuorumLost {
 			fmt.Printf("remove %v: refused, the two others would be no quorum\n", id)
 			continue

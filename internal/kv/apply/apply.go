@@ -88,8 +88,7 @@ func (m *Machine) commit(mark consensus.Mark) error {
 func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) error {
 	switch e.Kind {
 	case consensus.EntryNoop:
-		res.Revision = m.batch.w.Revision()
-		return nil
+		return m.applyNoop(e, res)
 	case consensus.EntryConfig:
 		return m.applyConfig(e, res)
 	case consensus.EntryCommand:

@@ -7,6 +7,8 @@ var (
 	ErrNotBootstrapped = errors.New("apply: the store belongs to no cluster yet")
 	ErrBootstrapped    = errors.New("apply: the store belongs to a cluster already")
 	ErrNewer           = errors.New("apply: the store was written by a newer version")
-	ErrCorruptRow      = errors.New("apply: row does not decode")
-	ErrBadEntry        = errors.New("apply: entry does not decode")
+	ErrOlder           = errors.New("apply: the store was written by a pre-release that this version cannot read; " +
+		"start with an empty data directory, or restore a backup")
+	ErrCorruptRow = errors.New("apply: row does not decode")
+	ErrBadEntry   = errors.New("apply: entry does not decode")
 )

@@ -44,8 +44,9 @@ type Machine struct {
 	sessionMu sync.Mutex // held during Apply, and to look up a result
 	sessions  sessions
 
-	mu        sync.RWMutex // guards what follows; slices in it are replaced, not changed
-	config    consensus.Config
+	mu        sync.RWMutex           // guards what follows; slices in it are replaced, not changed
+	meta      consensus.SnapshotMeta // as the last configuration entry, and what settled it, left it
+	config    consensus.Config       // in force, by meta
 	configID  consensus.ConfigID
 	tombs     []Tombstone
 	alarms    []kv.Alarm // sorted by member, then kind
@@ -109,7 +110,15 @@ func (m *Machine) DurableMeta() (consensus.SnapshotMeta, error) {
 	}
 }
 
-// Config returns the configuration of the last configuration entry applied. It must not be modified.
+// Settled reports whether the configuration is no longer on its way: not joint, and known to enough members to be in
+// force. Members that it removed may be switched off.
+func (m *Machine) Settled() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return !m.meta.Open
+}
+
+// Config returns the configuration that is in force with the last entry applied. It must not be modified.
 func (m *Machine) Config() (consensus.Config, consensus.ConfigID) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -121,7 +130,9 @@ func (m *Machine) Config() (consensus.Config, consensus.ConfigID) {
 func (m *Machine) SnapshotMeta() consensus.SnapshotMeta {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return consensus.SnapshotMeta{Mark: m.Applied(), Config: m.config.Clone(), ConfigID: m.configID}
+	meta := m.meta
+	meta.Mark, meta.Config, meta.Tombs = m.Applied(), meta.Config.Clone(), slices.Clone(meta.Tombs)
+	return meta
 }
 
 // Tombstones returns the members that were removed, in the order of their ids. The list must not be modified.

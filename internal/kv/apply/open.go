@@ -79,7 +79,9 @@ func (m *Machine) loadIdentity() error {
 		return ErrNotBootstrapped
 	case len(row) == 0:
 		return fmt.Errorf("%w: identity", ErrCorruptRow)
-	case row[0] != formatVersion:
+	case row[0] < formatVersion:
+		return fmt.Errorf("%w (format %d, this one reads %d)", ErrOlder, row[0], formatVersion)
+	case row[0] > formatVersion:
 		return fmt.Errorf("%w: format %d, this one knows %d", ErrNewer, row[0], formatVersion)
 	}
 	cluster, err := decodeNumber("identity", row[1:])
@@ -105,7 +107,7 @@ func (m *Machine) loadMarks() error {
 	if err != nil || len(rest) != 0 {
 		return fmt.Errorf("%w: configuration: %w", ErrCorruptRow, err)
 	}
-	m.config, m.configID = meta.Config, meta.ConfigID
+	m.takeConfig(&meta)
 	return nil
 }
 

@@ -44,7 +44,7 @@ var (
 )
 
 // formatVersion is raised when an older program must not open the store.
-const formatVersion = 1
+const formatVersion = 2
 
 func memberRow(kind byte, id consensus.MemberID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{tableState, kind}, uint64(id))

@@ -1,0 +1,115 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/reconfig"
+)
+
+// A change of the configuration, on the leader:
+//
+//	proposeChange   one at a time, and only once an entry of this term has committed
+//	     |
+//	 [ entry ]      in force by the rule of its protocol: reviseConfig
+//	     |
+//	finishChange    leaves a joint configuration, or says that the change is in force
+//	     |
+//	  settled       the removed are told: bury
+//
+// Whoever leads goes on with what it finds in its log, so that a change is finished or undone whoever fails.
+
+// proposeChange turns a request into a configuration entry, or says why not.
+func (r *Replica) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
+	request, rest, err := consensus.DecodeChangeRequest(p.Payload)
+	if err != nil || len(rest) > 0 {
+		return consensus.ReasonBadRequest
+	}
+	r.advanceCommit()
+	if reason := r.mayChange(&request); reason != consensus.ReasonNone {
+		return reason
+	}
+	var change consensus.ConfigChange
+	reason := consensus.ReasonNone
+	if request.Abort {
+		change, reason = r.abortChange()
+	} else {
+		facts := r.facts()
+		change, reason = reconfig.Next(r.config(), r.configID(), &request, &facts)
+	}
+	if reason == consensus.ReasonNone {
+		r.appendChange(&change, p)
+	}
+	return reason
+}
+
+// mayChange keeps changes apart. Two at once, or one before an entry of this term has committed, could leave two
+// configurations in use whose majorities do not meet (the single-server bug of 2015).
+func (r *Replica) mayChange(request *consensus.ChangeRequest) consensus.RefusalReason {
+	if request.Expected != (consensus.ConfigID{}) && request.Expected != r.configID() {
+		return consensus.ReasonStaleConfig
+	}
+	if r.log.commit < r.noop && !r.opts.Faults.ChangeInOldTerm {
+		return consensus.ReasonChangePending
+	}
+	last := len(r.configs) - 1
+	if !request.Abort && !r.opts.Faults.TwoChanges && (!r.settled(last) || r.notApplied(&r.configs[last])) {
+		return consensus.ReasonChangePending
+	}
+	return consensus.ReasonNone
+}
+
+// abortChange goes back from a joint configuration whose second entry is not in the log. Majorities of the outgoing
+// voters decide in every configuration that can be in use then. It needs no more than they: the change that cannot
+// commit, because the incoming majority died, is the one that has to be aborted.
+func (r *Replica) abortChange() (consensus.ConfigChange, consensus.RefusalReason) {
+	c := r.lastConfig()
+	switch {
+	case !c.config.IsJoint() || r.settled(len(r.configs)-1):
+		return consensus.ConfigChange{}, consensus.ReasonNoChange
+	case c.protocol == consensus.ProtocolApply:
+		return consensus.ConfigChange{}, consensus.ReasonProtocol
+	case c.protocol == consensus.ProtocolActivate, c.protocol == consensus.ProtocolJointEarly && r.committed(c):
+		return consensus.ConfigChange{}, consensus.ReasonTooLate // somebody may have been told, or act on it already
+	}
+	return reconfig.Abort(&c.config, c.id, c.protocol), consensus.ReasonNone
+}
+
+// appendChange logs a change, for the proposal p or, if p is nil, by the leader's own decision.
+func (r *Replica) appendChange(change *consensus.ConfigChange, p *consensus.Proposal) {
+	e := consensus.Entry{Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, change)}
+	if p != nil {
+		e.Proposal, e.Proposer = p.ID, p.Proposer
+	}
+	index := r.appendEntry(e)
+	r.appendConfigs(r.log.slice(index, index))
+	r.event(ConfigProposed{ID: r.lastConfig().id, Protocol: change.Protocol, Joint: change.Config.IsJoint()})
+}
+
+// finishChange takes the next step of the change that the log ends with, once the one before is safe: an entry of this
+// term, and the change itself, have committed, and with protocol apply the change has been applied. Only a voter of
+// the new set leaves a joint configuration; another leader hands over first.
+func (r *Replica) finishChange() {
+	c := r.lastConfig()
+	if r.log.commit < r.noop || !r.committed(c) || r.settled(len(r.configs)-1) || r.handOver ||
+		(c.protocol == consensus.ProtocolApply && r.notApplied(c)) {
+		return
+	}
+	switch {
+	case c.needsNotice():
+		if c.settledBy == 0 && slices.Contains(r.config().Voters, r.opts.ID) {
+			index := r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, c.id)})
+			c.settledBy = index
+		}
+	case slices.Contains(c.config.Voters, r.opts.ID):
+		change := reconfig.Leave(&c.config, c.id, c.protocol)
+		r.appendChange(&change, nil)
+	}
+}
+
+// mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
+// configuration it steps down only for somebody who can finish it.
+func (r *Replica) mustHandOver() bool {
+	c := r.config()
+	return !slices.Contains(c.Voters, r.opts.ID) && r.committed(r.inForce()) && (!c.IsJoint() || r.bestVoter() != nil)
+}
