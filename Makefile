@@ -6,7 +6,7 @@ SEED ?= 1
 SIM_FOR ?= 3m
 PACKAGES ?= ./...
 
-.PHONY: check build test race sim fmt vet fix bench fuzz compat
+.PHONY: check build test race sim fmt vet fix bench fuzz compat api
 
 check: fmt vet build test race sim
 
@@ -44,3 +44,8 @@ fuzz:
 # etcd's common black-box suite against this server; needs the network for the first build.
 compat:
 	./test/compat/run
+
+# The native API from its .proto files; needs protoc, protoc-gen-go and protoc-gen-go-grpc.
+api:
+	cd api/quoratepb && protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. \
+		--go-grpc_opt=paths=source_relative *.proto

@@ -84,7 +84,8 @@ func (c *clusterService) MemberUpdate(
 	if err != nil {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
-	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: consensus.MemberID(r.ID), PeerURLs: urls}))
+	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangeUpdate,
+		consensus.Member{ID: consensus.MemberID(r.ID), PeerURLs: urls}))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,68 @@
+package membership
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// JobID names a job. Whoever asks draws it, so that asking twice with one id makes one job.
+type JobID uint64
+
+// Job is a Spec that the cluster has accepted and how far it is. It is replicated as JSON.
+type Job struct {
+	ID    JobID `json:"id"`
+	Spec  Spec  `json:"spec"`
+	State State `json:"state"`
+	Phase Phase `json:"phase,omitempty"`
+	// Message says in one sentence what is going on, what is waited for, or how the job ended.
+	Message string `json:"message,omitempty"`
+	// CancelAsked is set by the operator; the leader acts on it while it still can.
+	CancelAsked bool `json:"cancel_asked,omitempty"`
+	// Created, Started, Updated and Ended are unix milliseconds of the leader's clock; 0 if not yet.
+	Created int64 `json:"created"`
+	Started int64 `json:"started,omitempty"`
+	Updated int64 `json:"updated"`
+	Ended   int64 `json:"ended,omitempty"`
+	// Config is the configuration that the job began with; Final the one it ended with.
+	Config consensus.ConfigID `json:"config,omitzero"`
+	Final  consensus.ConfigID `json:"final,omitzero"`
+}
+
+// State is how far a job is. Jobs run one at a time, in the order of their creation.
+type State string
+
+// The states. The last three are final.
+const (
+	StateQueued    State = "queued"
+	StateRunning   State = "running"
+	StateDone      State = "done"
+	StateFailed    State = "failed"
+	StateCancelled State = "cancelled"
+)
+
+// Ended reports whether nothing more will happen.
+func (s State) Ended() bool { return s == StateDone || s == StateFailed || s == StateCancelled }
+
+// Phase is what a running job is at. Which phases there are, and their order, depends on the Spec.
+type Phase string
+
+// The phases, in the order in which they can occur.
+const (
+	PhaseMakeRoom Phase = "make-room" // a member whose peer URL the newcomer takes is removed first
+	PhaseJoin     Phase = "join"      // newcomers are added as learners
+	PhaseStart    Phase = "start"     // they have not been heard yet: somebody must start them
+	PhaseSnapshot Phase = "snapshot"  // they receive the state
+	PhaseCatchUp  Phase = "catch-up"  // they receive the log
+	PhaseDrain    Phase = "drain"     // leadership leaves a member that is to go
+	PhaseSwap     Phase = "swap"      // the voters change, at once
+	PhaseSettle   Phase = "settle"    // until the removed may be switched off
+	PhaseUndo     Phase = "undo"      // cancelled: newcomers are removed again
+)
+
+// Action is what the leader does next for a job. Exactly one of the fields is set, but for Phase and Message, which
+// describe it.
+type Action struct {
+	Phase    Phase
+	Message  string
+	Wait     bool                     // nothing to do until the View changes
+	Change   *consensus.ChangeRequest // propose it; a refusal that a retry cannot cure ends the job
+	Transfer consensus.MemberID       // hand leadership to it
+	End      State                    // the job is over
+}

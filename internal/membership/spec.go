@@ -1,0 +1,87 @@
+package membership
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// Spec is what an operator wants. All changes of voters that it asks for happen in one atomic step; learners join before,
+// and catch up.
+type Spec struct {
+	Kind    Kind                 `json:"kind"`
+	Add     []Newcomer           `json:"add,omitempty"`
+	Remove  []consensus.MemberID `json:"remove,omitempty"`
+	Promote []consensus.MemberID `json:"promote,omitempty"`
+	Demote  []consensus.MemberID `json:"demote,omitempty"`
+	Update  []consensus.Member   `json:"update,omitempty"` // ID and PeerURLs
+	// Drain names members that leadership is to leave; nothing else happens to them. It goes with no other change.
+	Drain []consensus.MemberID `json:"drain,omitempty"`
+	// Protocol of the step that changes voters; auto lets the leader choose.
+	Protocol consensus.Protocol `json:"protocol,omitempty"`
+	// Expected, if not zero, is the configuration that the plan was made for: another one in force refuses the job.
+	Expected consensus.ConfigID `json:"expected,omitzero"`
+}
+
+// Kind is how people call a job.
+type Kind string
+
+// The kinds.
+const (
+	KindChange  Kind = "change"
+	KindReplace Kind = "replace" // one member out, one in
+	KindDrain   Kind = "drain"
+)
+
+// Newcomer is a member to be. It joins as a learner and, unless it is to stay one, votes as soon as it has caught up.
+type Newcomer struct {
+	ID       consensus.MemberID `json:"id"` // drawn when the job is accepted
+	Name     string             `json:"name,omitempty"`
+	PeerURLs []string           `json:"peer_urls"`
+	Learner  bool               `json:"learner,omitempty"` // to stay one
+}
+
+// View is what a leader knows of its cluster.
+type View struct {
+	Leader   consensus.MemberID
+	Config   consensus.Config
+	ID       consensus.ConfigID
+	Protocol consensus.Protocol // by which Config came
+	Settled  bool               // Config is not on its way to another one
+	// TermStarted is false until an entry of the leader's term has committed: no change is accepted before.
+	TermStarted bool
+	Last        consensus.Index // of the leader's log
+	Members     []MemberView    // one for each member of Config, sorted by id
+	Tombstones  []consensus.MemberID
+	MaxLearners int
+	Strict      bool
+	Now         int64 // unix milliseconds
+}
+
+// MemberView is one member as the leader sees it.
+type MemberView struct {
+	ID         consensus.MemberID
+	Name       string // as published, else as configured
+	PeerURLs   []string
+	ClientURLs []string
+	Version    string
+	Started    bool // has published itself once
+	Active     bool // heard within an election timeout; the leader itself always
+	CaughtUp   bool // near enough to the leader's log to vote
+	Match      consensus.Index
+	State      string        // probe, replicate or snapshot; empty for the leader
+	SilentMS   int64         // since it was heard last; 0 if active
+	Snapshot   *TransferView // a snapshot on its way to it, or nil
+}
+
+// TransferView is how far a snapshot is, in bytes.
+type TransferView struct {
+	Sent, Total    int64
+	BytesPerSecond int64
+}
+
+// Member returns the view of id.
+func (v *View) Member(id consensus.MemberID) (MemberView, bool) {
+	for i := range v.Members {
+		if v.Members[i].ID == id {
+			return v.Members[i], true
+		}
+	}
+	return MemberView{}, false
+}
