@@ -39,6 +39,7 @@ const (
 	commandSessionOpen   = 9
 	commandSessionRetire = 10
 	commandRange         = 11 // only inside a Txn
+	commandJob           = 12
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
@@ -73,6 +74,8 @@ func (c *Command) Append(dst []byte) []byte {
 	case c.SessionRetire != nil:
 		dst = binary.AppendUvarint(append(dst, commandSessionRetire), c.SessionRetire.Member)
 		return binary.AppendUvarint(dst, c.SessionRetire.Number)
+	case c.Job != nil:
+		return c.Job.append(append(dst, commandJob))
 	}
 	invariant.True(false, "a command to encode has no operation")
 	return nil
@@ -106,6 +109,8 @@ func DecodeCommand(src []byte) (Command, error) {
 		c.SessionOpen = r.sessionOpen()
 	case commandSessionRetire:
 		c.SessionRetire = &SessionRetireOp{Member: r.uvarint(), Number: r.uvarint()}
+	case commandJob:
+		c.Job = r.job()
 	default:
 		r.fail()
 	}
@@ -157,3 +162,28 @@ func (r *reader) sessionOpen() *SessionOpenOp {
 	}
 	return op
 }
+
+func (op *JobOp) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, op.ID)
+	dst = binary.AppendUvarint(dst, op.Version)
+	dst = appendBytes(dst, op.Body)
+	dst = binary.AppendUvarint(dst, uint64(len(op.Prune)))
+	for _, id := range op.Prune {
+		dst = binary.AppendUvarint(dst, id)
+	}
+	return dst
+}
+
+func (r *reader) job() *JobOp {
+	op := &JobOp{ID: r.uvarint(), Version: r.uvarint(), Body: r.bytes()}
+	if n := r.count(1); n > 0 {
+		op.Prune = make([]uint64, n)
+		for i := range op.Prune {
+			op.Prune[i] = r.uvarint()
+		}
+	}
+	return op
+}
+
+// IsJob reports whether the binary form of a command is a JobOp's, without decoding it.
+func IsJob(src []byte) bool { return len(src) > 1 && src[0] == formatCommand && src[1] == commandJob }

@@ -35,7 +35,7 @@ var ErrBadResult = errors.New("kv: result does not decode")
 // rejections numbers the errors of a Result from 1. The order is on disk: append only.
 var rejections = [...]error{
 	ErrCompacted, ErrFutureRevision, ErrKeyNotFound, ErrLeaseNotFound, ErrLeaseExists, ErrLeaseTTLTooBig, ErrNoSpace,
-	ErrCorrupt, ErrSessionUnknown, ErrBadCommand, ErrSkipped, ErrDeposed,
+	ErrCorrupt, ErrSessionUnknown, ErrBadCommand, ErrSkipped, ErrDeposed, ErrJobExists, ErrJobConflict,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

@@ -44,6 +44,8 @@ func commands() map[string]kv.Command {
 		"alarm":         {Alarm: &kv.AlarmOp{Activate: true, Member: 1 << 63, Kind: kv.AlarmCorrupt}},
 		"publish":       {Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u", ""}, Version: "3"}},
 		"session open":  {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
+		"job":           {Job: &kv.JobOp{ID: 1 << 63, Version: 1<<64 - 1, Body: pair("b"), Prune: []uint64{1, 1 << 63}}},
+		"new job":       {Job: &kv.JobOp{ID: 1, Body: pair("{}")}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
 }
@@ -122,7 +124,7 @@ func TestResult_Append_every_rejection(t *testing.T) {
 	for _, want := range []error{
 		kv.ErrCompacted, kv.ErrFutureRevision, kv.ErrKeyNotFound, kv.ErrLeaseNotFound, kv.ErrLeaseExists,
 		kv.ErrLeaseTTLTooBig, kv.ErrNoSpace, kv.ErrCorrupt, kv.ErrSessionUnknown, kv.ErrBadCommand, kv.ErrSkipped,
-		kv.ErrDeposed,
+		kv.ErrDeposed, kv.ErrJobExists, kv.ErrJobConflict,
 	} {
 		res := kv.Result{Err: want}
 		if got, err := kv.DecodeResult(res.Append(nil)); err != nil || got.Err != want {
@@ -146,6 +148,17 @@ func TestDecodeCommand_bounds(t *testing.T) {
 	huge := []byte{1, 3, 0xff, 0xff, 0xff, 0xff, 0x0f} // a txn of four billion compares, in seven bytes
 	if _, err := kv.DecodeCommand(huge); !errors.Is(err, kv.ErrBadCommand) {
 		t.Fatalf("a count beyond the input: %v", err)
+	}
+}
+
+func TestIsJob(t *testing.T) {
+	for name, c := range commands() {
+		if got, want := kv.IsJob(c.Append(nil)), c.Job != nil; got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	if kv.IsJob(nil) || kv.IsJob([]byte{1}) {
+		t.Error("bytes that are too short for a command pass for a job")
 	}
 }
 
@@ -174,6 +187,7 @@ func TestFootprint_Conflicts(t *testing.T) {
 		{"a grant meets a put under its lease", grant(5), kv.Command{Put: &kv.PutOp{Key: []byte("a"), Lease: 5}}, true},
 		{"grants of different leases commute", grant(5), grant(6), false},
 		{"a revoke is a barrier", kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 5}}, put("a"), true},
+		{"a job is a barrier", kv.Command{Job: &kv.JobOp{ID: 5}}, put("a"), true},
 		{"a compaction is a barrier", put("a"), kv.Command{Compact: &kv.CompactOp{}}, true},
 	}
 	for _, c := range cases {

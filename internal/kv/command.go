@@ -13,6 +13,7 @@ type Command struct {
 	Publish       *PublishOp
 	SessionOpen   *SessionOpenOp
 	SessionRetire *SessionRetireOp
+	Job           *JobOp
 }
 
 // PutOp writes one key.
@@ -160,3 +161,18 @@ type SessionRetireOp struct {
 	Member uint64
 	Number uint64
 }
+
+// JobOp writes one row of the table of jobs, if the row is as whoever writes it believes. Two who drive one job at
+// once, each sure to be the only one, cannot undo each other's steps that way.
+type JobOp struct {
+	ID uint64 // never zero
+	// Version is that of the row to replace, zero to create one. A row that was written has the next version.
+	Version uint64
+	// Body means nothing to the state machine; MaxJobBytes bounds it.
+	Body []byte
+	// Prune are rows to delete once this one is written; those that are not there do no harm.
+	Prune []uint64
+}
+
+// MaxJobBytes bounds the body of a JobOp.
+const MaxJobBytes = 64 << 10

@@ -19,5 +19,7 @@ var (
 	// the proposer may try again under the same proposal id.
 	ErrSkipped = errors.New("kv: exact revision has been passed")
 	// ErrDeposed answers the end of a lease that a former leader proposed: its successor decides.
-	ErrDeposed = errors.New("kv: the leader that found the lease expired leads no more")
+	ErrDeposed     = errors.New("kv: the leader that found the lease expired leads no more")
+	ErrJobExists   = errors.New("kv: a job with this id exists")
+	ErrJobConflict = errors.New("kv: the job was changed meanwhile")
 )

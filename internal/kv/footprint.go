@@ -9,7 +9,7 @@ type Footprint struct {
 	Keys   []keyrange.Range
 	Leases []LeaseID
 	// Barrier marks a command that meets every other one: it touches what no range tells (the keys of a lease, history,
-	// alarms, sessions).
+	// alarms, sessions, jobs).
 	Barrier bool
 }
 

@@ -36,6 +36,8 @@ func (m *Machine) execute(cmd *kv.Command, res *kv.Result) {
 		res.Err = m.openSession(cmd.SessionOpen)
 	case cmd.SessionRetire != nil:
 		m.retireSession(sessionID(cmd.SessionRetire.Member, cmd.SessionRetire.Number))
+	case cmd.Job != nil:
+		res.Err = m.writeJob(cmd.Job)
 	}
 }
 

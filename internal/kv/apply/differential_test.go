@@ -16,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
 )
 
@@ -96,8 +97,21 @@ func (g *generator) txn(depth int, deleted *bool) *kv.TxnOp {
 	return op
 }
 
+func (g *generator) jobOp() *kv.JobOp {
+	op := &kv.JobOp{
+		ID: uint64(g.rng.Intn(5)), Version: uint64(g.rng.Intn(4)), Body: fmt.Appendf(nil, "%d", g.rng.Intn(100)),
+	}
+	for i := g.rng.Intn(3); i > 0; i-- {
+		op.Prune = append(op.Prune, uint64(g.rng.Intn(6)))
+	}
+	if g.rng.Intn(20) == 0 {
+		op.Body = make([]byte, kv.MaxJobBytes+1)
+	}
+	return op
+}
+
 func (g *generator) command() kv.Command {
-	switch g.rng.Intn(20) {
+	switch g.rng.Intn(21) {
 	case 0:
 		return kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: g.lease() + 1, TTLSeconds: int64(g.rng.Intn(9))}}
 	case 1:
@@ -110,6 +124,8 @@ func (g *generator) command() kv.Command {
 			Kind: kv.AlarmKind(1 + g.rng.Intn(2))}}
 	case 4:
 		return retire(uint64(1+g.rng.Intn(2)), uint64(g.rng.Intn(4)))
+	case 20:
+		return kv.Command{Job: g.jobOp()}
 	case 5, 6, 7:
 		return kv.Command{Delete: g.deleteOp()}
 	case 8, 9, 10, 11, 12, 13:
@@ -279,6 +295,13 @@ func (b *bench) checkState(want *model) {
 		if ok != want.leases[id] || !slices.Equal(keys, hang) {
 			b.t.Errorf("lease %d: %v %v, want %v %v", id, ok, keys, want.leases[id], hang)
 		}
+	}
+	var jobs []apply.Job
+	for _, id := range slices.Sorted(maps.Keys(want.jobs)) {
+		jobs = append(jobs, want.jobs[id])
+	}
+	if diff := cmp.Diff(jobs, b.m.Jobs(), sameResults); diff != "" {
+		b.t.Errorf("jobs: want -, got +\n%s", diff)
 	}
 	for id, res := range want.results {
 		got, ok, err := b.m.Result(id)

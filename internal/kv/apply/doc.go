@@ -2,7 +2,7 @@
 //
 // A Machine is the same function of the log on every member: it has no clock, draws no numbers and lets no map
 // order show. What it changes by one call of Apply is one engine batch: versions of keys, leases, alarms, sessions,
-// results, configuration, and the mark of the last entry applied. So after a crash all of them agree, and the log
+// results, jobs, configuration, and the mark of the last entry applied. So after a crash all of them agree, and the log
 // repeats what the engine had not flushed. Waiting for commitment and durability of entries is consensus's; fsync
 // is nobody's here.
 //

@@ -51,6 +51,7 @@ type Machine struct {
 	tombs     []Tombstone
 	alarms    []kv.Alarm // sorted by member, then kind
 	published map[consensus.MemberID]kv.PublishOp
+	jobs      []Job // sorted by id
 }
 
 // Tombstone tells that a member was removed for ever, and by which entry.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 )
 
 // model is the state machine written as plainly as possible: every revision is a whole map. It follows etcd-compat.md
@@ -21,6 +22,7 @@ type model struct {
 	open, retired     map[consensus.SessionID]bool
 	highest           map[consensus.MemberID]uint64
 	results           map[consensus.ProposalID]kv.Result
+	jobs              map[uint64]apply.Job
 	events            []kv.Event
 }
 
@@ -28,7 +30,7 @@ func newModel() *model {
 	m := &model{
 		revision: 1, compact: -1, now: map[string]kv.KeyValue{}, then: map[kv.Revision]map[string]kv.KeyValue{},
 		leases: map[kv.LeaseID]bool{}, alarms: map[kv.Alarm]bool{}, open: map[consensus.SessionID]bool{},
-		retired: map[consensus.SessionID]bool{}, highest: map[consensus.MemberID]uint64{}, results: map[consensus.ProposalID]kv.Result{},
+		jobs: map[uint64]apply.Job{}, retired: map[consensus.SessionID]bool{}, highest: map[consensus.MemberID]uint64{}, results: map[consensus.ProposalID]kv.Result{},
 	}
 	m.then[1] = map[string]kv.KeyValue{}
 	return m
@@ -138,6 +140,8 @@ func (s *modelStep) do(cmd kv.Command) (res kv.Result) {
 		}
 	case cmd.SessionRetire != nil:
 		s.retire(sessionOf(cmd.SessionRetire.Member, cmd.SessionRetire.Number))
+	case cmd.Job != nil:
+		res.Err = s.job(cmd.Job)
 	}
 	return res
 }
@@ -167,6 +171,23 @@ func (s *modelStep) alarm(op *kv.AlarmOp) []kv.Alarm {
 		}
 	}
 	return touched
+}
+
+func (s *modelStep) job(op *kv.JobOp) error {
+	row, there := s.jobs[op.ID]
+	switch {
+	case op.ID == 0, len(op.Body) > kv.MaxJobBytes, slices.Contains(op.Prune, op.ID):
+		return kv.ErrBadCommand
+	case there && op.Version == 0:
+		return kv.ErrJobExists
+	case row.Version != op.Version:
+		return kv.ErrJobConflict
+	}
+	s.jobs[op.ID] = apply.Job{ID: op.ID, Version: op.Version + 1, Body: op.Body}
+	for _, id := range op.Prune {
+		delete(s.jobs, id)
+	}
+	return nil
 }
 
 func (s *modelStep) revoke(id kv.LeaseID) error {

@@ -17,6 +17,7 @@ import (
 //	's' 't' member(8)           -> index of its removal                  tombstones
 //	's' 'p' member(8)           -> publish command                       what members published
 //	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
+//	's' 'j' job(8)              -> version, body                     jobs
 //	's' 'n'                     -> the slot that the next session gets
 //	's' 'o' member(8) number(8) -> slot                                  open sessions
 //	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
@@ -34,6 +35,7 @@ const (
 	rowAlarm     = 'w'
 	rowOpen      = 'o'
 	rowHighest   = 'h'
+	rowJob       = 'j'
 )
 
 var (
