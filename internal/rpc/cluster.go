@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member"
 )
 
 // clusterService is etcd's Cluster service.
@@ -22,29 +25,73 @@ type clusterService struct {
 // header of a membership answer has no revision.
 func (c *clusterService) header() *pb.ResponseHeader { return c.s.headerAt(0).message() }
 
-// MemberAdd adds a voter or a learner under a new id.
+// MemberAdd adds a voter or a learner under a new id. An add that is repeated before the member has started, because its
+// answer was lost or a tool tries again, gives the member that is there: it would be started as that one anyway.
 func (c *clusterService) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
 	urls, err := parsePeerURLs(r.PeerURLs)
 	if err != nil {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
-	id, err := newMemberID()
-	if err != nil {
-		return nil, err
+	if c.awaited(urls, r.IsLearner) != nil {
+		if again, err := c.addedBefore(ctx, urls, r.IsLearner); again != nil || err != nil {
+			return again, err
+		}
 	}
 	if err := c.checkAdd(r.IsLearner); err != nil {
+		return nil, err
+	}
+	return c.add(ctx, urls, r.IsLearner)
+}
+
+func (c *clusterService) add(ctx context.Context, urls []string, learner bool) (*pb.MemberAddResponse, error) {
+	id, err := newMemberID()
+	if err != nil {
 		return nil, err
 	}
 	// A voter enters as a learner too, and is promoted by itself once it has caught up: a member that never starts
 	// costs no quorum.
 	request := consensus.ChangeOne(consensus.ChangeAddLearner,
-		consensus.Member{ID: id, PeerURLs: urls, Promote: !r.IsLearner})
+		consensus.Member{ID: id, PeerURLs: urls, Promote: !learner})
 	members, err := c.change(ctx, request)
+	var refused *member.RefusedError
+	if errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists {
+		// This member may not have heard of the first add when it looked.
+		if again, errRead := c.addedBefore(ctx, urls, learner); again != nil && errRead == nil {
+			return again, nil
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	added := &pb.Member{ID: uint64(id), PeerURLs: urls, IsLearner: r.IsLearner}
+	added := &pb.Member{ID: uint64(id), PeerURLs: urls, IsLearner: learner}
 	return &pb.MemberAddResponse{Header: c.header(), Member: added, Members: members}, nil
+}
+
+// addedBefore answers an add with the member that an earlier one made, or gives nil.
+func (c *clusterService) addedBefore(
+	ctx context.Context, urls []string, learner bool,
+) (*pb.MemberAddResponse, error) {
+	if err := c.s.options.Member.ReadIndex(ctx); err != nil {
+		return nil, err
+	}
+	found := c.awaited(urls, learner)
+	if found == nil {
+		return nil, nil
+	}
+	return &pb.MemberAddResponse{Header: c.header(), Member: found, Members: c.members()}, nil
+}
+
+// awaited returns the member with exactly these URLs and this role that has never started, or nil.
+func (c *clusterService) awaited(urls []string, learner bool) *pb.Member {
+	machine, release := c.s.options.Member.Machine()
+	defer release()
+	config, _ := machine.Config()
+	for _, m := range memberMessages(machine, config.Settle()) {
+		if m.Name == "" && len(m.ClientURLs) == 0 && m.IsLearner == learner && slices.Equal(m.PeerURLs, urls) {
+			return m
+		}
+	}
+	return nil
 }
 
 // newMemberID draws an id. It is random and not derived from URLs and time, as etcd's is, so that a member that is
@@ -61,7 +108,7 @@ func newMemberID() (consensus.MemberID, error) {
 	}
 }
 
-// MemberRemove removes a member for ever.
+// MemberRemove removes a member for ever. A leader that is asked to remove itself leads no more when it does.
 func (c *clusterService) MemberRemove(
 	ctx context.Context, r *pb.MemberRemoveRequest,
 ) (*pb.MemberRemoveResponse, error) {
@@ -69,11 +116,41 @@ func (c *clusterService) MemberRemove(
 	if err := c.checkRemove(id); err != nil {
 		return nil, err
 	}
+	c.handOver(ctx, id)
 	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangeRemove, consensus.Member{ID: id}))
 	if err != nil {
 		return nil, err
 	}
 	return &pb.MemberRemoveResponse{Header: c.header(), Members: members}, nil
+}
+
+// handOver gives leadership away before this member, which leads, removes itself, so that writes wait for a round trip
+// at most. If it fails, the change is made all the same: the leader then hands over when it commits.
+func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberID) {
+	m := c.s.options.Member
+	if leaving != m.ID() || m.Leader() != leaving {
+		return
+	}
+	status := m.Status()
+	to := heir(&status)
+	if to == consensus.NoMember {
+		return
+	}
+	if err := m.TransferLeadership(ctx, to); err != nil {
+		c.s.options.Logger.WarnContext(ctx, "could not hand over before removing myself", "peer", to.String(), "err", err)
+	}
+}
+
+// heir returns the voter that has most of the leader's log, or NoMember if none has caught up.
+func heir(status *raft.Status) consensus.MemberID {
+	best := raft.PeerProgress{}
+	for _, p := range status.Progress {
+		if p.RecentActive && p.CaughtUp && slices.Contains(status.Config.Voters, p.ID) &&
+			(best.ID == consensus.NoMember || p.Match > best.Match) {
+			best = p
+		}
+	}
+	return best.ID
 }
 
 // MemberUpdate changes a member's peer URLs. etcd takes anything here; a URL that nobody could connect to is refused.
@@ -119,7 +196,8 @@ func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest
 	return &pb.MemberListResponse{Header: c.header(), Members: c.members()}, nil
 }
 
-// change makes a configuration change and gives the members after it.
+// change makes a configuration change and gives the members after it. If it left a joint configuration, whose old voters
+// are still asked, the answer shows what was decided.
 func (c *clusterService) change(ctx context.Context, request consensus.ChangeRequest) ([]*pb.Member, error) {
 	config, err := c.s.options.Member.ChangeConfig(ctx, request)
 	if err != nil {
@@ -127,7 +205,7 @@ func (c *clusterService) change(ctx context.Context, request consensus.ChangeReq
 	}
 	machine, release := c.s.options.Member.Machine()
 	defer release()
-	return memberMessages(machine, config), nil
+	return memberMessages(machine, config.Settle()), nil
 }
 
 func (c *clusterService) members() []*pb.Member {
@@ -137,7 +215,8 @@ func (c *clusterService) members() []*pb.Member {
 	return memberMessages(machine, config)
 }
 
-// memberMessages gives the members in etcd's terms. Name and client URLs are there once the member published them.
+// memberMessages gives the members in etcd's terms. Name and client URLs are there once the member published them. While a
+// configuration is joint everybody who is asked for a vote is a member and, as etcd has no third role, a voter.
 func memberMessages(machine *apply.Machine, config consensus.Config) []*pb.Member {
 	members := make([]*pb.Member, 0, len(config.Members))
 	for i := range config.Members {

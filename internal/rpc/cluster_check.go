@@ -120,7 +120,7 @@ func (c *clusterService) checkPromote() error {
 	return nil
 }
 
-// parsePeerURLs checks URLs as etcd does and sorts them.
+// parsePeerURLs checks URLs as etcd does and sorts them. One that is given twice counts once.
 func parsePeerURLs(raw []string) ([]string, error) {
 	if len(raw) == 0 {
 		return nil, errBadURL
@@ -143,5 +143,5 @@ func parsePeerURLs(raw []string) ([]string, error) {
 		urls = append(urls, u.String())
 	}
 	slices.Sort(urls)
-	return urls, nil
+	return slices.Compact(urls), nil
 }

@@ -21,11 +21,19 @@ var (
 	errTooManyRequests  = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests))
 )
 
-// errChangeRefused says what etcd has no error for: the change cannot be made now, and may be tried again.
-var errChangeRefused = status.Error(codes.Unavailable, "etcdserver: another membership change is in progress")
-
-// errLastVoter says what etcd has no error for: it would let the cluster lose its last voter.
-var errLastVoter = status.Error(codes.FailedPrecondition, "etcdserver: the last voting member cannot be removed")
+// Why a leader refuses what etcd has no error for. Only the first is worth a retry.
+var (
+	errChangePending = status.Error(codes.Unavailable, "etcdserver: another membership change is in progress")
+	// errLastVoter: etcd would let the cluster lose its last voter.
+	errLastVoter   = status.Error(codes.FailedPrecondition, "etcdserver: the last voting member cannot be removed")
+	errStaleConfig = status.Error(codes.FailedPrecondition,
+		"etcdserver: the membership has changed since it was looked at, list the members and ask again")
+	errProtocol = status.Error(codes.FailedPrecondition,
+		"etcdserver: this membership change cannot be made by the protocol that was asked for")
+	errTooLate = status.Error(codes.FailedPrecondition,
+		"etcdserver: the membership change is decided and can no longer be undone")
+	errNoChange = status.Error(codes.FailedPrecondition, "etcdserver: there is nothing to change about the membership")
+)
 
 // Of this package's own making.
 var (
@@ -65,8 +73,8 @@ var wireErrors = []struct{ from, to error }{
 var refusals = map[consensus.RefusalReason]error{
 	consensus.ReasonNoLeader:        rpctypes.ErrGRPCNoLeader,
 	consensus.ReasonBusy:            errTooManyRequests,
-	consensus.ReasonStaleConfig:     errChangeRefused,
-	consensus.ReasonChangePending:   errChangeRefused,
+	consensus.ReasonStaleConfig:     errStaleConfig,
+	consensus.ReasonChangePending:   errChangePending,
 	consensus.ReasonMemberExists:    rpctypes.ErrGRPCMemberExist,
 	consensus.ReasonPeerURLExists:   rpctypes.ErrGRPCPeerURLExist,
 	consensus.ReasonMemberNotFound:  rpctypes.ErrGRPCMemberNotFound,
@@ -77,9 +85,9 @@ var refusals = map[consensus.RefusalReason]error{
 	consensus.ReasonQuorumLost:      rpctypes.ErrGRPCUnhealthy,
 	consensus.ReasonTooManyLearners: rpctypes.ErrGRPCTooManyLearners,
 	consensus.ReasonBadRequest:      rpctypes.ErrGRPCMemberBadURLs,
-	consensus.ReasonProtocol:        errChangeRefused,
-	consensus.ReasonTooLate:         errChangeRefused,
-	consensus.ReasonNoChange:        errChangeRefused,
+	consensus.ReasonProtocol:        errProtocol,
+	consensus.ReasonTooLate:         errTooLate,
+	consensus.ReasonNoChange:        errNoChange,
 }
 
 // wireError turns any error into one that may go on the wire.

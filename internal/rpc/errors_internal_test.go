@@ -33,13 +33,14 @@ func TestErrors_table_isEtcds(t *testing.T) {
 }
 
 func TestErrors_refusals_areMapped(t *testing.T) {
-	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonBadRequest; reason++ {
+	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonNoChange; reason++ {
 		got := wireError(fmt.Errorf("add: %w", &member.RefusedError{Reason: reason}))
 		if _, listed := refusals[reason]; !listed {
 			t.Errorf("reason %d is not in the table", reason)
 		}
 		switch got {
-		case errChangeRefused, errLastVoter: // etcd has no text for these
+		case errChangePending, errLastVoter, errStaleConfig, errProtocol, errTooLate, errNoChange:
+			// etcd has no text for these.
 		default:
 			if !isEtcds(got) {
 				t.Errorf("reason %d: %v is not one of etcd's errors", reason, got)
@@ -60,6 +61,17 @@ func TestErrors_others(t *testing.T) {
 		{"too many requests are Unknown", member.ErrTooManyRequests, codes.Unknown, "etcdserver: too many requests"},
 		{"too few started are Unknown", errNotEnoughStarted, codes.Unknown,
 			"etcdserver: re-configuration failed due to not enough started members"},
+		{"a change beside another may be tried again", &member.RefusedError{Reason: consensus.ReasonChangePending},
+			codes.Unavailable, "etcdserver: another membership change is in progress"},
+		{"a change of what is no longer so", &member.RefusedError{Reason: consensus.ReasonStaleConfig},
+			codes.FailedPrecondition,
+			"etcdserver: the membership has changed since it was looked at, list the members and ask again"},
+		{"a protocol that cannot", &member.RefusedError{Reason: consensus.ReasonProtocol}, codes.FailedPrecondition,
+			"etcdserver: this membership change cannot be made by the protocol that was asked for"},
+		{"an abort that comes too late", &member.RefusedError{Reason: consensus.ReasonTooLate}, codes.FailedPrecondition,
+			"etcdserver: the membership change is decided and can no longer be undone"},
+		{"a change of nothing", &member.RefusedError{Reason: consensus.ReasonNoChange}, codes.FailedPrecondition,
+			"etcdserver: there is nothing to change about the membership"},
 		{"anything else is Unknown", errors.New("disk on fire"), codes.Unknown, "disk on fire"},
 	} {
 		got := status.Convert(wireError(row.err))
