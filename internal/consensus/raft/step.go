@@ -141,8 +141,11 @@ func (r *Replica) receive(m *consensus.Message) {
 	}
 	if m.Kind != consensus.MsgRemoved && r.isTombstone(m.From) {
 		r.send(consensus.Message{Kind: consensus.MsgRemoved, To: m.From}, r.termPending())
-		if !fromLeader(m.Kind) {
-			return // a removed leader may still have to commit its own removal: its entries are heard
+		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
+		// another leader: after a recovery from quorum loss the removed may hold what was never part of this history, and
+		// an answer would let them count this member, or learn its term.
+		if !fromLeader(m.Kind) || m.Term < r.term || r.role == Leader {
+			return
 		}
 	}
 	switch m.Kind {
