@@ -45,7 +45,8 @@ fuzz:
 compat:
 	./test/compat/run
 
-# The native API from its .proto files; needs protoc, protoc-gen-go and protoc-gen-go-grpc.
+# The native API from its .proto files; needs protoc, protoc-gen-go and protoc-gen-go-grpc. The files are named with their
+# directory: etcd's API registers a membership.proto too, and one process may not hold two files of one name.
 api:
-	cd api/quoratepb && protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. \
-		--go-grpc_opt=paths=source_relative *.proto
+	cd api && protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. \
+		--go-grpc_opt=paths=source_relative quoratepb/*.proto

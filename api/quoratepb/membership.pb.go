@@ -5,7 +5,7 @@
 // versions:
 // 	protoc-gen-go v1.36.11
 // 	protoc        v3.21.12
-// source: membership.proto
+// source: quoratepb/membership.proto
 
 package quoratepb
 
@@ -69,11 +69,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_membership_proto_enumTypes[0].Descriptor()
+	return file_quoratepb_membership_proto_enumTypes[0].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_membership_proto_enumTypes[0]
+	return &file_quoratepb_membership_proto_enumTypes[0]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -82,7 +82,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{0}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{0}
 }
 
 type Event_Kind int32
@@ -127,11 +127,11 @@ func (x Event_Kind) String() string {
 }
 
 func (Event_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_membership_proto_enumTypes[1].Descriptor()
+	return file_quoratepb_membership_proto_enumTypes[1].Descriptor()
 }
 
 func (Event_Kind) Type() protoreflect.EnumType {
-	return &file_membership_proto_enumTypes[1]
+	return &file_quoratepb_membership_proto_enumTypes[1]
 }
 
 func (x Event_Kind) Number() protoreflect.EnumNumber {
@@ -140,7 +140,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{18, 0}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18, 0}
 }
 
 // ConfigID names a configuration by the log entry that introduced it, and its stage.
@@ -155,7 +155,7 @@ type ConfigID struct {
 
 func (x *ConfigID) Reset() {
 	*x = ConfigID{}
-	mi := &file_membership_proto_msgTypes[0]
+	mi := &file_quoratepb_membership_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -167,7 +167,7 @@ func (x *ConfigID) String() string {
 func (*ConfigID) ProtoMessage() {}
 
 func (x *ConfigID) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[0]
+	mi := &file_quoratepb_membership_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -180,7 +180,7 @@ func (x *ConfigID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigID.ProtoReflect.Descriptor instead.
 func (*ConfigID) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{0}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ConfigID) GetIndex() uint64 {
@@ -214,7 +214,7 @@ type StaleConfig struct {
 
 func (x *StaleConfig) Reset() {
 	*x = StaleConfig{}
-	mi := &file_membership_proto_msgTypes[1]
+	mi := &file_quoratepb_membership_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -226,7 +226,7 @@ func (x *StaleConfig) String() string {
 func (*StaleConfig) ProtoMessage() {}
 
 func (x *StaleConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[1]
+	mi := &file_quoratepb_membership_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -239,7 +239,7 @@ func (x *StaleConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StaleConfig.ProtoReflect.Descriptor instead.
 func (*StaleConfig) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{1}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *StaleConfig) GetCurrent() *ConfigID {
@@ -274,7 +274,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_membership_proto_msgTypes[2]
+	mi := &file_quoratepb_membership_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -286,7 +286,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[2]
+	mi := &file_quoratepb_membership_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -299,7 +299,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{2}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Member) GetId() uint64 {
@@ -438,7 +438,7 @@ type Strength struct {
 
 func (x *Strength) Reset() {
 	*x = Strength{}
-	mi := &file_membership_proto_msgTypes[3]
+	mi := &file_quoratepb_membership_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +450,7 @@ func (x *Strength) String() string {
 func (*Strength) ProtoMessage() {}
 
 func (x *Strength) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[3]
+	mi := &file_quoratepb_membership_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +463,7 @@ func (x *Strength) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Strength.ProtoReflect.Descriptor instead.
 func (*Strength) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Strength) GetVoters() int32 {
@@ -540,7 +540,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_membership_proto_msgTypes[4]
+	mi := &file_quoratepb_membership_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +552,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[4]
+	mi := &file_quoratepb_membership_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +565,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Cluster) GetClusterId() uint64 {
@@ -646,7 +646,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_membership_proto_msgTypes[5]
+	mi := &file_quoratepb_membership_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +658,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[5]
+	mi := &file_quoratepb_membership_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +671,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{5}
 }
 
 type DescribeResponse struct {
@@ -683,7 +683,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_membership_proto_msgTypes[6]
+	mi := &file_quoratepb_membership_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +695,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[6]
+	mi := &file_quoratepb_membership_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +708,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DescribeResponse) GetCluster() *Cluster {
@@ -729,7 +729,7 @@ type Newcomer struct {
 
 func (x *Newcomer) Reset() {
 	*x = Newcomer{}
-	mi := &file_membership_proto_msgTypes[7]
+	mi := &file_quoratepb_membership_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +741,7 @@ func (x *Newcomer) String() string {
 func (*Newcomer) ProtoMessage() {}
 
 func (x *Newcomer) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[7]
+	mi := &file_quoratepb_membership_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +754,7 @@ func (x *Newcomer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Newcomer.ProtoReflect.Descriptor instead.
 func (*Newcomer) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{7}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Newcomer) GetName() string {
@@ -788,7 +788,7 @@ type NewURLs struct {
 
 func (x *NewURLs) Reset() {
 	*x = NewURLs{}
-	mi := &file_membership_proto_msgTypes[8]
+	mi := &file_quoratepb_membership_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +800,7 @@ func (x *NewURLs) String() string {
 func (*NewURLs) ProtoMessage() {}
 
 func (x *NewURLs) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[8]
+	mi := &file_quoratepb_membership_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +813,7 @@ func (x *NewURLs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewURLs.ProtoReflect.Descriptor instead.
 func (*NewURLs) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{8}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NewURLs) GetId() uint64 {
@@ -847,7 +847,7 @@ type ChangeSpec struct {
 
 func (x *ChangeSpec) Reset() {
 	*x = ChangeSpec{}
-	mi := &file_membership_proto_msgTypes[9]
+	mi := &file_quoratepb_membership_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +859,7 @@ func (x *ChangeSpec) String() string {
 func (*ChangeSpec) ProtoMessage() {}
 
 func (x *ChangeSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[9]
+	mi := &file_quoratepb_membership_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +872,7 @@ func (x *ChangeSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeSpec.ProtoReflect.Descriptor instead.
 func (*ChangeSpec) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{9}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ChangeSpec) GetKind() string {
@@ -950,7 +950,7 @@ type PlanStep struct {
 
 func (x *PlanStep) Reset() {
 	*x = PlanStep{}
-	mi := &file_membership_proto_msgTypes[10]
+	mi := &file_quoratepb_membership_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +962,7 @@ func (x *PlanStep) String() string {
 func (*PlanStep) ProtoMessage() {}
 
 func (x *PlanStep) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[10]
+	mi := &file_quoratepb_membership_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +975,7 @@ func (x *PlanStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanStep.ProtoReflect.Descriptor instead.
 func (*PlanStep) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{10}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanStep) GetTitle() string {
@@ -1022,7 +1022,7 @@ type PlanResponse struct {
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_membership_proto_msgTypes[11]
+	mi := &file_quoratepb_membership_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1034,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[11]
+	mi := &file_quoratepb_membership_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1047,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{11}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlanResponse) GetConfig() *ConfigID {
@@ -1116,7 +1116,7 @@ type StartRequest struct {
 
 func (x *StartRequest) Reset() {
 	*x = StartRequest{}
-	mi := &file_membership_proto_msgTypes[12]
+	mi := &file_quoratepb_membership_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1128,7 @@ func (x *StartRequest) String() string {
 func (*StartRequest) ProtoMessage() {}
 
 func (x *StartRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[12]
+	mi := &file_quoratepb_membership_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1141,7 @@ func (x *StartRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartRequest.ProtoReflect.Descriptor instead.
 func (*StartRequest) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{12}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StartRequest) GetRequestId() uint64 {
@@ -1181,7 +1181,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_membership_proto_msgTypes[13]
+	mi := &file_quoratepb_membership_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1193,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[13]
+	mi := &file_quoratepb_membership_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1206,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{13}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1322,7 +1322,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_membership_proto_msgTypes[14]
+	mi := &file_quoratepb_membership_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1334,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[14]
+	mi := &file_quoratepb_membership_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1347,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{14}
 }
 
 type ListJobsResponse struct {
@@ -1359,7 +1359,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_membership_proto_msgTypes[15]
+	mi := &file_quoratepb_membership_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1371,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[15]
+	mi := &file_quoratepb_membership_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1384,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -1403,7 +1403,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_membership_proto_msgTypes[16]
+	mi := &file_quoratepb_membership_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1415,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[16]
+	mi := &file_quoratepb_membership_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1428,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelJobRequest) GetId() uint64 {
@@ -1448,7 +1448,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_membership_proto_msgTypes[17]
+	mi := &file_quoratepb_membership_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1460,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[17]
+	mi := &file_quoratepb_membership_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1473,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *WatchRequest) GetIntervalMs() uint32 {
@@ -1494,7 +1494,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_membership_proto_msgTypes[18]
+	mi := &file_quoratepb_membership_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1506,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[18]
+	mi := &file_quoratepb_membership_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1519,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -1556,7 +1556,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_membership_proto_msgTypes[19]
+	mi := &file_quoratepb_membership_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1568,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[19]
+	mi := &file_quoratepb_membership_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1581,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JoinRequest) GetName() string {
@@ -1631,7 +1631,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_membership_proto_msgTypes[20]
+	mi := &file_quoratepb_membership_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1643,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_membership_proto_msgTypes[20]
+	mi := &file_quoratepb_membership_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1656,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_membership_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JoinResponse) GetClusterId() uint64 {
@@ -1687,11 +1687,11 @@ func (x *JoinResponse) GetJob() uint64 {
 	return 0
 }
 
-var File_membership_proto protoreflect.FileDescriptor
+var File_quoratepb_membership_proto protoreflect.FileDescriptor
 
-const file_membership_proto_rawDesc = "" +
+const file_quoratepb_membership_proto_rawDesc = "" +
 	"\n" +
-	"\x10membership.proto\x12\n" +
+	"\x1aquoratepb/membership.proto\x12\n" +
 	"quorate.v1\"J\n" +
 	"\bConfigID\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
@@ -1854,20 +1854,20 @@ const file_membership_proto_rawDesc = "" +
 	"\x04Join\x12\x17.quorate.v1.JoinRequest\x1a\x18.quorate.v1.JoinResponseB*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
 
 var (
-	file_membership_proto_rawDescOnce sync.Once
-	file_membership_proto_rawDescData []byte
+	file_quoratepb_membership_proto_rawDescOnce sync.Once
+	file_quoratepb_membership_proto_rawDescData []byte
 )
 
-func file_membership_proto_rawDescGZIP() []byte {
-	file_membership_proto_rawDescOnce.Do(func() {
-		file_membership_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_membership_proto_rawDesc), len(file_membership_proto_rawDesc)))
+func file_quoratepb_membership_proto_rawDescGZIP() []byte {
+	file_quoratepb_membership_proto_rawDescOnce.Do(func() {
+		file_quoratepb_membership_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_quoratepb_membership_proto_rawDesc), len(file_quoratepb_membership_proto_rawDesc)))
 	})
-	return file_membership_proto_rawDescData
+	return file_quoratepb_membership_proto_rawDescData
 }
 
-var file_membership_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
-var file_membership_proto_goTypes = []any{
+var file_quoratepb_membership_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_quoratepb_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quoratepb_membership_proto_goTypes = []any{
 	(Role)(0),                // 0: quorate.v1.Role
 	(Event_Kind)(0),          // 1: quorate.v1.Event.Kind
 	(*ConfigID)(nil),         // 2: quorate.v1.ConfigID
@@ -1892,7 +1892,7 @@ var file_membership_proto_goTypes = []any{
 	(*JoinRequest)(nil),      // 21: quorate.v1.JoinRequest
 	(*JoinResponse)(nil),     // 22: quorate.v1.JoinResponse
 }
-var file_membership_proto_depIdxs = []int32{
+var file_quoratepb_membership_proto_depIdxs = []int32{
 	2,  // 0: quorate.v1.StaleConfig.current:type_name -> quorate.v1.ConfigID
 	0,  // 1: quorate.v1.Member.role:type_name -> quorate.v1.Role
 	2,  // 2: quorate.v1.Cluster.config:type_name -> quorate.v1.ConfigID
@@ -1937,27 +1937,27 @@ var file_membership_proto_depIdxs = []int32{
 	0,  // [0:23] is the sub-list for field type_name
 }
 
-func init() { file_membership_proto_init() }
-func file_membership_proto_init() {
-	if File_membership_proto != nil {
+func init() { file_quoratepb_membership_proto_init() }
+func file_quoratepb_membership_proto_init() {
+	if File_quoratepb_membership_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_membership_proto_rawDesc), len(file_membership_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_membership_proto_rawDesc), len(file_quoratepb_membership_proto_rawDesc)),
 			NumEnums:      2,
 			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_membership_proto_goTypes,
-		DependencyIndexes: file_membership_proto_depIdxs,
-		EnumInfos:         file_membership_proto_enumTypes,
-		MessageInfos:      file_membership_proto_msgTypes,
+		GoTypes:           file_quoratepb_membership_proto_goTypes,
+		DependencyIndexes: file_quoratepb_membership_proto_depIdxs,
+		EnumInfos:         file_quoratepb_membership_proto_enumTypes,
+		MessageInfos:      file_quoratepb_membership_proto_msgTypes,
 	}.Build()
-	File_membership_proto = out.File
-	file_membership_proto_goTypes = nil
-	file_membership_proto_depIdxs = nil
+	File_quoratepb_membership_proto = out.File
+	file_quoratepb_membership_proto_goTypes = nil
+	file_quoratepb_membership_proto_depIdxs = nil
 }

@@ -5,7 +5,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.0
 // - protoc             v3.21.12
-// source: membership.proto
+// source: quoratepb/membership.proto
 
 package quoratepb
 
@@ -378,5 +378,5 @@ var Membership_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
-	Metadata: "membership.proto",
+	Metadata: "quoratepb/membership.proto",
 }
