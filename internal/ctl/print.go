@@ -90,17 +90,3 @@ func (t *table) print(w io.Writer) {
 		fmt.Fprintln(w, line)
 	}
 }
-
-// sizeText writes a number of bytes for people.
-func sizeText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, at := float64(n), 0
-	for f >= 1024 && at < len(units)-1 {
-		f /= 1024
-		at++
-	}
-	if at == 0 || f >= 100 {
-		return fmt.Sprintf("%.0f %s", f, units[at])
-	}
-	return fmt.Sprintf("%.1f %s", f, units[at])
-}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/ctl/progress"
 )
 
 func newSnapshot(s Streams) *cobra.Command {
@@ -63,7 +65,7 @@ func (c *connection) saveSnapshot(ctx context.Context, path string) error {
 		return printJSON(c.streams.Out, map[string]any{"file": path, "size_bytes": size, "version": stream.Version,
 			"revision": stream.Header.GetRevision()})
 	}
-	_, err = fmt.Fprintf(c.streams.Out, "saved %s, %s\n", path, sizeText(size))
+	_, err = fmt.Fprintf(c.streams.Out, "saved %s, %s\n", path, progress.Size(size))
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
@@ -91,7 +92,7 @@ func (c *connection) printStatus(ctx context.Context, members []survey.Member) {
 			continue
 		}
 		t.add(m.Name, m.Endpoint, hexID(m.ID), string(m.Role), number(m.Term), number(m.Index), number(m.Applied),
-			number(m.Lag), strconv.FormatInt(m.Revision, 10), sizeText(m.Size), m.Version)
+			number(m.Lag), strconv.FormatInt(m.Revision, 10), progress.Size(m.Size), m.Version)
 		for _, alarm := range m.Alarms {
 			notes = append(notes, m.Name+" reports: "+alarm)
 		}

@@ -50,13 +50,16 @@ type crew struct {
 	pace    Pace
 	members []*sailor
 	spawner *spawner
-	screen  *screen
+	shown   *display
 
 	ended   chan ended
 	restart chan *sailor
 	answers chan []survey.Member
 	over    chan struct{} // closed when nobody listens to the channels above any more
 }
+
+// say prints a line that stays.
+func (c *crew) say(format string, args ...any) { c.shown.screen.Say(format, args...) }
 
 func (c *crew) start(s *sailor) error {
 	args := append(c.plan.flags(s.seat), c.options.Args...)
@@ -82,14 +85,14 @@ func (c *crew) bury(e ended, now time.Time) {
 	switch {
 	case e.how.status == statusUsage:
 		s.lost = true
-		c.screen.say("%s does not understand its flags and stays down%s", s.name, words)
+		c.say("%s does not understand its flags and stays down%s", s.name, words)
 	case len(s.deaths) > MaxDeaths:
 		s.lost = true
-		c.screen.say("%s %s%s", s.name, e.how.how, words)
-		c.screen.say("%s died %d times within %s and stays down; see %s, and start again when the cause is gone",
+		c.say("%s %s%s", s.name, e.how.how, words)
+		c.say("%s died %d times within %s and stays down; see %s, and start again when the cause is gone",
 			s.name, len(s.deaths), brief(c.pace.Window), s.log)
 	default:
-		c.screen.say("%s %s%s (log: %s); starting it again in %s", s.name, e.how.how, words, s.log,
+		c.say("%s %s%s (log: %s); starting it again in %s", s.name, e.how.how, words, s.log,
 			brief(c.pace.Restart))
 		time.AfterFunc(c.pace.Restart, func() {
 			select {
@@ -106,12 +109,12 @@ func (c *crew) allLost() bool {
 
 // stop ends all members, politely at first, and waits for them.
 func (c *crew) stop() {
-	c.screen.erase() // what the table says is no longer true
+	c.shown.screen.Erase() // what the table says is no longer true
 	running := c.signal(syscall.SIGTERM)
 	if running == 0 {
 		return
 	}
-	c.screen.say("stopping %s", count(running, "member"))
+	c.say("stopping %s", count(running, "member"))
 	limit := time.NewTimer(c.pace.Grace)
 	defer limit.Stop()
 	for c.running() > 0 {
@@ -123,13 +126,13 @@ func (c *crew) stop() {
 		case <-limit.C:
 			for _, s := range c.members {
 				if s.run != nil {
-					c.screen.say("%s does not stop within %s, killing it", s.name, brief(c.pace.Grace))
+					c.say("%s does not stop within %s, killing it", s.name, brief(c.pace.Grace))
 				}
 			}
 			c.signal(syscall.SIGKILL)
 		}
 	}
-	c.screen.say("stopped; the data stays in %s", c.plan.dir)
+	c.say("stopped; the data stays in %s", c.plan.dir)
 }
 
 // signal reaches all running members and counts them.

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/quorate/quorate/internal/ctl/screen"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
@@ -61,8 +62,8 @@ func Run(ctx context.Context, o Options) error {
 func newCrew(o Options, p plan) *crew {
 	c := &crew{
 		options: o, plan: p, pace: o.Pace, spawner: newSpawner(),
-		screen: &screen{out: o.Out, terminal: o.Terminal, width: o.Width},
-		ended:  make(chan ended), restart: make(chan *sailor), answers: make(chan []survey.Member),
+		shown: &display{screen: screen.Screen{Out: o.Out, Width: o.Width}, terminal: o.Terminal},
+		ended: make(chan ended), restart: make(chan *sailor), answers: make(chan []survey.Member),
 		over: make(chan struct{}),
 	}
 	if c.pace == (Pace{}) {
@@ -81,7 +82,7 @@ func (c *crew) sail(ctx context.Context, client *clientv3.Client) error {
 	defer close(c.over)
 	defer c.stop()
 	began := time.Now()
-	c.screen.say("starting %s in %s", count(len(c.members), "member"), c.plan.dir)
+	c.say("starting %s in %s", count(len(c.members), "member"), c.plan.dir)
 	for _, s := range c.members {
 		if err := c.start(s); err != nil {
 			return err
@@ -109,14 +110,14 @@ func (c *crew) sail(ctx context.Context, client *clientv3.Client) error {
 			next.Reset(c.nextSurvey(ready))
 			switch {
 			case ready:
-				c.screen.show(members, c.pids())
+				c.shown.show(members, c.pids())
 			case allSettled(members):
 				ready = true
 				c.welcome(time.Since(began))
-				c.screen.show(members, c.pids())
+				c.shown.show(members, c.pids())
 			case !told && time.Since(began) > c.pace.Patience:
 				told = true
-				c.screen.say("still waiting for %s; see the logs in %s", unsettled(members), c.plan.dir)
+				c.say("still waiting for %s; see the logs in %s", unsettled(members), c.plan.dir)
 			}
 		}
 	}
@@ -174,9 +175,9 @@ func endpoints(p plan) []string {
 // welcome prints what the cluster can be used with, ready to be copied.
 func (c *crew) welcome(took time.Duration) {
 	all := strings.Join(endpoints(c.plan), ",")
-	c.screen.say("%s ready after %.1f s; logs are in %s/*.log\n", count(len(c.members), "member"), took.Seconds(),
+	c.say("%s ready after %.1f s; logs are in %s/*.log\n", count(len(c.members), "member"), took.Seconds(),
 		c.plan.dir)
-	c.screen.say("  export ETCDCTL_ENDPOINTS=%s\n", all)
+	c.say("  export ETCDCTL_ENDPOINTS=%s\n", all)
 	self := c.options.Self
 	for _, pair := range [][2]string{
 		{"put hello world", "put hello world"},
@@ -184,7 +185,7 @@ func (c *crew) welcome(took time.Duration) {
 		{"watch --prefix he", "watch --prefix he"},
 		{"status", "member list -w table"},
 	} {
-		c.screen.say("  %-*s etcdctl %s", len(self)+24, self+" "+pair[0], pair[1])
+		c.say("  %-*s etcdctl %s", len(self)+24, self+" "+pair[0], pair[1])
 	}
-	c.screen.say("\nCtrl-C stops all members; their data stays.\n")
+	c.say("\nCtrl-C stops all members; their data stays.\n")
 }

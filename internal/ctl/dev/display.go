@@ -2,82 +2,30 @@ package dev
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/quorate/quorate/internal/ctl/screen"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
-// screen shows what happens: lines that stay, and on a terminal a table below them that is drawn anew in place.
-type screen struct {
-	out      io.Writer
+// display shows what happens: lines that stay, and on a terminal a table below them that is drawn anew in place.
+type display struct {
+	screen   screen.Screen
 	terminal bool
-	width    func() int // 0: unknown
-	drawn    []string   // the table that is on the terminal now
 	seen     []survey.Member
 }
 
-// say prints a line that stays, above the table.
-func (s *screen) say(format string, args ...any) {
-	table := s.drawn
-	s.erase()
-	fmt.Fprintf(s.out, format+"\n", args...)
-	s.draw(table)
-}
-
-const (
-	lineUp     = "\x1b[%dA"
-	eraseBelow = "\x1b[J"
-	eraseRight = "\x1b[K"
-)
-
-func (s *screen) erase() {
-	if len(s.drawn) > 0 {
-		fmt.Fprintf(s.out, lineUp+eraseBelow, len(s.drawn))
-	}
-	s.drawn = nil
-}
-
-func (s *screen) draw(lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	var frame strings.Builder
-	if len(s.drawn) > 0 {
-		fmt.Fprintf(&frame, lineUp, len(s.drawn))
-	}
-	limit := 0
-	if s.width != nil {
-		limit = s.width()
-	}
-	for _, line := range lines {
-		frame.WriteString(cut(line, limit) + eraseRight + "\n")
-	}
-	frame.WriteString(eraseBelow)
-	io.WriteString(s.out, frame.String())
-	s.drawn = lines
-}
-
-// cut keeps a line from wrapping, which would break drawing in place.
-func cut(line string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	return string([]rune(line)[:width])
-}
-
 // show presents a survey: as a table on a terminal, else as the changes since the last one.
-func (s *screen) show(members []survey.Member, pids []int) {
-	if s.terminal {
-		s.draw(tableLines(members, pids))
+func (d *display) show(members []survey.Member, pids []int) {
+	if d.terminal {
+		d.screen.Draw(tableLines(members, pids))
 	} else {
-		for _, line := range changes(s.seen, members) {
-			s.say("%s", line)
+		for _, line := range changes(d.seen, members) {
+			d.screen.Say("%s", line)
 		}
 	}
-	s.seen = members
+	d.seen = members
 }
 
 var columns = []string{"MEMBER", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "PID"}
