@@ -89,8 +89,9 @@ func fulfils(config *consensus.Config, steps []consensus.ChangeStep) bool {
 // ConfigChanged is closed when the next configuration entry, or one that settles a configuration, has been applied here.
 func (m *Member) ConfigChanged() <-chan struct{} { return m.configNews.next() }
 
-// noteConfig wakes those who wait for ConfigChanged, once entries are applied.
+// noteConfig counts changes and wakes those who wait for ConfigChanged, once entries are applied.
 func (m *Member) noteConfig(entries []consensus.Entry) {
+	m.changes.applied(entries)
 	for i := range entries {
 		e := &entries[i]
 		if e.Kind == consensus.EntryConfig || (e.Kind == consensus.EntryNoop && len(e.Payload) > 0) {

@@ -116,6 +116,7 @@ func (m *Member) ports() Ports {
 // configure opens and closes peers as the configuration in force says.
 func (m *Member) configure(inForce raft.ConfigInForce) {
 	m.transport.SetPeers(inForce.Config.Members)
+	m.changes.configured(&inForce)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
@@ -130,6 +131,8 @@ func (m *Member) observe(events []raft.Event) {
 			m.applier.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
 		case raft.BecameFollower:
 			m.applier.put(applyRequest{lead: &leadership{term: e.Term}})
+		case raft.ConfigUndone:
+			m.changes.undone(e.ID)
 		case raft.Removed:
 			m.background(m.leave)
 		}

@@ -59,6 +59,7 @@ type Member struct {
 	// lessorTerm is the term for which the deadlines of leases were begun last.
 	lessorTerm atomic.Uint64
 	ownRemoval atomic.Bool // applied, and answered
+	changes    changeCounters
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
 	configNews news

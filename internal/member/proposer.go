@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -73,6 +74,7 @@ type proposer struct {
 	// openBytes is the sum of their payloads. An unapplied entry has somebody who waits for it, at some member, so
 	// this also bounds what can wait between commit and apply.
 	openBytes int
+	stale     atomic.Uint64 // commands that were bound to a configuration no longer in force
 }
 
 // sessionLength is how many proposals a session numbers. It bounds the result table: two sessions a member.
@@ -343,6 +345,7 @@ func (p *proposer) again(id consensus.ProposalID) bool {
 	if !q.committed && !q.waiting {
 		q.waiting = true
 		p.queue = append(p.queue, q)
+		p.stale.Add(1)
 	}
 	return true
 }
