@@ -117,6 +117,9 @@ func (c *campaign) explain(r *sim.Report) {
 	if c.options.Nemesis != "" {
 		again = append(again, "--nemesis "+c.options.Nemesis)
 	}
+	if c.options.Protocol != "" {
+		again = append(again, "--protocol "+c.options.Protocol)
+	}
 	if c.options.Members != 0 {
 		again = append(again, fmt.Sprintf("--members %d", c.options.Members))
 	}

@@ -69,7 +69,7 @@ func help(flags *flag.FlagSet, out io.Writer) {
 
 func list(out io.Writer) {
 	for _, n := range sim.Nemeses() {
-		fmt.Fprintf(out, "%-12s %s\n", n.Name, n.About)
+		fmt.Fprintf(out, "%-14s %s\n", n.Name, n.About)
 	}
 }
 
@@ -86,6 +86,7 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 		})
 	flags.DurationVar(&c.budget, "for", 0, "how long to run seeds, in real `time`")
 	flags.StringVar(&c.options.Nemesis, "nemesis", "", "only this fault (`name` from list, or none)")
+	flags.StringVar(&c.options.Protocol, "protocol", "", "all membership changes by this `protocol` (drawn if empty)")
 	flags.IntVar(&c.options.Members, "members", 0, "`number` of members at the start, 1 to 7 (drawn if 0)")
 	flags.DurationVar(&c.options.Duration, "faults", 0, "virtual `time` of the phase with faults (drawn if 0)")
 	flags.IntVar(&c.workers, "workers", 1, "`number` of seeds at once")

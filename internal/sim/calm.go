@@ -41,7 +41,7 @@ func (w *World) heal() {
 	quiet.loss, quiet.dup, quiet.reorder, quiet.spike = 0, 0, 0, 0
 	config := w.suite.CommittedConfig()
 	spare := 0
-	if w.plan.lossy && w.counts.Faults["membership"] == 0 { // a change that is under way moves the majority
+	if w.plan.lossy && !w.plan.reconfigures { // a change that is under way moves the majority
 		spare = (len(config.Voters) - 1) / 2
 	}
 	for _, h := range w.list {
@@ -119,6 +119,10 @@ func (w *World) converge() bool {
 				why = "a member is down"
 				return false
 			}
+			if w.suite.Changing(h.id) {
+				why = fmt.Sprintf("member %v is in the middle of a change", h.id)
+				return false
+			}
 			if a, b := h.data.Machine.Applied(), hosts[0].data.Machine.Applied(); a != b {
 				why = fmt.Sprintf("member %v has applied %v, member %v %v", h.id, a, hosts[0].id, b)
 				return false
@@ -155,8 +159,8 @@ func (w *World) describe() string {
 			continue
 		}
 		s := h.node.Replica().Status()
-		text += fmt.Sprintf("[%v %v term=%d leader=%v commit=%d applied=%d last=%d] ", h.id, s.Role, s.Term, s.Leader,
-			s.Commit, s.Applied, s.LastIndex)
+		text += fmt.Sprintf("[%v %v term=%d leader=%v commit=%d applied=%d last=%d config=%v %v%v] ", h.id, s.Role, s.Term,
+			s.Leader, s.Commit, s.Applied, s.LastIndex, s.ConfigID, s.Config.Voters, s.Config.Outgoing)
 	}
 	return text
 }

@@ -14,8 +14,11 @@ type Counts struct {
 	Events, Steps, Messages, Dropped, Duplicated         uint64
 	Applied, Elections, Starts, Failures, Snapshots      uint64
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
-	Duplicates                                           uint64 // entries that repeated a proposal
-	Changes                                              uint64 // of the configuration, that succeeded
+	Duplicates                                           uint64            // entries that repeated a proposal
+	Changes                                              map[string]uint64 // of the configuration, committed, by protocol
+	Aborted, Undone                                      uint64            // gone back from by an entry; lost with a leader
+	Settled                                              uint64            // configurations
+	LeadersLost                                          uint64            // in the middle of a change
 	Faults                                               map[string]uint64
 }
 
@@ -33,32 +36,40 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
-		{&c.Changes, &o.Changes},
+		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
 	} {
 		*pair[0] += *pair[1]
 	}
 	if c.Faults == nil {
-		c.Faults = map[string]uint64{}
+		c.Faults, c.Changes = map[string]uint64{}, map[string]uint64{}
 	}
 	for name, n := range o.Faults {
 		c.Faults[name] += n
 	}
+	for name, n := range o.Changes {
+		c.Changes[name] += n
+	}
+}
+
+// list names what was counted, in order.
+func list(counts map[string]uint64) string {
+	names := make([]string, 0, len(counts))
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s=%d", name, counts[name])
+	}
+	return strings.Join(names, " ")
 }
 
 // String is one line.
 func (c *Counts) String() string {
-	names := make([]string, 0, len(c.Faults))
-	for name := range c.Faults {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	faults := make([]string, len(names))
-	for i, name := range names {
-		faults[i] = fmt.Sprintf("%s=%d", name, c.Faults[name])
-	}
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d messages=%d dropped=%d "+
-		"elections=%d starts=%d snapshots=%d changes=%d faults: %s", c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied,
-		c.Duplicates, c.Messages, c.Dropped, c.Elections, c.Starts, c.Snapshots, c.Changes, strings.Join(faults, " "))
+		"elections=%d starts=%d snapshots=%d changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
+		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Messages, c.Dropped, c.Elections, c.Starts,
+		c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))
 }
 
 // Operation implements workload.World.

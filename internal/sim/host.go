@@ -123,7 +123,7 @@ func (h *host) start() {
 	h.w.counts.Starts++
 	h.w.trace.note(h.w.now, h.slot, traceStart, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
-	h.w.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries)
+	h.w.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	options := h.w.plan.raft
 	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
 	options.Seed += uint64(h.life)
@@ -138,10 +138,14 @@ func (h *host) start() {
 	}
 	h.node = node
 	h.checkConfig()
+	h.w.suite.Stepped(h.id)
 	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
 	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
 	h.after(leaseScan, h.scanLeases)
 	h.after(scrubPause, h.scrub)
+	if h.w.plan.reconfigures {
+		h.after(promoteScan, h.promote)
+	}
 }
 
 const clusterID consensus.ClusterID = 0x51
@@ -206,6 +210,7 @@ func (h *host) crash() {
 
 // down forgets everything that was in memory.
 func (h *host) down() {
+	h.noteLoss()
 	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
 	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
 	h.leading, h.inForce, h.received, h.frozen = false, nil, received{}, 0
@@ -249,11 +254,8 @@ func (h *host) step() {
 	h.inbox = nil
 	h.w.counts.Steps++
 	h.node.Step(inputs...)
-	h.w.suite.Stepped()
-	if !h.alive {
-		return
-	}
 	h.checkConfig()
+	h.w.suite.Stepped(h.id)
 	if h.node.Waiting() {
 		h.wake(max(h.w.plan.loop, time.Millisecond))
 	}
@@ -267,7 +269,8 @@ func (h *host) checkConfig() {
 	h.inForce = nil
 	h.w.trace.note(h.w.now, h.slot, traceConfig, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
 	h.w.suite.Configured(h.id, c.ID, &c.Config)
-	h.w.configs[h.id] = c.Config
+	h.w.configs[h.id] = *c
+	h.w.pastIDs = append(h.w.pastIDs, c.ID)
 }
 
 func (h *host) tick() {
@@ -314,11 +317,15 @@ func (h *host) observe(events []raft.Event) {
 			h.lessorTerm = e.Term
 			h.lead(true)
 		case raft.BecameFollower:
+			h.noteLoss()
 			h.lead(false)
 		case raft.LeaderChanged:
 			h.lead(e.Leader == h.id)
 		case raft.Removed:
+			h.w.suite.Removed(h.id)
 			h.w.After(0, h.retire)
+		case raft.ConfigProposed, raft.ConfigUndone, raft.ConfigSettled:
+			h.configEvent(event)
 		}
 	}
 }

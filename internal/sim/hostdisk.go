@@ -17,8 +17,9 @@ func (h *host) persist(request member.Persist) {
 	}
 	s.Appended(h.id, batch.Entries)
 	for i := range batch.Entries {
-		if batch.Entries[i].Kind == consensus.EntryConfig && h.leading {
-			s.Proposed(h.id, h.node.Replica().Status().Commit)
+		e := &batch.Entries[i]
+		if core := h.node.Replica(); e.Kind == consensus.EntryConfig && e.Term == core.Term() {
+			s.Proposed(h.id, e.Mark(), core.Status().Commit)
 		}
 	}
 	h.waiting = append(h.waiting, request)
@@ -77,7 +78,7 @@ func (h *host) written() {
 			h.w.net.send(h, requests[i].After)
 		}
 	}
-	h.w.suite.Stepped()
+	h.w.suite.Released()
 	if seq != 0 {
 		h.put(raft.Persisted{Seq: seq})
 	}

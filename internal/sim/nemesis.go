@@ -40,7 +40,10 @@ var nemeses = []nemesis{
 	{"fulldisk", "one disk is full, or fails, for a while", 6 * time.Second, nil, (*World).strikeFullDisk},
 	{"pause", "one member stops running for a while and goes on as if nothing had been", 3 * time.Second, nil,
 		(*World).strikePause},
-	{"membership", "members are added, promoted, updated and removed", 2 * time.Second, nil, (*World).strikeMembership},
+	{"membership", "members are added, promoted, replaced, demoted, updated and removed, one or many at a time",
+		500 * time.Millisecond, func(p *plan, _ *rand.Rand) { p.reconfigures = true }, (*World).strikeMembership},
+	{"reconfig-crash", "likewise, and the leader or those who join are lost in the middle of it", 500 * time.Millisecond,
+		func(p *plan, _ *rand.Rand) { p.reconfigures, p.hits = true, true }, (*World).strikeMembership},
 	{"transfer", "leadership is handed over", time.Second, nil, (*World).strikeTransfer},
 	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
 		func(p *plan, rng *rand.Rand) {

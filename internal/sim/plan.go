@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
@@ -13,20 +14,26 @@ import (
 // plan is everything that a seed decides before the world begins. A seed never uses all faults at once: what a mix
 // leaves out is often what lets the rest get far enough to hurt.
 type plan struct {
-	members  int
-	faults   time.Duration // phase 1
-	nemeses  []*nemesis
-	gaps     map[string]time.Duration // mean time between two blows of a nemesis
-	weather  weather
-	tick     time.Duration
-	loop     time.Duration // from an input to the step that takes it
-	disk     time.Duration // mean of a write with its sync
-	apply    time.Duration // mean of an apply
-	drift    float64       // clocks run fast or slow by up to this share
-	torn     bool
-	lossy    bool // minority stays down in phase 2
-	flush    time.Duration
-	keep     uint64 // entries that stay in the log behind a flush
+	members int
+	faults  time.Duration // phase 1
+	nemeses []*nemesis
+	gaps    map[string]time.Duration // mean time between two blows of a nemesis
+	weather weather
+	tick    time.Duration
+	loop    time.Duration // from an input to the step that takes it
+	disk    time.Duration // mean of a write with its sync
+	apply   time.Duration // mean of an apply
+	drift   float64       // clocks run fast or slow by up to this share
+	torn    bool
+	lossy   bool // minority stays down in phase 2
+	flush   time.Duration
+	keep    uint64 // entries that stay in the log behind a flush
+	// Changes of the configuration.
+	protocols    []consensus.Protocol
+	reconfigures bool // there are changes
+	hits         bool // and they are hit in their middle
+	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
+
 	raft     raft.Options
 	mix      workload.Mix
 	segments int64
@@ -34,7 +41,7 @@ type plan struct {
 
 func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	p := &plan{
-		members:  pick(rng, 1, 3, 3, 3, 3, 4, 5, 5),
+		members:  pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
 		faults:   between(rng, 10*time.Second, 60*time.Second),
 		tick:     pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
 		loop:     between(rng, 0, 100*time.Microsecond),
@@ -60,7 +67,29 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 		noticeLoss:  pick(rng, 0, 0.1, 1),
 		codecChecks: pick(rng, 0, 0.1, 1),
 	}
+	if err := p.drawProtocols(o, rng); err != nil {
+		return nil, err
+	}
 	return p, p.drawNemeses(o, rng)
+}
+
+// drawProtocols takes one protocol for all changes, or a few.
+func (p *plan) drawProtocols(o *Options, rng *rand.Rand) error {
+	p.switchOff = chance(rng, 0.6)
+	names := consensus.ProtocolNames()
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	names = names[:pick(rng, 1, 1, 2, 3, len(names))]
+	if o.Protocol != "" {
+		names = []string{o.Protocol}
+	}
+	for _, name := range names {
+		protocol, ok := consensus.ParseProtocol(name)
+		if !ok {
+			return fmt.Errorf("%w %q: there are %s", ErrUnknownProtocol, name, strings.Join(consensus.ProtocolNames(), ", "))
+		}
+		p.protocols = append(p.protocols, protocol)
+	}
+	return nil
 }
 
 func (p *plan) drawRaft(rng *rand.Rand) {
@@ -121,6 +150,9 @@ func (p *plan) String() string {
 	names := make([]string, len(p.nemeses))
 	for i, n := range p.nemeses {
 		names[i] = n.Name
+	}
+	if p.reconfigures {
+		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t disk=%v keep=%d clients=%d [%s]",
 		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,

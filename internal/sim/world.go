@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
 // ErrUnknownNemesis is returned for the name of a fault that there is not.
 var ErrUnknownNemesis = errors.New("sim: unknown nemesis")
+
+// ErrUnknownProtocol is returned for the name of a membership protocol that there is not.
+var ErrUnknownProtocol = errors.New("sim: unknown protocol")
 
 var discard = slog.New(slog.DiscardHandler)
 
@@ -36,6 +40,7 @@ type Options struct {
 	Members  int
 	Duration time.Duration // of the first phase
 	Nemesis  string        // only this one; "none" for none; empty: drawn
+	Protocol string        // all membership changes by this one; empty: drawn
 	Break    string        // a negative control, see Breaks
 	Trace    io.Writer
 }
@@ -64,7 +69,8 @@ type World struct {
 	counts   Counts
 	hosts    map[consensus.MemberID]*host
 	list     []*host // by slot
-	configs  map[consensus.MemberID]consensus.Config
+	configs  map[consensus.MemberID]raft.ConfigInForce
+	pastIDs  []consensus.ConfigID // of every configuration that was in force at some member
 	lives    int
 	proposed map[consensus.ProposalID]consensus.Index // for a negative control
 	calm     bool                                     // the first phase is over
@@ -82,6 +88,7 @@ func Run(o Options) (Report, error) {
 	w.guarded(w.suite.Finish)
 	w.counts.Load(w.load)
 	w.counts.Duplicates = w.suite.Duplicates
+	w.tallyChanges()
 	return Report{
 		Seed: o.Seed, Plan: w.plan.String(), Simulated: w.now, Counts: w.counts,
 		Violations: w.suite.Violations, TraceLines: w.trace.lines, TraceSum: w.trace.sum.Sum64(),
@@ -95,7 +102,7 @@ func newWorld(o Options) (*World, error) {
 	}
 	w := &World{
 		plan: p, rng: stream(o.Seed, streamWorld), trace: newTrace(o.Trace),
-		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]consensus.Config{},
+		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{},
 		proposed: map[consensus.ProposalID]consensus.Index{},
 	}
 	if w.broken, err = breakage(o.Break); err != nil {
@@ -202,7 +209,8 @@ func (w *World) sample() {
 	w.compareHashes()
 }
 
-// compareHashes hashes all stores at the newest revision that every running member has.
+// compareHashes hashes all stores at the newest revision that every running member has, and asks each for the
+// configuration that it stored.
 func (w *World) compareHashes() {
 	up := w.up()
 	if len(up) == 0 {
@@ -213,6 +221,12 @@ func (w *World) compareHashes() {
 		least = min(least, h.data.Machine.Store().Revision())
 	}
 	for _, h := range up {
+		var gone []consensus.MemberID
+		for _, tomb := range h.data.Machine.Tombstones() {
+			gone = append(gone, tomb.Member)
+		}
+		meta := h.data.Machine.SnapshotMeta()
+		w.suite.Stored(h.id, &meta, gone)
 		store := h.data.Machine.Store()
 		if store.CompactRevision() >= least {
 			continue

@@ -3,7 +3,7 @@ package check
 import "github.com/quorate/quorate/internal/consensus"
 
 // commits checks the commit rule where it is used: when a leader moves the cluster's commit index forward, the entry
-// there is of its own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of its voters.
+// there is of its own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of each set of its voters.
 type commits struct {
 	known   consensus.Index
 	pending []commit // to be judged at the end of the step, when the log is known that the leader counted by
@@ -34,7 +34,16 @@ func (c *commits) announced(s *Suite, m *consensus.Message) {
 }
 
 // Stepped tells that a member has done all that one of its steps put out.
-func (s *Suite) Stepped() {
+func (s *Suite) Stepped(member consensus.MemberID) {
+	w := s.logs.of(member)
+	s.elections.judge(s, w, member)
+	s.Released()
+	s.judgeRuling(member, w)
+	w.was, w.knew = w.told, w.known
+}
+
+// Released tells that messages which waited for the disk have left.
+func (s *Suite) Released() {
 	for _, c := range s.commits.pending {
 		s.judgeCommit(c.leader, c.mark)
 	}
@@ -43,29 +52,20 @@ func (s *Suite) Stepped() {
 
 func (s *Suite) judgeCommit(leader consensus.MemberID, mark consensus.Mark) {
 	w := s.logs.of(leader)
-	configs := []*consensus.Config{&w.floor.config}
-	for i := range w.configs {
-		configs = append(configs, &w.configs[i].config)
-	}
-	// The configuration may have changed in the same step: the one before it will do as well.
-	for i := max(0, len(configs)-2); i < len(configs); i++ {
-		if s.durableOnMajority(configs[i], mark) {
+	for _, config := range w.rulings() {
+		if s.durableOnMajorities(config, mark) {
 			return
 		}
 	}
-	s.report("commit-rule", "member %v commits %v, which is not durable on a majority of voters %v", leader, mark,
-		configs[len(configs)-1].Voters)
+	s.report("commit-rule", "member %v commits %v, which is not durable on a majority of voters %v and of %v", leader, mark,
+		w.told.config.Voters, w.told.config.Outgoing)
 }
 
-func (s *Suite) durableOnMajority(config *consensus.Config, mark consensus.Mark) bool {
-	holders := 0
-	for _, id := range config.Voters {
-		w := s.logs.of(id)
-		if got, ok := w.term(mark.Index); s.durable.of(id).synced >= mark.Index && (!ok || got == mark.Term) {
-			holders++
-		}
-	}
-	return holders > len(config.Voters)/2
+func (s *Suite) durableOnMajorities(config *consensus.Config, mark consensus.Mark) bool {
+	return majorities(config, func(id consensus.MemberID) bool {
+		got, ok := s.logs.of(id).term(mark.Index)
+		return s.durable.of(id).synced >= mark.Index && (!ok || got == mark.Term)
+	})
 }
 
 // learned is told of a commit index that a member has on its disk.

@@ -18,7 +18,9 @@
 //	linearizable          Herlihy and Wing; Porcupine           linearizable.go
 //	watch                 etcd API guarantees; fastpath.md, L4  watches.go
 //	lease-early           etcd lease contract                   leases.go
-//	configuration         Raft thesis, 4.1; membership.md       config.go
+//	configuration         Raft thesis, 4.1 and 4.3;             config.go (what is in force), succession.go
+//	                      membership.md                         (what may follow), removal.go (what is stored)
+//	settled               membership.md, rule 9                 removal.go
 //
 // Everything here belongs to the one goroutine of the simulator.
 package check

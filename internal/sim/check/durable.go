@@ -35,6 +35,7 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 		}
 		p.hard = *hard
 		s.commits.learned(hard.Commit)
+		w.known = max(w.known, min(hard.Commit, w.last()))
 	}
 	if reset != nil {
 		p.synced = reset.Mark.Index
@@ -68,7 +69,8 @@ func (d *durable) truncated(s *Suite, member consensus.MemberID, from consensus.
 func (s *Suite) Sent(messages []consensus.Message) {
 	for i := range messages {
 		m := &messages[i]
-		p := s.durable.of(m.From)
+		p, w := s.durable.of(m.From), s.logs.of(m.From)
+		w.known = max(w.known, m.Commit)
 		switch m.Kind {
 		case consensus.MsgAppend, consensus.MsgHeartbeat:
 			s.commits.announced(s, m)
@@ -100,7 +102,7 @@ func (s *Suite) Sent(messages []consensus.Message) {
 
 // Recovered tells what a member found on its disk when it started again.
 func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, base consensus.SnapshotMeta,
-	entries []consensus.Entry) {
+	entries []consensus.Entry, applied consensus.Index) {
 	p, w := s.durable.of(member), s.logs.of(member)
 	if hard.Term < p.hard.Term || (hard.Term == p.hard.Term && p.hard.Vote != 0 && hard.Vote != p.hard.Vote) {
 		s.report("durable-before-ack", "member %v restarts with %+v after it had synced %+v", member, hard, p.hard)
@@ -120,6 +122,12 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 	s.logs.forget(w, hard.Term)
 	p.hard, p.synced = hard, last
 	s.commits.learned(hard.Commit)
-	*w = shadow{base: base.Mark, floor: change{id: base.ConfigID, config: base.Config.Clone()}}
+	applied = max(applied, base.Mark.Index)
+	*w = shadow{
+		base: base.Mark, floor: floorOf(&base), applied: applied, known: max(applied, min(hard.Commit, last)),
+	}
+	if base.Mark.Index > 0 {
+		s.judgeMeta(member, &base)
+	}
 	s.Appended(member, entries)
 }

@@ -2,11 +2,12 @@ package check
 
 import "github.com/quorate/quorate/internal/consensus"
 
-// elections checks election safety: at most one leader in a term, and its cause: at most one vote of a member in a
-// term, whatever restarts lie between.
+// elections checks election safety: at most one leader in a term, and its causes: at most one vote of a member in a
+// term, whatever restarts lie between, and a majority of each set of the voters by whom the leader counted.
 type elections struct {
 	leaders map[consensus.Term]consensus.MemberID
 	votes   map[ballot]consensus.MemberID
+	pending consensus.Term // of a leader that was elected in the step that is going on
 }
 
 type ballot struct {
@@ -28,7 +29,41 @@ func (s *Suite) Leader(member consensus.MemberID, term consensus.Term) {
 	if _, known := s.elections.leaders[term]; !known {
 		s.elections.leaders[term] = member
 		s.logs.elected(s, member, term)
+		s.removals.ruled(s, member, term)
+		s.elections.pending = term
 	}
+}
+
+// judge checks, once it is known which configuration was in force, that a new leader has the votes it needs.
+func (e *elections) judge(s *Suite, w *shadow, member consensus.MemberID) {
+	term := e.pending
+	if e.pending = 0; term == 0 {
+		return
+	}
+	votes := func(id consensus.MemberID) bool { return id == member || e.votes[ballot{term, id}] == member }
+	for _, config := range w.rulings() {
+		if majorities(config, votes) {
+			return
+		}
+	}
+	s.report("election-safety", "member %v leads term %d without the votes of a majority of %v and of %v",
+		member, term, w.told.config.Voters, w.told.config.Outgoing)
+}
+
+// majorities reports whether more than half of each set of voters has something.
+func majorities(config *consensus.Config, has func(consensus.MemberID) bool) bool {
+	for _, voters := range [][]consensus.MemberID{config.Voters, config.Outgoing} {
+		n := 0
+		for _, id := range voters {
+			if has(id) {
+				n++
+			}
+		}
+		if len(voters) > 0 && n <= len(voters)/2 {
+			return false
+		}
+	}
+	return len(config.Voters) > 0
 }
 
 // sentVote is told of every granted vote that leaves a member.

@@ -27,7 +27,13 @@ type shadow struct {
 	terms   []consensus.Term
 	configs []change // configuration entries in the log, oldest first
 	floor   change   // the configuration at base
-	durable consensus.Index
+
+	applied consensus.Index // by the state machine
+	known   consensus.Index // committed, and this member knows it: it may know more
+	knew    consensus.Index // the same before its last step
+	told    ruling          // the configuration that the member says is in force
+	was     ruling          // and said before its last step
+	fresh   bool            // told is to be judged
 }
 
 func (l *logs) init() {
@@ -91,8 +97,11 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 		s.report("log-matching", "member %v: term falls from %d to %d at index %d", member, previous, e.Term, e.Index)
 	}
 	w.terms = append(w.terms, e.Term)
-	if e.Kind == consensus.EntryConfig {
+	switch e.Kind {
+	case consensus.EntryConfig:
 		s.configAppended(member, w, e)
+	case consensus.EntryNoop:
+		w.noticed(e)
 	}
 }
 
@@ -104,10 +113,18 @@ func (l *logs) forget(w *shadow, durable consensus.Term) {
 	}
 }
 
+// reached notes how far the member's state machine is.
+func (w *shadow) reached(index consensus.Index) {
+	w.applied, w.known = max(w.applied, index), max(w.known, index)
+}
+
 func (w *shadow) truncate(from consensus.Index) {
 	w.terms = w.terms[:from-w.base.Index-1]
 	for len(w.configs) > 0 && w.configs[len(w.configs)-1].id.Index >= from {
 		w.configs = w.configs[:len(w.configs)-1]
+	}
+	if c := w.lastChange(); c.settledBy >= from {
+		c.settledBy = 0
 	}
 }
 
@@ -121,8 +138,14 @@ func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, 
 		s.report("log-matching", "member %v compacts at %v, but the committed entry there has term %d",
 			member, meta.Mark, term)
 	}
+	s.judgeMeta(member, &meta)
+	floor := floorOf(&meta)
+	if c, _ := w.find(meta.ConfigID); c != nil && !reset {
+		floor.settledBy = c.settledBy // the no-op may still be in the log
+	}
 	if reset {
-		*w = shadow{base: meta.Mark, durable: meta.Mark.Index}
+		w.base, w.terms, w.configs = meta.Mark, nil, nil
+		w.applied, w.known = max(w.applied, meta.Mark.Index), max(w.known, meta.Mark.Index)
 	} else if meta.Mark.Index > w.base.Index && meta.Mark.Index <= w.last() {
 		w.terms = append([]consensus.Term(nil), w.terms[meta.Mark.Index-w.base.Index:]...)
 		w.base = meta.Mark
@@ -130,7 +153,7 @@ func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, 
 	for len(w.configs) > 0 && w.configs[0].id.Index <= meta.Mark.Index {
 		w.configs = w.configs[1:]
 	}
-	w.floor = change{id: meta.ConfigID, config: meta.Config.Clone()}
+	w.floor = floor
 }
 
 func (l *logs) chosenAt(index consensus.Index) consensus.Term {

@@ -59,9 +59,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 // first runs the model when the first member applies an entry, and compares all of the result.
 func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
 	if e.Kind != consensus.EntryCommand {
-		if e.Kind == consensus.EntryConfig {
-			m.removedMembers(e)
-		}
+		m.removedMembers(s)
 		m.outcomes = append(m.outcomes, outcome{revision: m.model.Revision})
 		m.revisions = append(m.revisions, m.model.Revision)
 		return
@@ -145,13 +143,13 @@ func (m *machine) retireOthers(session consensus.SessionID, keep []uint64) {
 	}
 }
 
-// removedMembers ends the sessions of members that a change removes, for ever.
-func (m *machine) removedMembers(e *consensus.Entry) {
-	now, _, err := consensus.DecodeConfigChange(e.Payload)
-	if err != nil {
+// removedMembers ends the sessions of members that a change removes, for ever, once it is settled.
+func (m *machine) removedMembers(s *Suite) {
+	last := &s.removals.lineage[len(s.removals.lineage)-1]
+	if !last.doneAt(consensus.Index(len(m.outcomes)) + 1) {
 		return
 	}
-	for _, id := range now.Tombs {
+	for _, id := range last.tombs {
 		m.removed[id] = true
 		for session := range m.sessions {
 			if session.Member == id {

@@ -38,7 +38,7 @@ type Suite struct {
 	history   history
 	watches   watches
 	leases    leases
-	committed change // the last configuration that anybody applied
+	removals  removals
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.
@@ -49,7 +49,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.durable.init()
 	s.machine.init()
 	s.leases.init()
-	s.committed = change{id: base.ConfigID, config: base.Config}
+	s.removals.init(&base)
 	first := base.Mark
 	for range first.Index {
 		s.logs.chosen = append(s.logs.chosen, first.Term)
@@ -88,5 +88,8 @@ func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, re
 		s.logs.committed(s, member, &entries[i])
 		s.configCommitted(&entries[i])
 		s.machine.applied(s, member, &entries[i], &results[i])
+	}
+	if n := len(entries); n > 0 {
+		s.logs.of(member).reached(entries[n-1].Index)
 	}
 }

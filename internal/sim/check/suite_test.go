@@ -21,9 +21,23 @@ func putResult(revision kv.Revision) kv.Result {
 	return kv.Result{Revision: revision, Put: &kv.PutResult{}}
 }
 
+// replace is an entry that puts voters in the place of those of the first configuration.
+func replace(index consensus.Index, protocol consensus.Protocol, voters ...consensus.MemberID) consensus.Entry {
+	change := consensus.ConfigChange{Protocol: protocol, Config: consensus.Config{Voters: voters}, Tombs: []consensus.MemberID{3}}
+	for _, id := range voters {
+		change.Config.Members = append(change.Config.Members, consensus.Member{ID: id})
+	}
+	return consensus.Entry{
+		Index: index, Term: 1, Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, &change),
+	}
+}
+
 // Ensure that each kind of misdeed is noticed under its name, by a story as short as it can be.
 func TestSuite_notices(t *testing.T) {
-	config := consensus.Config{Voters: []consensus.MemberID{1, 2, 3}}
+	config := consensus.Config{
+		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
+	}
+	first := consensus.SnapshotMeta{Config: config}
 	vote := func(to consensus.MemberID) []consensus.Message {
 		return []consensus.Message{{Kind: consensus.MsgVoteReply, From: 1, To: to, Term: 2}}
 	}
@@ -49,7 +63,7 @@ func TestSuite_notices(t *testing.T) {
 			entries := []consensus.Entry{put(1, "a", "1")}
 			s.Appended(1, entries)
 			s.Synced(1, nil, entries, nil)
-			s.Recovered(1, consensus.HardState{}, consensus.SnapshotMeta{}, nil)
+			s.Recovered(1, consensus.HardState{}, consensus.SnapshotMeta{}, nil, 0)
 		}},
 		{"log-matching", func(s *check.Suite) {
 			s.Appended(1, []consensus.Entry{put(1, "a", "1")})
@@ -108,12 +122,39 @@ func TestSuite_notices(t *testing.T) {
 			s.Applied(1, []consensus.Entry{open, grant, end}, []kv.Result{{Revision: 1},
 				{Revision: 1, Lease: &kv.LeaseResult{ID: 7, TTLSeconds: 10}}, {Revision: 1}})
 		}},
-		{"configuration", func(s *check.Suite) { s.Configured(1, consensus.ConfigID{Index: 9, Term: 1}, &config) }},
+		{"configuration", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{}, first, nil, 0)
+			s.Configured(1, consensus.ConfigID{Index: 9, Term: 1}, &config)
+			s.Stepped(1)
+		}},
+		{"configuration", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{}, first, nil, 0)
+			s.Appended(1, []consensus.Entry{replace(1, consensus.ProtocolSingle, 1, 2, 4)})
+			s.Appended(1, []consensus.Entry{replace(2, consensus.ProtocolJoint, 1, 2, 3)})
+		}},
+		{"configuration", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{}, first, nil, 0)
+			s.Leader(1, 1)
+			s.Appended(1, []consensus.Entry{replace(1, consensus.ProtocolSingle, 1, 2)})
+			s.Proposed(1, consensus.Mark{Index: 1, Term: 1}, 0)
+		}},
+		{"settled", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{}, first, nil, 0)
+			s.Appended(1, []consensus.Entry{replace(1, consensus.ProtocolSingle, 1, 2)})
+			s.Settled(1, consensus.ConfigID{Index: 1, Term: 1}, 1)
+		}},
+		{"settled", func(s *check.Suite) { s.Removed(3) }},
+		{"election-safety", func(s *check.Suite) {
+			s.Recovered(1, consensus.HardState{}, first, nil, 0)
+			s.Configured(1, consensus.ConfigID{}, &config)
+			s.Leader(1, 1)
+			s.Stepped(1)
+		}},
 		{"commit-rule", func(s *check.Suite) {
-			s.Recovered(1, consensus.HardState{Term: 1, Vote: 1}, consensus.SnapshotMeta{Config: config}, nil)
+			s.Recovered(1, consensus.HardState{Term: 1, Vote: 1}, consensus.SnapshotMeta{Config: config}, nil, 0)
 			s.Appended(1, []consensus.Entry{put(1, "a", "1")})
 			s.Sent([]consensus.Message{{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 1, Commit: 1}})
-			s.Stepped()
+			s.Stepped(1)
 		}},
 	} {
 		s := check.NewSuite(func() time.Duration { return time.Second }, consensus.SnapshotMeta{Config: config})

@@ -1,0 +1,163 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// removals checks when members may be told that they are removed, and so be switched off for good: the change that
+// removes them is settled, which is to say that a majority of the new voters alone holds it, durably, and whatever it
+// takes to know that it is in force. Whoever was removed leads no later term.
+type removals struct {
+	tombs   map[consensus.MemberID]consensus.Mark // the change that removed them, and the term in which it was settled
+	settled map[consensus.ConfigID]bool
+	lineage []change // the committed configurations, oldest first
+}
+
+func (r *removals) init(base *consensus.SnapshotMeta) {
+	r.tombs = map[consensus.MemberID]consensus.Mark{}
+	r.settled = map[consensus.ConfigID]bool{}
+	r.lineage = []change{floorOf(base)}
+}
+
+func floorOf(meta *consensus.SnapshotMeta) change {
+	return change{
+		id: meta.ConfigID, protocol: meta.Protocol, config: meta.Config.Clone(), tombs: slices.Clone(meta.Tombs),
+		settled: !meta.Open,
+	}
+}
+
+// Settled tells that a member, in a term, says that a change is settled. It returns whom it removed, the first time.
+func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term consensus.Term) []consensus.MemberID {
+	c, next := s.logs.of(member).find(id)
+	if c == nil || s.removals.settled[id] {
+		return nil
+	}
+	s.removals.settled[id] = true
+	if next != nil && next.abort {
+		c = next // gone back from: what holds is the way back
+	}
+	voters := c.config.Settle()
+	if !s.durableOnMajorities(&voters, c.mark()) {
+		s.report("settled", "member %v calls configuration %v settled, which is not durable on a majority of %v",
+			member, c.id, voters.Voters)
+	}
+	if c.needsNotice() && !c.settled {
+		notice, ok := s.logs.of(member).term(c.settledBy)
+		if c.settledBy == 0 || !ok || !s.durableOnMajorities(&voters, consensus.Mark{Index: c.settledBy, Term: notice}) {
+			s.report("settled", "member %v calls configuration %v settled, but no majority of %v holds an entry that says so",
+				member, c.id, voters.Voters)
+		}
+	}
+	if c.half() && (next == nil || !s.decided(next)) {
+		s.report("settled", "member %v calls configuration %v settled, which is half of a change", member, c.id)
+	}
+	for _, gone := range c.tombs {
+		if _, known := s.removals.tombs[gone]; !known {
+			s.removals.tombs[gone] = consensus.Mark{Index: c.id.Index, Term: term}
+		}
+	}
+	return c.tombs
+}
+
+// EachChange tells of the changes in the committed log; the second half of a joint one is no change of its own.
+func (s *Suite) EachChange(do func(protocol consensus.Protocol, abort bool)) {
+	lineage := s.removals.lineage
+	for i := 1; i < len(lineage); i++ {
+		if c := &lineage[i]; c.abort || !lineage[i-1].half() {
+			do(c.protocol, c.abort)
+		}
+	}
+}
+
+// SettledChanges counts the configurations that were settled.
+func (s *Suite) SettledChanges() int { return len(s.removals.settled) }
+
+// Removed tells that a member was told that it is removed, and is going to stop for good.
+func (s *Suite) Removed(member consensus.MemberID) {
+	if _, gone := s.removals.tombs[member]; !gone {
+		s.report("settled", "member %v is told that it was removed, which no settled change did", member)
+	}
+}
+
+// ruled checks that a new leader was not removed in an earlier term.
+func (r *removals) ruled(s *Suite, member consensus.MemberID, term consensus.Term) {
+	if settled, gone := r.tombs[member]; gone && term > settled.Term {
+		s.report("election-safety", "member %v leads term %d, after its removal was settled in term %d",
+			member, term, settled.Term)
+	}
+}
+
+// goneBefore reports whether a member was removed for ever by what the log before an entry holds. An entry of an earlier
+// term may be that of a leader that did not know.
+func (r *removals) goneBefore(member consensus.MemberID, entry consensus.Mark) bool {
+	settled, gone := r.tombs[member]
+	return gone && entry.Index > settled.Index && entry.Term >= settled.Term
+}
+
+// configCommitted follows the configurations that members have applied.
+func (s *Suite) configCommitted(e *consensus.Entry) {
+	r := &s.removals
+	last := &r.lineage[len(r.lineage)-1]
+	switch {
+	case e.Index <= max(last.id.Index, last.settledBy):
+	case e.Kind == consensus.EntryNoop && len(e.Payload) > 0:
+		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == last.id.Index {
+			last.settledBy = max(last.settledBy, e.Index)
+		}
+	case e.Kind == consensus.EntryConfig:
+		if now, _, err := consensus.DecodeConfigChange(e.Payload); err == nil {
+			r.lineage = append(r.lineage, change{
+				id: consensus.ConfigID{Index: e.Index, Term: e.Term}, protocol: now.Protocol, abort: now.Abort,
+				config: now.Config.Clone(), tombs: slices.Clone(now.Tombs),
+			})
+		}
+	}
+}
+
+// CommittedConfig returns what is in force by the newest configuration that any member applied.
+func (s *Suite) CommittedConfig() *consensus.Config {
+	last := &s.removals.lineage[len(s.removals.lineage)-1]
+	if !last.activates() {
+		return &last.config
+	}
+	settled := last.config.Settle()
+	return &settled
+}
+
+// judgeMeta checks what a member says about the configuration at a place in the committed log.
+func (s *Suite) judgeMeta(member consensus.MemberID, meta *consensus.SnapshotMeta) {
+	if len(meta.Config.Members) == 0 {
+		return // it has joined, and its log does not reach to the first configuration yet
+	}
+	lineage := s.removals.lineage
+	at := len(lineage) - 1
+	for at > 0 && lineage[at].id.Index > meta.Mark.Index {
+		at--
+	}
+	want := &lineage[at]
+	open := !want.doneAt(meta.Mark.Index)
+	if meta.ConfigID != want.id || meta.Protocol != want.protocol || meta.Open != open ||
+		!sameRoles(&meta.Config, &want.config) || (open && !slices.Equal(meta.Tombs, want.tombs)) {
+		s.report("configuration", "member %v says that at %v configuration %v by %v holds, %v, open %t, leaving %v; "+
+			"the log says %v by %v, %v, open %t, leaving %v",
+			member, meta.Mark, meta.ConfigID, meta.Protocol, roles(&meta.Config), meta.Open, meta.Tombs,
+			want.id, want.protocol, roles(&want.config), open, want.tombs)
+	}
+}
+
+// Stored tells what a member's store says about the configuration, and who it says was removed.
+func (s *Suite) Stored(member consensus.MemberID, meta *consensus.SnapshotMeta, gone []consensus.MemberID) {
+	s.judgeMeta(member, meta)
+	var want []consensus.MemberID
+	for i := range s.removals.lineage {
+		if c := &s.removals.lineage[i]; c.id.Index <= meta.Mark.Index && c.doneAt(meta.Mark.Index) {
+			want = append(want, c.tombs...)
+		}
+	}
+	slices.Sort(want)
+	if !slices.Equal(slices.Compact(want), gone) {
+		s.report("configuration", "member %v has tombstones of %v at %v, the log of %v", member, gone, meta.Mark, want)
+	}
+}
