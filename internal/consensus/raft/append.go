@@ -16,7 +16,7 @@ func (r *Replica) becomeLeader() {
 	r.peers = r.peers[:0]
 	r.round, r.roundOpen, r.rounds = 0, false, r.rounds[:0]
 	r.leaseUntil, r.leaseBarred = 0, false
-	r.transferee, r.transferSent, r.handOver = consensus.NoMember, false, false
+	r.transferee, r.transferSent = consensus.NoMember, false
 	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
 	r.noop = r.log.last() + 1
 	r.syncPeers()
@@ -32,7 +32,7 @@ func (r *Replica) becomeLeader() {
 func (r *Replica) leaveLeadership() {
 	r.failReads()
 	r.peers = r.peers[:0]
-	r.transferee, r.transferSent, r.handOver = consensus.NoMember, false, false
+	r.transferee, r.transferSent = consensus.NoMember, false
 	r.uncommitted = 0
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 )
 
@@ -63,16 +64,24 @@ func (r *Replica) mayChange(request *consensus.ChangeRequest) consensus.RefusalR
 // voters decide in every configuration that can be in use then. It needs no more than they: the change that cannot
 // commit, because the incoming majority died, is the one that has to be aborted.
 func (r *Replica) abortChange() (consensus.ConfigChange, consensus.RefusalReason) {
+	if reason := r.mayAbort(); reason != consensus.ReasonNone {
+		return consensus.ConfigChange{}, reason
+	}
+	c := r.lastConfig()
+	return reconfig.Abort(&c.config, c.id, c.protocol), consensus.ReasonNone
+}
+
+func (r *Replica) mayAbort() consensus.RefusalReason {
 	c := r.lastConfig()
 	switch {
 	case !c.config.IsJoint() || r.settled(len(r.configs)-1):
-		return consensus.ConfigChange{}, consensus.ReasonNoChange
+		return consensus.ReasonNoChange
 	case c.protocol == consensus.ProtocolApply:
-		return consensus.ConfigChange{}, consensus.ReasonProtocol
+		return consensus.ReasonProtocol
 	case c.protocol == consensus.ProtocolActivate, c.protocol == consensus.ProtocolJointEarly && r.committed(c):
-		return consensus.ConfigChange{}, consensus.ReasonTooLate // somebody may have been told, or act on it already
+		return consensus.ReasonTooLate // somebody may have been told, or act on it already
 	}
-	return reconfig.Abort(&c.config, c.id, c.protocol), consensus.ReasonNone
+	return consensus.ReasonNone
 }
 
 // appendChange logs a change, for the proposal p or, if p is nil, by the leader's own decision.
@@ -91,7 +100,7 @@ func (r *Replica) appendChange(change *consensus.ConfigChange, p *consensus.Prop
 // the new set leaves a joint configuration; another leader hands over first.
 func (r *Replica) finishChange() {
 	c := r.lastConfig()
-	if r.log.commit < r.noop || !r.committed(c) || r.settled(len(r.configs)-1) || r.handOver ||
+	if r.log.commit < r.noop || !r.committed(c) || r.settled(len(r.configs)-1) ||
 		(c.protocol == consensus.ProtocolApply && r.notApplied(c)) {
 		return
 	}
@@ -108,8 +117,13 @@ func (r *Replica) finishChange() {
 }
 
 // mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
-// configuration it steps down only for somebody who can finish it.
+// configuration it steps down only for somebody who can finish it, and who has been sent all that this log holds: it
+// could win the next election again, and make its log longer by a no-op every time.
 func (r *Replica) mustHandOver() bool {
 	c := r.config()
-	return !slices.Contains(c.Voters, r.opts.ID) && r.committed(r.inForce()) && (!c.IsJoint() || r.bestVoter() != nil)
+	if slices.Contains(c.Voters, r.opts.ID) || !r.committed(r.inForce()) {
+		return false
+	}
+	p := r.bestVoter()
+	return !c.IsJoint() || (p != nil && p.State == progress.Replicate && p.Next > r.log.last())
 }

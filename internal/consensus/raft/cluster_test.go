@@ -23,9 +23,12 @@ type cluster struct {
 	nodes   []*node
 	net     []message
 	blocked map[[2]memberID]bool
-	trace   *strings.Builder // nil: silent
-	check   func(n *node, out *raft.Output)
-	nextSeq uint64 // of proposals
+	trace   *strings.Builder                // nil: silent
+	check   func(n *node, out *raft.Output) // before the output is performed
+	done    func(n *node, out *raft.Output) // after the logs have it, before the disk does
+	nextSeq uint64                          // of proposals
+	// lossy members lose, in a crash, what was applied since the store was flushed, and the commit index, a mere hint.
+	lossy bool
 }
 
 // node is one member: the replica and the simplest shell that performs its outputs.
@@ -43,13 +46,19 @@ type node struct {
 	installs    []raft.Input
 	log         []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
 	logBase     consensus.Index
+	logMeta     consensus.SnapshotMeta // what stands at logBase
 
-	store    store
-	received map[mark]store
-	reads    []consensus.ReadIndex
-	failed   []uint64
-	refusals []consensus.Refusal
-	events   []raft.Event
+	store     store
+	flushed   store // what a lossy store has after a crash
+	holdApply bool
+	toApply   []entry         // handed out, and not applied while holdApply
+	handed    consensus.Index // handed out last
+	off       bool            // for ever: it was told that it may
+	received  map[mark]store
+	reads     []consensus.ReadIndex
+	failed    []uint64
+	refusals  []consensus.Refusal
+	events    []raft.Event
 }
 
 type disk struct {
@@ -58,12 +67,11 @@ type disk struct {
 	entries []entry
 }
 
-// store is the state machine: it remembers what was applied, and the configuration.
+// store is the state machine: it remembers what was applied, and the configuration as kv/apply does.
 type store struct {
 	mark     mark
 	commands []string
-	config   consensus.Config
-	configID consensus.ConfigID
+	about    consensus.SnapshotMeta // of the last configuration entry
 	tombs    []memberID
 }
 
@@ -74,7 +82,9 @@ func (s store) clone() store {
 }
 
 func (s *store) meta() consensus.SnapshotMeta {
-	return consensus.SnapshotMeta{Mark: s.mark, Config: s.config, ConfigID: s.configID}
+	meta := s.about
+	meta.Mark = s.mark
+	return meta
 }
 
 func (s *store) apply(e *entry) {
@@ -87,9 +97,26 @@ func (s *store) apply(e *entry) {
 		if err != nil {
 			panic(err)
 		}
-		s.config, s.configID = change.Config, consensus.ConfigID{Index: e.Index, Term: e.Term}
-		s.tombs = append(s.tombs, change.Tombs...)
+		s.about = consensus.SnapshotMeta{
+			Config: change.Config, ConfigID: consensus.ConfigID{Index: e.Index, Term: e.Term}, Protocol: change.Protocol,
+			Open: change.Config.IsJoint() || change.Protocol == consensus.ProtocolApply, Tombs: change.Tombs,
+		}
+		s.settle()
+	case consensus.EntryNoop:
+		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil && id.Index == s.about.ConfigID.Index {
+			s.about.Open = false
+			s.settle()
+		}
 	}
+}
+
+// settle buries whom a settled change removed.
+func (s *store) settle() {
+	if s.about.Open {
+		return
+	}
+	s.tombs = append(s.tombs, s.about.Tombs...)
+	s.about.Tombs = nil
 }
 
 func testMember(id memberID) consensus.Member {
@@ -125,45 +152,73 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 
 // add starts a new member; a zero config means that it joins.
 func (c *cluster) add(id memberID, config consensus.Config) *node {
-	n := &node{c: c, id: id, received: map[mark]store{}, store: store{config: config}}
+	n := &node{c: c, id: id, received: map[mark]store{}}
+	n.store.about.Config = config
 	if len(config.Voters) > 0 {
-		n.store.mark, n.store.configID = mark{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
+		n.store.mark, n.store.about.ConfigID = mark{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
 	}
 	n.disk.base = n.store.meta()
-	n.logBase = n.disk.base.Mark.Index
+	n.flushed = n.store.clone()
+	n.logMeta, n.logBase = n.disk.base, n.disk.base.Mark.Index
 	c.nodes = append(c.nodes, n)
 	n.start()
 	return n
 }
 
-// start starts the replica, also again after a crash. If the store was swapped for a snapshot and the log not reset yet,
-// the store tells where the log begins.
+// start starts the replica, also again after a crash.
 func (n *node) start() {
+	n.replica = n.restored()
+	n.handed = n.store.mark.Index
+}
+
+// restored returns a replica as the disk has it now. If the store was swapped for a snapshot and the log not reset yet,
+// the store tells where the log begins.
+func (n *node) restored() *raft.Replica {
+	kept, hard := &n.store, n.disk.hard
+	if n.c.lossy {
+		kept, hard.Commit = &n.flushed, 0
+	}
 	base := n.disk.base
-	if n.store.mark.Index > base.Mark.Index && n.storeAhead() {
-		base = n.store.meta()
+	if kept.mark.Index > base.Mark.Index && n.storeAhead(kept) {
+		base = kept.meta()
 	}
 	r, err := raft.New(n.c.opts(n.id), raft.Restored{
-		Hard: n.disk.hard, Base: base, Entries: n.disk.entries,
-		Applied: n.store.mark.Index, Tombstones: n.store.tombs,
+		Hard: hard, Base: base, Entries: n.disk.entries,
+		Applied: kept.mark.Index, Tombstones: kept.tombs,
 	})
 	if err != nil {
 		panic(err)
 	}
-	n.replica = r
+	return r
 }
 
 // crash loses what is not on disk: persist requests under way, and messages that waited for them.
 func (n *node) crash() {
-	n.replica, n.inbox, n.pending, n.installs = nil, nil, nil, nil
+	n.replica, n.inbox, n.pending, n.installs, n.toApply = nil, nil, nil, nil, nil
 	n.received = map[mark]store{}
-	n.log, n.logBase = slices.Clone(n.disk.entries), n.disk.base.Mark.Index
+	if n.c.lossy {
+		n.store = n.flushed.clone()
+	}
+	n.log, n.logMeta, n.logBase = slices.Clone(n.disk.entries), n.disk.base, n.disk.base.Mark.Index
+}
+
+// flush makes what the store has applied survive a crash.
+func (n *node) flush() { n.flushed = n.store.clone() }
+
+// compact lets the log forget, in memory and on disk, what the store has for good.
+func (n *node) compact(index consensus.Index) {
+	n.step(raft.Compact{Index: min(index, n.store.mark.Index)})
+	n.flush()
+	base := n.replica.Base()
+	if keep := int(base.Mark.Index) - int(n.disk.base.Mark.Index); keep > 0 && keep <= len(n.disk.entries) {
+		n.disk.base, n.disk.entries = base, slices.Clone(n.disk.entries[keep:])
+	}
 }
 
 // storeAhead reports whether the log on disk does not hold what the store has applied.
-func (n *node) storeAhead() bool {
+func (n *node) storeAhead(kept *store) bool {
 	for i := range n.disk.entries {
-		if n.disk.entries[i].Mark() == n.store.mark {
+		if n.disk.entries[i].Mark() == kept.mark {
 			return false
 		}
 	}
@@ -200,26 +255,31 @@ func (n *node) step(inputs ...raft.Input) {
 	n.failed = append(n.failed, out.FailedReads...)
 	n.refusals = append(n.refusals, out.Refusals...)
 	if out.Reset != nil {
-		n.log, n.logBase = nil, out.Reset.Mark.Index
+		n.log, n.logMeta, n.logBase = nil, *out.Reset, out.Reset.Mark.Index
 	}
 	if len(out.Entries) > 0 {
 		keep := out.Entries[0].Index - n.logBase - 1
 		n.log = append(n.log[:keep:keep], out.Entries...)
 	}
+	if n.c.done != nil {
+		n.c.done(n, &out)
+	}
 	n.c.net = append(n.c.net, out.Send...)
 	if out.Seq != 0 || len(out.SendAfter) > 0 {
 		n.pending = append(n.pending, out)
 	}
-	for i := range out.Apply {
-		n.store.apply(&out.Apply[i])
-	}
 	if len(out.Apply) > 0 {
-		n.inbox = append(n.inbox, raft.Applied{Index: n.store.mark.Index})
+		n.toApply = append(n.toApply, out.Apply...)
+		n.handed = n.toApply[len(n.toApply)-1].Index
+	}
+	if !n.holdApply {
+		n.apply(len(n.toApply))
 	}
 	if out.Install != nil {
 		s, ok := n.received[out.Install.Mark]
 		if ok {
-			n.store = s.clone()
+			n.store, n.toApply, n.handed = s.clone(), nil, s.mark.Index
+			n.flush()
 		}
 		n.installs = append(n.installs, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Failed: !ok})
 	}
@@ -238,6 +298,19 @@ func (n *node) step(inputs ...raft.Input) {
 	if !n.slowDisk {
 		n.sync(len(n.pending))
 	}
+}
+
+// apply applies the oldest count entries that wait for it.
+func (n *node) apply(count int) {
+	count = min(count, len(n.toApply))
+	if count == 0 {
+		return
+	}
+	for i := range n.toApply[:count] {
+		n.store.apply(&n.toApply[i])
+	}
+	n.toApply = slices.Delete(n.toApply, 0, count)
+	n.inbox = append(n.inbox, raft.Applied{Index: n.store.mark.Index})
 }
 
 // sync completes the oldest count persist requests.

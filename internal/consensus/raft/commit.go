@@ -69,17 +69,31 @@ func (r *Replica) agreed(reached func(consensus.MemberID) uint64) uint64 {
 	return result
 }
 
-// quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2).
+// quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2). While it
+// can take back the joint configuration that it is in, the outgoing voters are enough: nobody is elected without them,
+// and nobody but this leader can abort the change if it is the incoming ones that died.
 func (r *Replica) quorumHeard() bool {
-	return r.agreed(func(id consensus.MemberID) uint64 {
-		if id == r.opts.ID {
-			return 1
-		}
-		if p := r.peer(id); p != nil && r.now-p.HeardAt < uint64(r.opts.ElectionTicks) {
-			return 1
-		}
-		return 0
-	}) == 1
+	if r.agreed(r.heardLately) == 1 {
+		return true
+	}
+	if r.log.commit < r.noop || r.mayAbort() != consensus.ReasonNone || r.lastConfig() != r.inForce() {
+		return false
+	}
+	var heard []uint64
+	for _, id := range r.config().Outgoing {
+		heard = append(heard, r.heardLately(id))
+	}
+	return quorum.Agreed(heard) == 1
+}
+
+func (r *Replica) heardLately(id consensus.MemberID) uint64 {
+	if id == r.opts.ID {
+		return 1
+	}
+	if p := r.peer(id); p != nil && r.now-p.HeardAt < uint64(r.opts.ElectionTicks) {
+		return 1
+	}
+	return 0
 }
 
 // commitTo notes that everything up to index is committed, and which configurations are with it.

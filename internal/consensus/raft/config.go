@@ -70,7 +70,8 @@ func (r *Replica) restoreConfigs(base *consensus.SnapshotMeta) {
 }
 
 // pushConfigs notes the configuration entries among entries, and those that settle one. That a change was proposed at
-// all proves that the one which it replaces has committed: its leader knew it. Only an abort comes before that.
+// all proves that the one which it replaces has committed, and what settled it: its leader knew it. Only an abort comes
+// before that.
 func (r *Replica) pushConfigs(entries []consensus.Entry) {
 	for i := range entries {
 		e := &entries[i]
@@ -93,11 +94,15 @@ func (r *Replica) pushConfigs(entries []consensus.Entry) {
 			ordinal:  r.lastConfig().ordinal + 1,
 		})
 		if !change.Abort && !r.opts.Faults.TwoChanges {
-			r.commitTo(min(r.configs[len(r.configs)-2].id.Index, r.log.last()))
+			replaced := &r.configs[len(r.configs)-2]
+			r.commitTo(min(max(replaced.id.Index, replaced.settledBy), r.log.last()))
 		}
 	}
 }
 
+// noteSettling notes which entry settles the last change. Its leader knew that the change had committed, so whoever has
+// it in the log knows too, also if it forgot, or never heard, how far the log is committed: members that the change
+// removed may be switched off as soon as a majority holds the entry, and nobody else could tell.
 func (r *Replica) noteSettling(e *consensus.Entry) {
 	if len(e.Payload) == 0 {
 		return
@@ -105,6 +110,7 @@ func (r *Replica) noteSettling(e *consensus.Entry) {
 	id, _, err := consensus.DecodeConfigID(e.Payload)
 	if c := r.lastConfig(); err == nil && c.id.Index == id.Index && c.settledBy == 0 {
 		c.settledBy = e.Index
+		r.commitTo(min(c.id.Index, r.log.last()))
 	}
 }
 

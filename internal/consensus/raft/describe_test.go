@@ -45,12 +45,9 @@ func describe(m *message) string {
 	}
 	say(m.Round > 0, "round=%d", m.Round)
 	say(m.Target != 0, "to=%v", m.Target)
-	say(m.Snapshot != nil, "%v", func() any {
-		if m.Snapshot != nil {
-			return m.Snapshot.Mark
-		}
-		return ""
-	}())
+	if m.Snapshot != nil {
+		say(true, "%s", describeMeta(m.Snapshot))
+	}
 	for i := range m.Entries {
 		say(true, "%s", describeEntry(&m.Entries[i]))
 	}
@@ -58,13 +55,22 @@ func describe(m *message) string {
 		say(true, "%s", describeProposal(&m.Proposals[i]))
 	}
 	for i := range m.Refusals {
-		say(true, "#%d:%s", m.Refusals[i].ID.Sequence, reason(m.Refusals[i].Reason))
+		say(true, "#%d:%s", m.Refusals[i].ID.Sequence, describeRefusal(&m.Refusals[i]))
 	}
 	for i := range m.Reads {
 		say(true, "read %d", m.Reads[i].ID)
 		say(m.Kind == consensus.MsgReadReply && !m.Reject, "at %d", m.Reads[i].Index)
 	}
 	return b.String()
+}
+
+// describeRefusal also tells, where the proposer believes in another configuration, which one is in force.
+func describeRefusal(r *consensus.Refusal) string {
+	s := reason(r.Reason)
+	if r.Reason == consensus.ReasonStaleConfig {
+		s += fmt.Sprintf(", %v is in force", r.Config)
+	}
+	return s
 }
 
 func describeProposal(p *consensus.Proposal) string {
@@ -105,6 +111,21 @@ func describeEntry(e *entry) string {
 	return fmt.Sprintf("%v:%s", e.Mark(), e.Payload)
 }
 
+// describeMeta tells what a snapshot stands for; nothing of its configuration if that is the first of the cluster.
+func describeMeta(m *consensus.SnapshotMeta) string {
+	s := m.Mark.String()
+	if m.Protocol != consensus.ProtocolAuto {
+		s += fmt.Sprintf(" config=%v by %v %s", m.ConfigID, m.Protocol, describeConfig(&m.Config))
+	}
+	if m.Open {
+		s += " open"
+	}
+	if len(m.Tombs) > 0 {
+		s += fmt.Sprintf(" tombs%v", m.Tombs)
+	}
+	return s
+}
+
 func describeConfig(c *consensus.Config) string {
 	s := fmt.Sprintf("voters%v", c.Voters)
 	if c.IsJoint() {
@@ -123,6 +144,7 @@ func reason(r consensus.RefusalReason) string {
 	names := []string{
 		"none", "no leader", "busy", "stale config", "change pending", "member exists", "url exists", "not found",
 		"member removed", "not a learner", "learner lags", "last voter", "quorum lost", "too many learners", "bad request",
+		"not by this protocol", "too late", "no change",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -159,6 +181,6 @@ func (n *node) trace(out *raft.Output) {
 		say("read %d failed", id)
 	}
 	for _, refusal := range out.Refusals {
-		say("proposal #%d refused: %s", refusal.ID.Sequence, reason(refusal.Reason))
+		say("proposal #%d refused: %s", refusal.ID.Sequence, describeRefusal(&refusal))
 	}
 }

@@ -13,98 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
-// laws checks, after every Step, what no schedule of faults may break (Raft paper, figure 3).
-type laws struct {
-	leaders   map[consensus.Term]memberID
-	committed map[consensus.Index]entry // applied by somebody
-	highest   consensus.Index           // committed, as any member knows it
-	asked     map[[2]uint64]consensus.Index
-	broken    string
-	reads     int
-}
-
-func newLaws() *laws {
-	return &laws{
-		leaders: map[consensus.Term]memberID{}, committed: map[consensus.Index]entry{}, asked: map[[2]uint64]consensus.Index{},
-	}
-}
-
-func (l *laws) breach(format string, args ...any) {
-	if l.broken == "" {
-		l.broken = fmt.Sprintf(format, args...)
-	}
-}
-
-func (l *laws) check(n *node, out *raft.Output) {
-	s := n.replica.Status()
-	for _, e := range out.Events {
-		if e, ok := e.(raft.BecameLeader); ok {
-			if other, ok := l.leaders[e.Term]; ok && other != n.id {
-				l.breach("election safety: %v and %v lead term %d", other, n.id, e.Term)
-			}
-			l.leaders[e.Term] = n.id
-			l.complete(n, out, e.Term)
-		}
-	}
-	for i := range out.Apply {
-		e := out.Apply[i]
-		if before, ok := l.committed[e.Index]; ok && (before.Term != e.Term || string(before.Payload) != string(e.Payload)) {
-			l.breach("state machine safety: %v applies %v where %v was applied", n.id, e.Mark(), before.Mark())
-		}
-		l.committed[e.Index] = e
-		if e.Index != n.store.mark.Index+consensus.Index(i)+1 {
-			l.breach("%v applies %d after %d", n.id, e.Index, n.store.mark.Index)
-		}
-	}
-	for _, read := range out.Reads {
-		l.reads++
-		if floor := l.asked[[2]uint64{uint64(n.id), read.ID}]; read.Index < floor {
-			l.breach("linearizable read: %v may serve read %d at %d, %d had committed before it was asked", n.id, read.ID, read.Index, floor)
-		}
-	}
-	l.highest = max(l.highest, s.Commit)
-}
-
-// complete checks leader completeness: the log of a new leader holds everything committed in earlier terms.
-func (l *laws) complete(n *node, out *raft.Output, term consensus.Term) {
-	for index, e := range l.committed {
-		if index <= n.logBase || e.Term >= term {
-			continue
-		}
-		at := int(index - n.logBase - 1)
-		var got mark
-		if at < len(n.log) {
-			got = n.log[at].Mark()
-		}
-		for i := range out.Entries {
-			if out.Entries[i].Index == index {
-				got = out.Entries[i].Mark()
-			}
-		}
-		if got != e.Mark() {
-			l.breach("leader completeness: %v leads term %d with %v instead of %v", n.id, term, got, e.Mark())
-		}
-	}
-}
-
-// matching checks the log matching property on all pairs of logs.
-func (l *laws) matching(c *cluster) {
-	for i, a := range c.nodes {
-		for _, b := range c.nodes[i+1:] {
-			same := false
-			for at := min(a.last(), b.last()); at > max(a.logBase, b.logBase); at-- {
-				x, y := a.log[at-a.logBase-1], b.log[at-b.logBase-1]
-				if same && (x.Term != y.Term || string(x.Payload) != string(y.Payload)) {
-					l.breach("log matching: %v and %v differ at %d and agree later:\n%s\n%s", a.id, b.id, at, a.marks(), b.marks())
-				}
-				same = same || x.Term == y.Term
-			}
-		}
-	}
-}
-
-func (n *node) last() consensus.Index { return n.logBase + consensus.Index(len(n.log)) }
-
 // chaos draws one schedule of faults from a seed.
 type chaos struct {
 	*cluster
@@ -112,8 +20,13 @@ type chaos struct {
 	laws   *laws
 	nextID memberID
 	readID uint64
-	spread bool // single-server changes
+	spread bool // the configuration changes
 	lease  bool // clocks run at one speed: the leader lease rests on that
+	// only is the protocol of all changes; ProtocolAuto: each change draws its own.
+	only consensus.Protocol
+	loss int // one message in so many is lost
+	calm int // of a thousand actions, so many let everything arrive
+	rare int // one fault of so many happens: changes get further
 }
 
 func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
@@ -133,8 +46,12 @@ func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
 			adapt(o)
 		}
 	})
-	x := &chaos{cluster: c, rng: rng, laws: newLaws(), nextID: 8, spread: rng.IntN(2) == 0, lease: lease}
-	c.check = x.laws.check
+	x := &chaos{cluster: c, rng: rng, laws: newLaws(), nextID: 8, spread: rng.IntN(5) > 0, lease: lease}
+	x.only = []consensus.Protocol{0, 0, 0, 1, 2, 3, 4, 5}[rng.IntN(8)]
+	x.loss, x.calm = []int{15, 15, 100}[rng.IntN(3)], []int{0, 1, 5, 20}[rng.IntN(4)]
+	x.rare = []int{1, 1, 3, 10}[rng.IntN(4)]
+	c.lossy = rng.IntN(2) == 0
+	x.laws.watch(c)
 	return x
 }
 
@@ -143,13 +60,22 @@ func (x *chaos) pick() *node { return x.nodes[x.rng.IntN(len(x.nodes))] }
 // act does one random thing.
 func (x *chaos) act() {
 	n := x.pick()
+	if n.off {
+		return
+	}
 	if n.replica == nil {
 		if x.rng.IntN(10) == 0 {
 			n.start()
 		}
 		return
 	}
-	switch p := x.rng.IntN(1000); {
+	p := x.rng.IntN(1000)
+	if x.rare > 1 && (p >= 930 && p < 956 || p >= 962 && p < 974) && x.rng.IntN(x.rare) > 0 {
+		p = 0
+	}
+	switch {
+	case p >= 500 && p < 500+x.calm:
+		x.settle()
 	case p < 500:
 		x.deliverOne()
 	case p < 640:
@@ -168,6 +94,8 @@ func (x *chaos) act() {
 				n.step(raft.Tick{})
 			}
 		}
+	case p < 870:
+		n.apply(1 + x.rng.IntN(len(n.toApply)+1))
 	case p < 900:
 		x.propose(n.id, "c"+strconv.FormatUint(x.nextSeq, 10))
 	case p < 930:
@@ -180,16 +108,22 @@ func (x *chaos) act() {
 		n.crash()
 	case p < 956:
 		n.step(raft.Transfer{To: x.pick().id})
-	case p < 964:
-		n.step(raft.Compact{Index: n.store.mark.Index})
-	case p < 972:
+	case p < 962:
+		x.compact(n)
+	case p < 968:
 		n.step(raft.Unreachable{Member: x.pick().id})
-	case p < 980:
+	case p < 974:
 		x.partition()
+	case p < 987:
+		x.reconfigure()
 	case p < 990:
-		x.reconfigure(n)
-	case p < 993:
 		n.step(raft.Campaign{})
+	case p < 993:
+		n.holdApply = !n.holdApply
+	case p < 995:
+		n.flush()
+	case p < 996:
+		x.switchOff(n)
 	default:
 		n.slowDisk = false
 		n.sync(len(n.pending))
@@ -208,7 +142,7 @@ func (x *chaos) deliverOne() {
 	if x.rng.IntN(20) != 0 { // else it stays, and is delivered again
 		x.net = slices.Delete(x.net, at, at+1)
 	}
-	if x.rng.IntN(15) != 0 { // else it is lost
+	if x.rng.IntN(x.loss) != 0 { // else it is lost
 		x.deliver(m)
 	}
 }
@@ -229,39 +163,93 @@ func (x *chaos) partition() {
 	}
 }
 
-func (x *chaos) reconfigure(n *node) {
-	if !x.spread {
-		return
+// compact also checks that the log and the store agree on what a snapshot stands for.
+func (x *chaos) compact(n *node) {
+	n.compact(n.store.mark.Index)
+	got, want := n.replica.Base(), n.store.meta()
+	if got.Mark != want.Mark {
+		return // the log keeps more
 	}
-	other := x.pick().id
-	switch x.rng.IntN(4) {
-	case 0:
-		if len(x.nodes) < 9 {
-			n = x.nodes[x.rng.IntN(len(x.nodes))]
-			if n.replica != nil {
-				x.change(n.id, consensus.ChangeAddLearner, testMember(x.nextID))
-				x.add(x.nextID, consensus.Config{})
-				x.nextID++
-			}
-		}
-	case 1:
-		x.change(n.id, consensus.ChangePromote, consensus.Member{ID: other})
-	case 2:
-		x.change(n.id, consensus.ChangeRemove, consensus.Member{ID: other})
-	case 3:
-		x.change(n.id, consensus.ChangeAddVoter, testMember(other))
+	if got.ConfigID != want.ConfigID || got.Protocol != want.Protocol || got.Open != want.Open ||
+		describeConfig(&got.Config) != describeConfig(&want.Config) || !slices.Equal(got.Tombs, want.Tombs) {
+		x.laws.breach("%v: the log says of %v: %+v, the store %+v", n.id, got.Mark, got, want)
 	}
 }
 
-// heal ends all faults and lets the cluster converge: it must elect a leader and commit on all of its members.
+// switchOff takes a member away for ever once it may be.
+func (x *chaos) switchOff(n *node) {
+	if x.laws.retired[n.id] {
+		n.crash()
+		n.off = true
+	}
+}
+
+// reconfigure asks somebody for some change: of one member or several, by any protocol, expecting any configuration.
+func (x *chaos) reconfigure() {
+	n := x.pick()
+	if !x.spread || n.replica == nil {
+		return
+	}
+	request := consensus.ChangeRequest{Protocol: x.only}
+	if x.only == consensus.ProtocolAuto {
+		request.Protocol = consensus.Protocol(x.rng.IntN(6))
+	}
+	switch x.rng.IntN(12) {
+	case 0:
+		request.Expected = n.replica.InForce().ID
+	case 1:
+		request.Expected = x.pick().store.about.ConfigID
+	}
+	if x.rng.IntN(8) == 0 {
+		x.request(n.id, consensus.ChangeRequest{Expected: request.Expected, Abort: true})
+		return
+	}
+	for range []int{1, 1, 1, 2, 2, 3, 4}[x.rng.IntN(7)] {
+		step := consensus.ChangeStep{Kind: consensus.ChangeKind(1 + x.rng.IntN(6)), Member: consensus.Member{ID: x.pick().id}}
+		if step.Kind == consensus.ChangeAddLearner || step.Kind == consensus.ChangeAddVoter {
+			if x.alive() >= 8 {
+				continue
+			}
+			step.Member = testMember(x.nextID)
+			x.add(x.nextID, consensus.Config{})
+			x.nextID++
+		}
+		request.Steps = append(request.Steps, step)
+	}
+	if len(request.Steps) > 0 {
+		x.request(n.id, request)
+	}
+}
+
+// alive counts the members that are not out of the game.
+func (x *chaos) alive() int {
+	alive := 0
+	for _, n := range x.nodes {
+		if !x.laws.retired[n.id] && !n.off {
+			alive++
+		}
+	}
+	return alive
+}
+
+// heal ends all faults and lets the cluster converge: it must elect a leader, commit on all of its members, and end the
+// change that was under way. Members that were removed for ever may be away.
 func (x *chaos) heal() error {
 	clear(x.blocked)
+	away := x.rng.IntN(2) == 0
 	for _, n := range x.nodes {
-		n.slowDisk = false
+		if away {
+			x.switchOff(n)
+		}
+		if n.off {
+			continue
+		}
+		n.slowDisk, n.holdApply = false, false
 		if n.replica == nil {
 			n.start()
 		}
 		n.sync(len(n.pending))
+		n.apply(len(n.toApply))
 	}
 	for range 40 {
 		x.tick(10)
@@ -280,6 +268,9 @@ func (x *chaos) heal() error {
 		return fmt.Errorf("the leader was lost without a fault")
 	}
 	want := leader.replica.Status()
+	if last := leader.rules(&raft.Status{Commit: want.LastIndex, Applied: want.LastIndex}); want.ConfigID != last || !want.ConfigSettled {
+		return fmt.Errorf("the change %v never ends: config %v, settled %v", last, want.ConfigID, want.ConfigSettled)
+	}
 	for _, id := range want.Config.IDs() {
 		if got := x.node(id).replica.Status(); got.Applied != want.LastIndex {
 			return fmt.Errorf("member %v applied %d of %d", id, got.Applied, want.LastIndex)
@@ -311,6 +302,7 @@ func (x *chaos) run(steps int) error {
 		}
 		if i%50 == 0 {
 			x.laws.matching(x.cluster)
+			x.laws.intersections(x.cluster)
 		}
 		if x.laws.broken != "" {
 			return fmt.Errorf("step %d: %s", i, x.laws.broken)
@@ -340,7 +332,7 @@ func TestReplica_Step_chaos(t *testing.T) {
 		first, _ = strconv.ParseUint(s, 10, 64)
 		runs = 1
 	}
-	committed, reads := 0, 0
+	committed, reads, changes := 0, 0, map[consensus.Protocol]int{}
 	for seed := first; seed < first+uint64(runs); seed++ {
 		x := newChaos(seed, nil)
 		if err := x.run(6000); err != nil {
@@ -348,8 +340,11 @@ func TestReplica_Step_chaos(t *testing.T) {
 		}
 		committed += len(x.laws.committed)
 		reads += x.laws.reads
+		for protocol, n := range x.laws.protocols {
+			changes[protocol] += n
+		}
 	}
-	t.Logf("seeds %d to %d: %d entries committed, %d reads answered", first, first+uint64(runs)-1, committed, reads)
+	t.Logf("seeds %d to %d: %d entries committed, %d reads answered, changes %v", first, first+uint64(runs)-1, committed, reads, changes)
 }
 
 // Ensure that the laws are really checked: with a rule of the protocol switched off, some schedule breaks one.
@@ -396,7 +391,7 @@ func TestReplica_Step_faultsOfOneTurn(t *testing.T) {
 	play := func(faults raft.Faults, turn func(c *cluster, l *laws)) string {
 		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5}, func(o *raft.Options) { o.Faults = faults })
 		l := newLaws()
-		c.check = l.check
+		l.watch(c)
 		c.elect(1)
 		for _, id := range []memberID{2, 3} {
 			for _, other := range []memberID{1, 4, 5} {

@@ -66,7 +66,6 @@ type Replica struct {
 	transferee   consensus.MemberID
 	transferBy   uint64
 	transferSent bool
-	handOver     bool // a committed change removed this leader: hand over at the end of the Step
 
 	seq       uint64 // of the last persist request
 	doneSeq   uint64

@@ -86,6 +86,7 @@ func (s *script) play(words []string, loud bool) error {
 func (s *script) start(args []string) error {
 	var voters, learners []memberID
 	var adapt []func(*raft.Options)
+	lossy := false
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
 		number, _ := strconv.Atoi(value)
@@ -100,6 +101,8 @@ func (s *script) start(args []string) error {
 			adapt = append(adapt, func(o *raft.Options) { o.MaxInflightMessages = number })
 		case "uncommitted-bytes":
 			adapt = append(adapt, func(o *raft.Options) { o.MaxUncommittedBytes = number })
+		case "lossy":
+			lossy = true
 		case "lease":
 			adapt = append(adapt, func(o *raft.Options) { o.LeaderLease = true })
 		case "no-pre-vote":
@@ -123,6 +126,7 @@ func (s *script) start(args []string) error {
 			f(o)
 		}
 	})
+	s.lossy = lossy
 	return nil
 }
 
@@ -144,6 +148,8 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 		clear(s.blocked)
 	case "status":
 		s.status()
+	case "view":
+		s.view()
 	case "logs":
 		for _, n := range s.nodes {
 			fmt.Fprintf(s.out, "%v: %s\n", n.id, n.marks())
@@ -171,6 +177,25 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// view is status in short.
+func (s *script) view() {
+	for _, n := range s.nodes {
+		if n.replica == nil {
+			fmt.Fprintf(s.out, "%v: down\n", n.id)
+			continue
+		}
+		st := n.replica.Status()
+		fmt.Fprintf(s.out, "%v: %v term=%d commit=%d of %d config=%v %s", n.id, st.Role, st.Term, st.Commit, st.LastIndex,
+			st.ConfigID, describeConfig(&st.Config))
+		for what, is := range []bool{!st.ConfigSettled, st.Removed} {
+			if is {
+				fmt.Fprintf(s.out, " %s", []string{"unsettled", "removed"}[what])
+			}
+		}
+		fmt.Fprintln(s.out)
+	}
 }
 
 func (s *script) status() {
@@ -233,11 +258,32 @@ func (s *script) member(name string, args []string) error {
 	case "transfer":
 		n.step(raft.Transfer{To: memberID(numbers[0])})
 	case "compact":
-		n.step(raft.Compact{Index: consensus.Index(numbers[0])})
+		n.compact(consensus.Index(numbers[0]))
+	case "base":
+		meta := n.replica.Base()
+		fmt.Fprintf(s.out, "%v: log after %s\n", id, describeMeta(&meta))
+		meta = n.store.meta()
+		fmt.Fprintf(s.out, "%v: store at %s, buried %v\n", id, describeMeta(&meta), n.store.tombs)
+	case "hold-apply":
+		n.holdApply = true
+	case "apply":
+		n.apply(int(numbers[0]))
+	case "free-apply":
+		n.holdApply = false
+		n.apply(len(n.toApply))
+	case "slow-install":
+		n.slowInstall = true
+	case "install":
+		n.slowInstall = false
+		n.inbox, n.installs = append(n.inbox, n.installs...), nil
 	case "unreachable":
 		n.step(raft.Unreachable{Member: memberID(numbers[0])})
 	case "isolate":
 		s.isolate(id, true)
+	case "join-again":
+		s.isolate(id, false)
+	case "mute":
+		s.blocked[[2]memberID{id, memberID(numbers[0])}] = true
 	case "cut":
 		s.cut(id, memberID(numbers[0]))
 	case "crash":

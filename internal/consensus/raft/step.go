@@ -284,7 +284,6 @@ func (r *Replica) finish() {
 	if r.role == Leader {
 		r.advanceCommit()
 		r.finishChange()
-		r.handOver = r.mustHandOver()
 		r.confirmRounds()
 		r.answerReads()
 		r.advanceTransfer()
@@ -292,7 +291,7 @@ func (r *Replica) finish() {
 			r.replicate(p)
 		}
 		r.forgetLeavers()
-		if r.handOver {
+		if r.mustHandOver() {
 			r.handOverLeadership()
 		}
 	}

@@ -1,0 +1,109 @@
+package raft_test
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// laws checks, after every Step, what no schedule of faults may break (Raft paper, figure 3).
+type laws struct {
+	leaders   map[consensus.Term]memberID
+	committed map[consensus.Index]entry // applied by somebody
+	highest   consensus.Index           // committed, as any member knows it
+	asked     map[[2]uint64]consensus.Index
+	retired   map[memberID]bool // some member knows that they were removed for ever
+	settled   map[consensus.ConfigID]bool
+	aborted   map[consensus.ConfigID]bool // left backwards, by an abort that committed
+	protocols map[consensus.Protocol]int  // changes settled
+	broken    string
+	reads     int
+}
+
+func newLaws() *laws {
+	return &laws{
+		leaders: map[consensus.Term]memberID{}, committed: map[consensus.Index]entry{}, asked: map[[2]uint64]consensus.Index{},
+		retired: map[memberID]bool{}, settled: map[consensus.ConfigID]bool{}, aborted: map[consensus.ConfigID]bool{},
+		protocols: map[consensus.Protocol]int{},
+	}
+}
+
+func (l *laws) breach(format string, args ...any) {
+	if l.broken == "" {
+		l.broken = fmt.Sprintf(format, args...)
+	}
+}
+
+func (l *laws) check(n *node, out *raft.Output) {
+	s := n.replica.Status()
+	for _, e := range out.Events {
+		if e, ok := e.(raft.BecameLeader); ok {
+			if other, ok := l.leaders[e.Term]; ok && other != n.id {
+				l.breach("election safety: %v and %v lead term %d", other, n.id, e.Term)
+			}
+			l.leaders[e.Term] = n.id
+			l.complete(n, out, e.Term)
+		}
+	}
+	for i := range out.Apply {
+		e := out.Apply[i]
+		if before, ok := l.committed[e.Index]; ok && (before.Term != e.Term || string(before.Payload) != string(e.Payload)) {
+			l.breach("state machine safety: %v applies %v where %v was applied", n.id, e.Mark(), before.Mark())
+		}
+		l.committed[e.Index] = e
+		if e.Index != n.handed+consensus.Index(i)+1 {
+			l.breach("%v applies %d after %d", n.id, e.Index, n.handed)
+		}
+	}
+	for _, read := range out.Reads {
+		l.reads++
+		if floor := l.asked[[2]uint64{uint64(n.id), read.ID}]; read.Index < floor {
+			l.breach("linearizable read: %v may serve read %d at %d, %d had committed before it was asked", n.id, read.ID, read.Index, floor)
+		}
+	}
+	l.highest = max(l.highest, s.Commit)
+}
+
+// watch lets the laws see every Step of c.
+func (l *laws) watch(c *cluster) { c.check, c.done = l.check, l.membership }
+
+// complete checks leader completeness: the log of a new leader holds everything committed in earlier terms.
+func (l *laws) complete(n *node, out *raft.Output, term consensus.Term) {
+	for index, e := range l.committed {
+		if index <= n.logBase || e.Term >= term {
+			continue
+		}
+		at := int(index - n.logBase - 1)
+		var got mark
+		if at < len(n.log) {
+			got = n.log[at].Mark()
+		}
+		for i := range out.Entries {
+			if out.Entries[i].Index == index {
+				got = out.Entries[i].Mark()
+			}
+		}
+		if got != e.Mark() {
+			l.breach("leader completeness: %v leads term %d with %v instead of %v", n.id, term, got, e.Mark())
+		}
+	}
+}
+
+// matching checks the log matching property on all pairs of logs.
+func (l *laws) matching(c *cluster) {
+	for i, a := range c.nodes {
+		for _, b := range c.nodes[i+1:] {
+			same := false
+			for at := min(a.last(), b.last()); at > max(a.logBase, b.logBase); at-- {
+				x, y := a.log[at-a.logBase-1], b.log[at-b.logBase-1]
+				if same && (x.Term != y.Term || string(x.Payload) != string(y.Payload)) {
+					l.breach("log matching: %v and %v differ at %d and agree later:\n%s\n%s", a.id, b.id, at, a.marks(), b.marks())
+				}
+				same = same || x.Term == y.Term
+			}
+		}
+	}
+}
+
+func (n *node) last() consensus.Index { return n.logBase + consensus.Index(len(n.log)) }
