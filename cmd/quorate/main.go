@@ -36,10 +36,17 @@ func run(args []string, s ctl.Streams) int {
 			writeHelp(s.Out)
 			return ctl.StatusOK
 		}
-		if ctl.Known(args[0]) {
-			return runCommand(args, s)
+		if args[0] == recoverName {
+			return runCommand(args[1:], s, recoverQuorum)
 		}
-		if near := ctl.Suggest(args[0]); near != "" {
+		if ctl.Known(args[0]) {
+			return runCommand(args, s, ctl.Run)
+		}
+		near := ctl.Suggest(args[0])
+		if near == "" {
+			near = config.Nearest(args[0], []string{recoverName})
+		}
+		if near != "" {
 			fmt.Fprintf(s.Err, "quorate: unknown command %q; did you mean %s?\n", args[0], near)
 			return ctl.StatusUsage
 		}
@@ -48,7 +55,7 @@ func run(args []string, s ctl.Streams) int {
 }
 
 // runCommand gives a command a context that ends with the first signal; a second signal ends the process.
-func runCommand(args []string, s ctl.Streams) int {
+func runCommand(args []string, s ctl.Streams, command func(context.Context, []string, ctl.Streams) int) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := watchSignals()
@@ -63,7 +70,7 @@ func runCommand(args []string, s ctl.Streams) int {
 		<-signals.second
 		os.Exit(statusInterrupted)
 	}()
-	return ctl.Run(ctx, args, s)
+	return command(ctx, args, s)
 }
 
 const statusInterrupted = 130
@@ -78,6 +85,7 @@ Usage:
 Commands:
 `)
 	ctl.WriteCommands(w)
+	fmt.Fprintf(w, "  %-10s %s\n", recoverName, recoverShort)
 	fmt.Fprint(w, `
 Try it: quorate dev runs a cluster of three on this machine.
 

@@ -39,7 +39,14 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		return err
 	}
 	if !exists {
+		if s.cfg.ForceNewCluster {
+			return s.refuseForce()
+		}
 		if err := s.createData(ctx, options); err != nil {
+			return err
+		}
+	} else if s.cfg.ForceNewCluster {
+		if err := s.forceNewCluster(ctx, options); err != nil {
 			return err
 		}
 	}

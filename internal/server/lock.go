@@ -23,18 +23,23 @@ func (s *Server) lockData(context.Context, Options) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
 	}
+	lock, err := takeLock(dir)
+	s.lock = lock
+	return err
+}
+
+// takeLock locks a data directory that exists.
+func takeLock(dir string) (*dirLock, error) {
 	closer, err := env.Disk.Lock(filepath.Join(dir, "LOCK"))
-	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			return fmt.Errorf("--data-dir %s: not writable for this user: %w", dir, bare(err))
-		}
-		if !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES) {
-			return fmt.Errorf("--data-dir %s: cannot be locked: %w", dir, bare(err))
-		}
-		return fmt.Errorf("--data-dir %s is in use by another process: stop it, or choose another directory", dir)
+	switch {
+	case err == nil:
+		return &dirLock{closer}, nil
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("--data-dir %s: not writable for this user: %w", dir, bare(err))
+	case !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("--data-dir %s: cannot be locked: %w", dir, bare(err))
 	}
-	s.lock = &dirLock{closer}
-	return nil
+	return nil, fmt.Errorf("--data-dir %s is in use by another process: stop it, or choose another directory", dir)
 }
 
 // bare strips the operation and path that the message has already.

@@ -96,6 +96,7 @@ type Options struct {
 	Dir           string
 	CacheBytes    int64 // block cache, default 32 MiB
 	MemTableBytes int64 // default 8 MiB
+	ReadOnly      bool  // the store must exist, and nothing but its lock file is touched
 	Logger        *slog.Logger
 	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
 	// block nor call the engine, only signal.

@@ -96,6 +96,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		Cache:                       e.cache,
 		Comparer:                    comparer,
 		DisableWAL:                  true,
+		ReadOnly:                    e.options.ReadOnly,
 		FormatMajorVersion:          pebble.FormatNewest,
 		MemTableSize:                uint64(e.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
@@ -129,12 +130,12 @@ func (e *lsm) checkFormat(existed bool) error {
 		return fmt.Errorf("%w: %s has format %q, this program knows %q: start the version that wrote it",
 			ErrNewer, e.options.Dir, value, formatValue)
 	}
-	if existed {
+	if existed || e.options.ReadOnly {
 		empty, err := e.isEmpty()
 		if err != nil {
 			return openError(e.options.Dir, err)
 		}
-		if !empty {
+		if !empty || e.options.ReadOnly {
 			return fmt.Errorf("%w: %s bears no format mark: it is not a store of this program; choose another directory",
 				ErrCorrupt, e.options.Dir)
 		}

@@ -222,3 +222,8 @@ func readMark(fs env.FS, path string) (mark consensus.Mark, err error) {
 	mark.Term = consensus.Term(binary.LittleEndian.Uint64(content[16:]))
 	return mark, nil
 }
+
+// Unfinished reports whether an installation was interrupted, and Recover would finish it.
+func Unfinished(fs env.FS, dataDir string) (bool, error) {
+	return exists(fs, fs.PathJoin(dataDir, markerFile))
+}

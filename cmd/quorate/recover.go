@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/ctl"
+	core "github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// recoverFlags are what the operator says to `quorate recover`.
+type recoverFlags struct {
+	dataDir, walDir  string
+	dryRun, yes      bool
+	keep, lost       []string
+	compare          []string
+	forceBehind      bool
+	cert, key, roots string
+}
+
+const (
+	recoverName  = "recover"
+	recoverShort = "Make a survivor the only voter after the quorum was lost"
+)
+
+const recoverHelp = `Make the member whose data is in --data-dir the only voter of its cluster, when so many voters are lost for
+ever that no quorum can be formed. The member must be stopped, and this must run as the user that owns its data.
+
+Nobody can know what the lost members acknowledged that is not in this log: that is lost. Everything in the log stays,
+and the member keeps its id, its cluster's id and its contents. All other members are removed for ever: none of them
+may be started again, and one that is stops itself as soon as it meets this one.
+
+Where several members have survived, give the data directories of all others with --compare: the most advanced one must
+be recovered. Nothing is written while another voter answers at its peer URLs, or if the survivors are a quorum.
+
+Afterwards start the member with its usual flags, and add new members, each with an empty data directory.`
+
+const recoverExample = `  quorate recover --data-dir /var/lib/quorate --dry-run
+  quorate recover --data-dir /var/lib/quorate --compare /mnt/m2/quorate --yes
+  quorate recover --data-dir /var/lib/quorate --members-are-lost m2,m3`
+
+// errUsage is a command line that makes no sense.
+var errUsage = errors.New("usage")
+
+// recoverQuorum is the command `quorate recover`. It is not among ctl's, which know members only as clients do.
+func recoverQuorum(ctx context.Context, args []string, s ctl.Streams) int {
+	var f recoverFlags
+	c := &cobra.Command{
+		Use: "quorate recover --data-dir DIR", Short: recoverShort, Long: recoverHelp,
+		Example: recoverExample, SilenceErrors: true, SilenceUsage: true,
+		RunE: func(c *cobra.Command, rest []string) error {
+			if len(rest) > 0 || f.dataDir == "" {
+				return fmt.Errorf("%w: write: quorate recover --data-dir DIR [FLAGS]", errUsage)
+			}
+			return (&recovering{recoverFlags: f, Streams: s}).run(c.Context())
+		},
+	}
+	f.define(c)
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	c.SetArgs(args)
+	c.SetOut(s.Out)
+	c.SetErr(s.Err)
+	err := c.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return ctl.StatusOK
+	case errors.Is(err, errUsage):
+		text := strings.TrimPrefix(err.Error(), errUsage.Error()+": ")
+		fmt.Fprintf(s.Err, "quorate: %s; see quorate recover --help\n", text)
+		return ctl.StatusUsage
+	}
+	return fail(s, explainRecovery(f.dataDir, err))
+}
+
+func (f *recoverFlags) define(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.dataDir, "data-dir", "", "data directory of the survivor, as given to the server")
+	flags.StringVar(&f.walDir, "wal-dir", "", "its write-ahead log, if the server has --wal-dir")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done and lost, and change nothing")
+	flags.BoolVar(&f.yes, "yes", false, "do it without asking")
+	flags.StringArrayVar(&f.compare, "compare", nil, "data directory of another survivor, or of a learner; only read")
+	flags.BoolVar(&f.forceBehind, "force-behind", false, "recover a member although another survivor is more advanced")
+	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
+	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
+		"voters, by name or id, that are not looked for: they will never run again")
+	flags.StringVar(&f.cert, "peer-cert-file", "", "certificate to show to other members")
+	flags.StringVar(&f.key, "peer-key-file", "", "its key")
+	flags.StringVar(&f.roots, "peer-trusted-ca-file", "", "authorities of the other members; none: any is taken for real")
+}
+
+// explainRecovery adds what can be done about a disk, in the words of this command.
+func explainRecovery(dir string, err error) error {
+	switch {
+	case errors.Is(err, wal.ErrNoSpace):
+		return fmt.Errorf("%w; the recovery was not written", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; run this as the user that owns %s", err, dir)
+	}
+	return err
+}
+
+// recovering is one run of the command.
+type recovering struct {
+	recoverFlags
+	ctl.Streams
+
+	survivor *core.Survivor
+	others   []*core.Survivor
+	lostIDs  []consensus.MemberID
+}
+
+func (r *recovering) run(ctx context.Context) error {
+	stopped, err := server.OpenStopped(r.dataDir, r.walDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stopped.Close() }()
+	if r.survivor, err = stopped.Inspect(); err != nil {
+		return err
+	}
+	if err := r.readOthers(); err != nil {
+		return err
+	}
+	r.showSurvivor()
+	if r.survivor.Alone() {
+		fmt.Fprintf(r.Out, "\n%s. Nothing was changed.\n", capital(core.ErrOnlyVoter.Error()))
+		return nil
+	}
+	plan, err := r.plan()
+	if err != nil {
+		return err
+	}
+	r.showPlan(plan)
+	if err := r.checkLost(ctx); err != nil {
+		return err
+	}
+	if r.dryRun {
+		fmt.Fprintln(r.Out, "\nThis was a dry run: nothing was changed.")
+		return nil
+	}
+	if err := r.confirm(); err != nil {
+		return err
+	}
+	if err := stopped.Recover(plan); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.Out, "\n%s is recovered. Start it with its usual flags, then add new members, each with an empty data "+
+		"directory:\n  quorate --join %s --data-dir DIR …\n", r.name(), r.ownURL())
+	return nil
+}
+
+func (r *recovering) name() string { return r.survivor.NameOf(r.survivor.Identity.Member) }
+
+func (r *recovering) ownURL() string {
+	m, _ := r.survivor.Config.Member(r.survivor.Identity.Member)
+	if len(m.PeerURLs) == 0 {
+		return "URL"
+	}
+	return m.PeerURLs[0]
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// readOthers reads the data of the other survivors. They are locked for that moment only.
+func (r *recovering) readOthers() error {
+	for _, dir := range r.compare {
+		if samePlace(dir, r.dataDir) {
+			return fmt.Errorf("--compare %s: is the directory of this member itself", dir)
+		}
+		stopped, err := server.OpenStopped(dir, "")
+		if err != nil {
+			return fmt.Errorf("--compare: %s", strings.Replace(err.Error(), "--data-dir ", "", 1))
+		}
+		other, err := stopped.Inspect()
+		if err = errors.Join(err, stopped.Close()); err != nil {
+			return fmt.Errorf("--compare %s: %w", dir, err)
+		}
+		mine := r.survivor.Identity
+		switch {
+		case other.Identity.Cluster != mine.Cluster:
+			return fmt.Errorf("--compare %s: belongs to cluster %v, and this member to cluster %v", dir,
+				other.Identity.Cluster, mine.Cluster)
+		case other.Identity.Member == mine.Member:
+			return fmt.Errorf("--compare %s: is the data of this member itself, or a copy of it", dir)
+		}
+		r.others = append(r.others, other)
+	}
+	return nil
+}
+
+func samePlace(a, b string) bool {
+	first, err1 := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(first, second)
+}
+
+// plan refuses what would lose more than it must.
+func (r *recovering) plan() (*core.Recovery, error) {
+	var err error
+	if r.lostIDs, err = r.find("--members-are-lost", r.lost); err != nil {
+		return nil, err
+	}
+	keep, err := r.find("--keep", r.keep)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkOthers(); err != nil {
+		return nil, err
+	}
+	plan, err := r.survivor.Recover(keep)
+	if err != nil {
+		return nil, err
+	}
+	return plan, r.checkKept(plan, keep)
+}
+
+// checkOthers looks at the survivors whose data was shown: enough of them need no recovery, and the most advanced one is
+// the one to recover.
+func (r *recovering) checkOthers() error {
+	s := r.survivor
+	votes := []consensus.MemberID{s.Identity.Member}
+	for _, other := range r.others {
+		if !slices.Contains(r.lostIDs, other.Identity.Member) {
+			votes = append(votes, other.Identity.Member)
+		}
+	}
+	if s.Quorum(votes) {
+		return errors.New("the members whose data is here are a quorum: start them all, and nothing is lost; then replace " +
+			"those that are gone with `quorate member replace`. If they must not run again, say so with --members-are-lost")
+	}
+	for _, other := range r.others {
+		if s.Behind(other) && !r.forceBehind {
+			return fmt.Errorf("%s is more advanced: its log ends at entry %d of term %d, this one at entry %d of term %d; "+
+				"recover that one, or give up what it has more with --force-behind", s.NameOf(other.Identity.Member),
+				other.Last.Index, other.Last.Term, s.Last.Index, s.Last.Term)
+		}
+	}
+	return nil
+}
+
+func (r *recovering) find(flag string, names []string) ([]consensus.MemberID, error) {
+	var found []consensus.MemberID
+	for _, name := range names {
+		id, err := r.survivor.Find(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		found = append(found, id)
+	}
+	return found, nil
+}
+
+// checkKept wants to see that what a learner has is part of what is kept: it would serve the rest for ever.
+func (r *recovering) checkKept(plan *core.Recovery, keep []consensus.MemberID) error {
+	for _, id := range keep {
+		at := slices.IndexFunc(r.others, func(o *core.Survivor) bool { return o.Identity.Member == id })
+		name := r.survivor.NameOf(id)
+		switch {
+		case at < 0:
+			return fmt.Errorf("--keep %s: give its data directory, or a copy of it, with --compare: a learner may only "+
+				"stay if it holds nothing that this member lacks; else add it again with an empty one", name)
+		case !plan.Covers(r.survivor, r.others[at]):
+			return fmt.Errorf("--keep %s: it holds entries that this member lacks: it cannot stay; add it again with an "+
+				"empty data directory", name)
+		}
+	}
+	return nil
+}
+
+// checkLost looks for the other voters.
+func (r *recovering) checkLost(ctx context.Context) error {
+	config, err := r.dialTLS()
+	if err != nil {
+		return err
+	}
+	sighted := r.survivor.Hail(ctx, transport.Options{ClientTLS: config}, r.lostIDs)
+	r.showSighted(sighted)
+	err = r.survivor.CheckLost(sighted)
+	var present *core.QuorumError
+	switch {
+	case !errors.As(err, &present):
+		return err
+	case present.Unsure():
+		return fmt.Errorf("%w; give the TLS files of its peers, or stop it; if it is another program, name the member with "+
+			"--members-are-lost", err)
+	case present.Enough:
+		return fmt.Errorf("%w; start this member, then replace those that are gone with `quorate member replace`", err)
+	}
+	return fmt.Errorf("%w; it is no quorum, but it may hold acknowledged writes that this member lacks: stop it, and "+
+		"show its data directory with --compare", err)
+}
+
+// dialTLS trusts anybody unless it is told whom: an impostor could only keep the recovery from being done.
+func (r *recovering) dialTLS() (*tls.Config, error) {
+	config := &tls.Config{InsecureSkipVerify: r.roots == "", MinVersion: tls.VersionTLS12}
+	if r.roots != "" {
+		pem, err := os.ReadFile(r.roots)
+		if err != nil {
+			return nil, fmt.Errorf("--peer-trusted-ca-file: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--peer-trusted-ca-file %s holds no certificate", r.roots)
+		}
+	}
+	if r.cert != "" || r.key != "" {
+		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, fmt.Errorf("--peer-cert-file and --peer-key-file: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// confirm wants the member's name typed, or --yes.
+func (r *recovering) confirm() error {
+	if r.yes {
+		return nil
+	}
+	if !r.Terminal {
+		return errors.New("nothing was changed: repeat this with --yes to do it")
+	}
+	fmt.Fprintf(r.Out, "\nType the name of the member to recover, %s, to go on: ", r.name())
+	line, _ := bufio.NewReader(r.In).ReadString('\n') // what could not be read was not typed
+	if strings.TrimSpace(line) != r.name() {
+		return errors.New("that is not the name: nothing was changed")
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	core "github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const timeLayout = "2006-01-02 15:04:05 MST"
+
+// showSurvivor tells what the data says, and of several who is most advanced.
+func (r *recovering) showSurvivor() {
+	s := r.survivor
+	fmt.Fprintf(r.Out, "%s (%v) of cluster %v, in %s\n\n", r.name(), s.Identity.Member, s.Identity.Cluster, r.dataDir)
+	w := tabwriter.NewWriter(r.Out, 0, 0, 2, ' ', 0)
+	ago := time.Since(s.Written).Round(time.Second)
+	fmt.Fprintf(w, "  last write\t%s, %v ago\n", s.Written.Format(timeLayout), ago)
+	fmt.Fprintf(w, "  log\tends at entry %d of term %d\n", s.Last.Index, s.Last.Term)
+	fmt.Fprintf(w, "  committed\tto entry %d, as far as this member knows; %s\n", s.Commit, beyond(s))
+	fmt.Fprintf(w, "  store\trevision %d, with entry %d applied; the entries after it are applied at the next start\n",
+		s.Revision, s.Applied.Index)
+	fmt.Fprintf(w, "  configuration\t%v, %s: %s\n", s.ConfigID, state(s), r.roles(&s.Config))
+	_ = w.Flush()
+	if len(r.others) == 0 {
+		return
+	}
+	all := append([]*core.Survivor{s}, r.others...)
+	slices.SortStableFunc(all, func(a, b *core.Survivor) int {
+		switch {
+		case b.Last.Before(a.Last):
+			return -1
+		case a.Last.Before(b.Last):
+			return 1
+		}
+		return 0
+	})
+	fmt.Fprint(r.Out, "\nSurvivors, the most advanced first:\n")
+	w = tabwriter.NewWriter(r.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  MEMBER\tLAST TERM\tLAST ENTRY\tCOMMITTED\tREVISION\tLAST WRITE\tDIRECTORY")
+	for _, o := range all {
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%s\t%s\n", s.NameOf(o.Identity.Member), o.Last.Term, o.Last.Index, o.Commit,
+			o.Revision, o.Written.Format(timeLayout), strings.TrimSuffix(o.Dir, "/member"))
+	}
+	_ = w.Flush()
+}
+
+func beyond(s *core.Survivor) string {
+	switch n := s.Last.Index - s.Commit; n {
+	case 0:
+		return "that is all"
+	case 1:
+		return "the one after it is kept: it may have been acknowledged"
+	default:
+		return fmt.Sprintf("the %d after it are kept: they may have been acknowledged", n)
+	}
+}
+
+func state(s *core.Survivor) string {
+	text := "committed"
+	if s.ConfigID.Index > s.Commit {
+		text = "not known to be committed"
+	}
+	if s.Config.IsJoint() {
+		text += ", joint"
+	}
+	return text
+}
+
+// roles lists the members by what they are.
+func (r *recovering) roles(c *consensus.Config) string {
+	var parts []string
+	add := func(title string, ids []consensus.MemberID) {
+		if len(ids) > 0 {
+			parts = append(parts, title+" "+r.names(ids))
+		}
+	}
+	add("voters", c.Voters)
+	add("outgoing voters", c.Outgoing)
+	add("learners", c.Learners)
+	add("to be learners", c.LearnersNext)
+	return strings.Join(parts, ", ")
+}
+
+func (r *recovering) names(ids []consensus.MemberID) string {
+	var names []string
+	for _, id := range ids {
+		names = append(names, r.survivor.NameOf(id))
+	}
+	return strings.Join(names, " ")
+}
+
+// showPlan tells what will be, and what will be lost.
+func (r *recovering) showPlan(plan *core.Recovery) {
+	fmt.Fprintf(r.Out, "\nAfter the recovery:\n  %s is the only voter, under its id and with all of its log.\n", r.name())
+	if len(plan.Config.Learners) > 0 {
+		fmt.Fprintf(r.Out, "  %s may stay, learning from it.\n", r.names(plan.Config.Learners))
+	}
+	if plan.Undone > 0 {
+		fmt.Fprintf(r.Out, "  The change in entry %d, not known to be committed, would remove this member: it is undone.\n",
+			plan.Undone)
+	}
+	var removed []string
+	for _, id := range plan.Tombs {
+		text := r.survivor.NameOf(id)
+		if text != id.String() {
+			text += " (" + id.String() + ")"
+		}
+		removed = append(removed, text)
+	}
+	fmt.Fprintf(r.Out, "  Removed for ever: %s. They must not be started again; one that is stops itself when it meets "+
+		"%s.\n", strings.Join(removed, ", "), r.name())
+	fmt.Fprintln(r.Out, "  Lost: whatever they acknowledged that is not in this log. Nobody can know what that is.")
+}
+
+// showSighted tells who of the other voters was found.
+func (r *recovering) showSighted(sighted []core.Sighting) {
+	words := map[transport.Presence]string{
+		transport.Silent: "does not answer", transport.Present: "answers", transport.Unsure: "may be there",
+		transport.Another: "is not there, somebody else answers",
+	}
+	fmt.Fprintln(r.Out)
+	for _, f := range sighted {
+		if slices.Contains(r.lostIDs, f.ID) {
+			fmt.Fprintf(r.Out, "  %s is lost, as you say.\n", f.Name)
+			continue
+		}
+		fmt.Fprintf(r.Out, "  %s %s (%s).\n", f.Name, words[f.Presence], f.URL)
+	}
+}

@@ -1,0 +1,127 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// hailPatience is how long another member is waited for before it counts as gone.
+const hailPatience = 2 * time.Second
+
+// Sighting is what was found at the peer URLs of another voter.
+type Sighting struct {
+	ID       consensus.MemberID
+	Name     string
+	URL      string // where it was found, or all that were tried
+	Presence transport.Presence
+	Err      error // why nothing is known, if Presence is Unsure
+}
+
+// Hail looks for the other voters of s, all at once. Those in lost are not looked for: somebody knows better.
+func (s *Survivor) Hail(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Sighting {
+	ctx, cancel := context.WithTimeout(ctx, hailPatience)
+	defer cancel()
+	var found []Sighting
+	for i := range s.Config.Members {
+		m := &s.Config.Members[i]
+		if s.Config.IsVoter(m.ID) && m.ID != s.Identity.Member {
+			found = append(found, Sighting{ID: m.ID, Name: s.NameOf(m.ID), URL: strings.Join(m.PeerURLs, ",")})
+		}
+	}
+	var asking sync.WaitGroup
+	for i := range found {
+		if slices.Contains(lost, found[i].ID) {
+			continue
+		}
+		asking.Go(func() { found[i].look(ctx, o, s.Identity.Cluster) })
+	}
+	asking.Wait()
+	return found
+}
+
+// look tries all URLs of one member. One that answers settles it; not to know is more than silence.
+func (f *Sighting) look(ctx context.Context, o transport.Options, cluster consensus.ClusterID) {
+	for url := range strings.SplitSeq(f.URL, ",") {
+		if url == "" {
+			continue
+		}
+		presence, err := transport.Hail(ctx, o, cluster, f.ID, url)
+		switch {
+		case presence == transport.Present:
+			f.URL, f.Presence, f.Err = url, presence, nil
+			return
+		case presence == transport.Unsure || f.Presence == transport.Silent:
+			f.Presence, f.Err = presence, err
+		}
+	}
+}
+
+// QuorumError says that the cluster need not be recovered, or not yet, because other voters are there.
+type QuorumError struct {
+	Present []Sighting // that answer, or may
+	Enough  bool       // for a quorum, together with the survivor
+}
+
+func (e *QuorumError) Error() string {
+	var parts []string
+	for _, f := range e.Present {
+		if f.Presence == transport.Unsure {
+			parts = append(parts, fmt.Sprintf("something listens at %s, the address of %s, and does not say who it is (%v)",
+				f.URL, f.Name, f.Err))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%s answers at %s", f.Name, f.URL))
+	}
+	text := strings.Join(parts, "; ")
+	if e.Enough {
+		text += ": with this one that is a quorum, and nothing need be lost"
+	}
+	return text
+}
+
+// Unsure reports whether one of those sighted does not say who it is.
+func (e *QuorumError) Unsure() bool {
+	return slices.ContainsFunc(e.Present, func(f Sighting) bool { return f.Presence == transport.Unsure })
+}
+
+// CheckLost returns a *QuorumError if any of those sighted may be there.
+func (s *Survivor) CheckLost(sighted []Sighting) error {
+	var e QuorumError
+	votes := []consensus.MemberID{s.Identity.Member}
+	for _, f := range sighted {
+		if f.Presence == transport.Present || f.Presence == transport.Unsure {
+			e.Present = append(e.Present, f)
+		}
+		if f.Presence == transport.Present {
+			votes = append(votes, f.ID)
+		}
+	}
+	if len(e.Present) == 0 {
+		return nil
+	}
+	e.Enough = s.Quorum(votes)
+	return &e
+}
+
+// Quorum reports whether votes are enough to elect a leader.
+func (s *Survivor) Quorum(votes []consensus.MemberID) bool {
+	return majority(s.Config.Voters, votes) && majority(s.Config.Outgoing, votes)
+}
+
+// majority reports whether most of set are among votes; an empty set agrees to anything.
+func majority(set, votes []consensus.MemberID) bool {
+	n := 0
+	for _, id := range set {
+		if slices.Contains(votes, id) {
+			n++
+		}
+	}
+	return len(set) == 0 || n > len(set)/2
+}

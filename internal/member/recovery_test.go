@@ -1,0 +1,317 @@
+package member_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/reconfig"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+type ids = []consensus.MemberID
+
+func configEntry(index consensus.Index, term consensus.Term, change consensus.ConfigChange) consensus.Entry {
+	return consensus.Entry{
+		Index: index, Term: term, Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, &change),
+	}
+}
+
+func membersOf(sets ...ids) consensus.Config {
+	c := consensus.Config{Voters: sets[0]}
+	if len(sets) > 1 {
+		c.Learners = sets[1]
+	}
+	if len(sets) > 2 {
+		c.Outgoing = sets[2]
+	}
+	all := slices.Concat(sets...)
+	slices.Sort(all)
+	for _, id := range slices.Compact(all) {
+		c.Members = append(c.Members, consensus.Member{ID: id})
+	}
+	return c
+}
+
+// survivor appends to the log of member 1, of 1, 2 and 3, that has three puts of term 2, and closes it.
+func survivor(t *testing.T, hard consensus.HardState, more ...consensus.Entry) member.DataOptions {
+	t.Helper()
+	options := memoryOptions()
+	data := createdData(t, options, 1)
+	entries := append(puts(1, 3, 2), more...)
+	if err := data.WAL.Append(wal.Batch{Hard: &hard, Entries: entries}); err != nil {
+		t.Fatal(err)
+	}
+	closeData(t, data)
+	return options
+}
+
+func inspect(t *testing.T, options member.DataOptions) *member.Survivor {
+	t.Helper()
+	s, err := member.Inspect(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Ensure that whatever change the log ends in, the survivor becomes the only voter, keeps every command, and takes the
+// others for removed.
+func TestSurvivor_Recover(t *testing.T) {
+	first := consensus.ConfigID{}
+	joint := membersOf(ids{1, 4, 5}, nil, ids{1, 2, 3})
+	removesSelf := consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Replaces: first,
+		Config: membersOf(ids{2, 3}), Tombs: ids{1}}
+	activate := consensus.ConfigChange{Protocol: consensus.ProtocolActivate, Replaces: first,
+		Config: membersOf(ids{4, 5}, nil, ids{1, 2, 3}), Tombs: ids{1, 2, 3}}
+	change := func(protocol consensus.Protocol, c consensus.Config, tombs ...consensus.MemberID) consensus.ConfigChange {
+		return consensus.ConfigChange{Protocol: protocol, Replaces: first, Config: c, Tombs: tombs}
+	}
+	for _, tc := range []struct {
+		name     string
+		more     []consensus.Entry
+		keep     ids
+		tombs    ids
+		learners ids
+		undone   consensus.Index
+	}{
+		{name: "the founders", tombs: ids{2, 3}},
+		{name: "a removal that is not known to have committed",
+			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolSingle, membersOf(ids{1, 2}), 3))}, tombs: ids{2, 3}},
+		{name: "a newcomer", tombs: ids{2, 3, 4},
+			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolSingle, membersOf(ids{1, 2, 3, 4})))}},
+		{name: "a joint configuration", more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolJoint, joint))},
+			tombs: ids{2, 3, 4, 5}},
+		{name: "a joint configuration that was left", tombs: ids{2, 3, 4, 5},
+			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolJointEarly, joint)),
+				configEntry(5, 2, reconfig.Leave(&joint, consensus.ConfigID{Index: 4, Term: 2}, consensus.ProtocolJointEarly))}},
+		{name: "a change that waits to be applied", tombs: ids{2, 3, 4},
+			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolApply, membersOf(ids{1, 2, 3, 4})))}},
+		{name: "a learner that stays", keep: ids{4}, tombs: ids{2, 3}, learners: ids{4},
+			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolSingle, membersOf(ids{1, 2, 3}, ids{4})))}},
+		{name: "a learner is what survived", tombs: ids{2, 3},
+			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolSingle, membersOf(ids{2, 3}, ids{1})))}},
+		{name: "its own removal, not known to have committed", tombs: ids{2, 3}, undone: 4,
+			more: append([]consensus.Entry{configEntry(4, 2, removesSelf)}, puts(5, 2, 2)...)},
+		{name: "its own removal by activation", tombs: ids{2, 3, 4, 5}, undone: 4,
+			more: []consensus.Entry{configEntry(4, 2, activate)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			options := survivor(t, consensus.HardState{Term: 3, Commit: 2}, tc.more...)
+			s := inspect(t, options)
+			if s.Commit > 3+consensus.Index(len(tc.more)) || s.Last.Index != 3+consensus.Index(len(tc.more)) || s.Term != 3 {
+				t.Errorf("inspected: commit %d, last %v, term %d", s.Commit, s.Last, s.Term)
+			}
+			r, err := s.Recover(tc.keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(r.Tombs, tc.tombs) || r.Undone != tc.undone || !slices.Equal(r.Config.Learners, tc.learners) {
+				t.Errorf("got tombs %v, learners %v, undone %d", r.Tombs, r.Config.Learners, r.Undone)
+			}
+			if err := r.Write(options); err != nil {
+				t.Fatal(err)
+			}
+			checkRecovered(t, options, s, tc.tombs)
+		})
+	}
+}
+
+// checkRecovered starts the core alone and lets it elect itself; all entries that were there are handed out.
+func checkRecovered(t *testing.T, options member.DataOptions, before *member.Survivor, tombs ids) {
+	t.Helper()
+	after := inspect(t, options)
+	if !after.Alone() {
+		t.Errorf("not alone: %+v", after.Config)
+	}
+	if len(after.Config.Learners) == 0 {
+		if _, err := after.Recover(nil); !errors.Is(err, member.ErrOnlyVoter) {
+			t.Errorf("a second time: got %v", err)
+		}
+	}
+	data := openData(t, options)
+	defer closeData(t, data)
+	if data.Identity != before.Identity {
+		t.Errorf("identity %v, was %v", data.Identity, before.Identity)
+	}
+	replica, err := raft.New(raft.Defaults(1), data.Restored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var applied []consensus.Entry
+	inputs := []raft.Input{raft.Tick{}}
+	for range 6 {
+		out := replica.Step(inputs...)
+		applied = append(applied, out.Apply...)
+		inputs = []raft.Input{raft.Persisted{Seq: out.Seq}}
+		if len(out.Apply) > 0 {
+			if _, err := data.Machine.Apply(out.Apply); err != nil {
+				t.Fatal(err)
+			}
+			inputs = append(inputs, raft.Applied{Index: out.Apply[len(out.Apply)-1].Index})
+		}
+	}
+	if replica.Leader() != 1 || replica.Status().Commit <= after.Last.Index {
+		t.Fatalf("leader %v, commit %d: it does not elect itself", replica.Leader(), replica.Status().Commit)
+	}
+	commands := 0
+	for _, e := range applied {
+		if e.Kind == consensus.EntryCommand {
+			commands++
+		}
+	}
+	if want := int(before.Last.Index); commands < 3 || len(applied) < want {
+		t.Errorf("applied %d commands in %d entries, want all %d", commands, len(applied), want)
+	}
+	var buried ids
+	for _, tomb := range data.Machine.Tombstones() {
+		buried = append(buried, tomb.Member)
+	}
+	if !slices.Equal(buried, tombs) || !data.Machine.Settled() {
+		t.Errorf("buried %v, want %v", buried, tombs)
+	}
+}
+
+func TestSurvivor_Recover_refuses(t *testing.T) {
+	removed := configEntry(4, 2, consensus.ConfigChange{
+		Protocol: consensus.ProtocolSingle, Config: membersOf(ids{2, 3}), Tombs: ids{1},
+	})
+	for _, tc := range []struct {
+		name string
+		hard consensus.HardState
+		more []consensus.Entry
+		keep ids
+		want string
+	}{
+		{"a member that knows of its removal", consensus.HardState{Term: 2, Commit: 4}, []consensus.Entry{removed}, nil,
+			"removed this member before"},
+		{"a voter to be kept", consensus.HardState{Term: 2}, nil, ids{2}, "not a learner"},
+		{"a stranger to be kept", consensus.HardState{Term: 2}, nil, ids{7}, "not a learner"},
+	} {
+		_, err := inspect(t, survivor(t, tc.hard, tc.more...)).Recover(tc.keep)
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
+		}
+	}
+	if _, err := member.Inspect(memoryOptions()); err == nil || !strings.Contains(err.Error(), "holds no member's data") {
+		t.Errorf("an empty directory: got %v", err)
+	}
+}
+
+func memoryEngine(fs vfs.FS) func(string) (engine.Engine, error) {
+	return func(dir string) (engine.Engine, error) { return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir}) }
+}
+
+// crashAt lets all operations of a file system fail from the given write on, and gives what a crash there leaves.
+func crashAt(fs *vfs.MemFS, cut int) (left func() *vfs.MemFS, failing vfs.FS) {
+	var crashed *vfs.MemFS
+	done := 0
+	failing = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+			return nil
+		}
+		if done++; done <= cut {
+			return nil
+		}
+		if crashed == nil {
+			half := vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(uint64(cut), 1))}
+			crashed = fs.CrashClone(half)
+		}
+		return errors.New("crashed")
+	}))
+	return func() *vfs.MemFS { return crashed }, failing
+}
+
+// Ensure that after a crash at any moment of the one write the log says the old or the new, and nothing between.
+func TestRecovery_Write_crash(t *testing.T) {
+	undo := configEntry(4, 2, consensus.ConfigChange{
+		Protocol: consensus.ProtocolSingle, Config: membersOf(ids{2, 3}), Tombs: ids{1},
+	})
+	for cut := 0; ; cut++ {
+		fs := vfs.NewCrashableMem()
+		options := memoryOptions()
+		options.FS, options.OpenEngine = fs, memoryEngine(fs)
+		data := createdData(t, options, 1)
+		if err := data.WAL.Append(wal.Batch{
+			Hard: &consensus.HardState{Term: 2}, Entries: append(puts(1, 3, 2), undo),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		closeData(t, data)
+		before := inspect(t, options)
+		r, err := before.Recover(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, failing := crashAt(fs, cut)
+		options.FS = failing
+		if err := r.Write(options); err == nil {
+			t.Logf("%d operations", cut)
+			return // there are no more
+		}
+		options.FS, options.OpenEngine = left(), memoryEngine(left())
+		after := inspect(t, options)
+		switch after.Last {
+		case before.Last:
+			if after.ConfigID != before.ConfigID {
+				t.Errorf("cut at %d: configuration %v of the old log", cut, after.ConfigID)
+			}
+		case consensus.Mark{Index: before.Last.Index + 1, Term: before.Term + 1<<20}:
+			if !after.Alone() {
+				t.Errorf("cut at %d: the new log does not make it the only voter", cut)
+			}
+		default:
+			t.Errorf("cut at %d: the log ends at %v", cut, after.Last)
+		}
+	}
+}
+
+func TestSurvivor_Behind(t *testing.T) {
+	short := inspect(t, survivor(t, consensus.HardState{Term: 9, Commit: 1}))
+	long := inspect(t, survivor(t, consensus.HardState{Term: 2}, puts(4, 2, 2)...))
+	later := inspect(t, survivor(t, consensus.HardState{Term: 4}, puts(4, 1, 4)...))
+	if !short.Behind(long) || long.Behind(short) || !long.Behind(later) || later.Behind(long) {
+		t.Error("the order is not that of an election")
+	}
+	if !long.Holds(short) || long.Holds(later) || short.Holds(long) {
+		t.Error("a log holds those that are its beginnings, and no others")
+	}
+}
+
+func TestSurvivor_CheckLost(t *testing.T) {
+	s := inspect(t, survivor(t, consensus.HardState{Term: 2}))
+	sight := func(two, three transport.Presence) []member.Sighting {
+		return []member.Sighting{{ID: 2, Name: "m2", Presence: two}, {ID: 3, Name: "m3", Presence: three}}
+	}
+	for _, tc := range []struct {
+		name   string
+		found  []member.Sighting
+		wanted string
+	}{
+		{"silence", sight(transport.Silent, transport.Silent), ""},
+		{"somebody else at an address", sight(transport.Silent, transport.Another), ""},
+		{"one that answers", sight(transport.Silent, transport.Present), "that is a quorum"},
+		{"one that does not say who it is", sight(transport.Unsure, transport.Silent), "does not say who it is"},
+	} {
+		err := s.CheckLost(tc.found)
+		if (err == nil) != (tc.wanted == "") || (err != nil && !strings.Contains(err.Error(), tc.wanted)) {
+			t.Errorf("%s: got %v, want %q", tc.name, err, tc.wanted)
+		}
+	}
+	five := inspect(t, survivor(t, consensus.HardState{Term: 2},
+		configEntry(4, 2, consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Config: membersOf(ids{1, 2, 3, 4, 5})})))
+	if err := five.CheckLost(sight(transport.Present, transport.Silent)); err == nil ||
+		strings.Contains(err.Error(), "quorum") {
+		t.Errorf("one of four others: got %v", err)
+	}
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// Stopped is the data of a member that does not run, locked so that it cannot be started meanwhile.
+type Stopped struct {
+	options member.DataOptions
+	lock    *dirLock
+}
+
+// OpenStopped locks the data of a member. Nothing is created: a directory that is not one is refused.
+func OpenStopped(dataDir, walDir string) (*Stopped, error) {
+	stat, err := os.Stat(dataDir)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--data-dir %s: %w", dataDir, bare(err))
+	case !stat.IsDir():
+		return nil, fmt.Errorf("--data-dir %s is not a directory", dataDir)
+	}
+	s := &Stopped{options: member.DataOptions{
+		FS: env.Disk, Dir: filepath.Join(dataDir, "member"), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
+	}}
+	exists, err := member.Exists(s.options)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		return nil, fmt.Errorf("--data-dir %s holds no member's data: give the directory that the member was started with",
+			dataDir)
+	}
+	if err := refuseStranger(dataDir, stat); err != nil {
+		return nil, err
+	}
+	s.lock, err = takeLock(dataDir)
+	return s, err
+}
+
+// Inspect reads the data and changes nothing.
+func (s *Stopped) Inspect() (*member.Survivor, error) { return member.Inspect(readOnly(s.options)) }
+
+// Recover makes the member the only voter, as planned.
+func (s *Stopped) Recover(r *member.Recovery) error {
+	options := s.options
+	options.OpenEngine = func(dir string) (engine.Engine, error) {
+		return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
+	}
+	return r.Write(options)
+}
+
+// Close lets the data go.
+func (s *Stopped) Close() error { return s.lock.release() }
+
+func readOnly(options member.DataOptions) member.DataOptions {
+	options.OpenEngine = func(dir string) (engine.Engine, error) {
+		return engine.Open(engine.Options{FS: env.Disk, Dir: dir, ReadOnly: true})
+	}
+	return options
+}
+
+func (s *Server) refuseForce() error {
+	return fmt.Errorf("--force-new-cluster keeps the contents of a member, but --data-dir %s holds none: correct "+
+		"--data-dir, or drop the flag to found a new cluster", s.cfg.DataDir)
+}
+
+// forceNewCluster makes this member the only one of its cluster, as `quorate recover` does. It is refused while other
+// voters answer: a flag that was forgotten in a unit file would remove them at the next start.
+func (s *Server) forceNewCluster(ctx context.Context, options member.DataOptions) error {
+	// What a crash left of a snapshot's installation is finished at any start.
+	if err := snapshot.Recover(options.FS, options.Dir); err != nil {
+		return err
+	}
+	survivor, err := member.Inspect(readOnly(options))
+	if err != nil {
+		return err
+	}
+	plan, err := survivor.Recover(nil)
+	if errors.Is(err, member.ErrOnlyVoter) {
+		s.logger.Warn("--force-new-cluster has no effect: this member is the only one; remove the flag")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--force-new-cluster: %w", err)
+	}
+	asking := transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}
+	if err := survivor.CheckLost(survivor.Hail(ctx, asking, nil)); err != nil {
+		return fmt.Errorf("--force-new-cluster: %w; drop the flag to run as before, or stop the others for good", err)
+	}
+	if err := plan.Write(options); err != nil {
+		return fmt.Errorf("--force-new-cluster: %w", err)
+	}
+	var removed []string
+	for _, id := range plan.Tombs {
+		removed = append(removed, survivor.NameOf(id))
+	}
+	s.logger.Warn("forced a new cluster: this member is the only one, all others are removed for ever and must not be "+
+		"started again; what they acknowledged beyond this log is lost; remove --force-new-cluster now",
+		"member", survivor.Identity.Member.String(), "removed", removed, "last", survivor.Last.String(),
+		"kept-uncommitted", uint64(survivor.Last.Index-survivor.Commit))
+	return nil
+}

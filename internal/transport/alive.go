@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Presence is what a look at one peer URL has found.
+type Presence uint8
+
+// The findings.
+const (
+	Silent  Presence = 0 // nobody listens there
+	Present Presence = 1 // the member answers
+	Another Presence = 2 // somebody else answers: another member, or another cluster
+	Unsure  Presence = 3 // somebody listens, and does not say who
+)
+
+// methodHail is one that no member knows. Whoever says so has checked that the call is meant for it.
+const methodHail = "transport.hail"
+
+// Hail finds out whether a member listens at a peer URL, without asking it for anything: it answers although it has no
+// leader. The error says more about Unsure. Only the TLS and time options are used.
+func Hail(
+	ctx context.Context, o Options, cluster consensus.ClusterID, id consensus.MemberID, url string,
+) (Presence, error) {
+	o.setDefaults()
+	a, err := parseURL(url)
+	if err != nil {
+		return Unsure, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, a.network, a.target)
+	if err != nil {
+		return Silent, nil
+	}
+	if err := conn.Close(); err != nil {
+		return Unsure, fmt.Errorf("transport: close a connection to %s: %w", url, err)
+	}
+	h := hello{version: protocolVersion, cluster: cluster, to: id}
+	_, err = callURL(ctx, &o, h, url, methodHail, nil)
+	switch code := status.Code(err); {
+	case err == nil, code == codes.Unimplemented:
+		return Present, nil
+	case code == codes.FailedPrecondition:
+		return Another, nil
+	case errors.Is(err, ErrNeedsTLS):
+		return Unsure, err
+	}
+	return Unsure, errors.New(status.Convert(err).Message())
+}

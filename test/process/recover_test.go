@@ -1,0 +1,276 @@
+package process_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// nextPort counts through a range that nobody else uses.
+var nextPort atomic.Int32
+
+func rangedAddress(t *testing.T) string {
+	t.Helper()
+	for range 500 {
+		address := fmt.Sprintf("127.0.0.1:%d", 24100+nextPort.Add(1)%500)
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port from 24100 to 24599")
+	return ""
+}
+
+func (e *elastic) ranged(name string) *node {
+	e.t.Helper()
+	return &node{
+		name: name, client: "http://" + rangedAddress(e.t), peer: rangedAddress(e.t),
+		dir: filepath.Join(e.dir, name), log: filepath.Join(e.dir, name+".log"),
+	}
+}
+
+// startTrio starts three members that found a cluster.
+func startTrio(t *testing.T) *elastic {
+	t.Helper()
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	t.Cleanup(e.end)
+	for _, name := range []string{"m1", "m2", "m3"} {
+		e.nodes = append(e.nodes, e.ranged(name))
+	}
+	for _, n := range e.nodes {
+		e.launch(n, "new")
+	}
+	for _, n := range e.nodes {
+		e.waitReady(n)
+	}
+	e.client = e.quiet(e.nodes...)
+	return e
+}
+
+// fill writes for a moment, and returns once the survivor has applied all that was acknowledged.
+func (e *elastic) fill(survivor *node) map[string]string {
+	e.t.Helper()
+	stop := e.load(4)
+	time.Sleep(500 * time.Millisecond)
+	acked := stop()
+	e.checkKeys(survivor, acked)
+	if len(acked) < 20 {
+		e.t.Fatalf("only %d writes were acknowledged", len(acked))
+	}
+	return acked
+}
+
+// quorate runs a command to its end, and wants its status and words in what it says.
+func (e *elastic) quorate(status int, args []string, words ...string) string {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, e.binary, args...).CombinedOutput()
+	got := 0
+	if err != nil {
+		got = -1
+		if exit, ok := err.(*exec.ExitError); ok {
+			got = exit.ExitCode()
+		}
+	}
+	if got != status {
+		e.t.Fatalf("quorate %s: status %d, want %d:\n%s", strings.Join(args, " "), got, status, out)
+	}
+	for _, want := range words {
+		if !strings.Contains(string(out), want) {
+			e.t.Errorf("quorate %s: no %q in:\n%s", strings.Join(args, " "), want, out)
+		}
+	}
+	return string(out)
+}
+
+// fingerprint sums up what is in a directory, but for files that only locks open.
+func fingerprint(t *testing.T, dir string) string {
+	t.Helper()
+	sum := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "LOCK" {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		fmt.Fprintf(sum, "%s %d %x\n", path, len(content), sha256.Sum256(content))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+// waitRemoved wants a member to stop by itself with the word that it was removed.
+func (e *elastic) waitRemoved(n *node) {
+	e.t.Helper()
+	select {
+	case <-n.exited:
+	case <-time.After(patience):
+		e.t.Fatalf("%s was removed and goes on", n.name)
+	}
+	if end := tail(n.log, 400); !strings.Contains(end, "permanently removed from the cluster") {
+		e.t.Errorf("the last words of %s: %s", n.name, end)
+	}
+}
+
+func (e *elastic) term(n *node) uint64 {
+	e.t.Helper()
+	return e.status(n).RaftTerm
+}
+
+// TestRecover loses two of three members for ever, recovers the third, and lets the lost ones come back.
+func TestRecover(t *testing.T) {
+	e := startTrio(t)
+	one, two, three := e.nodes[0], e.nodes[1], e.nodes[2]
+	acked := e.fill(one)
+	e.quorate(1, []string{"recover", "--data-dir", one.dir, "--yes"}, "is in use by another process")
+
+	one.kill()
+	three.kill()
+	whole := fingerprint(t, filepath.Join(one.dir, "member"))
+	recover := func(more ...string) []string { return append([]string{"recover", "--data-dir", one.dir}, more...) }
+	e.quorate(1, recover("--yes"), "m2 answers at http://"+two.peer, "that is a quorum", "`quorate member replace`")
+	two.kill()
+	e.quorate(0, recover("--dry-run"), "m1 is the only voter", "Removed for ever: ", "m2 (", "m3 (", "m3 does not answer",
+		"voters m", "nothing was changed")
+	e.quorate(1, recover(), "repeat this with --yes")
+	e.quorate(1, recover("--yes", "--compare", two.dir), "are a quorum: start them all")
+	e.quorate(1, recover("--yes", "--compare", one.dir), "is the directory of this member itself")
+	e.quorate(1, recover("--yes", "--keep", "m2"), "only learners may stay")
+	e.quorate(1, recover("--yes", "--members-are-lost", "m9"), `no member is called "m9": the members are m`)
+	e.quorate(1, []string{"recover", "--data-dir", e.dir, "--yes"}, "holds no member's data")
+	if fingerprint(t, filepath.Join(one.dir, "member")) != whole {
+		t.Error("a recovery that was refused, or only tried, has changed something")
+	}
+	e.quorate(0, recover("--yes", "--compare", two.dir, "--members-are-lost", "m2", "--force-behind"),
+		"Survivors, the most advanced first", "m2 is lost, as you say", "m1 is recovered")
+	e.quorate(0, recover("--yes"), "already the only voter", "Nothing was changed")
+
+	e.nodes = []*node{one}
+	e.use()
+	e.launch(one, "new")
+	e.waitReady(one)
+	e.checkKeys(one, acked)
+	for _, name := range []string{"m4", "m5"} {
+		n := e.ranged(name)
+		added := e.add(n.peer, false)
+		e.nodes = append(e.nodes, n)
+		e.launch(n, "existing")
+		e.waitReady(n)
+		e.waitVoter(added)
+		e.use()
+		e.checkKeys(n, acked)
+	}
+	e.comeBack(two, three)
+}
+
+// comeBack starts former members again, which are a majority of what they know. They stop, and disturb nobody.
+func (e *elastic) comeBack(former ...*node) {
+	e.t.Helper()
+	leader := e.leader()
+	before := e.term(leader)
+	stop := e.load(2)
+	now := e.nodes
+	for _, n := range former {
+		e.launch(n, "new")
+	}
+	for _, n := range former {
+		e.waitRemoved(n)
+	}
+	e.gone = append(e.gone, former...)
+	acked := stop()
+	for _, n := range now {
+		e.checkKeys(n, acked)
+	}
+	if after := e.term(leader); after != before {
+		e.t.Errorf("term %d before the removed came back, %d after", before, after)
+	}
+}
+
+// TestRecover_learner keeps a learner whose data shows that it may stay.
+func TestRecover_learner(t *testing.T) {
+	e := startTrio(t)
+	one := e.nodes[0]
+	learner := e.ranged("l1")
+	e.add(learner.peer, true)
+	founders := e.nodes
+	e.nodes = append(e.nodes, learner)
+	e.launch(learner, "existing")
+	until(t, "the learner has started", func(context.Context) bool {
+		return strings.Contains(tail(learner.log, 1<<20), "ready to serve client requests")
+	})
+	acked := e.fill(one)
+	for _, n := range e.nodes {
+		n.kill()
+	}
+	recover := []string{"recover", "--data-dir", one.dir, "--yes", "--keep", "l1"}
+	e.quorate(1, recover, "give its data directory")
+	e.quorate(0, append(recover, "--compare", learner.dir, "--force-behind"), "l1 may stay", "m1 is recovered")
+	e.gone, e.nodes = founders[1:], []*node{one, learner}
+	e.use()
+	e.launch(one, "new")
+	e.launch(learner, "existing")
+	e.waitReady(one)
+	e.checkKeys(one, acked)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := e.client.Put(ctx, "load/after", "recovery"); err != nil {
+		t.Fatal(err)
+	}
+	client := e.quiet(learner)
+	defer client.Close()
+	until(t, "the learner has what was written after", func(ctx context.Context) bool {
+		got, err := client.Get(ctx, "load/after", clientv3.WithSerializable())
+		return err == nil && len(got.Kvs) == 1
+	})
+}
+
+// TestForceNewCluster is etcd's flag: the same recovery, at the start of the server.
+func TestForceNewCluster(t *testing.T) {
+	e := startTrio(t)
+	one := e.nodes[0]
+	flags := func(n *node) []string {
+		return []string{"--force-new-cluster", "--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
+			"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer,
+			"--initial-advertise-peer-urls=http://" + n.peer, "--heartbeat-interval=50", "--election-timeout=500"}
+	}
+	empty := e.ranged("empty")
+	e.quorate(1, flags(empty), "keeps the contents of a member, but --data-dir "+empty.dir+" holds none")
+	acked := e.fill(one)
+	one.kill()
+	e.quorate(1, flags(one), "that is a quorum", "drop the flag")
+	for _, n := range e.nodes[1:] {
+		n.kill()
+	}
+	former := e.nodes[1:]
+	e.nodes = []*node{one}
+	e.use()
+	e.run(one, flags(one)...)
+	e.waitReady(one)
+	e.checkKeys(one, acked)
+	if log := tail(one.log, 1<<20); !strings.Contains(log, "forced a new cluster") {
+		t.Error("the diary does not tell of it")
+	}
+	one.kill()
+	e.run(one, flags(one)...)
+	e.waitReady(one)
+	if log := tail(one.log, 1<<20); !strings.Contains(log, "has no effect: this member is the only one") {
+		t.Error("a second start does not say that the flag has no effect")
+	}
+	e.checkKeys(one, acked)
+	e.comeBack(former...)
+}
