@@ -15,12 +15,16 @@ type Job struct {
 	Message string `json:"message,omitempty"`
 	// CancelAsked is set by the operator; the leader acts on it while it still can.
 	CancelAsked bool `json:"cancel_asked,omitempty"`
+	// Names are those of the members that the Spec names, as NoteNames found them when the job was accepted: once removed, a
+	// member has no name in any View.
+	Names []Named `json:"names,omitempty"`
 	// Created, Started, Updated and Ended are unix milliseconds of the leader's clock; 0 if not yet.
 	Created int64 `json:"created"`
 	Started int64 `json:"started,omitempty"`
 	Updated int64 `json:"updated"`
 	Ended   int64 `json:"ended,omitempty"`
-	// Config is the configuration that the job began with; Final the one it ended with.
+	// Config is the configuration that the job began with, set before its first action is taken: until then Next refuses
+	// members that nobody knows, and another configuration than Spec.Expected. Final is the one it ended with.
 	Config consensus.ConfigID `json:"config,omitzero"`
 	Final  consensus.ConfigID `json:"final,omitzero"`
 }
@@ -52,6 +56,7 @@ const (
 	PhaseCatchUp  Phase = "catch-up"  // they receive the log
 	PhaseDrain    Phase = "drain"     // leadership leaves a member that is to go
 	PhaseSwap     Phase = "swap"      // the voters change, at once
+	PhaseUpdate   Phase = "update"    // in place of swap if peer URLs change and nothing else
 	PhaseSettle   Phase = "settle"    // until the removed may be switched off
 	PhaseUndo     Phase = "undo"      // cancelled: newcomers are removed again
 )
@@ -59,10 +64,28 @@ const (
 // Action is what the leader does next for a job. Exactly one of the fields is set, but for Phase and Message, which
 // describe it.
 type Action struct {
-	Phase    Phase
-	Message  string
-	Wait     bool                     // nothing to do until the View changes
-	Change   *consensus.ChangeRequest // propose it; a refusal that a retry cannot cure ends the job
-	Transfer consensus.MemberID       // hand leadership to it
-	End      State                    // the job is over
+	Phase   Phase
+	Message string
+	Wait    bool // nothing to do until the View changes
+	// Change is to be proposed. It expects the configuration of the View: after ReasonStaleConfig, ReasonChangePending, or
+	// any refusal of an abort, ask Next again. Another refusal that a retry cannot cure ends the job.
+	Change   *consensus.ChangeRequest
+	Transfer consensus.MemberID // hand leadership to it
+	End      State              // the job is over
+}
+
+// Named is the name that a member had.
+type Named struct {
+	ID   consensus.MemberID
+	Name string
+}
+
+// NoteNames remembers the names of the members that the Spec names, for the messages of the job.
+func (j *Job) NoteNames(v *View) {
+	j.Names = nil
+	for _, id := range j.Spec.existing() {
+		if m, ok := v.Member(id); ok && m.Name != "" {
+			j.Names = append(j.Names, Named{ID: id, Name: m.Name})
+		}
+	}
 }

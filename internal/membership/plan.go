@@ -25,8 +25,8 @@ type PlanStep struct {
 	After  Strength
 }
 
-// Strength is how many failures a configuration stands. In a joint configuration the numbers are those of the weaker
-// set.
+// Strength is how many failures a configuration stands. In a joint configuration Active and Tolerates are those of the
+// weaker set.
 type Strength struct {
 	Voters      int
 	Outgoing    int // voters of the other set while joint; else 0

@@ -44,6 +44,8 @@ type View struct {
 	ID       consensus.ConfigID
 	Protocol consensus.Protocol // by which Config came
 	Settled  bool               // Config is not on its way to another one
+	// Undecided is true while the entry of Config has not committed: then a joint-early change, too, can be aborted.
+	Undecided bool
 	// TermStarted is false until an entry of the leader's term has committed: no change is accepted before.
 	TermStarted bool
 	Last        consensus.Index // of the leader's log
@@ -74,6 +76,20 @@ type MemberView struct {
 type TransferView struct {
 	Sent, Total    int64
 	BytesPerSecond int64
+}
+
+// settled reports whether nothing is under way.
+func (v *View) settled() bool { return v.Settled && !v.Config.IsJoint() }
+
+// active lists the members that were heard lately, the leader included.
+func (v *View) active() []consensus.MemberID {
+	var ids []consensus.MemberID
+	for i := range v.Members {
+		if m := &v.Members[i]; m.Active || m.ID == v.Leader {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
 }
 
 // Member returns the view of id.

@@ -1,0 +1,243 @@
+package membership
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/reconfig"
+)
+
+// goal is a Spec held against a View: what there is still to do. It is derived anew every time, so that it knows no more,
+// and no less, than the configuration does.
+type goal struct {
+	spec   *Spec
+	view   *View
+	names  []Named          // of members that may be gone
+	config consensus.Config // what the one in force becomes if nothing else happens
+
+	arrivals []arrival // one for each newcomer, in order
+	room     []consensus.MemberID
+	remove   []consensus.MemberID // room included
+	promote  []consensus.MemberID
+	demote   []consensus.MemberID
+	update   []consensus.Member
+}
+
+// arrival is a newcomer, and who it is.
+type arrival struct {
+	Newcomer                    // its ID as drawn or, if adopted, that of the member; in a plan it may be made up
+	present  bool               // it is in the configuration
+	adopted  bool               // another job, or another client, added it
+	owner    consensus.MemberID // has one of its URLs and keeps it: the newcomer can never join
+}
+
+func aim(s *Spec, v *View, names []Named) *goal {
+	g := &goal{spec: s, view: v, names: names, config: v.Config.Settle()}
+	g.remove = pick(s.Remove, g.config.Contains)
+	g.promote = pick(s.Promote, g.config.IsLearner)
+	g.demote = pick(s.Demote, g.config.IsVoter)
+	for i := range s.Update {
+		if u := &s.Update[i]; g.differs(u) {
+			g.update = append(g.update, *u)
+			g.makeRoomFor(u.PeerURLs)
+		}
+	}
+	for i := range s.Add {
+		g.arrivals = append(g.arrivals, g.meet(&s.Add[i], i))
+	}
+	for i := range g.arrivals {
+		a := &g.arrivals[i]
+		if !a.Learner && !g.config.IsVoter(a.ID) && !slices.Contains(g.promote, a.ID) {
+			g.promote = append(g.promote, a.ID)
+		}
+	}
+	return g
+}
+
+func pick(ids []consensus.MemberID, which func(consensus.MemberID) bool) []consensus.MemberID {
+	var picked []consensus.MemberID
+	for _, id := range ids {
+		if which(id) {
+			picked = append(picked, id)
+		}
+	}
+	return picked
+}
+
+// differs reports whether the member is there, and not as u wants it.
+func (g *goal) differs(u *consensus.Member) bool {
+	m, ok := g.config.Member(u.ID)
+	return ok && (!sameSet(m.PeerURLs, u.PeerURLs) || (u.Name != "" && u.Name != m.Name))
+}
+
+func sameSet(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
+
+// meet finds out who a newcomer is. A learner that has its URLs was added by an attempt before this one, and is adopted;
+// so is a voter, unless members go for it: who mistypes a URL must not lose a member to it.
+func (g *goal) meet(n *Newcomer, at int) arrival {
+	a := arrival{Newcomer: *n}
+	if n.ID != consensus.NoMember && g.config.Contains(n.ID) {
+		a.present = true
+		return a
+	}
+	g.makeRoomFor(n.PeerURLs)
+	for i := range g.config.Members {
+		m := &g.config.Members[i]
+		switch {
+		case sharedURL(m.PeerURLs, n.PeerURLs) == "" || slices.Contains(g.remove, m.ID):
+		case g.adoptable(n, m):
+			a.ID, a.present, a.adopted = m.ID, true, true
+		default:
+			a.owner = m.ID
+		}
+	}
+	if a.ID == consensus.NoMember {
+		a.ID = g.spareID(at)
+	}
+	return a
+}
+
+func (g *goal) adoptable(n *Newcomer, m *consensus.Member) bool {
+	name := g.publishedName(m)
+	switch {
+	case !sameSet(n.PeerURLs, m.PeerURLs), n.Name != "" && name != "" && n.Name != name,
+		slices.Contains(g.spec.existing(), m.ID), n.ID != consensus.NoMember && g.tombstone(n.ID):
+		return false
+	case g.config.IsLearner(m.ID):
+		return !n.Learner || !m.Promote
+	}
+	return !n.Learner && len(g.remove)+len(g.demote) == 0
+}
+
+func (g *goal) publishedName(m *consensus.Member) string {
+	if seen, ok := g.view.Member(m.ID); ok && seen.Name != "" {
+		return seen.Name
+	}
+	return m.Name
+}
+
+// makeRoomFor notes the members that go and have one of the URLs: they must go first.
+func (g *goal) makeRoomFor(urls []string) {
+	for i := range g.config.Members {
+		m := &g.config.Members[i]
+		if slices.Contains(g.remove, m.ID) && sharedURL(m.PeerURLs, urls) != "" && !slices.Contains(g.room, m.ID) {
+			g.room = append(g.room, m.ID)
+		}
+	}
+}
+
+func sharedURL(a, b []string) string {
+	for _, url := range a {
+		if slices.Contains(b, url) {
+			return url
+		}
+	}
+	return ""
+}
+
+// spareID is an id for a newcomer that has none yet, for plans only.
+func (g *goal) spareID(at int) consensus.MemberID {
+	id := ^consensus.MemberID(0) - consensus.MemberID(at)
+	for g.config.Contains(id) || g.tombstone(id) || slices.Contains(g.spec.existing(), id) {
+		id -= maxMembers
+	}
+	return id
+}
+
+func (g *goal) tombstone(id consensus.MemberID) bool { return slices.Contains(g.view.Tombstones, id) }
+
+// missing returns the newcomers that are not in the configuration.
+func (g *goal) missing() []arrival {
+	return slices.DeleteFunc(slices.Clone(g.arrivals), func(a arrival) bool { return a.present })
+}
+
+// awaited returns the learners that must catch up before the voters change or, if they stay learners, before the job is
+// done.
+func (g *goal) awaited() []MemberView {
+	var waits []MemberView
+	note := func(id consensus.MemberID) {
+		if !g.config.IsLearner(id) {
+			return
+		}
+		m, ok := g.view.Member(id)
+		if !ok {
+			m = MemberView{ID: id}
+		}
+		known := slices.ContainsFunc(waits, func(w MemberView) bool { return w.ID == id })
+		if (!m.Active || !m.CaughtUp) && !known {
+			waits = append(waits, m)
+		}
+	}
+	for i := range g.arrivals {
+		note(g.arrivals[i].ID)
+	}
+	for _, id := range g.promote {
+		note(id)
+	}
+	return waits
+}
+
+// swapping reports whether a change of roles or URLs is still to be made.
+func (g *goal) swapping() bool { return len(g.remove)+len(g.promote)+len(g.demote)+len(g.update) > 0 }
+
+// reached reports whether the cluster is, or with the change that is under way will be, as the Spec wants it.
+func (g *goal) reached() bool { return !g.swapping() && len(g.missing()) == 0 && len(g.awaited()) == 0 }
+
+func (g *goal) leaving(id consensus.MemberID) bool {
+	return slices.Contains(g.remove, id) || slices.Contains(g.demote, id)
+}
+
+// facts are what the leader's core would take into account.
+func (g *goal) facts() reconfig.Facts {
+	facts := reconfig.Facts{
+		Active: g.view.active(), Tombstones: g.view.Tombstones, MaxLearners: g.view.MaxLearners, Strict: g.view.Strict,
+	}
+	for i := range g.view.Members {
+		if m := &g.view.Members[i]; m.CaughtUp && m.Active && m.ID != g.view.Leader {
+			facts.CaughtUp = append(facts.CaughtUp, m.ID)
+		}
+	}
+	return facts
+}
+
+func (g *goal) request(steps []consensus.ChangeStep) *consensus.ChangeRequest {
+	return &consensus.ChangeRequest{Steps: steps, Protocol: g.spec.Protocol, Expected: g.view.ID}
+}
+
+// joinRequest adds all newcomers that are missing. The protocol is for voters: here none changes.
+func (g *goal) joinRequest() *consensus.ChangeRequest {
+	var steps []consensus.ChangeStep
+	for _, a := range g.missing() {
+		steps = append(steps, consensus.ChangeStep{
+			Kind: consensus.ChangeAddLearner, Member: consensus.Member{ID: a.ID, Name: a.Name, PeerURLs: sorted(a.PeerURLs)},
+		})
+	}
+	request := g.request(steps)
+	request.Protocol = consensus.ProtocolAuto
+	return request
+}
+
+func (g *goal) roomRequest() *consensus.ChangeRequest {
+	return g.request(steps(consensus.ChangeRemove, g.room))
+}
+
+// swapRequest makes all that is left in one change.
+func (g *goal) swapRequest() *consensus.ChangeRequest {
+	all := slices.Concat(steps(consensus.ChangePromote, g.promote), steps(consensus.ChangeRemove, g.remove),
+		steps(consensus.ChangeDemote, g.demote))
+	for i := range g.update {
+		u := &g.update[i]
+		all = append(all, consensus.ChangeStep{
+			Kind: consensus.ChangeUpdate, Member: consensus.Member{ID: u.ID, Name: u.Name, PeerURLs: sorted(u.PeerURLs)},
+		})
+	}
+	return g.request(all)
+}
+
+func steps(kind consensus.ChangeKind, ids []consensus.MemberID) []consensus.ChangeStep {
+	var list []consensus.ChangeStep
+	for _, id := range ids {
+		list = append(list, consensus.ChangeStep{Kind: kind, Member: consensus.Member{ID: id}})
+	}
+	return list
+}

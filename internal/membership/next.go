@@ -1,0 +1,223 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/reconfig"
+)
+
+// Next tells the leader what to do now for a running job. It reads how far the job is from the configuration:
+//
+//	a URL is in the way?    make-room: remove who has it
+//	newcomers are missing?  join: add them as learners, in one change
+//	they lag?               start, snapshot, catch-up: wait
+//	the leader goes?        drain: hand leadership to one that stays
+//	roles are not right?    swap: promote, remove, demote and update, in one change
+//	under way, not final?   settle: wait, then done
+//
+// So a leader that was elected a moment ago goes on where the last one stopped, and what was rolled back is done again.
+func Next(j *Job, v *View) Action {
+	if j.State.Ended() {
+		return Action{Phase: j.Phase, Message: j.Message, End: j.State}
+	}
+	g := aim(&j.Spec, v, j.Names)
+	begins := j.Config == (consensus.ConfigID{}) || j.Config == v.ID
+	if j.Spec.kind() == KindDrain {
+		return g.drain(j, begins)
+	}
+	if !j.CancelAsked {
+		return g.advance(j, begins)
+	}
+	if g.abortable() || !g.reached() {
+		return g.undo()
+	}
+	action := g.advance(j, begins)
+	action.Message = "too late to cancel: " + action.Message
+	return action
+}
+
+// advance takes the first step that is due. Nothing is judged by a configuration that may still be rolled back.
+func (g *goal) advance(j *Job, begins bool) Action {
+	if g.view.settled() {
+		if faults := g.faults(begins); len(faults) > 0 {
+			return g.fail(g.phase(), strings.Join(faults, "; "))
+		}
+	}
+	if g.reached() {
+		return g.settle()
+	}
+	if fault := g.outdated(j); fault != "" && g.view.settled() {
+		return g.fail(g.phase(), fault)
+	}
+	switch phase := g.phase(); phase {
+	case PhaseMakeRoom:
+		return g.leave(phase, g.roomRequest(), g.room, "removes "+g.list(g.room)+", whose URL is taken over")
+	case PhaseJoin:
+		if slices.ContainsFunc(j.Spec.Add, func(n Newcomer) bool { return n.ID == consensus.NoMember }) {
+			return g.fail(phase, "a newcomer has no id: one is drawn when a job is accepted")
+		}
+		ids := g.newIDs()
+		return g.propose(phase, g.joinRequest(), "adds "+g.list(ids)+" as "+plural(len(ids), "a learner", "learners"))
+	case PhaseStart, PhaseSnapshot, PhaseCatchUp:
+		return Action{Phase: phase, Message: g.awaiting(), Wait: true}
+	default:
+		return g.leave(phase, g.swapRequest(), slices.Concat(g.remove, g.demote), g.swapWords())
+	}
+}
+
+// phase names the step that is due.
+func (g *goal) phase() Phase {
+	waits := g.awaited()
+	switch {
+	case len(g.room) > 0:
+		return PhaseMakeRoom
+	case len(g.missing()) > 0:
+		return PhaseJoin
+	case slices.ContainsFunc(waits, unheard):
+		return PhaseStart
+	case slices.ContainsFunc(waits, receivesSnapshot):
+		return PhaseSnapshot
+	case len(waits) > 0:
+		return PhaseCatchUp
+	case len(g.remove)+len(g.promote)+len(g.demote) > 0:
+		return PhaseSwap
+	case len(g.update) > 0:
+		return PhaseUpdate
+	}
+	return PhaseSettle
+}
+
+// unheard reports whether a member does not answer. One that was added a moment ago has the benefit of the doubt with the
+// core, and not here: only what it acknowledged shows that somebody started it.
+func unheard(m MemberView) bool {
+	return !m.Active || (!m.Started && m.Match == 0 && !receivesSnapshot(m))
+}
+
+func receivesSnapshot(m MemberView) bool { return m.Snapshot != nil || m.State == "snapshot" }
+
+// notYet says why no change can be proposed at the moment; empty if one can.
+func (g *goal) notYet() string {
+	switch v := g.view; {
+	case !v.TermStarted:
+		return fmt.Sprintf("waits until the new leader %s has committed its first entry", g.label(v.Leader))
+	case !v.settled():
+		return fmt.Sprintf("waits until the change under way (config %v by %v) is final", v.ID, v.Protocol)
+	}
+	return ""
+}
+
+// propose asks for a change if the leader would take it; else it waits for what time can cure, and fails otherwise.
+func (g *goal) propose(phase Phase, request *consensus.ChangeRequest, words string) Action {
+	if why := g.notYet(); why != "" {
+		return Action{Phase: phase, Message: why, Wait: true}
+	}
+	facts := g.facts()
+	_, reason := reconfig.Next(&g.view.Config, g.view.ID, request, &facts)
+	switch reason {
+	case consensus.ReasonNone:
+		return Action{Phase: phase, Message: words, Change: request}
+	case consensus.ReasonQuorumLost, consensus.ReasonLearnerLags:
+		return Action{Phase: phase, Message: "waits, for " + g.refusal(reason, request), Wait: true}
+	}
+	return g.fail(phase, g.refusal(reason, request))
+}
+
+// leave proposes a change by which members lose their vote. A leader among them hands over before, if somebody that stays
+// can lead at once, so that writes do not wait for it later. Otherwise the core hands over when the change has committed.
+func (g *goal) leave(phase Phase, request *consensus.ChangeRequest, going []consensus.MemberID, words string) Action {
+	action := g.propose(phase, request, words)
+	if action.Change == nil || !slices.Contains(going, g.view.Leader) {
+		return action
+	}
+	to := g.successor()
+	if to == consensus.NoMember {
+		return action
+	}
+	if phase != PhaseMakeRoom {
+		phase = PhaseDrain
+	}
+	return Action{Phase: phase, Message: g.handOverWords(to), Transfer: to}
+}
+
+// successor returns the voter that is to lead: of those that stay and could at once, the one with most of the log.
+func (g *goal) successor() consensus.MemberID {
+	best := MemberView{}
+	for _, id := range g.config.Voters {
+		m, _ := g.view.Member(id)
+		if id == g.view.Leader || g.leaving(id) || slices.Contains(g.spec.Drain, id) || !m.Active || !m.CaughtUp {
+			continue
+		}
+		if best.ID == consensus.NoMember || m.Match > best.Match {
+			best = m
+		}
+	}
+	return best.ID
+}
+
+// settle waits until nobody can undo the change, and ends the job.
+func (g *goal) settle() Action {
+	if !g.view.settled() {
+		return Action{Phase: PhaseSettle, Message: g.settling(), Wait: true}
+	}
+	return Action{Phase: PhaseSettle, Message: g.doneWords(), End: StateDone}
+}
+
+func (g *goal) fail(phase Phase, why string) Action {
+	if left := g.own(); len(left) > 0 {
+		why += "; " + g.list(left) + plural(len(left), " stays a learner", " stay learners") +
+			": remove " + plural(len(left), "it", "them") + ", or ask for the change again"
+	}
+	return Action{Phase: phase, Message: why, End: StateFailed}
+}
+
+// outdated tells whether the job was planned for another configuration than it began with.
+func (g *goal) outdated(j *Job) string {
+	began := j.Config
+	if began == (consensus.ConfigID{}) {
+		began = g.view.ID
+	}
+	if want := j.Spec.Expected; want != (consensus.ConfigID{}) && want != began {
+		return expectedWords(began, want)
+	}
+	return ""
+}
+
+// drain hands leadership on until no member of the Spec leads.
+func (g *goal) drain(j *Job, begins bool) Action {
+	act := func(message string) Action { return Action{Phase: PhaseDrain, Message: message} }
+	faults := []string(nil)
+	if g.view.settled() {
+		faults = g.faults(begins)
+	}
+	leads := slices.Contains(g.spec.Drain, g.view.Leader)
+	to := g.successor()
+	action := act("")
+	switch why := g.notYet(); {
+	case len(faults) > 0:
+		return g.fail(PhaseDrain, strings.Join(faults, "; "))
+	case !leads && j.CancelAsked:
+		action = act(fmt.Sprintf("too late to cancel: %s leads", g.label(g.view.Leader)))
+		action.End = StateDone
+	case !leads:
+		action = act(fmt.Sprintf("%s leads", g.label(g.view.Leader)))
+		action.End = StateDone
+	case j.CancelAsked:
+		action = act(fmt.Sprintf("cancelled: %s still leads", g.label(g.view.Leader)))
+		action.End = StateCancelled
+	case g.view.settled() && g.outdated(j) != "":
+		return g.fail(PhaseDrain, g.outdated(j))
+	case why != "":
+		action = act(why)
+		action.Wait = true
+	case to == consensus.NoMember:
+		action = act(g.noSuccessorWords())
+		action.Wait = true
+	default:
+		action = act(g.handOverWords(to))
+		action.Transfer = to
+	}
+	return action
+}

@@ -1,0 +1,76 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// undo goes back as far as one can: out of a joint configuration that is not decided, and then without the learners that
+// the job added. What a change has removed, promoted or demoted for good stays as it is.
+func (g *goal) undo() Action {
+	v := g.view
+	switch {
+	case !v.settled() && g.abortable():
+		if !v.TermStarted {
+			return Action{Phase: PhaseUndo, Message: g.notYet(), Wait: true}
+		}
+		return Action{
+			Phase: PhaseUndo, Message: "goes back to the voters before: " + g.list(v.Config.Outgoing),
+			Change: &consensus.ChangeRequest{Abort: true, Expected: v.ID},
+		}
+	case !v.settled():
+		return Action{Phase: PhaseUndo, Message: "to cancel, " + g.notYet(), Wait: true}
+	}
+	own := g.own()
+	if len(own) == 0 {
+		return Action{Phase: PhaseUndo, Message: g.cancelledWords(), End: StateCancelled}
+	}
+	request := g.request(steps(consensus.ChangeRemove, own))
+	request.Protocol = consensus.ProtocolAuto
+	return g.propose(PhaseUndo, request, "removes "+g.list(own)+" again")
+}
+
+// own returns the learners that this job added. An adopted one belongs to whoever added it.
+func (g *goal) own() []consensus.MemberID {
+	var ids []consensus.MemberID
+	for i := range g.spec.Add {
+		if id := g.spec.Add[i].ID; g.config.IsLearner(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// abortable reports whether the joint configuration in force is this job's, and not decided.
+func (g *goal) abortable() bool {
+	v := g.view
+	c := &v.Config
+	undecided := v.Protocol == consensus.ProtocolJoint || (v.Protocol == consensus.ProtocolJointEarly && v.Undecided)
+	if !c.IsJoint() || !undecided {
+		return false
+	}
+	mine := func(ids, allowed []consensus.MemberID) bool {
+		return !slices.ContainsFunc(ids, func(id consensus.MemberID) bool { return !slices.Contains(allowed, id) })
+	}
+	in := pick(c.Voters, func(id consensus.MemberID) bool { return !slices.Contains(c.Outgoing, id) })
+	may := slices.Clone(g.spec.Promote)
+	for i := range g.arrivals {
+		may = append(may, g.arrivals[i].ID)
+	}
+	return mine(c.Retiring(), g.spec.Remove) && mine(c.LearnersNext, g.spec.Demote) && mine(in, may)
+}
+
+func (g *goal) cancelledWords() string {
+	var gone []consensus.MemberID
+	for _, id := range g.spec.Remove {
+		if g.tombstone(id) {
+			gone = append(gone, id)
+		}
+	}
+	if len(gone) == 0 {
+		return "cancelled: the cluster has the voters " + g.list(g.config.Voters)
+	}
+	return fmt.Sprintf("cancelled, but %s %s removed and cannot come back", g.list(gone), plural(len(gone), "was", "were"))
+}

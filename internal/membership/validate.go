@@ -1,0 +1,127 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Limits keep a job small: it is replicated, and shown.
+const (
+	maxMembers   = 64 // that one Spec names
+	maxURLs      = 8  // of one member
+	maxURLBytes  = 512
+	maxNameBytes = 128
+)
+
+// Validate returns every fault of s that can be told without a cluster, one sentence each; nil if there is none.
+func (s *Spec) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	switch s.Kind {
+	case "", KindChange, KindReplace, KindDrain:
+	default:
+		fault("the kind %q is unknown: use %s, %s or %s", s.Kind, KindChange, KindReplace, KindDrain)
+	}
+	if s.Protocol != consensus.ProtocolAuto && !s.Protocol.Known() {
+		fault("the protocol is unknown: use one of %s", strings.Join(consensus.ProtocolNames(), ", "))
+	}
+	changes := len(s.Add) + len(s.Remove) + len(s.Promote) + len(s.Demote) + len(s.Update)
+	switch {
+	case changes+len(s.Drain) > maxMembers:
+		fault("%d members are named, more than %d: make several changes of it", changes+len(s.Drain), maxMembers)
+		return errors.Join(faults...)
+	case len(s.Drain) > 0 && changes > 0:
+		fault("drain goes with no other change: a member that is removed or demoted is drained anyway")
+	case s.Kind == KindDrain && len(s.Drain) == 0:
+		fault("drain names no member")
+	case s.Kind == KindReplace && !s.oneForOne():
+		fault("replace takes one member out and one in: name one to remove, and one to add or to promote")
+	case changes+len(s.Drain) == 0:
+		fault("nothing is asked for: name members to add, remove, promote, demote, update or drain")
+	}
+	faults = append(faults, s.idFaults()...)
+	return errors.Join(append(faults, s.urlFaults()...)...)
+}
+
+// oneForOne reports whether one member goes out and one comes in.
+func (s *Spec) oneForOne() bool {
+	return len(s.Remove) == 1 && len(s.Add)+len(s.Promote) == 1 && len(s.Demote)+len(s.Update)+len(s.Drain) == 0
+}
+
+// existing lists the members that s names and that must be there already.
+func (s *Spec) existing() []consensus.MemberID {
+	ids := slices.Concat(s.Remove, s.Promote, s.Demote, s.Drain)
+	for i := range s.Update {
+		ids = append(ids, s.Update[i].ID)
+	}
+	return ids
+}
+
+func (s *Spec) idFaults() []error {
+	var faults []error
+	ids := s.existing()
+	for i := range s.Add {
+		if id := s.Add[i].ID; id != consensus.NoMember {
+			ids = append(ids, id)
+		}
+	}
+	for i, id := range ids {
+		switch {
+		case id == consensus.NoMember:
+			faults = append(faults, errors.New("a member lacks its id"))
+		case slices.Contains(ids[:i], id) && !slices.Contains(ids[i+1:], id):
+			faults = append(faults, fmt.Errorf("member %v is named more than once: one change does one thing to it", id))
+		}
+	}
+	return faults
+}
+
+func (s *Spec) urlFaults() []error {
+	var faults []error
+	var seen, names []string
+	check := func(who, name string, urls []string) {
+		switch {
+		case len(urls) == 0:
+			faults = append(faults, fmt.Errorf("%s has no peer URL: say where it listens for other members", who))
+		case len(urls) > maxURLs:
+			faults = append(faults, fmt.Errorf("%s has %d peer URLs, more than %d", who, len(urls), maxURLs))
+			return
+		}
+		if len(name) > maxNameBytes {
+			faults = append(faults, fmt.Errorf("%s has a name of more than %d bytes", who, maxNameBytes))
+		}
+		for _, url := range urls {
+			if slices.Contains(seen, url) {
+				faults = append(faults, fmt.Errorf("the URL %s is given twice", url))
+				continue
+			}
+			seen = append(seen, url)
+			if len(url) > maxURLBytes {
+				faults = append(faults, fmt.Errorf("%s has a peer URL of more than %d bytes", who, maxURLBytes))
+			} else if _, err := config.ParseURL(url); err != nil {
+				faults = append(faults, fmt.Errorf("%s has a peer URL that does not serve: %w", who, err))
+			}
+		}
+	}
+	for i := range s.Add {
+		n := &s.Add[i]
+		if n.Name != "" && slices.Contains(names, n.Name) {
+			faults = append(faults, fmt.Errorf("two newcomers are called %s", n.Name))
+		}
+		names = append(names, n.Name)
+		who := "newcomer " + n.Name
+		if n.Name == "" {
+			who = fmt.Sprintf("newcomer %d", i+1)
+		}
+		check(who, n.Name, n.PeerURLs)
+	}
+	for i := range s.Update {
+		check("member "+s.Update[i].ID.String(), s.Update[i].Name, s.Update[i].PeerURLs)
+	}
+	return faults
+}

@@ -1,0 +1,48 @@
+package membership
+
+import "slices"
+
+// warn adds what is worth a thought about the steps as a whole.
+func (d *drafter) warn() {
+	p := d.plan
+	if len(p.Steps) == 0 {
+		return
+	}
+	last := p.Steps[len(p.Steps)-1].After
+	for i := range p.Steps {
+		if during := p.Steps[i].During; during.Tolerates < min(p.Now.Tolerates, last.Tolerates) {
+			d.warning("during %q the cluster %s, now it %s", p.Steps[i].Title, stands(during), stands(p.Now))
+			break
+		}
+	}
+	if last.Tolerates < p.Now.Tolerates {
+		d.warning("afterwards the cluster %s, now it %s", stands(last), stands(p.Now))
+	}
+	if last.Voters%2 == 0 && last.Voters != p.Now.Voters {
+		d.warning("%d voters stand no more failures than %d, and each write needs one more of them",
+			last.Voters, last.Voters-1)
+	}
+	g := d.goal()
+	for _, id := range g.config.Voters {
+		seen, ok := d.real.Member(id)
+		if ok && !seen.Active && id != d.real.Leader && slices.Contains(d.real.Config.Voters, id) {
+			d.warning("%s stays a voter and has not answered for %s", g.label(id), seconds(seen.SilentMS))
+		}
+	}
+}
+
+func (d *drafter) roomWarning(g *goal) {
+	d.warning("%s must go before its successor can join: until that one has caught up, the cluster %s",
+		g.list(g.room), stands(d.plan.Steps[len(d.plan.Steps)-1].After))
+}
+
+// stands says what a strength means.
+func stands(s Strength) string {
+	if s.Tolerates < 0 {
+		return "cannot write"
+	}
+	if s.Tolerates == 0 {
+		return "stands no failure"
+	}
+	return "stands " + count(s.Tolerates, "failure")
+}
