@@ -31,7 +31,7 @@ func appendAttributes(dst []byte, m *Member) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(url)))
 		dst = append(dst, url...)
 	}
-	return append(dst, flag(m.Promote))
+	return append(dst, flag(m.Promote)|flag(m.Joining)<<1)
 }
 
 func flag(set bool) byte {
@@ -49,7 +49,8 @@ func (r *reader) attributes() Member {
 			m.PeerURLs[i] = string(r.blob())
 		}
 	}
-	m.Promote = r.octet()&1 != 0
+	marks := r.octet()
+	m.Promote, m.Joining = marks&1 != 0, marks&2 != 0
 	return m
 }
 

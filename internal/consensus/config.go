@@ -59,6 +59,9 @@ type Member struct {
 	// Promote marks a learner that was added to be a voter: the leader promotes it as soon as it has caught up. Until
 	// then it counts nowhere, so that a member that never starts, or was mistyped, endangers no quorum.
 	Promote bool
+	// Joining marks a learner that a membership job added, and promotes together with the other changes that it makes.
+	// Neither mark outlives the promotion, and no marked learner counts against the limit of learners.
+	Joining bool
 }
 
 // Config is one configuration of the cluster: who votes, who learns, and where they are.

@@ -193,7 +193,7 @@ func TestDraft_blockers(t *testing.T) {
 			[]string{"m1 has led for a moment only and a majority has not answered it yet: try again"}},
 		{"another configuration", found(t, 3, 0), membership.Spec{Remove: ids{2}, Expected: consensus.ConfigID{Index: 11, Term: 2}}, nil,
 			[]string{"the configuration is 12.2.0, the plan expects 11.2.0: plan again"}},
-		{"too many learners", found(t, 3, 1), replace, func(c *pretended) { c.limit = 1 },
+		{"too many learners", found(t, 3, 1), membership.Spec{Add: []membership.Newcomer{learner(7)}}, func(c *pretended) { c.limit = 1 },
 			[]string{"the cluster may have 1 learner (--max-learners), and this needs 2: raise the limit, add fewer members at a time, " +
 				"or remove a learner first"}},
 		{"drain to nobody", found(t, 3, 0).silence(2, 3), membership.Spec{Drain: ids{1}}, nil,

@@ -209,7 +209,10 @@ func (g *goal) joinRequest() *consensus.ChangeRequest {
 	var steps []consensus.ChangeStep
 	for _, a := range g.missing() {
 		steps = append(steps, consensus.ChangeStep{
-			Kind: consensus.ChangeAddLearner, Member: consensus.Member{ID: a.ID, Name: a.Name, PeerURLs: sorted(a.PeerURLs)},
+			Kind: consensus.ChangeAddLearner,
+			Member: consensus.Member{
+				ID: a.ID, Name: a.Name, PeerURLs: sorted(a.PeerURLs), Joining: !a.Learner,
+			},
 		})
 	}
 	request := g.request(steps)

@@ -303,7 +303,7 @@ func TestNext_fails(t *testing.T) {
 			c.config.Learners, c.config.Members = ids{4, 7}, append(c.config.Members, member(7))
 			c.seen[7] = c.seen[4]
 		}, "single changes one voter, this changes 3: use joint-early, or auto; m7 stays a learner: remove it, or ask"},
-		{"the limit of learners", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, func(c *pretended) { c.limit = 1 },
+		{"the limit of learners", membership.Spec{Add: []membership.Newcomer{learner(7)}}, func(c *pretended) { c.limit = 1 },
 			"the cluster may have 1 learner (--max-learners), and this needs 2"},
 	} {
 		c := found(t, 3, 1)

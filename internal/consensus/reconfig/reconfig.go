@@ -64,7 +64,8 @@ func Leave(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Pr
 }
 
 // Abort returns the change that goes back from the joint configuration with the given id: the outgoing voters decide
-// alone. Nobody is removed: voters that were to join stay as learners, and hold what they have.
+// alone. Nobody is removed: voters that were to join stay as learners, and hold what they have. Peer URLs that the change
+// updated stay updated: they say where a member is, not who decides.
 func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
 	back := joint.Clone()
 	back.Voters, back.Outgoing, back.LearnersNext = back.Outgoing, nil, nil

@@ -44,6 +44,8 @@ func TestNext_rules(t *testing.T) {
 			wantV: ids{1, 2, 3}, wantL: ids{5}},
 		{name: "too many learners", voters: ids{1}, learners: ids{4}, kind: consensus.ChangeAddLearner, member: member(5),
 			want: consensus.ReasonTooManyLearners},
+		{name: "learners that are joining are not limited", voters: ids{1}, learners: ids{4}, kind: consensus.ChangeAddLearner,
+			member: consensus.Member{ID: 5, PeerURLs: member(5).PeerURLs, Joining: true}, wantV: ids{1}, wantL: ids{4, 5}},
 		{name: "a lone voter may add a voter", voters: ids{1}, kind: consensus.ChangeAddVoter, member: member(2),
 			facts: reconfig.Facts{Active: ids{1}, Strict: true}, wantV: ids{1, 2}},
 		{name: "two voters, one silent: no third", voters: ids{1, 2}, kind: consensus.ChangeAddVoter, member: member(3),

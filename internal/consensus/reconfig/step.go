@@ -35,12 +35,12 @@ func add(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensu
 		return consensus.ReasonPeerURLExists
 	}
 	if step.Kind == consensus.ChangeAddLearner {
-		if facts.MaxLearners > 0 && !m.Promote && learnersToStay(c) >= facts.MaxLearners {
+		if facts.MaxLearners > 0 && !m.Promote && !m.Joining && learnersToStay(c) >= facts.MaxLearners {
 			return consensus.ReasonTooManyLearners
 		}
 		c.Learners = insert(c.Learners, m.ID)
 	} else {
-		m.Promote = false
+		m.Promote, m.Joining = false, false
 		c.Voters = insert(c.Voters, m.ID)
 	}
 	setMember(c, m)
@@ -51,7 +51,7 @@ func add(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensu
 func learnersToStay(c *consensus.Config) int {
 	n := 0
 	for _, id := range c.Learners {
-		if m, _ := c.Member(id); !m.Promote {
+		if m, _ := c.Member(id); !m.Promote && !m.Joining {
 			n++
 		}
 	}
@@ -70,7 +70,7 @@ func promote(c *consensus.Config, id consensus.MemberID, facts *Facts) consensus
 	c.Learners = without(c.Learners, id)
 	c.Voters = insert(c.Voters, id)
 	m, _ := c.Member(id)
-	m.Promote = false
+	m.Promote, m.Joining = false, false
 	setMember(c, m)
 	return consensus.ReasonNone
 }
