@@ -93,6 +93,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.observeTime(m.options.Applied, begun)
 		m.node.Resolve(batch, results)
 		m.noteConfig(batch)
+		m.noteJobs(batch)
 		m.inbox.put(raft.Applied{Index: batch[len(batch)-1].Index})
 		if err := m.retain(batch); err != nil {
 			return err

@@ -64,6 +64,9 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 		}
 		return json.Marshal(m.describe())
 	}
+	if answer := m.membershipCall(method); answer != nil {
+		return answer(ctx, body)
+	}
 	return nil, status.Errorf(codes.Unimplemented, "member: unknown request %q: is this member older?", method)
 }
 
@@ -105,35 +108,49 @@ func (m *Member) callLeader(ctx context.Context, method string, question leaseQu
 	if err != nil {
 		return answer, err
 	}
+	var final error
+	err = m.withLeader(ctx, func(ctx context.Context, leader consensus.MemberID) error {
+		reply, err := m.askLeader(ctx, leader, method, body)
+		if err == nil {
+			final = json.Unmarshal(reply, &answer)
+			return nil
+		}
+		if err = fromStatus(err); errors.Is(err, kv.ErrLeaseNotFound) {
+			final = err
+			return nil
+		}
+		return err
+	})
+	return answer, errors.Join(err, final)
+}
+
+// withLeader calls ask with the leader of the moment, and again while it fails, for as long as a request may take.
+func (m *Member) withLeader(ctx context.Context, ask func(context.Context, consensus.MemberID) error) error {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, m.options.RequestTimeout)
 	defer cancel()
 	for {
 		changed := m.LeaderChanged()
 		leader := m.Leader()
+		var err error
 		if leader != consensus.NoMember {
-			var reply []byte
-			reply, err = m.askLeader(ctx, leader, method, body)
-			if err == nil {
-				return answer, json.Unmarshal(reply, &answer)
-			}
-			if err = fromStatus(err); errors.Is(err, kv.ErrLeaseNotFound) {
-				return answer, err
+			if err = ask(ctx, leader); err == nil {
+				return nil
 			}
 		}
 		select {
 		case <-changed:
 		case <-m.options.tickAfter():
 		case <-m.stopping.Done():
-			return answer, ErrStopped
+			return ErrStopped
 		case <-ctx.Done():
 			switch {
 			case caller.Err() != nil:
-				return answer, caller.Err()
+				return caller.Err()
 			case leader == consensus.NoMember:
-				return answer, ErrNoLeader
+				return ErrNoLeader
 			}
-			return answer, ErrTimeout
+			return ErrTimeout
 		}
 	}
 }

@@ -63,6 +63,8 @@ type Member struct {
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
 	configNews news
+	jobs       jobBoard
+	transfers  transfers
 	lostAt     atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc
@@ -113,13 +115,14 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(6)
+	m.wg.Add(7)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)
 	go m.run("leases", m.expireLeases)
 	go m.run("scrub", m.scrubHistory)
 	go m.run("promote", m.promoteLearners)
+	go m.run("jobs", m.driveJobs)
 	return nil
 }
 

@@ -74,7 +74,12 @@ func (m *Member) streamSnapshot(to consensus.MemberID) (meta consensus.SnapshotM
 	err = m.checkpoint(func(dir string, machine *apply.Machine) error {
 		meta = machine.SnapshotMeta()
 		return m.transport.SendSnapshot(m.stopping, to, meta, func(w io.Writer) error {
-			return snapshot.Write(w, m.data.Options.FS, dir)
+			counted, done, err := m.transfers.begin(to, w, m.data.Options.FS, dir, m.options.Clock)
+			if err != nil {
+				return err
+			}
+			defer done()
+			return snapshot.Write(counted, m.data.Options.FS, dir)
 		})
 	})
 	if err == nil {
@@ -171,6 +176,8 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		return err
 	}
 	m.noteRemoval()
+	m.configNews.tell()
+	m.jobs.changed.tell()
 	m.inbox.put(raft.SnapshotInstalled{Meta: meta, Tombstones: m.data.tombstones()})
 	m.logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
 	return nil

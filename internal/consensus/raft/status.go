@@ -62,7 +62,8 @@ type PeerProgress struct {
 	State        string // probe, replicate or snapshot
 	Match        consensus.Index
 	Next         consensus.Index
-	RecentActive bool // heard within an election timeout
+	RecentActive bool   // heard within an election timeout
+	HeardTicks   uint64 // since it was heard last, or since this leader began to listen for it
 	Paused       bool
 	Learner      bool
 	Leaving      bool // no longer in the configuration, and told so
@@ -88,6 +89,7 @@ func (r *Replica) Status() Status {
 		s.Progress = append(s.Progress, PeerProgress{
 			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.active(p),
 			Paused: p.Paused(), Learner: in.Config.IsLearner(p.ID), Leaving: p.Leaving, CaughtUp: r.caughtUp(p),
+			HeardTicks: r.now - p.HeardAt,
 		})
 	}
 	return s

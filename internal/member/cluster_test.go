@@ -1,0 +1,236 @@
+package member_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const (
+	testCluster  = consensus.ClusterID(0xc1)
+	testPatience = 30 * time.Second
+)
+
+// cluster is real members in one process: disks in memory, loopback between them.
+type cluster struct {
+	t     *testing.T
+	ctx   context.Context
+	nodes []*node
+}
+
+// node is one of them; Member is nil while it is down.
+type node struct {
+	*member.Member
+	c      *cluster
+	id     consensus.MemberID
+	addr   string
+	fs     *vfs.MemFS
+	peers  *transport.Transport
+	listen net.Listener // held until the first start, so that nobody else gets the port
+}
+
+// startCluster founds a cluster of members 1, 2, … and waits until it has a leader.
+func startCluster(t *testing.T, size int) *cluster {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
+	c := &cluster{t: t, ctx: ctx}
+	t.Cleanup(func() {
+		for _, n := range c.nodes {
+			n.stop()
+		}
+		cancel()
+	})
+	var config consensus.Config
+	for i := range size {
+		n := c.reserve()
+		n.id = consensus.MemberID(i + 1)
+		config.Voters = append(config.Voters, n.id)
+		config.Members = append(config.Members, consensus.Member{ID: n.id, PeerURLs: []string{n.url()}})
+	}
+	for _, n := range c.nodes {
+		n.create(consensus.SnapshotMeta{Config: config})
+		n.start()
+	}
+	c.leader()
+	return c
+}
+
+// reserve makes a node that is no member yet, with an address.
+func (c *cluster) reserve() *node {
+	c.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n := &node{c: c, addr: l.Addr().String(), fs: vfs.NewMem(), listen: l}
+	c.nodes = append(c.nodes, n)
+	return n
+}
+
+func (n *node) url() string { return "http://" + n.addr }
+
+func (n *node) data() member.DataOptions {
+	return member.DataOptions{
+		FS: n.fs, Dir: "data", Logger: slog.New(slog.DiscardHandler),
+		OpenEngine: func(dir string) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: n.fs, Dir: dir})
+		},
+	}
+}
+
+func (n *node) create(base consensus.SnapshotMeta) {
+	n.c.t.Helper()
+	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID(n.id)}
+	if err := member.Create(n.data(), identity, base); err != nil {
+		n.c.t.Fatal(err)
+	}
+}
+
+// launch starts a newcomer under the id that the cluster gave it.
+func (n *node) launch(id consensus.MemberID) {
+	n.c.t.Helper()
+	n.id = id
+	n.create(consensus.SnapshotMeta{})
+	n.start()
+}
+
+func (n *node) start() {
+	n.c.t.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	if os.Getenv("MEMBER_TEST_LOG") != "" {
+		logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", n.id.String())
+	}
+	data, err := member.Open(n.data())
+	if err != nil {
+		n.c.t.Fatal(err)
+	}
+	options := raft.Defaults(n.id)
+	options.Cluster, options.Seed = testCluster, uint64(n.id)
+	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
+	n.Member, err = member.New(member.Options{
+		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
+		MaxRequestBytes: 1 << 20, Clock: env.WallClock{}, Logger: logger,
+	})
+	if err != nil {
+		n.c.t.Fatal(err)
+	}
+	l := n.listen
+	if n.listen = nil; l == nil {
+		if l, err = net.Listen("tcp", n.addr); err != nil {
+			n.c.t.Fatal(err)
+		}
+	}
+	n.peers, err = transport.New(transport.Options{
+		Self: n.id, Cluster: testCluster, Handler: n.Member, Listeners: []net.Listener{l}, Logger: logger,
+	})
+	if err == nil {
+		err = n.Start(n.peers)
+	}
+	if err != nil {
+		n.c.t.Fatal(err)
+	}
+}
+
+// stop ends a node without a word to the others.
+func (n *node) stop() {
+	n.c.t.Helper()
+	if n.listen != nil {
+		_ = n.listen.Close()
+	}
+	if n.Member == nil {
+		return
+	}
+	if err := errors.Join(n.peers.Close(), n.Stop()); err != nil {
+		n.c.t.Errorf("stop %v: %v", n.id, err)
+	}
+	n.Member = nil
+}
+
+// running lists the nodes that are up and were not removed.
+func (c *cluster) running() []*node {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(n *node) bool { return n.Member == nil || n.Err() != nil })
+}
+
+// leader waits for a node that leads and that all others follow.
+func (c *cluster) leader() *node {
+	c.t.Helper()
+	var found *node
+	c.await("a leader", func(n *node) bool {
+		for _, other := range c.running() {
+			if other.ID() == n.Leader() {
+				found = other
+			}
+		}
+		return found != nil && found.Leader() == found.ID() && found.Status().TermStarted
+	}, c.running()...)
+	return found
+}
+
+// others are the running nodes beside the given ones.
+func (c *cluster) others(than ...*node) []*node {
+	return slices.DeleteFunc(c.running(), func(n *node) bool { return slices.Contains(than, n) })
+}
+
+// await waits until a condition holds at each of some nodes. Most of what changes makes news; the rest is looked at now
+// and then.
+func (c *cluster) await(what string, met func(*node) bool, nodes ...*node) {
+	c.t.Helper()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for _, n := range nodes {
+		for {
+			leader, config, jobs := n.LeaderChanged(), n.ConfigChanged(), n.JobsChanged()
+			if met(n) {
+				break
+			}
+			select {
+			case <-leader:
+			case <-config:
+			case <-jobs:
+			case <-poll.C:
+			case <-c.ctx.Done():
+				c.t.Fatalf("member %v never saw %s; its jobs: %+v", n.id, what, n.Jobs())
+			}
+		}
+	}
+}
+
+func (c *cluster) put(n *node, key string) {
+	c.t.Helper()
+	result, err := n.Propose(c.ctx, &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}})
+	if err = errors.Join(err, result.Err); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) publish(n *node, name string) {
+	c.t.Helper()
+	result, err := n.Propose(c.ctx, &kv.Command{Publish: &kv.PublishOp{Member: uint64(n.id), Name: name}})
+	if err = errors.Join(err, result.Err); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// config is the configuration that is applied at a node.
+func (n *node) config() consensus.Config {
+	machine, release := n.Machine()
+	defer release()
+	config, _ := machine.Config()
+	return config
+}

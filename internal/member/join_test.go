@@ -1,0 +1,96 @@
+package member_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+func TestMember_Join_isTheSameUntilStarted(t *testing.T) {
+	c := startCluster(t, 2)
+	leader := c.leader()
+	follower := c.others(leader)[0]
+	in := c.reserve()
+	request := member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}}
+	first, err := follower.Join(c.ctx, request)
+	if err != nil || first.Cluster != testCluster || len(first.Members) != 3 {
+		t.Fatalf("joined as %+v, %v", first, err)
+	}
+	again, err := member.Join(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, leader.url(), request)
+	if err != nil || again.ID != first.ID {
+		t.Errorf("asked again, from outside: %+v, %v, want member %v", again, err, first.ID)
+	}
+	in.launch(first.ID)
+	c.await("the newcomer's vote", func(n *node) bool {
+		config := n.config()
+		return config.IsVoter(in.id) && len(config.Voters) == 3
+	}, c.running()...)
+	for _, asked := range []*node{leader, follower} {
+		if _, err := asked.Join(c.ctx, request); !errors.Is(err, member.ErrAlreadyStarted) {
+			t.Errorf("a member that runs joins again: %v", err)
+		}
+	}
+	var spec *member.SpecError
+	if _, err := follower.Join(c.ctx, member.JoinRequest{PeerURLs: []string{"nonsense"}}); !errors.As(err, &spec) {
+		t.Errorf("a URL that is none: %v", err)
+	}
+	nobody := member.JoinRequest{PeerURLs: []string{c.reserve().url()}, Replaces: "nobody"}
+	if _, err := follower.Join(c.ctx, nobody); !errors.As(err, &spec) {
+		t.Errorf("in place of nobody: %v", err)
+	}
+}
+
+// A member joins in place of one that is called by its name, which is dead.
+func TestMember_Join_replaces(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	follower, dead := c.others(leader)[0], c.others(leader)[1]
+	c.publish(dead, "worn")
+	dead.stop()
+	in := c.reserve()
+	request := member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}, Replaces: "worn"}
+	first, err := follower.Join(c.ctx, request)
+	if err != nil || first.Job == 0 {
+		t.Fatalf("joined as %+v, %v", first, err)
+	}
+	again, err := leader.Join(c.ctx, request)
+	if err != nil || again.ID != first.ID || again.Job != first.Job {
+		t.Errorf("asked again: %+v, %v, want %+v", again, err, first)
+	}
+	in.launch(first.ID)
+	c.await("the end of the job", inState(first.Job, membership.StateDone), leader, follower, in)
+	if config := in.config(); config.Contains(dead.id) || !config.IsVoter(in.id) || len(config.Voters) != 3 {
+		t.Errorf("the configuration is %+v", config)
+	}
+}
+
+// A machine that lost its disk comes back under its old URL: the dead member makes room, and the newcomer is another one.
+func TestMember_Join_takesOverURL(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	follower, dead := c.others(leader)[0], c.others(leader)[1]
+	c.publish(dead, "worn")
+	dead.stop()
+	request := member.JoinRequest{Name: "worn", PeerURLs: []string{dead.url()}}
+	if _, err := follower.Join(c.ctx, request); !errors.Is(err, member.ErrAlreadyStarted) {
+		t.Errorf("under the id of the dead: %v", err)
+	}
+	request.Replaces = dead.id.String()
+	joined, err := follower.Join(c.ctx, request)
+	if err != nil || joined.ID == dead.id || joined.ID == consensus.NoMember {
+		t.Fatalf("joined as %+v, %v", joined, err)
+	}
+	in := c.reserve()
+	_ = in.listen.Close()
+	in.listen, in.addr = nil, dead.addr
+	in.launch(joined.ID)
+	c.await("the end of the job", inState(joined.Job, membership.StateDone), leader, follower, in)
+	if config := in.config(); config.Contains(dead.id) || !config.IsVoter(in.id) {
+		t.Errorf("the configuration is %+v", config)
+	}
+}

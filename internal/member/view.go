@@ -1,0 +1,83 @@
+package member
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// View is what this member knows of its cluster, if it leads it; elsewhere it is ErrNotLeader. A leader that was deposed
+// and has not heard of it yet answers too, for an election timeout at most: what is done on the strength of a View must
+// name the configuration that it expects.
+func (m *Member) View(ctx context.Context) (membership.View, error) {
+	view, _, err := m.viewInTerm(ctx)
+	return view, err
+}
+
+func (m *Member) viewInTerm(ctx context.Context) (membership.View, consensus.Term, error) {
+	if err := m.awaitStart(ctx); err != nil {
+		return membership.View{}, 0, err
+	}
+	status := m.Status()
+	switch {
+	case m.stopping.Err() != nil:
+		return membership.View{}, 0, ErrStopped
+	case status.Role != raft.Leader:
+		return membership.View{}, 0, ErrNotLeader
+	}
+	return m.viewOf(&status), status.Term, nil
+}
+
+// viewOf joins what the core knows with what the state machine does.
+func (m *Member) viewOf(status *raft.Status) membership.View {
+	machine, release := m.Machine()
+	defer release()
+	// What the core calls settled, the state machine may not have applied: tombstones would be missing, and the next change
+	// would be refused.
+	settled := status.ConfigSettled && machine.Settled() && machine.Applied().Index >= status.ConfigID.Index
+	v := membership.View{
+		Leader: status.ID, Config: status.Config, ID: status.ConfigID, Protocol: status.Protocol,
+		Settled: settled, Undecided: !status.ConfigCommitted, TermStarted: status.TermStarted, Last: status.LastIndex,
+		MaxLearners: m.options.Raft.MaxLearners, Strict: m.options.Raft.StrictReconfig,
+		Now: m.options.Clock.Now().UnixMilli(),
+	}
+	for i := range status.Config.Members {
+		v.Members = append(v.Members, m.memberView(status, machine, &status.Config.Members[i]))
+	}
+	for _, tomb := range machine.Tombstones() {
+		v.Tombstones = append(v.Tombstones, tomb.Member)
+	}
+	return v
+}
+
+func (m *Member) memberView(
+	status *raft.Status, machine *apply.Machine, member *consensus.Member,
+) membership.MemberView {
+	v := membership.MemberView{ID: member.ID, Name: member.Name, PeerURLs: member.PeerURLs}
+	if published, started := machine.Published(member.ID); started {
+		v.Started, v.ClientURLs, v.Version = true, published.ClientURLs, published.Version
+		if published.Name != "" {
+			v.Name = published.Name
+		}
+	}
+	if member.ID == status.ID {
+		v.Active, v.CaughtUp, v.Match = true, true, status.LastIndex
+		return v
+	}
+	at := slices.IndexFunc(status.Progress, func(p raft.PeerProgress) bool { return p.ID == member.ID })
+	if at < 0 {
+		return v
+	}
+	p := &status.Progress[at]
+	v.Active, v.CaughtUp, v.Match, v.State = p.RecentActive, p.CaughtUp, p.Match, p.State
+	if !p.RecentActive {
+		v.SilentMS = int64(time.Duration(p.HeardTicks) * m.options.TickInterval / time.Millisecond)
+	}
+	v.Snapshot = m.transfers.of(member.ID)
+	return v
+}
