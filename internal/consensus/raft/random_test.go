@@ -356,6 +356,8 @@ func TestReplica_Step_faultsAreFound(t *testing.T) {
 	}{
 		{"votes are forgotten", func(f *raft.Faults) { f.VoteTwice = true }, "safety"},
 		{"acknowledged before durable", func(f *raft.Faults) { f.AckBeforeDurable = true }, "s"},
+		{"two changes", func(f *raft.Faults) { f.TwoChanges = true }, "uncommitted changes"},
+		{"learners count", func(f *raft.Faults) { f.CountLearners = true }, "s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for seed := uint64(1); seed < 3000; seed++ {
@@ -379,6 +381,9 @@ func attempt(x *chaos) (err error) {
 	}()
 	for i := range 6000 {
 		x.act()
+		if i%50 == 0 {
+			x.laws.intersections(x.cluster)
+		}
 		if x.laws.broken != "" {
 			return fmt.Errorf("step %d: %s", i, x.laws.broken)
 		}
