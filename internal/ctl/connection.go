@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -13,6 +14,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -23,7 +26,14 @@ const (
 	dialTimeout     = time.Second
 	// patience is how long a request may wait before we look whether anybody listens at all.
 	patience = 300 * time.Millisecond
+	// A stream that may be quiet for long asks now and then whether the other side is still there. Servers refuse clients
+	// that ask more often than every 5 s.
+	keepAliveTime    = 10 * time.Second
+	keepAliveTimeout = 5 * time.Second
 )
+
+// reconnect is how often a member that went away is tried again: somebody is waiting.
+var reconnect = backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 2 * time.Second}
 
 // connection is how a command reaches the cluster; its fields are set by flags.
 type connection struct {
@@ -31,9 +41,12 @@ type connection struct {
 	endpoints string
 	timeout   time.Duration
 	output    string
+	formats   []string // that output may name, the default first
 }
 
-func newConnection(s Streams) *connection { return &connection{streams: s} }
+func newConnection(s Streams) *connection {
+	return &connection{streams: s, formats: []string{"text", "json"}}
+}
 
 // addTo gives a command the flags of a client.
 func (c *connection) addTo(cmd *cobra.Command) *cobra.Command {
@@ -46,8 +59,14 @@ func (c *connection) addTo(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.endpoints, "endpoints", endpoints,
 		"members to connect to, separated by commas (or QUORATE_ENDPOINTS, ETCDCTL_ENDPOINTS)")
 	cmd.Flags().DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to wait for an answer")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "text", "text or json")
+	cmd.Flags().StringVarP(&c.output, "output", "o", c.formats[0], alternatives(c.formats))
 	return cmd
+}
+
+// alternatives writes words as a choice: a, b or c.
+func alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func (c *connection) json() bool { return c.output == "json" }
@@ -79,8 +98,8 @@ func (c *connection) list() ([]string, error) {
 
 // open returns a client of all endpoints. It does not wait for a connection.
 func (c *connection) open(ctx context.Context) (*clientv3.Client, error) {
-	if c.output != "text" && c.output != "json" {
-		return nil, usageError("--output %q: choose text or json", c.output)
+	if !slices.Contains(c.formats, c.output) {
+		return nil, usageError("--output %q: choose %s", c.output, alternatives(c.formats))
 	}
 	endpoints, err := c.list()
 	if err != nil {
@@ -92,6 +111,8 @@ func (c *connection) open(ctx context.Context) (*clientv3.Client, error) {
 func dial(ctx context.Context, endpoints []string) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, Context: ctx, DialTimeout: dialTimeout, Logger: zap.NewNop(),
+		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
 	})
 	if err != nil {
 		return nil, &failure{StatusUnreachable, fmt.Errorf("connect to %s: %w", strings.Join(endpoints, ","), err)}

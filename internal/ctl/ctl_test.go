@@ -77,7 +77,7 @@ func TestRun_usage(t *testing.T) {
 		{"get a --endpoints=,", "--endpoints names no member"},
 		{"compact now", `"now" is not a revision`},
 		{"lease grant long", `"long" is not a number of seconds`},
-		{"member", "member what? One of: add, list, promote, remove, update"},
+		{"member", "member what? One of: add, apply, change, demote, drain, jobs, list, plan, promote, remove, replace, update, watch"},
 		{"member lst", `member has no "lst"; did you mean list?`},
 		{"config print --nmae=a", "unknown flag --nmae; did you mean --name?"},
 		{"dev now", "write server flags after --"},
@@ -150,22 +150,29 @@ func TestRun_lease(t *testing.T) {
 	f.run(t, "lease", "keepalive", "beef").want(t, ctl.StatusRefused, "", "requested lease not found")
 }
 
-func TestRun_member(t *testing.T) {
+// Ensure that what etcd's API can say works with a server that has no other.
+func TestRun_memberOnEtcd(t *testing.T) {
 	f := startFake(t)
-	const head = "ID  NAME           KIND     PEER URLS              CLIENT URLS\n"
-	m1 := "a1  m1             voter    http://127.0.0.1:2380  http://" + f.address + "\n"
-	f.run(t, "member", "add", "http://b:2380", "--learner").want(t, 0,
-		head+m1+"a2  (not started)  learner  http://b:2380\n",
+	const head = "ID  NAME  ROLE     STATE        LAG  LAST-CONTACT  PEER-URLS              CLIENT-URLS\n"
+	m1 := "a1  m1    voter    -            -    -             http://127.0.0.1:2380  http://" + f.address + "\n"
+	f.run(t, "member", "add", "http://b:2380", "--learner", "--yes").want(t, 0,
+		head+m1+"a2  -     learner  not started  -    -             http://b:2380          -\n",
 		"added a2; start it with --initial-cluster-state existing and --initial-cluster "+
 			"m1=http://127.0.0.1:2380,NAME=http://b:2380")
-	f.run(t, "member", "update", "a2", "http://c:2380").want(t, 0, head+m1+
-		"a2  (not started)  learner  http://c:2380\n", "")
-	f.run(t, "member", "promote", "m1").want(t, ctl.StatusRefused, "", "can only promote a learner member")
-	f.run(t, "member", "remove", "m9").want(t, ctl.StatusRefused, "", `no member is called "m9"; there are a1 (m1), a2 ()`)
-	f.run(t, "member", "remove", "A2").want(t, 0, "ID  NAME  KIND   PEER URLS              CLIENT URLS\n"+
-		"a1  m1    voter  http://127.0.0.1:2380  http://"+f.address+"\n", "")
-	f.run(t, "member", "list", "-o", "json").want(t, 0, `[{"id":"a1","name":"m1","peer_urls":["http://127.0.0.1:2380"],`+
-		`"client_urls":["http://`+f.address+`"],"learner":false}]`+"\n", "")
+	f.run(t, "member", "update", "a2", "http://c:2380", "-y").want(t, 0,
+		head+m1+"a2  -     learner  not started  -    -             http://c:2380          -\n", "")
+	f.run(t, "member", "promote", "m1", "-y").want(t, ctl.StatusRefused, "", "can only promote a learner member")
+	f.run(t, "member", "remove", "m9", "-y").want(t, ctl.StatusRefused, "", `no member is called "m9"; there are a1 (m1), a2 ()`)
+	f.run(t, "member", "remove", "A2", "-y").want(t, 0,
+		"ID  NAME  ROLE   STATE  LAG  LAST-CONTACT  PEER-URLS              CLIENT-URLS\n"+
+			"a1  m1    voter  -      -    -             http://127.0.0.1:2380  http://"+f.address+"\n", "")
+	f.run(t, "member", "list", "-o", "json").want(t, 0, `{"cluster_id":"1","members":[{"id":"161","name":"m1",`+
+		`"peer_urls":["http://127.0.0.1:2380"],"client_urls":["http://`+f.address+`"],"role":"ROLE_VOTER","started":true}]}`+"\n", "")
+	const none = "this server has no membership API of its own"
+	f.run(t, "member", "demote", "m1", "-y").want(t, ctl.StatusRefused, "", none)
+	f.run(t, "member", "remove", "m1", "m2", "-y").want(t, ctl.StatusRefused, "", none)
+	f.run(t, "member", "remove", "m1", "--dry-run").want(t, ctl.StatusRefused, "", none)
+	f.run(t, "member", "watch").want(t, ctl.StatusRefused, "", none)
 }
 
 // Ensure that status shows members that are down beside those that are up, and fails for scripts.
@@ -210,6 +217,7 @@ func TestRun_unreachable(t *testing.T) {
 	address := closedPort(t)
 	for _, args := range [][]string{
 		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status"}, {"member", "list"}, {"lease", "keepalive", "1"},
+		{"member", "remove", "m1", "--yes"}, {"member", "watch"}, {"member", "jobs"},
 		{"snapshot", "save", filepath.Join(t.TempDir(), "s")},
 	} {
 		got := runIn(t, t.Context(), nil, "", append(args, "--endpoints="+address)...)

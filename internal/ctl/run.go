@@ -28,6 +28,7 @@ type Streams struct {
 	Environ  []string // as os.Environ
 	Self     string   // how the person called this program
 	Terminal bool     // Out is a terminal: tables may be refreshed in place
+	Attended bool     // In is a terminal: there is somebody to answer questions
 }
 
 func (s Streams) env(key string) string {

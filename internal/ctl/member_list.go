@@ -1,0 +1,175 @@
+package ctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/progress"
+)
+
+func newMemberList(s Streams) *cobra.Command {
+	c := newMemberConnection(s)
+	return c.addTo(&cobra.Command{
+		Use:     "list",
+		Short:   "List the members, and how many of them may fail",
+		Example: "  quorate member list\n  quorate member list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.membership(cmd.Context(), func(s *session) error { return s.listMembers(cmd.Context()) })
+		},
+	})
+}
+
+func (s *session) listMembers(ctx context.Context) error {
+	cluster, err := s.describe(ctx)
+	if errors.Is(err, errNoMembership) {
+		cluster, err = s.describeEtcd(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.printCluster(cluster)
+}
+
+// describeEtcd asks a server that is an etcd. It tells who the members are, and not how.
+func (s *session) describeEtcd(ctx context.Context) (*quoratepb.Cluster, error) {
+	var answer *clientv3.MemberListResponse
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.client.MemberList(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return clusterOf(answer.Header.GetClusterId(), answer.Members), nil
+}
+
+func clusterOf(id uint64, members []*pb.Member) *quoratepb.Cluster {
+	cluster := &quoratepb.Cluster{ClusterId: id}
+	for _, m := range members {
+		role := quoratepb.Role_ROLE_VOTER
+		if m.IsLearner {
+			role = quoratepb.Role_ROLE_LEARNER
+		}
+		cluster.Members = append(cluster.Members, &quoratepb.Member{Id: m.ID, Name: m.Name, PeerUrls: m.PeerURLs,
+			ClientUrls: m.ClientURLs, Role: role, Started: m.Name != "" && len(m.ClientURLs) > 0})
+	}
+	return cluster
+}
+
+func (c *connection) printCluster(cluster *quoratepb.Cluster) error {
+	if !c.tabular() {
+		return c.printFields(cluster, isNative(cluster))
+	}
+	writeCluster(c.streams.Out, cluster)
+	return nil
+}
+
+// isNative tells a description from one that an etcd gave: it knows how much the cluster stands.
+func isNative(cluster *quoratepb.Cluster) bool { return cluster.Strength != nil }
+
+// writeCluster writes a line about the cluster, if the server knows more than its members, and the table of members.
+func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
+	native := isNative(cluster)
+	if native {
+		fmt.Fprintln(w, clusterLine(cluster))
+	}
+	t := &table{}
+	t.add("ID", "NAME", "ROLE", "STATE", "LAG", "LAST-CONTACT", "PEER-URLS", "CLIENT-URLS")
+	for _, m := range cluster.Members {
+		name, lag := m.Name, "-"
+		if name == "" {
+			name = "-"
+		}
+		if native && m.Started {
+			lag = number(m.Lag)
+		}
+		t.add(hexID(m.Id), name, roleText(m.Role), stateText(m, native), lag, contactText(m, native),
+			listText(m.PeerUrls), listText(m.ClientUrls))
+	}
+	t.print(w)
+}
+
+// clusterLine says in one line what the cluster is and how much it stands.
+func clusterLine(cluster *quoratepb.Cluster) string {
+	leader := "no leader"
+	if cluster.Leader != 0 {
+		leader = "leader " + memberName(cluster, cluster.Leader)
+	}
+	return strings.Join([]string{"cluster " + hexID(cluster.ClusterId), "configuration " + configText(cluster.Config),
+		protocolText(cluster), leader, "quorum " + quorumText(cluster.Strength),
+		"superquorum " + superquorumText(cluster.Strength), tolerates(cluster.Strength)}, " · ")
+}
+
+// protocolText says by which protocol the configuration came, and whether the change is over.
+func protocolText(cluster *quoratepb.Cluster) string {
+	text := "settled"
+	switch {
+	case cluster.Joint:
+		text = "joint"
+	case !cluster.Settled:
+		text = "settling"
+	}
+	if cluster.Protocol == "" || cluster.Protocol == "auto" {
+		return text
+	}
+	return cluster.Protocol + ", " + text
+}
+
+func tolerates(s *quoratepb.Strength) string {
+	switch n := s.GetTolerates(); {
+	case n < 0:
+		return "writes have stopped: " + count(-int(n), "more voter") + " must be up"
+	case n == 1:
+		return "tolerates 1 more failure"
+	default:
+		return fmt.Sprintf("tolerates %d more failures", n)
+	}
+}
+
+// stateText says in a word or two how a member is, as the leader sees it.
+func stateText(m *quoratepb.Member, native bool) string {
+	switch {
+	case !m.Started:
+		return "not started"
+	case !native:
+		return "-"
+	case m.Leader:
+		return "leader"
+	case !m.Active:
+		return "silent"
+	case m.SnapshotTotalBytes > 0:
+		return fmt.Sprintf("snapshot %d%%", m.SnapshotSentBytes*100/m.SnapshotTotalBytes)
+	case m.State == "":
+		return "-"
+	}
+	return m.State
+}
+
+func contactText(m *quoratepb.Member, native bool) string {
+	switch {
+	case !native, m.Leader:
+		return "-"
+	case m.Active:
+		return "now"
+	case m.SilentMs == 0:
+		return "never"
+	}
+	return progress.Duration(time.Duration(m.SilentMs)*time.Millisecond) + " ago"
+}
+
+func listText(parts []string) string {
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ",")
+}
