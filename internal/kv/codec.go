@@ -127,7 +127,11 @@ func (op *PublishOp) append(dst []byte) []byte {
 	for _, url := range op.ClientURLs {
 		dst = appendText(dst, url)
 	}
-	return appendText(dst, op.Version)
+	dst = appendText(dst, op.Version)
+	if op.Zone == "" { // as it was before there were zones: older members read it
+		return dst
+	}
+	return appendText(dst, op.Zone)
 }
 
 func (r *reader) publish() *PublishOp {
@@ -139,6 +143,11 @@ func (r *reader) publish() *PublishOp {
 		}
 	}
 	op.Version = string(r.bytes())
+	if len(r.src) > 0 {
+		if op.Zone = string(r.bytes()); op.Zone == "" {
+			r.fail() // it would not be written
+		}
+	}
 	return op
 }
 

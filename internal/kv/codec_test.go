@@ -93,6 +93,27 @@ func TestCommand_Append_round_trip(t *testing.T) {
 	}
 }
 
+// Ensure that a zone is written only if there is one, so that older members read what a member without zone publishes.
+func TestPublishOp_Append_zone(t *testing.T) {
+	plain := kv.Command{Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u"}, Version: "3"}}
+	zoned := kv.Command{Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u"}, Version: "3", Zone: "r7"}}
+	old, encoded := plain.Append(nil), zoned.Append(nil)
+	if want := append(bytes.Clone(old), 2, 'r', '7'); !bytes.Equal(encoded, want) {
+		t.Errorf("got %x, want %x", encoded, want)
+	}
+	for _, want := range []kv.Command{plain, zoned} {
+		got, err := kv.DecodeCommand(want.Append(nil))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	for _, bad := range [][]byte{append(bytes.Clone(old), 0), encoded[:len(encoded)-1], append(bytes.Clone(encoded), 0)} {
+		if _, err := kv.DecodeCommand(bad); !errors.Is(err, kv.ErrBadCommand) {
+			t.Errorf("%x decodes: %v", bad, err)
+		}
+	}
+}
+
 func TestResult_Append_round_trip(t *testing.T) {
 	for name, want := range results() {
 		t.Run(name, func(t *testing.T) {

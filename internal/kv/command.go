@@ -147,6 +147,7 @@ type PublishOp struct {
 	Name       string
 	ClientURLs []string
 	Version    string // the product version that the member runs
+	Zone       string // what fails together with the member, such as a rack; may be empty
 }
 
 // SessionOpenOp opens an exactly-once session of Member. Every other session of Member that is not in Keep is retired.

@@ -419,7 +419,7 @@ func TestMachine_Apply_noop_and_garbage(t *testing.T) {
 
 func TestMachine_Published(t *testing.T) {
 	b := newBench(t)
-	op := kv.PublishOp{Member: 4, Name: "n4", ClientURLs: []string{"http://x"}, Version: "0.1"}
+	op := kv.PublishOp{Member: 4, Name: "n4", ClientURLs: []string{"http://x"}, Version: "0.1", Zone: "r7"}
 	b.do(kv.Command{Publish: &op})
 	for _, when := range []string{"at once", "opened again"} {
 		got, ok := b.m.Published(4)
