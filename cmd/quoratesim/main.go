@@ -18,6 +18,7 @@ const usage = `quoratesim runs whole clusters in virtual time, under every fault
   quoratesim run [flags]      run seeds until the time is over; with --seed, that one
   quoratesim replay [flags]   run one seed and print its trace
   quoratesim list             list the faults
+  quoratesim reconfig [flags] play one membership change, with faults, and draw it
 
 `
 
@@ -44,8 +45,13 @@ func start(args []string, out, diary io.Writer) int {
 		if violated, err = runCommand(command, args[1:], out, diary); violated {
 			return 1
 		}
+	case "reconfig":
+		var violated bool
+		if violated, err = runReconfig(args[1:], out); violated && err == nil {
+			return 1
+		}
 	default:
-		err = fmt.Errorf("unknown command %q: there are run, replay and list", command)
+		err = fmt.Errorf("unknown command %q: there are run, replay, list and reconfig", command)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -85,7 +91,7 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 			return err
 		})
 	flags.DurationVar(&c.budget, "for", 0, "how long to run seeds, in real `time`")
-	flags.StringVar(&c.options.Nemesis, "nemesis", "", "only this fault (`name` from list, or none)")
+	flags.StringVar(&c.options.Nemesis, "nemesis", "", "only these faults (`names` from list with commas between, or none)")
 	flags.StringVar(&c.options.Protocol, "protocol", "", "all membership changes by this `protocol` (drawn if empty)")
 	flags.IntVar(&c.options.Members, "members", 0, "`number` of members at the start, 1 to 7 (drawn if 0)")
 	flags.DurationVar(&c.options.Duration, "faults", 0, "virtual `time` of the phase with faults (drawn if 0)")

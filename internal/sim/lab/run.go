@@ -1,0 +1,135 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Run plays one change.
+func Run(o Options) (*Report, error) {
+	if o.Delay == 0 {
+		o.Delay = time.Millisecond
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	p, err := o.plan()
+	if err != nil {
+		return nil, err
+	}
+	broken, err := parseBreaks(o.Breaks)
+	if err != nil {
+		return nil, err
+	}
+	w := newWorld(o.Seed, o.Delay, broken)
+	w.start(o.From, len(p.joining), o.total(p), true)
+	w.clients.start()
+	w.begin(20 * w.delay)
+	w.journal.opening("; clients write all the time")
+	w.stages.plan(o.Faults)
+	requests := o.requests(p)
+	w.after(10*w.delay, func() { w.operator.begin(o.Protocol, requests) })
+	w.play(lastFault(o.Faults))
+	w.laws.finish()
+	return w.report(o.title()), nil
+}
+
+func (o *Options) title() string {
+	parts := []string{fmt.Sprintf("from %d voters", o.From)}
+	if o.To > 0 {
+		parts[0] += fmt.Sprintf(" to %d", o.To)
+	}
+	parts[0] += fmt.Sprintf(" by %v", o.Protocol)
+	for _, f := range o.Faults {
+		parts = append(parts, f.String())
+	}
+	for _, b := range o.Breaks {
+		parts = append(parts, "without the rule: "+b)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// opening says how the run begins.
+func (j *journal) opening(more string) {
+	leader := j.w.leader()
+	in := &leader.status
+	j.add(KindNote, leader.id, "%v leads term %d; %s in force%s", leader.id, in.Term,
+		j.w.names.full(in.ConfigID, &in.Config), more)
+}
+
+// play lets things happen until the change is over, whatever became of it. A cluster that has no majority any more is
+// stuck, as it must be: then everybody starts again and hears everybody, and it must go on.
+func (w *world) play(lastFault time.Duration) {
+	patience := lastFault + w.tick*patienceTicks
+	over := func() bool { return w.over(lastFault) }
+	for calm := false; ; {
+		if w.runUntil(patience, over) {
+			w.runFor(12 * w.delay) // what is on its way may still be news
+			if over() {
+				break
+			}
+			continue
+		}
+		if calm {
+			w.laws.breach(consensus.NoMember, BreachUnavailable, "nothing is settled although everybody runs again")
+			break
+		}
+		calm = true
+		w.calm()
+	}
+	w.clients.stop()
+	w.runUntil(w.tick*electionTicks, w.quiet)
+}
+
+// calm ends all faults.
+func (w *world) calm() {
+	w.journal.add(KindFault, consensus.NoMember, "nothing moves any more: all faults end, who crashed starts again")
+	w.net.groups, w.net.lagging, w.net.noConfig, w.net.onlyOne = nil, nil, nil, 0
+	for _, m := range w.members {
+		m.restart()
+	}
+}
+
+// over reports whether nothing more is to be seen: the operator is done, faults are over, and whoever can know does.
+func (w *world) over(lastFault time.Duration) bool {
+	if !w.operator.idle() || w.stages.timed > 0 || w.now < w.origin+lastFault {
+		return false
+	}
+	return w.quiet()
+}
+
+// quiet reports whether the members that a leader reaches are as far as it is.
+func (w *world) quiet() bool {
+	leader := w.leader()
+	if leader == nil || !leader.status.TermStarted || !leader.status.ConfigSettled {
+		return false
+	}
+	for _, id := range leader.status.Config.IDs() {
+		m := w.member(id)
+		if m == leader || !m.running() || w.net.cut(leader.id, id) || slices.Contains(w.net.noConfig, id) {
+			continue
+		}
+		if m.status.ConfigID != leader.status.ConfigID || !m.status.ConfigSettled {
+			return false
+		}
+	}
+	return true
+}
+
+// before returns the voters that a request starts from.
+func (r *request) before() []memberID {
+	voters := slices.Clone(r.target)
+	for _, step := range r.steps {
+		if step.Kind == consensus.ChangePromote {
+			voters = slices.DeleteFunc(voters, func(id memberID) bool { return id == step.Member.ID })
+		} else {
+			voters = append(voters, step.Member.ID)
+		}
+	}
+	slices.Sort(voters)
+	return voters
+}

@@ -1,0 +1,230 @@
+package lab
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// The words of this package.
+type (
+	memberID = consensus.MemberID
+	message  = consensus.Message
+	entry    = consensus.Entry
+	mark     = consensus.Mark
+)
+
+// pace is how long things take.
+type pace struct {
+	delay time.Duration // of a link, one way
+	sync  time.Duration // of a disk
+	apply time.Duration // of a batch, by the state machine
+	tick  time.Duration
+}
+
+// Ticks: a tick is a link delay at least, so that an election timeout is many round trips on any network.
+const (
+	electionTicks  = 20
+	heartbeatTicks = 2
+	lagFactor      = 10
+)
+
+func paceFor(delay time.Duration) pace {
+	return pace{delay: delay, sync: 300 * time.Microsecond, apply: 100 * time.Microsecond, tick: max(5*time.Millisecond, delay)}
+}
+
+// world is the cluster, its network and its clock.
+type world struct {
+	pace
+	now    time.Duration
+	origin time.Duration // the chart's zero
+	queue  schedule
+	number uint64 // of what was scheduled last
+	rng    *rand.Rand
+	seed   uint64
+	broken breaks
+	lax    bool // changes that leave no reachable quorum are not refused: a script wants them
+
+	members  []*member // by id, from 1
+	net      network
+	journal  journal
+	names    names
+	laws     laws
+	clients  clients
+	operator operator
+	stages   stages
+	counts   Counts
+}
+
+func newWorld(seed uint64, delay time.Duration, broken breaks) *world {
+	w := &world{pace: paceFor(delay), rng: rand.New(rand.NewPCG(seed, 7)), seed: seed, broken: broken}
+	w.net = newNetwork(w)
+	w.journal.w, w.laws.w, w.clients.w, w.operator.w, w.stages.w = w, w, w, w, w
+	return w
+}
+
+// event is something that will happen.
+type event struct {
+	at     time.Duration
+	number uint64 // of two at one time, the one planned first comes first
+	run    func()
+}
+
+type schedule []event
+
+func (s schedule) Len() int { return len(s) }
+func (s schedule) Less(i, j int) bool {
+	return s[i].at < s[j].at || (s[i].at == s[j].at && s[i].number < s[j].number)
+}
+func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *schedule) Push(x any)   { *s = append(*s, x.(event)) }
+func (s *schedule) Pop() any {
+	old := *s
+	last := old[len(old)-1]
+	*s = old[:len(old)-1]
+	return last
+}
+
+func (w *world) after(wait time.Duration, run func()) { w.when(w.now+wait, run) }
+
+func (w *world) when(at time.Duration, run func()) {
+	w.number++
+	heap.Push(&w.queue, event{at: max(at, w.now), number: w.number, run: run})
+}
+
+// runUntil lets events happen until ready says so, or for limit; it reports whether ready did.
+func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
+	end := w.now + limit
+	for {
+		if ready() {
+			return true
+		}
+		if len(w.queue) == 0 || w.queue[0].at > end {
+			w.now = end
+			return false
+		}
+		next := heap.Pop(&w.queue).(event)
+		w.now = next.at
+		next.run()
+	}
+}
+
+func (w *world) runFor(limit time.Duration) { w.runUntil(limit, func() bool { return false }) }
+
+// jitter spreads a wait a little: nothing takes exactly as long as the time before.
+func (w *world) jitter(wait time.Duration) time.Duration {
+	return wait + time.Duration(w.rng.Int64N(int64(wait)/10+1))
+}
+
+func (w *world) member(id memberID) *member { return w.members[id-1] }
+
+// leader returns the running leader of the highest term, or nil.
+func (w *world) leader() *member {
+	var leader *member
+	for _, m := range w.members {
+		if m.running() && m.status.Role == raft.Leader && (leader == nil || m.status.Term > leader.status.Term) {
+			leader = m
+		}
+	}
+	return leader
+}
+
+// start makes members 1..voters a cluster that 1 leads, with the members after them, up to learners, as learners that have
+// caught up, and the rest up to total not there yet. None of this is shown: it is not what the chart is about.
+func (w *world) start(voters, learners, total int, ticking bool) {
+	w.journal.silent = true
+	w.found(voters, total)
+	if ticking {
+		w.startClocks()
+	}
+	if learners > 0 {
+		w.feed(voters, voters+learners)
+	}
+}
+
+// begin lets some time pass, unseen, and starts the chart.
+func (w *world) begin(wait time.Duration) {
+	w.runFor(wait)
+	w.origin, w.clients.begun = w.now, w.now
+	w.journal.silent = false
+	w.counts = Counts{}
+}
+
+func (w *world) found(voters, total int) {
+	var first []memberID
+	for id := memberID(1); id <= memberID(total); id++ {
+		w.members = append(w.members, newMember(w, id))
+		if int(id) <= voters {
+			first = append(first, id)
+		}
+	}
+	config := configOf(first)
+	w.names.note(consensus.ConfigID{Index: 1, Term: 1}, &config)
+	for _, id := range first {
+		m := w.member(id)
+		m.store.found(&config)
+		m.disk.base = m.store.meta()
+		m.logBase = m.disk.base.Mark.Index
+		m.start()
+	}
+	w.member(1).step(raft.Campaign{})
+	w.runUntil(time.Minute, func() bool {
+		for _, id := range first {
+			if m := w.member(id); m.status.Leader != 1 || m.status.Applied < 2 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// feed adds members as learners, and waits until they hold what the leader holds.
+func (w *world) feed(voters, upto int) {
+	var steps []consensus.ChangeStep
+	for id := memberID(voters + 1); id <= memberID(upto); id++ {
+		w.member(id).start()
+		steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeAddLearner, Member: attributes(id)})
+	}
+	w.member(1).step(changeInput(1, &consensus.ChangeRequest{Steps: steps}))
+	w.runUntil(time.Minute, func() bool {
+		leader := w.member(1).status
+		for id := memberID(1); id <= memberID(upto); id++ {
+			if m := w.member(id); !m.status.ConfigSettled || m.status.Applied < leader.LastIndex {
+				return false
+			}
+		}
+		return leader.ConfigSettled && allCaughtUp(leader.Progress)
+	})
+}
+
+func allCaughtUp(progress []raft.PeerProgress) bool {
+	for i := range progress {
+		if !progress[i].CaughtUp {
+			return false
+		}
+	}
+	return true
+}
+
+// startClocks makes time pass for members that run now, or will.
+func (w *world) startClocks() {
+	for i, m := range w.members {
+		var tick func()
+		tick = func() {
+			m.step(raft.Tick{})
+			w.after(w.tick, tick)
+		}
+		w.after(w.tick*time.Duration(i+1)/time.Duration(len(w.members)+1), tick)
+	}
+}
+
+func configOf(voters []memberID) consensus.Config {
+	c := consensus.Config{Voters: voters}
+	for _, id := range voters {
+		c.Members = append(c.Members, attributes(id))
+	}
+	return c
+}
