@@ -319,7 +319,7 @@ func (x *chaos) run(steps int) error {
 }
 
 // Ensure that no schedule of losses, repeats, reorderings, slow disks, crashes and membership changes breaks a law of
-// Raft, and that the cluster comes back once the faults end. RAFT_SEED=n plays one schedule, RAFT_RUNS=n more of them.
+// Raft, and that the cluster comes back once the faults end. RAFT_SEED=n plays one schedule, RAFT_RUNS=n more of them, from seed 1 or RAFT_SEED on.
 func TestReplica_Step_chaos(t *testing.T) {
 	first, runs := uint64(1), 120
 	if testing.Short() {
@@ -330,7 +330,9 @@ func TestReplica_Step_chaos(t *testing.T) {
 	}
 	if s := os.Getenv("RAFT_SEED"); s != "" {
 		first, _ = strconv.ParseUint(s, 10, 64)
-		runs = 1
+		if os.Getenv("RAFT_RUNS") == "" {
+			runs = 1
+		}
 	}
 	committed, reads, changes := 0, 0, map[consensus.Protocol]int{}
 	for seed := first; seed < first+uint64(runs); seed++ {

@@ -148,6 +148,8 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 		clear(s.blocked)
 	case "status":
 		s.status()
+	case "only":
+		s.only(parseIDs(args[0])...)
 	case "view":
 		s.view()
 	case "logs":
