@@ -15,6 +15,7 @@ func (h *host) persist(request member.Persist) {
 	if batch.Reset != nil {
 		s.Rebased(h.id, *batch.Reset, true)
 	}
+	s.Entered(h.id, h.node.Replica().Term())
 	s.Appended(h.id, batch.Entries)
 	for i := range batch.Entries {
 		e := &batch.Entries[i]

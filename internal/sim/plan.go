@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,24 +125,32 @@ func (p *plan) drawMix(rng *rand.Rand) {
 	}
 }
 
-// drawNemeses takes each nemesis with one chance in three, or the one that was asked for.
+// drawNemeses takes each nemesis with one chance in three, or those that were asked for.
 func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
-	known := false
+	var asked []string
+	if o.Nemesis != "" && o.Nemesis != "none" {
+		asked = strings.Split(o.Nemesis, ",")
+	}
+	known := 0
 	for i := range nemeses {
 		n := &nemeses[i]
-		known = known || n.Name == o.Nemesis
 		// Draw first, so that the rest of the plan does not depend on the restriction.
 		drawn, gap := chance(rng, 0.33), between(rng, n.shortest, 5*n.shortest)
-		if (o.Nemesis == "" && drawn) || n.Name == o.Nemesis {
-			p.nemeses = append(p.nemeses, n)
-			p.gaps[n.Name] = gap
+		if o.Nemesis != "" {
+			drawn = slices.Contains(asked, n.Name)
 		}
-		if n.plan != nil && ((o.Nemesis == "" && drawn) || n.Name == o.Nemesis) {
+		if !drawn {
+			continue
+		}
+		known++
+		p.nemeses = append(p.nemeses, n)
+		p.gaps[n.Name] = gap
+		if n.plan != nil {
 			n.plan(p, rng)
 		}
 	}
-	if o.Nemesis != "" && o.Nemesis != "none" && !known {
-		return fmt.Errorf("%w %q: try the command list", ErrUnknownNemesis, o.Nemesis)
+	if len(asked) > 0 && known < len(asked) {
+		return fmt.Errorf("%w in %q: try the command list", ErrUnknownNemesis, o.Nemesis)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Seed     uint64
 	Members  int
 	Duration time.Duration // of the first phase
-	Nemesis  string        // only this one; "none" for none; empty: drawn
+	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
 	Protocol string        // all membership changes by this one; empty: drawn
 	Break    string        // a negative control, see Breaks
 	Trace    io.Writer

@@ -52,7 +52,30 @@ func (s *Suite) Released() {
 
 func (s *Suite) judgeCommit(leader consensus.MemberID, mark consensus.Mark) {
 	w := s.logs.of(leader)
-	for _, config := range w.rulings() {
+	s.judgeMajorities(leader, mark, w.rulings())
+}
+
+// acted is told how far a member has applied. A leader need not have said that it committed so much; nor need the
+// configuration by which it counted then be in force any more.
+func (c *commits) acted(s *Suite, member consensus.MemberID, index consensus.Index) {
+	if index <= c.known {
+		return
+	}
+	c.known = index
+	w := s.logs.of(member)
+	if term, ok := w.term(index); ok && len(w.lastChange().config.Voters) > 0 {
+		var configs []*consensus.Config
+		for _, change := range w.changes() {
+			settled := change.config.Settle()
+			configs = append(configs, &change.config, &settled)
+		}
+		s.judgeMajorities(member, consensus.Mark{Index: index, Term: term}, configs)
+	}
+}
+
+func (s *Suite) judgeMajorities(leader consensus.MemberID, mark consensus.Mark, configs []*consensus.Config) {
+	w := s.logs.of(leader)
+	for _, config := range configs {
 		if s.durableOnMajorities(config, mark) {
 			return
 		}

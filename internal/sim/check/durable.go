@@ -12,6 +12,8 @@ type durable struct {
 type platter struct {
 	hard   consensus.HardState
 	synced consensus.Index // up to here the shadow log is durable
+	term   consensus.Term  // in memory
+	cut    consensus.Term  // in which the log was truncated last
 }
 
 func (d *durable) init() { d.members = map[consensus.MemberID]*platter{} }
@@ -24,6 +26,9 @@ func (d *durable) of(member consensus.MemberID) *platter {
 	}
 	return p
 }
+
+// Entered tells which term a member is in, in memory.
+func (s *Suite) Entered(member consensus.MemberID, term consensus.Term) { s.durable.of(member).term = term }
 
 // Synced tells that one persist request of a member is on disk.
 func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, entries []consensus.Entry,
@@ -55,6 +60,7 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 // truncated is told that a member replaces its log from an index on.
 func (d *durable) truncated(s *Suite, member consensus.MemberID, from consensus.Index) {
 	p := d.of(member)
+	p.cut = p.term
 	if p.synced >= from {
 		p.synced = from - 1
 	}
@@ -83,7 +89,8 @@ func (s *Suite) Sent(messages []consensus.Message) {
 					m.From, m.Term, p.hard)
 			}
 		case consensus.MsgAppendReply:
-			if !m.Reject && m.Mark.Index > p.synced {
+			// What was acknowledged in an earlier term may have been truncated since, by the same write even.
+			if !m.Reject && m.Mark.Index > p.synced && m.Term >= p.cut {
 				s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
 					m.From, m.Mark.Index, m.To, p.synced)
 			}
@@ -120,7 +127,7 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 		}
 	}
 	s.logs.forget(w, hard.Term)
-	p.hard, p.synced = hard, last
+	p.hard, p.synced, p.term, p.cut = hard, last, hard.Term, 0
 	s.commits.learned(hard.Commit)
 	applied = max(applied, base.Mark.Index)
 	*w = shadow{

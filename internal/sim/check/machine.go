@@ -143,7 +143,7 @@ func (m *machine) retireOthers(session consensus.SessionID, keep []uint64) {
 	}
 }
 
-// removedMembers ends the sessions of members that a change removes, for ever, once it is settled.
+// removedMembers notes the members that a change removes, for ever, once it is settled: they open no session any more.
 func (m *machine) removedMembers(s *Suite) {
 	last := &s.removals.lineage[len(s.removals.lineage)-1]
 	if !last.doneAt(consensus.Index(len(m.outcomes)) + 1) {
@@ -151,11 +151,6 @@ func (m *machine) removedMembers(s *Suite) {
 	}
 	for _, id := range last.tombs {
 		m.removed[id] = true
-		for session := range m.sessions {
-			if session.Member == id {
-				delete(m.sessions, session)
-			}
-		}
 	}
 }
 

@@ -90,6 +90,7 @@ func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, re
 		s.machine.applied(s, member, &entries[i], &results[i])
 	}
 	if n := len(entries); n > 0 {
+		s.commits.acted(s, member, entries[n-1].Index)
 		s.logs.of(member).reached(entries[n-1].Index)
 	}
 }
