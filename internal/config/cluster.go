@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,11 @@ const (
 type InitialMember struct {
 	Name     string
 	PeerURLs []URL
+}
+
+// JoinURLs are the URLs of --join but those of this member itself, so that all members may share one list.
+func (c *Config) JoinURLs() []URL {
+	return slices.DeleteFunc(slices.Clone(c.Join), func(u URL) bool { return slices.Contains(c.AdvertisePeerURLs, u) })
 }
 
 // parseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.

@@ -24,7 +24,9 @@ type Config struct {
 	InitialCluster []InitialMember
 	ClusterState   ClusterState
 	ClusterToken   string
-	Join           string
+	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState say nothing
+	JoinLearner    bool   // join to learn, not to vote
+	Replaces       string // name or id of the member that goes once this one has caught up
 
 	HeartbeatInterval          time.Duration
 	ElectionTimeout            time.Duration

@@ -223,10 +223,11 @@ func lookup(environ []string, key string) string {
 // worth a warning.
 func (c *Config) foundingFaults() Faults {
 	faults := c.bootstrapFaults()
-	if len(c.InitialCluster) > 1 && c.Name == "default" {
+	if (len(c.InitialCluster) > 1 || len(c.Join) > 0) && c.Name == "default" {
 		c.warn("members should have names of their own; this one is called \"default\"")
 	}
 	if !holdsFiles(c.DataDir) {
+		c.warnUnreachable()
 		return faults
 	}
 	for _, fault := range faults {
@@ -244,6 +245,17 @@ func holdsFiles(dir string) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "lost+found" })
 }
 
+// warnUnreachable tells of a member that joins others from elsewhere by an address that means this machine to everybody.
+func (c *Config) warnUnreachable() {
+	elsewhere := slices.IndexFunc(c.Join, func(u URL) bool { return u.Network() == "tcp" && !u.local() })
+	for _, u := range c.AdvertisePeerURLs {
+		if elsewhere >= 0 && u.local() {
+			c.warn("this member advertises %s, which the member at %s cannot reach if it is on another machine; set "+
+				"--initial-advertise-peer-urls to an address of this machine", u, c.Join[elsewhere])
+		}
+	}
+}
+
 // derive fills what follows from other settings: the data directory from the name, the advertised URLs from those
 // listened on, the founding configuration from name and advertised URLs.
 func (c *Config) derive() {
@@ -259,6 +271,16 @@ func (c *Config) derive() {
 		if !slices.ContainsFunc(c.ListenClientURLs, URL.wildcard) {
 			c.AdvertiseClientURLs = slices.Clone(c.ListenClientURLs)
 		}
+	}
+	if len(c.Join) > 0 {
+		// Who asks for its place has no list of members, and founds nothing.
+		if !c.Explicit("initial-cluster") {
+			c.InitialCluster = nil
+		}
+		if !c.Explicit("initial-cluster-state") {
+			c.ClusterState = ClusterExisting
+		}
+		return
 	}
 	if !c.Explicit("initial-cluster") || len(c.InitialCluster) == 0 {
 		c.InitialCluster = []InitialMember{{Name: c.Name, PeerURLs: slices.Clone(c.AdvertisePeerURLs)}}

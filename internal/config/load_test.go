@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -178,7 +179,6 @@ func TestLoad_refusals(t *testing.T) {
 		{"--discovery-srv=example.com", "--discovery-srv: discovery is not supported yet"},
 		{"--enable-distributed-tracing", "--enable-distributed-tracing: distributed tracing is not supported yet"},
 		{"--auth-token=jwt,pub-key=a", `--auth-token: "jwt" tokens are not supported yet`},
-		{"--join=http://a:2380", "--join: joining by address is not supported yet"},
 		{"--enable-log-rotation", "--enable-log-rotation: log rotation is not supported yet"},
 	} {
 		_, err := load(t, []string{row.arg})
@@ -289,5 +289,43 @@ func TestLoad_livedBefore(t *testing.T) {
 	}
 	if c.ValidateBootstrap() == nil {
 		t.Error("a bootstrap after all: got no error, want one")
+	}
+}
+
+// Ensure that a member which joins others by an address that only this machine knows is told so, and that a member with
+// data keeps its flags without harm.
+func TestLoad_join(t *testing.T) {
+	for _, row := range []struct {
+		args string
+		want bool
+	}{
+		{"--join=http://10.0.0.1:2380", true},
+		{"--join=http://10.0.0.1:2380 --initial-advertise-peer-urls=http://0.0.0.0:2380", true},
+		{"--join=http://10.0.0.1:2380 --initial-advertise-peer-urls=http://10.0.0.2:2380", false},
+		{"--join=http://127.0.0.1:2381", false},
+	} {
+		c := mustLoad(t, append(strings.Fields(row.args), "--name=m4"))
+		if got := strings.Contains(strings.Join(c.Warnings, "\n"), "cannot reach"); got != row.want {
+			t.Errorf("%s: warned: %v, want %v: %q", row.args, got, row.want, c.Warnings)
+		}
+		if c.NewCluster() {
+			t.Errorf("%s: founds a cluster", row.args)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustLoad(t, []string{"--data-dir", dir, "--join=http://10.0.0.1:2380", "--initial-cluster-state=new"})
+
+	// What is printed may be loaded.
+	joins := mustLoad(t, []string{"--name=m4", "--join=http://10.0.0.1:2380", "--join-learner"})
+	var printed bytes.Buffer
+	if err := joins.WriteYAML(&printed); err != nil {
+		t.Fatal(err)
+	}
+	again := mustLoad(t, []string{"--config-file", writeFile(t, printed.String())})
+	if !slices.Equal(again.Join, joins.Join) || !again.JoinLearner || again.NewCluster() {
+		t.Errorf("printed and loaded again: %+v", again)
 	}
 }

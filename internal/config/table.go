@@ -85,10 +85,17 @@ var clusterSettings = []setting{
 	{name: "initial-cluster-token", def: "etcd-cluster", arg: "TOKEN",
 		help:  "Word that keeps clusters with equal members apart. Read at the first start only.",
 		value: texts(func(c *Config) *string { return &c.ClusterToken })},
-	{name: "join", arg: "URL", fate: refuse, reason: "joining by address is not supported yet; add the member " +
-		"with `quorate member add` and start it with --initial-cluster-state existing",
-		help:  "Join the cluster of the member at URL. Not supported yet.",
-		value: texts(func(c *Config) *string { return &c.Join })},
+	{name: "join", arg: "URLS",
+		help: "Join the cluster of the members at these peer URLs: the first that answers adds this member. Instead of " +
+			"initial-cluster. Read at the first start only.",
+		value: urls(func(c *Config) *[]URL { return &c.Join })},
+	{name: "join-learner", def: "false",
+		help:  "With join: stay a learner, which receives everything and does not vote. Read at the first start only.",
+		value: switches(func(c *Config) *bool { return &c.JoinLearner })},
+	{name: "replaces", arg: "MEMBER",
+		help: "With join: name or id of the member whose place this one takes; it is removed for ever once this one has " +
+			"caught up. Read at the first start only.",
+		value: texts(func(c *Config) *string { return &c.Replaces })},
 	{name: "strict-reconfig-check", def: "true",
 		help:  "Refuse membership changes that would leave too few started members for a quorum.",
 		value: switches(func(c *Config) *bool { return &c.StrictReconfigCheck })},

@@ -109,6 +109,13 @@ func (u URL) wildcard() bool {
 	return u.Network() == "tcp" && ip != nil && ip.IsUnspecified()
 }
 
+// local tells whether the URL means the machine of whoever reads it.
+func (u URL) local() bool {
+	ip := net.ParseIP(u.host())
+	return u.Network() == "unix" || strings.EqualFold(u.host(), "localhost") ||
+		(ip != nil && (ip.IsLoopback() || ip.IsUnspecified()))
+}
+
 // clashes tells whether listening on both URLs must fail.
 func (u URL) clashes(v URL) bool {
 	if u.Network() != v.Network() {

@@ -173,7 +173,16 @@ func (c *Config) serviceFaults() Faults {
 // bootstrapFaults checks what founds the cluster: every member named once, every URL used once, this member among
 // them and with the URLs it advertises.
 func (c *Config) bootstrapFaults() Faults {
+	if len(c.Join) > 0 {
+		return c.joinFaults()
+	}
 	var faults Faults
+	if c.JoinLearner {
+		faults = append(faults, "--join-learner needs --join")
+	}
+	if c.Replaces != "" {
+		faults = append(faults, "--replaces needs --join")
+	}
 	owner := map[URL]string{}
 	for _, m := range c.InitialCluster {
 		for _, u := range m.PeerURLs {
@@ -194,6 +203,25 @@ func (c *Config) bootstrapFaults() Faults {
 	if !sameURLs(c.InitialCluster[at].PeerURLs, c.AdvertisePeerURLs) {
 		faults = append(faults, fmt.Sprintf("--initial-cluster has %s for %s, but --initial-advertise-peer-urls is %s",
 			joinURLs(c.InitialCluster[at].PeerURLs), c.Name, joinURLs(c.AdvertisePeerURLs)))
+	}
+	return faults
+}
+
+// joinFaults checks what a member says that asks another one for its place. Who asks does not know the others.
+func (c *Config) joinFaults() Faults {
+	var faults Faults
+	if len(c.InitialCluster) > 0 {
+		faults = append(faults, "--join and --initial-cluster exclude each other: with --join the cluster itself says who its "+
+			"members are; drop --initial-cluster")
+	}
+	if c.ClusterState == ClusterNew {
+		faults = append(faults, "--join and --initial-cluster-state=new exclude each other: drop --join to found a cluster")
+	}
+	if len(c.JoinURLs()) == 0 {
+		faults = append(faults, fmt.Sprintf("--join %s names only this member itself: name one that runs", joinURLs(c.Join)))
+	}
+	if c.JoinLearner && c.Replaces != "" {
+		faults = append(faults, "--join-learner and --replaces exclude each other: who replaces a member votes if that one did")
 	}
 	return faults
 }

@@ -59,6 +59,19 @@ func TestConfig_Validate(t *testing.T) {
 		{"log and data in one directory", "--wal-dir=x/../d --data-dir=d", []string{"--wal-dir and --data-dir must"}},
 		{"a name that cannot be written", "--name=a=b", []string{`--name "a=b" must not contain`}},
 
+		{"joining by an address", "--name=m4 --join=http://a:1,http://b:1 --initial-advertise-peer-urls=http://d:1", nil},
+		{"joining by a list that has this member too", "--join=http://localhost:2380,http://b:1", nil},
+		{"joining itself", "--join=http://localhost:2380", []string{"--join http://localhost:2380 names only this member"}},
+		{"joining and naming the members", "--join=http://a:1 --initial-cluster=default=http://localhost:2380",
+			[]string{"--join and --initial-cluster exclude each other"}},
+		{"joining and founding", "--join=http://a:1 --initial-cluster-state=new --initial-cluster=m9=http://a:1",
+			[]string{"--join and --initial-cluster exclude", "--join and --initial-cluster-state=new exclude"}},
+		{"taking a place as learner", "--join=http://a:1 --join-learner --replaces=m1",
+			[]string{"--join-learner and --replaces exclude"}},
+		{"taking a place without joining", "--replaces=m1", []string{"--replaces needs --join"}},
+		{"learning without joining", "--join-learner", []string{"--join-learner needs --join"}},
+		{"joining by a word", "--name=a,b --join=http://a:1", []string{"--name"}},
+
 		{"no name", "--name=", []string{"--name must not be empty"}},
 		{"everything at once", "--heartbeat-interval=0 --peer-crl-file=x --max-learners=2 --wal-dir=d --data-dir=d " +
 			"--initial-cluster=m9=http://a:1", []string{

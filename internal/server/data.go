@@ -45,7 +45,10 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		if err := s.createData(ctx, options); err != nil {
 			return err
 		}
-	} else if s.cfg.ForceNewCluster {
+	} else if len(s.cfg.Join) > 0 {
+		s.logger.Info("--join is ignored: this member belongs to a cluster already", "data-dir", s.cfg.DataDir)
+	}
+	if exists && s.cfg.ForceNewCluster {
 		if err := s.forceNewCluster(ctx, options); err != nil {
 			return err
 		}
@@ -61,7 +64,11 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 		return err
 	}
 	if !s.cfg.NewCluster() {
-		identity, err := s.join(ctx)
+		join := s.join
+		if len(s.cfg.Join) > 0 {
+			join = s.joinByURL
+		}
+		identity, err := join(ctx)
 		if err != nil {
 			return err
 		}

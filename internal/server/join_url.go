@@ -1,0 +1,164 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const (
+	// joinLimit is how long a cluster is waited for that does not answer, or has no leader. A supervisor may try again:
+	// whoever asks twice with the same peer URLs gets the same answer.
+	joinLimit = 2 * time.Minute
+	// joinAttempt is how long one member may take: it waits for the leader, and for the change to commit.
+	joinAttempt = 15 * time.Second
+	joinPause   = time.Second
+)
+
+// joinByURL asks the members at --join to make this one a member, and returns who it is.
+func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
+	request := member.JoinRequest{
+		Name: s.cfg.Name, PeerURLs: urlTexts(s.cfg.AdvertisePeerURLs), Learner: s.cfg.JoinLearner, Replaces: s.cfg.Replaces,
+	}
+	begun := time.Now()
+	limited, cancel := context.WithTimeout(ctx, joinLimit)
+	defer cancel()
+	for {
+		answer, err := s.askAll(limited, request)
+		if err == nil {
+			s.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
+				"members", len(answer.Members), "learner", request.Learner, "replaces", request.Replaces)
+			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: wal.StorageID(randomID())}, nil
+		}
+		var final *joinRefusal
+		if errors.As(err, &final) {
+			return wal.Identity{}, fmt.Errorf("cannot join: %w", err)
+		}
+		pause := time.NewTimer(joinPause)
+		select {
+		case <-pause.C:
+			s.logger.Warn("waiting to join a cluster", "err", err, "waited", time.Since(begun).Round(time.Second).String())
+		case <-limited.Done():
+			pause.Stop()
+			if ctx.Err() != nil {
+				return wal.Identity{}, errors.New("stopped before the member had joined")
+			}
+			return wal.Identity{}, fmt.Errorf("cannot join: nobody could add this member within %v: %w; correct --join, or "+
+				"start the members there", joinLimit, err)
+		}
+	}
+}
+
+// askAll asks one member after the other. The first answer counts, and so does the first refusal that would be
+// everybody's.
+func (s *Server) askAll(ctx context.Context, request member.JoinRequest) (member.JoinAnswer, error) {
+	var failures []error
+	for _, url := range s.cfg.JoinURLs() {
+		asked, cancel := context.WithTimeout(ctx, joinAttempt)
+		answer, err := member.Join(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url.String(), request)
+		cancel()
+		if err == nil && (answer.ID == consensus.NoMember || answer.Cluster == 0) {
+			err = status.Error(codes.Unimplemented, "the answer names no member")
+		}
+		if err == nil {
+			return answer, nil
+		}
+		err = explainJoin(url, &s.cfg, err)
+		var final *joinRefusal
+		if errors.As(err, &final) {
+			return member.JoinAnswer{}, err
+		}
+		failures = append(failures, err)
+	}
+	return member.JoinAnswer{}, errors.Join(failures...)
+}
+
+// joinRefusal is an error that no repetition cures.
+type joinRefusal struct{ error }
+
+func (r *joinRefusal) Unwrap() error { return r.error }
+
+// explainJoin says what to do about the answer of the member at url, and whether it is worth asking again.
+func explainJoin(url config.URL, cfg *config.Config, err error) error {
+	var refused *member.RefusedError
+	final := func(advice string) error {
+		return &joinRefusal{fmt.Errorf("%s: %s; %s", url, plainStatus(err), advice)}
+	}
+	switch {
+	case errors.Is(err, member.ErrAlreadyStarted):
+		return final("if its disk is lost, `quorate member remove` it, or join with --replaces=" + cfg.Name)
+	case errors.As(err, &refused) && refused.Reason == consensus.ReasonTooManyLearners:
+		return final("promote or remove one, or raise --max-learners of the members")
+	case mismatchedTLS(err):
+		return final("correct the scheme of --join, or --peer-trusted-ca-file, --peer-cert-file and --peer-key-file")
+	case errors.As(err, &refused) && passes(refused.Reason), retried(err):
+		return fmt.Errorf("%s: %s", url, plainStatus(err))
+	case refused != nil:
+		return final("see `quorate member list`")
+	case errors.Is(err, transport.ErrNeedsTLS), errors.Is(err, transport.ErrBadURL):
+		return final("correct --join")
+	case status.Code(err) == codes.Unimplemented && strings.Contains(err.Error(), "member: unknown request"):
+		return final("that member is too old to be joined by --join: add this one with `etcdctl member add`, and start it " +
+			"with --initial-cluster and --initial-cluster-state=existing")
+	case status.Code(err) == codes.Unimplemented:
+		return final("no member listens there for its peers: --join takes the peer URL of a member, not a client URL")
+	case status.Code(err) == codes.FailedPrecondition:
+		return final("start this member with the version that the cluster runs")
+	}
+	return &joinRefusal{fmt.Errorf("%s: %s", url, plainStatus(err))}
+}
+
+// passes reports whether a refusal is one of the moment.
+func passes(reason consensus.RefusalReason) bool {
+	switch reason {
+	case consensus.ReasonNoLeader, consensus.ReasonBusy, consensus.ReasonStaleConfig, consensus.ReasonChangePending,
+		consensus.ReasonQuorumLost:
+		return true
+	}
+	return false
+}
+
+// retried reports whether err says that nobody was there, or no leader.
+func retried(err error) bool {
+	for _, passing := range []error{
+		member.ErrNoLeader, member.ErrNotLeader, member.ErrTimeout, member.ErrLeaderFailed, member.ErrConnectionLost,
+		member.ErrStopped, member.ErrTooManyRequests, member.ErrTooManyJobs, context.DeadlineExceeded, context.Canceled,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown, codes.ResourceExhausted, codes.Aborted:
+		s, is := status.FromError(err)
+		return is && s.Code() != codes.OK
+	}
+	return false
+}
+
+// mismatchedTLS reports whether the connection failed for what either side shows or demands. The errors come as texts: the
+// dialling is below gRPC.
+func mismatchedTLS(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "TLS handshake with") &&
+		(strings.Contains(text, "does not look like a TLS handshake") || strings.Contains(text, "certificate"))
+}
+
+// plainStatus is the message of an error that may have come by gRPC.
+func plainStatus(err error) string {
+	if s, is := status.FromError(err); is {
+		return s.Message()
+	}
+	return err.Error()
+}

@@ -1,0 +1,141 @@
+package process_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// joining is a node that joins by the peer URLs of others.
+func (e *elastic) joining(n *node, urls string, more ...string) []string {
+	return append([]string{"--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
+		"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer, "--join=" + urls,
+		"--initial-advertise-peer-urls=http://" + n.peer, "--heartbeat-interval=50", "--election-timeout=500",
+		"--strict-reconfig-check=false"}, more...)
+}
+
+// startFirst starts the one member of a cluster.
+func startFirst(t *testing.T) *elastic {
+	t.Helper()
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	t.Cleanup(e.end)
+	first := e.ranged("m1")
+	e.nodes = append(e.nodes, first)
+	e.launch(first, "new")
+	e.waitReady(first)
+	e.client = e.quiet(first)
+	return e
+}
+
+// members gives the names of those in the list, once it is as long as wanted.
+func (e *elastic) members(want int) []string {
+	e.t.Helper()
+	var names []string
+	until(e.t, "the list of members", func(ctx context.Context) bool {
+		list, err := e.client.MemberList(ctx)
+		names = nil
+		if err != nil {
+			return false
+		}
+		for _, m := range list.Members {
+			names = append(names, m.Name)
+		}
+		return len(names) == want && !strings.Contains(" "+strings.Join(names, " ")+" ", "  ")
+	})
+	return names
+}
+
+func (e *elastic) waitLog(n *node, word string) {
+	e.t.Helper()
+	until(e.t, n.name+" logs "+word, func(context.Context) bool { return strings.Contains(tail(n.log, 1<<20), word) })
+}
+
+// TestJoin grows a cluster by --join alone: through a member that does not lead, with a list that names itself and one
+// that does not run, as a learner, in somebody's place, and again with the same flags.
+func TestJoin(t *testing.T) {
+	e := startFirst(t)
+	first := e.nodes[0]
+	var acked map[string]string
+	for _, name := range []string{"m2", "m3"} {
+		n := e.ranged(name)
+		last := e.nodes[len(e.nodes)-1]
+		e.nodes = append(e.nodes, n)
+		e.run(n, e.joining(n, "http://"+rangedAddress(t)+",http://"+n.peer+",http://"+last.peer)...)
+		e.waitReady(n)
+		e.waitVoter(e.status(n).Header.MemberId)
+		acked = e.fill(n)
+	}
+	two := e.nodes[1]
+	two.kill()
+	e.run(two, e.joining(two, "http://127.0.0.1:1")...)
+	e.waitReady(two)
+	e.checkKeys(two, acked)
+	e.waitLog(two, "--join is ignored")
+
+	two.kill()
+	lost := two.dir
+	if err := os.RemoveAll(lost); err != nil {
+		t.Fatal(err)
+	}
+	e.quorate(1, e.joining(two, "http://"+first.peer), "was started before", "--replaces=m2")
+	heir := e.ranged("m4")
+	e.nodes = []*node{first, e.nodes[2], heir}
+	e.run(heir, e.joining(heir, "http://"+first.peer, "--replaces=m2")...)
+	e.waitReady(heir)
+	e.use()
+	until(t, "m2 is replaced", func(ctx context.Context) bool {
+		names := strings.Join(e.members(3), " ")
+		return strings.Contains(names, "m4") && !strings.Contains(names, "m2")
+	})
+	e.checkKeys(heir, acked)
+
+	learner := e.ranged("l1")
+	e.run(learner, e.joining(learner, "http://"+first.peer, "--join-learner")...)
+	e.gone = append(e.gone, learner) // not one of the voters
+	e.waitLog(learner, "ready to serve client requests")
+	list, err := e.client.MemberList(t.Context(), clientv3.WithSerializable())
+	if err != nil || len(list.Members) != 4 {
+		t.Fatalf("got %v, %v, want four members", list, err)
+	}
+	for _, m := range list.Members {
+		if m.IsLearner != (m.Name == "l1") {
+			t.Errorf("%s: learner %v", m.Name, m.IsLearner)
+		}
+	}
+}
+
+// TestJoin_refused joins where that cannot be: one line says why, and what to do.
+func TestJoin_refused(t *testing.T) {
+	e := startFirst(t)
+	first := e.nodes[0]
+	n := e.ranged("m2")
+	e.quorate(1, e.joining(n, first.client), "not a client URL")
+	e.quorate(1, e.joining(n, "http://"+first.peer, "--replaces=m9"), "m9")
+	e.quorate(1, e.joining(n, "https://"+first.peer), "TLS")
+	e.quorate(2, e.joining(e.ranged("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")
+	if names := e.members(1); len(names) != 1 {
+		t.Errorf("got %v: a refused joiner was added", names)
+	}
+}
+
+// TestJoin_waits starts the joiner before the cluster that it joins.
+func TestJoin_waits(t *testing.T) {
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	t.Cleanup(e.end)
+	first, second := e.ranged("m1"), e.ranged("m2")
+	e.gone = []*node{second}
+	e.run(second, e.joining(second, "http://"+first.peer)...)
+	e.waitLog(second, "waiting to join a cluster")
+	begun := time.Now()
+	e.nodes = []*node{first}
+	e.launch(first, "new")
+	e.waitReady(first)
+	e.client = e.quiet(first)
+	e.waitReady(second)
+	t.Logf("joined %v after the cluster was there", time.Since(begun))
+	e.members(2)
+}
