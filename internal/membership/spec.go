@@ -63,6 +63,7 @@ type MemberView struct {
 	PeerURLs   []string
 	ClientURLs []string
 	Version    string
+	Zone       string // what fails together with it, as published; may be empty
 	Started    bool // has published itself once
 	Active     bool // heard within an election timeout; the leader itself always
 	CaughtUp   bool // near enough to the leader's log to vote

@@ -1,6 +1,10 @@
 package membership
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // warn adds what is worth a thought about the steps as a whole.
 func (d *drafter) warn() {
@@ -27,6 +31,25 @@ func (d *drafter) warn() {
 		seen, ok := d.real.Member(id)
 		if ok && !seen.Active && id != d.real.Leader && slices.Contains(d.real.Config.Voters, id) {
 			d.warning("%s stays a voter and has not answered for %s", g.label(id), seconds(seen.SilentMS))
+		}
+	}
+	d.zones(g)
+}
+
+// zones warns of new voters that fail together with others.
+func (d *drafter) zones(g *goal) {
+	zoneOf := func(id consensus.MemberID) string {
+		m, _ := d.real.Member(id)
+		return m.Zone
+	}
+	for _, id := range g.config.Voters {
+		zone := zoneOf(id)
+		if zone == "" || d.real.Config.IsVoter(id) {
+			continue
+		}
+		same := pick(g.config.Voters, func(other consensus.MemberID) bool { return other != id && zoneOf(other) == zone })
+		if len(same) > 0 {
+			d.warning("%s shares zone %s with %s", g.label(id), zone, g.list(same))
 		}
 	}
 }
