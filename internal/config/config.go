@@ -10,6 +10,7 @@ import (
 // name, see Compat.
 type Config struct {
 	Name    string
+	Zone    string // what fails together with this member; may be empty
 	DataDir string // never empty after Load: NAME.etcd by default
 	WALDir  string // empty: inside DataDir
 
@@ -35,6 +36,10 @@ type Config struct {
 	LeaderLease                bool
 	StrictReconfigCheck        bool
 	MaxLearners                int
+
+	AutoCare          AutoCare
+	AutoCareDeadAfter time.Duration
+	AutoCareVoters    int // 0: as many as there are
 
 	MaxRequestBytes      int
 	MaxTxnOps            int

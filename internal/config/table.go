@@ -16,6 +16,7 @@ type group struct {
 var groups = []group{
 	{"Member", memberSettings},
 	{"Cluster", clusterSettings},
+	{"Automatic care", careSettings},
 	{"Limits and tuning", tuningSettings},
 	{"Client connections", clientSettings},
 	{"Compaction and watch", compactionSettings},
@@ -41,6 +42,8 @@ const maxInt = math.MaxInt32
 var memberSettings = []setting{
 	{name: "name", def: "default", arg: "NAME", help: "Name of this member; unique in the cluster.",
 		value: texts(func(c *Config) *string { return &c.Name })},
+	{name: "zone", arg: "NAME", help: "What fails together with this member, such as its rack; voters are spread over zones.",
+		value: texts(func(c *Config) *string { return &c.Zone })},
 	{name: "data-dir", shown: "NAME.etcd", arg: "DIR", help: "Directory of everything this member must not forget.",
 		value: texts(func(c *Config) *string { return &c.DataDir })},
 	{name: "wal-dir", shown: "inside data-dir", arg: "DIR",

@@ -28,6 +28,7 @@ func (c *Config) faults() Faults {
 	faults = append(faults, c.advertiseFaults()...)
 	faults = append(faults, c.tlsFaults()...)
 	faults = append(faults, c.timingFaults()...)
+	faults = append(faults, c.careFaults()...)
 	return append(faults, c.serviceFaults()...)
 }
 

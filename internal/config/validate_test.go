@@ -72,6 +72,12 @@ func TestConfig_Validate(t *testing.T) {
 		{"learning without joining", "--join-learner", []string{"--join-learner needs --join"}},
 		{"joining by a word", "--name=a,b --join=http://a:1", []string{"--name"}},
 
+		{"a zone and care", "--zone=rack-7 --auto-care=auto --auto-care-dead-after=5s --auto-care-voters=5", nil},
+		{"care that cannot tell slow from dead", "--auto-care=suggest --auto-care-dead-after=4s",
+			[]string{"--auto-care-dead-after (4s) must be at least 5 times --election-timeout (1s)"}},
+		{"a zone that cannot be shown", "--zone=r\x017", []string{`--zone "r\x017" must be a name`}},
+		{"no care, so whatever", "--auto-care-dead-after=0s", nil},
+
 		{"no name", "--name=", []string{"--name must not be empty"}},
 		{"everything at once", "--heartbeat-interval=0 --peer-crl-file=x --max-learners=2 --wal-dir=d --data-dir=d " +
 			"--initial-cluster=m9=http://a:1", []string{

@@ -19,6 +19,7 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		Name:       s.cfg.Name,
 		ClientURLs: urlTexts(s.cfg.AdvertiseClientURLs),
 		Version:    rpc.DefaultVersion.Server,
+		Zone:       s.cfg.Zone,
 	}
 	waiting := time.Now()
 	for {

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxZoneBytes keeps a zone a name: it is replicated, and shown.
+const maxZoneBytes = 128
+
+// careElections is how many election timeouts a member must have been silent at least, to be taken for dead: one that is
+// slow, or starts again, is not.
+const careElections = 5
+
+// AutoCare says who acts when a voter is dead.
+type AutoCare string
+
+// The kinds of care.
+const (
+	CareOff     AutoCare = "off"
+	CareSuggest AutoCare = "suggest"
+	CareAuto    AutoCare = "auto"
+)
+
+var careSettings = []setting{
+	{name: "auto-care", def: "off", arg: "MODE",
+		help: "What the leader does about dead voters: 'off', 'suggest' (say which standby learner should take the place) or " +
+			"'auto' (let it). Use one value at all members.",
+		value: choices(func(c *Config) *AutoCare { return &c.AutoCare }, CareOff, CareSuggest, CareAuto)},
+	{name: "auto-care-dead-after", def: "10m0s", arg: "DURATION",
+		help:  "How long a voter must have been silent to be taken for dead.",
+		value: durations(func(c *Config) *time.Duration { return &c.AutoCareDeadAfter })},
+	{name: "auto-care-voters", def: "0", arg: "N",
+		help:  "Voters that the cluster should have: standby learners fill up to it; 0 means as many as there are.",
+		value: numbers(func(c *Config) *int { return &c.AutoCareVoters }, 0, maxInt)},
+}
+
+func (c *Config) careFaults() Faults {
+	var faults Faults
+	if len(c.Zone) > maxZoneBytes || strings.TrimSpace(c.Zone) != c.Zone || strings.ContainsFunc(c.Zone, unicode.IsControl) {
+		faults = append(faults, fmt.Sprintf("--zone %q must be a name of at most %d bytes, without blanks around it", c.Zone,
+			maxZoneBytes))
+	}
+	if least := careElections * c.ElectionTimeout; c.AutoCare != CareOff && c.AutoCareDeadAfter < least {
+		faults = append(faults, fmt.Sprintf("--auto-care-dead-after (%v) must be at least %d times --election-timeout (%v): a "+
+			"member that starts again is not dead", c.AutoCareDeadAfter, careElections, c.ElectionTimeout))
+	}
+	return faults
+}
