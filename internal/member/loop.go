@@ -140,35 +140,6 @@ func (m *Member) observe(events []raft.Event) {
 	}
 }
 
-// leave ends a member that the cluster has removed. What was committed with the removal is applied first, so that
-// clients of this member, maybe the one that asked for the removal, get their answers; one that is told of its removal
-// long after will not be sent that entry any more.
-func (m *Member) leave() {
-	patience := time.NewTimer(m.electionTimeout())
-	defer patience.Stop()
-	poll := time.NewTicker(m.options.TickInterval)
-	defer poll.Stop()
-	for !m.appliedOwnRemoval() {
-		select {
-		case <-poll.C:
-			continue
-		case <-patience.C:
-		case <-m.stopping.Done():
-		}
-		break
-	}
-	m.fail(ErrRemoved)
-}
-
-// noteRemoval remembers, in the goroutine that applies, that this member's removal is applied and that whoever asked
-// for it has been answered. Looking at the state alone would be too early: it shows the removal before the answer.
-func (m *Member) noteRemoval() {
-	config, _ := m.machine.Config()
-	m.ownRemoval.Store(len(config.Members) > 0 && !config.Contains(m.ID()))
-}
-
-func (m *Member) appliedOwnRemoval() bool { return m.ownRemoval.Load() }
-
 func (m *Member) electionTimeout() time.Duration {
 	return time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval
 }

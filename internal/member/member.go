@@ -63,6 +63,7 @@ type Member struct {
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
 	configNews news
+	departure  departure
 	jobs       jobBoard
 	transfers  transfers
 	lostAt     atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
@@ -86,7 +87,9 @@ func New(options Options) (*Member, error) {
 		hub:     options.Data.Machine.Hub(),
 		changed: make(chan struct{}),
 		failed:  make(chan struct{}),
-		started: make(chan struct{}),
+
+		departure: newDeparture(),
+		started:   make(chan struct{}),
 	}
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	m.inbox.init()

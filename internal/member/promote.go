@@ -21,6 +21,7 @@ const (
 // promoteLearners is the goroutine that, on the leader, makes voters of members that were added as such and have
 // caught up. It asks like everybody else, so that a refusal costs nothing and a new leader simply goes on.
 func (m *Member) promoteLearners() error {
+	known := orphans{}
 	ticker := time.NewTicker(promoteScanInterval)
 	defer ticker.Stop()
 	for {
@@ -31,6 +32,7 @@ func (m *Member) promoteLearners() error {
 		}
 		if m.Leader() == m.ID() {
 			m.promoteReady()
+			m.retireOrphans(known)
 		}
 	}
 }

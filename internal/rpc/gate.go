@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -17,9 +16,10 @@ import (
 // gate is what every call passes: it admits it or not, counts it and, if it asked for a leader, ends it when there
 // has been none for too long.
 type gate struct {
-	s    *Services
-	stop chan struct{}
-	done chan struct{}
+	s       *Services
+	closing sync.Once
+	stop    chan struct{}
+	done    chan struct{}
 
 	mu      sync.Mutex
 	streams map[*gatedStream]struct{}
@@ -36,7 +36,7 @@ func newGate(s *Services) *gate {
 }
 
 func (g *gate) close() {
-	close(g.stop)
+	g.closing.Do(func() { close(g.stop) })
 	<-g.done
 }
 
@@ -71,8 +71,8 @@ func (g *gate) isLearner() bool { return g.s.options.Member.Learner() }
 func (g *gate) unary(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
 ) (any, error) {
-	_, isStatus := request.(*pb.StatusRequest)
-	return pass(g.s, ctx, g.s.stats.method(info.FullMethod), isStatus, func() (any, error) {
+	stats := g.s.stats.method(info.FullMethod)
+	return pass(g.s, ctx, stats, stats.servedByLearner, func() (any, error) {
 		return handle(ctx, request)
 	})
 }
@@ -112,7 +112,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	stats := g.s.stats.method(info.FullMethod)
 	begun := g.s.options.Clock.Now()
 	stats.started.Add(1)
-	requiresLeader, err := g.admit(ss.Context(), callStream, info.FullMethod == pb.Maintenance_Snapshot_FullMethodName)
+	requiresLeader, err := g.admit(ss.Context(), callStream, stats.servedByLearner)
 	if err == nil {
 		err = g.run(srv, ss, stats, requiresLeader, handle)
 	}

@@ -92,12 +92,33 @@ func (s *Server) failure() error {
 
 // watchMember ends the server when the member ends by itself.
 func (s *Server) watchMember() {
-	select {
-	case <-s.member.Failed():
-		s.logger.Error("the member stopped", "err", s.member.Err())
-		go s.end(context.Background(), s.member.Err())
-	case <-s.ctx.Done():
+	leaving := s.member.Leaving()
+	for {
+		select {
+		case <-leaving:
+			leaving = nil
+			s.wg.Go(s.turnAway)
+			continue
+		case <-s.member.Failed():
+			s.logger.Error("the member stopped", "err", s.member.Err())
+			go s.end(context.Background(), s.member.Err())
+		case <-s.ctx.Done():
+		}
+		return
 	}
+}
+
+// turnAway sends clients of a removed member elsewhere and lets the requests under way end, before the member stops.
+func (s *Server) turnAway() {
+	s.logger.Info("removed from the cluster: clients are sent to other members")
+	s.services.Close()
+	for _, l := range s.clients {
+		if err := ignoreClosed(l.Close()); err != nil {
+			s.logger.Warn("could not close a client port", "err", err)
+		}
+	}
+	s.grpc.GracefulStop()
+	s.member.Depart()
 }
 
 // Done is closed when the server has stopped, by Stop or by itself.

@@ -20,6 +20,7 @@ func (r *Replica) becomeLeader() {
 	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
 	r.noop = r.log.last() + 1
 	r.syncPeers()
+	r.escort()
 	for _, p := range r.peers {
 		p.Heard = slices.Contains(r.granted, p.ID)
 	}

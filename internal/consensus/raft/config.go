@@ -234,9 +234,26 @@ func (r *Replica) syncPeers() {
 	}
 }
 
+// escort makes a new leader feed, for a while, those whom the last change removed: a leader that removed itself has yet to
+// learn how what it was asked for ended.
+func (r *Replica) escort() {
+	for _, id := range r.lastConfig().tombs {
+		if p := r.newPeer(id); p != nil {
+			p.Leaving, p.LeavesAt = true, r.now+uint64(r.opts.ElectionTicks)
+		}
+	}
+}
+
 func (r *Replica) addPeer(id consensus.MemberID) {
-	if id == r.opts.ID || r.peer(id) != nil || r.isTombstone(id) {
-		return
+	if !r.isTombstone(id) {
+		r.newPeer(id)
+	}
+}
+
+// newPeer returns what it added; nil if id is known already.
+func (r *Replica) newPeer(id consensus.MemberID) *progress.Peer {
+	if id == r.opts.ID || r.peer(id) != nil {
+		return nil
 	}
 	p := progress.New(id, r.log.last()+1, r.opts.MaxInflightMessages, r.opts.MaxInflightBytes)
 	p.HeardAt = r.now // the benefit of the doubt, for one election timeout
@@ -245,6 +262,7 @@ func (r *Replica) addPeer(id consensus.MemberID) {
 		at++
 	}
 	r.peers = slices.Insert(r.peers, at, p)
+	return p
 }
 
 // forgetLeavers drops members whose removal was settled some time ago. One that still does not know learns it from the

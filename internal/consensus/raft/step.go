@@ -139,7 +139,7 @@ func (r *Replica) receive(m *consensus.Message) {
 	if m.From == r.opts.ID || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
-	if m.Kind != consensus.MsgRemoved && r.isTombstone(m.From) {
+	if m.Kind != consensus.MsgRemoved && r.isTombstone(m.From) && !r.takesLeaveOf(m) {
 		r.send(consensus.Message{Kind: consensus.MsgRemoved, To: m.From}, r.termPending())
 		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
 		// another leader: after a recovery from quorum loss the removed may hold what was never part of this history, and
@@ -174,6 +174,17 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.becomeFollower(m.Term, leader)
 	}
 	r.receiveCurrent(m)
+}
+
+// takesLeaveOf reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
+// its clients asked it for just before.
+func (r *Replica) takesLeaveOf(m *consensus.Message) bool {
+	switch m.Kind {
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
+		consensus.MsgRead:
+		return r.role == Leader && r.peer(m.From) != nil
+	}
+	return false
 }
 
 // fromLeader reports whether only the leader of its term sends this kind.

@@ -81,8 +81,10 @@ func (m *Machine) buryAll(members []consensus.MemberID, at consensus.Index) {
 	}
 }
 
-// bury removes what is kept for a member that will never come back: its sessions with their results, what it published,
-// and its alarms, which nobody could disarm by curing it. The tombstone stays, and stands for all its retired sessions.
+// bury removes what is kept for a member that will never come back: what it published, and its alarms, which nobody could
+// disarm by curing it. It opens no session any more. Those that are open stay until the leader retires them, some time
+// later: what clients of the member asked it for just before may still be on its way. The tombstone stays, and stands for
+// all its retired sessions.
 func (m *Machine) bury(member consensus.MemberID, at consensus.Index) {
 	where, found := findTombstone(m.tombs, member)
 	if found {
@@ -93,9 +95,6 @@ func (m *Machine) bury(member consensus.MemberID, at consensus.Index) {
 	m.mu.Lock()
 	m.tombs = slices.Insert(slices.Clone(m.tombs), where, Tombstone{Member: member, Index: at})
 	m.mu.Unlock()
-	for _, s := range slices.Clone(m.sessions.byMember[member]) {
-		m.retireSession(s.id)
-	}
 	if _, known := m.sessions.highest[member]; known {
 		delete(m.sessions.highest, member)
 		w.DeleteRaw(memberRow(rowHighest, member))

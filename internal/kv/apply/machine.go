@@ -165,6 +165,19 @@ func findTombstone(tombs []Tombstone, id consensus.MemberID) (int, bool) {
 	})
 }
 
+// Orphans returns the sessions of removed members that are still open, in no particular order.
+func (m *Machine) Orphans() []consensus.SessionID {
+	m.sessionMu.Lock()
+	defer m.sessionMu.Unlock()
+	var orphans []consensus.SessionID
+	for _, t := range m.Tombstones() {
+		for _, s := range m.sessions.byMember[t.Member] {
+			orphans = append(orphans, s.id)
+		}
+	}
+	return orphans
+}
+
 // Alarms returns the raised alarms, sorted. The list must not be modified.
 func (m *Machine) Alarms() []kv.Alarm {
 	m.mu.RLock()

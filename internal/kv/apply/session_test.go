@@ -229,7 +229,7 @@ func TestMachine_Apply_config(t *testing.T) {
 		if at, ok := b.m.Removed(2); !ok || at != index || len(b.m.Tombstones()) != 1 {
 			t.Errorf("%s: tombstone %v %v", when, at, ok)
 		}
-		if _, ok := b.m.Published(2); ok || len(b.m.Alarms()) != 0 || b.m.SessionOpen(s(1).Session) {
+		if _, ok := b.m.Published(2); ok || len(b.m.Alarms()) != 0 {
 			t.Errorf("%s: something of the removed member is left", when)
 		}
 		b.flush()
@@ -248,8 +248,18 @@ func TestMachine_Apply_config(t *testing.T) {
 		e.Term, e.Proposal = 4, id
 		return b.apply(*e)[0].Err
 	}
-	if err := tail(put("a", "2"), s(4)); err != kv.ErrSessionUnknown {
-		t.Errorf("a proposal of the removed member: %v", err)
+	if got := b.m.Orphans(); !slices.Equal(got, []consensus.SessionID{s(1).Session}) {
+		t.Errorf("orphans %v", got)
+	}
+	if err := tail(put("a", "2"), s(4)); err != nil {
+		t.Errorf("a proposal that was under way when its member was removed: %v", err)
+	}
+	retire := kv.Command{SessionRetire: &kv.SessionRetireOp{Member: 2, Number: s(1).Session.Number}}
+	if err := tail(retire, consensus.ProposalID{}); err != nil || len(b.m.Orphans()) != 0 {
+		t.Errorf("retired by the leader: %v, orphans %v", err, b.m.Orphans())
+	}
+	if err := tail(put("a", "3"), s(5)); err != kv.ErrSessionUnknown {
+		t.Errorf("a proposal of the removed member, late: %v", err)
 	}
 	if err := tail(open(2, 9), proposals(2, 9)(1)); err != kv.ErrSessionUnknown {
 		t.Errorf("a new session of the removed member: %v", err)
