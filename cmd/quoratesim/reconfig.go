@@ -19,7 +19,7 @@ and draws what happens.
   quoratesim reconfig --protocol joint --from 3 --to 5
   quoratesim reconfig --protocol activate --from 3 --to 3 --remove 1,2,3 --fault leader-crash@2
   quoratesim reconfig --protocol single --from 5 --to 4 --remove 1 --svg remove.svg
-  quoratesim reconfig --from 3 --to 5 --fault partition@1:1,2\|3,4,5 --fault heal@300ms --delay 20ms
+  quoratesim reconfig --from 3 --to 5 --fault 'partition@1:1,2|3,4,5' --fault heal@300ms --delay 20ms
   quoratesim reconfig --story two-leaders            # a known disaster, without the rule that prevents it
   quoratesim reconfig --story two-leaders --safe     # and with it
   quoratesim reconfig --story all --quiet            # all of them, only the results

@@ -50,6 +50,9 @@ func TestStart_reconfig(t *testing.T) {
 		if text := out.String() + diary.String(); code != tc.code || !strings.Contains(text, tc.want) {
 			t.Errorf("%s: exit %d, want %d with %q in\n%s", tc.name, code, tc.code, tc.want, text)
 		}
+		if tc.code == 2 && strings.Count(diary.String(), "\n") != 1 {
+			t.Errorf("%s: want one line, got %q", tc.name, diary.String())
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func ParseFault(text string) (Fault, error) {
 	f.kind = kind
 	words, known := faultWords[kind]
 	if !known {
-		return f, fmt.Errorf("no fault %q: there are\n%s", text, FaultHelp)
+		return f, fmt.Errorf("no fault %q: there are %s", text, faultForms())
 	}
 	fail := func(what string) (Fault, error) { return f, fmt.Errorf("fault %q: %s", text, what) }
 	if named != strings.Contains(words, "member") {
@@ -97,6 +97,15 @@ func ParseFault(text string) (Fault, error) {
 		return fail("WHEN is a stage, 0 to 3, or a time like 120ms")
 	}
 	return f, nil
+}
+
+// faultForms lists how faults are written.
+func faultForms() string {
+	var forms []string
+	for line := range strings.Lines(FaultHelp) {
+		forms = append(forms, strings.Fields(line)[0])
+	}
+	return strings.Join(forms, ", ")
 }
 
 func (f *Fault) when(text string) bool {

@@ -13,6 +13,7 @@ import (
 type member struct {
 	w       *world
 	id      memberID
+	seed    uint64        // of its election timeouts: drawn for each, or neighbours would draw the same ones
 	replica *raft.Replica // nil while it does not run
 	life    int           // counts starts and ends: what was planned in another life does not happen
 	dead    bool          // stopped by its own assertion, or for ever: it does not start again
@@ -31,7 +32,7 @@ type member struct {
 }
 
 func newMember(w *world, id memberID) *member {
-	m := &member{w: w, id: id, received: map[mark]store{}, waiting: map[uint64]bool{}}
+	m := &member{w: w, id: id, seed: w.rng.Uint64(), received: map[mark]store{}, waiting: map[uint64]bool{}}
 	m.disk.m = m
 	return m
 }
@@ -45,7 +46,7 @@ func (m *member) running() bool { return m.replica != nil }
 // options are the same for all members, but for the id.
 func (m *member) options() raft.Options {
 	o := raft.Defaults(m.id)
-	o.ElectionTicks, o.HeartbeatTicks, o.Seed = electionTicks, heartbeatTicks, m.w.seed
+	o.ElectionTicks, o.HeartbeatTicks, o.Seed = electionTicks, heartbeatTicks, m.seed
 	o.Faults = m.w.broken.raft
 	o.StrictReconfig = !m.w.lax
 	return o

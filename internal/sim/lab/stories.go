@@ -70,8 +70,8 @@ func standstills() []Story {
 			Name:  "etcd-12359",
 			Title: "the survivors hold the change and do not know that it committed (etcd issue 12359)",
 			About: []string{
-				"Changes are in force when applied. 3 knows that its promotion has committed; 2, with the longer log, does not.",
-				"3 cannot win, for 2 refuses a shorter log; and 2 counts {1,2}, where 1 is dead.",
+				"Changes are in force when applied. 3 knows that its promotion has committed; 2, whose log is longer,",
+				"does not. 3 cannot win, for 2 refuses a shorter log; and 2 counts {1,2}, where 1 is dead.",
 			},
 			Rule:  "votes and their answers say what is committed, both ways",
 			Break: "votes-without-commit", Expect: []Breach{BreachUnavailable},

@@ -44,7 +44,6 @@ type world struct {
 	queue  schedule
 	number uint64 // of what was scheduled last
 	rng    *rand.Rand
-	seed   uint64
 	broken breaks
 	lax    bool // changes that leave no reachable quorum are not refused: a script wants them
 
@@ -60,7 +59,7 @@ type world struct {
 }
 
 func newWorld(seed uint64, delay time.Duration, broken breaks) *world {
-	w := &world{pace: paceFor(delay), rng: rand.New(rand.NewPCG(seed, 7)), seed: seed, broken: broken}
+	w := &world{pace: paceFor(delay), rng: rand.New(rand.NewPCG(seed, 7)), broken: broken}
 	w.net = newNetwork(w)
 	w.journal.w, w.laws.w, w.clients.w, w.operator.w, w.stages.w = w, w, w, w, w
 	return w
