@@ -323,11 +323,19 @@ func (h *host) observe(events []raft.Event) {
 			h.lead(e.Leader == h.id)
 		case raft.Removed:
 			h.w.suite.Removed(h.id)
-			h.w.After(0, h.retire)
+			h.w.After(h.leave(), h.retire)
 		case raft.ConfigProposed, raft.ConfigUndone, raft.ConfigSettled:
 			h.configEvent(event)
 		}
 	}
+}
+
+// leave is how long a removed member may still answer what it was asked: as long as the leader feeds it, or nobody waits.
+func (h *host) leave() time.Duration {
+	if h.w.plan.switchOff {
+		return 0
+	}
+	return between(h.rng, 0, h.extension())
 }
 
 // retire stops a member that was removed, for good.

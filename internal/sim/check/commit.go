@@ -6,6 +6,7 @@ import "github.com/quorate/quorate/internal/consensus"
 // there is of its own term (Raft paper, 5.4.2 and figure 8), and durable on a majority of each set of its voters.
 type commits struct {
 	known   consensus.Index
+	terms   []consensus.Term // in which index i+1 was committed, or later ones
 	pending []commit // to be judged at the end of the step, when the log is known that the leader counted by
 }
 
@@ -19,7 +20,7 @@ func (c *commits) announced(s *Suite, m *consensus.Message) {
 	if m.Commit <= c.known {
 		return
 	}
-	c.known = m.Commit
+	c.learned(m.Commit, m.Term)
 	w := s.logs.of(m.From)
 	term, ok := w.term(m.Commit)
 	if !ok {
@@ -61,7 +62,7 @@ func (c *commits) acted(s *Suite, member consensus.MemberID, index consensus.Ind
 	if index <= c.known {
 		return
 	}
-	c.known = index
+	c.learned(index, s.durable.of(member).term)
 	w := s.logs.of(member)
 	if term, ok := w.term(index); ok && len(w.lastChange().config.Voters) > 0 {
 		var configs []*consensus.Config
@@ -91,5 +92,18 @@ func (s *Suite) durableOnMajorities(config *consensus.Config, mark consensus.Mar
 	})
 }
 
-// learned is told of a commit index that a member has on its disk.
-func (c *commits) learned(index consensus.Index) { c.known = max(c.known, index) }
+// learned is told of a commit index that somebody knows, in a term.
+func (c *commits) learned(index consensus.Index, term consensus.Term) {
+	c.known = max(c.known, index)
+	for consensus.Index(len(c.terms)) < index {
+		c.terms = append(c.terms, term)
+	}
+}
+
+// in returns in which term an index was committed, or a later one.
+func (c *commits) in(index consensus.Index) consensus.Term {
+	if index > consensus.Index(len(c.terms)) {
+		return 0
+	}
+	return c.terms[index-1]
+}

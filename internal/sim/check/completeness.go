@@ -8,8 +8,8 @@ func (l *logs) elected(s *Suite, member consensus.MemberID, term consensus.Term)
 	w := l.of(member)
 	for index := consensus.Index(len(l.chosen)); index > w.base.Index; index-- {
 		want := l.chosenAt(index)
-		if want >= term {
-			continue // committed by a later leader: this one need not know
+		if s.commits.in(index) >= term {
+			continue // committed in this term or a later one: this leader need not know
 		}
 		if got, ok := w.term(index); !ok || got != want {
 			s.report("leader-completeness", "member %v leads term %d with a log up to %d, but %d.%d was committed, not %d.%d",

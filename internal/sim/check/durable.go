@@ -39,7 +39,7 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 			s.report("durable-before-ack", "member %v: hard state goes from %+v to %+v", member, p.hard, *hard)
 		}
 		p.hard = *hard
-		s.commits.learned(hard.Commit)
+		s.commits.learned(hard.Commit, hard.Term)
 		w.known = max(w.known, min(hard.Commit, w.last()))
 	}
 	if reset != nil {
@@ -127,8 +127,9 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 		}
 	}
 	s.logs.forget(w, hard.Term)
+	s.elections.forget(member, hard.Term)
 	p.hard, p.synced, p.term, p.cut = hard, last, hard.Term, 0
-	s.commits.learned(hard.Commit)
+	s.commits.learned(hard.Commit, hard.Term)
 	applied = max(applied, base.Mark.Index)
 	*w = shadow{
 		base: base.Mark, floor: floorOf(&base), applied: applied, known: max(applied, min(hard.Commit, last)),

@@ -34,6 +34,15 @@ func (s *Suite) Leader(member consensus.MemberID, term consensus.Term) {
 	}
 }
 
+// forget drops the terms that a crashed member led only in memory: a lone voter needs nobody's vote. Nobody heard of it.
+func (e *elections) forget(member consensus.MemberID, durable consensus.Term) {
+	for term, leader := range e.leaders {
+		if leader == member && term > durable {
+			delete(e.leaders, term)
+		}
+	}
+}
+
 // judge checks, once it is known which configuration was in force, that a new leader has the votes it needs.
 func (e *elections) judge(s *Suite, w *shadow, member consensus.MemberID) {
 	term := e.pending
