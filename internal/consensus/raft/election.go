@@ -59,20 +59,27 @@ func (r *Replica) mayCampaign() bool {
 	if r.removed || r.installing != nil {
 		return false
 	}
+	if r.appliesFirst() {
+		return false
+	}
 	votes := r.config().IsVoter(r.opts.ID)
 	for i := range r.configs {
 		c := &r.configs[i]
-		if c.protocol == consensus.ProtocolApply && r.notApplied(c) {
-			if r.committed(c) {
-				return false
-			}
-			continue
-		}
-		if i > 0 && !r.committed(c) {
+		if i > 0 && !r.committed(c) && c.protocol != consensus.ProtocolApply {
 			votes = votes || r.configs[i-1].config.IsVoter(r.opts.ID)
 		}
 	}
 	return votes
+}
+
+// appliesFirst reports whether this member knows of a change that has committed and that it has not applied.
+func (r *Replica) appliesFirst() bool {
+	for i := range r.configs {
+		if c := &r.configs[i]; c.protocol == consensus.ProtocolApply && r.committed(c) && r.notApplied(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // campaign starts an election, or the inquiry before one.

@@ -42,6 +42,7 @@ type Replica struct {
 	configSettled consensus.Index // and up to here to be settled
 	tombstones    []consensus.MemberID
 	removed       bool
+	calledIn      consensus.Term // told to campaign in this term, and a change has to be applied first
 
 	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
 	matched    consensus.Index

@@ -126,6 +126,7 @@ func (r *Replica) applied(index consensus.Index) {
 	if len(r.configs) > 1 {
 		r.reviseConfig()
 	}
+	r.answerCall()
 }
 
 // termPending reports whether the current term is not durable yet: nothing that speaks for it may leave before.

@@ -82,7 +82,23 @@ func (r *Replica) handOverLeadership() {
 	r.becomeFollower(r.term, consensus.NoMember)
 }
 
+// handleTimeoutNow campaigns at once, or, if a change has to be applied first, as soon as it is: the leader that this
+// change removed has gone.
 func (r *Replica) handleTimeoutNow() {
+	switch {
+	case r.mayCampaign():
+		r.becomeCandidate(true)
+	case r.appliesFirst():
+		r.calledIn = r.term
+	}
+}
+
+// answerCall campaigns if that was asked for in this term, and had to wait.
+func (r *Replica) answerCall() {
+	if r.calledIn != r.term || r.role != Follower || r.appliesFirst() {
+		return
+	}
+	r.calledIn = 0
 	if r.mayCampaign() {
 		r.becomeCandidate(true)
 	}
