@@ -23,8 +23,14 @@ type result struct {
 
 func runIn(t *testing.T, ctx context.Context, environ []string, input string, args ...string) result {
 	t.Helper()
+	return runFor(t, ctx, ctl.Streams{Environ: environ}, input, args...)
+}
+
+func runFor(t *testing.T, ctx context.Context, s ctl.Streams, input string, args ...string) result {
+	t.Helper()
 	var out, errs bytes.Buffer
-	status := ctl.Run(ctx, args, ctl.Streams{In: strings.NewReader(input), Out: &out, Err: &errs, Environ: environ})
+	s.In, s.Out, s.Err = strings.NewReader(input), &out, &errs
+	status := ctl.Run(ctx, args, s)
 	return result{status, out.String(), errs.String()}
 }
 
@@ -216,13 +222,16 @@ func closedPort(t *testing.T) string {
 func TestRun_unreachable(t *testing.T) {
 	address := closedPort(t)
 	for _, args := range [][]string{
-		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status"}, {"member", "list"}, {"lease", "keepalive", "1"},
+		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status", "-ojson"}, {"member", "list"}, {"lease", "keepalive", "1"},
 		{"member", "remove", "m1", "--yes"}, {"member", "watch"}, {"member", "jobs"},
 		{"snapshot", "save", filepath.Join(t.TempDir(), "s")},
 	} {
-		got := runIn(t, t.Context(), nil, "", append(args, "--endpoints="+address)...)
-		got.want(t, ctl.StatusUnreachable, "", "cannot reach "+address+": connection refused\nIs it running? Start a "+
-			"cluster with `quorate dev`")
+		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
+			t.Parallel() // each waits for somebody to listen
+			got := runIn(t, t.Context(), nil, "", append(args, "--endpoints="+address)...)
+			got.want(t, ctl.StatusUnreachable, "", "cannot reach "+address+": connection refused\nIs it running? Start a "+
+				"cluster with `quorate dev`")
+		})
 	}
 }
 

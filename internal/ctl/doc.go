@@ -2,8 +2,10 @@
 // noun.
 //
 // It is a client like any other: it speaks etcd's API through etcd's own Go client and knows nothing of the member
-// behind it, so that it works against etcd as well. The entry is Run, which never exits the process but returns the
-// status to exit with.
+// behind it, so that it works against etcd as well; only changes of members go through the native API where there is one.
+// A change is a plan, a question, a job that the cluster holds, and a stream that shows how far the job is: the command
+// that started it may end at any time. The entry is Run, which never exits the process but returns the status to exit
+// with.
 //
 // Invariants:
 //  1. Results go to the output, everything else to the error stream: output can be piped.

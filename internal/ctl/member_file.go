@@ -82,8 +82,9 @@ func parseClusterFile(path string, raw []byte) (*clusterFile, error) {
 	return &f, nil
 }
 
-// What the decoder says of a key that it does not know, and of values that do not fit.
+// What the decoder says of a key that is given twice, of one that it does not know, and of values that do not fit.
 var (
+	repeated   = regexp.MustCompile(`^line (\d+): field (\S+) already set in type \S+$`)
 	unknownKey = regexp.MustCompile(`^line (\d+): field (\S+) not found in type \S+$`)
 	wrongValue = regexp.MustCompile("^line (\\d+): cannot unmarshal (?s:(.*)) into (\\S+)$")
 )
@@ -103,6 +104,10 @@ func yamlFaults(path string, err error) []error {
 				hint = "; did you mean " + near + "?"
 			}
 			faults = append(faults, fmt.Errorf("%s: line %s: unknown key %s%s", path, m[1], m[2], hint))
+			continue
+		}
+		if m := repeated.FindStringSubmatch(text); m != nil {
+			faults = append(faults, fmt.Errorf("%s: line %s: %s is given twice", path, m[1], m[2]))
 			continue
 		}
 		if m := wrongValue.FindStringSubmatch(text); m != nil {

@@ -31,6 +31,8 @@ type session struct {
 	client *clientv3.Client
 	api    quoratepb.MembershipClient
 	names  map[uint64]string // of all members that were ever seen: some are removed while we look
+	// answered is when a request was answered last; zero if none was.
+	answered time.Time
 }
 
 // membership gives a session to a command and closes it afterwards.
@@ -58,6 +60,9 @@ func (s *session) ask(ctx context.Context, request func(context.Context) error) 
 			break // what the server said is worth more than that the time is over
 		}
 		err = again
+	}
+	if err == nil {
+		s.answered = time.Now()
 	}
 	return s.explainMembership(ctx, err)
 }

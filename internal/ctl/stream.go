@@ -27,7 +27,7 @@ type sighting struct {
 // channel is closed when the context ends or after an end.
 func (s *session) sightings(ctx context.Context, r *quoratepb.WatchRequest) <-chan sighting {
 	out := make(chan sighting)
-	w := &watcher{session: s, request: r, out: out}
+	w := &watcher{session: s, request: r, out: out, heard: s.answered}
 	go func() {
 		defer close(out)
 		w.run(ctx)
@@ -40,12 +40,12 @@ type watcher struct {
 	session *session
 	request *quoratepb.WatchRequest
 	out     chan<- sighting
-	heard   time.Time // when the last event came; zero before the first
+	heard   time.Time // when the cluster said something last; zero if it never has
+	lost    bool      // it was told that nothing is heard
 }
 
 func (w *watcher) run(ctx context.Context) {
 	for {
-		before := w.heard
 		err := w.follow(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -54,7 +54,8 @@ func (w *watcher) run(ctx context.Context) {
 			time.Since(w.heard) > outageTimeouts*w.session.timeout:
 			w.tell(ctx, sighting{end: w.session.explainMembership(ctx, err)})
 			return
-		case w.heard != before:
+		case !w.lost:
+			w.lost = true
 			w.tell(ctx, sighting{lost: err})
 		}
 		if !pause(ctx, retryPause) {
@@ -95,7 +96,7 @@ func (w *watcher) follow(parent context.Context) error {
 			return err
 		}
 		due.Stop()
-		w.heard = time.Now()
+		w.heard, w.lost = time.Now(), false
 		w.tell(parent, sighting{event: event})
 	}
 }

@@ -152,10 +152,11 @@ func behind(jobs uint32) string {
 }
 
 func withColon(what, why string) string {
+	what = strings.TrimRight(what, " ")
 	if why == "" {
 		return what
 	}
-	return strings.TrimRight(what, " ") + ": " + why
+	return what + ": " + why
 }
 
 // label names a phase with its number, as wide as the longest of the job.
