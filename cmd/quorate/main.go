@@ -17,7 +17,7 @@ import (
 
 func main() {
 	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: calledAs(os.Args[0]),
-		Terminal: term.IsTerminal(int(os.Stdout.Fd()))}
+		Terminal: term.IsTerminal(int(os.Stdout.Fd())), Attended: term.IsTerminal(int(os.Stdin.Fd()))}
 	os.Exit(run(os.Args[1:], streams))
 }
 
