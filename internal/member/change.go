@@ -18,12 +18,16 @@ func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeReque
 	}
 	for {
 		changed := m.ConfigChanged()
-		config, joint := m.configNow()
-		if !joint || request.Protocol != consensus.ProtocolJoint {
-			if !request.Abort && !fulfils(&config, request.Steps) && request.Protocol == consensus.ProtocolJoint {
-				return config, ErrChangeAborted
-			}
+		config := m.configNow()
+		switch {
+		case !abortable(&request):
 			return config, nil
+		case !config.IsJoint() && !fulfils(&config, request.Steps):
+			return config, ErrChangeAborted
+		case !config.IsJoint():
+			return config, nil
+		case request.Protocol != consensus.ProtocolJoint:
+			return m.decided(ctx, request.Steps)
 		}
 		select {
 		case <-changed:
@@ -33,6 +37,19 @@ func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeReque
 			return config, ErrStopped
 		}
 	}
+}
+
+// decided returns the configuration once it is sure that the joint entry applied here was not aborted. An abort comes
+// before the entry has committed, but this member may learn of the commit first; whoever leads now has both or neither.
+func (m *Member) decided(ctx context.Context, steps []consensus.ChangeStep) (consensus.Config, error) {
+	if err := m.ReadIndex(ctx); err != nil {
+		return consensus.Config{}, err
+	}
+	config := m.configNow()
+	if !fulfils(&config, steps) {
+		return config, ErrChangeAborted
+	}
+	return config, nil
 }
 
 // proposeChange proposes a change. Unless the caller expects a certain configuration it waits, for an election timeout
@@ -57,28 +74,45 @@ func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeReq
 	}
 }
 
-func (m *Member) configNow() (config consensus.Config, joint bool) {
+func (m *Member) configNow() consensus.Config {
 	machine, release := m.Machine()
 	defer release()
-	config, _ = machine.Config()
-	return config, config.IsJoint()
+	config, _ := machine.Config()
+	return config
 }
 
-// fulfils reports whether config is what steps ask for.
+// abortable reports whether the change may have gone through a joint configuration that somebody can abort.
+func abortable(request *consensus.ChangeRequest) bool {
+	switch request.Protocol {
+	case consensus.ProtocolJoint, consensus.ProtocolJointEarly:
+		return !request.Abort
+	case consensus.ProtocolAuto:
+		return len(request.Steps) > 1
+	}
+	return false
+}
+
+// fulfils reports whether config is what steps ask for, or is becoming it.
 func fulfils(config *consensus.Config, steps []consensus.ChangeStep) bool {
 	for i := range steps {
 		id := steps[i].Member.ID
+		votes := slices.Contains(config.Voters, id)
+		learns := slices.Contains(config.Learners, id) || slices.Contains(config.LearnersNext, id)
 		switch steps[i].Kind {
 		case consensus.ChangeAddVoter, consensus.ChangePromote:
-			if !slices.Contains(config.Voters, id) {
+			if !votes {
 				return false
 			}
-		case consensus.ChangeAddLearner, consensus.ChangeDemote:
-			if !config.IsLearner(id) {
+		case consensus.ChangeAddLearner:
+			if !votes && !learns { // it may have been promoted since
+				return false
+			}
+		case consensus.ChangeDemote:
+			if votes || !learns {
 				return false
 			}
 		case consensus.ChangeRemove:
-			if config.Contains(id) {
+			if votes || learns {
 				return false
 			}
 		}
