@@ -23,8 +23,8 @@ func (r *recovering) showSurvivor() {
 	fmt.Fprintf(w, "  last write\t%s, %v ago\n", s.Written.Format(timeLayout), ago)
 	fmt.Fprintf(w, "  log\tends at entry %d of term %d\n", s.Last.Index, s.Last.Term)
 	fmt.Fprintf(w, "  committed\tto entry %d, as far as this member knows; %s\n", s.Commit, beyond(s))
-	fmt.Fprintf(w, "  store\trevision %d, with entry %d applied; the entries after it are applied at the next start\n",
-		s.Revision, s.Applied.Index)
+	fmt.Fprintf(w, "  store\trevision %d at entry %d; the %d after it are applied at the next start\n", s.Revision,
+		s.Applied.Index, s.Last.Index-s.Applied.Index)
 	fmt.Fprintf(w, "  configuration\t%v, %s: %s\n", s.ConfigID, state(s), r.roles(&s.Config))
 	_ = w.Flush()
 	if len(r.others) == 0 {

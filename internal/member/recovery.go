@@ -35,6 +35,7 @@ type Recovery struct {
 
 	identity wal.Identity
 	after    consensus.Mark
+	reset    *consensus.SnapshotMeta // the log must begin anew after it: a snapshot has put the store ahead
 	entries  []consensus.Entry
 	hard     consensus.HardState
 }
@@ -59,6 +60,10 @@ func (s *Survivor) Recover(keep []consensus.MemberID) (*Recovery, error) {
 		return nil, ErrOnlyVoter
 	}
 	r := &Recovery{identity: s.Identity, after: s.Last}
+	if s.ahead {
+		base := s.base
+		r.reset = &base
+	}
 	last, err := s.lastWithSelf(r)
 	if err != nil {
 		return nil, err
@@ -159,46 +164,50 @@ func (r *Recovery) Covers(s, other *Survivor) bool {
 	return s.Holds(other) && (r.Undone == 0 || other.Last.Index < r.Undone)
 }
 
-// Write does what was planned, and opens the data again to see that a member would start with it. The data must be
-// locked, and not have changed since it was inspected.
+// Write does what was planned, and reads the data again to see that a member would start with it. Only the log is written,
+// by one append. The data must be locked, and not have changed since it was inspected.
 func (r *Recovery) Write(options DataOptions) error {
-	d, err := Open(options)
+	log, found, err := wal.Open(options.wal())
 	if err != nil {
 		return err
 	}
-	if last := lastMark(&d.Restored); d.Identity != r.identity || last != r.after {
+	if last := lastMark(found.Base.Mark, found.Entries); found.Identity != r.identity || (r.reset == nil && last != r.after) {
 		err = fmt.Errorf("member: %s changed while it was looked at: the log ends at %v and not at %v; try again",
 			options.Dir, last, r.after)
-		return errors.Join(err, d.Close())
+		return errors.Join(err, log.Close())
 	}
-	err = d.WAL.Append(wal.Batch{Entries: r.entries, Hard: &r.hard})
-	if err = errors.Join(err, d.Close()); err != nil {
+	err = log.Append(wal.Batch{Reset: r.reset, Entries: r.entries, Hard: &r.hard})
+	if err = errors.Join(err, log.Close()); err != nil {
 		return fmt.Errorf("member: write the recovery to the log: %w", err)
 	}
-	if d, err = Open(options); err != nil {
-		return err
-	}
-	return errors.Join(r.verify(d), d.Close())
+	return r.verify(options)
 }
 
-func lastMark(restored *raft.Restored) consensus.Mark {
-	if n := len(restored.Entries); n > 0 {
-		return restored.Entries[n-1].Mark()
+func lastMark(base consensus.Mark, entries []consensus.Entry) consensus.Mark {
+	if n := len(entries); n > 0 {
+		return entries[n-1].Mark()
 	}
-	return restored.Base.Mark
+	return base
 }
 
 // verify asks the core what it would start with.
-func (r *Recovery) verify(d *Data) error {
-	replica, err := raft.New(raft.Defaults(r.identity.Member), d.Restored)
+func (r *Recovery) verify(options DataOptions) error {
+	s, err := Inspect(options)
+	if err != nil {
+		return err
+	}
+	replica, err := raft.New(raft.Defaults(r.identity.Member), raft.Restored{
+		Hard: consensus.HardState{Term: s.Term, Commit: s.Commit}, Base: s.base, Entries: s.entries, Applied: s.Applied.Index,
+	})
 	if err != nil {
 		return err
 	}
 	got, want := replica.InForce(), r.hard.Commit
-	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed ||
+	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed || s.Removed ||
 		!slices.Equal(got.Config.Voters, r.Config.Voters) {
-		return fmt.Errorf("member: the log was written but says something else: configuration %v with voters %v, want that of "+
-			"entry %d with %v; keep the directory and use another survivor", got.ID, got.Config.Voters, want, r.Config.Voters)
+		return fmt.Errorf("member: the log was written but says something else: configuration %v with voters %v, want that "+
+			"of entry %d with %v; keep the directory and use another survivor", got.ID, got.Config.Voters, want,
+			r.Config.Voters)
 	}
 	return nil
 }

@@ -254,7 +254,7 @@ func TestRecovery_Write_crash(t *testing.T) {
 			t.Fatal(err)
 		}
 		left, failing := crashAt(fs, cut)
-		options.FS = failing
+		options.FS = failing // of the log: the store is not written
 		if err := r.Write(options); err == nil {
 			t.Logf("%d operations", cut)
 			return // there are no more
@@ -273,6 +273,43 @@ func TestRecovery_Write_crash(t *testing.T) {
 		default:
 			t.Errorf("cut at %d: the log ends at %v", cut, after.Last)
 		}
+	}
+}
+
+// Ensure that a survivor whose store a snapshot has put ahead of its log is recovered from there.
+func TestSurvivor_Recover_snapshotInstalled(t *testing.T) {
+	leader := createdData(t, memoryOptions(), 2)
+	defer closeData(t, leader)
+	if _, err := leader.Machine.Apply(puts(1, 50, 2)); err != nil {
+		t.Fatal(err)
+	}
+	options := memoryOptions()
+	data := createdData(t, options, 1)
+	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 2}, Entries: puts(1, 9, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := data.Replace(leader.Machine.SnapshotMeta(), receivedSnapshot(t, options, leader)); err != nil {
+		t.Fatal(err)
+	}
+	closeData(t, data) // the crash: nobody told the log
+	s := inspect(t, options)
+	if s.Last != (consensus.Mark{Index: 50, Term: 2}) || s.Commit != 50 {
+		t.Errorf("inspected: last %v, commit %d", s.Last, s.Commit)
+	}
+	r, err := s.Recover(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(options); err != nil {
+		t.Fatal(err)
+	}
+	data = openData(t, options)
+	defer closeData(t, data)
+	if data.Restored.Base.Mark.Index != 50 || len(data.Restored.Entries) != 1 || data.Restored.Hard.Commit != 51 {
+		t.Errorf("base %v, %d entries, commit %d", data.Restored.Base.Mark, len(data.Restored.Entries), data.Restored.Hard.Commit)
+	}
+	if again := inspect(t, options); !again.Alone() {
+		t.Error("it is not alone")
 	}
 }
 

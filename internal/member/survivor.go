@@ -33,6 +33,7 @@ type Survivor struct {
 	Removed  bool // this member knows that it was removed
 
 	base    consensus.SnapshotMeta
+	ahead   bool // base is that of the store: the log has not heard of the snapshot that put it there
 	entries []consensus.Entry
 	changes []configChange // in the log, oldest first
 	names   map[consensus.MemberID]string
@@ -65,10 +66,7 @@ func Inspect(options DataOptions) (*Survivor, error) {
 	if err := s.readStore(options, &log); err != nil {
 		return nil, err
 	}
-	s.Last = s.base.Mark
-	if n := len(s.entries); n > 0 {
-		s.Last = s.entries[n-1].Mark()
-	}
+	s.Last = lastMark(s.base.Mark, s.entries)
 	s.Term = max(s.Term, s.Last.Term)
 	s.Commit = max(min(log.Hard.Commit, s.Last.Index), s.Applied.Index)
 	s.readConfigs()
@@ -115,7 +113,7 @@ func (s *Survivor) readStore(options DataOptions, log *wal.Recovered) (err error
 			options.walDir(), s.Identity.Cluster, options.storeDir(), machine.Cluster())
 	case holds(log, s.Applied):
 	case s.Applied.Index >= log.Base.Mark.Index && snapshot.Installed(options.FS, options.Dir, s.Applied):
-		s.base, s.entries = machine.SnapshotMeta(), nil
+		s.base, s.entries, s.ahead = machine.SnapshotMeta(), nil, true
 	default:
 		return fmt.Errorf("member: the store in %s has applied %v but the log does not hold that entry: the two do not "+
 			"belong together; use another survivor", options.Dir, s.Applied)

@@ -52,13 +52,7 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 func (s *Stopped) Inspect() (*member.Survivor, error) { return member.Inspect(readOnly(s.options)) }
 
 // Recover makes the member the only voter, as planned.
-func (s *Stopped) Recover(r *member.Recovery) error {
-	options := s.options
-	options.OpenEngine = func(dir string) (engine.Engine, error) {
-		return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
-	}
-	return r.Write(options)
-}
+func (s *Stopped) Recover(r *member.Recovery) error { return r.Write(readOnly(s.options)) }
 
 // Close lets the data go.
 func (s *Stopped) Close() error { return s.lock.release() }
@@ -98,7 +92,7 @@ func (s *Server) forceNewCluster(ctx context.Context, options member.DataOptions
 	if err := survivor.CheckLost(survivor.Hail(ctx, asking, nil)); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w; drop the flag to run as before, or stop the others for good", err)
 	}
-	if err := plan.Write(options); err != nil {
+	if err := plan.Write(readOnly(options)); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
 	var removed []string
