@@ -268,6 +268,7 @@ type Member struct {
 	SnapshotTotalBytes int64                  `protobuf:"varint,15,opt,name=snapshot_total_bytes,json=snapshotTotalBytes,proto3" json:"snapshot_total_bytes,omitempty"` // 0: no snapshot is on its way
 	BytesPerSecond     int64                  `protobuf:"varint,16,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
 	Version            string                 `protobuf:"bytes,17,opt,name=version,proto3" json:"version,omitempty"`
+	Zone               string                 `protobuf:"bytes,18,opt,name=zone,proto3" json:"zone,omitempty"` // what fails together with it, as it says
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -417,6 +418,13 @@ func (x *Member) GetBytesPerSecond() int64 {
 func (x *Member) GetVersion() string {
 	if x != nil {
 		return x.Version
+	}
+	return ""
+}
+
+func (x *Member) GetZone() string {
+	if x != nil {
+		return x.Zone
 	}
 	return ""
 }
@@ -1698,7 +1706,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05stage\x18\x03 \x01(\rR\x05stage\"=\n" +
 	"\vStaleConfig\x12.\n" +
-	"\acurrent\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\acurrent\"\xf8\x03\n" +
+	"\acurrent\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\acurrent\"\x8c\x04\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -1718,7 +1726,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x13snapshot_sent_bytes\x18\x0e \x01(\x03R\x11snapshotSentBytes\x120\n" +
 	"\x14snapshot_total_bytes\x18\x0f \x01(\x03R\x12snapshotTotalBytes\x12(\n" +
 	"\x10bytes_per_second\x18\x10 \x01(\x03R\x0ebytesPerSecond\x12\x18\n" +
-	"\aversion\x18\x11 \x01(\tR\aversion\"\xf3\x01\n" +
+	"\aversion\x18\x11 \x01(\tR\aversion\x12\x12\n" +
+	"\x04zone\x18\x12 \x01(\tR\x04zone\"\xf3\x01\n" +
 	"\bStrength\x12\x16\n" +
 	"\x06voters\x18\x01 \x01(\x05R\x06voters\x12\x1a\n" +
 	"\boutgoing\x18\x02 \x01(\x05R\boutgoing\x12\x1a\n" +

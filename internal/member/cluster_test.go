@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
@@ -32,6 +33,7 @@ type cluster struct {
 	t     *testing.T
 	ctx   context.Context
 	nodes []*node
+	care  membership.Policy
 }
 
 // node is one of them; Member is nil while it is down.
@@ -48,8 +50,13 @@ type node struct {
 // startCluster founds a cluster of members 1, 2, … and waits until it has a leader.
 func startCluster(t *testing.T, size int) *cluster {
 	t.Helper()
+	return startCared(t, size, membership.Policy{})
+}
+
+func startCared(t *testing.T, size int, care membership.Policy) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
-	c := &cluster{t: t, ctx: ctx}
+	c := &cluster{t: t, ctx: ctx, care: care}
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
 			n.stop()
@@ -125,7 +132,7 @@ func (n *node) start() {
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
-		MaxRequestBytes: 1 << 20, Clock: env.WallClock{}, Logger: logger,
+		MaxRequestBytes: 1 << 20, Care: n.c.care, Clock: env.WallClock{}, Logger: logger,
 	})
 	if err != nil {
 		n.c.t.Fatal(err)

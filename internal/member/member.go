@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 	MaxRequestBytes int           // encoded command; zero: unlimited
 	Retention       Retention
 	Scrub           ScrubPace
+	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Clock           env.Clock
 	Logger          *slog.Logger
 	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
@@ -65,6 +67,7 @@ type Member struct {
 	configNews news
 	departure  departure
 	jobs       jobBoard
+	advice     adviceBoard
 	transfers  transfers
 	lostAt     atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
@@ -126,6 +129,10 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("scrub", m.scrubHistory)
 	go m.run("promote", m.promoteLearners)
 	go m.run("jobs", m.driveJobs)
+	if m.options.Care.On() {
+		m.wg.Add(1)
+		go m.run("care", m.careForMembers)
+	}
 	return nil
 }
 

@@ -60,7 +60,7 @@ func (m *Member) memberView(
 ) membership.MemberView {
 	v := membership.MemberView{ID: member.ID, Name: member.Name, PeerURLs: member.PeerURLs}
 	if published, started := machine.Published(member.ID); started {
-		v.Started, v.ClientURLs, v.Version = true, published.ClientURLs, published.Version
+		v.Started, v.ClientURLs, v.Version, v.Zone = true, published.ClientURLs, published.Version, published.Zone
 		if published.Name != "" {
 			v.Name = published.Name
 		}

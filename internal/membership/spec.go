@@ -64,9 +64,9 @@ type MemberView struct {
 	ClientURLs []string
 	Version    string
 	Zone       string // what fails together with it, as published; may be empty
-	Started    bool // has published itself once
-	Active     bool // heard within an election timeout; the leader itself always
-	CaughtUp   bool // near enough to the leader's log to vote
+	Started    bool   // has published itself once
+	Active     bool   // heard within an election timeout; the leader itself always
+	CaughtUp   bool   // near enough to the leader's log to vote
 	Match      consensus.Index
 	State      string        // probe, replicate or snapshot; empty for the leader
 	SilentMS   int64         // since it was heard last; 0 if active

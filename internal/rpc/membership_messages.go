@@ -32,7 +32,7 @@ func memberMessage(v *membership.View, m *membership.MemberView, joining []conse
 		Id: uint64(m.ID), Name: m.Name, PeerUrls: slices.Clone(m.PeerURLs), ClientUrls: slices.Clone(m.ClientURLs),
 		Role:   roleOf(&v.Config, &known, slices.Contains(joining, m.ID)),
 		Leader: m.ID == v.Leader, Started: m.Started, Active: m.Active, CaughtUp: m.CaughtUp,
-		Match: uint64(m.Match), State: m.State, SilentMs: m.SilentMS, Version: m.Version,
+		Match: uint64(m.Match), State: m.State, SilentMs: m.SilentMS, Version: m.Version, Zone: m.Zone,
 	}
 	if v.Leader != consensus.NoMember && m.Match < v.Last {
 		message.Lag = uint64(v.Last - m.Match)

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -28,6 +29,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		MaxRequestBytes: s.cfg.MaxRequestBytes,
 		Retention:       member.DefaultRetention(),
 		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
+		Care:            s.carePolicy(),
 		Clock:           env.WallClock{},
 		Logger:          s.logger,
 		Synced:          func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
@@ -57,6 +59,23 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		return err
 	}
 	return m.Start(s.transport)
+}
+
+const (
+	// careStable is how long a standby learner must have been fit to vote before it may.
+	careStable = 10 * time.Second
+	// careBudget is how many changes an hour may begin without anybody.
+	careBudget = 3
+)
+
+func (s *Server) carePolicy() membership.Policy {
+	return membership.Policy{
+		Mode:        membership.Mode(s.cfg.AutoCare),
+		DeadAfterMS: s.cfg.AutoCareDeadAfter.Milliseconds(),
+		Voters:      s.cfg.AutoCareVoters,
+		StableMS:    max(careStable, 5*s.cfg.ElectionTimeout).Milliseconds(),
+		MaxPerHour:  careBudget,
+	}
 }
 
 func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID) raft.Options {
