@@ -2,7 +2,8 @@
 //
 // It checks requests, turns etcd's messages into kv commands, hands them to the member and turns results and errors
 // back into etcd's messages, codes and texts. It holds no state of the cluster and decides nothing about it: the
-// answers come from package member and the state machine that it gives out. Authentication is not here yet.
+// answers come from package member and the state machine that it gives out. Authentication is not here yet. Beside
+// etcd's services stands the native one, Membership, whose errors are its own.
 //
 // The main type is Services; NewGRPCServer makes the server to register it with, Handler the HTTP side, and Mux lets
 // both share one listener. The requests that matter most (Put, Range, DeleteRange, Txn, lease keep-alives and watch
@@ -13,7 +14,8 @@
 //  1. What the hand-written codec reads and writes means exactly what the protobuf library reads and writes.
 //  2. A response header's revision is the store's revision at the read or after the write that it answers.
 //  3. A linearizable read calls ReadIndex after it arrived and before it looks at the store.
-//  4. An error on the wire is one of etcd's, in code and text; errors.go holds the only table.
+//  4. An error on the wire is one of etcd's, in code and text; errors.go holds the only table. Native calls have theirs in
+//     membership_errors.go.
 //  5. A watcher's events leave its stream in revision order, and never before its "created" answer.
 //
 // All methods may be called concurrently. One goroutine sends on a watch stream and one receives, however many

@@ -188,7 +188,12 @@ func serveMember(t testing.TB, change func(*rpc.Options)) *server {
 	if err = errors.Join(err, result.Err); err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, m, change)
+	return serve(t, m, func(o *rpc.Options) {
+		o.Membership = m
+		if change != nil {
+			change(o)
+		}
+	})
 }
 
 // machineBackend serves from a state machine alone: what is proposed is applied at once. It shows what the services

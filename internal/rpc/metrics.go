@@ -32,6 +32,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.collectClients(&e)
 	c.collectHealth(&e)
 	c.collectMethods(&e)
+	c.collectMembership(&e)
 }
 
 // emitter writes metrics; labels come as name, value, name, value.

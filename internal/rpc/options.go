@@ -12,10 +12,12 @@ import (
 
 // Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
 type Options struct {
-	Member  Backend
-	Version Version
-	Logger  *slog.Logger
-	Clock   env.Clock
+	Member Backend
+	// Membership is the same member, for the native membership service; nil leaves that out.
+	Membership Membership
+	Version    Version
+	Logger     *slog.Logger
+	Clock      env.Clock
 
 	ElectionTimeout time.Duration
 	// ConnectedSince tells since when this member has a working connection to another one. Membership changes are

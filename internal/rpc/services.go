@@ -9,9 +9,11 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// Services are etcd's gRPC services for one member.
+// Services are etcd's gRPC services for one member, and the native one beside them.
 type Services struct {
 	options Options
 	self    uint64
@@ -53,6 +55,9 @@ func (s *Services) Register(server *grpc.Server) {
 	pb.RegisterClusterServer(server, &clusterService{s: s})
 	pb.RegisterMaintenanceServer(server, &maintenanceService{s: s})
 	pb.RegisterAuthServer(server, &authService{s: s})
+	if s.options.Membership != nil {
+		quoratepb.RegisterMembershipServer(server, &membershipService{s: s, survey: newSurvey(s)})
+	}
 	healthpb.RegisterHealthServer(server, s.health)
 	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
 )
 
 // callKind distinguishes calls in the counter of client versions.
@@ -64,6 +66,7 @@ const maxClientVersions = 64
 // methodStats are the counters of one method.
 type methodStats struct {
 	name, service, method, kind string
+	servedByLearner             bool
 	started, received, sent     atomic.Uint64
 	handled                     [17]atomic.Uint64 // by code
 	latency                     latencies
@@ -75,6 +78,7 @@ func newStats() *stats {
 	for _, desc := range []*grpc.ServiceDesc{
 		&pb.KV_ServiceDesc, &pb.Watch_ServiceDesc, &pb.Lease_ServiceDesc, &pb.Cluster_ServiceDesc,
 		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
+		&quoratepb.Membership_ServiceDesc,
 	} {
 		for i := range desc.Methods {
 			s.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
@@ -86,6 +90,12 @@ func newStats() *stats {
 			}
 			s.add(desc.ServiceName, desc.Streams[i].StreamName, kind)
 		}
+	}
+	s.method(pb.Maintenance_Status_FullMethodName).servedByLearner = true
+	s.method(pb.Maintenance_Snapshot_FullMethodName).servedByLearner = true
+	for _, m := range s.order {
+		// Who operates a cluster asks whichever member answers, and what a learner does not know it asks the leader.
+		m.servedByLearner = m.servedByLearner || m.service == quoratepb.Membership_ServiceDesc.ServiceName
 	}
 	s.put, s.ranges = s.method(pb.KV_Put_FullMethodName), s.method(pb.KV_Range_FullMethodName)
 	s.deletes, s.txn = s.method(pb.KV_DeleteRange_FullMethodName), s.method(pb.KV_Txn_FullMethodName)

@@ -1,0 +1,95 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// membershipCodes maps what a member answers to native calls. The texts are the errors' own: nobody compares them.
+var membershipCodes = []struct {
+	err  error
+	code codes.Code
+}{
+	{member.ErrJobNotFound, codes.NotFound},
+	{member.ErrTooManyJobs, codes.ResourceExhausted},
+	{member.ErrTooManyRequests, codes.ResourceExhausted},
+	{member.ErrAlreadyStarted, codes.AlreadyExists},
+	{member.ErrJobFailed, codes.Aborted},
+	{member.ErrChangeAborted, codes.Aborted},
+	{member.ErrNoLeader, codes.Unavailable},
+	{member.ErrNotLeader, codes.Unavailable},
+	{member.ErrStopped, codes.Unavailable},
+	{member.ErrRemoved, codes.Unavailable},
+	{member.ErrLeaderFailed, codes.Unavailable},
+	{member.ErrConnectionLost, codes.Unavailable},
+	{member.ErrTimeout, codes.Unavailable},
+	{errors.ErrUnsupported, codes.Unimplemented}, // members of two versions
+	{context.Canceled, codes.Canceled},
+	{context.DeadlineExceeded, codes.DeadlineExceeded},
+}
+
+// refusalCodes are the refusals that are not a FAILED_PRECONDITION.
+var refusalCodes = map[consensus.RefusalReason]codes.Code{
+	consensus.ReasonNoLeader:       codes.Unavailable,
+	consensus.ReasonBusy:           codes.ResourceExhausted,
+	consensus.ReasonChangePending:  codes.Unavailable,
+	consensus.ReasonMemberNotFound: codes.NotFound,
+	consensus.ReasonMemberRemoved:  codes.NotFound,
+	consensus.ReasonMemberExists:   codes.AlreadyExists,
+	consensus.ReasonPeerURLExists:  codes.AlreadyExists,
+	consensus.ReasonBadRequest:     codes.InvalidArgument,
+}
+
+// membershipError turns the error of a native call into one for the wire. expected is the configuration that the caller
+// believed in force, if it said so.
+func membershipError(err error, expected consensus.ConfigID) error {
+	var blocked *membership.BlockedError
+	var fault *member.SpecError
+	var refused *member.RefusedError
+	switch {
+	case errors.As(err, &blocked):
+		return status.Error(codes.FailedPrecondition, strings.Join(blocked.Plan.Blockers, "\n"))
+	case errors.As(err, &fault):
+		return status.Error(codes.InvalidArgument, fault.Text)
+	case errors.As(err, &refused):
+		return refusalError(refused, expected)
+	}
+	for _, row := range membershipCodes {
+		if errors.Is(err, row.err) {
+			return status.Error(row.code, strings.TrimPrefix(err.Error(), "member: "))
+		}
+	}
+	return wireError(err)
+}
+
+func refusalError(refused *member.RefusedError, expected consensus.ConfigID) error {
+	if refused.Reason == consensus.ReasonStaleConfig {
+		return staleConfig(expected, refused.Config)
+	}
+	code, ok := refusalCodes[refused.Reason]
+	if !ok {
+		code = codes.FailedPrecondition
+	}
+	return status.Error(code, refused.Reason.String())
+}
+
+// staleConfig refuses a caller whose picture of the cluster is old, and tells the current one.
+func staleConfig(expected, current consensus.ConfigID) error {
+	refusal := status.New(codes.FailedPrecondition, fmt.Sprintf(
+		"configuration %v was expected, and %v is in force: look at the members again, then decide", expected, current))
+	detailed, err := refusal.WithDetails(&quoratepb.StaleConfig{Current: configIDMessage(current)})
+	if err != nil {
+		return refusal.Err()
+	}
+	return detailed.Err()
+}

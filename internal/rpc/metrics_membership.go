@@ -1,0 +1,76 @@
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// scrapePatience bounds what a scrape waits for. The member leads when it is asked, so it asks itself.
+const scrapePatience = 100 * time.Millisecond
+
+// collectMembership shows the configuration in force at this member and, on the leader, how the others are.
+func (c *collector) collectMembership(e *emitter) {
+	o := &c.s.options
+	status := o.Member.Status()
+	e.gauge("quorate_config_index", "Index of the entry that brought the configuration in force.",
+		float64(status.ConfigID.Index))
+	e.gauge("quorate_config_joint", "1 while two sets of voters must agree.", number(status.Config.IsJoint()))
+	e.gauge("quorate_config_settled", "1 if no membership change is under way: removed members may be switched off.",
+		number(status.ConfigSettled))
+	e.gauge("quorate_config_voters", "Voters of the configuration in force; while joint, of the new set.",
+		float64(len(status.Config.Voters)))
+	e.gauge("quorate_config_learners", "Learners of the configuration in force.", float64(len(status.Config.Learners)))
+	if o.Membership == nil {
+		return
+	}
+	for _, n := range o.Membership.ChangeCounts() {
+		e.counter("quorate_membership_changes_total", "Membership changes that ended, by protocol and outcome.",
+			float64(n.Count), "protocol", n.Protocol.String(), "outcome", string(n.Outcome))
+	}
+	e.counter("quorate_stale_proposals_total",
+		"Commands that were sent again because the configuration had changed meanwhile.",
+		float64(o.Membership.StaleProposals()))
+	c.collectJobs(e)
+	if o.Member.Leader() == o.Member.ID() {
+		c.collectFollowers(e)
+	}
+}
+
+func (c *collector) collectJobs(e *emitter) {
+	states := []membership.State{membership.StateQueued, membership.StateRunning, membership.StateDone,
+		membership.StateFailed, membership.StateCancelled}
+	count := make(map[membership.State]int, len(states))
+	for _, job := range c.s.options.Membership.Jobs() {
+		count[job.State]++
+	}
+	for _, state := range states {
+		e.gauge("quorate_membership_jobs", "Membership jobs that are remembered, by state.", float64(count[state]),
+			"state", string(state))
+	}
+}
+
+func (c *collector) collectFollowers(e *emitter) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+	defer cancel()
+	view, _, err := c.s.options.Membership.DescribeCluster(ctx)
+	if err != nil || view.Leader != c.s.options.Member.ID() {
+		return // it just stopped leading
+	}
+	for i := range view.Members {
+		m := &view.Members[i]
+		if m.ID == view.Leader {
+			continue
+		}
+		peer := m.ID.String()
+		e.gauge("quorate_member_lag_entries", "Entries of the leader's log that the member lacks.",
+			float64(view.Last-min(m.Match, view.Last)), "peer", peer)
+		e.gauge("quorate_member_last_contact_seconds",
+			"Since the leader heard the member last; 0 within an election timeout.", float64(m.SilentMS)/1000, "peer", peer)
+		if t := m.Snapshot; t != nil {
+			e.gauge("quorate_snapshot_transfer_bytes", "Bytes sent of the snapshot that is on its way to the member.",
+				float64(t.Sent), "peer", peer)
+		}
+	}
+}
