@@ -57,7 +57,7 @@ func TestClusterMessage_view(t *testing.T) {
 			Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}, {ID: 4}, {ID: 5}},
 		},
 		Members: []membership.MemberView{
-			{ID: 1, Name: "a", Active: true, Match: 50, CaughtUp: true, Started: true, Version: "1.0"},
+			{ID: 1, Name: "a", Active: true, Match: 50, CaughtUp: true, Started: true, Version: "1.0", Zone: "r7"},
 			{ID: 2, Active: true, Match: 48, State: "replicate", CaughtUp: true},
 			{ID: 3, SilentMS: 1500, State: "probe"},
 			{ID: 4, Active: true, State: "snapshot", Snapshot: &membership.TransferView{Sent: 3, Total: 10, BytesPerSecond: 2}},
@@ -77,7 +77,7 @@ func TestClusterMessage_view(t *testing.T) {
 		Strength:  &quoratepb.Strength{Voters: 3, Learners: 2, Quorum: 2, Superquorum: 3, Active: 2, Tolerates: 0},
 		Members: []*quoratepb.Member{
 			{Id: 1, Name: "a", Role: quoratepb.Role_ROLE_VOTER, Leader: true, Started: true, Active: true, CaughtUp: true,
-				Match: 50, Version: "1.0"},
+				Match: 50, Version: "1.0", Zone: "r7"},
 			{Id: 2, Role: quoratepb.Role_ROLE_VOTER, Active: true, CaughtUp: true, Match: 48, Lag: 2, State: "replicate"},
 			{Id: 3, Role: quoratepb.Role_ROLE_VOTER, Lag: 50, State: "probe", SilentMs: 1500},
 			{Id: 4, Role: quoratepb.Role_ROLE_JOINING, Active: true, Lag: 50, State: "snapshot", SnapshotSentBytes: 3,

@@ -22,6 +22,7 @@ func (s *Services) localView() (membership.View, consensus.Term) {
 		seen := membership.MemberView{ID: known.ID, Name: known.Name, PeerURLs: known.PeerURLs}
 		if published, ok := machine.Published(known.ID); ok {
 			seen.Started, seen.ClientURLs, seen.Version = true, published.ClientURLs, published.Version
+			seen.Zone = published.Zone
 			if published.Name != "" {
 				seen.Name = published.Name
 			}
