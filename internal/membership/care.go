@@ -182,8 +182,11 @@ func (c *carer) grow(a *Advice) {
 		a.Held = c.noStandby("to vote")
 		return
 	case n == 0:
-		a.Held = fmt.Sprintf("%s stand no more failures than %d, and there is one standby learner only",
+		a.Held = fmt.Sprintf("%s stand no more failures than %d, and there is one standby learner only: add another",
 			count(len(voters)+1, "voter"), len(voters))
+		if c.view.MaxLearners == 1 {
+			a.Held += ", after raising --max-learners"
+		}
 		return
 	}
 	in := all[:n]

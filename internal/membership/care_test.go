@@ -202,7 +202,8 @@ func TestCare_keepsStill(t *testing.T) {
 		{"no learner to fill up with", 3, 0, 5, nil, "there are 3 voters, and there should be 5; nothing is done: there is no standby " +
 			"learner to vote"},
 		{"one learner would make it even", 3, 1, 5, nil, "4 voters stand no more failures than 3, and there is one standby learner only"},
-		{"one of one, too", 1, 1, 3, nil, "2 voters stand no more failures than 1"},
+		{"one of one, too", 1, 1, 3, func(w *ward) { w.limit = 1 }, "2 voters stand no more failures than 1, and there is one standby " +
+			"learner only: add another, after raising --max-learners"},
 		{"a voter does not answer", 3, 2, 5, func(w *ward) { w.silence(2) }, "m2 does not answer, and voters are added while all do"},
 		{"a job is open while voters are missing", 3, 2, 5, func(w *ward) {
 			w.jobs = []membership.Job{{ID: 0xb, State: membership.StateRunning}}
