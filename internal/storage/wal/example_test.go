@@ -31,20 +31,20 @@ func ExampleWAL() {
 	// Output:
 	// 1.1 noop
 	// 2.2 noop
-	// 0000000000000001.wal: cluster c member a storage 5 segment 1, file of 1048736 bytes, the segment before has 0
-	//         64 record of 31 bytes, durable 64
+	// 0000000000000001.wal: cluster c member a storage 5 segment 1, file of 1048744 bytes, the segment before has 0
+	//         64 record of 34 bytes, durable 64
 	//            carried  last entry 0
 	//            hard     term 0 vote 0 commit 0
 	//            base     after 0.0 config 0.0.0
-	//        112 record of 26 bytes, durable 112
+	//        120 record of 26 bytes, durable 120
 	//            hard     term 1 vote a commit 0
 	//            entry    1.1 noop, 0 bytes
 	//            entry    2.1 command, 5 bytes
-	//        160 record of 5 bytes, durable 160
+	//        168 record of 5 bytes, durable 168
 	//            entry    2.2 noop, 0 bytes
-	//        184 record of 2 bytes, durable 184
+	//        192 record of 2 bytes, durable 192
 	//            mark     closed
-	//        208 record of 2 bytes, durable 208
+	//        216 record of 2 bytes, durable 216
 	//            mark     opened
-	//        232 end of the log
+	//        240 end of the log
 }
