@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,6 +18,7 @@ import (
 // fakeCluster serves the membership API with answers from a script.
 type fakeCluster struct {
 	quoratepb.UnimplementedMembershipServer
+	pb.UnimplementedClusterServer
 
 	mu      sync.Mutex
 	address string
@@ -62,6 +64,7 @@ func (f *fakeCluster) serve(t *testing.T, address string) {
 	f.address, f.server = l.Addr().String(), server
 	f.mu.Unlock()
 	quoratepb.RegisterMembershipServer(server, f)
+	pb.RegisterClusterServer(server, f)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
 }
@@ -84,6 +87,14 @@ func (f *fakeCluster) Describe(context.Context, *quoratepb.DescribeRequest) (*qu
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return &quoratepb.DescribeResponse{Cluster: f.cluster}, f.refusal()
+}
+
+// MemberList answers only who is content with what this member knows, as without a leader.
+func (f *fakeCluster) MemberList(_ context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	if r.Linearizable {
+		return nil, status.Error(codes.Unavailable, "etcdserver: no leader")
+	}
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 0x1f}, Members: []*pb.Member{{ID: 0xa1, Name: "m1"}}}, nil
 }
 
 func (f *fakeCluster) Plan(_ context.Context, spec *quoratepb.ChangeSpec) (*quoratepb.PlanResponse, error) {

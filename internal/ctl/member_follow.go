@@ -188,7 +188,9 @@ func (f *follower) outcome(cancelled bool) error {
 		if job.Final != nil {
 			text += " · configuration " + configText(job.Final)
 		}
-		if removed := job.Spec.GetRemove(); len(removed) > 0 {
+		if job.Message != "" {
+			text += " · " + job.Message
+		} else if removed := job.Spec.GetRemove(); len(removed) > 0 {
 			text += " · may be switched off: " + f.list(removed)
 		}
 		fmt.Fprintln(f.report(), text)

@@ -34,17 +34,23 @@ func (s *session) listMembers(ctx context.Context) error {
 	if errors.Is(err, errNoMembership) {
 		cluster, err = s.describeEtcd(ctx)
 	}
+	if f, ok := errors.AsType[*failure](err); ok && f.status == StatusUnreachable {
+		// Without a leader any member still tells who the members are, as far as it knows.
+		if known, unknown := s.describeEtcd(ctx, clientv3.WithSerializable()); unknown == nil {
+			return errors.Join(s.printCluster(known), err)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	return s.printCluster(cluster)
 }
 
-// describeEtcd asks a server that is an etcd. It tells who the members are, and not how.
-func (s *session) describeEtcd(ctx context.Context) (*quoratepb.Cluster, error) {
+// describeEtcd asks by etcd's API. That tells who the members are, and not how.
+func (s *session) describeEtcd(ctx context.Context, options ...clientv3.OpOption) (*quoratepb.Cluster, error) {
 	var answer *clientv3.MemberListResponse
 	err := s.ask(ctx, func(ctx context.Context) (err error) {
-		answer, err = s.client.MemberList(ctx)
+		answer, err = s.client.MemberList(ctx, options...)
 		return err
 	})
 	if err != nil {
@@ -161,7 +167,7 @@ func contactText(m *quoratepb.Member, native bool) string {
 		return "-"
 	case m.Active:
 		return "now"
-	case m.SilentMs == 0:
+	case m.SilentMs == 0, !m.Started:
 		return "never"
 	}
 	return progress.Duration(time.Duration(m.SilentMs)*time.Millisecond) + " ago"

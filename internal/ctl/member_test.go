@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -70,6 +71,17 @@ func TestRun_memberList_trouble(t *testing.T) {
 	line, _, _ := strings.Cut(f.run(t, "member", "list").out, "\n")
 	same(t, "in the middle of a change", line, "cluster 1f · configuration 41.7.0 · joint-early, joint · no leader · "+
 		"quorum 3 of 4 and 2 of 3 · superquorum 4 of 4 · writes have stopped: 2 more voters must be up")
+}
+
+// Ensure that without a leader the members are listed all the same, as one of them knows them, and the status says so.
+func TestRun_memberList_noLeader(t *testing.T) {
+	f := startCluster(t)
+	for range 9 {
+		f.refusals = append(f.refusals, status.Error(codes.Unavailable, "etcdserver: no leader"))
+	}
+	f.run(t, "member", "list", "--timeout=300ms").want(t, ctl.StatusUnreachable,
+		"ID  NAME  ROLE   STATE        LAG  LAST-CONTACT  PEER-URLS  CLIENT-URLS\n"+
+			"a1  m1    voter  not started  -    -             -          -\n", "within 300ms: no leader")
 }
 
 const planText = `
@@ -309,6 +321,8 @@ func TestRun_memberJobs(t *testing.T) {
 	f := startCluster(t)
 	f.run(t, "member", "jobs").want(t, 0, "", "no jobs\n")
 	running := f.jobEvent("running", "start", 5_000).Jobs[0]
+	now := time.Now().UnixMilli() // this machine's clock says how long a job runs that was not seen to begin
+	running.StartedMs, running.UpdatedMs = now-65_000, now-60_000
 	running.Message, running.Config = "m4 has not started yet", f.cluster.Config
 	ended := f.jobEvent("failed", "swap", 9_000).Jobs[0]
 	ended.Id, ended.Spec = 7, &quoratepb.ChangeSpec{Demote: []uint64{0xa3}, Update: []*quoratepb.NewURLs{{Id: 0xa9}}}
@@ -319,15 +333,16 @@ ID    KIND     STATE    PHASE  CREATED               CHANGE                MESSA
 3f2a  replace  running  start  1970-01-01T00:16:40Z  add m4, remove m2     m4 has not started yet
 `[1:])
 	got := f.run(t, "member", "jobs", "show", "3F2A").out
+	got = strings.Replace(got, time.UnixMilli(running.StartedMs).UTC().Format(time.RFC3339), "65 s ago", 1)
 	same(t, "one job", got, `
-replace job 3f2a · running for 5 s
-[1/3] join   done
+replace job 3f2a · running for 1m05s
+[1/3] join   passed
 [2/3] start  m4 has not started yet
 [3/3] swap
 change      add m4, remove m2
 message     m4 has not started yet
 created     1970-01-01T00:16:40Z
-started     1970-01-01T00:16:40Z
+started     65 s ago
 began with  configuration 41.7.0
 `[1:])
 	if got := f.run(t, "member", "jobs", "show", "7", "-o", "json").out; !strings.HasPrefix(got, `{"id":"7",`) {

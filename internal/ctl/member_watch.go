@@ -20,8 +20,8 @@ func newMemberWatch(s Streams) *cobra.Command {
 		Use:   "watch",
 		Short: "Print configurations, leaders, jobs and progress as they change",
 		Long: "Print configurations, leaders, jobs and progress as they change, one line for each event. The first event\n" +
-			"tells how things are, and comes again whenever the connection was lost. With -o json every line is one object,\n" +
-			"with -o yaml every document.",
+			"tells how things are, and comes again whenever the connection was lost. Progress that reads as before is left\n" +
+			"out. With -o json every event is one object on a line of its own, with -o yaml a document.",
 		Example: "  quorate member watch\n  quorate member watch -o json | jq .cluster.leader",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,7 +68,12 @@ func (s *session) printEvent(e *quoratepb.Event) error {
 	}
 	s.meet(e.Cluster)
 	kind := strings.ToLower(strings.TrimPrefix(e.Kind.String(), "KIND_"))
-	_, err := fmt.Fprintf(s.streams.Out, "%s %-8s  %s\n", time.Now().Format(time.TimeOnly), kind, s.eventText(e))
+	line := fmt.Sprintf("%-8s  %s\n", kind, s.eventText(e))
+	if line == s.printed && e.Kind == quoratepb.Event_KIND_PROGRESS {
+		return nil
+	}
+	s.printed = line
+	_, err := fmt.Fprint(s.streams.Out, time.Now().Format(time.TimeOnly)+" "+line)
 	return err
 }
 
@@ -134,7 +139,9 @@ func motionText(cluster *quoratepb.Cluster) string {
 	for _, m := range cluster.GetMembers() {
 		switch {
 		case m.Leader:
-		case m.Started && !m.Active:
+		case !m.Started && !m.Active:
+			parts = append(parts, progress.Name(m)+" not started")
+		case !m.Active:
 			parts = append(parts, progress.Name(m)+" silent for "+
 				progress.Duration(time.Duration(m.SilentMs)*time.Millisecond))
 		case m.SnapshotTotalBytes > 0:
@@ -145,7 +152,7 @@ func motionText(cluster *quoratepb.Cluster) string {
 		}
 	}
 	if len(parts) == 0 {
-		return fmt.Sprintf("all that are up have the log up to %d", cluster.GetLastIndex())
+		return fmt.Sprintf("all have the log up to %d", cluster.GetLastIndex())
 	}
 	return strings.Join(parts, "; ")
 }

@@ -33,6 +33,7 @@ type session struct {
 	names  map[uint64]string // of all members that were ever seen: some are removed while we look
 	// answered is when a request was answered last; zero if none was.
 	answered time.Time
+	printed  string // the last line about an event
 }
 
 // membership gives a session to a command and closes it afterwards.

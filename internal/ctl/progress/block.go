@@ -67,7 +67,10 @@ func Kind(j *quoratepb.Job) string {
 func (t *Tracker) past(phase string) string {
 	label := t.label(phase)
 	took := t.phases[phase]
-	if took == nil || took.began.IsZero() || took.ended.IsZero() {
+	if took == nil {
+		return label + "  passed" // before we looked, too fast to be seen, or because it was not needed
+	}
+	if took.began.IsZero() || took.ended.IsZero() {
 		return label + "  done"
 	}
 	return label + "  done in " + Duration(took.ended.Sub(took.began))

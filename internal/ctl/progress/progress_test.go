@@ -20,7 +20,7 @@ func after(seconds float64) time.Time {
 // replaceJob is a job that replaces a member by m4, at a phase, as its leader told it some seconds after its start.
 func replaceJob(state, phase string, seconds int64) *quoratepb.Job {
 	return &quoratepb.Job{Id: 0x3f2a, State: state, Phase: phase, Spec: &quoratepb.ChangeSpec{Kind: "replace"},
-		StartedMs: 50_000, UpdatedMs: 50_000 + seconds*1000, Newcomers: []uint64{0xa4},
+		StartedMs: 1_000_000, UpdatedMs: 1_000_000 + seconds*1000, Newcomers: []uint64{0xa4},
 		Phases: []string{"join", "start", "snapshot", "catch-up", "swap", "settle"}}
 }
 
@@ -86,8 +86,8 @@ replace job 3f2a · done in 49 s
 [2/6] start     done in 30 s
 [3/6] snapshot  done in 12 s
 [4/6] catch-up  done in 6 s
-[5/6] swap      done
-[6/6] settle    done`},
+[5/6] swap      passed
+[6/6] settle    passed`},
 	} {
 		if turned := tracker.Observe(after(step.at), step.cluster, step.job); turned != step.turned {
 			t.Errorf("%s: got turned %v, want %v", step.name, turned, step.turned)
@@ -108,7 +108,7 @@ func TestTracker_Block_otherEnds(t *testing.T) {
 	queued := replaceJob("queued", "", 0)
 	queued.StartedMs, queued.QueuePosition, queued.Phases = 0, 2, []string{"join", "swap"}
 	failed := with(replaceJob("failed", "swap", 9), "m3 and m4 are silent")
-	failed.Phases, failed.EndedMs = []string{"join", "swap", "settle"}, 59_000
+	failed.Phases, failed.EndedMs = []string{"join", "swap", "settle"}, 1_009_000
 	undone := with(replaceJob("running", "undo", 3), "removing m4")
 	undone.Phases, undone.CancelAsked = []string{"join", "swap"}, true
 	for _, tc := range []struct {
@@ -118,7 +118,7 @@ func TestTracker_Block_otherEnds(t *testing.T) {
 	}{
 		{"two jobs come first", "", queued, "replace job 3f2a · queued behind 2 jobs\n[1/2] join\n[2/2] swap"},
 		{"it failed in the middle", "", failed, "replace job 3f2a · failed: m3 and m4 are silent\n" +
-			"[1/3] join    done\n[2/3] swap    failed\n[3/3] settle"},
+			"[1/3] join    passed\n[2/3] swap    failed\n[3/3] settle"},
 		{"it is cancelled", "", undone, "replace job 3f2a · is being cancelled\n[1/2] join\n[2/2] swap\n[undo]  removing m4"},
 		{"nothing is heard of it", "connection refused", queued, "replace job 3f2a · queued behind 2 jobs\n[1/2] join\n" +
 			"[2/2] swap\nconnection lost (connection refused); the job goes on, trying again"},
@@ -133,13 +133,26 @@ func TestTracker_Block_otherEnds(t *testing.T) {
 	}
 }
 
-// Ensure that a tracker that comes late does not invent how long the phase took that it found.
+// Ensure that a tracker that comes late does not invent how long the phase took that it found, and trusts this machine's
+// clock only until it hears the cluster's.
 func TestTracker_Block_late(t *testing.T) {
-	tracker := progress.New(start, replaceJob("running", "catch-up", 40))
-	tracker.Observe(after(5), nil, replaceJob("running", "swap", 45))
-	got := tracker.Block(after(5), 0)
-	if got[0] != "replace job 3f2a · running for 45 s" || got[4] != "[4/6] catch-up  done" {
-		t.Errorf("got %q", got)
+	found := replaceJob("running", "catch-up", 40)
+	tracker := progress.New(after(60), found)
+	for _, step := range []struct {
+		name       string
+		at         float64
+		job        *quoratepb.Job
+		head, line string
+	}{
+		{"as it was found", 60, nil, "replace job 3f2a · running for 1m00s", "[4/6] catch-up"},
+		{"the same again", 62, found, "replace job 3f2a · running for 1m02s", "[4/6] catch-up"},
+		{"news, by a clock that is 17 s behind", 63, replaceJob("running", "swap", 45), "replace job 3f2a · running for 45 s",
+			"[4/6] catch-up  done"},
+	} {
+		tracker.Observe(after(step.at), nil, step.job)
+		if got := tracker.Block(after(step.at), 0); got[0] != step.head || got[4] != step.line {
+			t.Errorf("%s: got %q, want %q and %q", step.name, got, step.head, step.line)
+		}
 	}
 }
 
@@ -149,6 +162,13 @@ func TestTracker_Line(t *testing.T) {
 	j.Message = "m4 has not been heard yet"
 	if got, want := tracker.Line(start), "[2/6] start: m4 has not been heard yet"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	for message, want := range map[string]string{"": "cancelled", "by m1": "cancelled: by m1", "cancelled: by m1": "cancelled: by m1"} {
+		j := replaceJob("cancelled", "undo", 5)
+		j.Message = message
+		if got := progress.New(start, j).Line(start); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
 	}
 }
 

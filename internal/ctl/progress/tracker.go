@@ -14,6 +14,7 @@ type Tracker struct {
 	job     *quoratepb.Job
 	cluster *quoratepb.Cluster
 	seen    time.Time            // when the job's present state was
+	late    time.Duration        // between the job's last word and the first time that we saw it
 	phases  map[string]*interval // those that were seen to begin or to be under way
 	current string
 	lags    map[uint64]lagStart // of members that catch up
@@ -51,7 +52,13 @@ func (t *Tracker) Observe(now time.Time, cluster *quoratepb.Cluster, job *quorat
 	if job != nil {
 		turned = t.job == nil || t.job.State != job.State || t.job.Phase != job.Phase
 		first := t.job == nil
-		t.job, t.seen = job, now
+		switch {
+		case first:
+			t.seen, t.late = now, max(now.Sub(time.UnixMilli(job.UpdatedMs)), 0)
+		case job.UpdatedMs != t.job.UpdatedMs:
+			t.seen, t.late = now, 0
+		}
+		t.job = job
 		t.enter(now, first)
 	}
 	t.rememberLags(now)
@@ -124,7 +131,7 @@ func (t *Tracker) Elapsed(now time.Time) time.Duration {
 	case j.EndedMs != 0:
 		return time.Duration(j.EndedMs-j.StartedMs) * time.Millisecond
 	}
-	return time.Duration(max(j.UpdatedMs-j.StartedMs, 0))*time.Millisecond + now.Sub(t.seen)
+	return time.Duration(max(j.UpdatedMs-j.StartedMs, 0))*time.Millisecond + t.late + now.Sub(t.seen)
 }
 
 // Line says in one line what the job is at: for an output that cannot be drawn anew.
@@ -135,6 +142,8 @@ func (t *Tracker) Line(now time.Time) string {
 		return "queued" + behind(j.QueuePosition)
 	case j.State == stateDone:
 		return "done in " + Duration(t.Elapsed(now))
+	case j.State != stateRunning && strings.HasPrefix(j.Message, j.State):
+		return j.Message
 	case j.State != stateRunning:
 		return withColon(j.State, j.Message)
 	}
