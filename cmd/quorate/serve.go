@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	core "github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/server"
 )
 
@@ -60,6 +61,10 @@ func serve(args []string, s ctl.Streams) int {
 	signals := watchSignals()
 	defer signals.release()
 	if err := runMember(c, logger, signals.first, signals.second); err != nil {
+		if errors.Is(err, core.ErrRemoved) {
+			fail(s, err)
+			return ctl.StatusRemoved
+		}
 		return fail(s, explain(c, err))
 	}
 	return ctl.StatusOK

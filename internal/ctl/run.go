@@ -18,6 +18,9 @@ const (
 	StatusRefused     = 1
 	StatusUsage       = 2
 	StatusUnreachable = 3
+	// StatusRemoved is how a member ends that the cluster has removed for ever: a supervisor should not start it again
+	// (systemd: RestartPreventExitStatus=4).
+	StatusRemoved     = 4
 	statusInterrupted = 130
 )
 

@@ -145,6 +145,7 @@ func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []stor
 		ID: q.ID, Spec: drawIDs(q.Spec, view), State: membership.StateQueued, Created: created, Updated: created,
 	}
 	job.NoteNames(view)
+	job.Phases = membership.Phases(&job.Spec, view)
 	calm := calmed(*view)
 	plan := membership.Draft(&job.Spec, &calm)
 	switch {

@@ -230,7 +230,8 @@ func TestDraft_warnings(t *testing.T) {
 			"afterwards the cluster stands no failure, now it stands 1 failure", "2 voters stand no more failures than 1, and each write needs one more of them"}},
 		{"room first", found(t, 3, 0), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}}, []string{
 			"m2 must go before its successor can join: until that one has caught up, the cluster stands no failure",
-			"somebody must start m7: `quorate --name m7 --initial-advertise-peer-urls http://10.0.2.1:2380 --join http://10.0.1.1:2379`",
+			"somebody must start m7: `quorate --name m7 --join http://10.0.1.1:2380 --listen-peer-urls http://10.0.2.1:2380 " +
+				"--initial-advertise-peer-urls http://10.0.2.1:2380`",
 			`during "remove m2 first: its URL is taken over" the cluster stands no failure, now it stands 1 failure`}},
 		{"what is so already", found(t, 3, 1), membership.Spec{Promote: ids{3, 4}, Remove: ids{0x3f}}, []string{
 			"member 3f is removed already", "m3 votes already", "4 voters stand no more failures than 3, and each write needs one more of them"}},

@@ -53,6 +53,6 @@ func ExampleDraft() {
 	//    5+5 voters, stands 1, then 5 voters, stands 1
 	// 5. settle: m1 may be switched off
 	//    5 voters, stands 1, then 5 voters, stands 1
-	// ! somebody must start m6: `quorate --name m6 --initial-advertise-peer-urls http://10.0.6.1:2380 --join http://10.0.1.1:2379`
+	// ! somebody must start m6: `quorate --name m6 --join http://10.0.1.1:2380 --listen-peer-urls http://10.0.6.1:2380 --initial-advertise-peer-urls http://10.0.6.1:2380`
 	// ! m5 stays a voter and has not answered for 12 s
 }

@@ -15,6 +15,8 @@ type Job struct {
 	Message string `json:"message,omitempty"`
 	// CancelAsked is set by the operator; the leader acts on it while it still can.
 	CancelAsked bool `json:"cancel_asked,omitempty"`
+	// Phases are those that the job goes through, as they were foreseen when it was accepted.
+	Phases []Phase `json:"phases,omitempty"`
 	// Names are those of the members that the Spec names, as NoteNames found them when the job was accepted: once removed, a
 	// member has no name in any View.
 	Names []Named `json:"names,omitempty"`

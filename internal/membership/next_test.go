@@ -240,8 +240,8 @@ func TestNext_waits(t *testing.T) {
 			c.config.Learners, c.config.Members = ids{7}, append(c.config.Members, member(7))
 			c.view()
 			c.seen[7].ClientURLs = nil
-		}, replace, membership.PhaseStart, "m7 has not started yet: run `quorate --name m7 --initial-advertise-peer-urls " +
-			"http://10.0.7.1:2380 --join http://10.0.1.1:2379` on its machine"},
+		}, replace, membership.PhaseStart, "m7 has not started yet: run `quorate --name m7 --join http://10.0.1.1:2380 " +
+			"--listen-peer-urls http://10.0.7.1:2380 --initial-advertise-peer-urls http://10.0.7.1:2380` on its machine"},
 		{"a learner that fell silent", func(c *pretended) {
 			c.config.Learners, c.config.Members = ids{7}, append(c.config.Members, member(7))
 			c.seen[7] = &membership.MemberView{Started: true, Match: 10, SilentMS: 4200}

@@ -154,7 +154,7 @@ func lag(v *View, m *MemberView) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// startCommand is how somebody starts a newcomer. Any member's client URL will do to join by; the leader's is shown.
+// startCommand is how somebody starts a newcomer. Any member's peer URL will do to join by; the leader's is shown.
 func (g *goal) startCommand(id consensus.MemberID) string {
 	words := []string{"quorate"}
 	if name := g.nameOf(id); name != "" && !strings.Contains(name, "://") {
@@ -166,14 +166,16 @@ func (g *goal) startCommand(id consensus.MemberID) string {
 			m = consensus.Member{PeerURLs: a.PeerURLs}
 		}
 	}
-	by := "CLIENT_URL_OF_A_MEMBER"
+	by := "PEER_URL_OF_A_MEMBER"
 	for i := range g.view.Members {
 		seen := &g.view.Members[i]
-		if len(seen.ClientURLs) > 0 && seen.Active && (by == "CLIENT_URL_OF_A_MEMBER" || seen.ID == g.view.Leader) {
-			by = seen.ClientURLs[0]
+		peer, _ := g.config.Member(seen.ID)
+		if seen.ID != id && len(peer.PeerURLs) > 0 && seen.Active && (by == "PEER_URL_OF_A_MEMBER" || seen.ID == g.view.Leader) {
+			by = peer.PeerURLs[0]
 		}
 	}
-	words = append(words, "--initial-advertise-peer-urls", strings.Join(m.PeerURLs, ","), "--join", by)
+	urls := strings.Join(m.PeerURLs, ",")
+	words = append(words, "--join", by, "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
 	return strings.Join(words, " ")
 }
 

@@ -154,7 +154,7 @@ func jobMessage(j *membership.Job, jobs []membership.Job) *quoratepb.Job {
 	for _, n := range j.Spec.Add {
 		message.Newcomers = append(message.Newcomers, uint64(n.ID))
 	}
-	for _, phase := range membership.Phases(&j.Spec, nil) {
+	for _, phase := range j.Phases {
 		message.Phases = append(message.Phases, string(phase))
 	}
 	return message

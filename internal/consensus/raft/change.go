@@ -84,6 +84,18 @@ func (r *Replica) mayAbort() consensus.RefusalReason {
 	return consensus.ReasonNone
 }
 
+// abortStuck takes back a joint change whose incoming voters are no longer heard: until then nothing commits, and after
+// this leader nobody could take it back any more.
+func (r *Replica) abortStuck() {
+	c := r.lastConfig()
+	if !c.config.IsJoint() || c != r.inForce() || r.log.commit < r.noop || r.mayAbort() != consensus.ReasonNone ||
+		r.heardOf(c.config.Voters) {
+		return
+	}
+	change := reconfig.Abort(&c.config, c.id, c.protocol)
+	r.appendChange(&change, nil)
+}
+
 // appendChange logs a change, for the proposal p or, if p is nil, by the leader's own decision.
 func (r *Replica) appendChange(change *consensus.ConfigChange, p *consensus.Proposal) {
 	e := consensus.Entry{Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, change)}

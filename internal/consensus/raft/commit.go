@@ -80,8 +80,13 @@ func (r *Replica) quorumHeard() bool {
 	if r.log.commit < r.noop || r.mayAbort() != consensus.ReasonNone || r.lastConfig() != r.inForce() {
 		return false
 	}
+	return r.heardOf(r.config().Outgoing)
+}
+
+// heardOf reports whether a majority of voters was heard within an election timeout.
+func (r *Replica) heardOf(voters []consensus.MemberID) bool {
 	var heard []uint64
-	for _, id := range r.config().Outgoing {
+	for _, id := range voters {
 		heard = append(heard, r.heardLately(id))
 	}
 	return quorum.Agreed(heard) == 1
@@ -122,7 +127,9 @@ func (r *Replica) advanceConfigs() {
 		}
 		if c.id.Index > r.configSettled && r.settled(i) {
 			r.configSettled = c.id.Index
-			r.event(ConfigSettled{ID: c.id})
+			if c.activates() || !c.config.IsJoint() { // else it is its successor that is settled
+				r.event(ConfigSettled{ID: c.id})
+			}
 			for _, id := range c.tombs {
 				r.bury(id)
 			}

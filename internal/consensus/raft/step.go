@@ -76,6 +76,7 @@ func (r *Replica) tickLeader() {
 		r.handOverLeadership()
 		return
 	}
+	r.abortStuck()
 	if r.transferee != consensus.NoMember && r.now >= r.transferBy {
 		r.abortTransfer()
 	}

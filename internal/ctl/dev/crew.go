@@ -26,6 +26,8 @@ const (
 	MaxDeaths = 5
 	// statusUsage is how a member ends that was given flags it does not know; trying again cannot help.
 	statusUsage = 2
+	// statusRemoved is how a member ends that was removed from the cluster for ever.
+	statusRemoved = 4
 )
 
 // sailor is one member of the crew.
@@ -86,6 +88,9 @@ func (c *crew) bury(e ended, now time.Time) {
 	case e.how.status == statusUsage:
 		s.lost = true
 		c.say("%s does not understand its flags and stays down%s", s.name, words)
+	case e.how.status == statusRemoved:
+		s.lost = true
+		c.say("%s was removed from the cluster and stays down; its data in quorate-dev can be deleted", s.name)
 	case len(s.deaths) > MaxDeaths:
 		s.lost = true
 		c.say("%s %s%s", s.name, e.how.how, words)
