@@ -31,7 +31,7 @@ func ExampleDraft() {
 	}
 	spec := membership.Spec{
 		Kind: membership.KindReplace, Remove: []consensus.MemberID{1},
-		Add: []membership.Newcomer{{Name: "m6", PeerURLs: []string{"http://10.0.6.1:2380"}}},
+		Add: []membership.Newcomer{{Name: "m6", PeerURLs: []string{"http://m6:1"}}},
 	}
 	plan := membership.Draft(&spec, &view)
 	fmt.Println("now:", strength(plan.Now))
@@ -43,7 +43,7 @@ func ExampleDraft() {
 	}
 	// Output:
 	// now: 5 voters, stands 1
-	// 1. add m6 (http://10.0.6.1:2380) as a learner
+	// 1. add m6 (http://m6:1) as a learner
 	//    5 voters, stands 1, then 5 voters, stands 1
 	// 2. stream the state to m6, then the log
 	//    5 voters, stands 1, then 5 voters, stands 1
@@ -53,6 +53,6 @@ func ExampleDraft() {
 	//    5+5 voters, stands 1, then 5 voters, stands 1
 	// 5. settle: m1 may be switched off
 	//    5 voters, stands 1, then 5 voters, stands 1
-	// ! somebody must start m6: `quorate --name m6 --join http://10.0.1.1:2380 --listen-peer-urls http://10.0.6.1:2380 --initial-advertise-peer-urls http://10.0.6.1:2380`
+	// ! somebody must start m6: `quorate --name m6 --join http://10.0.1.1:2380 --listen-peer-urls http://m6:1 --initial-advertise-peer-urls http://m6:1`
 	// ! m5 stays a voter and has not answered for 12 s
 }

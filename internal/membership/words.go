@@ -166,17 +166,26 @@ func (g *goal) startCommand(id consensus.MemberID) string {
 			m = consensus.Member{PeerURLs: a.PeerURLs}
 		}
 	}
-	by := "PEER_URL_OF_A_MEMBER"
+	urls := strings.Join(m.PeerURLs, ",")
+	words = append(words, "--join", g.door(id), "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
+	return strings.Join(words, " ")
+}
+
+// door is the peer URL of a member by which id can join: the leader's, if it is known.
+func (g *goal) door(id consensus.MemberID) string {
+	door := "PEER_URL_OF_A_MEMBER"
 	for i := range g.view.Members {
 		seen := &g.view.Members[i]
 		peer, _ := g.config.Member(seen.ID)
-		if seen.ID != id && len(peer.PeerURLs) > 0 && seen.Active && (by == "PEER_URL_OF_A_MEMBER" || seen.ID == g.view.Leader) {
-			by = peer.PeerURLs[0]
+		if seen.ID == id || !seen.Active || len(peer.PeerURLs) == 0 {
+			continue
 		}
+		if seen.ID == g.view.Leader {
+			return peer.PeerURLs[0]
+		}
+		door = peer.PeerURLs[0]
 	}
-	urls := strings.Join(m.PeerURLs, ",")
-	words = append(words, "--join", by, "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
-	return strings.Join(words, " ")
+	return door
 }
 
 func (g *goal) handOverWords(to consensus.MemberID) string {
