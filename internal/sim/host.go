@@ -324,7 +324,7 @@ func (h *host) observe(events []raft.Event) {
 		case raft.Removed:
 			h.w.suite.Removed(h.id)
 			h.w.After(h.leave(), h.retire)
-		case raft.ConfigProposed, raft.ConfigUndone, raft.ConfigSettled:
+		case raft.ConfigProposed, raft.ConfigCommitted, raft.ConfigUndone, raft.ConfigSettled:
 			h.configEvent(event)
 		}
 	}

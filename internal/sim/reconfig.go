@@ -48,9 +48,28 @@ func (w *World) anybody() *host {
 
 func (w *World) ask(asked *host, request consensus.ChangeRequest) {
 	w.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), asked.slot))
-	if _, err := asked.node.ChangeConfig(request, completion(func(kv.Result, error) {})); err == nil {
+	done := func(_ kv.Result, err error) {
+		if err == nil && !request.Abort {
+			asked.after(0, asked.tellDecided)
+		}
+	}
+	if _, err := asked.node.ChangeConfig(request, completion(done)); err == nil {
 		asked.wake(w.plan.loop)
 	}
+}
+
+// tellDecided is what the real member does when it has applied the first half of a change by joint-early: it asks whether
+// the change was turned back meanwhile, and if not, says that it is decided.
+func (h *host) tellDecided() {
+	before := h.data.Machine.SnapshotMeta()
+	if before.Protocol != consensus.ProtocolJointEarly || !before.Config.IsJoint() {
+		return
+	}
+	h.Read(func() {
+		if now := h.data.Machine.SnapshotMeta(); now.ConfigID == before.ConfigID {
+			h.w.suite.Decided(h.id, now.ConfigID)
+		}
+	})
 }
 
 func describeRequest(r *consensus.ChangeRequest) string {
@@ -224,6 +243,10 @@ func (h *host) configEvent(event raft.Event) {
 			w.After(between(w.rng, 0, late), func() { w.abort(h) })
 		}
 		w.hitChange(h)
+	case raft.ConfigCommitted:
+		if h.leading && chance(w.rng, 0.1) && !w.calm {
+			w.After(0, func() { w.abort(h) }) // too late for most protocols
+		}
 	case raft.ConfigUndone:
 		w.counts.Undone++
 	case raft.ConfigSettled:

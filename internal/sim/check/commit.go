@@ -7,7 +7,7 @@ import "github.com/quorate/quorate/internal/consensus"
 type commits struct {
 	known   consensus.Index
 	terms   []consensus.Term // in which index i+1 was committed, or later ones
-	pending []commit // to be judged at the end of the step, when the log is known that the leader counted by
+	pending []commit         // to be judged at the end of the step, when the log is known that the leader counted by
 }
 
 type commit struct {

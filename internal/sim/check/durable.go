@@ -28,7 +28,9 @@ func (d *durable) of(member consensus.MemberID) *platter {
 }
 
 // Entered tells which term a member is in, in memory.
-func (s *Suite) Entered(member consensus.MemberID, term consensus.Term) { s.durable.of(member).term = term }
+func (s *Suite) Entered(member consensus.MemberID, term consensus.Term) {
+	s.durable.of(member).term = term
+}
 
 // Synced tells that one persist request of a member is on disk.
 func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, entries []consensus.Entry,

@@ -12,12 +12,14 @@ import (
 type removals struct {
 	tombs   map[consensus.MemberID]consensus.Mark // the change that removed them, and the term in which it was settled
 	settled map[consensus.ConfigID]bool
-	lineage []change // the committed configurations, oldest first
+	decided map[consensus.ConfigID]consensus.MemberID // who told an operator that the change will not be turned back
+	lineage []change                                  // the committed configurations, oldest first
 }
 
 func (r *removals) init(base *consensus.SnapshotMeta) {
 	r.tombs = map[consensus.MemberID]consensus.Mark{}
 	r.settled = map[consensus.ConfigID]bool{}
+	r.decided = map[consensus.ConfigID]consensus.MemberID{}
 	r.lineage = []change{floorOf(base)}
 }
 
@@ -59,6 +61,21 @@ func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term c
 		}
 	}
 	return c.tombs
+}
+
+// Decided tells that a member said of a joint configuration that it will not be turned back.
+func (s *Suite) Decided(member consensus.MemberID, id consensus.ConfigID) {
+	s.removals.decided[id] = member
+	lineage := s.removals.lineage
+	for i := 1; i < len(lineage); i++ {
+		s.removals.turnedBack(s, &lineage[i-1], &lineage[i])
+	}
+}
+
+func (r *removals) turnedBack(s *Suite, before, now *change) {
+	if teller, ok := r.decided[before.id]; ok && now.abort {
+		s.report("settled", "member %v said that the change to %v is decided, which %v turned back", teller, before.id, now.id)
+	}
 }
 
 // EachChange tells of the changes in the committed log; the second half of a joint one is no change of its own.
@@ -112,6 +129,8 @@ func (s *Suite) configCommitted(e *consensus.Entry) {
 				id: consensus.ConfigID{Index: e.Index, Term: e.Term}, protocol: now.Protocol, abort: now.Abort,
 				config: now.Config.Clone(), tombs: slices.Clone(now.Tombs),
 			})
+			n := len(r.lineage)
+			r.turnedBack(s, &r.lineage[n-2], &r.lineage[n-1])
 		}
 	}
 }

@@ -148,10 +148,21 @@ func (o *operator) logged(m *member) bool {
 	})
 }
 
-// lostAt reports whether a leader that has committed entries of its own does not know of the change.
+// lostAt reports whether a leader that has committed entries of its own never heard of the change, or took it back.
 func (o *operator) lostAt(in *raft.Status) bool {
 	return in.Role == raft.Leader && in.TermStarted && in.ConfigSettled && in.Applied >= in.Commit &&
-		!o.logged(o.w.member(in.ID))
+		(!o.logged(o.w.member(in.ID)) || tookBack(o.w.member(in.ID)))
+}
+
+// tookBack reports whether the last change in a log goes back from the one before.
+func tookBack(m *member) bool {
+	for _, e := range slices.Backward(m.log) {
+		if isConfig(e) {
+			change, _, err := consensus.DecodeConfigChange(e.Payload)
+			return err == nil && change.Abort
+		}
+	}
+	return false
 }
 
 // lost notes that a change is undone. One of several is asked for again: half of them would be neither old nor new.
