@@ -41,8 +41,10 @@ var nemeses = []nemesis{
 	{"pause", "one member stops running for a while and goes on as if nothing had been", 3 * time.Second, nil,
 		(*World).strikePause},
 	{"membership", "members are added, promoted, replaced, demoted, updated and removed, one or many at a time",
-		500 * time.Millisecond, func(p *plan, _ *rand.Rand) { p.reconfigures = true }, (*World).strikeMembership},
-	{"reconfig-crash", "likewise, and the leader or those who join are lost in the middle of it", 500 * time.Millisecond,
+		500 * time.Millisecond, func(p *plan, rng *rand.Rand) {
+			p.reconfigures, p.hits = true, chance(rng, 0.5)
+		}, (*World).strikeMembership},
+	{"reconfig-crash", "likewise, and always the leader or those who join are lost in the middle of it", 500 * time.Millisecond,
 		func(p *plan, _ *rand.Rand) { p.reconfigures, p.hits = true, true }, (*World).strikeMembership},
 	{"transfer", "leadership is handed over", time.Second, nil, (*World).strikeTransfer},
 	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
