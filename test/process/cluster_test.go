@@ -37,13 +37,35 @@ type cluster struct {
 	nodes  []*node
 }
 
-func buildBinary(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "quorate")
+// binaryDir holds the binary that all tests run; it is linked once.
+var binaryDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "process")
+	if err != nil {
+		panic(err)
+	}
+	binaryDir = dir
+	status := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
+}
+
+var builtBinary = sync.OnceValues(func() (string, error) {
+	binary := filepath.Join(binaryDir, "quorate")
 	build := exec.Command("go", "build", "-o", binary, "github.com/quorate/quorate/cmd/quorate")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+func buildBinary(t *testing.T) string {
+	t.Helper()
+	binary, err := builtBinary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }

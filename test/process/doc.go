@@ -3,5 +3,6 @@
 //
 // It has no code but tests. What it adds to the simulator is everything that the simulator replaces: the kernel's
 // page cache and sockets, gRPC, signals, the Go scheduler. It checks that the history of every key is linearizable,
-// with its revisions, and that every acknowledged write is there after the last restart.
+// with its revisions, and that every acknowledged write is there after the last restart. Members are replaced, added and
+// removed by the command line of an operator, under that load, and while the members that drive it are killed.
 package process

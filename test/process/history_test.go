@@ -100,6 +100,7 @@ type recorder struct {
 	begun   time.Time
 	history []porcupine.Operation
 	acked   map[string]map[int64]string // key -> revision -> value
+	failed  []error                     // what operations failed with
 }
 
 func newRecorder() *recorder {
@@ -107,6 +108,12 @@ func newRecorder() *recorder {
 }
 
 func (r *recorder) since() int64 { return int64(time.Since(r.begun)) }
+
+func (r *recorder) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, err)
+}
 
 func (r *recorder) add(client int, call int64, op operation, a answer) {
 	r.mu.Lock()

@@ -55,8 +55,13 @@ func TestCluster_killed(t *testing.T) {
 	if acked < 100 {
 		t.Errorf("only %d writes were acknowledged: the cluster hardly worked", acked)
 	}
-	result, _ := porcupine.CheckOperationsVerbose(model, record.history, checkLimit)
-	switch result {
+	checkHistory(t, record)
+}
+
+// checkHistory looks for an order of all operations that explains what clients were told.
+func checkHistory(t *testing.T, record *recorder) {
+	t.Helper()
+	switch result, _ := porcupine.CheckOperationsVerbose(model, record.history, checkLimit); result {
 	case porcupine.Illegal:
 		t.Errorf("the history is not linearizable")
 	case porcupine.Unknown:
@@ -89,6 +94,9 @@ func one(client *clientv3.Client, id int, op operation, record *recorder) {
 	defer cancel()
 	if op.kind == 'c' {
 		got, err := client.Get(ctx, op.key)
+		if err != nil {
+			record.fail(err)
+		}
 		if err != nil || len(got.Kvs) == 0 {
 			return
 		}
@@ -97,6 +105,7 @@ func one(client *clientv3.Client, id int, op operation, record *recorder) {
 	call := record.since()
 	a, err := do(ctx, client, op)
 	if err != nil {
+		record.fail(err)
 		if errors.Is(err, rpctypes.ErrNoLeader) {
 			return // nothing happened
 		}

@@ -17,13 +17,13 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// nextPort counts through a range that nobody else uses.
+// nextPort counts through a range that nobody else uses, from where another run of these tests hardly is.
 var nextPort atomic.Int32
 
 func rangedAddress(t *testing.T) string {
 	t.Helper()
 	for range 500 {
-		address := fmt.Sprintf("127.0.0.1:%d", 24100+nextPort.Add(1)%500)
+		address := fmt.Sprintf("127.0.0.1:%d", 24100+(nextPort.Add(1)+int32(os.Getpid()%500))%500)
 		if l, err := net.Listen("tcp", address); err == nil {
 			_ = l.Close()
 			return address
@@ -114,13 +114,16 @@ func fingerprint(t *testing.T, dir string) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// waitRemoved wants a member to stop by itself with the word that it was removed.
+// waitRemoved wants a member to stop by itself, with the status and the word for one that was removed.
 func (e *elastic) waitRemoved(n *node) {
 	e.t.Helper()
 	select {
 	case <-n.exited:
 	case <-time.After(patience):
 		e.t.Fatalf("%s was removed and goes on", n.name)
+	}
+	if got := n.cmd.ProcessState.ExitCode(); got != 4 {
+		e.t.Errorf("%s was removed and ended with status %d, want 4", n.name, got)
 	}
 	if end := tail(n.log, 400); !strings.Contains(end, "permanently removed from the cluster") {
 		e.t.Errorf("the last words of %s: %s", n.name, end)

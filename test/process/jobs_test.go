@@ -1,0 +1,223 @@
+package process_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// fates is how long a job is given before the next fault: at any of its steps.
+func fates(t *testing.T, most time.Duration) time.Duration {
+	t.Helper()
+	pause := rand.N(most)
+	t.Logf("the fault comes after %v", pause)
+	return pause
+}
+
+// TestJobs_leaderKilled replaces a member and kills the leader while the newcomer is waited for, and the next one at some
+// moment after it was started. Whoever leads then ends the job, and the command that began it sees that.
+func TestJobs_leaderKilled(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	stop := e.witness(2, e.nodes...)
+	first := e.leader()
+	old, heir := e.others(first)[0], e.ranged("m4")
+	command := e.begin(e.member("replace", old.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
+	begun := e.job("running", "start")
+	led := e.described().Leader
+	first.kill()
+	until(t, "another leader", func(ctx context.Context) bool { return e.described().Leader != led })
+	e.launch(first, "existing")
+	e.waitReady(first)
+	if again := e.job("running", "start"); again.Id != begun.Id || !cmp.Equal(again.Newcomers, begun.Newcomers) {
+		t.Errorf("the next leader has job %v, the last one had %v", again, begun)
+	}
+
+	e.enter(heir, e.nodes...)
+	second := e.leader()
+	time.Sleep(fates(t, 600*time.Millisecond))
+	second.kill()
+	e.finish(command, 0, "done in ")
+	e.launch(second, "existing")
+	e.leave(old)
+	e.waitRemoved(old)
+	for _, n := range e.nodes {
+		e.waitReady(n)
+	}
+	e.checkVoters()
+	if ended := e.job("done"); ended.Id != begun.Id {
+		t.Errorf("job %x ended, job %x began", ended.Id, begun.Id)
+	}
+	stop()
+}
+
+// TestJobs_allKilled kills every process in the middle of a job, more than once, and the newcomer with the last time.
+func TestJobs_allKilled(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	acked := e.fill(e.nodes[0])
+	old, heir := e.nodes[0], e.ranged("m4")
+	e.quorate(0, e.member("replace", old.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes", "--detach"), "job ")
+	begun := e.job("running", "start")
+	restart := func(start func(n *node)) {
+		for _, n := range e.nodes {
+			n.kill()
+		}
+		for _, n := range e.nodes {
+			start(n)
+		}
+	}
+	again := func(n *node) {
+		if n == heir {
+			e.run(n, e.joining(n, "http://"+e.nodes[1].peer)...)
+			return
+		}
+		e.launch(n, "existing")
+	}
+	restart(again)
+	e.job("running", "start")
+	e.enter(heir, e.nodes...)
+	time.Sleep(fates(t, time.Second))
+	restart(again)
+	e.leave(old)
+	e.waitRemoved(old)
+	for _, n := range e.nodes {
+		e.waitReady(n)
+		e.checkKeys(n, acked)
+	}
+	if ended := e.job("done"); ended.Id != begun.Id {
+		t.Errorf("job %x ended, job %x began", ended.Id, begun.Id)
+	}
+	e.checkVoters()
+}
+
+// detached gives a command that begins a job and does not wait for it, and returns the id that it tells.
+func (e *elastic) detached(args []string) string {
+	e.t.Helper()
+	said := strings.Fields(e.quorate(0, append(args[:len(args):len(args)], "--detach"), "job "))
+	for i, word := range said[:len(said)-1] {
+		if word == "job" {
+			return said[i+1]
+		}
+	}
+	e.t.Fatalf("no job in %q", said)
+	return ""
+}
+
+// TestJobs_repeated gives a command again while its job is under way, and after it.
+func TestJobs_repeated(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	heir := e.ranged("m4")
+	add := e.member("change", "--add=m4=http://"+heir.peer, "--yes")
+	first := e.detached(add)
+	before := e.job("running", "start")
+	if again := e.detached(add); again != first || again != hex(before.Id) {
+		t.Errorf("the same command began job %s, and then %s; the cluster knows %x", first, again, before.Id)
+	}
+	command := e.begin(add...)
+	e.waitLog(command, "start")
+	e.enter(heir, e.nodes...)
+	e.finish(command, 0, "done in ")
+	e.checkVoters()
+	settled := e.described().Config
+	e.quorate(0, add, "nothing to do")
+	if after := e.job("done"); after.Id != before.Id {
+		t.Errorf("job %x ended, job %x began", after.Id, before.Id)
+	}
+	if now := e.described().Config; !cmp.Equal(now, settled, protocmp.Transform()) {
+		t.Errorf("the configuration was %v, and is %v after nothing was to be done", settled, now)
+	}
+}
+
+// TestJobs_cancelled cancels a job when one of its two newcomers has come: it goes again, and the cluster is as before.
+func TestJobs_cancelled(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	before := e.described()
+	come, missing := e.ranged("m4"), e.ranged("m5")
+	command := e.begin(e.member("change", "--add=m4=http://"+come.peer, "--add=m5=http://"+missing.peer,
+		"--remove="+e.nodes[0].name, "--yes")...)
+	job := e.job("running", "start")
+	e.enter(come, e.nodes...)
+	e.waitLog(come, "ready to serve client requests")
+	e.leave(come)
+	if during := e.described(); len(during.Members) != 5 || during.Strength.Voters != 3 {
+		t.Errorf("while newcomers are waited for, got %v; want three voters and two learners", during)
+	}
+	e.quorate(0, e.member("jobs", "cancel", hex(job.Id)), "cancelled")
+	e.finish(command, 1, "cancelled")
+	e.checkVoters()
+	e.job("cancelled")
+	after := e.described()
+	if len(after.Members) != len(before.Members) || !cmp.Equal(after.Strength, before.Strength, protocmp.Transform()) {
+		t.Errorf("before: %v; after: %v", before, after)
+	}
+	for i, m := range after.Members {
+		if m.Id != before.Members[i].Id || m.Role != before.Members[i].Role {
+			t.Errorf("member %d was %v, and is %v", i, before.Members[i], m)
+		}
+	}
+	e.waitRemoved(come)
+	e.fill(e.nodes[0])
+}
+
+// TestJobs_queued asks for three jobs at once: the second waits for the first, and the third is cancelled while it waits.
+// The second is asked for without a plan: one that was made for the members of before would be out of date at its turn.
+func TestJobs_queued(t *testing.T) {
+	t.Parallel()
+	e := startTrio(t)
+	m4, m5 := e.ranged("m4"), e.ranged("m5")
+	members := e.described().Members
+	one := e.begin(e.member("change", "--add=m4=http://"+m4.peer, "--yes")...)
+	e.job("running", "start")
+	two := e.begin(e.member("jobs", "watch", hex(e.ask(&quoratepb.ChangeSpec{
+		Add:    []*quoratepb.Newcomer{{Name: m5.name, PeerUrls: []string{"http://" + m5.peer}}},
+		Remove: []uint64{members[0].Id},
+	}).Id))...)
+	e.waitLog(two, "queued behind 1 job")
+	three := e.detached(e.member("change", "--demote="+members[1].Name, "--yes"))
+	e.jobs("three jobs, of which two wait", 3, func(jobs []*quoratepb.Job) bool {
+		return jobs[0].State == "running" && jobs[1].State == "queued" && jobs[2].State == "queued" && hex(jobs[2].Id) == three
+	})
+	e.quorate(0, e.member("jobs", "cancel", three), "cancelled")
+	if during := e.described().Members; len(during) != 4 {
+		t.Errorf("while the first job waits, got the members %v, want the three and its newcomer", during)
+	}
+
+	e.enter(m4, e.nodes...)
+	e.finish(one, 0, "done in ")
+	e.waitLog(two, "start")
+	old := e.nodes[slices.IndexFunc(e.nodes, func(n *node) bool { return n.name == members[0].Name })]
+	e.enter(m5, e.nodes...)
+	e.leave(old)
+	e.finish(two, 0, "done in ")
+	e.waitRemoved(old)
+	e.checkVoters()
+	jobs := e.jobs("two jobs done and one cancelled", 3, func(jobs []*quoratepb.Job) bool {
+		return jobs[0].State == "done" && jobs[1].State == "done" && jobs[2].State == "cancelled"
+	})
+	if jobs[1].StartedMs < jobs[0].EndedMs || jobs[2].StartedMs != 0 {
+		t.Errorf("the second began before the end of the first, or the third began: %v", jobs)
+	}
+}
+
+// ask makes a job by the native API.
+func (e *elastic) ask(spec *quoratepb.ChangeSpec) *quoratepb.Job {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	job, err := quoratepb.NewMembershipClient(e.client.ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return job
+}

@@ -1,0 +1,93 @@
+package process_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// checkFailures allows only errors after which an operation may have happened or can be given again: nobody was there, or
+// the time was up.
+func (r *recorder) checkFailures(t *testing.T) {
+	t.Helper()
+	for _, err := range r.failed {
+		code := status.Code(err)
+		var told rpctypes.EtcdError
+		if errors.As(err, &told) {
+			code = told.Code()
+		}
+		if code != codes.Unavailable && code != codes.DeadlineExceeded {
+			t.Errorf("an operation failed with %v (%v)", err, code)
+		}
+	}
+}
+
+// TestProtocols adds two members and removes one, by every protocol, while clients write. All of it is one step, but for
+// the protocol that changes one voter at a time: that refuses, and does it in three.
+func TestProtocols(t *testing.T) {
+	t.Parallel()
+	for i, protocol := range []string{"auto", "single", "joint", "joint-early", "activate", "apply"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			e := startTrio(t)
+			old := e.leader()
+			if i%2 == 1 {
+				old = e.others(old)[0]
+			}
+			stop := e.witness(3, e.others(old)...) // who is connected to a member that stops sees it stop
+			newcomers := []*node{e.ranged("m4"), e.ranged("m5")}
+			var adds []string
+			for _, n := range newcomers {
+				adds = append(adds, fmt.Sprintf("--add=%s=http://%s", n.name, n.peer))
+			}
+			change := func(words ...string) []string {
+				return e.member(append([]string{"change", "--yes", "--protocol=" + protocol}, words...)...)
+			}
+			whole := append(slices.Clone(adds), "--remove="+old.name)
+			if protocol == "single" {
+				e.quorate(1, change(whole...), "blocked", "joint-early")
+				if cluster := e.described(); len(cluster.Members) != 3 || !cluster.Settled {
+					t.Errorf("what was refused has changed something: %v", cluster)
+				}
+				for k, n := range newcomers {
+					command := e.begin(change(adds[k])...)
+					e.waitLog(command, "--join")
+					e.enter(n, e.nodes...)
+					e.finish(command, 0, "done in ")
+					e.checkVoters()
+				}
+				e.quorate(0, change("--remove="+old.name), "done in ")
+			} else {
+				command := e.begin(change(whole...)...)
+				e.waitLog(command, "--join")
+				for _, n := range newcomers {
+					e.enter(n, e.others(old)...)
+				}
+				e.finish(command, 0, "done in ")
+			}
+			e.leave(old)
+			e.waitRemoved(old)
+			e.checkVoters()
+			want := protocol
+			if protocol == "auto" {
+				want = "joint-early"
+			}
+			cluster := e.described()
+			if cluster.Protocol != want || !cluster.Settled || cluster.Joint || cluster.Strength.Voters != 4 {
+				t.Errorf("afterwards: %v; want four voters, by %s, settled", cluster, want)
+			}
+			time.Sleep(200 * time.Millisecond) // of load by those that are left
+			record := stop()
+			record.checkFailures(t)
+			for _, n := range e.nodes {
+				e.waitReady(n)
+			}
+		})
+	}
+}
