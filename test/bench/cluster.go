@@ -29,6 +29,7 @@ type server struct{ name, path string }
 type member struct {
 	name, clientAddr, peerAddr string
 	id                         uint64 // known to leader
+	joins                      bool   // a cluster that is there already
 	process                    *os.Process
 	log                        *logWatch
 	ended                      chan struct{} // closed when the process has ended
@@ -112,20 +113,28 @@ func (c *cluster) start(ctx context.Context) (time.Duration, error) {
 	}
 	last := begun
 	for _, m := range c.members {
-		select {
-		case at := <-m.log.ready:
-			if at.After(last) {
-				last = at
-			}
-		case <-m.ended:
-			return 0, fmt.Errorf("%s %s ended before it was ready:\n%s", c.server.name, m.name, m.log.end())
-		case <-time.After(time.Minute):
-			return 0, fmt.Errorf("%s %s is not ready after a minute:\n%s", c.server.name, m.name, m.log.end())
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		at, err := c.awaitReady(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		if at.After(last) {
+			last = at
 		}
 	}
 	return last.Sub(begun), nil
+}
+
+func (c *cluster) awaitReady(ctx context.Context, m *member) (time.Time, error) {
+	select {
+	case at := <-m.log.ready:
+		return at, nil
+	case <-m.ended:
+		return time.Time{}, fmt.Errorf("%s %s ended before it was ready:\n%s", c.server.name, m.name, m.log.end())
+	case <-time.After(time.Minute):
+		return time.Time{}, fmt.Errorf("%s %s is not ready after a minute:\n%s", c.server.name, m.name, m.log.end())
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	}
 }
 
 func (c *cluster) launch(m *member) error {
@@ -133,11 +142,15 @@ func (c *cluster) launch(m *member) error {
 	for _, each := range c.members {
 		initial = append(initial, each.name+"=http://"+each.peerAddr)
 	}
+	state := "new"
+	if m.joins {
+		state = "existing"
+	}
 	command := exec.Command(c.server.path,
 		"--name="+m.name, "--data-dir="+filepath.Join(c.dir, m.name),
 		"--listen-client-urls=http://"+m.clientAddr, "--advertise-client-urls=http://"+m.clientAddr,
 		"--listen-peer-urls=http://"+m.peerAddr, "--initial-advertise-peer-urls=http://"+m.peerAddr,
-		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state=new",
+		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state,
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
 		"--heartbeat-interval=100", "--election-timeout=1000")
 	m.log = &logWatch{ready: make(chan time.Time, 1)}

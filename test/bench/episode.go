@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"syscall"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // plan is what the command line asks for.
@@ -19,12 +15,18 @@ type plan struct {
 	workloads      []string
 	clients        []int
 	rounds, values int
+	snapshotMiB    int
 	warm, length   time.Duration
 }
 
 // episodes are the workloads that need a cluster of their own.
 var episodes = map[string]func(context.Context, *plan, server) ([]figures, error){
 	"memory": memory, "start": startUp, "kill-leader": killLeader,
+	"add-voter":        disturbed("add-voter", addVoter),
+	"remove-leader":    disturbed("remove-leader", removeLeader),
+	"replace-leader":   disturbed("replace-leader", replaceLeader),
+	"replace-follower": disturbed("replace-follower", replaceFollower),
+	"learner-snapshot": learnerSnapshot,
 }
 
 // load runs one closed loop, or the watch fan-out, on a running cluster.
@@ -93,61 +95,41 @@ func startUp(ctx context.Context, p *plan, s server) (_ []figures, err error) {
 	return []figures{fresh, again}, nil
 }
 
-// killLeader begins a write every 10 ms, whatever became of the earlier ones, and finds the longest time without a
-// successful end of one from the leader's death on. The probing clients know all members.
+// killLeader kills the leader's process. Nobody but the probing clients writes.
 func killLeader(ctx context.Context, p *plan, s server) (_ []figures, err error) {
-	const interval, before, after, connections = 10 * time.Millisecond, 2 * time.Second, 10 * time.Second, 4
-	c, _, err := newCluster(ctx, s, p.dir)
+	c, err := filledCluster(ctx, p, s)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.remove()) }()
-	if err := fill(ctx, c, keyCount, keyAt); err != nil {
-		return nil, err
-	}
 	leader, err := c.leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var clients []*clientv3.Client
-	for range connections {
-		client, err := connect(c.control.Endpoints()...)
-		if err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		clients = append(clients, client)
+	f, err := c.probe(ctx, "kill-leader", func(context.Context) error {
+		leader.signal(syscall.SIGKILL)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	var probes probeLog
-	var group sync.WaitGroup
-	keys, pace := newChooser(0), time.NewTicker(interval)
-	defer pace.Stop()
-	begun, killed := time.Now(), time.Time{}
-	for i := 0; ctx.Err() == nil && time.Since(begun) < before+after; i++ {
-		if killed.IsZero() && time.Since(begun) >= before {
-			killed = time.Now()
-			leader.signal(syscall.SIGKILL)
-		}
-		key, value := keys.key(), keys.value()
-		group.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, operationTimeout)
-			defer cancel()
-			_, err := clients[i%connections].Put(limited, key, value)
-			probes.add(time.Now(), err)
-		})
-		<-pace.C
-	}
-	end := time.Now()
-	group.Wait()
-	f := newFigures("kill-leader")
-	f.set(waitMillis, millis(longestGap(probes.succeeded, killed, end)))
-	f.set(failures, float64(probes.failed))
 	select {
 	case <-leader.ended:
-		return []figures{f}, errors.Join(ctx.Err(), c.succeeded(ctx, leader))
+		return []figures{f}, c.succeeded(ctx, leader)
 	default:
 		return nil, fmt.Errorf("%s outlived its SIGKILL", leader.name)
 	}
+}
+
+func filledCluster(ctx context.Context, p *plan, s server) (*cluster, error) {
+	c, _, err := newCluster(ctx, s, p.dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(ctx, c, keyCount, keyAt); err != nil {
+		return nil, errors.Join(err, c.remove())
+	}
+	return c, nil
 }
 
 // succeeded wants all but the former leader to follow another one: else nothing was measured.
@@ -165,38 +147,4 @@ func (c *cluster) succeeded(ctx context.Context, former *member) error {
 		}
 	}
 	return nil
-}
-
-// probeLog takes the ends of probes, in any order.
-type probeLog struct {
-	mu        sync.Mutex
-	succeeded []time.Time
-	failed    int
-}
-
-func (l *probeLog) add(at time.Time, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		l.failed++
-		return
-	}
-	l.succeeded = append(l.succeeded, at)
-}
-
-// longestGap is the longest time between two ends that follow each other from begin to end, both borders included: the
-// first gap begins with the last success before begin.
-func longestGap(ends []time.Time, begin, end time.Time) time.Duration {
-	slices.SortFunc(ends, time.Time.Compare)
-	last, longest := begin, time.Duration(0)
-	for _, at := range ends {
-		switch {
-		case at.After(end):
-		case at.Before(begin):
-			last = at
-		default:
-			longest, last = max(longest, at.Sub(last)), at
-		}
-	}
-	return max(longest, end.Sub(last))
 }

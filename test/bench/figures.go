@@ -14,7 +14,8 @@ const (
 	perSecond kind = iota
 	medianMillis
 	p99Millis
-	waitMillis // start: until ready; kill-leader: without a successful write
+	waitMillis  // start: until ready; faults: without a successful write; learner-snapshot: until it has caught up
+	quietMillis // faults: the same before the fault
 	serverMicros
 	clientMicros
 	residentMiB
@@ -24,7 +25,7 @@ const (
 )
 
 var headings = [kinds]string{
-	"op/s", "p50 ms", "p99 ms", "wait ms", "server us/op", "client us/op", "RSS MiB", "errors", "others %",
+	"op/s", "p50 ms", "p99 ms", "wait ms", "quiet ms", "server us/op", "client us/op", "RSS MiB", "errors", "others %",
 }
 
 // compared are the columns of which a ratio means something.

@@ -99,6 +99,16 @@ func (c *cluster) closedLoop(
 	ctx context.Context, workers []*worker, operate func(context.Context, *worker) error, warm, length time.Duration,
 ) (from, to reading) {
 	var phase atomic.Int32
+	wait := startLoop(ctx, workers, operate, &phase)
+	from, to = c.window(ctx, &phase, warm, length)
+	wait()
+	return from, to
+}
+
+// startLoop starts the closed loops, which go on until the phase says that they end; then wait returns.
+func startLoop(
+	ctx context.Context, workers []*worker, operate func(context.Context, *worker) error, phase *atomic.Int32,
+) (wait func()) {
 	var group sync.WaitGroup
 	for _, w := range workers {
 		group.Go(func() {
@@ -121,9 +131,7 @@ func (c *cluster) closedLoop(
 			}
 		})
 	}
-	from, to = c.window(ctx, &phase, warm, length)
-	group.Wait()
-	return from, to
+	return group.Wait
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -136,6 +136,7 @@ func parsePlan(arguments []string) (*plan, error) {
 	flags.StringVar(&clients, "clients", "1,64,256", "numbers of closed-loop clients, or of watchers")
 	flags.IntVar(&p.rounds, "rounds", 3, "rounds; each takes every server once")
 	flags.IntVar(&p.values, "values", 1_000_000, "memory: how many values of 256 bytes to write")
+	flags.IntVar(&p.snapshotMiB, "snapshot", 1024, "learner-snapshot: MiB of values of 16 KiB to write first")
 	flags.DurationVar(&p.length, "duration", 5*time.Second, "of one measurement")
 	flags.DurationVar(&p.warm, "warmup", 2*time.Second, "before each measurement")
 	if err := flags.Parse(arguments); err != nil {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	probeEvery  = 10 * time.Millisecond
+	probeBefore = 2 * time.Second // before the fault
+	probeAfter  = 10 * time.Second
+	probers     = 4 // connections
+)
+
+// probe begins a write every 10 ms, whatever became of the earlier ones, and finds the longest time without a
+// successful end of one from the moment on in which the fault begins. The probing clients know the first members.
+func (c *cluster) probe(ctx context.Context, name string, fault func(context.Context) error) (figures, error) {
+	f := newFigures(name)
+	clients, err := c.connectAll(probers)
+	defer func() {
+		for _, client := range clients {
+			_ = client.Close() // says only that it was cut off
+		}
+	}()
+	if err != nil {
+		return f, err
+	}
+	var probes probeLog
+	var group sync.WaitGroup
+	keys, pace := newChooser(0), time.NewTicker(probeEvery)
+	defer pace.Stop()
+	begun, struck, outcome := time.Now(), time.Time{}, make(chan error, 1)
+	for i := 0; ctx.Err() == nil && time.Since(begun) < probeBefore+probeAfter; i++ {
+		if struck.IsZero() && time.Since(begun) >= probeBefore {
+			struck = time.Now()
+			go func() { outcome <- fault(ctx) }()
+		}
+		key, value := keys.key(), keys.value()
+		group.Go(func() {
+			limited, cancel := context.WithTimeout(ctx, operationTimeout)
+			defer cancel()
+			_, err := clients[i%probers].Put(limited, key, value)
+			probes.add(time.Now(), err)
+		})
+		<-pace.C
+	}
+	end := time.Now()
+	group.Wait()
+	if ctx.Err() != nil {
+		return f, ctx.Err()
+	}
+	f.set(waitMillis, millis(longestGap(probes.succeeded, struck, end)))
+	f.set(quietMillis, millis(longestGap(probes.succeeded, begun, struck)))
+	f.set(failures, float64(probes.failed))
+	return f, <-outcome
+}
+
+// connectAll opens connections that know all members.
+func (c *cluster) connectAll(n int) (clients []*clientv3.Client, err error) {
+	for range n {
+		client, err := connect(c.control.Endpoints()...)
+		if err != nil {
+			return clients, err
+		}
+		clients = append(clients, client)
+	}
+	return clients, nil
+}
+
+// probeLog takes the ends of probes, in any order.
+type probeLog struct {
+	mu        sync.Mutex
+	succeeded []time.Time
+	failed    int
+}
+
+func (l *probeLog) add(at time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.failed++
+		return
+	}
+	l.succeeded = append(l.succeeded, at)
+}
+
+// longestGap is the longest time between two ends that follow each other from begin to end, both borders included: the
+// first gap begins with the last success before begin.
+func longestGap(ends []time.Time, begin, end time.Time) time.Duration {
+	slices.SortFunc(ends, time.Time.Compare)
+	last, longest := begin, time.Duration(0)
+	for _, at := range ends {
+		switch {
+		case at.After(end):
+		case at.Before(begin):
+			last = at
+		default:
+			longest, last = max(longest, at.Sub(last)), at
+		}
+	}
+	return max(longest, end.Sub(last))
+}
