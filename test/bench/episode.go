@@ -19,8 +19,10 @@ type plan struct {
 	warm, length   time.Duration
 }
 
-// episodes are the workloads that need a cluster of their own.
-var episodes = map[string]func(context.Context, *plan, server) ([]figures, error){
+// episode is a workload that needs a cluster of its own.
+type episode func(context.Context, *plan, server) ([]figures, error)
+
+var episodes = map[string]episode{
 	"memory": memory, "start": startUp, "kill-leader": killLeader,
 	"add-voter":        disturbed("add-voter", addVoter),
 	"remove-leader":    disturbed("remove-leader", removeLeader),

@@ -17,7 +17,7 @@ const (
 )
 
 // disturbed is the episode of one membership change under load. Errors count the probes and the writes of the load.
-func disturbed(name string, change func(context.Context, *cluster) error) func(context.Context, *plan, server) ([]figures, error) {
+func disturbed(name string, change func(context.Context, *cluster) error) episode {
 	return func(ctx context.Context, p *plan, s server) (_ []figures, err error) {
 		c, err := filledCluster(ctx, p, s)
 		if err != nil {
@@ -114,7 +114,9 @@ func (c *cluster) promoted(ctx context.Context) error {
 }
 
 // admit adds a member, by one call or the other, and starts its process.
-func (c *cluster) admit(ctx context.Context, add func(context.Context, []string) (*clientv3.MemberAddResponse, error)) (*member, error) {
+func (c *cluster) admit(
+	ctx context.Context, add func(context.Context, []string) (*clientv3.MemberAddResponse, error),
+) (*member, error) {
 	addresses, err := freeAddresses(2)
 	if err != nil {
 		return nil, err
