@@ -23,6 +23,7 @@ func (r *Replica) resetCampaign() {
 // hearLeader notes a sign of life of the current leader.
 func (r *Replica) hearLeader() {
 	r.heardAt, r.spread, r.suspect = r.now, 0, false
+	r.patientUntil = r.now + uint64(r.opts.ElectionTicks)
 	r.resetCampaign()
 }
 
@@ -37,16 +38,19 @@ func (r *Replica) suspectLeader(member consensus.MemberID) {
 	r.resetCampaign()
 }
 
+// promised reports whether a leader may still hold a lease that rests on the patience of this member: it helps to elect
+// nobody meanwhile, itself included. The promise outlives the term in which it was given, for whoever raises the term
+// may do so before the leader hears of it; and a restart, in which it is forgotten. Only a vote that a leader asked for
+// ends it early.
+func (r *Replica) promised() bool { return r.opts.LeaderLease && r.now < r.patientUntil }
+
 // hearsLeader reports whether this member must not help to depose a leader that seems alive (Raft thesis, section
 // 4.2.3): so a removed or cut-off member cannot disrupt.
 func (r *Replica) hearsLeader() bool {
 	if !r.opts.CheckQuorum {
 		return false
 	}
-	if r.startLease && r.now < uint64(r.opts.ElectionTicks) {
-		return true // what was promised to a leader before the restart is forgotten: wait it out
-	}
-	if r.role == Leader {
+	if r.promised() || r.role == Leader {
 		return true
 	}
 	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
@@ -84,7 +88,7 @@ func (r *Replica) appliesFirst() bool {
 
 // campaign starts an election, or the inquiry before one.
 func (r *Replica) campaign() {
-	if r.role == Leader || r.removed {
+	if r.role == Leader || r.removed || r.promised() {
 		return
 	}
 	if !r.mayCampaign() {
@@ -117,6 +121,9 @@ func (r *Replica) inquire() {
 }
 
 func (r *Replica) becomeCandidate(force bool) {
+	if force {
+		r.patientUntil = 0 // the leader asked for it
+	}
 	r.setTerm(r.term + 1)
 	r.vote = r.opts.ID
 	r.role = Candidate

@@ -30,7 +30,8 @@ type Replica struct {
 	campaignAt uint64 // when to campaign unless a leader is heard
 	spread     int    // of the next wait, in ticks, while waits are short; else zero
 	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
-	startLease bool   // just started: a lease may rest on a promise forgotten in the crash
+	// patientUntil is when the last leader that was heard, in any term, can no longer hold a lease for that reason.
+	patientUntil uint64
 
 	// Election.
 	granted, refused []consensus.MemberID
@@ -89,7 +90,6 @@ func New(opts Options, restored Restored) (*Replica, error) {
 		opts:       opts,
 		rng:        random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15},
 		tombstones: slices.Clone(restored.Tombstones),
-		startLease: opts.LeaderLease,
 		spread:     2 * opts.HeartbeatTicks,
 	}
 	slices.Sort(r.tombstones)
@@ -107,8 +107,8 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	r.restoreConfigs(&restored.Base)
 	r.advanceConfigs()
 	r.removed = r.isTombstone(opts.ID)
-	if restored.Hard.Term == 0 {
-		r.startLease = false // it never promised anything to a leader
+	if restored.Hard.Term > 0 {
+		r.patientUntil = uint64(opts.ElectionTicks) // what was promised to a leader before the restart is forgotten
 	}
 	r.resetCampaign()
 	r.out = Output{} // what happened before the start is no news

@@ -92,13 +92,14 @@ func (r *Replica) diskStalls() bool {
 	return len(w) > 0 && r.now-w[0].at >= uint64(r.opts.ElectionTicks) && r.log.durable < r.log.commit
 }
 
-// electAlone spares the only voter the wait.
+// electAlone spares the only voter the wait; but not one that was promised to a leader which has not heard yet that this
+// member alone decides. That leader resigns when it hears, so whoever knows that the configuration has committed is free.
 func (r *Replica) electAlone() {
 	c := r.config()
 	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
 	}
-	if r.leader == consensus.NoMember {
+	if r.leader == consensus.NoMember && (!r.promised() || r.committed(r.inForce())) {
 		r.becomeCandidate(false)
 	}
 }
@@ -160,7 +161,7 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.handlePreVote(m)
 		return
 	case consensus.MsgVote:
-		if m.Term > r.term && !m.Force && r.hearsLeader() {
+		if r.mustIgnore(m) {
 			return
 		}
 	}
@@ -176,6 +177,18 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.becomeFollower(m.Term, leader)
 	}
 	r.receiveCurrent(m)
+}
+
+// mustIgnore reports whether a vote is asked for while a leader seems alive.
+func (r *Replica) mustIgnore(vote *consensus.Message) bool {
+	switch {
+	case vote.Force && vote.Term > r.term:
+		r.patientUntil = 0 // the leader of the term before asked for it, and trusts no lease any more
+		return false
+	case vote.Term > r.term:
+		return r.hearsLeader()
+	}
+	return vote.Term == r.term && !vote.Force && r.promised()
 }
 
 // takesLeaveOf reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what

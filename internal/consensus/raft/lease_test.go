@@ -1,0 +1,103 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// Ensure that a follower which promised patience to a leader with a lease keeps the promise in the next term as well: a
+// candidate may have raised the term while the leader's last word to the follower, or the answer, was on its way. 2 of
+// three hears leader 1 in term 2, then of term 3 by a late answer to its pre-vote, then is asked for its vote.
+func TestReplica_Step_promiseOutlivesTerm(t *testing.T) {
+	const grant = "a vote"
+	for _, tc := range []struct {
+		name  string
+		lease bool
+		vote  message
+		wait  int
+		want  string
+	}{
+		{"in the new term", true, message{Term: 3}, 0, ""},
+		{"in a newer term", true, message{Term: 4}, 0, ""},
+		{"just before the promise ends", true, message{Term: 3}, 9, ""},
+		{"once the promise has ended", true, message{Term: 3}, 10, grant},
+		{"a vote that a leader asked for", true, message{Term: 3, Force: true}, 0, grant},
+		{"without a lease", false, message{Term: 3}, 0, grant},
+	} {
+		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.LeaderLease = tc.lease })
+		n := c.node(2)
+		say := func(m message) {
+			n.step(raft.Receive{Message: m})
+			for n.drain() {
+			}
+		}
+		say(message{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 2, Round: 1})
+		say(message{Kind: consensus.MsgPreVoteReply, From: 3, To: 2, Term: 3, Reject: true})
+		for range tc.wait {
+			n.step(raft.Tick{})
+		}
+		c.net = nil
+		tc.vote.Kind, tc.vote.From, tc.vote.To, tc.vote.Mark = consensus.MsgVote, 3, 2, mark{Index: 1, Term: 1}
+		say(tc.vote)
+		got := ""
+		for i := range c.net {
+			if m := &c.net[i]; m.Kind == consensus.MsgVoteReply && !m.Reject {
+				got = grant
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// Ensure that the only voter of a configuration that has not committed waits for the end of the lease that a leader of
+// the one before may hold. 1 removes itself, and 2, which decides alone from there on, restarts before 1 hears so.
+func TestReplica_Step_loneVoterKeepsPromise(t *testing.T) {
+	c := newCluster([]memberID{1, 2}, nil, func(o *raft.Options) { o.LeaderLease = true })
+	l := newLaws()
+	l.watch(c)
+	c.elect(1)
+	c.tick(5)
+	c.change(1, consensus.ChangeRemove, testMember(1))
+	entry := c.net[0]
+	c.net = nil
+	two := c.node(2)
+	c.deliver(entry)
+	for two.drain() {
+	}
+	late := c.net // the answer
+	c.net = nil
+	two.crash()
+	two.start()
+	alone := func(ticks int) {
+		for range ticks {
+			two.step(raft.Tick{})
+			for two.drain() {
+			}
+		}
+	}
+	alone(1)
+	c.propose(2, "x")
+	alone(1)
+	l.asked[[2]uint64{1, 7}] = l.highest
+	c.node(1).step(raft.Read{IDs: []uint64{7}})
+	for i := range late {
+		c.deliver(late[i])
+	}
+	c.node(1).drain()
+	if l.broken != "" {
+		t.Fatal(l.broken)
+	}
+	c.net = nil // 1 is gone, and what it said last
+	if alone(c.opts(2).ElectionTicks); two.replica.Leader() != 2 {
+		t.Fatal("it waits for ever")
+	}
+	two.crash()
+	two.start()
+	if alone(1); two.replica.Leader() != 2 {
+		t.Error("it waits although it knows that it alone decides")
+	}
+}
