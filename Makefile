@@ -5,6 +5,7 @@ export CGO_ENABLED ?= 0
 SEED ?= 1
 SIM_FOR ?= 3m
 PACKAGES ?= ./...
+SUITE ?= common
 
 .PHONY: check build test race sim fmt vet fix bench fuzz compat api
 
@@ -41,9 +42,9 @@ bench:
 fuzz:
 	$(GO) test ./internal/consensus -run '^$$' -fuzz FuzzDecodeMessage -fuzztime 30s
 
-# etcd's common black-box suite against this server; needs the network for the first build.
+# One of etcd's black-box suites, common or e2e, against this server; needs the network for the first build.
 compat:
-	./test/compat/run
+	./test/compat/run -s $(SUITE)
 
 # The native API from its .proto files; needs protoc, protoc-gen-go and protoc-gen-go-grpc. The files are named with their
 # directory: etcd's API registers a membership.proto too, and one process may not hold two files of one name.

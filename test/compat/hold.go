@@ -7,4 +7,5 @@ package compat
 import (
 	_ "go.etcd.io/etcd/tests/v3/framework/e2e"
 	_ "go.etcd.io/etcd/tests/v3/framework/integration"
+	_ "go.etcd.io/etcd/tests/v3/robustness/failpoint"
 )
