@@ -140,7 +140,7 @@ func (x Event_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Event_Kind.Descriptor instead.
 func (Event_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18, 0}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19, 0}
 }
 
 // ConfigID names a configuration by the log entry that introduced it, and its stage.
@@ -542,6 +542,7 @@ type Cluster struct {
 	LastIndex     uint64                 `protobuf:"varint,8,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
 	Strength      *Strength              `protobuf:"bytes,9,opt,name=strength,proto3" json:"strength,omitempty"`
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
+	Advice        string                 `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"` // what automatic care finds wrong, and what would cure it; empty if all is well
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -644,6 +645,13 @@ func (x *Cluster) GetMembers() []*Member {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *Cluster) GetAdvice() string {
+	if x != nil {
+		return x.Advice
+	}
+	return ""
 }
 
 type DescribeRequest struct {
@@ -848,7 +856,7 @@ type ChangeSpec struct {
 	Update        []*NewURLs             `protobuf:"bytes,6,rep,name=update,proto3" json:"update,omitempty"`
 	Drain         []uint64               `protobuf:"varint,7,rep,packed,name=drain,proto3" json:"drain,omitempty"`
 	Protocol      string                 `protobuf:"bytes,8,opt,name=protocol,proto3" json:"protocol,omitempty"` // auto (the default), single, joint, joint-early, activate or apply
-	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"` // refuse unless this configuration is in force
+	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"` // refuse unless this configuration is in force; all zero: that of the cluster as it was founded
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1024,6 +1032,7 @@ type PlanResponse struct {
 	Blockers      []string               `protobuf:"bytes,6,rep,name=blockers,proto3" json:"blockers,omitempty"`
 	Warnings      []string               `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	Done          bool                   `protobuf:"varint,8,opt,name=done,proto3" json:"done,omitempty"` // the cluster already is as the spec wants it
+	Undo          string                 `protobuf:"bytes,9,opt,name=undo,proto3" json:"undo,omitempty"`  // the command that takes the change back once it is made
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1114,6 +1123,13 @@ func (x *PlanResponse) GetDone() bool {
 	return false
 }
 
+func (x *PlanResponse) GetUndo() string {
+	if x != nil {
+		return x.Undo
+	}
+	return ""
+}
+
 type StartRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     uint64                 `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // drawn by the caller; 0: the server draws one
@@ -1183,6 +1199,8 @@ type Job struct {
 	QueuePosition uint32                 `protobuf:"varint,13,opt,name=queue_position,json=queuePosition,proto3" json:"queue_position,omitempty"` // jobs before this one; 0: its turn
 	Newcomers     []uint64               `protobuf:"varint,14,rep,packed,name=newcomers,proto3" json:"newcomers,omitempty"`                       // ids of spec.add, in its order
 	Phases        []string               `protobuf:"bytes,15,rep,name=phases,proto3" json:"phases,omitempty"`                                     // that this job goes through, in order
+	Names         []*NamedMember         `protobuf:"bytes,16,rep,name=names,proto3" json:"names,omitempty"`                                       // of the members that spec names, as they were called when the job was accepted
+	Undo          string                 `protobuf:"bytes,17,opt,name=undo,proto3" json:"undo,omitempty"`                                         // the command that takes the change back once it is made
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1322,6 +1340,72 @@ func (x *Job) GetPhases() []string {
 	return nil
 }
 
+func (x *Job) GetNames() []*NamedMember {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *Job) GetUndo() string {
+	if x != nil {
+		return x.Undo
+	}
+	return ""
+}
+
+type NamedMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamedMember) Reset() {
+	*x = NamedMember{}
+	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamedMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamedMember) ProtoMessage() {}
+
+func (x *NamedMember) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamedMember.ProtoReflect.Descriptor instead.
+func (*NamedMember) Descriptor() ([]byte, []int) {
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *NamedMember) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *NamedMember) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 type ListJobsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1330,7 +1414,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	mi := &file_quoratepb_membership_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1426,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[14]
+	mi := &file_quoratepb_membership_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1439,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{14}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{15}
 }
 
 type ListJobsResponse struct {
@@ -1367,7 +1451,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_quoratepb_membership_proto_msgTypes[15]
+	mi := &file_quoratepb_membership_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1463,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[15]
+	mi := &file_quoratepb_membership_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1476,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{15}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -1411,7 +1495,7 @@ type CancelJobRequest struct {
 
 func (x *CancelJobRequest) Reset() {
 	*x = CancelJobRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[16]
+	mi := &file_quoratepb_membership_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1507,7 @@ func (x *CancelJobRequest) String() string {
 func (*CancelJobRequest) ProtoMessage() {}
 
 func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[16]
+	mi := &file_quoratepb_membership_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1436,7 +1520,7 @@ func (x *CancelJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelJobRequest.ProtoReflect.Descriptor instead.
 func (*CancelJobRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{16}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelJobRequest) GetId() uint64 {
@@ -1456,7 +1540,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[17]
+	mi := &file_quoratepb_membership_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1552,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[17]
+	mi := &file_quoratepb_membership_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1565,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{17}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchRequest) GetIntervalMs() uint32 {
@@ -1502,7 +1586,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quoratepb_membership_proto_msgTypes[18]
+	mi := &file_quoratepb_membership_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1598,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[18]
+	mi := &file_quoratepb_membership_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1611,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{18}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Event) GetKind() Event_Kind {
@@ -1564,7 +1648,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_quoratepb_membership_proto_msgTypes[19]
+	mi := &file_quoratepb_membership_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1660,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[19]
+	mi := &file_quoratepb_membership_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1673,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{19}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JoinRequest) GetName() string {
@@ -1639,7 +1723,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_quoratepb_membership_proto_msgTypes[20]
+	mi := &file_quoratepb_membership_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1735,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_membership_proto_msgTypes[20]
+	mi := &file_quoratepb_membership_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1748,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_quoratepb_membership_proto_rawDescGZIP(), []int{20}
+	return file_quoratepb_membership_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *JoinResponse) GetClusterId() uint64 {
@@ -1736,7 +1820,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x0foutgoing_quorum\x18\x05 \x01(\x05R\x0eoutgoingQuorum\x12 \n" +
 	"\vsuperquorum\x18\x06 \x01(\x05R\vsuperquorum\x12\x16\n" +
 	"\x06active\x18\a \x01(\x05R\x06active\x12\x1c\n" +
-	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\xcd\x02\n" +
+	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\xe5\x02\n" +
 	"\aCluster\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12,\n" +
@@ -1750,7 +1834,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"last_index\x18\b \x01(\x04R\tlastIndex\x120\n" +
 	"\bstrength\x18\t \x01(\v2\x14.quorate.v1.StrengthR\bstrength\x12,\n" +
 	"\amembers\x18\n" +
-	" \x03(\v2\x12.quorate.v1.MemberR\amembers\"\x11\n" +
+	" \x03(\v2\x12.quorate.v1.MemberR\amembers\x12\x16\n" +
+	"\x06advice\x18\v \x01(\tR\x06advice\"\x11\n" +
 	"\x0fDescribeRequest\"A\n" +
 	"\x10DescribeResponse\x12-\n" +
 	"\acluster\x18\x01 \x01(\v2\x13.quorate.v1.ClusterR\acluster\"U\n" +
@@ -1776,7 +1861,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12,\n" +
 	"\x06during\x18\x03 \x01(\v2\x14.quorate.v1.StrengthR\x06during\x12*\n" +
-	"\x05after\x18\x04 \x01(\v2\x14.quorate.v1.StrengthR\x05after\"\x90\x02\n" +
+	"\x05after\x18\x04 \x01(\v2\x14.quorate.v1.StrengthR\x05after\"\xa4\x02\n" +
 	"\fPlanResponse\x12,\n" +
 	"\x06config\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\x06config\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\x04R\x06leader\x12\x1a\n" +
@@ -1785,11 +1870,12 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x05steps\x18\x05 \x03(\v2\x14.quorate.v1.PlanStepR\x05steps\x12\x1a\n" +
 	"\bblockers\x18\x06 \x03(\tR\bblockers\x12\x1a\n" +
 	"\bwarnings\x18\a \x03(\tR\bwarnings\x12\x12\n" +
-	"\x04done\x18\b \x01(\bR\x04done\"Y\n" +
+	"\x04done\x18\b \x01(\bR\x04done\x12\x12\n" +
+	"\x04undo\x18\t \x01(\tR\x04undo\"Y\n" +
 	"\fStartRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12*\n" +
-	"\x04spec\x18\x02 \x01(\v2\x16.quorate.v1.ChangeSpecR\x04spec\"\xd9\x03\n" +
+	"\x04spec\x18\x02 \x01(\v2\x16.quorate.v1.ChangeSpecR\x04spec\"\x9c\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x04spec\x18\x02 \x01(\v2\x16.quorate.v1.ChangeSpecR\x04spec\x12\x14\n" +
@@ -1809,7 +1895,12 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x05final\x18\f \x01(\v2\x14.quorate.v1.ConfigIDR\x05final\x12%\n" +
 	"\x0equeue_position\x18\r \x01(\rR\rqueuePosition\x12\x1c\n" +
 	"\tnewcomers\x18\x0e \x03(\x04R\tnewcomers\x12\x16\n" +
-	"\x06phases\x18\x0f \x03(\tR\x06phases\"\x11\n" +
+	"\x06phases\x18\x0f \x03(\tR\x06phases\x12-\n" +
+	"\x05names\x18\x10 \x03(\v2\x17.quorate.v1.NamedMemberR\x05names\x12\x12\n" +
+	"\x04undo\x18\x11 \x01(\tR\x04undo\"1\n" +
+	"\vNamedMember\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x11\n" +
 	"\x0fListJobsRequest\"7\n" +
 	"\x10ListJobsResponse\x12#\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x0f.quorate.v1.JobR\x04jobs\"\"\n" +
@@ -1875,7 +1966,7 @@ func file_quoratepb_membership_proto_rawDescGZIP() []byte {
 }
 
 var file_quoratepb_membership_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quoratepb_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quoratepb_membership_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_quoratepb_membership_proto_goTypes = []any{
 	(Role)(0),                // 0: quorate.v1.Role
 	(Event_Kind)(0),          // 1: quorate.v1.Event.Kind
@@ -1893,13 +1984,14 @@ var file_quoratepb_membership_proto_goTypes = []any{
 	(*PlanResponse)(nil),     // 13: quorate.v1.PlanResponse
 	(*StartRequest)(nil),     // 14: quorate.v1.StartRequest
 	(*Job)(nil),              // 15: quorate.v1.Job
-	(*ListJobsRequest)(nil),  // 16: quorate.v1.ListJobsRequest
-	(*ListJobsResponse)(nil), // 17: quorate.v1.ListJobsResponse
-	(*CancelJobRequest)(nil), // 18: quorate.v1.CancelJobRequest
-	(*WatchRequest)(nil),     // 19: quorate.v1.WatchRequest
-	(*Event)(nil),            // 20: quorate.v1.Event
-	(*JoinRequest)(nil),      // 21: quorate.v1.JoinRequest
-	(*JoinResponse)(nil),     // 22: quorate.v1.JoinResponse
+	(*NamedMember)(nil),      // 16: quorate.v1.NamedMember
+	(*ListJobsRequest)(nil),  // 17: quorate.v1.ListJobsRequest
+	(*ListJobsResponse)(nil), // 18: quorate.v1.ListJobsResponse
+	(*CancelJobRequest)(nil), // 19: quorate.v1.CancelJobRequest
+	(*WatchRequest)(nil),     // 20: quorate.v1.WatchRequest
+	(*Event)(nil),            // 21: quorate.v1.Event
+	(*JoinRequest)(nil),      // 22: quorate.v1.JoinRequest
+	(*JoinResponse)(nil),     // 23: quorate.v1.JoinResponse
 }
 var file_quoratepb_membership_proto_depIdxs = []int32{
 	2,  // 0: quorate.v1.StaleConfig.current:type_name -> quorate.v1.ConfigID
@@ -1920,30 +2012,31 @@ var file_quoratepb_membership_proto_depIdxs = []int32{
 	11, // 15: quorate.v1.Job.spec:type_name -> quorate.v1.ChangeSpec
 	2,  // 16: quorate.v1.Job.config:type_name -> quorate.v1.ConfigID
 	2,  // 17: quorate.v1.Job.final:type_name -> quorate.v1.ConfigID
-	15, // 18: quorate.v1.ListJobsResponse.jobs:type_name -> quorate.v1.Job
-	1,  // 19: quorate.v1.Event.kind:type_name -> quorate.v1.Event.Kind
-	6,  // 20: quorate.v1.Event.cluster:type_name -> quorate.v1.Cluster
-	15, // 21: quorate.v1.Event.jobs:type_name -> quorate.v1.Job
-	4,  // 22: quorate.v1.JoinResponse.members:type_name -> quorate.v1.Member
-	7,  // 23: quorate.v1.Membership.Describe:input_type -> quorate.v1.DescribeRequest
-	11, // 24: quorate.v1.Membership.Plan:input_type -> quorate.v1.ChangeSpec
-	14, // 25: quorate.v1.Membership.Start:input_type -> quorate.v1.StartRequest
-	16, // 26: quorate.v1.Membership.ListJobs:input_type -> quorate.v1.ListJobsRequest
-	18, // 27: quorate.v1.Membership.CancelJob:input_type -> quorate.v1.CancelJobRequest
-	19, // 28: quorate.v1.Membership.Watch:input_type -> quorate.v1.WatchRequest
-	21, // 29: quorate.v1.Membership.Join:input_type -> quorate.v1.JoinRequest
-	8,  // 30: quorate.v1.Membership.Describe:output_type -> quorate.v1.DescribeResponse
-	13, // 31: quorate.v1.Membership.Plan:output_type -> quorate.v1.PlanResponse
-	15, // 32: quorate.v1.Membership.Start:output_type -> quorate.v1.Job
-	17, // 33: quorate.v1.Membership.ListJobs:output_type -> quorate.v1.ListJobsResponse
-	15, // 34: quorate.v1.Membership.CancelJob:output_type -> quorate.v1.Job
-	20, // 35: quorate.v1.Membership.Watch:output_type -> quorate.v1.Event
-	22, // 36: quorate.v1.Membership.Join:output_type -> quorate.v1.JoinResponse
-	30, // [30:37] is the sub-list for method output_type
-	23, // [23:30] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	16, // 18: quorate.v1.Job.names:type_name -> quorate.v1.NamedMember
+	15, // 19: quorate.v1.ListJobsResponse.jobs:type_name -> quorate.v1.Job
+	1,  // 20: quorate.v1.Event.kind:type_name -> quorate.v1.Event.Kind
+	6,  // 21: quorate.v1.Event.cluster:type_name -> quorate.v1.Cluster
+	15, // 22: quorate.v1.Event.jobs:type_name -> quorate.v1.Job
+	4,  // 23: quorate.v1.JoinResponse.members:type_name -> quorate.v1.Member
+	7,  // 24: quorate.v1.Membership.Describe:input_type -> quorate.v1.DescribeRequest
+	11, // 25: quorate.v1.Membership.Plan:input_type -> quorate.v1.ChangeSpec
+	14, // 26: quorate.v1.Membership.Start:input_type -> quorate.v1.StartRequest
+	17, // 27: quorate.v1.Membership.ListJobs:input_type -> quorate.v1.ListJobsRequest
+	19, // 28: quorate.v1.Membership.CancelJob:input_type -> quorate.v1.CancelJobRequest
+	20, // 29: quorate.v1.Membership.Watch:input_type -> quorate.v1.WatchRequest
+	22, // 30: quorate.v1.Membership.Join:input_type -> quorate.v1.JoinRequest
+	8,  // 31: quorate.v1.Membership.Describe:output_type -> quorate.v1.DescribeResponse
+	13, // 32: quorate.v1.Membership.Plan:output_type -> quorate.v1.PlanResponse
+	15, // 33: quorate.v1.Membership.Start:output_type -> quorate.v1.Job
+	18, // 34: quorate.v1.Membership.ListJobs:output_type -> quorate.v1.ListJobsResponse
+	15, // 35: quorate.v1.Membership.CancelJob:output_type -> quorate.v1.Job
+	21, // 36: quorate.v1.Membership.Watch:output_type -> quorate.v1.Event
+	23, // 37: quorate.v1.Membership.Join:output_type -> quorate.v1.JoinResponse
+	31, // [31:38] is the sub-list for method output_type
+	24, // [24:31] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_membership_proto_init() }
@@ -1957,7 +2050,7 @@ func file_quoratepb_membership_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_membership_proto_rawDesc), len(file_quoratepb_membership_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

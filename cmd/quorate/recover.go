@@ -89,6 +89,7 @@ func recoverQuorum(ctx context.Context, args []string, s ctl.Streams) int {
 func (f *recoverFlags) define(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
+	flags.BoolP("help", "h", false, "print this text")
 	flags.StringVar(&f.dataDir, "data-dir", "", "data directory of the survivor, as given to the server")
 	flags.StringVar(&f.walDir, "wal-dir", "", "its write-ahead log, if the server has --wal-dir")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done and lost, and change nothing")
@@ -97,7 +98,7 @@ func (f *recoverFlags) define(c *cobra.Command) {
 	flags.BoolVar(&f.forceBehind, "force-behind", false, "recover a member although another survivor is more advanced")
 	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
 	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
-		"voters, by name or id, that are not looked for: they will never run again")
+		"voters, by name or id, that will never run again; one that answers all the same is believed")
 	flags.StringVar(&f.cert, "peer-cert-file", "", "certificate to show to other members")
 	flags.StringVar(&f.key, "peer-key-file", "", "its key")
 	flags.StringVar(&f.roots, "peer-trusted-ca-file", "", "authorities of the other members; none: any is taken for real")

@@ -126,7 +126,7 @@ func (r *recovering) showSighted(sighted []core.Sighting) {
 	}
 	fmt.Fprintln(r.Out)
 	for _, f := range sighted {
-		if slices.Contains(r.lostIDs, f.ID) {
+		if slices.Contains(r.lostIDs, f.ID) && f.Presence != transport.Present {
 			fmt.Fprintf(r.Out, "  %s is lost, as you say.\n", f.Name)
 			continue
 		}

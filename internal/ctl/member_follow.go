@@ -91,6 +91,7 @@ func (f *follower) see(s sighting) {
 		return
 	}
 	f.meet(s.event.Cluster)
+	f.meetJobs(s.event.Jobs...)
 	f.cluster = s.event.Cluster
 	id := f.tracker.Job().Id
 	at := slices.IndexFunc(s.event.Jobs, func(j *quoratepb.Job) bool { return j.Id == id })
@@ -161,7 +162,8 @@ func startCommand(cluster *quoratepb.Cluster, n *quoratepb.Newcomer) string {
 	if n.Name != "" {
 		command += " --name " + n.Name
 	}
-	return command + " --join " + by + " --listen-peer-urls " + urls + " --initial-advertise-peer-urls " + urls
+	return command + " --join " + by + " --listen-peer-urls " + urls + " --initial-advertise-peer-urls " + urls +
+		", with your flags for data, clients and TLS"
 }
 
 // farewell says how to come back to a job that goes on.
@@ -194,6 +196,9 @@ func (f *follower) outcome(cancelled bool) error {
 			text += " · may be switched off: " + f.list(removed)
 		}
 		fmt.Fprintln(f.report(), text)
+		if job.Undo != "" {
+			fmt.Fprintln(f.report(), "undo: "+job.Undo)
+		}
 		return nil
 	case membership.StateCancelled:
 		if cancelled {

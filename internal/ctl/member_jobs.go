@@ -112,16 +112,30 @@ func (s *session) jobs(ctx context.Context) (*quoratepb.ListJobsResponse, error)
 	return answer, err
 }
 
-// findJob finds a job by its id: in hexadecimal as we write it, or in decimal as JSON does.
+// minPrefix is how many digits of an id are enough if no other job begins with them.
+const minPrefix = 4
+
+// findJob finds a job by its id: in hexadecimal as we write it, or its beginning, or in decimal as JSON does.
 func (s *session) findJob(ctx context.Context, word string) (*quoratepb.Job, error) {
 	answer, err := s.jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var begin []*quoratepb.Job
 	for _, job := range answer.Jobs {
 		if hexID(job.Id) == strings.ToLower(word) || strconv.FormatUint(job.Id, 10) == word {
 			return job, nil
 		}
+		if len(word) >= minPrefix && strings.HasPrefix(hexID(job.Id), strings.ToLower(word)) {
+			begin = append(begin, job)
+		}
+	}
+	switch len(begin) {
+	case 0:
+	case 1:
+		return begin[0], nil
+	default:
+		return nil, &failure{StatusRefused, fmt.Errorf("%d jobs begin with %q; give more of the id", len(begin), word)}
 	}
 	return nil, &failure{StatusRefused, fmt.Errorf("the cluster remembers no job %q; see `quorate member jobs`", word)}
 }
@@ -142,6 +156,7 @@ func (c *connection) listJobs(ctx context.Context) error {
 		if _, err := s.describe(ctx); err != nil { // for the names
 			return err
 		}
+		s.meetJobs(answer.Jobs...)
 		t := &table{}
 		t.add("ID", "KIND", "STATE", "PHASE", "CREATED", "CHANGE", "MESSAGE")
 		for _, j := range answer.Jobs {
@@ -158,6 +173,7 @@ func (c *connection) listJobs(ctx context.Context) error {
 }
 
 func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
+	s.meetJobs(job)
 	now := time.Now()
 	tracker := progress.New(now, job)
 	tracker.Observe(now, cluster, nil)
@@ -173,6 +189,7 @@ func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
 	row("change", changeText(job.Spec, s.name))
 	row("protocol", job.GetSpec().GetProtocol())
 	row("message", job.Message)
+	row("undo", job.Undo)
 	row("created", timeText(job.CreatedMs))
 	row("started", timeText(job.StartedMs))
 	row("ended", timeText(job.EndedMs))

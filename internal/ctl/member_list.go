@@ -1,10 +1,12 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,8 +91,18 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 	if native {
 		fmt.Fprintln(w, clusterLine(cluster))
 	}
+	if cluster.Advice != "" {
+		fmt.Fprintln(w, "automatic care: "+cluster.Advice)
+	}
+	zoned := slices.ContainsFunc(cluster.Members, func(m *quoratepb.Member) bool { return m.Zone != "" })
 	t := &table{}
-	t.add("ID", "NAME", "ROLE", "STATE", "LAG", "LAST-CONTACT", "PEER-URLS", "CLIENT-URLS")
+	row := func(zone string, cells ...string) {
+		if zoned {
+			cells = append(cells, cmp.Or(zone, "-"))
+		}
+		t.add(cells...)
+	}
+	row("ZONE", "ID", "NAME", "ROLE", "STATE", "LAG", "LAST-CONTACT", "PEER-URLS", "CLIENT-URLS")
 	for _, m := range cluster.Members {
 		name, lag := m.Name, "-"
 		if name == "" {
@@ -99,7 +111,7 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 		if native && m.Started {
 			lag = number(m.Lag)
 		}
-		t.add(hexID(m.Id), name, roleText(m.Role), stateText(m, native), lag, contactText(m, native),
+		row(m.Zone, hexID(m.Id), name, roleText(m.Role), stateText(m, native), lag, contactText(m, native),
 			listText(m.PeerUrls), listText(m.ClientUrls))
 	}
 	t.print(w)

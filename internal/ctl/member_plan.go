@@ -44,6 +44,9 @@ func writePlan(w io.Writer, cluster *quoratepb.Cluster, plan *quoratepb.PlanResp
 	for _, warning := range plan.Warnings {
 		fmt.Fprintln(w, "warning: "+warning)
 	}
+	if plan.Undo != "" {
+		fmt.Fprintln(w, "undo: "+plan.Undo)
+	}
 	for _, blocker := range plan.Blockers {
 		fmt.Fprintln(w, "blocked: "+blocker)
 	}

@@ -26,6 +26,20 @@ func same(t *testing.T, name, got, want string) {
 	}
 }
 
+// Ensure that zones and what automatic care found are shown where there are any.
+func TestRun_memberList_zonesAndCare(t *testing.T) {
+	f := startCluster(t)
+	f.cluster.Members = f.cluster.Members[:2]
+	f.cluster.Members[1].Zone, f.cluster.Advice = "north", "m2 has been silent for more than 600 s; nothing is done: no standby"
+	same(t, "a table", f.run(t, "member", "list").out, `
+cluster 1f · configuration 41.7.0 · joint-early, settled · leader m1 · quorum 2 of 3 · superquorum 3 of 3 · tolerates 0 more failures
+automatic care: m2 has been silent for more than 600 s; nothing is done: no standby
+ID  NAME  ROLE   STATE   LAG    LAST-CONTACT  PEER-URLS             CLIENT-URLS           ZONE
+a1  m1    voter  leader  0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  -
+a2  m2    voter  silent  18240  7m12s ago     http://10.0.4.2:2380  http://10.0.4.2:2379  north
+`[1:])
+}
+
 func TestRun_memberList(t *testing.T) {
 	f := startCluster(t)
 	f.cluster.Members = append(f.cluster.Members,
@@ -58,7 +72,7 @@ a5  m5    learner  snapshot 71%  940    now           -                     -
 		t.Errorf("got %+v", cluster)
 	}
 	got = f.run(t, "member", "list", "-o", "yaml")
-	if !strings.HasPrefix(got.out, "cluster_id: \"31\"\nconfig:\n  index: \"41\"\n") {
+	if !strings.Contains(got.out, "cluster_id: \"31\"\nconfig:\n  index: \"41\"\n") {
 		t.Errorf("got %q", got.out)
 	}
 }
@@ -250,7 +264,7 @@ const replaceText = `queued
 [1/3] join
 [2/3] start
 start it on its machine: quorate --name m4 --join http://10.0.4.1:2380 --listen-peer-urls http://10.0.4.9:2380 ` +
-	`--initial-advertise-peer-urls http://10.0.4.9:2380
+	`--initial-advertise-peer-urls http://10.0.4.9:2380, with your flags for data, clients and TLS
 [3/3] swap
 done in 12 s · configuration 44.7.1 · may be switched off: m2
 `
@@ -310,11 +324,32 @@ func TestRun_memberJobs_ends(t *testing.T) {
 		t.Log(tc.name)
 		f.run(t, "member", "jobs", tc.command, "3f2a").want(t, tc.status, tc.out, tc.err)
 	}
+	undone := f.jobEvent("done", "swap", 12_000)
+	undone.Jobs[0].Undo = "quorate member remove m4"
+	f.streams = []fakeStream{{events: []*quoratepb.Event{stateOf(undone)}}}
+	f.run(t, "member", "jobs", "watch", "3f2a").want(t, 0, "queued\ndone in 12 s · configuration 44.7.1 · may be switched "+
+		"off: m2\nundo: quorate member remove m4\n", "")
 	f.run(t, "member", "jobs", "cancel", "16170", "--detach").want(t, 0,
 		"job 3f2a is queued; see `quorate member jobs watch 3f2a`\n", "")
 	f.streams = []fakeStream{{events: []*quoratepb.Event{{Kind: quoratepb.Event_KIND_STATE, Cluster: f.cluster}}}}
 	f.run(t, "member", "jobs", "watch", "3f2a", "--timeout=100ms").want(t, ctl.StatusRefused, "queued\n",
 		"the cluster remembers no job 3f2a")
+}
+
+// Ensure that the beginning of an id is enough if it is long enough and begins no other.
+func TestRun_memberJobs_prefix(t *testing.T) {
+	f := startCluster(t)
+	for _, id := range []uint64{0x3f2a00, 0x3f2abb, 0x3f2abc} {
+		f.jobs = append(f.jobs, &quoratepb.Job{Id: id, Spec: f.job.Spec, State: "queued"})
+	}
+	for word, want := range map[string]string{
+		"3F2A0": "", "3f2": `remembers no job "3f2"`, "3f2a": `3 jobs begin with "3f2a"; give more of the id`, "3f2abc": "",
+	} {
+		got := f.run(t, "member", "jobs", "show", word)
+		if (want == "") != (got.status == 0) || !strings.Contains(got.err, want) {
+			t.Errorf("%s: got status %d, %q, want %q", word, got.status, got.err, want)
+		}
+	}
 }
 
 func TestRun_memberJobs(t *testing.T) {
@@ -326,11 +361,12 @@ func TestRun_memberJobs(t *testing.T) {
 	running.Message, running.Config = "m4 has not started yet", f.cluster.Config
 	ended := f.jobEvent("failed", "swap", 9_000).Jobs[0]
 	ended.Id, ended.Spec = 7, &quoratepb.ChangeSpec{Demote: []uint64{0xa3}, Update: []*quoratepb.NewURLs{{Id: 0xa9}}}
+	ended.Spec.Remove, ended.Names = []uint64{0xa8}, []*quoratepb.NamedMember{{Id: 0xa8, Name: "m8"}}
 	f.jobs = []*quoratepb.Job{ended, running}
 	same(t, "the list", f.run(t, "member", "jobs", "list").out, `
-ID    KIND     STATE    PHASE  CREATED               CHANGE                MESSAGE
-7     change   failed   -      1970-01-01T00:16:40Z  demote m3, update a9  m4 was never heard
-3f2a  replace  running  start  1970-01-01T00:16:40Z  add m4, remove m2     m4 has not started yet
+ID    KIND     STATE    PHASE  CREATED               CHANGE                           MESSAGE
+7     change   failed   -      1970-01-01T00:16:40Z  demote m3, remove m8, update a9  m4 was never heard
+3f2a  replace  running  start  1970-01-01T00:16:40Z  add m4, remove m2                m4 has not started yet
 `[1:])
 	got := f.run(t, "member", "jobs", "show", "3F2A").out
 	got = strings.Replace(got, time.UnixMilli(running.StartedMs).UTC().Format(time.RFC3339), "65 s ago", 1)

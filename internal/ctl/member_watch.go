@@ -67,6 +67,7 @@ func (s *session) printEvent(e *quoratepb.Event) error {
 		return s.printObject(e)
 	}
 	s.meet(e.Cluster)
+	s.meetJobs(e.Jobs...)
 	kind := strings.ToLower(strings.TrimPrefix(e.Kind.String(), "KIND_"))
 	line := fmt.Sprintf("%-8s  %s\n", kind, s.eventText(e))
 	if line == s.printed && e.Kind == quoratepb.Event_KIND_PROGRESS {
@@ -150,6 +151,9 @@ func motionText(cluster *quoratepb.Cluster) string {
 		case m.Active && m.Lag > 0:
 			parts = append(parts, fmt.Sprintf("%s lag %d", progress.Name(m), m.Lag))
 		}
+	}
+	if cluster.GetAdvice() != "" {
+		parts = append(parts, "automatic care: "+cluster.Advice)
 	}
 	if len(parts) == 0 {
 		return fmt.Sprintf("all have the log up to %d", cluster.GetLastIndex())

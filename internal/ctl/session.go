@@ -129,6 +129,17 @@ func (s *session) meet(cluster *quoratepb.Cluster) {
 	}
 }
 
+// meetJobs remembers the names that jobs note: of members that may be gone.
+func (s *session) meetJobs(jobs ...*quoratepb.Job) {
+	for _, job := range jobs {
+		for _, n := range job.GetNames() {
+			if _, met := s.names[n.Id]; !met {
+				s.names[n.Id] = n.Name
+			}
+		}
+	}
+}
+
 // name returns how a member is called, or was.
 func (s *session) name(id uint64) string {
 	if name, met := s.names[id]; met {

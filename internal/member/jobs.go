@@ -58,6 +58,7 @@ func (m *Member) DescribeCluster(ctx context.Context) (membership.View, consensu
 
 func (m *Member) describeHere(ctx context.Context, _ struct{}) (clusterAnswer, error) {
 	view, term, err := m.viewInTerm(ctx)
+	view.Advice = m.Advice()
 	return clusterAnswer{View: view, Term: term}, err
 }
 
@@ -80,7 +81,28 @@ func (m *Member) planHere(ctx context.Context, spec membership.Spec) (membership
 	if err != nil {
 		return membership.Plan{}, err
 	}
-	return membership.Draft(&spec, &view), nil
+	plan := membership.Draft(&spec, &view)
+	if !plan.Done && len(plan.Blockers) == 0 {
+		plan.Warnings = append(plan.Warnings, queueWarnings(m.storedJobs(), &spec)...)
+	}
+	return plan, nil
+}
+
+// queueWarnings tell what a job of spec would find before it.
+func queueWarnings(stored []storedJob, spec *membership.Spec) (warnings []string) {
+	if known := knownJob(stored, 0, spec); known != nil {
+		return []string{fmt.Sprintf("job %v is this change already: asking for it again only shows that one", known.ID)}
+	}
+	for i := range stored {
+		if !stored[i].State.Ended() {
+			text := fmt.Sprintf("job %v has not ended, and this change waits for it", stored[i].ID)
+			if spec.Founding || spec.Expected != (consensus.ConfigID{}) {
+				text += "; if the configuration is another one then, it fails and has to be asked for again"
+			}
+			warnings = append(warnings, text)
+		}
+	}
+	return warnings
 }
 
 // StartJob makes a job of spec, under an id that the caller drew, or zero. The job that has the id, or else an unfinished
@@ -148,6 +170,7 @@ func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []stor
 	job.Phases = membership.Phases(&job.Spec, view)
 	calm := calmed(*view)
 	plan := membership.Draft(&job.Spec, &calm)
+	job.Undo = plan.Undo
 	switch {
 	case len(plan.Blockers) > 0:
 		return membership.Job{}, &membership.BlockedError{Plan: plan}
@@ -183,7 +206,7 @@ func (m *Member) cancelHere(ctx context.Context, id membership.JobID) (membershi
 		case job.State.Ended() || job.CancelAsked:
 			return job, nil
 		case job.State == membership.StateQueued:
-			job.State, job.Message, job.Ended = membership.StateCancelled, "cancelled before it began", view.Now
+			job.State, job.Message, job.Ended = membership.StateCancelled, "it had not begun", view.Now
 		default:
 			job.CancelAsked = true
 		}
@@ -325,7 +348,7 @@ func validSpec(spec *membership.Spec) error {
 
 // expected refuses a Spec that was made for another configuration.
 func expected(spec *membership.Spec, view *membership.View) error {
-	if spec.Expected != (consensus.ConfigID{}) && spec.Expected != view.ID {
+	if spec.Stale(view.ID) {
 		return &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID}
 	}
 	return nil

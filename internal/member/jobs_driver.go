@@ -25,7 +25,7 @@ type jobDriver struct {
 	m         *Member
 	term      consensus.Term // of which everything from before it has been applied here
 	messageAt time.Time
-	obstacle  string // why the last attempt at a change was refused
+	obstacle  string // why the last attempt at a change or a hand-over failed
 }
 
 // driveJobs is the goroutine that does it.
@@ -86,6 +86,7 @@ func (d *jobDriver) step() (pause time.Duration, busy bool) {
 		return d.change(ctx, job, &action, &view), true
 	case action.Transfer != consensus.NoMember:
 		if err := m.TransferLeadership(ctx, action.Transfer); err != nil && m.stopping.Err() == nil {
+			d.obstacle = strings.TrimPrefix(err.Error(), "member: ")
 			m.logger.Debug("could not hand over leadership for a membership job", "peer", action.Transfer.String(), "err", err)
 		}
 	}
@@ -129,13 +130,7 @@ func (d *jobDriver) record(
 	if action.Phase != "" {
 		next.Phase = action.Phase
 	}
-	if next.Phase != job.Phase || action.Change == nil {
-		d.obstacle = ""
-	}
-	next.Message = action.Message
-	if d.obstacle != "" {
-		next.Message += "; it waits: " + d.obstacle
-	}
+	next.Message = d.words(action, next.Phase != job.Phase)
 	if action.End != "" {
 		next.State, next.Ended, next.Final = action.End, view.Now, view.ID
 	}
@@ -157,6 +152,17 @@ func (d *jobDriver) record(
 			"phase", string(next.Phase), "message", next.Message)
 	}
 	return true
+}
+
+// words say what is going on. An attempt that failed before is told for as long as the same is attempted.
+func (d *jobDriver) words(action *membership.Action, turned bool) string {
+	if turned || (action.Change == nil && action.Transfer == consensus.NoMember) {
+		d.obstacle = ""
+	}
+	if d.obstacle == "" {
+		return action.Message
+	}
+	return action.Message + "; the last attempt failed: " + d.obstacle
 }
 
 // sameClass reports whether two messages say the same but for their numbers, which the View shows better.

@@ -121,7 +121,12 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 	case q.Replaces == "":
 		return m.joinAsLearner(ctx, &q)
 	case !found:
-		return joinStep{}, &SpecError{Text: fmt.Sprintf("no member has the id or name %s: nobody can be replaced", q.Replaces)}
+		return joinStep{}, &SpecError{
+			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace", q.Replaces),
+		}
+	}
+	if known, _ := view.Config.Member(replaced); view.Config.IsLearner(replaced) && !known.Promote && !known.Joining {
+		q.Learner = true // else there would be a voter more than before
 	}
 	spec := membership.Spec{
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},

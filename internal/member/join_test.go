@@ -69,6 +69,24 @@ func TestMember_Join_replaces(t *testing.T) {
 	}
 }
 
+// Who joins in place of a learner that is to stay one is to stay one too: the voters stay as many as they are.
+func TestMember_Join_replacesLearner(t *testing.T) {
+	c := startCluster(t, 1)
+	leader, old, in := c.leader(), c.reserve(), c.reserve()
+	if _, err := leader.Join(c.ctx, member.JoinRequest{Name: "worn", PeerURLs: []string{old.url()}, Learner: true}); err != nil {
+		t.Fatal(err)
+	}
+	joined, err := leader.Join(c.ctx, member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}, Replaces: "worn"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.launch(joined.ID)
+	c.await("the end of the job", inState(joined.Job, membership.StateDone), leader, in)
+	if config := leader.config(); len(config.Voters) != 1 || !config.IsLearner(in.id) || len(config.Members) != 2 {
+		t.Errorf("the configuration is %+v", config)
+	}
+}
+
 // A machine that lost its disk comes back under its old URL: the dead member makes room, and the newcomer is another one.
 func TestMember_Join_takesOverURL(t *testing.T) {
 	c := startCluster(t, 3)

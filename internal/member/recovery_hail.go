@@ -24,7 +24,8 @@ type Sighting struct {
 	Err      error // why nothing is known, if Presence is Unsure
 }
 
-// Hail looks for the other voters of s, all at once. Those in lost are not looked for: somebody knows better.
+// Hail looks for the other voters of s, all at once. Of those in lost, which somebody says are gone, only an answer counts:
+// it proves that they are not.
 func (s *Survivor) Hail(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Sighting {
 	ctx, cancel := context.WithTimeout(ctx, hailPatience)
 	defer cancel()
@@ -37,10 +38,13 @@ func (s *Survivor) Hail(ctx context.Context, o transport.Options, lost []consens
 	}
 	var asking sync.WaitGroup
 	for i := range found {
-		if slices.Contains(lost, found[i].ID) {
-			continue
-		}
-		asking.Go(func() { found[i].look(ctx, o, s.Identity.Cluster) })
+		asking.Go(func() {
+			f := &found[i]
+			f.look(ctx, o, s.Identity.Cluster)
+			if slices.Contains(lost, f.ID) && f.Presence != transport.Present {
+				*f = Sighting{ID: f.ID, Name: f.Name, URL: f.URL}
+			}
+		})
 	}
 	asking.Wait()
 	return found

@@ -325,6 +325,25 @@ func TestSurvivor_Behind(t *testing.T) {
 	}
 }
 
+// Somebody may say that a member is lost, and be wrong: one that answers is there. Only of silence he knows more.
+func TestSurvivor_Hail_lostButThere(t *testing.T) {
+	c := startCluster(t, 1)
+	there := c.leader()
+	s := &member.Survivor{
+		Identity: wal.Identity{Cluster: testCluster, Member: 98},
+		Config: consensus.Config{Voters: ids{there.id, 97, 98}, Members: []consensus.Member{
+			{ID: there.id, Name: "there", PeerURLs: []string{there.url()}}, {ID: 97, Name: "gone", PeerURLs: []string{"nonsense"}},
+		}},
+	}
+	sighted := s.Hail(c.ctx, transport.Options{}, ids{there.id, 97})
+	if len(sighted) != 2 || sighted[0].Presence != transport.Present || sighted[1].Presence != transport.Silent {
+		t.Fatalf("got %+v", sighted)
+	}
+	if err := s.CheckLost(sighted); err == nil || !strings.Contains(err.Error(), "there answers at "+there.url()+": with this") {
+		t.Errorf("got %v, want to hear that it is there", err)
+	}
+}
+
 func TestSurvivor_CheckLost(t *testing.T) {
 	s := inspect(t, survivor(t, consensus.HardState{Term: 2}))
 	sight := func(two, three transport.Presence) []member.Sighting {

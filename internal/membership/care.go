@@ -160,7 +160,7 @@ func (c *carer) swap(a *Advice) {
 		return
 	}
 	a.Remedy = fmt.Sprintf("%s can take its place: `quorate member replace %s --with %s`", c.goal.label(in[0]),
-		c.word(out), c.word(in[0]))
+		c.goal.word(out), c.goal.word(in[0]))
 	a.Spec = &Spec{Kind: KindReplace, Remove: []consensus.MemberID{out}, Promote: in}
 }
 
@@ -192,7 +192,7 @@ func (c *carer) grow(a *Advice) {
 	in := all[:n]
 	words := make([]string, n)
 	for i, id := range in {
-		words[i] = c.word(id)
+		words[i] = c.goal.word(id)
 	}
 	a.Remedy = fmt.Sprintf("%s can vote: `quorate member promote %s`", c.goal.list(in), strings.Join(words, " "))
 	a.Spec = &Spec{Kind: KindChange, Promote: in}
@@ -278,12 +278,4 @@ func (c *carer) spent() bool {
 func (c *carer) zoneOf(id consensus.MemberID) string {
 	m, _ := c.view.Member(id)
 	return m.Zone
-}
-
-// word is how a command names a member.
-func (c *carer) word(id consensus.MemberID) string {
-	if name := c.goal.nameOf(id); name != "" && !c.goal.sharedName(name, id) {
-		return name
-	}
-	return id.String()
 }

@@ -259,7 +259,7 @@ func (c *pretended) run(j *membership.Job, between func(step int)) (last members
 			between(step)
 		}
 		v := c.view()
-		if j.Config == (consensus.ConfigID{}) {
+		if step == 0 && j.Config == (consensus.ConfigID{}) {
 			j.Config = v.ID
 		}
 		action := membership.Next(j, v)

@@ -21,13 +21,13 @@ func Draft(s *Spec, v *View) Plan {
 		return p
 	}
 	wanted := *s
-	wanted.Expected = consensus.ConfigID{}
+	wanted.Expected, wanted.Founding = consensus.ConfigID{}, false
 	if Next(&Job{Spec: wanted}, v).End == StateDone {
 		p.Done = true
 		return p
 	}
 	d := newDrafter(&wanted, v, &p)
-	d.pending(s.Expected)
+	d.pending(s)
 	if faults := d.goal().faults(true); len(faults) > 0 {
 		p.Blockers = append(p.Blockers, faults...)
 		return p
@@ -41,6 +41,9 @@ func Draft(s *Spec, v *View) Plan {
 	}
 	d.settle()
 	d.warn()
+	if len(p.Blockers) == 0 {
+		p.Undo = aim(s, v, nil).reverse()
+	}
 	return p
 }
 
@@ -79,10 +82,10 @@ func (d *drafter) warning(format string, args ...any) {
 }
 
 // pending blocks while the leader would refuse any change.
-func (d *drafter) pending(expected consensus.ConfigID) {
+func (d *drafter) pending(s *Spec) {
 	v := d.real
-	if expected != (consensus.ConfigID{}) && expected != v.ID {
-		d.block(expectedWords(v.ID, expected))
+	if s.Stale(v.ID) {
+		d.block(expectedWords(v.ID, s.Expected))
 	}
 	if !v.TermStarted {
 		d.block(fmt.Sprintf("%s has led for a moment only and a majority has not answered it yet: try again",
@@ -147,7 +150,7 @@ func (d *drafter) step() bool {
 		d.change(action.Phase, action.Change)
 	case action.Transfer != consensus.NoMember:
 		g := d.goal()
-		d.add(fmt.Sprintf("hand leadership from %s to %s", g.label(d.view.Leader), g.label(action.Transfer)), "", nil)
+		d.add(fmt.Sprintf("hand leadership from %s to %s", g.label(d.view.Leader), g.heirs()), "", nil)
 		d.view.Leader = action.Transfer
 	case action.Wait && (action.Phase == PhaseStart || action.Phase == PhaseSnapshot || action.Phase == PhaseCatchUp):
 		d.stream()
@@ -281,7 +284,8 @@ func (d *drafter) stream() {
 			fresh = append(fresh, m.ID)
 		}
 		if unheard(m) {
-			d.warning("somebody must start %s: `%s`", g.label(m.ID), g.startCommand(m.ID))
+			d.warning("somebody must start %s: `%s`, with your flags for data, clients and TLS", g.label(m.ID),
+				g.startCommand(m.ID))
 		} else {
 			details = append(details, g.progress(&m))
 		}

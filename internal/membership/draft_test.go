@@ -123,7 +123,7 @@ func TestDraft_steps(t *testing.T) {
 		want []string
 	}{
 		{"replace the leader where it is", membership.Spec{Remove: ids{1}, Add: []membership.Newcomer{at(7, 1)}}, []string{
-			"hand leadership from m1 to m2", "remove m1 first: its URL is taken over", "add m7 (http://10.0.1.1:2380) as a learner",
+			"hand leadership from m1 to m2 or m3, whichever has most of the log", "remove m1 first: its URL is taken over", "add m7 (http://10.0.1.1:2380) as a learner",
 			"stream the state to m7, then the log", "make m7 a voter in one step", "settle: m1 may be switched off"}},
 		{"many things", membership.Spec{Remove: ids{2}, Demote: ids{3}, Promote: ids{4}, Update: []consensus.Member{{ID: 1, PeerURLs: []string{"http://h:1"}}}},
 			[]string{"make m4 a voter, remove m2, make m3 a learner and change the peer URLs of m1 to http://h:1 in one joint step",
@@ -191,6 +191,8 @@ func TestDraft_blockers(t *testing.T) {
 		}, []string{"another change is under way (config 12.3.0 by joint): wait until it is final"}},
 		{"a new leader", found(t, 3, 0), replace, func(c *pretended) { c.started = false },
 			[]string{"m1 has led for a moment only and a majority has not answered it yet: try again"}},
+		{"no longer as it was founded", found(t, 3, 0), membership.Spec{Remove: ids{2}, Founding: true}, nil,
+			[]string{"the configuration is 12.2.0, the plan expects 0.0.0: plan again"}},
 		{"another configuration", found(t, 3, 0), membership.Spec{Remove: ids{2}, Expected: consensus.ConfigID{Index: 11, Term: 2}}, nil,
 			[]string{"the configuration is 12.2.0, the plan expects 11.2.0: plan again"}},
 		{"too many learners", found(t, 3, 1), membership.Spec{Add: []membership.Newcomer{learner(7)}}, func(c *pretended) { c.limit = 1 },
@@ -231,7 +233,7 @@ func TestDraft_warnings(t *testing.T) {
 		{"room first", found(t, 3, 0), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}}, []string{
 			"m2 must go before its successor can join: until that one has caught up, the cluster stands no failure",
 			"somebody must start m7: `quorate --name m7 --join http://10.0.1.1:2380 --listen-peer-urls http://10.0.2.1:2380 " +
-				"--initial-advertise-peer-urls http://10.0.2.1:2380`",
+				"--initial-advertise-peer-urls http://10.0.2.1:2380`, with your flags for data, clients and TLS",
 			`during "remove m2 first: its URL is taken over" the cluster stands no failure, now it stands 1 failure`}},
 		{"what is so already", found(t, 3, 1), membership.Spec{Promote: ids{3, 4}, Remove: ids{0x3f}}, []string{
 			"member 3f is removed already", "m3 votes already", "4 voters stand no more failures than 3, and each write needs one more of them"}},
@@ -248,6 +250,40 @@ func TestDraft_warnings(t *testing.T) {
 		p := membership.Draft(&tc.spec, tc.cluster.view())
 		if diff := cmp.Diff(tc.want, p.Warnings); diff != "" || len(p.Blockers) > 0 {
 			t.Errorf("%s: blocked by %v: %s", tc.name, p.Blockers, diff)
+		}
+	}
+}
+
+// Ensure that a plan tells the command that takes the change back.
+func TestDraft_undo(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		spec membership.Spec
+		want string
+	}{
+		{"add", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "remove m7"},
+		{"add without a name", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(7)}}}}, "remove ID"},
+		{"add one that has its id", membership.Spec{Add: []membership.Newcomer{{ID: 0x77, PeerURLs: []string{url(7)}}}}, "remove 77"},
+		{"add a learner of a former attempt", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(4)}}}}, "demote m4"},
+		{"remove a voter", membership.Spec{Remove: ids{2}}, "add m2 --peer-urls http://10.0.2.1:2380, with an empty data directory"},
+		{"remove a learner", membership.Spec{Remove: ids{4}},
+			"add m4 --peer-urls http://10.0.4.1:2380 --learner, with an empty data directory"},
+		{"replace", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
+			"replace m7 --name m2 --peer-urls http://10.0.2.1:2380, with an empty data directory"},
+		{"replace by a learner", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
+			"change --add m2=http://10.0.2.1:2380 --demote m4, with an empty data directory"},
+		{"promote", membership.Spec{Promote: ids{4}}, "demote m4"},
+		{"demote two", membership.Spec{Demote: ids{2, 3}}, "promote m2 m3"},
+		{"update", membership.Spec{Update: []consensus.Member{{ID: 3, PeerURLs: []string{"http://h:1"}}}},
+			"update m3 --peer-urls http://10.0.3.1:2380"},
+		{"demote and promote", membership.Spec{Demote: ids{2}, Promote: ids{4}}, "change --promote m2 --demote m4"},
+		{"drain", membership.Spec{Drain: ids{1}}, ""},
+		{"what is so already", membership.Spec{Promote: ids{2}}, ""},
+		{"what cannot be", membership.Spec{Remove: ids{0x3f}}, ""},
+	} {
+		p := membership.Draft(&tc.spec, found(t, 3, 1).view())
+		if want := strings.TrimSuffix("quorate member "+tc.want, "quorate member "); p.Undo != want {
+			t.Errorf("%s: got %q, want %q", tc.name, p.Undo, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package membership_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
@@ -39,7 +40,11 @@ func ExampleDraft() {
 		fmt.Printf("%d. %s\n   %s, then %s\n", i+1, step.Title, strength(step.During), strength(step.After))
 	}
 	for _, warning := range plan.Warnings {
-		fmt.Println("!", warning)
+		command, flags, _ := strings.Cut(warning, ", with")
+		fmt.Println("!", command)
+		if flags != "" {
+			fmt.Println("  with" + flags)
+		}
 	}
 	// Output:
 	// now: 5 voters, stands 1
@@ -47,12 +52,13 @@ func ExampleDraft() {
 	//    5 voters, stands 1, then 5 voters, stands 1
 	// 2. stream the state to m6, then the log
 	//    5 voters, stands 1, then 5 voters, stands 1
-	// 3. hand leadership from m1 to m2
+	// 3. hand leadership from m1 to m2, m3 or m4, whichever has most of the log
 	//    5 voters, stands 1, then 5 voters, stands 1
 	// 4. swap m1 for m6 in one joint step
 	//    5+5 voters, stands 1, then 5 voters, stands 1
 	// 5. settle: m1 may be switched off
 	//    5 voters, stands 1, then 5 voters, stands 1
 	// ! somebody must start m6: `quorate --name m6 --join http://10.0.1.1:2380 --listen-peer-urls http://m6:1 --initial-advertise-peer-urls http://m6:1`
+	//   with your flags for data, clients and TLS
 	// ! m5 stays a voter and has not answered for 12 s
 }

@@ -20,6 +20,8 @@ type Job struct {
 	// Names are those of the members that the Spec names, as NoteNames found them when the job was accepted: once removed, a
 	// member has no name in any View.
 	Names []Named `json:"names,omitempty"`
+	// Undo is the command that takes the change back once it is made, as it was foreseen when the job was accepted.
+	Undo string `json:"undo,omitempty"`
 	// Created, Started, Updated and Ended are unix milliseconds of the leader's clock; 0 if not yet.
 	Created int64 `json:"created"`
 	Started int64 `json:"started,omitempty"`
@@ -30,6 +32,10 @@ type Job struct {
 	Config consensus.ConfigID `json:"config,omitzero"`
 	Final  consensus.ConfigID `json:"final,omitzero"`
 }
+
+// begun reports whether Config is set. It is zero for a job that began in the configuration that the cluster was founded
+// with.
+func (j *Job) begun() bool { return j.State == StateRunning || j.Config != consensus.ConfigID{} }
 
 // State is how far a job is. Jobs run one at a time, in the order of their creation.
 type State string

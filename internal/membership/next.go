@@ -24,7 +24,7 @@ func Next(j *Job, v *View) Action {
 		return Action{Phase: j.Phase, Message: j.Message, End: j.State}
 	}
 	g := aim(&j.Spec, v, j.Names)
-	begins := j.Config == (consensus.ConfigID{}) || j.Config == v.ID
+	begins := !j.begun() || j.Config == v.ID
 	if j.Spec.kind() == KindDrain {
 		return g.drain(j, begins)
 	}
@@ -145,16 +145,23 @@ func (g *goal) leave(phase Phase, request *consensus.ChangeRequest, going []cons
 // successor returns the voter that is to lead: of those that stay and could at once, the one with most of the log.
 func (g *goal) successor() consensus.MemberID {
 	best := MemberView{}
-	for _, id := range g.config.Voters {
-		m, _ := g.view.Member(id)
-		if id == g.view.Leader || g.leaving(id) || slices.Contains(g.spec.Drain, id) || !m.Active || !m.CaughtUp {
-			continue
-		}
+	for _, m := range g.successors() {
 		if best.ID == consensus.NoMember || m.Match > best.Match {
 			best = m
 		}
 	}
 	return best.ID
+}
+
+func (g *goal) successors() []MemberView {
+	var able []MemberView
+	for _, id := range g.config.Voters {
+		m, _ := g.view.Member(id)
+		if id != g.view.Leader && !g.leaving(id) && !slices.Contains(g.spec.Drain, id) && m.Active && m.CaughtUp {
+			able = append(able, m)
+		}
+	}
+	return able
 }
 
 // settle waits until nobody can undo the change, and ends the job.
@@ -176,11 +183,11 @@ func (g *goal) fail(phase Phase, why string) Action {
 // outdated tells whether the job was planned for another configuration than it began with.
 func (g *goal) outdated(j *Job) string {
 	began := j.Config
-	if began == (consensus.ConfigID{}) {
+	if !j.begun() {
 		began = g.view.ID
 	}
-	if want := j.Spec.Expected; want != (consensus.ConfigID{}) && want != began {
-		return expectedWords(began, want)
+	if j.Spec.Stale(began) {
+		return expectedWords(began, j.Spec.Expected)
 	}
 	return ""
 }
@@ -205,7 +212,7 @@ func (g *goal) drain(j *Job, begins bool) Action {
 		action = act(fmt.Sprintf("%s leads", g.label(g.view.Leader)))
 		action.End = StateDone
 	case j.CancelAsked:
-		action = act(fmt.Sprintf("cancelled: %s still leads", g.label(g.view.Leader)))
+		action = act(fmt.Sprintf("%s still leads", g.label(g.view.Leader)))
 		action.End = StateCancelled
 	case g.view.settled() && g.outdated(j) != "":
 		return g.fail(PhaseDrain, g.outdated(j))

@@ -179,6 +179,9 @@ func TestNext_cancelled(t *testing.T) {
 				}
 				late++
 			case membership.StateCancelled:
+				if strings.HasPrefix(last.Message, "cancelled") { // it is shown behind the state
+					t.Fatalf("cancelled at %d: %s", stop, last.Message)
+				}
 				cancelled++
 				for _, id := range c.config.IDs() {
 					if !before.Contains(id) {
@@ -241,7 +244,7 @@ func TestNext_waits(t *testing.T) {
 			c.view()
 			c.seen[7].ClientURLs = nil
 		}, replace, membership.PhaseStart, "m7 has not started yet: run `quorate --name m7 --join http://10.0.1.1:2380 " +
-			"--listen-peer-urls http://10.0.7.1:2380 --initial-advertise-peer-urls http://10.0.7.1:2380` on its machine"},
+			"--listen-peer-urls http://10.0.7.1:2380 --initial-advertise-peer-urls http://10.0.7.1:2380` on its machine, with your flags for data, clients and TLS"},
 		{"a learner that fell silent", func(c *pretended) {
 			c.config.Learners, c.config.Members = ids{7}, append(c.config.Members, member(7))
 			c.seen[7] = &membership.MemberView{Started: true, Match: 10, SilentMS: 4200}
@@ -314,6 +317,22 @@ func TestNext_fails(t *testing.T) {
 		got := c.run(&job, nil)
 		if got.End != membership.StateFailed || !strings.Contains(got.Message, tc.want) || c.proposals > 0 {
 			t.Errorf("%s: got %+v, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// Ensure that a job planned for the cluster as it was founded, whose configuration id is zero, goes on in those that it
+// makes itself, and does not begin in another one.
+func TestNext_foundingConfiguration(t *testing.T) {
+	for _, start := range []consensus.ConfigID{{}, {Index: 12, Term: 2}} {
+		c := found(t, 3, 0)
+		c.id = start
+		job := membership.Job{ID: 1, Spec: membership.Spec{
+			Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}, Founding: true,
+		}}
+		got := c.run(&job, nil)
+		if done := got.End == membership.StateDone; done != (start == consensus.ConfigID{}) {
+			t.Errorf("from configuration %v: got %+v", start, got)
 		}
 	}
 }

@@ -13,6 +13,8 @@ type Plan struct {
 	Blockers []string
 	// Warnings are worth a thought: a lower tolerance on the way, a member that has not started.
 	Warnings []string
+	// Undo is the command that takes the change back once it is made; empty if there is none.
+	Undo string
 	// Done is true if the cluster already is as the Spec wants it.
 	Done bool
 }

@@ -17,6 +17,13 @@ type Spec struct {
 	Protocol consensus.Protocol `json:"protocol,omitempty"`
 	// Expected, if not zero, is the configuration that the plan was made for: another one in force refuses the job.
 	Expected consensus.ConfigID `json:"expected,omitzero"`
+	// Founding says that it was made for the configuration that the cluster was founded with, whose id is zero.
+	Founding bool `json:"founding,omitempty"`
+}
+
+// Stale reports whether s was made for another configuration than id.
+func (s *Spec) Stale(id consensus.ConfigID) bool {
+	return (s.Founding || s.Expected != consensus.ConfigID{}) && s.Expected != id
 }
 
 // Kind is how people call a job.
@@ -54,6 +61,8 @@ type View struct {
 	MaxLearners int
 	Strict      bool
 	Now         int64 // unix milliseconds
+	// Advice is what Care found last, for people; empty if all is well.
+	Advice string
 }
 
 // MemberView is one member as the leader sees it.

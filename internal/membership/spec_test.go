@@ -120,7 +120,7 @@ func TestJob_Encode_readable(t *testing.T) {
 		Spec: membership.Spec{
 			Kind: membership.KindChange, Protocol: consensus.ProtocolJointEarly, Expected: consensus.ConfigID{Index: 12, Term: 3},
 			Add: []membership.Newcomer{newcomer(0xffffffffffffffff), learner(8)}, Remove: ids{0xf3}, Promote: ids{2}, Demote: ids{3},
-			Update: []consensus.Member{member(4)}, Drain: ids{5},
+			Update: []consensus.Member{member(4)}, Drain: ids{5}, Founding: true,
 		},
 	}
 	encoded := job.Encode()

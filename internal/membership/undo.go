@@ -70,7 +70,8 @@ func (g *goal) cancelledWords() string {
 		}
 	}
 	if len(gone) == 0 {
-		return "cancelled: the cluster has the voters " + g.list(g.config.Voters)
+		return "the cluster has the voters " + g.list(g.config.Voters)
 	}
-	return fmt.Sprintf("cancelled, but %s %s removed and cannot come back", g.list(gone), plural(len(gone), "was", "were"))
+	return fmt.Sprintf("%s %s removed before and cannot come back; the cluster has the voters %s", g.list(gone),
+		plural(len(gone), "was", "were"), g.list(g.config.Voters))
 }

@@ -130,7 +130,8 @@ func (g *goal) progress(m *MemberView) string {
 	case unheard(*m) && m.Started:
 		return fmt.Sprintf("%s has not answered for %s: start it again", name, seconds(m.SilentMS))
 	case unheard(*m):
-		return fmt.Sprintf("%s has not started yet: run `%s` on its machine", name, g.startCommand(m.ID))
+		return fmt.Sprintf("%s has not started yet: run `%s` on its machine, with your flags for data, clients and "+
+			"TLS", name, g.startCommand(m.ID))
 	case m.Snapshot != nil && m.Snapshot.Total > 0:
 		words := fmt.Sprintf("%s has received %s of %s of the state", name, bytes(m.Snapshot.Sent), bytes(m.Snapshot.Total))
 		if m.Snapshot.BytesPerSecond > 0 {
@@ -190,6 +191,20 @@ func (g *goal) door(id consensus.MemberID) string {
 
 func (g *goal) handOverWords(to consensus.MemberID) string {
 	return fmt.Sprintf("hands leadership from %s to %s", g.label(g.view.Leader), g.label(to))
+}
+
+// heirs names who may lead next. Which of several has most of the log is decided by the write before the hand-over.
+func (g *goal) heirs() string {
+	var ids []consensus.MemberID
+	for _, m := range g.successors() {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) < 2 {
+		return g.list(ids)
+	}
+	last := len(ids) - 1
+	return strings.ReplaceAll(g.list(ids[:last]), " and ", ", ") + " or " + g.label(ids[last]) +
+		", whichever has most of the log"
 }
 
 func (g *goal) noSuccessorWords() string {

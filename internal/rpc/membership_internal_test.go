@@ -105,6 +105,9 @@ func TestJobMessages_queue(t *testing.T) {
 	}
 	want := []uint32{0, 0, 0, 1, 2}
 	for i, got := range jobMessages(jobs) {
+		if behind := strings.HasSuffix(got.Message, "job 2"); behind != (want[i] > 0) {
+			t.Errorf("job %d (%s) says %q", got.Id, got.State, got.Message)
+		}
 		if got.QueuePosition != want[i] {
 			t.Errorf("job %d (%s): %d jobs are before it, want %d", got.Id, got.State, got.QueuePosition, want[i])
 		}
@@ -114,7 +117,8 @@ func TestJobMessages_queue(t *testing.T) {
 	}
 	full := membership.Job{
 		ID: 9, State: membership.StateRunning, Phase: membership.PhaseJoin, Message: "m", CancelAsked: true,
-		Created: 1, Started: 2, Updated: 3, Ended: 4,
+		Created: 1, Started: 2, Updated: 3, Ended: 4, Phases: []membership.Phase{membership.PhaseSwap, membership.PhaseSettle},
+		Names: []membership.Named{{ID: 1, Name: "one"}}, Undo: "u",
 		Config: consensus.ConfigID{Index: 5, Term: 1}, Final: consensus.ConfigID{Index: 6, Term: 1, Stage: 1},
 		Spec: membership.Spec{
 			Kind: membership.KindReplace, Add: []membership.Newcomer{{ID: 7, Name: "n", PeerURLs: []string{"http://a:7"}}},
@@ -123,14 +127,11 @@ func TestJobMessages_queue(t *testing.T) {
 		},
 	}
 	message := jobMessage(&full, nil)
-	if len(message.Phases) == 0 {
-		t.Errorf("got no phases")
-	}
-	message.Phases = nil
 	expected := &quoratepb.Job{
 		Id: 9, State: "running", Phase: "join", Message: "m", CancelAsked: true, CreatedMs: 1, StartedMs: 2, UpdatedMs: 3,
 		EndedMs: 4, Config: &quoratepb.ConfigID{Index: 5, Term: 1}, Final: &quoratepb.ConfigID{Index: 6, Term: 1, Stage: 1},
-		Newcomers: []uint64{7},
+		Newcomers: []uint64{7}, Phases: []string{"swap", "settle"}, Undo: "u",
+		Names: []*quoratepb.NamedMember{{Id: 1, Name: "one"}},
 		Spec: &quoratepb.ChangeSpec{
 			Kind: "replace", Add: []*quoratepb.Newcomer{{Name: "n", PeerUrls: []string{"http://a:7"}}}, Remove: []uint64{1},
 			Update: []*quoratepb.NewURLs{{Id: 2, PeerUrls: []string{"http://a:2"}}}, Protocol: "activate",
@@ -147,7 +148,7 @@ func TestPlanMessage_plan(t *testing.T) {
 		Config: consensus.ConfigID{Index: 5, Term: 2}, Leader: 1, Protocol: consensus.ProtocolSingle,
 		Now:      membership.Strength{Voters: 3, Quorum: 2, Tolerates: 1},
 		Steps:    []membership.PlanStep{{Title: "t", Detail: "d", During: membership.Strength{OutQuorum: 2}}},
-		Blockers: []string{"b"}, Warnings: []string{"w"}, Done: true,
+		Blockers: []string{"b"}, Warnings: []string{"w"}, Done: true, Undo: "u",
 	}
 	want := &quoratepb.PlanResponse{
 		Config: &quoratepb.ConfigID{Index: 5, Term: 2}, Leader: 1, Protocol: "single",
@@ -155,10 +156,23 @@ func TestPlanMessage_plan(t *testing.T) {
 		Steps: []*quoratepb.PlanStep{{
 			Title: "t", Detail: "d", During: &quoratepb.Strength{OutgoingQuorum: 2}, After: &quoratepb.Strength{},
 		}},
-		Blockers: []string{"b"}, Warnings: []string{"w"}, Done: true,
+		Blockers: []string{"b"}, Warnings: []string{"w"}, Done: true, Undo: "u",
 	}
 	if got := planMessage(&plan); !proto.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// The configuration that a cluster was founded with has the id zero. It is expected if it is given, and not if it is not.
+func TestSpecOf_foundingConfiguration(t *testing.T) {
+	for _, asked := range []*quoratepb.ChangeSpec{
+		{Kind: "change", Remove: []uint64{1}, Protocol: "auto"},
+		{Kind: "change", Remove: []uint64{1}, Protocol: "auto", Expected: configIDMessage(consensus.ConfigID{})},
+	} {
+		spec, err := specOf(asked)
+		if err != nil || spec.Founding != (asked.Expected != nil) || !proto.Equal(specMessage(&spec), asked) {
+			t.Errorf("%v became %+v, %v, and is shown as %v", asked, spec, err, specMessage(&spec))
+		}
 	}
 }
 

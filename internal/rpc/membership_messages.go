@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -15,6 +16,7 @@ func clusterMessage(
 	message := &quoratepb.Cluster{
 		ClusterId: cluster, Config: configIDMessage(v.ID), Joint: v.Config.IsJoint(), Settled: v.Settled,
 		Leader: uint64(v.Leader), Term: uint64(term), LastIndex: uint64(v.Last), Strength: strengthOf(v),
+		Advice: v.Advice,
 	}
 	if v.Protocol != consensus.ProtocolAuto { // the first configuration came by none
 		message.Protocol = v.Protocol.String()
@@ -100,18 +102,15 @@ func strengthMessage(s *membership.Strength) *quoratepb.Strength {
 	}
 }
 
-// configIDMessage tells a configuration id; nil if there is none.
+// configIDMessage tells a configuration id. That of a cluster as it was founded is zero, and told all the same.
 func configIDMessage(id consensus.ConfigID) *quoratepb.ConfigID {
-	if id == (consensus.ConfigID{}) {
-		return nil
-	}
 	return &quoratepb.ConfigID{Index: uint64(id.Index), Term: uint64(id.Term), Stage: uint32(id.Stage)}
 }
 
 func planMessage(p *membership.Plan) *quoratepb.PlanResponse {
 	message := &quoratepb.PlanResponse{
 		Config: configIDMessage(p.Config), Leader: uint64(p.Leader), Now: strengthMessage(&p.Now),
-		Blockers: p.Blockers, Warnings: p.Warnings, Done: p.Done,
+		Blockers: p.Blockers, Warnings: p.Warnings, Done: p.Done, Undo: p.Undo,
 	}
 	if p.Protocol != consensus.ProtocolAuto {
 		message.Protocol = p.Protocol.String()
@@ -135,13 +134,18 @@ func jobMessages(jobs []membership.Job) []*quoratepb.Job {
 	return messages
 }
 
-// jobMessage tells one of jobs, or one that is later than all of them. Its phases are those that a job like it can go
-// through, so that they stay the same while it does.
+// jobMessage tells one of jobs, or one that is later than all of them.
 func jobMessage(j *membership.Job, jobs []membership.Job) *quoratepb.Job {
 	message := &quoratepb.Job{
 		Id: uint64(j.ID), Spec: specMessage(&j.Spec), State: string(j.State), Phase: string(j.Phase),
 		Message: j.Message, CancelAsked: j.CancelAsked, CreatedMs: j.Created, StartedMs: j.Started,
-		UpdatedMs: j.Updated, EndedMs: j.Ended, Config: configIDMessage(j.Config), Final: configIDMessage(j.Final),
+		UpdatedMs: j.Updated, EndedMs: j.Ended, Undo: j.Undo,
+	}
+	if j.Started != 0 {
+		message.Config = configIDMessage(j.Config)
+	}
+	if j.Final != (consensus.ConfigID{}) {
+		message.Final = configIDMessage(j.Final)
 	}
 	for i := range jobs {
 		if jobs[i].ID == j.ID || j.State.Ended() {
@@ -149,10 +153,16 @@ func jobMessage(j *membership.Job, jobs []membership.Job) *quoratepb.Job {
 		}
 		if !jobs[i].State.Ended() {
 			message.QueuePosition++
+			if message.Message == "" { // of one that is queued
+				message.Message = fmt.Sprintf("waits for the end of job %v", jobs[i].ID)
+			}
 		}
 	}
 	for _, n := range j.Spec.Add {
 		message.Newcomers = append(message.Newcomers, uint64(n.ID))
+	}
+	for _, n := range j.Names {
+		message.Names = append(message.Names, &quoratepb.NamedMember{Id: uint64(n.ID), Name: n.Name})
 	}
 	for _, phase := range j.Phases {
 		message.Phases = append(message.Phases, string(phase))
@@ -163,7 +173,10 @@ func jobMessage(j *membership.Job, jobs []membership.Job) *quoratepb.Job {
 func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 	message := &quoratepb.ChangeSpec{
 		Kind: string(s.Kind), Remove: numbers(s.Remove), Promote: numbers(s.Promote), Demote: numbers(s.Demote),
-		Drain: numbers(s.Drain), Protocol: s.Protocol.String(), Expected: configIDMessage(s.Expected),
+		Drain: numbers(s.Drain), Protocol: s.Protocol.String(),
+	}
+	if s.Founding || s.Expected != (consensus.ConfigID{}) {
+		message.Expected = configIDMessage(s.Expected)
 	}
 	for i := range s.Add {
 		n := &s.Add[i]

@@ -155,10 +155,11 @@ func mismatchedTLS(err error) bool {
 		(strings.Contains(text, "does not look like a TLS handshake") || strings.Contains(text, "certificate"))
 }
 
-// plainStatus is the message of an error that may have come by gRPC.
+// plainStatus is the message of an error that may have come by gRPC, without the name of the package that it is from.
 func plainStatus(err error) string {
+	text := err.Error()
 	if s, is := status.FromError(err); is {
-		return s.Message()
+		text = s.Message()
 	}
-	return err.Error()
+	return strings.TrimPrefix(text, "member: ")
 }

@@ -90,7 +90,7 @@ func (c *crew) bury(e ended, now time.Time) {
 		c.say("%s does not understand its flags and stays down%s", s.name, words)
 	case e.how.status == statusRemoved:
 		s.lost = true
-		c.say("%s was removed from the cluster and stays down; its data in quorate-dev can be deleted", s.name)
+		c.say("%s was removed from the cluster and stays down; its data in %s can be deleted", s.name, s.dataDir)
 	case len(s.deaths) > MaxDeaths:
 		s.lost = true
 		c.say("%s %s%s", s.name, e.how.how, words)

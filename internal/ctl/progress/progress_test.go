@@ -163,7 +163,7 @@ func TestTracker_Line(t *testing.T) {
 	if got, want := tracker.Line(start), "[2/6] start: m4 has not been heard yet"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for message, want := range map[string]string{"": "cancelled", "by m1": "cancelled: by m1", "cancelled: by m1": "cancelled: by m1"} {
+	for message, want := range map[string]string{"": "cancelled", "by m1": "cancelled: by m1"} {
 		j := replaceJob("cancelled", "undo", 5)
 		j.Message = message
 		if got := progress.New(start, j).Line(start); got != want {

@@ -139,11 +139,9 @@ func (t *Tracker) Line(now time.Time) string {
 	j := t.job
 	switch {
 	case j.State == stateQueued:
-		return "queued" + behind(j.QueuePosition)
+		return withColon("queued"+behind(j.QueuePosition), j.Message)
 	case j.State == stateDone:
 		return "done in " + Duration(t.Elapsed(now))
-	case j.State != stateRunning && strings.HasPrefix(j.Message, j.State):
-		return j.Message
 	case j.State != stateRunning:
 		return withColon(j.State, j.Message)
 	}

@@ -1,0 +1,60 @@
+package member
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// A job that attempts the same again and again says why it did not work, and only then.
+func TestJobDriver_words_obstacle(t *testing.T) {
+	transfer := &membership.Action{Message: "hands over", Transfer: 2}
+	change := &membership.Action{Message: "removes m1", Change: &consensus.ChangeRequest{}}
+	wait := &membership.Action{Message: "waits", Wait: true}
+	for _, row := range []struct {
+		name   string
+		action *membership.Action
+		turned bool
+		want   string
+	}{
+		{"the hand-over again", transfer, false, "hands over; the last attempt failed: too slow"},
+		{"the change again", change, false, "removes m1; the last attempt failed: too slow"},
+		{"another phase", change, true, "removes m1"},
+		{"nothing is attempted", wait, false, "waits"},
+	} {
+		d := jobDriver{obstacle: "too slow"}
+		if got := d.words(row.action, row.turned); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+func TestQueueWarnings(t *testing.T) {
+	spec := func(id consensus.MemberID) membership.Spec {
+		return membership.Spec{Kind: membership.KindChange, Remove: []consensus.MemberID{id}}
+	}
+	stored := []storedJob{
+		{Job: membership.Job{ID: 0x1, Spec: spec(1), State: membership.StateDone}},
+		{Job: membership.Job{ID: 0x2a, Spec: spec(2), State: membership.StateRunning}},
+	}
+	planned := spec(1)
+	planned.Founding = true
+	for _, row := range []struct {
+		name string
+		spec membership.Spec
+		want string
+	}{
+		{"the same", spec(2), "job 2a is this change already: asking for it again only shows that one"},
+		{"another", spec(1), "job 2a has not ended, and this change waits for it"},
+		{"another, planned for this configuration", planned, "job 2a has not ended, and this change waits for it; if the " +
+			"configuration is another one then, it fails and has to be asked for again"},
+	} {
+		if got := queueWarnings(stored, &row.spec); len(got) != 1 || got[0] != row.want {
+			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+	if got := queueWarnings(stored[:1], &planned); got != nil {
+		t.Errorf("nothing is waiting: got %q", got)
+	}
+}

@@ -1,0 +1,126 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// reverse is the command that takes the change back once it is made; empty if there is nothing to take back. Who was
+// removed comes back as a new member only, under the name and at the URLs of the old one.
+func (g *goal) reverse() string {
+	var r reversal
+	for i := range g.arrivals {
+		a := &g.arrivals[i]
+		switch {
+		case !a.present:
+			r.remove = append(r.remove, g.newWord(a))
+		case !a.Learner && g.config.IsLearner(a.ID) && !slices.Contains(g.spec.Promote, a.ID):
+			r.demote = append(r.demote, g.word(a.ID))
+		}
+	}
+	for _, id := range g.remove {
+		m, _ := g.config.Member(id)
+		r.bring(g.config.IsLearner(id), g.publishedName(&m), m.PeerURLs)
+	}
+	for _, id := range g.promote {
+		if slices.Contains(g.spec.Promote, id) {
+			r.demote = append(r.demote, g.word(id))
+		}
+	}
+	for _, id := range g.demote {
+		r.promote = append(r.promote, g.word(id))
+	}
+	for i := range g.update {
+		m, _ := g.config.Member(g.update[i].ID)
+		r.update = append(r.update, g.word(m.ID)+"="+strings.Join(m.PeerURLs, ","))
+	}
+	return r.command()
+}
+
+// word is how a command names a member.
+func (g *goal) word(id consensus.MemberID) string {
+	if name := g.nameOf(id); name != "" && !g.sharedName(name, id) {
+		return name
+	}
+	return id.String()
+}
+
+// newWord is how a command will name a newcomer, whose id may not be drawn yet.
+func (g *goal) newWord(a *arrival) string {
+	switch {
+	case a.Name != "" && !g.sharedName(a.Name, a.ID):
+		return a.Name
+	case slices.ContainsFunc(g.spec.Add, func(n Newcomer) bool { return n.ID == a.ID }):
+		return a.ID.String()
+	}
+	return "ID"
+}
+
+// reversal is what a change is taken back with.
+type reversal struct {
+	remove, promote, demote []string
+	add, addLearner, update []string // NAME=URLS
+}
+
+func (r *reversal) bring(learner bool, name string, urls []string) {
+	if name == "" {
+		name = "NAME"
+	}
+	text := name + "=" + strings.Join(urls, ",")
+	if learner {
+		r.addLearner = append(r.addLearner, text)
+	} else {
+		r.add = append(r.add, text)
+	}
+}
+
+// command is the shortest that says it.
+func (r *reversal) command() string {
+	kinds := 0
+	for _, list := range [][]string{r.remove, r.promote, r.demote, r.add, r.addLearner, r.update} {
+		if len(list) > 0 {
+			kinds++
+		}
+	}
+	const verb = "quorate member "
+	command := ""
+	switch one := kinds == 1; {
+	case kinds == 0:
+		return ""
+	case one && len(r.remove) > 0:
+		command = verb + "remove " + strings.Join(r.remove, " ")
+	case one && len(r.promote) > 0:
+		command = verb + "promote " + strings.Join(r.promote, " ")
+	case one && len(r.demote) > 0:
+		command = verb + "demote " + strings.Join(r.demote, " ")
+	case one && len(r.add) == 1:
+		command = verb + "add " + withFlag(r.add[0], " --peer-urls ")
+	case one && len(r.addLearner) == 1:
+		command = verb + "add " + withFlag(r.addLearner[0], " --peer-urls ") + " --learner"
+	case one && len(r.update) == 1:
+		command = verb + "update " + withFlag(r.update[0], " --peer-urls ")
+	case kinds == 2 && len(r.remove) == 1 && len(r.add)+len(r.addLearner) == 1:
+		back := slices.Concat(r.add, r.addLearner)[0]
+		command = verb + "replace " + r.remove[0] + " --name " + withFlag(back, " --peer-urls ")
+	default:
+		command = verb + "change" + flags(" --add ", r.add) + flags(" --add-learner ", r.addLearner) +
+			flags(" --remove ", r.remove) + flags(" --promote ", r.promote) + flags(" --demote ", r.demote) +
+			flags(" --update ", r.update)
+	}
+	if len(r.add)+len(r.addLearner) > 0 {
+		command += ", with an empty data directory"
+	}
+	return command
+}
+
+func withFlag(assignment, flag string) string { return strings.Replace(assignment, "=", flag, 1) }
+
+func flags(flag string, values []string) string {
+	text := ""
+	for _, value := range values {
+		text += flag + value
+	}
+	return text
+}
