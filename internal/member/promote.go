@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 const (
@@ -45,10 +46,11 @@ func (m *Member) promoteReady() {
 	if !slices.ContainsFunc(config.Members, waits) {
 		return
 	}
-	status := m.Status()
+	status, stored := m.Status(), m.storedJobs()
 	for _, p := range status.Progress {
 		member, ok := config.Member(p.ID)
-		if !ok || !waits(member) || !p.RecentActive || p.Match == 0 || p.Match+promoteLag < status.LastIndex {
+		near := p.RecentActive && p.Match > 0 && p.Match+promoteLag >= status.LastIndex
+		if !ok || !waits(member) || !near || spokenFor(stored, &member) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
@@ -63,4 +65,14 @@ func (m *Member) promoteReady() {
 		}
 		return
 	}
+}
+
+// spokenFor reports whether an unfinished job gives a learner its role, as a newcomer that it found here or by its id. Were
+// the learner a voter before the job's turn, it could not take anybody's place any more. If the job fails, it is promoted.
+func spokenFor(stored []storedJob, member *consensus.Member) bool {
+	return slices.ContainsFunc(stored, func(job storedJob) bool {
+		adds := func(n membership.Newcomer) bool { return sameURLs(n.PeerURLs, member.PeerURLs) }
+		return !job.State.Ended() && (slices.ContainsFunc(job.Spec.Add, adds) ||
+			slices.Contains(job.Spec.Promote, member.ID) || slices.Contains(job.Spec.Remove, member.ID))
+	})
 }
