@@ -102,14 +102,10 @@ func TestJobs_allKilled(t *testing.T) {
 // detached gives a command that begins a job and does not wait for it, and returns the id that it tells.
 func (e *elastic) detached(args []string) string {
 	e.t.Helper()
-	said := strings.Fields(e.quorate(0, append(args[:len(args):len(args)], "--detach"), "job "))
-	for i, word := range said[:len(said)-1] {
-		if word == "job" {
-			return said[i+1]
-		}
-	}
-	e.t.Fatalf("no job in %q", said)
-	return ""
+	const before = "`quorate member jobs watch "
+	said := e.quorate(0, append(args[:len(args):len(args)], "--detach"), before)
+	id, _, _ := strings.Cut(said[strings.LastIndex(said, before)+len(before):], "`")
+	return id
 }
 
 // TestJobs_repeated gives a command again while its job is under way, and after it.

@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
 )
 
 // checkFailures allows only errors after which an operation may have happened or can be given again: nobody was there, or
@@ -57,7 +59,7 @@ func TestProtocols(t *testing.T) {
 				}
 				for k, n := range newcomers {
 					command := e.begin(change(adds[k])...)
-					e.waitLog(command, "--join")
+					e.jobs("the newcomer is waited for", k+1, func(jobs []*quoratepb.Job) bool { return jobs[k].Phase == "start" })
 					e.enter(n, e.nodes...)
 					e.finish(command, 0, "done in ")
 					e.checkVoters()
@@ -65,7 +67,7 @@ func TestProtocols(t *testing.T) {
 				e.quorate(0, change("--remove="+old.name), "done in ")
 			} else {
 				command := e.begin(change(whole...)...)
-				e.waitLog(command, "--join")
+				e.job("running", "start")
 				for _, n := range newcomers {
 					e.enter(n, e.others(old)...)
 				}

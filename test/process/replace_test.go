@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 )
@@ -12,7 +13,8 @@ func TestReplace(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		leads bool
-	}{{"the leader", true}, {"a follower", false}} {
+		added bool // the newcomer, by etcd's API, before the command
+	}{{"the leader", true, false}, {"a follower", false, false}, {"a follower, by one that was added before", false, true}} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			e := startTrio(t)
@@ -22,20 +24,24 @@ func TestReplace(t *testing.T) {
 				dead = e.others(dead)[0]
 			}
 			dead.kill()
+			until(t, "it is noticed", func(context.Context) bool { return e.described().Strength.Active == 2 })
 			heir := e.ranged("m4")
+			if row.added {
+				e.add(heir.peer, false)
+			}
 			command := e.begin(e.member("replace", dead.name, "--name=m4", "--peer-urls=http://"+heir.peer, "--yes")...)
-			e.waitLog(command, "--join")
+			e.job("running", "start")
 			e.leave(dead)
 			e.enter(heir, e.nodes...)
-			e.finish(command, 0, "PLAN", "now", "SUPERQUORUM", "1 down ("+dead.name, "add m4 (http://"+heir.peer+")",
-				"--name m4 --join http://", "start", "done in ", dead.name+" may be switched off")
+			e.finish(command, 0, "PLAN", "now", "SUPERQUORUM", "1 down ("+dead.name, "--name m4 --join http://", heir.peer, "start",
+				"done in ", dead.name+" may be switched off")
 			e.checkVoters()
 			cluster := e.described()
 			if !cluster.Settled || cluster.Joint || cluster.Strength.Voters != 3 || cluster.Strength.Tolerates != 1 {
 				t.Errorf("afterwards the cluster is not settled, or not as strong as before: %v", cluster)
 			}
 			job := e.job("done")
-			e.quorate(0, e.member("jobs", "show", hex(job.Id)), "replace", "join", "start", "catch-up", "swap", "settle", "done")
+			e.quorate(0, e.member("jobs", "show", hex(job.Id)), "replace", "start", "catch-up", "swap", "settle", "done")
 			e.quorate(0, e.member("list"), "m4", "tolerates 1 more failure")
 
 			e.launch(dead, "existing")
