@@ -101,6 +101,9 @@ func (c *connection) open(ctx context.Context) (*clientv3.Client, error) {
 	if !slices.Contains(c.formats, c.output) {
 		return nil, usageError("--output %q: choose %s", c.output, alternatives(c.formats))
 	}
+	if c.timeout <= 0 {
+		return nil, usageError("--timeout %v: give a time, such as 5s", c.timeout)
+	}
 	endpoints, err := c.list()
 	if err != nil {
 		return nil, err

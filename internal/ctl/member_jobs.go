@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ func newJobsShow(s Streams) *cobra.Command {
 		if !s.tabular() {
 			return s.printObject(job)
 		}
-		cluster, err := s.describe(ctx)
+		cluster, err := s.describeForNames(ctx)
 		if err != nil {
 			return err
 		}
@@ -153,10 +154,10 @@ func (c *connection) listJobs(ctx context.Context) error {
 			fmt.Fprintln(s.streams.Err, "no jobs")
 			return nil
 		}
-		if _, err := s.describe(ctx); err != nil { // for the names
+		s.meetJobs(answer.Jobs...)
+		if _, err := s.describeForNames(ctx); err != nil {
 			return err
 		}
-		s.meetJobs(answer.Jobs...)
 		t := &table{}
 		t.add("ID", "KIND", "STATE", "PHASE", "CREATED", "CHANGE", "MESSAGE")
 		for _, j := range answer.Jobs {
@@ -170,6 +171,16 @@ func (c *connection) listJobs(ctx context.Context) error {
 		t.print(s.streams.Out)
 		return nil
 	})
+}
+
+// describeForNames describes the cluster as far as it can be done: jobs are told without a leader too.
+func (s *session) describeForNames(ctx context.Context) (*quoratepb.Cluster, error) {
+	cluster, err := s.describe(ctx)
+	if f, ok := errors.AsType[*failure](err); ok && f.status == StatusUnreachable && ctx.Err() == nil {
+		fmt.Fprintf(s.streams.Err, "no job moves on at the moment: %v\n", f.err)
+		return &quoratepb.Cluster{}, nil
+	}
+	return cluster, err
 }
 
 func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {

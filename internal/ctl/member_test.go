@@ -336,6 +336,24 @@ func TestRun_memberJobs_ends(t *testing.T) {
 		"the cluster remembers no job 3f2a")
 }
 
+// Ensure that jobs are told without a leader too, and that a time that is none is refused.
+func TestRun_memberJobs_noLeader(t *testing.T) {
+	f := startCluster(t)
+	f.jobs = []*quoratepb.Job{{Id: 0x3f2a, Spec: f.job.Spec, State: "running", Phase: "start",
+		Names: []*quoratepb.NamedMember{{Id: 0xa2, Name: "m2"}}}}
+	for range 9 {
+		f.refusals = append(f.refusals, status.Error(codes.Unavailable, "etcdserver: no leader"))
+	}
+	got := f.run(t, "member", "jobs", "--timeout=300ms")
+	if got.status != 0 || !strings.Contains(got.out, "add m4, remove m2") ||
+		!strings.Contains(got.err, "no job moves on at the moment: the cluster did not do it within 300ms: no leader") {
+		t.Errorf("got %+v", got)
+	}
+	for _, text := range []string{"0s", "-1s"} {
+		f.run(t, "member", "jobs", "--timeout="+text).want(t, ctl.StatusUsage, "", "--timeout "+text+": give a time, such as 5s")
+	}
+}
+
 // Ensure that the beginning of an id is enough if it is long enough and begins no other.
 func TestRun_memberJobs_prefix(t *testing.T) {
 	f := startCluster(t)

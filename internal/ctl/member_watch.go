@@ -96,6 +96,9 @@ func (s *session) eventText(e *quoratepb.Event) string {
 		parts = append(parts, motionText(e.Cluster))
 	default:
 		parts = append(parts, clusterLine(e.Cluster), rolesText(e.Cluster))
+		if e.Cluster.GetAdvice() != "" {
+			parts = append(parts, "automatic care: "+e.Cluster.Advice)
+		}
 	}
 	for _, job := range e.Jobs {
 		if e.Kind == quoratepb.Event_KIND_JOB || !ended(job) {

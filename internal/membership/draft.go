@@ -306,7 +306,7 @@ func (d *drafter) settle() {
 	if !d.moved || len(d.plan.Blockers) > 0 {
 		return
 	}
-	title := "settle: nobody can undo the change any more"
+	title := "settle: the change is final"
 	if len(d.gone) > 0 {
 		title = "settle: " + join(d.gone) + " may be switched off"
 	}

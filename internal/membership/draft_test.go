@@ -128,15 +128,15 @@ func TestDraft_steps(t *testing.T) {
 		{"many things", membership.Spec{Remove: ids{2}, Demote: ids{3}, Promote: ids{4}, Update: []consensus.Member{{ID: 1, PeerURLs: []string{"http://h:1"}}}},
 			[]string{"make m4 a voter, remove m2, make m3 a learner and change the peer URLs of m1 to http://h:1 in one joint step",
 				"settle: m2 may be switched off"}},
-		{"demote", membership.Spec{Demote: ids{3}}, []string{"make m3 a learner in one step", "settle: nobody can undo the change any more"}},
+		{"demote", membership.Spec{Demote: ids{3}}, []string{"make m3 a learner in one step", "settle: the change is final"}},
 		{"update", membership.Spec{Update: []consensus.Member{{ID: 3, PeerURLs: []string{"http://h:1"}}}},
 			[]string{"change the peer URLs of m3 to http://h:1 in one step"}},
 		{"newcomers without names", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{"http://a:1"}}, {PeerURLs: []string{"http://b:1"}, Learner: true}}},
 			[]string{"add http://a:1 and http://b:1 as learners", "stream the state to http://a:1 and http://b:1, then the log",
-				"make http://a:1 a voter in one step", "settle: nobody can undo the change any more"}},
+				"make http://a:1 a voter in one step", "settle: the change is final"}},
 		{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 2}}, []string{"hand leadership from m1 to m3"}},
 		{"a learner of a former attempt", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(4)}}}},
-			[]string{"make m4 a voter in one step", "settle: nobody can undo the change any more"}},
+			[]string{"make m4 a voter in one step", "settle: the change is final"}},
 	} {
 		p := membership.Draft(&tc.spec, found(t, 3, 1).view())
 		var got []string
