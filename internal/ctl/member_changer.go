@@ -97,6 +97,11 @@ func (c *changer) plan(ctx context.Context, s *session, d design) (*quoratepb.Cl
 			return nil, nil, nil, err
 		}
 		spec, err := d.spec(cluster)
+		if errors.Is(err, errUnknownMember) {
+			if again, unknown := d.spec(s.withRemoved(ctx, cluster)); unknown == nil {
+				spec, err = again, nil
+			}
+		}
 		if err != nil {
 			return nil, nil, nil, err
 		}

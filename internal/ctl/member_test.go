@@ -234,6 +234,27 @@ func TestRun_memberChange_question(t *testing.T) {
 	}
 }
 
+// Ensure that a command that is given again means the member that its job has removed, and not one that bears its name now.
+func TestRun_memberChange_removedBefore(t *testing.T) {
+	f := startCluster(t)
+	removed := func(id uint64, name string) *quoratepb.Job {
+		return &quoratepb.Job{Spec: &quoratepb.ChangeSpec{Remove: []uint64{id}}, State: "done",
+			Names: []*quoratepb.NamedMember{{Id: id, Name: name}}}
+	}
+	f.jobs = []*quoratepb.Job{removed(0xb8, "m9"), removed(0xb1, "m1"), removed(0xb9, "m9")}
+	f.plan = &quoratepb.PlanResponse{Config: f.cluster.Config, Done: true}
+	for word, want := range map[string]uint64{"m9": 0xb9, "m1": 0xa1, "b1": 0xb1, "b8": 0xb8, "m8": 0} {
+		f.planned = nil
+		got := f.run(t, "member", "remove", word, "--yes")
+		switch {
+		case want == 0 && (got.status != ctl.StatusRefused || !strings.Contains(got.err, "no member is called")):
+			t.Errorf("%s: got %+v", word, got)
+		case want != 0 && (len(f.planned) != 1 || f.planned[0].Remove[0] != want || got.out != "nothing to do: the members are as asked\n"):
+			t.Errorf("%s: got %+v, planned %v, want %x", word, got, f.planned, want)
+		}
+	}
+}
+
 // Ensure that a plan whose cluster has changed is refused, and that a leader that is missing for a moment is waited for.
 func TestRun_memberChange_refusals(t *testing.T) {
 	f := startCluster(t)

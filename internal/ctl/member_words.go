@@ -1,14 +1,44 @@
 package ctl
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/config"
 )
+
+// errUnknownMember is a word that names no member.
+var errUnknownMember = errors.New("no member is called")
+
+// withRemoved adds to a cluster those that jobs have removed, so that a command that is given again after its job has ended
+// still means the same. Members come before those that bore their names, and later jobs before earlier ones.
+func (s *session) withRemoved(ctx context.Context, cluster *quoratepb.Cluster) *quoratepb.Cluster {
+	answer, err := s.jobs(ctx)
+	if err != nil {
+		return cluster
+	}
+	all := proto.CloneOf(cluster)
+	for _, job := range slices.Backward(answer.Jobs) {
+		for _, n := range job.Names {
+			gone := &quoratepb.Member{Id: n.Id, Name: n.Name}
+			if slices.ContainsFunc(all.Members, func(m *quoratepb.Member) bool { return m.Name == n.Name }) {
+				gone.Name = ""
+			}
+			known := slices.ContainsFunc(all.Members, func(m *quoratepb.Member) bool { return m.Id == n.Id })
+			if !known && slices.Contains(job.GetSpec().GetRemove(), n.Id) {
+				all.Members = append(all.Members, gone)
+			}
+		}
+	}
+	return all
+}
 
 // findMember finds a member by its name, which is how people call it, or by its id: in hexadecimal as the tables write
 // it, or in decimal as JSON does.
@@ -26,7 +56,7 @@ func findMember(cluster *quoratepb.Cluster, word string) (*quoratepb.Member, err
 	case 1:
 		return member, nil
 	case 0:
-		return nil, &failure{StatusRefused, fmt.Errorf("no member is called %q; there are %s", word,
+		return nil, &failure{StatusRefused, fmt.Errorf("%w %q; there are %s", errUnknownMember, word,
 			strings.Join(known, ", "))}
 	default:
 		return nil, &failure{StatusRefused, fmt.Errorf("%q may be %s; give the full id of the one you mean", word,
