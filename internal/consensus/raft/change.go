@@ -132,10 +132,25 @@ func (r *Replica) finishChange() {
 // configuration it steps down only for somebody who can finish it, and who has been sent all that this log holds: it
 // could win the next election again, and make its log longer by a no-op every time.
 func (r *Replica) mustHandOver() bool {
-	c := r.config()
-	if slices.Contains(c.Voters, r.opts.ID) || !r.committed(r.inForce()) {
+	if !r.retires() {
 		return false
 	}
-	p := r.bestVoter()
-	return !c.IsJoint() || (p != nil && p.State == progress.Replicate && p.Next > r.log.last())
+	p := r.heir()
+	return !r.config().IsJoint() || (p != nil && p.Next > r.log.last())
 }
+
+func (r *Replica) retires() bool {
+	return !slices.Contains(r.config().Voters, r.opts.ID) && r.committed(r.inForce())
+}
+
+// heir returns the voter to hand over to, if its log is fed.
+func (r *Replica) heir() *progress.Peer {
+	if p := r.bestVoter(); p != nil && p.State == progress.Replicate {
+		return p
+	}
+	return nil
+}
+
+// feedsHeir reports whether this leader only waits until all that its log holds has been sent: if it took more meanwhile,
+// the change would not end as long as clients write faster than that.
+func (r *Replica) feedsHeir() bool { return r.retires() && r.heir() != nil }

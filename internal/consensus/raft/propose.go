@@ -85,7 +85,7 @@ func (r *Replica) admit(proposals []consensus.Proposal, from consensus.MemberID)
 
 func (r *Replica) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	switch {
-	case r.transferee != consensus.NoMember:
+	case r.transferee != consensus.NoMember || (p.Kind == consensus.EntryCommand && r.feedsHeir()):
 		return consensus.ReasonNoLeader
 	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
 		return consensus.ReasonBadRequest

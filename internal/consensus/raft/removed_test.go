@@ -1,6 +1,7 @@
 package raft_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -42,5 +43,55 @@ func TestReplica_receive_removedLeader(t *testing.T) {
 				t.Errorf("%s, %v: got %v, want only the word that it was removed", tc.name, kind, out.Send)
 			}
 		}
+	}
+}
+
+// Ensure that a leader which removes itself, with all other voters, comes to hand over although clients write faster than
+// it can send, and that the change ends so.
+func TestReplica_Step_removedLeaderUnderLoad(t *testing.T) {
+	for _, protocol := range []consensus.Protocol{consensus.ProtocolJoint, consensus.ProtocolJointEarly, consensus.ProtocolApply} {
+		c := newCluster([]memberID{1, 2, 3}, []memberID{4, 5, 6}, func(o *raft.Options) {
+			o.MaxMessageBytes, o.MaxInflightMessages, o.MaxUncommittedBytes = 400, 2, 4000
+		})
+		c.elect(1)
+		c.tick(3)
+		request, err := parseRequest(strings.Fields("promote 4 promote 5 promote 6 remove 1 remove 2 remove 3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Protocol = protocol
+		c.request(1, request)
+		rounds := 0
+		for ; c.node(1).replica.Leader() == 1 && rounds < 100; rounds++ {
+			for range 40 {
+				c.propose(1, strings.Repeat("x", 100))
+			}
+			c.round()
+		}
+		if rounds == 100 {
+			s := c.node(1).replica.Status()
+			t.Errorf("%v: it still leads config %v, and has committed %d of %d", protocol, s.ConfigID, s.Commit, s.LastIndex)
+			continue
+		}
+		c.settle()
+		c.tick(3)
+		if s := c.node(4).replica.Status(); !s.ConfigSettled || len(s.Config.Voters) != 3 || s.Config.IsJoint() {
+			t.Errorf("%v: %d rounds later %v is in force, settled %v", protocol, rounds, s.Config.Voters, s.ConfigSettled)
+		}
+	}
+}
+
+// round lets a tick pass in which every message takes one hop.
+func (c *cluster) round() {
+	for _, n := range c.nodes {
+		n.drain()
+	}
+	net := c.net
+	c.net = nil
+	for i := range net {
+		c.deliver(net[i])
+	}
+	for _, n := range c.nodes {
+		n.step(raft.Tick{})
 	}
 }
