@@ -25,8 +25,7 @@ var (
 	errStreamFiltered = status.Error(codes.Unimplemented, "RangeStream does not support revision filters")
 )
 
-// checkRangeStream also settles the order: a stream goes on behind the last key it sent, so that a sort target without
-// an order, which a Range would sort each cut by, means nothing here.
+// checkRangeStream lets a sort target without an order through: see readChunk.
 func checkRangeStream(op *kv.RangeOp) error {
 	if err := checkRange(op); err != nil {
 		return err
@@ -37,7 +36,6 @@ func checkRangeStream(op *kv.RangeOp) error {
 	if op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0 {
 		return errStreamFiltered
 	}
-	op.Target, op.Order = kv.SortByKey, kv.SortNone
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		result, revision, err := s.readUncounted(&op)
+		result, revision, err := s.readChunk(&op)
 		if err != nil {
 			return err
 		}
@@ -102,6 +102,18 @@ func (s *Services) streamCount(op kv.RangeOp, send func(any) error) error {
 	}
 	counted := rangeResponse{header: s.headerAt(revision), result: kv.RangeResult{Count: result.Count}}
 	return send(&rangeChunk{response: counted})
+}
+
+// readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the
+// stream is in the order of keys, which it becomes for good: it goes on behind the last key sent, and after a chunk
+// sorted otherwise that would repeat keys and lose others.
+func (s *Services) readChunk(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	result, revision, err := s.readUncounted(op)
+	if err == nil && result.More && op.Target != kv.SortByKey {
+		op.Target = kv.SortByKey
+		return s.readUncounted(op)
+	}
+	return result, revision, err
 }
 
 func (s *Services) readUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {

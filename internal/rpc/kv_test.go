@@ -276,6 +276,9 @@ func TestKV_RangeStream_chunksAddUpToTheRange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := kvc.Put(ctx, &pb.PutRequest{Key: []byte("k000"), Value: []byte("again")}); err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range []struct {
 		name    string
 		request *pb.RangeRequest
@@ -289,6 +292,9 @@ func TestKV_RangeStream_chunksAddUpToTheRange(t *testing.T) {
 		{"only keys", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), KeysOnly: true}},
 		{"only the count", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), CountOnly: true}},
 		{"an old revision", &pb.RangeRequest{Key: []byte("k"), RangeEnd: []byte("l"), Revision: 100}},
+		{"a target without an order that one chunk holds", &pb.RangeRequest{
+			Key: []byte("k000"), RangeEnd: []byte("k005"), SortTarget: pb.RangeRequest_MOD,
+		}},
 	} {
 		want, err := kvc.Range(ctx, proto.Clone(row.request).(*pb.RangeRequest))
 		if err != nil {
