@@ -17,6 +17,8 @@ const (
 	jobPatience = 3 * time.Second
 	// jobWriteInterval is how far apart writes are that only tell people what is going on.
 	jobWriteInterval = time.Second
+	// maxMessageBytes is far less than what is left beside the largest new job, even if JSON escapes every byte.
+	maxMessageBytes = 4 << 10
 )
 
 // jobDriver takes the steps of the first unfinished job while this member leads. It keeps nothing that matters: whoever
@@ -160,9 +162,17 @@ func (d *jobDriver) words(action *membership.Action, turned bool) string {
 		d.obstacle = ""
 	}
 	if d.obstacle == "" {
-		return action.Message
+		return bounded(action.Message)
 	}
-	return action.Message + "; the last attempt failed: " + d.obstacle
+	return bounded(action.Message + "; the last attempt failed: " + d.obstacle)
+}
+
+// bounded cuts what would make the row of the job too large to be written: the job would stand still for ever.
+func bounded(message string) string {
+	if len(message) <= maxMessageBytes {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessageBytes], "") + " …"
 }
 
 // sameClass reports whether two messages say the same but for their numbers, which the View shows better.
@@ -205,7 +215,8 @@ func (d *jobDriver) change(
 		return jobPoll // it was asked for a configuration of the past
 	}
 	end := membership.Action{
-		Phase: action.Phase, End: membership.StateFailed, Message: action.Message + " was refused: " + refused.Reason.String(),
+		Phase: action.Phase, End: membership.StateFailed,
+		Message: bounded(action.Message) + " was refused: " + refused.Reason.String(),
 	}
 	stored := m.storedJobs()
 	d.record(ctx, job, &end, view, stored)

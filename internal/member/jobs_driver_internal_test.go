@@ -1,9 +1,12 @@
 package member
 
 import (
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -27,6 +30,15 @@ func TestJobDriver_words_obstacle(t *testing.T) {
 		if got := d.words(row.action, row.turned); got != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
+	}
+}
+
+// The largest job that is accepted can still be written when it has the longest message.
+func TestJobDriver_words_bounded(t *testing.T) {
+	d := jobDriver{obstacle: "too slow"}
+	job := membership.Job{ID: 1, Message: d.words(&membership.Action{Message: strings.Repeat("<ü", 40_000), Transfer: 2}, false)}
+	if n := len(job.Encode()); n > kv.MaxJobBytes-maxNewJobBytes || !utf8.ValidString(job.Message) {
+		t.Errorf("the row has %d bytes, and is to leave %d", n, maxNewJobBytes)
 	}
 }
 
