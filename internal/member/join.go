@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -100,6 +101,9 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 		return joinStep{}, err
 	}
 	if job := jobOf(m.storedJobs(), &q); job != nil {
+		if err := contradicts(job, &view, &q); err != nil {
+			return joinStep{}, err
+		}
 		return m.joinByJob(job, &view, &q)
 	}
 	if q.Job != 0 {
@@ -186,6 +190,16 @@ func jobOf(stored []storedJob, q *joinQuestion) *membership.Job {
 		}
 	}
 	return nil
+}
+
+// contradicts refuses a newcomer that is to replace another member than the one that goes by the job which adds it.
+func contradicts(job *membership.Job, view *membership.View, q *joinQuestion) error {
+	id, found, err := resolve(view, q.Replaces)
+	if err != nil || !found || job.ID == q.Job || slices.Contains(job.Spec.Remove, id) {
+		return err
+	}
+	return &SpecError{Text: fmt.Sprintf("job %v adds the member at %s, and not in place of %s: join without --replaces, or "+
+		"cancel the job", job.ID, strings.Join(q.PeerURLs, ","), q.Replaces)}
 }
 
 // joined answers that the caller is a member, if it cannot have been one before: a process that has lost its disk has

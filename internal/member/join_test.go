@@ -3,6 +3,7 @@ package member_test
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -57,6 +58,12 @@ func TestMember_Join_replaces(t *testing.T) {
 	first, err := follower.Join(c.ctx, request)
 	if err != nil || first.Job == 0 {
 		t.Fatalf("joined as %+v, %v", first, err)
+	}
+	other := request
+	other.Replaces = follower.id.String()
+	var spec *member.SpecError
+	if _, err := follower.Join(c.ctx, other); !errors.As(err, &spec) || !strings.Contains(err.Error(), first.Job.String()) {
+		t.Errorf("in place of another than that of the job: %v", err)
 	}
 	again, err := leader.Join(c.ctx, request)
 	if err != nil || again.ID != first.ID || again.Job != first.Job {
