@@ -45,6 +45,7 @@ type Config struct {
 	MaxTxnOps            int
 	MaxConcurrentStreams uint32
 	QuotaBackendBytes    int64 // see Quota and ReportedQuota
+	SnapshotSendRate     int64 // bytes per second and snapshot; zero for no limit
 
 	GRPCKeepaliveMinTime  time.Duration
 	GRPCKeepaliveInterval time.Duration // 0: never

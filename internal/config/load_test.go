@@ -51,6 +51,7 @@ func TestLoad_defaults(t *testing.T) {
 		{"txn ops", c.MaxTxnOps, 128},
 		{"streams", c.MaxConcurrentStreams, uint32(1<<32 - 1)},
 		{"learners", c.MaxLearners, 1},
+		{"snapshot rate", c.SnapshotSendRate, int64(64 << 20)},
 		{"keepalive interval", c.GRPCKeepaliveInterval, 2 * time.Hour},
 		{"progress", c.WatchProgressNotifyInterval, 10 * time.Minute},
 		{"warn apply", c.WarningApplyDuration, 100 * time.Millisecond},

@@ -118,6 +118,10 @@ var tuningSettings = []setting{
 		help: "Size of the store at which writes stop and an alarm is raised; 0 means no limit, although clients " +
 			"are told etcd's 2 GiB; negative means no limit.",
 		value: numbers(func(c *Config) *int64 { return &c.QuotaBackendBytes }, math.MinInt64, math.MaxInt64)},
+	{name: "snapshot-send-rate", def: "67108864", arg: "BYTES",
+		help: "How much of a snapshot is sent to a member in a second, so that clients do not suffer from one that joins " +
+			"or was away for long; 0 means as fast as possible.",
+		value: numbers(func(c *Config) *int64 { return &c.SnapshotSendRate }, 0, math.MaxInt64)},
 	{name: "max-txn-ops", def: "128", arg: "N", help: "Operations allowed in one transaction.",
 		value: numbers(func(c *Config) *int { return &c.MaxTxnOps }, 0, maxInt)},
 	{name: "max-request-bytes", def: "1572864", arg: "BYTES", help: "Largest request a client may send.",

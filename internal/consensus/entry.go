@@ -62,6 +62,15 @@ type HardState struct {
 	Commit Index // a hint that saves work at start; safe to lose
 }
 
+// Founding returns what the data of a member begins with: the configuration that its cluster starts with, or none if the
+// member joins, and will learn it.
+func Founding(config Config) SnapshotMeta {
+	if len(config.Voters) == 0 {
+		return SnapshotMeta{}
+	}
+	return SnapshotMeta{Config: config, ConfigID: FoundingID()}
+}
+
 // SnapshotMeta describes the state that a snapshot stands for. The data itself never passes through the core.
 type SnapshotMeta struct {
 	Mark Mark

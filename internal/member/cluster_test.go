@@ -71,7 +71,7 @@ func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 		config.Members = append(config.Members, consensus.Member{ID: n.id, PeerURLs: []string{n.url()}})
 	}
 	for _, n := range c.nodes {
-		n.create(consensus.SnapshotMeta{Config: config})
+		n.create(config)
 		n.start()
 	}
 	c.leader()
@@ -101,10 +101,10 @@ func (n *node) data() member.DataOptions {
 	}
 }
 
-func (n *node) create(base consensus.SnapshotMeta) {
+func (n *node) create(first consensus.Config) {
 	n.c.t.Helper()
 	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID(n.id)}
-	if err := member.Create(n.data(), identity, base); err != nil {
+	if err := member.Create(n.data(), identity, first); err != nil {
 		n.c.t.Fatal(err)
 	}
 }
@@ -113,7 +113,7 @@ func (n *node) create(base consensus.SnapshotMeta) {
 func (n *node) launch(id consensus.MemberID) {
 	n.c.t.Helper()
 	n.id = id
-	n.create(consensus.SnapshotMeta{})
+	n.create(consensus.Config{})
 	n.start()
 }
 

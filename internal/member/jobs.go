@@ -95,11 +95,8 @@ func queueWarnings(stored []storedJob, spec *membership.Spec) (warnings []string
 	}
 	for i := range stored {
 		if !stored[i].State.Ended() {
-			text := fmt.Sprintf("job %v has not ended, and this change waits for it", stored[i].ID)
-			if spec.Founding || spec.Expected != (consensus.ConfigID{}) {
-				text += "; if the configuration is another one then, it fails and has to be asked for again"
-			}
-			warnings = append(warnings, text)
+			warnings = append(warnings, fmt.Sprintf("job %v has not ended: this change waits for it, and is checked again at "+
+				"its turn", stored[i].ID))
 		}
 	}
 	return warnings
@@ -149,6 +146,7 @@ func (m *Member) startHere(ctx context.Context, q startQuestion) (membership.Job
 
 // draftJob makes the job, or says why it cannot succeed.
 func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []storedJob) (membership.Job, error) {
+	q.Spec.Expected = q.Spec.Due(jobsOf(stored), view.ID)
 	if err := expected(&q.Spec, view); err != nil {
 		return membership.Job{}, err
 	}
@@ -219,12 +217,7 @@ func (m *Member) cancelHere(ctx context.Context, id membership.JobID) (membershi
 
 // Jobs returns the jobs that the cluster remembers as they are applied here, oldest first.
 func (m *Member) Jobs() []membership.Job {
-	stored := m.storedJobs()
-	jobs := make([]membership.Job, len(stored))
-	for i := range stored {
-		jobs[i] = stored[i].Job
-	}
-	return jobs
+	return jobsOf(m.storedJobs())
 }
 
 // JobsChanged is closed when the next write of a job has been applied here.
@@ -262,6 +255,14 @@ func (m *Member) storedJobs() []storedJob {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})
 	return stored
+}
+
+func jobsOf(stored []storedJob) []membership.Job {
+	jobs := make([]membership.Job, len(stored))
+	for i := range stored {
+		jobs[i] = stored[i].Job
+	}
+	return jobs
 }
 
 // knownJob returns the job with an id, else an unfinished one that asks for the same.

@@ -3,6 +3,7 @@ package member
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (d *jobDriver) step() (pause time.Duration, busy bool) {
 	if err != nil {
 		return jobPoll, true
 	}
+	if job.State == membership.StateQueued {
+		job.Spec.Expected = job.Spec.Due(before(stored, job), view.ID)
+	}
 	action := membership.Next(&job.Job, &view)
 	if !d.record(ctx, job, &action, &view, stored) {
 		return jobPoll, true
@@ -117,6 +121,12 @@ func firstJob(stored []storedJob) (job *storedJob, waiting bool) {
 		}
 	}
 	return nil, false
+}
+
+// before lists the jobs that were accepted before job.
+func before(stored []storedJob, job *storedJob) []membership.Job {
+	at := slices.IndexFunc(stored, func(s storedJob) bool { return s.ID == job.ID })
+	return jobsOf(stored[:at])
 }
 
 // record writes how far the job is, before the action is taken: that it runs, in which phase it is, how it ended, and, at

@@ -50,23 +50,19 @@ func TestQueueWarnings(t *testing.T) {
 		{Job: membership.Job{ID: 0x1, Spec: spec(1), State: membership.StateDone}},
 		{Job: membership.Job{ID: 0x2a, Spec: spec(2), State: membership.StateRunning}},
 	}
-	planned := spec(1)
-	planned.Founding = true
 	for _, row := range []struct {
 		name string
 		spec membership.Spec
 		want string
 	}{
 		{"the same", spec(2), "job 2a is this change already: asking for it again only shows that one"},
-		{"another", spec(1), "job 2a has not ended, and this change waits for it"},
-		{"another, planned for this configuration", planned, "job 2a has not ended, and this change waits for it; if the " +
-			"configuration is another one then, it fails and has to be asked for again"},
+		{"another", spec(1), "job 2a has not ended: this change waits for it, and is checked again at its turn"},
 	} {
 		if got := queueWarnings(stored, &row.spec); len(got) != 1 || got[0] != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
 	}
-	if got := queueWarnings(stored[:1], &planned); got != nil {
+	if got := queueWarnings(stored[:1], &stored[1].Spec); got != nil {
 		t.Errorf("nothing is waiting: got %q", got)
 	}
 }

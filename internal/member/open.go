@@ -69,9 +69,9 @@ func Exists(options DataOptions) (bool, error) {
 	return false, nil
 }
 
-// Create makes the data of a new member. base holds the configuration that the cluster begins with, or none for a
-// member that will learn it from the log.
-func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotMeta) error {
+// Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
+// that will learn it from the log.
+func Create(options DataOptions, identity wal.Identity, first consensus.Config) error {
 	fs := options.FS
 	if err := discardHalfCreated(options); err != nil {
 		return err
@@ -83,7 +83,7 @@ func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotM
 	if err != nil {
 		return err
 	}
-	err = apply.Bootstrap(store, identity.Cluster, base.Config)
+	err = apply.Bootstrap(store, identity.Cluster, first)
 	if err = errors.Join(err, store.Close()); err != nil {
 		return fmt.Errorf("member: create store: %w", err)
 	}
@@ -91,6 +91,7 @@ func Create(options DataOptions, identity wal.Identity, base consensus.SnapshotM
 	if err != nil {
 		return err
 	}
+	base := consensus.Founding(first)
 	err = log.Append(wal.Batch{Reset: &base})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err

@@ -28,10 +28,10 @@ func memoryOptions() member.DataOptions {
 
 func createdData(t *testing.T, options member.DataOptions, self consensus.MemberID) *member.Data {
 	t.Helper()
-	base := consensus.SnapshotMeta{Config: consensus.Config{
+	first := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
-	}}
-	if err := member.Create(options, wal.Identity{Cluster: 9, Member: self, Storage: 1}, base); err != nil {
+	}
+	if err := member.Create(options, wal.Identity{Cluster: 9, Member: self, Storage: 1}, first); err != nil {
 		t.Fatal(err)
 	}
 	return openData(t, options)

@@ -21,7 +21,7 @@ func Draft(s *Spec, v *View) Plan {
 		return p
 	}
 	wanted := *s
-	wanted.Expected, wanted.Founding = consensus.ConfigID{}, false
+	wanted.Expected = consensus.ConfigID{}
 	if Next(&Job{Spec: wanted}, v).End == StateDone {
 		p.Done = true
 		return p

@@ -119,7 +119,6 @@ type specRecord struct {
 	Drain    []memberText     `json:"drain,omitempty"`
 	Protocol protocolText     `json:"protocol"`
 	Expected configText       `json:"expected,omitzero"`
-	Founding bool             `json:"founding,omitempty"`
 }
 
 // MarshalJSON writes ids in hex and the protocol by name.
@@ -128,7 +127,6 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		Kind: s.Kind, Remove: convert[memberText](s.Remove), Promote: convert[memberText](s.Promote),
 		Demote: convert[memberText](s.Demote), Drain: convert[memberText](s.Drain),
 		Protocol: protocolText(s.Protocol), Expected: configText(s.Expected),
-		Founding: s.Founding,
 	}
 	for i := range s.Add {
 		n := &s.Add[i]
@@ -151,7 +149,6 @@ func (s *Spec) UnmarshalJSON(encoded []byte) error {
 		Kind: r.Kind, Remove: convert[consensus.MemberID](r.Remove), Promote: convert[consensus.MemberID](r.Promote),
 		Demote: convert[consensus.MemberID](r.Demote), Drain: convert[consensus.MemberID](r.Drain),
 		Protocol: consensus.Protocol(r.Protocol), Expected: consensus.ConfigID(r.Expected),
-		Founding: r.Founding,
 	}
 	for i := range r.Add {
 		n := &r.Add[i]

@@ -33,9 +33,7 @@ type Job struct {
 	Final  consensus.ConfigID `json:"final,omitzero"`
 }
 
-// begun reports whether Config is set. It is zero for a job that began in the configuration that the cluster was founded
-// with.
-func (j *Job) begun() bool { return j.State == StateRunning || j.Config != consensus.ConfigID{} }
+func (j *Job) begun() bool { return j.Config != consensus.ConfigID{} }
 
 // State is how far a job is. Jobs run one at a time, in the order of their creation.
 type State string

@@ -321,17 +321,18 @@ func TestNext_fails(t *testing.T) {
 	}
 }
 
-// Ensure that a job planned for the cluster as it was founded, whose configuration id is zero, goes on in those that it
-// makes itself, and does not begin in another one.
+// Ensure that a job planned for the cluster as it was founded goes on in the configurations that it makes itself, and does
+// not begin in another one.
 func TestNext_foundingConfiguration(t *testing.T) {
-	for _, start := range []consensus.ConfigID{{}, {Index: 12, Term: 2}} {
+	for _, start := range []consensus.ConfigID{consensus.FoundingID(), {Index: 12, Term: 2}} {
 		c := found(t, 3, 0)
 		c.id = start
 		job := membership.Job{ID: 1, Spec: membership.Spec{
-			Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}, Founding: true,
+			Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)},
+			Expected: consensus.FoundingID(),
 		}}
 		got := c.run(&job, nil)
-		if done := got.End == membership.StateDone; done != (start == consensus.ConfigID{}) {
+		if done := got.End == membership.StateDone; done != (start == consensus.FoundingID()) {
 			t.Errorf("from configuration %v: got %+v", start, got)
 		}
 	}

@@ -17,13 +17,28 @@ type Spec struct {
 	Protocol consensus.Protocol `json:"protocol,omitempty"`
 	// Expected, if not zero, is the configuration that the plan was made for: another one in force refuses the job.
 	Expected consensus.ConfigID `json:"expected,omitzero"`
-	// Founding says that it was made for the configuration that the cluster was founded with, whose id is zero.
-	Founding bool `json:"founding,omitempty"`
 }
 
 // Stale reports whether s was made for another configuration than id.
 func (s *Spec) Stale(id consensus.ConfigID) bool {
-	return (s.Founding || s.Expected != consensus.ConfigID{}) && s.Expected != id
+	return s.Expected != consensus.ConfigID{} && s.Expected != id
+}
+
+// Due is the configuration that a change expects now if it was planned for Expected and waits, or waited, for the jobs
+// before it: what they made of the one that it was planned for, or while they ran. now is in force.
+func (s *Spec) Due(before []Job, now consensus.ConfigID) consensus.ConfigID {
+	due := s.Expected
+	for i := range before {
+		j := &before[i]
+		final := j.Final
+		if !j.State.Ended() {
+			final = now
+		}
+		if due != (consensus.ConfigID{}) && j.begun() && j.Config.Index <= due.Index && due.Index <= final.Index {
+			due = final
+		}
+	}
+	return due
 }
 
 // Kind is how people call a job.

@@ -120,7 +120,7 @@ func TestJob_Encode_readable(t *testing.T) {
 		Spec: membership.Spec{
 			Kind: membership.KindChange, Protocol: consensus.ProtocolJointEarly, Expected: consensus.ConfigID{Index: 12, Term: 3},
 			Add: []membership.Newcomer{newcomer(0xffffffffffffffff), learner(8)}, Remove: ids{0xf3}, Promote: ids{2}, Demote: ids{3},
-			Update: []consensus.Member{member(4)}, Drain: ids{5}, Founding: true,
+			Update: []consensus.Member{member(4)}, Drain: ids{5},
 		},
 	}
 	encoded := job.Encode()
@@ -197,4 +197,38 @@ func FuzzDecodeJob(f *testing.F) {
 			t.Errorf("%q asks for something else after another round", first)
 		}
 	})
+}
+
+// Ensure that a change planned while jobs before it wait or run expects what they make of the cluster, and nobody else.
+func TestSpec_Due(t *testing.T) {
+	at := func(index consensus.Index) consensus.ConfigID { return consensus.ConfigID{Index: index, Term: 2} }
+	ended := func(from, to consensus.Index) membership.Job {
+		return membership.Job{State: membership.StateDone, Config: at(from), Final: at(to)}
+	}
+	for _, row := range []struct {
+		name     string
+		expected consensus.ConfigID
+		before   []membership.Job
+		now      consensus.ConfigID
+		want     consensus.ConfigID
+	}{
+		{"nothing expected", consensus.ConfigID{}, []membership.Job{ended(4, 9)}, at(9), consensus.ConfigID{}},
+		{"no jobs", at(4), nil, at(9), at(4)},
+		{"planned before a job that made two changes", at(4), []membership.Job{ended(4, 9)}, at(9), at(9)},
+		{"planned while it ran", at(7), []membership.Job{ended(4, 9)}, at(9), at(9)},
+		{"two jobs in a row", at(4), []membership.Job{ended(4, 9), ended(9, 12)}, at(12), at(12)},
+		{"somebody else between them", at(4), []membership.Job{ended(4, 9), ended(11, 12)}, at(12), at(9)},
+		{"somebody else after them", at(4), []membership.Job{ended(4, 9)}, at(20), at(9)},
+		{"planned in the cluster as it was founded", consensus.FoundingID(),
+			[]membership.Job{{State: membership.StateDone, Config: consensus.FoundingID(), Final: at(9)}}, at(9), at(9)},
+		{"one that runs", at(4), []membership.Job{{State: membership.StateRunning, Config: at(4)}}, at(7), at(7)},
+		{"one that waits", at(4), []membership.Job{{State: membership.StateQueued}}, at(4), at(4)},
+		{"one that never began", at(4), []membership.Job{{State: membership.StateCancelled}}, at(4), at(4)},
+		{"planned after it", at(10), []membership.Job{ended(4, 9)}, at(10), at(10)},
+	} {
+		spec := membership.Spec{Expected: row.expected}
+		if got := spec.Due(row.before, row.now); got != row.want {
+			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
+		}
+	}
 }

@@ -134,8 +134,7 @@ func startMember(t testing.TB) *member.Member {
 		},
 	}
 	identity := wal.Identity{Cluster: testCluster, Member: testMember}
-	base := consensus.SnapshotMeta{Config: initialConfig()}
-	if err := member.Create(options, identity, base); err != nil {
+	if err := member.Create(options, identity, initialConfig()); err != nil {
 		t.Fatal(err)
 	}
 	data, err := member.Open(options)

@@ -163,19 +163,6 @@ func TestPlanMessage_plan(t *testing.T) {
 	}
 }
 
-// The configuration that a cluster was founded with has the id zero. It is expected if it is given, and not if it is not.
-func TestSpecOf_foundingConfiguration(t *testing.T) {
-	for _, asked := range []*quoratepb.ChangeSpec{
-		{Kind: "change", Remove: []uint64{1}, Protocol: "auto"},
-		{Kind: "change", Remove: []uint64{1}, Protocol: "auto", Expected: configIDMessage(consensus.ConfigID{})},
-	} {
-		spec, err := specOf(asked)
-		if err != nil || spec.Founding != (asked.Expected != nil) || !proto.Equal(specMessage(&spec), asked) {
-			t.Errorf("%v became %+v, %v, and is shown as %v", asked, spec, err, specMessage(&spec))
-		}
-	}
-}
-
 func TestSpecOf_roundTrip(t *testing.T) {
 	asked := &quoratepb.ChangeSpec{
 		Kind: "change", Add: []*quoratepb.Newcomer{{Name: "n", PeerUrls: []string{"http://a:2", "http://a:1"}, Learner: true}},

@@ -175,7 +175,7 @@ func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 		Kind: string(s.Kind), Remove: numbers(s.Remove), Promote: numbers(s.Promote), Demote: numbers(s.Demote),
 		Drain: numbers(s.Drain), Protocol: s.Protocol.String(),
 	}
-	if s.Founding || s.Expected != (consensus.ConfigID{}) {
+	if s.Expected != (consensus.ConfigID{}) {
 		message.Expected = configIDMessage(s.Expected)
 	}
 	for i := range s.Add {

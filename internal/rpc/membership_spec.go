@@ -46,7 +46,6 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 		spec.Expected = consensus.ConfigID{
 			Index: consensus.Index(e.Index), Term: consensus.Term(e.Term), Stage: uint8(e.Stage),
 		}
-		spec.Founding = spec.Expected == consensus.ConfigID{}
 	}
 	if err := spec.Validate(); err != nil {
 		faults = append(faults, err.Error())

@@ -53,6 +53,8 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		DialTLS:    s.peerCerts.Dial,
 		DeadAfter:  3 * s.cfg.ElectionTimeout,
 		Faults:     options.Faults,
+
+		SnapshotBytesPerSecond: s.cfg.SnapshotSendRate,
 	})
 	if err != nil {
 		closeAll(listeners)

@@ -72,7 +72,7 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 		if err != nil {
 			return err
 		}
-		return member.Create(options, identity, consensus.SnapshotMeta{})
+		return member.Create(options, identity, consensus.Config{})
 	}
 	f, err := found(&s.cfg)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: wal.StorageID(randomID())}
 	s.logger.Info("founding a cluster", "cluster", f.cluster.String(), "member", f.self.String(),
 		"members", len(f.config.Members))
-	return member.Create(options, identity, consensus.SnapshotMeta{Config: f.config})
+	return member.Create(options, identity, f.config)
 }
 
 // checkIdentity refuses the data of another member or cluster. Flags are compared only where they must agree for

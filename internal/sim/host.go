@@ -157,7 +157,7 @@ func (h *host) open() (*member.Data, error) {
 	}
 	if !exists {
 		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: wal.StorageID(h.id) + 1000}
-		if err := member.Create(h.options(), identity, h.base); err != nil {
+		if err := member.Create(h.options(), identity, h.base.Config); err != nil {
 			return nil, err
 		}
 	}

@@ -127,13 +127,13 @@ func newWorld(o Options) (*World, error) {
 
 // firstConfig is what a cluster of n voters begins with, before the first entry of the log.
 func firstConfig(n int) consensus.SnapshotMeta {
-	var meta consensus.SnapshotMeta
+	var config consensus.Config
 	for i := range n {
 		m := describeMember(i)
-		meta.Config.Voters = append(meta.Config.Voters, m.ID)
-		meta.Config.Members = append(meta.Config.Members, m)
+		config.Voters = append(config.Voters, m.ID)
+		config.Members = append(config.Members, m)
 	}
-	return meta
+	return consensus.Founding(config)
 }
 
 func describeMember(slot int) consensus.Member {

@@ -175,10 +175,7 @@ func TestJobs_queued(t *testing.T) {
 	members := e.described().Members
 	one := e.begin(e.member("change", "--add=m4=http://"+m4.peer, "--yes")...)
 	e.job("running", "start")
-	two := e.begin(e.member("jobs", "watch", hex(e.ask(&quoratepb.ChangeSpec{
-		Add:    []*quoratepb.Newcomer{{Name: m5.name, PeerUrls: []string{"http://" + m5.peer}}},
-		Remove: []uint64{members[0].Id},
-	}).Id))...)
+	two := e.begin(e.member("change", "--add=m5=http://"+m5.peer, "--remove="+members[0].Name, "--yes")...)
 	e.waitLog(two, "queued behind 1 job")
 	three := e.detached(e.member("change", "--demote="+members[1].Name, "--yes"))
 	e.jobs("three jobs, of which two wait", 3, func(jobs []*quoratepb.Job) bool {
@@ -204,16 +201,4 @@ func TestJobs_queued(t *testing.T) {
 	if jobs[1].StartedMs < jobs[0].EndedMs || jobs[2].StartedMs != 0 {
 		t.Errorf("the second began before the end of the first, or the third began: %v", jobs)
 	}
-}
-
-// ask makes a job by the native API.
-func (e *elastic) ask(spec *quoratepb.ChangeSpec) *quoratepb.Job {
-	e.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	job, err := quoratepb.NewMembershipClient(e.client.ActiveConnection()).Start(ctx, &quoratepb.StartRequest{Spec: spec})
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return job
 }

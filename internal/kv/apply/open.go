@@ -35,7 +35,8 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 	defer batch.Close()
 	batch.Set(rowIdentity, binary.AppendUvarint([]byte{formatVersion}, uint64(cluster)))
 	batch.Set(rowApplied, appendMark(nil, consensus.Mark{}))
-	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, &consensus.SnapshotMeta{Config: config}))
+	meta := consensus.Founding(config)
+	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, &meta))
 	if err := batch.Commit(); err != nil {
 		return fmt.Errorf("apply: bootstrap: %w", err)
 	}
