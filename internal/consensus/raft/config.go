@@ -150,7 +150,7 @@ func (r *Replica) reviseConfig() {
 	if activated {
 		now.id.Stage = 1
 	}
-	if r.opts.Faults.ReuseConfigIDs {
+	if r.opts.Faults.ReuseConfigIDs && c.ordinal > 0 {
 		now.id = consensus.ConfigID{Index: consensus.Index(c.ordinal), Stage: now.id.Stage}
 	}
 	if now.id == r.ruling.id && len(r.ruling.config.Members) > 0 {
