@@ -47,7 +47,7 @@ type node struct {
 	listen net.Listener // held until the first start, so that nobody else gets the port
 }
 
-// startCluster founds a cluster of members 1, 2, … and waits until it has a leader.
+// startCluster founds a cluster of members 1, 2, … and waits until it has a leader that hears everybody.
 func startCluster(t *testing.T, size int) *cluster {
 	t.Helper()
 	return startCared(t, size, membership.Policy{})
@@ -74,8 +74,15 @@ func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 		n.create(config)
 		n.start()
 	}
-	c.leader()
+	c.together()
 	return c
+}
+
+// together waits until the leader hears everybody: before that it refuses what might cost the quorum.
+func (c *cluster) together() {
+	c.t.Helper()
+	silent := func(p raft.PeerProgress) bool { return !p.RecentActive }
+	c.await("every member", func(n *node) bool { return !slices.ContainsFunc(n.Status().Progress, silent) }, c.leader())
 }
 
 // reserve makes a node that is no member yet, with an address.
