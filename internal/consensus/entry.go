@@ -31,7 +31,7 @@ type Entry struct {
 	Term     Term
 	Kind     EntryKind
 	Proposal ProposalID // zero for entries that a leader made itself
-	Proposer MemberID   // the member that proposed it, whom followers may acknowledge directly; or NoMember
+	Proposer MemberID   // the member that wants to be told, by everybody, who holds it; or NoMember
 	Answered MemberID   // the leader that answered it on the fast path before commit; NoMember for slow entries
 	// ExactRevision is the revision that the entry must be applied at, or zero for "the next one" (a slow entry).
 	ExactRevision uint64
@@ -50,7 +50,7 @@ const entryOverheadBytes = 80
 // Proposal is a command on its way into the log.
 type Proposal struct {
 	ID       ProposalID
-	Proposer MemberID
+	Proposer MemberID  // see Entry
 	Kind     EntryKind // EntryCommand, or EntryConfig with an encoded ChangeRequest as payload
 	Payload  []byte
 }

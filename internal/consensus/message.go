@@ -21,6 +21,10 @@ const (
 	MsgTimeoutNow     MessageKind = 15 // leader -> transferee; Raft thesis, section 3.10
 	MsgTransfer       MessageKind = 16 // any -> leader: asks for a leadership transfer to Target
 	MsgRemoved        MessageKind = 17 // any -> a member that a committed configuration removed (its tombstone)
+	MsgHolds          MessageKind = 18 // voter -> the proposer of an entry: the leader's log is durable here up to Mark.Index
+	MsgVouch          MessageKind = 19 // reader -> voters: have you gone on to another term? Round names the question
+	MsgVouched        MessageKind = 20 // voter -> reader: its Term when it saw question Round
+	MsgReadIndex      MessageKind = 21 // leader -> reader; Reads with an Index that the reader has yet to confirm by itself
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is

@@ -35,6 +35,8 @@ type Peer struct {
 	Round       uint64          // the highest round that it echoed
 	RoundSent   uint64          // the highest round that was sent to it
 	CommitSent  consensus.Index // the highest commit index that was sent to it
+	DurableSent consensus.Index // how far the leader's own disk was said to be
+	Awaits      consensus.Index // the last entry that it proposed and counts the holders of
 	HeartbeatBy bool            // a message is due even if there is nothing to say
 
 	// The leader notes, with some round, what it had sent before: should the echo say that less has arrived, the rest was

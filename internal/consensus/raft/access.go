@@ -8,6 +8,9 @@ func (r *Replica) Leader() consensus.MemberID { return r.leader }
 // Term returns the current term.
 func (r *Replica) Term() consensus.Term { return r.term }
 
+// Commit returns up to where the log is committed, as far as this member knows.
+func (r *Replica) Commit() consensus.Index { return r.log.commit }
+
 // InForce returns the configuration in force here.
 func (r *Replica) InForce() ConfigInForce {
 	c := r.inForce()

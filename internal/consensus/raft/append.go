@@ -96,7 +96,8 @@ func (r *Replica) replicate(p *progress.Peer) {
 	}
 	notice := p.State == progress.Replicate && p.CommitSent < r.log.commit
 	round := p.RoundSent < r.round && r.config().IsVoter(p.ID) && len(r.reads.waiting()) > 0
-	if p.HeartbeatBy || notice || round {
+	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, r.log.durable)
+	if p.HeartbeatBy || notice || round || durable {
 		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
 		r.lead(p, &m)
 		r.sendAsLeader(m)
@@ -126,7 +127,10 @@ func (r *Replica) sendAppend(p *progress.Peer) bool {
 func (r *Replica) lead(p *progress.Peer, m *consensus.Message) {
 	m.Commit, m.Round = r.log.commit, r.round
 	m.Durable = min(r.log.durable, r.log.last())
-	p.CommitSent, p.RoundSent, p.HeartbeatBy = m.Commit, m.Round, false
+	if r.opts.Faults.DurableTooSoon {
+		m.Durable = r.log.last()
+	}
+	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
 }
 
 // sendAsLeader lets appends overtake the leader's own disk (Raft thesis, section 10.2.1), but never its term: a leader
@@ -191,6 +195,7 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 	}
 	r.extend(entries)
 	r.matched = max(r.matched, prev.Index+consensus.Index(len(entries)), r.log.commit)
+	r.hold(m.From, m.Durable)
 	r.commitTo(min(m.Commit, r.matched))
 	r.ackDue = true
 }
@@ -223,6 +228,7 @@ func (r *Replica) handleHeartbeat(m *consensus.Message) {
 	if r.hearRound(m.Round) {
 		r.echoDue = true
 	}
+	r.hold(m.From, m.Durable)
 	r.commitTo(min(m.Commit, max(r.matched, r.log.commit)))
 }
 
@@ -249,6 +255,7 @@ func (r *Replica) acknowledge() {
 		r.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: r.leader, Mark: consensus.Mark{Index: known}, Round: r.roundHeard,
 		}, after)
+		r.tellProposers(known, after)
 		if !after || !fresh {
 			return
 		}

@@ -29,6 +29,7 @@ type cluster struct {
 	nextSeq uint64                          // of proposals
 	// lossy members lose, in a crash, what was applied since the store was flushed, and the commit index, a mere hint.
 	lossy bool
+	infer bool // proposers count for themselves who holds their entries
 }
 
 // node is one member: the replica and the simplest shell that performs its outputs.
@@ -461,10 +462,14 @@ func (c *cluster) propose(id memberID, commands ...string) {
 	var proposals []consensus.Proposal
 	for _, command := range commands {
 		c.nextSeq++
-		proposals = append(proposals, consensus.Proposal{
-			ID: consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq}, Proposer: id,
+		p := consensus.Proposal{
+			ID:   consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq},
 			Kind: consensus.EntryCommand, Payload: []byte(command),
-		})
+		}
+		if c.infer {
+			p.Proposer = id
+		}
+		proposals = append(proposals, p)
 	}
 	c.node(id).step(raft.Propose{Proposals: proposals})
 }
@@ -476,7 +481,7 @@ func (c *cluster) change(id memberID, kind consensus.ChangeKind, member consensu
 func (c *cluster) request(id memberID, request consensus.ChangeRequest) {
 	c.nextSeq++
 	c.node(id).step(raft.ChangeConfig{Proposal: consensus.Proposal{
-		ID: consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq}, Proposer: id,
+		ID:      consensus.ProposalID{Session: consensus.SessionID{Member: id, Number: 1}, Sequence: c.nextSeq},
 		Payload: consensus.AppendChangeRequest(nil, &request),
 	}})
 }

@@ -15,6 +15,8 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgProposeReply: "refused", consensus.MsgRead: "read?", consensus.MsgReadReply: "read",
 	consensus.MsgSnapshotOffer: "snapshot?", consensus.MsgSnapshotReply: "snapshot", consensus.MsgTimeoutNow: "timeout-now",
 	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
+	consensus.MsgHolds: "holds", consensus.MsgVouch: "vouch?", consensus.MsgVouched: "vouched",
+	consensus.MsgReadIndex: "read-index",
 }
 
 var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update", "demote"}
@@ -33,7 +35,7 @@ func describe(m *message) string {
 		say(true, "after=%v", m.Mark)
 	case consensus.MsgVote, consensus.MsgPreVote:
 		say(true, "log=%v commit=%d", m.Mark, m.Commit)
-	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgHolds:
 		say(m.Mark.Index > 0, "index=%d", m.Mark.Index)
 	}
 	say(m.Reject, "NO")

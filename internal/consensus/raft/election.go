@@ -286,6 +286,7 @@ func (r *Replica) setTerm(term consensus.Term) {
 	r.term, r.vote = term, consensus.NoMember
 	r.matched, r.roundHeard = 0, 0
 	r.ackDue, r.echoDue = false, false
+	r.forgetHoldings()
 	r.granted, r.refused = r.granted[:0], r.refused[:0]
 }
 

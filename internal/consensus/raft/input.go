@@ -17,9 +17,12 @@ type (
 	// the same id.
 	Propose struct{ Proposals []consensus.Proposal }
 
-	// Read asks for read indexes. IDs must not repeat on this member, also not across restarts (start at random): a
-	// late answer to an old question would be too low for a new one.
-	Read struct{ IDs []uint64 }
+	// Read asks for read indexes. IDs grow on this member, also across restarts: a late answer to an old question would be
+	// too low for a new one. Spread asks the other voters as well as the leader, which is worth it if they are far away.
+	Read struct {
+		IDs    []uint64
+		Spread bool
+	}
 
 	// ChangeConfig proposes a membership change: Kind is EntryConfig, the payload an encoded ChangeRequest.
 	ChangeConfig struct{ Proposal consensus.Proposal }

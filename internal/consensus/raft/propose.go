@@ -7,6 +7,7 @@ type outbox struct {
 	proposals []consensus.Proposal
 	reads     []consensus.ReadIndex
 	transfer  consensus.MemberID
+	spread    bool // ask for reads more voters than the leader
 	asks      bool // transfer is meant, even if it names nobody
 }
 
@@ -72,11 +73,6 @@ func (r *Replica) handleRefusals(m *consensus.Message) {
 func (r *Replica) admit(proposals []consensus.Proposal, from consensus.MemberID) {
 	for i := range proposals {
 		p := &proposals[i]
-		if p.Proposer == consensus.NoMember {
-			q := *p
-			q.Proposer = from
-			p = &q
-		}
 		if reason := r.admitOne(p); reason != consensus.ReasonNone {
 			r.refuse(p.ID, from, reason)
 		}
@@ -94,9 +90,10 @@ func (r *Replica) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	case p.Kind == consensus.EntryConfig:
 		return r.proposeChange(p)
 	}
-	r.appendEntry(consensus.Entry{
+	index := r.appendEntry(consensus.Entry{
 		Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Payload: p.Payload,
 	})
+	r.owe(p.Proposer, index)
 	return consensus.ReasonNone
 }
 
@@ -144,7 +141,11 @@ func (r *Replica) flushForwards() {
 		rest = rest[n:]
 	}
 	if len(box.reads) > 0 {
-		r.send(consensus.Message{Kind: consensus.MsgRead, To: r.leader, Reads: box.reads}, false)
+		m := consensus.Message{Kind: consensus.MsgRead, To: r.leader, Reads: box.reads}
+		if box.spread {
+			m.Round = r.askVoters(box.reads)
+		}
+		r.send(m, false)
 		for _, read := range box.reads {
 			r.forwarded = append(r.forwarded, read.ID)
 		}

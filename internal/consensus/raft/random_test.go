@@ -50,7 +50,7 @@ func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
 	x.only = []consensus.Protocol{0, 0, 0, 1, 2, 3, 4, 5}[rng.IntN(8)]
 	x.loss, x.calm = []int{15, 15, 100}[rng.IntN(3)], []int{0, 1, 5, 20}[rng.IntN(4)]
 	x.rare = []int{1, 1, 3, 10}[rng.IntN(4)]
-	c.lossy = rng.IntN(2) == 0
+	c.lossy, c.infer = rng.IntN(2) == 0, seed%3 > 0
 	x.laws.watch(c)
 	return x
 }
@@ -101,7 +101,7 @@ func (x *chaos) act() {
 	case p < 930:
 		x.readID++
 		x.laws.asked[[2]uint64{uint64(n.id), x.readID}] = x.laws.highest
-		n.step(raft.Read{IDs: []uint64{x.readID}})
+		n.step(raft.Read{IDs: []uint64{x.readID}, Spread: x.infer})
 	case p < 940:
 		n.slowDisk = !n.slowDisk
 	case p < 948:
@@ -360,6 +360,7 @@ func TestReplica_Step_faultsAreFound(t *testing.T) {
 		{"acknowledged before durable", func(f *raft.Faults) { f.AckBeforeDurable = true }, "s"},
 		{"two changes", func(f *raft.Faults) { f.TwoChanges = true }, "uncommitted changes"},
 		{"learners count", func(f *raft.Faults) { f.CountLearners = true }, "s"},
+		{"leaders count their disk too soon", func(f *raft.Faults) { f.DurableTooSoon = true }, "s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for seed := uint64(1); seed < 3000; seed++ {
@@ -391,6 +392,40 @@ func attempt(x *chaos) (err error) {
 		}
 	}
 	return nil
+}
+
+// Ensure that a reader needs new words of the others for each question: here it has the old ones of a majority that has
+// gone on without it and its leader.
+func TestReplica_Step_oldVouches(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Faults.CountOldVouches = old })
+		c.infer = true
+		l := newLaws()
+		l.watch(c)
+		c.elect(1)
+		read := func(id uint64) {
+			l.asked[[2]uint64{2, id}] = l.highest
+			c.node(2).step(raft.Read{IDs: []uint64{id}, Spread: true})
+			c.settle()
+		}
+		read(1)
+		if l.reads != 1 {
+			t.Fatalf("%d reads were answered while all is well", l.reads)
+		}
+		for _, id := range []memberID{3, 4, 5} {
+			c.cut(id, 1)
+			c.cut(id, 2)
+			c.node(id).step(raft.Unreachable{Member: 1})
+		}
+		c.node(3).step(raft.Campaign{})
+		c.settle()
+		c.propose(3, "theirs")
+		c.settle()
+		read(2)
+		if broken := strings.Contains(l.broken, "linearizable read"); broken != old || l.broken != "" && !old {
+			t.Errorf("old vouches count: %t, broken: %q", old, l.broken)
+		}
+	}
 }
 
 // Ensure the same for faults that need a certain turn of events: it is played with the fault and without.

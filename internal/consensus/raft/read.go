@@ -11,6 +11,10 @@ import (
 // answered, by counting acknowledgements elsewhere, before the leader knows that it committed. The index is handed
 // out once a quorum has echoed a round that began after the read arrived, and once the log has committed that far
 // under this leader: after an election the same index could name another prefix.
+//
+// Whoever asks vouches for the leader by asking, as an echo would: it had voted in no later term when the question left, so
+// that nobody whom such a vote elected can have committed anything before. With three voters a follower's question, and
+// the leader's being in office, are a majority, and no round is needed: one round trip.
 
 // pendingRead waits for both. Indexes never fall along the queue.
 type pendingRead struct {
@@ -18,6 +22,7 @@ type pendingRead struct {
 	id    uint64
 	index consensus.Index
 	round uint64 // zero under a leader lease
+	asker bool   // from counts as one that echoed
 }
 
 // readQueue is a queue that reuses its memory.
@@ -56,13 +61,14 @@ func (r *Replica) openRound() {
 	}
 }
 
-func (r *Replica) read(ids []uint64) {
+func (r *Replica) read(ids []uint64, spread bool) {
 	switch {
 	case r.role == Leader:
 		for _, id := range ids {
-			r.enqueueRead(id, r.opts.ID)
+			r.enqueueRead(id, r.opts.ID, false)
 		}
 	case r.leader != consensus.NoMember:
+		r.toLeader.spread = r.toLeader.spread || spread
 		for _, id := range ids {
 			r.toLeader.reads = append(r.toLeader.reads, consensus.ReadIndex{ID: id})
 		}
@@ -77,17 +83,27 @@ func (r *Replica) handleRead(m *consensus.Message) {
 		return
 	}
 	for i := range m.Reads {
-		r.enqueueRead(m.Reads[i].ID, m.From)
+		r.enqueueRead(m.Reads[i].ID, m.From, m.Term <= r.term)
 	}
+	if m.Round == 0 {
+		return
+	}
+	index := consensus.Message{Kind: consensus.MsgReadIndex, To: m.From, Reads: slices.Clone(m.Reads)}
+	for i := range index.Reads {
+		index.Reads[i].Index = r.log.last()
+	}
+	r.send(index, r.termPending())
 }
 
-func (r *Replica) enqueueRead(id uint64, from consensus.MemberID) {
-	read := pendingRead{from: from, id: id, index: r.log.last()}
-	if !r.leaseHolds() && !r.opts.Faults.SkipReadRound {
+func (r *Replica) enqueueRead(id uint64, from consensus.MemberID, asker bool) {
+	read := pendingRead{from: from, id: id, index: r.log.last(), asker: asker}
+	if !r.leaseHolds() && !r.opts.Faults.SkipReadRound && !(asker && r.majority(from)) {
 		r.openRound()
 		read.round = r.round
+		r.reads.queue = append(r.reads.queue, read)
+		return
 	}
-	r.reads.queue = append(r.reads.queue, read)
+	r.sure.queue = append(r.sure.queue, read)
 }
 
 // leaseHolds reports whether no other member can have been elected yet (Raft thesis, section 6.4.1).
@@ -102,15 +118,35 @@ func (r *Replica) leaseTicks() uint64 {
 }
 
 // confirmed returns the highest round that a quorum has echoed.
-func (r *Replica) confirmed() uint64 {
+func (r *Replica) confirmed() uint64 { return r.agreed(r.echoed) }
+
+func (r *Replica) echoed(id consensus.MemberID) uint64 {
+	if id == r.opts.ID {
+		return r.round
+	}
+	if p := r.peer(id); p != nil {
+		return p.Round
+	}
+	return 0
+}
+
+// majority reports whether this member and one other are a quorum by themselves.
+func (r *Replica) majority(other consensus.MemberID) bool {
 	return r.agreed(func(id consensus.MemberID) uint64 {
-		if id == r.opts.ID {
-			return r.round
-		}
-		if p := r.peer(id); p != nil {
-			return p.Round
+		if id == r.opts.ID || id == other {
+			return 1
 		}
 		return 0
+	}) == 1
+}
+
+// confirmedBy returns the same as confirmed, if asker counts as one that echoed every round.
+func (r *Replica) confirmedBy(asker consensus.MemberID) uint64 {
+	return r.agreed(func(id consensus.MemberID) uint64 {
+		if id == asker {
+			return r.round
+		}
+		return r.echoed(id)
 	})
 }
 
@@ -130,51 +166,62 @@ func (r *Replica) confirmRounds() {
 
 // answerReads hands out what is confirmed and committed, in the order of arrival.
 func (r *Replica) answerReads() {
-	if len(r.reads.waiting()) == 0 || r.log.commit < r.noop {
+	if r.log.commit < r.noop {
 		return
 	}
-	confirmed := r.confirmed()
-	var reply consensus.Message
-	flush := func() {
-		if len(reply.Reads) > 0 {
-			reply.Kind = consensus.MsgReadReply
-			r.send(reply, r.termPending())
-			reply = consensus.Message{}
+	for q := &r.sure; len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.commit; q.pop() {
+		r.answerRead(&q.waiting()[0])
+	}
+	if q := &r.reads; len(q.waiting()) > 0 {
+		confirmed := r.confirmed()
+		for len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.commit && r.isConfirmed(&q.waiting()[0], confirmed) {
+			r.answerRead(&q.waiting()[0])
+			q.pop()
 		}
 	}
-	for {
-		waiting := r.reads.waiting()
-		if len(waiting) == 0 || waiting[0].round > confirmed || waiting[0].index > r.log.commit {
-			break
-		}
-		read := waiting[0]
-		r.reads.pop()
-		answer := consensus.ReadIndex{ID: read.id, Index: read.index}
-		if read.from == r.opts.ID {
-			r.out.Reads = append(r.out.Reads, answer)
-			continue
-		}
-		if reply.To != read.from {
-			flush()
-			reply.To = read.from
-		}
-		reply.Reads = append(reply.Reads, answer)
+	if len(r.answer.Reads) > 0 {
+		r.flushAnswers()
 	}
-	flush()
+}
+
+func (r *Replica) isConfirmed(read *pendingRead, confirmed uint64) bool {
+	return read.round <= confirmed || (read.asker && read.round <= r.confirmedBy(read.from))
+}
+
+// answerRead answers here, or gathers the answers to one member, as long as they come in a row, in one message.
+func (r *Replica) answerRead(read *pendingRead) {
+	answer := consensus.ReadIndex{ID: read.id, Index: read.index}
+	if read.from == r.opts.ID {
+		r.out.Reads = append(r.out.Reads, answer)
+		return
+	}
+	if len(r.answer.Reads) > 0 && r.answer.To != read.from {
+		r.flushAnswers()
+	}
+	r.answer.To = read.from
+	r.answer.Reads = append(r.answer.Reads, answer)
+}
+
+func (r *Replica) flushAnswers() {
+	r.answer.Kind = consensus.MsgReadReply
+	r.send(r.answer, r.termPending())
+	r.answer = consensus.Message{}
 }
 
 // failReads tells everybody who waits that this member leads no more.
 func (r *Replica) failReads() {
-	for _, read := range r.reads.waiting() {
-		if read.from == r.opts.ID {
-			r.out.FailedReads = append(r.out.FailedReads, read.id)
-			continue
+	for _, q := range []*readQueue{&r.sure, &r.reads} {
+		for _, read := range q.waiting() {
+			if read.from == r.opts.ID {
+				r.out.FailedReads = append(r.out.FailedReads, read.id)
+				continue
+			}
+			r.send(consensus.Message{
+				Kind: consensus.MsgReadReply, To: read.from, Reject: true, Reads: []consensus.ReadIndex{{ID: read.id}},
+			}, false)
 		}
-		r.send(consensus.Message{
-			Kind: consensus.MsgReadReply, To: read.from, Reject: true, Reads: []consensus.ReadIndex{{ID: read.id}},
-		}, false)
+		*q = readQueue{queue: q.queue[:0]}
 	}
-	r.reads = readQueue{queue: r.reads.queue[:0]}
 	r.rounds = r.rounds[:0]
 }
 
@@ -197,5 +244,5 @@ func (r *Replica) handleReadReply(m *consensus.Message) {
 // failForwarded gives up the reads that a leader, no longer followed, has not answered.
 func (r *Replica) failForwarded() {
 	r.out.FailedReads = append(r.out.FailedReads, r.forwarded...)
-	r.forwarded = r.forwarded[:0]
+	r.forwarded, r.unconfirmed = r.forwarded[:0], r.unconfirmed[:0]
 }

@@ -46,13 +46,19 @@ type Replica struct {
 	calledIn      consensus.Term // told to campaign in this term, and a change has to be applied first
 
 	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
-	matched    consensus.Index
-	roundHeard uint64
-	roundNew   bool     // a new round was heard in this Step
-	ackDue     bool     // appends of this Step want an acknowledgement
-	echoDue    bool     // heartbeats of this Step want an answer
-	forwarded  []uint64 // reads sent to the leader and not answered yet
-	installing *consensus.SnapshotMeta
+	matched     consensus.Index
+	roundHeard  uint64
+	roundNew    bool      // a new round was heard in this Step
+	ackDue      bool      // appends of this Step want an acknowledgement
+	echoDue     bool      // heartbeats of this Step want an answer
+	holdings    []holding // who holds the leader's log, as they told: infer.go
+	telling     []consensus.MemberID
+	inferred    uint64
+	told        consensus.Index // proposers were told of what this member holds up to here
+	vouches     []vouch
+	unconfirmed []consensus.ReadIndex // of forwarded: vouch.go
+	forwarded   []uint64              // reads sent to the leader and not answered yet
+	installing  *consensus.SnapshotMeta
 
 	// Leader.
 	peers        []*progress.Peer // of every other member, sorted by id
@@ -64,7 +70,9 @@ type Replica struct {
 	leaseUntil   uint64
 	leaseBarred  bool // a transfer let somebody ignore the lease
 	beatAt       uint64
-	reads        readQueue
+	reads        readQueue         // that wait for a round
+	sure         readQueue         // that were confirmed as they came, and wait for the log to commit
+	answer       consensus.Message // to the reader that is being answered
 	transferee   consensus.MemberID
 	transferBy   uint64
 	transferSent bool

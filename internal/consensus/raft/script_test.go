@@ -41,6 +41,7 @@ var faults = map[string]func(*raft.Faults){
 	"count-learners":     func(f *raft.Faults) { f.CountLearners = true },
 	"count-self":         func(f *raft.Faults) { f.CountSelf = true },
 	"reuse-config-ids":   func(f *raft.Faults) { f.ReuseConfigIDs = true },
+	"infer-old-term":     func(f *raft.Faults) { f.InferOldTerm = true },
 	"union-of-joint":     func(f *raft.Faults) { f.UnionOfJoint = true },
 }
 
@@ -172,6 +173,8 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 		for range count {
 			s.deliverFirst()
 		}
+	case "infer":
+		s.infer = true
 	case "drop":
 		s.printf("  %d messages lost", len(s.net))
 		s.net = nil
@@ -256,7 +259,7 @@ func (s *script) member(name string, args []string) error {
 	case "propose":
 		s.propose(id, args...)
 	case "read":
-		n.step(raft.Read{IDs: numbers})
+		n.step(raft.Read{IDs: numbers, Spread: s.infer})
 	case "transfer":
 		n.step(raft.Transfer{To: memberID(numbers[0])})
 	case "compact":

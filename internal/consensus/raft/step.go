@@ -30,7 +30,7 @@ func (r *Replica) take(input Input) {
 	case Propose:
 		r.propose(in.Proposals)
 	case Read:
-		r.read(in.IDs)
+		r.read(in.IDs, in.Spread)
 	case ChangeConfig:
 		p := in.Proposal
 		p.Kind = consensus.EntryConfig
@@ -153,7 +153,7 @@ func (r *Replica) receive(m *consensus.Message) {
 	}
 	switch m.Kind {
 	case consensus.MsgPropose, consensus.MsgProposeReply, consensus.MsgRead, consensus.MsgReadReply,
-		consensus.MsgTransfer, consensus.MsgRemoved:
+		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgReadIndex:
 		r.heardPeer(m)
 		r.receiveTermless(m)
 		return
@@ -231,6 +231,12 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 		r.handleRead(m)
 	case consensus.MsgReadReply:
 		r.handleReadReply(m)
+	case consensus.MsgVouch:
+		r.handleVouch(m)
+	case consensus.MsgVouched:
+		r.handleVouched(m)
+	case consensus.MsgReadIndex:
+		r.handleReadIndex(m)
 	case consensus.MsgTransfer:
 		if r.role == Leader {
 			r.transfer(m.Target)
@@ -265,6 +271,8 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 		r.handleSnapshotOffer(m)
 	case consensus.MsgTimeoutNow:
 		r.handleTimeoutNow()
+	case consensus.MsgHolds:
+		r.hold(m.From, m.Mark.Index)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
 		if p := r.heardPeer(m); p != nil {
 			r.handleReply(p, m)
@@ -321,6 +329,8 @@ func (r *Replica) finish() {
 			r.handOverLeadership()
 		}
 	}
+	r.inferCommit()
+	r.confirmReads()
 	r.flushForwards()
 	r.flushRefusals()
 	r.persist()
