@@ -38,6 +38,7 @@ type Config struct {
 	MaxLearners                int
 
 	AutoCare          AutoCare
+	FastPath          FastPath
 	AutoCareDeadAfter time.Duration
 	AutoCareVoters    int // 0: as many as there are
 

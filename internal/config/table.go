@@ -17,6 +17,7 @@ var groups = []group{
 	{"Member", memberSettings},
 	{"Cluster", clusterSettings},
 	{"Automatic care", careSettings},
+	{"Fast path", fastPathSettings},
 	{"Limits and tuning", tuningSettings},
 	{"Client connections", clientSettings},
 	{"Compaction and watch", compactionSettings},

@@ -26,6 +26,7 @@ func (m *Member) loop() error {
 		inputs := m.inbox.take()
 		if due := passed.due(m.options.Clock.Now()); len(due) > 0 {
 			inputs = append(due, inputs...)
+			m.node.CountHolders(m.countsHolders())
 		}
 		m.node.Step(inputs...)
 		if m.node.Waiting() {
@@ -63,6 +64,7 @@ func (t *ticks) due(now time.Time) []raft.Input {
 func (m *Member) publish() {
 	replica := m.node.Replica()
 	m.term.Store(uint64(replica.Term()))
+	m.inferred.Store(replica.Inferred())
 	m.follow(replica.Leader())
 	for _, answer := range m.asked.take(nil) {
 		answer <- replica.Status()

@@ -28,6 +28,7 @@ type Options struct {
 	MaxRequestBytes int           // encoded command; zero: unlimited
 	Retention       Retention
 	Scrub           ScrubPace
+	FastPath        FastPath
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Clock           env.Clock
 	Logger          *slog.Logger
@@ -61,6 +62,7 @@ type Member struct {
 	// lessorTerm is the term for which the deadlines of leases were begun last.
 	lessorTerm atomic.Uint64
 	ownRemoval atomic.Bool // applied, and answered
+	inferred   atomic.Uint64
 	changes    changeCounters
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader

@@ -44,6 +44,7 @@ type Node struct {
 	reads     *reads
 	options   NodeOptions
 	ticks     uint64
+	counts    bool // reads, too
 	leader    consensus.MemberID
 	term      consensus.Term
 	scratch   []consensus.Proposal
@@ -87,6 +88,13 @@ func (n *Node) ChangeConfig(request consensus.ChangeRequest, done Completion) (a
 		return nil, err
 	}
 	return func() { n.proposals.abandon(q) }, nil
+}
+
+// CountHolders says whether this member counts by itself who holds what it proposes from now on, and so often learns that
+// it has committed before the leader could tell it.
+func (n *Node) CountHolders(counts bool) {
+	n.counts = counts
+	n.proposals.countHolders(counts)
 }
 
 // Read calls done once the state applied here shows everything acknowledged before the call.
@@ -137,7 +145,7 @@ func (n *Node) collect() {
 		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
 	}
 	if id := n.reads.take(n.ticks); id != 0 {
-		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}})
+		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}, Spread: n.counts})
 	}
 }
 

@@ -62,6 +62,7 @@ func (s *session) trim() {
 type proposer struct {
 	mu       sync.Mutex
 	self     consensus.MemberID
+	counts   bool     // this member counts who holds what it proposes
 	current  *session // open, new proposals get their ids here; nil until the first is open
 	previous *session // being finished
 	opening  *proposal
@@ -135,6 +136,10 @@ func (p *proposer) take(dst []consensus.Proposal, tick uint64) []consensus.Propo
 	if len(p.queue) == 0 {
 		return dst
 	}
+	counter := consensus.NoMember
+	if p.counts {
+		counter = p.self
+	}
 	keep := p.queue[:0]
 	for _, q := range p.queue {
 		if q.committed || !q.waiting {
@@ -145,11 +150,17 @@ func (p *proposer) take(dst []consensus.Proposal, tick uint64) []consensus.Propo
 			continue
 		}
 		q.waiting, q.sentTick = false, tick
-		dst = append(dst, consensus.Proposal{ID: q.id, Proposer: p.self, Kind: q.kind, Payload: q.payload})
+		dst = append(dst, consensus.Proposal{ID: q.id, Proposer: counter, Kind: q.kind, Payload: q.payload})
 	}
 	clear(p.queue[len(keep):])
 	p.queue = keep
 	return dst
+}
+
+func (p *proposer) countHolders(counts bool) {
+	p.mu.Lock()
+	p.counts = counts
+	p.mu.Unlock()
 }
 
 // name gives q the next id of the current session.

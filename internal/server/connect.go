@@ -29,6 +29,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		MaxRequestBytes: s.cfg.MaxRequestBytes,
 		Retention:       member.DefaultRetention(),
 		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
+		FastPath:        member.FastPath(s.cfg.FastPath),
 		Care:            s.carePolicy(),
 		Clock:           env.WallClock{},
 		Logger:          s.logger,

@@ -50,6 +50,9 @@ func (c *partsCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads every counter once.
 func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_proposals_inferred_total",
+		"Proposals of this member that it found committed before the leader told it.", nil, nil),
+		prometheus.CounterValue, float64(c.member.Inferred()))
 	c.collectStorage(out)
 	c.collectPeers(out)
 }

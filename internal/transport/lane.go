@@ -283,6 +283,7 @@ func (l *lane) measure(number uint64) {
 	if !valid {
 		return
 	}
+	l.p.lowest.add(sample, time.Now())
 	was := l.p.rtt.Load()
 	if was == 0 {
 		l.p.rtt.Store(int64(sample))

@@ -35,6 +35,7 @@ type peer struct {
 	generation       atomic.Uint64 // how often the peer was lost; every stream remembers in which one it began
 	stopped          atomic.Bool
 	rtt              atomic.Int64 // nanoseconds
+	lowest           lowest
 	first            atomic.Uint32
 	in               counters
 	failures, losses atomic.Uint64

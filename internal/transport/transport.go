@@ -255,6 +255,16 @@ func (t *Transport) RTT(id consensus.MemberID) (time.Duration, bool) {
 	return rtt, rtt > 0
 }
 
+// Distance tells the lowest round-trip time to a peer that was measured within the last minute: what the network costs,
+// while the smoothed time also tells how busy both members are.
+func (t *Transport) Distance(id consensus.MemberID) (time.Duration, bool) {
+	p := t.peer(id)
+	if p == nil {
+		return 0, false
+	}
+	return p.lowest.get(time.Now())
+}
+
 func (t *Transport) peer(id consensus.MemberID) *peer { return find(*t.peers.Load(), id) }
 
 func find(peers []*peer, id consensus.MemberID) *peer {
