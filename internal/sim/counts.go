@@ -19,6 +19,7 @@ type Counts struct {
 	Aborted, Undone                                      uint64            // gone back from by an entry; lost with a leader
 	Settled                                              uint64            // configurations
 	LeadersLost                                          uint64            // in the middle of a change
+	Inferred                                             uint64            // proposals found committed by counting
 	Faults                                               map[string]uint64
 }
 
@@ -37,6 +38,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
+		{&c.Inferred, &o.Inferred},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -66,10 +68,10 @@ func list(counts map[string]uint64) string {
 
 // String is one line.
 func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d messages=%d dropped=%d "+
+	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d messages=%d dropped=%d "+
 		"elections=%d starts=%d snapshots=%d changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
-		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Messages, c.Dropped, c.Elections, c.Starts,
-		c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))
+		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Messages, c.Dropped, c.Elections,
+		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))
 }
 
 // Operation implements workload.World.

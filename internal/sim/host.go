@@ -137,6 +137,7 @@ func (h *host) start() {
 		return
 	}
 	h.node = node
+	node.CountHolders(h.w.plan.infers)
 	h.checkConfig()
 	h.w.suite.Stepped(h.id)
 	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
@@ -211,6 +212,7 @@ func (h *host) crash() {
 // down forgets everything that was in memory.
 func (h *host) down() {
 	h.noteLoss()
+	h.noteInferred()
 	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
 	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
 	h.leading, h.inForce, h.received, h.frozen = false, nil, received{}, 0
@@ -253,8 +255,10 @@ func (h *host) step() {
 	inputs := append(h.dueTicks(), h.inbox...)
 	h.inbox = nil
 	h.w.counts.Steps++
+	from := h.node.Replica().Term()
 	h.node.Step(inputs...)
 	h.checkConfig()
+	h.w.suite.Committed(h.id, from, h.node.Replica().Term(), h.node.Replica().Commit())
 	h.w.suite.Stepped(h.id)
 	if h.node.Waiting() {
 		h.wake(max(h.w.plan.loop, time.Millisecond))

@@ -86,6 +86,9 @@ func (h *host) noteLoss() {
 	}
 }
 
+// noteInferred counts, at the end of a life, what it found committed by itself.
+func (h *host) noteInferred() { h.w.counts.Inferred += h.node.Replica().Inferred() }
+
 // tallyChanges counts, at the end, what the committed log holds.
 func (w *World) tallyChanges() {
 	w.counts.Changes = map[string]uint64{}

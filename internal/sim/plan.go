@@ -35,6 +35,7 @@ type plan struct {
 	hits         bool // and they are hit in their middle
 	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
 
+	infers   bool // members count who holds what they propose
 	raft     raft.Options
 	mix      workload.Mix
 	segments int64
@@ -71,6 +72,7 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	if err := p.drawProtocols(o, rng); err != nil {
 		return nil, err
 	}
+	p.infers = chance(rng, 0.6)
 	return p, p.drawNemeses(o, rng)
 }
 
@@ -163,7 +165,8 @@ func (p *plan) String() string {
 	if p.reconfigures {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
-	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t disk=%v keep=%d clients=%d [%s]",
+	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t disk=%v keep=%d clients=%d "+
+		"[%s]",
 		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, strings.Join(names, " "))
+		p.infers, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, strings.Join(names, " "))
 }

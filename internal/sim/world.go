@@ -89,6 +89,9 @@ func Run(o Options) (Report, error) {
 	w.counts.Load(w.load)
 	w.counts.Duplicates = w.suite.Duplicates
 	w.tallyChanges()
+	for _, h := range w.up() {
+		h.noteInferred()
+	}
 	return Report{
 		Seed: o.Seed, Plan: w.plan.String(), Simulated: w.now, Counts: w.counts,
 		Violations: w.suite.Violations, TraceLines: w.trace.lines, TraceSum: w.trace.sum.Sum64(),

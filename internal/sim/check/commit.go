@@ -34,6 +34,35 @@ func (c *commits) announced(s *Suite, m *consensus.Message) {
 	c.pending = append(c.pending, commit{m.From, consensus.Mark{Index: m.Commit, Term: term}})
 }
 
+// Committed tells how far a member says, after a step from one term to another, or within one, that the log is committed.
+// Beyond what a leader announced it must have counted by itself: that far, or further, an entry of its term is durable on
+// a majority.
+func (s *Suite) Committed(member consensus.MemberID, from, term consensus.Term, index consensus.Index) {
+	if index <= s.commits.known {
+		return
+	}
+	s.commits.learned(index, term)
+	w := s.logs.of(member)
+	for ; index <= w.last(); index++ {
+		if got, ok := w.term(index); ok && (got == term || got == from) && len(w.lastChange().config.Voters) > 0 {
+			s.judgeMajorities(member, consensus.Mark{Index: index, Term: got}, w.anyRuling())
+			return
+		}
+	}
+	s.report("commit-rule", "member %v, in term %d, takes %d for committed, with no entry of the term from there on", member,
+		term, s.commits.known)
+}
+
+// anyRuling lists the configurations by which a member may have counted lately.
+func (w *shadow) anyRuling() []*consensus.Config {
+	var configs []*consensus.Config
+	for _, change := range w.changes() {
+		settled := change.config.Settle()
+		configs = append(configs, &change.config, &settled)
+	}
+	return configs
+}
+
 // Stepped tells that a member has done all that one of its steps put out.
 func (s *Suite) Stepped(member consensus.MemberID) {
 	w := s.logs.of(member)
@@ -65,12 +94,7 @@ func (c *commits) acted(s *Suite, member consensus.MemberID, index consensus.Ind
 	c.learned(index, s.durable.of(member).term)
 	w := s.logs.of(member)
 	if term, ok := w.term(index); ok && len(w.lastChange().config.Voters) > 0 {
-		var configs []*consensus.Config
-		for _, change := range w.changes() {
-			settled := change.config.Settle()
-			configs = append(configs, &change.config, &settled)
-		}
-		s.judgeMajorities(member, consensus.Mark{Index: index, Term: term}, configs)
+		s.judgeMajorities(member, consensus.Mark{Index: index, Term: term}, w.anyRuling())
 	}
 }
 
