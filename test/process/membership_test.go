@@ -85,7 +85,7 @@ func (e *elastic) launch(n *node, state string) {
 	e.run(n, "--name="+n.name, "--data-dir="+n.dir, "--listen-client-urls="+n.client,
 		"--advertise-client-urls="+n.client, "--listen-peer-urls=http://"+n.peer,
 		"--initial-advertise-peer-urls=http://"+n.peer, "--initial-cluster="+strings.Join(members, ","),
-		"--initial-cluster-state="+state, "--heartbeat-interval=50", "--election-timeout=500",
+		"--initial-cluster-state="+state, "--heartbeat-interval=50", "--election-timeout=500", inferring,
 		// The check that new connections have lasted five seconds would only make the test wait.
 		"--strict-reconfig-check=false")
 }

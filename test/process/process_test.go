@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +59,36 @@ func TestCluster_killed(t *testing.T) {
 		t.Errorf("only %d writes were acknowledged: the cluster hardly worked", acked)
 	}
 	checkHistory(t, record)
+	checkInferred(t, c)
+}
+
+// checkInferred wants a member that found commits by itself: else the rest proves nothing of it.
+func checkInferred(t *testing.T, c *cluster) {
+	t.Helper()
+	client := c.connect(c.nodes...)
+	defer client.Close()
+	for i := range 300 {
+		if _, err := client.Put(context.Background(), fmt.Sprintf("inferred%d", i), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var values []string
+	for _, n := range c.nodes {
+		answer, err := http.Get(n.client + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err = errors.Join(err, answer.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		value := regexp.MustCompile(`(?m)^quorate_proposals_inferred_total (.*)$`).FindSubmatch(text)
+		if value != nil && string(value[1]) != "0" {
+			return
+		}
+		values = append(values, fmt.Sprintf("%q", value))
+	}
+	t.Errorf("nobody found a commit by itself: %v", values)
 }
 
 // checkHistory looks for an order of all operations that explains what clients were told.
