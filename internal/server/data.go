@@ -45,8 +45,6 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		if err := s.createData(ctx, options); err != nil {
 			return err
 		}
-	} else if len(s.cfg.Join) > 0 {
-		s.logger.Info("--join is ignored: this member belongs to a cluster already", "data-dir", s.cfg.DataDir)
 	}
 	if exists && s.cfg.ForceNewCluster {
 		if err := s.forceNewCluster(ctx, options); err != nil {
@@ -55,6 +53,11 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 	}
 	if s.data, err = member.Open(options); err != nil {
 		return err
+	}
+	if exists && len(s.cfg.Join) > 0 {
+		if err := s.refuseOtherCluster(ctx); err != nil {
+			return err
+		}
 	}
 	return s.checkIdentity(exists)
 }

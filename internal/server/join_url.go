@@ -60,6 +60,26 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 	}
 }
 
+// refuseOtherCluster refuses data of another cluster than the one that --join names. The flag stays in unit files: if it
+// names the member's own cluster, or nobody who answers, it does nothing.
+func (s *Server) refuseOtherCluster(ctx context.Context) error {
+	own := s.data.Identity.Cluster
+	asked, cancel := context.WithTimeout(ctx, foundingPatience)
+	defer cancel()
+	for _, url := range s.cfg.Join {
+		d, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url.String())
+		if err == nil && d.Cluster != own {
+			return fmt.Errorf("--data-dir %s belongs to a member of cluster %v, and --join %v leads to cluster %v: give "+
+				"the new member an empty directory, or correct --join", s.cfg.DataDir, own, url.String(), d.Cluster)
+		}
+		if err == nil {
+			break
+		}
+	}
+	s.logger.Info("--join is ignored: this member belongs to the cluster already", "data-dir", s.cfg.DataDir)
+	return nil
+}
+
 // askAll asks one member after the other. The first answer counts, and so does the first refusal that would be
 // everybody's.
 func (s *Server) askAll(ctx context.Context, request member.JoinRequest) (member.JoinAnswer, error) {

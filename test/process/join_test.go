@@ -117,6 +117,9 @@ func TestJoin_refused(t *testing.T) {
 	e.quorate(1, e.joining(n, "http://"+first.peer, "--replaces=m9"), "m9")
 	e.quorate(1, e.joining(n, "https://"+first.peer), "TLS")
 	e.quorate(2, e.joining(e.ranged("m3"), "http://"+first.peer, "--initial-cluster-state=new"), "exclude each other")
+	other := startFirst(t).nodes[0]
+	other.kill()
+	e.quorate(1, e.joining(other, "http://"+first.peer), "give the new member an empty directory, or correct --join")
 	if names := e.members(1); len(names) != 1 {
 		t.Errorf("got %v: a refused joiner was added", names)
 	}
