@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -329,4 +330,27 @@ func ExampleHub() {
 	// 0@2 created
 	// 0@4 stock/1=7@2 stock/1=6@3(7@2) stock/2=9@4
 	// 0@5 -stock/1@5(6@3)
+}
+
+// A watcher that starts in the past gets its events although nothing happens any more: whoever takes the answer to its
+// creation, at whichever moment, finds it behind. Without that the stream would sleep until the next event.
+func TestStream_Create_behindWhileNextWaits(t *testing.T) {
+	src := newSource(t, watch.Options{})
+	src.write("a=1")
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for round := range 20000 {
+		s := src.hub.Open()
+		go s.Create(request("a", "", 1))
+		for seen := false; !seen; {
+			responses, err := s.Next(ctx)
+			if err != nil {
+				t.Fatalf("round %d: %v, and the watcher has seen nothing", round, err)
+			}
+			for i := range responses {
+				seen = seen || responses[i].Batch != nil
+			}
+		}
+		s.Close()
+	}
 }

@@ -109,13 +109,14 @@ func (s *Stream) Create(req Request) (int64, bool) {
 	}
 	s.byID[w.id] = w
 	s.watchers = append(s.watchers, w)
-	s.enqueue(Response{WatchID: w.id, Revision: h.rev, Created: true})
 	if w.next > h.rev {
 		h.inStep.add(w)
 	} else {
 		s.behind = append(s.behind, w)
 		s.lagging.Store(true)
 	}
+	// The signal comes last: who takes the answer must find that the watcher is behind, for nothing else will say so.
+	s.enqueue(Response{WatchID: w.id, Revision: h.rev, Created: true})
 	return w.id, true
 }
 
