@@ -34,11 +34,13 @@ type Message struct {
 	From    MemberID
 	To      MemberID
 	Term    Term
-	Mark    Mark   // previous entry (append), last entry (vote), matched entry (replies), snapshot position
-	Commit  Index  // the sender's commit index
-	Durable Index  // append, heartbeat: up to where the leader's own log is durable in this term
-	Round   uint64 // read round: echoed by replies, confirms the leader up to that round
-	Reject  bool   // a vote not granted, an append that did not match
+	Mark    Mark  // previous entry (append), last entry (vote), matched entry (replies), snapshot position
+	Commit  Index // the sender's commit index
+	Durable Index // append, heartbeat: up to where the leader's own log is durable in this term
+	// Round is the leader's read round: echoed by replies, it confirms the leader up to there. With MsgRead, MsgVouch and
+	// MsgVouched it is the name of the reader's question: the highest id of its reads, or zero if the leader alone is asked.
+	Round  uint64
+	Reject bool // a vote not granted, an append that did not match
 	// Hint is, with a rejected append, the follower's best guess of the last common entry; with votes and their answers,
 	// both ways, the sender's commit index and the term there; with a heartbeat's answer, how far the log was received.
 	Hint   Mark
@@ -57,7 +59,7 @@ type Message struct {
 
 // ReadIndex asks for, or answers with, the index up to which the reader must have applied (Raft thesis, section 6.4).
 type ReadIndex struct {
-	ID    uint64 // drawn by the reader; unique on that member since it started
+	ID    uint64 // drawn by the reader; grows on that member, also across restarts
 	Index Index  // zero in the question
 }
 

@@ -51,6 +51,9 @@ type Node struct {
 	inputs    []raft.Input
 }
 
+// questionBits make room for the questions of one life, which FirstSession counts: more of them than are ever asked.
+const questionBits = 8
+
 // NewNode restores a node from what its disk said.
 func NewNode(options NodeOptions, restored raft.Restored, ports Ports) (*Node, error) {
 	replica, err := raft.New(options.Raft, restored)
@@ -62,7 +65,7 @@ func NewNode(options NodeOptions, restored raft.Restored, ports Ports) (*Node, e
 		ports:     ports,
 		options:   options,
 		proposals: newProposer(options.Raft.ID, options.FirstSession),
-		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession},
+		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
 		ports.Configure(inForce)

@@ -112,7 +112,7 @@ func isExpress(kind consensus.MessageKind) bool {
 	switch kind {
 	case consensus.MsgHeartbeat, consensus.MsgHeartbeatReply, consensus.MsgPreVote, consensus.MsgPreVoteReply,
 		consensus.MsgVote, consensus.MsgVoteReply, consensus.MsgTimeoutNow, consensus.MsgRead,
-		consensus.MsgReadReply, consensus.MsgRemoved:
+		consensus.MsgReadReply, consensus.MsgReadIndex, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgRemoved:
 		return true
 	}
 	return false

@@ -56,6 +56,7 @@ type Replica struct {
 	inferred    uint64
 	told        consensus.Index // proposers were told of what this member holds up to here
 	vouches     []vouch
+	question    uint64                // the last one that was asked
 	unconfirmed []consensus.ReadIndex // of forwarded: vouch.go
 	forwarded   []uint64              // reads sent to the leader and not answered yet
 	installing  *consensus.SnapshotMeta

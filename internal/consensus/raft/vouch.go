@@ -16,7 +16,7 @@ import (
 //
 // Both count by one configuration, which is settled on the reader, or the leader's own answer is waited for: it comes anyway.
 
-// askVoters asks the voters whose word is needed beside the leader's, and returns the name of the question.
+// askVoters asks the voters beside the leader, if the word of some is needed, and returns the name of the question.
 func (r *Replica) askVoters(reads []consensus.ReadIndex) (question uint64) {
 	if !r.stable() || !r.config().IsVoter(r.opts.ID) {
 		return 0
@@ -24,6 +24,7 @@ func (r *Replica) askVoters(reads []consensus.ReadIndex) (question uint64) {
 	for i := range reads {
 		question = max(question, reads[i].ID)
 	}
+	r.question = max(r.question, question)
 	if !r.majority(r.leader) {
 		for _, id := range r.config().Voters {
 			if id != r.opts.ID && id != r.leader {
@@ -40,8 +41,8 @@ func (r *Replica) handleVouch(m *consensus.Message) {
 }
 
 func (r *Replica) handleVouched(m *consensus.Message) {
-	if m.Term > r.term {
-		return
+	if m.Term > r.term || m.Round > r.question {
+		return // the second is about a question of a life before this one
 	}
 	for i := range r.vouches {
 		if r.vouches[i].id == m.From {

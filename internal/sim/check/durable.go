@@ -90,7 +90,7 @@ func (s *Suite) Sent(messages []consensus.Message) {
 				s.report("durable-before-ack", "member %v asks for votes in term %d, but its disk says %+v",
 					m.From, m.Term, p.hard)
 			}
-		case consensus.MsgAppendReply:
+		case consensus.MsgAppendReply, consensus.MsgHolds:
 			// What was acknowledged in an earlier term may have been truncated since, by the same write even.
 			if !m.Reject && m.Mark.Index > p.synced && m.Term >= p.cut {
 				s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",

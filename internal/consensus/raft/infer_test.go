@@ -1,0 +1,111 @@
+package raft_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// deliverOnly plays until nothing is under way; messages that do not pass are lost.
+func (c *cluster) deliverOnly(pass func(m *message) bool) {
+	for range 2000 {
+		for _, n := range c.nodes {
+			n.drain()
+		}
+		if len(c.net) == 0 {
+			return
+		}
+		m := c.net[0]
+		c.net = c.net[1:]
+		if pass(&m) {
+			c.deliver(m)
+		}
+	}
+}
+
+// Ensure that entries of earlier terms are not inferred. This is figure 8 of the Raft paper: an entry of term 2 that member
+// 2 proposed reaches its disk under the leader of term 4, and is then overwritten by one of term 3. With the rule switched
+// off, member 2 takes it for committed, and a law breaks.
+func TestReplica_Step_inferredOldTerm(t *testing.T) {
+	for _, fault := range []bool{false, true} {
+		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
+			o.MaxMessageBytes, o.MaxInflightMessages = 1, 1
+			o.Faults.InferOldTerm = fault
+		})
+		c.infer = true
+		l := newLaws()
+		l.watch(c)
+		c.elect(1)
+		c.propose(2, "a")
+		c.deliverOnly(func(m *message) bool { return m.Kind == consensus.MsgPropose }) // 3.2 on member 1 alone
+		c.node(2).step(raft.Unreachable{Member: 1})
+		c.node(3).step(raft.Unreachable{Member: 1})
+		c.node(3).step(raft.Campaign{})
+		c.deliverOnly(func(m *message) bool { // 3.3 on member 3 alone
+			return m.From != 1 && m.To != 1 && m.Kind != consensus.MsgAppend
+		})
+		c.node(1).crash()
+		c.node(1).start()
+		c.node(2).step(raft.Unreachable{Member: 3})
+		newer := func(m *message) bool { return len(m.Entries) > 0 && m.Entries[0].Term > 2 }
+		for i := 0; c.node(1).replica.Status().Role != raft.Leader; i++ {
+			if i == 40 {
+				t.Fatal("member 1 is not elected again")
+			}
+			c.node(1).step(raft.Campaign{})
+			c.deliverOnly(func(m *message) bool {
+				return m.From != 3 && m.To != 3 && !(newer(m) && c.node(2).replica.Status().LastIndex >= 3)
+			})
+		}
+		if s := c.node(2).replica.Status(); s.LastIndex != 3 || s.LastTerm != 2 || (s.Commit == 3) != fault {
+			t.Errorf("fault %t: member 2 holds the log up to %d.%d, committed up to %d", fault, s.LastIndex, s.LastTerm, s.Commit)
+		}
+		c.node(1).crash()
+		overwrite(c, l)
+		if broken := strings.Contains(l.broken, "leader completeness"); broken != fault {
+			t.Errorf("fault %t: broken %q", fault, l.broken)
+		}
+	}
+}
+
+// overwrite lets member 3 lead; with a law broken it may stop the test's members.
+func overwrite(c *cluster, l *laws) {
+	defer func() {
+		if p := recover(); p != nil && l.broken == "" {
+			l.breach("panic: %v", p)
+		}
+	}()
+	for range 60 {
+		if s := c.node(3).replica.Status(); s.Role == raft.Leader && s.Term > 4 {
+			break
+		}
+		c.node(2).step(raft.Unreachable{Member: 1})
+		c.tick(1, 3)
+	}
+	c.propose(3, "b")
+	c.settle()
+}
+
+// Ensure that a voter's word about a question of an earlier life of the reader, whose ids went further, counts for nothing.
+func TestReplica_Step_vouchOfAnEarlierLife(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, nil)
+	c.infer = true
+	l := newLaws()
+	l.watch(c)
+	c.elect(1)
+	for _, id := range []memberID{3, 4, 5} {
+		c.cut(id, 1)
+		c.cut(id, 2)
+		c.node(2).step(raft.Receive{Message: consensus.Message{
+			Kind: consensus.MsgVouched, From: id, To: 2, Term: 2, Round: 1 << 40,
+		}})
+	}
+	l.asked[[2]uint64{2, 9}] = l.highest
+	c.node(2).step(raft.Read{IDs: []uint64{9}, Spread: true})
+	c.settle()
+	if l.reads != 0 {
+		t.Error("the read is answered by the word of voters that were asked in another life")
+	}
+}
