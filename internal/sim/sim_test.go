@@ -84,7 +84,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"count-self":         {Members: 4, Nemesis: "reconfig-crash", Protocol: "joint"},
 		"union-of-joint":     {Members: 5, Nemesis: "reconfig-crash", Protocol: "joint"},
 		"durable-too-soon":   {Members: 3, Nemesis: "crash"},
-		"infer-old-term":     {Members: 5, Nemesis: "crash-all"},
+		"infer-old-term":     {Members: 3, Nemesis: "pause,transfer"},
 		"reuse-config-ids":   {Members: 3, Nemesis: "reconfig-crash"},
 		"no-sessions":        {Members: 3, Nemesis: "pause"},
 		"early-leases":       {Nemesis: "none"},
