@@ -22,18 +22,23 @@ const farAway = time.Millisecond
 
 // countsHolders reports whether this member is to count who holds what it proposes next.
 func (m *Member) countsHolders() bool {
-	switch m.options.FastPath {
+	leader := m.Leader()
+	if leader == consensus.NoMember || leader == m.ID() {
+		return false
+	}
+	distance, _ := m.transport.Distance(leader)
+	return m.options.FastPath.pays(distance)
+}
+
+// pays reports whether to count with a leader so far away; zero means that nobody knows yet.
+func (f FastPath) pays(distance time.Duration) bool {
+	switch f {
 	case FastPathAlways:
 		return true
 	case FastPathNever:
 		return false
 	}
-	leader := m.Leader()
-	if leader == consensus.NoMember || leader == m.ID() {
-		return false
-	}
-	distance, known := m.transport.Distance(leader)
-	return known && distance >= farAway
+	return distance >= farAway
 }
 
 // Inferred returns how many proposals of this member it found committed before the leader told it, since it started.

@@ -109,3 +109,81 @@ func TestReplica_Step_vouchOfAnEarlierLife(t *testing.T) {
 		t.Error("the read is answered by the word of voters that were asked in another life")
 	}
 }
+
+// Ensure that an index which nobody has confirmed is taken from the leader of this term alone, under the configuration that
+// the reader counts by, and not while that one may change.
+func TestReplica_Step_readIndexOfSomebody(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(m *message)
+		before func(c *cluster)
+		taken  bool
+	}{
+		{"as it should be", func(*message) {}, nil, true},
+		{"of somebody else", func(m *message) { m.From = 3 }, nil, false},
+		{"of an earlier term", func(m *message) { m.Term-- }, nil, false},
+		{"under another configuration", func(m *message) { m.Config.Index++ }, nil, false},
+		{"of another question", func(m *message) { m.Reads[0].ID++ }, nil, false},
+		{"not committed yet", func(m *message) { m.Reads[0].Index++ }, nil, false},
+		{"while the configuration changes", func(m *message) { m.Config = consensus.ConfigID{Index: 3, Term: m.Term} },
+			func(c *cluster) {
+				c.slow(1)
+				c.change(1, consensus.ChangeAddLearner, testMember(9))
+				c.settle()
+			}, false},
+	} {
+		c := newCluster([]memberID{1, 2, 3}, nil, nil)
+		l := newLaws()
+		l.watch(c)
+		c.elect(1)
+		if row.before != nil {
+			row.before(c)
+		}
+		c.cut(1, 2)
+		c.cut(2, 3)
+		l.asked[[2]uint64{2, 7}] = l.highest
+		c.node(2).step(raft.Read{IDs: []uint64{7}, Spread: true})
+		c.settle()
+		s := c.node(2).replica.Status()
+		m := message{
+			Kind: consensus.MsgReadIndex, From: 1, To: 2, Term: s.Term, Config: s.ConfigID,
+			Reads: []consensus.ReadIndex{{ID: 7, Index: 2}},
+		}
+		row.change(&m)
+		c.node(2).step(raft.Receive{Message: m})
+		c.settle()
+		if taken := l.reads == 1; taken != row.taken || l.broken != "" {
+			t.Errorf("%s: taken %t, broken %q", row.name, taken, l.broken)
+		}
+	}
+}
+
+// slow lets no disk but those of the others finish: what they log is durable, and nothing commits.
+func (c *cluster) slow(id memberID) {
+	for _, n := range c.nodes {
+		n.slowDisk = n.id != id
+	}
+}
+
+// Ensure that what a member held of the log of an earlier term's leader does not count in this one.
+func TestReplica_Step_holdingsOfAnEarlierTerm(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.infer = true
+	l := newLaws()
+	l.watch(c)
+	c.elect(1)
+	s := c.node(2).replica.Status()
+	c.node(2).step(raft.Receive{Message: message{
+		Kind: consensus.MsgHolds, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Mark: consensus.Mark{Index: 50},
+	}})
+	c.elect(3)
+	c.cut(1, 2)
+	c.cut(1, 3)
+	c.node(3).slowDisk = true
+	before := c.node(2).replica.Status().Commit
+	c.propose(2, "a")
+	c.settle()
+	if s := c.node(2).replica.Status(); s.Commit != before || s.LastIndex == before || l.broken != "" {
+		t.Errorf("committed up to %d of %d, %d before; broken %q", s.Commit, s.LastIndex, before, l.broken)
+	}
+}
