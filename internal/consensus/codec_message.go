@@ -19,8 +19,8 @@ const (
 	hasRefusals
 	hasReads
 	hasSnapshot
-
-	hasUnknown = 1<<16 - hasSnapshot<<1 // bits that no version known here sets
+	hasRecords
+	hasVerdicts // the last bit there is room for
 )
 
 func (m *Message) fields() uint16 {
@@ -44,6 +44,8 @@ func (m *Message) fields() uint16 {
 	set(len(m.Refusals) > 0, hasRefusals)
 	set(len(m.Reads) > 0, hasReads)
 	set(m.Snapshot != nil, hasSnapshot)
+	set(len(m.Records) > 0, hasRecords)
+	set(len(m.Verdicts) > 0, hasVerdicts)
 	return f
 }
 
@@ -110,6 +112,18 @@ func (m *Message) appendLists(dst []byte, f uint16) []byte {
 	if f&hasSnapshot != 0 {
 		dst = AppendSnapshotMeta(dst, m.Snapshot)
 	}
+	if f&hasRecords != 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(m.Records)))
+		for i := range m.Records {
+			dst = AppendRecord(dst, &m.Records[i])
+		}
+	}
+	if f&hasVerdicts != 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(m.Verdicts)))
+		for i := range m.Verdicts {
+			dst = appendVerdict(dst, &m.Verdicts[i])
+		}
+	}
 	return dst
 }
 
@@ -118,9 +132,6 @@ func DecodeMessage(src []byte) (m Message, rest []byte, err error) {
 	r := reader{src: src}
 	m.Kind = MessageKind(r.octet())
 	f := uint16(r.octet()) | uint16(r.octet())<<8
-	if f&hasUnknown != 0 {
-		r.fail()
-	}
 	m.From, m.To, m.Term = r.member(), r.member(), Term(r.uvarint())
 	if f&hasMark != 0 {
 		m.Mark = r.mark()
@@ -188,6 +199,22 @@ func (r *reader) lists(m *Message, f uint16) {
 	if f&hasSnapshot != 0 {
 		meta := r.snapshotMeta()
 		m.Snapshot = &meta
+	}
+	if f&hasRecords != 0 {
+		if n := r.count(recordMinBytes); n > 0 {
+			m.Records = make([]Record, n)
+			for i := 0; i < n && !r.bad; i++ {
+				m.Records[i] = r.record()
+			}
+		}
+	}
+	if f&hasVerdicts != 0 {
+		if n := r.count(verdictMinBytes); n > 0 {
+			m.Verdicts = make([]Verdict, n)
+			for i := 0; i < n && !r.bad; i++ {
+				m.Verdicts[i] = r.verdict()
+			}
+		}
 	}
 }
 

@@ -11,6 +11,9 @@ const (
 	EntryNoop EntryKind = 2
 	// EntryConfig carries an encoded ConfigChange; consensus and the state machine both read it.
 	EntryConfig EntryKind = 3
+	// EntryAbort carries nothing but the id of a proposal, which is never executed from there on: nobody knew any more
+	// whether it was to be. The state machine reads it.
+	EntryAbort EntryKind = 4
 )
 
 func (k EntryKind) String() string {
@@ -21,6 +24,8 @@ func (k EntryKind) String() string {
 		return "noop"
 	case EntryConfig:
 		return "config"
+	case EntryAbort:
+		return "abort"
 	}
 	return "unknown"
 }
@@ -32,7 +37,7 @@ type Entry struct {
 	Kind     EntryKind
 	Proposal ProposalID // zero for entries that a leader made itself
 	Proposer MemberID   // the member that wants to be told, by everybody, who holds it; or NoMember
-	Answered MemberID   // the leader that answered it on the fast path before commit; NoMember for slow entries
+	Answered MemberID   // the leader that answers it on the fast path, before it has committed; NoMember for slow entries
 	// ExactRevision is the revision that the entry must be applied at, or zero for "the next one" (a slow entry).
 	ExactRevision uint64
 	Payload       []byte

@@ -25,6 +25,11 @@ const (
 	MsgVouch          MessageKind = 19 // reader -> voters: have you gone on to another term? Round names the question
 	MsgVouched        MessageKind = 20 // voter -> reader: its Term when it saw question Round
 	MsgReadIndex      MessageKind = 21 // leader -> reader; Reads with an Index that the reader has yet to confirm by itself
+	MsgRecord         MessageKind = 22 // proposer -> voters but the leader, itself included: Proposals to hold
+	MsgRecorded       MessageKind = 23 // voter -> proposer: Verdicts
+	MsgFastPropose    MessageKind = 24 // proposer -> leader: Proposals to answer before they have committed, if it can be
+	MsgFast           MessageKind = 25 // leader -> proposer: Verdicts with replies; its log holds them durably
+	MsgOrphans        MessageKind = 26 // voter -> leader: Verdicts that name proposals it has held for long
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
@@ -39,6 +44,8 @@ type Message struct {
 	Durable Index // append, heartbeat: up to where the leader's own log is durable in this term
 	// Round is the leader's read round: echoed by replies, it confirms the leader up to there. With MsgRead, MsgVouch and
 	// MsgVouched it is the name of the reader's question: the highest id of its reads, or zero if the leader alone is asked.
+	// With MsgRecord and MsgFastPropose it is when the receiver should look at it, in nanoseconds of Unix time: the same for
+	// all of them, so that they meet proposals in one order. Nothing but speed rests on it.
 	Round  uint64
 	Reject bool // a vote not granted, an append that did not match
 	// Hint is, with a rejected append, the follower's best guess of the last common entry; with votes and their answers,
@@ -55,6 +62,8 @@ type Message struct {
 	Refusals  []Refusal
 	Reads     []ReadIndex
 	Snapshot  *SnapshotMeta
+	Records   []Record  // with a granted vote: what the voter holds that was accepted, or answered, before
+	Verdicts  []Verdict // on proposals of the fast path
 }
 
 // ReadIndex asks for, or answers with, the index up to which the reader must have applied (Raft thesis, section 6.4).

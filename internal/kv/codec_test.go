@@ -280,7 +280,7 @@ func BenchmarkCommand_codec(b *testing.B) {
 	})
 }
 
-func ExampleFootprint_Conflicts() {
+func ExampleFootprintOf() {
 	write := kv.Command{Put: &kv.PutOp{Key: []byte("stock/7"), Value: []byte("3")}}
 	sweep := kv.Command{Delete: &kv.DeleteOp{Key: []byte("stock/"), End: []byte("stock0")}}
 	other := kv.Command{Put: &kv.PutOp{Key: []byte("order/1")}}

@@ -1,44 +1,36 @@
 package kv
 
-import "github.com/quorate/quorate/internal/keyrange"
-
-// Footprint is what a command reads or may write: the ranges of its keys, compares and both branches of its
-// transactions, and its leases. Two commands whose footprints do not conflict give the same results in either order,
-// but for the revision (fastpath.md, "Words").
-type Footprint struct {
-	Keys   []keyrange.Range
-	Leases []LeaseID
-	// Barrier marks a command that meets every other one: it touches what no range tells (the keys of a lease, history,
-	// alarms, sessions, jobs).
-	Barrier bool
-}
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/keyrange"
+)
 
 // FootprintOf returns the footprint of c. It aliases the keys of c.
-func FootprintOf(c *Command) Footprint {
-	var f Footprint
+func FootprintOf(c *Command) consensus.Footprint {
+	var f consensus.Footprint
 	switch {
 	case c.Put != nil:
-		f.addPut(c.Put)
+		addPut(&f, c.Put)
 	case c.Delete != nil:
 		f.Keys = append(f.Keys, keyrange.From(c.Delete.Key, c.Delete.End))
 	case c.Txn != nil:
-		f.addTxn(c.Txn)
+		addTxn(&f, c.Txn)
 	case c.LeaseGrant != nil:
-		f.Leases = append(f.Leases, c.LeaseGrant.ID)
+		f.Leases = append(f.Leases, int64(c.LeaseGrant.ID))
 	default:
 		f.Barrier = true
 	}
 	return f
 }
 
-func (f *Footprint) addPut(op *PutOp) {
+func addPut(f *consensus.Footprint, op *PutOp) {
 	f.Keys = append(f.Keys, keyrange.Single(op.Key))
 	if op.Lease != 0 {
-		f.Leases = append(f.Leases, op.Lease)
+		f.Leases = append(f.Leases, int64(op.Lease))
 	}
 }
 
-func (f *Footprint) addTxn(op *TxnOp) {
+func addTxn(f *consensus.Footprint, op *TxnOp) {
 	for i := range op.Compares {
 		f.Keys = append(f.Keys, keyrange.From(op.Compares[i].Key, op.Compares[i].End))
 	}
@@ -48,34 +40,22 @@ func (f *Footprint) addTxn(op *TxnOp) {
 			case o.Range != nil:
 				f.Keys = append(f.Keys, keyrange.From(o.Range.Key, o.Range.End))
 			case o.Put != nil:
-				f.addPut(o.Put)
+				addPut(f, o.Put)
 			case o.Delete != nil:
 				f.Keys = append(f.Keys, keyrange.From(o.Delete.Key, o.Delete.End))
 			case o.Txn != nil:
-				f.addTxn(o.Txn)
+				addTxn(f, o.Txn)
 			}
 		}
 	}
 }
 
-// Conflicts reports whether the order of two commands may matter.
-func (f *Footprint) Conflicts(other *Footprint) bool {
-	if f.Barrier || other.Barrier {
-		return true
+// PayloadFootprint returns the footprint of an encoded command. What does not decode, such as a command of a later version,
+// meets everything.
+func PayloadFootprint(payload []byte) consensus.Footprint {
+	c, err := DecodeCommand(payload)
+	if err != nil {
+		return consensus.Footprint{Barrier: true}
 	}
-	for _, mine := range f.Keys {
-		for _, theirs := range other.Keys {
-			if mine.Overlaps(theirs) {
-				return true
-			}
-		}
-	}
-	for _, mine := range f.Leases {
-		for _, theirs := range other.Leases {
-			if mine == theirs {
-				return true
-			}
-		}
-	}
-	return false
+	return FootprintOf(&c)
 }

@@ -16,8 +16,8 @@ const (
 	itemHard    itemKind = 2 // hard state
 	itemReset   itemKind = 3 // snapshot metadata: the log is empty and begins after it
 	itemBase    itemKind = 4 // snapshot metadata: entries up to it are not needed, those after it stay
-	itemRecord  itemKind = 5 // attempt (24 bytes), uvarint length, payload: a witness record is held
-	itemForget  itemKind = 6 // attempt (24 bytes): it is held no more
+	itemRecord  itemKind = 5 // attempt (32 bytes), uvarint length, payload: a witness record is held
+	itemForget  itemKind = 6 // attempt (32 bytes): it is held no more
 	itemCarried itemKind = 7 // last index (8 bytes): carried state follows and replaces what was known
 	itemMark    itemKind = 8 // why (1 byte): nothing but the durable length in the record's head
 )
@@ -29,7 +29,7 @@ const (
 )
 
 // AttemptID names a witness record: a proposal id and the revision it asked for, as the caller encodes them.
-type AttemptID [24]byte
+type AttemptID [32]byte
 
 // WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is opaque here.
 type WitnessRecord struct {
