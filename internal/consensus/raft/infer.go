@@ -104,7 +104,7 @@ func (r *Replica) inferCommit() {
 			own++
 		}
 	}
-	if own > 0 || len(r.unconfirmed) > 0 { // else nobody waits here, and the leader's word brings larger batches
+	if own > 0 || len(r.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
 		r.inferred += own
 		r.commitTo(index)
 	}
