@@ -60,7 +60,8 @@ func (r *Replica) forget(drop func(*consensus.Record) bool) {
 func (r *Replica) askForOrphans() {
 	f := &r.fast
 	patience := uint64(orphanTimeouts * r.opts.ElectionTicks)
-	if f.pool.Len() == 0 || r.now < f.askedAt+uint64(r.opts.ElectionTicks) || r.now < patience || r.leader == consensus.NoMember {
+	early := r.now < f.askedAt+uint64(r.opts.ElectionTicks) || r.now < patience
+	if early || f.pool.Len() == 0 || r.leader == consensus.NoMember {
 		return
 	}
 	f.askedAt = r.now

@@ -18,13 +18,13 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 		r.recordOwn(m)
 		return
 	}
-	reply := consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: make([]consensus.Verdict, len(m.Proposals))}
+	verdicts := make([]consensus.Verdict, len(m.Proposals))
 	accepted := false
 	for i := range m.Proposals {
-		reply.Verdicts[i] = r.record(&m.Proposals[i], m.Term, m.Config)
-		accepted = accepted || reply.Verdicts[i].Refusal == consensus.RefusedNot
+		verdicts[i] = r.record(&m.Proposals[i], m.Term, m.Config)
+		accepted = accepted || verdicts[i].Refusal == consensus.RefusedNot
 	}
-	r.send(reply, (accepted || r.termPending()) && !r.opts.Faults.Fast.RecordTooSoon)
+	r.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, (accepted || r.termPending()) && !r.opts.Faults.Fast.RecordTooSoon)
 }
 
 // record holds a proposal at the revision that comes next after all that this member knows, or says why not. What it says
