@@ -89,8 +89,8 @@ func (r *Replica) keepRecord(record consensus.Record, footprint consensus.Footpr
 	}
 }
 
-// acknowledgedRecords returns what this member acknowledged and has not applied: its pool, and the entries that it answered fast
-// when it led. It goes with a vote.
+// acknowledgedRecords returns what this member acknowledged and has not applied: its pool, and what it answered fast
+// as a leader. It goes with a vote.
 func (r *Replica) acknowledgedRecords() []consensus.Record {
 	faults := &r.opts.Faults.Fast
 	if faults.VoteWithout {
