@@ -112,5 +112,4 @@ func (r *Replica) restoreRecords(restored *Restored) {
 		r.fast.pool.Add(*record, r.footprint(record.Payload), 0)
 	}
 	r.forgetDecided()
-	r.fast.due = false // with the first request is soon enough
 }

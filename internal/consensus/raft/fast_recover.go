@@ -111,3 +111,24 @@ func (r *Replica) gatherers() []consensus.MemberID {
 	}
 	return last.config.Voters
 }
+
+// AnsweredRecords returns the records that entries of a log stand for which a member answered fast as a leader. A shell that
+// drops such a log, because a snapshot took its place, must put them into the pool on disk at the same time. Base is what
+// that log begins after.
+func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, self consensus.MemberID) []consensus.Record {
+	var records []consensus.Record
+	config := base.ConfigID
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.Kind == consensus.EntryConfig:
+			config = consensus.ConfigID{Index: e.Index, Term: e.Term}
+		case e.Answered == self && e.ExactRevision != 0:
+			records = append(records, consensus.Record{
+				Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
+				Term:    e.Term, Config: config, Payload: e.Payload,
+			})
+		}
+	}
+	return records
+}

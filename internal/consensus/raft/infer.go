@@ -106,6 +106,7 @@ func (r *Replica) inferCommit() {
 	}
 	if own > 0 || len(r.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
 		r.inferred += own
+		r.out.Inferred = &[2]consensus.Index{r.log.commit, index}
 		r.commitTo(index)
 	}
 }

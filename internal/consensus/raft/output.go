@@ -27,6 +27,10 @@ type Output struct {
 	// Evaluate is answered, like SendAfter, once what is asked to be persisted is durable.
 	Evaluate []Evaluation
 
+	// Inferred is what this member found committed by itself, before the leader told it: the entries after the first index, up
+	// to the second. Nobody needs to act on it.
+	Inferred *[2]consensus.Index
+
 	// Apply is committed and durable here, consecutive, handed out once; answered by Applied.
 	Apply []consensus.Entry
 	// Install asks the shell to swap the store for the snapshot that it received; answered by SnapshotInstalled. What
