@@ -148,12 +148,12 @@ func (n *Node) collect() {
 	var commands, fast []consensus.Proposal
 	for _, p := range n.scratch {
 		switch {
-		case p.proposal.Kind == consensus.EntryConfig:
-			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p.proposal})
+		case p.Kind == consensus.EntryConfig:
+			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p.Proposal})
 		case p.fast && n.fast:
-			fast = append(fast, p.proposal)
+			fast = append(fast, p.Proposal)
 		default:
-			commands = append(commands, p.proposal)
+			commands = append(commands, p.Proposal)
 		}
 	}
 	if len(commands) > 0 {

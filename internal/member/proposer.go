@@ -134,8 +134,8 @@ func (p *proposer) abandon(q *proposal) {
 
 // leaving is a proposal that leaves now.
 type leaving struct {
-	proposal consensus.Proposal
-	fast     bool // it may be decided on the fast path
+	consensus.Proposal
+	fast bool // it may be decided on the fast path
 }
 
 // take appends what has to be sent now to dst, in order: the session to open first, then the proposals.
@@ -162,7 +162,7 @@ func (p *proposer) take(dst []leaving, tick uint64) []leaving {
 		first := !q.repeated
 		q.waiting, q.repeated, q.sentTick = false, true, tick
 		dst = append(dst, leaving{
-			proposal: consensus.Proposal{ID: q.id, Proposer: counter, Kind: q.kind, Payload: q.payload},
+			Proposal: consensus.Proposal{ID: q.id, Proposer: counter, Kind: q.kind, Payload: q.payload},
 			fast:     first && q.kind == consensus.EntryCommand && q.done != nil && mayBeFast(q.payload),
 		})
 	}
@@ -265,6 +265,9 @@ func (p *proposer) resolveOne(id consensus.ProposalID, result kv.Result, err err
 		return
 	case errors.Is(result.Err, kv.ErrAborted):
 		p.renew(q)
+		return
+	case errors.Is(result.Err, kv.ErrSkipped):
+		p.repeat(q) // its entry came too late for its revision, and changed nothing: the next one will not be tied to any
 		return
 	}
 	q.committed = true
@@ -376,11 +379,19 @@ func (p *proposer) again(id consensus.ProposalID) bool {
 	if q.kind != consensus.EntryCommand {
 		return false
 	}
-	if !q.committed && !q.waiting {
-		q.waiting = true
-		p.queue = append(p.queue, q)
+	if p.repeat(q) {
 		p.stale.Add(1)
 	}
+	return true
+}
+
+// repeat queues a proposal to leave again with the next Step.
+func (p *proposer) repeat(q *proposal) bool {
+	if q.committed || q.waiting {
+		return false
+	}
+	q.waiting = true
+	p.queue = append(p.queue, q)
 	return true
 }
 

@@ -71,7 +71,8 @@ func list(counts map[string]uint64) string {
 // String is one line.
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
-		"fast=%d/%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
+		"fast=%d/%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
 		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Skipped,
 		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))

@@ -316,7 +316,7 @@ func (h *host) ports() member.Ports {
 		SendSnapshot: h.sendSnapshot,
 		Configure:    func(c raft.ConfigInForce) { h.inForce = &c },
 		Observe:      h.observe,
-		Won:          func(wins []proposer.Win) { h.w.suite.Won(h.id, h.node.Replica().InForce().ID, wins) },
+		Won:          func(wins []proposer.Win) { h.w.suite.Won(h.id, wins) },
 	}
 }
 

@@ -17,6 +17,7 @@ func (h *host) persist(request member.Persist) {
 	}
 	s.Entered(h.id, h.node.Replica().Term())
 	s.Appended(h.id, batch.Entries)
+	s.ForgettingRecords(h.id, batch.Witness)
 	for i := range batch.Entries {
 		e := &batch.Entries[i]
 		if core := h.node.Replica(); e.Kind == consensus.EntryConfig && e.Term == core.Term() {

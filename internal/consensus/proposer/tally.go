@@ -35,7 +35,8 @@ type acceptance struct {
 // Win is a proposal that is decided: it will be applied at that revision, with that result, whatever happens.
 type Win struct {
 	consensus.Attempt
-	Reply []byte
+	Reply  []byte
+	Config consensus.ConfigID // under which it was decided; whoever uses the Tally knows it
 }
 
 // Len returns how many proposals are under way.

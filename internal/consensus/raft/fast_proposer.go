@@ -122,6 +122,7 @@ func (r *Replica) noteRefused(why consensus.Refused) {
 func (r *Replica) win(w proposer.Win, won bool) {
 	if won {
 		r.fast.counts.Won++
+		w.Config = r.configID()
 		r.out.Wins = append(r.out.Wins, w)
 	}
 }

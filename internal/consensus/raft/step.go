@@ -104,6 +104,9 @@ func (r *Replica) electAlone() {
 	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
 	}
+	if r.gatherers() != nil {
+		return // it is not alone
+	}
 	if r.leader == consensus.NoMember && (!r.promised() || r.committed(r.inForce())) {
 		r.becomeCandidate(false)
 	}

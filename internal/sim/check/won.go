@@ -17,7 +17,8 @@ import (
 type won struct {
 	promised map[consensus.ProposalID]promise
 	applied  map[consensus.ProposalID]appliedAt
-	records  map[consensus.MemberID]map[wal.AttemptID]bool // on disk
+	// records are on disk; those with false may be gone after a restart: a write that takes them out is under way.
+	records map[consensus.MemberID]map[wal.AttemptID]bool
 }
 
 // promise is what a proposer was told.
@@ -39,13 +40,14 @@ func (w *won) init() {
 	w.records = map[consensus.MemberID]map[wal.AttemptID]bool{}
 }
 
-// Won tells that a member learned that its proposals are decided, under a configuration.
-func (s *Suite) Won(member consensus.MemberID, config consensus.ConfigID, wins []proposer.Win) {
-	s.judgeSuperquorum(member, config)
+// Won tells that a member learned that its proposals are decided.
+func (s *Suite) Won(member consensus.MemberID, wins []proposer.Win) {
 	for i := range wins {
+		s.judgeSuperquorum(member, wins[i].Config)
 		p := promise{wins[i].Revision, wins[i].Reply, member}
 		if before, twice := s.won.promised[wins[i].Proposal]; twice && before.revision != p.revision {
-			s.report("fast-path", "proposal %v was promised at revision %d and at %d", wins[i].Proposal, before.revision, p.revision)
+			s.report("fast-path", "proposal %v was promised at revision %d and at %d", wins[i].Proposal, before.revision,
+				p.revision)
 		}
 		s.won.promised[wins[i].Proposal] = p
 		s.Fast++
@@ -87,8 +89,8 @@ func (w *won) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
 
 func (w *won) judge(s *Suite, id consensus.ProposalID, p promise, at appliedAt) {
 	if p.revision != at.revision || !bytes.Equal(p.reply, at.reply) {
-		s.report("fast-path", "member %v was told that proposal %v gets revision %d, it got %d; replies %x and %x", p.member, id,
-			p.revision, at.revision, p.reply, at.reply)
+		s.report("fast-path", "member %v was told that proposal %v gets revision %d, it got %d; replies %x and %x",
+			p.member, id, p.revision, at.revision, p.reply, at.reply)
 	}
 }
 
@@ -96,8 +98,17 @@ func (w *won) judge(s *Suite, id consensus.ProposalID, p promise, at appliedAt) 
 func (w *won) finish(s *Suite) {
 	for id, p := range w.promised {
 		if _, done := w.applied[id]; !done {
-			s.report("fast-path", "member %v was told that proposal %v gets revision %d, and nobody ever applied it", p.member, id,
-				p.revision)
+			s.report("fast-path", "member %v was told that proposal %v gets revision %d, and nobody ever applied it",
+				p.member, id, p.revision)
+		}
+	}
+}
+
+// ForgettingRecords tells that a write is under way which takes records out of a member's pool, or adds some.
+func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
+	for i := range changes {
+		if held := s.won.records[member]; changes[i].Forget && held[changes[i].Attempt] {
+			held[changes[i].Attempt] = false
 		}
 	}
 }
@@ -127,8 +138,8 @@ func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.
 	for i := range records {
 		found[wal.AttemptOf(records[i].Attempt)] = true
 	}
-	for id := range s.won.records[member] {
-		if !found[id] {
+	for id, kept := range s.won.records[member] {
+		if kept && !found[id] {
 			s.report("fast-path", "member %v restarts without the record %x that it had synced", member, id[:])
 		}
 	}
