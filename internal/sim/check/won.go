@@ -17,8 +17,8 @@ import (
 type won struct {
 	promised map[consensus.ProposalID]promise
 	applied  map[consensus.ProposalID]appliedAt
-	// records are on disk; those with false may be gone after a restart: a write that takes them out is under way.
-	records map[consensus.MemberID]map[wal.AttemptID]bool
+	records  map[consensus.MemberID]map[wal.AttemptID]bool // on disk
+	leaving  map[consensus.MemberID]map[wal.AttemptID]bool // a write that takes them out is under way
 }
 
 // promise is what a proposer was told.
@@ -37,6 +37,7 @@ type appliedAt struct {
 func (w *won) init() {
 	w.promised = map[consensus.ProposalID]promise{}
 	w.applied = map[consensus.ProposalID]appliedAt{}
+	w.leaving = map[consensus.MemberID]map[wal.AttemptID]bool{}
 	w.records = map[consensus.MemberID]map[wal.AttemptID]bool{}
 }
 
@@ -107,8 +108,11 @@ func (w *won) finish(s *Suite) {
 // ForgettingRecords tells that a write is under way which takes records out of a member's pool, or adds some.
 func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
 	for i := range changes {
-		if held := s.won.records[member]; changes[i].Forget && held[changes[i].Attempt] {
-			held[changes[i].Attempt] = false
+		if changes[i].Forget {
+			if s.won.leaving[member] == nil {
+				s.won.leaving[member] = map[wal.AttemptID]bool{}
+			}
+			s.won.leaving[member][changes[i].Attempt] = true
 		}
 	}
 }
@@ -126,6 +130,7 @@ func (s *Suite) SyncedRecords(member consensus.MemberID, changes []wal.WitnessRe
 	for i := range changes {
 		if changes[i].Forget {
 			delete(held, changes[i].Attempt)
+			delete(s.won.leaving[member], changes[i].Attempt)
 		} else {
 			held[changes[i].Attempt] = true
 		}
@@ -138,12 +143,13 @@ func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.
 	for i := range records {
 		found[wal.AttemptOf(records[i].Attempt)] = true
 	}
-	for id, kept := range s.won.records[member] {
-		if kept && !found[id] {
+	for id := range s.won.records[member] {
+		if !found[id] && !s.won.leaving[member][id] {
 			s.report("fast-path", "member %v restarts without the record %x that it had synced", member, id[:])
 		}
 	}
 	s.won.records[member] = found
+	delete(s.won.leaving, member)
 }
 
 // recorded is told of a voter's answers.
