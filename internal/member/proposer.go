@@ -471,8 +471,7 @@ func (p *proposer) restored(table ResultTable) error {
 				return err
 			}
 			if ok {
-				q.committed = true
-				p.finish(q, result, nil)
+				p.resolveOne(q.id, result, nil)
 			}
 		}
 		if !table.SessionOpen(s.id) && s == p.previous {

@@ -55,11 +55,20 @@ func (t *Tally) Open(id consensus.ProposalID) {
 	}
 }
 
-// Close forgets a proposal, and reports whether it was under way.
-func (t *Tally) Close(id consensus.ProposalID) bool {
-	_, found := t.races[id]
+// Close forgets a proposal, and reports whether it was under way, and if so, whether all who held it held the same attempt:
+// then it was only overtaken by its commit.
+func (t *Tally) Close(id consensus.ProposalID) (open, agreed bool) {
+	r := t.races[id]
+	if r == nil {
+		return false, false
+	}
 	delete(t.races, id)
-	return found
+	for i := range r.accepted {
+		if r.accepted[i].revision != r.accepted[0].revision {
+			return true, false
+		}
+	}
+	return true, r.answered
 }
 
 // Accepted notes that a voter holds an attempt durably.

@@ -50,6 +50,7 @@ type FastOptions struct {
 // FastCounts are what the fast path did since the start.
 type FastCounts struct {
 	Tried, Won uint64 // proposals of this member
+	Overtaken  uint64 // committed before all had answered who said the same
 	Accepted   uint64 // records of any member
 	Answered   uint64 // as a leader
 	Recovered  uint64

@@ -23,7 +23,9 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 		if e.Proposal.IsZero() {
 			continue
 		}
-		f.tally.Close(e.Proposal)
+		if _, agreed := f.tally.Close(e.Proposal); agreed {
+			f.counts.Overtaken++
+		}
 		if !f.pool.Holds(e.Proposal) {
 			continue
 		}
