@@ -1,9 +1,11 @@
 package member
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
 )
@@ -46,12 +48,44 @@ func (f FastPath) pays(distance time.Duration) bool {
 // fewVoters is how many voters gain nothing by the fast path: what is counted comes as early with three.
 const fewVoters = 3
 
-// triesFast reports whether this member is to offer what it proposes next to all voters at once.
-func (m *Member) triesFast() bool {
-	if !m.countsHolders() {
-		return false
+// lookAtFastPath decides, now and then, whether and how this member offers what it proposes next to all voters at once.
+func (m *Member) lookAtFastPath() {
+	counts := m.node.Replica().FastCounts()
+	m.fastCounts.Store(&counts)
+	mode := m.pace.look(m.options.Clock.Now(), counts.Tried, counts.Won+counts.Overtaken)
+	m.ahead = 0
+	always := m.options.FastPath == FastPathAlways
+	voters := m.voters.Load()
+	if voters == nil || !m.countsHolders() || (mode == paceRest && !always) || (len(*voters) <= fewVoters && !always) {
+		m.node.TryFast(false)
+		return
 	}
-	return m.options.FastPath == FastPathAlways || m.voters.Load() > fewVoters
+	m.node.TryFast(true)
+	if mode == paceStamped {
+		m.ahead = m.stampAhead(*voters)
+	}
+}
+
+// stampAhead returns how far ahead the proposals of this member must be stamped, zero if nobody knows.
+func (m *Member) stampAhead(voters []consensus.MemberID) time.Duration {
+	leader := m.Leader()
+	toLeader, known := m.transport.Distance(leader)
+	if !known {
+		return 0
+	}
+	var others []time.Duration
+	toBusy := time.Duration(0)
+	for _, id := range voters {
+		distance, known := m.transport.Distance(id)
+		if !known || id == m.ID() || id == leader {
+			continue
+		}
+		others = append(others, distance)
+		if m.holder.busy(id) {
+			toBusy = max(toBusy, distance)
+		}
+	}
+	return stampAhead(max(toLeader, toBusy), others, quorum.Super(len(voters)))
 }
 
 // Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
@@ -85,26 +119,40 @@ func FateOf(machine *apply.Machine, id consensus.ProposalID) raft.Fate {
 
 // send gives messages to the transport, but for the records of this member's own proposals, which it holds like any voter.
 func (m *Member) send(messages []consensus.Message) {
-	self, own := m.ID(), -1
-	for i := range messages {
-		if messages[i].To == self {
-			own = i
-			break
-		}
-	}
+	m.stamp(messages)
+	own := slices.IndexFunc(messages, func(message consensus.Message) bool { return message.To == m.ID() })
 	if own < 0 {
 		m.transport.Send(messages)
 		return
 	}
 	others := make([]consensus.Message, 0, len(messages))
 	for i := range messages {
-		if messages[i].To == self {
-			m.inbox.put(raft.Receive{Message: messages[i]})
+		if messages[i].To == m.ID() {
+			m.Receive(messages[i : i+1 : i+1])
 		} else {
 			others = append(others, messages[i])
 		}
 	}
 	m.transport.Send(others)
+}
+
+// stamp marks proposals of the fast path with when they are due. Stamps of one member grow.
+func (m *Member) stamp(messages []consensus.Message) {
+	if m.ahead == 0 {
+		return
+	}
+	at := uint64(0)
+	for i := range messages {
+		message := &messages[i]
+		if message.Kind != consensus.MsgRecord && message.Kind != consensus.MsgFastPropose {
+			continue
+		}
+		if at == 0 {
+			at = max(m.lastStamp+1, uint64(m.options.Clock.Now().Add(m.ahead).UnixNano()))
+			m.lastStamp = at
+		}
+		message.Round = at
+	}
 }
 
 // answerFast is the goroutine that evaluates what this member, as a leader, answers before it has committed.

@@ -27,9 +27,7 @@ func (m *Member) loop() error {
 		if due := passed.due(m.options.Clock.Now()); len(due) > 0 {
 			inputs = append(due, inputs...)
 			m.node.CountHolders(m.countsHolders())
-			m.node.TryFast(m.triesFast())
-			counts := m.node.Replica().FastCounts()
-			m.fastCounts.Store(&counts)
+			m.lookAtFastPath()
 		}
 		m.node.Step(inputs...)
 		if m.node.Waiting() {
@@ -122,7 +120,7 @@ func (m *Member) ports() Ports {
 func (m *Member) configure(inForce raft.ConfigInForce) {
 	m.transport.SetPeers(inForce.Config.Members)
 	m.changes.configured(&inForce)
-	m.voters.Store(int64(len(inForce.Config.Voters)))
+	m.voters.Store(&inForce.Config.Voters)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),

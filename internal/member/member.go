@@ -48,7 +48,11 @@ type Member struct {
 	inbox       inbox
 	disk        diskQueue
 	applier     applyQueue
-	evaluations queue[raft.Evaluation]
+	evaluations queue[raft.Evaluation] // of what this member answers fast as a leader
+	holder      holder
+	pace        pace // of the loop
+	ahead       time.Duration
+	lastStamp   uint64
 	received    receivedSnapshots
 	retainer    retainer
 	scrub       scrubber
@@ -65,7 +69,7 @@ type Member struct {
 	ownRemoval atomic.Bool // applied, and answered
 	inferred   atomic.Uint64
 	fastCounts atomic.Pointer[raft.FastCounts]
-	voters     atomic.Int64 // of the configuration in force
+	voters     atomic.Pointer[[]consensus.MemberID] // of the configuration in force
 	changes    changeCounters
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
@@ -104,6 +108,8 @@ func New(options Options) (*Member, error) {
 	m.disk.init()
 	m.applier.init()
 	m.evaluations.init()
+	m.holder.now, m.holder.deliver = options.Clock.Now, m.inbox.putMessages
+	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.scrub.init()
 	m.retainer.retention = options.Retention
 	return m, nil
@@ -205,6 +211,7 @@ func (m *Member) Stop() error {
 	m.stop()
 	m.wakeAll()
 	m.wg.Wait()
+	m.holder.stop()
 	if m.node != nil {
 		m.node.proposals.failAll(ErrStopped)
 	}
