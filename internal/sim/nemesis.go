@@ -52,6 +52,8 @@ var nemeses = []nemesis{
 			p.keep, p.flush = 0, between(rng, 300*time.Millisecond, 2*time.Second)
 			p.mix.CompactEvery = time.Second
 		}, nil},
+	{"last-word", "only one member hears the leader for a moment, and then both lose power", 3 * time.Second, nil,
+		(*World).strikeLastWord},
 }
 
 // Nemesis names a kind of fault for the command line.
@@ -210,4 +212,39 @@ func (w *World) strikeTransfer() {
 	from, to := up[w.rng.IntN(len(up))], up[w.rng.IntN(len(up))]
 	w.struck("transfer", fmt.Sprintf("%d to %d", from.slot, to.slot))
 	from.put(raft.Transfer{To: to.id})
+}
+
+// strikeLastWord leaves what the fast path decided to those who hold it: one member has the leader's answers and nobody else
+// its entries.
+func (w *World) strikeLastWord() {
+	var leader *host
+	var rest []*host
+	for _, h := range w.up() {
+		if h.node.Replica().Leader() == h.id {
+			leader = h
+		} else {
+			rest = append(rest, h)
+		}
+	}
+	if leader == nil || len(rest) < 2 {
+		return
+	}
+	at := w.rng.IntN(len(rest))
+	confidant := rest[at]
+	rest = append(rest[:at:at], rest[at+1:]...)
+	w.struck("last-word", fmt.Sprintf("of %d to %d", leader.slot, confidant.slot))
+	w.net.cut([]*host{leader}, rest, false)
+	both, down := chance(w.rng, 0.8), between(w.rng, time.Second, 8*time.Second)
+	w.After(between(w.rng, 20*time.Millisecond, 600*time.Millisecond), func() {
+		w.net.heal([]*host{leader}, rest)
+		if w.calm {
+			return
+		}
+		for _, h := range []*host{leader, confidant} {
+			if h.alive && (both || h == leader) {
+				h.crash()
+				h.startAfter(down)
+			}
+		}
+	})
 }

@@ -129,10 +129,16 @@ func (p *plan) drawMix(rng *rand.Rand) {
 	}
 }
 
-// drawNemeses takes each nemesis with one chance in three, or those that were asked for.
+// drawNemeses takes each nemesis with one chance in three, or those that were asked for, which may be all at once.
 func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 	var asked []string
-	if o.Nemesis != "" && o.Nemesis != "none" {
+	switch o.Nemesis {
+	case "", "none":
+	case "all":
+		for i := range nemeses {
+			asked = append(asked, nemeses[i].Name)
+		}
+	default:
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
