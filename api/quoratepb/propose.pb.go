@@ -395,16 +395,17 @@ func (x *ProposeResponse) GetAnswers() []*Answer {
 
 // Standing is how the member sees itself, and what it stands for.
 type Standing struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cluster       uint64                 `protobuf:"fixed64,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Member        uint64                 `protobuf:"fixed64,2,opt,name=member,proto3" json:"member,omitempty"`
-	Leader        uint64                 `protobuf:"fixed64,3,opt,name=leader,proto3" json:"leader,omitempty"` // zero: none is known
-	Term          uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
-	SessionLength uint64                 `protobuf:"varint,5,opt,name=session_length,json=sessionLength,proto3" json:"session_length,omitempty"` // how many proposals a session may number
-	MaxUnanswered uint64                 `protobuf:"varint,6,opt,name=max_unanswered,json=maxUnanswered,proto3" json:"max_unanswered,omitempty"` // proposals that the member takes before it reads on
-	PatienceMs    uint64                 `protobuf:"varint,7,opt,name=patience_ms,json=patienceMs,proto3" json:"patience_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Cluster         uint64                 `protobuf:"fixed64,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Member          uint64                 `protobuf:"fixed64,2,opt,name=member,proto3" json:"member,omitempty"`
+	Leader          uint64                 `protobuf:"fixed64,3,opt,name=leader,proto3" json:"leader,omitempty"` // zero: none is known
+	Term            uint64                 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
+	SessionLength   uint64                 `protobuf:"varint,5,opt,name=session_length,json=sessionLength,proto3" json:"session_length,omitempty"` // how many proposals a session may number
+	MaxUnanswered   uint64                 `protobuf:"varint,6,opt,name=max_unanswered,json=maxUnanswered,proto3" json:"max_unanswered,omitempty"` // proposals that the member takes before it reads on
+	PatienceMs      uint64                 `protobuf:"varint,7,opt,name=patience_ms,json=patienceMs,proto3" json:"patience_ms,omitempty"`
+	MaxMessageBytes uint64                 `protobuf:"varint,8,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"` // a larger message ends the stream
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Standing) Reset() {
@@ -482,6 +483,13 @@ func (x *Standing) GetMaxUnanswered() uint64 {
 func (x *Standing) GetPatienceMs() uint64 {
 	if x != nil {
 		return x.PatienceMs
+	}
+	return 0
+}
+
+func (x *Standing) GetMaxMessageBytes() uint64 {
+	if x != nil {
+		return x.MaxMessageBytes
 	}
 	return 0
 }
@@ -657,7 +665,7 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x0fProposeResponse\x120\n" +
 	"\bstanding\x18\x01 \x01(\v2\x14.quorate.v1.StandingR\bstanding\x121\n" +
 	"\x06opened\x18\x02 \x01(\v2\x19.quorate.v1.SessionOpenedR\x06opened\x12,\n" +
-	"\aanswers\x18\x03 \x03(\v2\x12.quorate.v1.AnswerR\aanswers\"\xd7\x01\n" +
+	"\aanswers\x18\x03 \x03(\v2\x12.quorate.v1.AnswerR\aanswers\"\x83\x02\n" +
 	"\bStanding\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x06R\x06member\x12\x16\n" +
@@ -666,7 +674,8 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x0esession_length\x18\x05 \x01(\x04R\rsessionLength\x12%\n" +
 	"\x0emax_unanswered\x18\x06 \x01(\x04R\rmaxUnanswered\x12\x1f\n" +
 	"\vpatience_ms\x18\a \x01(\x04R\n" +
-	"patienceMs\"W\n" +
+	"patienceMs\x12*\n" +
+	"\x11max_message_bytes\x18\b \x01(\x04R\x0fmaxMessageBytes\"W\n" +
 	"\rSessionOpened\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x18\n" +
