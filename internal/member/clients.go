@@ -200,8 +200,7 @@ func (c *clients) restored(table ResultTable) error {
 			return err
 		case found:
 			c.end(p, result, nil)
-		case p.id.Sequence == 0: // an opening: it may be yet to come
-		case !table.SessionOpen(p.id.Session):
+		case p.id.Sequence != 0 && table.SessionEnded(p.id.Session):
 			c.end(p, kv.Result{}, ErrSessionLost)
 		}
 	}

@@ -241,6 +241,7 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) error 
 type ResultTable interface {
 	Result(id consensus.ProposalID) (kv.Result, bool, error)
 	SessionOpen(id consensus.SessionID) bool
+	SessionEnded(id consensus.SessionID) bool // and will never be open
 }
 
 // Waiting reports whether the next Step has something to propose or ask.

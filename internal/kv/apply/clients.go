@@ -51,3 +51,10 @@ func (m *Machine) NextClientSession(client consensus.MemberID) consensus.Session
 	}
 	return consensus.ClientSession(client, last.ClientNumber()+1)
 }
+
+// SessionEnded reports whether a session is not open and never will be.
+func (m *Machine) SessionEnded(id consensus.SessionID) bool {
+	m.sessionMu.Lock()
+	defer m.sessionMu.Unlock()
+	return m.sessions.find(id) == nil && !m.mayOpen(id)
+}

@@ -55,6 +55,14 @@ func TestMachine_Apply_clientSessions(t *testing.T) {
 	if got := len(b.m.ClientSessions()); got != 2 {
 		t.Errorf("got %d open sessions of clients, want 2", got)
 	}
+	for _, tc := range []struct {
+		session consensus.SessionID
+		ended   bool
+	}{{a(1).Session, true}, {a2(1).Session, false}, {next, false}} {
+		if got := b.m.SessionEnded(tc.session); got != tc.ended {
+			t.Errorf("session %v has ended: %v", tc.session, got)
+		}
+	}
 	openSession(b, 500, next.Number)
 	if res := b.propose(a2(2), put("k", "6")); res.Err != nil {
 		t.Errorf("the second session: %v", res.Err)
