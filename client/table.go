@@ -59,6 +59,7 @@ type table struct {
 	numbered uint64
 	current  *session // new names come from here; nil until one is open
 	previous *session // being finished
+	above    uint64   // the last session that was given
 	opening  bool     // asked for on this stream
 	refused  bool     // the last opening was refused: the next one waits for retry
 	queue    []*call  // to be sent, in order
@@ -80,6 +81,7 @@ func newTable() *table {
 
 // draw gives the client an id. Nobody else has one of so many.
 func (t *table) draw() {
+	t.above = 0
 	for t.client = 0; t.client == 0; {
 		t.client = rand.Uint64()
 	}
@@ -201,7 +203,7 @@ func (t *table) turn(r *quoratepb.ProposeRequest) {
 		return
 	}
 	t.opening = true
-	r.Open = &quoratepb.OpenSession{}
+	r.Open = &quoratepb.OpenSession{Above: t.above}
 	for _, s := range []*session{t.current, t.previous} {
 		if s != nil {
 			r.Open.Keep = append(r.Open.Keep, s.number)
@@ -239,11 +241,11 @@ func (t *table) opened(o *quoratepb.SessionOpened) bool {
 	defer t.mu.Unlock()
 	t.opening = false
 	switch {
-	case o.Session != 0:
+	case o.Session > t.above:
 		if t.current != nil {
 			t.previous = t.current
 		}
-		t.current = &session{number: o.Session}
+		t.current, t.above = &session{number: o.Session}, o.Session
 		t.signal()
 	case codes.Code(o.Code) == codes.AlreadyExists && t.current == nil && t.previous == nil:
 		t.draw()

@@ -212,8 +212,11 @@ func (x *ProposeRequest) GetRetire() []uint64 {
 
 // OpenSession asks for a session. Every other session of the client that is not kept is retired by it.
 type OpenSession struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Keep          []uint64               `protobuf:"fixed64,1,rep,packed,name=keep,proto3" json:"keep,omitempty"` // two at most
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Keep  []uint64               `protobuf:"fixed64,1,rep,packed,name=keep,proto3" json:"keep,omitempty"` // two at most
+	// The last session that the client was given, zero if there was none. The member may not know it yet, and must not give the
+	// same one again: the client's sequences would begin anew in it, and meet old answers.
+	Above         uint64 `protobuf:"fixed64,2,opt,name=above,proto3" json:"above,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -253,6 +256,13 @@ func (x *OpenSession) GetKeep() []uint64 {
 		return x.Keep
 	}
 	return nil
+}
+
+func (x *OpenSession) GetAbove() uint64 {
+	if x != nil {
+		return x.Above
+	}
+	return 0
 }
 
 // Proposal is one write. Its id, client, session and sequence, is used for no other one, ever.
@@ -648,9 +658,10 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x06client\x18\x01 \x01(\x06R\x06client\x12+\n" +
 	"\x04open\x18\x02 \x01(\v2\x17.quorate.v1.OpenSessionR\x04open\x122\n" +
 	"\tproposals\x18\x03 \x03(\v2\x14.quorate.v1.ProposalR\tproposals\x12\x16\n" +
-	"\x06retire\x18\x04 \x03(\x06R\x06retire\"!\n" +
+	"\x06retire\x18\x04 \x03(\x06R\x06retire\"7\n" +
 	"\vOpenSession\x12\x12\n" +
-	"\x04keep\x18\x01 \x03(\x06R\x04keep\"\xf0\x01\n" +
+	"\x04keep\x18\x01 \x03(\x06R\x04keep\x12\x14\n" +
+	"\x05above\x18\x02 \x01(\x06R\x05above\"\xf0\x01\n" +
 	"\bProposal\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12-\n" +

@@ -19,8 +19,15 @@ var (
 	ErrClientID = errors.New("member: this id is taken by a member of the cluster: draw another one for the client")
 )
 
+// ErrClientSession means that a client says it had a session that it cannot have had.
+var ErrClientSession = errors.New("member: there was no such session: the client names a later one than there can be")
+
 // ClientSessionLength is how many proposals a session of a native client may number.
 const ClientSessionLength = sessionLength
+
+// maxClientAhead is by how much a client's last session may be beyond those that this member knows: more than are ever opened
+// while it lags, and so little that the row of numbers, which all clients share, outlasts those that lie.
+const maxClientAhead = 1 << 32
 
 // maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
 const maxClientSessions = 10_000
@@ -217,9 +224,18 @@ func (c *clients) failAll(err error) {
 	c.queue, c.refused = nil, nil
 }
 
-// ProposeFor replicates a command under the id that a native client gave it, and has done told once what came of it: the
-// result of the first entry of that id, kv.ErrSessionUnknown in the result if this attempt did nothing because the session
-// is not open, or an error of this package if the member cannot tell. The command is repeated until then, or until Abandon.
+// ProposeFor queues a command under the id that a native client gave it; it leaves with the next Step. done is told once, by
+// the goroutine that applies, what came of it: the result of the first entry of that id, kv.ErrSessionUnknown in the result if
+// this attempt did nothing because the session is not open, or an error of this package if the member cannot tell. The
+// command is repeated until then, or until AbandonFor.
+func (n *Node) ProposeFor(id consensus.ProposalID, command *kv.Command, done Completion) error {
+	return n.clients.add(id, command.Append(nil), done)
+}
+
+// AbandonFor ends the wait of done for a proposal of a client. What was sent may still happen.
+func (n *Node) AbandonFor(id consensus.ProposalID, done Completion) { n.clients.abandon(id, done) }
+
+// ProposeFor is Node.ProposeFor for whoever serves native clients.
 func (m *Member) ProposeFor(id consensus.ProposalID, command *kv.Command, done Completion) error {
 	if !m.hasStarted() {
 		return ErrNoLeader
@@ -236,7 +252,7 @@ func (m *Member) ProposeFor(id consensus.ProposalID, command *kv.Command, done C
 }
 
 // Abandon ends the wait of done for a proposal of a client. What was sent may still happen.
-func (m *Member) Abandon(id consensus.ProposalID, done Completion) { m.node.clients.abandon(id, done) }
+func (m *Member) Abandon(id consensus.ProposalID, done Completion) { m.node.AbandonFor(id, done) }
 
 // FirstResult returns what a proposal of a client gave, if it has been applied here and its session is open.
 func (m *Member) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
@@ -246,9 +262,10 @@ func (m *Member) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
 	return result, found && err == nil
 }
 
-// OpenClientSession opens a session for a native client and retires its others but for those to keep.
+// OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the number of
+// the last session that the client was given, zero if it has had none.
 func (m *Member) OpenClientSession(
-	ctx context.Context, client consensus.MemberID, keep []uint64,
+	ctx context.Context, client consensus.MemberID, above uint64, keep []uint64,
 ) (consensus.SessionID, error) {
 	var none consensus.SessionID
 	if err := m.awaitStart(ctx); err != nil {
@@ -257,7 +274,7 @@ func (m *Member) OpenClientSession(
 	ctx, cancel := context.WithTimeout(ctx, m.options.RequestTimeout)
 	defer cancel()
 	for {
-		session, err := m.nextClientSession(client)
+		session, err := m.nextClientSession(client, above)
 		if err != nil {
 			return none, err
 		}
@@ -277,7 +294,7 @@ func (m *Member) OpenClientSession(
 	}
 }
 
-func (m *Member) nextClientSession(client consensus.MemberID) (consensus.SessionID, error) {
+func (m *Member) nextClientSession(client consensus.MemberID, above uint64) (consensus.SessionID, error) {
 	machine, release := m.Machine()
 	defer release()
 	config, _ := machine.Config()
@@ -287,7 +304,11 @@ func (m *Member) nextClientSession(client consensus.MemberID) (consensus.Session
 	if len(machine.ClientSessions()) >= maxClientSessions {
 		return consensus.SessionID{}, ErrTooManyRequests
 	}
-	return machine.NextClientSession(client), nil
+	next := machine.NextClientSession(client, above)
+	if next.ClientNumber() > machine.NextClientSession(client, 0).ClientNumber()+maxClientAhead {
+		return consensus.SessionID{}, ErrClientSession
+	}
+	return next, nil
 }
 
 // proposeFor is ProposeFor for a goroutine that waits.

@@ -1,6 +1,7 @@
 package member_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -23,7 +24,11 @@ func (c teller) Complete(result kv.Result, err error) { c <- told{result, err} }
 
 func (c *cluster) openSession(n *node, keep ...uint64) consensus.SessionID {
 	c.t.Helper()
-	session, err := n.OpenClientSession(c.ctx, testClient, keep)
+	above := uint64(0)
+	for _, number := range keep {
+		above = max(above, number)
+	}
+	session, err := n.OpenClientSession(c.ctx, testClient, above, keep)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -122,7 +127,7 @@ func TestMember_KeepClient(t *testing.T) {
 	c := startWith(t, 3, &cluster{clients: 400 * time.Millisecond})
 	leader := c.leader()
 	asked := c.others(leader)[0]
-	kept, err := asked.OpenClientSession(c.ctx, 0xaaaa, nil)
+	kept, err := asked.OpenClientSession(c.ctx, 0xaaaa, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,10 @@ func TestMember_KeepClient(t *testing.T) {
 			break
 		}
 	}
-	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), nil); err != member.ErrClientID {
+	if _, err := asked.OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != member.ErrClientSession {
+		t.Errorf("a client that uses the numbers up: got %v", err)
+	}
+	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), 0, nil); err != member.ErrClientID {
 		t.Errorf("a client with the id of a member: got %v", err)
 	}
 }

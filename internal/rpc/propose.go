@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ type Clients interface {
 	ProposeFor(id consensus.ProposalID, command *kv.Command, done member.Completion) error
 	Abandon(id consensus.ProposalID, done member.Completion)
 	FirstResult(id consensus.ProposalID) (kv.Result, bool)
-	OpenClientSession(ctx context.Context, client consensus.MemberID, keep []uint64) (consensus.SessionID, error)
+	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
 	RetireClientSession(session consensus.SessionID)
 	KeepClient(client consensus.MemberID)
 	ClientPatience() time.Duration
@@ -138,7 +139,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	}
 	p.s.options.Clients.KeepClient(p.client)
 	if request.Open != nil {
-		if err := p.open(request.Open.Keep); err != nil {
+		if err := p.open(request.Open); err != nil {
 			return err
 		}
 	}
@@ -240,15 +241,16 @@ func (p *proposeStream) signal() {
 }
 
 // open opens a session for the client, beside what it proposes under the others meanwhile.
-func (p *proposeStream) open(keep []uint64) error {
+func (p *proposeStream) open(r *quoratepb.OpenSession) error {
+	last := consensus.SessionID{Member: p.client, Number: r.Above}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.opening || len(keep) > maxKeptSessions {
+	if p.opening || len(r.Keep) > maxKeptSessions || r.Above != 0 && !last.OfClient() || r.Above == math.MaxUint64 {
 		return errOpening
 	}
 	p.opening = true
 	go func() {
-		session, err := p.s.options.Clients.OpenClientSession(p.grpc.Context(), p.client, keep)
+		session, err := p.s.options.Clients.OpenClientSession(p.grpc.Context(), p.client, r.Above, r.Keep)
 		opened := &quoratepb.SessionOpened{Session: session.Number}
 		if err != nil {
 			if errors.Is(err, member.ErrClientID) {

@@ -17,6 +17,7 @@ type proposeClient struct {
 	t      testing.TB
 	stream quoratepb.Writer_ProposeClient
 	first  *quoratepb.Standing
+	above  uint64
 }
 
 func openPropose(t testing.TB, s *server, client uint64) *proposeClient {
@@ -54,11 +55,12 @@ func (c *proposeClient) recv(has func(*quoratepb.ProposeResponse) bool) *quorate
 
 func (c *proposeClient) open(keep ...uint64) uint64 {
 	c.t.Helper()
-	c.send(&quoratepb.ProposeRequest{Open: &quoratepb.OpenSession{Keep: keep}})
+	c.send(&quoratepb.ProposeRequest{Open: &quoratepb.OpenSession{Keep: keep, Above: c.above}})
 	opened := c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Opened != nil }).Opened
 	if opened.Session == 0 {
 		c.t.Fatalf("no session: %v", opened)
 	}
+	c.above = opened.Session
 	return opened.Session
 }
 
@@ -92,7 +94,9 @@ func serveNative(t testing.TB, change func(*rpcOptions)) *server {
 	})
 }
 
-func put(key string) *pb.PutRequest { return &pb.PutRequest{Key: []byte(key), Value: []byte("v"), PrevKv: true} }
+func put(key string) *pb.PutRequest {
+	return &pb.PutRequest{Key: []byte(key), Value: []byte("v"), PrevKv: true}
+}
 
 func TestServices_Propose_once(t *testing.T) {
 	s := serveNative(t, nil)
@@ -141,6 +145,9 @@ func TestServices_Propose_sessions(t *testing.T) {
 	c.propose(one, 1, put("k"), false)
 	two := c.open(one)
 	three := c.open(two)
+	if one == two || two == three {
+		t.Errorf("sessions %x, %x and %x", one, two, three)
+	}
 	if answer := c.propose(one, 1, put("k"), true); answer.Verdict != quoratepb.Answer_VERDICT_GONE {
 		t.Errorf("a session that was not kept: got %v", answer)
 	}

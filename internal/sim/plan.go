@@ -166,7 +166,8 @@ func (p *plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t disk=%v keep=%d clients=%d "+
-		"[%s]",
+		"natives=%d [%s]",
 		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.infers, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, strings.Join(names, " "))
+		p.infers, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives,
+		strings.Join(names, " "))
 }

@@ -39,11 +39,12 @@ func (m *Machine) ClientSessions() []consensus.SessionID {
 }
 
 // NextClientSession returns a name under which a client may open its next session, unless others end before that comes to
-// pass that were opened after this call.
-func (m *Machine) NextClientSession(client consensus.MemberID) consensus.SessionID {
+// pass that were opened after this call. above is the last session that the client has had: this member may not have applied
+// its opening yet, and the same name would be taken for a repeated opening of it.
+func (m *Machine) NextClientSession(client consensus.MemberID, above uint64) consensus.SessionID {
 	m.sessionMu.Lock()
 	defer m.sessionMu.Unlock()
-	last := consensus.SessionID{Number: m.sessions.highest[retiredClients]}
+	last := consensus.SessionID{Number: max(m.sessions.highest[retiredClients], above)}
 	for id := range m.sessions.byID {
 		if id.OfClient() && id.Number > last.Number {
 			last = id

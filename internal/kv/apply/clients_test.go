@@ -48,7 +48,10 @@ func TestMachine_Apply_clientSessions(t *testing.T) {
 	b.do(retire(400, clientNumber(1<<40)))
 	b.open()
 	unknown("after a restart", b.propose(a(1), open(100, one)))
-	next := b.m.NextClientSession(500)
+	next := b.m.NextClientSession(500, 0)
+	if later := b.m.NextClientSession(500, clientNumber(9)); later.ClientNumber() != 10 {
+		t.Errorf("after one that this member does not know: got %v, want the tenth", later)
+	}
 	if next.ClientNumber() != 3 {
 		t.Errorf("next: got %v, want the third", next)
 	}
