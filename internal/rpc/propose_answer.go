@@ -98,3 +98,14 @@ func (g *gate) stillServes() error {
 	}
 	return nil
 }
+
+// collectSessions shows how many sessions native clients have in the cluster, as this member knows.
+func (c *collector) collectSessions(e *emitter) {
+	if c.s.options.Clients == nil {
+		return
+	}
+	machine, release := c.s.options.Member.Machine()
+	open := len(machine.ClientSessions())
+	release()
+	e.gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
+}
