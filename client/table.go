@@ -298,8 +298,8 @@ func (t *table) answer(a *quoratepb.Answer) {
 		t.finish(c, a.Response, told)
 	case a.Verdict == quoratepb.Answer_VERDICT_REFUSED:
 		t.finish(c, nil, c.doubt(told))
-	case a.Verdict == quoratepb.Answer_VERDICT_GONE && c.attempts == 1:
-		// Nothing came of its only attempt, so it may have another name.
+	case a.Verdict == quoratepb.Answer_VERDICT_GONE && c.attempts == 1, a.Verdict == quoratepb.Answer_VERDICT_ABORTED:
+		// Nothing came of its only attempt, or of any, so it may have another name.
 		c.session.unresolved--
 		c.session, c.attempts = nil, 0
 		t.queue = append(t.queue, c)

@@ -46,6 +46,21 @@ func TestTable_opened(t *testing.T) {
 	}
 }
 
+// TestTable_answer_aborted gives another name to what is known never to happen under the first, however often it was sent.
+func TestTable_answer_aborted(t *testing.T) {
+	table := newTable()
+	c := addOne(t, table)
+	table.next()
+	table.opened(&quoratepb.SessionOpened{Session: 1})
+	table.next()
+	table.restart()
+	table.next()
+	table.answer(&quoratepb.Answer{Session: 1, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_ABORTED})
+	if r := table.next(); r == nil || len(r.Proposals) != 1 || r.Proposals[0].Sequence != 2 || r.Proposals[0].Again || c.ended {
+		t.Errorf("got %v, want it under another name", r)
+	}
+}
+
 // TestTable_turn opens the next session in time, and retires the former one only when all of it is known.
 func TestTable_turn(t *testing.T) {
 	table := newTable()

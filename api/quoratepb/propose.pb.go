@@ -91,6 +91,8 @@ const (
 	Answer_VERDICT_GONE Answer_Verdict = 4
 	// The session is not open any more, and this attempt may have been applied before.
 	Answer_VERDICT_LOST Answer_Verdict = 5
+	// No attempt under this name has done anything, or ever will: propose it under another one.
+	Answer_VERDICT_ABORTED Answer_Verdict = 6
 )
 
 // Enum value maps for Answer_Verdict.
@@ -102,6 +104,7 @@ var (
 		3: "VERDICT_AGAIN",
 		4: "VERDICT_GONE",
 		5: "VERDICT_LOST",
+		6: "VERDICT_ABORTED",
 	}
 	Answer_Verdict_value = map[string]int32{
 		"VERDICT_UNSPECIFIED": 0,
@@ -110,6 +113,7 @@ var (
 		"VERDICT_AGAIN":       3,
 		"VERDICT_GONE":        4,
 		"VERDICT_LOST":        5,
+		"VERDICT_ABORTED":     6,
 	}
 )
 
@@ -690,21 +694,22 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\rSessionOpened\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xc4\x02\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xd9\x02\n" +
 	"\x06Answer\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x124\n" +
 	"\averdict\x18\x03 \x01(\x0e2\x1a.quorate.v1.Answer.VerdictR\averdict\x12\x1a\n" +
 	"\bresponse\x18\x04 \x01(\fR\bresponse\x12\x12\n" +
 	"\x04code\x18\x05 \x01(\rR\x04code\x12\x18\n" +
-	"\amessage\x18\x06 \x01(\tR\amessage\"\x83\x01\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\"\x98\x01\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fVERDICT_APPLIED\x10\x01\x12\x13\n" +
 	"\x0fVERDICT_REFUSED\x10\x02\x12\x11\n" +
 	"\rVERDICT_AGAIN\x10\x03\x12\x10\n" +
 	"\fVERDICT_GONE\x10\x04\x12\x10\n" +
-	"\fVERDICT_LOST\x10\x052P\n" +
+	"\fVERDICT_LOST\x10\x05\x12\x13\n" +
+	"\x0fVERDICT_ABORTED\x10\x062P\n" +
 	"\x06Writer\x12F\n" +
 	"\aPropose\x12\x1a.quorate.v1.ProposeRequest\x1a\x1b.quorate.v1.ProposeResponse(\x010\x01B*Z(github.com/quorate/quorate/api/quoratepbb\x06proto3"
 

@@ -88,6 +88,8 @@ type Config struct {
 
 	FeatureGates FeatureGates
 
+	PeerDelays []PeerDelay // see PeerDelay
+
 	ForceNewCluster bool
 	UnsafeNoFsync   bool
 

@@ -36,6 +36,7 @@ func Load(args, environ []string) (Config, error) {
 	c.derive()
 	c.warnIdle()
 	c.warnTLS()
+	c.warnDelay()
 	faults = append(faults, c.faults()...)
 	faults = append(faults, c.foundingFaults()...)
 	if len(faults) > 0 {
@@ -228,6 +229,7 @@ func (c *Config) foundingFaults() Faults {
 	}
 	if !holdsFiles(c.DataDir) {
 		c.warnUnreachable()
+		c.warnStrangers()
 		return faults
 	}
 	for _, fault := range faults {

@@ -147,6 +147,11 @@ func TestLoad_usageErrors(t *testing.T) {
 		{"an unknown gate", "--feature-gates=Turbo=true", `unknown gate "Turbo"`},
 		{"a gate without value", "--feature-gates=AllBeta", "is not GATE=true"},
 		{"a cluster without names", "--initial-cluster=http://a:1", "is not NAME=URL"},
+		{"a delay without unit", "--peer-delay=25", `"25" is no delay: write a time such as 25ms`},
+		{"a delay of nobody", "--peer-delay==25ms", `"=25ms" is no delay`},
+		{"a delay into the past", "--peer-delay=eu=-1ms", `"eu=-1ms" must not be negative`},
+		{"two delays of one", "--peer-delay=eu=1ms,eu=2ms", "names eu twice"},
+		{"two delays of all", "--peer-delay=1ms,2ms", "two times without a name"},
 		{"an unknown state", "--initial-cluster-state=old", "choose one of new, existing"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

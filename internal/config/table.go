@@ -26,6 +26,7 @@ var groups = []group{
 	{"TLS", tlsSettings},
 	{"Discovery", discoverySettings},
 	{"Distributed tracing", tracingSettings},
+	{"Experimental", experimentalSettings},
 	{"Unsafe", unsafeSettings},
 	{"Accepted for compatibility, without effect", idleSettings},
 }

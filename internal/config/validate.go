@@ -29,6 +29,7 @@ func (c *Config) faults() Faults {
 	faults = append(faults, c.tlsFaults()...)
 	faults = append(faults, c.timingFaults()...)
 	faults = append(faults, c.careFaults()...)
+	faults = append(faults, c.delayFaults()...)
 	return append(faults, c.serviceFaults()...)
 }
 

@@ -78,6 +78,11 @@ func TestConfig_Validate(t *testing.T) {
 		{"a zone that cannot be shown", "--zone=r\x017", []string{`--zone "r\x017" must be a name`}},
 		{"no care, so whatever", "--auto-care-dead-after=0s", nil},
 
+		{"members that are far away", "--peer-delay=250ms", nil},
+		{"members that no vote reaches in time", "--peer-delay=251ms",
+			[]string{"--peer-delay (251ms) is too long for --election-timeout (1s), in which votes go to and fro: set that to at least 1.004s"}},
+		{"a member that is far from itself", "--name=m1 --peer-delay=m1=1ms", []string{"--peer-delay names this member itself, m1"}},
+
 		{"no name", "--name=", []string{"--name must not be empty"}},
 		{"everything at once", "--heartbeat-interval=0 --peer-crl-file=x --max-learners=2 --wal-dir=d --data-dir=d " +
 			"--initial-cluster=m9=http://a:1", []string{

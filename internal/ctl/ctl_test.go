@@ -81,6 +81,9 @@ func TestRun_usage(t *testing.T) {
 		{"get a --endpoints=https://a:1", "TLS is not supported yet"},
 		{"get a --endpoints=a", "lacks a port: write a:2379"},
 		{"get a --endpoints=,", "--endpoints names no member"},
+		{"latency --count=0", "--count 0: choose 1 to 100000"},
+		{"latency --concurrency=21", "--concurrency 21: choose 1 to --count, which is 20"},
+		{"latency m1", "write: quorate latency"},
 		{"compact now", `"now" is not a revision`},
 		{"lease grant long", `"long" is not a number of seconds`},
 		{"member", "member what? One of: add, apply, change, demote, drain, jobs, list, plan, promote, remove, replace, update, watch"},
@@ -222,7 +225,7 @@ func closedPort(t *testing.T) string {
 func TestRun_unreachable(t *testing.T) {
 	address := closedPort(t)
 	for _, args := range [][]string{
-		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status", "-ojson"}, {"member", "list"}, {"lease", "keepalive", "1"},
+		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status", "-ojson"}, {"latency", "--count=1"}, {"member", "list"}, {"lease", "keepalive", "1"},
 		{"member", "remove", "m1", "--yes"}, {"member", "watch"}, {"member", "jobs"},
 		{"snapshot", "save", filepath.Join(t.TempDir(), "s")},
 	} {

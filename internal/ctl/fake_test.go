@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 )
 
 // fakeMember serves as much of etcd's API as the commands use: a history of events, leases without deadlines, a list
@@ -24,6 +26,7 @@ type fakeMember struct {
 	pb.UnimplementedMaintenanceServer
 
 	mu        sync.Mutex
+	id        uint64
 	address   string
 	events    []*mvccpb.Event // one per revision, from 2 on
 	compacted int64
@@ -32,6 +35,9 @@ type fakeMember struct {
 	leader    uint64
 	damaged   bool // snapshots are torn
 	mute      bool // KV requests are not answered
+	learner   bool
+	routes    []string // of the next puts whose clients ask for it
+	full      int      // puts that are refused after so many
 }
 
 const fakeID = 0xa1
@@ -42,22 +48,28 @@ func startFake(t *testing.T) *fakeMember {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fakeMember{address: l.Addr().String(), leases: map[int64]int64{}, leader: fakeID}
+	f := &fakeMember{id: fakeID, address: l.Addr().String(), leases: map[int64]int64{}, leader: fakeID}
 	f.members = []*pb.Member{{ID: fakeID, Name: "m1", PeerURLs: []string{"http://127.0.0.1:2380"},
 		ClientURLs: []string{"http://" + f.address}}}
+	server := f.server()
+	go server.Serve(l)
+	t.Cleanup(server.Stop)
+	return f
+}
+
+// server is one that answers as this member.
+func (f *fakeMember) server() *grpc.Server {
 	server := grpc.NewServer()
 	pb.RegisterKVServer(server, f)
 	pb.RegisterWatchServer(server, f)
 	pb.RegisterLeaseServer(server, f)
 	pb.RegisterClusterServer(server, f)
 	pb.RegisterMaintenanceServer(server, f)
-	go server.Serve(l)
-	t.Cleanup(server.Stop)
-	return f
+	return server
 }
 
 func (f *fakeMember) header() *pb.ResponseHeader {
-	return &pb.ResponseHeader{ClusterId: 1, MemberId: fakeID, Revision: int64(len(f.events)) + 1, RaftTerm: 7}
+	return &pb.ResponseHeader{ClusterId: 1, MemberId: f.id, Revision: int64(len(f.events)) + 1, RaftTerm: 7}
 }
 
 // at returns the keys in a range as of a revision, in the order in which they were first written.
@@ -115,9 +127,18 @@ func (f *fakeMember) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRe
 	return answer, nil
 }
 
-func (f *fakeMember) Put(_ context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {
+func (f *fakeMember) Put(ctx context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.full > 0 && len(f.events) >= f.full {
+		return nil, rpctypes.ErrGRPCNoSpace
+	}
+	if asked, _ := metadata.FromIncomingContext(ctx); len(f.routes) > 0 && slices.Equal(asked["quorate-route"], []string{"?"}) {
+		if err := grpc.SetHeader(ctx, metadata.Pairs("quorate-route", f.routes[0])); err != nil {
+			return nil, err
+		}
+		f.routes = f.routes[1:]
+	}
 	if _, exists := f.leases[r.Lease]; r.Lease != 0 && !exists {
 		return nil, rpctypes.ErrGRPCLeaseNotFound
 	}
@@ -288,7 +309,7 @@ func (f *fakeMember) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return &pb.StatusResponse{Header: f.header(), Version: "3.7.1", DbSize: 2048, Leader: f.leader, RaftIndex: 12,
-		RaftAppliedIndex: 11, RaftTerm: 7, Errors: []string{"memberID:161 alarm:NOSPACE"}}, nil
+		RaftAppliedIndex: 11, RaftTerm: 7, IsLearner: f.learner, Errors: []string{"memberID:161 alarm:NOSPACE"}}, nil
 }
 
 func (f *fakeMember) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenance_SnapshotServer) error {

@@ -128,7 +128,7 @@ func newRoot(s Streams) *cobra.Command {
 	root.AddCommand(
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
-		newStatus(s), newMember(s), newLease(s), newSnapshot(s),
+		newStatus(s), newLatency(s), newMember(s), newLease(s), newSnapshot(s),
 		newConfig(s), newVersion(s),
 	)
 	explainArguments(root)

@@ -36,6 +36,7 @@ var ErrBadResult = errors.New("kv: result does not decode")
 var rejections = [...]error{
 	ErrCompacted, ErrFutureRevision, ErrKeyNotFound, ErrLeaseNotFound, ErrLeaseExists, ErrLeaseTTLTooBig, ErrNoSpace,
 	ErrCorrupt, ErrSessionUnknown, ErrBadCommand, ErrSkipped, ErrDeposed, ErrJobExists, ErrJobConflict,
+	ErrAborted,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

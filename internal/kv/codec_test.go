@@ -145,12 +145,28 @@ func TestResult_Append_every_rejection(t *testing.T) {
 	for _, want := range []error{
 		kv.ErrCompacted, kv.ErrFutureRevision, kv.ErrKeyNotFound, kv.ErrLeaseNotFound, kv.ErrLeaseExists,
 		kv.ErrLeaseTTLTooBig, kv.ErrNoSpace, kv.ErrCorrupt, kv.ErrSessionUnknown, kv.ErrBadCommand, kv.ErrSkipped,
-		kv.ErrDeposed, kv.ErrJobExists, kv.ErrJobConflict,
+		kv.ErrDeposed, kv.ErrJobExists, kv.ErrJobConflict, kv.ErrAborted,
 	} {
 		res := kv.Result{Err: want}
 		if got, err := kv.DecodeResult(res.Append(nil)); err != nil || got.Err != want {
 			t.Errorf("%v came back as %v, %v", want, got.Err, err)
 		}
+	}
+}
+
+// The numbers of rejections are on disk and in messages between members of different versions.
+func TestResult_Append_rejections_keep_their_numbers(t *testing.T) {
+	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted} {
+		res := kv.Result{Err: err}
+		if encoded := res.Append(nil); encoded[len(encoded)-1] != want {
+			t.Errorf("%v has number %d, want %d", err, encoded[len(encoded)-1], want)
+		}
+	}
+	unknown := kv.Result{Err: kv.ErrAborted}
+	encoded := unknown.Append(nil)
+	encoded[len(encoded)-1]++
+	if _, err := kv.DecodeResult(encoded); !errors.Is(err, kv.ErrBadResult) {
+		t.Errorf("a rejection of a later version decodes: %v", err)
 	}
 }
 

@@ -22,4 +22,7 @@ var (
 	ErrDeposed     = errors.New("kv: the leader that found the lease expired leads no more")
 	ErrJobExists   = errors.New("kv: a job with this id exists")
 	ErrJobConflict = errors.New("kv: the job was changed meanwhile")
+	// ErrAborted answers a proposal that members held, but whose proposer did not come back for it. It was never executed
+	// and never will be.
+	ErrAborted = errors.New("kv: the proposal was given up because its proposer vanished; retry under a new id")
 )

@@ -59,3 +59,9 @@ func PayloadFootprint(payload []byte) consensus.Footprint {
 	}
 	return FootprintOf(&c)
 }
+
+// ChangesKeys reports whether an encoded command may change keys, and touches nothing else: a put, a delete or a transaction.
+func ChangesKeys(payload []byte) bool {
+	return len(payload) > 1 && payload[0] == formatCommand &&
+		(payload[1] == commandPut || payload[1] == commandDelete || payload[1] == commandTxn)
+}

@@ -94,7 +94,9 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.node.Resolve(batch, results)
 		m.noteConfig(batch)
 		m.noteJobs(batch)
-		m.inbox.put(raft.Applied{Index: batch[len(batch)-1].Index})
+		m.inbox.put(raft.Applied{
+			Index: batch[len(batch)-1].Index, Revision: uint64(results[len(results)-1].Revision),
+		})
 		if err := m.retain(batch); err != nil {
 			return err
 		}

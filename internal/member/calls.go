@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -216,7 +217,20 @@ func Describe(ctx context.Context, o transport.Options, url string) (Description
 }
 
 // Receive takes messages from other members. It is the transport's handler.
-func (m *Member) Receive(messages []consensus.Message) { m.inbox.putMessages(messages) }
+func (m *Member) Receive(messages []consensus.Message) {
+	held := 0
+	for i := range messages {
+		if stamped(&messages[i]) {
+			held++
+			m.holder.put(messages[i])
+		}
+	}
+	if held == 0 {
+		m.inbox.putMessages(messages)
+		return
+	}
+	m.inbox.putMessages(slices.DeleteFunc(messages, func(message consensus.Message) bool { return stamped(&message) }))
+}
 
 // PeerLost tells the core that a connection broke: evidence that the peer died. It is the transport's handler.
 func (m *Member) PeerLost(peer consensus.MemberID) { m.inbox.put(raft.Unreachable{Member: peer}) }

@@ -1,9 +1,13 @@
 package member
 
 import (
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv/apply"
 )
 
 // FastPath says when a member finds out by itself that what it proposed has committed. The zero value is auto.
@@ -41,5 +45,154 @@ func (f FastPath) pays(distance time.Duration) bool {
 	return distance >= farAway
 }
 
+// fewVoters is how many voters gain nothing by the fast path: what is counted comes as early with three.
+const fewVoters = 3
+
+// lookAtFastPath decides, now and then, whether and how this member offers what it proposes next to all voters at once.
+func (m *Member) lookAtFastPath() {
+	counts := m.node.Replica().FastCounts()
+	m.fastCounts.Store(&counts)
+	mode := m.pace.look(m.options.Clock.Now(), counts.Tried, counts.Won+counts.Overtaken)
+	m.ahead = 0
+	always := m.options.FastPath == FastPathAlways
+	voters := m.voters.Load()
+	if voters == nil || !m.countsHolders() || (mode == paceRest && !always) || (len(*voters) <= fewVoters && !always) {
+		m.node.TryFast(false)
+		return
+	}
+	m.node.TryFast(true)
+	if mode == paceStamped {
+		m.ahead = m.stampAhead(*voters)
+	}
+}
+
+// stampAhead returns how far ahead the proposals of this member must be stamped, zero if nobody knows.
+func (m *Member) stampAhead(voters []consensus.MemberID) time.Duration {
+	leader := m.Leader()
+	toLeader, known := m.transport.Distance(leader)
+	if !known {
+		return 0
+	}
+	var others []time.Duration
+	toBusy := time.Duration(0)
+	for _, id := range voters {
+		distance, known := m.transport.Distance(id)
+		if !known || id == m.ID() || id == leader {
+			continue
+		}
+		others = append(others, distance)
+		if m.holder.busy(id) {
+			toBusy = max(toBusy, distance)
+		}
+	}
+	return stampAhead(max(toLeader, toBusy), others, quorum.Super(len(voters)))
+}
+
 // Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
 func (m *Member) Inferred() uint64 { return m.inferred.Load() }
+
+// FastCounts returns what the fast path did here since this member started.
+func (m *Member) FastCounts() raft.FastCounts {
+	if counts := m.fastCounts.Load(); counts != nil {
+		return *counts
+	}
+	return raft.FastCounts{}
+}
+
+// fate tells the core what the state machine knows of a proposal.
+func (m *Member) fate(id consensus.ProposalID) raft.Fate {
+	machine, release := m.Machine()
+	defer release()
+	return FateOf(machine, id)
+}
+
+// FateOf asks a state machine.
+func FateOf(machine *apply.Machine, id consensus.ProposalID) raft.Fate {
+	switch done, retired := machine.Fate(id); {
+	case done:
+		return raft.FateDone
+	case retired:
+		return raft.FateRetired
+	}
+	return raft.FateUnknown
+}
+
+// send gives messages to the transport, but for the records of this member's own proposals, which it holds like any voter.
+func (m *Member) send(messages []consensus.Message) {
+	m.stamp(messages)
+	own := slices.IndexFunc(messages, func(message consensus.Message) bool { return message.To == m.ID() })
+	if own < 0 {
+		m.transport.Send(messages)
+		return
+	}
+	others := make([]consensus.Message, 0, len(messages))
+	for i := range messages {
+		if messages[i].To == m.ID() {
+			m.Receive(messages[i : i+1 : i+1])
+		} else {
+			others = append(others, messages[i])
+		}
+	}
+	m.transport.Send(others)
+}
+
+// stamp marks proposals of the fast path with when they are due. Stamps of one member grow.
+func (m *Member) stamp(messages []consensus.Message) {
+	if m.ahead == 0 {
+		return
+	}
+	at := uint64(0)
+	for i := range messages {
+		message := &messages[i]
+		if message.Kind != consensus.MsgRecord && message.Kind != consensus.MsgFastPropose {
+			continue
+		}
+		if at == 0 {
+			at = max(m.lastStamp+1, uint64(m.options.Clock.Now().Add(m.ahead).UnixNano()))
+			m.lastStamp = at
+		}
+		message.Round = at
+	}
+}
+
+// answerFast is the goroutine that evaluates what this member, as a leader, answers before it has committed.
+func (m *Member) answerFast() error {
+	var spare []raft.Evaluation
+	for {
+		select {
+		case <-m.evaluations.signal:
+		case <-m.stopping.Done():
+			return nil
+		}
+		waiting := m.evaluations.take(spare)
+		spare = waiting
+		var answers []consensus.Message
+		machine, release := m.Machine()
+		for i := range waiting {
+			if answer, known := Answer(&waiting[i], machine); known {
+				answers = append(answers, answer)
+			}
+		}
+		release()
+		if len(answers) > 0 {
+			m.transport.Send(answers)
+		}
+	}
+}
+
+// Answer evaluates what a leader is to answer fast, on the state that is applied now, and returns the message to send; false
+// if no result is known for certain.
+func Answer(e *raft.Evaluation, machine *apply.Machine) (consensus.Message, bool) {
+	m := e.Message
+	m.Verdicts = m.Verdicts[:0:0]
+	for i := range e.Entries {
+		result, known := machine.Evaluate(&e.Entries[i])
+		if !known {
+			continue
+		}
+		verdict := e.Message.Verdicts[i]
+		verdict.Reply = result.Append(nil)
+		m.Verdicts = append(m.Verdicts, verdict)
+	}
+	return m, len(m.Verdicts) > 0
+}

@@ -27,6 +27,7 @@ func (m *Member) loop() error {
 		if due := passed.due(m.options.Clock.Now()); len(due) > 0 {
 			inputs = append(due, inputs...)
 			m.node.CountHolders(m.countsHolders())
+			m.lookAtFastPath()
 		}
 		m.node.Step(inputs...)
 		if m.node.Waiting() {
@@ -105,7 +106,7 @@ func (m *Member) follow(leader consensus.MemberID) {
 // ports ties the node to the member's goroutines.
 func (m *Member) ports() Ports {
 	return Ports{
-		Send:         m.transport.Send,
+		Send:         m.send,
 		Persist:      m.disk.put,
 		Apply:        func(entries []consensus.Entry) { m.applier.put(applyRequest{entries: entries}) },
 		Install:      func(meta consensus.SnapshotMeta) { m.applier.put(applyRequest{install: &meta}) },
@@ -119,6 +120,7 @@ func (m *Member) ports() Ports {
 func (m *Member) configure(inForce raft.ConfigInForce) {
 	m.transport.SetPeers(inForce.Config.Members)
 	m.changes.configured(&inForce)
+	m.voters.Store(&inForce.Config.Voters)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
@@ -182,6 +184,9 @@ func (m *Member) writeDisk() error {
 		for i := range requests {
 			if len(requests[i].After) > 0 {
 				m.transport.Send(requests[i].After)
+			}
+			for _, evaluation := range requests[i].Evaluate {
+				m.evaluations.put(evaluation)
 			}
 		}
 		if seq != 0 {

@@ -46,13 +46,18 @@ type Member struct {
 	transport *transport.Transport
 	hub       *watch.Hub
 
-	inbox    inbox
-	disk     diskQueue
-	applier  applyQueue
-	received receivedSnapshots
-	retainer retainer
-	scrub    scrubber
-	asked    statusQueue
+	inbox       inbox
+	disk        diskQueue
+	applier     applyQueue
+	evaluations queue[raft.Evaluation] // of what this member answers fast as a leader
+	holder      holder
+	pace        pace // of the loop
+	ahead       time.Duration
+	lastStamp   uint64
+	received    receivedSnapshots
+	retainer    retainer
+	scrub       scrubber
+	asked       statusQueue
 
 	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
 	machine   *apply.Machine
@@ -64,6 +69,8 @@ type Member struct {
 	lessorTerm atomic.Uint64
 	ownRemoval atomic.Bool // applied, and answered
 	inferred   atomic.Uint64
+	fastCounts atomic.Pointer[raft.FastCounts]
+	voters     atomic.Pointer[[]consensus.MemberID] // of the configuration in force
 	changes    changeCounters
 	leaderMu   sync.Mutex
 	changed    chan struct{} // closed at the next change of leader
@@ -102,6 +109,9 @@ func New(options Options) (*Member, error) {
 	m.inbox.init()
 	m.disk.init()
 	m.applier.init()
+	m.evaluations.init()
+	m.holder.now, m.holder.deliver = options.Clock.Now, m.inbox.putMessages
+	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.scrub.init()
 	m.retainer.retention = options.Retention
 	return m, nil
@@ -110,8 +120,10 @@ func New(options Options) (*Member, error) {
 // Start connects the member to the others and begins to tick. The transport must deliver to this member.
 func (m *Member) Start(t *transport.Transport) error {
 	m.transport = t
+	core := m.options.Raft
+	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Fate: m.fate}
 	node, err := NewNode(NodeOptions{
-		Raft:         m.options.Raft,
+		Raft:         core,
 		FirstSession: m.data.Boots << 32,
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
 	}, m.data.Restored, m.ports())
@@ -125,10 +137,11 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(8)
+	m.wg.Add(9)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)
+	go m.run("fast", m.answerFast)
 	go m.run("leases", m.expireLeases)
 	go m.run("scrub", m.scrubHistory)
 	go m.run("promote", m.promoteLearners)
@@ -183,6 +196,7 @@ func (m *Member) wakeAll() {
 	m.inbox.wake()
 	m.disk.wake()
 	m.applier.wake()
+	m.evaluations.wake()
 }
 
 // Failed is closed when the member stopped by itself; Err then says why.
@@ -200,6 +214,7 @@ func (m *Member) Stop() error {
 	m.stop()
 	m.wakeAll()
 	m.wg.Wait()
+	m.holder.stop()
 	if m.node != nil {
 		m.node.proposals.failAll(ErrStopped)
 		m.node.clients.failAll(ErrStopped)
@@ -242,6 +257,7 @@ func (m *Member) LeaderChanged() <-chan struct{} {
 // waiter is a Completion that a goroutine waits for.
 type waiter struct {
 	result kv.Result
+	route  Route
 	err    error
 	done   chan struct{}
 }
@@ -250,6 +266,9 @@ func (w *waiter) Complete(result kv.Result, err error) {
 	w.result, w.err = result, err
 	w.done <- struct{}{}
 }
+
+// Via notes by which way the answer comes.
+func (w *waiter) Via(route Route) { w.route = route }
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
 
@@ -279,7 +298,8 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 	select {
 	case <-w.done:
 		result, err := w.result, w.err
-		w.result, w.err = kv.Result{}, nil
+		noteRoute(ctx, w.route)
+		w.result, w.route, w.err = kv.Result{}, "", nil
 		waiters.Put(w)
 		return result, err
 	case <-ctx.Done():

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/quorate/quorate/internal/consensus"
+	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -20,6 +21,8 @@ type Ports struct {
 	SendSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
+	// Won, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
+	Won func(wins []fastpath.Win)
 }
 
 // Persist asks for one durable write. After leaves once it, and every request before it, is on disk.
@@ -27,6 +30,8 @@ type Persist struct {
 	Seq   uint64 // zero: nothing to write, only After to be sent in order
 	Batch wal.Batch
 	After []consensus.Message
+	// Evaluate is to be answered then, too: Answer says how.
+	Evaluate []raft.Evaluation
 	// Base, if set, lets the log on disk forget what lies at or before it, after the write.
 	Base *consensus.SnapshotMeta
 }
@@ -48,9 +53,10 @@ type Node struct {
 	options   NodeOptions
 	ticks     uint64
 	counts    bool // reads, too
+	fast      bool
 	leader    consensus.MemberID
 	term      consensus.Term
-	scratch   []consensus.Proposal
+	scratch   []leaving
 	inputs    []raft.Input
 }
 
@@ -111,6 +117,9 @@ func (n *Node) counter() consensus.MemberID {
 	return consensus.NoMember
 }
 
+// TryFast says whether this member offers what it proposes from now on to all voters at once, for the fast path.
+func (n *Node) TryFast(tries bool) { n.fast = tries }
+
 // Read calls done once the state applied here shows everything acknowledged before the call.
 func (n *Node) Read(done func()) { n.reads.join(done) }
 
@@ -149,17 +158,23 @@ func (n *Node) tick() {
 // collect adds the waiting proposals and reads to the inputs.
 func (n *Node) collect() {
 	n.scratch = n.proposals.take(n.scratch[:0], n.ticks)
-	commands := n.scratch[:0:0]
+	var commands, fast []consensus.Proposal
 	for _, p := range n.scratch {
-		if p.Kind == consensus.EntryConfig {
-			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p})
-			continue
+		switch {
+		case p.Kind == consensus.EntryConfig:
+			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p.Proposal})
+		case p.fast && n.fast:
+			fast = append(fast, p.Proposal)
+		default:
+			commands = append(commands, p.Proposal)
 		}
-		commands = append(commands, p)
 	}
 	commands = n.clients.take(commands, n.ticks, n.counter())
 	if len(commands) > 0 {
 		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
+	}
+	if len(fast) > 0 {
+		n.inputs = append(n.inputs, raft.Propose{Proposals: fast, Fast: true})
 	}
 	if id := n.reads.take(n.ticks); id != 0 {
 		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}, Spread: n.counts})
@@ -174,21 +189,33 @@ func (n *Node) perform(out *raft.Output) {
 	if len(out.Send) > 0 {
 		n.ports.Send(out.Send)
 	}
-	if out.Seq != 0 || len(out.SendAfter) > 0 {
+	if out.Seq != 0 || len(out.SendAfter) > 0 || len(out.Evaluate) > 0 {
 		n.ports.Persist(Persist{
-			Seq:   out.Seq,
-			Batch: wal.Batch{Hard: out.Hard, Entries: out.Entries, Reset: out.Reset},
-			After: out.SendAfter,
+			Seq: out.Seq,
+			Batch: wal.Batch{
+				Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: witnessRecords(out.Records),
+			},
+			After:    out.SendAfter,
+			Evaluate: out.Evaluate,
 		})
 	}
 	if out.Install != nil {
 		n.ports.Install(*out.Install)
+	}
+	if out.Inferred != nil {
+		n.proposals.noteInferred(*out.Inferred)
 	}
 	if len(out.Apply) > 0 {
 		n.ports.Apply(out.Apply)
 	}
 	for _, request := range out.NeedSnapshot {
 		n.ports.SendSnapshot(request.To)
+	}
+	if len(out.Wins) > 0 {
+		if n.ports.Won != nil {
+			n.ports.Won(out.Wins)
+		}
+		n.proposals.won(out.Wins)
 	}
 	if len(out.Reads) > 0 {
 		n.reads.answered(out.Reads)

@@ -235,16 +235,23 @@ func (d *Data) restore(recovered wal.Recovered) error {
 				"that entry: it lost its end; remove this member and add a new one", d.Options.Dir, applied, last)
 		}
 		base = d.Machine.SnapshotMeta()
-		if err := d.WAL.Append(wal.Batch{Reset: &base}); err != nil {
+		answered := raft.AnsweredRecords(&recovered.Base, recovered.Entries, d.Identity.Member)
+		batch := wal.Batch{Reset: &base, Witness: witnessRecords(keepAll(answered))}
+		if err := d.WAL.Append(batch); err != nil {
 			return err
 		}
-		recovered.Entries = nil
+		recovered.Entries, recovered.Witness = nil, append(recovered.Witness, batch.Witness...)
+	}
+	records, err := restoredRecords(recovered.Witness)
+	if err != nil {
+		return fmt.Errorf("member: the log in %s: %w", d.Options.walDir(), err)
 	}
 	hard := recovered.Hard
 	hard.Commit = max(hard.Commit, applied.Index)
 	hard.Term = max(hard.Term, base.Mark.Term)
 	d.Restored = raft.Restored{
 		Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index, Tombstones: d.tombstones(),
+		Revision: uint64(d.Machine.Store().Revision()), Records: records,
 	}
 	return nil
 }

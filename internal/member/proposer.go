@@ -22,9 +22,11 @@ type proposal struct {
 	payload   []byte
 	done      Completion // nil once it ended or was abandoned
 	sentTick  uint64
-	waiting   bool // in the queue, to be sent at the next opportunity
-	onlyOnce  bool // a configuration change: never repeated by itself
-	committed bool // resolved; the slot stays until those before it are resolved too
+	waiting   bool      // in the queue, to be sent at the next opportunity
+	onlyOnce  bool      // a configuration change: never repeated by itself
+	repeated  bool      // it has left before: only the leader is asked again
+	renewed   *proposal // that took its place, if it was aborted
+	committed bool      // resolved; the slot stays until those before it are resolved too
 }
 
 // session is one exactly-once session. Its proposals form a queue by sequence: slots[i] has sequence first+i.
@@ -75,6 +77,8 @@ type proposer struct {
 	// openBytes is the sum of their payloads. An unapplied entry has somebody who waits for it, at some member, so
 	// this also bounds what can wait between commit and apply.
 	openBytes int
+	route     Route // of the entry that is being resolved
+	inferred  inferredSpans
 	stale     atomic.Uint64 // commands that were bound to a configuration no longer in force
 }
 
@@ -109,14 +113,14 @@ func (p *proposer) add(kind consensus.EntryKind, payload []byte, onlyOnce bool, 
 func (p *proposer) sent(q *proposal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !q.id.IsZero()
+	return !q.latest().id.IsZero()
 }
 
 // abandon forgets who waits for q. What was sent may still happen.
 func (p *proposer) abandon(q *proposal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if q.done == nil {
+	if q = q.latest(); q.done == nil {
 		return
 	}
 	q.done = nil
@@ -128,8 +132,14 @@ func (p *proposer) abandon(q *proposal) {
 	}
 }
 
+// leaving is a proposal that leaves now.
+type leaving struct {
+	consensus.Proposal
+	fast bool // it may be decided on the fast path
+}
+
 // take appends what has to be sent now to dst, in order: the session to open first, then the proposals.
-func (p *proposer) take(dst []consensus.Proposal, tick uint64) []consensus.Proposal {
+func (p *proposer) take(dst []leaving, tick uint64) []leaving {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turnSession()
@@ -149,8 +159,12 @@ func (p *proposer) take(dst []consensus.Proposal, tick uint64) []consensus.Propo
 			keep = append(keep, q)
 			continue
 		}
-		q.waiting, q.sentTick = false, tick
-		dst = append(dst, consensus.Proposal{ID: q.id, Proposer: counter, Kind: q.kind, Payload: q.payload})
+		first := !q.repeated
+		q.waiting, q.repeated, q.sentTick = false, true, tick
+		dst = append(dst, leaving{
+			Proposal: consensus.Proposal{ID: q.id, Proposer: counter, Kind: q.kind, Payload: q.payload},
+			fast:     first && q.kind == consensus.EntryCommand && q.done != nil && mayBeFast(q.payload),
+		})
 	}
 	clear(p.queue[len(keep):])
 	p.queue = keep
@@ -225,6 +239,7 @@ func (p *proposer) resolve(entries []consensus.Entry, results []kv.Result) {
 	defer p.mu.Unlock()
 	for i := range entries {
 		if entries[i].Proposal.Session.Member == p.self {
+			p.route = p.inferred.routeOf(entries[i].Index)
 			p.resolveOne(entries[i].Proposal, results[i], nil)
 		}
 	}
@@ -244,8 +259,15 @@ func (p *proposer) resolveOne(id consensus.ProposalID, result kv.Result, err err
 	if q == nil || q.committed {
 		return
 	}
-	if errors.Is(result.Err, kv.ErrSessionUnknown) {
+	switch {
+	case errors.Is(result.Err, kv.ErrSessionUnknown):
 		p.lost(s)
+		return
+	case errors.Is(result.Err, kv.ErrAborted):
+		p.renew(q)
+		return
+	case errors.Is(result.Err, kv.ErrSkipped):
+		p.repeat(q) // its entry came too late for its revision, and changed nothing: the next one will not be tied to any
 		return
 	}
 	q.committed = true
@@ -282,7 +304,11 @@ func (p *proposer) finish(q *proposal, result kv.Result, err error) {
 		p.openBytes -= len(q.payload)
 	}
 	q.payload = nil
-	done.Complete(result, err)
+	if err != nil {
+		done.Complete(result, err)
+		return
+	}
+	tell(done, result, p.route)
 }
 
 // opened makes the session that was just opened the current one. A number that the cluster has seen already (the
@@ -353,11 +379,19 @@ func (p *proposer) again(id consensus.ProposalID) bool {
 	if q.kind != consensus.EntryCommand {
 		return false
 	}
-	if !q.committed && !q.waiting {
-		q.waiting = true
-		p.queue = append(p.queue, q)
+	if p.repeat(q) {
 		p.stale.Add(1)
 	}
+	return true
+}
+
+// repeat queues a proposal to leave again with the next Step.
+func (p *proposer) repeat(q *proposal) bool {
+	if q.committed || q.waiting {
+		return false
+	}
+	q.waiting = true
+	p.queue = append(p.queue, q)
 	return true
 }
 
@@ -437,8 +471,7 @@ func (p *proposer) restored(table ResultTable) error {
 				return err
 			}
 			if ok {
-				q.committed = true
-				p.finish(q, result, nil)
+				p.resolveOne(q.id, result, nil)
 			}
 		}
 		if !table.SessionOpen(s.id) && s == p.previous {

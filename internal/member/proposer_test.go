@@ -23,7 +23,7 @@ func (o *outcome) Complete(result kv.Result, err error) {
 }
 
 // applied makes entries of proposals, in order, as the log would hold them.
-func applied(p *proposer, proposals []consensus.Proposal, results ...kv.Result) {
+func applied(p *proposer, proposals []leaving, results ...kv.Result) {
 	entries := make([]consensus.Entry, len(proposals))
 	for i, q := range proposals {
 		entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Kind: q.Kind, Proposal: q.ID, Payload: q.Payload}

@@ -178,7 +178,9 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 	m.noteRemoval()
 	m.configNews.tell()
 	m.jobs.changed.tell()
-	m.inbox.put(raft.SnapshotInstalled{Meta: meta, Tombstones: m.data.tombstones()})
+	m.inbox.put(raft.SnapshotInstalled{
+		Meta: meta, Tombstones: m.data.tombstones(), Revision: uint64(m.data.Machine.Store().Revision()),
+	})
 	m.logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
 	return nil
 }

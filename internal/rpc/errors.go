@@ -52,6 +52,7 @@ var wireErrors = []struct{ from, to error }{
 	{kv.ErrNoSpace, rpctypes.ErrGRPCNoSpace},
 	{kv.ErrCorrupt, rpctypes.ErrGRPCCorrupt},
 	{kv.ErrSessionUnknown, rpctypes.ErrGRPCStopped},
+	{kv.ErrAborted, rpctypes.ErrGRPCTimeoutDueToLeaderFail}, // it never shows: the proposer tries again
 	{kv.ErrSkipped, rpctypes.ErrGRPCLeaderChanged},
 	{kv.ErrDeposed, rpctypes.ErrGRPCLeaderChanged},
 	{lease.ErrNotPrimary, rpctypes.ErrGRPCLeaderChanged},

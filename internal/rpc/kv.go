@@ -145,8 +145,10 @@ func (s *Services) compact(ctx context.Context, call *compactCall) (*headerRespo
 // propose replicates a command and makes its rejection an error.
 func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	s.stats.pending.Add(1)
+	ctx, tell := s.routed(ctx)
 	result, err := s.options.Member.Propose(ctx, command)
 	s.stats.pending.Add(-1)
+	tell()
 	if err != nil {
 		s.stats.failedProposals.Add(1)
 		return result, err

@@ -65,6 +65,8 @@ func (s *Services) proposalAnswer(f *finished) *quoratepb.Answer {
 		err, answer.Verdict = f.err, quoratepb.Answer_VERDICT_AGAIN
 	case errors.Is(err, kv.ErrSessionUnknown):
 		answer.Verdict = quoratepb.Answer_VERDICT_GONE
+	case errors.Is(err, kv.ErrAborted):
+		answer.Verdict = quoratepb.Answer_VERDICT_ABORTED
 	default:
 		answer.Verdict = quoratepb.Answer_VERDICT_APPLIED
 	}

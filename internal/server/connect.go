@@ -54,6 +54,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		DialTLS:    s.peerCerts.Dial,
 		DeadAfter:  3 * s.cfg.ElectionTimeout,
 		Faults:     options.Faults,
+		Delay:      s.peerDelay(),
 
 		SnapshotBytesPerSecond: s.cfg.SnapshotSendRate,
 	})
@@ -62,6 +63,14 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		return err
 	}
 	return m.Start(s.transport)
+}
+
+// peerDelay is what --peer-delay asks for; nil if it asks for nothing.
+func (s *Server) peerDelay() func(consensus.Member) time.Duration {
+	if len(s.cfg.PeerDelays) == 0 {
+		return nil
+	}
+	return func(to consensus.Member) time.Duration { return s.cfg.PeerDelay(to.Name) }
 }
 
 const (

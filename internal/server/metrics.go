@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -53,8 +54,35 @@ func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_proposals_inferred_total",
 		"Proposals of this member that it found committed before the leader told it.", nil, nil),
 		prometheus.CounterValue, float64(c.member.Inferred()))
+	c.collectFast(out)
 	c.collectStorage(out)
 	c.collectPeers(out)
+}
+
+// collectFast shows what the fast path did: docs/fast-path.md.
+func (c *partsCollector) collectFast(out chan<- prometheus.Metric) {
+	counts := c.member.FastCounts()
+	count := func(name, help string, value uint64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, float64(value))
+	}
+	count("quorate_fast_proposals_total", "Proposals of this member that were offered to all voters at once.", counts.Tried)
+	count("quorate_fast_wins_total", "Proposals of this member that a superquorum decided.", counts.Won)
+	count("quorate_fast_overtaken_total",
+		"Proposals of this member that committed while those who had answered agreed.", counts.Overtaken)
+	count("quorate_fast_records_total", "Proposals of other members that this voter held for them.", counts.Accepted)
+	count("quorate_fast_answers_total", "Proposals that this member, as leader, fixed to a revision.", counts.Answered)
+	count("quorate_fast_recovered_total", "Records that this member, as a new leader, put into the log.", counts.Recovered)
+	count("quorate_fast_aborted_total", "Proposals that this leader gave up because nobody asked for them any more.",
+		counts.Aborted)
+	refused := prometheus.NewDesc("quorate_fast_refusals_total",
+		"Answers of leader and voters that they do not take a proposal of this member the fast way, by reason.",
+		[]string{"reason"}, nil)
+	for reason := 1; reason < consensus.RefusedReasons; reason++ {
+		out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(counts.Refused[reason]),
+			consensus.Refused(reason).String())
+	}
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_fast_records_held",
+		"Records that this voter holds now.", nil, nil), prometheus.GaugeValue, float64(counts.Held))
 }
 
 func (c *partsCollector) collectStorage(out chan<- prometheus.Metric) {

@@ -20,6 +20,7 @@ type Counts struct {
 	Settled                                              uint64            // configurations
 	LeadersLost                                          uint64            // in the middle of a change
 	Inferred                                             uint64            // proposals found committed by counting
+	Fast, FastTried, Skipped, Recovered, Forsaken        uint64            // of the fast path
 	Faults                                               map[string]uint64
 }
 
@@ -38,7 +39,8 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
-		{&c.Inferred, &o.Inferred},
+		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
+		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -68,9 +70,11 @@ func list(counts map[string]uint64) string {
 
 // String is one line.
 func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d messages=%d dropped=%d "+
-		"elections=%d starts=%d snapshots=%d changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
-		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Messages, c.Dropped, c.Elections,
+	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
+		"fast=%d/%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
+		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Skipped,
+		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))
 }
 

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -124,8 +126,13 @@ func (h *host) start() {
 	h.w.trace.note(h.w.now, h.slot, traceStart, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
 	h.w.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
+	h.w.suite.RecoveredRecords(h.id, data.Restored.Records)
 	options := h.w.plan.raft
 	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
+	options.Fast = raft.FastOptions{
+		Footprint: kv.PayloadFootprint,
+		Fate:      func(id consensus.ProposalID) raft.Fate { return member.FateOf(h.data.Machine, id) },
+	}
 	options.Seed += uint64(h.life)
 	node, err := member.NewNode(member.NodeOptions{
 		Raft:         options,
@@ -138,6 +145,7 @@ func (h *host) start() {
 	}
 	h.node = node
 	node.CountHolders(h.w.plan.infers)
+	node.TryFast(h.w.plan.fast)
 	h.checkConfig()
 	h.w.suite.Stepped(h.id)
 	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
@@ -301,14 +309,25 @@ func (h *host) dueTicks() []raft.Input {
 
 func (h *host) ports() member.Ports {
 	return member.Ports{
-		Send:         func(messages []consensus.Message) { h.w.net.send(h, messages) },
+		Send:         h.send,
 		Persist:      h.persist,
 		Apply:        func(entries []consensus.Entry) { h.queue(work{entries: entries}) },
 		Install:      func(meta consensus.SnapshotMeta) { h.queue(work{install: &meta}) },
 		SendSnapshot: h.sendSnapshot,
 		Configure:    func(c raft.ConfigInForce) { h.inForce = &c },
 		Observe:      h.observe,
+		Won:          func(wins []proposer.Win) { h.w.suite.Won(h.id, wins) },
 	}
+}
+
+// send lets messages travel, but for those to itself.
+func (h *host) send(messages []consensus.Message) {
+	for i := range messages {
+		if messages[i].To == h.id {
+			h.put(raft.Receive{Message: messages[i]})
+		}
+	}
+	h.w.net.send(h, messages)
 }
 
 func (h *host) observe(events []raft.Event) {

@@ -68,7 +68,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 		h.w.suite.Published(h.id, last, h.data.Machine.Store().Revision())
 		h.w.counts.Applied += uint64(len(batch))
 		h.node.Resolve(batch, results)
-		h.put(raft.Applied{Index: last})
+		h.put(raft.Applied{Index: last, Revision: uint64(results[len(results)-1].Revision)})
 	}
 	return true
 }
@@ -119,7 +119,8 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 		h.fail(err)
 		return false
 	}
-	h.put(raft.SnapshotInstalled{Meta: meta, Tombstones: tombs})
+	revision := uint64(machine.Store().Revision())
+	h.put(raft.SnapshotInstalled{Meta: meta, Tombstones: tombs, Revision: revision})
 	return true
 }
 

@@ -17,6 +17,7 @@ func (h *host) persist(request member.Persist) {
 	}
 	s.Entered(h.id, h.node.Replica().Term())
 	s.Appended(h.id, batch.Entries)
+	s.ForgettingRecords(h.id, batch.Witness)
 	for i := range batch.Entries {
 		e := &batch.Entries[i]
 		if core := h.node.Replica(); e.Kind == consensus.EntryConfig && e.Term == core.Term() {
@@ -72,12 +73,14 @@ func (h *host) written() {
 		}
 		seq = r.Seq
 		h.w.suite.Synced(h.id, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
+		h.w.suite.SyncedRecords(h.id, r.Batch.Witness)
 	}
 	h.w.trace.note(h.w.now, h.slot, tracePersist, seq, uint64(len(requests)), 0, nil)
 	for i := range requests {
 		if len(requests[i].After) > 0 {
 			h.w.net.send(h, requests[i].After)
 		}
+		h.answerFast(requests[i].Evaluate)
 	}
 	h.w.suite.Released()
 	if seq != 0 {
@@ -86,6 +89,22 @@ func (h *host) written() {
 	if h.compactLog(requests) {
 		h.write()
 	}
+}
+
+// answerFast tells proposers what their entries will give, as the state that is applied a little later says.
+func (h *host) answerFast(evaluations []raft.Evaluation) {
+	if len(evaluations) == 0 {
+		return
+	}
+	h.after(exponential(h.rng, h.w.plan.apply), func() {
+		var answers []consensus.Message
+		for i := range evaluations {
+			if answer, known := member.Answer(&evaluations[i], h.data.Machine); known {
+				answers = append(answers, answer)
+			}
+		}
+		h.w.net.send(h, answers)
+	})
 }
 
 // flush makes the store durable and lets the core forget what lies well behind it.

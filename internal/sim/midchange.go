@@ -87,7 +87,13 @@ func (h *host) noteLoss() {
 }
 
 // noteInferred counts, at the end of a life, what it found committed by itself.
-func (h *host) noteInferred() { h.w.counts.Inferred += h.node.Replica().Inferred() }
+func (h *host) noteInferred() {
+	c, fast := &h.w.counts, h.node.Replica().FastCounts()
+	c.Inferred += h.node.Replica().Inferred()
+	c.FastTried += fast.Tried
+	c.Recovered += fast.Recovered
+	c.Forsaken += fast.Aborted
+}
 
 // tallyChanges counts, at the end, what the committed log holds.
 func (w *World) tallyChanges() {

@@ -36,6 +36,7 @@ type plan struct {
 	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
 
 	infers   bool // members count who holds what they propose
+	fast     bool // and offer it to all voters at once
 	raft     raft.Options
 	mix      workload.Mix
 	segments int64
@@ -109,6 +110,7 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 	r.MaxInflightMessages = pick(rng, 1, 8, 256)
 	r.MaxUncommittedBytes = pick(rng, 4<<10, 1<<20, 256<<20)
 	p.raft = r
+	p.fast = r.Seed%10 < 7 // not drawn: what follows must not depend on it
 }
 
 func (p *plan) drawMix(rng *rand.Rand) {
@@ -165,9 +167,8 @@ func (p *plan) String() string {
 	if p.reconfigures {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
-	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t disk=%v keep=%d clients=%d "+
-		"natives=%d [%s]",
+	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t fast=%t disk=%v keep=%d "+
+		"clients=%d natives=%d [%s]",
 		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.infers, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives,
-		strings.Join(names, " "))
+		p.infers, p.fast, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives, strings.Join(names, " "))
 }

@@ -88,7 +88,7 @@ func Run(o Options) (Report, error) {
 	w.guarded(w.calmPhase)
 	w.guarded(w.suite.Finish)
 	w.counts.Load(w.load)
-	w.counts.Duplicates = w.suite.Duplicates
+	w.counts.Duplicates, w.counts.Fast, w.counts.Skipped = w.suite.Duplicates, w.suite.Fast, w.suite.Skipped
 	w.tallyChanges()
 	for _, h := range w.up() {
 		h.noteInferred()

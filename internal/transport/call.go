@@ -115,6 +115,7 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 	if t.cut(h.from) {
 		return nil, status.Error(codes.Unavailable, ErrCut.Error())
 	}
+	t.meet(ctx, h.from)
 	answer, err := t.options.Handler.Call(context.WithValue(ctx, callerKey{}, h.from), method, body)
 	if err != nil {
 		if _, ok := status.FromError(err); !ok && ctx.Err() != nil {

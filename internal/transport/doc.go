@@ -7,6 +7,8 @@
 // their like take while the ordered lane is full of bulky entries. Snapshots have a third connection while they run.
 // Everything is raw bytes in frames of our own (frame.go); no protobuf is involved.
 //
+// For trying out, Options.Delay makes other members far away (delay.go): nothing above the connections notices how.
+//
 // Laws:
 //  1. Messages to one peer arrive in the order of Send and at most once, except that express kinds may overtake.
 //  2. Send never blocks. What does not fit into the bounded queue of a peer is dropped and counted.

@@ -36,6 +36,7 @@ type peer struct {
 	stopped          atomic.Bool
 	rtt              atomic.Int64 // nanoseconds
 	lowest           lowest
+	delay            atomic.Int64 // nanoseconds that messages take on purpose
 	first            atomic.Uint32
 	in               counters
 	failures, losses atomic.Uint64
@@ -197,7 +198,7 @@ func (p *peer) dial() (*dialed, error) {
 			conn, err := dialURL(ctx, url, p.t.options.clientTLS(), p.t.options.DialTimeout)
 			if err == nil {
 				d.url.Store(&url)
-				return conn, nil
+				return p.far(conn), nil
 			}
 			all = append(all, err)
 		}

@@ -132,6 +132,7 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	if t.cut(h.from) {
 		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())
 	}
+	t.meet(s.Context(), h.from)
 	return h, s.SendMsg(&outFrame{plain: t.hello(h.from, h.lane).frame()})
 }
 

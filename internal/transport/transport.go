@@ -59,6 +59,11 @@ type Options struct {
 	MaxSnapshots           int   // concurrent, in each direction; default 2
 	SnapshotBytesPerSecond int64 // of each snapshot sent; zero for no limit
 
+	// Delay, if set, says how long everything that is sent to a member takes on purpose: messages of both lanes, calls of
+	// and answers to members, snapshots. The member has no name if the configuration has none, and is only an id if it is
+	// no peer; calls by URL leave at once. For trying out distances. Without it nothing is any slower.
+	Delay func(to consensus.Member) time.Duration
+
 	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. For tests.
 	Faults func(peer consensus.MemberID) bool
 }
@@ -140,6 +145,9 @@ func New(o Options) (*Transport, error) {
 	t.peers.Store(new([]*peer))
 	t.server = newServer(t)
 	for _, l := range listeners {
+		if o.Delay != nil {
+			l = delayedListener{l, t}
+		}
 		t.running.Go(func() {
 			// Serve ends with an error only when the listener fails under it.
 			if err := t.server.Serve(l); err != nil && t.ctx.Err() == nil {
@@ -216,8 +224,10 @@ func (t *Transport) SetPeers(members []consensus.Member) {
 		p := find(was, m.ID)
 		if p == nil {
 			p = newPeer(t, m)
+			p.keepDistance(m)
 			p.start()
 		} else {
+			p.keepDistance(m)
 			p.readdress(m.PeerURLs)
 		}
 		next = append(next, p)

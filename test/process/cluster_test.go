@@ -35,6 +35,7 @@ type cluster struct {
 	t      *testing.T
 	binary string
 	nodes  []*node
+	flags  []string // more of them, for every member
 }
 
 // inferring makes members count who holds what they propose: on one machine they are too near for it by themselves.
@@ -73,9 +74,9 @@ func buildBinary(t *testing.T) string {
 	return binary
 }
 
-func startCluster(t *testing.T, size int) *cluster {
+func startCluster(t *testing.T, size int, flags ...string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, binary: buildBinary(t)}
+	c := &cluster{t: t, binary: buildBinary(t), flags: flags}
 	dir := t.TempDir()
 	for i := range size {
 		name := fmt.Sprintf("m%d", i+1)
@@ -132,10 +133,11 @@ func (c *cluster) initialCluster() string {
 
 func (c *cluster) start(n *node) {
 	c.t.Helper()
-	c.run(n, "--name="+n.name, "--data-dir="+n.dir,
-		"--listen-client-urls="+n.client, "--advertise-client-urls="+n.client,
-		"--listen-peer-urls=http://"+n.peer, "--initial-advertise-peer-urls=http://"+n.proxy.address(),
-		"--initial-cluster="+c.initialCluster(), "--heartbeat-interval=50", "--election-timeout=500", inferring)
+	c.run(n, append([]string{"--name=" + n.name, "--data-dir=" + n.dir,
+		"--listen-client-urls=" + n.client, "--advertise-client-urls=" + n.client,
+		"--listen-peer-urls=http://" + n.peer, "--initial-advertise-peer-urls=http://" + n.proxy.address(),
+		"--initial-cluster=" + c.initialCluster(), "--heartbeat-interval=50", "--election-timeout=500", inferring},
+		c.flags...)...)
 }
 
 // run starts n's process; its output is added to n's log.

@@ -18,13 +18,14 @@ func (r *Replica) becomeLeader() {
 	r.leaseUntil, r.leaseBarred = 0, false
 	r.transferee, r.transferSent = consensus.NoMember, false
 	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
-	r.noop = r.log.last() + 1
 	r.syncPeers()
 	r.escort()
 	for _, p := range r.peers {
 		p.Heard = slices.Contains(r.granted, p.ID)
 	}
 	r.uncommitted = r.log.sizeAfter(r.log.commit)
+	r.recoverRecords()
+	r.noop = r.log.last() + 1
 	r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})
 	r.event(BecameLeader{Term: r.term, Noop: r.noop})
 }
@@ -217,6 +218,7 @@ func (r *Replica) extend(entries []consensus.Entry) {
 				entries[0].Mark(), r.term, r.matched)
 		}
 		r.event(Truncated{From: from, Last: r.log.last()})
+		r.rescue(from)
 		r.log.truncate(from)
 		r.truncateConfigs(from)
 	}

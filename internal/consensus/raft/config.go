@@ -167,6 +167,7 @@ func (r *Replica) reviseConfig() {
 func (r *Replica) configChanged() {
 	in := r.InForce()
 	r.out.Config = &in
+	r.resetTally()
 	if r.role == Leader {
 		r.syncPeers()
 	}

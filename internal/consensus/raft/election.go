@@ -131,6 +131,7 @@ func (r *Replica) becomeCandidate(force bool) {
 	r.event(BecameCandidate{Term: r.term})
 	r.resetCampaign()
 	r.startTally()
+	r.fast.ballots = []ballot{{r.opts.ID, r.acknowledgedRecords()}}
 	if r.outcome() == quorum.Won {
 		r.becomeLeader()
 		return
@@ -155,6 +156,11 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 	}
 	for _, id := range c.Outgoing {
 		if !slices.Contains(c.Voters, id) {
+			ask(id)
+		}
+	}
+	for _, id := range r.gatherers() {
+		if !slices.Contains(c.Voters, id) && !slices.Contains(c.Outgoing, id) {
 			ask(id)
 		}
 	}
@@ -190,6 +196,9 @@ func (r *Replica) outcome() quorum.Outcome {
 	result := r.tally(c.Voters)
 	if c.IsJoint() {
 		result = quorum.Both(result, r.tally(c.Outgoing))
+	}
+	if also := r.gatherers(); also != nil {
+		result = quorum.Both(result, r.tally(also))
 	}
 	return result
 }
@@ -237,6 +246,9 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	reply := consensus.Message{
 		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Mark: r.log.lastMark(), Reject: !grant,
 	}
+	if grant {
+		reply.Records = r.acknowledgedRecords() // from here on this member accepts those of the new term only
+	}
 	r.tellCommit(&reply)
 	r.send(reply, true)
 }
@@ -262,6 +274,9 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		r.refused = append(r.refused, m.From)
 	} else {
 		r.granted = append(r.granted, m.From)
+		if !pre {
+			r.fast.ballots = append(r.fast.ballots, ballot{m.From, m.Records})
+		}
 	}
 	switch r.outcome() {
 	case quorum.Pending:
@@ -287,6 +302,8 @@ func (r *Replica) setTerm(term consensus.Term) {
 	r.matched, r.roundHeard = 0, 0
 	r.ackDue, r.echoDue = false, false
 	r.forgetHoldings()
+	r.fast.ballots = nil
+	r.resetTally()
 	r.granted, r.refused = r.granted[:0], r.refused[:0]
 }
 

@@ -104,8 +104,9 @@ func (r *Replica) inferCommit() {
 			own++
 		}
 	}
-	if own > 0 || len(r.unconfirmed) > 0 { // else nobody waits here, and the leader's word brings larger batches
+	if own > 0 || len(r.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
 		r.inferred += own
+		r.out.Inferred = &[2]consensus.Index{r.log.commit, index}
 		r.commitTo(index)
 	}
 }

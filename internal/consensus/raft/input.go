@@ -14,8 +14,11 @@ type (
 
 	// Propose asks for commands to be put into the log, here or, forwarded, at the leader. A proposal that fails at
 	// once comes back in Output.Refusals; one that is lost on the way comes back never, so the proposer retries it under
-	// the same id.
-	Propose struct{ Proposals []consensus.Proposal }
+	// the same id. Fast offers them to all voters at once, which may decide them in one round trip (fast.go).
+	Propose struct {
+		Proposals []consensus.Proposal
+		Fast      bool
+	}
 
 	// Read asks for read indexes. IDs grow on this member, also across restarts: a late answer to an old question would be
 	// too low for a new one. Spread asks the other voters as well as the leader, which is worth it if they are far away.
@@ -30,13 +33,17 @@ type (
 	// Persisted says that the persist request Seq, and all before it, are durable.
 	Persisted struct{ Seq uint64 }
 
-	// Applied says that the state machine has applied everything up to Index.
-	Applied struct{ Index consensus.Index }
+	// Applied says that the state machine has applied everything up to Index, and is at Revision then.
+	Applied struct {
+		Index    consensus.Index
+		Revision uint64
+	}
 
 	// SnapshotInstalled answers Output.Install. Failed means that the shell has no such snapshot (any more).
 	SnapshotInstalled struct {
 		Meta       consensus.SnapshotMeta
 		Tombstones []consensus.MemberID // as the installed state knows them
+		Revision   uint64               // of the installed state
 		Failed     bool
 	}
 

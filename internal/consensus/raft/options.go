@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
 )
 
 // Options are fixed for the life of a Replica. Start from Defaults.
@@ -30,6 +31,8 @@ type Options struct {
 	MaxLearners    int  // zero: no limit
 	StrictReconfig bool // refuse changes that would leave no reachable quorum
 
+	Fast FastOptions
+
 	// Faults break the protocol on purpose, as negative controls of the checkers. Tests only.
 	Faults Faults
 }
@@ -49,6 +52,37 @@ type Faults struct {
 	InferOldTerm     bool // infer commits of entries of earlier terms
 	DurableTooSoon   bool // a leader tells proposers of entries that its disk does not hold yet
 	UnionOfJoint     bool // a joint configuration decides by a majority of all its voters together
+
+	Fast FastFaults
+}
+
+// FastFaults break a rule of the fast path each.
+type FastFaults struct {
+	MixAnswers            bool // add up answers given in other terms or under other configurations
+	AnyConfig             bool // accept, answer and recover under any configuration, also while one is on its way
+	NoPoolFootprint       bool // a voter holds proposals that conflict
+	NoLogFootprint        bool // nobody looks at what is logged
+	NoPoolOrder           bool // a voter promises revisions twice
+	NoLogOrder            bool // or revisions that its log has
+	RecordTooSoon         bool // a voter answers before the record is on disk
+	NoLeaderOrder         bool // the leader ignores what is logged and not applied
+	NoLeaderPoolOrder     bool // or what it holds itself
+	NoLeaderPoolFootprint bool
+	NoDedup               bool // the leader answers a proposal that it has logged before
+	OpenTooSoon           bool // the leader answers fast before an entry of its term has committed
+	VoteWithout           bool // votes carry nothing
+	VoteWithoutOwn        bool // votes carry no entries that the voter answered as a leader
+	TruncationForgets     bool // those are forgotten when they are truncated
+	SkipForgetsAll        bool // an entry that was passed over takes all attempts of its proposal out of the pool
+	LoggedByID            bool // an entry of any attempt keeps the others from being recovered
+	HoldersByID           bool // all attempts of a proposal are counted together
+	RecoverMore           int  // so many holders more than needed
+	RecoverLess           int
+	RecoverDescending     bool
+	GatherOneSet          bool // a change by protocol apply that may be in force elsewhere is not asked for its pools
+	ReadPastPool          bool // a member that holds proposals says that its log is all it knows
+	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
+	Tally                 proposer.Rules
 }
 
 // Defaults returns the options a member uses unless it is told otherwise, with the tick as 10 ms in mind.
@@ -92,9 +126,11 @@ type Restored struct {
 	// Mark with the initial Config and its id; a member that joins starts from the zero value and learns the rest.
 	// If the store is ahead of the log (a crash between the installation of a snapshot and the reset of the log), Base
 	// is the store's: entries at or below it are dropped, and all if the log does not contain Base.Mark.
-	Base    consensus.SnapshotMeta
-	Entries []consensus.Entry // consecutive
-	Applied consensus.Index   // by the store, durably
+	Base     consensus.SnapshotMeta
+	Entries  []consensus.Entry // consecutive
+	Applied  consensus.Index   // by the store, durably
+	Revision uint64            // of the store then
 	// Tombstones are the members that were removed for ever, as the replicated state knows them.
 	Tombstones []consensus.MemberID
+	Records    []consensus.Record // held for others
 }

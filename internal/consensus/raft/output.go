@@ -1,11 +1,14 @@
 package raft
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+)
 
 // Output is what the caller must do after a Step, field by field in this order. Steps may go on while it is being
 // done, as long as persist requests reach the disk, and sends the network, in the order of the Steps.
 type Output struct {
-	// Seq numbers the persist request that Hard, Reset and Entries form together; zero if there is nothing to persist.
+	// Seq numbers the persist request that Hard, Reset, Entries and Records form together; zero if there is nothing to persist.
 	// Once it is durable, Persisted{Seq} is due; many may be outstanding, they complete in order.
 	Seq  uint64
 	Hard *consensus.HardState
@@ -14,11 +17,19 @@ type Output struct {
 	Reset *consensus.SnapshotMeta
 	// Entries are appended to the log on disk, which is first truncated from Entries[0].Index on.
 	Entries []consensus.Entry
+	// Records enter the pool on disk or leave it.
+	Records []consensus.RecordChange
 
 	// Send may leave at once. SendAfter may leave only once Seq is durable, or, if Seq is zero, once every persist
 	// request before is.
 	Send      []consensus.Message
 	SendAfter []consensus.Message
+	// Evaluate is answered, like SendAfter, once what is asked to be persisted is durable.
+	Evaluate []Evaluation
+
+	// Inferred is what this member found committed by itself, before the leader told it: the entries after the first index, up
+	// to the second. Nobody needs to act on it.
+	Inferred *[2]consensus.Index
 
 	// Apply is committed and durable here, consecutive, handed out once; answered by Applied.
 	Apply []consensus.Entry
@@ -27,6 +38,9 @@ type Output struct {
 	Install *consensus.SnapshotMeta
 	// NeedSnapshot asks the shell to stream a snapshot of the applied state to a follower; answered by SnapshotSent.
 	NeedSnapshot []SnapshotRequest
+
+	// Wins are proposals of this member that are decided: they will be applied at that revision, with that result.
+	Wins []proposer.Win
 
 	Reads       []consensus.ReadIndex // answered: serve once applied >= Index
 	FailedReads []uint64              // not answered and never will be: ask again

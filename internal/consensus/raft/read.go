@@ -97,6 +97,9 @@ func (r *Replica) handleRead(m *consensus.Message) {
 
 func (r *Replica) enqueueRead(id uint64, from consensus.MemberID, asker bool) {
 	read := pendingRead{from: from, id: id, index: r.log.last(), asker: asker}
+	if r.opts.Faults.Fast.CommitAsReadIndex {
+		read.index = r.log.commit
+	}
 	if !r.leaseHolds() && !r.opts.Faults.SkipReadRound && !(asker && r.majority(from)) {
 		r.openRound()
 		read.round = r.round

@@ -87,7 +87,8 @@ type Replica struct {
 	refusing  []addressedRefusal
 	scratch   []uint64
 	hardHint  consensus.Index // commit index in the hard state persisted last
-	lastSends int             // capacity that the next Output.Send will likely need
+	fast      fastSide
+	lastSends int // capacity that the next Output.Send will likely need
 }
 
 // New returns a replica that goes on from what its disk holds.
@@ -115,6 +116,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	r.hardTerm, r.hardVote = r.term, r.vote
 	r.restoreConfigs(&restored.Base)
 	r.advanceConfigs()
+	r.restoreRecords(&restored)
 	r.removed = r.isTombstone(opts.ID)
 	if restored.Hard.Term > 0 {
 		r.patientUntil = uint64(opts.ElectionTicks) // what was promised to a leader before the restart is forgotten

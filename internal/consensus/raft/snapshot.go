@@ -126,10 +126,13 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 		r.log.handed = max(r.log.handed, mark.Index)
 		r.log.applied = max(r.log.applied, mark.Index)
 		r.log.durable = max(r.log.durable, mark.Index)
+		r.unclaimApplied()
 		r.reviseConfig() // a change by protocol apply may have been applied by the snapshot
 	case mark.Index > r.log.base.Index:
 		r.resetTo(&in.Meta)
 	}
+	r.fast.revision = max(r.fast.revision, in.Revision)
+	r.forgetDecided()
 	r.replySnapshot(consensus.Mark{Index: mark.Index}, false)
 }
 
@@ -137,6 +140,7 @@ func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 	if r.role == Leader {
 		return // a leader's log reaches further than any snapshot of its term
 	}
+	r.rescue(r.log.base.Index + 1)
 	r.log.reset(meta.Mark)
 	r.matched = meta.Mark.Index
 	r.restoreConfigs(meta)

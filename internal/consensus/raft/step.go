@@ -28,7 +28,11 @@ func (r *Replica) take(input Input) {
 	case Receive:
 		r.receive(&in.Message)
 	case Propose:
-		r.propose(in.Proposals)
+		if in.Fast {
+			r.proposeFast(in.Proposals)
+		} else {
+			r.propose(in.Proposals)
+		}
 	case Read:
 		r.read(in.IDs, in.Spread)
 	case ChangeConfig:
@@ -38,7 +42,7 @@ func (r *Replica) take(input Input) {
 	case Persisted:
 		r.persisted(in.Seq)
 	case Applied:
-		r.applied(in.Index)
+		r.applied(in.Index, in.Revision)
 	case SnapshotInstalled:
 		r.snapshotInstalled(&in)
 	case SnapshotSent:
@@ -56,6 +60,7 @@ func (r *Replica) take(input Input) {
 
 func (r *Replica) tick() {
 	r.now++
+	r.askForOrphans()
 	if r.role == Leader {
 		r.tickLeader()
 		return
@@ -99,6 +104,9 @@ func (r *Replica) electAlone() {
 	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
 	}
+	if r.gatherers() != nil {
+		return // it is not alone
+	}
 	if r.leader == consensus.NoMember && (!r.promised() || r.committed(r.inForce())) {
 		r.becomeCandidate(false)
 	}
@@ -120,11 +128,16 @@ func (r *Replica) unreachable(member consensus.MemberID) {
 func (r *Replica) persisted(seq uint64) {
 	r.doneSeq = max(r.doneSeq, seq)
 	r.log.persisted(seq)
+	r.countOwn()
 }
 
-// applied notes how far the state machine is. A change by protocol apply is in force from there on.
-func (r *Replica) applied(index consensus.Index) {
-	r.log.applied = max(r.log.applied, min(index, r.log.handed))
+// applied notes how far the state machine is, and its revision there. A change by protocol apply is in force from there on.
+func (r *Replica) applied(index consensus.Index, revision uint64) {
+	if from := r.log.applied + 1; index >= from && index <= r.log.handed {
+		r.log.applied, r.fast.revision = index, max(r.fast.revision, revision)
+		r.forgetApplied(from, index)
+		r.unclaimApplied()
+	}
 	if len(r.configs) > 1 {
 		r.reviseConfig()
 	}
@@ -139,7 +152,8 @@ func (r *Replica) termPending() bool {
 // receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"). It trusts nothing that a peer
 // says but its name: what makes no sense is dropped.
 func (r *Replica) receive(m *consensus.Message) {
-	if m.From == r.opts.ID || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
+	own := m.From == r.opts.ID && m.Kind != consensus.MsgRecord // this member is a witness of its own proposals, too
+	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
 	if m.Kind != consensus.MsgRemoved && r.isTombstone(m.From) && !r.takesLeaveOf(m) {
@@ -153,7 +167,8 @@ func (r *Replica) receive(m *consensus.Message) {
 	}
 	switch m.Kind {
 	case consensus.MsgPropose, consensus.MsgProposeReply, consensus.MsgRead, consensus.MsgReadReply,
-		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgReadIndex:
+		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgReadIndex,
+		consensus.MsgRecord, consensus.MsgRecorded, consensus.MsgFastPropose, consensus.MsgFast, consensus.MsgOrphans:
 		r.heardPeer(m)
 		r.receiveTermless(m)
 		return
@@ -237,6 +252,16 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 		r.handleVouched(m)
 	case consensus.MsgReadIndex:
 		r.handleReadIndex(m)
+	case consensus.MsgRecord:
+		r.handleRecord(m)
+	case consensus.MsgRecorded:
+		r.handleRecorded(m)
+	case consensus.MsgFastPropose:
+		r.handleFastPropose(m)
+	case consensus.MsgFast:
+		r.handleFast(m)
+	case consensus.MsgOrphans:
+		r.handleOrphans(m)
 	case consensus.MsgTransfer:
 		if r.role == Leader {
 			r.transfer(m.Target)
@@ -332,8 +357,11 @@ func (r *Replica) finish() {
 	r.inferCommit()
 	r.confirmReads()
 	r.flushForwards()
+	r.flushFast()
+	r.flushVerdicts()
 	r.flushRefusals()
 	r.persist()
+	r.stampOwn()
 	r.acknowledge()
 	r.handOut()
 	r.roundOpen = false
@@ -345,11 +373,12 @@ func (r *Replica) persist() {
 	reset := r.resetMeta
 	hard := r.term != r.hardTerm || r.vote != r.hardVote
 	entries := last >= r.log.unsent
-	if !hard && !entries && reset == nil {
+	if !hard && !entries && reset == nil && !r.fast.due {
 		return
 	}
 	r.seq++
 	r.out.Seq, r.out.Reset, r.resetMeta = r.seq, reset, nil
+	r.out.Records, r.fast.changes, r.fast.due = r.fast.changes, nil, false
 	// The commit index rides along with what is written anyway.
 	if hard || (entries && r.log.commit != r.hardHint) || reset != nil {
 		if r.term != r.hardTerm {

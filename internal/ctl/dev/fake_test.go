@@ -58,6 +58,9 @@ func fakeMember(mode string, args []string) int {
 	name := flags.String("name", "", "")
 	dir := flags.String("data-dir", "", "")
 	client := flags.String("listen-client-urls", "", "")
+	delay := flags.String("peer-delay", "", "")
+	heartbeat := flags.String("heartbeat-interval", "", "")
+	election := flags.String("election-timeout", "", "")
 	for _, ignored := range []string{"advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls",
 		"initial-cluster", "initial-cluster-token"} {
 		flags.String(ignored, "", "")
@@ -66,7 +69,7 @@ func fakeMember(mode string, args []string) int {
 		fmt.Fprintf(os.Stderr, "quorate: %v\n", err)
 		return 2
 	}
-	fmt.Fprintln(os.Stderr, `{"level":"info","msg":"starting"}`)
+	fmt.Fprintf(os.Stderr, `{"level":"info","msg":"starting","delay":"%s","pace":"%s/%s"}`+"\n", *delay, *heartbeat, *election)
 	if err := os.MkdirAll(*dir, 0o755); err != nil {
 		panic(err)
 	}

@@ -24,8 +24,12 @@ const (
 type plan struct {
 	Members  int `json:"members"`
 	BasePort int `json:"base_port"`
+	// Names are those of the members, if they are not m1, m2 and so on.
+	Names []string `json:"names,omitempty"`
+	Geo   string   `json:"geo,omitempty"` // as --geo; empty: all on one machine
 
 	dir string
+	geo geo
 }
 
 // seat is the place of one member.
@@ -42,6 +46,9 @@ func (p plan) seats() []seat {
 	var out []seat
 	for i := range p.Members {
 		name := "m" + strconv.Itoa(i+1)
+		if len(p.Names) > 0 {
+			name = p.Names[i]
+		}
 		client := p.BasePort + i*portStep
 		out = append(out, seat{name, client, client + 1, filepath.Join(p.dir, name), filepath.Join(p.dir, name+".log")})
 	}
@@ -51,10 +58,14 @@ func (p plan) seats() []seat {
 // flags are the server flags of one member.
 func (p plan) flags(s seat) []string {
 	var cluster []string
-	for _, other := range p.seats() {
+	seats, self := p.seats(), 0
+	for i, other := range seats {
 		cluster = append(cluster, other.name+"="+other.peerURL())
+		if other.name == s.name {
+			self = i
+		}
 	}
-	return []string{
+	return append([]string{
 		"--name=" + s.name,
 		"--data-dir=" + s.dataDir,
 		"--listen-client-urls=http://" + s.endpoint(),
@@ -63,62 +74,108 @@ func (p plan) flags(s seat) []string {
 		"--initial-advertise-peer-urls=" + s.peerURL(),
 		"--initial-cluster=" + strings.Join(cluster, ","),
 		"--initial-cluster-token=quorate-dev",
-	}
+	}, p.geo.flags(seats, self)...)
 }
 
 // openPlan decides the shape: what the directory remembers, which must not contradict what was asked for, else what
-// was asked for. The directory exists afterwards and is not yet written to.
-func openPlan(dir string, members, basePort int) (plan, error) {
-	if members < 0 || members > maxMembers {
-		return plan{}, &refusal{ErrPlan, fmt.Sprintf("--members %d: choose 1 to %d", members, maxMembers)}
+// was asked for; only how far the members are apart may change from start to start. The directory exists afterwards and
+// is not yet written to.
+func openPlan(o Options) (plan, error) {
+	if o.Members < 0 || o.Members > maxMembers {
+		return plan{}, &refusal{ErrPlan, fmt.Sprintf("--members %d: choose 1 to %d", o.Members, maxMembers)}
 	}
-	if basePort < 0 || basePort > 65535-maxMembers*portStep {
-		return plan{}, &refusal{ErrPlan, fmt.Sprintf("--base-port %d: choose 1 to %d", basePort,
+	if o.BasePort < 0 || o.BasePort > 65535-maxMembers*portStep {
+		return plan{}, &refusal{ErrPlan, fmt.Sprintf("--base-port %d: choose 1 to %d", o.BasePort,
 			65535-maxMembers*portStep)}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return plan{}, fmt.Errorf("create --dir %s: %w", dir, err)
+	asked, err := parseGeo(o.Geo)
+	if err != nil {
+		return plan{}, err
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, recordName))
+	if asked.regions && o.Members > len(sites) {
+		return plan{}, tooManyForSites(o.Members)
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return plan{}, fmt.Errorf("create --dir %s: %w", o.Dir, err)
+	}
+	raw, err := os.ReadFile(filepath.Join(o.Dir, recordName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return newPlan(dir, members, basePort)
+		return newPlan(o, asked)
 	}
 	if err != nil {
 		return plan{}, fmt.Errorf("read the shape of the cluster: %w", err)
 	}
-	p := plan{dir: dir}
-	if err := json.Unmarshal(raw, &p); err != nil || p.Members < 1 || p.Members > maxMembers || p.BasePort < 1 {
-		return plan{}, &refusal{ErrPlan, fmt.Sprintf("%s is damaged; delete %s to begin anew",
-			filepath.Join(dir, recordName), dir)}
+	p, err := readPlan(o.Dir, raw)
+	if err != nil {
+		return plan{}, err
 	}
-	if members != 0 && members != p.Members {
+	if o.Members != 0 && o.Members != p.Members {
 		return plan{}, &refusal{ErrPlan, fmt.Sprintf("%s holds a cluster of %d: leave out --members, choose another "+
-			"--dir, or delete %s to begin anew", dir, p.Members, dir)}
+			"--dir, or delete %s to begin anew", o.Dir, p.Members, o.Dir)}
 	}
-	if basePort != 0 && basePort != p.BasePort {
+	if o.BasePort != 0 && o.BasePort != p.BasePort {
 		return plan{}, &refusal{ErrPlan, fmt.Sprintf("the members in %s know each other by the ports from %d on: leave "+
-			"out --base-port, choose another --dir, or delete %s to begin anew", dir, p.BasePort, dir)}
+			"out --base-port, choose another --dir, or delete %s to begin anew", o.Dir, p.BasePort, o.Dir)}
+	}
+	if o.Geo != "" {
+		p.place(o.Geo, asked)
+	}
+	if p.geo.regions && p.Members > len(sites) {
+		return plan{}, tooManyForSites(p.Members)
 	}
 	return p, nil
 }
 
-func newPlan(dir string, members, basePort int) (plan, error) {
-	entries, err := os.ReadDir(dir)
+func tooManyForSites(members int) error {
+	return &refusal{ErrPlan, fmt.Sprintf("--geo %s has %d sites (%s), which is too few for %d members: give one round trip "+
+		"for all of them, such as --geo 50ms", geoRegions, len(sites), strings.Join(sites, ", "), members)}
+}
+
+// readPlan reads what a directory remembers.
+func readPlan(dir string, raw []byte) (plan, error) {
+	p := plan{dir: dir}
+	err := json.Unmarshal(raw, &p)
+	if err == nil {
+		p.geo, err = parseGeo(p.Geo)
+	}
+	if err != nil || p.Members < 1 || p.Members > maxMembers || p.BasePort < 1 || p.Names != nil && len(p.Names) != p.Members {
+		return plan{}, &refusal{ErrPlan, fmt.Sprintf("%s is damaged; delete %s to begin anew",
+			filepath.Join(dir, recordName), dir)}
+	}
+	return p, nil
+}
+
+// place puts the members as far apart as was asked.
+func (p *plan) place(text string, g geo) {
+	if p.Geo, p.geo = "", g; g.isFar() {
+		p.Geo = text
+	}
+}
+
+func newPlan(o Options, asked geo) (plan, error) {
+	entries, err := os.ReadDir(o.Dir)
 	if err != nil {
-		return plan{}, fmt.Errorf("read --dir %s: %w", dir, err)
+		return plan{}, fmt.Errorf("read --dir %s: %w", o.Dir, err)
 	}
 	for _, e := range entries {
 		if e.Name() != lockName {
 			return plan{}, &refusal{ErrPlan, fmt.Sprintf("--dir %s holds other files (%s): choose an empty or a new "+
-				"directory", dir, e.Name())}
+				"directory", o.Dir, e.Name())}
 		}
 	}
-	p := plan{Members: members, BasePort: basePort, dir: dir}
-	if p.Members == 0 {
+	p := plan{Members: o.Members, BasePort: o.BasePort, dir: o.Dir}
+	p.place(o.Geo, asked)
+	switch {
+	case p.Members == 0 && asked.regions:
+		p.Members = len(sites)
+	case p.Members == 0:
 		p.Members = defaultMembers
 	}
 	if p.BasePort == 0 {
 		p.BasePort = defaultBasePort
+	}
+	if asked.regions {
+		p.Names = sites[:p.Members]
 	}
 	return p, nil
 }

@@ -17,8 +17,9 @@ import (
 // Options say what to run and where to show it.
 type Options struct {
 	Dir      string
-	Members  int // 0: as before in Dir, or 3
-	BasePort int // 0: as before in Dir, or 2379
+	Members  int    // 0: as before in Dir, or 3; 5 at as many sites
+	BasePort int    // 0: as before in Dir, or 2379
+	Geo      string // round trip between members, "regions" or "off"; empty: as before in Dir, or "off"
 
 	Program string   // what runs a member
 	Args    []string // server flags for every member
@@ -34,7 +35,7 @@ type Options struct {
 
 // Run runs the cluster until the context ends, which is no error, or until no member can be kept alive.
 func Run(ctx context.Context, o Options) error {
-	p, err := openPlan(o.Dir, o.Members, o.BasePort)
+	p, err := openPlan(o)
 	if err != nil {
 		return err
 	}
@@ -83,6 +84,9 @@ func (c *crew) sail(ctx context.Context, client *clientv3.Client) error {
 	defer c.stop()
 	began := time.Now()
 	c.say("starting %s in %s", count(len(c.members), "member"), c.plan.dir)
+	for _, line := range c.plan.geo.story(c.plan.seats()) {
+		c.say("%s", line)
+	}
 	for _, s := range c.members {
 		if err := c.start(s); err != nil {
 			return err
@@ -186,6 +190,9 @@ func (c *crew) welcome(took time.Duration) {
 		{"status", "member list -w table"},
 	} {
 		c.say("  %-*s etcdctl %s", len(self)+24, self+" "+pair[0], pair[1])
+	}
+	if c.plan.geo.isFar() {
+		c.say("  %s latency", self)
 	}
 	c.say("\nCtrl-C stops all members; their data stays.\n")
 }

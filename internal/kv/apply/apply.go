@@ -25,7 +25,8 @@ type batch struct {
 // Apply applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
 // is an operating error: nothing of the call is visible then, and the machine takes no more entries.
 //
-// The results of noops and configuration entries bear only the revision. A skipped entry has kv.ErrSkipped.
+// The results of noops and configuration entries bear only the revision. A skipped entry has kv.ErrSkipped, an abort that
+// came first of all entries of its proposal has kv.ErrAborted.
 func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	if m.failed != nil {
 		return nil, m.failed
@@ -33,6 +34,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
+	m.reached.Store(uint64(entries[len(entries)-1].Index))
 	m.begin(len(entries))
 	results := make([]kv.Result, len(entries))
 	mark := m.Applied()
@@ -93,6 +95,8 @@ func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) error {
 		return m.applyConfig(e, res)
 	case consensus.EntryCommand:
 		return m.applyCommand(e, res)
+	case consensus.EntryAbort:
+		return m.applyAbort(e, res)
 	}
 	return fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Mark(), e.Kind)
 }
@@ -141,5 +145,23 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 	if s != nil && !s.gone {
 		m.keepResult(s, e.Proposal.Sequence, res)
 	}
+	return w.Err()
+}
+
+// applyAbort makes kv.ErrAborted the result of a proposal that has none (fastpath.md, "Forgetting"). An entry of it that
+// comes later finds that result and does nothing. A session that is not open needs no result: it refuses the entry anyway,
+// and could only be opened by an entry from before the proposal.
+func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) error {
+	w := m.batch.w
+	*res = kv.Result{Err: kv.ErrSessionUnknown, Revision: w.Revision()}
+	s := m.sessions.find(e.Proposal.Session)
+	if s == nil {
+		return nil
+	}
+	if s.has(e.Proposal.Sequence) {
+		return m.firstResult(s, e.Proposal, res)
+	}
+	res.Err = kv.ErrAborted
+	m.keepResult(s, e.Proposal.Sequence, res)
 	return w.Err()
 }

@@ -10,7 +10,7 @@ import (
 
 // execute does one command. On a rejection res.Err is set and nothing was changed.
 func (m *Machine) execute(cmd *kv.Command, res *kv.Result) {
-	if res.Err = m.barred(cmd); res.Err != nil {
+	if res.Err = barred(cmd, m.noSpace, m.corrupt); res.Err != nil {
 		return
 	}
 	switch {
@@ -43,8 +43,8 @@ func (m *Machine) execute(cmd *kv.Command, res *kv.Result) {
 
 // barred rejects what the raised alarms forbid (etcd-compat.md, 1.5). Both branches of a transaction count, so that the
 // answer does not depend on its compares, as in etcd.
-func (m *Machine) barred(cmd *kv.Command) error {
-	if !m.noSpace && !m.corrupt {
+func barred(cmd *kv.Command, noSpace, corrupt bool) error {
+	if !noSpace && !corrupt {
 		return nil
 	}
 	grows := cmd.Put != nil || cmd.LeaseGrant != nil
@@ -54,9 +54,9 @@ func (m *Machine) barred(cmd *kv.Command) error {
 		grows, changes = puts, puts || deletes
 	}
 	switch {
-	case m.corrupt && changes:
+	case corrupt && changes:
 		return kv.ErrCorrupt
-	case m.noSpace && grows:
+	case noSpace && grows:
 		return kv.ErrNoSpace
 	}
 	return nil
@@ -213,12 +213,15 @@ func (m *Machine) setAlarms(alarms []kv.Alarm) {
 	m.noteAlarms()
 }
 
-func (m *Machine) noteAlarms() {
-	isKind := func(kind kv.AlarmKind) func(kv.Alarm) bool {
-		return func(alarm kv.Alarm) bool { return alarm.Kind == kind }
+func (m *Machine) noteAlarms() { m.noSpace, m.corrupt = kindsOf(m.alarms) }
+
+// kindsOf tells which kinds are among alarms.
+func kindsOf(alarms []kv.Alarm) (noSpace, corrupt bool) {
+	for _, alarm := range alarms {
+		noSpace = noSpace || alarm.Kind == kv.AlarmNoSpace
+		corrupt = corrupt || alarm.Kind == kv.AlarmCorrupt
 	}
-	m.noSpace = slices.ContainsFunc(m.alarms, isKind(kv.AlarmNoSpace))
-	m.corrupt = slices.ContainsFunc(m.alarms, isKind(kv.AlarmCorrupt))
+	return noSpace, corrupt
 }
 
 // publish keeps what a member says of itself; a removed one has nothing to say any more.

@@ -154,7 +154,7 @@ func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Comm
 			e = log[max(0, len(log)-1-g.rng.Intn(30))]
 		}
 	}
-	if e.Payload != nil { // a repeated entry
+	if e.Kind == consensus.EntryCommand { // a repeated entry
 		again, err := kv.DecodeCommand(e.Payload)
 		if err != nil {
 			panic(err)
@@ -166,6 +166,9 @@ func (g *generator) entry(log []consensus.Entry) (e consensus.Entry, cmd kv.Comm
 		e.ExactRevision = uint64(max(1, g.revision+3-kv.Revision(g.rng.Intn(5))))
 	}
 	e.Index, e.Term, e.Kind, e.Payload = consensus.Index(len(log)+1), 1, consensus.EntryCommand, cmd.Append(nil)
+	if !e.Proposal.IsZero() && g.rng.Intn(20) == 0 {
+		e.Kind, e.Payload, e.ExactRevision, cmd = consensus.EntryAbort, nil, 0, kv.Command{}
+	}
 	return e, cmd
 }
 

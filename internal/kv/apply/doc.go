@@ -14,10 +14,11 @@
 //  1. Applied mark, data, results and all other tables change in one batch (fastpath.md, "Applying").
 //  2. A revision is used at most once and revisions grow along the log; an entry with an exact revision gets that one,
 //     or is skipped and leaves nothing, not even a result.
-//  3. The first entry of a proposal that is applied decides its result; a later one returns it and changes nothing. The
-//     result is kept until an entry retires its session, and a retired session never comes back.
+//  3. The first entry of a proposal that is applied, which may be an abort, decides its result; a later one returns it and
+//     changes nothing. The result is kept until an entry retires its session, and a retired session never comes back.
 //  4. A transaction is checked as a whole before it writes, and takes one revision, if it changes anything.
-//  5. Events reach the watch hub after their revision was published, in order, each once.
+//  5. What Evaluate says of an entry is what Apply will give, or it says nothing.
+//  6. Events reach the watch hub after their revision was published, in order, each once.
 //
 // Apply is called by one goroutine at a time; the other methods may be called beside it.
 package apply

@@ -34,6 +34,9 @@ type Machine struct {
 
 	cluster consensus.ClusterID
 	applied atomic.Pointer[consensus.Mark]
+	// reached is the index of the last entry that some reader may see an effect of: the leases and alarms of a batch show
+	// before its revision, and the revision before applied.
+	reached atomic.Uint64
 
 	// Of the goroutine that calls Apply.
 	failed  error

@@ -47,6 +47,10 @@ func (m *model) apply(e *consensus.Entry, cmd kv.Command) kv.Result {
 	if !e.Proposal.IsZero() && !m.open[session] && (cmd.SessionOpen == nil || session.Number <= m.highest[session.Member]) {
 		return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.revision}
 	}
+	if e.Kind == consensus.EntryAbort {
+		m.results[e.Proposal] = kv.Result{Err: kv.ErrAborted, Revision: m.revision}
+		return m.results[e.Proposal]
+	}
 	target := m.revision + 1
 	if e.ExactRevision != 0 {
 		target = kv.Revision(e.ExactRevision)

@@ -100,6 +100,7 @@ func (m *Machine) loadMarks() error {
 		return err
 	}
 	m.applied.Store(&mark)
+	m.reached.Store(uint64(mark.Index))
 	row, found, err = m.engine.Get(rowConfig)
 	if err != nil || !found {
 		return fmt.Errorf("%w: no configuration: %w", ErrCorruptRow, err)

@@ -133,6 +133,22 @@ func (m *Machine) Result(id consensus.ProposalID) (kv.Result, bool, error) {
 	return res, err == nil, err
 }
 
+// Fate tells what is known of a proposal's end. done: an entry of it was applied, which decided its result, if not yet
+// visibly. retired: its session takes no proposals and never will, so none of it will be executed from now on; it may have
+// been before. Neither is true of a proposal that may still come, nor while this member has not applied the opening of its
+// session. What Fate says of an entry that is being applied is as certain as the log.
+func (m *Machine) Fate(id consensus.ProposalID) (done, retired bool) {
+	if id.IsZero() {
+		return false, false
+	}
+	m.sessionMu.Lock()
+	defer m.sessionMu.Unlock()
+	if s := m.sessions.find(id.Session); s != nil {
+		return s.has(id.Sequence), false
+	}
+	return false, !m.mayOpen(id.Session)
+}
+
 // SessionOpen reports whether proposals of a session are taken.
 func (m *Machine) SessionOpen(id consensus.SessionID) bool {
 	m.sessionMu.Lock()

@@ -13,23 +13,23 @@ type branch struct {
 // txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
 // it untouched (law 4).
 func (m *Machine) txn(op *kv.TxnOp, res *kv.Result) {
-	b := m.choose(op)
+	b := choose(op, m.batch.w.Check)
 	if res.Err = m.check(&b); res.Err == nil {
 		res.Txn = m.run(&b)
 	}
 }
 
-func (m *Machine) choose(op *kv.TxnOp) branch {
+func choose(op *kv.TxnOp, holds func(*kv.Compare) bool) branch {
 	b := branch{succeeded: true, ops: op.Then}
 	for i := range op.Compares {
-		if !m.batch.w.Check(&op.Compares[i]) {
+		if !holds(&op.Compares[i]) {
 			b.succeeded, b.ops = false, op.Else
 			break
 		}
 	}
 	for i := range b.ops {
 		if b.ops[i].Txn != nil {
-			b.nested = append(b.nested, m.choose(b.ops[i].Txn))
+			b.nested = append(b.nested, choose(b.ops[i].Txn, holds))
 		}
 	}
 	return b

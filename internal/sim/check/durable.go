@@ -96,6 +96,8 @@ func (s *Suite) Sent(messages []consensus.Message) {
 				s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
 					m.From, m.Mark.Index, m.To, p.synced)
 			}
+		case consensus.MsgRecorded:
+			s.won.recorded(s, m)
 		case consensus.MsgVoteReply:
 			if m.Reject {
 				continue

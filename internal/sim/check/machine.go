@@ -50,7 +50,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 		return
 	}
 	want := m.outcomes[at]
-	if e.Kind == consensus.EntryCommand && (!errors.Is(got.Err, want.err) || got.Revision != want.revision) {
+	if decides(e) && (!errors.Is(got.Err, want.err) || got.Revision != want.revision) {
 		s.report("state-machine", "member %v applied %v to revision %d (%v), others to %d (%v)",
 			member, e.Mark(), got.Revision, got.Err, want.revision, want.err)
 	}
@@ -58,7 +58,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 
 // first runs the model when the first member applies an entry, and compares all of the result.
 func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry, got *kv.Result) {
-	if e.Kind != consensus.EntryCommand {
+	if !decides(e) {
 		m.removedMembers(s)
 		m.outcomes = append(m.outcomes, outcome{revision: m.model.Revision})
 		m.revisions = append(m.revisions, m.model.Revision)
@@ -66,6 +66,9 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	}
 	before := m.model.Revision
 	want, again := m.expect(s, e)
+	if _, kept := m.results[e.Proposal]; kept && !again {
+		s.won.executed(s, e.Proposal, got)
+	}
 	m.outcomes = append(m.outcomes, outcome{want.Err, want.Revision})
 	m.revisions = append(m.revisions, m.model.Revision)
 	if !sameError(want.Err, got.Err) || want.Revision != got.Revision {
@@ -84,19 +87,35 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	}
 }
 
+// decides reports whether the state machine does something with an entry that leaves a result.
+func decides(e *consensus.Entry) bool {
+	return e.Kind == consensus.EntryCommand || e.Kind == consensus.EntryAbort
+}
+
 func sameError(a, b error) bool {
 	return (a == nil) == (b == nil) && (a == nil || errors.Is(b, a))
 }
 
 // expect gives the model's result; again says that it was remembered from an earlier entry of the same proposal.
 func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again bool) {
+	exact := kv.Revision(e.ExactRevision)
+	if first, ok := m.results[e.Proposal]; ok && m.sessions[e.Proposal.Session] {
+		return first, true
+	}
+	if exact != 0 && exact <= m.model.Revision {
+		s.Skipped++
+		return kv.Result{Err: kv.ErrSkipped, Revision: m.model.Revision}, false
+	}
+	if e.Kind == consensus.EntryAbort {
+		return m.abort(s, e), false
+	}
 	command, err := kv.DecodeCommand(e.Payload)
 	if err != nil {
 		s.report("state-machine", "entry %v does not decode: %v", e.Mark(), err)
 		return kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}, false
 	}
 	if e.Proposal.IsZero() {
-		return m.model.apply(&command), false
+		return m.model.apply(&command, exact), false
 	}
 	session := e.Proposal.Session
 	if !m.sessions[session] {
@@ -110,9 +129,6 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 			m.newest[session.Member] = session.Number
 		}
 	}
-	if first, ok := m.results[e.Proposal]; ok {
-		return first, true
-	}
 	switch {
 	case command.SessionOpen != nil:
 		m.retireOthers(session, command.SessionOpen.Keep)
@@ -125,10 +141,20 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		result = kv.Result{Err: kv.ErrDeposed, Revision: m.model.Revision}
 	default:
 		s.leases.applying(s, &command)
-		result = m.model.apply(&command)
+		result = m.model.apply(&command, exact)
 	}
 	m.results[e.Proposal] = result
 	return result, false
+}
+
+// abort is what becomes of a proposal that nobody could tell about.
+func (m *machine) abort(s *Suite, e *consensus.Entry) kv.Result {
+	result := kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}
+	if m.sessions[e.Proposal.Session] {
+		result.Err = kv.ErrAborted
+		m.results[e.Proposal] = result
+	}
+	return result
 }
 
 func (m *machine) retire(session consensus.SessionID) {

@@ -75,9 +75,12 @@ func (m *Model) Leases() []kv.LeaseID {
 	return ids
 }
 
-// apply runs a command; sessions and duplicates are not its business.
-func (m *Model) apply(c *kv.Command) kv.Result {
+// apply runs a command at the next revision, or at an exact one; sessions and duplicates are not its business.
+func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 	m.changed, m.next = nil, m.Revision+1
+	if exact != 0 {
+		m.next = exact
+	}
 	var r kv.Result
 	switch {
 	case c.Put != nil:
@@ -96,7 +99,9 @@ func (m *Model) apply(c *kv.Command) kv.Result {
 		r.Err = m.revoke(c.LeaseRevoke.ID)
 	}
 	if len(m.changed) > 0 {
-		m.Revision = m.next
+		for m.Revision++; m.Revision < m.next; m.Revision++ {
+			m.Events = append(m.Events, nil) // a revision that nothing got
+		}
 		m.Events = append(m.Events, m.changed)
 	}
 	r.Revision = m.Revision

@@ -27,6 +27,8 @@ type Suite struct {
 	Now        func() time.Duration
 	Violations []Violation
 	Duplicates uint64 // entries that repeated a proposal
+	Fast       uint64 // proposals that the fast path decided
+	Skipped    uint64 // entries that came too late for their revision
 
 	elections elections
 	logs      logs
@@ -39,6 +41,7 @@ type Suite struct {
 	watches   watches
 	leases    leases
 	removals  removals
+	won       won
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.
@@ -49,6 +52,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.durable.init()
 	s.machine.init()
 	s.leases.init()
+	s.won.init()
 	s.removals.init(&base)
 	first := base.Mark
 	for range first.Index {
@@ -80,6 +84,7 @@ func (s *Suite) Finish() {
 	s.realtime.finish(s)
 	s.history.finish(s)
 	s.watches.finish(s)
+	s.won.finish(s)
 }
 
 // Applied tells that a member applied entries with results, in order.

@@ -28,8 +28,17 @@ const (
 	markClosed = 2
 )
 
-// AttemptID names a witness record: a proposal id and the revision it asked for, as the caller encodes them.
+// AttemptID names a witness record: a proposal id and a revision.
 type AttemptID [32]byte
+
+// AttemptOf returns the name of an attempt.
+func AttemptOf(a consensus.Attempt) (id AttemptID) {
+	binary.BigEndian.PutUint64(id[0:], uint64(a.Proposal.Session.Member))
+	binary.BigEndian.PutUint64(id[8:], a.Proposal.Session.Number)
+	binary.BigEndian.PutUint64(id[16:], a.Proposal.Sequence)
+	binary.BigEndian.PutUint64(id[24:], a.Revision)
+	return id
+}
 
 // WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is opaque here.
 type WitnessRecord struct {

@@ -1,0 +1,122 @@
+package proposer
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+// Rules are switches that break a law each, as negative controls. Tests only.
+type Rules struct {
+	CountAnyRevision bool // add up answers to different attempts
+	OneLess          bool // one voter less than a superquorum is enough
+}
+
+// Tally counts for the proposals under way. The zero value has none.
+type Tally struct {
+	Rules  Rules
+	voters []consensus.MemberID
+	races  map[consensus.ProposalID]*race
+}
+
+// race is one proposal.
+type race struct {
+	accepted []acceptance // at most one of each voter
+	leader   consensus.Verdict
+	answered bool // by the leader
+}
+
+type acceptance struct {
+	voter    consensus.MemberID
+	revision uint64
+}
+
+// Win is a proposal that is decided: it will be applied at that revision, with that result, whatever happens.
+type Win struct {
+	consensus.Attempt
+	Reply  []byte
+	Config consensus.ConfigID // under which it was decided; whoever uses the Tally knows it
+}
+
+// Len returns how many proposals are under way.
+func (t *Tally) Len() int { return len(t.races) }
+
+// Reset forgets everything, and counts among voters from now on. It keeps voters.
+func (t *Tally) Reset(voters []consensus.MemberID) { t.voters, t.races = voters, nil }
+
+// Open begins to count for a proposal.
+func (t *Tally) Open(id consensus.ProposalID) {
+	if t.races == nil {
+		t.races = map[consensus.ProposalID]*race{}
+	}
+	if t.races[id] == nil {
+		t.races[id] = &race{}
+	}
+}
+
+// Close forgets a proposal, and reports whether it was under way, and if so, whether all who held it held the same attempt:
+// then it was only overtaken by its commit.
+func (t *Tally) Close(id consensus.ProposalID) (open, agreed bool) {
+	r := t.races[id]
+	if r == nil {
+		return false, false
+	}
+	delete(t.races, id)
+	for i := range r.accepted {
+		if r.accepted[i].revision != r.accepted[0].revision {
+			return true, false
+		}
+	}
+	return true, r.answered
+}
+
+// Accepted notes that a voter holds an attempt durably.
+func (t *Tally) Accepted(voter consensus.MemberID, attempt consensus.Attempt) (Win, bool) {
+	r := t.races[attempt.Proposal]
+	if r == nil || !slices.Contains(t.voters, voter) {
+		return Win{}, false
+	}
+	for i := range r.accepted {
+		if r.accepted[i].voter == voter {
+			return Win{}, false // a voter holds one attempt of a proposal in one term
+		}
+	}
+	r.accepted = append(r.accepted, acceptance{voter, attempt.Revision})
+	return t.judge(attempt.Proposal, r)
+}
+
+// Answered notes that the leader holds an attempt durably in its log, and what its result is.
+func (t *Tally) Answered(leader consensus.MemberID, verdict consensus.Verdict) (Win, bool) {
+	r := t.races[verdict.Proposal]
+	if r == nil || r.answered {
+		return Win{}, false
+	}
+	r.leader, r.answered = verdict, true
+	if slices.Contains(t.voters, leader) {
+		r.accepted = append(r.accepted, acceptance{leader, verdict.Revision})
+	}
+	return t.judge(verdict.Proposal, r)
+}
+
+// judge says whether a proposal has succeeded, and closes it then.
+func (t *Tally) judge(id consensus.ProposalID, r *race) (Win, bool) {
+	if !r.answered {
+		return Win{}, false
+	}
+	holders := 0
+	for i := range r.accepted {
+		if r.accepted[i].revision == r.leader.Revision || t.Rules.CountAnyRevision {
+			holders++
+		}
+	}
+	enough := quorum.Super(len(t.voters))
+	if t.Rules.OneLess {
+		enough--
+	}
+	if holders < enough {
+		return Win{}, false
+	}
+	delete(t.races, id)
+	return Win{Attempt: r.leader.Attempt, Reply: r.leader.Reply}, true
+}

@@ -1,0 +1,117 @@
+package raft
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// A voter asks the leader about records that it has held for so many election timeouts, not more than so many at a time.
+const (
+	orphanTimeouts = 3
+	orphansAtOnce  = 256
+)
+
+// forgetApplied lets go of what entries up to index, which the state machine has applied, decided. A record leaves when its
+// proposal was applied, or when the entry of its own attempt was passed over; that of another attempt says nothing.
+func (r *Replica) forgetApplied(from, to consensus.Index) {
+	f := &r.fast
+	if from > to || (f.pool.Len() == 0 && f.tally.Len() == 0) {
+		return
+	}
+	over := map[consensus.ProposalID]bool{}
+	passed := map[consensus.Attempt]bool{}
+	entries := r.log.slice(from, to)
+	for i := range entries {
+		e := &entries[i]
+		if e.Proposal.IsZero() {
+			continue
+		}
+		if _, agreed := f.tally.Close(e.Proposal); agreed {
+			f.counts.Overtaken++
+		}
+		if !f.pool.Holds(e.Proposal) {
+			continue
+		}
+		switch {
+		case r.fate(e.Proposal) != FateUnknown || (r.opts.Faults.Fast.SkipForgetsAll && e.ExactRevision != 0):
+			over[e.Proposal] = true
+		case e.ExactRevision != 0:
+			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
+		}
+	}
+	if len(over)+len(passed) > 0 {
+		r.forget(func(record *consensus.Record) bool { return over[record.Proposal] || passed[record.Attempt] })
+	}
+}
+
+// forgetDecided lets go of every record whose fate the state machine knows.
+func (r *Replica) forgetDecided() {
+	if r.fast.pool.Len() > 0 {
+		r.forget(func(record *consensus.Record) bool { return r.fate(record.Proposal) != FateUnknown })
+	}
+}
+
+// forget drops records, on disk with whatever is written next: one that comes back after a crash is dropped again.
+func (r *Replica) forget(drop func(*consensus.Record) bool) {
+	for _, attempt := range r.fast.pool.Forget(drop) {
+		r.fast.changes = append(r.fast.changes, consensus.RecordChange{
+			Record: consensus.Record{Attempt: attempt}, Forget: true,
+		})
+	}
+	r.fast.due = r.fast.due || len(r.fast.changes) >= maxPoolRecords
+}
+
+// askForOrphans asks the leader what became of records that were held for long: their proposer is gone, or cannot reach it.
+func (r *Replica) askForOrphans() {
+	f := &r.fast
+	patience := uint64(orphanTimeouts * r.opts.ElectionTicks)
+	early := r.now < f.askedAt+uint64(r.opts.ElectionTicks) || r.now < patience
+	if early || f.pool.Len() == 0 || r.leader == consensus.NoMember {
+		return
+	}
+	f.askedAt = r.now
+	r.forgetDecided()
+	ids := f.pool.Older(r.now-patience, r.now, orphansAtOnce)
+	if len(ids) == 0 {
+		return
+	}
+	m := consensus.Message{Kind: consensus.MsgOrphans, To: r.leader, Verdicts: make([]consensus.Verdict, len(ids))}
+	for i, id := range ids {
+		m.Verdicts[i].Proposal = id
+	}
+	if r.role == Leader {
+		r.handleOrphans(&m)
+		return
+	}
+	r.send(m, r.termPending())
+}
+
+// handleOrphans aborts proposals that are neither logged nor applied: none of them has succeeded, and none can any more once
+// the abort has committed. What is logged tells its end by itself.
+func (r *Replica) handleOrphans(m *consensus.Message) {
+	if r.role != Leader || !r.fastPath() || r.log.commit < r.noop || r.transferee != consensus.NoMember || !r.claimLog() {
+		return
+	}
+	for i := range m.Verdicts {
+		id := m.Verdicts[i].Proposal
+		if id.IsZero() || r.fate(id) != FateUnknown || r.fast.inLog[id] > 0 {
+			continue
+		}
+		r.appendEntry(consensus.Entry{Kind: consensus.EntryAbort, Proposal: id})
+		r.fast.counts.Aborted++
+		if !r.claimLog() {
+			return
+		}
+	}
+}
+
+// restoreRecords takes over what the disk holds, but for what was decided before.
+func (r *Replica) restoreRecords(restored *Restored) {
+	r.fast.revision = restored.Revision
+	r.resetTally()
+	if !r.fastPath() {
+		return
+	}
+	for i := range restored.Records {
+		record := &restored.Records[i]
+		r.fast.pool.Add(*record, r.footprint(record.Payload), 0)
+	}
+	r.forgetDecided()
+}

@@ -1,0 +1,104 @@
+package raft
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// handleFastPropose appends proposals, at once fixed to a revision if nothing stands in the way, and else as any other.
+func (r *Replica) handleFastPropose(m *consensus.Message) {
+	if r.role != Leader || m.Config != r.configID() {
+		r.handlePropose(m)
+		return
+	}
+	for i := range m.Proposals {
+		p := &m.Proposals[i]
+		entry, why := r.admitFast(p, m.Term)
+		switch why {
+		case consensus.RefusedNot:
+			r.evaluate(m.From, entry)
+			continue
+		case consensus.RefusedKnown:
+			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.
+		default:
+			r.admit(m.Proposals[i:i+1], m.From)
+		}
+		r.fast.verdicts = append(r.fast.verdicts, addressedVerdict{m.From, consensus.Verdict{
+			Attempt: consensus.Attempt{Proposal: p.ID}, Refusal: why,
+		}})
+	}
+}
+
+// admitFast appends a proposal at an exact revision, or says why not. Nothing that is not applied touches what it touches:
+// the applied state is what it will meet.
+func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consensus.Entry, consensus.Refused) {
+	f, faults := &r.fast, &r.opts.Faults.Fast
+	switch {
+	case !r.fastPath() || p.Kind != consensus.EntryCommand || p.ID.IsZero():
+		return consensus.Entry{}, consensus.RefusedClosed
+	case term != r.term:
+		return consensus.Entry{}, consensus.RefusedTerm
+	case !r.stable() && !faults.AnyConfig, !r.config().IsVoter(r.opts.ID):
+		return consensus.Entry{}, consensus.RefusedConfig
+	case r.log.commit < r.noop && !faults.OpenTooSoon, r.transferee != consensus.NoMember, r.feedsHeir():
+		return consensus.Entry{}, consensus.RefusedClosed
+	}
+	claimed := r.claimLog()
+	switch fate := r.fate(p.ID); {
+	case faults.NoDedup:
+	case fate == FateDone || f.inLog[p.ID] > 0:
+		return consensus.Entry{}, consensus.RefusedKnown
+	case fate == FateRetired:
+		return consensus.Entry{}, consensus.RefusedClosed
+	}
+	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes {
+		return consensus.Entry{}, consensus.RefusedFull
+	}
+	footprint := r.footprint(p.Payload)
+	revision := r.boundOf() + 1
+	if faults.NoLeaderOrder {
+		revision = f.revision + 1
+	}
+	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoLeaderPoolFootprint) ||
+		(f.pool.Top() >= revision && !faults.NoLeaderPoolOrder) {
+		return consensus.Entry{}, consensus.RefusedConflict
+	}
+	entry := consensus.Entry{
+		Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Answered: r.opts.ID, ExactRevision: revision, Payload: p.Payload,
+	}
+	entry.Index, entry.Term = r.appendEntry(entry), r.term
+	r.owe(p.Proposer, entry.Index)
+	f.counts.Answered++
+	return entry, consensus.RefusedNot
+}
+
+// evaluate asks for the reply to an entry, with those to the same proposer.
+func (r *Replica) evaluate(to consensus.MemberID, e consensus.Entry) {
+	f := &r.fast
+	n := len(f.evaluations)
+	if n == 0 || f.evaluations[n-1].Message.To != to {
+		f.evaluations = append(f.evaluations, Evaluation{Message: consensus.Message{
+			Kind: consensus.MsgFast, From: r.opts.ID, To: to, Term: r.term, Config: r.configID(),
+		}})
+		n++
+	}
+	last := &f.evaluations[n-1]
+	last.Entries = append(last.Entries, e)
+	last.Message.Verdicts = append(last.Message.Verdicts, consensus.Verdict{
+		Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
+	})
+}
+
+// flushVerdicts tells proposers what the leader did not take the fast way, those in a row to one of them in one message.
+func (r *Replica) flushVerdicts() {
+	f := &r.fast
+	for i := 0; i < len(f.verdicts); {
+		m := consensus.Message{Kind: consensus.MsgFast, To: f.verdicts[i].to}
+		for ; i < len(f.verdicts) && f.verdicts[i].to == m.To; i++ {
+			m.Verdicts = append(m.Verdicts, f.verdicts[i].verdict)
+		}
+		r.send(m, r.termPending())
+	}
+	f.verdicts = f.verdicts[:0]
+	if len(f.evaluations) > 0 {
+		r.out.Evaluate = f.evaluations
+		f.evaluations = nil
+	}
+}

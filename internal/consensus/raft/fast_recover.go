@@ -1,0 +1,134 @@
+package raft
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+// ballot is what came with a granted vote.
+type ballot struct {
+	voter   consensus.MemberID
+	records []consensus.Record
+}
+
+// recovered is an attempt, and how many of those that voted hold it.
+type recovered struct {
+	record  consensus.Record
+	holders int
+}
+
+// recoverRecords appends, before the no-op of a new leader, what may have succeeded on the fast path and is not in its log:
+// every attempt that enough of its voters hold under the configuration that its log ends with. What was held under an
+// earlier one is in the log if it ever succeeded, for a change closes the fast path until it is applied.
+func (r *Replica) recoverRecords() {
+	ballots := r.fast.ballots
+	r.fast.ballots = nil
+	if !r.fastPath() {
+		return
+	}
+	known := r.logged()
+	for _, c := range r.heldByEnough(ballots) {
+		id := c.record.Proposal
+		// A slow entry of the proposal, or an abort, has decided it; an entry of another attempt has not.
+		if r.fate(id) != FateUnknown || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
+			continue
+		}
+		r.appendEntry(consensus.Entry{
+			Kind: consensus.EntryCommand, Proposal: id, ExactRevision: c.record.Revision, Payload: c.record.Payload,
+		})
+		r.fast.counts.Recovered++
+	}
+}
+
+// logged returns the attempts in the log that are not applied; slow ones have revision zero.
+func (r *Replica) logged() map[consensus.Attempt]bool {
+	attempts := map[consensus.Attempt]bool{}
+	entries := r.log.slice(r.log.applied+1, r.log.last())
+	for i := range entries {
+		if e := &entries[i]; !e.Proposal.IsZero() {
+			attempts[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
+			if r.opts.Faults.Fast.LoggedByID {
+				attempts[consensus.Attempt{Proposal: e.Proposal}] = true
+			}
+		}
+	}
+	return attempts
+}
+
+// heldByEnough returns, by ascending revision, what a recovery quorum of those that voted hold.
+func (r *Replica) heldByEnough(ballots []ballot) []recovered {
+	faults := &r.opts.Faults.Fast
+	last := r.lastConfig()
+	voters := last.config.Voters
+	var found []recovered
+	at := map[consensus.Attempt]int{}
+	for _, b := range ballots {
+		if !slices.Contains(voters, b.voter) {
+			continue
+		}
+		counted := map[consensus.Attempt]bool{}
+		for _, record := range b.records {
+			key := record.Attempt
+			if faults.HoldersByID {
+				key.Revision = 0
+			}
+			underLast := record.Config.Index == last.id.Index && record.Config.Term == last.id.Term
+			if counted[key] || !underLast && !faults.AnyConfig && !r.opts.Faults.ReuseConfigIDs {
+				continue
+			}
+			counted[key] = true
+			if _, seen := at[key]; !seen {
+				at[key] = len(found)
+				found = append(found, recovered{record: record})
+			}
+			found[at[key]].holders++
+		}
+	}
+	need := quorum.Recovery(len(voters)) + faults.RecoverMore - faults.RecoverLess
+	found = slices.DeleteFunc(found, func(c recovered) bool { return c.holders < need })
+	slices.SortFunc(found, func(a, b recovered) int {
+		if faults.RecoverDescending {
+			a, b = b, a
+		}
+		x, y := &a.record, &b.record
+		return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Proposal.Session.Member, y.Proposal.Session.Member),
+			cmp.Compare(x.Proposal.Session.Number, y.Proposal.Session.Number),
+			cmp.Compare(x.Proposal.Sequence, y.Proposal.Sequence))
+	})
+	return found
+}
+
+// gatherers returns the voters, beside those of the configuration in force, of whom a majority must have sent its pool
+// before a candidate can lead: those of a change by protocol apply that its log holds, and that may have been applied, and
+// been in force, elsewhere.
+func (r *Replica) gatherers() []consensus.MemberID {
+	last := r.lastConfig()
+	if !r.fastPath() || last == r.inForce() || last.protocol != consensus.ProtocolApply || r.opts.Faults.Fast.GatherOneSet {
+		return nil
+	}
+	return last.config.Voters
+}
+
+// AnsweredRecords returns the records that entries of a log stand for which a member answered fast as a leader. A shell that
+// drops such a log, because a snapshot took its place, must put them into the pool on disk at the same time. Base is what
+// that log begins after.
+func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, self consensus.MemberID) []consensus.Record {
+	var records []consensus.Record
+	config := base.ConfigID
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.Kind == consensus.EntryConfig:
+			config = consensus.ConfigID{Index: e.Index, Term: e.Term}
+		case e.Answered == self && e.ExactRevision != 0:
+			records = append(records, consensus.Record{
+				Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
+				Term:    e.Term, Config: config, Payload: e.Payload,
+			})
+		}
+	}
+	return records
+}

@@ -1,0 +1,151 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// addressedVerdict is a verdict on its way to a proposer.
+type addressedVerdict struct {
+	to      consensus.MemberID
+	verdict consensus.Verdict
+}
+
+// handleRecord holds the proposals that may be held, and answers for each: at which revision, durably, or why not.
+func (r *Replica) handleRecord(m *consensus.Message) {
+	if m.From == r.opts.ID {
+		r.recordOwn(m)
+		return
+	}
+	verdicts := make([]consensus.Verdict, len(m.Proposals))
+	accepted := false
+	for i := range m.Proposals {
+		verdicts[i] = r.record(&m.Proposals[i], m.Term, m.Config)
+		accepted = accepted || verdicts[i].Refusal == consensus.RefusedNot
+	}
+	after := (accepted || r.termPending()) && !r.opts.Faults.Fast.RecordTooSoon
+	r.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, after)
+}
+
+// record holds a proposal at the revision that comes next after all that this member knows, or says why not. What it says
+// may leave once the pool is durable.
+func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config consensus.ConfigID) consensus.Verdict {
+	f, faults := &r.fast, &r.opts.Faults.Fast
+	refused := func(why consensus.Refused) consensus.Verdict {
+		return consensus.Verdict{Attempt: consensus.Attempt{Proposal: p.ID}, Refusal: why}
+	}
+	switch {
+	case !r.fastPath() || r.installing != nil || p.Kind != consensus.EntryCommand || p.ID.IsZero():
+		return refused(consensus.RefusedClosed)
+	case r.role != Follower || r.leader == consensus.NoMember || (term != r.term && !faults.MixAnswers):
+		return refused(consensus.RefusedTerm)
+	case (config != r.configID() || !r.stable()) && !faults.AnyConfig, !r.config().IsVoter(r.opts.ID):
+		return refused(consensus.RefusedConfig)
+	}
+	for _, held := range f.pool.Find(p.ID) {
+		if held.Term == r.term && held.Config == r.configID() {
+			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
+		}
+	}
+	if r.fate(p.ID) != FateUnknown {
+		return refused(consensus.RefusedKnown)
+	}
+	if f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !r.claimLog() {
+		return refused(consensus.RefusedFull)
+	}
+	if f.inLog[p.ID] > 0 {
+		return refused(consensus.RefusedKnown)
+	}
+	footprint := r.footprint(p.Payload)
+	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoPoolFootprint) {
+		return refused(consensus.RefusedConflict)
+	}
+	record := consensus.Record{
+		Attempt: consensus.Attempt{Proposal: p.ID, Revision: r.nextRevision()},
+		Term:    r.term, Config: r.configID(), Payload: p.Payload,
+	}
+	r.keepRecord(record, footprint)
+	f.counts.Accepted++
+	return consensus.Verdict{Attempt: record.Attempt}
+}
+
+// nextRevision is greater than that of everything logged and held here.
+func (r *Replica) nextRevision() uint64 {
+	switch faults := &r.opts.Faults.Fast; {
+	case faults.NoPoolOrder:
+		return r.boundOf() + 1
+	case faults.NoLogOrder:
+		return max(r.fast.revision, r.fast.pool.Top()) + 1
+	}
+	return max(r.boundOf(), r.fast.pool.Top()) + 1
+}
+
+// keepRecord puts a record into the pool, in memory now and on disk with the next request.
+func (r *Replica) keepRecord(record consensus.Record, footprint consensus.Footprint) {
+	if r.fast.pool.Add(record, footprint, r.now) {
+		r.fast.changes = append(r.fast.changes, consensus.RecordChange{Record: record})
+		r.fast.due = true
+	}
+}
+
+// acknowledgedRecords returns what this member acknowledged and has not applied: its pool, and what it answered fast
+// as a leader. It goes with a vote.
+func (r *Replica) acknowledgedRecords() []consensus.Record {
+	faults := &r.opts.Faults.Fast
+	if faults.VoteWithout {
+		return nil
+	}
+	records := r.fast.pool.Records()
+	if faults.VoteWithoutOwn {
+		return records
+	}
+	entries := r.log.slice(r.log.applied+1, r.log.last())
+	for i := range entries {
+		if e := &entries[i]; e.Answered == r.opts.ID && e.ExactRevision != 0 {
+			records = append(records, r.recordOf(e))
+		}
+	}
+	return records
+}
+
+// recordOf turns an entry that this member answered fast into the record that it stands for.
+func (r *Replica) recordOf(e *consensus.Entry) consensus.Record {
+	return consensus.Record{
+		Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
+		Term:    e.Term, Config: r.configBefore(e.Index), Payload: e.Payload,
+	}
+}
+
+// configBefore returns the id of the configuration that was in force when the entry at index was answered fast: the last one
+// before it, settled.
+func (r *Replica) configBefore(index consensus.Index) consensus.ConfigID {
+	at := 0
+	for i := range r.configs {
+		if r.configs[i].id.Index < index {
+			at = i
+		}
+	}
+	id := r.configs[at].id
+	if r.configs[at].activates() {
+		id.Stage = 1
+	}
+	return id
+}
+
+// rescue moves the entries from from on that this member answered fast back into its pool, before they are dropped.
+func (r *Replica) rescue(from consensus.Index) {
+	if !r.fastPath() {
+		return
+	}
+	from = max(from, r.log.applied+1)
+	if from <= r.log.last() && !r.opts.Faults.Fast.TruncationForgets {
+		entries := slices.Clone(r.log.slice(from, r.log.last()))
+		for i := range entries {
+			if e := &entries[i]; e.Answered == r.opts.ID && e.ExactRevision != 0 {
+				r.keepRecord(r.recordOf(e), r.footprint(e.Payload))
+			}
+		}
+	}
+	r.unclaimFrom(from)
+}

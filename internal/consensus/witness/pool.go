@@ -1,0 +1,125 @@
+package witness
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Pool is the records that a member holds.
+type Pool struct {
+	records []held // in the order of arrival
+	byID    map[consensus.ProposalID]int
+	claims  Claims
+	bytes   int
+	top     uint64 // the greatest revision
+}
+
+// held is a record, what it touches, and since when it is held.
+type held struct {
+	record    consensus.Record
+	footprint consensus.Footprint
+	since     uint64
+}
+
+// Len returns how many records are held, and Bytes the sum of their payloads.
+func (p *Pool) Len() int { return len(p.records) }
+
+// Bytes returns the sum of the payloads.
+func (p *Pool) Bytes() int { return p.bytes }
+
+// Top returns the greatest revision among the records, zero if there are none.
+func (p *Pool) Top() uint64 { return p.top }
+
+// Meets reports whether any record conflicts with f.
+func (p *Pool) Meets(f *consensus.Footprint) bool { return p.claims.Meets(f) }
+
+// Holds reports whether any attempt of a proposal is held.
+func (p *Pool) Holds(id consensus.ProposalID) bool { return p.byID[id] > 0 }
+
+// Find returns the attempts of a proposal, oldest first.
+func (p *Pool) Find(id consensus.ProposalID) []consensus.Record {
+	if p.byID[id] == 0 {
+		return nil
+	}
+	var found []consensus.Record
+	for i := range p.records {
+		if p.records[i].record.Proposal == id {
+			found = append(found, p.records[i].record)
+		}
+	}
+	return found
+}
+
+// Add holds a record from now on, a time in ticks. It reports false, and changes nothing, if the attempt is held already.
+func (p *Pool) Add(r consensus.Record, footprint consensus.Footprint, now uint64) bool {
+	if p.byID[r.Proposal] > 0 && slices.ContainsFunc(p.records, func(h held) bool { return h.record.Attempt == r.Attempt }) {
+		return false
+	}
+	if p.byID == nil {
+		p.byID = map[consensus.ProposalID]int{}
+	}
+	p.records = append(p.records, held{r, footprint, now})
+	p.byID[r.Proposal]++
+	p.claims.Add(&footprint)
+	p.bytes += len(r.Payload)
+	p.top = max(p.top, r.Revision)
+	return true
+}
+
+// Forget drops the records that drop says, and returns their attempts.
+func (p *Pool) Forget(drop func(r *consensus.Record) bool) []consensus.Attempt {
+	var gone []consensus.Attempt
+	keep := p.records[:0]
+	for i := range p.records {
+		h := p.records[i]
+		if !drop(&h.record) {
+			keep = append(keep, h)
+			continue
+		}
+		gone = append(gone, h.record.Attempt)
+		p.claims.Remove(&h.footprint)
+		p.bytes -= len(h.record.Payload)
+		if p.byID[h.record.Proposal]--; p.byID[h.record.Proposal] == 0 {
+			delete(p.byID, h.record.Proposal)
+		}
+	}
+	clear(p.records[len(keep):])
+	p.records = keep
+	if len(gone) > 0 {
+		p.top = 0
+		for i := range p.records {
+			p.top = max(p.top, p.records[i].record.Revision)
+		}
+	}
+	return gone
+}
+
+// Records returns a copy of all records, in the order of arrival. Payloads are shared.
+func (p *Pool) Records() []consensus.Record {
+	if len(p.records) == 0 {
+		return nil
+	}
+	all := make([]consensus.Record, len(p.records))
+	for i := range p.records {
+		all[i] = p.records[i].record
+	}
+	return all
+}
+
+// Older returns the proposals of up to most records that were held before a time, oldest first, and holds them from now on
+// as if they had just come, so that nobody asks about them again at once.
+func (p *Pool) Older(before, now uint64, most int) []consensus.ProposalID {
+	var old []consensus.ProposalID
+	for i := range p.records {
+		h := &p.records[i]
+		if h.since >= before || len(old) == most {
+			continue
+		}
+		h.since = now
+		if !slices.Contains(old, h.record.Proposal) {
+			old = append(old, h.record.Proposal)
+		}
+	}
+	return old
+}

@@ -1,0 +1,181 @@
+package apply
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/keyrange"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Evaluate tells what Apply will give for an exact entry that is not applied yet, from the state as it is now (fastpath.md,
+// "Accepting", rule 3). It says false if that is not certain: nobody may be answered early then. Rejections and commands
+// that change nothing are never certain, since the revision that their results bear is that of the store at that time.
+//
+// The caller guarantees that of the entries between the last one applied and e none touches e's footprint, is a barrier or
+// bears its proposal, and that none of them takes the store to e's revision or beyond. Evaluate may be called beside Apply,
+// also beside one that applies e and what follows it: then the answer is the result that is kept of it, if it shows
+// already.
+func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
+	if e.Kind != consensus.EntryCommand || e.ExactRevision == 0 {
+		return kv.Result{}, false
+	}
+	v := evaluation{machine: m, rev: m.store.Revision(), exact: kv.Revision(e.ExactRevision)}
+	if !m.awaits(e) {
+		return m.keptAt(e)
+	}
+	cmd, err := kv.DecodeCommand(e.Payload)
+	if err != nil {
+		return kv.Result{}, false
+	}
+	res, ok := v.command(&cmd)
+	// Apply reaches an entry before it changes anything for it. So if e is not reached now, nothing that was read above,
+	// leases and alarms included, was changed by e or by an entry behind it.
+	if m.hasReached(e.Index) {
+		return m.keptAt(e)
+	}
+	return res, ok
+}
+
+func (m *Machine) hasReached(index consensus.Index) bool { return m.reached.Load() >= uint64(index) }
+
+// awaits reports whether an entry of this proposal would be executed.
+func (m *Machine) awaits(e *consensus.Entry) bool {
+	if m.hasReached(e.Index) {
+		return false
+	}
+	m.sessionMu.Lock()
+	defer m.sessionMu.Unlock()
+	s := m.sessions.find(e.Proposal.Session)
+	return s != nil && !s.has(e.Proposal.Sequence)
+}
+
+// keptAt returns the result that is kept of e's proposal, if it was executed at e's revision.
+func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
+	res, found, err := m.Result(e.Proposal)
+	if err != nil || !found || res.Err != nil || res.Revision != kv.Revision(e.ExactRevision) {
+		return kv.Result{}, false
+	}
+	return res, true
+}
+
+// evaluation is one command under evaluation. All of it reads one revision; what its own operations wrote before is not
+// imitated but given up on.
+type evaluation struct {
+	machine *Machine
+	rev     kv.Revision  // that is read
+	exact   kv.Revision  // that the command will have
+	written keyrange.Set // by the operations so far
+	unknown bool         // the result is not certain; whatever was made of it is void
+}
+
+func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
+	noSpace, corrupt := kindsOf(v.machine.Alarms())
+	if v.rev >= v.exact || barred(cmd, noSpace, corrupt) != nil {
+		return kv.Result{}, false
+	}
+	res.Revision = v.exact
+	switch {
+	case cmd.Put != nil:
+		res.Put = v.put(cmd.Put)
+	case cmd.Delete != nil:
+		res.Delete = v.delete(cmd.Delete)
+	case cmd.Txn != nil:
+		b := choose(cmd.Txn, v.holds)
+		res.Txn = v.run(&b)
+	default:
+		return kv.Result{}, false
+	}
+	if v.unknown || !v.wrote() {
+		return kv.Result{}, false
+	}
+	return res, true
+}
+
+// wrote reports whether the command has its revision: before its first change, its operations show the store's.
+func (v *evaluation) wrote() bool { return v.written.Len() > 0 }
+
+func (v *evaluation) holds(c *kv.Compare) bool {
+	holds, err := v.machine.store.CheckAt(c, v.rev)
+	v.unknown = v.unknown || err != nil
+	return holds
+}
+
+// read reads keys for an operation, which must not see what those before it wrote.
+func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
+	if v.unknown || v.written.Overlaps(keyrange.From(op.Key, op.End)) {
+		v.unknown = true
+		return kv.RangeResult{}
+	}
+	op.Revision = v.rev
+	found, _, err := v.machine.store.Range(op)
+	v.unknown = err != nil // compacted since, or the disk
+	return found
+}
+
+func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
+	if op.Lease != 0 && !v.machine.leases.Exists(op.Lease) {
+		v.unknown = true
+	}
+	res := &kv.PutResult{}
+	if op.PrevKV || op.IgnoreValue || op.IgnoreLease {
+		found := v.read(&kv.RangeOp{Key: op.Key})
+		switch {
+		case len(found.KVs) == 0:
+			v.unknown = v.unknown || op.IgnoreValue || op.IgnoreLease
+		case op.PrevKV:
+			res.Prev = &found.KVs[0]
+		}
+	}
+	v.written.Add(keyrange.Single(op.Key))
+	return res
+}
+
+func (v *evaluation) delete(op *kv.DeleteOp) *kv.DeleteResult {
+	found := v.read(&kv.RangeOp{Key: op.Key, End: op.End, CountOnly: !op.PrevKV})
+	if found.Count > 0 {
+		v.written.Add(keyrange.From(op.Key, op.End))
+	}
+	return &kv.DeleteResult{Deleted: found.Count, Prevs: found.KVs}
+}
+
+// find is a range inside a transaction. One at a revision of the past sees nothing of the transaction. The store refuses
+// one that it has not reached, which may be of the past when the entry is applied.
+func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
+	if !v.wrote() { // run gives up on it in any case
+		return nil
+	}
+	if op.Revision > 0 {
+		found, _, err := v.machine.store.Range(op)
+		v.unknown = v.unknown || err != nil
+		return &found
+	}
+	now := *op
+	found := v.read(&now)
+	return &found
+}
+
+// run is Machine.run without its effects. It ends at the first operation that leaves no certainty.
+func (v *evaluation) run(b *branch) *kv.TxnResult {
+	res := &kv.TxnResult{Succeeded: b.succeeded}
+	if len(b.ops) > 0 {
+		res.Responses = make([]kv.OpResult, len(b.ops))
+	}
+	nested := 0
+	for i := 0; i < len(b.ops) && !v.unknown; i++ {
+		out := &res.Responses[i]
+		switch op := &b.ops[i]; {
+		case op.Range != nil:
+			out.Range = v.find(op.Range)
+		case op.Put != nil:
+			out.Put = v.put(op.Put)
+		case op.Delete != nil:
+			out.Delete = v.delete(op.Delete)
+		case op.Txn != nil:
+			out.Txn = v.run(&b.nested[nested])
+			nested++
+			continue
+		}
+		v.unknown = v.unknown || !v.wrote()
+		out.Revision = v.exact
+	}
+	return res
+}

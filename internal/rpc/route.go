@@ -1,0 +1,27 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/quorate/quorate/internal/member"
+)
+
+// routeKey is the metadata by which a client asks, and is told, by which way a write was answered: docs/fast-path.md.
+const routeKey = "quorate-route"
+
+// routed prepares to tell the client the route, if it asks. Tell is called with the answer.
+func (s *Services) routed(ctx context.Context) (_ context.Context, tell func()) {
+	if len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0 {
+		return ctx, func() {}
+	}
+	asked := ctx
+	ctx, route := member.WantRoute(ctx)
+	return ctx, func() {
+		if *route != "" {
+			_ = grpc.SetHeader(asked, metadata.Pairs(routeKey, string(*route))) // it fails only where nobody listens
+		}
+	}
+}

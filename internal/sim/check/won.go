@@ -1,0 +1,169 @@
+package check
+
+import (
+	"bytes"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// won checks the promises of the fast path (docs/fast-path.md, "Laws"): what a proposer was told before it had committed is
+// what every member applies, once, at that revision and with that result (L1); the configuration under which it was told is
+// durable on a superquorum of its voters (L5); and a voter answers for a record only once its disk holds it. L2 and L4 are
+// in revisions.go, L3 and L6 in realtime.go.
+type won struct {
+	promised map[consensus.ProposalID]promise
+	applied  map[consensus.ProposalID]appliedAt
+	records  map[consensus.MemberID]map[wal.AttemptID]bool // on disk
+	leaving  map[consensus.MemberID]map[wal.AttemptID]bool // a write that takes them out is under way
+}
+
+// promise is what a proposer was told.
+type promise struct {
+	revision uint64
+	reply    []byte
+	member   consensus.MemberID
+}
+
+// appliedAt is the first time that an entry of a proposal was applied, and how it ended.
+type appliedAt struct {
+	revision uint64
+	reply    []byte
+}
+
+func (w *won) init() {
+	w.promised = map[consensus.ProposalID]promise{}
+	w.applied = map[consensus.ProposalID]appliedAt{}
+	w.leaving = map[consensus.MemberID]map[wal.AttemptID]bool{}
+	w.records = map[consensus.MemberID]map[wal.AttemptID]bool{}
+}
+
+// Won tells that a member learned that its proposals are decided.
+func (s *Suite) Won(member consensus.MemberID, wins []proposer.Win) {
+	for i := range wins {
+		s.judgeSuperquorum(member, wins[i].Config)
+		p := promise{wins[i].Revision, wins[i].Reply, member}
+		if before, twice := s.won.promised[wins[i].Proposal]; twice && before.revision != p.revision {
+			s.report("fast-path", "proposal %v was promised at revision %d and at %d", wins[i].Proposal, before.revision,
+				p.revision)
+		}
+		s.won.promised[wins[i].Proposal] = p
+		s.Fast++
+		if at, done := s.won.applied[wins[i].Proposal]; done {
+			s.won.judge(s, wins[i].Proposal, p, at)
+		}
+	}
+}
+
+// judgeSuperquorum looks whether enough voters have the entry that made them voters.
+func (s *Suite) judgeSuperquorum(member consensus.MemberID, id consensus.ConfigID) {
+	c, _ := s.logs.of(member).find(id)
+	if c == nil || c.id.Index == 0 {
+		return // the first configuration, which all were born with, or one that a snapshot brought
+	}
+	voters, n := c.config.Settle().Voters, 0
+	for _, voter := range voters {
+		if s.durable.of(voter).synced >= c.id.Index {
+			n++
+		}
+	}
+	if n < quorum.Super(len(voters)) {
+		s.report("fast-path", "member %v was answered under configuration %v, which %d of %d voters have on disk", member, id,
+			n, len(voters))
+	}
+}
+
+// executed is told of the first entry of a proposal that was not passed over.
+func (w *won) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
+	at := appliedAt{uint64(result.Revision), result.Append(nil)}
+	if id.IsZero() {
+		return
+	}
+	w.applied[id] = at
+	if p, promised := w.promised[id]; promised {
+		w.judge(s, id, p, at)
+	}
+}
+
+func (w *won) judge(s *Suite, id consensus.ProposalID, p promise, at appliedAt) {
+	if p.revision != at.revision || !bytes.Equal(p.reply, at.reply) {
+		s.report("fast-path", "member %v was told that proposal %v gets revision %d, it got %d; replies %x and %x",
+			p.member, id, p.revision, at.revision, p.reply, at.reply)
+	}
+}
+
+// finish looks for promises that were never kept.
+func (w *won) finish(s *Suite) {
+	for id, p := range w.promised {
+		if _, done := w.applied[id]; !done {
+			s.report("fast-path", "member %v was told that proposal %v gets revision %d, and nobody ever applied it",
+				p.member, id, p.revision)
+		}
+	}
+}
+
+// ForgettingRecords tells that a write is under way which takes records out of a member's pool, or adds some.
+func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
+	for i := range changes {
+		if changes[i].Forget {
+			if s.won.leaving[member] == nil {
+				s.won.leaving[member] = map[wal.AttemptID]bool{}
+			}
+			s.won.leaving[member][changes[i].Attempt] = true
+		}
+	}
+}
+
+// SyncedRecords tells that a write of a member, which changes its pool, is on disk.
+func (s *Suite) SyncedRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
+	if len(changes) == 0 {
+		return
+	}
+	held := s.won.records[member]
+	if held == nil {
+		held = map[wal.AttemptID]bool{}
+		s.won.records[member] = held
+	}
+	for i := range changes {
+		if changes[i].Forget {
+			delete(held, changes[i].Attempt)
+			delete(s.won.leaving[member], changes[i].Attempt)
+		} else {
+			held[changes[i].Attempt] = true
+		}
+	}
+}
+
+// RecoveredRecords tells what a member's pool holds after a restart.
+func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.Record) {
+	found := map[wal.AttemptID]bool{}
+	for i := range records {
+		found[wal.AttemptOf(records[i].Attempt)] = true
+	}
+	for id := range s.won.records[member] {
+		if !found[id] && !s.won.leaving[member][id] {
+			s.report("fast-path", "member %v restarts without the record %x that it had synced", member, id[:])
+		}
+	}
+	s.won.records[member] = found
+	delete(s.won.leaving, member)
+}
+
+// recorded is told of a voter's answers.
+func (w *won) recorded(s *Suite, m *consensus.Message) {
+	for i := range m.Verdicts {
+		v := &m.Verdicts[i]
+		if v.Refusal == consensus.RefusedNot && !w.records[m.From][wal.AttemptOf(v.Attempt)] && w.waits(v.Proposal) {
+			s.report("durable-before-ack", "member %v holds %v at revision %d, but not on disk", m.From, v.Proposal, v.Revision)
+		}
+	}
+}
+
+// waits reports whether a proposal has not been applied anywhere: its records may be gone otherwise.
+func (w *won) waits(id consensus.ProposalID) bool {
+	_, done := w.applied[id]
+	return !done
+}

@@ -1,0 +1,57 @@
+package process_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestDistance_latency puts three processes 50 ms apart and measures them by the command of an operator, which knows one of
+// them. Only what distance makes impossible is wrong: how much longer it takes is up to the machine.
+func TestDistance_latency(t *testing.T) {
+	const trip, count = 50.0, 5
+	c := startCluster(t, 3, "--peer-delay=25ms")
+	endpoint := strings.TrimPrefix(c.nodes[1].client, "http://")
+	command := exec.Command(c.binary, "latency", "-o=json", "--count=5", "--timeout=20s", "--endpoints="+endpoint)
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	type times struct {
+		Count int
+		P50   float64 `json:"p50_ms"`
+	}
+	var rows []struct {
+		Name, Role string
+		Put, Get   times
+		Trips      map[string]float64 `json:"round_trips_ms"`
+	}
+	if err := json.Unmarshal(out, &rows); err != nil || len(rows) != 3 {
+		t.Fatalf("%v: %d members in\n%s", err, len(rows), out)
+	}
+	leaders := 0
+	for _, r := range rows {
+		if r.Role == "leader" {
+			leaders++
+		}
+		if r.Put.Count != count || r.Get.Count != count {
+			t.Errorf("%s: %d puts and %d gets, want %d of each", r.Name, r.Put.Count, r.Get.Count, count)
+		}
+		if r.Put.P50 < trip || r.Get.P50 < trip {
+			t.Errorf("%s, %s: put %v ms, get %v ms, which is less than the way to any other member and back", r.Name, r.Role,
+				r.Put.P50, r.Get.P50)
+		}
+		if len(r.Trips) != 2 {
+			t.Errorf("%s has measured its way to %v, want both others", r.Name, r.Trips)
+		}
+		for peer, ms := range r.Trips {
+			if ms < trip {
+				t.Errorf("%s to %s: measured %v ms, want at least %v", r.Name, peer, ms, trip)
+			}
+		}
+	}
+	if leaders != 1 {
+		t.Errorf("%d leaders in\n%s", leaders, out)
+	}
+}
