@@ -35,11 +35,11 @@ func FoundingID() ConfigID { return ConfigID{Term: 1} }
 
 func (id ConfigID) String() string { return fmt.Sprintf("%d.%d.%d", id.Index, id.Term, id.Stage) }
 
-// SessionID names the exactly-once session under which a member (or, later, a native client) proposes.
+// SessionID names the exactly-once session under which a member or a native client proposes (client.go tells which).
 // A session is opened and retired by log entries; a proposal of an unknown or retired session is refused.
 type SessionID struct {
-	Member MemberID // whose session it is
-	Number uint64   // random, drawn by the owner when it opens the session
+	Member MemberID // whose session it is; a client's random id stands in its place
+	Number uint64   // grows: none is ever opened twice
 }
 
 // ProposalID names a proposal. It is stable across retries. The zero value marks entries nobody proposed.

@@ -65,6 +65,9 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 		}
 		return json.Marshal(m.describe())
 	}
+	if method == methodClients {
+		return m.answerHeard(body)
+	}
 	if answer := m.membershipCall(method); answer != nil {
 		return answer(ctx, body)
 	}

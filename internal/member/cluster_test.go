@@ -34,6 +34,8 @@ type cluster struct {
 	ctx   context.Context
 	nodes []*node
 	care  membership.Policy
+	// clients is for how long a native client may be silent.
+	clients time.Duration
 }
 
 // node is one of them; Member is nil while it is down.
@@ -55,8 +57,14 @@ func startCluster(t *testing.T, size int) *cluster {
 
 func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 	t.Helper()
+	return startWith(t, size, &cluster{care: care})
+}
+
+// startWith founds a cluster with the settings in c.
+func startWith(t *testing.T, size int, c *cluster) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
-	c := &cluster{t: t, ctx: ctx, care: care}
+	c.t, c.ctx = t, ctx
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
 			n.stop()
@@ -139,7 +147,7 @@ func (n *node) start() {
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
-		MaxRequestBytes: 1 << 20, Care: n.c.care, Clock: env.WallClock{}, Logger: logger,
+		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, Clock: env.WallClock{}, Logger: logger,
 	})
 	if err != nil {
 		n.c.t.Fatal(err)

@@ -30,6 +30,7 @@ type Options struct {
 	Scrub           ScrubPace
 	FastPath        FastPath
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
+	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
 	Clock           env.Clock
 	Logger          *slog.Logger
 	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
@@ -78,6 +79,7 @@ type Member struct {
 	jobs       jobBoard
 	advice     adviceBoard
 	transfers  transfers
+	roll       roll         // of native clients
 	lostAt     atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc
@@ -135,7 +137,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(8)
+	m.wg.Add(9)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)
@@ -144,6 +146,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("scrub", m.scrubHistory)
 	go m.run("promote", m.promoteLearners)
 	go m.run("jobs", m.driveJobs)
+	go m.run("clients", m.watchClients)
 	if m.options.Care.On() {
 		m.wg.Add(1)
 		go m.run("care", m.careForMembers)
@@ -214,6 +217,7 @@ func (m *Member) Stop() error {
 	m.holder.stop()
 	if m.node != nil {
 		m.node.proposals.failAll(ErrStopped)
+		m.node.clients.failAll(ErrStopped)
 	}
 	m.machineMu.Lock()
 	defer m.machineMu.Unlock()

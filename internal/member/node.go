@@ -1,6 +1,8 @@
 package member
 
 import (
+	"errors"
+
 	"github.com/quorate/quorate/internal/consensus"
 	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -46,6 +48,7 @@ type Node struct {
 	replica   *raft.Replica
 	ports     Ports
 	proposals *proposer
+	clients   clients // what native clients propose under ids of their own
 	reads     *reads
 	options   NodeOptions
 	ticks     uint64
@@ -106,6 +109,14 @@ func (n *Node) CountHolders(counts bool) {
 	n.proposals.countHolders(counts)
 }
 
+// counter is the member that counts who holds what is proposed here, if that is this one.
+func (n *Node) counter() consensus.MemberID {
+	if n.counts {
+		return n.options.Raft.ID
+	}
+	return consensus.NoMember
+}
+
 // TryFast says whether this member offers what it proposes from now on to all voters at once, for the fast path.
 func (n *Node) TryFast(tries bool) { n.fast = tries }
 
@@ -136,8 +147,10 @@ func (n *Node) Step(inputs ...raft.Input) {
 func (n *Node) tick() {
 	n.ticks++
 	n.proposals.retryRefused()
+	n.clients.retryRefused()
 	if patience := uint64(n.options.RetryTicks); n.ticks > patience {
 		n.proposals.resend(n.ticks - patience)
+		n.clients.resend(n.ticks - patience)
 		n.reads.resend(n.ticks - patience)
 	}
 }
@@ -156,6 +169,7 @@ func (n *Node) collect() {
 			commands = append(commands, p.Proposal)
 		}
 	}
+	commands = n.clients.take(commands, n.ticks, n.counter())
 	if len(commands) > 0 {
 		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
 	}
@@ -211,6 +225,7 @@ func (n *Node) perform(out *raft.Output) {
 	}
 	if len(out.Refusals) > 0 {
 		n.proposals.refuse(out.Refusals)
+		n.clients.refuse(out.Refusals)
 	}
 	n.follow()
 	if len(out.Events) > 0 {
@@ -227,6 +242,7 @@ func (n *Node) follow() {
 	n.leader, n.term = leader, term
 	if leader != consensus.NoMember {
 		n.proposals.resend(n.ticks)
+		n.clients.resend(n.ticks)
 		n.reads.resend(n.ticks)
 	}
 }
@@ -235,12 +251,13 @@ func (n *Node) follow() {
 // It may be called by the goroutine that applies; Step(raft.Applied) then tells the core.
 func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
 	n.proposals.resolve(entries, results)
+	n.clients.resolve(entries, results)
 	n.reads.advance(entries[len(entries)-1].Index)
 }
 
 // Restored does the same after a snapshot replaced the state machine.
 func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) error {
-	if err := n.proposals.restored(results); err != nil {
+	if err := errors.Join(n.proposals.restored(results), n.clients.restored(results)); err != nil {
 		return err
 	}
 	n.reads.advance(meta.Mark.Index)
@@ -251,11 +268,12 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) error 
 type ResultTable interface {
 	Result(id consensus.ProposalID) (kv.Result, bool, error)
 	SessionOpen(id consensus.SessionID) bool
+	SessionEnded(id consensus.SessionID) bool // and will never be open
 }
 
 // Waiting reports whether the next Step has something to propose or ask.
 func (n *Node) Waiting() bool {
-	return n.leader != consensus.NoMember && (n.proposals.waiting() || n.reads.waiting())
+	return n.leader != consensus.NoMember && (n.proposals.waiting() || n.clients.waiting() || n.reads.waiting())
 }
 
 // Replica gives the core, for status and for the simulator's checkers.

@@ -70,40 +70,63 @@ func (s *Services) rangeKeys(ctx context.Context, call *rangeCall) (*rangeRespon
 }
 
 func (s *Services) put(ctx context.Context, call *putCall) (*putResponse, error) {
-	call.command.Put = &call.op
-	if err := s.quota.check(ctx, s, &call.command); err != nil {
-		return nil, err
-	}
-	if err := checkPut(&call.op); err != nil {
+	if err := call.admit(ctx, s, s.quota.check); err != nil {
 		return nil, err
 	}
 	result, err := s.propose(ctx, &call.command)
 	if err != nil {
 		return nil, err
 	}
+	return s.putResponse(&result), nil
+}
+
+// quotaCheck is quota.check, or what stands for it.
+type quotaCheck func(ctx context.Context, s *Services, command *kv.Command) error
+
+// admit refuses a put that may not be proposed, and makes its command.
+func (c *putCall) admit(ctx context.Context, s *Services, quota quotaCheck) error {
+	c.command.Put = &c.op
+	if err := quota(ctx, s, &c.command); err != nil {
+		return err
+	}
+	return checkPut(&c.op)
+}
+
+// putResponse answers a put that was applied.
+func (s *Services) putResponse(result *kv.Result) *putResponse {
 	s.stats.puts.Add(1)
 	response := &putResponse{header: s.headerAt(result.Revision)}
 	if result.Put != nil {
 		response.prev = result.Put.Prev
 	}
-	return response, nil
+	return response
 }
 
 func (s *Services) deleteRange(ctx context.Context, call *deleteCall) (*deleteResponse, error) {
-	if err := checkDelete(&call.op); err != nil {
+	if err := call.admit(); err != nil {
 		return nil, err
 	}
-	call.command.Delete = &call.op
 	result, err := s.propose(ctx, &call.command)
 	if err != nil {
 		return nil, err
 	}
+	return s.deleteResponse(&result), nil
+}
+
+// admit refuses a delete that may not be proposed, and makes its command.
+func (c *deleteCall) admit() error {
+	c.command.Delete = &c.op
+	return checkDelete(&c.op)
+}
+
+// deleteResponse answers a delete that was applied.
+func (s *Services) deleteResponse(result *kv.Result) *deleteResponse {
 	response := &deleteResponse{header: s.headerAt(result.Revision), result: result.Delete}
 	if response.result == nil {
 		response.result = &kv.DeleteResult{}
 	}
 	s.stats.deleted.Add(uint64(response.result.Deleted))
-	return response, nil
+	return response
 }
 
 func (s *Services) compact(ctx context.Context, call *compactCall) (*headerResponse, error) {

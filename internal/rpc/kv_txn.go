@@ -9,18 +9,8 @@ import (
 )
 
 func (s *Services) txn(ctx context.Context, call *txnCall) (*txnResponse, error) {
-	call.command.Txn = &call.op
-	if err := s.quota.check(ctx, s, &call.command); err != nil {
+	if err := call.admit(ctx, s, s.quota.check); err != nil {
 		return nil, err
-	}
-	if err := checkTxn(&call.op, s.options.MaxTxnOps); err != nil {
-		return nil, err
-	}
-	// Only after the limits above is the request small enough for the search for overlaps.
-	for _, list := range [2][]kv.Op{call.op.Then, call.op.Else} {
-		if err := checkOverlaps(list); err != nil {
-			return nil, err
-		}
 	}
 	if isReadOnly(&call.op) {
 		return s.readTxn(ctx, call)
@@ -29,11 +19,35 @@ func (s *Services) txn(ctx context.Context, call *txnCall) (*txnResponse, error)
 	if err != nil {
 		return nil, err
 	}
-	s.stats.txns.Add(1)
-	if result.Txn == nil {
-		result.Txn = &kv.TxnResult{}
+	return s.txnResponse(&result), nil
+}
+
+// admit refuses a transaction that may not be proposed, and makes its command.
+func (c *txnCall) admit(ctx context.Context, s *Services, quota quotaCheck) error {
+	c.command.Txn = &c.op
+	if err := quota(ctx, s, &c.command); err != nil {
+		return err
 	}
-	return &txnResponse{header: s.headerAt(result.Revision), result: result.Txn}, nil
+	if err := checkTxn(&c.op, s.options.MaxTxnOps); err != nil {
+		return err
+	}
+	// Only after the limits above is the request small enough for the search for overlaps.
+	for _, list := range [2][]kv.Op{c.op.Then, c.op.Else} {
+		if err := checkOverlaps(list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// txnResponse answers a transaction that was applied.
+func (s *Services) txnResponse(result *kv.Result) *txnResponse {
+	s.stats.txns.Add(1)
+	response := &txnResponse{header: s.headerAt(result.Revision), result: result.Txn}
+	if response.result == nil {
+		response.result = &kv.TxnResult{}
+	}
+	return response
 }
 
 // readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless

@@ -33,6 +33,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.collectHealth(&e)
 	c.collectMethods(&e)
 	c.collectMembership(&e)
+	c.collectSessions(&e)
 }
 
 // emitter writes metrics; labels come as name, value, name, value.

@@ -15,9 +15,11 @@ type Options struct {
 	Member Backend
 	// Membership is the same member, for the native membership service; nil leaves that out.
 	Membership Membership
-	Version    Version
-	Logger     *slog.Logger
-	Clock      env.Clock
+	// Clients is the same member, for the writes of native clients; nil leaves that service out.
+	Clients Clients
+	Version Version
+	Logger  *slog.Logger
+	Clock   env.Clock
 
 	ElectionTimeout time.Duration
 	// ConnectedSince tells since when this member has a working connection to another one. Membership changes are

@@ -58,6 +58,9 @@ func (s *Services) Register(server *grpc.Server) {
 	if s.options.Membership != nil {
 		quoratepb.RegisterMembershipServer(server, &membershipService{s: s, survey: newSurvey(s)})
 	}
+	if s.options.Clients != nil {
+		quoratepb.RegisterWriterServer(server, &writerService{s: s})
+	}
 	healthpb.RegisterHealthServer(server, s.health)
 	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 }

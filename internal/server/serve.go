@@ -84,6 +84,7 @@ func (s *Server) serve(context.Context, Options) error {
 	s.services = rpc.New(rpc.Options{
 		Member:                s.member,
 		Membership:            s.member,
+		Clients:               s.member,
 		Logger:                s.logger,
 		ElectionTimeout:       s.cfg.ElectionTimeout,
 		ConnectedSince:        s.transport.ConnectedSince,

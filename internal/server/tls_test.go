@@ -19,6 +19,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	nativeclient "github.com/quorate/quorate/client"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/server/certs/certstest"
@@ -278,6 +279,16 @@ func TestServer_tls_onePort(t *testing.T) {
 		}
 		cancel()
 		_ = client.Close()
+		native, err := nativeclient.New(nativeclient.Config{Endpoints: []string{url + address}, TLS: config})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+		if _, err := native.Put(ctx, "k", "v"); err != nil {
+			t.Errorf("%s, the native client: %v", url, err)
+		}
+		cancel()
+		_ = native.Close()
 	}
 }
 

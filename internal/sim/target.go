@@ -38,6 +38,37 @@ func (h *host) Propose(command *kv.Command, done func(kv.Result, error)) (abando
 	}
 }
 
+// ProposeFor implements workload.Target.
+func (h *host) ProposeFor(
+	id consensus.ProposalID, command *kv.Command, done func(kv.Result, error),
+) (abandon func()) {
+	life := h.life
+	told := &answer{tell: func(r kv.Result, err error) {
+		h.after(0, func() { done(r, err) })
+	}}
+	if err := h.node.ProposeFor(id, command, told); err != nil {
+		h.after(0, func() { done(kv.Result{}, err) })
+		return func() {}
+	}
+	h.wake(h.w.plan.loop)
+	return func() {
+		if h.alive && h.life == life {
+			h.node.AbandonFor(id, told)
+		}
+	}
+}
+
+// answer is a Completion that can be told from others, to be abandoned.
+type answer struct{ tell func(kv.Result, error) }
+
+// Complete implements member.Completion.
+func (a *answer) Complete(result kv.Result, err error) { a.tell(result, err) }
+
+// NextSession implements workload.Target.
+func (h *host) NextSession(client consensus.MemberID, above uint64) consensus.SessionID {
+	return h.data.Machine.NextClientSession(client, above)
+}
+
 // Read implements workload.Target.
 func (h *host) Read(done func()) {
 	h.node.Read(func() { h.after(0, done) })

@@ -31,6 +31,7 @@ const (
 	streamWorld
 	streamNetwork
 	streamLoad
+	streamNatives
 	streamHosts = 100
 )
 
@@ -112,6 +113,9 @@ func newWorld(o Options) (*World, error) {
 		return nil, err
 	}
 	p.mix.LoseEvents = w.broken.watch
+	if o.Break == "" || w.broken.sessions { // other controls need few seeds, and keep those that they were found with
+		p.mix.Natives = pick(stream(o.Seed, streamNatives), 0, 0, 1, 3)
+	}
 	w.counts.Faults = map[string]uint64{}
 	w.net = &network{w: w, rng: stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{}}
 	base := firstConfig(p.members)

@@ -16,6 +16,7 @@ var floors = []struct {
 	{"internal/keyrange", 0, "keyrange"},
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
+	{"client", 1, "client"}, // what users import: it may know the API and nothing inside
 	{"internal/consensus", 1, "words"},
 	{"internal/kv", 1, "words"},
 	{"internal/env", 1, "env"},

@@ -169,12 +169,21 @@ func (m *Machine) openFor(e *consensus.Entry, cmd *kv.Command) *session {
 // session of their member so far. An open that was delayed in the network until then would otherwise let its proposals
 // be applied a second time, and end the sessions that came after it.
 func (m *Machine) mayOpen(id consensus.SessionID) bool {
+	if id.OfClient() {
+		return m.clientMayOpen(id)
+	}
 	_, removed := m.Removed(id.Member)
 	return !removed && id.Number > m.sessions.highest[id.Member]
 }
 
 // noteNumber keeps the highest number of a member's sessions. Numbers only grow, so that one row stands for all of them.
 func (m *Machine) noteNumber(id consensus.SessionID) {
+	if id.OfClient() {
+		if m.sessions.find(id) == nil {
+			return // only what was open and ends counts
+		}
+		id.Member = retiredClients
+	}
 	if _, removed := m.Removed(id.Member); removed || id.Number <= m.sessions.highest[id.Member] {
 		return
 	}
@@ -203,7 +212,7 @@ func (m *Machine) openSession(op *kv.SessionOpenOp) error {
 		m.open(id)
 	}
 	for _, other := range slices.Clone(m.sessions.byMember[id.Member]) {
-		if other.id != id && !slices.Contains(op.Keep, other.id.Number) {
+		if other.id != id && other.id.OfClient() == id.OfClient() && !slices.Contains(op.Keep, other.id.Number) {
 			m.retireSession(other.id)
 		}
 	}

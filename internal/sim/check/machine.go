@@ -121,11 +121,13 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	if !m.sessions[session] {
 		op := command.SessionOpen
 		if op == nil || (consensus.SessionID{Member: consensus.MemberID(op.Member), Number: op.Number}) != session ||
-			session.Number <= m.newest[session.Member] || m.removed[session.Member] {
+			!m.mayOpen(session) {
 			return kv.Result{Err: kv.ErrSessionUnknown, Revision: m.model.Revision}, false
 		}
 		m.sessions[session] = true
-		m.newest[session.Member] = session.Number
+		if !session.OfClient() {
+			m.newest[session.Member] = session.Number
+		}
 	}
 	switch {
 	case command.SessionOpen != nil:
@@ -156,14 +158,35 @@ func (m *machine) abort(s *Suite, e *consensus.Entry) kv.Result {
 }
 
 func (m *machine) retire(session consensus.SessionID) {
+	row := session.Member
+	if session.OfClient() {
+		if row = consensus.NoMember; !m.sessions[session] {
+			return
+		}
+	}
 	delete(m.sessions, session)
-	m.newest[session.Member] = max(m.newest[session.Member], session.Number)
+	m.newest[row] = max(m.newest[row], session.Number)
+}
+
+// mayOpen is the rule of ADR 0001 for members, and of ADR 0014 for clients: those share one row of numbers, the highest that
+// was retired, and none of them goes back behind a session that it has.
+func (m *machine) mayOpen(session consensus.SessionID) bool {
+	if !session.OfClient() {
+		return session.Number > m.newest[session.Member] && !m.removed[session.Member]
+	}
+	for other := range m.sessions {
+		if other.Member == session.Member && other.OfClient() && other.Number >= session.Number {
+			return false
+		}
+	}
+	return session.Number > m.newest[consensus.NoMember] && !m.removed[session.Member]
 }
 
 // retireOthers ends the sessions of a member that a new one does not keep.
 func (m *machine) retireOthers(session consensus.SessionID, keep []uint64) {
 	for other := range m.sessions {
-		if other.Member == session.Member && other != session && !slices.Contains(keep, other.Number) {
+		same := other.Member == session.Member && other.OfClient() == session.OfClient()
+		if same && other != session && !slices.Contains(keep, other.Number) {
 			m.retire(other)
 		}
 	}

@@ -45,6 +45,9 @@ func Start(world World, suite *check.Suite, mix Mix, rng *rand.Rand) *Load {
 		l.tenants = append(l.tenants, t)
 		world.After(l.pause(), t.begin)
 	}
+	for id := range mix.Natives {
+		startNative(l, id)
+	}
 	for id := range mix.Watchers {
 		l.startWatcher(id)
 	}

@@ -3,6 +3,7 @@ package workload
 import (
 	"time"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 )
@@ -13,6 +14,10 @@ type Target interface {
 	// Life is zero while the member is down, and different after each start.
 	Life() int
 	Propose(command *kv.Command, done func(kv.Result, error)) (abandon func())
+	// ProposeFor proposes under an id that a native client gave, and NextSession names the session
+	// to be opened after one that it had.
+	ProposeFor(id consensus.ProposalID, command *kv.Command, done func(kv.Result, error)) (abandon func())
+	NextSession(client consensus.MemberID, above uint64) consensus.SessionID
 	Read(done func())
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
 	Renew(id kv.LeaseID, done func(ttlSeconds int64, err error))
@@ -32,6 +37,7 @@ type World interface {
 // Mix says how many clients there are and what they like to do. The weights are relative.
 type Mix struct {
 	Clients, Tenants, Watchers int
+	Natives                    int // clients that name their writes themselves
 	Readers                    int // of the clients, those that only read and stay with their member
 	Keys                       int
 	Think                      time.Duration // mean pause between two operations

@@ -1,0 +1,31 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrClosed means that the client was closed before the write had left: nothing happened.
+	ErrClosed = errors.New("quorate: the client is closed")
+	// ErrUnsupported means that no endpoint speaks the native protocol: nothing happened.
+	ErrUnsupported = errors.New("quorate: the servers do not know native writes: use clientv3, or upgrade them")
+)
+
+var (
+	errSessionEnded = errors.New("its session ended, because no member heard the client for too long")
+	errLeft         = errors.New("the client was closed before the answer came")
+)
+
+// InDoubtError means that a write may or may not have happened: read before you repeat it. If its session has ended, what is
+// read then is final; otherwise the write may still be on its way, for a moment.
+type InDoubtError struct {
+	Cause error
+}
+
+func (e *InDoubtError) Error() string {
+	return fmt.Sprintf("quorate: the write may or may not have happened, read before you repeat it: %v", e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *InDoubtError) Unwrap() error { return e.Cause }

@@ -1,0 +1,267 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+const (
+	// connectPatience bounds one attempt to find a member that answers.
+	connectPatience = 3 * time.Second
+	// leaderGrace is for how long a member that knows no leader waits for one that does.
+	leaderGrace = 300 * time.Millisecond
+)
+
+var errNoEndpoint = errors.New("quorate: no endpoint")
+
+// link is the stream to one member.
+type link struct {
+	w        *writer
+	endpoint string
+	stream   grpc.BidiStreamingClient[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
+	ctx      context.Context
+	cancel   context.CancelFunc
+	standing *quoratepb.Standing
+
+	leaderless atomic.Int64 // since when it knows no leader; zero if it does
+	received   chan struct{}
+}
+
+// attempt is how one endpoint answered.
+type attempt struct {
+	link *link
+	err  error
+}
+
+// connect asks all endpoints at once and takes the first that answers: the nearest of those that work. One that knows no
+// leader is taken only if no other one comes forward.
+func (w *writer) connect() (*link, error) {
+	given, _ := w.members.endpoints()
+	l, err := w.race(given)
+	if err != nil && w.ctx.Err() == nil {
+		w.members.refresh(w.ctx)
+		_, advertised := w.members.endpoints()
+		if other, otherErr := w.race(advertised); otherErr == nil {
+			l, err = other, nil
+		}
+	}
+	if err == nil {
+		go w.members.refresh(w.ctx)
+	}
+	return l, err
+}
+
+func (w *writer) race(endpoints []string) (*link, error) {
+	if len(endpoints) == 0 {
+		return nil, errNoEndpoint
+	}
+	answers := make(chan attempt, len(endpoints))
+	for _, endpoint := range endpoints {
+		go func() {
+			l, err := w.open(endpoint)
+			answers <- attempt{l, err}
+		}()
+	}
+	var errs []error
+	var second *link
+	var grace <-chan time.Time
+	patience := time.NewTimer(connectPatience)
+	defer patience.Stop()
+	left := len(endpoints)
+	defer func() { go discard(answers, &left) }()
+	for left > 0 {
+		select {
+		case a := <-answers:
+			left--
+			switch {
+			case a.err != nil:
+				errs = append(errs, a.err)
+			case a.link.standing.Leader != 0:
+				if second != nil {
+					second.cancel()
+				}
+				return a.link, nil
+			case second == nil:
+				second, grace = a.link, time.After(leaderGrace)
+			default:
+				a.link.cancel()
+			}
+		case <-grace:
+			return second, nil
+		case <-patience.C:
+			if second != nil {
+				return second, nil
+			}
+			return nil, errors.Join(append(errs, context.DeadlineExceeded)...)
+		case <-w.closing:
+			if second != nil {
+				second.cancel()
+			}
+			return nil, ErrClosed
+		}
+	}
+	if second != nil {
+		return second, nil
+	}
+	return nil, errors.Join(errs...)
+}
+
+// discard ends the streams that come after the choice.
+func discard(answers <-chan attempt, left *int) {
+	for range *left {
+		if a := <-answers; a.link != nil {
+			a.link.cancel()
+		}
+	}
+}
+
+// open begins a stream and waits for the member's first word.
+func (w *writer) open(endpoint string) (*link, error) {
+	service, err := w.dial(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{w: w, endpoint: endpoint, received: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(w.ctx)
+	slow := time.AfterFunc(connectPatience, l.cancel)
+	l.stream, err = service.Propose(l.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
+	if err == nil {
+		err = l.stream.Send(&quoratepb.ProposeRequest{Client: w.table.id()})
+	}
+	var first *quoratepb.ProposeResponse
+	if err == nil || errors.Is(err, io.EOF) { // then Recv says why
+		first, err = l.stream.Recv()
+	}
+	if err == nil && first.Standing == nil {
+		err = errors.New("quorate: the member does not say who it is")
+	}
+	if err == nil {
+		err = w.members.note(first.Standing)
+	}
+	if err == nil && !slow.Stop() {
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
+		slow.Stop()
+		l.cancel()
+		return nil, err
+	}
+	l.standing = first.Standing
+	return l, nil
+}
+
+// serve sends and receives until the stream ends.
+func (l *link) serve() {
+	defer func() {
+		l.cancel()
+		<-l.received
+	}()
+	l.stand(l.standing)
+	deaf := time.AfterFunc(deafAfter, l.cancel)
+	defer deaf.Stop()
+	go l.receive(deaf)
+	ping := time.NewTicker(pingInterval)
+	defer ping.Stop()
+	for {
+		for r := l.w.table.next(); r != nil; r = l.w.table.next() {
+			if l.stream.Send(r) != nil {
+				return // the receiver has heard why, and it makes no difference
+			}
+		}
+		var retry <-chan time.Time
+		if l.w.table.pausing() {
+			retry = time.After(retryPause)
+		}
+		select {
+		case <-l.w.table.wake:
+		case <-retry:
+			l.w.table.retry()
+		case <-ping.C:
+			if l.stream.Send(&quoratepb.ProposeRequest{}) != nil || l.lostLeader() {
+				return
+			}
+			go l.w.members.refresh(l.w.ctx)
+		case <-l.received:
+			return
+		case <-l.w.closing:
+			l.leave()
+			return
+		}
+	}
+}
+
+// receive takes what the member says.
+func (l *link) receive(deaf *time.Timer) {
+	defer close(l.received)
+	for {
+		r, err := l.stream.Recv()
+		if err != nil {
+			return
+		}
+		deaf.Reset(deafAfter)
+		if r.Standing != nil {
+			l.stand(r.Standing)
+		}
+		for _, a := range r.Answers {
+			l.w.table.answer(a)
+		}
+		if r.Opened != nil && !l.w.table.opened(r.Opened) {
+			l.cancel()
+		}
+	}
+}
+
+func (l *link) stand(s *quoratepb.Standing) {
+	if l.w.members.note(s) != nil {
+		l.cancel()
+		return
+	}
+	l.w.table.stand(s)
+	switch {
+	case s.Leader != 0:
+		l.leaderless.Store(0)
+	case l.leaderless.Load() == 0:
+		l.leaderless.Store(time.Now().UnixNano())
+	}
+}
+
+// lostLeader reports whether the member has known no leader for so long that another one may.
+func (l *link) lostLeader() bool {
+	since := l.leaderless.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) > leaderlessAfter
+}
+
+// leave gives the sessions back and waits, not for long, until the member has heard it.
+func (l *link) leave() {
+	if r := l.w.table.farewell(); r == nil || l.stream.Send(r) != nil || l.stream.CloseSend() != nil {
+		return
+	}
+	select {
+	case <-l.received:
+	case <-time.After(farewellTime):
+	}
+}
+
+// unsupported reports whether every endpoint that answered does not know the service.
+func unsupported(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return false
+	}
+	for _, one := range joined.Unwrap() {
+		if status.Code(one) != codes.Unimplemented {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// The pace of the writer. All but the last are far below the minute for which members wait for a silent client.
+const (
+	pingInterval    = 2 * time.Second
+	deafAfter       = 5 * time.Second // a stream that is silent for so long is dead
+	leaderlessAfter = 1500 * time.Millisecond
+	retryPause      = 50 * time.Millisecond
+	firstBackoff    = 20 * time.Millisecond
+	maxBackoff      = time.Second
+	farewellTime    = time.Second
+)
+
+// dial returns the service behind an endpoint.
+type dial func(endpoint string) (quoratepb.WriterClient, error)
+
+// writer carries writes to the cluster: one stream at a time, to whichever member answers first, and then to another one.
+type writer struct {
+	table   *table
+	members *roster
+	dial    dial
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	closing chan struct{}
+	once    sync.Once
+	done    chan struct{}
+}
+
+func newWriter(ctx context.Context, members *roster, dial dial) *writer {
+	w := &writer{
+		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}),
+	}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	go w.run()
+	return w
+}
+
+// write sends one request and waits for its response.
+func (w *writer) write(ctx context.Context, kind quoratepb.Proposal_Kind, in, out proto.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	request, err := proto.Marshal(in)
+	if err != nil {
+		return err
+	}
+	c, err := w.table.add(kind, request)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if w.table.abandon(c) {
+			return ctx.Err()
+		}
+		<-c.done
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return proto.Unmarshal(c.response, out)
+}
+
+// close gives the sessions back, fails what waits, and ends the writer.
+func (w *writer) close() {
+	w.once.Do(func() {
+		w.table.close(ErrClosed)
+		close(w.closing)
+	})
+	select {
+	case <-w.done:
+	case <-time.After(2 * farewellTime):
+		w.cancel()
+		<-w.done
+	}
+}
+
+// run keeps a stream from the first write on.
+func (w *writer) run() {
+	defer close(w.done)
+	defer func() {
+		w.table.close(ErrClosed)
+		w.table.fail(ErrClosed, true)
+		w.cancel()
+	}()
+	if !w.awaitFirst() {
+		return
+	}
+	var backoff time.Duration
+	for {
+		l, err := w.connect()
+		switch {
+		case err == nil:
+			backoff = 0
+			w.table.restart()
+			l.serve()
+		case unsupported(err):
+			w.table.fail(ErrUnsupported, false)
+		}
+		backoff = min(max(2*backoff, firstBackoff), maxBackoff)
+		select {
+		case <-time.After(backoff/2 + rand.N(backoff)):
+		case <-w.closing:
+			return
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitFirst waits until there is something to write; false means that there never will be.
+func (w *writer) awaitFirst() bool {
+	for !w.table.waiting() {
+		select {
+		case <-w.table.wake:
+		case <-w.closing:
+			return false
+		case <-w.ctx.Done():
+			return false
+		}
+	}
+	return true
+}

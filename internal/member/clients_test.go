@@ -1,0 +1,158 @@
+package member_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+)
+
+const testClient = consensus.MemberID(0xc11e)
+
+// told is how a proposal of a client ended.
+type told struct {
+	result kv.Result
+	err    error
+}
+
+type teller chan told
+
+func (c teller) Complete(result kv.Result, err error) { c <- told{result, err} }
+
+func (c *cluster) openSession(n *node, keep ...uint64) consensus.SessionID {
+	c.t.Helper()
+	above := uint64(0)
+	for _, number := range keep {
+		above = max(above, number)
+	}
+	session, err := n.OpenClientSession(c.ctx, testClient, above, keep)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return session
+}
+
+// proposeFor proposes through a node and returns where the answer comes.
+func (c *cluster) proposeFor(n *node, session consensus.SessionID, sequence uint64, key string) teller {
+	c.t.Helper()
+	answer := make(teller, 1)
+	id := consensus.ProposalID{Session: session, Sequence: sequence}
+	command := &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}}
+	if err := n.ProposeFor(id, command, answer); err != nil {
+		c.t.Fatal(err)
+	}
+	return answer
+}
+
+func (c *cluster) answered(answer teller) told {
+	c.t.Helper()
+	select {
+	case got := <-answer:
+		return got
+	case <-c.ctx.Done():
+		c.t.Fatal("no answer")
+		return told{}
+	}
+}
+
+func (c *cluster) version(n *node, key string) int64 {
+	c.t.Helper()
+	if err := n.ReadIndex(c.ctx); err != nil {
+		c.t.Fatal(err)
+	}
+	machine, release := n.Machine()
+	defer release()
+	result, _, err := machine.Store().Range(&kv.RangeOp{Key: []byte(key)})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if len(result.KVs) == 0 {
+		return 0
+	}
+	return result.KVs[0].Version
+}
+
+// TestMember_ProposeFor asks every member for the same, also after the leader who took it first is gone.
+func TestMember_ProposeFor(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	asked := c.others(leader)
+	session := c.openSession(asked[0])
+	first := c.answered(c.proposeFor(asked[0], session, 1, "k"))
+	if first.err != nil || first.result.Err != nil {
+		t.Fatal(first)
+	}
+	for _, n := range []*node{asked[1], leader} {
+		if got := c.answered(c.proposeFor(n, session, 1, "k")); got.err != nil || got.result.Revision != first.result.Revision {
+			t.Errorf("through member %v: got %+v (%v), want %+v", n.id, got, got.err, first)
+		}
+	}
+	waits := c.proposeFor(asked[0], session, 2, "lost")
+	leader.stop()
+	second := c.answered(waits)
+	third := c.answered(c.proposeFor(asked[1], session, 2, "lost"))
+	if second.err != nil || third.err != nil || second.result.Revision != third.result.Revision {
+		t.Errorf("while the leader was lost: got %+v and %+v", second, third)
+	}
+	if k, lost := c.version(asked[0], "k"), c.version(asked[1], "lost"); k != 1 || lost != 1 {
+		t.Errorf("written %d and %d times, want once", k, lost)
+	}
+	if got, found := asked[0].FirstResult(consensus.ProposalID{Session: session, Sequence: 1}); !found ||
+		got.Revision != first.result.Revision {
+		t.Errorf("the first result: got %v, %v", got, found)
+	}
+	next := c.openSession(asked[1], session.Number)
+	if got := c.answered(c.proposeFor(asked[0], session, 3, "k")); got.result.Err != nil {
+		t.Errorf("a session that was kept: got %+v", got)
+	}
+	asked[0].RetireClientSession(session)
+	c.await("the end of the session", func(n *node) bool {
+		machine, release := n.Machine()
+		defer release()
+		return !machine.SessionOpen(session)
+	}, asked[0])
+	if got := c.answered(c.proposeFor(asked[0], session, 1, "k")); got.result.Err != kv.ErrSessionUnknown {
+		t.Errorf("a retired session: got %+v", got)
+	}
+	if got := c.answered(c.proposeFor(asked[0], next, 1, "k")); got.result.Err != nil || c.version(asked[0], "k") != 3 {
+		t.Errorf("the next session: got %+v, version %d", got, c.version(asked[0], "k"))
+	}
+}
+
+// TestMember_KeepClient retires the sessions of a client that no member hears, and of no other.
+func TestMember_KeepClient(t *testing.T) {
+	c := startWith(t, 3, &cluster{clients: 400 * time.Millisecond})
+	leader := c.leader()
+	asked := c.others(leader)[0]
+	kept, err := asked.OpenClientSession(c.ctx, 0xaaaa, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time under another leader, if this one hands over
+		silent := c.openSession(asked)
+		c.await("the end of a silent client's session", func(n *node) bool {
+			asked.KeepClient(0xaaaa)
+			machine, release := n.Machine()
+			defer release()
+			return !machine.SessionOpen(silent)
+		}, asked, leader)
+		machine, release := asked.Machine()
+		open := machine.SessionOpen(kept)
+		release()
+		if !open {
+			t.Fatal("the session of a client that was heard was retired")
+		}
+		if err := c.leader().TransferLeadership(c.ctx, asked.ID()); err != nil {
+			break
+		}
+	}
+	if _, err := asked.OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != member.ErrClientSession {
+		t.Errorf("a client that uses the numbers up: got %v", err)
+	}
+	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), 0, nil); err != member.ErrClientID {
+		t.Errorf("a client with the id of a member: got %v", err)
+	}
+}

@@ -1,0 +1,354 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+)
+
+// Clients is what the native write service needs of a member, beyond what all services need: *member.Member.
+type Clients interface {
+	ProposeFor(id consensus.ProposalID, command *kv.Command, done member.Completion) error
+	Abandon(id consensus.ProposalID, done member.Completion)
+	FirstResult(id consensus.ProposalID) (kv.Result, bool)
+	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
+	RetireClientSession(session consensus.SessionID)
+	KeepClient(client consensus.MemberID)
+	ClientPatience() time.Duration
+}
+
+// What one stream may have waiting at the member, before no more is read from it.
+const (
+	maxStreamProposals = 4096
+	maxStreamBytes     = 32 << 20
+	// maxAnswerBytes ends a message of answers; one answer may be larger.
+	maxAnswerBytes = 1 << 20
+	// maxKeptSessions is how many sessions a client has besides the one that it opens: that which it uses, and the one
+	// before it.
+	maxKeptSessions = 2
+)
+
+var (
+	errNoClient = status.Error(codes.InvalidArgument,
+		"quorate: the first message of a stream must name its client")
+	errOpening = status.Error(codes.InvalidArgument,
+		"quorate: a client opens one session at a time, and keeps at most two others")
+	errProposal = status.Error(codes.InvalidArgument,
+		"quorate: the proposal has no session, sequence or kind that a client's proposal may have")
+	errClientID = status.Error(codes.AlreadyExists, member.ErrClientID.Error())
+)
+
+// writerService is the native Writer service.
+type writerService struct {
+	quoratepb.UnsafeWriterServer
+	s *Services
+}
+
+// proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from
+// whoever applies.
+type proposeStream struct {
+	s      *Services
+	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
+	client consensus.MemberID
+	wake   chan struct{}
+
+	mu         sync.Mutex
+	room       sync.Cond
+	closed     bool // nobody sends any more
+	received   error
+	unanswered map[*streamProposal]struct{}
+	bytes      int // of unanswered
+	finished   []finished
+	opening    bool
+	opened     *quoratepb.SessionOpened
+	asked      bool // an empty request wants to hear something
+}
+
+// streamProposal is one proposal of a stream until it is answered; it is its own Completion.
+type streamProposal struct {
+	stream *proposeStream
+	id     consensus.ProposalID
+	kind   quoratepb.Proposal_Kind
+	bytes  int
+}
+
+// finished is a proposal with what came of it. refused is why it was not proposed at all.
+type finished struct {
+	id      consensus.ProposalID
+	kind    quoratepb.Proposal_Kind
+	result  kv.Result
+	err     error
+	refused error
+}
+
+// Propose serves the stream of one client.
+func (w *writerService) Propose(
+	stream grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse],
+) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if first.Client == 0 {
+		return errNoClient
+	}
+	p := &proposeStream{
+		s: w.s, grpc: stream, client: consensus.MemberID(first.Client), wake: make(chan struct{}, 1),
+		unanswered: map[*streamProposal]struct{}{},
+	}
+	p.room.L = &p.mu
+	go p.receive(first)
+	err = p.send()
+	p.close()
+	return err
+}
+
+// receive does what the client asks. It ends with the stream: when the call returns, Recv fails.
+func (p *proposeStream) receive(request *quoratepb.ProposeRequest) {
+	for {
+		err := p.take(request)
+		if err == nil {
+			request, err = p.grpc.Recv()
+		}
+		if err != nil {
+			p.mu.Lock()
+			p.received = err
+			p.mu.Unlock()
+			p.signal()
+			return
+		}
+	}
+}
+
+// take does what one message asks for.
+func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
+	if err := p.s.gate.stillServes(); err != nil {
+		return err
+	}
+	p.s.options.Clients.KeepClient(p.client)
+	if request.Open != nil {
+		if err := p.open(request.Open); err != nil {
+			return err
+		}
+	}
+	for _, number := range request.Retire {
+		if session := (consensus.SessionID{Member: p.client, Number: number}); session.OfClient() {
+			p.s.options.Clients.RetireClientSession(session)
+		}
+	}
+	for _, proposal := range request.Proposals {
+		if err := p.propose(proposal); err != nil {
+			return err
+		}
+	}
+	if request.Open == nil && len(request.Proposals) == 0 {
+		p.mu.Lock()
+		p.asked = true
+		p.mu.Unlock()
+		p.signal()
+	}
+	return nil
+}
+
+// propose checks one proposal and hands it to the member, or answers it. The error ends the stream.
+func (p *proposeStream) propose(r *quoratepb.Proposal) error {
+	id := consensus.ProposalID{
+		Session: consensus.SessionID{Member: p.client, Number: r.Session}, Sequence: r.Sequence,
+	}
+	one := &streamProposal{stream: p, id: id, kind: r.Kind, bytes: len(r.Request)}
+	if !p.enter(one) {
+		return context.Canceled
+	}
+	if !id.Session.OfClient() || r.Sequence == 0 || r.Sequence > member.ClientSessionLength {
+		one.refuse(errProposal)
+		return nil
+	}
+	if r.Again {
+		if result, found := p.s.options.Clients.FirstResult(id); found {
+			one.Complete(result, nil)
+			return nil
+		}
+	}
+	command, err := p.s.admitProposal(p.grpc.Context(), r)
+	if err == nil {
+		err = p.s.options.Clients.ProposeFor(id, command, one)
+	}
+	if err != nil {
+		one.refuse(err)
+	}
+	return nil
+}
+
+// enter waits until there is room for one more proposal; false means that the stream has ended. Answers that the client
+// has not taken yet need room, too.
+func (p *proposeStream) enter(one *streamProposal) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !p.closed && (len(p.unanswered)+len(p.finished) >= maxStreamProposals || p.bytes > maxStreamBytes) {
+		p.room.Wait()
+	}
+	if p.closed {
+		return false
+	}
+	p.unanswered[one] = struct{}{}
+	p.bytes += one.bytes
+	p.s.stats.pending.Add(1)
+	return true
+}
+
+// leave answers a proposal that has entered, once.
+func (p *proposeStream) leave(one *streamProposal, f finished) {
+	p.mu.Lock()
+	_, waits := p.unanswered[one]
+	if waits {
+		delete(p.unanswered, one)
+		p.bytes -= one.bytes
+		p.finished = append(p.finished, f)
+	}
+	p.mu.Unlock()
+	if waits {
+		p.s.stats.pending.Add(-1)
+		p.signal()
+	}
+}
+
+func (one *streamProposal) refuse(why error) {
+	one.stream.leave(one, finished{id: one.id, kind: one.kind, refused: why})
+}
+
+// Complete implements member.Completion.
+func (one *streamProposal) Complete(result kv.Result, err error) {
+	one.stream.leave(one, finished{id: one.id, kind: one.kind, result: result, err: err})
+}
+
+func (p *proposeStream) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// open opens a session for the client, beside what it proposes under the others meanwhile.
+func (p *proposeStream) open(r *quoratepb.OpenSession) error {
+	last := consensus.SessionID{Member: p.client, Number: r.Above}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.opening || len(r.Keep) > maxKeptSessions || r.Above != 0 && !last.OfClient() || r.Above == math.MaxUint64 {
+		return errOpening
+	}
+	p.opening = true
+	go func() {
+		session, err := p.s.options.Clients.OpenClientSession(p.grpc.Context(), p.client, r.Above, r.Keep)
+		opened := &quoratepb.SessionOpened{Session: session.Number}
+		if err != nil {
+			if errors.Is(err, member.ErrClientID) {
+				err = errClientID
+			}
+			why := status.Convert(wireError(err))
+			opened = &quoratepb.SessionOpened{Code: uint32(why.Code()), Message: why.Message()}
+		}
+		p.mu.Lock()
+		p.opening, p.opened = false, opened
+		p.mu.Unlock()
+		p.signal()
+	}()
+	return nil
+}
+
+// send delivers what there is to say, until the stream ends.
+func (p *proposeStream) send() error {
+	ctx := p.grpc.Context()
+	stand := true
+	for {
+		changed := p.s.options.Member.LeaderChanged()
+		response, ended, err := p.next()
+		if stand {
+			response.Standing = p.standing()
+			stand = false
+		}
+		if response.Standing != nil || response.Opened != nil || len(response.Answers) > 0 {
+			if err := p.grpc.Send(response); err != nil {
+				return err
+			}
+			continue
+		}
+		if ended {
+			return err
+		}
+		select {
+		case <-p.wake:
+		case <-changed:
+			stand = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// next takes what waits to be said. ended means that nothing will follow, and err why.
+func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool, err error) {
+	p.mu.Lock()
+	opened, asked, answers := p.opened, p.asked, p.finished
+	p.opened, p.asked, p.finished = nil, false, nil
+	p.room.Signal()
+	idle := len(p.unanswered) == 0 && !p.opening
+	switch {
+	case errors.Is(p.received, io.EOF): // the client asks for nothing more, but wants its answers
+		ended = idle
+	case p.received != nil:
+		ended, err = true, p.received
+	}
+	p.mu.Unlock()
+	response = &quoratepb.ProposeResponse{Opened: opened}
+	size := 0
+	for i := range answers {
+		answer := p.s.proposalAnswer(&answers[i])
+		response.Answers = append(response.Answers, answer)
+		if size += len(answer.Response) + len(answer.Message); size > maxAnswerBytes {
+			p.mu.Lock()
+			p.finished = append(answers[i+1:len(answers):len(answers)], p.finished...)
+			p.mu.Unlock()
+			break
+		}
+	}
+	if asked {
+		response.Standing = p.standing()
+	}
+	return response, ended, err
+}
+
+func (p *proposeStream) standing() *quoratepb.Standing {
+	m := p.s.options.Member
+	return &quoratepb.Standing{
+		Cluster: p.s.cluster, Member: p.s.self, Leader: uint64(m.Leader()), Term: uint64(m.Term()),
+		SessionLength: member.ClientSessionLength, MaxUnanswered: maxStreamProposals,
+		PatienceMs:      uint64(p.s.options.Clients.ClientPatience().Milliseconds()),
+		MaxMessageBytes: uint64(p.s.options.maxMessageBytes()),
+	}
+}
+
+// close gives up what is unanswered: the client asks again elsewhere.
+func (p *proposeStream) close() {
+	p.mu.Lock()
+	p.closed = true
+	left := p.unanswered
+	p.unanswered = nil
+	p.room.Broadcast()
+	p.mu.Unlock()
+	for one := range left {
+		p.s.options.Clients.Abandon(one.id, one)
+		p.s.stats.pending.Add(-1)
+	}
+}

@@ -1,0 +1,113 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+)
+
+// admitProposal reads and checks one proposal as the calls of etcd's API are read and checked.
+func (s *Services) admitProposal(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+	quota := s.quota.check
+	if r.Again {
+		quota = s.quota.warn
+	}
+	switch r.Kind {
+	case quoratepb.Proposal_KIND_PUT:
+		call := new(putCall)
+		if err := call.decodeWire(r.Request); err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		return &call.command, call.admit(ctx, s, quota)
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		call := new(deleteCall)
+		if err := call.decodeWire(r.Request); err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		return &call.command, call.admit()
+	case quoratepb.Proposal_KIND_TXN:
+		call := new(txnCall)
+		if err := call.decodeWire(r.Request); err != nil {
+			return nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		return &call.command, call.admit(ctx, s, quota)
+	}
+	return nil, errProposal
+}
+
+// warn raises the alarm like check but admits the command. What a client proposes again was admitted once, and may have
+// happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
+func (q *quota) warn(ctx context.Context, s *Services, command *kv.Command) error {
+	_ = q.check(ctx, s, command)
+	return nil
+}
+
+// proposalAnswer says what came of a proposal.
+func (s *Services) proposalAnswer(f *finished) *quoratepb.Answer {
+	answer := &quoratepb.Answer{Session: f.id.Session.Number, Sequence: f.id.Sequence}
+	err := f.result.Err
+	switch {
+	case f.refused != nil:
+		err, answer.Verdict = f.refused, quoratepb.Answer_VERDICT_REFUSED
+		if errors.Is(err, member.ErrTooManyRequests) || errors.Is(err, member.ErrNoLeader) {
+			answer.Verdict = quoratepb.Answer_VERDICT_AGAIN
+		}
+	case errors.Is(f.err, member.ErrSessionLost):
+		err, answer.Verdict = f.err, quoratepb.Answer_VERDICT_LOST
+	case f.err != nil:
+		err, answer.Verdict = f.err, quoratepb.Answer_VERDICT_AGAIN
+	case errors.Is(err, kv.ErrSessionUnknown):
+		answer.Verdict = quoratepb.Answer_VERDICT_GONE
+	case errors.Is(err, kv.ErrAborted):
+		answer.Verdict = quoratepb.Answer_VERDICT_ABORTED
+	default:
+		answer.Verdict = quoratepb.Answer_VERDICT_APPLIED
+	}
+	if err != nil {
+		why := status.Convert(wireError(err))
+		answer.Code, answer.Message = uint32(why.Code()), why.Message()
+		s.stats.failedProposals.Add(1)
+		return answer
+	}
+	response := s.proposalResponse(f)
+	answer.Response = response.appendWire(make([]byte, 0, response.sizeWire()))
+	return answer
+}
+
+// proposalResponse is the response of etcd's API to a proposal that was applied.
+func (s *Services) proposalResponse(f *finished) encoder {
+	switch f.kind {
+	case quoratepb.Proposal_KIND_PUT:
+		return s.putResponse(&f.result)
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		return s.deleteResponse(&f.result)
+	default:
+		return s.txnResponse(&f.result)
+	}
+}
+
+// stillServes refuses a stream whose member has become a learner since it began.
+func (g *gate) stillServes() error {
+	if g.isLearner() {
+		return rpctypes.ErrGRPCNotSupportedForLearner
+	}
+	return nil
+}
+
+// collectSessions shows how many sessions native clients have in the cluster, as this member knows.
+func (c *collector) collectSessions(e *emitter) {
+	if c.s.options.Clients == nil {
+		return
+	}
+	machine, release := c.s.options.Member.Machine()
+	open := len(machine.ClientSessions())
+	release()
+	e.gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
+}
