@@ -52,7 +52,8 @@ type pool struct {
 	liveBytes int
 }
 
-// take adds or forgets. The payload is copied: the caller's buffer is not ours to keep.
+// take adds or forgets. The payload is copied: the caller's buffer is not ours to keep. The copy is never written again:
+// entries that were read by name alias it.
 func (p *pool) take(r *WitnessRecord) {
 	at, held := p.at[r.Attempt]
 	if held {
@@ -88,6 +89,14 @@ func (p *pool) squeeze() {
 	for i := range p.records {
 		p.at[p.records[i].Attempt] = i
 	}
+}
+
+// get returns the record that is held of an attempt, or nil.
+func (p *pool) get(id AttemptID) *WitnessRecord {
+	if at, held := p.at[id]; held {
+		return &p.records[at]
+	}
+	return nil
 }
 
 func (p *pool) clear() { *p = pool{} }

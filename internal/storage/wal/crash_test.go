@@ -25,6 +25,7 @@ type script struct {
 	states  []model
 	acked   int // index into states of what must survive
 	failed  *wal.WAL
+	named   uint64 // entries that were written by name
 }
 
 func (s *script) attempt(m model) { s.states = append(s.states, m) }
@@ -33,7 +34,7 @@ func (s *script) ack()            { s.acked = len(s.states) - 1 }
 // run returns the first error that the log gave.
 func (s *script) run() error {
 	h := newHistory(s.seed, 2500)
-	s.states, s.acked, s.failed = []model{{}}, 0, nil
+	s.states, s.acked, s.failed, s.named = []model{{}}, 0, nil, 0
 	m := model{}
 	s.attempt(m)
 	w, err := wal.Create(s.options, identity)
@@ -44,6 +45,7 @@ func (s *script) run() error {
 	for range s.steps {
 		switch k := h.rng.IntN(20); {
 		case k == 0:
+			s.named += w.Stats().Named
 			if h.rng.IntN(2) == 0 {
 				if err := w.Close(); err != nil {
 					return err
@@ -82,6 +84,7 @@ func (s *script) run() error {
 		}
 		s.ack()
 	}
+	s.named += w.Stats().Named
 	return w.Close()
 }
 
@@ -118,6 +121,7 @@ func survive(fs *vfs.MemFS, o wal.Options, states []model, acked int) error {
 	h := newHistory(99, 3000)
 	h.term = 1000
 	m := states[k].clone()
+	h.adopt(&m)
 	for range 3 {
 		b := h.batch(&m)
 		m.append(&b)
@@ -191,6 +195,9 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 	}
 	if ops < 100 {
 		t.Errorf("only %d operations were tried", ops)
+	}
+	if s.named < 5 {
+		t.Errorf("only %d entries were written by name", s.named)
 	}
 }
 

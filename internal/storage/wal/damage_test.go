@@ -77,7 +77,8 @@ func (f files) with(name string, content []byte) *vfs.MemFS {
 	return fs
 }
 
-// smallLog returns a log of three segments and the states that it went through.
+// smallLog returns a log of three segments and the states that it went through. Its last append adds a record and holds
+// two entries by name: one of that record, one of a record that was added before.
 func smallLog(t *testing.T, clean bool) (files, []model) {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -92,6 +93,24 @@ func smallLog(t *testing.T, clean bool) (files, []model) {
 		states = append(states, m)
 		if err := w.Append(b); err != nil {
 			t.Fatal(err)
+		}
+	}
+	early, late := recordOf(70, "the one before"), recordOf(71, "of the same append")
+	for _, batches := range [][]wal.Batch{
+		{{Witness: keep(early)}},
+		{{Witness: keep(late)}, {Entries: []consensus.Entry{entryOf(m.last()+1, early), entryOf(m.last()+2, late)}}},
+	} {
+		m = m.clone()
+		for i := range batches {
+			m.append(&batches[i])
+		}
+		states = append(states, m)
+		before := w.Stats().Named
+		if err := w.Append(batches...); err != nil {
+			t.Fatal(err)
+		}
+		if len(batches) == 2 && w.Stats().Named != before+2 {
+			t.Fatalf("the last append has %d entries by name", w.Stats().Named-before)
 		}
 	}
 	if s := w.Stats(); s.Segments < 3 {

@@ -49,6 +49,8 @@ type dumper struct {
 	dir     string
 	damaged bool
 	err     error // the first one of out
+	pool    pool  // what the segment that is printed holds so far
+	gapped  bool  // a part of it could not be read, so pool may lack something
 }
 
 func (d *dumper) printf(format string, args ...any) {
@@ -97,6 +99,7 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 
 func (d *dumper) records(w *window, seed uint32, sealed int64) error {
 	offset := int64(headerBytes)
+	d.pool, d.gapped = pool{}, false
 	for sealed == 0 || offset < sealed {
 		h, items, ok, err := w.record(seed, offset)
 		if err != nil {
@@ -112,7 +115,7 @@ func (d *dumper) records(w *window, seed uint32, sealed int64) error {
 		if err != nil || next == 0 {
 			return err
 		}
-		offset = next
+		offset, d.gapped = next, true
 	}
 	d.printf("%10d end, sealed\n", offset)
 	return nil
@@ -153,14 +156,43 @@ func (d *dumper) items(items []byte) {
 			return
 		}
 		items = rest
+		reason := d.follow(&it)
 		d.printf("           %s\n", it.line())
+		if reason != "" {
+			d.unfilled(reason)
+		}
 	}
+}
+
+// unfilled prints why an entry by name has no payload. After a gap the record may have been in it.
+func (d *dumper) unfilled(reason string) {
+	if d.gapped {
+		d.printf("           %s, unless in what was not read\n", reason)
+		return
+	}
+	d.damaged = true
+	d.printf("           damaged: %s\n", reason)
+}
+
+// follow keeps the pool as a replay would, and finds the payload of an entry by name, or says why it cannot.
+func (d *dumper) follow(it *item) (fault string) {
+	switch it.kind {
+	case itemCarried:
+		d.pool = pool{}
+	case itemRecord, itemForget:
+		d.pool.take(&it.witness)
+	case itemNamed:
+		return d.pool.fill(&it.entry)
+	}
+	return ""
 }
 
 func (it *item) line() string {
 	switch it.kind {
 	case itemEntry:
 		return entryLine(&it.entry)
+	case itemNamed:
+		return entryLine(&it.entry) + ", by name"
 	case itemHard:
 		return fmt.Sprintf("hard     term %d vote %v commit %d", it.hard.Term, it.hard.Vote, it.hard.Commit)
 	case itemReset:

@@ -1,8 +1,15 @@
 package wal
 
-// Sealed builds a segment whose checksums are right around any items, for tests that go past the checksums.
+import "github.com/quorate/quorate/internal/consensus"
+
+// Sealed builds a first segment whose checksums are right around any items, for tests that go past the checksums.
 func Sealed(identity Identity, items ...[]byte) []byte {
-	h := header{identity: identity, number: 1}
+	return SealedAfter(identity, 1, nil, items...)
+}
+
+// SealedAfter builds the segment that follows the one before.
+func SealedAfter(identity Identity, number uint64, before []byte, items ...[]byte) []byte {
+	h := header{identity: identity, number: number, sealed: int64(len(before))}
 	segment := appendHeader(nil, &h)
 	for _, bytes := range items {
 		offset := int64(len(segment))
@@ -17,11 +24,24 @@ func Sealed(identity Identity, items ...[]byte) []byte {
 // Carried encodes the state that a segment of an empty log begins with.
 func Carried() []byte { return new(carried).append(nil) }
 
-// Items encodes batches as they stand in a record.
-func Items(batches ...Batch) []byte {
-	var b []byte
-	for i := range batches {
-		b = appendBatch(b, &batches[i])
+// Items encodes batches as they stand in the first record of a log.
+func Items(batches ...Batch) []byte { return new(encoder).append(nil, batches, new(pool)) }
+
+// Encoder returns what Append does to batches before it writes them, checksum included, while the log holds what held
+// says. It answers how many bytes they take, and how many entries are by name.
+func Encoder(held []WitnessRecord) func(...Batch) (bytes int, named uint64) {
+	var c encoder
+	var p pool
+	for i := range held {
+		p.take(&held[i])
 	}
-	return b
+	var buf []byte
+	return func(batches ...Batch) (bytes int, named uint64) {
+		buf = c.append(append(buf[:0], make([]byte, recordHeaderBytes)...), batches, &p)
+		sealRecord(buf, 1, headerBytes, headerBytes)
+		return len(buf) - recordHeaderBytes, c.named
+	}
 }
+
+// Named encodes an entry by name as it stands, whether there is such a record or not.
+func Named(e consensus.Entry) []byte { return consensus.AppendEntry([]byte{byte(itemNamed)}, &e) }

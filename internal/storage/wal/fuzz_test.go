@@ -53,6 +53,10 @@ func seedBatches() []wal.Batch {
 // Ensure that items of any content under valid checksums are opened or refused.
 func FuzzOpen_items(f *testing.F) {
 	f.Add(wal.Items(seedBatches()...), []byte{8, 1})
+	early := recordOf(4, "early")
+	f.Add(wal.Items(wal.Batch{Witness: keep(early)}), wal.Named(entryOf(1, early)))
+	f.Add(wal.Items(wal.Batch{Witness: keep(early)}, wal.Batch{Entries: []consensus.Entry{entryOf(1, early)}},
+		wal.Batch{Witness: forget(early)}), wal.Named(entryOf(2, early)))
 	f.Add([]byte{4}, []byte{7, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		checkOpened(t, wal.Sealed(identity, wal.Carried(), first, second))

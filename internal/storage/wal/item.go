@@ -20,6 +20,7 @@ const (
 	itemForget  itemKind = 6 // attempt (32 bytes): it is held no more
 	itemCarried itemKind = 7 // last index (8 bytes): carried state follows and replaces what was known
 	itemMark    itemKind = 8 // why (1 byte): nothing but the durable length in the record's head
+	itemNamed   itemKind = 9 // entry without payload: that of the held record of its proposal and exact revision
 )
 
 // Why a mark was written.
@@ -40,7 +41,8 @@ func AttemptOf(a consensus.Attempt) (id AttemptID) {
 	return id
 }
 
-// WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is opaque here.
+// WitnessRecord adds a record to the pool that survives compaction, or takes it out. Its payload is what
+// consensus.AppendRecord wrote: any other is kept as well, but no entry is written by its name.
 type WitnessRecord struct {
 	Attempt AttemptID
 	Forget  bool
@@ -56,22 +58,6 @@ type Batch struct {
 	Witness []WitnessRecord
 }
 
-func appendBatch(dst []byte, b *Batch) []byte {
-	if b.Reset != nil {
-		dst = consensus.AppendSnapshotMeta(append(dst, byte(itemReset)), b.Reset)
-	}
-	for i := range b.Entries {
-		dst = consensus.AppendEntry(append(dst, byte(itemEntry)), &b.Entries[i])
-	}
-	if b.Hard != nil {
-		dst = consensus.AppendHardState(append(dst, byte(itemHard)), b.Hard)
-	}
-	for i := range b.Witness {
-		dst = appendWitness(dst, &b.Witness[i])
-	}
-	return dst
-}
-
 func appendWitness(dst []byte, r *WitnessRecord) []byte {
 	if r.Forget {
 		return append(append(dst, byte(itemForget)), r.Attempt[:]...)
@@ -84,7 +70,7 @@ func appendWitness(dst []byte, r *WitnessRecord) []byte {
 // item is one decoded item; kind says which other field counts.
 type item struct {
 	kind    itemKind
-	entry   consensus.Entry
+	entry   consensus.Entry // entry, entry by name
 	hard    consensus.HardState
 	meta    consensus.SnapshotMeta // reset, base
 	witness WitnessRecord          // record, forget
@@ -92,7 +78,10 @@ type item struct {
 	why     byte                   // mark
 }
 
-var errShortItem = errors.New("item is cut short")
+var (
+	errShortItem    = errors.New("item is cut short")
+	errNamedPayload = errors.New("entry by name has a payload of its own")
+)
 
 // decodeItem fills it from the head of src and returns the rest. What it fills aliases src.
 func decodeItem(it *item, src []byte) (rest []byte, err error) {
@@ -103,6 +92,10 @@ func decodeItem(it *item, src []byte) (rest []byte, err error) {
 	switch it.kind {
 	case itemEntry:
 		it.entry, rest, err = consensus.DecodeEntry(src)
+	case itemNamed:
+		if it.entry, rest, err = consensus.DecodeEntry(src); err == nil && len(it.entry.Payload) > 0 {
+			err = errNamedPayload
+		}
 	case itemHard:
 		it.hard, rest, err = consensus.DecodeHardState(src)
 	case itemReset, itemBase:

@@ -15,7 +15,7 @@ type Recovered struct {
 	Identity Identity
 	Hard     consensus.HardState
 	Base     consensus.SnapshotMeta // the log begins after Base.Mark; zero if it was never compacted or reset
-	Entries  []consensus.Entry      // Base.Mark.Index+1 and on, without a gap; payloads share large buffers
+	Entries  []consensus.Entry      // Base.Mark.Index+1 and on, without a gap; payloads share large buffers, also with Witness
 	Witness  []WitnessRecord        // held ones, oldest first
 	CutBytes int64                  // of an append that was never acknowledged and did not reach the disk whole
 }
@@ -309,6 +309,11 @@ func (r *replay) item(i int, it *item) error {
 	case itemHard:
 		c.hard = it.hard
 	case itemEntry:
+		return r.entry(i, &it.entry)
+	case itemNamed:
+		if reason := c.pool.fill(&it.entry); reason != "" {
+			return fault(reason)
+		}
 		return r.entry(i, &it.entry)
 	case itemReset:
 		c.base, c.last, r.entries = it.meta, it.meta.Mark.Index, nil

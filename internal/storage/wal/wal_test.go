@@ -120,7 +120,14 @@ type history struct {
 	term    consensus.Term
 	payload int // bytes, at most
 	next    uint64
-	held    []wal.AttemptID
+	held    []drawn
+	gone    []drawn // those that were forgotten or replaced last: nothing may be named after them
+}
+
+// drawn is a witness record; one that no entry can be named after has no attempt, and bytes that are no record.
+type drawn struct {
+	id     wal.AttemptID
+	record consensus.Record
 }
 
 func newHistory(seed uint64, payload int) *history {
@@ -142,7 +149,62 @@ func (h *history) entry(index consensus.Index) consensus.Entry {
 	if h.rng.IntN(4) == 0 {
 		e.Answered, e.ExactRevision = 5, h.next
 	}
+	if known := append(slices.Clip(h.held), h.gone...); len(known) > 0 && h.rng.IntN(2) == 0 {
+		of := &known[h.rng.IntN(len(known))].record
+		e.Proposal, e.Answered, e.ExactRevision, e.Payload = of.Proposal, 5, of.Revision, of.Payload
+		switch h.rng.IntN(16) {
+		case 0:
+			e.ExactRevision++
+		case 1:
+			e.ExactRevision = 0
+		case 2:
+			e.Payload = h.bytes()
+		}
+	}
 	return e
+}
+
+// records draws what happens to the pool.
+func (h *history) records() (changes []wal.WitnessRecord) {
+	for range h.rng.IntN(3) {
+		k := h.rng.IntN(8)
+		if len(h.held) > 0 && k < 4 {
+			changes = append(changes, wal.WitnessRecord{Attempt: h.held[0].id, Forget: true})
+			h.gone, h.held = append(h.gone, h.held[0]), h.held[1:]
+			continue
+		}
+		h.next++
+		d := drawn{record: consensus.Record{Term: h.term, Payload: h.bytes(), Attempt: consensus.Attempt{Revision: h.next,
+			Proposal: consensus.ProposalID{Session: consensus.SessionID{Member: 7, Number: 1}, Sequence: h.next}}}}
+		switch {
+		case k == 7:
+			d = drawn{id: wal.AttemptID{0: 7, 22: byte(h.next >> 8), 23: byte(h.next)}}
+			h.held = append(h.held, d)
+			changes = append(changes, wal.WitnessRecord{Attempt: d.id, Payload: h.bytes()})
+			continue
+		case k == 6 && len(h.held) > 0:
+			at := h.rng.IntN(len(h.held))
+			h.gone = append(h.gone, h.held[at])
+			d.record.Attempt = h.held[at].record.Attempt // the same once more, with another payload
+			h.held = slices.Delete(h.held, at, at+1)
+		}
+		d.id = wal.AttemptOf(d.record.Attempt)
+		h.held = append(h.held, d)
+		changes = append(changes, wal.WitnessRecord{Attempt: d.id, Payload: consensus.AppendRecord(nil, &d.record)})
+	}
+	h.gone = h.gone[max(len(h.gone)-4, 0):]
+	return changes
+}
+
+// adopt makes h go on with what m holds.
+func (h *history) adopt(m *model) {
+	for i := range m.Witness {
+		record, _, err := consensus.DecodeRecord(m.Witness[i].Payload)
+		if err != nil || wal.AttemptOf(record.Attempt) != m.Witness[i].Attempt {
+			record = consensus.Record{}
+		}
+		h.held = append(h.held, drawn{m.Witness[i].Attempt, record})
+	}
 }
 
 func (h *history) meta(mark consensus.Mark) consensus.SnapshotMeta {
@@ -155,6 +217,7 @@ func (h *history) meta(mark consensus.Mark) consensus.SnapshotMeta {
 func (h *history) batch(m *model) wal.Batch {
 	var b wal.Batch
 	first := m.last() + 1
+	b.Witness = h.records() // before the entries, though later in effect: they may be of records that are not yet there
 	switch h.rng.IntN(12) {
 	case 0:
 		h.term++
@@ -175,17 +238,6 @@ func (h *history) batch(m *model) wal.Batch {
 	if h.rng.IntN(3) == 0 {
 		b.Hard = &consensus.HardState{Term: h.term, Vote: 3, Commit: m.Base.Mark.Index}
 	}
-	for range h.rng.IntN(3) {
-		if len(h.held) > 0 && h.rng.IntN(2) == 0 {
-			b.Witness = append(b.Witness, wal.WitnessRecord{Attempt: h.held[0], Forget: true})
-			h.held = h.held[1:]
-			continue
-		}
-		h.next++
-		id := wal.AttemptID{0: 7, 22: byte(h.next >> 8), 23: byte(h.next)}
-		h.held = append(h.held, id)
-		b.Witness = append(b.Witness, wal.WitnessRecord{Attempt: id, Payload: h.bytes()})
-	}
 	return b
 }
 
@@ -204,10 +256,12 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			fs, h := vfs.NewMem(), newHistory(seed, 700)
 			var m model
+			named := uint64(0)
 			w := must(wal.Create(options(fs, 8<<10), identity))
 			for step := range 400 {
 				switch k := h.rng.IntN(40); {
 				case k == 0:
+					named += w.Stats().Named
 					if h.rng.IntN(2) == 0 {
 						if err := w.Close(); err != nil {
 							t.Fatal(err)
@@ -239,6 +293,9 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+			}
+			if named < 10 {
+				t.Errorf("only %d entries were written by name", named)
 			}
 			if s := w.Stats(); seed == 0 && (s.Recycled == 0 || s.Segments > 40) {
 				t.Errorf("nothing was recycled, or nothing freed: %+v", s)

@@ -64,6 +64,7 @@ type WAL struct {
 	filled  int64 // the file has written bytes up to here, so overwriting them changes no metadata
 
 	buf      []byte
+	encoder  encoder
 	counters counters
 	watch    stallWatch
 }
@@ -79,9 +80,7 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	w.check(batches)
 	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
-	for i := range batches {
-		record = appendBatch(record, &batches[i])
-	}
+	record = w.encoder.append(record, batches, &w.carried.pool)
 	w.buf = record
 	defer w.shrinkBuffer()
 	switch items := len(record) - recordHeaderBytes; {
@@ -96,6 +95,7 @@ func (w *WAL) Append(batches ...Batch) error {
 		return w.fail("append", err)
 	}
 	w.counters.appends.Add(1)
+	w.counters.named.Add(w.encoder.named)
 	reset := false
 	for i := range batches {
 		w.take(&batches[i])
@@ -265,14 +265,15 @@ func (w *WAL) mark(why byte) error {
 
 // counters are read by other goroutines.
 type counters struct {
-	appends, entries, syncs, recordBytes, writtenBytes, recycled, created atomic.Uint64
-	segments, spares, diskBytes                                           atomic.Int64
+	appends, entries, named, syncs, recordBytes, writtenBytes, recycled, created atomic.Uint64
+	segments, spares, diskBytes                                                  atomic.Int64
 }
 
 // Stats is a plain copy of what the WAL counted since it was opened.
 type Stats struct {
 	Appends      uint64
 	Entries      uint64
+	Named        uint64 // of Entries: without a payload, which is that of a witness record
 	Syncs        uint64 // of segment files, also those at rotations
 	RecordBytes  uint64 // records with their heads
 	WrittenBytes uint64 // and with segment heads and zeros written ahead
@@ -287,7 +288,7 @@ type Stats struct {
 func (w *WAL) Stats() Stats {
 	c := &w.counters
 	return Stats{
-		Appends: c.appends.Load(), Entries: c.entries.Load(), Syncs: c.syncs.Load(),
+		Appends: c.appends.Load(), Entries: c.entries.Load(), Named: c.named.Load(), Syncs: c.syncs.Load(),
 		RecordBytes: c.recordBytes.Load(), WrittenBytes: c.writtenBytes.Load(),
 		Created: c.created.Load(), Recycled: c.recycled.Load(),
 		Segments: int(c.segments.Load()), Spares: int(c.spares.Load()), DiskBytes: c.diskBytes.Load(),

@@ -1,0 +1,106 @@
+package wal
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// An entry by name stands for the payload of a witness record, which a voter has on the disk already: only what the
+// entry adds to it is written. It can be read back with its own segment alone, because the record is in the state that
+// the segment begins with, or was added in the segment before the entry.
+
+// command returns the payload that an entry may be written without while r is held, aliasing r, or nothing if r does
+// not hold the record that it is named after.
+func (r *WitnessRecord) command() []byte {
+	record, rest, err := consensus.DecodeRecord(r.Payload)
+	if err != nil || len(rest) > 0 || AttemptOf(record.Attempt) != r.Attempt {
+		return nil
+	}
+	return record.Payload
+}
+
+func attemptOf(e *consensus.Entry) AttemptID {
+	return AttemptOf(consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision})
+}
+
+// encoder turns the batches of one Append into items. It knows which records are held at every point of them, and
+// changes nothing that is remembered: the Append may still fail.
+type encoder struct {
+	changed map[AttemptID]*WitnessRecord // by earlier batches of the same Append: the last change of each
+	noted   int                          // so many batches are in changed
+	named   uint64                       // entries that were written by name
+}
+
+// append encodes batches after dst. held is the pool as it is before them.
+func (c *encoder) append(dst []byte, batches []Batch, held *pool) []byte {
+	c.named = 0
+	for i := range batches {
+		b := &batches[i]
+		if b.Reset != nil {
+			dst = consensus.AppendSnapshotMeta(append(dst, byte(itemReset)), b.Reset)
+		}
+		for j := range b.Entries {
+			dst = c.entry(dst, &b.Entries[j], batches[:i], held)
+		}
+		if b.Hard != nil {
+			dst = consensus.AppendHardState(append(dst, byte(itemHard)), b.Hard)
+		}
+		for j := range b.Witness {
+			dst = appendWitness(dst, &b.Witness[j])
+		}
+	}
+	if c.noted > 0 { // the records are the caller's again
+		clear(c.changed)
+		c.noted = 0
+	}
+	return dst
+}
+
+func (c *encoder) entry(dst []byte, e *consensus.Entry, before []Batch, held *pool) []byte {
+	if e.ExactRevision == 0 || len(e.Payload) == 0 || !c.holds(e, before, held) {
+		return consensus.AppendEntry(append(dst, byte(itemEntry)), e)
+	}
+	c.named++
+	bare := *e
+	bare.Payload = nil
+	return consensus.AppendEntry(append(dst, byte(itemNamed)), &bare)
+}
+
+// holds reports whether the payload of e is that of a record that is held after the batches before.
+func (c *encoder) holds(e *consensus.Entry, before []Batch, held *pool) bool {
+	for ; c.noted < len(before); c.noted++ {
+		for i := range before[c.noted].Witness {
+			if c.changed == nil {
+				c.changed = make(map[AttemptID]*WitnessRecord)
+			}
+			r := &before[c.noted].Witness[i]
+			c.changed[r.Attempt] = r
+		}
+	}
+	if len(c.changed) == 0 && len(held.at) == 0 {
+		return false
+	}
+	id := attemptOf(e)
+	r, changed := c.changed[id]
+	if !changed {
+		r = held.get(id)
+	}
+	return r != nil && !r.Forget && bytes.Equal(r.command(), e.Payload)
+}
+
+// fill gives an entry by name its payload, or says why it cannot. The payload aliases the record, whose bytes are never
+// written again.
+func (p *pool) fill(e *consensus.Entry) (fault string) {
+	id := attemptOf(e)
+	r := p.get(id)
+	if r == nil {
+		return fmt.Sprintf("the payload of entry %v is that of record %x, which the segment does not hold there",
+			e.Mark(), id[:])
+	}
+	if e.Payload = r.command(); e.Payload == nil {
+		return fmt.Sprintf("the payload of entry %v is that of record %x, which holds none", e.Mark(), id[:])
+	}
+	return ""
+}
