@@ -168,7 +168,7 @@ func (m *machine) retire(session consensus.SessionID) {
 	m.newest[row] = max(m.newest[row], session.Number)
 }
 
-// mayOpen is the rule of ADR 0001 for members, and of ADR 0014 for clients: those share one row of numbers, the highest that
+// mayOpen is the rule of ADR 0001 for members, and of ADR 0015 for clients: those share one row of numbers, the highest that
 // was retired, and none of them goes back behind a session that it has.
 func (m *machine) mayOpen(session consensus.SessionID) bool {
 	if !session.OfClient() {
