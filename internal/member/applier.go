@@ -94,8 +94,9 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.node.Resolve(batch, results)
 		m.noteConfig(batch)
 		m.noteJobs(batch)
+		// The store's revision, not that of the last result: a second entry of a proposal has the result of the first.
 		m.inbox.put(raft.Applied{
-			Index: batch[len(batch)-1].Index, Revision: uint64(results[len(results)-1].Revision),
+			Index: batch[len(batch)-1].Index, Revision: uint64(m.machine.Store().Revision()),
 		})
 		if err := m.retain(batch); err != nil {
 			return err

@@ -1,6 +1,12 @@
 package member
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+)
 
 func TestFitting(t *testing.T) {
 	for _, tc := range []struct {
@@ -23,5 +29,37 @@ func TestFitting(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+// Ensure that the core is told the revision of the store also when the last entry of a batch is a repetition, whose result
+// bears the revision of its first entry: what the core promises next must lie beyond.
+func TestMember_applyRun_revision(t *testing.T) {
+	m := memberOfMachine(t)
+	node, err := NewNode(NodeOptions{Raft: raft.Defaults(1)}, raft.Restored{}, Ports{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.node = node
+	session := consensus.SessionID{Member: 1, Number: 1}
+	var entries []consensus.Entry
+	log := func(sequence uint64, command kv.Command) {
+		entries = append(entries, consensus.Entry{
+			Index: consensus.Index(len(entries) + 1), Term: 1, Kind: consensus.EntryCommand, Payload: command.Append(nil),
+			Proposal: consensus.ProposalID{Session: session, Sequence: sequence},
+		})
+	}
+	put := kv.Command{Put: &kv.PutOp{Key: []byte("a")}}
+	log(0, kv.Command{SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 1}})
+	log(1, put)
+	log(2, put)
+	log(1, put)
+	if err := m.applyRun(entries); err != nil {
+		t.Fatal(err)
+	}
+	want := uint64(m.machine.Store().Revision())
+	told := m.inbox.take()
+	if len(told) != 1 || told[0].(raft.Applied).Revision != want || want != 3 {
+		t.Errorf("the store is at revision %d, the core was told %+v", want, told)
 	}
 }

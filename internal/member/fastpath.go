@@ -99,12 +99,9 @@ func (m *Member) FastCounts() raft.FastCounts {
 	return raft.FastCounts{}
 }
 
-// fate tells the core what the state machine knows of a proposal.
-func (m *Member) fate(id consensus.ProposalID) raft.Fate {
-	machine, release := m.Machine()
-	defer release()
-	return FateOf(machine, id)
-}
+// fate tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
+// true, and the core looks again when the new one is there.
+func (m *Member) fate(id consensus.ProposalID) raft.Fate { return FateOf(m.fates.Load(), id) }
 
 // FateOf asks a state machine.
 func FateOf(machine *apply.Machine, id consensus.ProposalID) raft.Fate {

@@ -61,6 +61,9 @@ type Member struct {
 
 	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
 	machine   *apply.Machine
+	// fates is the machine, too, for the loop, which must not wait for a store that is being replaced: it asks the one before
+	// meanwhile what it knows in memory.
+	fates atomic.Pointer[apply.Machine]
 
 	leader  atomic.Uint64
 	learner atomic.Bool
@@ -106,6 +109,7 @@ func New(options Options) (*Member, error) {
 		started:   make(chan struct{}),
 	}
 	m.stopping, m.stop = context.WithCancel(context.Background())
+	m.fates.Store(m.machine)
 	m.inbox.init()
 	m.disk.init()
 	m.applier.init()

@@ -193,6 +193,7 @@ func (m *Member) swapStore(meta consensus.SnapshotMeta, dir string) error {
 	}
 	leading := m.Leader() == m.ID()
 	m.machine = m.data.Machine
+	m.fates.Store(m.machine)
 	if leading {
 		m.machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
 	}

@@ -68,7 +68,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 		h.w.suite.Published(h.id, last, h.data.Machine.Store().Revision())
 		h.w.counts.Applied += uint64(len(batch))
 		h.node.Resolve(batch, results)
-		h.put(raft.Applied{Index: last, Revision: uint64(results[len(results)-1].Revision)})
+		h.put(raft.Applied{Index: last, Revision: uint64(h.data.Machine.Store().Revision())})
 	}
 	return true
 }

@@ -21,6 +21,8 @@ const (
 	// crowdedBytes is how much may be on its way to a peer before express kinds take the express lane. Below it,
 	// sharing a frame with the rest is cheaper than a frame of their own.
 	crowdedBytes = 512 << 10
+	// expressVoteBytes is up to which size a vote takes the express lane.
+	expressVoteBytes = 64 << 10
 	// probeBytes is after how many bytes the ordered lane asks the peer how far it is.
 	probeBytes = 128 << 10
 	// drainTimeout is how long a dropped peer may take to accept what still waits for it.
@@ -99,7 +101,7 @@ func (p *peer) send(messages []consensus.Message) int {
 			continue
 		}
 		matched++
-		if isExpress(m.Kind) {
+		if isExpress(m) {
 			p.express.box.addOne(m)
 		} else {
 			p.ordered.box.addOne(m)
@@ -108,13 +110,16 @@ func (p *peer) send(messages []consensus.Message) int {
 	return matched
 }
 
-// isExpress names the kinds that are small, that keep a cluster alive, and whose order means nothing to Raft.
-func isExpress(kind consensus.MessageKind) bool {
-	switch kind {
+// isExpress names the kinds that are small, that keep a cluster alive, and whose order means nothing to Raft. A vote may bear
+// megabytes of records: on a slow link they would delay the pings, and the peer would seem dead in every election.
+func isExpress(m *consensus.Message) bool {
+	switch m.Kind {
 	case consensus.MsgHeartbeat, consensus.MsgHeartbeatReply, consensus.MsgPreVote, consensus.MsgPreVoteReply,
-		consensus.MsgVote, consensus.MsgVoteReply, consensus.MsgTimeoutNow, consensus.MsgRead,
-		consensus.MsgReadReply, consensus.MsgReadIndex, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgRemoved:
+		consensus.MsgVote, consensus.MsgTimeoutNow, consensus.MsgRead, consensus.MsgReadReply, consensus.MsgReadIndex,
+		consensus.MsgVouch, consensus.MsgVouched, consensus.MsgRemoved:
 		return true
+	case consensus.MsgVoteReply:
+		return sizeBytes(m) <= expressVoteBytes
 	}
 	return false
 }

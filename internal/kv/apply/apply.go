@@ -38,17 +38,18 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	m.begin(len(entries))
 	results := make([]kv.Result, len(entries))
 	mark := m.Applied()
-	m.sessionMu.Lock()
 	for i := range entries {
 		e := &entries[i]
 		invariant.True(e.Index == mark.Index+1 && e.Term >= mark.Term, "entry %v is applied after %v", e.Mark(), mark)
 		mark = e.Mark()
-		if err := m.applyEntry(e, &results[i]); err != nil {
+		m.sessionMu.Lock()
+		err := m.applyEntry(e, &results[i])
+		m.sessionMu.Unlock()
+		if err != nil {
 			m.failed = err // the writer is not committed: there is no way on from here
 			break
 		}
 	}
-	m.sessionMu.Unlock()
 	if m.failed == nil {
 		m.failed = m.commit(mark)
 	}
@@ -136,7 +137,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 		} else {
 			w.BeginCommand()
 		}
-		m.execute(&cmd, res)
+		m.executeAside(&cmd, res)
 		if events := w.EndCommand(); m.batch.wanted {
 			m.batch.events = append(m.batch.events, events...)
 		}
@@ -146,6 +147,16 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 		m.keepResult(s, e.Proposal.Sequence, res)
 	}
 	return w.Err()
+}
+
+// executeAside lets others look at the sessions meanwhile, unless the command is about them: a command may take long, and
+// the member's loop, which asks for the fate of proposals, must not wait for it.
+func (m *Machine) executeAside(cmd *kv.Command, res *kv.Result) {
+	if cmd.SessionOpen == nil && cmd.SessionRetire == nil {
+		m.sessionMu.Unlock()
+		defer m.sessionMu.Lock()
+	}
+	m.execute(cmd, res)
 }
 
 // applyAbort makes kv.ErrAborted the result of a proposal that has none (fastpath.md, "Forgetting"). An entry of it that

@@ -27,9 +27,10 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 		return kv.Result{}, false
 	}
 	res, ok := v.command(&cmd)
-	// Apply reaches an entry before it changes anything for it. So if e is not reached now, nothing that was read above,
-	// leases and alarms included, was changed by e or by an entry behind it.
-	if m.hasReached(e.Index) {
+	// Apply reaches an entry, and notes its proposal, before it changes anything for those behind it. So if e is awaited still,
+	// nothing that was read above, leases and alarms included, was changed by e or by an entry behind it. To have been reached
+	// is not all: a new leader may have put the proposal elsewhere in the log, before e's index.
+	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
 	return res, ok

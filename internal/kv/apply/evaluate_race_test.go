@@ -120,6 +120,28 @@ func TestMachine_Evaluate_beside_its_own_entry(t *testing.T) {
 	}
 }
 
+// Ensure that an entry which a new leader put elsewhere in the log is told as what came of it there: nothing that followed it
+// there passes for what it met. The old leader may still be asked, under the index that it once had.
+func TestMachine_Evaluate_beside_the_entry_recovered_elsewhere(t *testing.T) {
+	b, h := hookBench(t)
+	id := openSession(b, 9, 1)
+	b.do(put("z", "1"))
+	ops := kv.TxnOp{Then: []kv.Op{
+		{Put: &kv.PutOp{Key: []byte("y"), PrevKV: true}}, {Put: &kv.PutOp{Key: []byte("a"), Lease: 5}},
+	}}
+	recovered := b.exact(id(2), 9, txn(ops))
+	old := recovered
+	old.Index += 10
+	h.onRead = func() {
+		if results := b.apply(recovered, *b.entry(grant(5))); results[0].Err == nil {
+			t.Error("there was no such lease")
+		}
+	}
+	if guess, ok := b.m.Evaluate(&old); ok || h.onRead != nil {
+		t.Errorf("told %+v of a transaction that was rejected", guess)
+	}
+}
+
 // Ensure that a compaction which overtakes the revision that is read leaves no certainty, and no error either.
 func TestMachine_Evaluate_overtaken_by_compaction(t *testing.T) {
 	b, h := hookBench(t)

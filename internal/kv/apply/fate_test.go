@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -68,5 +69,34 @@ func TestMachine_Fate_before_the_commit(t *testing.T) {
 	b.propose(s(2), put("a", "1"))
 	if _, visible, err := b.m.Result(s(2)); !called || !visible || err != nil {
 		t.Errorf("after the commit: called %v, visible %v, %v", called, visible, err)
+	}
+}
+
+// Ensure that whoever asks for a fate does not wait for a command that takes long: the loop of a member asks, and a leader
+// whose loop waits is deposed.
+func TestMachine_Fate_beside_a_long_command(t *testing.T) {
+	b, h := hookBench(t)
+	s := openSession(b, 1, 5)
+	b.do(put("a", "1"))
+	asked := false
+	h.onRead = func() {
+		asked = true
+		answered := make(chan bool)
+		go func() {
+			done, retired := b.m.Fate(s(2))
+			answered <- !done && !retired
+		}()
+		select {
+		case unknown := <-answered:
+			if !unknown {
+				t.Error("it is not applied yet")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("Fate waits for a command that is being executed")
+		}
+	}
+	b.propose(s(2), del("a", "b"))
+	if done, _ := b.m.Fate(s(2)); !done || !asked {
+		t.Errorf("done %v, asked %v", done, asked)
 	}
 }

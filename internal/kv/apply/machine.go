@@ -44,7 +44,8 @@ type Machine struct {
 	noSpace bool // an alarm of that kind is raised
 	corrupt bool
 
-	sessionMu sync.Mutex // held during Apply, and to look up a result
+	// sessionMu is held by Apply, but for what executes a command (executeAside), and to look up a result.
+	sessionMu sync.Mutex
 	sessions  sessions
 
 	mu        sync.RWMutex           // guards what follows; slices in it are replaced, not changed

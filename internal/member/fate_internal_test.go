@@ -1,0 +1,55 @@
+package member
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Ensure that the loop can ask for the fate of a proposal while a snapshot replaces the store, and while that waits for
+// somebody who reads the old one for minutes.
+func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
+	m := memberOfMachine(t)
+	m.machineMu.Lock()
+	defer m.machineMu.Unlock()
+	answer := make(chan raft.Fate, 1)
+	go func() {
+		answer <- m.fate(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
+	}()
+	select {
+	case fate := <-answer:
+		if fate != raft.FateUnknown {
+			t.Errorf("got %d", fate)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the loop waits for the store")
+	}
+}
+
+// memberOfMachine is a member of which nothing works but the state machine.
+func memberOfMachine(t *testing.T) *Member {
+	t.Helper()
+	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Bootstrap(eng, 1, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
+		t.Fatal(err)
+	}
+	machine, err := apply.Open(eng, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(Options{Data: &Data{Engine: eng, Machine: machine}, Clock: env.WallClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
