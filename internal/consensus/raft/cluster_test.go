@@ -334,6 +334,7 @@ func (n *node) apply(count int) {
 // sync completes the oldest count persist requests.
 func (n *node) sync(count int) {
 	count = min(count, len(n.pending))
+	forgot := false
 	for _, out := range n.pending[:count] {
 		if out.Hard != nil {
 			n.disk.hard = *out.Hard
@@ -345,7 +346,7 @@ func (n *node) sync(count int) {
 			keep := out.Entries[0].Index - n.disk.base.Mark.Index - 1
 			n.disk.entries = append(n.disk.entries[:keep:keep], out.Entries...)
 		}
-		n.disk.keep(&out, n.c.shell.forgetAtAppend)
+		forgot = n.disk.keep(&out, n.c.shell.forgetAtAppend) || forgot
 		n.replies = append(n.replies, out.Evaluate...)
 		n.c.net = append(n.c.net, out.SendAfter...)
 		if out.Seq != 0 {
@@ -355,6 +356,10 @@ func (n *node) sync(count int) {
 	n.pending = slices.Delete(n.pending, 0, count)
 	if !n.slowReply {
 		n.reply()
+	}
+	if forgot && n.replica.Leader() != n.id {
+		n.crash() // so that its memory forgets, too
+		n.start()
 	}
 }
 

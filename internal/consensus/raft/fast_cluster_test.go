@@ -43,7 +43,7 @@ type result struct {
 	times    int // that it was applied
 }
 
-const allKeys = "abcd"
+const allKeys = "abcdefgh"
 
 // touched returns the keys of a command, and whether it meets every other one.
 func touched(payload []byte) (names string, barrier bool) {
@@ -61,7 +61,7 @@ func footprintOf(payload []byte) consensus.Footprint {
 	names, barrier := touched(payload)
 	f := consensus.Footprint{Barrier: barrier}
 	if names == allKeys {
-		f.Keys = append(f.Keys, keyrange.Range{Start: []byte("a"), End: []byte("e")})
+		f.Keys = append(f.Keys, keyrange.Range{Start: []byte("a"), End: []byte("i")})
 		return f
 	}
 	for _, name := range []byte(names) {
@@ -142,9 +142,11 @@ func (k *keys) fate(id consensus.ProposalID) raft.Fate {
 }
 
 // keep performs what a persist request says of the pool.
-func (d *disk) keep(out *raft.Output, forgetAtAppend bool) {
-	drop := func(gone func(r *consensus.Record) bool) {
+func (d *disk) keep(out *raft.Output, forgetAtAppend bool) (forgot bool) {
+	drop := func(gone func(r *consensus.Record) bool) bool {
+		before := len(d.records)
 		d.records = slices.DeleteFunc(slices.Clone(d.records), func(r consensus.Record) bool { return gone(&r) })
+		return len(d.records) < before
 	}
 	for i := range out.Records {
 		c := &out.Records[i]
@@ -153,12 +155,10 @@ func (d *disk) keep(out *raft.Output, forgetAtAppend bool) {
 			d.records = append(d.records, c.Record)
 		}
 	}
-	if !forgetAtAppend {
-		return
-	}
 	for i := range out.Entries {
-		drop(func(r *consensus.Record) bool { return r.Proposal == out.Entries[i].Proposal })
+		forgot = forgetAtAppend && drop(func(r *consensus.Record) bool { return r.Proposal == out.Entries[i].Proposal }) || forgot
 	}
+	return forgot
 }
 
 // reply answers what the leader answers on the fast path: what the entry will give, if that is certain.
@@ -186,8 +186,8 @@ func (n *node) foresee(e *entry, verdict *consensus.Verdict) bool {
 	case n.c.shell.lateReply:
 		verdict.Reply = []byte(n.store.keys.evaluate(e.Payload))
 	case done && known.reply != "skipped":
-		verdict.Reply = []byte(known.reply)
-		return !known.aborted && known.revision == e.ExactRevision
+		verdict.Reply = []byte(known.reply) // even of another attempt: the core must not let that count
+		return !known.aborted
 	case e.Index <= n.store.mark.Index:
 		return false
 	default:
