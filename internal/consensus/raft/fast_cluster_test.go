@@ -25,7 +25,7 @@ type shellFaults struct {
 	forgetAtAppend bool // a record leaves the disk when an entry of its proposal is logged
 }
 
-// keys is a state machine whose commands name the keys that they read and write, "ab=1", or, with "!", meet all others.
+// keys is a state machine whose commands name the keys that they read and write, "ab=1", or all of them, "*=1", or none, "-=1"; "!=1" meets every other one.
 // What a command gives is the revision at which each of its keys was written before: any two in another order show.
 type keys struct {
 	faults   *shellFaults
@@ -53,6 +53,8 @@ func touched(payload []byte) (names string, barrier bool) {
 		return allKeys, true
 	case names == "*":
 		return allKeys, false
+	case names == "-":
+		return "", false
 	}
 	return names, false
 }
@@ -65,9 +67,7 @@ func footprintOf(payload []byte) consensus.Footprint {
 		return f
 	}
 	for _, name := range []byte(names) {
-		if strings.IndexByte(allKeys, name) >= 0 {
-			f.Keys = append(f.Keys, keyrange.From([]byte{name}, nil))
-		}
+		f.Keys = append(f.Keys, keyrange.From([]byte{name}, nil))
 	}
 	return f
 }

@@ -12,6 +12,8 @@ const (
 	moveFast      move = iota
 	moveFastLossy      // about half of the records are lost
 	moveOrphan         // the leader never hears of it
+	moveAlone          // nobody else does
+	moveDrowsy         // some answer before, or after, their disks have it, and fall
 	moveRetry          // through anybody, at once or slowly
 	moveSlow
 	moveElect
@@ -38,7 +40,7 @@ const (
 )
 
 var moveNames = [moves]string{
-	"fast", "fast-lossy", "orphan", "retry", "slow", "elect", "touch", "partial", "repl", "repl-all", "acks", "apply", "hold",
+	"fast", "fast-lossy", "orphan", "alone", "drowsy", "retry", "slow", "elect", "touch", "partial", "repl", "repl-all", "acks", "apply", "hold",
 	"crash", "crash-all", "start", "read", "late", "pump", "tick", "wait", "compact", "transfer", "change", "change-round",
 }
 
@@ -72,6 +74,10 @@ func (x *walk) act() {
 		x.offer(x.proposal(x.pct(15)), 55, 10)
 	case moveOrphan:
 		x.offer(x.proposal(x.pct(15)), x.drop, 100)
+	case moveAlone:
+		x.offer(x.proposal(x.pct(15)), 100, 0)
+	case moveDrowsy:
+		x.drowse()
 	case moveRetry:
 		if p := x.proposal(true); x.pct(75) {
 			x.offer(p, x.drop/2, x.lose)
@@ -111,6 +117,7 @@ func (x *walk) lead(m move, leader *node) {
 	case moveRepl:
 		x.spread(25)
 	case moveReplAll:
+		x.wake(50)
 		leader.step(raft.Tick{})
 		x.exchange(6, x.drop/3, func(m *message) bool { return isLog(m) && (m.From == leader.id || m.To == leader.id) })
 	case moveAcks:
@@ -205,6 +212,20 @@ func (x *walk) hold(n *node) {
 	x.drain(n)
 }
 
+// wake makes members quick again, with some probability each.
+func (x *walk) wake(odds int) {
+	for _, n := range x.nodes {
+		if n.replica == nil || !x.pct(odds) {
+			continue
+		}
+		n.slowDisk, n.slowReply, n.holdApply = false, false, false
+		n.sync(len(n.pending))
+		n.reply()
+		n.apply(len(n.toApply))
+		x.drain(n)
+	}
+}
+
 // fall stops a member; it comes back at once, or later.
 func (x *walk) fall(n *node) {
 	if n.replica != nil && x.pct(30) {
@@ -212,8 +233,31 @@ func (x *walk) fall(n *node) {
 	}
 	n.crash()
 	x.printf("%v falls", n.id)
+	if x.pct(80) {
+		n.slowDisk, n.slowReply, n.holdApply = false, false, false
+	}
 	if x.pct(75) {
 		n.start()
+	}
+}
+
+// drowse lets some disks be slow while all hear of a proposal; some of their members fall then.
+func (x *walk) drowse() {
+	var slow []*node
+	for _, n := range x.nodes {
+		if n.replica != nil && x.pct(35) {
+			n.slowDisk = true
+			slow = append(slow, n)
+		}
+	}
+	x.offer(x.proposal(x.pct(15)), 0, 0)
+	for _, n := range slow {
+		if x.pct(60) {
+			x.fall(n)
+		}
+		n.slowDisk = false
+		n.sync(len(n.pending))
+		x.drain(n)
 	}
 }
 
@@ -246,7 +290,10 @@ func (x *walk) wait() {
 func (x *walk) prepare() {
 	x.drop = []int{0, 5, 15, 30}[x.some(4)]
 	x.lose, x.late = 5, 50
-	palettes := [][]string{{"a"}, {"a", "b"}, {"a", "a", "a", "b", "b", "ab"}, {"a", "b", "c", "d"}, {"a", "b", "ab", "c", "*", "!"}, {"a", "b", "c", "ab", "bc"}}
+	palettes := [][]string{
+		{"a", "b"}, {"a", "a", "a", "b", "b", "ab"}, {"a", "b", "c", "d", "e", "f"}, {"a", "b", "ab", "c", "d", "*", "!"},
+		{"a", "b", "c", "ab", "bc", "d", "-"}, {"a", "b", "c", "d", "e", "f", "g", "h", "ab", "cd"}, {"a", "b", "c", "d"},
+	}
 	x.palette = palettes[x.some(len(palettes))]
 	for m := range x.weights {
 		x.weights[m] = []int{0, 1, 3, 8}[x.some(4)]
@@ -255,12 +302,19 @@ func (x *walk) prepare() {
 	w[moveFast] += 5
 	w[moveElect] += 2
 	w[moveRepl] += 3
+	w[moveReplAll] += 3
 	w[moveStart] += 2
+	if x.pct(60) {
+		x.plan = append(x.plan, moveFast)
+	}
 	w[moveWait], w[moveCrashAll], w[moveTransfer] = min(w[moveWait], x.some(2)), min(w[moveCrashAll], 1), min(w[moveTransfer], 1)
 	quiet := func(all ...move) {
 		for _, m := range all {
 			w[m] = x.some(10) / 7
 		}
+	}
+	for m, most := range map[move]int{moveOrphan: 2, moveAlone: 2, moveFastLossy: 2, moveDrowsy: 2, moveHold: 3, moveLate: 3} {
+		w[m] = x.some(most + 1)
 	}
 	some := func(least, most int, among ...move) {
 		for range least + x.some(most-least+1) {
@@ -325,6 +379,27 @@ func (x *walk) aimAt(quiet func(...move), some func(least, most int, among ...mo
 		some(0, 1, moveChangeRound)
 		some(0, 1, moveFast)
 		some(1, 1, moveReplAll)
+	case pairs:
+		some(0, 1, moveFast, moveSlow)
+		some(1, 3, moveOrphan, moveAlone, moveFastLossy)
+		some(1, 2, moveFast)
+		some(0, 1, moveTouch, movePartial)
+		some(1, 1, moveElect)
+		some(0, 2, moveOrphan, moveAlone, moveSlow)
+		some(0, 2, movePartial, moveRepl)
+		some(1, 1, moveFast)
+		some(1, 2, moveElect)
+		some(1, 1, moveReplAll)
+		w[moveElect], w[movePartial], w[moveOrphan], w[moveAlone] = 8, 6, 4, 4
+		quiet(moveCrash, moveCrashAll, moveRead, moveWait, moveTransfer, moveApply, movePump)
+		x.drop, x.lose = gentle/2, 0
+	case drowsy:
+		some(1, 2, moveDrowsy)
+		some(1, 1, moveElect)
+		some(0, 1, moveRepl, movePartial)
+		some(1, 1, moveDrowsy)
+		w[moveDrowsy], w[moveElect], w[moveHold] = 8, 6, 3
+		x.drop = gentle
 	case reading:
 		w[moveRead], w[moveFast], w[moveReplAll] = 12, 8, 4
 		quiet(moveCrash, moveCrashAll, moveWait)

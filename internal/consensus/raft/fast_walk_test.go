@@ -47,6 +47,8 @@ const (
 	stale                  // half-lost proposals of an old term meet those of a new one
 	conf                   // changes between proposals
 	rivals                 // competing changes
+	pairs                  // what the leader has and what the voters hold differ
+	drowsy                 // slow disks and falls
 	reading                // reads
 	profiles
 )
@@ -217,7 +219,7 @@ func (x *walk) exchange(rounds, drop int, pass func(m *message) bool) {
 // feed lets a leader bring one member in line, which tells it, or does not.
 func (x *walk) feed(leader, to *node, told bool) {
 	leader.step(raft.Tick{})
-	x.exchange(4, x.drop/3, func(m *message) bool {
+	x.exchange(1+x.some(6), x.drop/3, func(m *message) bool {
 		return isLog(m) && (m.From == leader.id && m.To == to.id || told && m.From == to.id && m.To == leader.id)
 	})
 }
