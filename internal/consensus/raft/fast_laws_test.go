@@ -23,7 +23,7 @@ type fastLaws struct {
 	seen    map[memberID]leaderView
 	applied map[memberID]consensus.Index
 
-	skipped, aborted, served, early, opened int
+	skipped, aborted, served, early, opened, snapshots, recoveredWins int
 }
 
 // win is what a proposer was told on the fast path.
@@ -56,8 +56,11 @@ func newFastLaws(c *cluster) *fastLaws {
 	c.check = func(n *node, out *raft.Output) {
 		l.laws.check(n, out)
 		for _, e := range out.Events {
-			if e, ok := e.(raft.BecameLeader); ok {
+			switch e := e.(type) {
+			case raft.BecameLeader:
 				l.noops[e.Term] = e.Noop
+			case raft.LogReset:
+				l.snapshots++
 			}
 		}
 	}
@@ -174,6 +177,9 @@ func (l *fastLaws) advance(e *entry) {
 		l.passed()
 		return
 	case r.index == e.Index:
+		if _, won := l.wins[e.Proposal]; won && e.ExactRevision != 0 && e.Answered == consensus.NoMember {
+			l.recoveredWins++
+		}
 		if r.revision <= before {
 			l.breach("L2: %v applied at revision %d on a store at %d", e.Proposal, r.revision, before)
 		}

@@ -313,8 +313,8 @@ func (x *walk) prepare() {
 			w[m] = x.some(10) / 7
 		}
 	}
-	for m, most := range map[move]int{moveOrphan: 2, moveAlone: 2, moveFastLossy: 2, moveDrowsy: 2, moveHold: 3, moveLate: 3} {
-		w[m] = x.some(most + 1)
+	for _, m := range []move{moveOrphan, moveAlone, moveFastLossy, moveDrowsy, moveHold, moveLate} {
+		w[m] = x.some(3)
 	}
 	some := func(least, most int, among ...move) {
 		for range least + x.some(most-least+1) {

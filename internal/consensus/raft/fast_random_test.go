@@ -6,13 +6,12 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
 // Ensure that no walk breaks a law of Raft or of the fast path. FAST_SEED=n plays one walk and tells it, FAST_RUNS=n more of them, from
 // seed 1 or FAST_SEED on.
 func TestReplica_Step_fastWalks(t *testing.T) {
-	first, runs := uint64(1), 1500
+	first, runs := uint64(1), 1200
 	if testing.Short() {
 		runs = 200
 	}
@@ -26,7 +25,7 @@ func TestReplica_Step_fastWalks(t *testing.T) {
 			t.Log(replay(first, aim{}, 60, 4000, true))
 		}
 	}
-	var sum tally
+	sum := tally{changes: map[consensus.Protocol]int{}}
 	for seed := first; seed < first+uint64(runs); seed++ {
 		x := newWalk(seed, aim{})
 		if err := x.run(60, seed%4 == 0); err != nil {
@@ -35,12 +34,40 @@ func TestReplica_Step_fastWalks(t *testing.T) {
 		sum.add(x)
 	}
 	t.Logf("seeds %d to %d: %+v", first, first+uint64(runs)-1, sum)
+	if runs >= 200 {
+		sum.enough(t)
+	}
+}
+
+// enough checks that the walks did what they are for: a test in which nothing happens finds nothing.
+func (s *tally) enough(t *testing.T) {
+	for _, c := range []struct {
+		what       string
+		got, least int // of a thousand walks
+	}{
+		{"elections", s.elections, 1000}, {"wins", s.wins, 1000}, {"wins that a later leader recovered", s.recoveredWins, 100},
+		{"recovered", s.recovered, 300}, {"passed over", s.skipped, 40}, {"aborted", s.aborted, 100}, {"reads", s.reads, 300},
+		{"reads that the leader did not answer", s.earlyReads, 150}, {"leaders checked", s.leadersTried, 3000}, {"snapshots", s.snapshots, 20},
+		{"refused for the term", int(s.refused[consensus.RefusedTerm]), 300}, {"for the configuration", int(s.refused[consensus.RefusedConfig]), 5},
+		{"for a conflict", int(s.refused[consensus.RefusedConflict]), 1000}, {"because known", int(s.refused[consensus.RefusedKnown]), 200},
+		{"because closed", int(s.refused[consensus.RefusedClosed]), 100},
+	} {
+		if c.got*1000 < c.least*s.walks {
+			t.Errorf("%s: %d in %d walks, want %d in 1000", c.what, c.got, s.walks, c.least)
+		}
+	}
+	for protocol := consensus.ProtocolSingle; protocol <= consensus.ProtocolApply; protocol++ {
+		if s.changes[protocol]*100 < s.walks {
+			t.Errorf("changes by %v: %d in %d walks", protocol, s.changes[protocol], s.walks)
+		}
+	}
 }
 
 // tally is what walks did.
 type tally struct {
 	walks, delivered, elections, wins, committed                 int
 	recovered, skipped, aborted, reads, earlyReads, leadersTried int
+	snapshots, recoveredWins                                     int
 	changes                                                      map[consensus.Protocol]int
 	refused                                                      [consensus.RefusedReasons]uint64
 }
@@ -61,12 +88,9 @@ func (s *tally) add(x *walk) {
 	for why, n := range counts.Refused {
 		s.refused[why] += n
 	}
-	if s.changes == nil {
-		s.changes = map[consensus.Protocol]int{}
-	}
+	s.snapshots += x.laws.snapshots
+	s.recoveredWins += x.laws.recoveredWins
 	for protocol, n := range x.laws.protocols {
 		s.changes[protocol] += n
 	}
 }
-
-var _ = raft.Follower
