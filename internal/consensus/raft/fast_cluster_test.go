@@ -203,3 +203,43 @@ func proposalOf(sequence uint64, command string) consensus.Proposal {
 		Kind: consensus.EntryCommand, Payload: []byte(command),
 	}
 }
+
+// proposeFast proposes commands of a member, each to all voters at once.
+func (c *cluster) proposeFast(id memberID, commands ...string) {
+	for _, command := range commands {
+		c.nextSeq++
+		c.node(id).step(raft.Propose{Proposals: []consensus.Proposal{proposalOf(c.nextSeq, command)}, Fast: true})
+	}
+}
+
+// held prints, for scripts, the revision of each store, how many proposals of others it holds, and those on its disk: what is
+// forgotten leaves the disk with the next write, or is forgotten again.
+func (s *script) held() {
+	for _, n := range s.nodes {
+		fmt.Fprintf(s.out, "%v: revision %d, holds %d, on disk", n.id, n.store.keys.revision, n.replica.FastCounts().Held)
+		for i := range n.disk.records {
+			fmt.Fprintf(s.out, " %s@%d", n.disk.records[i].Payload, n.disk.records[i].Revision)
+		}
+		fmt.Fprintln(s.out)
+	}
+}
+
+// fastOnly delivers, for scripts, what is of the fast path; the rest stays under way.
+func (s *script) fastOnly() {
+	for moved := true; moved; {
+		moved = false
+		for _, n := range s.nodes {
+			moved = n.drain() || moved
+		}
+		net := s.net
+		s.net = nil
+		for i := range net {
+			if isFast(&net[i]) {
+				s.deliver(net[i])
+				moved = true
+			} else {
+				s.net = append(s.net, net[i])
+			}
+		}
+	}
+}
