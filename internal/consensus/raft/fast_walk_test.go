@@ -443,6 +443,27 @@ func (x *walk) heal() error {
 			return fmt.Errorf("member %v holds %d proposals, on disk %d", id, held, len(n.disk.records))
 		}
 	}
+	return x.healthy(in.Config.IDs())
+}
+
+// healthy checks that, while all is well, whoever proposes something but the leader wins in one round trip.
+func (x *walk) healthy(ids []memberID) error {
+	for _, id := range ids {
+		n := x.node(id)
+		if leader := x.leader(); n == leader {
+			continue
+		}
+		p := x.proposal(false)
+		n.step(raft.Propose{Proposals: []consensus.Proposal{p}, Fast: true})
+		x.settle()
+		x.tick(1)
+		if footprint := footprintOf(p.Payload); footprint.Barrier {
+			continue
+		}
+		if _, won := x.laws.wins[p.ID]; !won && !x.broken() {
+			return fmt.Errorf("%v of member %v is not decided at once: %v", p.ID, id, n.replica.FastCounts())
+		}
+	}
 	return nil
 }
 
