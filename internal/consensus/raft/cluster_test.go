@@ -376,7 +376,7 @@ func (n *node) drain() bool {
 // settle delivers everything until nothing moves.
 func (c *cluster) settle() {
 	for round := 0; ; round++ {
-		if round > 10000 {
+		if round > 10000 || len(c.net) > 50000 {
 			panic("the cluster never settles")
 		}
 		moved := false

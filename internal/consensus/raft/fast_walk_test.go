@@ -412,8 +412,6 @@ func (x *walk) heal() error {
 		if x.tick(10); x.leader() != nil {
 			break
 		}
-		x.pick().step(raft.Campaign{}) // without pre-vote, the worst log may be the first to ask again and again
-		x.settle()
 	}
 	x.tick(20)
 	for range 3 {
