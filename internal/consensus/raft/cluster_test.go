@@ -30,6 +30,7 @@ type cluster struct {
 	// lossy members lose, in a crash, what was applied since the store was flushed, and the commit index, a mere hint.
 	lossy bool
 	infer bool // proposers count for themselves who holds their entries
+	shell shellFaults
 }
 
 // node is one member: the replica and the simplest shell that performs its outputs.
@@ -60,12 +61,15 @@ type node struct {
 	failed    []uint64
 	refusals  []consensus.Refusal
 	events    []raft.Event
+	replies   []raft.Evaluation // of the fast path: durable, and not answered while slowReply
+	slowReply bool
 }
 
 type disk struct {
 	hard    consensus.HardState
 	base    consensus.SnapshotMeta
 	entries []entry
+	records []consensus.Record
 }
 
 // store is the state machine: it remembers what was applied, and the configuration as kv/apply does.
@@ -74,11 +78,13 @@ type store struct {
 	commands []string
 	about    consensus.SnapshotMeta // of the last configuration entry
 	tombs    []memberID
+	keys     keys
 }
 
 func (s store) clone() store {
 	s.commands = slices.Clone(s.commands)
 	s.tombs = slices.Clone(s.tombs)
+	s.keys = s.keys.clone()
 	return s
 }
 
@@ -93,6 +99,9 @@ func (s *store) apply(e *entry) {
 	switch e.Kind {
 	case consensus.EntryCommand:
 		s.commands = append(s.commands, string(e.Payload))
+		s.keys.apply(e)
+	case consensus.EntryAbort:
+		s.keys.abort(e)
 	case consensus.EntryConfig:
 		change, _, err := consensus.DecodeConfigChange(e.Payload)
 		if err != nil {
@@ -142,6 +151,9 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 		if adapt != nil {
 			adapt(&o)
 		}
+		if o.Fast.Footprint != nil {
+			o.Fast.Fate = func(proposal consensus.ProposalID) raft.Fate { return c.node(id).store.keys.fate(proposal) }
+		}
 		return o
 	}
 	config := testConfig(voters, learners)
@@ -154,7 +166,7 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 // add starts a new member; a zero config means that it joins.
 func (c *cluster) add(id memberID, config consensus.Config) *node {
 	n := &node{c: c, id: id, received: map[mark]store{}}
-	n.store.about.Config = config
+	n.store.about.Config, n.store.keys.faults = config, &c.shell
 	if len(config.Voters) > 0 {
 		n.store.mark, n.store.about.ConfigID = mark{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
 	}
@@ -185,7 +197,7 @@ func (n *node) restored() *raft.Replica {
 	}
 	r, err := raft.New(n.c.opts(n.id), raft.Restored{
 		Hard: hard, Base: base, Entries: n.disk.entries,
-		Applied: kept.mark.Index, Tombstones: kept.tombs,
+		Applied: kept.mark.Index, Tombstones: kept.tombs, Revision: kept.keys.revision, Records: slices.Clone(n.disk.records),
 	})
 	if err != nil {
 		panic(err)
@@ -196,6 +208,7 @@ func (n *node) restored() *raft.Replica {
 // crash loses what is not on disk: persist requests under way, and messages that waited for them.
 func (n *node) crash() {
 	n.replica, n.inbox, n.pending, n.installs, n.toApply = nil, nil, nil, nil, nil
+	n.replies = nil
 	n.received = map[mark]store{}
 	if n.c.lossy {
 		n.store = n.flushed.clone()
@@ -266,7 +279,11 @@ func (n *node) step(inputs ...raft.Input) {
 		n.c.done(n, &out)
 	}
 	n.c.net = append(n.c.net, out.Send...)
-	if out.Seq != 0 || len(out.SendAfter) > 0 {
+	if n.c.shell.replyTooSoon {
+		n.replies, out.Evaluate = append(n.replies, out.Evaluate...), nil
+		n.reply()
+	}
+	if out.Seq != 0 || len(out.SendAfter) > 0 || len(out.Evaluate) > 0 {
 		n.pending = append(n.pending, out)
 	}
 	if len(out.Apply) > 0 {
@@ -282,7 +299,7 @@ func (n *node) step(inputs ...raft.Input) {
 			n.store, n.toApply, n.handed = s.clone(), nil, s.mark.Index
 			n.flush()
 		}
-		n.installs = append(n.installs, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Failed: !ok})
+		n.installs = append(n.installs, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Revision: s.keys.revision, Failed: !ok})
 	}
 	if !n.slowInstall {
 		n.inbox = append(n.inbox, n.installs...)
@@ -311,12 +328,13 @@ func (n *node) apply(count int) {
 		n.store.apply(&n.toApply[i])
 	}
 	n.toApply = slices.Delete(n.toApply, 0, count)
-	n.inbox = append(n.inbox, raft.Applied{Index: n.store.mark.Index})
+	n.inbox = append(n.inbox, raft.Applied{Index: n.store.mark.Index, Revision: n.store.keys.revision})
 }
 
 // sync completes the oldest count persist requests.
 func (n *node) sync(count int) {
 	count = min(count, len(n.pending))
+	forgot := false
 	for _, out := range n.pending[:count] {
 		if out.Hard != nil {
 			n.disk.hard = *out.Hard
@@ -328,12 +346,21 @@ func (n *node) sync(count int) {
 			keep := out.Entries[0].Index - n.disk.base.Mark.Index - 1
 			n.disk.entries = append(n.disk.entries[:keep:keep], out.Entries...)
 		}
+		forgot = n.disk.keep(&out, n.c.shell.forgetAtAppend) || forgot
+		n.replies = append(n.replies, out.Evaluate...)
 		n.c.net = append(n.c.net, out.SendAfter...)
 		if out.Seq != 0 {
 			n.inbox = append(n.inbox, raft.Persisted{Seq: out.Seq})
 		}
 	}
 	n.pending = slices.Delete(n.pending, 0, count)
+	if !n.slowReply {
+		n.reply()
+	}
+	if forgot && n.replica.Leader() != n.id {
+		n.crash() // so that its memory forgets, too
+		n.start()
+	}
 }
 
 func (n *node) drain() bool {
@@ -349,7 +376,7 @@ func (n *node) drain() bool {
 // settle delivers everything until nothing moves.
 func (c *cluster) settle() {
 	for round := 0; ; round++ {
-		if round > 10000 {
+		if round > 10000 || len(c.net) > 50000 {
 			panic("the cluster never settles")
 		}
 		moved := false

@@ -17,6 +17,8 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
 	consensus.MsgHolds: "holds", consensus.MsgVouch: "vouch?", consensus.MsgVouched: "vouched",
 	consensus.MsgReadIndex: "read-index",
+	consensus.MsgRecord:    "record", consensus.MsgRecorded: "recorded", consensus.MsgFastPropose: "propose-fast",
+	consensus.MsgFast: "fast", consensus.MsgOrphans: "orphans",
 }
 
 var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update", "demote"}
@@ -56,6 +58,12 @@ func describe(m *message) string {
 	for i := range m.Proposals {
 		say(true, "%s", describeProposal(&m.Proposals[i]))
 	}
+	for i := range m.Records {
+		say(true, "%s", describeRecord(&m.Records[i]))
+	}
+	for i := range m.Verdicts {
+		say(true, "%s", describeVerdict(&m.Verdicts[i], m.Kind == consensus.MsgOrphans))
+	}
 	for i := range m.Refusals {
 		say(true, "#%d:%s", m.Refusals[i].ID.Sequence, describeRefusal(&m.Refusals[i]))
 	}
@@ -64,6 +72,22 @@ func describe(m *message) string {
 		say(m.Kind == consensus.MsgReadReply && !m.Reject, "at %d", m.Reads[i].Index)
 	}
 	return b.String()
+}
+
+func describeRecord(r *consensus.Record) string {
+	return fmt.Sprintf("holds %s@%d of term %d", r.Payload, r.Revision, r.Term)
+}
+
+func describeVerdict(v *consensus.Verdict, asks bool) string {
+	switch {
+	case asks:
+		return fmt.Sprintf("#%d?", v.Proposal.Sequence)
+	case v.Refusal != consensus.RefusedNot:
+		return fmt.Sprintf("#%d:%v", v.Proposal.Sequence, v.Refusal)
+	case len(v.Reply) > 0:
+		return fmt.Sprintf("#%d@%d=%s", v.Proposal.Sequence, v.Revision, v.Reply)
+	}
+	return fmt.Sprintf("#%d@%d", v.Proposal.Sequence, v.Revision)
 }
 
 // describeRefusal also tells, where the proposer believes in another configuration, which one is in force.
@@ -109,6 +133,11 @@ func describeEntry(e *entry) string {
 			return fmt.Sprintf("%v:%v", e.Mark(), err)
 		}
 		return fmt.Sprintf("%v:%s", e.Mark(), describeConfig(&change.Config))
+	case consensus.EntryAbort:
+		return fmt.Sprintf("%v:abort #%d", e.Mark(), e.Proposal.Sequence)
+	}
+	if e.ExactRevision > 0 {
+		return fmt.Sprintf("%v:%s@%d", e.Mark(), e.Payload, e.ExactRevision)
 	}
 	return fmt.Sprintf("%v:%s", e.Mark(), e.Payload)
 }
@@ -175,6 +204,9 @@ func (n *node) trace(out *raft.Output) {
 	}
 	for i := range out.Apply {
 		say("apply %s", describeEntry(&out.Apply[i]))
+	}
+	for i := range out.Wins {
+		say("won #%d at revision %d: %s", out.Wins[i].Proposal.Sequence, out.Wins[i].Revision, out.Wins[i].Reply)
 	}
 	for _, read := range out.Reads {
 		say("read %d answered: %d", read.ID, read.Index)

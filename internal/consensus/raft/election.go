@@ -182,7 +182,7 @@ func (r *Replica) learnCommit(m *consensus.Message) {
 }
 
 func (r *Replica) startTally() {
-	r.granted, r.refused = append(r.granted[:0], r.opts.ID), r.refused[:0]
+	r.granted, r.refused, r.outdone = append(r.granted[:0], r.opts.ID), r.refused[:0], false
 }
 
 // outcome counts the votes, set by set. A candidate outside a set is not counted there.
@@ -272,6 +272,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	}
 	if m.Reject {
 		r.refused = append(r.refused, m.From)
+		r.outdone = r.outdone || r.log.lastMark().Before(m.Mark)
 	} else {
 		r.granted = append(r.granted, m.From)
 		if !pre {
@@ -289,8 +290,9 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	case quorum.Lost:
 		r.role = Follower
 		r.event(BecameFollower{Term: r.term})
-		if !pre {
-			// The rivals' round is over for everybody: an early second try ends a split vote soon.
+		if !pre && !r.outdone {
+			// The rivals' round is over for everybody: an early second try ends a split vote soon. With a log for which
+			// nobody votes it would only keep those from trying who could win.
 			r.campaignAt = r.now + uint64(r.rng.between(1, r.opts.ElectionTicks))
 		}
 	}

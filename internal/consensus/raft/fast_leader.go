@@ -57,6 +57,7 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 		revision = f.revision + 1
 	}
 	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoLeaderPoolFootprint) ||
+		f.pool.Holds(p.ID) || // another attempt, as with a voter
 		(f.pool.Top() >= revision && !faults.NoLeaderPoolOrder) {
 		return consensus.Entry{}, consensus.RefusedConflict
 	}

@@ -58,6 +58,9 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 		return refused(consensus.RefusedKnown)
 	}
 	footprint := r.footprint(p.Payload)
+	if f.pool.Holds(p.ID) {
+		return refused(consensus.RefusedConflict) // another attempt, also of what touches nothing: one of both would come first
+	}
 	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoPoolFootprint) {
 		return refused(consensus.RefusedConflict)
 	}

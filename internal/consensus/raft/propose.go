@@ -59,10 +59,11 @@ func (r *Replica) admitBound(m *consensus.Message) {
 }
 
 // handleRefusals hands them to the shell, and binds what is proposed from now on to the configuration that the leader
-// named: the shell proposes again what was refused for that alone.
+// named, unless this member's log says so by now: the shell proposes again what was refused for that alone.
 func (r *Replica) handleRefusals(m *consensus.Message) {
 	for i := range m.Refusals {
-		if m.Refusals[i].Reason == consensus.ReasonStaleConfig && m.From == r.leader {
+		stale := m.Refusals[i].Reason == consensus.ReasonStaleConfig && m.Refusals[i].Config != r.configID()
+		if stale && m.From == r.leader {
 			r.boundTo = m.Refusals[i].Config
 		}
 	}

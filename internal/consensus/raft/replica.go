@@ -35,6 +35,7 @@ type Replica struct {
 
 	// Election.
 	granted, refused []consensus.MemberID
+	outdone          bool // somebody who refused has a better log
 
 	// Configurations, oldest first: that of base, then one per configuration entry in the log.
 	configs       []configRecord

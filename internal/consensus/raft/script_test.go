@@ -104,6 +104,8 @@ func (s *script) start(args []string) error {
 			adapt = append(adapt, func(o *raft.Options) { o.MaxUncommittedBytes = number })
 		case "lossy":
 			lossy = true
+		case "fast":
+			adapt = append(adapt, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
 		case "lease":
 			adapt = append(adapt, func(o *raft.Options) { o.LeaderLease = true })
 		case "no-pre-vote":
@@ -175,6 +177,10 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 		}
 	case "infer":
 		s.infer = true
+	case "held":
+		s.held()
+	case "fast-only":
+		s.fastOnly()
 	case "drop":
 		s.printf("  %d messages lost", len(s.net))
 		s.net = nil
@@ -258,6 +264,10 @@ func (s *script) member(name string, args []string) error {
 		n.step(raft.Campaign{})
 	case "propose":
 		s.propose(id, args...)
+	case "fast":
+		s.proposeFast(id, args...)
+	case "retry":
+		n.step(raft.Propose{Proposals: []consensus.Proposal{proposalOf(numbers[0], args[1])}, Fast: true})
 	case "read":
 		n.step(raft.Read{IDs: numbers, Spread: s.infer})
 	case "transfer":

@@ -1,0 +1,167 @@
+package proposer_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+func attempt(sequence, revision uint64) consensus.Attempt {
+	return consensus.Attempt{Proposal: consensus.ProposalID{Sequence: sequence}, Revision: revision}
+}
+
+func voters(n int) []consensus.MemberID {
+	var ids []consensus.MemberID
+	for id := range n {
+		ids = append(ids, consensus.MemberID(id+1))
+	}
+	return ids
+}
+
+func verdict(sequence, revision uint64, reply string) consensus.Verdict {
+	return consensus.Verdict{Attempt: attempt(sequence, revision), Reply: []byte(reply)}
+}
+
+// Ensure that, for every size, a proposal is decided by the last of a superquorum, the leader among them, and once.
+func TestTally_sizes(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		for _, leaderLast := range []bool{false, true} {
+			var tally proposer.Tally
+			tally.Reset(voters(n))
+			tally.Open(attempt(1, 0).Proposal)
+			answer := func() (proposer.Win, bool) { return tally.Answered(1, verdict(1, 8, "r")) }
+			wins, at := 0, 0
+			note := func(w proposer.Win, won bool) {
+				at++
+				if won {
+					wins++
+					if at != quorum.Super(n) || w.Attempt != attempt(1, 8) || string(w.Reply) != "r" {
+						t.Errorf("%d voters: %+v with answer %d, want the %d.", n, w, at, quorum.Super(n))
+					}
+				}
+			}
+			if !leaderLast {
+				note(answer())
+			}
+			others := n - 1
+			if leaderLast {
+				others = quorum.Super(n) - 1
+			}
+			for id := 2; id <= others+1; id++ {
+				note(tally.Accepted(consensus.MemberID(id), attempt(1, 8)))
+			}
+			if leaderLast {
+				note(answer())
+			}
+			note(answer())
+			if wins != 1 || tally.Len() != 0 {
+				t.Errorf("%d voters, leader last %t: won %d times, %d are left", n, leaderLast, wins, tally.Len())
+			}
+		}
+	}
+}
+
+// Ensure that nothing counts but distinct voters at the leader's revision, for a proposal that is under way.
+func TestTally_doNotCount(t *testing.T) {
+	for name, say := range map[string]func(tally *proposer.Tally) (proposer.Win, bool){
+		"a voter twice":          func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(2, attempt(1, 8)) },
+		"another revision":       func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(3, attempt(1, 9)) },
+		"another proposal":       func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(3, attempt(2, 8)) },
+		"no voter":               func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(9, attempt(1, 8)) },
+		"the leader as a voter":  func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(1, attempt(1, 8)) },
+		"the leader twice":       func(x *proposer.Tally) (proposer.Win, bool) { return x.Answered(1, verdict(1, 8, "")) },
+		"a second answer":        func(x *proposer.Tally) (proposer.Win, bool) { return x.Answered(3, verdict(1, 8, "")) },
+		"a voter that has moved": func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(2, attempt(1, 9)) },
+	} {
+		var tally proposer.Tally
+		tally.Reset(voters(3))
+		tally.Open(attempt(1, 0).Proposal)
+		tally.Answered(1, verdict(1, 8, ""))
+		tally.Accepted(2, attempt(1, 8))
+		if _, won := say(&tally); won || tally.Len() != 1 {
+			t.Errorf("%s counts: %d are under way", name, tally.Len())
+		}
+	}
+}
+
+// Ensure that a leader that is no voter answers and is not counted, and that closing and resetting forget.
+func TestTally_leaderOutside_Close_Reset(t *testing.T) {
+	var tally proposer.Tally
+	tally.Reset(voters(3))
+	id := attempt(1, 0).Proposal
+	tally.Open(id)
+	tally.Answered(9, verdict(1, 8, ""))
+	for voter := consensus.MemberID(1); voter <= 3; voter++ {
+		if _, won := tally.Accepted(voter, attempt(1, 8)); won != (voter == 3) {
+			t.Errorf("voter %v decides: %t", voter, won)
+		}
+	}
+	tally.Open(id)
+	tally.Open(id)
+	if !tally.Close(id) || tally.Close(id) || tally.Len() != 0 {
+		t.Error("closed twice, or not at all")
+	}
+	for _, forget := range []func(){func() { tally.Close(id) }, func() { tally.Reset(voters(3)) }} {
+		tally.Open(id)
+		tally.Answered(1, verdict(1, 8, ""))
+		tally.Accepted(2, attempt(1, 8))
+		forget()
+		tally.Open(id)
+		if _, won := tally.Accepted(3, attempt(1, 8)); won {
+			t.Error("what was said before counts")
+		}
+	}
+}
+
+// Ensure, on random answers, that a win is exactly what a list of all answers says, and that each rule, switched off, is missed.
+func TestTally_list(t *testing.T) {
+	for _, rules := range []proposer.Rules{{}, {CountAnyRevision: true}, {OneLess: true}} {
+		differ := 0
+		for seed := range uint64(2000) {
+			if wins, want := playTally(rand.New(rand.NewPCG(seed, 3)), rules); wins != want {
+				differ++
+			}
+		}
+		if (differ > 0) != (rules != proposer.Rules{}) {
+			t.Errorf("rules %+v: %d of 2000 differ from the list", rules, differ)
+		}
+	}
+}
+
+// playTally gives answers to one proposal, the first of each voter and of the leader counting, and returns whether it was won and
+// whether it should.
+func playTally(rng *rand.Rand, rules proposer.Rules) (won, want bool) {
+	n := 1 + rng.IntN(7)
+	tally := proposer.Tally{Rules: rules}
+	tally.Reset(voters(n))
+	tally.Open(attempt(1, 0).Proposal)
+	said := map[consensus.MemberID]uint64{}
+	var leader uint64
+	for range 2 * n {
+		voter, revision := consensus.MemberID(1+rng.IntN(n)), uint64(5+rng.IntN(5)/4)
+		var w bool
+		if voter == 1 {
+			if leader == 0 {
+				leader = revision
+			}
+			_, w = tally.Answered(1, verdict(1, revision, ""))
+		} else {
+			if said[voter] == 0 {
+				said[voter] = revision
+			}
+			_, w = tally.Accepted(voter, attempt(1, revision))
+		}
+		won = won || w
+		holders := 1
+		for _, revision := range said {
+			if revision == leader {
+				holders++
+			}
+		}
+		want = want || leader != 0 && holders >= quorum.Super(n)
+	}
+	return won, want
+}

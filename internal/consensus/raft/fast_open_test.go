@@ -1,0 +1,31 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// Ensure that a member goes the fast way again after a change, also if it has the new configuration already when the leader
+// refuses what it proposed under the one before.
+func TestReplica_Propose_fastAfterChange(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, []memberID{4}, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
+	c.elect(1)
+	c.tick(3)
+	c.change(1, consensus.ChangePromote, testMember(4))
+	c.proposeFast(2, "a=late")
+	c.settle()
+	c.tick(3)
+	if refusals := c.node(2).refusals; len(refusals) != 1 || refusals[0].Reason != consensus.ReasonStaleConfig {
+		t.Fatalf("refused: %v, want one for the configuration", refusals)
+	}
+	for _, id := range []memberID{2, 3} {
+		before := c.node(id).replica.FastCounts().Tried
+		c.proposeFast(id, "b=again")
+		c.settle()
+		if tried := c.node(id).replica.FastCounts().Tried - before; tried != 1 {
+			t.Errorf("member %v tried the fast path for %d of 1 proposals", id, tried)
+		}
+	}
+}
