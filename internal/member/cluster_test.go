@@ -25,7 +25,7 @@ import (
 
 const (
 	testCluster  = consensus.ClusterID(0xc1)
-	testPatience = 30 * time.Second
+	testPatience = time.Minute
 )
 
 // cluster is real members in one process: disks in memory, loopback between them.
@@ -34,6 +34,7 @@ type cluster struct {
 	ctx   context.Context
 	nodes []*node
 	care  membership.Policy
+	fast  member.FastPath
 }
 
 // node is one of them; Member is nil while it is down.
@@ -55,8 +56,18 @@ func startCluster(t *testing.T, size int) *cluster {
 
 func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 	t.Helper()
+	return found(t, size, &cluster{care: care})
+}
+
+func startFast(t *testing.T, size int, fast member.FastPath) *cluster {
+	t.Helper()
+	return found(t, size, &cluster{fast: fast})
+}
+
+func found(t *testing.T, size int, c *cluster) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
-	c := &cluster{t: t, ctx: ctx, care: care}
+	c.t, c.ctx = t, ctx
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
 			n.stop()
@@ -139,7 +150,7 @@ func (n *node) start() {
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
-		MaxRequestBytes: 1 << 20, Care: n.c.care, Clock: env.WallClock{}, Logger: logger,
+		MaxRequestBytes: 1 << 20, Care: n.c.care, FastPath: n.c.fast, Clock: env.WallClock{}, Logger: logger,
 	})
 	if err != nil {
 		n.c.t.Fatal(err)

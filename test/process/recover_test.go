@@ -44,10 +44,16 @@ func (e *elastic) ranged(name string) *node {
 // startTrio starts three members that found a cluster.
 func startTrio(t *testing.T) *elastic {
 	t.Helper()
-	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	return startVoters(t, 3)
+}
+
+// startVoters starts members that found a cluster, all with the same flags.
+func startVoters(t *testing.T, size int, flags ...string) *elastic {
+	t.Helper()
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t), flags: flags}, dir: t.TempDir()}
 	t.Cleanup(e.end)
-	for _, name := range []string{"m1", "m2", "m3"} {
-		e.nodes = append(e.nodes, e.ranged(name))
+	for i := range size {
+		e.nodes = append(e.nodes, e.ranged(fmt.Sprintf("m%d", i+1)))
 	}
 	for _, n := range e.nodes {
 		e.launch(n, "new")
