@@ -22,29 +22,43 @@ type told struct {
 // putEverywhere puts keys through every running member at the same time, and returns what was acknowledged.
 func (c *cluster) putEverywhere(round, count int) []told {
 	c.t.Helper()
+	_, wait := c.beginPuts(round, count)
+	return wait()
+}
+
+// beginPuts does that while the test goes on. Underway tells once that a put was acknowledged.
+func (c *cluster) beginPuts(round, count int) (underway <-chan struct{}, wait func() []told) {
+	c.t.Helper()
+	first := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(first) })
 	var mu sync.Mutex
 	var acked []told
 	var writing sync.WaitGroup
 	for _, n := range c.running() {
+		through, id := n.Member, n.id // the test may stop the node
 		writing.Go(func() {
+			defer begun()
 			for i := range count {
 				ctx, route := member.WantRoute(c.ctx)
-				key := fmt.Sprintf("%d/%d/%d", round, n.id, i)
-				result, err := n.Propose(ctx, &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}})
+				key := fmt.Sprintf("%d/%v/%d", round, id, i)
+				result, err := through.Propose(ctx, &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}})
 				if err = errors.Join(err, result.Err); err != nil {
 					if !errors.Is(err, member.ErrStopped) && !errors.Is(err, member.ErrLeaderFailed) && !errors.Is(err, member.ErrTimeout) {
-						c.t.Errorf("put through member %v: %v", n.id, err)
+						c.t.Errorf("put through member %v: %v", id, err)
 					}
 					return
 				}
 				mu.Lock()
 				acked = append(acked, told{key, result.Revision, *route})
 				mu.Unlock()
+				begun()
 			}
 		})
 	}
-	writing.Wait()
-	return acked
+	return first, func() []told {
+		writing.Wait()
+		return acked
+	}
 }
 
 // checkTold looks for every acknowledged put at every running member, at the revision that was told.
@@ -95,10 +109,10 @@ func TestMember_fastPath(t *testing.T) {
 		switch round {
 		case 0: // in the middle of writes
 			leader := c.leader()
-			done := make(chan []told)
-			go func() { done <- c.putEverywhere(500, 10) }()
+			underway, wait := c.beginPuts(500, 10)
+			<-underway
 			leader.stop()
-			acked = append(acked, <-done...)
+			acked = append(acked, wait()...)
 			leader.start()
 		case 1:
 			stopped := slices.Clone(c.nodes)

@@ -50,7 +50,8 @@ type fastLoad struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	padding string // of every value
+	padding string        // of every value
+	pause   time.Duration // at most, between the writes of a writer
 
 	mu      sync.Mutex
 	writers int
@@ -61,7 +62,7 @@ type fastLoad struct {
 
 func startFastLoad(t *testing.T, nodes ...*node) *fastLoad {
 	t.Helper()
-	l := &fastLoad{t: t, clock: time.Now(), record: newRecorder()}
+	l := &fastLoad{t: t, clock: time.Now(), record: newRecorder(), pause: fastPause}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	t.Cleanup(l.end)
 	for _, n := range nodes {
@@ -88,7 +89,7 @@ func (l *fastLoad) through(n *node) {
 			l.write(kv, n.name, id, i)
 			select {
 			case <-l.ctx.Done():
-			case <-time.After(rand.N(fastPause)):
+			case <-time.After(rand.N(l.pause)):
 			}
 		}
 	})

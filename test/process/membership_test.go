@@ -87,7 +87,7 @@ func (e *elastic) launch(n *node, state string) {
 		"--initial-advertise-peer-urls=http://" + n.peer, "--initial-cluster=" + strings.Join(members, ","),
 		"--initial-cluster-state=" + state, "--heartbeat-interval=50", "--election-timeout=500", inferring,
 		// The check that new connections have lasted five seconds would only make the test wait.
-		"--strict-reconfig-check=false"}, e.flags...)...)
+		"--strict-reconfig-check=false"}, append(e.flags[:len(e.flags):len(e.flags)], n.flags...)...)...)
 }
 
 // quiet is a client of some members that does not print what it retries.

@@ -50,11 +50,24 @@ func startTrio(t *testing.T) *elastic {
 // startVoters starts members that found a cluster, all with the same flags.
 func startVoters(t *testing.T, size int, flags ...string) *elastic {
 	t.Helper()
+	e := planVoters(t, size, flags...)
+	e.found()
+	return e
+}
+
+// planVoters does all but starting them.
+func planVoters(t *testing.T, size int, flags ...string) *elastic {
+	t.Helper()
 	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t), flags: flags}, dir: t.TempDir()}
 	t.Cleanup(e.end)
 	for i := range size {
 		e.nodes = append(e.nodes, e.ranged(fmt.Sprintf("m%d", i+1)))
 	}
+	return e
+}
+
+func (e *elastic) found() {
+	e.t.Helper()
 	for _, n := range e.nodes {
 		e.launch(n, "new")
 	}
@@ -62,7 +75,6 @@ func startVoters(t *testing.T, size int, flags ...string) *elastic {
 		e.waitReady(n)
 	}
 	e.client = e.quiet(e.nodes...)
-	return e
 }
 
 // fill writes for a moment, and returns once the survivor has applied all that was acknowledged.
