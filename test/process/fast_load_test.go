@@ -121,7 +121,7 @@ func (l *fastLoad) write(kv pb.KVClient, through string, id, i int) {
 	case 15:
 		w.key = hotKey
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	ctx = metadata.AppendToOutgoingContext(ctx, "quorate-route", "?")
 	var header metadata.MD

@@ -89,6 +89,36 @@ func TestFastPath_recovered(t *testing.T) {
 	e.checkRecordsForgotten()
 }
 
+// TestFastPath_aborted stops a proposer while others hold what it proposes and its leader, to which the way is long, has not
+// heard of it. The leader gives it up for all; the proposer, awake again, proposes the same anew, and its clients see nothing.
+func TestFastPath_aborted(t *testing.T) {
+	e := planVoters(t, 5, farApart)
+	leader, proposer := e.nodes[0], e.nodes[1]
+	proposer.flags = []string{"--peer-delay=m1=120ms,m3=3ms,m4=3ms,m5=3ms"}
+	e.found()
+	e.lead(leader)
+	load := startFastLoad(t)
+	load.pause = time.Millisecond
+	for range 3 {
+		load.through(proposer)
+	}
+	load.await(1, "before the proposer is stopped")
+	aborted := func() float64 { return sumOf(t, "quorate_fast_aborted_total", leader) }
+	before := aborted()
+	stopped := time.Since(load.clock)
+	signal(t, proposer, syscall.SIGSTOP)
+	until(t, "what was left behind is given up", func(context.Context) bool { return aborted() > before })
+	load.tell(fmt.Sprint(aborted()-before, " proposals were given up"))
+	signal(t, proposer, syscall.SIGCONT)
+	awake := time.Since(load.clock)
+	load.await(1, "after the proposer was stopped")
+	load.check(e.nodes...)
+	if load.count(func(w *fastWrite) bool { return w.begun < stopped && w.ended > awake }) == 0 {
+		t.Errorf("no write that was under way was answered: %v", load.record.failed)
+	}
+	e.checkRecordsForgotten()
+}
+
 // lead makes n the leader.
 func (e *elastic) lead(n *node) {
 	e.t.Helper()
