@@ -25,7 +25,7 @@ import (
 
 const (
 	testCluster  = consensus.ClusterID(0xc1)
-	testPatience = 30 * time.Second
+	testPatience = time.Minute
 )
 
 // cluster is real members in one process: disks in memory, loopback between them.
@@ -36,6 +36,7 @@ type cluster struct {
 	care  membership.Policy
 	// clients is for how long a native client may be silent.
 	clients time.Duration
+	fast    member.FastPath
 }
 
 // node is one of them; Member is nil while it is down.
@@ -58,6 +59,11 @@ func startCluster(t *testing.T, size int) *cluster {
 func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 	t.Helper()
 	return startWith(t, size, &cluster{care: care})
+}
+
+func startFast(t *testing.T, size int, fast member.FastPath) *cluster {
+	t.Helper()
+	return startWith(t, size, &cluster{fast: fast})
 }
 
 // startWith founds a cluster with the settings in c.
@@ -147,7 +153,8 @@ func (n *node) start() {
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
-		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, Clock: env.WallClock{}, Logger: logger,
+		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: env.WallClock{},
+		Logger: logger,
 	})
 	if err != nil {
 		n.c.t.Fatal(err)

@@ -455,6 +455,7 @@ func (p *proposer) resend(tick uint64) {
 func (p *proposer) restored(table ResultTable) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.route = RouteLeader
 	if q := p.opening; q != nil && table.SessionOpen(q.id.Session) {
 		p.opened(kv.Result{})
 	}

@@ -38,15 +38,7 @@ func TestBadInput_fullDisk(t *testing.T) {
 		}
 		break
 	}
-	if status := full.cmd.ProcessState.ExitCode(); status != 1 {
-		t.Errorf("got status %d, want 1", status)
-	}
-	log := tail(full.log, 1<<20)
-	if strings.Contains(log, "goroutine ") {
-		t.Errorf("it ended in a stack trace:\n%s", log)
-	}
-	said := strings.TrimSpace(log)
-	checkLine(t, said[strings.LastIndex(said, "\n")+1:]+"\n", []string{"file too large", "ulimit -f", "nothing is lost"})
+	checkFull(t, full)
 	for i := range 5 {
 		put(1000 + i)
 		if acked[fmt.Sprint("key", 1000+i)] == "" {
@@ -66,6 +58,51 @@ func TestBadInput_fullDisk(t *testing.T) {
 	if len(acked) < 10 {
 		t.Errorf("only %d writes were acknowledged", len(acked))
 	}
+}
+
+// checkFull wants the last words of a member whose disk was full.
+func checkFull(t *testing.T, n *node) {
+	t.Helper()
+	if status := n.cmd.ProcessState.ExitCode(); status != 1 {
+		t.Errorf("got status %d, want 1", status)
+	}
+	log := tail(n.log, 1<<20)
+	if strings.Contains(log, "goroutine ") {
+		t.Errorf("it ended in a stack trace:\n%s", log)
+	}
+	said := strings.TrimSpace(log)
+	checkLine(t, said[strings.LastIndex(said, "\n")+1:]+"\n", []string{"file too large", "ulimit -f", "nothing is lost"})
+}
+
+// TestFastPath_fullDisk does that to a voter while it holds what others propose: what it said that it holds, it holds, and
+// the four that are left decide as before.
+func TestFastPath_fullDisk(t *testing.T) {
+	e := startVoters(t, 5, farApart)
+	full := e.others(e.leader())[0]
+	load := startFastLoad(t)
+	load.padding = strings.Repeat("f", 40<<10)
+	for _, n := range e.others(full) {
+		load.through(n)
+	}
+	load.await(winsAnEpoch/4, "before the disk is full")
+	held := fastMetrics(t, full)["quorate_fast_records_total"]
+	if held == 0 {
+		t.Error("the member whose disk is to be full holds nothing for others")
+	}
+	limitFiles(t, full, 8<<20)
+	select {
+	case <-full.exited:
+	case <-time.After(2 * fastPatience):
+		t.Fatal("the member whose disk is full goes on")
+	}
+	checkFull(t, full)
+	load.await(winsAnEpoch, "by the four others")
+	e.launch(full, "existing")
+	e.waitReady(full)
+	load.through(full)
+	load.await(winsAnEpoch/4, "with room again")
+	load.check(e.nodes...)
+	e.checkRecordsForgotten()
 }
 
 // limitFiles bounds the size of the files that n's process may write from now on. The server sees an error, as from a

@@ -26,6 +26,7 @@ type node struct {
 	proxy  *proxy // what the others dial
 	dir    string
 	log    string
+	flags  []string // more of them, for this member alone
 	cmd    *exec.Cmd
 	exited chan struct{}
 }

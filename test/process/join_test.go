@@ -15,7 +15,7 @@ func (e *elastic) joining(n *node, urls string, more ...string) []string {
 	return append([]string{"--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
 		"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer, "--join=" + urls,
 		"--initial-advertise-peer-urls=http://" + n.peer, "--heartbeat-interval=50", "--election-timeout=500", inferring,
-		"--strict-reconfig-check=false"}, more...)
+		"--strict-reconfig-check=false"}, append(e.flags[:len(e.flags):len(e.flags)], more...)...)
 }
 
 // startFirst starts the one member of a cluster.

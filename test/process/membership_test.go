@@ -82,12 +82,12 @@ func (e *elastic) launch(n *node, state string) {
 	for _, m := range e.nodes {
 		members = append(members, m.name+"=http://"+m.peer)
 	}
-	e.run(n, "--name="+n.name, "--data-dir="+n.dir, "--listen-client-urls="+n.client,
-		"--advertise-client-urls="+n.client, "--listen-peer-urls=http://"+n.peer,
-		"--initial-advertise-peer-urls=http://"+n.peer, "--initial-cluster="+strings.Join(members, ","),
-		"--initial-cluster-state="+state, "--heartbeat-interval=50", "--election-timeout=500", inferring,
+	e.run(n, append([]string{"--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
+		"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer,
+		"--initial-advertise-peer-urls=http://" + n.peer, "--initial-cluster=" + strings.Join(members, ","),
+		"--initial-cluster-state=" + state, "--heartbeat-interval=50", "--election-timeout=500", inferring,
 		// The check that new connections have lasted five seconds would only make the test wait.
-		"--strict-reconfig-check=false")
+		"--strict-reconfig-check=false"}, append(e.flags[:len(e.flags):len(e.flags)], n.flags...)...)...)
 }
 
 // quiet is a client of some members that does not print what it retries.

@@ -44,11 +44,30 @@ func (e *elastic) ranged(name string) *node {
 // startTrio starts three members that found a cluster.
 func startTrio(t *testing.T) *elastic {
 	t.Helper()
-	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t)}, dir: t.TempDir()}
+	return startVoters(t, 3)
+}
+
+// startVoters starts members that found a cluster, all with the same flags.
+func startVoters(t *testing.T, size int, flags ...string) *elastic {
+	t.Helper()
+	e := planVoters(t, size, flags...)
+	e.found()
+	return e
+}
+
+// planVoters does all but starting them.
+func planVoters(t *testing.T, size int, flags ...string) *elastic {
+	t.Helper()
+	e := &elastic{cluster: &cluster{t: t, binary: buildBinary(t), flags: flags}, dir: t.TempDir()}
 	t.Cleanup(e.end)
-	for _, name := range []string{"m1", "m2", "m3"} {
-		e.nodes = append(e.nodes, e.ranged(name))
+	for i := range size {
+		e.nodes = append(e.nodes, e.ranged(fmt.Sprintf("m%d", i+1)))
 	}
+	return e
+}
+
+func (e *elastic) found() {
+	e.t.Helper()
 	for _, n := range e.nodes {
 		e.launch(n, "new")
 	}
@@ -56,7 +75,6 @@ func startTrio(t *testing.T) *elastic {
 		e.waitReady(n)
 	}
 	e.client = e.quiet(e.nodes...)
-	return e
 }
 
 // fill writes for a moment, and returns once the survivor has applied all that was acknowledged.

@@ -1,0 +1,68 @@
+package member
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+func someRecords() []consensus.Record {
+	record := func(sequence, revision uint64, payload string) consensus.Record {
+		return consensus.Record{
+			Attempt: consensus.Attempt{
+				Proposal: consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 1 << 40}, Sequence: sequence},
+				Revision: revision,
+			},
+			Term: 5, Config: consensus.ConfigID{Index: 7, Term: 2}, Payload: []byte(payload),
+		}
+	}
+	// The second attempt of one proposal is a record of its own.
+	return []consensus.Record{record(1, 10, "one"), record(2, 11, strings.Repeat("x", 300)), record(1, 12, "one")}
+}
+
+func TestWitnessRecords_roundTrip(t *testing.T) {
+	records := someRecords()
+	changes := keepAll(records)
+	held := witnessRecords(changes)
+	got, err := restoredRecords(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(records, got); diff != "" {
+		t.Errorf("what comes back is different:\n%s", diff)
+	}
+	if held[0].Attempt == held[2].Attempt {
+		t.Error("two attempts of one proposal are taken for one")
+	}
+	changes[0].Forget = true
+	changes[0].Record = consensus.Record{Attempt: records[0].Attempt}
+	forgotten := witnessRecords(changes[:1])
+	if len(forgotten) != 1 || !forgotten[0].Forget || forgotten[0].Attempt != held[0].Attempt || forgotten[0].Payload != nil {
+		t.Errorf("got %+v, want the attempt forgotten", forgotten)
+	}
+	if witnessRecords(nil) != nil {
+		t.Error("no changes are written as some")
+	}
+}
+
+func TestRestoredRecords_damaged(t *testing.T) {
+	records := someRecords()
+	for name, spoil := range map[string]func(r *wal.WitnessRecord){
+		"cut":              func(r *wal.WitnessRecord) { r.Payload = r.Payload[:len(r.Payload)-1] },
+		"empty":            func(r *wal.WitnessRecord) { r.Payload = nil },
+		"longer":           func(r *wal.WitnessRecord) { r.Payload = append(slices.Clone(r.Payload), 0) },
+		"another attempt":  func(r *wal.WitnessRecord) { r.Attempt = wal.AttemptOf(records[2].Attempt) },
+		"another revision": func(r *wal.WitnessRecord) { r.Attempt[len(r.Attempt)-1] ^= 1 },
+	} {
+		held := witnessRecords(keepAll(records[:2]))
+		spoil(&held[1])
+		if got, err := restoredRecords(held); err == nil || !strings.Contains(err.Error(), "remove this member and add a new one") {
+			t.Errorf("%s: got %d records, %v; want an error that says what to do", name, len(got), err)
+		}
+	}
+}
