@@ -17,7 +17,7 @@ const busyFor = 5 * time.Second
 
 // holder keeps proposals of the fast path back until they are due, so that all members meet those of several proposers in
 // one order, that of their stamps, and choose the same revisions (deadline-ordered multicast, Nezha, VLDB 2023). Clocks
-// that disagree cost agreement, never safety.
+// that disagree cost agreement and up to maxHold of delay, never safety.
 type holder struct {
 	mu      sync.Mutex
 	waiting heldMessages

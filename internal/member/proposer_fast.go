@@ -7,9 +7,13 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// mayBeFast reports whether the result of a command can be known before it is applied: it changes keys. Everything else
-// answers with a revision that depends on what comes before it.
-func mayBeFast(payload []byte) bool { return kv.ChangesKeys(payload) }
+// maxFastBytes is up to which size a command is offered to all voters. A larger one costs more time on the wire, twice to each
+// voter, than a round trip saves, and fills their pools.
+const maxFastBytes = 64 << 10
+
+// mayBeFast reports whether the result of a command can be known before it is applied, it changes keys, and whether that pays.
+// Everything else answers with a revision that depends on what comes before it.
+func mayBeFast(payload []byte) bool { return len(payload) <= maxFastBytes && kv.ChangesKeys(payload) }
 
 // won completes proposals that are decided and not applied here yet. They stay in their session, and are repeated under
 // their id, until they are: the session must not end before.

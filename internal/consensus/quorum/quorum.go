@@ -6,8 +6,8 @@ func Majority(n int) int { return n/2 + 1 }
 // Recovery returns how many voters of one majority must hold a record for a new leader to take it over.
 func Recovery(n int) int { return Majority(n)/2 + 1 }
 
-// Super returns how many of n voters must accept a proposal for the fast path.
-func Super(n int) int { return n - Majority(n) + Recovery(n) }
+// Super returns how many of n voters must accept a proposal for the fast path. Of none, one must: nothing succeeds.
+func Super(n int) int { return max(1, n-Majority(n)+Recovery(n)) }
 
 // Tolerated returns how many of n voters may fail while the others still decide.
 func Tolerated(n int) int {

@@ -44,6 +44,9 @@ func TestQuorum_intersection(t *testing.T) {
 
 // Ensure that Agreed is the largest value that a majority has reached, by counting.
 func TestAgreed_counting(t *testing.T) {
+	if got := quorum.Super(0); got != 1 {
+		t.Errorf("%d of no voters succeed on the fast path", got)
+	}
 	if got := quorum.Agreed(nil); got != 0 {
 		t.Fatalf("nobody agreed on %d", got)
 	}

@@ -81,6 +81,32 @@ func TestReplica_Step_removedLeaderUnderLoad(t *testing.T) {
 	}
 }
 
+// Ensure that what a removed member was asked for just before is heard by the leader that still feeds it, whichever way it
+// was offered: the member is told under which configuration to ask again.
+func TestReplica_receive_lastProposals(t *testing.T) {
+	for _, kind := range []consensus.MessageKind{consensus.MsgPropose, consensus.MsgFastPropose} {
+		c := newCluster([]memberID{1, 2, 3}, nil, nil)
+		c.elect(1)
+		c.tick(3)
+		before := c.node(3).replica.InForce().ID
+		request, err := parseRequest([]string{"remove", "3"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.request(1, request)
+		c.settle()
+		leader := c.node(1).replica
+		out := leader.Step(raft.Receive{Message: message{
+			Kind: kind, From: 3, To: 1, Term: leader.Term(), Config: before,
+			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Payload: []byte("x")}},
+		}})
+		if len(out.Send) != 1 || out.Send[0].Kind != consensus.MsgProposeReply || len(out.Send[0].Refusals) != 1 ||
+			out.Send[0].Refusals[0].Reason != consensus.ReasonStaleConfig {
+			t.Errorf("%v: got %+v, want a refusal for the configuration", kind, out.Send)
+		}
+	}
+}
+
 // round lets a tick pass in which every message takes one hop.
 func (c *cluster) round() {
 	for _, n := range c.nodes {

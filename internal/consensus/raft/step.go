@@ -213,7 +213,7 @@ func (r *Replica) mustIgnore(vote *consensus.Message) bool {
 func (r *Replica) takesLeaveOf(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
-		consensus.MsgRead:
+		consensus.MsgFastPropose, consensus.MsgRead:
 		return r.role == Leader && r.peer(m.From) != nil
 	}
 	return false
