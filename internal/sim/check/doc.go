@@ -12,6 +12,7 @@
 //	durable-before-ack    Raft paper, figure 2; fastpath.md     durable.go
 //	state-machine         Raft paper, 5.4.3 (equal states)      machine.go, model.go
 //	revisions             fastpath.md, L2                       revisions.go
+//	fast-path             fastpath.md, L1 and L5                won.go
 //	applied-once          RIFL; fastpath.md, L1                 once.go
 //	acknowledged          fastpath.md, L1                       acknowledged.go
 //	real-time-order       fastpath.md, L3 and L6                realtime.go
