@@ -24,7 +24,8 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 		verdicts[i] = r.record(&m.Proposals[i], m.Term, m.Config)
 		accepted = accepted || verdicts[i].Refusal == consensus.RefusedNot
 	}
-	r.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, (accepted || r.termPending()) && !r.opts.Faults.Fast.RecordTooSoon)
+	after := (accepted || r.termPending()) && !r.opts.Faults.Fast.RecordTooSoon
+	r.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, after)
 }
 
 // record holds a proposal at the revision that comes next after all that this member knows, or says why not. What it says
@@ -91,8 +92,8 @@ func (r *Replica) keepRecord(record consensus.Record, footprint consensus.Footpr
 	}
 }
 
-// acknowledgedRecords returns what this member acknowledged and has not applied: its pool, and the entries that it answered fast
-// when it led. It goes with a vote.
+// acknowledgedRecords returns what this member acknowledged and has not applied: its pool, and the entries that it answered
+// fast when it led. It goes with a vote.
 func (r *Replica) acknowledgedRecords() []consensus.Record {
 	faults := &r.opts.Faults.Fast
 	if faults.VoteWithout {
