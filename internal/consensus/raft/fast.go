@@ -39,8 +39,10 @@ const (
 	FateRetired Fate = 2 // its session is over: nothing of it will ever be applied again
 )
 
-// FastOptions tie the fast path to the state machine. The zero value closes it.
+// FastOptions tie the fast path to the state machine. The zero value is for members that never took part in it.
 type FastOptions struct {
+	// Closed takes no new proposals: what is held, and what was answered, is still told to whoever leads next, and recovered.
+	Closed bool
 	// Footprint returns what a command touches: the same on every member.
 	Footprint func(payload []byte) consensus.Footprint
 	// Fate asks the state machine, which may have applied more than this replica was told.
@@ -110,6 +112,9 @@ func (r *Replica) FastCounts() FastCounts {
 }
 
 func (r *Replica) fastPath() bool { return r.opts.Fast.Footprint != nil && r.opts.Fast.Fate != nil }
+
+// opensFast reports whether this member takes new proposals of the fast path.
+func (r *Replica) opensFast() bool { return r.fastPath() && !r.opts.Fast.Closed }
 
 func (r *Replica) footprint(payload []byte) consensus.Footprint {
 	return r.opts.Fast.Footprint(payload)

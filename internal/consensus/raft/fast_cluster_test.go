@@ -25,8 +25,9 @@ type shellFaults struct {
 	forgetAtAppend bool // a record leaves the disk when an entry of its proposal is logged
 }
 
-// keys is a state machine whose commands name the keys that they read and write, "ab=1", or all of them, "*=1", or none, "-=1"; "!=1" meets every other one.
-// What a command gives is the revision at which each of its keys was written before: any two in another order show.
+// keys is a state machine whose commands name the keys that they read and write, "ab=1", or all of them, "*=1", or none, "-=1";
+// "!=1" meets every other one, and "~a=1" reads and changes nothing. What a command gives is the revision at which each of its
+// keys was written before: any two in another order show.
 type keys struct {
 	faults   *shellFaults
 	revision uint64
@@ -47,7 +48,7 @@ const allKeys = "abcdefgh"
 
 // touched returns the keys of a command, and whether it meets every other one.
 func touched(payload []byte) (names string, barrier bool) {
-	names, _, _ = strings.Cut(string(payload), "=")
+	names, _, _ = strings.Cut(strings.TrimPrefix(string(payload), "~"), "=")
 	switch {
 	case strings.HasPrefix(names, "!"):
 		return allKeys, true
@@ -58,6 +59,9 @@ func touched(payload []byte) (names string, barrier bool) {
 	}
 	return names, false
 }
+
+// changes reports whether a command takes a revision.
+func changes(payload []byte) bool { return !strings.HasPrefix(string(payload), "~") }
 
 func footprintOf(payload []byte) consensus.Footprint {
 	names, barrier := touched(payload)
@@ -117,6 +121,10 @@ func (k *keys) apply(e *entry) {
 		}
 	}
 	reply := k.evaluate(e.Payload)
+	if !changes(e.Payload) {
+		k.keepResult(e.Proposal, result{index: e.Index, revision: k.revision, reply: reply, times: 1})
+		return
+	}
 	if k.modified == nil {
 		k.modified = map[byte]uint64{}
 	}
@@ -183,6 +191,8 @@ func (n *node) reply() {
 func (n *node) foresee(e *entry, verdict *consensus.Verdict) bool {
 	known, done := n.store.keys.results[e.Proposal]
 	switch {
+	case !changes(e.Payload):
+		return false // the revision that it states depends on what comes before
 	case n.c.shell.lateReply:
 		verdict.Reply = []byte(n.store.keys.evaluate(e.Payload))
 	case done && known.reply != "skipped":

@@ -101,8 +101,7 @@ func (f *fastFault) find(t *testing.T, limit uint64) {
 	for seed := uint64(1); seed <= limit; seed++ {
 		x := newWalk(seed, a)
 		if err := x.run(60, false); err != nil {
-			voters := len(x.nodes[0].disk.base.Config.Voters)
-			t.Logf("%-42s seed %4d, %d voters, %d messages, %.1fs: %v", f.name, seed, voters, x.delivered, time.Since(begin).Seconds(), err)
+			t.Logf("%-42s seed %4d, %d members, %d messages, %.1fs: %v", f.name, seed, len(x.nodes), x.delivered, time.Since(begin).Seconds(), err)
 			if os.Getenv("FAST_FAULT") != "" {
 				t.Log(replay(seed, a, 60, 4000, false))
 			}

@@ -180,6 +180,10 @@ func (l *fastLaws) advance(e *entry) {
 		if _, won := l.wins[e.Proposal]; won && e.ExactRevision != 0 && e.Answered == consensus.NoMember {
 			l.recoveredWins++
 		}
+		if !changes(e.Payload) {
+			l.report(e.Proposal, r.revision)
+			break
+		}
 		if r.revision <= before {
 			l.breach("L2: %v applied at revision %d on a store at %d", e.Proposal, r.revision, before)
 		}

@@ -31,7 +31,7 @@ func (r *Replica) handleFastPropose(m *consensus.Message) {
 func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consensus.Entry, consensus.Refused) {
 	f, faults := &r.fast, &r.opts.Faults.Fast
 	switch {
-	case !r.fastPath() || p.Kind != consensus.EntryCommand || p.ID.IsZero():
+	case !r.opensFast() || p.Kind != consensus.EntryCommand || p.ID.IsZero():
 		return consensus.Entry{}, consensus.RefusedClosed
 	case term != r.term:
 		return consensus.Entry{}, consensus.RefusedTerm

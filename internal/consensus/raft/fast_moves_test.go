@@ -291,8 +291,8 @@ func (x *walk) prepare() {
 	x.drop = []int{0, 5, 15, 30}[x.some(4)]
 	x.lose, x.late = 5, 50
 	palettes := [][]string{
-		{"a", "b"}, {"a", "a", "a", "b", "b", "ab"}, {"a", "b", "c", "d", "e", "f"}, {"a", "b", "ab", "c", "d", "*", "!"},
-		{"a", "b", "c", "ab", "bc", "d", "-"}, {"a", "b", "c", "d", "e", "f", "g", "h", "ab", "cd"}, {"a", "b", "c", "d"},
+		{"a", "b"}, {"a", "a", "a", "b", "b", "ab"}, {"a", "b", "c", "d", "e", "~f"}, {"a", "~a", "b", "ab", "c", "d", "*", "!"},
+		{"a", "b", "c", "ab", "bc", "d", "-", "-"}, {"a", "b", "c", "d", "e", "f", "g", "h", "ab", "cd"}, {"a", "b", "c", "d"},
 	}
 	x.palette = palettes[x.some(len(palettes))]
 	for m := range x.weights {

@@ -14,7 +14,7 @@ type ownRecord struct {
 // proposeFast sends proposals to the leader and to all other voters at once, or, where the fast path is closed, to the
 // leader alone.
 func (r *Replica) proposeFast(proposals []consensus.Proposal) {
-	if !r.fastPath() || r.role != Follower || r.leader == consensus.NoMember || r.boundTo != (consensus.ConfigID{}) ||
+	if !r.opensFast() || r.role != Follower || r.leader == consensus.NoMember || r.boundTo != (consensus.ConfigID{}) ||
 		!r.stable() {
 		r.propose(proposals)
 		return

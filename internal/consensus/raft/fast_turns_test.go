@@ -83,10 +83,17 @@ func (x *turn) slow(name, on string, leader memberID) {
 
 // leads makes a member lead with the votes of others; its entries reach nobody.
 func (x *turn) leads(id memberID, votes ...memberID) {
+	if !x.campaigns(6, id, votes...) {
+		x.t.Fatalf("member %v does not lead:\n%s", id, x.trace)
+	}
+}
+
+// campaigns lets a member try so many times.
+func (x *turn) campaigns(times int, id memberID, votes ...memberID) bool {
 	x.printf("--- %v leads with the votes of %v", id, votes)
-	for range 6 {
+	for range times {
 		if leadsNow(x.node(id)) {
-			return
+			return true
 		}
 		x.node(id).step(raft.Campaign{})
 		for range 4 {
@@ -104,7 +111,7 @@ func (x *turn) leads(id memberID, votes ...memberID) {
 		}
 		x.net = nil
 	}
-	x.t.Fatalf("member %v does not lead:\n%s", id, x.trace)
+	return leadsNow(x.node(id))
 }
 
 // pass lets a leader and some members talk of the log, as far as adapt lets it; it may change a message.

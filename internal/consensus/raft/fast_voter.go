@@ -36,7 +36,7 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 		return consensus.Verdict{Attempt: consensus.Attempt{Proposal: p.ID}, Refusal: why}
 	}
 	switch {
-	case !r.fastPath() || r.installing != nil || p.Kind != consensus.EntryCommand || p.ID.IsZero():
+	case !r.opensFast() || r.installing != nil || p.Kind != consensus.EntryCommand || p.ID.IsZero():
 		return refused(consensus.RefusedClosed)
 	case r.role != Follower || r.leader == consensus.NoMember || (term != r.term && !faults.MixAnswers):
 		return refused(consensus.RefusedTerm)

@@ -455,7 +455,7 @@ func (x *walk) healthy(ids []memberID) error {
 		n.step(raft.Propose{Proposals: []consensus.Proposal{p}, Fast: true})
 		x.settle()
 		x.tick(1)
-		if footprint := footprintOf(p.Payload); footprint.Barrier {
+		if footprint := footprintOf(p.Payload); footprint.Barrier || !changes(p.Payload) {
 			continue
 		}
 		if _, won := x.laws.wins[p.ID]; !won && !x.broken() {

@@ -24,7 +24,8 @@ func (l *laws) membership(n *node, out *raft.Output) {
 	if want := n.rules(&s); want != s.ConfigID {
 		l.breach("%v has config %v in force, its log and protocol say %v: %s", n.id, s.ConfigID, want, n.marks())
 	}
-	if s.Role == raft.Leader && !slices.Contains(s.Config.Voters, n.id) && s.ConfigSettled {
+	// With protocol apply a joint configuration stays in force, its successor committed, until that is applied.
+	if s.Role == raft.Leader && !slices.Contains(s.Config.Voters, n.id) && s.ConfigSettled && !s.Config.IsJoint() {
 		l.breach("%v leads on outside the settled config %v", n.id, s.ConfigID)
 	}
 	if len(out.Entries) > 0 {

@@ -117,6 +117,9 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	r.hardTerm, r.hardVote = r.term, r.vote
 	r.restoreConfigs(&restored.Base)
 	r.advanceConfigs()
+	if len(restored.Records) > 0 && !r.fastPath() {
+		return nil, fmt.Errorf("%w: %d proposals are held, and nobody says what they touch", ErrRestored, len(restored.Records))
+	}
 	r.restoreRecords(&restored)
 	r.removed = r.isTombstone(opts.ID)
 	if restored.Hard.Term > 0 {
