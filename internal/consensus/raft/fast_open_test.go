@@ -29,3 +29,28 @@ func TestReplica_Propose_fastAfterChange(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a refusal that comes late, and names a configuration of long ago, binds a member no longer than until the leader
+// refuses that, too.
+func TestReplica_Propose_lateRefusal(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, []memberID{4}, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
+	c.elect(1)
+	c.tick(3)
+	c.change(1, consensus.ChangePromote, testMember(4))
+	c.settle()
+	n := c.node(2)
+	n.step(raft.Receive{Message: message{
+		Kind: consensus.MsgProposeReply, From: 1, To: 2, Term: n.replica.Term(),
+		Refusals: []consensus.Refusal{{Reason: consensus.ReasonStaleConfig, Config: consensus.ConfigID{Index: 1, Term: 1}}},
+	}})
+	for range 2 {
+		c.propose(2, "x")
+		c.settle()
+	}
+	if got := len(n.refusals); got != 2 || !n.replica.InForce().Committed {
+		t.Errorf("%d refusals, want the late one and that of the first proposal after it", got)
+	}
+	if last := n.store.commands; len(last) == 0 || last[len(last)-1] != "x" {
+		t.Errorf("the log holds %q: the second proposal was not taken", last)
+	}
+}

@@ -62,9 +62,11 @@ func (r *Replica) admitBound(m *consensus.Message) {
 // named, unless this member's log says so by now: the shell proposes again what was refused for that alone.
 func (r *Replica) handleRefusals(m *consensus.Message) {
 	for i := range m.Refusals {
-		stale := m.Refusals[i].Reason == consensus.ReasonStaleConfig && m.Refusals[i].Config != r.configID()
-		if stale && m.From == r.leader {
-			r.boundTo = m.Refusals[i].Config
+		if m.Refusals[i].Reason != consensus.ReasonStaleConfig || m.From != r.leader {
+			continue
+		}
+		if r.boundTo = m.Refusals[i].Config; r.boundTo == r.configID() {
+			r.boundTo = consensus.ConfigID{}
 		}
 	}
 	r.out.Refusals = append(r.out.Refusals, m.Refusals...)
