@@ -37,6 +37,9 @@ func (p *Pool) Meets(f *consensus.Footprint) bool { return p.claims.Meets(f) }
 // Holds reports whether any attempt of a proposal is held.
 func (p *Pool) Holds(id consensus.ProposalID) bool { return p.byID[id] > 0 }
 
+// Attempts returns how many attempts of a proposal are held.
+func (p *Pool) Attempts(id consensus.ProposalID) int { return p.byID[id] }
+
 // Find returns the attempts of a proposal, oldest first.
 func (p *Pool) Find(id consensus.ProposalID) []consensus.Record {
 	if p.byID[id] == 0 {
