@@ -89,10 +89,14 @@ func (r *Replica) nextRevision() uint64 {
 	return max(r.boundWithHeld(), r.fast.pool.Top()) + 1
 }
 
-// boundWithHeld is the bound of the log once all that is held is in it, too.
+// boundWithHeld is the bound of the log once all that is held is in it, too, but for what should have come long ago.
 func (r *Replica) boundWithHeld() uint64 {
-	invariant.True(r.fast.unlogged >= 0, "%d records are held that are not logged", r.fast.unlogged)
-	return r.boundOf() + uint64(r.fast.unlogged)
+	coming := r.fast.unlogged
+	if patience := uint64(r.opts.ElectionTicks / 2); r.now > patience {
+		coming -= r.fast.pool.CountOld(r.now-patience, func(id consensus.ProposalID) bool { return r.fast.inLog[id] == 0 })
+	}
+	invariant.True(coming >= 0, "%d records are held that are not logged", coming)
+	return r.boundOf() + uint64(coming)
 }
 
 // keepRecord puts a record into the pool, in memory now and on disk with the next request.
