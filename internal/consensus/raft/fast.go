@@ -78,6 +78,7 @@ type fastSide struct {
 	claims       witness.Claims
 	claimed      []claim
 	inLog        map[consensus.ProposalID]int
+	unlogged     int // records of the pool whose proposals are not among those
 	claimedTo    consensus.Index
 	claimedBytes int
 
@@ -163,6 +164,9 @@ func (r *Replica) claim(e *consensus.Entry) {
 		if f.inLog == nil {
 			f.inLog = map[consensus.ProposalID]int{}
 		}
+		if f.inLog[c.id] == 0 {
+			f.unlogged -= f.pool.Attempts(c.id)
+		}
 		f.inLog[c.id]++
 	}
 }
@@ -171,10 +175,13 @@ func (r *Replica) unclaim(c *claim) {
 	f := &r.fast
 	f.claims.Remove(&c.footprint)
 	f.claimedBytes -= c.bytes
-	if n := f.inLog[c.id]; n > 1 {
-		f.inLog[c.id] = n - 1
-	} else {
+	switch n := f.inLog[c.id]; n {
+	case 0: // it names no proposal
+	case 1:
 		delete(f.inLog, c.id)
+		f.unlogged += f.pool.Attempts(c.id)
+	default:
+		f.inLog[c.id] = n - 1
 	}
 }
 

@@ -51,6 +51,9 @@ func (r *Replica) forgetDecided() {
 // forget drops records, on disk with whatever is written next: one that comes back after a crash is dropped again.
 func (r *Replica) forget(drop func(*consensus.Record) bool) {
 	for _, attempt := range r.fast.pool.Forget(drop) {
+		if r.fast.inLog[attempt.Proposal] == 0 {
+			r.fast.unlogged--
+		}
 		r.fast.changes = append(r.fast.changes, consensus.RecordChange{
 			Record: consensus.Record{Attempt: attempt}, Forget: true,
 		})
@@ -111,7 +114,9 @@ func (r *Replica) restoreRecords(restored *Restored) {
 	}
 	for i := range restored.Records {
 		record := &restored.Records[i]
-		r.fast.pool.Add(*record, r.footprint(record.Payload), 0)
+		if r.fast.pool.Add(*record, r.footprint(record.Payload), 0) {
+			r.fast.unlogged++
+		}
 	}
 	r.forgetDecided()
 }

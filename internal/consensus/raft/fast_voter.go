@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/invariant"
 )
 
 // addressedVerdict is a verdict on its way to a proposer.
@@ -64,6 +65,11 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoPoolFootprint) {
 		return refused(consensus.RefusedConflict)
 	}
+	if f.pool.Top() > r.boundWithHeld() && !faults.NoPoolOrder && !faults.NoLogOrder {
+		// What is held lies beyond what the leader can come to give it: something was counted that was given up, or changed
+		// nothing. What came now would have to lie beyond it, in vain.
+		return refused(consensus.RefusedConflict)
+	}
 	record := consensus.Record{
 		Attempt: consensus.Attempt{Proposal: p.ID, Revision: r.nextRevision()},
 		Term:    r.term, Config: r.configID(), Payload: p.Payload,
@@ -73,7 +79,9 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	return consensus.Verdict{Attempt: record.Attempt}
 }
 
-// nextRevision is greater than that of everything logged and held here.
+// nextRevision is greater than that of everything logged and held here, and what the leader gives next if it takes what is
+// held: a revision for each, after those of the log. To count only from the greatest held would pass on, from each to the
+// next, what one was wrong by, for as long as there is always something held.
 func (r *Replica) nextRevision() uint64 {
 	switch faults := &r.opts.Faults.Fast; {
 	case faults.NoPoolOrder:
@@ -81,12 +89,25 @@ func (r *Replica) nextRevision() uint64 {
 	case faults.NoLogOrder:
 		return max(r.fast.revision, r.fast.pool.Top()) + 1
 	}
-	return max(r.boundOf(), r.fast.pool.Top()) + 1
+	return max(r.boundWithHeld(), r.fast.pool.Top()) + 1
+}
+
+// boundWithHeld is the bound of the log once all that is held is in it, too, but for what should have come long ago.
+func (r *Replica) boundWithHeld() uint64 {
+	coming := r.fast.unlogged
+	if patience := uint64(r.opts.ElectionTicks / 2); r.now > patience {
+		coming -= r.fast.pool.CountOld(r.now-patience, func(id consensus.ProposalID) bool { return r.fast.inLog[id] == 0 })
+	}
+	invariant.True(coming >= 0, "%d records are held that are not logged", coming)
+	return r.boundOf() + uint64(coming)
 }
 
 // keepRecord puts a record into the pool, in memory now and on disk with the next request.
 func (r *Replica) keepRecord(record consensus.Record, footprint consensus.Footprint) {
 	if r.fast.pool.Add(record, footprint, r.now) {
+		if r.fast.inLog[record.Proposal] == 0 {
+			r.fast.unlogged++
+		}
 		r.fast.changes = append(r.fast.changes, consensus.RecordChange{Record: record})
 		r.fast.due = true
 	}

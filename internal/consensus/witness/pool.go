@@ -31,11 +31,25 @@ func (p *Pool) Bytes() int { return p.bytes }
 // Top returns the greatest revision among the records, zero if there are none.
 func (p *Pool) Top() uint64 { return p.top }
 
+// CountOld returns how many of the records at the head that were held before a time are what which says.
+func (p *Pool) CountOld(before uint64, which func(id consensus.ProposalID) bool) int {
+	n := 0
+	for i := 0; i < len(p.records) && p.records[i].since < before; i++ {
+		if which(p.records[i].record.Proposal) {
+			n++
+		}
+	}
+	return n
+}
+
 // Meets reports whether any record conflicts with f.
 func (p *Pool) Meets(f *consensus.Footprint) bool { return p.claims.Meets(f) }
 
 // Holds reports whether any attempt of a proposal is held.
 func (p *Pool) Holds(id consensus.ProposalID) bool { return p.byID[id] > 0 }
+
+// Attempts returns how many attempts of a proposal are held.
+func (p *Pool) Attempts(id consensus.ProposalID) int { return p.byID[id] }
 
 // Find returns the attempts of a proposal, oldest first.
 func (p *Pool) Find(id consensus.ProposalID) []consensus.Record {
