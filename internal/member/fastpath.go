@@ -110,6 +110,8 @@ func FateOf(machine *apply.Machine, id consensus.ProposalID) raft.Fate {
 		return raft.FateDone
 	case retired:
 		return raft.FateRetired
+	case !id.IsZero() && !machine.SessionOpen(id.Session):
+		return raft.FateStrange
 	}
 	return raft.FateUnknown
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // maxHold bounds how long a proposal of the fast path is kept back. A stamp further ahead comes from a clock that is wrong.
-const maxHold = time.Second
+const maxHold = 250 * time.Millisecond
 
 // busyFor is how long a member counts as one that proposes.
 const busyFor = 5 * time.Second

@@ -159,11 +159,6 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 			ask(id)
 		}
 	}
-	for _, id := range r.gatherers() {
-		if !slices.Contains(c.Voters, id) && !slices.Contains(c.Outgoing, id) {
-			ask(id)
-		}
-	}
 }
 
 // tellCommit puts into a vote, or its answer, how far this member knows the log to be committed, and the term there.
@@ -196,9 +191,6 @@ func (r *Replica) outcome() quorum.Outcome {
 	result := r.tally(c.Voters)
 	if c.IsJoint() {
 		result = quorum.Both(result, r.tally(c.Outgoing))
-	}
-	if also := r.gatherers(); also != nil {
-		result = quorum.Both(result, r.tally(also))
 	}
 	return result
 }

@@ -24,8 +24,8 @@ import (
 // Bounds of what a member holds for others. A proposal beyond goes the slow way.
 const (
 	maxPoolRecords    = 4096
-	maxPoolBytes      = 4 << 20
-	maxUnappliedBytes = 8 << 20 // of entries, which a vote may have to carry
+	maxPoolBytes      = 2 << 20
+	maxUnappliedBytes = 4 << 20 // of entries, which a vote may have to carry
 	maxUnapplied      = 16 << 10
 )
 
@@ -37,7 +37,11 @@ const (
 	FateUnknown Fate = 0
 	FateDone    Fate = 1 // applied: it has a result
 	FateRetired Fate = 2 // its session is over: nothing of it will ever be applied again
+	FateStrange Fate = 3 // its session is not open: not yet, as far as is applied here
 )
+
+// decided reports whether no later entry of the proposal can change anything.
+func (f Fate) decided() bool { return f == FateDone || f == FateRetired }
 
 // FastOptions tie the fast path to the state machine. The zero value is for members that never took part in it.
 type FastOptions struct {

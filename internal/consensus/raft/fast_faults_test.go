@@ -21,11 +21,8 @@ type fastFault struct {
 	voters int // of the turn
 }
 
-// fastFaults is the table. Not in it: GatherOneSet, without which no law was seen to break. Before anything can succeed under
-// a configuration that protocol apply brought, an entry that says so has committed under it; whoever has it in its log knows that the
-// change has committed, and applies it before it campaigns; whoever has not gets no majority of the configuration before.
-// The rule stays as a second line. AnyConfig breaks nothing by itself: what the log claims of a configuration entry meets every
-// command, until the entry is applied.
+// fastFaults is the table. AnyConfig breaks nothing by itself: what the log claims of a configuration entry meets every command,
+// until the entry is applied.
 var fastFaults = []fastFault{
 	{name: "answers of other terms are added up", set: func(f *raft.FastFaults) { f.MixAnswers = true }, turn: mixed, voters: 5},
 	{name: "any configuration will do", set: func(f *raft.FastFaults) { f.AnyConfig, f.NoLogFootprint = true, true }, turn: changing, voters: 4},

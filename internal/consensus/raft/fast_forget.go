@@ -30,7 +30,7 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 			continue
 		}
 		switch {
-		case r.fate(e.Proposal) != FateUnknown || (r.opts.Faults.Fast.SkipForgetsAll && e.ExactRevision != 0):
+		case r.fate(e.Proposal).decided() || (r.opts.Faults.Fast.SkipForgetsAll && e.ExactRevision != 0):
 			over[e.Proposal] = true
 		case e.ExactRevision != 0:
 			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
@@ -44,7 +44,7 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 // forgetDecided lets go of every record whose fate the state machine knows.
 func (r *Replica) forgetDecided() {
 	if r.fast.pool.Len() > 0 {
-		r.forget(func(record *consensus.Record) bool { return r.fate(record.Proposal) != FateUnknown })
+		r.forget(func(record *consensus.Record) bool { return r.fate(record.Proposal).decided() })
 	}
 }
 
@@ -94,7 +94,7 @@ func (r *Replica) handleOrphans(m *consensus.Message) {
 	}
 	for i := range m.Verdicts {
 		id := m.Verdicts[i].Proposal
-		if id.IsZero() || r.fate(id) != FateUnknown || r.fast.inLog[id] > 0 {
+		if id.IsZero() || r.fate(id).decided() || r.fast.inLog[id] > 0 {
 			continue
 		}
 		r.appendEntry(consensus.Entry{Kind: consensus.EntryAbort, Proposal: id})

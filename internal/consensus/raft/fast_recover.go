@@ -33,7 +33,7 @@ func (r *Replica) recoverRecords() {
 	for _, c := range r.heldByEnough(ballots) {
 		id := c.record.Proposal
 		// A slow entry of the proposal, or an abort, has decided it; an entry of another attempt has not.
-		if r.fate(id) != FateUnknown || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
+		if r.fate(id).decided() || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
 			continue
 		}
 		r.appendEntry(consensus.Entry{
@@ -99,17 +99,6 @@ func (r *Replica) heldByEnough(ballots []ballot) []recovered {
 			cmp.Compare(x.Proposal.Sequence, y.Proposal.Sequence))
 	})
 	return found
-}
-
-// gatherers returns the voters, beside those of the configuration in force, of whom a majority must have sent its pool
-// before a candidate can lead: those of a change by protocol apply that its log holds, and that may have been applied, and
-// been in force, elsewhere.
-func (r *Replica) gatherers() []consensus.MemberID {
-	last := r.lastConfig()
-	if !r.fastPath() || last == r.inForce() || last.protocol != consensus.ProtocolApply || r.opts.Faults.Fast.GatherOneSet {
-		return nil
-	}
-	return last.config.Voters
 }
 
 // AnsweredRecords returns the records that entries of a log stand for which a member answered fast as a leader. A shell that

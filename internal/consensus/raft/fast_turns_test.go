@@ -409,6 +409,7 @@ func bumped(x *turn) {
 	x.fast("O", "a", 2, 2, 3)
 	x.slow("Z", "b", 1)
 	x.give(1, 2, 3)
+	x.tick(501) // half an election timeout: nobody expects O any more
 	x.fast("W", "c", 2, 1, 2, 3)
 	x.leads(2, 3)
 	x.give(2, 3)

@@ -49,7 +49,7 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
 		}
 	}
-	if r.fate(p.ID) != FateUnknown {
+	if r.fate(p.ID) != FateUnknown { // of strangers nothing is held: nobody could ever decide it
 		return refused(consensus.RefusedKnown)
 	}
 	if f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !r.claimLog() {

@@ -79,7 +79,6 @@ type FastFaults struct {
 	RecoverMore           int  // so many holders more than needed
 	RecoverLess           int
 	RecoverDescending     bool
-	GatherOneSet          bool // a change by protocol apply that may be in force elsewhere is not asked for its pools
 	ReadPastPool          bool // a member that holds proposals says that its log is all it knows
 	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
 	Tally                 proposer.Rules

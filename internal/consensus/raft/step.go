@@ -97,17 +97,12 @@ func (r *Replica) diskStalls() bool {
 	return len(w) > 0 && r.now-w[0].at >= uint64(r.opts.ElectionTicks) && r.log.durable < r.log.commit
 }
 
-// electAlone spares the only voter the wait; but not one that has to hear others before it leads, nor one that was promised to
-// a leader which has not heard yet that this member alone decides. That leader resigns when it hears, so whoever knows that
-// the configuration has committed is free.
+// electAlone spares the only voter the wait; but not one that was promised to a leader which has not heard yet that this
+// member alone decides. That leader resigns when it hears, so whoever knows that the configuration has committed is free.
 func (r *Replica) electAlone() {
 	c := r.config()
-	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() ||
-		r.gatherers() != nil {
+	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
-	}
-	if r.gatherers() != nil {
-		return // it is not alone
 	}
 	if r.leader == consensus.NoMember && (!r.promised() || r.committed(r.inForce())) {
 		r.becomeCandidate(false)
