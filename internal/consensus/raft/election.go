@@ -316,7 +316,7 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 	if was == Leader {
 		r.leaveLeadership()
 	}
-	r.role = Follower
+	r.role, r.fast.ballots = Follower, nil
 	if term > r.term {
 		r.setTerm(term)
 		r.leader = consensus.NoMember

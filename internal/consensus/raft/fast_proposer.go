@@ -19,6 +19,9 @@ func (r *Replica) proposeFast(proposals []consensus.Proposal) {
 		r.propose(proposals)
 		return
 	}
+	if r.fast.tally.Len() > maxUnapplied {
+		r.resetTally() // of what was lost on all ways nobody is told; those under way go the slow way
+	}
 	for i := range proposals {
 		r.fast.tally.Open(proposals[i].ID)
 	}
