@@ -52,7 +52,9 @@ const fewVoters = 3
 func (m *Member) lookAtFastPath() {
 	counts := m.node.Replica().FastCounts()
 	m.fastCounts.Store(&counts)
-	mode := m.pace.look(m.options.Clock.Now(), counts.Tried, counts.Won+counts.Overtaken)
+	mode := m.pace.look(m.options.Clock.Now(), outcomes{
+		tried: counts.Tried, agreed: counts.Won + counts.Overtaken, disagreed: counts.Disagreed,
+	})
 	m.ahead = 0
 	always := m.options.FastPath == FastPathAlways
 	voters := m.voters.Load()

@@ -60,39 +60,44 @@ func TestHolder_stop(t *testing.T) {
 	})
 }
 
-// Ensure that offers are stamped when they are not agreed on, that they rest when even that does not help, and that both are
-// looked at again.
+// Ensure that offers are stamped when members meet them in different orders, and not when they conflict; that they rest when
+// few are agreed on; and that all of this is looked at again.
 func TestPace_look(t *testing.T) {
 	var p pace
-	var tried, agreed uint64
+	var counted outcomes
 	now := time.Unix(1000, 0)
-	second := func(offers, agreements uint64) paceMode {
+	second := func(o outcomes) paceMode {
 		now = now.Add(paceLook)
-		tried, agreed = tried+offers, agreed+agreements
-		return p.look(now, tried, agreed)
+		counted = outcomes{counted.tried + o.tried, counted.agreed + o.agreed, counted.disagreed + o.disagreed}
+		return p.look(now, counted)
 	}
-	p.look(now, 0, 0)
+	p.look(now, outcomes{})
 	for _, step := range []struct {
-		what               string
-		seconds            int
-		offers, agreements uint64
-		want               paceMode
+		what    string
+		seconds int
+		each    outcomes
+		want    paceMode
 	}{
-		{"all is well", 3, 100, 99, paceAtOnce},
-		{"a handful tells nothing", 3, paceFewest - 1, 0, paceAtOnce},
-		{"too few agree", 1, 100, 50, paceStamped},
-		{"what was offered before is still on its way", 1, 100, 10, paceStamped},
-		{"stamps help", 10, 100, 60, paceStamped},
-		{"and no more", 1, 100, 10, paceRest},
-		{"a rest", int(paceRests/paceLook) - 1, 0, 0, paceRest},
-		{"is over", 1, 0, 0, paceStamped},
-		{"stamps help again", int(paceTryAtOnce/paceLook) - 1, 100, 60, paceStamped},
-		{"are they still needed?", 1, 100, 60, paceAtOnce},
-		{"they are", 1, 100, 60, paceStamped},
+		{"all is well", 3, outcomes{100, 99, 1}, paceAtOnce},
+		{"a handful tells nothing", 3, outcomes{paceFewest - 1, 0, 10}, paceAtOnce},
+		{"conflicts are not mended by stamps", 3, outcomes{100, 50, 2}, paceAtOnce},
+		{"different orders are", 1, outcomes{100, 50, 40}, paceStamped},
+		{"what was offered before is still on its way", 1, outcomes{100, 10, 80}, paceStamped},
+		{"stamps help", 10, outcomes{100, 60, 30}, paceStamped},
+		{"and no more", 1, outcomes{100, 10, 80}, paceRest},
+		{"a rest", int(paceRests/paceLook) - 1, outcomes{}, paceRest},
+		{"is over", 1, outcomes{}, paceStamped},
+		{"stamps help again", int(paceTryAtOnce/paceLook) - 1, outcomes{100, 60, 30}, paceStamped},
+		{"are they still needed?", 1, outcomes{100, 60, 30}, paceAtOnce},
+		{"what was stamped is still on its way", 1, outcomes{100, 60, 30}, paceAtOnce},
+		{"they are", 1, outcomes{100, 60, 30}, paceStamped},
+		{"until they are not", int(paceTryAtOnce / paceLook), outcomes{100, 99, 0}, paceAtOnce},
+		{"everything meets one key", 2, outcomes{100, 5, 0}, paceRest},
+		{"for a while", int(paceRests / paceLook), outcomes{}, paceAtOnce},
 	} {
 		var got paceMode
 		for range step.seconds {
-			got = second(step.offers, step.agreements)
+			got = second(step.each)
 		}
 		if got != step.want {
 			t.Fatalf("%s: mode %d, want %d", step.what, got, step.want)

@@ -69,6 +69,8 @@ func (c *partsCollector) collectFast(out chan<- prometheus.Metric) {
 	count("quorate_fast_wins_total", "Proposals of this member that a superquorum decided.", counts.Won)
 	count("quorate_fast_overtaken_total",
 		"Proposals of this member that committed while those who had answered agreed.", counts.Overtaken)
+	count("quorate_fast_disagreed_total",
+		"Proposals of this member that committed after members had given them different revisions.", counts.Disagreed)
 	count("quorate_fast_records_total", "Proposals of any member that this voter has held.", counts.Accepted)
 	count("quorate_fast_answers_total", "Proposals that this member, as leader, fixed to a revision.", counts.Answered)
 	count("quorate_fast_recovered_total", "Records that this member, as a new leader, put into the log.", counts.Recovered)

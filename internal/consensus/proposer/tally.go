@@ -55,20 +55,33 @@ func (t *Tally) Open(id consensus.ProposalID) {
 	}
 }
 
-// Close forgets a proposal, and reports whether it was under way, and if so, whether all who held it held the same attempt:
-// then it was only overtaken by its commit.
-func (t *Tally) Close(id consensus.ProposalID) (open, agreed bool) {
+// End says how far a proposal had come when it was closed.
+type End uint8
+
+// The ends.
+const (
+	EndUnknown   End = 0 // it was not under way
+	EndOpen      End = 1 // the leader did not answer it, or took it the slow way
+	EndAgreed    End = 2 // all who had answered said the same: it was only overtaken by its commit
+	EndDisagreed End = 3
+)
+
+// Close forgets a proposal.
+func (t *Tally) Close(id consensus.ProposalID) End {
 	r := t.races[id]
 	if r == nil {
-		return false, false
+		return EndUnknown
 	}
 	delete(t.races, id)
+	if !r.answered {
+		return EndOpen
+	}
 	for i := range r.accepted {
-		if r.accepted[i].revision != r.accepted[0].revision {
-			return true, false
+		if r.accepted[i].revision != r.leader.Revision {
+			return EndDisagreed
 		}
 	}
-	return true, r.answered
+	return EndAgreed
 }
 
 // Accepted notes that a voter holds an attempt durably.

@@ -101,20 +101,19 @@ func TestTally_leaderOutside_Close_Reset(t *testing.T) {
 	}
 	tally.Open(id)
 	tally.Open(id)
-	first, agreed := tally.Close(id)
-	if again, _ := tally.Close(id); !first || agreed || again || tally.Len() != 0 {
+	if first, again := tally.Close(id), tally.Close(id); first != proposer.EndOpen || again != proposer.EndUnknown || tally.Len() != 0 {
 		t.Error("closed twice, or not at all, or agreed on by nobody")
 	}
 	tally.Open(id)
 	tally.Answered(1, verdict(1, 8, ""))
 	tally.Accepted(2, attempt(1, 8))
-	if _, agreed := tally.Close(id); !agreed {
+	if tally.Close(id) != proposer.EndAgreed {
 		t.Error("two of three said the same")
 	}
 	tally.Open(id)
 	tally.Answered(1, verdict(1, 8, ""))
 	tally.Accepted(2, attempt(1, 9))
-	if _, agreed := tally.Close(id); agreed {
+	if tally.Close(id) != proposer.EndDisagreed {
 		t.Error("they said different things")
 	}
 	for _, forget := range []func(){func() { tally.Close(id) }, func() { tally.Reset(voters(3)) }} {

@@ -57,6 +57,7 @@ type FastOptions struct {
 type FastCounts struct {
 	Tried, Won uint64 // proposals of this member
 	Overtaken  uint64 // committed before all had answered who said the same
+	Disagreed  uint64 // committed after not all had said the same
 	Accepted   uint64 // records of any member
 	Answered   uint64 // as a leader
 	Recovered  uint64

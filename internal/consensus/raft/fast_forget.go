@@ -1,6 +1,9 @@
 package raft
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+)
 
 // A voter asks the leader about records that it has held for so many election timeouts, not more than so many at a time.
 const (
@@ -23,8 +26,11 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 		if e.Proposal.IsZero() {
 			continue
 		}
-		if _, agreed := f.tally.Close(e.Proposal); agreed {
+		switch f.tally.Close(e.Proposal) {
+		case proposer.EndAgreed:
 			f.counts.Overtaken++
+		case proposer.EndDisagreed:
+			f.counts.Disagreed++
 		}
 		if !f.pool.Holds(e.Proposal) {
 			continue
