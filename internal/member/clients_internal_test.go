@@ -17,7 +17,7 @@ func clientID(sequence uint64) consensus.ProposalID {
 func addFor(t *testing.T, c *clients, sequence uint64) *outcome {
 	t.Helper()
 	o := &outcome{}
-	if err := c.add(clientID(sequence), []byte("x"), o); err != nil {
+	if err := c.add(clientID(sequence), []byte("x"), o, false); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -75,7 +75,7 @@ func TestClients_resend(t *testing.T) {
 	if got := sequences(c.take(nil, 5, 0)); !slices.Equal(got, []uint64{2}) {
 		t.Errorf("after the refusals: got %v", got)
 	}
-	c.retryRefused()
+	c.tick(3)
 	if got := sequences(c.take(nil, 6, 0)); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("a tick later: got %v", got)
 	}
@@ -135,7 +135,7 @@ func TestClients_restored(t *testing.T) {
 
 func TestClients_bounded(t *testing.T) {
 	c := clients{openBytes: maxOpenBytes}
-	if err := c.add(clientID(1), []byte("x"), &outcome{}); !errors.Is(err, ErrTooManyRequests) {
+	if err := c.add(clientID(1), []byte("x"), &outcome{}, false); !errors.Is(err, ErrTooManyRequests) {
 		t.Errorf("got %v", err)
 	}
 }
