@@ -22,7 +22,6 @@ type Footing struct {
 	Voters []consensus.MemberID
 	Fast   bool // clients may use the fast path: it is not turned off, and no change is under way here
 
-	stable bool
 	config consensus.Config
 }
 
@@ -39,15 +38,17 @@ func (m *Member) FootingChanged() <-chan struct{} { return m.footingNews.next() 
 
 // publishFooting is the loop's.
 func (m *Member) publishFooting(replica *raft.Replica) {
-	before, leader, term, stable := m.footing.Load(), replica.Leader(), replica.Term(), replica.Stable()
-	inForce := replica.InForce()
-	if before != nil && before.Leader == leader && before.Term == term && before.Config == inForce.ID && before.stable == stable {
+	inForce, stable := replica.InForce(), replica.Stable()
+	now := Footing{
+		Leader: replica.Leader(), Term: replica.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
+		Fast: stable && m.options.FastPath != FastPathNever, config: inForce.Config,
+	}
+	before := m.footing.Load()
+	if before != nil && before.Leader == now.Leader && before.Term == now.Term && before.Config == now.Config &&
+		before.Fast == now.Fast {
 		return
 	}
-	m.footing.Store(&Footing{
-		Leader: leader, Term: term, Config: inForce.ID, Voters: inForce.Config.Voters,
-		Fast: stable && m.options.FastPath != FastPathNever, stable: stable, config: inForce.Config,
-	})
+	m.footing.Store(&now)
 	m.footingNews.tell()
 }
 

@@ -29,7 +29,8 @@ func footingOf(f *quoratepb.Footing) consensus.Message {
 
 func footing(term consensus.Term, config consensus.ConfigID) *quoratepb.Footing {
 	return &quoratepb.Footing{
-		Term: uint64(term), ConfigIndex: uint64(config.Index), ConfigTerm: uint64(config.Term), ConfigStage: uint32(config.Stage),
+		Term: uint64(term), ConfigIndex: uint64(config.Index), ConfigTerm: uint64(config.Term),
+		ConfigStage: uint32(config.Stage),
 	}
 }
 
