@@ -1,6 +1,9 @@
 package client
 
 import (
+	"sync"
+	"time"
+
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/protobuf/proto"
 
@@ -25,9 +28,31 @@ func (f *fakeCluster) reserve(session name, sequence uint64) int64 {
 	return f.reserved[session][sequence]
 }
 
+// lockedStream is a stream on which some answers come later.
+type lockedStream struct {
+	quoratepb.Writer_ProposeServer
+	mu    sync.Mutex
+	later sync.WaitGroup
+}
+
+// Send implements the stream.
+func (s *lockedStream) Send(r *quoratepb.ProposeResponse) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Writer_ProposeServer.Send(r)
+}
+
+// sendLater sends what the log has to say, some time after the verdict.
+func (s *lockedStream) sendLater(answers []*quoratepb.Answer) {
+	s.later.Go(func() {
+		<-time.After(3 * time.Millisecond)
+		_ = s.Send(&quoratepb.ProposeResponse{Answers: answers})
+	})
+}
+
 // fast serves what is offered to all voters, with whatever goes wrong.
 func (m *fakeMember) fast(
-	stream quoratepb.Writer_ProposeServer, response *quoratepb.ProposeResponse, client uint64, r *quoratepb.ProposeRequest,
+	stream *lockedStream, response *quoratepb.ProposeResponse, client uint64, r *quoratepb.ProposeRequest,
 ) error {
 	f := m.cluster
 	verdicts := &quoratepb.Verdicts{Footing: f.footing(), Leader: m.id == m.leader}
@@ -40,7 +65,11 @@ func (m *fakeMember) fast(
 		if v != nil {
 			verdicts.Verdicts = append(verdicts.Verdicts, v)
 		}
-		response.Answers = append(response.Answers, answers...)
+		if len(answers) > 0 && p.Sequence%4 > 0 {
+			stream.sendLater(answers)
+		} else {
+			response.Answers = append(response.Answers, answers...)
+		}
 		if err != nil {
 			_ = stream.Send(response)
 			return err
@@ -87,6 +116,11 @@ func (f *fakeCluster) answerFast(
 		v = nil
 	}
 	answers, hold, err := f.propose(client, p)
+	if v != nil {
+		f.mu.Lock()
+		f.apply(name{client, p.Session}, p) // it is in the log, whatever else goes wrong
+		f.mu.Unlock()
+	}
 	if hold || err != nil {
 		return v, nil, errBroken
 	}

@@ -88,6 +88,8 @@ func (m *fakeMember) standing() *quoratepb.Standing {
 func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 	client := uint64(0)
 	var kept []*quoratepb.Answer
+	locked := &lockedStream{Writer_ProposeServer: stream}
+	defer locked.later.Wait()
 	for {
 		r, err := stream.Recv()
 		if err != nil {
@@ -99,7 +101,7 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 		response := &quoratepb.ProposeResponse{Answers: kept}
 		kept = nil
 		if r.Footing != nil {
-			if err := m.fast(stream, response, client, r); err != nil {
+			if err := m.fast(locked, response, client, r); err != nil {
 				return err
 			}
 			continue
@@ -123,8 +125,9 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 		}
 		if len(r.Proposals) == 0 && r.Open == nil {
 			response.Standing = m.standing()
+			response.Standing.Ping = r.Ping
 		}
-		if err := stream.Send(response); err != nil {
+		if err := locked.Send(response); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ type link struct {
 	standing *quoratepb.Standing
 
 	leaderless atomic.Int64 // since when it knows no leader; zero if it does
-	asked      atomic.Int64 // when it was asked how it stands; zero once it has answered
+	asked      atomic.Int64 // when it was asked how it stands last: that is the question's name
 	distance   atomic.Int64 // the round trip, in nanoseconds; zero: not measured yet
 	received   chan struct{}
 }
@@ -223,14 +223,15 @@ func (l *link) pass() bool {
 
 // ask says that the client is there, and asks how the member stands.
 func (l *link) ask() bool {
-	l.asked.Store(time.Now().UnixNano())
-	return l.stream.Send(&quoratepb.ProposeRequest{}) == nil
+	now := time.Now().UnixNano()
+	l.asked.Store(now)
+	return l.stream.Send(&quoratepb.ProposeRequest{Ping: uint64(now)}) == nil
 }
 
-// measure takes the member's answer to ask. One that the member gave by itself at that time makes it seem nearer once.
-func (l *link) measure() {
-	at := l.asked.Swap(0)
-	if at == 0 {
+// measure takes the member's answer to ask, not what it says by itself.
+func (l *link) measure(question uint64) {
+	at := l.asked.Load()
+	if question == 0 || uint64(at) != question {
 		return
 	}
 	took, before := time.Now().UnixNano()-at, l.distance.Load()
@@ -253,7 +254,7 @@ func (l *link) receive(deaf *time.Timer) {
 		}
 		deaf.Reset(deafAfter)
 		if r.Standing != nil {
-			l.measure()
+			l.measure(r.Standing.Ping)
 			l.stand(r.Standing)
 		}
 		for _, v := range r.Verdicts {

@@ -157,6 +157,7 @@ type ProposeRequest struct {
 	Footing *Footing `protobuf:"bytes,5,opt,name=footing,proto3" json:"footing,omitempty"`
 	// What this member is asked to hold as a voter, under footing. It answers with verdicts alone.
 	Records       []*Proposal `protobuf:"bytes,6,rep,name=records,proto3" json:"records,omitempty"`
+	Ping          uint64      `protobuf:"varint,7,opt,name=ping,proto3" json:"ping,omitempty"` // told back by the standing that answers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +232,13 @@ func (x *ProposeRequest) GetRecords() []*Proposal {
 		return x.Records
 	}
 	return nil
+}
+
+func (x *ProposeRequest) GetPing() uint64 {
+	if x != nil {
+		return x.Ping
+	}
+	return 0
 }
 
 // Footing is a term and a configuration. Verdicts count together only if they were given on the same one.
@@ -656,6 +664,7 @@ type Standing struct {
 	Footing         *Footing               `protobuf:"bytes,9,opt,name=footing,proto3" json:"footing,omitempty"`
 	Voters          []uint64               `protobuf:"fixed64,10,rep,packed,name=voters,proto3" json:"voters,omitempty"` // of the configuration in force
 	Fast            bool                   `protobuf:"varint,11,opt,name=fast,proto3" json:"fast,omitempty"`             // clients may use the fast path: it is not turned off, and no change of the configuration is under way
+	Ping            uint64                 `protobuf:"varint,12,opt,name=ping,proto3" json:"ping,omitempty"`             // of the empty request that it answers
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -765,6 +774,13 @@ func (x *Standing) GetFast() bool {
 		return x.Fast
 	}
 	return false
+}
+
+func (x *Standing) GetPing() uint64 {
+	if x != nil {
+		return x.Ping
+	}
+	return 0
 }
 
 type SessionOpened struct {
@@ -916,14 +932,15 @@ var File_quoratepb_propose_proto protoreflect.FileDescriptor
 const file_quoratepb_propose_proto_rawDesc = "" +
 	"\n" +
 	"\x17quoratepb/propose.proto\x12\n" +
-	"quorate.v1\"\x80\x02\n" +
+	"quorate.v1\"\x94\x02\n" +
 	"\x0eProposeRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x06R\x06client\x12+\n" +
 	"\x04open\x18\x02 \x01(\v2\x17.quorate.v1.OpenSessionR\x04open\x122\n" +
 	"\tproposals\x18\x03 \x03(\v2\x14.quorate.v1.ProposalR\tproposals\x12\x16\n" +
 	"\x06retire\x18\x04 \x03(\x06R\x06retire\x12-\n" +
 	"\afooting\x18\x05 \x01(\v2\x13.quorate.v1.FootingR\afooting\x12.\n" +
-	"\arecords\x18\x06 \x03(\v2\x14.quorate.v1.ProposalR\arecords\"\x84\x01\n" +
+	"\arecords\x18\x06 \x03(\v2\x14.quorate.v1.ProposalR\arecords\x12\x12\n" +
+	"\x04ping\x18\a \x01(\x04R\x04ping\"\x84\x01\n" +
 	"\aFooting\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12!\n" +
 	"\fconfig_index\x18\x02 \x01(\x04R\vconfigIndex\x12\x1f\n" +
@@ -958,7 +975,7 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x18\n" +
 	"\arefusal\x18\x04 \x01(\rR\arefusal\x12\x1a\n" +
-	"\bresponse\x18\x05 \x01(\fR\bresponse\"\xde\x02\n" +
+	"\bresponse\x18\x05 \x01(\fR\bresponse\"\xf2\x02\n" +
 	"\bStanding\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x06R\x06member\x12\x16\n" +
@@ -972,7 +989,8 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\afooting\x18\t \x01(\v2\x13.quorate.v1.FootingR\afooting\x12\x16\n" +
 	"\x06voters\x18\n" +
 	" \x03(\x06R\x06voters\x12\x12\n" +
-	"\x04fast\x18\v \x01(\bR\x04fast\"W\n" +
+	"\x04fast\x18\v \x01(\bR\x04fast\x12\x12\n" +
+	"\x04ping\x18\f \x01(\x04R\x04ping\"W\n" +
 	"\rSessionOpened\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x18\n" +

@@ -84,6 +84,7 @@ type proposeStream struct {
 	opening    bool
 	opened     *quoratepb.SessionOpened
 	asked      bool // an empty request wants to hear something
+	ping       uint64
 	heard      heard
 	offered    map[consensus.ProposalID]*streamProposal // those of unanswered that were offered to the leader's core
 }
@@ -180,7 +181,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	}
 	if request.Open == nil && len(request.Proposals) == 0 {
 		p.mu.Lock()
-		p.asked = true
+		p.asked, p.ping = true, request.Ping
 		p.mu.Unlock()
 		p.signal()
 	}
@@ -322,10 +323,10 @@ func (p *proposeStream) send() error {
 	for {
 		changed := p.s.options.Clients.FootingChanged()
 		response, ended, err := p.next()
-		if stand {
+		if stand && response.Standing == nil {
 			response.Standing = p.standing()
-			stand = false
 		}
+		stand = false
 		if response.Standing != nil || response.Opened != nil || len(response.Answers) > 0 || len(response.Verdicts) > 0 {
 			if err := p.grpc.Send(response); err != nil {
 				return err
@@ -348,7 +349,7 @@ func (p *proposeStream) send() error {
 // next takes what waits to be said. ended means that nothing will follow, and err why.
 func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool, err error) {
 	p.mu.Lock()
-	opened, asked, answers := p.opened, p.asked, p.finished
+	opened, asked, ping, answers := p.opened, p.asked, p.ping, p.finished
 	p.opened, p.asked, p.finished = nil, false, nil
 	said := p.heard.messages
 	p.heard.messages = nil
@@ -375,6 +376,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 	}
 	if asked {
 		response.Standing = p.standing()
+		response.Standing.Ping = ping
 	}
 	return response, ended, err
 }

@@ -150,9 +150,6 @@ func TestNativeClient_fast(t *testing.T) {
 		t.Errorf("too few were decided by the client, or %d kills are too few", kills)
 	}
 	told.check(t, c)
-	for key := range count.puts {
-		delete(count.puts, key)
-	}
 }
 
 func (c *cluster) connectFar(delay time.Duration) *client.Client {
