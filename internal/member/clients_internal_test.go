@@ -163,3 +163,32 @@ func TestRoll_silent(t *testing.T) {
 		t.Errorf("after another one led: got %v, want the clock to begin anew", got)
 	}
 }
+
+// TestClients_offered sends what reached the core by a message only if it stays without an end, or its entry was skipped.
+func TestClients_offered(t *testing.T) {
+	var c clients
+	c.tick(5)
+	o := &outcome{}
+	if err := c.add(clientID(1), []byte("x"), o, true); err != nil {
+		t.Fatal(err)
+	}
+	if c.waiting() {
+		t.Error("it is sent twice")
+	}
+	c.resend(4)
+	if c.waiting() {
+		t.Error("it is repeated before its time")
+	}
+	c.resend(5)
+	if got := sequences(c.take(nil, 6, 0)); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("without an end: took %v", got)
+	}
+	resolveFor(&c, 1, kv.Result{Err: kv.ErrSkipped})
+	if got := sequences(c.take(nil, 7, 0)); !slices.Equal(got, []uint64{1}) || o.times != 0 {
+		t.Errorf("skipped: took %v, ended %d times", got, o.times)
+	}
+	resolveFor(&c, 1, kv.Result{Revision: 3})
+	if o.times != 1 || len(c.open) != 0 {
+		t.Errorf("ended %d times", o.times)
+	}
+}
