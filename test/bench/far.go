@@ -35,6 +35,7 @@ func far(ctx context.Context, arguments []string) error {
 	size := flags.Int("members", 5, "members of each cluster")
 	trip := flags.Duration("trip", 50*time.Millisecond, "round trip between any two of members and client")
 	writers := flags.Int("clients", 4, "writers, on one connection to each member")
+	natives := flags.Int("natives", 1, "clients of its own among which the writers are spread")
 	length := flags.Duration("duration", 10*time.Second, "how long to write")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -45,7 +46,7 @@ func far(ctx context.Context, arguments []string) error {
 	fmt.Printf("%d members, every round trip %s, %d writers, %s; %s\n\n", *size, *trip, *writers, *length, machine())
 	fmt.Printf("%-9s %-28s %8s %8s %8s %8s  %s\n", "server", "client", "p50 ms", "p90 ms", "p99 ms", "writes", "")
 	for _, s := range servers {
-		if err := farOne(ctx, s, *dir, *size, *writers, *trip/2, *length); err != nil {
+		if err := farOne(ctx, s, *dir, *size, *writers, *natives, *trip/2, *length); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -54,7 +55,7 @@ func far(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-func farOne(ctx context.Context, s server, dir string, size, writers int, delay, length time.Duration) error {
+func farOne(ctx context.Context, s server, dir string, size, writers, natives int, delay, length time.Duration) error {
 	var proxies []net.Listener
 	defer func() {
 		for _, l := range proxies {
@@ -93,7 +94,7 @@ func farOne(ctx context.Context, s server, dir string, size, writers int, delay,
 		if err != nil {
 			return err
 		}
-		err = errors.Join(farRow(ctx, s.name, row.name, plain, writers, length, func() string { return "" }), plain.Close())
+		err = errors.Join(farRow(ctx, s.name, row.name, []*clientv3.Client{plain}, writers, length, func() string { return "" }), plain.Close())
 		if err != nil {
 			return err
 		}
@@ -104,15 +105,32 @@ func farOne(ctx context.Context, s server, dir string, size, writers int, delay,
 	for _, m := range c.members {
 		options.Endpoints = append(options.Endpoints, m.clientAddr)
 	}
-	native, err := client.New(options)
-	if err != nil {
-		return err
+	return farNatives(ctx, s.name, options, writers, natives, length)
+}
+
+// farNatives measures Quorate's own client, or several.
+func farNatives(
+	ctx context.Context, server string, options clientv3.Config, writers, natives int, length time.Duration,
+) (err error) {
+	var own []*client.Client
+	var plain []*clientv3.Client
+	for range natives {
+		one, err := client.New(options)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, one.Close()) }()
+		own, plain = append(own, one), append(plain, one.Client)
 	}
-	return errors.Join(farRow(ctx, s.name, "its own", native.Client, writers, length, func() string {
-		stats := native.Stats()
-		return fmt.Sprintf("%.1f%% offered to all, %.1f%% of these won", share(stats.Offered, stats.Writes),
-			share(stats.Won, stats.Offered))
-	}), native.Close())
+	return farRow(ctx, server, fmt.Sprintf("its own, %d of them", natives), plain, writers, length, func() string {
+		var all client.Stats
+		for _, one := range own {
+			stats := one.Stats()
+			all.Writes, all.Offered, all.Won = all.Writes+stats.Writes, all.Offered+stats.Offered, all.Won+stats.Won
+		}
+		return fmt.Sprintf("%.1f%% offered to all, %.1f%% of these won", share(all.Offered, all.Writes),
+			share(all.Won, all.Offered))
+	})
 }
 
 func share(part, whole uint64) float64 { return 100 * float64(part) / float64(max(1, whole)) }
@@ -139,7 +157,7 @@ func (c *cluster) roles(ctx context.Context) (leader, follower string, err error
 // farRow writes distinct keys one after another from each writer, and prints how long they took. The first second, in which
 // connections are made, does not count.
 func farRow(
-	ctx context.Context, server, name string, c *clientv3.Client, writers int, length time.Duration, remark func() string,
+	ctx context.Context, server, name string, clients []*clientv3.Client, writers int, length time.Duration, remark func() string,
 ) error {
 	begin := time.Now().Add(time.Second)
 	end := begin.Add(length)
@@ -154,7 +172,7 @@ func farRow(
 				if begun.After(end) {
 					return
 				}
-				_, err := c.Put(ctx, fmt.Sprintf("far/%d/%d", w, n), "value")
+				_, err := clients[w%len(clients)].Put(ctx, fmt.Sprintf("far/%d/%d", w, n), "value")
 				mu.Lock()
 				if failed = errors.Join(failed, err); begun.After(begin) {
 					took = append(took, time.Since(begun))
