@@ -21,6 +21,7 @@ type lane struct {
 	mu     sync.Mutex
 	up     bool
 	client uint64 // the client's id on the stream that is up
+	stream *link  // the latest
 	out    []*quoratepb.ProposeRequest
 	wake   chan struct{}
 }
@@ -53,7 +54,7 @@ func (l *lane) run(ctx context.Context) {
 // serve sends and receives until the stream ends. Then what it has not answered is asked for by the link.
 func (l *lane) serve(stream *link) {
 	l.mu.Lock()
-	l.up, l.out, l.client = true, nil, stream.client
+	l.up, l.out, l.client, l.stream = true, nil, stream.client, stream
 	l.mu.Unlock()
 	l.f.w.table.signal()
 	deaf := time.AfterFunc(deafAfter, stream.cancel)
@@ -71,6 +72,9 @@ func (l *lane) serve(stream *link) {
 func (l *lane) send(stream *link) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
+	if !stream.ask() {
+		return
+	}
 	for {
 		l.mu.Lock()
 		waiting := l.out
@@ -84,7 +88,7 @@ func (l *lane) send(stream *link) {
 		select {
 		case <-l.wake:
 		case <-ping.C:
-			if stream.stream.Send(&quoratepb.ProposeRequest{}) != nil {
+			if !stream.ask() {
 				return
 			}
 		case <-stream.received:
@@ -100,6 +104,16 @@ func (l *lane) open(client uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.up && l.client == client && len(l.out) < laneBacklog
+}
+
+// distance is the round trip to the voter; zero: not measured yet.
+func (l *lane) distance() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stream == nil {
+		return 0
+	}
+	return time.Duration(l.stream.distance.Load())
 }
 
 // put leaves a message of the client for the voter; false means that the stream has ended since open was asked.
@@ -122,6 +136,7 @@ type fleet struct {
 	w     *writer
 	lanes map[uint64]*lane // of the link's goroutine
 	pace  pace
+	stamp uint64 // the last
 	ctx   context.Context
 	stop  context.CancelFunc
 	wg    sync.WaitGroup
@@ -187,19 +202,45 @@ func (f *fleet) offer() bool {
 	if len(others)+1 < superquorum(len(g.voters)) || !slices.Contains(g.voters, g.leader) {
 		return false
 	}
-	if stats := f.w.table.counted(); !f.pace.offers(time.Now(), stats.Offered, stats.Won) {
+	now, stats := time.Now(), f.w.table.counted()
+	mode := f.pace.look(now, stats.Offered, stats.Won)
+	proposals, records := &quoratepb.ProposeRequest{}, &quoratepb.ProposeRequest{}
+	if mode == paceRest {
+		proposals.Proposals = f.w.table.offer(client, &g, leader, nil) // the leader's word comes sooner than any other's
+	} else {
+		proposals.Footing, records.Footing = g.message(), g.message()
+		if mode == paceStamped {
+			proposals.Due = f.due(now, &g, others)
+			records.Due = proposals.Due
+		}
+		proposals.Proposals = f.w.table.offer(client, &g, leader, others)
+		records.Records = proposals.Proposals
+	}
+	if len(proposals.Proposals) == 0 {
 		return false
 	}
-	offered := f.w.table.offer(client, &g, leader, others)
-	if len(offered) == 0 {
-		return false
-	}
-	records := &quoratepb.ProposeRequest{Footing: g.message(), Records: offered}
 	for _, id := range others {
-		f.lanes[id].put(client, records)
+		if len(records.Records) > 0 {
+			f.lanes[id].put(client, records)
+		}
 	}
-	if !leader.put(client, &quoratepb.ProposeRequest{Footing: g.message(), Proposals: offered}) {
+	if !leader.put(client, proposals) {
 		f.w.table.laneLost(leader) // it ended since it was looked at
 	}
 	return true
+}
+
+// due returns when an offer that leaves now will have reached all who must hold it. Stamps grow.
+func (f *fleet) due(now time.Time, g *ground, others []uint64) uint64 {
+	var distances []time.Duration
+	for _, id := range others {
+		distances = append(distances, f.lanes[id].distance())
+	}
+	slices.Sort(distances)
+	farthest := f.lanes[g.leader].distance()
+	if needed := superquorum(len(g.voters)) - 1; needed > 0 {
+		farthest = max(farthest, distances[needed-1])
+	}
+	f.stamp = max(f.stamp+1, uint64(now.Add(farthest/2+max(time.Millisecond, farthest/25)).UnixNano()))
+	return f.stamp
 }

@@ -34,7 +34,8 @@ type call struct {
 	name     name
 	session  *session // whose it is; nil while it has no name
 	attempts int      // how often it left under its name
-	lane     *lane    // by which it left last, to be offered to all voters; nil: the link
+	lane     *lane    // by which it left last, to the leader; nil: the link
+	term     uint64   // in which it left by a lane
 	race     *race    // if it was offered under its name
 	refusals int      // of its only attempt, while voters may have held it
 	told     bool     // its caller knows, by the verdicts of the voters, what the log has yet to say

@@ -8,7 +8,8 @@ import (
 )
 
 // offer names the writes that wait for their first attempt, as many as a message holds, and returns them to be offered to all
-// voters on a ground. They leave by the lane of the leader, which will also say how they end.
+// voters on a ground. They leave by the lane of the leader, which will also say how they end. Without others they go to
+// the leader alone.
 func (t *table) offer(client uint64, g *ground, leader *lane, others []uint64) []*quoratepb.Proposal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,12 +35,15 @@ func (t *table) offer(client uint64, g *ground, leader *lane, others []uint64) [
 		}
 		offered = append(offered, c.proposal())
 		c.attempts++
-		c.lane, c.race = leader, &race{ground: *g, asked: slices.Clone(others)}
+		c.lane, c.term = leader, g.term
+		if len(others) > 0 {
+			c.race = &race{ground: *g, asked: slices.Clone(others)}
+			t.stats.Offered++
+		}
 		t.sent[c.name] = c
 	}
 	clear(t.queue[len(keep):])
 	t.queue = keep
-	t.stats.Offered += uint64(len(offered))
 	return offered
 }
 
@@ -97,7 +101,7 @@ func (t *table) newTerm(term uint64) {
 	defer t.mu.Unlock()
 	if term > t.term {
 		t.term = term
-		t.askAgain(func(c *call) bool { return c.lane != nil && c.race.term < term })
+		t.askAgain(func(c *call) bool { return c.lane != nil && c.term < term })
 	}
 }
 

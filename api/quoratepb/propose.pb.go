@@ -156,8 +156,11 @@ type ProposeRequest struct {
 	// committed, if that is possible: the same proposals go, at the same time, to all other voters as records.
 	Footing *Footing `protobuf:"bytes,5,opt,name=footing,proto3" json:"footing,omitempty"`
 	// What this member is asked to hold as a voter, under footing. It answers with verdicts alone.
-	Records       []*Proposal `protobuf:"bytes,6,rep,name=records,proto3" json:"records,omitempty"`
-	Ping          uint64      `protobuf:"varint,7,opt,name=ping,proto3" json:"ping,omitempty"` // told back by the standing that answers
+	Records []*Proposal `protobuf:"bytes,6,rep,name=records,proto3" json:"records,omitempty"`
+	Ping    uint64      `protobuf:"varint,7,opt,name=ping,proto3" json:"ping,omitempty"` // told back by the standing that answers
+	// When members should look at what comes with this footing, in nanoseconds of Unix time; zero: at once. If it is the same at
+	// all of them, they meet the offers of several clients in one order, and choose the same revisions.
+	Due           uint64 `protobuf:"fixed64,8,opt,name=due,proto3" json:"due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,6 +240,13 @@ func (x *ProposeRequest) GetRecords() []*Proposal {
 func (x *ProposeRequest) GetPing() uint64 {
 	if x != nil {
 		return x.Ping
+	}
+	return 0
+}
+
+func (x *ProposeRequest) GetDue() uint64 {
+	if x != nil {
+		return x.Due
 	}
 	return 0
 }
@@ -932,7 +942,7 @@ var File_quoratepb_propose_proto protoreflect.FileDescriptor
 const file_quoratepb_propose_proto_rawDesc = "" +
 	"\n" +
 	"\x17quoratepb/propose.proto\x12\n" +
-	"quorate.v1\"\x94\x02\n" +
+	"quorate.v1\"\xa6\x02\n" +
 	"\x0eProposeRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x06R\x06client\x12+\n" +
 	"\x04open\x18\x02 \x01(\v2\x17.quorate.v1.OpenSessionR\x04open\x122\n" +
@@ -940,7 +950,8 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x06retire\x18\x04 \x03(\x06R\x06retire\x12-\n" +
 	"\afooting\x18\x05 \x01(\v2\x13.quorate.v1.FootingR\afooting\x12.\n" +
 	"\arecords\x18\x06 \x03(\v2\x14.quorate.v1.ProposalR\arecords\x12\x12\n" +
-	"\x04ping\x18\a \x01(\x04R\x04ping\"\x84\x01\n" +
+	"\x04ping\x18\a \x01(\x04R\x04ping\x12\x10\n" +
+	"\x03due\x18\b \x01(\x06R\x03due\"\x84\x01\n" +
 	"\aFooting\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12!\n" +
 	"\fconfig_index\x18\x02 \x01(\x04R\vconfigIndex\x12\x1f\n" +

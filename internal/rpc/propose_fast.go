@@ -20,9 +20,10 @@ type heard struct {
 	verdicts int
 }
 
-// footingOf is what a client believes, as the core knows it.
-func footingOf(f *quoratepb.Footing) consensus.Message {
-	return consensus.Message{Term: consensus.Term(f.Term), Config: consensus.ConfigID{
+// footingOf is what a client believes, and when its offer is due, as the core knows it.
+func footingOf(r *quoratepb.ProposeRequest) consensus.Message {
+	f := r.Footing
+	return consensus.Message{Round: r.Due, Term: consensus.Term(f.Term), Config: consensus.ConfigID{
 		Index: consensus.Index(f.ConfigIndex), Term: consensus.Term(f.ConfigTerm), Stage: uint8(f.ConfigStage),
 	}}
 }
@@ -69,7 +70,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 	}
 	p.mu.Unlock()
 	p.hold(request)
-	message := footingOf(request.Footing)
+	message := footingOf(request)
 	message.Kind = consensus.MsgFastPropose
 	for _, r := range request.Proposals {
 		command, one, err := p.begin(r)
@@ -95,7 +96,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 
 // hold asks the core to hold records, those that are wrong excepted.
 func (p *proposeStream) hold(request *quoratepb.ProposeRequest) {
-	message, refused := footingOf(request.Footing), footingOf(request.Footing)
+	message, refused := footingOf(request), footingOf(request)
 	message.Kind, refused.Kind = consensus.MsgRecord, consensus.MsgRecorded
 	for _, r := range request.Records {
 		id := p.name(r)

@@ -94,7 +94,8 @@ func farOne(ctx context.Context, s server, dir string, size, writers, natives in
 		if err != nil {
 			return err
 		}
-		err = errors.Join(farRow(ctx, s.name, row.name, []*clientv3.Client{plain}, writers, length, func() string { return "" }), plain.Close())
+		err = farRow(ctx, s.name, row.name, []*clientv3.Client{plain}, writers, length, func() string { return "" })
+		err = errors.Join(err, plain.Close())
 		if err != nil {
 			return err
 		}
@@ -157,7 +158,8 @@ func (c *cluster) roles(ctx context.Context) (leader, follower string, err error
 // farRow writes distinct keys one after another from each writer, and prints how long they took. The first second, in which
 // connections are made, does not count.
 func farRow(
-	ctx context.Context, server, name string, clients []*clientv3.Client, writers int, length time.Duration, remark func() string,
+	ctx context.Context, server, name string, clients []*clientv3.Client, writers int, length time.Duration,
+	remark func() string,
 ) error {
 	begin := time.Now().Add(time.Second)
 	end := begin.Add(length)
