@@ -21,14 +21,18 @@ import (
 
 // fakeCluster is the replicated table of results and the store of a cluster, behind any number of members.
 type fakeCluster struct {
-	mu       sync.Mutex
-	highest  uint64
-	sessions map[name]map[uint64]*quoratepb.Answer // client and number -> sequence -> first answer
-	executed map[string]int                        // key -> how often
-	revision int64
-	length   uint64
-	opened   int
-	fault    func(f *fakeCluster, p *quoratepb.Proposal) fault
+	mu        sync.Mutex
+	highest   uint64
+	sessions  map[name]map[uint64]*quoratepb.Answer // client and number -> sequence -> first answer
+	executed  map[string]int                        // key -> how often
+	revision  int64
+	length    uint64
+	opened    int
+	voters    []uint64 // of which the clients may use the fast path
+	term      uint64
+	appliedAt map[string]int64          // key -> revision
+	reserved  map[name]map[uint64]int64 // the revision at which all hold a proposal: client and number -> sequence
+	fault     func(f *fakeCluster, p *quoratepb.Proposal) fault
 }
 
 // fault is what goes wrong with one proposal.
@@ -45,6 +49,9 @@ const (
 	retire            // the session ends before it is applied
 	retireAfter       // and after; nobody is told
 	refuse            // for good, before the log
+	breakTold         // the leader's stream breaks after the verdict, before the answer
+	disagree          // a voter holds it at another revision
+	nextTerm          // the member is in another term
 )
 
 var errBroken = errors.New("the stream broke")
@@ -60,6 +67,7 @@ type fakeMember struct {
 
 func newFakeCluster() *fakeCluster {
 	return &fakeCluster{
+		reserved: map[name]map[uint64]int64{}, appliedAt: map[string]int64{}, term: 1,
 		sessions: map[name]map[uint64]*quoratepb.Answer{}, executed: map[string]int{}, length: 100, revision: 1,
 		fault: func(*fakeCluster, *quoratepb.Proposal) fault { return noFault },
 	}
@@ -71,6 +79,7 @@ func (m *fakeMember) standing() *quoratepb.Standing {
 		cluster = 2
 	}
 	return &quoratepb.Standing{
+		Footing: m.cluster.footing(), Voters: m.cluster.voters, Fast: len(m.cluster.voters) > 0, Term: m.cluster.footing().Term,
 		Cluster: cluster, Member: m.id, Leader: m.leader, SessionLength: m.cluster.length, MaxMessageBytes: 1 << 20,
 	}
 }
@@ -79,6 +88,8 @@ func (m *fakeMember) standing() *quoratepb.Standing {
 func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 	client := uint64(0)
 	var kept []*quoratepb.Answer
+	locked := &lockedStream{Writer_ProposeServer: stream}
+	defer locked.later.Wait()
 	for {
 		r, err := stream.Recv()
 		if err != nil {
@@ -89,6 +100,12 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 		}
 		response := &quoratepb.ProposeResponse{Answers: kept}
 		kept = nil
+		if r.Footing != nil {
+			if err := m.fast(locked, response, client, r); err != nil {
+				return err
+			}
+			continue
+		}
 		if r.Open != nil {
 			response.Opened = m.cluster.open(client, r.Open.Keep)
 		}
@@ -108,8 +125,9 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 		}
 		if len(r.Proposals) == 0 && r.Open == nil {
 			response.Standing = m.standing()
+			response.Standing.Ping = r.Ping
 		}
-		if err := stream.Send(response); err != nil {
+		if err := locked.Send(response); err != nil {
 			return err
 		}
 	}
@@ -187,9 +205,9 @@ func (f *fakeCluster) apply(session name, p *quoratepb.Proposal) *quoratepb.Answ
 		panic(fmt.Sprintf("a proposal that no client may make: %v", p))
 	}
 	f.executed[string(put.Key)]++
-	f.revision++
 	answer.Verdict = quoratepb.Answer_VERDICT_APPLIED
-	answer.Response, _ = proto.Marshal(&pb.PutResponse{Header: &pb.ResponseHeader{Revision: f.revision}})
+	f.appliedAt[string(put.Key)] = f.reserve(session, p.Sequence)
+	answer.Response, _ = proto.Marshal(&pb.PutResponse{Header: &pb.ResponseHeader{Revision: f.appliedAt[string(put.Key)]}})
 	results[p.Sequence] = answer
 	return answer
 }

@@ -28,12 +28,15 @@ var errNoEndpoint = errors.New("quorate: no endpoint")
 type link struct {
 	w        *writer
 	endpoint string
+	client   uint64 // the client's id when it began
 	stream   grpc.BidiStreamingClient[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 	ctx      context.Context
 	cancel   context.CancelFunc
 	standing *quoratepb.Standing
 
 	leaderless atomic.Int64 // since when it knows no leader; zero if it does
+	asked      atomic.Int64 // when it was asked how it stands last: that is the question's name
+	distance   atomic.Int64 // the round trip, in nanoseconds; zero: not measured yet
 	received   chan struct{}
 }
 
@@ -68,7 +71,7 @@ func (w *writer) race(endpoints []string) (*link, error) {
 	answers := make(chan attempt, len(endpoints))
 	for _, endpoint := range endpoints {
 		go func() {
-			l, err := w.open(endpoint)
+			l, err := w.open(w.ctx, endpoint)
 			answers <- attempt{l, err}
 		}()
 	}
@@ -126,17 +129,17 @@ func discard(answers <-chan attempt, left *int) {
 }
 
 // open begins a stream and waits for the member's first word.
-func (w *writer) open(endpoint string) (*link, error) {
+func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 	service, err := w.dial(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{w: w, endpoint: endpoint, received: make(chan struct{})}
-	l.ctx, l.cancel = context.WithCancel(w.ctx)
+	l := &link{w: w, endpoint: endpoint, client: w.table.id(), received: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(ctx)
 	slow := time.AfterFunc(connectPatience, l.cancel)
 	l.stream, err = service.Propose(l.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err == nil {
-		err = l.stream.Send(&quoratepb.ProposeRequest{Client: w.table.id()})
+		err = l.stream.Send(&quoratepb.ProposeRequest{Client: l.client})
 	}
 	var first *quoratepb.ProposeResponse
 	if err == nil || errors.Is(err, io.EOF) { // then Recv says why
@@ -146,7 +149,7 @@ func (w *writer) open(endpoint string) (*link, error) {
 		err = errors.New("quorate: the member does not say who it is")
 	}
 	if err == nil {
-		err = w.members.note(first.Standing)
+		err = w.members.note(endpoint, first.Standing)
 	}
 	if err == nil && !slow.Stop() {
 		err = context.DeadlineExceeded
@@ -172,11 +175,13 @@ func (l *link) serve() {
 	go l.receive(deaf)
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
+	if !l.ask() {
+		return
+	}
 	for {
-		for r := l.w.table.next(); r != nil; r = l.w.table.next() {
-			if l.stream.Send(r) != nil {
-				return // the receiver has heard why, and it makes no difference
-			}
+		l.w.fleet.steer(time.Duration(l.distance.Load()))
+		if !l.pass() {
+			return
 		}
 		var retry <-chan time.Time
 		if l.w.table.pausing() {
@@ -187,7 +192,7 @@ func (l *link) serve() {
 		case <-retry:
 			l.w.table.retry()
 		case <-ping.C:
-			if l.stream.Send(&quoratepb.ProposeRequest{}) != nil || l.lostLeader() {
+			if !l.ask() || l.lostLeader() {
 				return
 			}
 			go l.w.members.refresh(l.w.ctx)
@@ -197,6 +202,45 @@ func (l *link) serve() {
 			l.leave()
 			return
 		}
+	}
+}
+
+// pass sends what waits: to all voters at once what may go so, and the rest to the member of this link. False means that the
+// stream has ended: the receiver has heard why, and it makes no difference.
+func (l *link) pass() bool {
+	for {
+		for l.w.fleet.offer() {
+		}
+		r := l.w.table.next()
+		if r == nil {
+			return true
+		}
+		if l.stream.Send(r) != nil {
+			return false
+		}
+	}
+}
+
+// ask says that the client is there, and asks how the member stands.
+func (l *link) ask() bool {
+	now := time.Now().UnixNano()
+	l.asked.Store(now)
+	return l.stream.Send(&quoratepb.ProposeRequest{Ping: uint64(now)}) == nil
+}
+
+// measure takes the member's answer to ask, not what it says by itself.
+func (l *link) measure(question uint64) {
+	at := l.asked.Load()
+	if question == 0 || uint64(at) != question {
+		return
+	}
+	took, before := time.Now().UnixNano()-at, l.distance.Load()
+	if before != 0 && took > before {
+		took = before + (took-before)/4
+	}
+	l.distance.Store(max(1, took))
+	if before == 0 {
+		l.w.table.signal()
 	}
 }
 
@@ -210,7 +254,11 @@ func (l *link) receive(deaf *time.Timer) {
 		}
 		deaf.Reset(deafAfter)
 		if r.Standing != nil {
+			l.measure(r.Standing.Ping)
 			l.stand(r.Standing)
+		}
+		for _, v := range r.Verdicts {
+			l.w.table.verdicts(l.standing.Member, v)
 		}
 		for _, a := range r.Answers {
 			l.w.table.answer(a)
@@ -222,11 +270,14 @@ func (l *link) receive(deaf *time.Timer) {
 }
 
 func (l *link) stand(s *quoratepb.Standing) {
-	if l.w.members.note(s) != nil {
+	if l.w.members.note(l.endpoint, s) != nil {
 		l.cancel()
 		return
 	}
 	l.w.table.stand(s)
+	if s.Leader != 0 {
+		l.w.table.newTerm(s.Term)
+	}
 	switch {
 	case s.Leader != 0:
 		l.leaderless.Store(0)
@@ -243,12 +294,30 @@ func (l *link) lostLeader() bool {
 
 // leave gives the sessions back and waits, not for long, until the member has heard it.
 func (l *link) leave() {
+	l.settle()
 	if r := l.w.table.farewell(); r == nil || l.stream.Send(r) != nil || l.stream.CloseSend() != nil {
 		return
 	}
 	select {
 	case <-l.received:
 	case <-time.After(farewellTime):
+	}
+}
+
+// settle waits, not for long, until the log has said of all writes what their callers were told.
+func (l *link) settle() {
+	patience := time.After(farewellTime)
+	for l.w.table.settling() {
+		select {
+		case <-l.w.table.wake:
+			if !l.pass() {
+				return
+			}
+		case <-patience:
+			return
+		case <-l.received:
+			return
+		}
 	}
 }
 

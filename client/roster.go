@@ -32,6 +32,8 @@ type roster struct {
 	term    uint64
 	members []rosterMember
 	listed  time.Time
+	ground  ground            // of the latest term and configuration
+	places  map[string]uint64 // endpoint -> who answered there last
 }
 
 // rosterMember is one member.
@@ -48,7 +50,7 @@ func newRoster(given func() []string, lister clientv3.Cluster) *roster {
 var errForeign = errors.New("quorate: the endpoint belongs to another cluster than those before it: mend the list of endpoints")
 
 // note takes a member's word about the cluster.
-func (r *roster) note(s *quoratepb.Standing) error {
+func (r *roster) note(endpoint string, s *quoratepb.Standing) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cluster == 0 {
@@ -60,7 +62,52 @@ func (r *roster) note(s *quoratepb.Standing) error {
 	if s.Term > r.term || s.Term == r.term && s.Leader != 0 {
 		r.leader, r.term = s.Leader, s.Term
 	}
+	if r.places == nil {
+		r.places = map[string]uint64{}
+	}
+	r.places[endpoint] = s.Member
+	on := footingOf(s.Footing)
+	if s.Leader != 0 && !on.before(r.ground.footing) {
+		r.ground = ground{footing: on, leader: s.Leader, voters: s.Voters, fast: s.Fast}
+	}
 	return nil
+}
+
+// footing returns what a proposer must know.
+func (r *roster) footing() ground {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ground
+}
+
+// toMember returns where a member may be found: where it was, where nobody was met yet, and where it says.
+func (r *roster) toMember(id uint64) []string {
+	given := r.given()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var known, unknown []string
+	for endpoint, member := range r.places {
+		if member == id {
+			known = append(known, endpoint)
+		}
+	}
+	for _, endpoint := range given {
+		if r.places[endpoint] == 0 {
+			unknown = append(unknown, endpoint)
+		}
+	}
+	all := append(known, unknown...)
+	for _, m := range r.members {
+		if m.id != id {
+			continue
+		}
+		for _, endpoint := range m.endpoints {
+			if !slices.Contains(all, endpoint) {
+				all = append(all, endpoint)
+			}
+		}
+	}
+	return all
 }
 
 // refresh lists the members if that was not done lately.

@@ -18,6 +18,7 @@ import (
 // What the client has unanswered at once. Members bear more; what waits here costs nobody anything.
 const (
 	maxUnanswered  = 2048
+	maxRefusals    = 20 // pauses in which voters may say that they do not hold what the leader refused
 	maxBatchBytes  = 512 << 10
 	maxBatchCount  = 512
 	overheadBytes  = 64 // of a proposal beside its request, rounded up
@@ -33,6 +34,11 @@ type call struct {
 	name     name
 	session  *session // whose it is; nil while it has no name
 	attempts int      // how often it left under its name
+	lane     *lane    // by which it left last, to the leader; nil: the link
+	term     uint64   // in which it left by a lane
+	race     *race    // if it was offered under its name
+	refusals int      // of its only attempt, while voters may have held it
+	told     bool     // its caller knows, by the verdicts of the voters, what the log has yet to say
 	ended    bool     // answered or given up
 	response []byte
 	err      error
@@ -48,8 +54,12 @@ type name struct {
 type session struct {
 	number     uint64
 	named      uint64 // the last sequence given
-	unresolved int    // calls that somebody waits for
+	unresolved int    // calls that somebody waits for, or that were told before they were applied
+	early      int    // the latter
 }
+
+// told reports whether some of its calls were told before they were applied: it must not end yet.
+func (s *session) told() bool { return s.early > 0 }
 
 // table names the client's writes and follows them to their ends. It knows no streams: next says what to send, the other
 // methods take what came. A new stream begins with restart.
@@ -67,6 +77,8 @@ type table struct {
 	sent     map[name]*call
 	length   uint64 // how many writes a session may name
 	message  int    // what a message may hold
+	term     uint64 // the latest in which anybody was known to lead
+	stats    Stats
 	closed   error
 	wake     chan struct{}
 }
@@ -102,6 +114,7 @@ func (t *table) add(kind quoratepb.Proposal_Kind, request []byte) (*call, error)
 		return nil, t.closed
 	}
 	t.numbered++
+	t.stats.Writes++
 	c := &call{kind: kind, request: request, order: t.numbered, done: make(chan struct{})}
 	t.queue = append(t.queue, c)
 	t.signal()
@@ -112,7 +125,7 @@ func (t *table) add(kind quoratepb.Proposal_Kind, request []byte) (*call, error)
 func (t *table) abandon(c *call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.ended {
+	if c.ended || c.told {
 		return false
 	}
 	t.end(c)
@@ -124,7 +137,10 @@ func (t *table) end(c *call) {
 	c.ended, c.request = true, nil
 	if c.session != nil {
 		c.session.unresolved--
-		if c.session == t.previous && c.session.unresolved == 0 {
+		if c.told {
+			c.session.early--
+		}
+		if c.session.unresolved == 0 || c.told && c.session.early == 0 {
 			t.signal() // to retire it
 		}
 	}
@@ -132,6 +148,9 @@ func (t *table) end(c *call) {
 
 func (t *table) finish(c *call, response []byte, err error) {
 	t.end(c)
+	if c.told {
+		return
+	}
 	c.response, c.err = response, err
 	close(c.done)
 }
@@ -159,10 +178,9 @@ func (t *table) next() *quoratepb.ProposeRequest {
 			keep = append(keep, c)
 			continue
 		}
-		r.Proposals = append(r.Proposals, &quoratepb.Proposal{
-			Session: c.name.session, Sequence: c.name.sequence, Kind: c.kind, Request: c.request, Again: c.attempts > 0,
-		})
+		r.Proposals = append(r.Proposals, c.proposal())
 		c.attempts++
+		c.lane = nil
 		t.sent[c.name] = c
 	}
 	clear(t.queue[len(keep):])
@@ -182,9 +200,12 @@ func (t *table) tooLarge(c *call) bool {
 	return true
 }
 
+// alone reports whether nothing but the attempt that was just answered can make it happen.
+func (c *call) alone() bool { return c.attempts == 1 && (c.race == nil || !c.race.mayOutlive()) }
+
 // doubt is the error of a call of which another attempt may have happened.
 func (c *call) doubt(err error) error {
-	if c.attempts > 1 {
+	if c.attempts > 1 || c.race != nil && c.race.mayOutlive() {
 		return &InDoubtError{Cause: err}
 	}
 	return err
@@ -296,12 +317,17 @@ func (t *table) answer(a *quoratepb.Answer) {
 	switch {
 	case a.Verdict == quoratepb.Answer_VERDICT_APPLIED:
 		t.finish(c, a.Response, told)
+	case (a.Verdict == quoratepb.Answer_VERDICT_REFUSED || a.Verdict == quoratepb.Answer_VERDICT_GONE) && c.mayBeHeld():
+		t.later = append(t.later, c)
+		t.signal()
 	case a.Verdict == quoratepb.Answer_VERDICT_REFUSED:
 		t.finish(c, nil, c.doubt(told))
-	case a.Verdict == quoratepb.Answer_VERDICT_GONE && c.attempts == 1, a.Verdict == quoratepb.Answer_VERDICT_ABORTED:
+	case c.told: // its session ended without our doing, and it was applied before: nobody else could have told so
+		t.end(c)
+	case a.Verdict == quoratepb.Answer_VERDICT_GONE && c.alone(), a.Verdict == quoratepb.Answer_VERDICT_ABORTED:
 		// Nothing came of its only attempt, or of any, so it may have another name.
 		c.session.unresolved--
-		c.session, c.attempts = nil, 0
+		c.session, c.attempts, c.race, c.refusals = nil, 0, nil, 0
 		t.queue = append(t.queue, c)
 		t.signal()
 	case gone:
@@ -328,12 +354,15 @@ func (t *table) restart() {
 	defer t.mu.Unlock()
 	t.opening, t.refused = false, false
 	again := t.later
-	for _, c := range t.sent {
+	for id, c := range t.sent {
+		if c.lane != nil {
+			continue // it may still be answered there
+		}
+		delete(t.sent, id)
 		if !c.ended {
 			again = append(again, c)
 		}
 	}
-	clear(t.sent)
 	slices.SortFunc(again, func(a, b *call) int { return cmp.Compare(a.order, b.order) })
 	t.queue, t.later = append(again, t.queue...), nil
 }
@@ -368,8 +397,8 @@ func (t *table) fail(why error, all bool) {
 	calls := append(slices.Concat(t.queue, t.later), slices.Collect(maps.Values(t.sent))...)
 	for _, c := range calls {
 		switch {
-		case c.ended:
-		case c.attempts == 0:
+		case c.ended, c.told:
+		case c.attempts == 0 && c.race == nil:
 			t.finish(c, nil, why)
 		case all:
 			t.finish(c, nil, &InDoubtError{Cause: errLeft})
@@ -383,7 +412,7 @@ func (t *table) farewell() *quoratepb.ProposeRequest {
 	defer t.mu.Unlock()
 	r := &quoratepb.ProposeRequest{}
 	for _, s := range []*session{t.current, t.previous} {
-		if s != nil {
+		if s != nil && !s.told() {
 			r.Retire = append(r.Retire, s.number)
 		}
 	}

@@ -22,12 +22,18 @@ const (
 	farewellTime    = time.Second
 )
 
+// farAway is the round trip to the nearest member from which on the client asks all voters by itself. A nearer member does
+// that as well for it.
+const farAway = time.Millisecond
+
 // dial returns the service behind an endpoint.
 type dial func(endpoint string) (quoratepb.WriterClient, error)
 
 // writer carries writes to the cluster: one stream at a time, to whichever member answers first, and then to another one.
 type writer struct {
 	table   *table
+	fleet   *fleet
+	far     time.Duration // how far the nearest member must be for the client to ask all voters by itself
 	members *roster
 	dial    dial
 
@@ -40,9 +46,10 @@ type writer struct {
 
 func newWriter(ctx context.Context, members *roster, dial dial) *writer {
 	w := &writer{
-		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}),
+		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}), far: farAway,
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.fleet = newFleet(w)
 	go w.run()
 	return w
 }
@@ -94,6 +101,7 @@ func (w *writer) run() {
 	defer func() {
 		w.table.close(ErrClosed)
 		w.table.fail(ErrClosed, true)
+		w.fleet.close()
 		w.cancel()
 	}()
 	if !w.awaitFirst() {

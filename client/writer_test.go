@@ -195,10 +195,10 @@ func TestWriter_connect(t *testing.T) {
 	})
 	t.Run("a foreign cluster", func(t *testing.T) {
 		r := newRoster(nil, nil)
-		if err := r.note((&fakeMember{cluster: f, id: 1}).standing()); err != nil {
+		if err := r.note("e", (&fakeMember{cluster: f, id: 1}).standing()); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.note((&fakeMember{cluster: f, id: 1, foreign: true}).standing()); !errors.Is(err, errForeign) {
+		if err := r.note("e", (&fakeMember{cluster: f, id: 1, foreign: true}).standing()); !errors.Is(err, errForeign) {
 			t.Errorf("got %v", err)
 		}
 	})

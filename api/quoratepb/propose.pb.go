@@ -73,7 +73,7 @@ func (x Proposal_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Proposal_Kind.Descriptor instead.
 func (Proposal_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{2, 0}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{3, 0}
 }
 
 type Answer_Verdict int32
@@ -141,17 +141,26 @@ func (x Answer_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Answer_Verdict.Descriptor instead.
 func (Answer_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{6, 0}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // ProposeRequest is whatever waited at the client. An empty one only says that the client is there: a session whose client
 // no member has heard for Standing.patience_ms may be retired, and what is in doubt then stays so.
 type ProposeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Client        uint64                 `protobuf:"fixed64,1,opt,name=client,proto3" json:"client,omitempty"` // in the first message of a stream: drawn at random once for the life of a client, never zero
-	Open          *OpenSession           `protobuf:"bytes,2,opt,name=open,proto3" json:"open,omitempty"`
-	Proposals     []*Proposal            `protobuf:"bytes,3,rep,name=proposals,proto3" json:"proposals,omitempty"`
-	Retire        []uint64               `protobuf:"fixed64,4,rep,packed,name=retire,proto3" json:"retire,omitempty"` // sessions of this client in which nothing is left to be asked; their results are forgotten
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Client    uint64                 `protobuf:"fixed64,1,opt,name=client,proto3" json:"client,omitempty"` // in the first message of a stream: drawn at random once for the life of a client, never zero
+	Open      *OpenSession           `protobuf:"bytes,2,opt,name=open,proto3" json:"open,omitempty"`
+	Proposals []*Proposal            `protobuf:"bytes,3,rep,name=proposals,proto3" json:"proposals,omitempty"`
+	Retire    []uint64               `protobuf:"fixed64,4,rep,packed,name=retire,proto3" json:"retire,omitempty"` // sessions of this client in which nothing is left to be asked; their results are forgotten
+	// What the client believes of the cluster. With it the proposals are for the leader, to be answered before they have
+	// committed, if that is possible: the same proposals go, at the same time, to all other voters as records.
+	Footing *Footing `protobuf:"bytes,5,opt,name=footing,proto3" json:"footing,omitempty"`
+	// What this member is asked to hold as a voter, under footing. It answers with verdicts alone.
+	Records []*Proposal `protobuf:"bytes,6,rep,name=records,proto3" json:"records,omitempty"`
+	Ping    uint64      `protobuf:"varint,7,opt,name=ping,proto3" json:"ping,omitempty"` // told back by the standing that answers
+	// When members should look at what comes with this footing, in nanoseconds of Unix time; zero: at once. If it is the same at
+	// all of them, they meet the offers of several clients in one order, and choose the same revisions.
+	Due           uint64 `protobuf:"fixed64,8,opt,name=due,proto3" json:"due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -214,6 +223,103 @@ func (x *ProposeRequest) GetRetire() []uint64 {
 	return nil
 }
 
+func (x *ProposeRequest) GetFooting() *Footing {
+	if x != nil {
+		return x.Footing
+	}
+	return nil
+}
+
+func (x *ProposeRequest) GetRecords() []*Proposal {
+	if x != nil {
+		return x.Records
+	}
+	return nil
+}
+
+func (x *ProposeRequest) GetPing() uint64 {
+	if x != nil {
+		return x.Ping
+	}
+	return 0
+}
+
+func (x *ProposeRequest) GetDue() uint64 {
+	if x != nil {
+		return x.Due
+	}
+	return 0
+}
+
+// Footing is a term and a configuration. Verdicts count together only if they were given on the same one.
+type Footing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	ConfigIndex   uint64                 `protobuf:"varint,2,opt,name=config_index,json=configIndex,proto3" json:"config_index,omitempty"` // the id of the configuration in force
+	ConfigTerm    uint64                 `protobuf:"varint,3,opt,name=config_term,json=configTerm,proto3" json:"config_term,omitempty"`
+	ConfigStage   uint32                 `protobuf:"varint,4,opt,name=config_stage,json=configStage,proto3" json:"config_stage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Footing) Reset() {
+	*x = Footing{}
+	mi := &file_quoratepb_propose_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Footing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Footing) ProtoMessage() {}
+
+func (x *Footing) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_propose_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Footing.ProtoReflect.Descriptor instead.
+func (*Footing) Descriptor() ([]byte, []int) {
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Footing) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Footing) GetConfigIndex() uint64 {
+	if x != nil {
+		return x.ConfigIndex
+	}
+	return 0
+}
+
+func (x *Footing) GetConfigTerm() uint64 {
+	if x != nil {
+		return x.ConfigTerm
+	}
+	return 0
+}
+
+func (x *Footing) GetConfigStage() uint32 {
+	if x != nil {
+		return x.ConfigStage
+	}
+	return 0
+}
+
 // OpenSession asks for a session. Every other session of the client that is not kept is retired by it.
 type OpenSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -227,7 +333,7 @@ type OpenSession struct {
 
 func (x *OpenSession) Reset() {
 	*x = OpenSession{}
-	mi := &file_quoratepb_propose_proto_msgTypes[1]
+	mi := &file_quoratepb_propose_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -239,7 +345,7 @@ func (x *OpenSession) String() string {
 func (*OpenSession) ProtoMessage() {}
 
 func (x *OpenSession) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_propose_proto_msgTypes[1]
+	mi := &file_quoratepb_propose_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -252,7 +358,7 @@ func (x *OpenSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSession.ProtoReflect.Descriptor instead.
 func (*OpenSession) Descriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{1}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *OpenSession) GetKeep() []uint64 {
@@ -283,7 +389,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_quoratepb_propose_proto_msgTypes[2]
+	mi := &file_quoratepb_propose_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -295,7 +401,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_propose_proto_msgTypes[2]
+	mi := &file_quoratepb_propose_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -308,7 +414,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{2}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Proposal) GetSession() uint64 {
@@ -352,13 +458,14 @@ type ProposeResponse struct {
 	Standing      *Standing              `protobuf:"bytes,1,opt,name=standing,proto3" json:"standing,omitempty"` // first, and when it changes, and in answer to an empty request
 	Opened        *SessionOpened         `protobuf:"bytes,2,opt,name=opened,proto3" json:"opened,omitempty"`
 	Answers       []*Answer              `protobuf:"bytes,3,rep,name=answers,proto3" json:"answers,omitempty"`
+	Verdicts      []*Verdicts            `protobuf:"bytes,4,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProposeResponse) Reset() {
 	*x = ProposeResponse{}
-	mi := &file_quoratepb_propose_proto_msgTypes[3]
+	mi := &file_quoratepb_propose_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -370,7 +477,7 @@ func (x *ProposeResponse) String() string {
 func (*ProposeResponse) ProtoMessage() {}
 
 func (x *ProposeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_propose_proto_msgTypes[3]
+	mi := &file_quoratepb_propose_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -383,7 +490,7 @@ func (x *ProposeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposeResponse.ProtoReflect.Descriptor instead.
 func (*ProposeResponse) Descriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{3}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ProposeResponse) GetStanding() *Standing {
@@ -407,6 +514,152 @@ func (x *ProposeResponse) GetAnswers() []*Answer {
 	return nil
 }
 
+func (x *ProposeResponse) GetVerdicts() []*Verdicts {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+// Verdicts are what the member says of proposals on the fast path, and on which footing. Once the leader and a superquorum of
+// the voters, the leader among them, say the same revision on the same footing, the proposal is decided: it will be applied
+// at that revision with the leader's response. Its session must stay open until it was, which its answer tells.
+type Verdicts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Footing       *Footing               `protobuf:"bytes,1,opt,name=footing,proto3" json:"footing,omitempty"`
+	Leader        bool                   `protobuf:"varint,2,opt,name=leader,proto3" json:"leader,omitempty"` // the member speaks as the leader of that term
+	Verdicts      []*Verdict             `protobuf:"bytes,3,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdicts) Reset() {
+	*x = Verdicts{}
+	mi := &file_quoratepb_propose_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdicts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdicts) ProtoMessage() {}
+
+func (x *Verdicts) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_propose_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdicts.ProtoReflect.Descriptor instead.
+func (*Verdicts) Descriptor() ([]byte, []int) {
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Verdicts) GetFooting() *Footing {
+	if x != nil {
+		return x.Footing
+	}
+	return nil
+}
+
+func (x *Verdicts) GetLeader() bool {
+	if x != nil {
+		return x.Leader
+	}
+	return false
+}
+
+func (x *Verdicts) GetVerdicts() []*Verdict {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+type Verdict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Revision      uint64                 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"` // at which the member holds the proposal, durably; zero: it does not, and never did
+	Refusal       uint32                 `protobuf:"varint,4,opt,name=refusal,proto3" json:"refusal,omitempty"`   // why not
+	Response      []byte                 `protobuf:"bytes,5,opt,name=response,proto3" json:"response,omitempty"`  // the leader's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verdict) Reset() {
+	*x = Verdict{}
+	mi := &file_quoratepb_propose_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verdict) ProtoMessage() {}
+
+func (x *Verdict) ProtoReflect() protoreflect.Message {
+	mi := &file_quoratepb_propose_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
+func (*Verdict) Descriptor() ([]byte, []int) {
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Verdict) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *Verdict) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Verdict) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Verdict) GetRefusal() uint32 {
+	if x != nil {
+		return x.Refusal
+	}
+	return 0
+}
+
+func (x *Verdict) GetResponse() []byte {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
 // Standing is how the member sees itself, and what it stands for.
 type Standing struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -418,13 +671,17 @@ type Standing struct {
 	MaxUnanswered   uint64                 `protobuf:"varint,6,opt,name=max_unanswered,json=maxUnanswered,proto3" json:"max_unanswered,omitempty"` // proposals that the member takes before it reads on
 	PatienceMs      uint64                 `protobuf:"varint,7,opt,name=patience_ms,json=patienceMs,proto3" json:"patience_ms,omitempty"`
 	MaxMessageBytes uint64                 `protobuf:"varint,8,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"` // a larger message ends the stream
+	Footing         *Footing               `protobuf:"bytes,9,opt,name=footing,proto3" json:"footing,omitempty"`
+	Voters          []uint64               `protobuf:"fixed64,10,rep,packed,name=voters,proto3" json:"voters,omitempty"` // of the configuration in force
+	Fast            bool                   `protobuf:"varint,11,opt,name=fast,proto3" json:"fast,omitempty"`             // clients may use the fast path: it is not turned off, and no change of the configuration is under way
+	Ping            uint64                 `protobuf:"varint,12,opt,name=ping,proto3" json:"ping,omitempty"`             // of the empty request that it answers
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Standing) Reset() {
 	*x = Standing{}
-	mi := &file_quoratepb_propose_proto_msgTypes[4]
+	mi := &file_quoratepb_propose_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +693,7 @@ func (x *Standing) String() string {
 func (*Standing) ProtoMessage() {}
 
 func (x *Standing) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_propose_proto_msgTypes[4]
+	mi := &file_quoratepb_propose_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +706,7 @@ func (x *Standing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Standing.ProtoReflect.Descriptor instead.
 func (*Standing) Descriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{4}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Standing) GetCluster() uint64 {
@@ -508,6 +765,34 @@ func (x *Standing) GetMaxMessageBytes() uint64 {
 	return 0
 }
 
+func (x *Standing) GetFooting() *Footing {
+	if x != nil {
+		return x.Footing
+	}
+	return nil
+}
+
+func (x *Standing) GetVoters() []uint64 {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+func (x *Standing) GetFast() bool {
+	if x != nil {
+		return x.Fast
+	}
+	return false
+}
+
+func (x *Standing) GetPing() uint64 {
+	if x != nil {
+		return x.Ping
+	}
+	return 0
+}
+
 type SessionOpened struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"` // zero: it could not be opened, for the reason that follows
@@ -519,7 +804,7 @@ type SessionOpened struct {
 
 func (x *SessionOpened) Reset() {
 	*x = SessionOpened{}
-	mi := &file_quoratepb_propose_proto_msgTypes[5]
+	mi := &file_quoratepb_propose_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +816,7 @@ func (x *SessionOpened) String() string {
 func (*SessionOpened) ProtoMessage() {}
 
 func (x *SessionOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_propose_proto_msgTypes[5]
+	mi := &file_quoratepb_propose_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +829,7 @@ func (x *SessionOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionOpened.ProtoReflect.Descriptor instead.
 func (*SessionOpened) Descriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{5}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SessionOpened) GetSession() uint64 {
@@ -582,7 +867,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_quoratepb_propose_proto_msgTypes[6]
+	mi := &file_quoratepb_propose_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -594,7 +879,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_quoratepb_propose_proto_msgTypes[6]
+	mi := &file_quoratepb_propose_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -607,7 +892,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_quoratepb_propose_proto_rawDescGZIP(), []int{6}
+	return file_quoratepb_propose_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Answer) GetSession() uint64 {
@@ -657,12 +942,22 @@ var File_quoratepb_propose_proto protoreflect.FileDescriptor
 const file_quoratepb_propose_proto_rawDesc = "" +
 	"\n" +
 	"\x17quoratepb/propose.proto\x12\n" +
-	"quorate.v1\"\xa1\x01\n" +
+	"quorate.v1\"\xa6\x02\n" +
 	"\x0eProposeRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\x06R\x06client\x12+\n" +
 	"\x04open\x18\x02 \x01(\v2\x17.quorate.v1.OpenSessionR\x04open\x122\n" +
 	"\tproposals\x18\x03 \x03(\v2\x14.quorate.v1.ProposalR\tproposals\x12\x16\n" +
-	"\x06retire\x18\x04 \x03(\x06R\x06retire\"7\n" +
+	"\x06retire\x18\x04 \x03(\x06R\x06retire\x12-\n" +
+	"\afooting\x18\x05 \x01(\v2\x13.quorate.v1.FootingR\afooting\x12.\n" +
+	"\arecords\x18\x06 \x03(\v2\x14.quorate.v1.ProposalR\arecords\x12\x12\n" +
+	"\x04ping\x18\a \x01(\x04R\x04ping\x12\x10\n" +
+	"\x03due\x18\b \x01(\x06R\x03due\"\x84\x01\n" +
+	"\aFooting\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12!\n" +
+	"\fconfig_index\x18\x02 \x01(\x04R\vconfigIndex\x12\x1f\n" +
+	"\vconfig_term\x18\x03 \x01(\x04R\n" +
+	"configTerm\x12!\n" +
+	"\fconfig_stage\x18\x04 \x01(\rR\vconfigStage\"7\n" +
 	"\vOpenSession\x12\x12\n" +
 	"\x04keep\x18\x01 \x03(\x06R\x04keep\x12\x14\n" +
 	"\x05above\x18\x02 \x01(\x06R\x05above\"\xf0\x01\n" +
@@ -676,11 +971,22 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bKIND_PUT\x10\x01\x12\x15\n" +
 	"\x11KIND_DELETE_RANGE\x10\x02\x12\f\n" +
-	"\bKIND_TXN\x10\x03\"\xa4\x01\n" +
+	"\bKIND_TXN\x10\x03\"\xd6\x01\n" +
 	"\x0fProposeResponse\x120\n" +
 	"\bstanding\x18\x01 \x01(\v2\x14.quorate.v1.StandingR\bstanding\x121\n" +
 	"\x06opened\x18\x02 \x01(\v2\x19.quorate.v1.SessionOpenedR\x06opened\x12,\n" +
-	"\aanswers\x18\x03 \x03(\v2\x12.quorate.v1.AnswerR\aanswers\"\x83\x02\n" +
+	"\aanswers\x18\x03 \x03(\v2\x12.quorate.v1.AnswerR\aanswers\x120\n" +
+	"\bverdicts\x18\x04 \x03(\v2\x14.quorate.v1.VerdictsR\bverdicts\"\x82\x01\n" +
+	"\bVerdicts\x12-\n" +
+	"\afooting\x18\x01 \x01(\v2\x13.quorate.v1.FootingR\afooting\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\bR\x06leader\x12/\n" +
+	"\bverdicts\x18\x03 \x03(\v2\x13.quorate.v1.VerdictR\bverdicts\"\x91\x01\n" +
+	"\aVerdict\x12\x18\n" +
+	"\asession\x18\x01 \x01(\x06R\asession\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x18\n" +
+	"\arefusal\x18\x04 \x01(\rR\arefusal\x12\x1a\n" +
+	"\bresponse\x18\x05 \x01(\fR\bresponse\"\xf2\x02\n" +
 	"\bStanding\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x06R\x06member\x12\x16\n" +
@@ -690,7 +996,12 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x0emax_unanswered\x18\x06 \x01(\x04R\rmaxUnanswered\x12\x1f\n" +
 	"\vpatience_ms\x18\a \x01(\x04R\n" +
 	"patienceMs\x12*\n" +
-	"\x11max_message_bytes\x18\b \x01(\x04R\x0fmaxMessageBytes\"W\n" +
+	"\x11max_message_bytes\x18\b \x01(\x04R\x0fmaxMessageBytes\x12-\n" +
+	"\afooting\x18\t \x01(\v2\x13.quorate.v1.FootingR\afooting\x12\x16\n" +
+	"\x06voters\x18\n" +
+	" \x03(\x06R\x06voters\x12\x12\n" +
+	"\x04fast\x18\v \x01(\bR\x04fast\x12\x12\n" +
+	"\x04ping\x18\f \x01(\x04R\x04ping\"W\n" +
 	"\rSessionOpened\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x18\n" +
@@ -726,33 +1037,42 @@ func file_quoratepb_propose_proto_rawDescGZIP() []byte {
 }
 
 var file_quoratepb_propose_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quoratepb_propose_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_quoratepb_propose_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_quoratepb_propose_proto_goTypes = []any{
 	(Proposal_Kind)(0),      // 0: quorate.v1.Proposal.Kind
 	(Answer_Verdict)(0),     // 1: quorate.v1.Answer.Verdict
 	(*ProposeRequest)(nil),  // 2: quorate.v1.ProposeRequest
-	(*OpenSession)(nil),     // 3: quorate.v1.OpenSession
-	(*Proposal)(nil),        // 4: quorate.v1.Proposal
-	(*ProposeResponse)(nil), // 5: quorate.v1.ProposeResponse
-	(*Standing)(nil),        // 6: quorate.v1.Standing
-	(*SessionOpened)(nil),   // 7: quorate.v1.SessionOpened
-	(*Answer)(nil),          // 8: quorate.v1.Answer
+	(*Footing)(nil),         // 3: quorate.v1.Footing
+	(*OpenSession)(nil),     // 4: quorate.v1.OpenSession
+	(*Proposal)(nil),        // 5: quorate.v1.Proposal
+	(*ProposeResponse)(nil), // 6: quorate.v1.ProposeResponse
+	(*Verdicts)(nil),        // 7: quorate.v1.Verdicts
+	(*Verdict)(nil),         // 8: quorate.v1.Verdict
+	(*Standing)(nil),        // 9: quorate.v1.Standing
+	(*SessionOpened)(nil),   // 10: quorate.v1.SessionOpened
+	(*Answer)(nil),          // 11: quorate.v1.Answer
 }
 var file_quoratepb_propose_proto_depIdxs = []int32{
-	3, // 0: quorate.v1.ProposeRequest.open:type_name -> quorate.v1.OpenSession
-	4, // 1: quorate.v1.ProposeRequest.proposals:type_name -> quorate.v1.Proposal
-	0, // 2: quorate.v1.Proposal.kind:type_name -> quorate.v1.Proposal.Kind
-	6, // 3: quorate.v1.ProposeResponse.standing:type_name -> quorate.v1.Standing
-	7, // 4: quorate.v1.ProposeResponse.opened:type_name -> quorate.v1.SessionOpened
-	8, // 5: quorate.v1.ProposeResponse.answers:type_name -> quorate.v1.Answer
-	1, // 6: quorate.v1.Answer.verdict:type_name -> quorate.v1.Answer.Verdict
-	2, // 7: quorate.v1.Writer.Propose:input_type -> quorate.v1.ProposeRequest
-	5, // 8: quorate.v1.Writer.Propose:output_type -> quorate.v1.ProposeResponse
-	8, // [8:9] is the sub-list for method output_type
-	7, // [7:8] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4,  // 0: quorate.v1.ProposeRequest.open:type_name -> quorate.v1.OpenSession
+	5,  // 1: quorate.v1.ProposeRequest.proposals:type_name -> quorate.v1.Proposal
+	3,  // 2: quorate.v1.ProposeRequest.footing:type_name -> quorate.v1.Footing
+	5,  // 3: quorate.v1.ProposeRequest.records:type_name -> quorate.v1.Proposal
+	0,  // 4: quorate.v1.Proposal.kind:type_name -> quorate.v1.Proposal.Kind
+	9,  // 5: quorate.v1.ProposeResponse.standing:type_name -> quorate.v1.Standing
+	10, // 6: quorate.v1.ProposeResponse.opened:type_name -> quorate.v1.SessionOpened
+	11, // 7: quorate.v1.ProposeResponse.answers:type_name -> quorate.v1.Answer
+	7,  // 8: quorate.v1.ProposeResponse.verdicts:type_name -> quorate.v1.Verdicts
+	3,  // 9: quorate.v1.Verdicts.footing:type_name -> quorate.v1.Footing
+	8,  // 10: quorate.v1.Verdicts.verdicts:type_name -> quorate.v1.Verdict
+	3,  // 11: quorate.v1.Standing.footing:type_name -> quorate.v1.Footing
+	1,  // 12: quorate.v1.Answer.verdict:type_name -> quorate.v1.Answer.Verdict
+	2,  // 13: quorate.v1.Writer.Propose:input_type -> quorate.v1.ProposeRequest
+	6,  // 14: quorate.v1.Writer.Propose:output_type -> quorate.v1.ProposeResponse
+	14, // [14:15] is the sub-list for method output_type
+	13, // [13:14] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_quoratepb_propose_proto_init() }
@@ -766,7 +1086,7 @@ func file_quoratepb_propose_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quoratepb_propose_proto_rawDesc), len(file_quoratepb_propose_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   7,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

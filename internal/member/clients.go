@@ -39,6 +39,7 @@ type clients struct {
 	open      map[consensus.ProposalID]*clientProposal
 	queue     []*clientProposal // to be sent, in order
 	refused   []*clientProposal // refused for want of a leader, to be queued again at the next tick
+	ticks     uint64
 	numbered  uint64
 	openBytes int
 }
@@ -55,8 +56,9 @@ type clientProposal struct {
 
 func (p *clientProposal) ended() bool { return len(p.done) == 0 }
 
-// add queues a command under its id, or joins those who wait for it already. The payload belongs to the table from now on.
-func (c *clients) add(id consensus.ProposalID, payload []byte, done Completion) error {
+// add queues a command under its id, or joins those who wait for it already. The payload belongs to the table from now on. One
+// that is sent already leaves again only if it stays without an answer.
+func (c *clients) add(id consensus.ProposalID, payload []byte, done Completion, sent bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.open[id]; p != nil {
@@ -70,11 +72,21 @@ func (c *clients) add(id consensus.ProposalID, payload []byte, done Completion) 
 		c.open = map[consensus.ProposalID]*clientProposal{}
 	}
 	c.numbered++
-	p := &clientProposal{id: id, payload: payload, done: []Completion{done}, order: c.numbered, waiting: true}
+	p := &clientProposal{id: id, payload: payload, done: []Completion{done}, order: c.numbered}
 	c.open[id] = p
 	c.openBytes += len(payload)
-	c.queue = append(c.queue, p)
+	if p.sentTick = c.ticks; !sent {
+		c.again(p)
+	}
 	return nil
+}
+
+// again queues a proposal that does not wait to be sent yet.
+func (c *clients) again(p *clientProposal) {
+	if !p.waiting {
+		p.waiting = true
+		c.queue = append(c.queue, p)
+	}
 }
 
 // abandon forgets that done waits for a proposal. What was sent may still happen.
@@ -162,17 +174,17 @@ func (c *clients) refuse(refusals []consensus.Refusal) {
 			p.waiting = true
 			c.refused = append(c.refused, p)
 		case consensus.ReasonStaleConfig:
-			p.waiting = true
-			c.queue = append(c.queue, p)
+			c.again(p)
 		default: // it goes out again with resend
 		}
 	}
 }
 
-// retryRefused queues what was refused for want of a leader.
-func (c *clients) retryRefused() {
+// tick notes the time, and queues what was refused for want of a leader.
+func (c *clients) tick(now uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.ticks = now
 	if len(c.refused) > 0 {
 		c.queue = append(c.refused, c.queue...)
 		c.refused = nil
@@ -187,10 +199,14 @@ func (c *clients) resolve(entries []consensus.Entry, results []kv.Result) {
 		return
 	}
 	for i := range entries {
-		if !entries[i].Proposal.Session.OfClient() || errors.Is(results[i].Err, kv.ErrSkipped) {
-			continue // a skipped entry decides nothing
+		if !entries[i].Proposal.Session.OfClient() {
+			continue
 		}
-		if p := c.open[entries[i].Proposal]; p != nil {
+		switch p := c.open[entries[i].Proposal]; {
+		case p == nil:
+		case errors.Is(results[i].Err, kv.ErrSkipped):
+			c.again(p) // it came too late for its revision and decides nothing: the next entry is not tied to any
+		default:
 			c.end(p, results[i], nil)
 		}
 	}
@@ -229,22 +245,28 @@ func (c *clients) failAll(err error) {
 // this attempt did nothing because the session is not open, or an error of this package if the member cannot tell. The
 // command is repeated until then, or until AbandonFor.
 func (n *Node) ProposeFor(id consensus.ProposalID, command *kv.Command, done Completion) error {
-	return n.clients.add(id, command.Append(nil), done)
+	return n.clients.add(id, command.Append(nil), done, false)
 }
+
+// ExpectFor is ProposeFor for a proposal that reaches the core by a message of the client: it is repeated only if it stays
+// without an end.
+func (n *Node) ExpectFor(id consensus.ProposalID, command *kv.Command, done Completion) error {
+	return n.clients.add(id, command.Append(nil), done, true)
+}
+
+// RefusedFor takes what the core says to a client of proposals that ExpectFor knows.
+func (n *Node) RefusedFor(refusals []consensus.Refusal) { n.clients.refuse(refusals) }
 
 // AbandonFor ends the wait of done for a proposal of a client. What was sent may still happen.
 func (n *Node) AbandonFor(id consensus.ProposalID, done Completion) { n.clients.abandon(id, done) }
 
 // ProposeFor is Node.ProposeFor for whoever serves native clients.
 func (m *Member) ProposeFor(id consensus.ProposalID, command *kv.Command, done Completion) error {
-	if !m.hasStarted() {
-		return ErrNoLeader
+	p, err := m.EncodeFor(id, command)
+	if err == nil {
+		err = m.node.clients.add(id, p.Payload, done, false)
 	}
-	payload := command.Append(nil)
-	if limit := m.options.MaxRequestBytes; limit > 0 && len(payload) > limit {
-		return ErrTooLarge
-	}
-	if err := m.node.clients.add(id, payload, done); err != nil {
+	if err != nil {
 		return err
 	}
 	m.inbox.wake()

@@ -17,7 +17,7 @@ func clientID(sequence uint64) consensus.ProposalID {
 func addFor(t *testing.T, c *clients, sequence uint64) *outcome {
 	t.Helper()
 	o := &outcome{}
-	if err := c.add(clientID(sequence), []byte("x"), o); err != nil {
+	if err := c.add(clientID(sequence), []byte("x"), o, false); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -75,7 +75,7 @@ func TestClients_resend(t *testing.T) {
 	if got := sequences(c.take(nil, 5, 0)); !slices.Equal(got, []uint64{2}) {
 		t.Errorf("after the refusals: got %v", got)
 	}
-	c.retryRefused()
+	c.tick(3)
 	if got := sequences(c.take(nil, 6, 0)); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("a tick later: got %v", got)
 	}
@@ -135,7 +135,7 @@ func TestClients_restored(t *testing.T) {
 
 func TestClients_bounded(t *testing.T) {
 	c := clients{openBytes: maxOpenBytes}
-	if err := c.add(clientID(1), []byte("x"), &outcome{}); !errors.Is(err, ErrTooManyRequests) {
+	if err := c.add(clientID(1), []byte("x"), &outcome{}, false); !errors.Is(err, ErrTooManyRequests) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -161,5 +161,34 @@ func TestRoll_silent(t *testing.T) {
 	r.forget()
 	if got := silent(100); len(got) != 0 {
 		t.Errorf("after another one led: got %v, want the clock to begin anew", got)
+	}
+}
+
+// TestClients_offered sends what reached the core by a message only if it stays without an end, or its entry was skipped.
+func TestClients_offered(t *testing.T) {
+	var c clients
+	c.tick(5)
+	o := &outcome{}
+	if err := c.add(clientID(1), []byte("x"), o, true); err != nil {
+		t.Fatal(err)
+	}
+	if c.waiting() {
+		t.Error("it is sent twice")
+	}
+	c.resend(4)
+	if c.waiting() {
+		t.Error("it is repeated before its time")
+	}
+	c.resend(5)
+	if got := sequences(c.take(nil, 6, 0)); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("without an end: took %v", got)
+	}
+	resolveFor(&c, 1, kv.Result{Err: kv.ErrSkipped})
+	if got := sequences(c.take(nil, 7, 0)); !slices.Equal(got, []uint64{1}) || o.times != 0 {
+		t.Errorf("skipped: took %v, ended %d times", got, o.times)
+	}
+	resolveFor(&c, 1, kv.Result{Revision: 3})
+	if o.times != 1 || len(c.open) != 0 {
+		t.Errorf("ended %d times", o.times)
 	}
 }

@@ -123,7 +123,7 @@ func (m *Member) send(messages []consensus.Message) {
 	m.stamp(messages)
 	own := slices.IndexFunc(messages, func(message consensus.Message) bool { return message.To == m.ID() })
 	if own < 0 {
-		m.transport.Send(messages)
+		m.deliver(messages)
 		return
 	}
 	others := make([]consensus.Message, 0, len(messages))
@@ -134,7 +134,7 @@ func (m *Member) send(messages []consensus.Message) {
 			others = append(others, messages[i])
 		}
 	}
-	m.transport.Send(others)
+	m.deliver(others)
 }
 
 // stamp marks proposals of the fast path with when they are due. Stamps of one member grow.
@@ -176,7 +176,7 @@ func (m *Member) answerFast() error {
 		}
 		release()
 		if len(answers) > 0 {
-			m.transport.Send(answers)
+			m.deliver(answers)
 		}
 	}
 }

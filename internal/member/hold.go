@@ -33,7 +33,9 @@ func (h *holder) put(messages ...consensus.Message) {
 	h.mu.Lock()
 	for i := range messages {
 		h.arrived++
-		h.heard[messages[i].From] = h.now()
+		if p := messages[i].Proposals; len(p) == 0 || !p[0].ID.Session.OfClient() {
+			h.heard[messages[i].From] = h.now() // clients see for themselves who is busy
+		}
 		heap.Push(&h.waiting, heldMessage{messages[i], h.arrived})
 	}
 	h.mu.Unlock()

@@ -67,6 +67,7 @@ func (m *Member) publish() {
 	m.term.Store(uint64(replica.Term()))
 	m.inferred.Store(replica.Inferred())
 	m.follow(replica.Leader())
+	m.publishFooting(replica)
 	for _, answer := range m.asked.take(nil) {
 		answer <- replica.Status()
 	}
@@ -183,7 +184,7 @@ func (m *Member) writeDisk() error {
 		}
 		for i := range requests {
 			if len(requests[i].After) > 0 {
-				m.transport.Send(requests[i].After)
+				m.deliver(requests[i].After)
 			}
 			for _, evaluation := range requests[i].Evaluate {
 				m.evaluations.put(evaluation)

@@ -69,21 +69,24 @@ type Member struct {
 	learner atomic.Bool
 	term    atomic.Uint64
 	// lessorTerm is the term for which the deadlines of leases were begun last.
-	lessorTerm atomic.Uint64
-	ownRemoval atomic.Bool // applied, and answered
-	inferred   atomic.Uint64
-	fastCounts atomic.Pointer[raft.FastCounts]
-	voters     atomic.Pointer[[]consensus.MemberID] // of the configuration in force
-	changes    changeCounters
-	leaderMu   sync.Mutex
-	changed    chan struct{} // closed at the next change of leader
-	configNews news
-	departure  departure
-	jobs       jobBoard
-	advice     adviceBoard
-	transfers  transfers
-	roll       roll         // of native clients
-	lostAt     atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
+	lessorTerm  atomic.Uint64
+	ownRemoval  atomic.Bool // applied, and answered
+	inferred    atomic.Uint64
+	fastCounts  atomic.Pointer[raft.FastCounts]
+	voters      atomic.Pointer[[]consensus.MemberID] // of the configuration in force
+	changes     changeCounters
+	leaderMu    sync.Mutex
+	changed     chan struct{} // closed at the next change of leader
+	configNews  news
+	footing     atomic.Pointer[Footing]
+	footingNews news
+	direct      direct
+	departure   departure
+	jobs        jobBoard
+	advice      adviceBoard
+	transfers   transfers
+	roll        roll         // of native clients
+	lostAt      atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc
 	stopping context.Context

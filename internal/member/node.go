@@ -147,7 +147,7 @@ func (n *Node) Step(inputs ...raft.Input) {
 func (n *Node) tick() {
 	n.ticks++
 	n.proposals.retryRefused()
-	n.clients.retryRefused()
+	n.clients.tick(n.ticks)
 	if patience := uint64(n.options.RetryTicks); n.ticks > patience {
 		n.proposals.resend(n.ticks - patience)
 		n.clients.resend(n.ticks - patience)

@@ -95,6 +95,10 @@ func (c *putCall) admit(ctx context.Context, s *Services, quota quotaCheck) erro
 // putResponse answers a put that was applied.
 func (s *Services) putResponse(result *kv.Result) *putResponse {
 	s.stats.puts.Add(1)
+	return s.putReply(result)
+}
+
+func (s *Services) putReply(result *kv.Result) *putResponse {
 	response := &putResponse{header: s.headerAt(result.Revision)}
 	if result.Put != nil {
 		response.prev = result.Put.Prev
@@ -121,11 +125,16 @@ func (c *deleteCall) admit() error {
 
 // deleteResponse answers a delete that was applied.
 func (s *Services) deleteResponse(result *kv.Result) *deleteResponse {
+	response := s.deleteReply(result)
+	s.stats.deleted.Add(uint64(response.result.Deleted))
+	return response
+}
+
+func (s *Services) deleteReply(result *kv.Result) *deleteResponse {
 	response := &deleteResponse{header: s.headerAt(result.Revision), result: result.Delete}
 	if response.result == nil {
 		response.result = &kv.DeleteResult{}
 	}
-	s.stats.deleted.Add(uint64(response.result.Deleted))
 	return response
 }
 

@@ -43,6 +43,10 @@ func (c *txnCall) admit(ctx context.Context, s *Services, quota quotaCheck) erro
 // txnResponse answers a transaction that was applied.
 func (s *Services) txnResponse(result *kv.Result) *txnResponse {
 	s.stats.txns.Add(1)
+	return s.txnReply(result)
+}
+
+func (s *Services) txnReply(result *kv.Result) *txnResponse {
 	response := &txnResponse{header: s.headerAt(result.Revision), result: result.Txn}
 	if response.result == nil {
 		response.result = &kv.TxnResult{}

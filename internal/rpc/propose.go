@@ -27,6 +27,15 @@ type Clients interface {
 	RetireClientSession(session consensus.SessionID)
 	KeepClient(client consensus.MemberID)
 	ClientPatience() time.Duration
+
+	Footing() member.Footing
+	FootingChanged() <-chan struct{}
+	ListenFor(client consensus.MemberID, l member.Listener) (detach func(), err error)
+	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
+	ExpectFor(
+		id consensus.ProposalID, command *kv.Command, done member.Completion,
+	) (proposal consensus.Proposal, leads bool, err error)
+	Offer(client consensus.MemberID, message consensus.Message)
 }
 
 // What one stream may have waiting at the member, before no more is read from it.
@@ -63,6 +72,7 @@ type proposeStream struct {
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 	client consensus.MemberID
 	wake   chan struct{}
+	detach func() // from what the core says to the client; nil before its first offer
 
 	mu         sync.Mutex
 	room       sync.Cond
@@ -74,6 +84,9 @@ type proposeStream struct {
 	opening    bool
 	opened     *quoratepb.SessionOpened
 	asked      bool // an empty request wants to hear something
+	ping       uint64
+	heard      heard
+	offered    map[consensus.ProposalID]*streamProposal // those of unanswered that were offered to the leader's core
 }
 
 // streamProposal is one proposal of a stream until it is answered; it is its own Completion.
@@ -106,12 +119,22 @@ func (w *writerService) Propose(
 	}
 	p := &proposeStream{
 		s: w.s, grpc: stream, client: consensus.MemberID(first.Client), wake: make(chan struct{}, 1),
-		unanswered: map[*streamProposal]struct{}{},
+		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
 	}
 	p.room.L = &p.mu
-	go p.receive(first)
+	received := make(chan struct{})
+	go func() {
+		p.receive(first)
+		close(received)
+	}()
 	err = p.send()
 	p.close()
+	go func() { // it ends with the call
+		<-received
+		if p.detach != nil {
+			p.detach()
+		}
+	}()
 	return err
 }
 
@@ -148,6 +171,9 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 			p.s.options.Clients.RetireClientSession(session)
 		}
 	}
+	if request.Footing != nil {
+		return p.fast(request)
+	}
 	for _, proposal := range request.Proposals {
 		if err := p.propose(proposal); err != nil {
 			return err
@@ -155,7 +181,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	}
 	if request.Open == nil && len(request.Proposals) == 0 {
 		p.mu.Lock()
-		p.asked = true
+		p.asked, p.ping = true, request.Ping
 		p.mu.Unlock()
 		p.signal()
 	}
@@ -164,29 +190,49 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 
 // propose checks one proposal and hands it to the member, or answers it. The error ends the stream.
 func (p *proposeStream) propose(r *quoratepb.Proposal) error {
-	id := consensus.ProposalID{
-		Session: consensus.SessionID{Member: p.client, Number: r.Session}, Sequence: r.Sequence,
+	command, one, err := p.begin(r)
+	if err != nil || command == nil {
+		return err
 	}
+	if err := p.s.options.Clients.ProposeFor(one.id, command, one); err != nil {
+		one.refuse(err)
+	}
+	return nil
+}
+
+// begin checks one proposal. No command means that it is answered already; the error ends the stream.
+func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamProposal, error) {
+	id := p.name(r)
 	one := &streamProposal{stream: p, id: id, kind: r.Kind, bytes: len(r.Request)}
 	if !p.enter(one) {
-		return context.Canceled
+		return nil, nil, context.Canceled
 	}
-	if !id.Session.OfClient() || r.Sequence == 0 || r.Sequence > member.ClientSessionLength {
-		one.refuse(errProposal)
-		return nil
+	if err := checkName(id); err != nil {
+		one.refuse(err)
+		return nil, one, nil
 	}
 	if r.Again {
 		if result, found := p.s.options.Clients.FirstResult(id); found {
 			one.Complete(result, nil)
-			return nil
+			return nil, one, nil
 		}
 	}
 	command, err := p.s.admitProposal(p.grpc.Context(), r)
-	if err == nil {
-		err = p.s.options.Clients.ProposeFor(id, command, one)
-	}
 	if err != nil {
 		one.refuse(err)
+		return nil, one, nil
+	}
+	return command, one, nil
+}
+
+// name is the id of a proposal: of no other client, whatever it says.
+func (p *proposeStream) name(r *quoratepb.Proposal) consensus.ProposalID {
+	return consensus.ProposalID{Session: consensus.SessionID{Member: p.client, Number: r.Session}, Sequence: r.Sequence}
+}
+
+func checkName(id consensus.ProposalID) error {
+	if !id.Session.OfClient() || id.Sequence == 0 || id.Sequence > member.ClientSessionLength {
+		return errProposal
 	}
 	return nil
 }
@@ -214,6 +260,9 @@ func (p *proposeStream) leave(one *streamProposal, f finished) {
 	_, waits := p.unanswered[one]
 	if waits {
 		delete(p.unanswered, one)
+		if p.offered[one.id] == one {
+			delete(p.offered, one.id)
+		}
 		p.bytes -= one.bytes
 		p.finished = append(p.finished, f)
 	}
@@ -272,13 +321,13 @@ func (p *proposeStream) send() error {
 	ctx := p.grpc.Context()
 	stand := true
 	for {
-		changed := p.s.options.Member.LeaderChanged()
+		changed := p.s.options.Clients.FootingChanged()
 		response, ended, err := p.next()
-		if stand {
+		if stand && response.Standing == nil {
 			response.Standing = p.standing()
-			stand = false
 		}
-		if response.Standing != nil || response.Opened != nil || len(response.Answers) > 0 {
+		stand = false
+		if response.Standing != nil || response.Opened != nil || len(response.Answers) > 0 || len(response.Verdicts) > 0 {
 			if err := p.grpc.Send(response); err != nil {
 				return err
 			}
@@ -300,9 +349,11 @@ func (p *proposeStream) send() error {
 // next takes what waits to be said. ended means that nothing will follow, and err why.
 func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool, err error) {
 	p.mu.Lock()
-	opened, asked, answers := p.opened, p.asked, p.finished
+	opened, asked, ping, answers := p.opened, p.asked, p.ping, p.finished
 	p.opened, p.asked, p.finished = nil, false, nil
-	p.room.Signal()
+	said := p.heard.messages
+	p.heard.messages = nil
+	p.room.Broadcast()
 	idle := len(p.unanswered) == 0 && !p.opening
 	switch {
 	case errors.Is(p.received, io.EOF): // the client asks for nothing more, but wants its answers
@@ -311,7 +362,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 		ended, err = true, p.received
 	}
 	p.mu.Unlock()
-	response = &quoratepb.ProposeResponse{Opened: opened}
+	response = &quoratepb.ProposeResponse{Opened: opened, Verdicts: p.verdicts(said)}
 	size := 0
 	for i := range answers {
 		answer := p.s.proposalAnswer(&answers[i])
@@ -325,14 +376,20 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 	}
 	if asked {
 		response.Standing = p.standing()
+		response.Standing.Ping = ping
 	}
 	return response, ended, err
 }
 
 func (p *proposeStream) standing() *quoratepb.Standing {
-	m := p.s.options.Member
+	f := p.s.options.Clients.Footing()
+	voters := make([]uint64, len(f.Voters))
+	for i, id := range f.Voters {
+		voters[i] = uint64(id)
+	}
 	return &quoratepb.Standing{
-		Cluster: p.s.cluster, Member: p.s.self, Leader: uint64(m.Leader()), Term: uint64(m.Term()),
+		Cluster: p.s.cluster, Member: p.s.self, Leader: uint64(f.Leader), Term: uint64(f.Term),
+		Footing: footing(f.Term, f.Config), Voters: voters, Fast: f.Fast,
 		SessionLength: member.ClientSessionLength, MaxUnanswered: maxStreamProposals,
 		PatienceMs:      uint64(p.s.options.Clients.ClientPatience().Milliseconds()),
 		MaxMessageBytes: uint64(p.s.options.maxMessageBytes()),

@@ -93,6 +93,18 @@ func (s *Services) proposalResponse(f *finished) encoder {
 	}
 }
 
+// fastResponse is what proposalResponse will be, before the proposal is applied and counted.
+func (s *Services) fastResponse(f *finished) encoder {
+	switch f.kind {
+	case quoratepb.Proposal_KIND_PUT:
+		return s.putReply(&f.result)
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		return s.deleteReply(&f.result)
+	default:
+		return s.txnReply(&f.result)
+	}
+}
+
 // stillServes refuses a stream whose member has become a learner since it began.
 func (g *gate) stillServes() error {
 	if g.isLearner() {

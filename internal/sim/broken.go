@@ -19,6 +19,7 @@ type broken struct {
 	sessions  bool // a retry goes out under another proposal id
 	leases    bool // leases end a second early
 	watch     bool // a watcher loses some of its events on the way
+	client    bool // a native client is content with less than a superquorum
 }
 
 // Break is a negative control: with it, the checkers must find something.
@@ -68,6 +69,7 @@ var breaks = []Break{
 		func(b *broken) { b.raft.Fast.ReadPastPool = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *broken) { b.sessions = true }},
 	{"early-leases", "leases end a second early", func(b *broken) { b.leases = true }},
+	{"hasty-client", "one voter less decides what a native client offers", func(b *broken) { b.client = true }},
 	{"lossy-watch", "a watcher loses events", func(b *broken) { b.watch = true }},
 }
 

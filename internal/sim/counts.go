@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
@@ -21,13 +22,14 @@ type Counts struct {
 	LeadersLost                                          uint64            // in the middle of a change
 	Inferred                                             uint64            // proposals found committed by counting
 	Fast, FastTried, Skipped, Recovered, Forsaken        uint64            // of the fast path
+	Direct                                               uint64            // of Fast, told to native clients
 	Faults                                               map[string]uint64
 }
 
 // Load takes the counts of the clients.
 func (c *Counts) Load(l *workload.Load) {
 	c.Ops, c.Answered, c.Unanswered, c.Refused = l.Ops, l.Answered, l.Unanswered, l.Refused
-	c.Watched, c.Renewed = l.Events, l.Renewals
+	c.Watched, c.Renewed, c.Direct = l.Events, l.Renewals, l.Direct
 }
 
 // Add adds the counts of another run.
@@ -40,7 +42,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
-		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken},
+		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken}, {&c.Direct, &o.Direct},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -71,9 +73,9 @@ func list(counts map[string]uint64) string {
 // String is one line.
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
-		"fast=%d/%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"fast=%d/%d direct=%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
-		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Skipped,
+		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
 		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))
 }
@@ -81,6 +83,11 @@ func (c *Counts) String() string {
 // Operation implements workload.World.
 func (w *World) Operation(client int, what string) {
 	w.trace.note(w.now, -1, traceOperation, uint64(client), 0, 0, func() string { return what })
+}
+
+// Listen implements workload.World.
+func (w *World) Listen(client consensus.MemberID, hear func(m consensus.Message)) {
+	w.net.clients[client] = hear
 }
 
 // Answer implements workload.World.

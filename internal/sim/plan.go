@@ -174,7 +174,8 @@ func (p *plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t fast=%t disk=%v keep=%d "+
-		"clients=%d natives=%d [%s]",
+		"clients=%d natives=%d direct=%t [%s]",
 		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.infers, p.fast, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives, strings.Join(names, " "))
+		p.infers, p.fast, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
+		strings.Join(names, " "))
 }

@@ -97,6 +97,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"commit-as-read-index": {Members: 3, Nemesis: "crash"},
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
+		"hasty-client":         {Members: 7, Nemesis: "last-word"},
 		"lossy-watch":          {Nemesis: "none"},
 	}
 	for _, b := range sim.Breaks() {

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/sim/workload"
 )
 
 // A host is what clients of package workload talk to. Callbacks are events of their own: a Node calls its completions
@@ -57,6 +59,59 @@ func (h *host) ProposeFor(
 		}
 	}
 }
+
+// Offer implements workload.Target.
+func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.Footing,
+	done func(kv.Result, error),
+) (abandon func()) {
+	message := consensus.Message{
+		Kind: consensus.MsgRecord, From: client, To: h.id, Term: on.Term, Config: on.Config,
+		Proposals: []consensus.Proposal{{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}},
+	}
+	var told *answer
+	if done != nil {
+		message.Kind = consensus.MsgFastPropose
+		told = &answer{tell: func(r kv.Result, err error) { h.w.net.toClient(func() { done(r, err) }) }}
+	}
+	life, over := h.life, false
+	h.w.net.fromClient(h, func() {
+		switch {
+		case told == nil:
+		case over:
+			return
+		case h.node.Replica().Leader() != h.id:
+			if err := h.node.ProposeFor(id, command, told); err != nil {
+				told.tell(kv.Result{}, err)
+			}
+			h.wake(h.w.plan.loop)
+			return
+		default:
+			if err := h.node.ExpectFor(id, command, told); err != nil {
+				told.tell(kv.Result{}, err)
+				return
+			}
+		}
+		h.put(raft.Receive{Message: message})
+	})
+	return func() {
+		over = true
+		if told != nil && h.alive && h.life == life {
+			h.node.AbandonFor(id, told)
+		}
+	}
+}
+
+// Footing implements workload.Target.
+func (h *host) Footing() workload.Footing {
+	core := h.node.Replica()
+	inForce := core.InForce()
+	return workload.Footing{
+		Leader: core.Leader(), Term: core.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
+	}
+}
+
+// ID implements workload.Target.
+func (h *host) ID() consensus.MemberID { return h.id }
 
 // answer is a Completion that can be told from others, to be abandoned.
 type answer struct{ tell func(kv.Result, error) }

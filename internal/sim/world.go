@@ -57,6 +57,9 @@ type Report struct {
 	TraceSum   uint64
 }
 
+// hastyClients is how many native clients there are if they count wrong.
+const hastyClients = 6
+
 // World is one simulated cluster.
 type World struct {
 	agenda
@@ -114,10 +117,16 @@ func newWorld(o Options) (*World, error) {
 	}
 	p.mix.LoseEvents = w.broken.watch
 	if o.Break == "" || w.broken.sessions { // other controls need few seeds, and keep those that they were found with
-		p.mix.Natives = pick(stream(o.Seed, streamNatives), 0, 0, 1, 3)
+		rng := stream(o.Seed, streamNatives)
+		p.mix.Natives = pick(rng, 0, 0, 1, 3)
+		p.mix.Direct = chance(rng, 0.6)
+	}
+	if w.broken.client {
+		p.mix.Natives, p.mix.Direct, p.mix.Tally.OneLess = hastyClients, true, true
 	}
 	w.counts.Faults = map[string]uint64{}
-	w.net = &network{w: w, rng: stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{}}
+	w.net = &network{w: w, rng: stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{},
+		clients: map[consensus.MemberID]func(consensus.Message){}}
 	base := firstConfig(p.members)
 	w.suite = check.NewSuite(w.Now, base)
 	w.suite.ClockDrift(p.drift)

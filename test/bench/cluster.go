@@ -28,6 +28,7 @@ type server struct{ name, path string }
 // member is one process of a cluster, over several lives.
 type member struct {
 	name, clientAddr, peerAddr string
+	met                        string // where the others find peerAddr, if that is far away
 	id                         uint64 // known to leader
 	joins                      bool   // a cluster that is there already
 	process                    *os.Process
@@ -74,6 +75,13 @@ type cluster struct {
 
 // newCluster starts a cluster on fresh data below dir and returns once every member serves, with how long that took.
 func newCluster(ctx context.Context, s server, dir string) (*cluster, time.Duration, error) {
+	return newClusterOf(ctx, s, dir, memberCount, func(address string) (string, error) { return address, nil })
+}
+
+// newClusterOf starts a cluster of so many members, who meet each other where front puts their addresses.
+func newClusterOf(
+	ctx context.Context, s server, dir string, size int, front func(address string) (string, error),
+) (*cluster, time.Duration, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, 0, err
 	}
@@ -82,14 +90,18 @@ func newCluster(ctx context.Context, s server, dir string) (*cluster, time.Durat
 		return nil, 0, err
 	}
 	c := &cluster{server: s, dir: own}
-	addresses, err := freeAddresses(2 * memberCount)
+	addresses, err := freeAddresses(2 * size)
 	if err != nil {
 		return nil, 0, errors.Join(err, c.remove())
 	}
-	endpoints := make([]string, memberCount)
-	for i := range memberCount {
+	endpoints := make([]string, size)
+	for i := range size {
+		met, err := front(addresses[2*i+1])
+		if err != nil {
+			return nil, 0, errors.Join(err, c.remove())
+		}
 		c.members = append(c.members, &member{
-			name: fmt.Sprintf("m%d", i+1), clientAddr: addresses[2*i], peerAddr: addresses[2*i+1],
+			name: fmt.Sprintf("m%d", i+1), clientAddr: addresses[2*i], peerAddr: addresses[2*i+1], met: met,
 		})
 		endpoints[i] = addresses[2*i]
 	}
@@ -140,7 +152,7 @@ func (c *cluster) awaitReady(ctx context.Context, m *member) (time.Time, error) 
 func (c *cluster) launch(m *member) error {
 	var initial []string
 	for _, each := range c.members {
-		initial = append(initial, each.name+"=http://"+each.peerAddr)
+		initial = append(initial, each.name+"=http://"+each.met)
 	}
 	state := "new"
 	if m.joins {
@@ -149,7 +161,7 @@ func (c *cluster) launch(m *member) error {
 	command := exec.Command(c.server.path,
 		"--name="+m.name, "--data-dir="+filepath.Join(c.dir, m.name),
 		"--listen-client-urls=http://"+m.clientAddr, "--advertise-client-urls=http://"+m.clientAddr,
-		"--listen-peer-urls=http://"+m.peerAddr, "--initial-advertise-peer-urls=http://"+m.peerAddr,
+		"--listen-peer-urls=http://"+m.peerAddr, "--initial-advertise-peer-urls=http://"+m.met,
 		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state,
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
 		"--heartbeat-interval=100", "--election-timeout=1000")

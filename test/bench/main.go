@@ -17,6 +17,7 @@ import (
 const usage = `usage:
   go run . run --server etcd=PATH --server quorate=PATH --dir DIR [flags]   measure; run --help lists the flags
   go run . etcd --out PATH                                                  build the reference etcd
+  go run . far --server NAME=PATH --dir DIR [flags]                         writes of a client that is far away; --help
   go run . routes --server PATH --dir DIR [flags]                           how often the fast path decides; --help
 `
 
@@ -31,7 +32,9 @@ func main() {
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
 	}
-	commands := map[string]func(context.Context, []string) error{"run": measure, "etcd": buildReference, "routes": routes}
+	commands := map[string]func(context.Context, []string) error{
+		"run": measure, "etcd": buildReference, "routes": routes, "far": far,
+	}
 	command := commands[os.Args[1]]
 	if command == nil {
 		fmt.Fprint(os.Stderr, usage)

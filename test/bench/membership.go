@@ -122,7 +122,8 @@ func (c *cluster) admit(
 		return nil, err
 	}
 	m := &member{
-		name: fmt.Sprintf("m%d", len(c.members)+1), clientAddr: addresses[0], peerAddr: addresses[1], joins: true,
+		name: fmt.Sprintf("m%d", len(c.members)+1), clientAddr: addresses[0], peerAddr: addresses[1], met: addresses[1],
+		joins: true,
 	}
 	err = again(ctx, "add", func() error {
 		answer, err := add(ctx, []string{"http://" + m.peerAddr})

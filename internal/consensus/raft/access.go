@@ -20,6 +20,9 @@ func (r *Replica) InForce() ConfigInForce {
 	}
 }
 
+// Stable reports whether no change of the configuration is under way, as far as this member knows.
+func (r *Replica) Stable() bool { return r.stable() }
+
 // Base returns what the log in memory begins after. The log on disk may forget the rest.
 func (r *Replica) Base() consensus.SnapshotMeta {
 	return r.metaAt(r.log.base)

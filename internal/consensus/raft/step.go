@@ -166,7 +166,9 @@ func (r *Replica) receive(m *consensus.Message) {
 	case consensus.MsgPropose, consensus.MsgProposeReply, consensus.MsgRead, consensus.MsgReadReply,
 		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgReadIndex,
 		consensus.MsgRecord, consensus.MsgRecorded, consensus.MsgFastPropose, consensus.MsgFast, consensus.MsgOrphans:
-		r.heardPeer(m)
+		if !fromClient(m) {
+			r.heardPeer(m)
+		}
 		r.receiveTermless(m)
 		return
 	case consensus.MsgPreVote:
@@ -189,6 +191,13 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.becomeFollower(m.Term, leader)
 	}
 	r.receiveCurrent(m)
+}
+
+// fromClient reports whether m is from a native client, whatever name it bears: members propose what clients named on the
+// slow path only. It is no sign of life of any member.
+func fromClient(m *consensus.Message) bool {
+	fast := m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose
+	return fast && len(m.Proposals) > 0 && m.Proposals[0].ID.Session.OfClient()
 }
 
 // mustIgnore reports whether a vote is asked for while a leader seems alive.

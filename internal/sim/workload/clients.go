@@ -28,7 +28,7 @@ type Load struct {
 	tenants []*tenant
 
 	// Counts by outcome.
-	Ops, Answered, Unanswered, Refused, Events, Renewals uint64
+	Ops, Answered, Unanswered, Refused, Events, Renewals, Direct uint64
 }
 
 type slot struct{ generation, ops int }

@@ -26,6 +26,7 @@ type native struct {
 	session  consensus.SessionID // zero while none is open
 	above    uint64              // the number of its last
 	sequence uint64
+	offers   *write // the one on its way, if clients offer writes to all voters
 }
 
 // write is one write of a native client, or the opening of a session.
@@ -35,12 +36,16 @@ type write struct {
 	attempts int
 	over     bool
 	abandons []func()
+	offered  *offering // to all voters at once, first
 	done     func(r kv.Result, answered bool)
 }
 
 func startNative(l *Load, id int) {
 	n := &native{client: client{load: l, id: firstNative + id, known: map[string]kv.Revision{}}}
 	n.name = consensus.MemberID(1<<60 + id)
+	if l.mix.Direct {
+		l.world.Listen(n.name, n.hear)
+	}
 	l.world.After(l.pause(), n.next)
 }
 
@@ -139,6 +144,12 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 	n.sequence++
 	w := &write{id: consensus.ProposalID{Session: n.session, Sequence: n.sequence}, command: command}
 	w.done = func(r kv.Result, answered bool) {
+		if answered && aborted(r) {
+			l.Refused++
+			l.suite.Refused(command)
+			n.again()
+			return
+		}
 		if errors.Is(r.Err, kv.ErrSessionUnknown) || !answered {
 			n.session, answered = consensus.SessionID{}, false
 			if w.attempts == 1 && r.Err != nil {
@@ -157,7 +168,10 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 		done(r, answered)
 		n.again()
 	}
-	n.round(w)
+	n.offers = w
+	if !l.mix.Direct || l.rng.IntN(4) == 0 || !n.offer(w) {
+		n.round(w)
+	}
 }
 
 // round asks one member, or two, for a while.

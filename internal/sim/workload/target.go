@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 )
@@ -17,6 +18,13 @@ type Target interface {
 	// ProposeFor proposes under an id that a native client gave, and NextSession names the session
 	// to be opened after one that it had.
 	ProposeFor(id consensus.ProposalID, command *kv.Command, done func(kv.Result, error)) (abandon func())
+	// Offer carries a native client's offer of a proposal to this member over the network, as its stream would: to the leader
+	// of the footing, whose done is called once the log has said what became of it, and to any other voter as a record. What
+	// they say about it is heard by whoever listens for the client.
+	Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on Footing,
+		done func(kv.Result, error)) (abandon func())
+	Footing() Footing
+	ID() consensus.MemberID
 	NextSession(client consensus.MemberID, above uint64) consensus.SessionID
 	Read(done func())
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
@@ -29,6 +37,8 @@ type World interface {
 	Now() time.Duration
 	After(d time.Duration, f func())
 	Targets() []Target
+	// Listen makes hear be told what members say to a native client.
+	Listen(client consensus.MemberID, hear func(m consensus.Message))
 	// Operation and Answer are for the trace.
 	Operation(client int, what string)
 	Answer(client int, ok bool, revision kv.Revision)
@@ -37,8 +47,10 @@ type World interface {
 // Mix says how many clients there are and what they like to do. The weights are relative.
 type Mix struct {
 	Clients, Tenants, Watchers int
-	Natives                    int // clients that name their writes themselves
-	Readers                    int // of the clients, those that only read and stay with their member
+	Natives                    int            // clients that name their writes themselves
+	Direct                     bool           // they offer their writes to all voters by themselves
+	Tally                      proposer.Rules // by which they count
+	Readers                    int            // of the clients, those that only read and stay with their member
 	Keys                       int
 	Think                      time.Duration // mean pause between two operations
 	Patience                   time.Duration

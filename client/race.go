@@ -1,0 +1,89 @@
+package client
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// footing is a term and a configuration: verdicts count together only if they were given on the same one.
+type footing struct {
+	term, index, configTerm uint64
+	stage                   uint32
+}
+
+func footingOf(f *quoratepb.Footing) footing {
+	return footing{term: f.GetTerm(), index: f.GetConfigIndex(), configTerm: f.GetConfigTerm(), stage: f.GetConfigStage()}
+}
+
+func (f footing) message() *quoratepb.Footing {
+	return &quoratepb.Footing{Term: f.term, ConfigIndex: f.index, ConfigTerm: f.configTerm, ConfigStage: f.stage}
+}
+
+// before reports whether f is older than other.
+func (f footing) before(other footing) bool {
+	return cmp.Or(cmp.Compare(f.term, other.term), cmp.Compare(f.index, other.index), cmp.Compare(f.stage, other.stage)) < 0
+}
+
+// ground is what a proposer on the fast path must know of the cluster, in one member's words.
+type ground struct {
+	footing
+	leader uint64
+	voters []uint64
+	fast   bool
+}
+
+// race is one proposal that was offered to all voters at once.
+type race struct {
+	ground
+	asked    []uint64 // voters, beside the leader, that may hold it
+	accepted []acceptance
+	answered bool // by the leader, at revision
+	revision uint64
+	response []byte
+	over     bool // it cannot be won any more
+}
+
+type acceptance struct {
+	voter, revision uint64
+}
+
+// majority, superquorum and recoveryQuorum of n voters: a proposal is decided once a superquorum holds it, so that a new
+// leader, elected by any majority, finds at least a recovery quorum of holders, and fewer of anything else.
+func majority(n int) int       { return n/2 + 1 }
+func recoveryQuorum(n int) int { return majority(n)/2 + 1 }
+func superquorum(n int) int    { return n - majority(n) + recoveryQuorum(n) }
+
+// take notes what a member said, and reports whether the proposal is decided by it.
+func (r *race) take(member uint64, leads bool, on footing, v *quoratepb.Verdict) bool {
+	if v.Revision == 0 {
+		r.over = r.over || leads // it goes the slow way
+		r.asked = slices.DeleteFunc(r.asked, func(id uint64) bool { return id == member })
+		return false
+	}
+	if on != r.footing || r.over || !slices.Contains(r.voters, member) {
+		return false
+	}
+	if leads && !r.answered {
+		r.answered, r.revision, r.response = true, v.Revision, v.Response
+	}
+	if !slices.ContainsFunc(r.accepted, func(a acceptance) bool { return a.voter == member }) {
+		r.accepted = append(r.accepted, acceptance{member, v.Revision})
+	}
+	return r.decided()
+}
+
+func (r *race) decided() bool {
+	holders := 0
+	for _, a := range r.accepted {
+		if a.revision == r.revision {
+			holders++
+		}
+	}
+	return r.answered && holders >= superquorum(len(r.voters))
+}
+
+// mayOutlive reports whether so many voters may hold the proposal that a new leader could find it, although the leader that
+// it was offered to has refused it.
+func (r *race) mayOutlive() bool { return len(r.asked) >= recoveryQuorum(len(r.voters)) }

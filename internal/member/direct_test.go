@@ -1,0 +1,207 @@
+package member_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+)
+
+// ear is where a client hears what all members say.
+type ear chan consensus.Message
+
+func (e ear) Hear(m consensus.Message) { e <- m }
+
+// listen lets the test client hear every member, until the test ends.
+func (c *cluster) listen() ear {
+	c.t.Helper()
+	e := make(ear, 100)
+	for _, n := range c.running() {
+		detach, err := n.ListenFor(testClient, e)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Cleanup(detach)
+	}
+	return e
+}
+
+// level waits until every member has applied what the others have.
+func (c *cluster) level() {
+	c.t.Helper()
+	for _, n := range c.running() {
+		if err := n.ReadIndex(c.ctx); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func putCommand(key string) *kv.Command {
+	return &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}}
+}
+
+// offer offers a put to some members as a client does that goes on the footing of one of them.
+func (c *cluster) offer(on member.Footing, id consensus.ProposalID, key string, done member.Completion, to ...*node) {
+	c.t.Helper()
+	for _, n := range to {
+		m := consensus.Message{Kind: consensus.MsgRecord, Term: on.Term, Config: on.Config}
+		p, err := n.EncodeFor(id, putCommand(key))
+		if n.id == on.Leader {
+			m.Kind = consensus.MsgFastPropose
+			p, _, err = n.ExpectFor(id, putCommand(key), done)
+		}
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		m.Proposals = []consensus.Proposal{p}
+		n.Offer(testClient, m)
+	}
+}
+
+func (c *cluster) heard(e ear) consensus.Message {
+	c.t.Helper()
+	select {
+	case m := <-e:
+		return m
+	case <-c.ctx.Done():
+		c.t.Fatal("nobody says anything")
+		return consensus.Message{}
+	}
+}
+
+// TestMember_Offer has a client count for itself: what it concludes is what the log says in the end.
+func TestMember_Offer(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	session := c.openSession(leader)
+	on, e := leader.Footing(), c.listen()
+	if on.Leader != leader.id || len(on.Voters) != 3 || !on.Fast {
+		t.Fatalf("footing: got %+v", on)
+	}
+	wins := 0
+	for sequence := uint64(1); sequence <= 10; sequence++ {
+		id, answer := consensus.ProposalID{Session: session, Sequence: sequence}, make(teller, 1)
+		var tally proposer.Tally
+		tally.Reset(on.Voters)
+		tally.Open(id)
+		c.level()
+		c.offer(on, id, "k", answer, c.running()...)
+		var won proposer.Win
+		for range 3 {
+			m := c.heard(e)
+			v := m.Verdicts[0]
+			if m.To != testClient || m.Term != on.Term || m.Config != on.Config || v.Proposal != id {
+				t.Fatalf("got %+v", m)
+			}
+			decided := false
+			switch {
+			case v.Refusal != consensus.RefusedNot: // its entry was there first
+			case m.Kind == consensus.MsgFast:
+				won, decided = tally.Answered(m.From, v)
+			default:
+				won, decided = tally.Accepted(m.From, v.Attempt)
+			}
+			if decided {
+				wins++
+				break
+			}
+			if v.Refusal != consensus.RefusedNot && m.Kind == consensus.MsgFast {
+				break
+			}
+		}
+		got := c.answered(answer)
+		if got.err != nil || got.result.Err != nil {
+			t.Fatalf("%d: %+v", sequence, got)
+		}
+		if won.Revision != 0 && (won.Revision != uint64(got.result.Revision) || string(won.Reply) != string(got.result.Append(nil))) {
+			t.Errorf("%d: won %+v, applied %+v", sequence, won, got.result)
+		}
+		for len(e) > 0 {
+			<-e
+		}
+	}
+	if wins == 0 {
+		t.Error("none was won")
+	}
+	if version := c.version(leader, "k"); version != 10 {
+		t.Errorf("written %d times", version)
+	}
+}
+
+// noneHeld waits until no member holds a record.
+func (c *cluster) noneHeld() {
+	c.t.Helper()
+	c.await("the end of its records", func(n *node) bool { return n.FastCounts().Held == 0 }, c.running()...)
+}
+
+// TestMember_Offer_orphan gives up what a client left with voters and never proposed, and says so if it comes back.
+func TestMember_Offer_orphan(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	session := c.openSession(leader)
+	e := c.listen()
+	id := consensus.ProposalID{Session: session, Sequence: 1}
+	c.level()
+	voters := c.others(leader)
+	c.offer(leader.Footing(), id, "k", nil, voters...)
+	for range voters {
+		if m := c.heard(e); m.Verdicts[0].Revision == 0 {
+			t.Fatalf("refused: %+v", m)
+		}
+	}
+	c.await("the record", func(n *node) bool { return n.FastCounts().Held == 1 }, voters...)
+	c.noneHeld()
+	if leader.FastCounts().Aborted == 0 {
+		t.Error("nobody gave it up")
+	}
+	for _, n := range c.running() {
+		if got := c.answered(c.proposeFor(n, session, 1, "k")); got.err != nil || !errors.Is(got.result.Err, kv.ErrAborted) {
+			t.Errorf("member %v says %+v", n.id, got)
+		}
+	}
+	if version := c.version(leader, "k"); version != 0 {
+		t.Errorf("written %d times", version)
+	}
+	if got := c.answered(c.proposeFor(leader, session, 2, "k")); got.err != nil || got.result.Err != nil {
+		t.Errorf("under another name: %+v", got)
+	}
+}
+
+// TestMember_Offer_retired forgets what was left under a session that has ended.
+func TestMember_Offer_retired(t *testing.T) {
+	c := startCluster(t, 3)
+	leader := c.leader()
+	session := c.openSession(leader)
+	e := c.listen()
+	c.level()
+	voters := c.others(leader)
+	c.offer(leader.Footing(), consensus.ProposalID{Session: session, Sequence: 1}, "k", nil, voters...)
+	for range voters {
+		c.heard(e)
+	}
+	leader.RetireClientSession(session)
+	c.noneHeld()
+	c.offer(leader.Footing(), consensus.ProposalID{Session: session, Sequence: 2}, "k", nil, voters...)
+	for range voters {
+		if m := c.heard(e); m.Verdicts[0].Refusal == consensus.RefusedNot {
+			t.Errorf("held after its session: %+v", m)
+		}
+	}
+	if version := c.version(leader, "k"); version != 0 {
+		t.Errorf("written %d times", version)
+	}
+}
+
+// TestMember_ListenFor lets nobody take a member's name.
+func TestMember_ListenFor(t *testing.T) {
+	c := startCluster(t, 1)
+	n := c.leader()
+	for _, id := range []consensus.MemberID{consensus.NoMember, n.id} {
+		if _, err := n.ListenFor(id, make(ear, 1)); !errors.Is(err, member.ErrClientID) {
+			t.Errorf("%v: got %v", id, err)
+		}
+	}
+}

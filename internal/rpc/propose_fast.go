@@ -1,0 +1,168 @@
+package rpc
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// refusedHere is the refusal of a verdict on what never reached the voter's core; the others are the core's.
+const refusedHere = 255
+
+// maxVerdicts is how many verdicts may wait for a client before no more is read from it.
+const maxVerdicts = maxStreamProposals
+
+// heard is what the member's core says to the client, and how many verdicts of it are not sent yet.
+type heard struct {
+	messages []consensus.Message
+	verdicts int
+}
+
+// footingOf is what a client believes, and when its offer is due, as the core knows it.
+func footingOf(r *quoratepb.ProposeRequest) consensus.Message {
+	f := r.Footing
+	return consensus.Message{Round: r.Due, Term: consensus.Term(f.Term), Config: consensus.ConfigID{
+		Index: consensus.Index(f.ConfigIndex), Term: consensus.Term(f.ConfigTerm), Stage: uint8(f.ConfigStage),
+	}}
+}
+
+func footing(term consensus.Term, config consensus.ConfigID) *quoratepb.Footing {
+	return &quoratepb.Footing{
+		Term: uint64(term), ConfigIndex: uint64(config.Index), ConfigTerm: uint64(config.Term),
+		ConfigStage: uint32(config.Stage),
+	}
+}
+
+// listen makes the stream hear what the core says to its client, from its first offer on.
+func (p *proposeStream) listen() error {
+	if p.detach != nil {
+		return nil
+	}
+	detach, err := p.s.options.Clients.ListenFor(p.client, p)
+	if err != nil {
+		return errClientID
+	}
+	p.detach = detach
+	return nil
+}
+
+// Hear implements member.Listener.
+func (p *proposeStream) Hear(message consensus.Message) {
+	p.mu.Lock()
+	if !p.closed && len(message.Verdicts) > 0 {
+		p.heard.messages = append(p.heard.messages, message)
+		p.heard.verdicts += len(message.Verdicts)
+	}
+	p.mu.Unlock()
+	p.signal()
+}
+
+// fast serves what a client offers to all voters at once. The error ends the stream.
+func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
+	if err := p.listen(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	for !p.closed && p.heard.verdicts >= maxVerdicts {
+		p.room.Wait()
+	}
+	p.mu.Unlock()
+	p.hold(request)
+	message := footingOf(request)
+	message.Kind = consensus.MsgFastPropose
+	for _, r := range request.Proposals {
+		command, one, err := p.begin(r)
+		if err != nil {
+			return err
+		}
+		if command == nil {
+			continue
+		}
+		p.mu.Lock()
+		p.offered[one.id] = one
+		p.mu.Unlock()
+		proposal, leads, err := p.s.options.Clients.ExpectFor(one.id, command, one)
+		if err != nil {
+			one.refuse(err)
+		} else if leads {
+			message.Proposals = append(message.Proposals, proposal)
+		}
+	}
+	p.s.options.Clients.Offer(p.client, message)
+	return nil
+}
+
+// hold asks the core to hold records, those that are wrong excepted.
+func (p *proposeStream) hold(request *quoratepb.ProposeRequest) {
+	message, refused := footingOf(request), footingOf(request)
+	message.Kind, refused.Kind = consensus.MsgRecord, consensus.MsgRecorded
+	for _, r := range request.Records {
+		id := p.name(r)
+		var proposal consensus.Proposal
+		err := checkName(id)
+		if err == nil {
+			var command *kv.Command
+			if command, err = p.s.admitProposal(p.grpc.Context(), r); err == nil {
+				proposal, err = p.s.options.Clients.EncodeFor(id, command)
+			}
+		}
+		if err == nil {
+			message.Proposals = append(message.Proposals, proposal)
+			continue
+		}
+		refused.Verdicts = append(refused.Verdicts, consensus.Verdict{
+			Attempt: consensus.Attempt{Proposal: id}, Refusal: refusedHere,
+		})
+	}
+	p.s.options.Clients.Offer(p.client, message)
+	p.Hear(refused)
+}
+
+// verdicts are what was heard, as far as it fits into a message; the rest stays.
+func (p *proposeStream) verdicts(messages []consensus.Message) []*quoratepb.Verdicts {
+	var groups []*quoratepb.Verdicts
+	size := 0
+	for i := range messages {
+		m := &messages[i]
+		group := &quoratepb.Verdicts{Footing: footing(m.Term, m.Config), Leader: m.Kind == consensus.MsgFast}
+		for k := range m.Verdicts {
+			if v := p.verdict(m.Kind, &m.Verdicts[k]); v != nil {
+				group.Verdicts = append(group.Verdicts, v)
+				size += len(v.Response)
+			}
+		}
+		if len(group.Verdicts) > 0 {
+			groups = append(groups, group)
+		}
+		if size > maxAnswerBytes {
+			p.mu.Lock()
+			p.heard.messages = append(slices.Clone(messages[i+1:]), p.heard.messages...)
+			p.mu.Unlock()
+			break
+		}
+	}
+	return groups
+}
+
+// verdict is one of them, with the response of etcd's API if the leader gave one; nil if there is nothing to say any more.
+func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict) *quoratepb.Verdict {
+	p.mu.Lock()
+	p.heard.verdicts--
+	one := p.offered[v.Proposal]
+	p.mu.Unlock()
+	told := &quoratepb.Verdict{
+		Session: v.Proposal.Session.Number, Sequence: v.Proposal.Sequence, Revision: v.Revision, Refusal: uint32(v.Refusal),
+	}
+	if kind != consensus.MsgFast || v.Refusal != consensus.RefusedNot {
+		return told
+	}
+	result, err := kv.DecodeResult(v.Reply)
+	if err != nil || one == nil || result.Err != nil {
+		return nil // it has its answer
+	}
+	response := p.s.fastResponse(&finished{id: one.id, kind: one.kind, result: result})
+	told.Response = response.appendWire(make([]byte, 0, response.sizeWire()))
+	return told
+}
