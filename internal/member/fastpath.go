@@ -57,14 +57,14 @@ func (m *Member) lookAtFastPath() {
 	})
 	m.ahead = 0
 	always := m.options.FastPath == FastPathAlways
-	voters := m.voters.Load()
-	if voters == nil || !m.countsHolders() || (mode == paceRest && !always) || (len(*voters) <= fewVoters && !always) {
+	voters := m.Footing().Voters
+	if len(voters) == 0 || !m.countsHolders() || ((mode == paceRest || len(voters) <= fewVoters) && !always) {
 		m.node.TryFast(false)
 		return
 	}
 	m.node.TryFast(true)
 	if mode == paceStamped {
-		m.ahead = m.stampAhead(*voters)
+		m.ahead = m.stampAhead(voters)
 	}
 }
 

@@ -121,7 +121,6 @@ func (m *Member) ports() Ports {
 func (m *Member) configure(inForce raft.ConfigInForce) {
 	m.transport.SetPeers(inForce.Config.Members)
 	m.changes.configured(&inForce)
-	m.voters.Store(&inForce.Config.Voters)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),

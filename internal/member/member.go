@@ -73,7 +73,6 @@ type Member struct {
 	ownRemoval  atomic.Bool // applied, and answered
 	inferred    atomic.Uint64
 	fastCounts  atomic.Pointer[raft.FastCounts]
-	voters      atomic.Pointer[[]consensus.MemberID] // of the configuration in force
 	changes     changeCounters
 	leaderMu    sync.Mutex
 	changed     chan struct{} // closed at the next change of leader

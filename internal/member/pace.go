@@ -1,6 +1,9 @@
 package member
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // pace decides how this member offers proposals to all voters: at once, stamped with when they are due, or not at all. It
 // looks at what became of those of the last second. Several proposers at once are met in another order by each member, which
@@ -73,18 +76,8 @@ func stampAhead(leader time.Duration, others []time.Duration, super int) time.Du
 		if needed > len(others) {
 			return 0 // nobody knows how far some of them are
 		}
-		farthest = max(farthest, nth(others, needed))
+		nearest := slices.Sorted(slices.Values(others))
+		farthest = max(farthest, nearest[needed-1])
 	}
 	return farthest/2 + max(time.Millisecond, farthest/25)
-}
-
-// nth returns the n-th smallest.
-func nth(values []time.Duration, n int) time.Duration {
-	sorted := append([]time.Duration(nil), values...)
-	for i := 1; i < len(sorted); i++ {
-		for j := i; j > 0 && sorted[j-1] > sorted[j]; j-- {
-			sorted[j-1], sorted[j] = sorted[j], sorted[j-1]
-		}
-	}
-	return sorted[n-1]
 }

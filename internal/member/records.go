@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// The records that this member holds for others, as the WAL knows them: by attempt, with a payload that it does not read.
+// The records that this member holds for others, as the WAL knows them: by attempt, encoded by package consensus.
 
 func witnessRecords(changes []consensus.RecordChange) []wal.WitnessRecord {
 	if len(changes) == 0 {

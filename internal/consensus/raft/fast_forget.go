@@ -18,8 +18,8 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 	if from > to || (f.pool.Len() == 0 && f.tally.Len() == 0) {
 		return
 	}
-	over := map[consensus.ProposalID]bool{}
-	passed := map[consensus.Attempt]bool{}
+	var over map[consensus.ProposalID]bool // made when needed: most members hold nothing, they only count
+	var passed map[consensus.Attempt]bool
 	entries := r.log.slice(from, to)
 	for i := range entries {
 		e := &entries[i]
@@ -34,6 +34,9 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 		}
 		if !f.pool.Holds(e.Proposal) {
 			continue
+		}
+		if over == nil {
+			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
 		}
 		switch {
 		case r.fate(e.Proposal).decided() || (r.opts.Faults.Fast.SkipForgetsAll && e.ExactRevision != 0):

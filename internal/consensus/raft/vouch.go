@@ -22,7 +22,7 @@ import (
 //
 // All count by one configuration, which is settled on each, or the leader's own answer is waited for: it comes anyway.
 
-// askVoters asks the voters beside the leader, if the word of some is needed, and returns the name of the question.
+// askVoters asks the voters beside the leader, if this member's configuration is settled, and returns the name of the question.
 func (r *Replica) askVoters(reads []consensus.ReadIndex) (question uint64) {
 	if !r.stable() || !r.config().IsVoter(r.opts.ID) {
 		return 0

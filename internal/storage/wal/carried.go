@@ -99,8 +99,6 @@ func (p *pool) get(id AttemptID) *WitnessRecord {
 	return nil
 }
 
-func (p *pool) clear() { *p = pool{} }
-
 // live returns what is held, oldest first.
 func (p *pool) live() []WitnessRecord {
 	p.squeeze()
