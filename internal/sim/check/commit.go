@@ -112,7 +112,7 @@ func (s *Suite) judgeMajorities(leader consensus.MemberID, mark consensus.Mark, 
 func (s *Suite) durableOnMajorities(config *consensus.Config, mark consensus.Mark) bool {
 	return majorities(config, func(id consensus.MemberID) bool {
 		got, ok := s.logs.of(id).term(mark.Index)
-		return s.durable.of(id).synced >= mark.Index && (!ok || got == mark.Term)
+		return s.durable.of(id).log.holds(mark) && (!ok || got == mark.Term)
 	})
 }
 

@@ -10,10 +10,11 @@ type durable struct {
 
 // platter is what a member's disk must hold.
 type platter struct {
-	hard   consensus.HardState
-	synced consensus.Index // up to here the shadow log is durable
-	term   consensus.Term  // in memory
-	cut    consensus.Term  // in which the log was truncated last
+	hard    consensus.HardState
+	log     image          // as of the last sync
+	pending []request      // handed to the disk since, oldest first
+	term    consensus.Term // in memory
+	cut     consensus.Term // in which the log was truncated last
 }
 
 func (d *durable) init() { d.members = map[consensus.MemberID]*platter{} }
@@ -45,17 +46,19 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 		w.known = max(w.known, min(hard.Commit, w.last()))
 	}
 	if reset != nil {
-		p.synced = reset.Mark.Index
+		p.log.apply(&request{reset: &reset.Mark})
+		p.shift()
 	}
-	if n := len(entries); n > 0 {
-		p.synced = entries[0].Index - 1
-		// Some of them may have been truncated again while the write was under way.
-		for i := range entries {
-			if term, ok := w.term(entries[i].Index); ok && term != entries[i].Term {
-				break
-			}
-			p.synced = entries[i].Index
-		}
+	if len(entries) > 0 {
+		p.log.apply(requestOf(entries))
+		p.shift()
+	}
+}
+
+// shift drops the oldest pending request, which is synced now.
+func (p *platter) shift() {
+	if len(p.pending) > 0 {
+		p.pending = p.pending[1:]
 	}
 }
 
@@ -63,9 +66,6 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 func (d *durable) truncated(s *Suite, member consensus.MemberID, from consensus.Index) {
 	p := d.of(member)
 	p.cut = p.term
-	if p.synced >= from {
-		p.synced = from - 1
-	}
 	if from <= consensus.Index(len(s.logs.chosen)) {
 		if term, ok := s.logs.of(member).term(from); ok && term == s.logs.chosenAt(from) {
 			s.report("leader-completeness", "member %v truncates committed entry %d.%d", member, from, term)
@@ -91,10 +91,8 @@ func (s *Suite) Sent(messages []consensus.Message) {
 					m.From, m.Term, p.hard)
 			}
 		case consensus.MsgAppendReply, consensus.MsgHolds:
-			// What was acknowledged in an earlier term may have been truncated since, by the same write even.
-			if !m.Reject && m.Mark.Index > p.synced && m.Term >= p.cut {
-				s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
-					m.From, m.Mark.Index, m.To, p.synced)
+			if !m.Reject {
+				s.acknowledgedAppend(m, p, w)
 			}
 		case consensus.MsgRecorded:
 			s.won.recorded(s, m)
@@ -119,20 +117,14 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 		s.report("durable-before-ack", "member %v restarts with %+v after it had synced %+v", member, hard, p.hard)
 	}
 	last := base.Mark.Index + consensus.Index(len(entries))
-	if last < p.synced {
-		s.report("durable-before-ack", "member %v restarts with a log up to %d after it had synced %d",
-			member, last, p.synced)
-	}
-	for i := range entries {
-		if want, ok := w.term(entries[i].Index); ok && entries[i].Index <= p.synced && want != entries[i].Term {
-			s.report("durable-before-ack", "member %v restarts with %v where it had synced term %d",
-				member, entries[i].Mark(), want)
-			break
-		}
+	found := image{base: base.Mark, terms: requestOf(entries).terms}
+	if !p.explains(&found) && !s.installed(&found, p) {
+		s.report("durable-before-ack", "member %v restarts with a log %v that is neither what it had synced, %v, nor that "+
+			"and a part of what was on its way", member, &found, &p.log)
 	}
 	s.logs.forget(w, hard.Term)
 	s.elections.forget(member, hard.Term)
-	p.hard, p.synced, p.term, p.cut = hard, last, hard.Term, 0
+	p.hard, p.log, p.term, p.cut = hard, found, hard.Term, 0
 	s.commits.learned(hard.Commit, hard.Term)
 	applied = max(applied, base.Mark.Index)
 	*w = shadow{
@@ -142,4 +134,34 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 		s.judgeMeta(member, &base)
 	}
 	s.Appended(member, entries)
+	p.pending = nil
+}
+
+// installed reports whether a snapshot that was installed before the crash explains an empty log: it replaces a log that
+// does not hold its position, whatever its length.
+func (s *Suite) installed(found *image, p *platter) bool {
+	if len(found.terms) > 0 || s.logs.chosenAt(found.base.Index) != found.base.Term {
+		return false
+	}
+	term, ok := p.log.term(found.base.Index)
+	return !ok || term != found.base.Term
+}
+
+// acknowledgedAppend checks an acknowledgement of entries: they are durable, and they are those of the leader that is told.
+func (s *Suite) acknowledgedAppend(m *consensus.Message, p *platter, w *shadow) {
+	if m.Term < p.cut {
+		return // what was acknowledged in an earlier term may have been truncated since, by the same write even
+	}
+	if durable := p.log.common(w); m.Mark.Index > durable {
+		s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
+			m.From, m.Mark.Index, m.To, durable)
+	}
+	if m.Kind != consensus.MsgAppendReply || s.elections.leaders[m.Term] != m.To || s.durable.of(m.To).term != m.Term {
+		return
+	}
+	mine, known := w.term(m.Mark.Index)
+	if theirs, ok := s.logs.of(m.To).term(m.Mark.Index); ok && known && mine != theirs {
+		s.report("log-matching", "member %v acknowledges %d.%d to leader %v of term %d, whose entry there has term %d",
+			m.From, m.Mark.Index, mine, m.To, m.Term, theirs)
+	}
 }

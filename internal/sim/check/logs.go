@@ -72,6 +72,10 @@ func (l *logs) hash(e *consensus.Entry) uint64 {
 // Appended tells that a member put entries into its log (in memory; the write is on its way).
 func (s *Suite) Appended(member consensus.MemberID, entries []consensus.Entry) {
 	w := s.logs.of(member)
+	if len(entries) > 0 {
+		p := s.durable.of(member)
+		p.pending = append(p.pending, *requestOf(entries))
+	}
 	for i := range entries {
 		s.logs.append(s, member, w, &entries[i])
 	}
@@ -144,6 +148,8 @@ func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, 
 		floor.settledBy = c.settledBy // the no-op may still be in the log
 	}
 	if reset {
+		p := s.durable.of(member)
+		p.pending = append(p.pending, request{reset: &meta.Mark})
 		w.base, w.terms, w.configs = meta.Mark, nil, nil
 		w.applied, w.known = max(w.applied, meta.Mark.Index), max(w.known, meta.Mark.Index)
 	} else if meta.Mark.Index > w.base.Index && meta.Mark.Index <= w.last() {

@@ -8,16 +8,23 @@ import (
 
 // removals checks when members may be told that they are removed, and so be switched off for good: the change that
 // removes them is settled, which is to say that a majority of the new voters alone holds it, durably, and whatever it
-// takes to know that it is in force. Whoever was removed leads no later term.
+// takes to know that it is in force. Whoever was removed leads a later term only if its log holds that change, so that it
+// needed the votes of the new voters too, and if it does not know that the change has committed: it steps down when it does.
 type removals struct {
-	tombs   map[consensus.MemberID]consensus.Mark // the change that removed them, and the term in which it was settled
+	tombs   map[consensus.MemberID]tombstone
 	settled map[consensus.ConfigID]bool
 	decided map[consensus.ConfigID]consensus.MemberID // who told an operator that the change will not be turned back
 	lineage []change                                  // the committed configurations, oldest first
 }
 
+// tombstone is the change that removed a member, and the term in which it was settled.
+type tombstone struct {
+	change consensus.Mark
+	term   consensus.Term
+}
+
 func (r *removals) init(base *consensus.SnapshotMeta) {
-	r.tombs = map[consensus.MemberID]consensus.Mark{}
+	r.tombs = map[consensus.MemberID]tombstone{}
 	r.settled = map[consensus.ConfigID]bool{}
 	r.decided = map[consensus.ConfigID]consensus.MemberID{}
 	r.lineage = []change{floorOf(base)}
@@ -57,7 +64,7 @@ func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term c
 	}
 	for _, gone := range c.tombs {
 		if _, known := s.removals.tombs[gone]; !known {
-			s.removals.tombs[gone] = consensus.Mark{Index: c.id.Index, Term: term}
+			s.removals.tombs[gone] = tombstone{c.mark(), term}
 		}
 	}
 	return c.tombs
@@ -98,19 +105,29 @@ func (s *Suite) Removed(member consensus.MemberID) {
 	}
 }
 
-// ruled checks that a new leader was not removed in an earlier term.
+// ruled checks a new leader that was removed in an earlier term.
 func (r *removals) ruled(s *Suite, member consensus.MemberID, term consensus.Term) {
-	if settled, gone := r.tombs[member]; gone && term > settled.Term {
-		s.report("election-safety", "member %v leads term %d, after its removal was settled in term %d",
-			member, term, settled.Term)
+	tomb, gone := r.tombs[member]
+	if !gone || term <= tomb.term {
+		return
+	}
+	w := s.logs.of(member)
+	got, known := w.term(tomb.change.Index)
+	switch {
+	case known && got != tomb.change.Term || tomb.change.Index > w.last():
+		s.report("election-safety", "member %v leads term %d without the change %v that removed it, settled in term %d",
+			member, term, tomb.change, tomb.term)
+	case w.known >= tomb.change.Index:
+		s.report("election-safety", "member %v leads term %d and knows that the change %v, settled in term %d, removed it",
+			member, term, tomb.change, tomb.term)
 	}
 }
 
 // goneBefore reports whether a member was removed for ever by what the log before an entry holds. An entry of an earlier
 // term may be that of a leader that did not know.
 func (r *removals) goneBefore(member consensus.MemberID, entry consensus.Mark) bool {
-	settled, gone := r.tombs[member]
-	return gone && entry.Index > settled.Index && entry.Term >= settled.Term
+	tomb, gone := r.tombs[member]
+	return gone && entry.Index > tomb.change.Index && entry.Term >= tomb.term
 }
 
 // configCommitted follows the configurations that members have applied.
