@@ -75,6 +75,12 @@ func (l *leaseService) LeaseTimeToLive(
 	case !errors.Is(err, kv.ErrLeaseNotFound):
 		return nil, err
 	}
+	if r.Keys && err == nil {
+		// The leader has answered, but the keys are read here, where an older state may be applied.
+		if err := l.s.options.Member.ReadIndex(ctx); err != nil {
+			return nil, err
+		}
+	}
 	machine, release := l.s.options.Member.Machine()
 	defer release()
 	if r.Keys && err == nil {

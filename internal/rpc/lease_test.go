@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -8,6 +9,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/kv"
 )
 
 func TestLease_life(t *testing.T) {
@@ -107,5 +110,54 @@ func TestLease_KeepAlive_answersInOrder(t *testing.T) {
 		if r.ID != int64(i%3) || r.TTL != want || r.Header.Revision != 1 {
 			t.Errorf("answer %d: got %v, want id %d with TTL %d", i, r, i%3, want)
 		}
+	}
+}
+
+// lateBackend is a follower: what was acknowledged last is applied only once somebody asks for a linearizable read.
+type lateBackend struct {
+	*machineBackend
+	late []kv.Command
+}
+
+func (b *lateBackend) ReadIndex(ctx context.Context) error {
+	for i := range b.late {
+		if _, err := b.Propose(ctx, &b.late[i]); err != nil {
+			return err
+		}
+	}
+	b.late = nil
+	return nil
+}
+
+// The keys of a lease are read at this member, so it must have applied what the leader knew when it told the TTL.
+func TestLease_TimeToLive_keysAreNotStale(t *testing.T) {
+	backend := &lateBackend{machineBackend: newMachineBackend(t)}
+	ctx := waitContext(t)
+	grant := kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 100}}
+	if _, err := backend.Propose(ctx, &grant); err != nil {
+		t.Fatal(err)
+	}
+	backend.late = []kv.Command{{Put: &kv.PutOp{Key: []byte("k"), Lease: 7}}}
+	c := serve(t, backend, nil).client(t)
+	left, err := c.TimeToLive(ctx, 7, clientv3.WithAttachedKeys())
+	if err != nil || len(left.Keys) != 1 || left.Revision != 2 {
+		t.Errorf("got %v, %v; want the key that was attached before, at revision 2", left, err)
+	}
+}
+
+// Leases fill memory and disk of every member, so they count against the quota as keys do.
+func TestLease_Grant_countsAgainstQuota(t *testing.T) {
+	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.QuotaBytes = 16 << 10 })
+	c, ctx := s.client(t), waitContext(t)
+	granted := 0
+	for ; granted < 1000; granted++ {
+		if _, err := c.Grant(ctx, 100); errors.Is(err, rpctypes.ErrNoSpace) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if granted < 10 || granted == 1000 {
+		t.Errorf("%d leases were granted within 16 KiB", granted)
 	}
 }

@@ -142,6 +142,9 @@ func (c *collector) collectStore(e *emitter) {
 	e.gauge("etcd_debugging_mvcc_watch_stream_total", "Watch streams.", float64(watches.Streams))
 	e.gauge("etcd_debugging_mvcc_watcher_total", "Watchers.", float64(watches.Watchers))
 	e.gauge("etcd_debugging_mvcc_slow_watcher_total", "Watchers that are behind.", float64(watches.Behind))
+	e.gauge("quorate_leases", "Leases that exist.", float64(machine.Leases().Len()))
+	e.gauge("quorate_leases_bytes", "What leases, and the keys that hang on them, count against the quota.",
+		float64(machine.Leases().SizeBytes()))
 	stats := c.s.stats
 	e.counter("etcd_debugging_mvcc_events_total", "Events handed to watchers.", float64(stats.events.Load()))
 	e.counter("etcd_mvcc_put_total", "Puts served by this member.", float64(stats.puts.Load()))

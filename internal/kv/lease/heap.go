@@ -1,11 +1,6 @@
 package lease
 
-import (
-	"slices"
-	"time"
-
-	"github.com/quorate/quorate/internal/kv"
-)
+import "time"
 
 // dueItem asks to look at a lease at a time that is not after its deadline. There is one for each lease that counts
 // down. A renewal does not touch it, which keeps keep-alives at the cost of one map look-up; Expired moves it on when
@@ -15,7 +10,8 @@ type dueItem struct {
 	lease *lease
 }
 
-// dueHeap is a binary heap, the earliest first; equal times go by id, so that the order is the same in every run.
+// dueHeap is a binary heap, the earliest first; equal times go by id, so that the order is the same in every run. Each
+// lease knows its place, so that a revocation takes its item out at once.
 type dueHeap []dueItem
 
 func (h dueHeap) less(i, j int) bool {
@@ -25,39 +21,38 @@ func (h dueHeap) less(i, j int) bool {
 	return h[i].at.Before(h[j].at)
 }
 
-func (h dueHeap) build() {
-	for i := len(h)/2 - 1; i >= 0; i-- {
-		h.down(i)
-	}
-}
-
-// minDueSwept is how many items of revoked leases are left alone: fewer are not worth a sweep.
-const minDueSwept = 64
-
-// sweep drops the items of revoked leases.
-func (h *dueHeap) sweep() {
-	*h = slices.DeleteFunc(*h, func(item dueItem) bool { return item.lease.revoked })
-	h.build()
+func (h dueHeap) swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].lease.place, h[j].lease.place = i, j
 }
 
 func (h *dueHeap) push(item dueItem) {
+	item.lease.place = len(*h)
 	*h = append(*h, item)
-	for i := len(*h) - 1; i > 0; {
+	h.up(len(*h) - 1)
+}
+
+func (h *dueHeap) remove(at int) {
+	last := len(*h) - 1
+	h.swap(at, last)
+	(*h)[last].lease.place = notDue
+	(*h)[last] = dueItem{}
+	*h = (*h)[:last]
+	if at < last {
+		h.down(at)
+		h.up(at)
+	}
+}
+
+func (h dueHeap) up(i int) {
+	for i > 0 {
 		parent := (i - 1) / 2
 		if !h.less(i, parent) {
 			return
 		}
-		(*h)[i], (*h)[parent] = (*h)[parent], (*h)[i]
+		h.swap(i, parent)
 		i = parent
 	}
-}
-
-func (h *dueHeap) pop() {
-	last := len(*h) - 1
-	(*h)[0] = (*h)[last]
-	(*h)[last] = dueItem{}
-	*h = (*h)[:last]
-	h.down(0)
 }
 
 func (h dueHeap) down(i int) {
@@ -72,53 +67,7 @@ func (h dueHeap) down(i int) {
 		if !h.less(child, i) {
 			return
 		}
-		h[i], h[child] = h[child], h[i]
+		h.swap(i, child)
 		i = child
 	}
-}
-
-// sorted is the set of lease ids. It is put in order when somebody asks, so that grants and revocations stay cheap;
-// revoked ids are dropped then.
-type sorted struct {
-	list  []kv.LeaseID
-	gone  map[kv.LeaseID]struct{}
-	dirty bool
-}
-
-func (s *sorted) add(id kv.LeaseID) {
-	if _, ok := s.gone[id]; ok {
-		delete(s.gone, id) // it still stands in the list
-		return
-	}
-	s.list = append(s.list, id)
-	s.dirty = true
-}
-
-func (s *sorted) remove(id kv.LeaseID) {
-	if s.gone == nil {
-		s.gone = map[kv.LeaseID]struct{}{}
-	}
-	s.gone[id] = struct{}{}
-	if len(s.gone) > len(s.list)/2 { // so that leases that come and go do not pile up
-		s.sweep()
-	}
-}
-
-func (s *sorted) sweep() {
-	s.list = slices.DeleteFunc(s.list, func(id kv.LeaseID) bool {
-		_, gone := s.gone[id]
-		return gone
-	})
-	clear(s.gone)
-}
-
-func (s *sorted) ids() []kv.LeaseID {
-	if len(s.gone) > 0 {
-		s.sweep()
-	}
-	if s.dirty {
-		slices.Sort(s.list)
-		s.dirty = false
-	}
-	return s.list
 }

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"fmt"
+	"math/rand"
 	"testing"
 	"time"
 
@@ -12,25 +14,26 @@ type noTable struct{}
 func (noTable) Set(_, _ []byte)  {}
 func (noTable) DeleteRaw([]byte) {}
 
+var moment = time.Unix(1_000_000, 0)
+
 // Ensure that leases which are revoked long before their time leave nothing behind, and that the others still end in
 // order.
 func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	l, rows := New(), &Rows{Table: noTable{}}
-	now := time.Unix(1_000_000, 0)
-	l.Promote(now, 0)
+	l.Promote(moment, 0)
 	const kept = 10
 	for id := kv.LeaseID(1); id <= kept; id++ {
 		l.Grant(rows, id, int64(100-id))
 	}
 	for id := kv.LeaseID(1000); id < 11_000; id++ {
 		l.Grant(rows, id, 1<<30)
-		l.Expired(now, 0) // tells the time, so that the countdown begins
+		l.Expired(moment, 0) // tells the time, so that the countdown begins
 		l.Revoke(rows, id)
 	}
-	if most := 2*kept + minDueSwept + 1; len(l.due) > most {
-		t.Errorf("%d items for %d leases, want at most %d", len(l.due), kept, most)
+	if len(l.due) != kept || len(l.all) != kept || len(l.fresh) != 0 {
+		t.Errorf("%d items, %d leases, %d fresh for %d leases", len(l.due), len(l.all), len(l.fresh), kept)
 	}
-	ended := l.Expired(now.Add(100*time.Second), 100)
+	ended := l.Expired(moment.Add(100*time.Second), 100)
 	if len(ended) != kept {
 		t.Fatalf("%d leases ended, want %d", len(ended), kept)
 	}
@@ -39,4 +42,161 @@ func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 			t.Errorf("lease %d ended at place %d, want %d", id, i, want)
 		}
 	}
+}
+
+// Every operation that may meet very many leases or keys lets go of the lock after leasesPerHold of them: applying waits
+// for no longer than that.
+func TestLessor_holdsAreShort(t *testing.T) {
+	const leases, keys = 20_000, 5_000
+	l, rows := New(), &Rows{Table: noTable{}}
+	for id := kv.LeaseID(1); id <= leases; id++ {
+		l.Grant(rows, id, 60)
+	}
+	for i := range keys {
+		l.Attach(rows, 7, fmt.Appendf(nil, "k%d", i))
+	}
+	for name, step := range map[string]func() int{
+		"Promote": func() int { l.Promote(moment, time.Second); return leases },
+		"Leases":  func() int { return len(l.Leases(moment)) },
+		"Keys":    func() int { found, _ := l.Keys(7); return leases - keys + len(found) },
+		"Demote":  func() int { l.Demote(); l.Promote(moment, 0); return leases },
+		"Expired": func() int { l.Promote(moment, 0); l.Expired(moment, 100); return len(l.due) },
+		"Expired, all renewed": func() int {
+			l.Promote(moment, 0)
+			for id := kv.LeaseID(1); id <= leases; id++ {
+				if _, err := l.Renew(id, moment.Add(50*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return leases + len(l.Expired(moment.Add(105*time.Second), leases))
+		},
+	} {
+		l.longest = 0
+		if got := step(); got != leases {
+			t.Errorf("%s: %d leases, want %d", name, got, leases)
+		}
+		if l.longest > leasesPerHold {
+			t.Errorf("%s looks at %d leases in one hold, at most %d are allowed", name, l.longest, leasesPerHold)
+		}
+	}
+}
+
+// A new leader restarts all leases at once. Where more would end in one second than it may revoke in one, some end later,
+// none earlier.
+func TestLessor_Promote_spreadsPiledUpExpiries(t *testing.T) {
+	l, rows := New(), &Rows{Table: noTable{}}
+	ttls := map[kv.LeaseID]int64{}
+	for id := kv.LeaseID(1); id <= 5_000; id++ {
+		ttls[id] = 60 + int64(id%3)
+		l.Grant(rows, id, ttls[id])
+	}
+	l.Grant(rows, 9_999, 10)
+	l.Promote(moment, time.Second)
+	if ids := l.Expired(moment.Add(11*time.Second), 10); len(ids) != 1 || ids[0] != 9_999 {
+		t.Fatalf("%v, want the lease of 10 s alone", ids)
+	}
+	total := 0
+	for second := int64(60); second < 80; second++ {
+		ids := l.Expired(moment.Add(time.Duration(second+1)*time.Second), 10_000)
+		for _, id := range ids {
+			if id != 9_999 && ttls[id] > second {
+				t.Fatalf("lease %d of %d s is named %d s after the restart", id, ttls[id], second)
+			}
+			l.Revoke(rows, id)
+		}
+		if len(ids) > restartsPerSecond+1 {
+			t.Fatalf("second %d: %d leases end, at most %d may", second, len(ids), restartsPerSecond)
+		}
+		total += len(ids)
+	}
+	if total != 5_001 {
+		t.Fatalf("%d leases ended in 20 s, want all 5001", total)
+	}
+}
+
+// A walk that lets go of the lock misses no lease that stays, whatever else comes and goes meanwhile.
+func TestLessor_walk_missesNothingThatStays(t *testing.T) {
+	const seed = 5
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewSource(seed))
+	l, rows := New(), &Rows{Table: noTable{}}
+	const stay = 4 * leasesPerHold
+	for id := kv.LeaseID(1); id <= 2*stay; id++ { // the odd ones stay
+		l.Grant(rows, id, 60)
+	}
+	next, seen := kv.LeaseID(2*stay+2), map[kv.LeaseID]bool{}
+	others := func() int { // come between two holds
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		for range 100 {
+			if id := kv.LeaseID(2 * (1 + rng.Intn(stay))); l.Exists(id) {
+				l.Revoke(rows, id)
+			}
+			l.Grant(rows, next, 60)
+			next += 2
+		}
+		return len(l.all)
+	}
+	l.walk(others, func(at int) { seen[l.all[at].id] = true })
+	for id := kv.LeaseID(1); id <= 2*stay; id += 2 {
+		if !seen[id] {
+			t.Fatalf("lease %d was there all the time and was missed", id)
+		}
+	}
+}
+
+// What leases and their keys count against the quota comes and goes with them.
+func TestLessor_SizeBytes(t *testing.T) {
+	l, rows := New(), &Rows{Table: noTable{}}
+	for id := kv.LeaseID(1); id <= 10; id++ {
+		l.Grant(rows, id, 60)
+		for i := range 20 {
+			l.Attach(rows, id, fmt.Appendf(nil, "%02d", i))
+			l.Attach(rows, id, fmt.Appendf(nil, "%02d", i))
+		}
+	}
+	if want := int64(10 * (leaseBytes + 20*(keyBytes+2))); l.SizeBytes() != want {
+		t.Fatalf("%d bytes, want %d", l.SizeBytes(), want)
+	}
+	for id := kv.LeaseID(1); id <= 10; id++ {
+		keys, _ := l.Keys(id)
+		for _, key := range keys {
+			l.Detach(rows, id, []byte(key))
+		}
+		l.Revoke(rows, id)
+	}
+	if l.SizeBytes() != 0 {
+		t.Fatalf("%d bytes of nothing", l.SizeBytes())
+	}
+}
+
+func BenchmarkLessor_million(b *testing.B) {
+	l, rows := New(), &Rows{Table: noTable{}}
+	for id := kv.LeaseID(1); id <= 1_000_000; id++ {
+		l.Grant(rows, id*7919, 60)
+	}
+	b.Run("promote", func(b *testing.B) {
+		for b.Loop() {
+			l.Promote(moment, time.Second)
+		}
+	})
+	b.Run("promote and the deadlines of all", func(b *testing.B) {
+		for b.Loop() {
+			l.Promote(moment, time.Second)
+			l.Expired(moment, 1)
+		}
+	})
+	b.Run("one hold of the deadlines", func(b *testing.B) {
+		l.Promote(moment, time.Second)
+		for b.Loop() {
+			if l.settle(moment) == 0 {
+				l.Promote(moment, time.Second)
+			}
+		}
+	})
+	b.Run("leases", func(b *testing.B) {
+		for b.Loop() {
+			l.Leases(moment)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -8,28 +9,46 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
+// leasesPerHold is how many leases or keys are looked at while the lock is held once.
+const leasesPerHold = 512
+
 // Lessor keeps the leases of one member.
 type Lessor struct {
 	mu     sync.Mutex
-	leases map[kv.LeaseID]*lease // looked up, never walked where the order could show
-	ttls   sorted                // ids in ascending order, for listings and Promote
+	leases map[kv.LeaseID]*lease
+	all    []*lease // the same, in no order: who goes is replaced by the last
+	size   int64    // see SizeBytes
 
 	// At the leader only.
 	primary bool
+	epoch   uint64    // counts Promote: deadlines of another epoch mean nothing
+	restart time.Time // when the TTLs of the leases that were there at Promote begin to run
+	waiting int       // all[:waiting] may hold leases that were there then and are not in due yet
+	spread  spread
 	due     dueHeap
 	fresh   []*lease // granted since the last call that told the time: their countdown has not begun
+
+	longest int // most leases or keys looked at in one hold, for tests
 }
 
 // lease is one lease. A deadline in the heap may be older than the lease's own: a renewal only moves the latter.
 type lease struct {
 	id         kv.LeaseID
 	ttlSeconds int64
-	keys       map[string]struct{}
+	keys       keySet
+	slot       int // in Lessor.all
 
-	deadline time.Time // zero: the countdown has not begun
-	named    bool      // Expired has returned it: a revocation may be on its way
-	revoked  bool      // gone from the table; the heap still has to notice
+	// These mean something only in the epoch in which they were set.
+	epoch    uint64
+	deadline time.Time
+	named    bool // Expired has returned it: a revocation may be on its way
+	place    int  // in Lessor.due, or notDue
+
+	fresh   bool // granted under this leader, and its countdown has not begun
+	revoked bool // gone from the table; the list of fresh ones still has to notice
 }
+
+const notDue = -1
 
 // New returns a Lessor without leases, for a member that does not lead.
 func New() *Lessor {
@@ -50,24 +69,62 @@ func (l *Lessor) Len() int {
 	return len(l.leases)
 }
 
-// Keys returns the keys that hang on a lease, sorted, and whether the lease exists.
-func (l *Lessor) Keys(id kv.LeaseID) ([]string, bool) {
+// What a lease and a key that hangs on one cost in memory, and about as much on disk.
+const (
+	leaseBytes = 256
+	keyBytes   = 64
+)
+
+// SizeBytes is what the leases count against the store's quota: the same on all members.
+func (l *Lessor) SizeBytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.size
+}
+
+// inHolds calls step until it returns false, with the lock, and lets go of it in between. step returns how many leases
+// or keys it has looked at.
+func (l *Lessor) inHolds(step func() (looked int, more bool)) {
+	for more := true; more; {
+		l.mu.Lock()
+		var looked int
+		looked, more = step()
+		l.longest = max(l.longest, looked)
+		l.mu.Unlock()
+	}
+}
+
+// walk visits the places of a list whose length may change between two holds, from the end on: who goes is replaced by
+// the last, so nothing that stays is missed, and what was visited may be visited again.
+func (l *Lessor) walk(length func() int, visit func(at int)) {
+	at := -1
+	l.inHolds(func() (int, bool) {
+		if at < 0 {
+			at = length()
+		}
+		at = min(at, length())
+		end := max(at-leasesPerHold, 0)
+		looked := at - end
+		for at > end {
+			at--
+			visit(at)
+		}
+		return looked, at > 0
+	})
+}
+
+// Keys returns the keys that hang on a lease, sorted, and whether the lease exists.
+func (l *Lessor) Keys(id kv.LeaseID) (keys []string, exists bool) {
+	l.mu.Lock()
 	le := l.leases[id]
+	l.mu.Unlock()
 	if le == nil {
 		return nil, false
 	}
-	return le.sortedKeys(), true
-}
-
-func (le *lease) sortedKeys() []string {
-	keys := make([]string, 0, len(le.keys))
-	for key := range le.keys {
-		keys = append(keys, key)
-	}
+	keys = []string{}
+	l.walk(func() int { return len(le.keys.list) }, func(at int) { keys = append(keys, le.keys.list[at]) })
 	slices.Sort(keys)
-	return keys
+	return slices.Compact(keys), true
 }
 
 // Info is what a listing or LeaseTimeToLive tells of a lease.
@@ -84,46 +141,41 @@ func (l *Lessor) TimeToLive(id kv.LeaseID, now time.Time) (Info, error) {
 	if !l.primary {
 		return Info{}, ErrNotPrimary
 	}
-	l.settle(now)
 	le := l.leases[id]
 	if le == nil {
 		return Info{}, kv.ErrLeaseNotFound
 	}
-	return le.info(now), nil
+	l.begin(le, now)
+	return l.info(le, now), nil
 }
 
-func (le *lease) ttl() time.Duration {
-	return time.Duration(max(le.ttlSeconds, 0)) * time.Second
-}
+func (le *lease) ttl() time.Duration { return time.Duration(le.seconds()) * time.Second }
 
-func (le *lease) info(now time.Time) Info {
+func (le *lease) seconds() int64 { return max(le.ttlSeconds, 0) }
+
+func (l *Lessor) info(le *lease, now time.Time) Info {
 	info := Info{ID: le.id, TTLSeconds: le.ttlSeconds, Remaining: le.ttl()}
-	if !le.deadline.IsZero() {
+	switch {
+	case !l.primary:
+	case le.epoch == l.epoch:
 		info.Remaining = max(le.deadline.Sub(now), 0)
+	case !le.fresh:
+		info.Remaining = max(l.restart.Add(le.ttl()).Sub(now), 0)
 	}
 	return info
 }
 
 // Leases lists all leases, the first to end first; where two end together, or this member keeps no deadlines, the
-// smaller id comes first.
+// smaller id comes first. A lease that is granted or revoked meanwhile may be in the list or not.
 func (l *Lessor) Leases(now time.Time) []Info {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.primary {
-		l.settle(now)
-	}
-	list := make([]Info, 0, len(l.leases))
-	for _, id := range l.ttls.ids() {
-		list = append(list, l.leases[id].info(now))
-	}
-	slices.SortStableFunc(list, func(a, b Info) int {
-		switch {
-		case a.Remaining < b.Remaining:
-			return -1
-		case a.Remaining > b.Remaining:
-			return 1
-		}
-		return 0
+	var list []Info
+	l.walk(func() int { return len(l.all) }, func(at int) { list = append(list, l.info(l.all[at], now)) })
+	slices.SortFunc(list, func(a, b Info) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(b.Remaining, a.Remaining))
+	})
+	list = slices.CompactFunc(list, func(a, b Info) bool { return a.ID == b.ID })
+	slices.SortFunc(list, func(a, b Info) int {
+		return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(a.ID, b.ID))
 	})
 	return list
 }

@@ -10,20 +10,19 @@ import (
 const namedAgainAfter = 2 * time.Second
 
 // Promote starts the deadlines of a new leader: every lease has its full TTL again, and extend on top, because a client
-// may have been answered by the leader before.
+// may have been answered by the leader before. It looks at no lease: Expired gives each one its deadline, and puts off
+// some where more would end in one second than can be revoked.
 func (l *Lessor) Promote(now time.Time, extend time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.primary = true
-	l.fresh = nil
-	l.due = make(dueHeap, 0, len(l.leases))
-	for _, id := range l.ttls.ids() {
-		le := l.leases[id]
-		le.named = false
-		le.deadline = now.Add(le.ttl() + extend)
-		l.due = append(l.due, dueItem{at: le.deadline, lease: le})
+	l.epoch++
+	l.restart, l.waiting, l.spread = now.Add(extend), len(l.all), spread{}
+	l.due = nil
+	for _, le := range l.fresh { // of an earlier leadership that nobody ended; there is none after Demote
+		le.fresh = false
 	}
-	l.due.build()
+	l.fresh = nil
 }
 
 // Demote forgets the deadlines: this member leads no more.
@@ -31,10 +30,12 @@ func (l *Lessor) Demote() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.primary = false
-	l.due, l.fresh = nil, nil
-	for _, le := range l.leases {
-		le.deadline, le.named = time.Time{}, false
+	l.epoch++
+	l.waiting, l.spread, l.due = 0, spread{}, nil
+	for _, le := range l.fresh {
+		le.fresh = false
 	}
+	l.fresh = nil
 }
 
 // IsPrimary reports whether this member keeps deadlines.
@@ -44,17 +45,36 @@ func (l *Lessor) IsPrimary() bool {
 	return l.primary
 }
 
-// settle begins the countdown of what was granted since the last time anybody told the time. Counting from now and not
-// from the grant is what makes law 1 hold without a clock in the state machine: now is later.
-func (l *Lessor) settle(now time.Time) {
-	for _, le := range l.fresh {
-		if !le.revoked {
-			le.deadline = now.Add(le.ttl())
-			l.due.push(dueItem{at: le.deadline, lease: le})
-		}
+// begin gives a lease its deadline, if it has none in this epoch. Counting from now and not from the grant is what makes
+// law 1 hold without a clock in the state machine: now is later.
+func (l *Lessor) begin(le *lease, now time.Time) {
+	if le.epoch == l.epoch || le.revoked {
+		return
 	}
-	clear(l.fresh)
-	l.fresh = l.fresh[:0]
+	le.epoch, le.named = l.epoch, false
+	if le.fresh {
+		le.fresh, le.deadline = false, now.Add(le.ttl())
+	} else {
+		le.deadline = l.restart.Add(time.Duration(l.spread.place(le.seconds())) * time.Second)
+	}
+	l.due.push(dueItem{at: le.deadline, lease: le})
+}
+
+// settle begins the countdown of some leases that have no deadline yet: of those granted since the last time anybody
+// told the time, then of those that were there at Promote.
+func (l *Lessor) settle(now time.Time) (looked int) {
+	for ; looked < leasesPerHold && len(l.fresh) > 0; looked++ {
+		last := len(l.fresh) - 1
+		l.begin(l.fresh[last], now)
+		l.fresh[last] = nil
+		l.fresh = l.fresh[:last]
+	}
+	l.waiting = min(l.waiting, len(l.all))
+	for ; looked < leasesPerHold && l.waiting > 0; looked++ {
+		l.waiting--
+		l.begin(l.all[l.waiting], now)
+	}
+	return looked
 }
 
 // Renew gives a lease its full TTL again and returns it. The caller must know that it still leads, as of a moment after
@@ -65,11 +85,11 @@ func (l *Lessor) Renew(id kv.LeaseID, now time.Time) (ttlSeconds int64, err erro
 	if !l.primary {
 		return 0, ErrNotPrimary
 	}
-	l.settle(now)
 	le := l.leases[id]
 	if le == nil {
 		return 0, kv.ErrLeaseNotFound
 	}
+	l.begin(le, now)
 	if le.named || !now.Before(le.deadline) {
 		return 0, ErrExpired
 	}
@@ -83,43 +103,31 @@ func (l *Lessor) Renew(id kv.LeaseID, now time.Time) (ttlSeconds int64, err erro
 // Expired returns up to limit leases whose time is over, the longest overdue first; the member proposes to revoke them.
 // One that is still there a while later is named again. At a follower there are none.
 func (l *Lessor) Expired(now time.Time, limit int) []kv.LeaseID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.primary {
-		return nil
-	}
-	l.settle(now)
 	var ids []kv.LeaseID
-	for len(l.due) > 0 && len(ids) < limit && !l.due[0].at.After(now) {
-		first := &l.due[0]
-		le := first.lease
-		switch {
-		case le.revoked:
-			l.due.pop()
-			continue
-		case le.deadline.After(now): // renewed since
-			first.at = le.deadline
-		default:
-			le.named = true
-			ids = append(ids, le.id)
-			first.at = now.Add(namedAgainAfter)
+	var epoch uint64
+	l.inHolds(func() (looked int, more bool) {
+		if epoch == 0 {
+			epoch = l.epoch
 		}
-		l.due.down(0)
-	}
+		if !l.primary || l.epoch != epoch {
+			ids = nil // leadership came or went in between
+			return 0, false
+		}
+		looked = l.settle(now)
+		for ; looked < leasesPerHold; looked++ {
+			if len(ids) >= limit || len(l.due) == 0 || l.due[0].at.After(now) {
+				return looked, false
+			}
+			if le := l.due[0].lease; le.deadline.After(now) { // renewed since
+				l.due[0].at = le.deadline
+			} else {
+				le.named = true
+				ids = append(ids, le.id)
+				l.due[0].at = now.Add(namedAgainAfter)
+			}
+			l.due.down(0)
+		}
+		return looked, true
+	})
 	return ids
-}
-
-// NextDue returns the earliest time at which Expired may have something to say, so that the loop can sleep until then.
-// It may be too early (a renewal has moved the lease), never too late.
-func (l *Lessor) NextDue(now time.Time) (at time.Time, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.primary {
-		return time.Time{}, false
-	}
-	l.settle(now)
-	if len(l.due) == 0 {
-		return time.Time{}, false
-	}
-	return l.due[0].at, true
 }

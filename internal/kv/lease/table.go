@@ -52,10 +52,12 @@ func (l *Lessor) Grant(rows *Rows, id kv.LeaseID, ttlSeconds int64) {
 
 func (l *Lessor) grant(id kv.LeaseID, ttlSeconds int64) {
 	invariant.True(l.leases[id] == nil, "lease %x is granted twice", int64(id))
-	le := &lease{id: id, ttlSeconds: ttlSeconds}
+	le := &lease{id: id, ttlSeconds: ttlSeconds, slot: len(l.all), place: notDue}
 	l.leases[id] = le
-	l.ttls.add(id)
+	l.all = append(l.all, le)
+	l.size += leaseBytes
 	if l.primary {
+		le.fresh = true
 		l.fresh = append(l.fresh, le)
 	}
 }
@@ -67,12 +69,17 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	le := l.leases[id]
-	invariant.True(le != nil && len(le.keys) == 0, "lease %x is revoked with keys or without being there", int64(id))
+	invariant.True(le != nil && len(le.keys.list) == 0, "lease %x is revoked with keys or without being there", int64(id))
 	le.revoked = true
 	delete(l.leases, id)
-	l.ttls.remove(id)
-	if len(l.due) > 2*len(l.leases)+minDueSwept { // so that long leases which end early do not pile up
-		l.due.sweep()
+	last := len(l.all) - 1
+	l.all[le.slot] = l.all[last]
+	l.all[le.slot].slot = le.slot
+	l.all[last] = nil
+	l.all = l.all[:last]
+	l.size -= leaseBytes
+	if l.primary && le.epoch == l.epoch && le.place != notDue {
+		l.due.remove(le.place)
 	}
 }
 
@@ -89,10 +96,9 @@ func (l *Lessor) Attach(rows *Rows, id kv.LeaseID, key []byte) {
 func (l *Lessor) attach(id kv.LeaseID, key []byte) {
 	le := l.leases[id]
 	invariant.True(le != nil, "key %q is attached to lease %x, which is not there", key, int64(id))
-	if le.keys == nil {
-		le.keys = map[string]struct{}{}
+	if le.keys.add(string(key)) {
+		l.size += keyBytes + int64(len(key))
 	}
-	le.keys[string(key)] = struct{}{}
 }
 
 // Detach takes key off a lease.
@@ -102,8 +108,8 @@ func (l *Lessor) Detach(rows *Rows, id kv.LeaseID, key []byte) {
 	rows.Table.DeleteRaw(row)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if le := l.leases[id]; le != nil {
-		delete(le.keys, string(key))
+	if le := l.leases[id]; le != nil && le.keys.remove(string(key)) {
+		l.size -= keyBytes + int64(len(key))
 	}
 }
 
