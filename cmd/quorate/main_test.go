@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/logging"
 )
 
 // fakeMember ends when it is told to, or at once with an error.
@@ -39,7 +40,7 @@ func (m *fakeMember) Stop(context.Context) error {
 func withMember(t *testing.T, m member, err error) {
 	t.Helper()
 	before := start
-	start = func(context.Context, config.Config, *slog.Logger) (member, error) { return m, err }
+	start = func(context.Context, config.Config, *logging.Log) (member, error) { return m, err }
 	t.Cleanup(func() { start = before })
 }
 
@@ -133,7 +134,7 @@ func TestServe_ends(t *testing.T) {
 // Ensure that the first signal stops the server and a second one does not wait for it.
 func TestRunMember_signals(t *testing.T) {
 	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, nil))
+	logger := &logging.Log{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	first, second := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	withMember(t, &fakeMember{}, nil)
 	first <- syscall.SIGTERM

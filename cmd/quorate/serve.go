@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
+
+	"google.golang.org/grpc/grpclog"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
@@ -25,8 +30,9 @@ type member interface {
 }
 
 // start starts the server of a configuration. Tests replace it.
-var start = func(ctx context.Context, c config.Config, logger *slog.Logger) (member, error) {
-	return server.Start(ctx, c, server.Options{Logger: logger, Fatal: func(err error) {
+var start = func(ctx context.Context, c config.Config, log *logging.Log) (member, error) {
+	return server.Start(ctx, c, server.Options{Logger: log.Logger, LogDropped: log.Dropped, Fatal: func(err error) {
+		_ = log.Close() // what it logged last comes before the reason
 		os.Exit(fail(ctl.Streams{Err: os.Stderr}, explain(c, err)))
 	}})
 }
@@ -52,27 +58,50 @@ func serve(args []string, s ctl.Streams) int {
 	case err != nil:
 		return fail(s, err)
 	}
-	logger, files, err := logging.Open(logging.Options{Level: c.LogLevel, Format: logging.Format(c.LogFormat),
+	log, err := logging.Open(logging.Options{Level: c.LogLevel, Format: logging.Format(c.LogFormat),
 		Outputs: c.LogOutputs, Stdout: s.Out, Stderr: s.Err})
 	if err != nil {
 		return fail(s, err)
 	}
-	defer files.Close()
+	// A member outlives the reader of its log: a write to a pipe that was closed is an error, not the end.
+	signal.Ignore(syscall.SIGPIPE)
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, libraryLog{log.Logger}))
 	signals := watchSignals()
 	defer signals.release()
-	if err := runMember(c, logger, signals.first, signals.second); err != nil {
-		if errors.Is(err, core.ErrRemoved) {
-			fail(s, err)
-			return ctl.StatusRemoved
-		}
-		return fail(s, explain(c, err))
+	err = errors.Join(runMember(c, log, signals.first, signals.second), log.Close())
+	switch {
+	case err == nil:
+		return ctl.StatusOK
+	case errors.Is(err, core.ErrRemoved):
+		fail(s, err)
+		return ctl.StatusRemoved
 	}
-	return ctl.StatusOK
+	return fail(s, explain(c, err))
 }
+
+// libraryLog takes the lines that a library would write to the standard error, where they could block it.
+type libraryLog struct{ logger *slog.Logger }
+
+// Write implements io.Writer.
+func (l libraryLog) Write(line []byte) (int, error) {
+	l.logger.Warn("grpc: " + strings.TrimSpace(string(line)))
+	return len(line), nil
+}
+
+// lastWordPatience is how long a process that ends waits for somebody to take the reason.
+const lastWordPatience = time.Second
 
 // fail says why the server ended, in one line: supervisors and log shippers take the last one.
 func fail(s ctl.Streams, err error) int {
-	fmt.Fprintf(s.Err, "quorate: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		fmt.Fprintf(s.Err, "quorate: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWordPatience):
+	}
 	return 1
 }
 
@@ -80,7 +109,7 @@ func fail(s ctl.Streams, err error) int {
 var errImpatient = errors.New("stopped at once by a second signal; the next start recovers from the log")
 
 // startUntil starts the server; a signal while it waits for the rest of the cluster ends that, and is no failure.
-func startUntil(first, second <-chan os.Signal, c config.Config, logger *slog.Logger) (member, error) {
+func startUntil(first, second <-chan os.Signal, c config.Config, log *logging.Log) (member, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type outcome struct {
@@ -89,7 +118,7 @@ func startUntil(first, second <-chan os.Signal, c config.Config, logger *slog.Lo
 	}
 	started := make(chan outcome, 1)
 	go func() {
-		m, err := start(ctx, c, logger)
+		m, err := start(ctx, c, log)
 		started <- outcome{m, err}
 	}()
 	select {
@@ -99,7 +128,7 @@ func startUntil(first, second <-chan os.Signal, c config.Config, logger *slog.Lo
 		}
 		return o.m, nil
 	case got := <-first:
-		logger.Info("stopping before the member was ready", "signal", got.String())
+		log.Info("stopping before the member was ready", "signal", got.String())
 		cancel()
 	}
 	select {
@@ -107,23 +136,23 @@ func startUntil(first, second <-chan os.Signal, c config.Config, logger *slog.Lo
 		if o.err != nil {
 			return nil, nil // the error is that it was cancelled
 		}
-		return nil, stopMember(o.m, second, logger)
+		return nil, stopMember(o.m, second, log.Logger)
 	case <-second:
 		return nil, errImpatient
 	}
 }
 
 // runMember starts the server and stops it at the first signal; at a second one it does not wait for the stop.
-func runMember(c config.Config, logger *slog.Logger, first, second <-chan os.Signal) error {
+func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal) error {
 	boundHeap()
-	logger.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
+	log.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
 		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.DataDir, "config-file", c.File(),
 		"snapshot-catchup-entries", numberOrText(c.Compat("snapshot-catchup-entries")),
 		"v2-deprecation", c.Compat("v2-deprecation"))
 	for _, w := range c.Warnings {
-		logger.Warn(w)
+		log.Warn(w)
 	}
-	m, err := startUntil(first, second, c, logger)
+	m, err := startUntil(first, second, c, log)
 	if m == nil || err != nil {
 		return err
 	}
@@ -131,9 +160,9 @@ func runMember(c config.Config, logger *slog.Logger, first, second <-chan os.Sig
 	case <-m.Done():
 		return m.Err()
 	case got := <-first:
-		logger.Info("stopping", "signal", got.String())
+		log.Info("stopping", "signal", got.String())
 	}
-	return stopMember(m, second, logger)
+	return stopMember(m, second, log.Logger)
 }
 
 // stopMember stops gracefully, unless a second signal says that nobody wants to wait for that.

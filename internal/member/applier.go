@@ -82,7 +82,9 @@ func (m *Member) applyEntries() error {
 
 // applyRun applies entries in batches, completes who waits for them, and tells the core.
 func (m *Member) applyRun(entries []consensus.Entry) error {
+	defer m.pulses.idle(&m.pulses.apply)
 	for len(entries) > 0 {
+		m.pulses.begin(&m.pulses.apply)
 		batch := entries[:fitting(entries)]
 		entries = entries[len(batch):]
 		begun := m.options.Clock.Now()

@@ -68,6 +68,12 @@ func (q *queue[T]) put(item T) {
 	q.wake()
 }
 
+func (q *queue[T]) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.items)
+}
+
 func (q *queue[T]) wake() {
 	select {
 	case q.signal <- struct{}{}:

@@ -23,6 +23,7 @@ func (m *Member) loop() error {
 		case <-m.stopping.Done():
 			return nil
 		}
+		m.pulses.begin(&m.pulses.loop)
 		inputs := m.inbox.take()
 		if due := passed.due(m.options.Clock.Now()); len(due) > 0 {
 			inputs = append(due, inputs...)
@@ -69,24 +70,41 @@ func (m *Member) publish() {
 	m.follow(replica.Leader())
 	m.publishFooting(replica)
 	for _, answer := range m.asked.take(nil) {
-		answer <- replica.Status()
+		status := replica.Status()
+		m.known.Store(&status)
+		answer <- status
 	}
 }
 
 // statusQueue holds those who wait for a copy of the core's state.
 type statusQueue = queue[chan<- raft.Status]
 
-// Status is a copy of what the core knows now. After Stop it is the zero value.
+// Status is a copy of what the core knows now. After Stop it is the zero value. If the loop hangs it is the last copy
+// that anybody got: who looks at a member that hangs must not hang, too.
 func (m *Member) Status() raft.Status {
+	if m.asked.len() >= maxAsked {
+		return m.lastStatus()
+	}
+	patience := timers.get(statusPatience)
+	defer timers.put(patience)
 	answer := make(chan raft.Status, 1)
 	m.asked.put(answer)
 	m.inbox.wake()
 	select {
 	case status := <-answer:
 		return status
+	case <-patience.C:
+		return m.lastStatus()
 	case <-m.stopping.Done():
 		return raft.Status{}
 	}
+}
+
+func (m *Member) lastStatus() raft.Status {
+	if known := m.known.Load(); known != nil {
+		return *known
+	}
+	return raft.Status{}
 }
 
 // follow wakes those who wait for a change of leader.
@@ -166,6 +184,7 @@ func (m *Member) writeDisk() error {
 		if len(requests) == 0 {
 			continue
 		}
+		m.pulses.begin(&m.pulses.disk)
 		batches = batches[:0]
 		var seq uint64
 		for i := range requests {
@@ -197,6 +216,7 @@ func (m *Member) writeDisk() error {
 				return err
 			}
 		}
+		m.pulses.idle(&m.pulses.disk)
 	}
 }
 

@@ -58,6 +58,8 @@ type Member struct {
 	retainer    retainer
 	scrub       scrubber
 	asked       statusQueue
+	known       atomic.Pointer[raft.Status] // the last copy that was asked for
+	pulses      pulses
 
 	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
 	machine   *apply.Machine
@@ -119,6 +121,7 @@ func New(options Options) (*Member, error) {
 	m.holder.now, m.holder.deliver = options.Clock.Now, m.inbox.putMessages
 	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.scrub.init()
+	m.pulses.init(options.Clock)
 	m.retainer.retention = options.Retention
 	return m, nil
 }

@@ -123,7 +123,7 @@ func TestHandler_endpoints(t *testing.T) {
 		"/health?serializable=true":   `{"health":"true","reason":""}`,
 		"/livez":                      "ok\n",
 		"/livez/serializable_read":    "ok\n",
-		"/livez?verbose":              "[+]serializable_read ok\nok\n",
+		"/livez?verbose":              "[+]progress ok\n[+]serializable_read ok\nok\n",
 		"/readyz":                     "ok\n",
 		"/readyz/data_corruption":     "ok\n",
 		"/readyz/linearizable_read":   "ok\n",

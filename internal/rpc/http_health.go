@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -20,6 +21,8 @@ import (
 type check struct {
 	name string
 	ask  func(context.Context, *Services) error
+	// patience is for how long the member may hang before the check fails without being asked: it would hang, too.
+	patience time.Duration
 	// How it went so far: for the metrics.
 	passed, failed atomic.Uint64
 	lastFailed     atomic.Bool
@@ -31,19 +34,31 @@ type checkGroup struct {
 	checks []*check
 }
 
+// A member that hangs for readyPatience gets no more requests; who hangs for alivePatience may be started again, which
+// helps against a deadlock but would only harm a member whose disk is slow.
+const (
+	readyPatience = 10 * time.Second
+	alivePatience = time.Minute
+)
+
 func newCheckGroups() []*checkGroup {
 	return []*checkGroup{
 		{name: "livez", checks: []*check{
-			{name: "serializable_read", ask: readsLocally},
+			{name: "progress", ask: hangsNot, patience: alivePatience},
+			{name: "serializable_read", ask: readsLocally, patience: alivePatience},
 		}},
 		{name: "readyz", checks: []*check{
-			{name: "data_corruption", ask: isIntact},
-			{name: "serializable_read", ask: readsLocally},
-			{name: "linearizable_read", ask: readsEverywhere},
-			{name: "non_learner", ask: isNoLearner},
+			{name: "progress", ask: hangsNot, patience: readyPatience},
+			{name: "data_corruption", ask: isIntact, patience: readyPatience},
+			{name: "serializable_read", ask: readsLocally, patience: readyPatience},
+			{name: "linearizable_read", ask: readsEverywhere, patience: readyPatience},
+			{name: "non_learner", ask: isNoLearner, patience: readyPatience},
 		}},
 	}
 }
+
+// hangsNot asks nothing: its patience is the question.
+func hangsNot(context.Context, *Services) error { return nil }
 
 func readsLocally(_ context.Context, s *Services) error {
 	machine, release := s.options.Member.Machine()
@@ -112,7 +127,10 @@ func (s *Services) serveChecks(w http.ResponseWriter, r *http.Request, checks []
 		if excluded[c.name] {
 			continue
 		}
-		err := c.ask(r.Context(), s)
+		err := s.options.Stalled(c.patience)
+		if err == nil {
+			err = c.ask(r.Context(), s)
+		}
 		c.lastFailed.Store(err != nil)
 		if err != nil {
 			c.failed.Add(1)
@@ -163,6 +181,9 @@ func (s *Services) serveHealth(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Services) unhealthyBecause(ctx context.Context, excluded map[string]bool, serializable bool) string {
+	if err := s.options.Stalled(readyPatience); err != nil {
+		return "NO PROGRESS:" + err.Error()
+	}
 	for _, alarm := range s.alarms() {
 		name := pb.AlarmType(alarm.Kind).String()
 		if !excluded[name] {

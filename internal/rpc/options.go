@@ -38,6 +38,9 @@ type Options struct {
 	// TempDir is where a backup is built before it is streamed. It is on the same disk as the data, because it needs
 	// as much space.
 	TempDir string
+	// Stalled tells whether the member hangs: whether something that every request needs has been at one piece of work
+	// for longer than limit. It must not wait for the member. Nil: it never hangs.
+	Stalled func(limit time.Duration) error
 	// Defragment gives disk space back; nil if the store needs none of that.
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.
@@ -84,6 +87,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = env.WallClock{}
+	}
+	if o.Stalled == nil {
+		o.Stalled = func(time.Duration) error { return nil }
 	}
 	if o.ConnectedSince == nil {
 		o.ConnectedSince = func(consensus.MemberID) (time.Time, bool) { return time.Time{}, false }

@@ -23,6 +23,7 @@ type Services struct {
 	health  *health.Server
 	quota   quota
 	checks  []*checkGroup
+	vigil   *vigil
 }
 
 // New makes the services of a member. They answer from the moment they are registered; Close ends their background
@@ -38,11 +39,13 @@ func New(options Options) *Services {
 		checks:  newCheckGroups(),
 	}
 	s.gate = newGate(s)
+	s.vigil = startVigil(s)
 	return s
 }
 
 // Close ends the streams and what watches over them.
 func (s *Services) Close() {
+	s.vigil.stop()
 	s.health.Shutdown()
 	s.gate.close()
 }
@@ -62,7 +65,6 @@ func (s *Services) Register(server *grpc.Server) {
 		quoratepb.RegisterWriterServer(server, &writerService{s: s})
 	}
 	healthpb.RegisterHealthServer(server, s.health)
-	s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 }
 
 // Sizes and counts chosen with BenchmarkServer_Unary. Workers keep their grown stacks, which saves a tenth of the

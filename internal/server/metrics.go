@@ -38,6 +38,12 @@ func (s *Server) register(registry *prometheus.Registry) {
 		s.timings.sync, s.timings.apply,
 		&partsCollector{member: s.member, transport: s.transport},
 	)
+	if s.dropped != nil {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "quorate_log_dropped_total",
+			Help: "Lines of the log that an output did not take in time, or at all.",
+		}, func() float64 { return float64(s.dropped()) }))
+	}
 }
 
 // partsCollector shows the counters that log, store and transport keep anyway.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -97,6 +98,7 @@ func (s *Server) serve(context.Context, Options) error {
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.WarningUnaryRequestDuration,
 		TempDir:               backups,
+		Stalled:               s.member.Stalled,
 		Defragment:            s.defragment,
 		ExtensiveMetrics:      s.cfg.Metrics == "extensive",
 	})
@@ -121,7 +123,8 @@ func (s *Server) serve(context.Context, Options) error {
 }
 
 func (s *Server) serveHTTP(l net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn)} // the default one may block
 	s.https = append(s.https, server)
 	s.wg.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -23,6 +23,8 @@ import (
 // Options are what a program adds to the configuration.
 type Options struct {
 	Logger *slog.Logger
+	// LogDropped, if set, counts the lines of the log that no output took.
+	LogDropped func() uint64
 	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. Tests cut members off.
 	Faults func(peer consensus.MemberID) bool
 	// Fatal, if set, is called when the store cannot go on nor be closed. It should end the process: the log has all
@@ -38,6 +40,7 @@ type Server struct {
 	lock      *dirLock
 	data      *member.Data
 	timings   *timings
+	dropped   func() uint64 // lines of the log; nil: nobody counts
 	member    *member.Member
 	transport *transport.Transport
 	services  *rpc.Services
@@ -63,7 +66,8 @@ type Server struct {
 // Start builds and starts a member. It returns once the member is ready to serve clients, or with the one error that
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
-	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, done: make(chan struct{}), timings: newTimings()}
+	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
+		done: make(chan struct{}), timings: newTimings()}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,

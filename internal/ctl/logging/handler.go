@@ -9,11 +9,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 // Format is a way to write a record.
@@ -25,135 +23,123 @@ const (
 	Console Format = "console"
 )
 
-// Handler writes records to one output. Use NewHandler.
+// timeLayout is that of all times in the log, in UTC.
+const timeLayout = "2006-01-02T15:04:05.000000Z"
+
+// Handler writes records to one output. Use NewHandler. The message and the attributes are encoded by slog's own JSON
+// handler; what zap's encoder puts before them, or writes in another way, is added here.
 type Handler struct {
 	out    *output
-	level  slog.Leveler
+	attrs  slog.Handler // writes {"msg":...,attributes} to out.encoded
 	format Format
-	pairs  pairs
 }
 
+// output is what all handlers of one NewHandler share.
 type output struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu      sync.Mutex
+	w       io.Writer
+	encoded bytes.Buffer
+	line    bytes.Buffer
 }
 
 // NewHandler returns a handler that writes records of at least the level to w.
 func NewHandler(w io.Writer, level slog.Leveler, format Format) *Handler {
-	return &Handler{out: &output{w: w}, level: level, format: format}
+	out := &output{w: w}
+	attrs := slog.NewJSONHandler(&out.encoded, &slog.HandlerOptions{Level: level, ReplaceAttr: asZap})
+	return &Handler{out: out, attrs: attrs, format: format}
 }
 
 // Enabled implements slog.Handler.
-func (h *Handler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
+func (h *Handler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.attrs.Enabled(ctx, level)
+}
 
 // WithAttrs implements slog.Handler.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	inner := *h
-	inner.pairs = h.pairs.clone()
-	for _, a := range attrs {
-		inner.pairs.add(a)
-	}
-	return &inner
+	return &Handler{out: h.out, attrs: h.attrs.WithAttrs(attrs), format: h.format}
 }
 
 // WithGroup implements slog.Handler.
 func (h *Handler) WithGroup(name string) slog.Handler {
-	if name == "" {
-		return h
-	}
-	inner := *h
-	inner.pairs = h.pairs.clone()
-	inner.pairs.pending = append(inner.pairs.pending, name)
-	return &inner
+	return &Handler{out: h.out, attrs: h.attrs.WithGroup(name), format: h.format}
 }
 
 // Handle implements slog.Handler.
-func (h *Handler) Handle(_ context.Context, r slog.Record) error {
-	p := h.pairs.clone()
-	r.Attrs(func(a slog.Attr) bool {
-		p.add(a)
-		return true
-	})
-	encoded := p.close()
-	line := make([]byte, 0, 128+len(r.Message)+len(encoded))
+func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
+	inner := r
+	inner.Time = time.Time{} // left out
 	if h.format == Console {
-		line = appendConsole(line, r, encoded)
-	} else {
-		line = appendJSON(line, r, encoded)
+		inner.Message = ""
 	}
-	h.out.mu.Lock()
-	defer h.out.mu.Unlock()
-	_, err := h.out.w.Write(line)
+	o := h.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.encoded.Reset()
+	o.line.Reset()
+	if err := h.attrs.Handle(ctx, inner); err != nil {
+		return err
+	}
+	if h.format == Console {
+		writeConsole(&o.line, r, o.encoded.Bytes())
+	} else {
+		writeJSON(&o.line, r, o.encoded.Bytes())
+	}
+	_, err := o.w.Write(o.line.Bytes())
 	return err
 }
 
-// pairs are encoded attributes, each preceded by a comma where its place needs one. A group is opened by the first
-// attribute in it: slog wants empty groups to vanish.
-type pairs struct {
-	encoded []byte
-	open    int
-	pending []string
-}
-
-func (p pairs) clone() pairs {
-	return pairs{bytes.Clone(p.encoded), p.open, slices.Clone(p.pending)}
-}
-
-func (p *pairs) add(a slog.Attr) {
-	opened := p.encoded
-	for _, name := range p.pending {
-		opened = append(appendKey(opened, name), '{')
+// writeJSON writes what comes before the message, and then the rest as it is encoded.
+func writeJSON(line *bytes.Buffer, r slog.Record, encoded []byte) {
+	line.WriteString(`{"level":"` + levelName(r.Level) + `","ts":"` + timeText(r.Time) + `",`)
+	if caller, err := json.Marshal(callerOf(r.PC)); err == nil && r.PC != 0 {
+		line.WriteString(`"caller":`)
+		line.Write(caller)
+		line.WriteByte(',')
 	}
-	after := appendAttr(opened, a)
-	if len(after) == len(opened) {
+	line.Write(bytes.TrimPrefix(encoded, []byte("{")))
+}
+
+// noMessage begins what the inner handler writes for the console: the message stands before it.
+const noMessage = `{"msg":""`
+
+func writeConsole(line *bytes.Buffer, r slog.Record, encoded []byte) {
+	line.WriteString(timeText(r.Time) + "\t" + levelName(r.Level) + "\t")
+	if r.PC != 0 {
+		line.WriteString(callerOf(r.PC) + "\t")
+	}
+	line.WriteString(r.Message)
+	encoded = bytes.TrimPrefix(encoded, []byte(noMessage))
+	if attrs, any := bytes.CutPrefix(encoded, []byte(",")); any {
+		line.WriteString("\t{")
+		line.Write(attrs)
 		return
 	}
-	p.encoded = after
-	p.open += len(p.pending)
-	p.pending = nil
+	line.WriteByte('\n')
 }
 
-func (p *pairs) close() []byte {
-	return append(p.encoded, bytes.Repeat([]byte{'}'}, p.open)...)
-}
-
-func appendJSON(line []byte, r slog.Record, pairs []byte) []byte {
-	line = append(line, `{"level":"`...)
-	line = append(line, levelName(r.Level)...)
-	line = append(line, `","ts":"`...)
-	line = appendTime(line, r.Time)
-	line = append(line, '"')
-	if caller := callerOf(r.PC); caller != "" {
-		line = append(line, `,"caller":`...)
-		line = appendText(line, caller)
+// asZap makes slog's JSON handler write values as zap's encoder does, and leaves the level out. It is called for
+// attributes at any depth.
+func asZap(groups []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
+		return slog.String(a.Key, a.Value.Duration().String())
+	case slog.KindTime:
+		return slog.String(a.Key, timeText(a.Value.Time()))
+	case slog.KindAny:
+		switch content := a.Value.Any().(type) {
+		case slog.Level:
+			if len(groups) == 0 && a.Key == slog.LevelKey {
+				return slog.Attr{}
+			}
+		case error, json.Marshaler:
+		case fmt.Stringer:
+			return slog.String(a.Key, fmt.Sprint(content)) // which survives a nil pointer
+		}
 	}
-	line = append(line, `,"msg":`...)
-	line = appendText(line, r.Message)
-	line = append(line, pairs...)
-	return append(line, '}', '\n')
+	return a
 }
 
-func appendConsole(line []byte, r slog.Record, pairs []byte) []byte {
-	line = appendTime(line, r.Time)
-	line = append(line, '\t')
-	line = append(line, levelName(r.Level)...)
-	line = append(line, '\t')
-	if caller := callerOf(r.PC); caller != "" {
-		line = append(line, caller...)
-		line = append(line, '\t')
-	}
-	line = append(line, r.Message...)
-	if len(pairs) > 0 {
-		line = append(line, '\t', '{')
-		line = append(line, bytes.TrimPrefix(pairs, []byte{','})...)
-		line = append(line, '}')
-	}
-	return append(line, '\n')
-}
-
-func appendTime(dst []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z")
-}
+func timeText(t time.Time) string { return t.UTC().Format(timeLayout) }
 
 func levelName(level slog.Level) string {
 	switch {
@@ -170,109 +156,7 @@ func levelName(level slog.Level) string {
 
 // callerOf names the line that logged as directory/file.go:line.
 func callerOf(pc uintptr) string {
-	if pc == 0 {
-		return ""
-	}
 	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-	if frame.File == "" {
-		return ""
-	}
 	dir, file := filepath.Split(frame.File)
 	return filepath.Base(dir) + "/" + file + ":" + strconv.Itoa(frame.Line)
-}
-
-func appendAttr(dst []byte, a slog.Attr) []byte {
-	v := a.Value.Resolve()
-	if v.Kind() == slog.KindGroup {
-		members := v.Group()
-		if len(members) == 0 {
-			return dst
-		}
-		if a.Key != "" {
-			dst = append(appendKey(dst, a.Key), '{')
-		}
-		for _, m := range members {
-			dst = appendAttr(dst, m)
-		}
-		if a.Key != "" {
-			dst = append(dst, '}')
-		}
-		return dst
-	}
-	if a.Key == "" && v.Any() == nil {
-		return dst
-	}
-	return appendValue(appendKey(dst, a.Key), v)
-}
-
-// appendKey opens a pair, with the comma that its place needs.
-func appendKey(dst []byte, key string) []byte {
-	if len(dst) == 0 || dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(appendText(dst, key), ':')
-}
-
-func appendValue(dst []byte, v slog.Value) []byte {
-	switch v.Kind() {
-	case slog.KindString:
-		return appendText(dst, v.String())
-	case slog.KindInt64:
-		return strconv.AppendInt(dst, v.Int64(), 10)
-	case slog.KindUint64:
-		return strconv.AppendUint(dst, v.Uint64(), 10)
-	case slog.KindBool:
-		return strconv.AppendBool(dst, v.Bool())
-	case slog.KindDuration:
-		return appendText(dst, v.Duration().String())
-	case slog.KindTime:
-		return append(appendTime(append(dst, '"'), v.Time()), '"')
-	}
-	switch content := v.Any().(type) {
-	case nil:
-		return append(dst, "null"...)
-	case error:
-		return appendText(dst, content.Error())
-	case json.Marshaler:
-	case fmt.Stringer:
-		return appendText(dst, content.String())
-	}
-	encoded, err := json.Marshal(v.Any())
-	if err != nil {
-		return appendText(dst, fmt.Sprintf("%+v", v.Any()))
-	}
-	return append(dst, encoded...)
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendText writes a JSON string. Unlike encoding/json it leaves <, > and & readable.
-func appendText(dst []byte, text string) []byte {
-	dst = append(dst, '"')
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == '\n':
-			dst = append(dst, '\\', 'n')
-		case c == '\t':
-			dst = append(dst, '\\', 't')
-		case c < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-		default:
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(dst, `\ufffd`...)
-			} else {
-				dst = append(dst, text[i:i+size]...)
-			}
-			i += size
-			continue
-		}
-		i++
-	}
-	return append(dst, '"')
 }

@@ -47,6 +47,9 @@ func TestHandler_Handle(t *testing.T) {
 		{"a type with a text", slog.Any("k", netip.MustParseAddr("1.2.3.4")), `,"k":"1.2.3.4"`},
 		{"nothing", slog.Any("k", nil), `,"k":null`},
 		{"an empty group", slog.Group("k"), ``},
+		{"a list of errors", slog.Any("err", errors.Join(errors.New("a"), errors.New("b"))), `,"err":"a\nb"`},
+		{"a nil pointer with a text", slog.Any("k", (*netip.Addr)(nil)), `,"k":"<nil>"`},
+		{"keys of the line itself", slog.Group("", slog.String("level", "x"), slog.Int("time", 1)), `,"level":"x","time":1`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := record(t, logging.JSON, slog.LevelInfo, "m", row.attr)
@@ -94,14 +97,14 @@ func TestHandler_slogtest(t *testing.T) {
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var stdout, stderr bytes.Buffer
-	logger, files, err := logging.Open(logging.Options{Level: "warn", Format: logging.JSON,
+	logger, err := logging.Open(logging.Options{Level: "warn", Format: logging.JSON,
 		Outputs: []string{"default", "stdout", path}, Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		t.Fatal(err)
 	}
 	logger.Info("unheard")
 	logger.Warn("heard", "k", 1)
-	if err := files.Close(); err != nil {
+	if err := logger.Close(); err != nil {
 		t.Fatal(err)
 	}
 	inFile, err := os.ReadFile(path)
@@ -115,7 +118,7 @@ func TestOpen(t *testing.T) {
 		!strings.Contains(got, `"caller":"logging/handler_test.go:`) {
 		t.Errorf("got %q, want one line with its caller", got)
 	}
-	if _, _, err := logging.Open(logging.Options{Outputs: []string{t.TempDir()}, Stderr: io.Discard}); err == nil {
+	if _, err := logging.Open(logging.Options{Outputs: []string{t.TempDir()}, Stderr: io.Discard}); err == nil {
 		t.Error("a directory as output: got no error")
 	}
 }

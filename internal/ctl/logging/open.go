@@ -1,11 +1,14 @@
 package logging
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"time"
 )
 
 // Options say what is logged, how and where to.
@@ -17,29 +20,70 @@ type Options struct {
 	Stdout, Stderr io.Writer
 }
 
-// Open returns a logger, and what closes its files.
-func Open(o Options) (*slog.Logger, io.Closer, error) {
+// Log is a logger and its outputs.
+type Log struct {
+	*slog.Logger
+	sinks []*Sink
+	files []*os.File
+}
+
+// Open returns a logger that never waits for its outputs: each has a Sink of its own. Close it before the process ends.
+func Open(o Options) (*Log, error) {
+	log := &Log{}
 	var outs []io.Writer
-	var open files
+	add := func(w io.Writer) {
+		sink := NewSink(w, MaxQueuedBytes, func(dropped uint64) []byte { return notice(o.Format, dropped) })
+		log.sinks, outs = append(log.sinks, sink), append(outs, sink)
+	}
 	for _, name := range o.Outputs {
 		switch name {
 		case "default", "stderr":
-			outs = append(outs, o.Stderr)
+			add(o.Stderr)
 		case "stdout":
-			outs = append(outs, o.Stdout)
+			add(o.Stdout)
 		default:
 			f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 			if err != nil {
-				return nil, nil, errors.Join(fmt.Errorf("log to %s: %w", name, err), open.Close())
+				return nil, errors.Join(fmt.Errorf("log to %s: %w", name, err), log.Close())
 			}
-			outs, open = append(outs, f), append(open, f)
+			log.files = append(log.files, f)
+			add(f)
 		}
 	}
-	w := io.MultiWriter(outs...)
-	if len(outs) == 1 {
-		w = outs[0]
+	log.Logger = slog.New(NewHandler(io.MultiWriter(outs...), levelOf(o.Level), o.Format))
+	return log, nil
+}
+
+// notice is the line that says how many lines are missing before it.
+func notice(format Format, dropped uint64) []byte {
+	var line bytes.Buffer
+	r := slog.NewRecord(time.Now(), slog.LevelWarn, "log lines were dropped: the output did not take them in time", 0)
+	r.AddAttrs(slog.Uint64("dropped", dropped))
+	if err := NewHandler(&line, slog.LevelWarn, format).Handle(context.Background(), r); err != nil {
+		return nil
 	}
-	return slog.New(NewHandler(w, levelOf(o.Level), o.Format)), open, nil
+	return line.Bytes()
+}
+
+// Dropped counts the lines that did not reach an output, summed over all of them.
+func (l *Log) Dropped() uint64 {
+	var n uint64
+	for _, sink := range l.sinks {
+		n += sink.Dropped()
+	}
+	return n
+}
+
+// Close gives the outputs a moment to take what waits, and closes the files.
+func (l *Log) Close() error {
+	var all error
+	for _, sink := range l.sinks {
+		all = errors.Join(all, sink.Close())
+	}
+	for _, f := range l.files {
+		all = errors.Join(all, f.Close())
+	}
+	return all
 }
 
 func levelOf(name string) slog.Level {
@@ -53,15 +97,4 @@ func levelOf(name string) slog.Level {
 	default:
 		return slog.LevelInfo
 	}
-}
-
-type files []*os.File
-
-// Close closes all files.
-func (f files) Close() error {
-	var all error
-	for _, file := range f {
-		all = errors.Join(all, file.Close())
-	}
-	return all
 }
