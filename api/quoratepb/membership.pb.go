@@ -208,6 +208,7 @@ func (x *ConfigID) GetStage() uint32 {
 type StaleConfig struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Current       *ConfigID              `protobuf:"bytes,1,opt,name=current,proto3" json:"current,omitempty"`
+	Changed       string                 `protobuf:"bytes,2,opt,name=changed,proto3" json:"changed,omitempty"` // what has changed since, for people; may be empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -247,6 +248,13 @@ func (x *StaleConfig) GetCurrent() *ConfigID {
 		return x.Current
 	}
 	return nil
+}
+
+func (x *StaleConfig) GetChanged() string {
+	if x != nil {
+		return x.Changed
+	}
+	return ""
 }
 
 type Member struct {
@@ -438,7 +446,7 @@ type Strength struct {
 	Quorum         int32                  `protobuf:"varint,4,opt,name=quorum,proto3" json:"quorum,omitempty"`
 	OutgoingQuorum int32                  `protobuf:"varint,5,opt,name=outgoing_quorum,json=outgoingQuorum,proto3" json:"outgoing_quorum,omitempty"`
 	Superquorum    int32                  `protobuf:"varint,6,opt,name=superquorum,proto3" json:"superquorum,omitempty"`
-	Active         int32                  `protobuf:"varint,7,opt,name=active,proto3" json:"active,omitempty"`
+	Active         int32                  `protobuf:"varint,7,opt,name=active,proto3" json:"active,omitempty"` // voters that were heard lately and have caught up
 	Tolerates      int32                  `protobuf:"varint,8,opt,name=tolerates,proto3" json:"tolerates,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -855,8 +863,9 @@ type ChangeSpec struct {
 	Demote        []uint64               `protobuf:"varint,5,rep,packed,name=demote,proto3" json:"demote,omitempty"`
 	Update        []*NewURLs             `protobuf:"bytes,6,rep,name=update,proto3" json:"update,omitempty"`
 	Drain         []uint64               `protobuf:"varint,7,rep,packed,name=drain,proto3" json:"drain,omitempty"`
-	Protocol      string                 `protobuf:"bytes,8,opt,name=protocol,proto3" json:"protocol,omitempty"` // auto (the default), single, joint, joint-early, activate or apply
-	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"` // refuse unless this configuration is in force; all zero: that of the cluster as it was founded
+	Protocol      string                 `protobuf:"bytes,8,opt,name=protocol,proto3" json:"protocol,omitempty"`    // auto (the default), single, joint, joint-early, activate or apply
+	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"`    // refuse unless this configuration is in force; all zero: that of the cluster as it was founded
+	After         []uint64               `protobuf:"varint,10,rep,packed,name=after,proto3" json:"after,omitempty"` // unfinished jobs that the plan told of; with expected set, others refuse the change
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -954,6 +963,13 @@ func (x *ChangeSpec) GetExpected() *ConfigID {
 	return nil
 }
 
+func (x *ChangeSpec) GetAfter() []uint64 {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
 type PlanStep struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Title         string                 `protobuf:"bytes,1,opt,name=title,proto3" json:"title,omitempty"`
@@ -1031,8 +1047,9 @@ type PlanResponse struct {
 	Steps         []*PlanStep            `protobuf:"bytes,5,rep,name=steps,proto3" json:"steps,omitempty"`
 	Blockers      []string               `protobuf:"bytes,6,rep,name=blockers,proto3" json:"blockers,omitempty"`
 	Warnings      []string               `protobuf:"bytes,7,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	Done          bool                   `protobuf:"varint,8,opt,name=done,proto3" json:"done,omitempty"` // the cluster already is as the spec wants it
-	Undo          string                 `protobuf:"bytes,9,opt,name=undo,proto3" json:"undo,omitempty"`  // the command that takes the change back once it is made
+	Done          bool                   `protobuf:"varint,8,opt,name=done,proto3" json:"done,omitempty"`                                 // the cluster already is as the spec wants it
+	Undo          string                 `protobuf:"bytes,9,opt,name=undo,proto3" json:"undo,omitempty"`                                  // the command that takes the change back once it is made
+	WaitsFor      []uint64               `protobuf:"varint,10,rep,packed,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"` // unfinished jobs: to be sent as ChangeSpec.after
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1128,6 +1145,13 @@ func (x *PlanResponse) GetUndo() string {
 		return x.Undo
 	}
 	return ""
+}
+
+func (x *PlanResponse) GetWaitsFor() []uint64 {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return nil
 }
 
 type StartRequest struct {
@@ -1788,9 +1812,10 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\bConfigID\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x14\n" +
-	"\x05stage\x18\x03 \x01(\rR\x05stage\"=\n" +
+	"\x05stage\x18\x03 \x01(\rR\x05stage\"W\n" +
 	"\vStaleConfig\x12.\n" +
-	"\acurrent\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\acurrent\"\x8c\x04\n" +
+	"\acurrent\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\acurrent\x12\x18\n" +
+	"\achanged\x18\x02 \x01(\tR\achanged\"\x8c\x04\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -1845,7 +1870,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\alearner\x18\x03 \x01(\bR\alearner\"6\n" +
 	"\aNewURLs\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
-	"\tpeer_urls\x18\x02 \x03(\tR\bpeerUrls\"\xa3\x02\n" +
+	"\tpeer_urls\x18\x02 \x03(\tR\bpeerUrls\"\xb9\x02\n" +
 	"\n" +
 	"ChangeSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12&\n" +
@@ -1856,12 +1881,14 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x06update\x18\x06 \x03(\v2\x13.quorate.v1.NewURLsR\x06update\x12\x14\n" +
 	"\x05drain\x18\a \x03(\x04R\x05drain\x12\x1a\n" +
 	"\bprotocol\x18\b \x01(\tR\bprotocol\x120\n" +
-	"\bexpected\x18\t \x01(\v2\x14.quorate.v1.ConfigIDR\bexpected\"\x92\x01\n" +
+	"\bexpected\x18\t \x01(\v2\x14.quorate.v1.ConfigIDR\bexpected\x12\x14\n" +
+	"\x05after\x18\n" +
+	" \x03(\x04R\x05after\"\x92\x01\n" +
 	"\bPlanStep\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12,\n" +
 	"\x06during\x18\x03 \x01(\v2\x14.quorate.v1.StrengthR\x06during\x12*\n" +
-	"\x05after\x18\x04 \x01(\v2\x14.quorate.v1.StrengthR\x05after\"\xa4\x02\n" +
+	"\x05after\x18\x04 \x01(\v2\x14.quorate.v1.StrengthR\x05after\"\xc1\x02\n" +
 	"\fPlanResponse\x12,\n" +
 	"\x06config\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\x06config\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\x04R\x06leader\x12\x1a\n" +
@@ -1871,7 +1898,9 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\bblockers\x18\x06 \x03(\tR\bblockers\x12\x1a\n" +
 	"\bwarnings\x18\a \x03(\tR\bwarnings\x12\x12\n" +
 	"\x04done\x18\b \x01(\bR\x04done\x12\x12\n" +
-	"\x04undo\x18\t \x01(\tR\x04undo\"Y\n" +
+	"\x04undo\x18\t \x01(\tR\x04undo\x12\x1b\n" +
+	"\twaits_for\x18\n" +
+	" \x03(\x04R\bwaitsFor\"Y\n" +
 	"\fStartRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\x04R\trequestId\x12*\n" +

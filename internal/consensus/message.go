@@ -93,7 +93,7 @@ var reasonTexts = [...]string{
 	ReasonNotLearner:      "only a learner can be promoted",
 	ReasonLearnerLags:     "the learner has not caught up with the leader",
 	ReasonLastVoter:       "the change would leave no voter",
-	ReasonQuorumLost:      "the change would leave no reachable quorum",
+	ReasonQuorumLost:      "the change would leave no majority of voters that answer and have caught up",
 	ReasonTooManyLearners: "there are too many learners",
 	ReasonBadRequest:      "the request names no change, or a member twice",
 	ReasonProtocol:        "the protocol cannot make this change",

@@ -121,6 +121,7 @@ func (c *changer) plan(ctx context.Context, s *session, d design) (*quoratepb.Cl
 		case err != nil:
 			return nil, nil, nil, err
 		}
+		spec.After = plan.WaitsFor // the person sees them in the plan
 		return cluster, spec, plan, nil
 	}
 }

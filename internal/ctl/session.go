@@ -87,8 +87,12 @@ func (s *session) explainMembership(ctx context.Context, err error) error {
 	answer := status.Convert(err)
 	for _, detail := range answer.Details() {
 		if stale, ok := detail.(*quoratepb.StaleConfig); ok {
-			return &failure{StatusRefused, fmt.Errorf("%w: configuration %s is in force now; nothing was changed, plan "+
-				"again", errStale, configText(stale.Current))}
+			changed := ""
+			if stale.Changed != "" {
+				changed = " (" + stale.Changed + ")"
+			}
+			return &failure{StatusRefused, fmt.Errorf("%w: configuration %s is in force now%s; nothing was changed, plan "+
+				"again", errStale, configText(stale.Current), changed)}
 		}
 	}
 	if answer.Code() == codes.Unavailable && !ofTransport(answer.Message()) {

@@ -53,15 +53,16 @@ func (m *Member) decided(ctx context.Context, steps []consensus.ChangeStep) (con
 }
 
 // proposeChange proposes a change. Unless the caller expects a certain configuration it waits, for an election timeout
-// at most, while the change before is being finished, or a new leader has committed nothing yet.
+// at most, while the change before is being finished, a new leader has committed nothing yet, or has not heard yet how
+// much of the log the others hold.
 func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeRequest) error {
 	payload := consensus.AppendChangeRequest(nil, request)
 	patience := time.After(m.electionTimeout())
 	for {
 		_, err := m.propose(ctx, consensus.EntryConfig, slices.Clone(payload), true)
 		var refused *RefusedError
-		if !errors.As(err, &refused) || refused.Reason != consensus.ReasonChangePending ||
-			request.Expected != (consensus.ConfigID{}) {
+		if !errors.As(err, &refused) || request.Expected != (consensus.ConfigID{}) ||
+			(refused.Reason != consensus.ReasonChangePending && refused.Reason != consensus.ReasonQuorumLost) {
 			return err
 		}
 		select {

@@ -49,6 +49,7 @@ var (
 type RefusedError struct {
 	Reason consensus.RefusalReason
 	Config consensus.ConfigID // in force at the leader
+	Why    string             // what has changed since, as far as it is known; may be empty
 }
 
 func (e *RefusedError) Error() string {

@@ -75,15 +75,25 @@ func (m *Member) planHere(ctx context.Context, spec membership.Spec) (membership
 		return membership.Plan{}, err
 	}
 	view, err := m.heardView(ctx)
+	stored := m.storedJobs()
 	if err == nil {
-		err = expected(&spec, &view)
+		err = expected(&spec, &view, jobsOf(stored))
 	}
 	if err != nil {
 		return membership.Plan{}, err
 	}
 	plan := membership.Draft(&spec, &view)
-	if !plan.Done && len(plan.Blockers) == 0 {
-		plan.Warnings = append(plan.Warnings, queueWarnings(m.storedJobs(), &spec)...)
+	if plan.Done {
+		return plan, nil
+	}
+	plan.Blockers = append(plan.Blockers, spec.Rivals(jobsOf(stored))...)
+	for i := range stored {
+		if !stored[i].State.Ended() {
+			plan.WaitsFor = append(plan.WaitsFor, stored[i].ID)
+		}
+	}
+	if len(plan.Blockers) == 0 {
+		plan.Warnings = append(plan.Warnings, queueWarnings(stored, &spec)...)
 	}
 	return plan, nil
 }
@@ -146,8 +156,15 @@ func (m *Member) startHere(ctx context.Context, q startQuestion) (membership.Job
 
 // draftJob makes the job, or says why it cannot succeed.
 func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []storedJob) (membership.Job, error) {
-	q.Spec.Expected = q.Spec.Due(jobsOf(stored), view.ID)
-	if err := expected(&q.Spec, view); err != nil {
+	jobs := jobsOf(stored)
+	if unseen := q.Spec.Unseen(jobs); len(unseen) > 0 {
+		return membership.Job{}, &RefusedError{
+			Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: fmt.Sprintf(
+				"job %v (%s) was asked for since the plan was made", unseen[0].ID, unseen[0].Title()),
+		}
+	}
+	q.Spec.Expected = q.Spec.Due(jobs, view.ID)
+	if err := expected(&q.Spec, view, jobs); err != nil {
 		return membership.Job{}, err
 	}
 	waiting := 0
@@ -168,6 +185,9 @@ func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []stor
 	job.Phases = membership.Phases(&job.Spec, view)
 	calm := calmed(*view)
 	plan := membership.Draft(&job.Spec, &calm)
+	if !plan.Done {
+		plan.Blockers = append(plan.Blockers, job.Spec.Rivals(jobs)...)
+	}
 	job.Undo = plan.Undo
 	switch {
 	case len(plan.Blockers) > 0:
@@ -323,7 +343,8 @@ func (m *Member) heardView(ctx context.Context) (membership.View, error) {
 	for {
 		view, err := m.freshView(ctx)
 		inDoubt := func(v membership.MemberView) bool {
-			return !v.Active && v.SilentMS < m.electionTimeout().Milliseconds()
+			return !v.Active && v.SilentMS < m.electionTimeout().Milliseconds() ||
+				v.Active && !v.CaughtUp && view.Config.IsVoter(v.ID)
 		}
 		if err != nil || !slices.ContainsFunc(view.Members, inDoubt) {
 			return view, err
@@ -347,10 +368,11 @@ func validSpec(spec *membership.Spec) error {
 	return nil
 }
 
-// expected refuses a Spec that was made for another configuration.
-func expected(spec *membership.Spec, view *membership.View) error {
+// expected refuses a Spec that was made for another configuration, and tells which jobs have changed it.
+func expected(spec *membership.Spec, view *membership.View, jobs []membership.Job) error {
 	if spec.Stale(view.ID) {
-		return &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID}
+		why := membership.Since(jobs, spec.Expected)
+		return &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func refusalOf(err error) *refusal {
 	case errors.As(err, &blocked):
 		return &refusal{Kind: refusedBlocked, Plan: &blocked.Plan}
 	case errors.As(err, &refused):
-		return &refusal{Kind: refusedChange, Reason: refused.Reason, Config: refused.Config}
+		return &refusal{Kind: refusedChange, Reason: refused.Reason, Config: refused.Config, Text: refused.Why}
 	case errors.As(err, &spec):
 		return &refusal{Kind: refusedSpec, Text: spec.Text}
 	}
@@ -91,7 +91,7 @@ func (r *refusal) err() error {
 	case r.Kind == refusedBlocked && r.Plan != nil:
 		return &membership.BlockedError{Plan: *r.Plan}
 	case r.Kind == refusedChange:
-		return &RefusedError{Reason: r.Reason, Config: r.Config}
+		return &RefusedError{Reason: r.Reason, Config: r.Config, Why: r.Text}
 	case r.Kind == refusedSpec:
 		return &SpecError{Text: r.Text}
 	}

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,11 +124,14 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 	}
 	switch {
 	case q.Replaces == "":
-		return m.joinAsLearner(ctx, &q)
+		return m.joinAsLearner(ctx, &view, &q)
 	case !found:
 		return joinStep{}, &SpecError{
 			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace", q.Replaces),
 		}
+	}
+	if view, err = m.whenDead(ctx, view, &q.JoinRequest, replaced); err != nil {
+		return joinStep{}, err
 	}
 	if known, _ := view.Config.Member(replaced); view.Config.IsLearner(replaced) && !known.Promote && !known.Joining {
 		q.Learner = true // else there would be a voter more than before
@@ -142,8 +146,49 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 	return joinStep{JoinAnswer: JoinAnswer{Job: job.ID}}, nil
 }
 
+// mayReplace refuses to take the vote of a member that works from it, on the word of a process that is being started.
+func (r *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) error {
+	if !view.Config.IsVoter(old) || !slices.Contains(view.Fit(), old) {
+		return nil
+	}
+	return &SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run `quorate member replace "+
+		"%s --name %s --peer-urls %s`, which shows what that does, and start this one when it says so", r.Replaces, old,
+		r.Replaces, cmp.Or(r.Name, "NAME"), strings.Join(r.PeerURLs, ","))}
+}
+
+// whenDead returns a View in which old may be replaced. It may have died a moment ago, and is active for an election
+// timeout after that: it is given a few of them to fall silent.
+func (m *Member) whenDead(
+	ctx context.Context, view membership.View, r *JoinRequest, old consensus.MemberID,
+) (membership.View, error) {
+	patience := time.After(4 * m.electionTimeout())
+	for {
+		refusal := r.mayReplace(&view, old)
+		if refusal == nil {
+			return view, nil
+		}
+		select {
+		case <-m.options.tickAfter():
+		case <-patience:
+			return view, refusal
+		case <-ctx.Done():
+			return view, ctx.Err()
+		case <-m.stopping.Done():
+			return view, ErrStopped
+		}
+		var err error
+		if view, err = m.freshView(ctx); err != nil {
+			return view, err
+		}
+	}
+}
+
 // joinAsLearner adds the newcomer. If that fails in between, or somebody was faster, the next attempt finds it.
-func (m *Member) joinAsLearner(ctx context.Context, q *joinQuestion) (joinStep, error) {
+func (m *Member) joinAsLearner(ctx context.Context, view *membership.View, q *joinQuestion) (joinStep, error) {
+	if owner, taken := view.NameOwner(q.Name, consensus.NoMember); taken {
+		return joinStep{}, &SpecError{Text: fmt.Sprintf("the name %s belongs to member %v: choose another --name, or, if "+
+			"that member is lost, join with --replaces=%v", q.Name, owner, owner)}
+	}
 	id := consensus.MemberID(drawID())
 	_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{
 		ID: id, Name: q.Name, PeerURLs: q.PeerURLs, Promote: !q.Learner,
@@ -161,11 +206,11 @@ func (m *Member) joinAsLearner(ctx context.Context, q *joinQuestion) (joinStep, 
 	if err != nil {
 		return joinStep{}, err
 	}
-	view, err := m.View(ctx)
+	now, err := m.View(ctx)
 	if err != nil {
 		return joinStep{}, err
 	}
-	return m.joined(&view, id, 0)
+	return m.joined(&now, id, 0)
 }
 
 // joinByJob answers for a newcomer of a job.

@@ -47,24 +47,42 @@ func (m *Member) promoteReady() {
 		return
 	}
 	status, stored := m.Status(), m.storedJobs()
+	var ready []consensus.MemberID
 	for _, p := range status.Progress {
 		member, ok := config.Member(p.ID)
 		near := p.RecentActive && p.Match > 0 && p.Match+promoteLag >= status.LastIndex
-		if !ok || !waits(member) || !near || spokenFor(stored, &member) {
-			continue
+		if ok && waits(member) && near && !spokenFor(stored, &member) {
+			ready = append(ready, p.ID)
 		}
-		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
-		_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: p.ID}))
-		cancel()
-		var refused *RefusedError
-		switch {
-		case err == nil:
-			m.logger.Info("promoted a caught-up member", "peer", p.ID.String())
-		case !errors.As(err, &refused) && m.stopping.Err() == nil:
-			m.logger.Warn("could not promote a member yet", "peer", p.ID.String(), "err", err)
-		}
-		return
 	}
+	promoted, err := firstAccepted(ready, func(id consensus.MemberID) error {
+		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
+		defer cancel()
+		_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id}))
+		return err
+	})
+	switch {
+	case promoted == consensus.NoMember:
+	case err == nil:
+		m.logger.Info("promoted a caught-up member", "peer", promoted.String())
+	case m.stopping.Err() == nil:
+		m.logger.Warn("could not promote a member yet", "peer", promoted.String(), "err", err)
+	}
+}
+
+// firstAccepted tries one after the other until one is not refused, and returns it and what became of it: what forbids one
+// member need not forbid the next.
+func firstAccepted(
+	ids []consensus.MemberID, try func(consensus.MemberID) error,
+) (consensus.MemberID, error) {
+	for _, id := range ids {
+		err := try(id)
+		var refused *RefusedError
+		if !errors.As(err, &refused) {
+			return id, err
+		}
+	}
+	return consensus.NoMember, nil
 }
 
 // spokenFor reports whether an unfinished job gives a learner its role, as a newcomer that it found here or by its id. Were

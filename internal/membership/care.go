@@ -130,7 +130,7 @@ func (c *carer) unclear() string {
 	v := c.view
 	open := slices.IndexFunc(c.jobs, func(j Job) bool { return !j.State.Ended() })
 	switch {
-	case Measure(&v.Config, v.active()).Tolerates < 0:
+	case Measure(&v.Config, v.Fit()).Tolerates < 0:
 		return "the quorum is lost: start members, or see `quorate recover`"
 	case !v.TermStarted:
 		return fmt.Sprintf("%s has led for a moment only", c.goal.label(v.Leader))

@@ -15,7 +15,7 @@ const maxDraftSteps = 16
 // Draft returns the plan for s. It rehearses the job: Next decides each step, and reconfig foresees the configuration that
 // follows it, so that the plan cannot differ from what the leader will do or refuse.
 func Draft(s *Spec, v *View) Plan {
-	p := Plan{Config: v.ID, Leader: v.Leader, Now: Measure(&v.Config, v.active())}
+	p := Plan{Config: v.ID, Leader: v.Leader, Now: Measure(&v.Config, v.Fit())}
 	if err := s.Validate(); err != nil {
 		p.Blockers = strings.Split(err.Error(), "\n")
 		return p
@@ -165,7 +165,7 @@ func (d *drafter) step() bool {
 
 // add notes a step after the view has been moved on; during is nil if the step itself weakens nothing.
 func (d *drafter) add(title, detail string, during *Strength) {
-	step := PlanStep{Title: title, Detail: detail, After: Measure(&d.view.Config, d.view.active())}
+	step := PlanStep{Title: title, Detail: detail, After: Measure(&d.view.Config, d.view.Fit())}
 	step.During = step.After
 	if during != nil {
 		step.During = *during
@@ -192,7 +192,7 @@ func (d *drafter) change(phase Phase, request *consensus.ChangeRequest) {
 	case change.Protocol == consensus.ProtocolApply:
 		under = &before
 	}
-	during := Measure(under, d.view.active())
+	during := Measure(under, d.view.Fit())
 	voters := reconfig.VotersChanged(&before, &after) > 0
 	if voters {
 		d.plan.Protocol = change.Protocol
@@ -233,7 +233,7 @@ func (d *drafter) follow() {
 		}
 		d.view.Leader = c.Voters[0]
 		for _, id := range c.Voters {
-			if d.member(id).Active {
+			if m := d.member(id); m.Active && m.CaughtUp {
 				d.view.Leader = id
 				break
 			}

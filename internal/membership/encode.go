@@ -119,6 +119,7 @@ type specRecord struct {
 	Drain    []memberText     `json:"drain,omitempty"`
 	Protocol protocolText     `json:"protocol"`
 	Expected configText       `json:"expected,omitzero"`
+	After    []JobID          `json:"after,omitempty"`
 }
 
 // MarshalJSON writes ids in hex and the protocol by name.
@@ -126,7 +127,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	r := specRecord{
 		Kind: s.Kind, Remove: convert[memberText](s.Remove), Promote: convert[memberText](s.Promote),
 		Demote: convert[memberText](s.Demote), Drain: convert[memberText](s.Drain),
-		Protocol: protocolText(s.Protocol), Expected: configText(s.Expected),
+		Protocol: protocolText(s.Protocol), Expected: configText(s.Expected), After: s.After,
 	}
 	for i := range s.Add {
 		n := &s.Add[i]
@@ -148,7 +149,7 @@ func (s *Spec) UnmarshalJSON(encoded []byte) error {
 	*s = Spec{
 		Kind: r.Kind, Remove: convert[consensus.MemberID](r.Remove), Promote: convert[consensus.MemberID](r.Promote),
 		Demote: convert[consensus.MemberID](r.Demote), Drain: convert[consensus.MemberID](r.Drain),
-		Protocol: consensus.Protocol(r.Protocol), Expected: consensus.ConfigID(r.Expected),
+		Protocol: consensus.Protocol(r.Protocol), Expected: consensus.ConfigID(r.Expected), After: r.After,
 	}
 	for i := range r.Add {
 		n := &r.Add[i]

@@ -135,6 +135,9 @@ func sharedURL(a, b []string) string {
 	return ""
 }
 
+// madeUp is the least of the ids that only plans use, for newcomers that have none yet.
+const madeUp = ^consensus.MemberID(0) - maxMembers*maxMembers
+
 // spareID is an id for a newcomer that has none yet, for plans only.
 func (g *goal) spareID(at int) consensus.MemberID {
 	id := ^consensus.MemberID(0) - consensus.MemberID(at)
@@ -193,7 +196,7 @@ func (g *goal) facts() reconfig.Facts {
 		Active: g.view.active(), Tombstones: g.view.Tombstones, MaxLearners: g.view.MaxLearners, Strict: g.view.Strict,
 	}
 	for i := range g.view.Members {
-		if m := &g.view.Members[i]; m.CaughtUp && m.Active && m.ID != g.view.Leader {
+		if m := &g.view.Members[i]; (m.CaughtUp && m.Active) || m.ID == g.view.Leader {
 			facts.CaughtUp = append(facts.CaughtUp, m.ID)
 		}
 	}

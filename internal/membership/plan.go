@@ -13,6 +13,9 @@ type Plan struct {
 	Blockers []string
 	// Warnings are worth a thought: a lower tolerance on the way, a member that has not started.
 	Warnings []string
+	// WaitsFor are the jobs that have not ended and that the change would wait for. A Spec that is started after the plan
+	// names them in After.
+	WaitsFor []JobID
 	// Undo is the command that takes the change back once it is made; empty if there is none.
 	Undo string
 	// Done is true if the cluster already is as the Spec wants it.
@@ -36,7 +39,7 @@ type Strength struct {
 	Quorum      int // of Voters
 	OutQuorum   int // of Outgoing; 0 unless joint
 	Superquorum int // of Voters: who must accept a write on the fast path
-	Active      int // voters heard lately
+	Active      int // voters that were heard lately and have caught up
 	// Tolerates is how many more of the active voters may fail, whichever they are, before writes stop; negative if they
 	// have stopped already.
 	Tolerates int

@@ -26,6 +26,9 @@ func (g *goal) faults(begins bool) []string {
 			words = append(words, fault)
 		}
 	}
+	if fault := g.replacedFault(); fault != "" && begins {
+		return append(words, fault)
+	}
 	for _, id := range slices.Concat(g.spec.Remove, g.spec.Drain) {
 		if !g.config.Contains(id) && !g.tombstone(id) && begins {
 			words = append(words, g.unknown(id))
@@ -59,8 +62,38 @@ func (g *goal) arrivalFault(a *arrival) string {
 		return fmt.Sprintf("newcomer %s (%v) was removed by somebody else: ask for the change again", g.label(a.ID), a.ID)
 	case a.owner != consensus.NoMember:
 		return g.urlTaken(sharedURL(a.PeerURLs, owner.PeerURLs), a.owner)
+	case !a.present && g.nameFault(a) != "":
+		return g.nameFault(a)
 	case a.present && a.Learner && g.config.IsVoter(a.ID):
 		return fmt.Sprintf("%s was to stay a learner, but somebody made it a voter: demote it, or leave it one", g.label(a.ID))
+	}
+	return ""
+}
+
+// replacedFault refuses to put somebody in the place of a member that is gone: that would be one voter more than before.
+func (g *goal) replacedFault() string {
+	if g.spec.kind() != KindReplace || len(g.remove) > 0 || g.reached() {
+		return ""
+	}
+	gone := g.spec.Remove[0]
+	if !g.tombstone(gone) {
+		return "" // it is unknown, which is told by another fault
+	}
+	return fmt.Sprintf("%s (%v) was replaced or removed already; members are %s: to have one more, use `quorate member add`",
+		g.label(gone), gone, g.roster())
+}
+
+// nameFault refuses a second member of a name: people could not tell which one a command means.
+func (g *goal) nameFault(a *arrival) string {
+	if a.Name == "" {
+		return ""
+	}
+	for i := range g.config.Members {
+		m := &g.config.Members[i]
+		if m.ID != a.ID && g.publishedName(m) == a.Name && !slices.Contains(g.remove, m.ID) {
+			return fmt.Sprintf("the name %s belongs to member %v at %s: choose another, or replace that member", a.Name, m.ID,
+				strings.Join(m.PeerURLs, ","))
+		}
 	}
 	return ""
 }
@@ -128,28 +161,57 @@ func (g *goal) foresee(request *consensus.ChangeRequest) (consensus.Config, bool
 // quorumWords tell whose silence forbids the change, and what would be possible instead.
 func (g *goal) quorumWords(request *consensus.ChangeRequest) string {
 	target, _ := g.foresee(request)
-	active := g.view.active()
-	silent := func(voters []consensus.MemberID) []consensus.MemberID {
-		return pick(voters, func(id consensus.MemberID) bool { return !slices.Contains(active, id) })
-	}
+	fit := g.view.Fit()
 	words := g.deed(request) + " would leave "
 	voters := target.Voters
-	if heard(voters, active) >= quorum.Majority(len(voters)) {
+	if among(voters, fit) >= quorum.Majority(len(voters)) {
 		voters = g.config.Voters // it is the set before that cannot decide
 		words = g.deed(request) + " needs "
 	}
-	answers := heard(voters, active)
-	only := "only " + fmt.Sprint(answers)
-	if answers == 0 {
+	ready := among(voters, fit)
+	only := "only " + fmt.Sprint(ready)
+	if ready == 0 {
 		only = "none"
 	}
-	words += fmt.Sprintf("%s of which %s %s: ", count(len(voters), "voter"), only, plural(max(answers, 1), "answers", "answer"))
-	dead := silent(voters)
-	words += "start " + either(g, dead) + " first"
-	if g.mayGoInstead(request, dead) {
+	silent, late := g.unfit(voters)
+	verb := plural(max(ready, 1), "answers", "answer")
+	if len(late) > 0 {
+		verb += plural(max(ready, 1), " and has", " and have") + " caught up"
+	}
+	words += fmt.Sprintf("%s of which %s %s: ", count(len(voters), "voter"), only, verb)
+	words += g.readyWords(silent, late)
+	if dead := slices.Concat(silent, late); g.mayGoInstead(request, dead) {
 		words += ", or remove " + g.label(dead[0]) + " instead"
 	}
 	return words
+}
+
+// unfit lists the voters that take part in no commit now: those that do not answer, and those that do and lag behind.
+func (g *goal) unfit(voters []consensus.MemberID) (silent, late []consensus.MemberID) {
+	active, fit := g.view.active(), g.view.Fit()
+	for _, id := range voters {
+		switch {
+		case slices.Contains(fit, id):
+		case slices.Contains(active, id):
+			late = append(late, id)
+		default:
+			silent = append(silent, id)
+		}
+	}
+	return silent, late
+}
+
+// readyWords say what to do before these voters count.
+func (g *goal) readyWords(silent, late []consensus.MemberID) string {
+	var words []string
+	if len(silent) > 0 {
+		words = append(words, "start "+either(g, silent)+" first")
+	}
+	for _, id := range late {
+		m, _ := g.view.Member(id)
+		words = append(words, g.progress(&m)+", wait until it has caught up; if it stays so, see its log")
+	}
+	return strings.Join(words, "; ")
 }
 
 func either(g *goal, ids []consensus.MemberID) string {

@@ -1,6 +1,10 @@
 package membership
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // Spec is what an operator wants. All changes of voters that it asks for happen in one atomic step; learners join before,
 // and catch up.
@@ -17,6 +21,9 @@ type Spec struct {
 	Protocol consensus.Protocol `json:"protocol,omitempty"`
 	// Expected, if not zero, is the configuration that the plan was made for: another one in force refuses the job.
 	Expected consensus.ConfigID `json:"expected,omitzero"`
+	// After are the unfinished jobs that the plan told of: the change waits for them, and what they make of the cluster is
+	// expected too. Nobody else's change is.
+	After []JobID `json:"after,omitempty"`
 }
 
 // Stale reports whether s was made for another configuration than id.
@@ -24,8 +31,8 @@ func (s *Spec) Stale(id consensus.ConfigID) bool {
 	return s.Expected != consensus.ConfigID{} && s.Expected != id
 }
 
-// Due is the configuration that a change expects now if it was planned for Expected and waits, or waited, for the jobs
-// before it: what they made of the one that it was planned for, or while they ran. now is in force.
+// Due is the configuration that a change expects now if it was planned for Expected and waits, or waited, for the jobs of
+// After: what they made of the one that it was planned for, or while they ran. now is in force.
 func (s *Spec) Due(before []Job, now consensus.ConfigID) consensus.ConfigID {
 	due := s.Expected
 	for i := range before {
@@ -33,6 +40,9 @@ func (s *Spec) Due(before []Job, now consensus.ConfigID) consensus.ConfigID {
 		final := j.Final
 		if !j.State.Ended() {
 			final = now
+		}
+		if !slices.Contains(s.After, j.ID) {
+			continue
 		}
 		if due != (consensus.ConfigID{}) && j.begun() && j.Config.Index <= due.Index && due.Index <= final.Index {
 			due = final
@@ -108,13 +118,33 @@ func (v *View) settled() bool { return v.Settled && !v.Config.IsJoint() }
 
 // active lists the members that were heard lately, the leader included.
 func (v *View) active() []consensus.MemberID {
+	return v.those(func(m *MemberView) bool { return m.Active })
+}
+
+// Fit lists the members that could take part in a commit now: they were heard lately and hold nearly all of the leader's
+// log. The leader is one of them.
+func (v *View) Fit() []consensus.MemberID {
+	return v.those(func(m *MemberView) bool { return m.Active && m.CaughtUp })
+}
+
+func (v *View) those(which func(*MemberView) bool) []consensus.MemberID {
 	var ids []consensus.MemberID
 	for i := range v.Members {
-		if m := &v.Members[i]; m.Active || m.ID == v.Leader {
+		if m := &v.Members[i]; m.ID == v.Leader || which(m) {
 			ids = append(ids, m.ID)
 		}
 	}
 	return ids
+}
+
+// NameOwner returns a member other than except that is called so. No name belongs to nobody.
+func (v *View) NameOwner(name string, except consensus.MemberID) (consensus.MemberID, bool) {
+	for i := range v.Members {
+		if m := &v.Members[i]; name != "" && m.Name == name && m.ID != except {
+			return m.ID, true
+		}
+	}
+	return consensus.NoMember, false
 }
 
 // Member returns the view of id.

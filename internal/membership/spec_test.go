@@ -205,6 +205,10 @@ func TestSpec_Due(t *testing.T) {
 	ended := func(from, to consensus.Index) membership.Job {
 		return membership.Job{State: membership.StateDone, Config: at(from), Final: at(to)}
 	}
+	untold := func(j membership.Job) membership.Job {
+		j.ID = 99
+		return j
+	}
 	for _, row := range []struct {
 		name     string
 		expected consensus.ConfigID
@@ -212,6 +216,8 @@ func TestSpec_Due(t *testing.T) {
 		now      consensus.ConfigID
 		want     consensus.ConfigID
 	}{
+		{"planned without being told of it", at(4), []membership.Job{untold(ended(4, 9))}, at(9), at(4)},
+		{"the second was not told of", at(4), []membership.Job{ended(4, 9), untold(ended(9, 12))}, at(12), at(9)},
 		{"nothing expected", consensus.ConfigID{}, []membership.Job{ended(4, 9)}, at(9), consensus.ConfigID{}},
 		{"no jobs", at(4), nil, at(9), at(4)},
 		{"planned before a job that made two changes", at(4), []membership.Job{ended(4, 9)}, at(9), at(9)},
@@ -226,7 +232,7 @@ func TestSpec_Due(t *testing.T) {
 		{"one that never began", at(4), []membership.Job{{State: membership.StateCancelled}}, at(4), at(4)},
 		{"planned after it", at(10), []membership.Job{ended(4, 9)}, at(10), at(10)},
 	} {
-		spec := membership.Spec{Expected: row.expected}
+		spec := membership.Spec{Expected: row.expected, After: []membership.JobID{0}}
 		if got := spec.Due(row.before, row.now); got != row.want {
 			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
 		}

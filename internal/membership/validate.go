@@ -30,6 +30,9 @@ func (s *Spec) Validate() error {
 	if s.Protocol != consensus.ProtocolAuto && !s.Protocol.Known() {
 		fault("the protocol is unknown: use one of %s", strings.Join(consensus.ProtocolNames(), ", "))
 	}
+	if len(s.After) > maxMembers {
+		fault("%d jobs are named to wait for, more than %d", len(s.After), maxMembers)
+	}
 	changes := len(s.Add) + len(s.Remove) + len(s.Promote) + len(s.Demote) + len(s.Update)
 	switch {
 	case changes+len(s.Drain) > maxMembers:
@@ -74,6 +77,8 @@ func (s *Spec) idFaults() []error {
 		switch {
 		case id == consensus.NoMember:
 			faults = append(faults, errors.New("a member lacks its id"))
+		case id >= madeUp:
+			faults = append(faults, fmt.Errorf("no member has the id %v", id))
 		case slices.Contains(ids[:i], id) && !slices.Contains(ids[i+1:], id):
 			faults = append(faults, fmt.Errorf("member %v is named more than once: one change does one thing to it", id))
 		}

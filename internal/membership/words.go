@@ -14,6 +14,8 @@ func (g *goal) label(id consensus.MemberID) string {
 	switch {
 	case name == "":
 		return "member " + id.String()
+	case g.sharedName(name, id) && id >= madeUp:
+		return "the new " + name
 	case g.sharedName(name, id):
 		return fmt.Sprintf("%s (%v)", name, id)
 	}

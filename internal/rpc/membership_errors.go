@@ -74,7 +74,7 @@ func membershipError(err error, expected consensus.ConfigID) error {
 
 func refusalError(refused *member.RefusedError, expected consensus.ConfigID) error {
 	if refused.Reason == consensus.ReasonStaleConfig {
-		return staleConfig(expected, refused.Config)
+		return staleConfig(expected, refused.Config, refused.Why)
 	}
 	code, ok := refusalCodes[refused.Reason]
 	if !ok {
@@ -83,11 +83,17 @@ func refusalError(refused *member.RefusedError, expected consensus.ConfigID) err
 	return status.Error(code, refused.Reason.String())
 }
 
-// staleConfig refuses a caller whose picture of the cluster is old, and tells the current one.
-func staleConfig(expected, current consensus.ConfigID) error {
-	refusal := status.New(codes.FailedPrecondition, fmt.Sprintf(
-		"configuration %v was expected, and %v is in force: look at the members again, then decide", expected, current))
-	detailed, err := refusal.WithDetails(&quoratepb.StaleConfig{Current: configIDMessage(current)})
+// staleConfig refuses a caller whose picture of the cluster is old, and tells the current one and what has changed.
+func staleConfig(expected, current consensus.ConfigID, why string) error {
+	text := fmt.Sprintf("configuration %v was expected, and %v is in force", expected, current)
+	if expected == current { // it is the jobs that are others
+		text = "the plan is out of date"
+	}
+	if why != "" {
+		text += " (" + why + ")"
+	}
+	refusal := status.New(codes.FailedPrecondition, text+": look at the members again, then decide")
+	detailed, err := refusal.WithDetails(&quoratepb.StaleConfig{Current: configIDMessage(current), Changed: why})
 	if err != nil {
 		return refusal.Err()
 	}

@@ -28,6 +28,7 @@ func (s *Services) localView() (membership.View, consensus.Term) {
 			}
 		}
 		seen.Active = known.ID == m.ID() || known.ID == v.Leader
+		seen.CaughtUp = seen.Active
 		if known.ID == m.ID() {
 			seen.Match = status.LastIndex
 		}

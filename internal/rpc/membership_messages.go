@@ -84,13 +84,7 @@ func joiningBy(jobs []membership.Job) []consensus.MemberID {
 }
 
 func strengthOf(v *membership.View) *quoratepb.Strength {
-	var active []consensus.MemberID
-	for i := range v.Members {
-		if v.Members[i].Active {
-			active = append(active, v.Members[i].ID)
-		}
-	}
-	strength := membership.Measure(&v.Config, active)
+	strength := membership.Measure(&v.Config, v.Fit())
 	return strengthMessage(&strength)
 }
 
@@ -114,6 +108,9 @@ func planMessage(p *membership.Plan) *quoratepb.PlanResponse {
 	}
 	if p.Protocol != consensus.ProtocolAuto {
 		message.Protocol = p.Protocol.String()
+	}
+	for _, id := range p.WaitsFor {
+		message.WaitsFor = append(message.WaitsFor, uint64(id))
 	}
 	for i := range p.Steps {
 		step := &p.Steps[i]
@@ -177,6 +174,9 @@ func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 	}
 	if s.Expected != (consensus.ConfigID{}) {
 		message.Expected = configIDMessage(s.Expected)
+	}
+	for _, id := range s.After {
+		message.After = append(message.After, uint64(id))
 	}
 	for i := range s.Add {
 		n := &s.Add[i]

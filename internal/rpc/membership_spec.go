@@ -19,6 +19,9 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 		Kind: membership.Kind(r.GetKind()), Remove: ids(r.GetRemove()), Promote: ids(r.GetPromote()),
 		Demote: ids(r.GetDemote()), Drain: ids(r.GetDrain()),
 	}
+	for _, id := range r.GetAfter() {
+		spec.After = append(spec.After, membership.JobID(id))
+	}
 	if spec.Kind == "" {
 		spec.Kind = membership.KindChange
 	}

@@ -59,6 +59,7 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 			return err
 		}
 	}
+	s.nameBefore = s.nameOnDisk()
 	return s.checkIdentity(exists)
 }
 

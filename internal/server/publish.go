@@ -23,6 +23,9 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 	}
 	waiting := time.Now()
 	for {
+		if err := s.refuseName(ctx); err != nil {
+			return err
+		}
 		result, err := s.member.Propose(ctx, &kv.Command{Publish: op})
 		switch {
 		case err == nil && result.Err == nil:
@@ -38,4 +41,18 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		s.logger.Warn("waiting for a leader: are enough of the other members up and reachable?",
 			"err", err, "waited", time.Since(waiting).Round(time.Second).String())
 	}
+}
+
+// refuseName refuses the name of another member, so that commands mean one. A member that bore its name before does not
+// stay down for it.
+func (s *Server) refuseName(ctx context.Context) error {
+	if s.nameBefore == s.cfg.Name || s.member.ReadIndex(ctx) != nil {
+		return nil
+	}
+	owner, taken := s.member.NameOwner(s.cfg.Name)
+	if !taken {
+		return nil
+	}
+	return fmt.Errorf("the name %s belongs to member %v: start this member with another --name; see `quorate member list`",
+		s.cfg.Name, owner)
 }

@@ -50,6 +50,8 @@ type Server struct {
 	plain     []net.Listener // without gRPC
 	muxes     []*rpc.Mux
 
+	nameBefore string // by which this member was known when it was started; empty: not known
+
 	clientCerts *certs.Keeper // nil: no client URL is encrypted
 	peerCerts   *certs.Keeper
 

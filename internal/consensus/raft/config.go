@@ -281,6 +281,7 @@ func (r *Replica) forgetLeavers() {
 func (r *Replica) facts() reconfig.Facts {
 	facts := reconfig.Facts{
 		Active:      []consensus.MemberID{r.opts.ID},
+		CaughtUp:    []consensus.MemberID{r.opts.ID},
 		Tombstones:  r.tombstones,
 		MaxLearners: r.opts.MaxLearners,
 		Strict:      r.opts.StrictReconfig,
@@ -297,7 +298,12 @@ func (r *Replica) facts() reconfig.Facts {
 	return facts
 }
 
+// caughtUp reports whether a member follows the log and holds nearly all of it: all that has committed, however much is on
+// its way, or all but about one heartbeat's worth.
 func (r *Replica) caughtUp(p *progress.Peer) bool {
-	return p.State == progress.Replicate && r.log.last()-p.Match <= caughtUpEntries &&
-		r.log.sizeAfter(p.Match) <= r.opts.MaxMessageBytes
+	if p.State != progress.Replicate {
+		return false
+	}
+	near := r.log.last()-p.Match <= caughtUpEntries && r.log.sizeAfter(p.Match) <= r.opts.MaxMessageBytes
+	return near || (p.Match >= r.log.commit && r.log.commit >= r.noop)
 }

@@ -24,7 +24,7 @@ func roles(c *consensus.Config) string {
 // when the joint phase ends, and whom the change removes, named by the entry that can settle it.
 func TestNext_protocols(t *testing.T) {
 	current := consensus.ConfigID{Index: 7, Term: 2, Stage: 1}
-	facts := reconfig.Facts{Active: ids{1, 2, 3, 4, 5}, CaughtUp: ids{4, 5}, Strict: true}
+	facts := reconfig.Facts{Active: ids{1, 2, 3, 4, 5}, CaughtUp: ids{1, 2, 3, 4, 5}, Strict: true}
 	promote4 := []consensus.ChangeStep{step(consensus.ChangePromote, 4)}
 	swap := []consensus.ChangeStep{
 		step(consensus.ChangePromote, 4), step(consensus.ChangeRemove, 2), step(consensus.ChangeDemote, 3), step(consensus.ChangeRemove, 5),
@@ -100,7 +100,7 @@ func TestNext_protocols(t *testing.T) {
 // do not promote themselves.
 func TestAbort(t *testing.T) {
 	before := config(ids{1, 2, 3}, ids{4, 5})
-	facts := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{4}}
+	facts := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{1, 2, 3, 4}}
 	request := consensus.ChangeRequest{Protocol: consensus.ProtocolJoint, Steps: []consensus.ChangeStep{
 		step(consensus.ChangePromote, 4), step(consensus.ChangeRemove, 2), step(consensus.ChangeDemote, 3),
 		step(consensus.ChangeRemove, 5), step(consensus.ChangeAddVoter, 6),
@@ -130,7 +130,7 @@ func TestAbort(t *testing.T) {
 
 // Ensure what the rules say where several steps meet.
 func TestNext_severalSteps(t *testing.T) {
-	facts := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{4}, Strict: true}
+	facts := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{1, 2, 3, 4}, Strict: true}
 	sameURL := consensus.Member{ID: 6, PeerURLs: member(2).PeerURLs}
 	for _, tc := range []struct {
 		name     string

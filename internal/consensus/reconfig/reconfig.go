@@ -10,7 +10,7 @@ import (
 // Facts are what the leader knows beside the configuration.
 type Facts struct {
 	Active      []consensus.MemberID // heard lately, the leader included
-	CaughtUp    []consensus.MemberID // hold nearly all of the leader's log
+	CaughtUp    []consensus.MemberID // hold nearly all of the leader's log, the leader included
 	Tombstones  []consensus.MemberID // removed for ever
 	MaxLearners int                  // zero: no limit
 	Strict      bool                 // refuse what would leave no reachable majority
@@ -153,9 +153,10 @@ func repeated(steps []consensus.ChangeStep) bool {
 	return false
 }
 
-// checkQuorums refuses a change that leaves nobody to decide, or, if strict, nobody who was heard lately. A new voter
-// that was no learner has not been heard: the others must be a majority without it. Only a lone voter may take that
-// risk, or it could never grow by adding voters.
+// checkQuorums refuses a change that leaves nobody to decide, or, if strict, no majority that is heard and holds the log.
+// A voter that answers and has not caught up cannot commit anything yet, and may never do so: one whose old directory was
+// put back stays in that state for ever. A new voter that was no learner has not been heard: the others must be a
+// majority without it. Only a lone voter may take that risk, or it could never grow by adding voters.
 func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.RefusalReason {
 	if len(target.Voters) == 0 {
 		return consensus.ReasonLastVoter
@@ -180,13 +181,13 @@ func other(c *consensus.Config, than consensus.MemberID) consensus.MemberID {
 	return consensus.NoMember
 }
 
-// reachable reports whether a majority of voters was heard lately.
+// reachable reports whether a majority of voters was heard lately and has caught up.
 func reachable(voters []consensus.MemberID, facts *Facts) bool {
-	heard := 0
+	fit := 0
 	for _, id := range voters {
-		if slices.Contains(facts.Active, id) {
-			heard++
+		if slices.Contains(facts.Active, id) && slices.Contains(facts.CaughtUp, id) {
+			fit++
 		}
 	}
-	return heard >= quorum.Majority(len(voters))
+	return fit >= quorum.Majority(len(voters))
 }

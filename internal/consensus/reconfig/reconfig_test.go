@@ -28,7 +28,7 @@ func config(voters, learners ids) consensus.Config {
 
 func TestNext_rules(t *testing.T) {
 	current := consensus.ConfigID{Index: 7, Term: 2}
-	active := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{4}, Tombstones: ids{9}, MaxLearners: 1, Strict: true}
+	active := reconfig.Facts{Active: ids{1, 2, 3, 4}, CaughtUp: ids{1, 2, 3, 4}, Tombstones: ids{9}, MaxLearners: 1, Strict: true}
 	for _, tc := range []struct {
 		name             string
 		voters, learners ids
@@ -47,9 +47,9 @@ func TestNext_rules(t *testing.T) {
 		{name: "learners that are joining are not limited", voters: ids{1}, learners: ids{4}, kind: consensus.ChangeAddLearner,
 			member: consensus.Member{ID: 5, PeerURLs: member(5).PeerURLs, Joining: true}, wantV: ids{1}, wantL: ids{4, 5}},
 		{name: "a lone voter may add a voter", voters: ids{1}, kind: consensus.ChangeAddVoter, member: member(2),
-			facts: reconfig.Facts{Active: ids{1}, Strict: true}, wantV: ids{1, 2}},
+			facts: reconfig.Facts{Active: ids{1}, CaughtUp: ids{1}, Strict: true}, wantV: ids{1, 2}},
 		{name: "two voters, one silent: no third", voters: ids{1, 2}, kind: consensus.ChangeAddVoter, member: member(3),
-			facts: reconfig.Facts{Active: ids{1}, Strict: true}, want: consensus.ReasonQuorumLost},
+			facts: reconfig.Facts{Active: ids{1}, CaughtUp: ids{1}, Strict: true}, want: consensus.ReasonQuorumLost},
 		{name: "not strict: the operator's risk", voters: ids{1, 2}, kind: consensus.ChangeAddVoter, member: member(3),
 			facts: reconfig.Facts{Active: ids{1}}, wantV: ids{1, 2, 3}},
 		{name: "known id", voters: ids{1, 2}, kind: consensus.ChangeAddVoter, member: member(2), want: consensus.ReasonMemberExists},
@@ -66,9 +66,14 @@ func TestNext_rules(t *testing.T) {
 		{name: "remove the last voter", voters: ids{1}, learners: ids{4}, kind: consensus.ChangeRemove, member: member(1),
 			want: consensus.ReasonLastVoter},
 		{name: "remove a live voter while another is dead", voters: ids{1, 2, 3}, kind: consensus.ChangeRemove, member: member(2),
-			facts: reconfig.Facts{Active: ids{1, 2}, Strict: true}, want: consensus.ReasonQuorumLost},
+			facts: reconfig.Facts{Active: ids{1, 2}, CaughtUp: ids{1, 2}, Strict: true}, want: consensus.ReasonQuorumLost},
+		{name: "remove a voter while another answers and lags", voters: ids{1, 2, 3}, kind: consensus.ChangeRemove,
+			member: member(2), facts: reconfig.Facts{Active: ids{1, 2, 3}, CaughtUp: ids{1, 2}, Strict: true},
+			want: consensus.ReasonQuorumLost},
+		{name: "remove the voter that lags", voters: ids{1, 2, 3}, kind: consensus.ChangeRemove, member: member(3),
+			facts: reconfig.Facts{Active: ids{1, 2, 3}, CaughtUp: ids{1, 2}, Strict: true}, wantV: ids{1, 2}},
 		{name: "remove the dead voter", voters: ids{1, 2, 3}, kind: consensus.ChangeRemove, member: member(3),
-			facts: reconfig.Facts{Active: ids{1, 2}, Strict: true}, wantV: ids{1, 2}},
+			facts: reconfig.Facts{Active: ids{1, 2}, CaughtUp: ids{1, 2}, Strict: true}, wantV: ids{1, 2}},
 		{name: "remove what was removed", voters: ids{1}, kind: consensus.ChangeRemove, member: member(9), want: consensus.ReasonMemberRemoved},
 		{name: "update", voters: ids{1, 2}, kind: consensus.ChangeUpdate,
 			member: consensus.Member{ID: 2, PeerURLs: []string{"http://new:1"}}, wantV: ids{1, 2}},
@@ -111,7 +116,7 @@ func TestNext_rules(t *testing.T) {
 
 func ExampleNext() {
 	now := config(ids{1, 2, 3}, nil)
-	facts := reconfig.Facts{Active: ids{1, 2}, Strict: true} // member 3 is down
+	facts := reconfig.Facts{Active: ids{1, 2}, CaughtUp: ids{1, 2}, Strict: true} // member 3 is down
 	for _, id := range (ids{2, 3}) {
 		request := consensus.ChangeOne(consensus.ChangeRemove, consensus.Member{ID: id})
 		change, reason := reconfig.Next(&now, consensus.ConfigID{Index: 1, Term: 1}, &request, &facts)
