@@ -223,7 +223,7 @@ func (r *recovering) plan() (*core.Recovery, error) {
 	if err := r.checkOthers(); err != nil {
 		return nil, err
 	}
-	plan, err := r.survivor.Recover(keep)
+	plan, err := r.survivor.Recover(keep, r.others...)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +241,9 @@ func (r *recovering) checkOthers() error {
 		}
 	}
 	if s.Quorum(votes) {
-		return errors.New("the members whose data is here are a quorum: start them all, and nothing is lost; then replace " +
-			"those that are gone with `quorate member replace`. If they must not run again, say so with --members-are-lost")
+		return errors.New("the members whose data is here are a quorum: start them with their usual flags, look at " +
+			"`quorate status`, and then replace those that are gone with `quorate member replace`. If one of them will never " +
+			"run again, say so with --members-are-lost")
 	}
 	for _, other := range r.others {
 		if s.Behind(other) && !r.forceBehind {
@@ -297,8 +298,9 @@ func (r *recovering) checkLost(ctx context.Context) error {
 	case !errors.As(err, &present):
 		return err
 	case present.Unsure():
-		return fmt.Errorf("%w; give the TLS files of its peers, or stop it; if it is another program, name the member with "+
-			"--members-are-lost", err)
+		return fmt.Errorf("%w; nothing was changed. If the network is broken, mend it first: members that still serve would "+
+			"go on without this one. If its peers use TLS, give the --peer-* files. Name with --members-are-lost only "+
+			"members whose machine is gone or switched off for ever", err)
 	case present.Enough:
 		return fmt.Errorf("%w; start this member, then replace those that are gone with `quorate member replace`", err)
 	}

@@ -101,6 +101,14 @@ func (r *recovering) showPlan(plan *core.Recovery) {
 	if len(plan.Config.Learners) > 0 {
 		fmt.Fprintf(r.Out, "  %s may stay, learning from it.\n", r.names(plan.Config.Learners))
 	}
+	if plan.Adopted > 0 {
+		fmt.Fprintf(r.Out, "  %d writes that are in no log yet are kept: they may have been acknowledged on the fast path.\n",
+			plan.Adopted)
+	}
+	if plan.Conflicting > 0 {
+		fmt.Fprintf(r.Out, "  %d others conflict with those and are given up. Show more survivors with --compare to know "+
+			"better which were acknowledged.\n", plan.Conflicting)
+	}
 	if plan.Undone > 0 {
 		fmt.Fprintf(r.Out, "  The change in entry %d, not known to be committed, would remove this member: it is undone.\n",
 			plan.Undone)

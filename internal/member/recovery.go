@@ -15,7 +15,7 @@ import (
 // becomes committed; one configuration entry after it removes all others for ever:
 //
 //	before   ... entry n, of term t
-//	after    ... entry n | entry n+1, of term t+gap: voters {self}, tombstones {all others} | hard state: commit n+1
+//	after    ... entry n | adopted records, and voters {self}, tombstones {all others}, of term t+gap | hard state: commit
 //
 // It is one write to the log, so that a crash leaves the old state or the new one. What it says is a configuration like
 // any other: there is no mode that the member starts in.
@@ -32,6 +32,10 @@ type Recovery struct {
 	// Undone is the first entry of a change, not known to have committed, that removes this member itself: from there on
 	// the log loses its configuration entries and keeps the rest. Zero: there is none.
 	Undone consensus.Index
+	// Adopted is how many writes are kept that no log has, because the survivor, or a member that was compared, holds them
+	// for the fast path. Conflicting is how many others of that kind were given up: of two that conflict at most one was
+	// acknowledged, and nobody can know which.
+	Adopted, Conflicting int
 
 	identity wal.Identity
 	after    consensus.Mark
@@ -50,8 +54,9 @@ var (
 )
 
 // Recover plans the recovery of s as the only voter. The learners in keep stay; their logs must be part of that of s, as
-// Holds tells, or they would keep what is not part of the history any more.
-func (s *Survivor) Recover(keep []consensus.MemberID) (*Recovery, error) {
+// Holds tells, or they would keep what is not part of the history any more. Others are further survivors: what they hold
+// for the fast path is adopted too.
+func (s *Survivor) Recover(keep []consensus.MemberID, others ...*Survivor) (*Recovery, error) {
 	self := s.Identity.Member
 	switch {
 	case len(s.Config.Members) == 0:
@@ -81,7 +86,9 @@ func (s *Survivor) Recover(keep []consensus.MemberID) (*Recovery, error) {
 		}
 	}
 	r.Tombs = s.others(&r.Config)
-	r.write(s, last.id)
+	adopted, conflicting := s.adopt(others)
+	r.Adopted, r.Conflicting = len(adopted), conflicting
+	r.write(s, last.id, adopted)
 	return r, nil
 }
 
@@ -137,8 +144,8 @@ func (s *Survivor) others(c *consensus.Config) []consensus.MemberID {
 	return slices.DeleteFunc(ids, c.Contains)
 }
 
-// write makes the entries. Without something to undo it is one.
-func (r *Recovery) write(s *Survivor, replaces consensus.ConfigID) {
+// write makes the entries. Without something to undo or to adopt it is one.
+func (r *Recovery) write(s *Survivor, replaces consensus.ConfigID, adopted []consensus.Record) {
 	term := s.Term + termGap
 	if r.Undone > 0 {
 		for _, e := range s.entries[r.Undone-s.base.Mark.Index-1:] {
@@ -149,10 +156,18 @@ func (r *Recovery) write(s *Survivor, replaces consensus.ConfigID) {
 			r.entries = append(r.entries, e)
 		}
 	}
+	index := s.Last.Index
+	for _, record := range adopted {
+		index++
+		r.entries = append(r.entries, consensus.Entry{
+			Index: index, Term: term, Kind: consensus.EntryCommand, Proposal: record.Proposal,
+			ExactRevision: record.Revision, Payload: record.Payload,
+		})
+	}
 	change := consensus.ConfigChange{
 		Protocol: consensus.ProtocolSingle, Replaces: replaces, Config: r.Config, Tombs: r.Tombs,
 	}
-	index := s.Last.Index + 1
+	index++
 	r.entries = append(r.entries, consensus.Entry{
 		Index: index, Term: term, Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, &change),
 	})

@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,7 +77,13 @@ type QuorumError struct {
 func (e *QuorumError) Error() string {
 	var parts []string
 	for _, f := range e.Present {
-		if f.Presence == transport.Unsure {
+		switch {
+		case errors.Is(f.Err, transport.ErrUnreachable):
+			why := strings.TrimPrefix(f.Err.Error(), transport.ErrUnreachable.Error()+": ")
+			parts = append(parts, fmt.Sprintf("%s cannot be reached at %s (%s), so it may be alive and serve others",
+				f.Name, f.URL, why))
+			continue
+		case f.Presence == transport.Unsure:
 			parts = append(parts, fmt.Sprintf("something listens at %s, the address of %s, and does not say who it is (%v)",
 				f.URL, f.Name, f.Err))
 			continue
@@ -90,7 +97,7 @@ func (e *QuorumError) Error() string {
 	return text
 }
 
-// Unsure reports whether one of those sighted does not say who it is.
+// Unsure reports whether one of those sighted does not say who it is, or cannot be reached.
 func (e *QuorumError) Unsure() bool {
 	return slices.ContainsFunc(e.Present, func(f Sighting) bool { return f.Presence == transport.Unsure })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -35,7 +36,9 @@ type Survivor struct {
 	base    consensus.SnapshotMeta
 	ahead   bool // base is that of the store: the log has not heard of the snapshot that put it there
 	entries []consensus.Entry
-	changes []configChange // in the log, oldest first
+	changes []configChange             // in the log, oldest first
+	records []consensus.Record         // it holds them for proposers, and their fate is not known
+	logged  map[consensus.Attempt]bool // in entries; slow ones have revision zero
 	names   map[consensus.MemberID]string
 }
 
@@ -66,6 +69,14 @@ func Inspect(options DataOptions) (*Survivor, error) {
 	if err := s.readStore(options, &log); err != nil {
 		return nil, err
 	}
+	held, err := restoredRecords(log.Witness)
+	if err != nil {
+		return nil, fmt.Errorf("member: the log in %s: %w", options.walDir(), err)
+	}
+	if s.ahead { // the snapshot took the place of a log that may have entries which this member answered for
+		held = append(held, raft.AnsweredRecords(&log.Base, log.Entries, s.Identity.Member)...)
+	}
+	s.readRecords(held)
 	s.Last = lastMark(s.base.Mark, s.entries)
 	s.Term = max(s.Term, s.Last.Term)
 	s.Commit = max(min(log.Hard.Commit, s.Last.Index), s.Applied.Index)

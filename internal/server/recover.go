@@ -90,7 +90,8 @@ func (s *Server) forceNewCluster(ctx context.Context, options member.DataOptions
 	}
 	asking := transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}
 	if err := survivor.CheckLost(survivor.Hail(ctx, asking, nil)); err != nil {
-		return fmt.Errorf("--force-new-cluster: %w; drop the flag to run as before, or stop the others for good", err)
+		return fmt.Errorf("--force-new-cluster: %w; nothing was changed. Start without the flag to run as before. To go on "+
+			"without the others for ever use `quorate recover`, which lets you name those that are gone", err)
 	}
 	if err := plan.Write(readOnly(options)); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"syscall"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,11 +19,14 @@ type Presence uint8
 
 // The findings.
 const (
-	Silent  Presence = 0 // nobody listens there
+	Silent  Presence = 0 // the host refuses the connection: nobody listens there
 	Present Presence = 1 // the member answers
 	Another Presence = 2 // somebody else answers: another member, or another cluster
-	Unsure  Presence = 3 // somebody listens, and does not say who
+	Unsure  Presence = 3 // somebody listens and does not say who, or the host cannot be reached
 )
+
+// ErrUnreachable means that a member's host did not answer at all: it may be down, or the network between may be.
+var ErrUnreachable = errors.New("transport: the host cannot be reached")
 
 // methodHail is one that no member knows. Whoever says so has checked that the call is meant for it.
 const methodHail = "transport.hail"
@@ -38,8 +43,11 @@ func Hail(
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, a.network, a.target)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED), a.network == "unix" && errors.Is(err, os.ErrNotExist):
 		return Silent, nil
+	case err != nil: // a broken network looks the same as a broken host, and the member may serve others
+		return Unsure, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	if err := conn.Close(); err != nil {
 		return Unsure, fmt.Errorf("transport: close a connection to %s: %w", url, err)

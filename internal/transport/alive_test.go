@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -53,5 +54,15 @@ func TestHail(t *testing.T) {
 		if got != row.want || (got == transport.Unsure) != (err != nil) {
 			t.Errorf("%s: got %d, %v, want %d", row.name, got, err, row.want)
 		}
+	}
+}
+
+// Ensure that a host that cannot be reached does not pass for one on which nobody listens.
+func TestHail_unreachable(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got, err := transport.Hail(ctx, transport.Options{}, cluster, 2, "http://127.0.0.1:1")
+	if got != transport.Unsure || !errors.Is(err, transport.ErrUnreachable) {
+		t.Errorf("got %d, %v", got, err)
 	}
 }

@@ -169,7 +169,7 @@ func TestRecover(t *testing.T) {
 	e.quorate(0, recover("--dry-run"), "m1 is the only voter", "Removed for ever: ", "m2 (", "m3 (", "m3 does not answer",
 		"voters m", "nothing was changed")
 	e.quorate(1, recover(), "repeat this with --yes")
-	e.quorate(1, recover("--yes", "--compare", two.dir), "are a quorum: start them all")
+	e.quorate(1, recover("--yes", "--compare", two.dir), "are a quorum: start them with their usual flags")
 	e.quorate(1, recover("--yes", "--compare", one.dir), "is the directory of this member itself")
 	e.quorate(1, recover("--yes", "--keep", "m2"), "only learners may stay")
 	e.quorate(1, recover("--yes", "--members-are-lost", "m9"), `no member is called "m9": the members are m`)
@@ -273,7 +273,7 @@ func TestForceNewCluster(t *testing.T) {
 	e.quorate(1, flags(empty), "keeps the contents of a member, but --data-dir "+empty.dir+" holds none")
 	acked := e.fill(one)
 	one.kill()
-	e.quorate(1, flags(one), "that is a quorum", "drop the flag")
+	e.quorate(1, flags(one), "that is a quorum", "Start without the flag")
 	for _, n := range e.nodes[1:] {
 		n.kill()
 	}
