@@ -142,6 +142,8 @@ func (c *collector) collectStore(e *emitter) {
 	e.gauge("etcd_debugging_mvcc_watch_stream_total", "Watch streams.", float64(watches.Streams))
 	e.gauge("etcd_debugging_mvcc_watcher_total", "Watchers.", float64(watches.Watchers))
 	e.gauge("etcd_debugging_mvcc_slow_watcher_total", "Watchers that are behind.", float64(watches.Behind))
+	e.gauge("quorate_watch_waiting_bytes", "Bytes of watch responses that wait to be sent.", float64(watches.WaitingBytes))
+	e.gauge("quorate_watch_watcher_bytes", "Bytes of all watchers.", float64(watches.WatcherBytes))
 	e.gauge("quorate_leases", "Leases that exist.", float64(machine.Leases().Len()))
 	e.gauge("quorate_leases_bytes", "What leases, and the keys that hang on them, count against the quota.",
 		float64(machine.Leases().SizeBytes()))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/env"
@@ -42,7 +44,7 @@ type watchStream struct {
 }
 
 func (s *Services) serveWatch(_ any, stream grpc.ServerStream) error {
-	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().Open()}
+	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(clientHost(stream.Context()))}
 	defer w.watches.Close()
 	stopTicks := w.tick()
 	defer stopTicks()
@@ -59,11 +61,28 @@ func (s *Services) serveWatch(_ any, stream grpc.ServerStream) error {
 	return err
 }
 
-// receive does what the client asks. It ends with the stream: when the call returns, RecvMsg fails.
+// clientHost names the client whose streams share bounds: the host that it calls from, with all its connections.
+func clientHost(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return p.Addr.String()
+	}
+	return host
+}
+
+// receive does what the client asks. It ends with the stream: when the call returns, RecvMsg fails. While too many answers
+// wait for the client to read them it takes no requests, so that the client cannot send more either.
 func (w *watchStream) receive() {
 	for {
 		request := new(pb.WatchRequest)
-		err := w.grpc.RecvMsg(request)
+		err := w.watches.Accept(w.grpc.Context())
+		if err == nil {
+			err = w.grpc.RecvMsg(request)
+		}
 		if errors.Is(err, io.EOF) {
 			return // the client asks for nothing more but may go on to listen
 		}
@@ -141,6 +160,7 @@ func (w *watchStream) send() error {
 			if err := w.sendOne(&responses[i]); err != nil {
 				return err
 			}
+			responses[i] = watch.Response{} // its batch may be large
 		}
 	}
 }
@@ -197,6 +217,8 @@ func cancelReason(err error) string {
 		return "mvcc: duplicate watch ID provided on the WatchStream"
 	case errors.Is(err, watch.ErrEmptyRange):
 		return "mvcc: watcher range is empty"
+	case errors.Is(err, watch.ErrTooManyWatchers):
+		return "quorate: this client host has too many watchers; cancel some, or watch ranges instead of keys"
 	case errors.Is(err, kv.ErrCompacted):
 		return rpctypes.ErrCompacted.Error()
 	}

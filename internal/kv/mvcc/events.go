@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -60,7 +61,7 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 		}
 		return nil, q.From, err
 	}
-	found, next, err := scanChanges(rows, &q)
+	found, next, err := scanChanges(rows, &q, q.keys())
 	if err == nil {
 		changes, next, err = s.loadChanges(versions, &q, found, next)
 	}
@@ -81,7 +82,7 @@ type changeRef struct {
 }
 
 // scanChanges collects the rows that match, whole revisions only.
-func scanChanges(rows engine.Iterator, q *EventQuery) (found []changeRef, next kv.Revision, err error) {
+func scanChanges(rows engine.Iterator, q *EventQuery, keys keyrange.Set) (found []changeRef, next kv.Revision, err error) {
 	revisions, scanned := 0, 0
 	var matched, latest kv.Revision
 	for valid := rows.First(); valid; valid = rows.Next() {
@@ -98,7 +99,7 @@ func scanChanges(rows engine.Iterator, q *EventQuery) (found []changeRef, next k
 		if !ok {
 			return nil, 0, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
 		}
-		if !q.matches(user) {
+		if len(q.Ranges) > 0 && !keys.Contains(user) {
 			continue
 		}
 		if rev.Main != matched {
@@ -110,16 +111,12 @@ func scanChanges(rows engine.Iterator, q *EventQuery) (found []changeRef, next k
 	return found, q.To + 1, rows.Error()
 }
 
-func (q *EventQuery) matches(user []byte) bool {
-	if len(q.Ranges) == 0 {
-		return true
-	}
+// keys is the ranges as a set, which finds a key among very many of them.
+func (q *EventQuery) keys() (set keyrange.Set) {
 	for i := range q.Ranges {
-		if inRange(user, q.Ranges[i].Key, q.Ranges[i].End) {
-			return true
-		}
+		set.Add(keyrange.From(q.Ranges[i].Key, q.Ranges[i].End))
 	}
-	return false
+	return set
 }
 
 // loadChanges reads the versions in the order of keys, which is kind to the engine, and groups the events by revision.

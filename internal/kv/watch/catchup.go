@@ -3,54 +3,81 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// A step of catch-up reads at most maxCatchUpRevisions (etcd's bound for one response) and about catchUpBytes. How
-// large events are is known only afterwards, so the number of revisions starts small and follows.
+// A step of catch-up is for at most catchUpWatchers, reads at most maxCatchUpRevisions (etcd's bound for one response)
+// and about catchUpBytes. How large events are is known only afterwards, so the number of revisions starts small and
+// follows.
 const (
+	catchUpWatchers       = 2048
 	firstCatchUpRevisions = 64
 	maxCatchUpRevisions   = 1000
 	catchUpBytes          = 2 << 20
+	// A stream may take so much in a step even if its client has too much waiting elsewhere.
+	leastCatchUpBytes = 64 << 10
 )
 
-// catchUp makes one step for the watchers of s that are behind: it cancels those that compaction overtook, puts those
-// that have nothing left to read back in step, and reads one chunk for the others, once for all of them. It reports
+// catchUp makes one step for the watchers of s that are behind, in turn: it cancels those that compaction overtook, puts
+// those that have nothing left to read back in step, and reads one chunk for the others, once for all of them. It reports
 // whether another step may have something to do. The caller of Next is the only caller.
 func (s *Stream) catchUp() (more bool, err error) {
 	h := s.hub
 	h.storeMu.RLock()
 	defer h.storeMu.RUnlock()
 	if h.store == nil {
-		return false, nil // Reset will signal
+		return !s.await(func() bool { return true }), nil // Reset will signal
 	}
+	published := h.store.Revision()
 	c := s.plan(h.store.CompactRevision())
-	if len(c.watchers) == 0 {
-		return false, nil
-	}
-	if c.next == 0 {
-		err := c.read(h.store, s.catchUpRevisions)
-		if errors.Is(err, kv.ErrCompacted) {
-			return true, nil // since the plan was made: the next one cancels
+	if len(c.watchers) > 0 {
+		if c.next == 0 {
+			err := c.read(h.store, s.catchUpRevisions)
+			if errors.Is(err, kv.ErrCompacted) {
+				return true, nil // since the plan was made: the next one cancels
+			}
+			if err != nil {
+				return false, fmt.Errorf("watch: catch up: %w", err)
+			}
+			s.adapt(sizeOf(c.events))
 		}
-		if err != nil {
-			return false, fmt.Errorf("watch: catch up: %w", err)
-		}
-		s.adapt(sizeOf(c.events))
+		c.moved = s.finish(&c) || c.moved
 	}
-	s.finish(&c)
-	return c.next > c.from, nil // if not, the store is behind the hub, and Publish will signal
+	if s.fruitless += c.looked; c.moved {
+		s.fruitless = 0
+	}
+	// If nobody moves, the store is behind the hub, and Publish will signal.
+	return !s.await(func() bool { return s.fruitless >= s.behind.count && h.store.Revision() == published }), nil
+}
+
+// await puts the stream among those that Publish and Reset wake, if idle says so. It reports false if there is more to do.
+func (s *Stream) await(idle func() bool) bool {
+	h := s.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !idle() {
+		return false
+	}
+	s.fruitless = 0
+	if s.behind.count > 0 && !s.waits {
+		s.waits = true
+		h.waiting = append(h.waiting, s)
+	}
+	return true
 }
 
 // chunk is a step of catch-up: what to read for whom, and then what was read.
 type chunk struct {
 	watchers []*watcher
 	from, to kv.Revision
-	ranges   keyrange.Set
 	prev     bool // somebody wants what was before
+	looked   int  // watchers
+	moved    bool // some of them were cancelled, put in step, or got nearer
 
 	events []kv.Event
 	next   kv.Revision // the first revision that was not read
@@ -61,7 +88,13 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
 	query := mvcc.EventQuery{
 		From: c.from, To: c.to, Prev: c.prev, MaxRevisions: maxRevisions, MaxBytes: catchUpBytes,
 	}
-	for _, r := range c.ranges.Ranges() {
+	var ranges keyrange.Set
+	sorted := slices.Clone(c.watchers) // so that each range is put at the end
+	slices.SortFunc(sorted, func(a, b *watcher) int { return strings.Compare(a.interest.start, b.interest.start) })
+	for _, w := range sorted {
+		ranges.Add(w.keyRange())
+	}
+	for _, r := range ranges.Ranges() {
 		if len(r.End) == 0 {
 			r.End = openEnd
 		}
@@ -81,32 +114,56 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
 // openEnd is how etcd writes a range without end.
 var openEnd = []byte{0}
 
-// plan chooses the watchers of the next step. If the history has their events, they are in the chunk already.
+// plan chooses the watchers of the next step, and puts them last in their lane. If the history has their events, they are
+// in the chunk already.
 func (s *Stream) plan(compacted kv.Revision) chunk {
 	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c := chunk{from: kv.MaxRevision, to: h.rev}
-	for _, w := range append([]*watcher(nil), s.behind...) {
-		switch {
-		case w.next < compacted:
-			s.remove(w)
-			s.enqueue(Response{WatchID: w.id, Canceled: true, Compact: compacted})
-		case w.next > h.rev:
-			s.behind = without(s.behind, w)
-			h.inStep.add(w)
-		default:
-			c.watchers = append(c.watchers, w)
-			c.from = min(c.from, w.next)
-			c.ranges.Add(w.keyRange())
-			c.prev = c.prev || w.prevKV
+	c := chunk{from: kv.MaxRevision}
+	var spans []span
+	turns := -1
+	h.inHolds(func() (looked int, more bool) {
+		if turns < 0 {
+			turns = min(s.behind.count, catchUpWatchers)
 		}
-	}
-	s.lagging.Store(len(s.behind) > 0)
-	if events, next, ok := h.history.since(c.from, catchUpBytes); ok {
-		c.events, c.next = events, next
+		for ; looked < watchersPerHold && turns > 0 && s.behind.first != nil; looked++ {
+			turns--
+			c.looked++
+			s.turn(s.behind.first, compacted, &c)
+		}
+		c.to = h.rev
+		if turns > 0 && s.behind.first != nil {
+			return looked, true
+		}
+		s.lagging.Store(s.behind.count > 0)
+		spans, c.next = h.history.since(c.from, catchUpBytes)
+		return looked, false
+	})
+	for i := range spans {
+		c.events = append(c.events, spans[i].events...)
 	}
 	return c
+}
+
+// turn takes the first watcher that is behind.
+func (s *Stream) turn(w *watcher, compacted kv.Revision, c *chunk) {
+	h := s.hub
+	switch {
+	case w.next < compacted:
+		s.remove(w)
+		s.enqueue(Response{WatchID: w.id, Canceled: true, Compact: compacted})
+		c.moved = true
+	case w.next > h.rev:
+		s.behind.remove(w)
+		h.behind--
+		h.step(w)
+		c.moved = true
+	default:
+		s.behind.remove(w)
+		s.behind.push(w)
+		c.watchers = append(c.watchers, w)
+		c.from = min(c.from, w.next)
+		c.prev = c.prev || w.prevKV
+	}
 }
 
 // adapt sets the number of revisions of the next step by the bytes of the last.
@@ -119,33 +176,42 @@ func (s *Stream) adapt(bytes int) {
 	}
 }
 
-// finish hands a chunk to those of its watchers that are still there. Watchers of equal interest share a batch here too
-// if they stand at the same revision, as they do after a burst that overran a stream.
-func (s *Stream) finish(c *chunk) {
+// finish hands a chunk to those of its watchers that are still there, until the stream has enough: the others keep their
+// place for a later step. What each one gets is found without the lock. It reports whether somebody got nearer.
+func (s *Stream) finish(c *chunk) (moved bool) {
 	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	type place struct {
-		interest interest
-		next     kv.Revision
-	}
-	made := map[place]*Batch{}
-	for _, w := range c.watchers {
-		if w.removed || w.next >= c.next {
-			continue
+	share := sharer{events: indexByKey(c.events), made: map[interestAt]*Batch{}, upTo: c.next - 1}
+	budget := s.budget()
+	for done := 0; done < len(c.watchers) && share.bytes < budget; {
+		part := c.watchers[done:min(done+watchersPerHold, len(c.watchers))]
+		batches := make([]*Batch, 0, len(part))
+		for i := 0; i < len(part) && share.bytes < budget; i++ {
+			batches = append(batches, share.batch(part[i]))
 		}
-		at := place{interest: w.interest, next: w.next}
-		batch, ok := made[at]
-		if !ok {
-			if events := w.pick(c.events, w.next); len(events) > 0 {
-				batch = newBatch(c.next-1, events, w.prevKV)
+		h.inHolds(func() (int, bool) {
+			for i, batch := range batches {
+				w := part[i]
+				if w.removed || w.next >= c.next {
+					continue
+				}
+				w.next, moved = c.next, true
+				if batch != nil {
+					s.enqueue(Response{WatchID: w.id, Revision: batch.Revision, Batch: batch, Fragment: w.fragment})
+					w.heard = s.ticks
+				}
 			}
-			made[at] = batch
-		}
-		w.next = c.next
-		if batch != nil {
-			s.enqueue(Response{WatchID: w.id, Revision: batch.Revision, Batch: batch, Fragment: w.fragment})
-			w.quiet = false
-		}
+			return len(batches), false
+		})
+		done += len(batches)
 	}
+	return moved
+}
+
+// budget is how many bytes of events a step may put into the queue: what the stream and its client have left, but never
+// nothing.
+func (s *Stream) budget() int {
+	limits := &s.hub.options
+	bytes, _ := s.size()
+	left := min(int64(limits.StreamBytes-bytes), limits.ClientBytes-s.account.waiting.Load())
+	return int(max(left, min(leastCatchUpBytes, int64(limits.StreamBytes))))
 }

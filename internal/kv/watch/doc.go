@@ -14,6 +14,10 @@
 //  2. A progress revision is enqueued behind all events up to it that its watchers have to see.
 //  3. A watcher never goes back: after the store was replaced by a snapshot it resumes at its next revision.
 //  4. What a watcher has seen was published before, so a read that follows finds it.
+//  5. Hub.mu, which Publish needs, is held for at most watchersPerHold watchers at once, but for those whom a publication
+//     concerns and for the moment in which a snapshot replaces the store.
+//  6. What waits for a client is bounded in bytes, for a stream and for all streams of the client. Events beyond that are
+//     read later; answers to requests are bounded by Accept, which their caller asks first.
 //
 // Hub and Stream are safe for concurrent use, but for Stream.Next, which has one caller at a time.
 package watch

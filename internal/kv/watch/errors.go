@@ -7,6 +7,8 @@ import "errors"
 var (
 	ErrDuplicateID = errors.New("watch: duplicate watch id on the stream")
 	ErrEmptyRange  = errors.New("watch: range is empty")
+	// ErrTooManyWatchers refuses a watcher to a client that has Options.WatcherBytes of them.
+	ErrTooManyWatchers = errors.New("watch: the client has too many watchers")
 )
 
 // ErrClosed is returned by a Stream after Close.

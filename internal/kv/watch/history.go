@@ -37,11 +37,11 @@ func (h *history) add(first, last kv.Revision, events []kv.Event) {
 	h.spans = h.spans[drop:]
 }
 
-// since returns events from revision from on, cut after about limitBytes at the end of a publication, and the revision
-// that follows them. It fails if from is older than the history.
-func (h *history) since(from kv.Revision, limitBytes int) (events []kv.Event, next kv.Revision, ok bool) {
+// since returns the publications from revision from on, cut after about limitBytes, and the revision that follows them; zero
+// if from is older than the history.
+func (h *history) since(from kv.Revision, limitBytes int) (found []span, next kv.Revision) {
 	if len(h.spans) == 0 || from < h.spans[0].first || from > h.spans[len(h.spans)-1].last {
-		return nil, 0, false
+		return nil, 0
 	}
 	lo, hi := 0, len(h.spans)-1 // the last span that starts at or before from
 	for lo < hi {
@@ -52,13 +52,12 @@ func (h *history) since(from kv.Revision, limitBytes int) (events []kv.Event, ne
 		}
 	}
 	bytes := 0
-	for _, s := range h.spans[lo:] {
-		if bytes > 0 && bytes+s.bytes > limitBytes {
+	for hi = lo; hi < len(h.spans); hi++ {
+		if bytes > 0 && bytes+h.spans[hi].bytes > limitBytes {
 			break
 		}
-		bytes += s.bytes
-		events = append(events, s.events...)
-		next = s.last + 1
+		bytes += h.spans[hi].bytes
+		next = h.spans[hi].last + 1
 	}
-	return events, next, true
+	return append([]span(nil), h.spans[lo:hi]...), next
 }

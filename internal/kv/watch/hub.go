@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"sort"
 	"sync"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -9,29 +10,42 @@ import (
 
 // Options bound what the hub keeps in memory. Zero means the default.
 type Options struct {
-	StreamResponses int // that wait in one stream before its watchers fall behind
-	StreamBytes     int // of events that wait in one stream; they may be shared with other streams
-	HistoryBytes    int // of recent events, from which watchers that are a little behind catch up
+	StreamResponses int   // that wait in one stream before its watchers fall behind
+	StreamBytes     int   // of what waits in one stream
+	StreamAnswers   int   // to requests of a client that wait in one stream before Accept waits
+	ClientBytes     int64 // of what waits in all streams of a client
+	WatcherBytes    int64 // of all watchers of a client
+	HistoryBytes    int   // of recent events, from which watchers that are a little behind catch up
 }
 
 const (
 	defaultStreamResponses = 512
 	defaultStreamBytes     = 4 << 20
+	defaultStreamAnswers   = 256
+	defaultClientBytes     = 64 << 20
+	defaultWatcherBytes    = 512 << 20
 	defaultHistoryBytes    = 8 << 20
 )
 
 func (o Options) withDefaults() Options {
-	if o.StreamResponses <= 0 {
-		o.StreamResponses = defaultStreamResponses
-	}
-	if o.StreamBytes <= 0 {
-		o.StreamBytes = defaultStreamBytes
-	}
-	if o.HistoryBytes <= 0 {
-		o.HistoryBytes = defaultHistoryBytes
-	}
+	setDefault(&o.StreamResponses, defaultStreamResponses)
+	setDefault(&o.StreamBytes, defaultStreamBytes)
+	setDefault(&o.StreamAnswers, defaultStreamAnswers)
+	setDefault(&o.ClientBytes, defaultClientBytes)
+	setDefault(&o.WatcherBytes, defaultWatcherBytes)
+	setDefault(&o.HistoryBytes, defaultHistoryBytes)
 	return o
 }
+
+func setDefault[T int | int64](option *T, value T) {
+	if *option <= 0 {
+		*option = value
+	}
+}
+
+// watchersPerHold is how many watchers are looked at while Hub.mu is held once, but by Publish, which tells all whom its
+// events concern.
+const watchersPerHold = 512
 
 // Hub connects the state machine to the streams of a member. It outlives the store: see Detach and Reset.
 //
@@ -43,18 +57,39 @@ type Hub struct {
 	storeMu sync.RWMutex
 	store   *mvcc.Store // nil while detached
 
-	mu      sync.Mutex
-	rev     kv.Revision // published last; never falls
-	inStep  directory   // watchers that get what is published
-	streams []*Stream
-	history history
-	touched []*group // reused by Publish
+	mu       sync.Mutex
+	rev      kv.Revision // published last; never falls
+	inStep   directory   // watchers that get what is published
+	stepping lane        // the same
+	accounts map[string]*account
+	streams  int
+	opened   uint64 // streams without a name of their client, ever
+	behind   int
+	waiting  []*Stream // with watchers behind that have nothing to read until the store moves
+	history  history
+	touched  []*group // reused by Publish
+	longest  int      // most watchers looked at in one hold of mu, for tests
 }
 
 // NewHub returns a hub without a store; Reset gives it one.
 func NewHub(options Options) *Hub {
 	options = options.withDefaults()
-	return &Hub{options: options, inStep: newDirectory(), history: history{limitBytes: options.HistoryBytes}}
+	return &Hub{
+		options: options, inStep: newDirectory(), accounts: map[string]*account{},
+		history: history{limitBytes: options.HistoryBytes},
+	}
+}
+
+// inHolds calls step until it returns false, with mu, and lets go of mu in between: Publish, and so the state machine,
+// waits for one step at most. step returns how many watchers it has looked at.
+func (h *Hub) inHolds(step func() (looked int, more bool)) {
+	for more := true; more; {
+		h.mu.Lock()
+		var looked int
+		looked, more = step()
+		h.longest = max(h.longest, looked)
+		h.mu.Unlock()
+	}
 }
 
 // Revision returns the last published revision.
@@ -64,18 +99,22 @@ func (h *Hub) Revision() kv.Revision {
 	return h.rev
 }
 
-// Stats counts watchers; Behind are those that read from the history or the store.
-type Stats struct{ Streams, Watchers, Behind int }
+// Stats counts what is there now; Behind are the watchers that read from the history or the store.
+type Stats struct {
+	Streams, Watchers, Behind int
+	WatcherBytes              int64
+	WaitingBytes              int64 // of what waits in streams, shared batches once for each client
+}
 
 // Stats returns the counts of this moment.
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Streams: len(h.streams), Watchers: h.inStep.count}
-	for _, stream := range h.streams {
-		s.Behind += len(stream.behind)
+	s := Stats{Streams: h.streams, Watchers: h.stepping.count + h.behind, Behind: h.behind}
+	for _, a := range h.accounts {
+		s.WatcherBytes += a.watchers
+		s.WaitingBytes += a.waiting.Load()
 	}
-	s.Watchers += s.Behind
 	return s
 }
 
@@ -84,7 +123,7 @@ func (h *Hub) Stats() Stats {
 func (h *Hub) Wanted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.inStep.count > 0
+	return h.stepping.count > 0
 }
 
 // Publish hands out the events of the revisions after the last published one up to rev, in order. The store must have
@@ -92,13 +131,13 @@ func (h *Hub) Wanted() bool {
 func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.wakeWaiting()
 	if rev <= h.rev {
-		h.replayed()
 		return
 	}
 	before := h.rev
 	h.rev = rev
-	if h.inStep.count == 0 {
+	if h.stepping.count == 0 {
 		h.history.clear()
 		return
 	}
@@ -126,11 +165,11 @@ func (h *Hub) deliver(g *group, rev kv.Revision, events []kv.Event) {
 		w := g.watchers[i]
 		mine := batch
 		if w.next > first { // it starts in the future, or the store was replaced by an older one
-			late := w.pick(batch.Events, w.next)
-			if len(late) == 0 {
+			late := sort.Search(len(batch.Events), func(i int) bool { return batch.Events[i].KV.ModRevision >= w.next })
+			if late == len(batch.Events) {
 				continue
 			}
-			mine = newBatch(rev, late, g.prevKV)
+			mine = newBatch(rev, batch.Events[late:], g.prevKV)
 		}
 		if w.stream.offer(w, mine) {
 			w.next = rev + 1
@@ -146,8 +185,8 @@ func (h *Hub) deliver(g *group, rev kv.Revision, events []kv.Event) {
 func (h *Hub) Advance(rev kv.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.wakeWaiting()
 	if rev <= h.rev {
-		h.replayed()
 		return
 	}
 	before := h.rev
@@ -156,36 +195,48 @@ func (h *Hub) Advance(rev kv.Revision) {
 	h.allFallBehind(before)
 }
 
-// replayed is called when the log is repeated over an older store: what comes was published before, but watchers that
-// read from the store may have waited for it.
-func (h *Hub) replayed() {
-	for _, s := range h.streams {
-		if len(s.behind) > 0 {
-			s.signal()
+// allFallBehind moves every watcher in step that may have to see something after before. It is called where nobody is in
+// step, or next to nobody, and when a snapshot has replaced the store.
+func (h *Hub) allFallBehind(before kv.Revision) {
+	for w := h.stepping.first; w != nil; {
+		after := w.after
+		if w.next = max(w.next, before+1); w.next <= h.rev {
+			h.fallBehind(w)
 		}
+		w = after
 	}
 }
 
-// allFallBehind moves every watcher in step that may have to see something after before.
-func (h *Hub) allFallBehind(before kv.Revision) {
-	for _, s := range h.streams {
-		for _, w := range s.watchers {
-			if w.group == nil {
-				continue
-			}
-			if w.next = max(w.next, before+1); w.next <= h.rev {
-				h.fallBehind(w)
-			}
-		}
-	}
+// step puts a watcher that is in no lane in step.
+func (h *Hub) step(w *watcher) {
+	h.inStep.add(w)
+	h.stepping.push(w)
+}
+
+// leave puts a watcher that is in no lane behind.
+func (h *Hub) leave(w *watcher) {
+	w.stream.behind.push(w)
+	h.behind++
+	w.stream.lagging.Store(true)
 }
 
 // fallBehind moves a watcher out of step; its stream takes it from there.
 func (h *Hub) fallBehind(w *watcher) {
 	h.inStep.remove(w)
-	w.stream.behind = append(w.stream.behind, w)
-	w.stream.lagging.Store(true)
+	h.stepping.remove(w)
+	h.leave(w)
 	w.stream.signal()
+}
+
+// wakeWaiting wakes the streams whose watchers have waited for the store to move: the log may be repeated over an older
+// store, and what comes was published before.
+func (h *Hub) wakeWaiting() {
+	for i, s := range h.waiting {
+		s.waits = false
+		s.signal()
+		h.waiting[i] = nil
+	}
+	h.waiting = h.waiting[:0]
 }
 
 // Detach makes the hub forget the store before it is closed, and waits for those who read it. Watchers stay; what they
@@ -210,7 +261,5 @@ func (h *Hub) Reset(store *mvcc.Store) {
 		h.history.clear()
 		h.allFallBehind(before)
 	}
-	for _, s := range h.streams {
-		s.signal()
-	}
+	h.wakeWaiting()
 }

@@ -24,15 +24,12 @@ func interestOf(req *Request) interest {
 	return in
 }
 
-func (in *interest) wants(ev *kv.Event) bool {
-	key := ev.KV.Key
-	switch {
-	case in.single:
-		return string(key) == in.start && in.takes(ev.Kind)
-	case string(key) < in.start:
-		return false
+// holds reports whether key, which is not before in.start, is in the range.
+func (in *interest) holds(key []byte) bool {
+	if in.single {
+		return string(key) == in.start
 	}
-	return (in.end == "" || string(key) < in.end) && in.takes(ev.Kind)
+	return in.end == "" || string(key) < in.end
 }
 
 func (in *interest) takes(kind kv.EventKind) bool {
@@ -47,18 +44,6 @@ func (in *interest) keyRange() keyrange.Range {
 		return keyrange.Single([]byte(in.start))
 	}
 	return keyrange.Range{Start: []byte(in.start), End: []byte(in.end)}
-}
-
-// pick returns the events with a revision of at least from that in wants. If they stand side by side, as they
-// mostly do, the result is a part of events.
-func (in *interest) pick(events []kv.Event, from kv.Revision) []kv.Event {
-	var p picked
-	for i := range events {
-		if events[i].KV.ModRevision >= from && in.wants(&events[i]) {
-			p.add(events, i)
-		}
-	}
-	return p.list(events)
 }
 
 // picked collects indexes of a list, and copies only if they have gaps.
@@ -80,11 +65,17 @@ func (p *picked) add(events []kv.Event, i int) {
 	}
 }
 
+// list returns what was collected. A few events of many are copied: a batch that waits must not keep all the others in
+// memory.
 func (p *picked) list(events []kv.Event) []kv.Event {
-	if p.copied != nil {
-		return p.copied
+	part := p.copied
+	if part == nil {
+		part = events[p.first : p.first+p.count : p.first+p.count]
+		if 2*p.count < len(events) {
+			part = append(make([]kv.Event, 0, p.count), part...)
+		}
 	}
-	return events[p.first : p.first+p.count : p.first+p.count]
+	return part
 }
 
 // group is the watchers in step that share an interest.
@@ -95,15 +86,15 @@ type group struct {
 }
 
 func (g *group) add(w *watcher) {
-	w.group, w.slot = g, len(g.watchers)
+	w.group, w.place = g, len(g.watchers)
 	g.watchers = append(g.watchers, w)
 }
 
 func (g *group) remove(w *watcher) {
 	last := len(g.watchers) - 1
 	moved := g.watchers[last]
-	g.watchers[w.slot] = moved
-	moved.slot = w.slot
+	g.watchers[w.place] = moved
+	moved.place = w.place
 	g.watchers[last] = nil
 	g.watchers = g.watchers[:last]
 	w.group = nil
@@ -114,7 +105,6 @@ type directory struct {
 	groups map[interest]*group
 	single map[string][]*group
 	ranges tree
-	count  int // watchers
 }
 
 func newDirectory() directory {
@@ -133,13 +123,11 @@ func (d *directory) add(w *watcher) {
 		}
 	}
 	g.add(w)
-	d.count++
 }
 
 func (d *directory) remove(w *watcher) {
 	g := w.group
 	g.remove(w)
-	d.count--
 	if len(g.watchers) > 0 {
 		return
 	}

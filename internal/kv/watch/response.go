@@ -2,6 +2,7 @@ package watch
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -42,6 +43,8 @@ type Batch struct {
 	PrevKV   bool
 
 	sizeBytes int
+	owner     *account // of the client that got it first; set before it is shared
+	holders   atomic.Int64
 	once      sync.Once
 	encoded   []byte
 }
@@ -55,12 +58,13 @@ func (b *Batch) Encoded(encode func(*Batch) []byte) []byte {
 // eventOverheadBytes stands for the struct and its allocations.
 const eventOverheadBytes = 128
 
+// sizeOf counts keys and values twice: a batch that was sent to one watcher bears its encoded form, too.
 func sizeOf(events []kv.Event) int {
 	total := len(events) * eventOverheadBytes
 	for i := range events {
-		total += len(events[i].KV.Key) + len(events[i].KV.Value)
+		total += 2 * (len(events[i].KV.Key) + len(events[i].KV.Value))
 		if prev := events[i].Prev; prev != nil {
-			total += len(prev.Value)
+			total += eventOverheadBytes + 2*(len(prev.Key)+len(prev.Value))
 		}
 	}
 	return total

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"container/heap"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -11,26 +12,35 @@ import (
 
 // Stream is the watchers of one client connection.
 type Stream struct {
-	hub *Hub
+	hub     *Hub
+	account *account
 
 	// Guarded by hub.mu.
-	slot     int        // in hub.streams
-	watchers []*watcher // in the order of creation
+	watchers []*watcher // in no order: who goes is replaced by the last
 	byID     map[int64]*watcher
-	behind   []*watcher // a subset of watchers
+	notified []*watcher // those that asked for progress, in no order
+	futures  futures
+	behind   lane // who is read for next comes first
 	nextID   int64
+	ticks    uint64 // of progress
+	waits    bool   // in hub.waiting
 
 	closed  atomic.Bool // these two are written under hub.mu, so that Next need not take it
 	lagging atomic.Bool // behind is not empty
 
-	catchUpRevisions int // adapts to the size of events; used by the caller of Next alone
+	// Of the caller of Next alone.
+	catchUpRevisions int // adapts to the size of events
+	fruitless        int // watchers in a row for which a step of catch-up found nothing to do
 
 	wake chan struct{} // holds one signal: there is something for Next
+	room chan struct{} // likewise: something was sent, so that Accept may look again
 
-	mu    sync.Mutex // guards the queue alone
-	queue []Response
-	bytes int    // of events in the queue
-	last  *Batch // the last one in the queue: its bytes are counted once
+	mu      sync.Mutex // guards what follows
+	queue   []queued
+	handed  []queued // by the last Next: about to be sent
+	bytes   int      // of both
+	answers int      // responses without events in both
+	last    *Batch   // the last one in the queue: its bytes are counted once
 }
 
 // watcher is one watch of a stream. It is in step if group is set, else in stream.behind. Guarded by hub.mu.
@@ -41,47 +51,68 @@ type watcher struct {
 	start    kv.Revision // as asked for
 	next     kv.Revision // the first revision it has not seen; in step, everything up to hub.rev counts as seen too
 	fragment bool
-	progress bool // asked for progress
-	quiet    bool // no events were enqueued since the last Tick
 	removed  bool
+	heard    uint64 // the tick of its stream during which it had events
 
-	group *group
-	slot  int // in group.watchers
+	slot, notify, future int // places in stream.watchers, stream.notified, stream.futures
+	lane                 *lane
+	before, after        *watcher
+	group                *group
+	place                int // in group.watchers
 }
 
-// Open returns a new stream without watchers. It must be closed.
-func (h *Hub) Open() *Stream {
+// Open returns a new stream without watchers, of a client of its own. It must be closed.
+func (h *Hub) Open() *Stream { return h.OpenFor("") }
+
+// OpenFor returns a new stream of a client. What all streams of a client keep in memory is bounded together.
+func (h *Hub) OpenFor(client string) *Stream {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := &Stream{hub: h, slot: len(h.streams), byID: map[int64]*watcher{}, wake: make(chan struct{}, 1),
-		catchUpRevisions: firstCatchUpRevisions}
-	h.streams = append(h.streams, s)
-	return s
+	h.streams++
+	return &Stream{
+		hub: h, account: h.openAccount(client), byID: map[int64]*watcher{}, ticks: 1,
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), catchUpRevisions: firstCatchUpRevisions,
+	}
 }
 
 // Close cancels all watchers without a word and makes Next return ErrClosed.
 func (s *Stream) Close() {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
+	h := s.hub
 	if s.closed.Swap(true) {
 		return
 	}
-	for _, w := range s.watchers {
-		w.removed = true
-		if w.group != nil {
-			s.hub.inStep.remove(w)
+	s.signal()
+	s.drop()
+	h.inHolds(func() (removed int, more bool) {
+		for ; removed < watchersPerHold; removed++ {
+			last := len(s.watchers) - 1
+			if last < 0 {
+				h.streams--
+				h.closeAccount(s.account)
+				return removed, false
+			}
+			s.remove(s.watchers[last])
+		}
+		return removed, true
+	})
+}
+
+// Accept waits until the stream has room for the answer to one more request. Its caller reads the client's next request
+// only then: a client that asks without reading is not read either. Errors: ErrClosed, or the context's.
+func (s *Stream) Accept(ctx context.Context) error {
+	for {
+		if s.closed.Load() {
+			return ErrClosed
+		}
+		if _, answers := s.size(); answers < s.hub.options.StreamAnswers {
+			return ctx.Err()
+		}
+		select {
+		case <-s.room:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	s.watchers, s.behind, s.byID = nil, nil, nil
-	streams := s.hub.streams
-	last := len(streams) - 1
-	streams[s.slot], streams[last].slot = streams[last], s.slot
-	streams[last] = nil
-	s.hub.streams = streams[:last]
-	s.mu.Lock()
-	s.queue, s.bytes = nil, 0
-	s.mu.Unlock()
-	s.signal()
 }
 
 // Create adds a watcher and enqueues the answer, which precedes all its events. It returns the watcher's id, and
@@ -90,38 +121,63 @@ func (s *Stream) Create(req Request) (int64, bool) {
 	if len(req.Key) == 0 {
 		req.Key = []byte{0}
 	}
+	w := &watcher{
+		interest: interestOf(&req), stream: s, start: req.Start, fragment: req.Fragment,
+		notify: nowhere, future: nowhere,
+	}
+	s.chooseID(&req)
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.closed.Load() {
 		return NoID, false
 	}
-	if err := s.check(&req); err != nil {
+	if err := s.check(&req, w); err != nil {
 		s.enqueue(Response{WatchID: NoID, Revision: h.rev, Created: true, Canceled: true, Err: err})
 		return NoID, false
 	}
-	w := &watcher{
-		interest: interestOf(&req), stream: s, id: req.ID, start: req.Start, next: req.Start,
-		fragment: req.Fragment, progress: req.ProgressNotify, quiet: true,
-	}
+	w.id, w.next, w.slot = req.ID, req.Start, len(s.watchers)
 	if req.Start == 0 {
 		w.next = h.rev + 1
 	}
 	s.byID[w.id] = w
 	s.watchers = append(s.watchers, w)
+	s.account.watchers += w.sizeBytes()
+	if req.ProgressNotify {
+		w.notify = len(s.notified)
+		s.notified = append(s.notified, w)
+	}
 	if w.next > h.rev {
-		h.inStep.add(w)
+		h.step(w)
 	} else {
-		s.behind = append(s.behind, w)
-		s.lagging.Store(true)
+		h.leave(w)
+	}
+	if w.start > h.rev {
+		heap.Push(&s.futures, w)
 	}
 	// The signal comes last: who takes the answer must find that the watcher is behind, for nothing else will say so.
 	s.enqueue(Response{WatchID: w.id, Revision: h.rev, Created: true})
 	return w.id, true
 }
 
-// check refuses a request, or gives it an id.
-func (s *Stream) check(req *Request) error {
+// chooseID steps over the ids that the client chose itself, some at a time.
+func (s *Stream) chooseID(req *Request) {
+	if req.ID != 0 {
+		return
+	}
+	s.hub.inHolds(func() (int, bool) {
+		for n := range watchersPerHold {
+			if s.byID[s.nextID] == nil {
+				return n, false
+			}
+			s.nextID++
+		}
+		return watchersPerHold, true
+	})
+}
+
+// check refuses a request, or gives it an id. hub.mu is held.
+func (s *Stream) check(req *Request, w *watcher) error {
 	openEnd := len(req.End) == 1 && req.End[0] == 0
 	switch {
 	case req.Start < 0:
@@ -130,15 +186,21 @@ func (s *Stream) check(req *Request) error {
 		return ErrEmptyRange
 	case req.ID != 0 && s.byID[req.ID] != nil:
 		return ErrDuplicateID
+	case s.account.watchers+w.sizeBytes() > s.hub.options.WatcherBytes:
+		return ErrTooManyWatchers
 	}
 	if req.ID == 0 {
-		for s.byID[s.nextID] != nil {
-			s.nextID++
-		}
 		req.ID = s.nextID
 		s.nextID++
 	}
 	return nil
+}
+
+// watcherBytes stands for a watcher in all lists that it is in.
+const watcherBytes = 512
+
+func (w *watcher) sizeBytes() int64 {
+	return int64(watcherBytes + 2*(len(w.interest.start)+len(w.end)))
 }
 
 // Reject enqueues the answer to a creation that the caller refuses, for example because of permissions.
@@ -166,102 +228,81 @@ func (s *Stream) remove(w *watcher) {
 	w.removed = true
 	if w.group != nil {
 		s.hub.inStep.remove(w)
-	} else {
-		s.behind = without(s.behind, w)
 	}
-	s.watchers = without(s.watchers, w)
+	if w.lane == &s.behind {
+		s.hub.behind--
+	}
+	if w.lane != nil {
+		w.lane.remove(w)
+	}
+	last := len(s.watchers) - 1
+	s.watchers[w.slot] = s.watchers[last]
+	s.watchers[w.slot].slot = w.slot
+	s.watchers[last] = nil
+	s.watchers = s.watchers[:last]
+	if w.notify != nowhere {
+		last := len(s.notified) - 1
+		s.notified[w.notify] = s.notified[last]
+		s.notified[w.notify].notify = w.notify
+		s.notified[last] = nil
+		s.notified = s.notified[:last]
+	}
+	if w.future != nowhere {
+		heap.Remove(&s.futures, w.future)
+	}
 	delete(s.byID, w.id)
-}
-
-func without(list []*watcher, w *watcher) []*watcher {
-	for i := range list {
-		if list[i] == w {
-			copy(list[i:], list[i+1:])
-			list[len(list)-1] = nil
-			return list[:len(list)-1]
-		}
-	}
-	return list
+	s.account.watchers -= w.sizeBytes()
+	s.lagging.Store(s.behind.count > 0)
 }
 
 // RequestProgress enqueues a progress response for the whole stream if all its watchers are in step and have started;
 // otherwise it does nothing, as etcd.
 func (s *Stream) RequestProgress() {
 	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(s.watchers) == 0 {
-		return
-	}
-	for _, w := range s.watchers {
-		if w.group == nil || h.rev < w.start {
-			return
+	h.inHolds(func() (int, bool) {
+		for n := range watchersPerHold {
+			if len(s.futures) == 0 || s.futures[0].start > h.rev {
+				if len(s.watchers) > 0 && s.behind.count == 0 && len(s.futures) == 0 {
+					s.enqueue(Response{WatchID: NoID, Revision: h.rev})
+				}
+				return n, false
+			}
+			heap.Pop(&s.futures)
 		}
-	}
-	s.enqueue(Response{WatchID: NoID, Revision: h.rev})
+		return watchersPerHold, true
+	})
 }
 
 // Tick is called once per progress interval: each watcher that asked for progress, is in step and had no events since
-// the last Tick gets a progress response.
+// the last Tick gets a progress response, unless the client has left many unread.
 func (s *Stream) Tick() {
 	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range s.watchers {
-		if w.progress && w.quiet && w.group != nil && h.rev >= w.start {
-			s.enqueue(Response{WatchID: w.id, Revision: h.rev})
+	at := -1
+	h.inHolds(func() (looked int, more bool) {
+		if at < 0 {
+			at = len(s.notified)
 		}
-		w.quiet = true
-	}
+		at = min(at, len(s.notified)) // who was removed meanwhile was replaced by the last
+		for ; looked < watchersPerHold; looked++ {
+			if _, answers := s.size(); at == 0 || answers >= h.options.StreamAnswers {
+				s.ticks++
+				return looked, false
+			}
+			at--
+			if w := s.notified[at]; w.heard != s.ticks && w.group != nil && h.rev >= w.start {
+				w.heard = s.ticks
+				s.enqueue(Response{WatchID: w.id, Revision: h.rev})
+			}
+		}
+		return looked, true
+	})
 }
 
 // WantsTick reports whether some watcher asked for progress.
 func (s *Stream) WantsTick() bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
-	for _, w := range s.watchers {
-		if w.progress {
-			return true
-		}
-	}
-	return false
-}
-
-// enqueue adds a response whatever the bounds say: answers to the client's own requests.
-func (s *Stream) enqueue(r Response) {
-	s.mu.Lock()
-	s.queue = append(s.queue, r)
-	if r.Batch != nil && r.Batch != s.last {
-		s.bytes += r.Batch.sizeBytes
-		s.last = r.Batch
-	}
-	s.mu.Unlock()
-	s.signal()
-}
-
-// offer adds events for a watcher in step, unless the stream is full. hub.mu is held.
-func (s *Stream) offer(w *watcher, batch *Batch) bool {
-	limits := &s.hub.options
-	s.mu.Lock()
-	cost := batch.sizeBytes
-	if batch == s.last {
-		cost = 0
-	}
-	full := len(s.queue) >= max(limits.StreamResponses, 4*len(s.watchers))
-	if full || (s.bytes > 0 && s.bytes+cost > limits.StreamBytes) {
-		s.mu.Unlock()
-		return false
-	}
-	s.queue = append(s.queue, Response{WatchID: w.id, Revision: batch.Revision, Batch: batch, Fragment: w.fragment})
-	s.bytes += cost
-	s.last = batch
-	first := len(s.queue) == 1
-	s.mu.Unlock()
-	w.quiet = false
-	if first {
-		s.signal()
-	}
-	return true
+	return len(s.notified) > 0
 }
 
 func (s *Stream) signal() {
@@ -271,32 +312,24 @@ func (s *Stream) signal() {
 	}
 }
 
-// take empties the queue.
-func (s *Stream) take() []Response {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	queue := s.queue
-	s.queue, s.bytes, s.last = nil, 0, nil
-	return queue
-}
-
-// Next waits until there is something to send and returns all of it, in order; with a context that is done it does not
-// wait, but still returns what is there. Watchers that are behind make one step in each call. Errors: ErrClosed after
-// Close, the context's, or an operating error of the store.
+// Next waits until there is something to send and returns some of it, in order; with a context that is done it does not
+// wait, but still returns what is there. What it returned before counts as sent. Watchers that are behind make one step
+// in each call, unless enough waits. Errors: ErrClosed after Close, the context's, or an operating error of the store.
 func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {
+			s.drop()
 			return nil, ErrClosed
 		}
 		more := false
-		if s.lagging.Load() {
+		if bytes, _ := s.size(); s.lagging.Load() && bytes < s.hub.options.StreamBytes {
 			var err error
 			if more, err = s.catchUp(); err != nil {
 				return nil, err
 			}
 		}
-		if queue := s.take(); len(queue) > 0 {
-			return queue, nil
+		if responses := s.take(); len(responses) > 0 {
+			return responses, nil
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -1,0 +1,97 @@
+package rpc_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/quorate/quorate/internal/rpc"
+)
+
+// deafStream is a client that sends many progress requests and reads nothing until it is told to.
+type deafStream struct {
+	ctx      context.Context
+	requests int
+	received atomic.Int64
+	early    atomic.Int64 // requests that were taken although too many answers waited
+	listens  chan struct{}
+	sent     atomic.Int64
+}
+
+func (d *deafStream) RecvMsg(m any) error {
+	n := int(d.received.Add(1))
+	if n > d.requests {
+		return io.EOF
+	}
+	select {
+	case <-d.listens:
+	default:
+		if n > 300 {
+			d.early.Add(1)
+		}
+	}
+	request := m.(*pb.WatchRequest)
+	if n == 1 {
+		request.RequestUnion = &pb.WatchRequest_CreateRequest{CreateRequest: &pb.WatchCreateRequest{Key: []byte("k")}}
+	} else {
+		request.RequestUnion = &pb.WatchRequest_ProgressRequest{ProgressRequest: &pb.WatchProgressRequest{}}
+	}
+	return nil
+}
+
+func (d *deafStream) SendMsg(any) error {
+	select {
+	case <-d.listens:
+	case <-d.ctx.Done():
+		return d.ctx.Err()
+	}
+	d.sent.Add(1)
+	return nil
+}
+
+func (d *deafStream) Context() context.Context     { return d.ctx }
+func (d *deafStream) SetHeader(metadata.MD) error  { return nil }
+func (d *deafStream) SendHeader(metadata.MD) error { return nil }
+func (d *deafStream) SetTrailer(metadata.MD)       {}
+
+// A client that asks for ever and does not read keeps some hundred answers in memory, not all: its requests are not taken
+// until it reads. It gets all answers then.
+func TestWatch_requestsOfAClientThatDoesNotRead(t *testing.T) {
+	backend := newMachineBackend(t)
+	services := rpc.New(rpc.Options{Member: backend})
+	defer services.Close()
+	ctx, cancel := context.WithCancel(waitContext(t))
+	defer cancel()
+	addr := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}
+	deaf := &deafStream{
+		ctx: peer.NewContext(ctx, &peer.Peer{Addr: addr}), requests: 5000, listens: make(chan struct{}),
+	}
+	ended := make(chan error)
+	go func() { ended <- rpc.ServeWatch(services, grpc.ServerStream(deaf)) }()
+	for backend.Hub().Stats().WaitingBytes < 256*128 && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	for range 1000 { // for a receiver that would go on
+		runtime.Gosched()
+	}
+	if deaf.early.Load() != 0 {
+		t.Errorf("%d requests were taken although hundreds of answers were unread", deaf.early.Load())
+	}
+	close(deaf.listens)
+	for deaf.sent.Load() < 5000 && ctx.Err() == nil {
+		runtime.Gosched()
+	}
+	if deaf.sent.Load() != 5000 {
+		t.Errorf("%d answers, want one for each of 5000 requests", deaf.sent.Load())
+	}
+	cancel()
+	<-ended
+}
