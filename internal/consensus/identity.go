@@ -64,3 +64,11 @@ type Life struct {
 func (l Life) IsZero() bool { return l == Life{} }
 
 func (l Life) String() string { return fmt.Sprintf("%d-%08x", l.Boots, uint32(l.Nonce)) }
+
+// Identity says whose data it is. Store, log and boots file of a data directory hold it.
+type Identity struct {
+	Cluster ClusterID
+	Member  MemberID
+	Storage StorageID
+	Epoch   Epoch
+}

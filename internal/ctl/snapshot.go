@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/ctl/progress"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 func newSnapshot(s Streams) *cobra.Command {
@@ -89,15 +91,7 @@ func writeWhole(path string, content io.Reader) (size int64, err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return 0, err
 	}
-	return size, syncDir(filepath.Dir(path))
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return size, durable.SyncDir(env.Disk, filepath.Dir(path))
 }
 
 var errTorn = errors.New("the checksum at its end does not match: the transfer was cut or damaged")

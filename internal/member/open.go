@@ -3,18 +3,15 @@ package member
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"strconv"
-	"strings"
 
 	"github.com/cockroachdb/errors/oserror"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/durable"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -31,6 +28,8 @@ type DataOptions struct {
 	OpenEngine   func(dir string) (engine.Engine, error)
 	Apply        apply.Options
 	Logger       *slog.Logger
+	// Nonce draws the random part of a life; nil: the system's generator.
+	Nonce func() uint64
 }
 
 func (o *DataOptions) walDir() string {
@@ -52,11 +51,15 @@ type Data struct {
 	Options  DataOptions
 	Identity wal.Identity
 	Boots    uint64 // how often this data was opened, from 1; numbers the member's sessions
+	Nonce    uint64 // of this life
 	WAL      *wal.WAL
 	Engine   engine.Engine
 	Machine  *apply.Machine
 	Restored raft.Restored
 }
+
+// Life names this run of the member on its data. It is durable.
+func (d *Data) Life() consensus.Life { return consensus.Life{Boots: d.Boots, Nonce: d.Nonce} }
 
 // Exists reports whether there is a member's data. A creation that did not finish does not count: it leaves no boot
 // counter, which is written last.
@@ -72,18 +75,22 @@ func Exists(options DataOptions) (bool, error) {
 // Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
 // that will learn it from the log.
 func Create(options DataOptions, identity wal.Identity, first consensus.Config) error {
-	fs := options.FS
 	if err := discardHalfCreated(options); err != nil {
 		return err
 	}
-	if err := makeDir(fs, options.Dir); err != nil {
+	if identity.Storage.IsZero() {
+		return errors.New("member: a data directory needs a storage id")
+	}
+	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
 		return fmt.Errorf("member: create data directory: %w", err)
 	}
 	store, err := options.OpenEngine(options.storeDir())
 	if err != nil {
 		return err
 	}
-	err = apply.Bootstrap(store, identity.Cluster, first)
+	if err = apply.Bootstrap(store, identity.Cluster, first); err == nil {
+		err = apply.SetOwner(store, identity)
+	}
 	if err = errors.Join(err, store.Close()); err != nil {
 		return fmt.Errorf("member: create store: %w", err)
 	}
@@ -96,25 +103,7 @@ func Create(options DataOptions, identity wal.Identity, first consensus.Config) 
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err
 	}
-	return writeBoots(options, 0)
-}
-
-// makeDir makes a directory and those above it so that they survive a power loss: a name is durable only once the
-// directory that holds it was synced, and what was synced below is gone with the name.
-func makeDir(fs env.FS, dir string) error {
-	if _, err := fs.Stat(dir); !oserror.IsNotExist(err) {
-		return err
-	}
-	parent := fs.PathDir(dir)
-	if parent != dir {
-		if err := makeDir(fs, parent); err != nil {
-			return err
-		}
-	}
-	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return syncDir(fs, parent)
+	return writeBoots(&options, &bootsRecord{identity: identity})
 }
 
 // discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
@@ -174,10 +163,6 @@ func Open(options DataOptions) (*Data, error) {
 	if err := snapshot.Recover(options.FS, options.Dir); err != nil {
 		return nil, err
 	}
-	boots, err := readBoots(options)
-	if err != nil {
-		return nil, err
-	}
 	log, recovered, err := wal.Open(options.wal())
 	if errors.Is(err, wal.ErrNoLog) {
 		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir, restore the log, "+
@@ -186,17 +171,41 @@ func Open(options DataOptions) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Options: options, WAL: log, Identity: recovered.Identity, Boots: boots + 1}
+	boots, err := readBoots(&options)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	d := &Data{Options: options, WAL: log, Identity: recovered.Identity, Boots: boots.boots + 1, Nonce: randomNonce()}
+	if options.Nonce != nil {
+		d.Nonce = options.Nonce()
+	}
 	if err := d.openStore(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	if err := d.restore(recovered); err != nil {
-		return nil, errors.Join(err, d.Close())
+	err = checkParts(&options, &boots, &recovered, d.Machine.Owner())
+	if err == nil {
+		err = d.restore(recovered)
 	}
-	if err := writeBoots(options, d.Boots); err != nil {
+	if err == nil {
+		err = d.begin()
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// begin makes this life and the epoch of the log durable, in the log first: see checkBoots.
+func (d *Data) begin() error {
+	if d.Machine.Owner() != d.Identity {
+		if err := d.Machine.SetOwner(d.Identity); err != nil {
+			return err
+		}
+	}
+	if err := d.WAL.Append(wal.Batch{Boots: d.Boots}); err != nil {
+		return err
+	}
+	return writeBoots(&d.Options, &bootsRecord{identity: d.Identity, boots: d.Boots})
 }
 
 func (d *Data) openStore() error {
@@ -281,57 +290,4 @@ func (d *Data) Close() error {
 		err = errors.Join(err, d.Engine.Close())
 	}
 	return err
-}
-
-func readBoots(options DataOptions) (uint64, error) {
-	file, err := options.FS.Open(options.bootsFile())
-	if err != nil {
-		return 0, fmt.Errorf("member: open boot counter: %w", err)
-	}
-	text, err := io.ReadAll(file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return 0, fmt.Errorf("member: read boot counter: %w", err)
-	}
-	boots, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 31)
-	if err != nil {
-		return 0, fmt.Errorf("member: %s does not hold a number: remove this member and add a new one",
-			options.bootsFile())
-	}
-	return boots, nil
-}
-
-// writeBoots replaces the counter atomically.
-func writeBoots(options DataOptions, boots uint64) error {
-	fs, name := options.FS, options.bootsFile()
-	err := writeFile(fs, name+".tmp", []byte(strconv.FormatUint(boots, 10)+"\n"))
-	if err == nil {
-		err = fs.Rename(name+".tmp", name)
-	}
-	if err == nil {
-		err = syncDir(fs, options.Dir)
-	}
-	if err != nil {
-		return fmt.Errorf("member: write boot counter: %w", err)
-	}
-	return nil
-}
-
-func writeFile(fs env.FS, name string, data []byte) error {
-	file, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-func syncDir(fs env.FS, dir string) error {
-	file, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
 }

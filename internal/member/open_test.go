@@ -33,7 +33,7 @@ func createdData(t *testing.T, options member.DataOptions, self consensus.Member
 	first := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
 	}
-	if err := member.Create(options, wal.Identity{Cluster: 9, Member: self, Storage: 1}, first); err != nil {
+	if err := member.Create(options, wal.Identity{Cluster: 9, Member: self, Storage: wal.StorageID{byte(self)}}, first); err != nil {
 		t.Fatal(err)
 	}
 	return openData(t, options)

@@ -200,8 +200,12 @@ func (m *Member) swapStore(meta consensus.SnapshotMeta, dir string) error {
 	return nil
 }
 
-// Replace closes the store, puts the snapshot in dir in its place and opens it.
+// Replace closes the store, puts the snapshot in dir in its place and opens it. A snapshot that does not open, or is not
+// what was announced, is refused while the old store is still open.
 func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
+	if err := d.adopt(meta, dir); err != nil {
+		return err
+	}
 	d.Machine.Detach()
 	if err := d.Engine.Close(); err != nil {
 		return err
@@ -210,11 +214,25 @@ func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
 	if err := snapshot.InstallAt(d.Options.FS, d.Options.Dir, dir, meta.Mark); err != nil {
 		return err
 	}
-	if err := d.openStore(); err != nil {
+	return d.openStore()
+}
+
+// adopt opens a received snapshot, checks what it holds, and makes it this directory's.
+func (d *Data) adopt(meta consensus.SnapshotMeta, dir string) (err error) {
+	store, err := d.Options.OpenEngine(dir)
+	if err != nil {
 		return err
 	}
-	if got := d.Machine.Applied(); got != meta.Mark {
+	defer func() { err = errors.Join(err, store.Close()) }()
+	machine, err := apply.Open(store, apply.Options{})
+	if err != nil {
+		return err
+	}
+	if got := machine.Applied(); got != meta.Mark {
 		return fmt.Errorf("member: the snapshot holds %v, announced was %v", got, meta.Mark)
 	}
-	return nil
+	if got := machine.Cluster(); got != d.Identity.Cluster {
+		return fmt.Errorf("member: the snapshot is of cluster %v, this member of %v", got, d.Identity.Cluster)
+	}
+	return machine.SetOwner(d.Identity)
 }

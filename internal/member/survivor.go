@@ -118,10 +118,13 @@ func (s *Survivor) readStore(options DataOptions, log *wal.Recovered) (err error
 	}
 	s.Applied, s.Revision = machine.Applied(), machine.Store().Revision()
 	_, s.Removed = machine.Removed(s.Identity.Member)
+	boots, err := readBoots(&options)
+	if err == nil {
+		err = checkParts(&options, &boots, log, machine.Owner())
+	}
 	switch {
-	case machine.Cluster() != s.Identity.Cluster:
-		return fmt.Errorf("member: the log in %s is of cluster %v, the store in %s of cluster %v: correct --wal-dir",
-			options.walDir(), s.Identity.Cluster, options.storeDir(), machine.Cluster())
+	case err != nil:
+		return err
 	case holds(log, s.Applied):
 	case s.Applied.Index >= log.Base.Mark.Index && snapshot.Installed(options.FS, options.Dir, s.Applied):
 		s.base, s.entries, s.ahead = machine.SnapshotMeta(), nil, true

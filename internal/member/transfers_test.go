@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // handClock is moved by hand.
@@ -26,7 +27,7 @@ func TestTransfers_of(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, size := range map[string]int{"a": 600, "b": 400} {
-		if err := writeFile(fs, "snap/"+name, make([]byte, size)); err != nil {
+		if err := durable.WriteFile(fs, "snap/"+name, make([]byte, size)); err != nil {
 			t.Fatal(err)
 		}
 	}

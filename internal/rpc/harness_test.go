@@ -133,7 +133,7 @@ func startMember(t testing.TB) *member.Member {
 			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
 		},
 	}
-	identity := wal.Identity{Cluster: testCluster, Member: testMember}
+	identity := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
 	if err := member.Create(options, identity, initialConfig()); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 	if err := s.refuseSecondLife(ctx, f); err != nil {
 		return err
 	}
-	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: wal.StorageID(randomID())}
+	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: member.NewStorageID()}
 	s.logger.Info("founding a cluster", "cluster", f.cluster.String(), "member", f.self.String(),
 		"members", len(f.config.Members))
 	return member.Create(options, identity, f.config)

@@ -34,7 +34,7 @@ func (s *Server) join(ctx context.Context) (wal.Identity, error) {
 	}
 	s.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
 		"members", len(description.Members))
-	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: wal.StorageID(randomID())}, nil
+	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: member.NewStorageID()}, nil
 }
 
 // describe returns what the first member that answers says.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"time"
 
@@ -70,6 +71,7 @@ func (h *host) options() member.DataOptions {
 	fs := h.disk
 	return member.DataOptions{
 		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.lyingLog,
+		Nonce: h.rng.Uint64,
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
 		},
@@ -165,12 +167,18 @@ func (h *host) open() (*member.Data, error) {
 		return nil, err
 	}
 	if !exists {
-		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: wal.StorageID(h.id) + 1000}
+		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: h.storageID()}
 		if err := member.Create(h.options(), identity, h.base.Config); err != nil {
 			return nil, err
 		}
 	}
 	return member.Open(h.options())
+}
+
+// storageID is that of the host's disk.
+func (h *host) storageID() (id wal.StorageID) {
+	binary.BigEndian.PutUint64(id[:], uint64(h.id)+1000)
+	return id
 }
 
 // startFailed tries again if the disk is to blame.

@@ -198,7 +198,7 @@ var damages = []damage{
 	{"the last segment is missing so that the store is ahead", "wal/*.wal", false, remove, []string{"lost its end", "remove this member"}},
 	{"the log is missing", "wal", false, remove, []string{"correct --wal-dir, restore the log"}},
 	{"the log is an empty directory", "wal", false, clear, []string{"correct --wal-dir, restore the log"}},
-	{"the boot counter is no number", "boots", false, write("two\n"), []string{"does not hold a number"}},
+	{"the boots file is damaged", "boots", false, write("two\n"), []string{"checksum does not match", "restore it"}},
 	{"the boot counter is missing", "boots", false, remove, []string{"boots is missing: restore the file"}},
 	{"a table is missing", "store/*.sst", true, remove, []string{"store is corrupt", "restore a backup"}},
 	{"a table is cut", "store/*.sst", false, cut(100), []string{"store is corrupt", "restore a backup"}},

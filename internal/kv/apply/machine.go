@@ -33,6 +33,7 @@ type Machine struct {
 	hub     *watch.Hub
 
 	cluster consensus.ClusterID
+	owner   consensus.Identity // the directory's; not replicated
 	applied atomic.Pointer[consensus.Mark]
 	// reached is the index of the last entry that some reader may see an effect of: the leases and alarms of a batch show
 	// before its revision, and the revision before applied.

@@ -56,7 +56,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 		m.hub = watch.NewHub(watch.Options{})
 	}
 	for _, load := range []func() error{
-		m.loadIdentity, m.loadMarks, m.loadMembers, m.loadAlarms, m.loadJobs, m.loadSessions, m.loadLeases,
+		m.loadIdentity, m.loadOwner, m.loadMarks, m.loadMembers, m.loadAlarms, m.loadJobs, m.loadSessions, m.loadLeases,
 	} {
 		if err := load(); err != nil {
 			return nil, err

@@ -23,12 +23,14 @@ import (
 //	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
 //	'o' slot(4) sequence(8)     -> result                                outcomes of proposals
 //	'l' ...                     -> leases (package lease)
+//	'i' 'o'                     -> whose store it is                    owner: not replicated, differs between members
 //
 // A session's slot stands for its id in the table of results, which has a row for each proposal and should be small.
 const (
 	tableState   = 's'
 	tableOutcome = 'o'
 	tableLease   = 'l'
+	tableLocal   = 'i'
 
 	rowTombstone = 't'
 	rowPublished = 'p'
@@ -43,10 +45,11 @@ var (
 	rowApplied  = []byte{tableState, 'a'}
 	rowConfig   = []byte{tableState, 'c'}
 	rowNextSlot = []byte{tableState, 'n'}
+	rowOwner    = []byte{tableLocal, 'o'}
 )
 
 // formatVersion is raised when an older program must not open the store.
-const formatVersion = 2
+const formatVersion = 3
 
 func memberRow(kind byte, id consensus.MemberID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{tableState, kind}, uint64(id))

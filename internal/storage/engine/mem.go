@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // MemOptions of OpenMem.
@@ -45,7 +46,7 @@ func OpenMem(options MemOptions) (*Mem, error) {
 	if options.FS == nil {
 		options.FS = env.Disk
 	}
-	if err := makeDir(options.FS, options.Dir); err != nil {
+	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
 		return nil, diskError(options.Dir, err)
 	}
 	tree, size, err := readMemFile(options.FS, options.Dir)
@@ -131,7 +132,7 @@ func (m *Mem) Checkpoint(dir string) error {
 	m.mu.Lock()
 	tree := m.durable
 	m.mu.Unlock()
-	if err := makeDir(m.options.FS, dir); err != nil {
+	if err := durable.MakeDir(m.options.FS, dir); err != nil {
 		return diskError(dir, err)
 	}
 	_, err := writeMemFile(m.options.FS, dir, tree)

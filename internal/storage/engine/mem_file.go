@@ -8,9 +8,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // The file of the engine in memory:
@@ -20,10 +19,9 @@ import (
 //
 // It is written beside, synced and renamed, so a crash leaves the old one or the new one.
 const (
-	memMagic       = "QRMEM"
-	memVersion     = 1
-	memFileName    = "STATE"
-	memScratchName = "STATE.new"
+	memMagic    = "QRMEM"
+	memVersion  = 1
+	memFileName = "STATE"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -38,57 +36,10 @@ func writeMemFile(fs env.FS, dir string, tree *memTree) (uint64, error) {
 		return true
 	})
 	buf = binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf, castagnoli))
-	if err := replaceFile(fs, dir, memScratchName, memFileName, buf); err != nil {
+	if err := durable.WriteFile(fs, fs.PathJoin(dir, memFileName), buf); err != nil {
 		return 0, diskError(dir, err)
 	}
 	return uint64(len(buf)), nil
-}
-
-// replaceFile writes content under the name of scratch, then renames it, syncing file and directory.
-func replaceFile(fs env.FS, dir, scratch, name string, content []byte) error {
-	from, to := fs.PathJoin(dir, scratch), fs.PathJoin(dir, name)
-	f, err := fs.Create(from, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(content); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := fs.Rename(from, to); err != nil {
-		return err
-	}
-	return syncDir(fs, dir)
-}
-
-func syncDir(fs env.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// makeDir creates dir and what is missing above it, durably.
-func makeDir(fs env.FS, dir string) error {
-	if _, err := fs.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	parent := fs.PathDir(dir)
-	if parent != dir {
-		if err := makeDir(fs, parent); err != nil {
-			return err
-		}
-	}
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	return syncDir(fs, parent)
 }
 
 func readMemFile(fs env.FS, dir string) (*memTree, uint64, error) {

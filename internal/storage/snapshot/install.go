@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // Names in the data directory.
@@ -63,7 +64,7 @@ func stage(fs env.FS, dataDir, dir string) error {
 	if err := fs.Remove(fs.PathJoin(next, manifestName)); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(fs, next), syncDir(fs, dataDir), syncDir(fs, fs.PathDir(dir)))
+	return errors.Join(durable.SyncDir(fs, next), durable.SyncDir(fs, dataDir), durable.SyncDir(fs, fs.PathDir(dir)))
 }
 
 // writeMarker is step 2: what follows cannot be undone any more.
@@ -75,7 +76,7 @@ func writeMarker(fs env.FS, dataDir string, mark consensus.Mark) error {
 	if err := fs.Rename(marker+tempSuffix, marker); err != nil {
 		return err
 	}
-	return syncDir(fs, dataDir)
+	return durable.SyncDir(fs, dataDir)
 }
 
 // finish is steps 3 to 6. It may begin after a crash in any of them, and find a renamed directory under both names:
@@ -89,12 +90,12 @@ func finish(fs env.FS, dataDir string) error {
 		return fmt.Errorf("snapshot: remove the old store: %w", err)
 	}
 	// The old store must be gone for good before the marker is: a later installation must not meet it.
-	err := syncDir(fs, dataDir)
+	err := durable.SyncDir(fs, dataDir)
 	if err == nil {
 		err = fs.Rename(fs.PathJoin(dataDir, markerFile), fs.PathJoin(dataDir, recordFile))
 	}
 	if err == nil {
-		err = syncDir(fs, dataDir)
+		err = durable.SyncDir(fs, dataDir)
 	}
 	if err != nil {
 		return fmt.Errorf("snapshot: end the installation: %w", err)
@@ -126,7 +127,7 @@ func moveIn(fs env.FS, dataDir, store, next, old string) error {
 			err = fs.Rename(store, old)
 		}
 		if err == nil {
-			err = syncDir(fs, dataDir)
+			err = durable.SyncDir(fs, dataDir)
 		}
 		if err != nil {
 			return fmt.Errorf("snapshot: set the old store aside: %w", err)
@@ -134,7 +135,7 @@ func moveIn(fs env.FS, dataDir, store, next, old string) error {
 	}
 	err := fs.Rename(next, store)
 	if err == nil {
-		err = syncDir(fs, dataDir)
+		err = durable.SyncDir(fs, dataDir)
 	}
 	if err != nil {
 		return fmt.Errorf("snapshot: move the new store into place: %w", err)
@@ -173,7 +174,7 @@ func Recover(fs env.FS, dataDir string) error {
 	if !changed {
 		return nil
 	}
-	return syncDir(fs, dataDir)
+	return durable.SyncDir(fs, dataDir)
 }
 
 // Installed reports whether the last installation put a store into place that stands at applied. Then, and only

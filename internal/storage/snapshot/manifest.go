@@ -167,12 +167,3 @@ func writeFile(fs env.FS, path string, content []byte) error {
 	}
 	return errors.Join(err, file.Close())
 }
-
-// syncDir makes the names in dir durable.
-func syncDir(fs env.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // partialSuffix marks a directory that Receive has not finished. Such a name never reaches the caller.
@@ -47,14 +48,14 @@ func receive(fs env.FS, r io.Reader, partial, dir string) error {
 	if err := writeFile(fs, fs.PathJoin(partial, manifestName), m.append(nil)); err != nil {
 		return err
 	}
-	if err := syncDir(fs, partial); err != nil {
+	if err := durable.SyncDir(fs, partial); err != nil {
 		return err
 	}
 	if err := fs.Rename(partial, dir); err != nil {
 		return err
 	}
 	// The parent itself may be new.
-	return errors.Join(syncDir(fs, parent), syncDir(fs, fs.PathDir(parent)))
+	return errors.Join(durable.SyncDir(fs, parent), durable.SyncDir(fs, fs.PathDir(parent)))
 }
 
 // checkSpace refuses at once what could only fail later. Not every file system can tell.

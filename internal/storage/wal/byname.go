@@ -50,6 +50,12 @@ func (c *encoder) append(dst []byte, batches []Batch, held *pool) []byte {
 		for j := range b.Witness {
 			dst = appendWitness(dst, &b.Witness[j])
 		}
+		if b.Boots > 0 {
+			dst = appendBoots(dst, b.Boots)
+		}
+		if b.Epoch != nil {
+			dst = appendEpoch(dst, b.Epoch)
+		}
 	}
 	if c.noted > 0 { // the records are the caller's again
 		clear(c.changed)

@@ -306,34 +306,17 @@ func TestDump_byName(t *testing.T) {
 	}
 }
 
-// beforeNames is a log that was written before there were entries by name: a hard state, a record, a no-op, and in full
-// the entry that the record was promised to.
-const beforeNames = "" +
+// formatOne is the head of a log of format 1, which had no storage id of 128 bits and no carried boots.
+const formatOne = "" +
 	"51554f5257414c0a0100000000000000c100000000000000a1000000000000006e7a7005000000000100000000000000" +
-	"000000000000000000000000c73b7711aa706bf12200000040000000b6e10aee07000000000000000002000000000000" +
-	"000000000400000000000000000000000000000000000000f54b23474b000000780000001420100e0202030000000000" +
-	"00000005000000000000000300000000000000090000000000000004000000000000000c1e0300000000000000090000" +
-	"0000000000040c0200010007707574206b2076000000000095ec1a872b000000d8000000bffade5e010201020001e902" +
-	"02030000000000000009000000000000000405000000000000000c07707574206b20760000000000ced8f5e802000000" +
-	"18010000fadeef400802000000000000"
+	"000000000000000000000000c73b7711"
 
-// Ensure that a log of before is read, and written on with entries by name after the records it holds.
-func TestOpen_beforeNames(t *testing.T) {
-	fs := files{"0000000000000001.wal": must(hex.DecodeString(beforeNames))}.with("", nil)
-	r := recordOf(4, "put k v")
-	m := model{Hard: consensus.HardState{Term: 2, Vote: 3}, Witness: keep(r),
-		Entries: []consensus.Entry{{Index: 1, Term: 2, Kind: consensus.EntryNoop}, entryOf(2, r)}}
-	w, got, err := wal.Open(options(fs, 4<<10))
-	if err != nil || m.differs(&got) != "" {
-		t.Fatalf("%v: %s", err, m.differs(&got))
-	}
-	b := wal.Batch{Entries: []consensus.Entry{entryOf(2, r), entryOf(3, r)}}
-	m.append(&b)
-	if err := w.Append(b); err != nil || w.Stats().Named != 2 {
-		t.Fatalf("%v: %d by name", err, w.Stats().Named)
-	}
-	if _, got, err = wal.Open(options(fs, 4<<10)); err != nil || m.differs(&got) != "" {
-		t.Errorf("%v: %s", err, m.differs(&got))
+// Ensure that a log of before is refused, in words that say what to do, and not taken for damage.
+func TestOpen_olderFormat(t *testing.T) {
+	fs := files{"0000000000000001.wal": must(hex.DecodeString(formatOne))}.with("", nil)
+	_, _, err := wal.Open(options(fs, 4<<10))
+	if !errors.Is(err, wal.ErrOlderVersion) || errors.Is(err, wal.ErrCorrupt) || !strings.Contains(err.Error(), "format 1") {
+		t.Errorf("got %v, want ErrOlderVersion", err)
 	}
 }
 

@@ -13,6 +13,9 @@ type carried struct {
 	base consensus.SnapshotMeta
 	last consensus.Index // of the last entry; base.Mark.Index if there is none
 	pool pool
+
+	boots uint64
+	epoch consensus.Epoch
 }
 
 func (c *carried) append(dst []byte) []byte {
@@ -20,6 +23,7 @@ func (c *carried) append(dst []byte) []byte {
 	dst = consensus.AppendHardState(append(dst, byte(itemHard)), &c.hard)
 	// The base always: one at index 0 may hold the configuration that the cluster began with.
 	dst = consensus.AppendSnapshotMeta(append(dst, byte(itemBase)), &c.base)
+	dst = appendEpoch(appendBoots(dst, c.boots), &c.epoch)
 	for i := range c.pool.records {
 		if !c.pool.records[i].Forget {
 			dst = appendWitness(dst, &c.pool.records[i])
@@ -38,6 +42,12 @@ func (c *carried) take(b *Batch) {
 	}
 	if b.Hard != nil {
 		c.hard = *b.Hard
+	}
+	if b.Boots > 0 {
+		c.boots = b.Boots
+	}
+	if b.Epoch != nil {
+		c.epoch = *b.Epoch
 	}
 	for i := range b.Witness {
 		c.pool.take(&b.Witness[i])

@@ -125,7 +125,7 @@ func smallLog(t *testing.T, clean bool) (files, []model) {
 }
 
 func refused(err error) bool {
-	return errors.Is(err, wal.ErrCorrupt) || errors.Is(err, wal.ErrNewerVersion)
+	return errors.Is(err, wal.ErrCorrupt) || errors.Is(err, wal.ErrNewerVersion) || errors.Is(err, wal.ErrOlderVersion)
 }
 
 // Ensure that a flip of any byte is refused or harmless. In a log that was closed cleanly nothing is ever lost by it;

@@ -81,15 +81,15 @@ func (d *dumper) segment(number uint64, sealed int64) error {
 	defer func() { _ = w.file.Close() }()
 	h, err := w.header()
 	switch {
-	case errors.Is(err, errDamagedHeader), errors.Is(err, ErrNewerVersion):
+	case errors.Is(err, errDamagedHeader), errors.Is(err, ErrNewerVersion), errors.Is(err, ErrOlderVersion):
 		d.damaged = true
 		d.printf("%s: %v\n", segmentName(number), err)
 		return nil
 	case err != nil:
 		return err
 	}
-	d.printf("%s: cluster %v member %v storage %x segment %d, file of %d bytes, the segment before has %d\n",
-		segmentName(number), h.identity.Cluster, h.identity.Member, uint64(h.identity.Storage), h.number, w.size, h.sealed)
+	d.printf("%s: cluster %v member %v storage %v segment %d, file of %d bytes, the segment before has %d\n",
+		segmentName(number), h.identity.Cluster, h.identity.Member, h.identity.Storage, h.number, w.size, h.sealed)
 	if h.number != number {
 		d.damaged = true
 		d.printf("  damaged: the file holds another segment\n")
@@ -205,6 +205,10 @@ func (it *item) line() string {
 		return fmt.Sprintf("forget   attempt %x", it.witness.Attempt)
 	case itemCarried:
 		return fmt.Sprintf("carried  last entry %d", it.last)
+	case itemBoots:
+		return fmt.Sprintf("boots    %d", it.boots)
+	case itemEpoch:
+		return fmt.Sprintf("epoch    %v", it.epoch)
 	case itemMark:
 		return fmt.Sprintf("mark     %s", map[byte]string{markOpened: "opened", markClosed: "closed"}[it.why])
 	}

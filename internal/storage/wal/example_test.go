@@ -12,7 +12,7 @@ import (
 
 func ExampleWAL() {
 	o := wal.Options{FS: vfs.NewMem(), Dir: "wal"}
-	log, _ := wal.Create(o, wal.Identity{Cluster: 0xc, Member: 0xa, Storage: 0x5})
+	log, _ := wal.Create(o, wal.Identity{Cluster: 0xc, Member: 0xa, Storage: wal.StorageID{5}})
 	_ = log.Append(
 		wal.Batch{Hard: &consensus.HardState{Term: 1, Vote: 0xa}},
 		wal.Batch{Entries: []consensus.Entry{
@@ -31,20 +31,22 @@ func ExampleWAL() {
 	// Output:
 	// 1.1 noop
 	// 2.2 noop
-	// 0000000000000001.wal: cluster c member a storage 5 segment 1, file of 1048744 bytes, the segment before has 0
-	//         64 record of 34 bytes, durable 64
+	// 0000000000000001.wal: cluster c member a storage 05000000000000000000000000000000 segment 1, file of 1048784 bytes, the segment before has 0
+	//         72 record of 68 bytes, durable 72
 	//            carried  last entry 0
 	//            hard     term 0 vote 0 commit 0
 	//            base     after 0.0 config 0.0.0
-	//        120 record of 26 bytes, durable 120
+	//            boots    0
+	//            epoch    0
+	//        160 record of 26 bytes, durable 160
 	//            hard     term 1 vote a commit 0
 	//            entry    1.1 noop, 0 bytes
 	//            entry    2.1 command, 5 bytes
-	//        168 record of 5 bytes, durable 168
+	//        208 record of 5 bytes, durable 208
 	//            entry    2.2 noop, 0 bytes
-	//        192 record of 2 bytes, durable 192
+	//        232 record of 2 bytes, durable 232
 	//            mark     closed
-	//        216 record of 2 bytes, durable 216
+	//        256 record of 2 bytes, durable 256
 	//            mark     opened
-	//        240 end of the log
+	//        280 end of the log
 }

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	formatVersion = 1
+	formatVersion = 2
 
-	headerBytes       = 64      // of a segment
+	headerBytes       = 72      // of a segment
 	recordHeaderBytes = 16      // of a record
 	alignBytes        = 8       // records begin at multiples of it, so a search after damage has few places to try
 	maxRecordBytes    = 1 << 30 // payload of one record
@@ -23,16 +23,11 @@ var headerMagic = [8]byte{'Q', 'U', 'O', 'R', 'W', 'A', 'L', '\n'}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// StorageID names one log directory for ever: it is drawn at random when the log is created, so that a directory that
-// was wiped and made again is told from the old one.
-type StorageID uint64
-
 // Identity says whose log it is. Whether it is the right one is for the caller of Open to check.
-type Identity struct {
-	Cluster consensus.ClusterID
-	Member  consensus.MemberID
-	Storage StorageID
-}
+type Identity = consensus.Identity
+
+// StorageID names one data directory for ever.
+type StorageID = consensus.StorageID
 
 // header is the head of a segment. Integers are little endian.
 //
@@ -40,12 +35,15 @@ type Identity struct {
 //	+---------------+-------+-------+---------------+---------------+
 //	| "QUORWAL\n"   |version| zero  | cluster       | member        |
 //	+---------------+-------+-------+---------------+---------------+
-//	| storage       | number        | sealed        | zero  | crc   |
-//	+---------------+---------------+---------------+-------+-------+
-//	 32              40              48              56      60      64
+//	| storage                       | number        | sealed        |
+//	+-------+-------+---------------+---------------+---------------+
+//	| zero  | crc   |
+//	+-------+-------+
+//	 64      68      72
 //
 // sealed is the length of the segment before, final because a segment is synced before its successor gets its name:
-// a segment that ends earlier was damaged. crc is the CRC32C of the 60 bytes before it.
+// a segment that ends earlier was damaged. crc is the CRC32C of the 68 bytes before it. The epoch of the identity is not
+// here but in the carried state, since it changes.
 type header struct {
 	identity Identity
 	number   uint64
@@ -59,7 +57,7 @@ func appendHeader(dst []byte, h *header) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Cluster))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Member))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.identity.Storage))
+	dst = append(dst, h.identity.Storage[:]...)
 	dst = binary.LittleEndian.AppendUint64(dst, h.number)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.sealed))
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
@@ -70,31 +68,34 @@ var errDamagedHeader = errors.New("segment header is damaged")
 
 // decodeHeader looks at the version before the checksum: a newer version may keep its checksum elsewhere.
 func decodeHeader(src []byte) (header, error) {
-	if len(src) < headerBytes || [8]byte(src[:8]) != headerMagic {
+	if len(src) < 12 || [8]byte(src[:8]) != headerMagic {
 		return header{}, errDamagedHeader
 	}
-	if version := binary.LittleEndian.Uint32(src[8:]); version > formatVersion {
+	switch version := binary.LittleEndian.Uint32(src[8:]); {
+	case version > formatVersion:
 		return header{}, fmt.Errorf("%w: format %d, this one reads up to %d", ErrNewerVersion, version, formatVersion)
+	case version < formatVersion:
+		return header{}, fmt.Errorf("%w: format %d, this one reads %d", ErrOlderVersion, version, formatVersion)
 	}
-	if crc32.Checksum(src[:60], castagnoli) != binary.LittleEndian.Uint32(src[60:]) {
+	if len(src) < headerBytes || crc32.Checksum(src[:68], castagnoli) != binary.LittleEndian.Uint32(src[68:]) {
 		return header{}, errDamagedHeader
 	}
 	return header{
 		identity: Identity{
 			Cluster: consensus.ClusterID(binary.LittleEndian.Uint64(src[16:])),
 			Member:  consensus.MemberID(binary.LittleEndian.Uint64(src[24:])),
-			Storage: StorageID(binary.LittleEndian.Uint64(src[32:])),
+			Storage: StorageID(src[32:48]),
 		},
-		number: binary.LittleEndian.Uint64(src[40:]),
-		sealed: int64(binary.LittleEndian.Uint64(src[48:])),
+		number: binary.LittleEndian.Uint64(src[48:]),
+		sealed: int64(binary.LittleEndian.Uint64(src[56:])),
 	}, nil
 }
 
 // seed starts every checksum inside a segment. Numbers differ in 32 adjacent bits, which a CRC32 always tells apart.
 func (h *header) seed() uint32 {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[0:], uint64(h.identity.Storage))
-	binary.LittleEndian.PutUint64(b[8:], h.number)
+	var b [24]byte
+	copy(b[:16], h.identity.Storage[:])
+	binary.LittleEndian.PutUint64(b[16:], h.number)
 	return crc32.Checksum(b[:], castagnoli)
 }
 

@@ -36,8 +36,5 @@ func Inspect(o Options) (Recovered, time.Time, error) {
 			written = stat.ModTime()
 		}
 	}
-	return Recovered{
-		Identity: r.headers[0].identity, Hard: r.carried.hard, Base: r.carried.base, Entries: r.entries,
-		Witness: r.carried.pool.live(), CutBytes: r.torn - r.end,
-	}, written, nil
+	return r.recovered(&r.carried), written, nil
 }

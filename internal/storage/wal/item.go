@@ -12,15 +12,17 @@ import (
 type itemKind uint8
 
 const (
-	itemEntry   itemKind = 1 // entry; its index may be one that the log has: the log is cut there first
-	itemHard    itemKind = 2 // hard state
-	itemReset   itemKind = 3 // snapshot metadata: the log is empty and begins after it
-	itemBase    itemKind = 4 // snapshot metadata: entries up to it are not needed, those after it stay
-	itemRecord  itemKind = 5 // attempt (32 bytes), uvarint length, payload: a witness record is held
-	itemForget  itemKind = 6 // attempt (32 bytes): it is held no more
-	itemCarried itemKind = 7 // last index (8 bytes): carried state follows and replaces what was known
-	itemMark    itemKind = 8 // why (1 byte): nothing but the durable length in the record's head
-	itemNamed   itemKind = 9 // entry without payload: that of the held record of its proposal and exact revision
+	itemEntry   itemKind = 1  // entry; its index may be one that the log has: the log is cut there first
+	itemHard    itemKind = 2  // hard state
+	itemReset   itemKind = 3  // snapshot metadata: the log is empty and begins after it
+	itemBase    itemKind = 4  // snapshot metadata: entries up to it are not needed, those after it stay
+	itemRecord  itemKind = 5  // attempt (32 bytes), uvarint length, payload: a witness record is held
+	itemForget  itemKind = 6  // attempt (32 bytes): it is held no more
+	itemCarried itemKind = 7  // last index (8 bytes): carried state follows and replaces what was known
+	itemMark    itemKind = 8  // why (1 byte): nothing but the durable length in the record's head
+	itemNamed   itemKind = 9  // entry without payload: that of the held record of its proposal and exact revision
+	itemBoots   itemKind = 10 // number (8 bytes): how often the data was opened
+	itemEpoch   itemKind = 11 // number (8 bytes), recovery id (16 bytes): of the cluster
 )
 
 // Why a mark was written.
@@ -50,12 +52,23 @@ type WitnessRecord struct {
 }
 
 // Batch is what one step of the core wants on the disk. The parts take effect in this order: Reset, Entries, Hard,
-// Witness.
+// Witness. Boots and Epoch are independent of them.
 type Batch struct {
 	Hard    *consensus.HardState
 	Entries []consensus.Entry       // contiguous; the log is cut at Entries[0].Index first
 	Reset   *consensus.SnapshotMeta // the log restarts after this mark
 	Witness []WitnessRecord
+	Boots   uint64           // unless zero: how often the data was opened, this time included
+	Epoch   *consensus.Epoch // unless nil: the cluster's from here on
+}
+
+func appendBoots(dst []byte, boots uint64) []byte {
+	return binary.LittleEndian.AppendUint64(append(dst, byte(itemBoots)), boots)
+}
+
+func appendEpoch(dst []byte, epoch *consensus.Epoch) []byte {
+	dst = binary.LittleEndian.AppendUint64(append(dst, byte(itemEpoch)), epoch.Number)
+	return append(dst, epoch.Recovery[:]...)
 }
 
 func appendWitness(dst []byte, r *WitnessRecord) []byte {
@@ -76,6 +89,8 @@ type item struct {
 	witness WitnessRecord          // record, forget
 	last    consensus.Index        // carried
 	why     byte                   // mark
+	boots   uint64                 // boots
+	epoch   consensus.Epoch        // epoch
 }
 
 var (
@@ -112,6 +127,17 @@ func decodeItem(it *item, src []byte) (rest []byte, err error) {
 			return nil, errShortItem
 		}
 		it.why, rest = src[0], src[1:]
+	case itemBoots:
+		if len(src) < 8 {
+			return nil, errShortItem
+		}
+		it.boots, rest = binary.LittleEndian.Uint64(src), src[8:]
+	case itemEpoch:
+		if len(src) < 24 {
+			return nil, errShortItem
+		}
+		it.epoch.Number, it.epoch.Recovery = binary.LittleEndian.Uint64(src), [16]byte(src[8:24])
+		rest = src[24:]
 	default:
 		return nil, fmt.Errorf("%w: item of unknown kind %d", ErrNewerVersion, it.kind)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 // Recovered is what the log held when it was opened.
@@ -17,6 +18,7 @@ type Recovered struct {
 	Base     consensus.SnapshotMeta // the log begins after Base.Mark; zero if it was never compacted or reset
 	Entries  []consensus.Entry      // Base.Mark.Index+1 and on, without a gap; payloads share large buffers, also with Witness
 	Witness  []WitnessRecord        // held ones, oldest first
+	Boots    uint64                 // how often the data was opened, by the last Batch that said it
 	CutBytes int64                  // of an append that was never acknowledged and did not reach the disk whole
 }
 
@@ -25,11 +27,8 @@ func Create(o Options, identity Identity) (*WAL, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("wal: make %s: %w", o.Dir, explain(o.Dir, err))
-	}
-	if err := syncDir(o.FS, o.FS.PathDir(o.Dir)); err != nil {
-		return nil, err
+	if err := durable.MakeDir(o.FS, o.Dir); err != nil {
+		return nil, fmt.Errorf("wal: %w", explain(o.Dir, err))
 	}
 	l, err := list(o.FS, o.Dir)
 	if err != nil {
@@ -39,6 +38,7 @@ func Create(o Options, identity Identity) (*WAL, error) {
 		return nil, fmt.Errorf("%w: %s", ErrExists, o.Dir)
 	}
 	w := newWAL(o, identity)
+	w.carried.epoch = identity.Epoch
 	if err := w.adopt(l.spares); err != nil {
 		return nil, w.fail("create", err)
 	}
@@ -87,14 +87,17 @@ func Open(o Options) (*WAL, Recovered, error) {
 		o.Logger.Warn("cut an unfinished append from the log", "file", segmentName(w.current().number),
 			"offset", r.end, "bytes", cut)
 	}
-	return w, Recovered{
-		Identity: w.identity,
-		Hard:     w.carried.hard,
-		Base:     w.carried.base,
-		Entries:  r.entries,
-		Witness:  w.carried.pool.live(),
+	return w, r.recovered(&w.carried), nil
+}
+
+// recovered is what was read.
+func (r *replay) recovered(c *carried) Recovered {
+	identity := r.headers[0].identity
+	identity.Epoch = c.epoch
+	return Recovered{
+		Identity: identity, Hard: c.hard, Base: c.base, Entries: r.entries, Witness: c.pool.live(), Boots: c.boots,
 		CutBytes: r.torn - r.end,
-	}, nil
+	}
 }
 
 // resume continues writing where the replay ended.
@@ -180,7 +183,7 @@ func (r *replay) read(run []uint64) error {
 			return headerFault(w, err)
 		}
 		if h.number != number {
-			return &CorruptError{w.name, 40, fmt.Sprintf("the file holds segment %x", h.number)}
+			return &CorruptError{w.name, 48, fmt.Sprintf("the file holds segment %x", h.number)}
 		}
 		if len(r.headers) > 0 && h.identity != r.headers[0].identity {
 			return &CorruptError{w.name, 16, "the segment belongs to another log than the one before"}
@@ -200,7 +203,7 @@ func headerFault(w *window, err error) error {
 	switch {
 	case errors.Is(err, errDamagedHeader):
 		return &CorruptError{w.name, 0, err.Error()}
-	case errors.Is(err, ErrNewerVersion):
+	case errors.Is(err, ErrNewerVersion), errors.Is(err, ErrOlderVersion):
 		return fmt.Errorf("%w (%s)", err, w.name)
 	}
 	return err
@@ -328,6 +331,10 @@ func (r *replay) item(i int, it *item) error {
 		}
 	case itemRecord, itemForget:
 		c.pool.take(&it.witness)
+	case itemBoots:
+		c.boots = it.boots
+	case itemEpoch:
+		c.epoch = it.epoch
 	case itemMark:
 	}
 	return nil

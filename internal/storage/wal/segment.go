@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 )
 
 const (
@@ -76,15 +77,10 @@ func (l *listing) youngestRun() (run, stale []uint64) {
 
 // syncDir makes creations, renames and removals in dir durable.
 func syncDir(fs env.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return fmt.Errorf("wal: open directory %s: %w", dir, err)
+	if err := durable.SyncDir(fs, dir); err != nil {
+		return fmt.Errorf("wal: %w", explain(dir, err))
 	}
-	if err := d.Sync(); err != nil {
-		_ = d.Close()
-		return fmt.Errorf("wal: sync directory %s: %w", dir, explain(dir, err))
-	}
-	return d.Close()
+	return nil
 }
 
 const windowBytes = 1 << 20

@@ -16,7 +16,7 @@ import (
 
 const dir = "member/wal"
 
-var identity = wal.Identity{Cluster: 0xc1, Member: 0xa1, Storage: 0x5707a6e}
+var identity = wal.Identity{Cluster: 0xc1, Member: 0xa1, Storage: wal.StorageID{0x57, 0x07, 0xa6, 0xe0}}
 
 func options(fs env.FS, segmentBytes int64) wal.Options {
 	return wal.Options{FS: fs, Dir: dir, SegmentBytes: segmentBytes}
@@ -302,4 +302,46 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ensure that boots and epoch outlive the segments that they were written to, and that the latest count.
+func TestWAL_Append_bootsAndEpoch(t *testing.T) {
+	fs := memory()
+	founded := identity
+	founded.Epoch = consensus.Epoch{Number: 3, Recovery: [16]byte{3}}
+	w := must(wal.Create(options(fs, 4<<10), founded))
+	check := func(boots uint64, epoch consensus.Epoch) {
+		t.Helper()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		inspected, _, err := wal.Inspect(options(fs, 4<<10))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got wal.Recovered
+		if w, got, err = wal.Open(options(fs, 4<<10)); err != nil {
+			t.Fatal(err)
+		}
+		want := identity
+		want.Epoch = epoch
+		if got.Boots != boots || got.Identity != want || inspected.Boots != boots || inspected.Identity != want {
+			t.Errorf("got %d %v, inspected %d %v, want %d %v", got.Boots, got.Identity, inspected.Boots, inspected.Identity,
+				boots, want)
+		}
+	}
+	check(0, founded.Epoch)
+	recovered := consensus.Epoch{Number: 4, Recovery: [16]byte{4}}
+	if err := w.Append(wal.Batch{Boots: 7}, wal.Batch{Boots: 8, Epoch: &recovered}); err != nil {
+		t.Fatal(err)
+	}
+	check(8, recovered)
+	for range 20 { // several segments
+		if err := w.Append(wal.Batch{Reset: &consensus.SnapshotMeta{}, Entries: []consensus.Entry{
+			{Index: 1, Term: 1, Payload: make([]byte, 1000)},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(8, recovered)
 }

@@ -1,0 +1,76 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Errors of a data directory whose parts do not belong together.
+var (
+	// ErrMixed means that store, log and boots file are of different directories, members or clusters.
+	ErrMixed = errors.New("the parts of this data directory do not belong together")
+	// ErrRolledBack means that a part is older than the others say: it was restored from a copy.
+	ErrRolledBack = errors.New("a part of this data directory is older than the rest: it was put back from a copy. A member " +
+		"that forgot what it acknowledged must not vote: put the newest version of that part back, or remove this member and " +
+		"add a new one with an empty directory")
+)
+
+// part is one of the three that hold an identity.
+type part struct {
+	name, path string
+	identity   consensus.Identity
+}
+
+// mixed says that other is not of the same directory as p, or nil.
+func (p *part) mixed(other *part) error {
+	var what string
+	switch a, b := &p.identity, &other.identity; {
+	case a.Cluster != b.Cluster:
+		what = fmt.Sprintf("is of cluster %v, %s %s of cluster %v", a.Cluster, other.name, other.path, b.Cluster)
+	case a.Member != b.Member:
+		what = fmt.Sprintf("is of member %v, %s %s of member %v", a.Member, other.name, other.path, b.Member)
+	case a.Storage != b.Storage:
+		what = fmt.Sprintf("is of storage %v, %s %s of storage %v", a.Storage, other.name, other.path, b.Storage)
+	case a.Epoch.Number == b.Epoch.Number && a.Epoch != b.Epoch:
+		what = fmt.Sprintf("is of epoch %v, %s %s of epoch %v", a.Epoch, other.name, other.path, b.Epoch)
+	default:
+		return nil
+	}
+	return fmt.Errorf("member: %w: %s %s %s. Nothing was changed: correct --data-dir or --wal-dir, so that all are those "+
+		"of one member", ErrMixed, p.name, p.path, what)
+}
+
+// checkParts compares what boots file and store say with the log. The log decides which epoch it is: recovery writes
+// there first, and only there.
+func checkParts(options *DataOptions, boots *bootsRecord, log *wal.Recovered, store consensus.Identity) error {
+	ofLog := part{"the log in", options.walDir(), log.Identity}
+	for _, p := range []part{
+		{"the boots file", options.bootsFile(), boots.identity}, {"the store in", options.storeDir(), store},
+	} {
+		if err := p.mixed(&ofLog); err != nil {
+			return err
+		}
+		if p.identity.Epoch.Number > ofLog.identity.Epoch.Number {
+			return fmt.Errorf("member: %w: %s %s has seen epoch %v of the cluster, the log in %s only epoch %v", ErrRolledBack,
+				p.name, p.path, p.identity.Epoch, options.walDir(), ofLog.identity.Epoch)
+		}
+	}
+	return checkBoots(options, boots.boots, log.Boots)
+}
+
+// checkBoots compares the two counters of starts. A start writes the log's first and sends nothing before both are
+// durable, so the log's is the same or one more.
+func checkBoots(options *DataOptions, file, log uint64) error {
+	switch {
+	case log < file:
+		return fmt.Errorf("member: %w: the log in %s was opened %d times, this directory %d times, as %s says",
+			ErrRolledBack, options.walDir(), log, file, options.bootsFile())
+	case log > file+1:
+		return fmt.Errorf("member: %w: %s counts %d starts, the log in %s %d",
+			ErrRolledBack, options.bootsFile(), file, options.walDir(), log)
+	}
+	return nil
+}
