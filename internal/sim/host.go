@@ -71,7 +71,7 @@ func (h *host) options() member.DataOptions {
 	fs := h.disk
 	return member.DataOptions{
 		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.lyingLog,
-		Nonce: h.rng.Uint64,
+		Nonce: func() uint64 { return uint64(h.w.lives+1)<<32 | uint64(h.id) },
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
 		},
