@@ -2,50 +2,67 @@ package consensus
 
 import "encoding/binary"
 
-// A message is: kind (1 byte), present fields (2 bytes, a bit each), from, to (8 bytes each), term (varint), then the
+// A message is: kind (1 byte), present fields (varint, a bit each), from, to (8 bytes each), term (varint), then the
 // present fields in the order of their bits. Absent fields are zero.
 const (
-	hasMark = 1 << iota
+	hasConfig = 1 << iota
 	hasCommit
 	hasDurable
 	hasRound
-	hasReject // the bit is the value
-	hasHint
-	hasForce // the bit is the value
-	hasTarget
-	hasConfig
+	hasPrev
+	hasMatch
+	hasReceived
 	hasEntries
 	hasProposals
-	hasRefusals
+	hasVerdicts
+	hasDue
 	hasReads
+	hasQuery
+	hasRefusals
+	hasLast
+	hasReject // the bit is the value
+	hasRefused
+	hasHint
+	hasCommitted
+	hasForce // the bit is the value
+	hasTarget
 	hasSnapshot
 	hasRecords
-	hasVerdicts // the last bit there is room for
+	hasUnlogged // the bit is the value
+	pastFields  // no bit from here on
 )
 
-func (m *Message) fields() uint16 {
-	var f uint16
-	set := func(present bool, bit uint16) {
+func (m *Message) fields() uint64 {
+	var f uint64
+	set := func(present bool, bit uint64) {
 		if present {
 			f |= bit
 		}
 	}
-	set(m.Mark != Mark{}, hasMark)
+	set(m.Config != ConfigID{}, hasConfig)
 	set(m.Commit != 0, hasCommit)
 	set(m.Durable != 0, hasDurable)
 	set(m.Round != 0, hasRound)
-	set(m.Reject, hasReject)
-	set(m.Hint != Mark{}, hasHint)
-	set(m.Force, hasForce)
-	set(m.Target != NoMember, hasTarget)
-	set(m.Config != ConfigID{}, hasConfig)
+	set(m.Prev != Mark{}, hasPrev)
+	set(m.Match != Mark{}, hasMatch)
+	set(m.Received != 0, hasReceived)
 	set(len(m.Entries) > 0, hasEntries)
 	set(len(m.Proposals) > 0, hasProposals)
-	set(len(m.Refusals) > 0, hasRefusals)
+	set(len(m.Verdicts) > 0, hasVerdicts)
+	set(m.Due != 0, hasDue)
 	set(len(m.Reads) > 0, hasReads)
+	set(m.Query != 0, hasQuery)
+	set(len(m.Refusals) > 0, hasRefusals)
+	set(m.Last != Mark{}, hasLast)
+	set(m.Reject, hasReject)
+	set(m.Refused != Mark{}, hasRefused)
+	set(m.Hint != Mark{}, hasHint)
+	set(m.Committed != Mark{}, hasCommitted)
+	set(m.Force, hasForce)
+	set(m.Target != NoMember, hasTarget)
 	set(m.Snapshot != nil, hasSnapshot)
 	set(len(m.Records) > 0, hasRecords)
-	set(len(m.Verdicts) > 0, hasVerdicts)
+	set(m.Unlogged, hasUnlogged)
 	return f
 }
 
@@ -53,35 +70,52 @@ func (m *Message) fields() uint16 {
 func AppendMessage(dst []byte, m *Message) []byte {
 	f := m.fields()
 	dst = append(dst, byte(m.Kind))
-	dst = binary.LittleEndian.AppendUint16(dst, f)
+	dst = binary.AppendUvarint(dst, f)
 	dst = appendMember(dst, m.From)
 	dst = appendMember(dst, m.To)
 	dst = binary.AppendUvarint(dst, uint64(m.Term))
-	if f&hasMark != 0 {
-		dst = appendMark(dst, m.Mark)
+	dst = m.appendNumbers(dst, f)
+	dst = m.appendMarks(dst, f)
+	return m.appendLists(dst, f)
+}
+
+func (m *Message) appendNumbers(dst []byte, f uint64) []byte {
+	if f&hasConfig != 0 {
+		dst = appendConfigID(dst, m.Config)
 	}
-	if f&hasCommit != 0 {
-		dst = binary.AppendUvarint(dst, uint64(m.Commit))
-	}
-	if f&hasDurable != 0 {
-		dst = binary.AppendUvarint(dst, uint64(m.Durable))
-	}
-	if f&hasRound != 0 {
-		dst = binary.AppendUvarint(dst, m.Round)
-	}
-	if f&hasHint != 0 {
-		dst = appendMark(dst, m.Hint)
+	for _, field := range []struct {
+		bit   uint64
+		value uint64
+	}{
+		{hasCommit, uint64(m.Commit)}, {hasDurable, uint64(m.Durable)}, {hasRound, m.Round},
+		{hasReceived, uint64(m.Received)}, {hasDue, m.Due}, {hasQuery, m.Query},
+	} {
+		if f&field.bit != 0 {
+			dst = binary.AppendUvarint(dst, field.value)
+		}
 	}
 	if f&hasTarget != 0 {
 		dst = appendMember(dst, m.Target)
 	}
-	if f&hasConfig != 0 {
-		dst = appendConfigID(dst, m.Config)
-	}
-	return m.appendLists(dst, f)
+	return dst
 }
 
-func (m *Message) appendLists(dst []byte, f uint16) []byte {
+func (m *Message) appendMarks(dst []byte, f uint64) []byte {
+	for _, field := range []struct {
+		bit  uint64
+		mark *Mark
+	}{
+		{hasPrev, &m.Prev}, {hasMatch, &m.Match}, {hasLast, &m.Last}, {hasRefused, &m.Refused}, {hasHint, &m.Hint},
+		{hasCommitted, &m.Committed},
+	} {
+		if f&field.bit != 0 {
+			dst = appendMark(dst, *field.mark)
+		}
+	}
+	return dst
+}
+
+func (m *Message) appendLists(dst []byte, f uint64) []byte {
 	if f&hasEntries != 0 {
 		dst = binary.AppendUvarint(dst, uint64(len(m.Entries)))
 		for i := range m.Entries {
@@ -131,10 +165,22 @@ func (m *Message) appendLists(dst []byte, f uint16) []byte {
 func DecodeMessage(src []byte) (m Message, rest []byte, err error) {
 	r := reader{src: src}
 	m.Kind = MessageKind(r.octet())
-	f := uint16(r.octet()) | uint16(r.octet())<<8
+	f := r.uvarint()
+	r.bad = r.bad || f >= pastFields
 	m.From, m.To, m.Term = r.member(), r.member(), Term(r.uvarint())
-	if f&hasMark != 0 {
-		m.Mark = r.mark()
+	r.numbers(&m, f)
+	r.marks(&m, f)
+	m.Reject, m.Force, m.Unlogged = f&hasReject != 0, f&hasForce != 0, f&hasUnlogged != 0
+	r.lists(&m, f)
+	if rest, err = r.end(); err != nil {
+		return Message{}, nil, err
+	}
+	return m, rest, nil
+}
+
+func (r *reader) numbers(m *Message, f uint64) {
+	if f&hasConfig != 0 {
+		m.Config = r.configID()
 	}
 	if f&hasCommit != 0 {
 		m.Commit = Index(r.uvarint())
@@ -145,25 +191,42 @@ func DecodeMessage(src []byte) (m Message, rest []byte, err error) {
 	if f&hasRound != 0 {
 		m.Round = r.uvarint()
 	}
-	m.Reject = f&hasReject != 0
-	if f&hasHint != 0 {
-		m.Hint = r.mark()
+	if f&hasReceived != 0 {
+		m.Received = Index(r.uvarint())
 	}
-	m.Force = f&hasForce != 0
+	if f&hasDue != 0 {
+		m.Due = r.uvarint()
+	}
+	if f&hasQuery != 0 {
+		m.Query = r.uvarint()
+	}
 	if f&hasTarget != 0 {
 		m.Target = r.member()
 	}
-	if f&hasConfig != 0 {
-		m.Config = r.configID()
-	}
-	r.lists(&m, f)
-	if rest, err = r.end(); err != nil {
-		return Message{}, nil, err
-	}
-	return m, rest, nil
 }
 
-func (r *reader) lists(m *Message, f uint16) {
+func (r *reader) marks(m *Message, f uint64) {
+	if f&hasPrev != 0 {
+		m.Prev = r.mark()
+	}
+	if f&hasMatch != 0 {
+		m.Match = r.mark()
+	}
+	if f&hasLast != 0 {
+		m.Last = r.mark()
+	}
+	if f&hasRefused != 0 {
+		m.Refused = r.mark()
+	}
+	if f&hasHint != 0 {
+		m.Hint = r.mark()
+	}
+	if f&hasCommitted != 0 {
+		m.Committed = r.mark()
+	}
+}
+
+func (r *reader) lists(m *Message, f uint64) {
 	if f&hasEntries != 0 {
 		if n := r.count(entryMinBytes); n > 0 {
 			m.Entries = make([]Entry, n)

@@ -43,12 +43,14 @@ func sampleMessages() []consensus.Message {
 	return []consensus.Message{
 		{},
 		{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 3, Commit: 4, Durable: 5, Round: 6},
-		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Reject: true, Commit: 1, Mark: consensus.Mark{Index: 4, Term: 2}},
+		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Reject: true, Committed: consensus.Mark{Index: 1, Term: 1}, Last: consensus.Mark{Index: 4, Term: 2}},
 		{Kind: consensus.MsgVote, From: 2, To: 1, Term: 3, Force: true},
 		{
-			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Mark: consensus.Mark{Index: 7, Term: 3}, Commit: 5,
+			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Prev: consensus.Mark{Index: 7, Term: 3}, Commit: 5,
 			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(), Hint: consensus.Mark{Index: 1},
-			Target:    9,
+			Target: 9,
+			Match:  consensus.Mark{Index: 8, Term: 3}, Refused: consensus.Mark{Index: 2, Term: 1}, Received: 11,
+			Query: 1 << 40, Due: math.MaxUint64, Unlogged: true,
 			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Proposer: 3, Payload: []byte("p")}, {}},
 			Refusals:  []consensus.Refusal{{Reason: consensus.ReasonBusy, Config: consensus.ConfigID{Index: 4}}},
 			Reads:     []consensus.ReadIndex{{ID: 1 << 60, Index: 3}, {ID: 2}},

@@ -9,7 +9,7 @@ const (
 	MsgVote           MessageKind = 3  // candidate -> voters; Raft paper, section 5.2
 	MsgVoteReply      MessageKind = 4  //
 	MsgAppend         MessageKind = 5  // leader -> all; entries may be empty (a probe or a commit notice)
-	MsgAppendReply    MessageKind = 6  // durable up to Mark.Index, or Reject with Hint
+	MsgAppendReply    MessageKind = 6  // durable up to Match, or Reject with Refused and Hint
 	MsgHeartbeat      MessageKind = 7  // leader -> all
 	MsgHeartbeatReply MessageKind = 8  //
 	MsgPropose        MessageKind = 9  // any -> leader; Proposals
@@ -17,14 +17,13 @@ const (
 	MsgRead           MessageKind = 11 // any -> leader; Reads
 	MsgReadReply      MessageKind = 12 // leader -> reader; Reads with their Index
 	MsgSnapshotOffer  MessageKind = 13 // leader -> follower: the metadata of the snapshot the shell is streaming
-	MsgSnapshotReply  MessageKind = 14 // follower -> leader: installed up to Mark, or Reject
+	MsgSnapshotReply  MessageKind = 14 // follower -> leader: installed up to Match, or Reject with Refused
 	MsgTimeoutNow     MessageKind = 15 // leader -> transferee; Raft thesis, section 3.10
 	MsgTransfer       MessageKind = 16 // any -> leader: asks for a leadership transfer to Target
 	MsgRemoved        MessageKind = 17 // any -> a member that a committed configuration removed (its tombstone)
-	MsgHolds          MessageKind = 18 // voter -> the proposer of an entry: the leader's log is durable here up to Mark.Index
-	MsgVouch          MessageKind = 19 // reader -> voters: have you gone on to another term? Round names the question
-	MsgVouched        MessageKind = 20 // voter -> reader: its Term when it saw question Round
-	MsgReadIndex      MessageKind = 21 // leader -> reader; Reads with an Index that the reader has yet to confirm by itself
+	MsgHolds          MessageKind = 18 // voter -> the proposer of an entry: the leader's log is durable here up to Match
+	MsgLogQuery       MessageKind = 19 // reader -> voters: how far does your log go? Query names the question
+	MsgLogQueryReply  MessageKind = 20 // voter -> reader: Last, Unlogged; Query repeated
 	MsgRecord         MessageKind = 22 // proposer -> voters but the leader, itself included: Proposals to hold
 	MsgRecorded       MessageKind = 23 // voter -> proposer: Verdicts
 	MsgFastPropose    MessageKind = 24 // proposer -> leader: Proposals to answer before they have committed, if it can be
@@ -39,20 +38,36 @@ type Message struct {
 	From    MemberID
 	To      MemberID
 	Term    Term
-	Mark    Mark  // previous entry (append), last entry (vote), matched entry (replies), snapshot position
-	Commit  Index // the sender's commit index
+	Commit  Index // append, heartbeat, snapshot offer: the leader's commit index
 	Durable Index // append, heartbeat: up to where the leader's own log is durable in this term
-	// Round is the leader's read round: echoed by replies, it confirms the leader up to there. With MsgRead, MsgVouch and
-	// MsgVouched it is the name of the reader's question: the highest id of its reads, or zero if the leader alone is asked.
-	// With MsgRecord and MsgFastPropose it is when the receiver should look at it, in nanoseconds of Unix time: the same for
-	// all of them, so that they meet proposals in one order. Nothing but speed rests on it.
-	Round  uint64
-	Reject bool // a vote not granted, an append that did not match
-	// Hint is, with a rejected append, the follower's best guess of the last common entry; with votes and their answers,
-	// both ways, the sender's commit index and the term there; with a heartbeat's answer, how far the log was received.
-	Hint   Mark
-	Force  bool     // a vote that a leadership transfer asked for: ignore the leader's lease
-	Target MemberID // transfer target
+	// Prev is, in an append, the entry before Entries.
+	Prev Mark
+	// Last is the end of the sender's log: in votes, in their answers, and in the answer to a log query.
+	Last Mark
+	// Match is the last entry up to which the sender's log is durable and equal to the leader's: in the follower's answers,
+	// and in MsgHolds. Its term lets the leader check that.
+	Match Mark
+	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not.
+	Received Index
+	// Refused is, with Reject, what did not match or could not be installed: the Prev of an append, the mark of a snapshot.
+	Refused Mark
+	// Hint is, with a refused append, the follower's best guess of the last common entry: at or below Refused, or the base of
+	// its log, durable, if that is above.
+	Hint Mark
+	// Committed is, in votes and their answers, the last entry that the sender knows to be committed.
+	Committed Mark
+	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
+	Round uint64
+	// Query names a reader's question to the voters: the highest id of its reads, or zero if the leader alone is asked.
+	Query uint64
+	// Due is, with MsgRecord and MsgFastPropose, when the receiver should look at it, in nanoseconds of Unix time: the same
+	// for all receivers, so that they meet proposals in one order. Nothing but speed rests on it.
+	Due    uint64
+	Reject bool // the answer is no
+	// Unlogged is set in the answer to a log query if writes may have been answered that are not in the sender's log.
+	Unlogged bool
+	Force    bool     // a vote that a leadership transfer asked for: ignore the leader's lease
+	Target   MemberID // transfer target
 	// Config is the configuration in force at the sender; with proposals, the one that they are bound to: a leader under
 	// another one refuses them and says which.
 	Config  ConfigID

@@ -50,8 +50,9 @@ const fewVoters = 3
 
 // lookAtFastPath decides, now and then, whether and how this member offers what it proposes next to all voters at once.
 func (m *Member) lookAtFastPath() {
-	counts := m.node.Replica().FastCounts()
-	m.fastCounts.Store(&counts)
+	all := m.node.Replica().Counts()
+	m.coreCounts.Store(&all)
+	counts := &all.Fast
 	mode := m.pace.look(m.options.Clock.Now(), outcomes{
 		tried: counts.Tried, agreed: counts.Won + counts.Overtaken, disagreed: counts.Disagreed,
 	})
@@ -93,13 +94,16 @@ func (m *Member) stampAhead(voters []consensus.MemberID) time.Duration {
 // Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
 func (m *Member) Inferred() uint64 { return m.inferred.Load() }
 
-// FastCounts returns what the fast path did here since this member started.
-func (m *Member) FastCounts() raft.FastCounts {
-	if counts := m.fastCounts.Load(); counts != nil {
+// CoreCounts returns what the core counted since this member started, about a second late.
+func (m *Member) CoreCounts() raft.Counts {
+	if counts := m.coreCounts.Load(); counts != nil {
 		return *counts
 	}
-	return raft.FastCounts{}
+	return raft.Counts{}
 }
+
+// FastCounts returns what the fast path did here since this member started.
+func (m *Member) FastCounts() raft.FastCounts { return m.CoreCounts().Fast }
 
 // fate tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
 // true, and the core looks again when the new one is there.
@@ -152,7 +156,7 @@ func (m *Member) stamp(messages []consensus.Message) {
 			at = max(m.lastStamp+1, uint64(m.options.Clock.Now().Add(m.ahead).UnixNano()))
 			m.lastStamp = at
 		}
-		message.Round = at
+		message.Due = at
 	}
 }
 

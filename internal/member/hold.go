@@ -49,7 +49,7 @@ func (h *holder) release() {
 	now := h.now()
 	var due []consensus.Message
 	for len(h.waiting) > 0 {
-		wait := time.Unix(0, int64(h.waiting[0].Round)).Sub(now)
+		wait := time.Unix(0, int64(h.waiting[0].Due)).Sub(now)
 		if wait > 0 && wait <= maxHold {
 			h.wake(wait)
 			break
@@ -90,7 +90,7 @@ func (h *holder) stop() {
 
 // stamped reports whether a message says when it wants to be looked at.
 func stamped(m *consensus.Message) bool {
-	return (m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose) && m.Round != 0
+	return (m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose) && m.Due != 0
 }
 
 // heldMessage is a message and when it came, as a count.
@@ -106,7 +106,7 @@ func (h heldMessages) Len() int { return len(h) }
 
 func (h heldMessages) Less(i, j int) bool {
 	a, b := &h[i], &h[j]
-	return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.From, b.From), cmp.Compare(a.arrival, b.arrival)) < 0
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.From, b.From), cmp.Compare(a.arrival, b.arrival)) < 0
 }
 
 func (h heldMessages) Swap(i, j int) { h[i], h[j] = h[j], h[i] }

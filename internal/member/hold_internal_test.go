@@ -22,7 +22,7 @@ func TestHolder_put_order(t *testing.T) {
 			}
 		}
 		at := func(from consensus.MemberID, sequence uint64, after time.Duration) consensus.Message {
-			m := consensus.Message{Kind: consensus.MsgRecord, From: from, Round: uint64(begun.Add(after).UnixNano())}
+			m := consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(begun.Add(after).UnixNano())}
 			m.Proposals = []consensus.Proposal{{ID: consensus.ProposalID{Sequence: sequence}}}
 			return m
 		}
@@ -53,7 +53,7 @@ func TestHolder_stop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := holder{now: time.Now, heard: map[consensus.MemberID]time.Time{}}
 		h.deliver = func([]consensus.Message) { t.Error("delivered after the end") }
-		h.put(consensus.Message{Kind: consensus.MsgRecord, Round: uint64(time.Now().Add(time.Millisecond).UnixNano())})
+		h.put(consensus.Message{Kind: consensus.MsgRecord, Due: uint64(time.Now().Add(time.Millisecond).UnixNano())})
 		h.stop()
 		<-time.After(time.Second)
 		synctest.Wait()

@@ -158,6 +158,10 @@ func (m *Member) observe(events []raft.Event) {
 		case raft.Removed:
 			m.background(m.leave)
 		}
+		if _, conflict := event.(raft.LogConflict); conflict {
+			m.logger.Error(event.String())
+			continue
+		}
 		m.logger.Info(event.String())
 	}
 }

@@ -74,7 +74,7 @@ type Member struct {
 	lessorTerm  atomic.Uint64
 	ownRemoval  atomic.Bool // applied, and answered
 	inferred    atomic.Uint64
-	fastCounts  atomic.Pointer[raft.FastCounts]
+	coreCounts  atomic.Pointer[raft.Counts]
 	changes     changeCounters
 	leaderMu    sync.Mutex
 	changed     chan struct{} // closed at the next change of leader

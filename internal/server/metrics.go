@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -61,8 +62,18 @@ func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
 		"Proposals of this member that it found committed before the leader told it.", nil, nil),
 		prometheus.CounterValue, float64(c.member.Inferred()))
 	c.collectFast(out)
+	c.collectRefused(out)
 	c.collectStorage(out)
 	c.collectPeers(out)
+}
+
+// collectRefused shows the messages between members that were dropped.
+func (c *partsCollector) collectRefused(out chan<- prometheus.Metric) {
+	desc := prometheus.NewDesc("quorate_raft_messages_refused_total",
+		"Messages of other members that were dropped because no sound member sends them, by reason.", []string{"reason"}, nil)
+	for reason, n := range c.member.CoreCounts().Refused {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), raft.RefusedMessage(reason).String())
+	}
 }
 
 // collectFast shows what the fast path did: docs/fast-path.md.

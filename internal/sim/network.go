@@ -149,7 +149,7 @@ func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 
 func describe(m *consensus.Message, n int) string {
 	return fmt.Sprintf("mark=%v commit=%d round=%d entries=%d reject=%t more=%d",
-		m.Mark, m.Commit, m.Round, len(m.Entries), m.Reject, n-1)
+		m.Match, m.Commit, m.Round, len(m.Entries), m.Reject, n-1)
 }
 
 // call carries a small request and its answer, or neither.

@@ -52,8 +52,8 @@ func TestTransport_Delay(t *testing.T) {
 		if took := time.Since(began); i == 1 && took < 150*time.Millisecond {
 			t.Errorf("the first message took %v, want at least 150ms", took)
 		}
-		if got.Mark.Index != i {
-			t.Fatalf("got message %d, want %d", got.Mark.Index, i)
+		if got.Match.Index != i {
+			t.Fatalf("got message %d, want %d", got.Match.Index, i)
 		}
 	}
 	none(t, a.lost, "lost peer")

@@ -115,8 +115,8 @@ func (p *peer) send(messages []consensus.Message) int {
 func isExpress(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgHeartbeat, consensus.MsgHeartbeatReply, consensus.MsgPreVote, consensus.MsgPreVoteReply,
-		consensus.MsgVote, consensus.MsgTimeoutNow, consensus.MsgRead, consensus.MsgReadReply, consensus.MsgReadIndex,
-		consensus.MsgVouch, consensus.MsgVouched, consensus.MsgRemoved:
+		consensus.MsgVote, consensus.MsgTimeoutNow, consensus.MsgRead, consensus.MsgReadReply, consensus.MsgLogQuery,
+		consensus.MsgLogQueryReply, consensus.MsgRemoved:
 		return true
 	case consensus.MsgVoteReply:
 		return sizeBytes(m) <= expressVoteBytes

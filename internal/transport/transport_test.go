@@ -39,8 +39,8 @@ func TestTransport_Send_orderPerPeer(t *testing.T) {
 		for range 2 * each {
 			got := m.next()
 			next[got.From]++
-			if want := next[got.From]; got.Mark.Index != want {
-				t.Fatalf("member %s got message %d of %s, want %d", m.id, got.Mark.Index, got.From, want)
+			if want := next[got.From]; got.Match.Index != want {
+				t.Fatalf("member %s got message %d of %s, want %d", m.id, got.Match.Index, got.From, want)
 			}
 			if len(got.Entries) != 1 || len(got.Entries[0].Payload) != 100 {
 				t.Fatalf("member %s got entries %v, want one of 100 bytes", m.id, got.Entries)
@@ -85,9 +85,9 @@ func TestTransport_Send_largeEntry(t *testing.T) {
 	a.Send(want)
 	for _, w := range want {
 		got := b.next()
-		if got.Mark != w.Mark || len(got.Entries) != len(w.Entries) {
+		if got.Match != w.Match || len(got.Entries) != len(w.Entries) {
 			t.Fatalf("got message at %s with %d entries, want %s with %d",
-				got.Mark, len(got.Entries), w.Mark, len(w.Entries))
+				got.Match, len(got.Entries), w.Match, len(w.Entries))
 		}
 		for i := range got.Entries {
 			if !bytes.Equal(got.Entries[i].Payload, w.Entries[i].Payload) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/progress"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 // becomeLeader takes office: a no-op of the new term, so that what earlier leaders left can commit (Raft paper,
@@ -89,7 +88,7 @@ func (r *Replica) replicate(p *progress.Peer) {
 	}
 	sent := false
 	last := r.log.last()
-	for (p.Next <= last || (p.State == progress.Probe && p.Match < last)) && !p.Paused() && r.sendAppend(p) {
+	for (p.Next <= last || p.State == progress.Probe) && !p.Paused() && r.sendAppend(p) {
 		sent = true
 	}
 	if sent {
@@ -113,7 +112,7 @@ func (r *Replica) sendAppend(p *progress.Peer) bool {
 		r.needSnapshot(p)
 		return false
 	}
-	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Mark: consensus.Mark{Index: prev, Term: term}}
+	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Mark{Index: prev, Term: term}}
 	size := 0
 	if p.State == progress.Replicate || r.active(p) {
 		m.Entries, size = r.log.sliceBytes(p.Next, r.opts.MaxMessageBytes)
@@ -140,22 +139,28 @@ func (r *Replica) sendAsLeader(m consensus.Message) { r.send(m, r.termPending())
 
 // handleReply takes what a follower says of its log.
 func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
-	if m.Mark.Index > r.log.last() && !m.Reject {
+	p.Round = max(p.Round, min(m.Round, r.round))
+	if !m.Reject && !r.holdsMatch(m.Match) {
+		r.dropped.count(RefusedForeignLog)
 		return
 	}
-	p.Round = max(p.Round, min(m.Round, r.round))
 	switch {
 	case m.Kind == consensus.MsgSnapshotReply:
 		r.handleSnapshotReply(p, m)
+	case m.Reject && m.Hint.Index > m.Refused.Index && r.log.matches(m.Hint):
+		p.Acknowledged(m.Hint.Index) // the follower has no entries so low any more, and is equal up to there
+		if p.State == progress.Probe {
+			p.BecomeReplicate()
+		}
 	case m.Reject:
-		p.Rejected(m.Mark.Index, r.log.lastNotAfter(m.Hint.Index, m.Hint.Term).Index)
+		p.Rejected(m.Refused.Index, r.log.lastNotAfter(m.Hint.Index, m.Hint.Term).Index)
 	default:
 		r.acknowledged(p, m)
 	}
 }
 
 func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
-	p.Acknowledged(m.Mark.Index)
+	p.Acknowledged(m.Match.Index)
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
 		p.BecomeReplicate()
@@ -165,57 +170,97 @@ func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
 	if p.CheckRound == 0 || m.Round < p.CheckRound {
 		return
 	}
-	if m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate && m.Hint.Index+1 < p.CheckNext {
+	if m.Kind == consensus.MsgHeartbeatReply && p.State == progress.Replicate && m.Received+1 < p.CheckNext {
 		p.BecomeProbe() // what was sent before that round has not arrived: it was lost
 	}
 	p.CheckRound = 0
 }
 
-// handleAppend brings this log in line with the leader's (Raft paper, figure 2, "AppendEntries").
+// holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
+// below the base of this log has committed here, so that counting it commits nothing.
+func (r *Replica) holdsMatch(match consensus.Mark) bool {
+	return match.Index < r.log.base.Index || r.log.matches(match) || (match == consensus.Mark{}) ||
+		r.opts.Faults.SkipBelowCommit
+}
+
+// handleAppend brings this log in line with the leader's (Raft paper, figure 2, "AppendEntries"). Every entry that this log
+// holds is compared, also below the commit index: that an index has committed does not make this log's entry the one of
+// this leader, whose term may be over while this member has learned of later commits (learnCommit).
 func (r *Replica) handleAppend(m *consensus.Message) {
 	r.hearRound(m.Round)
-	prev, entries := m.Mark, m.Entries
-	for i := range entries {
-		e := &entries[i]
-		if e.Index != prev.Index+consensus.Index(i)+1 || e.Term > m.Term || e.Term < prev.Term ||
-			(i > 0 && e.Term < entries[i-1].Term) {
-			return // no log looks like this
+	prev, entries := m.Prev, m.Entries
+	known := r.log.base.Index
+	if r.opts.Faults.SkipBelowCommit {
+		known = r.log.commit
+	}
+	if prev.Index < known {
+		if skip := min(known-prev.Index, consensus.Index(len(entries))); skip > 0 {
+			prev, entries = entries[skip-1].Mark(), entries[skip:]
+		}
+		if prev.Index < known && !r.opts.Faults.SkipBelowCommit {
+			r.tellBase(m)
+			return
 		}
 	}
-	if prev.Index < r.log.commit {
-		// What is committed here is the same there.
-		skip := min(r.log.commit-prev.Index, consensus.Index(len(entries)))
-		entries = entries[skip:]
-		prev.Index += skip
-	} else if !r.log.matches(prev) {
+	if !r.log.matches(prev) && !(r.opts.Faults.SkipBelowCommit && prev.Index <= r.log.commit) {
+		if prev.Index <= r.log.commit {
+			r.refuseLog(m, prev)
+			return
+		}
 		hint := r.log.lastNotAfter(prev.Index, prev.Term)
 		r.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: m.From, Mark: m.Mark, Hint: hint, Reject: true, Round: r.roundHeard,
+			Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: hint, Reject: true, Round: r.roundHeard,
 		}, r.termPending())
 		return
 	}
-	r.extend(entries)
-	r.matched = max(r.matched, prev.Index+consensus.Index(len(entries)), r.log.commit)
+	if !r.extend(m, entries) {
+		return
+	}
+	r.matched = max(r.matched, prev.Index+consensus.Index(len(entries)))
+	if r.opts.Faults.SkipBelowCommit {
+		r.matched = max(r.matched, r.log.commit)
+	}
 	r.hold(m.From, m.Durable)
 	r.commitTo(min(m.Commit, r.matched))
 	r.ackDue = true
 }
 
-// extend appends what is new. Only a conflict truncates: an append that says less than the log holds may be an old one.
-func (r *Replica) extend(entries []consensus.Entry) {
+// tellBase answers an append that lies below the base of this log, where there is nothing to compare. It hints at the base,
+// which was applied here, so that it is durable: the leader compares that with its own log.
+func (r *Replica) tellBase(m *consensus.Message) {
+	r.send(consensus.Message{
+		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: r.log.base, Reject: true, Round: r.roundHeard,
+	}, true)
+}
+
+// refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
+// logs is damaged. Nothing is acknowledged; the event tells of it once a term.
+func (r *Replica) refuseLog(m *consensus.Message, at consensus.Mark) {
+	r.dropped.count(RefusedBelowCommit)
+	if r.conflictTold != m.Term {
+		r.conflictTold = m.Term
+		own, _ := r.log.term(at.Index)
+		r.event(LogConflict{Leader: m.From, Term: m.Term, At: at, Own: own})
+	}
+}
+
+// extend appends what is new. Only a conflict truncates: an append that says less than the log holds may be an old one. It
+// reports false, and changes nothing, if the entries conflict with what is committed, or with what this term's leader sent
+// before.
+func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	same := 0
 	for same < len(entries) && r.log.matches(entries[same].Mark()) {
 		same++
 	}
 	if same == len(entries) {
-		return
+		return true
 	}
 	entries = entries[same:]
 	from := entries[0].Index
 	if from <= r.log.last() {
-		if from <= r.matched {
-			invariant.True(false, "one log per leader: entry %v of term %d conflicts below %d",
-				entries[0].Mark(), r.term, r.matched)
+		if from <= r.log.commit || from <= r.matched {
+			r.refuseLog(m, entries[0].Mark())
+			return false
 		}
 		r.event(Truncated{From: from, Last: r.log.last()})
 		r.rescue(from)
@@ -224,6 +269,7 @@ func (r *Replica) extend(entries []consensus.Entry) {
 	}
 	r.log.append(entries...)
 	r.appendConfigs(entries)
+	return true
 }
 
 func (r *Replica) handleHeartbeat(m *consensus.Message) {
@@ -231,7 +277,7 @@ func (r *Replica) handleHeartbeat(m *consensus.Message) {
 		r.echoDue = true
 	}
 	r.hold(m.From, m.Durable)
-	r.commitTo(min(m.Commit, max(r.matched, r.log.commit)))
+	r.commitTo(min(m.Commit, r.matched))
 }
 
 // hearRound reports whether a round is new: only then the leader waits for an echo.
@@ -251,19 +297,18 @@ func (r *Replica) acknowledge() {
 	if r.role != Follower || r.leader == consensus.NoMember || (!ack && !echo) {
 		return
 	}
-	known := max(r.matched, r.log.commit)
 	if ack {
 		after := len(r.log.writes) > 0 && !r.opts.Faults.AckBeforeDurable
 		r.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: r.leader, Mark: consensus.Mark{Index: known}, Round: r.roundHeard,
+			Kind: consensus.MsgAppendReply, To: r.leader, Match: r.log.markAt(r.matched), Round: r.roundHeard,
 		}, after)
-		r.tellProposers(known, after)
+		r.tellProposers(r.matched, after)
 		if !after || !fresh {
 			return
 		}
 	}
 	r.send(consensus.Message{
 		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard,
-		Mark: consensus.Mark{Index: min(known, r.log.durable)}, Hint: consensus.Mark{Index: known},
+		Match: r.log.markAt(min(r.matched, r.log.durable)), Received: r.matched,
 	}, r.termPending())
 }

@@ -15,9 +15,8 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgProposeReply: "refused", consensus.MsgRead: "read?", consensus.MsgReadReply: "read",
 	consensus.MsgSnapshotOffer: "snapshot?", consensus.MsgSnapshotReply: "snapshot", consensus.MsgTimeoutNow: "timeout-now",
 	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
-	consensus.MsgHolds: "holds", consensus.MsgVouch: "vouch?", consensus.MsgVouched: "vouched",
-	consensus.MsgReadIndex: "read-index",
-	consensus.MsgRecord:    "record", consensus.MsgRecorded: "recorded", consensus.MsgFastPropose: "propose-fast",
+	consensus.MsgHolds: "holds", consensus.MsgLogQuery: "log?", consensus.MsgLogQueryReply: "log",
+	consensus.MsgRecord: "record", consensus.MsgRecorded: "recorded", consensus.MsgFastPropose: "propose-fast",
 	consensus.MsgFast: "fast", consensus.MsgOrphans: "orphans",
 }
 
@@ -34,12 +33,13 @@ func describe(m *message) string {
 	}
 	switch m.Kind {
 	case consensus.MsgAppend:
-		say(true, "after=%v", m.Mark)
+		say(true, "after=%v", m.Prev)
 	case consensus.MsgVote, consensus.MsgPreVote:
-		say(true, "log=%v commit=%d", m.Mark, m.Commit)
+		say(true, "log=%v commit=%d", m.Last, m.Committed.Index)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgHolds:
-		say(m.Mark.Index > 0, "index=%d", m.Mark.Index)
+		say(m.Match.Index > 0, "index=%d", m.Match.Index)
 	}
+	say(m.Refused.Index > 0, "index=%d", m.Refused.Index)
 	say(m.Reject, "NO")
 	say(m.Reject && m.Kind == consensus.MsgAppendReply, "hint=%v", m.Hint)
 	say(m.Force, "force")
@@ -48,6 +48,9 @@ func describe(m *message) string {
 		say(true, "commit=%d", m.Commit)
 	}
 	say(m.Round > 0, "round=%d", m.Round)
+	say(m.Query > 0, "query=%d", m.Query)
+	say(m.Kind == consensus.MsgLogQueryReply, "last=%v", m.Last)
+	say(m.Unlogged, "and more")
 	say(m.Target != 0, "to=%v", m.Target)
 	if m.Snapshot != nil {
 		say(true, "%s", describeMeta(m.Snapshot))

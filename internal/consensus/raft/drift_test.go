@@ -63,7 +63,7 @@ func TestReplica_record_drift(t *testing.T) {
 		}
 		e.Index, e.Term = before.Index+1, 2
 		step(raft.Receive{Message: message{
-			Kind: consensus.MsgAppend, From: 1, To: 2, Term: 2, Mark: before, Commit: before.Index, Entries: []entry{e},
+			Kind: consensus.MsgAppend, From: 1, To: 2, Term: 2, Prev: before, Commit: before.Index, Entries: []entry{e},
 		}})
 		last = e.Mark()
 	}

@@ -147,7 +147,7 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 		if id == r.opts.ID {
 			return
 		}
-		m := consensus.Message{Kind: kind, To: id, Term: term, Mark: r.log.lastMark(), Force: force}
+		m := consensus.Message{Kind: kind, To: id, Term: term, Last: r.log.lastMark(), Force: force}
 		r.tellCommit(&m)
 		r.send(m, kind == consensus.MsgVote)
 	}
@@ -164,15 +164,17 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 // tellCommit puts into a vote, or its answer, how far this member knows the log to be committed, and the term there.
 // A candidate that knows less so learns which configuration is in force before it counts (etcd issue 12359).
 func (r *Replica) tellCommit(m *consensus.Message) {
-	m.Commit = r.log.commit
 	if term, ok := r.log.term(r.log.commit); ok {
-		m.Hint = consensus.Mark{Index: r.log.commit, Term: term}
+		m.Committed = consensus.Mark{Index: r.log.commit, Term: term}
 	}
 }
 
+// learnCommit takes what a candidate, or a voter, knows to be committed, in whatever term it learned that. It holds for this
+// log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
+// over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Hint.Index > r.log.commit && m.Hint.Index == m.Commit && r.log.matches(m.Hint) {
-		r.commitTo(m.Hint.Index)
+	if m.Committed.Index > r.log.commit && r.log.matches(m.Committed) {
+		r.commitTo(m.Committed.Index)
 	}
 }
 
@@ -211,9 +213,9 @@ func (r *Replica) tally(voters []consensus.MemberID) quorum.Outcome {
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
 func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.learnCommit(m)
-	grant := m.Term > r.term && !r.hearsLeader() && !m.Mark.Before(r.log.lastMark())
+	grant := m.Term > r.term && !r.hearsLeader() && !m.Last.Before(r.log.lastMark())
 	reply := consensus.Message{
-		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.term, Mark: r.log.lastMark(), Reject: !grant,
+		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.term, Last: r.log.lastMark(), Reject: !grant,
 	}
 	if grant {
 		reply.Term = m.Term
@@ -229,14 +231,14 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	if r.opts.Faults.VoteTwice {
 		free = true
 	}
-	grant := free && r.role != Leader && !m.Mark.Before(r.log.lastMark())
+	grant := free && r.role != Leader && !m.Last.Before(r.log.lastMark())
 	if grant {
 		r.vote = m.From
 		r.spread = 0
 		r.resetCampaign()
 	}
 	reply := consensus.Message{
-		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Mark: r.log.lastMark(), Reject: !grant,
+		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Last: r.log.lastMark(), Reject: !grant,
 	}
 	if grant {
 		reply.Records = r.acknowledgedRecords() // from here on this member accepts those of the new term only
@@ -264,7 +266,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	}
 	if m.Reject {
 		r.refused = append(r.refused, m.From)
-		r.outdone = r.outdone || r.log.lastMark().Before(m.Mark)
+		r.outdone = r.outdone || r.log.lastMark().Before(m.Last)
 	} else {
 		r.granted = append(r.granted, m.From)
 		if !pre {

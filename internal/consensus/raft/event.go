@@ -53,6 +53,14 @@ type (
 	SnapshotOffered struct{ Mark consensus.Mark }
 	// LogReset says that the log begins after an installed snapshot now.
 	LogReset struct{ Mark consensus.Mark }
+	// LogConflict says that a leader's log differs from what is committed here, which was refused: the leader was deposed
+	// and does not know it, or one of the two logs is damaged. It is told once a term.
+	LogConflict struct {
+		Leader consensus.MemberID
+		Term   consensus.Term
+		At     consensus.Mark // the leader's entry
+		Own    consensus.Term // of the entry here, zero if the log no longer holds it
+	}
 	// Truncated says that entries from From on, of a deposed leader, gave way.
 	Truncated struct{ From, Last consensus.Index }
 	// TransferStarted, TransferAborted tell of leadership transfers; a transfer succeeds by LeaderChanged.
@@ -77,6 +85,7 @@ func (ConfigUndone) event()       {}
 func (SnapshotNeeded) event()     {}
 func (SnapshotOffered) event()    {}
 func (LogReset) event()           {}
+func (LogConflict) event()        {}
 func (Truncated) event()          {}
 func (TransferStarted) event()    {}
 func (TransferAborted) event()    {}
@@ -118,6 +127,10 @@ func (e SnapshotNeeded) String() string {
 }
 func (e SnapshotOffered) String() string { return fmt.Sprintf("installs snapshot %v", e.Mark) }
 func (e LogReset) String() string        { return fmt.Sprintf("log begins after %v", e.Mark) }
+func (e LogConflict) String() string {
+	return fmt.Sprintf("refuses the log of leader %v at term %d: its entry %v has term %d here, and is committed",
+		e.Leader, e.Term, e.At, e.Own)
+}
 func (e Truncated) String() string       { return fmt.Sprintf("truncated entries %d to %d", e.From, e.Last) }
 func (e TransferStarted) String() string { return fmt.Sprintf("hands leadership to %v", e.To) }
 func (e TransferAborted) String() string {

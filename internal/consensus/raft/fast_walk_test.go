@@ -133,7 +133,7 @@ func isLog(m *message) bool {
 
 func isRead(m *message) bool {
 	switch m.Kind {
-	case consensus.MsgRead, consensus.MsgReadReply, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgReadIndex:
+	case consensus.MsgRead, consensus.MsgReadReply, consensus.MsgLogQuery, consensus.MsgLogQueryReply:
 		return true
 	}
 	return false

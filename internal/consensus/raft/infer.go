@@ -56,7 +56,7 @@ func (r *Replica) tellProposers(known consensus.Index, after bool) {
 		}
 	}
 	for _, id := range r.telling {
-		r.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Mark: consensus.Mark{Index: known}}, after)
+		r.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Match: r.log.markAt(known)}, after)
 	}
 	r.telling = r.telling[:0]
 }

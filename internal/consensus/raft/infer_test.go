@@ -88,8 +88,8 @@ func overwrite(c *cluster, l *laws) {
 	c.settle()
 }
 
-// Ensure that a voter's word about a question of an earlier life of the reader, whose ids went further, counts for nothing.
-func TestReplica_Step_vouchOfAnEarlierLife(t *testing.T) {
+// Ensure that a voter's answer to a question of an earlier life of the reader, whose ids went further, counts for nothing.
+func TestReplica_Step_logEndOfAnEarlierLife(t *testing.T) {
 	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, nil)
 	c.infer = true
 	l := newLaws()
@@ -99,20 +99,20 @@ func TestReplica_Step_vouchOfAnEarlierLife(t *testing.T) {
 		c.cut(id, 1)
 		c.cut(id, 2)
 		c.node(2).step(raft.Receive{Message: consensus.Message{
-			Kind: consensus.MsgVouched, From: id, To: 2, Term: 2, Round: 1 << 40,
+			Kind: consensus.MsgLogQueryReply, From: id, To: 2, Term: 2, Query: 1 << 40,
 		}})
 	}
 	l.asked[[2]uint64{2, 9}] = l.highest
 	c.node(2).step(raft.Read{IDs: []uint64{9}, Spread: true})
 	c.settle()
 	if l.reads != 0 {
-		t.Error("the read is answered by the word of voters that were asked in another life")
+		t.Error("the read is answered by voters that were asked in another life")
 	}
 }
 
-// Ensure that an index which nobody has confirmed is taken from the leader of this term alone, under the configuration that
-// the reader counts by, and not while that one may change.
-func TestReplica_Step_readIndexOfSomebody(t *testing.T) {
+// Ensure that the end of a log counts for a read if a voter told it after the question, under the configuration that the
+// reader counts by, and only if nothing may have been answered that this log lacks.
+func TestReplica_Step_logEndOfSomebody(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		change func(m *message)
@@ -120,11 +120,13 @@ func TestReplica_Step_readIndexOfSomebody(t *testing.T) {
 		taken  bool
 	}{
 		{"as it should be", func(*message) {}, nil, true},
-		{"of somebody else", func(m *message) { m.From = 3 }, nil, false},
-		{"of an earlier term", func(m *message) { m.Term-- }, nil, false},
+		{"in a later term", func(m *message) { m.Term += 3 }, nil, true},
+		{"of a stranger", func(m *message) { m.From = 9 }, nil, false},
 		{"under another configuration", func(m *message) { m.Config.Index++ }, nil, false},
-		{"of another question", func(m *message) { m.Reads[0].ID++ }, nil, false},
-		{"not committed yet", func(m *message) { m.Reads[0].Index++ }, nil, false},
+		{"of an earlier question", func(m *message) { m.Query-- }, nil, false},
+		{"of a question to come", func(m *message) { m.Query++ }, nil, false},
+		{"with records", func(m *message) { m.Unlogged = true }, nil, false},
+		{"not committed here", func(m *message) { m.Last.Index++ }, nil, false},
 		{"while the configuration changes", func(m *message) { m.Config = consensus.ConfigID{Index: 3, Term: m.Term} },
 			func(c *cluster) {
 				c.slow(1)
@@ -146,8 +148,7 @@ func TestReplica_Step_readIndexOfSomebody(t *testing.T) {
 		c.settle()
 		s := c.node(2).replica.Status()
 		m := message{
-			Kind: consensus.MsgReadIndex, From: 1, To: 2, Term: s.Term, Config: s.ConfigID,
-			Reads: []consensus.ReadIndex{{ID: 7, Index: 2}},
+			Kind: consensus.MsgLogQueryReply, From: 3, To: 2, Term: s.Term, Config: s.ConfigID, Query: 7, Last: mark{Index: 2, Term: 2},
 		}
 		row.change(&m)
 		c.node(2).step(raft.Receive{Message: m})
@@ -174,7 +175,7 @@ func TestReplica_Step_holdingsOfAnEarlierTerm(t *testing.T) {
 	c.elect(1)
 	s := c.node(2).replica.Status()
 	c.node(2).step(raft.Receive{Message: message{
-		Kind: consensus.MsgHolds, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Mark: consensus.Mark{Index: 50},
+		Kind: consensus.MsgHolds, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Match: consensus.Mark{Index: 50},
 	}})
 	c.elect(3)
 	c.cut(1, 2)

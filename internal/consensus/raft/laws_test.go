@@ -12,6 +12,8 @@ type laws struct {
 	leaders   map[consensus.Term]memberID
 	committed map[consensus.Index]entry // applied by somebody
 	highest   consensus.Index           // committed, as any member knows it
+	known     map[consensus.Index]mark  // committed, as any member knows it, applied or not
+	checked   map[memberID]consensus.Index
 	asked     map[[2]uint64]consensus.Index
 	retired   map[memberID]bool // some member knows that they were removed for ever
 	settled   map[consensus.ConfigID]bool
@@ -25,7 +27,7 @@ func newLaws() *laws {
 	return &laws{
 		leaders: map[consensus.Term]memberID{}, committed: map[consensus.Index]entry{}, asked: map[[2]uint64]consensus.Index{},
 		retired: map[memberID]bool{}, settled: map[consensus.ConfigID]bool{}, aborted: map[consensus.ConfigID]bool{},
-		protocols: map[consensus.Protocol]int{},
+		protocols: map[consensus.Protocol]int{}, known: map[consensus.Index]mark{}, checked: map[memberID]consensus.Index{},
 	}
 }
 
@@ -67,6 +69,46 @@ func (l *laws) check(n *node, out *raft.Output) {
 
 // watch lets the laws see every Step of c.
 func (l *laws) watch(c *cluster) { c.check, c.done = l.check, l.membership }
+
+// belowCommit checks that what any two members take for committed is the same, applied or not, and that a leader counts as
+// held by others what they really have of its log.
+func (l *laws) belowCommit(n *node, s *raft.Status) {
+	from := l.checked[n.id]
+	if from > s.Commit {
+		from = 0 // it forgot, in a crash, how far the log is committed
+	}
+	for index := max(from, n.logBase) + 1; index <= s.Commit; index++ {
+		own, ok := n.at(index)
+		if before, seen := l.known[index]; ok && seen && before != own {
+			l.breach("one committed log: %v has %v where %v has committed", n.id, own, before)
+		}
+		if ok {
+			l.known[index] = own
+		}
+	}
+	l.checked[n.id] = s.Commit
+	for i := range s.Progress {
+		p := &s.Progress[i]
+		for _, other := range n.c.nodes {
+			if other.id != p.ID || other.replica == nil || other.replica.Term() != s.Term {
+				continue
+			}
+			mine, has := n.at(p.Match)
+			theirs, too := other.at(p.Match)
+			if has && other.logBase < p.Match && (!too || mine != theirs) {
+				l.breach("one log per leader: %v counts %v at term %d as held by %v, which has %v", n.id, mine, s.Term, p.ID, theirs)
+			}
+		}
+	}
+}
+
+// at returns the position of the entry at index, if the log holds it.
+func (n *node) at(index consensus.Index) (mark, bool) {
+	if index <= n.logBase || index > n.last() {
+		return mark{}, false
+	}
+	return n.log[index-n.logBase-1].Mark(), true
+}
 
 // complete checks leader completeness: the log of a new leader holds everything committed in earlier terms.
 func (l *laws) complete(n *node, out *raft.Output, term consensus.Term) {

@@ -61,6 +61,15 @@ func (l *replicaLog) term(index consensus.Index) (consensus.Term, bool) {
 	return l.entries[index-l.base.Index-1].Term, true
 }
 
+// markAt returns the position of the entry at index, or none if the log does not hold it (any more).
+func (l *replicaLog) markAt(index consensus.Index) consensus.Mark {
+	term, ok := l.term(index)
+	if !ok {
+		return consensus.Mark{}
+	}
+	return consensus.Mark{Index: index, Term: term}
+}
+
 func (l *replicaLog) matches(m consensus.Mark) bool {
 	term, ok := l.term(m.Index)
 	return ok && term == m.Term

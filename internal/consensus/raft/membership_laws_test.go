@@ -11,6 +11,7 @@ import (
 // membership checks, after every Step, the laws of configuration changes that concern one member's log.
 func (l *laws) membership(n *node, out *raft.Output) {
 	s := n.replica.Status()
+	l.belowCommit(n, &s)
 	for _, e := range out.Events {
 		switch e := e.(type) {
 		case raft.ConfigSettled:

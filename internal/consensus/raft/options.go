@@ -48,7 +48,9 @@ type Faults struct {
 	TwoChanges       bool // change it while the change before is under way
 	ReuseConfigIDs   bool // name configurations by a counter, which a roll-back turns back
 	CountSelf        bool // a leader that is no voter counts itself
-	CountOldVouches  bool // a voter that vouched once for the leader vouches for ever
+	CountOldAnswers  bool // a voter's answer to a log query counts for later reads as well
+	ReadLeaderIndex  bool // any logs of a majority confirm the last index that the leader told
+	SkipBelowCommit  bool // a follower takes for equal, and acknowledges, what is committed in its own log
 	InferOldTerm     bool // infer commits of entries of earlier terms
 	DurableTooSoon   bool // a leader tells proposers of entries that its disk does not hold yet
 	UnionOfJoint     bool // a joint configuration decides by a majority of all its voters together

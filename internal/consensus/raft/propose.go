@@ -146,7 +146,7 @@ func (r *Replica) flushForwards() {
 	if len(box.reads) > 0 {
 		m := consensus.Message{Kind: consensus.MsgRead, To: r.leader, Reads: box.reads}
 		if box.spread {
-			m.Round = r.askVoters(box.reads)
+			m.Query = r.askVoters(box.reads)
 		}
 		r.send(m, false)
 		for _, read := range box.reads {

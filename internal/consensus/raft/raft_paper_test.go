@@ -40,11 +40,11 @@ func sent(out raft.Output, kind consensus.MessageKind) *message {
 // Raft paper, section 5.1: a server with a stale term adopts the larger one; messages with a stale term are rejected.
 func TestReplica_paper51_terms(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 3})
-	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 5, Mark: mark{Index: 1, Term: 1}}))
+	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 5, Prev: mark{Index: 1, Term: 1}}))
 	if s := r.Status(); s.Term != 5 || s.Leader != 2 || out.Hard == nil || out.Hard.Term != 5 {
 		t.Fatalf("term %d, leader %v, hard state %+v", s.Term, s.Leader, out.Hard)
 	}
-	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 4, Mark: mark{Index: 1, Term: 1}}))
+	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 4, Prev: mark{Index: 1, Term: 1}}))
 	if m := sent(out, consensus.MsgAppendReply); m == nil || !m.Reject || m.Term != 5 || m.To != 3 {
 		t.Fatalf("answer to a stale leader: %+v", m)
 	}
@@ -56,7 +56,7 @@ func TestReplica_paper51_terms(t *testing.T) {
 // Raft paper, section 5.2: one vote per term, first come first served, durable before it is told, also after a restart.
 func TestReplica_paper52_oneVotePerTerm(t *testing.T) {
 	vote := func(from memberID) raft.Input {
-		return receive(message{Kind: consensus.MsgVote, From: from, To: 1, Term: 4, Mark: mark{Index: 1, Term: 1}})
+		return receive(message{Kind: consensus.MsgVote, From: from, To: 1, Term: 4, Last: mark{Index: 1, Term: 1}})
 	}
 	r := single(t, consensus.HardState{Term: 3})
 	out := r.Step(vote(2), vote(3), vote(2))
@@ -86,7 +86,7 @@ func TestReplica_paper541_upToDate(t *testing.T) {
 		{"a longer log of an earlier term", mark{Index: 9, Term: 1}, true},
 	} {
 		r := single(t, consensus.HardState{Term: 3}, 2, 2)
-		out := r.Step(receive(message{Kind: consensus.MsgVote, From: 2, To: 1, Term: 4, Mark: tc.last}))
+		out := r.Step(receive(message{Kind: consensus.MsgVote, From: 2, To: 1, Term: 4, Last: tc.last}))
 		if m := sent(out, consensus.MsgVoteReply); m == nil || m.Reject != tc.reject {
 			t.Errorf("%s: %+v", tc.name, m)
 		}
@@ -98,12 +98,12 @@ func TestReplica_paper53_onlyConflictsTruncate(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 2}, 2, 2, 2)
 	first := mark{Index: 1, Term: 1}
 	two := entry{Index: 2, Term: 2, Kind: consensus.EntryNoop}
-	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 2, Mark: first, Entries: []entry{two}}))
+	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 2, Prev: first, Entries: []entry{two}}))
 	if s := r.Status(); s.LastIndex != 4 || len(out.Entries) != 0 {
 		t.Fatalf("an old append: last %d, persist %v", s.LastIndex, out.Entries)
 	}
 	three := entry{Index: 3, Term: 3, Kind: consensus.EntryNoop}
-	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 3, Mark: first, Entries: []entry{two, three}}))
+	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 3, Prev: first, Entries: []entry{two, three}}))
 	if s := r.Status(); s.LastIndex != 3 || s.LastTerm != 3 || len(out.Entries) != 1 || out.Entries[0].Index != 3 {
 		t.Fatalf("a conflict: last %d.%d, persist %v", s.LastIndex, s.LastTerm, out.Entries)
 	}
@@ -126,7 +126,8 @@ func TestReplica_paper542_commitOwnTerm(t *testing.T) {
 		}
 		lead(r)
 		ack := func(index consensus.Index) consensus.Index {
-			r.Step(receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 4, Mark: mark{Index: index}}))
+			terms := map[consensus.Index]consensus.Term{2: 2, 3: 4}
+			r.Step(receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 4, Match: mark{Index: index, Term: terms[index]}}))
 			return r.Status().Commit
 		}
 		if got, want := ack(2), map[bool]consensus.Index{false: 1, true: 2}[broken]; got != want {
@@ -154,7 +155,7 @@ func TestReplica_thesis1021_parallelDisk(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 1})
 	lead(r)
 	ack := func(index consensus.Index) raft.Input {
-		return receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 2, Mark: mark{Index: index}})
+		return receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 2, Match: mark{Index: index, Term: 2}})
 	}
 	r.Step(ack(2))
 	out := r.Step(raft.Propose{Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand}}})
@@ -174,7 +175,7 @@ func TestReplica_thesis1021_parallelDisk(t *testing.T) {
 func TestReplica_thesis423_disruption(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 2})
 	r.Step(receive(message{Kind: consensus.MsgHeartbeat, From: 2, To: 1, Term: 2}))
-	vote := message{Kind: consensus.MsgVote, From: 3, To: 1, Term: 9, Mark: mark{Index: 9, Term: 8}}
+	vote := message{Kind: consensus.MsgVote, From: 3, To: 1, Term: 9, Last: mark{Index: 9, Term: 8}}
 	if out := r.Step(receive(vote)); r.Status().Term != 2 || len(out.Send)+len(out.SendAfter) != 0 {
 		t.Fatalf("term %d, answers %v %v", r.Status().Term, out.Send, out.SendAfter)
 	}
@@ -191,7 +192,7 @@ func TestReplica_Step_nonsense(t *testing.T) {
 	for kind := consensus.MessageKind(0); kind < 30; kind++ {
 		for _, from := range []memberID{0, 1, 2, 77} {
 			for _, term := range []consensus.Term{0, 1} {
-				m := message{Kind: kind, From: from, To: 1, Term: term, Mark: mark{Index: 1 << 60, Term: 1 << 60},
+				m := message{Kind: kind, From: from, To: 1, Term: term, Prev: mark{Index: 1 << 60, Term: 1 << 60},
 					Round: 1 << 60, Commit: 1 << 60, Hint: mark{Index: 1 << 60, Term: 9},
 					Entries: []entry{{Index: 5}, {Index: 3}}, Reads: []consensus.ReadIndex{{ID: 1}},
 					Proposals: []consensus.Proposal{{Kind: 9}, {Kind: consensus.EntryConfig, Payload: []byte("x")}}}

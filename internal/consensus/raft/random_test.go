@@ -394,11 +394,11 @@ func attempt(x *chaos) (err error) {
 	return nil
 }
 
-// Ensure that a reader needs new words of the others for each question: here it has the old ones of a majority that has
-// gone on without it and its leader.
-func TestReplica_Step_oldVouches(t *testing.T) {
+// Ensure that a reader needs new answers for each question: here it has the old ones of a majority that has gone on
+// without it and its leader.
+func TestReplica_Step_oldLogEnds(t *testing.T) {
 	for _, old := range []bool{false, true} {
-		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Faults.CountOldVouches = old })
+		c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.Faults.CountOldAnswers = old })
 		c.infer = true
 		l := newLaws()
 		l.watch(c)
@@ -423,7 +423,7 @@ func TestReplica_Step_oldVouches(t *testing.T) {
 		c.settle()
 		read(2)
 		if broken := strings.Contains(l.broken, "linearizable read"); broken != old || l.broken != "" && !old {
-			t.Errorf("old vouches count: %t, broken: %q", old, l.broken)
+			t.Errorf("old answers count: %t, broken: %q", old, l.broken)
 		}
 	}
 }

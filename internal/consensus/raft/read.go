@@ -12,8 +12,8 @@ import (
 // out once a quorum has echoed a round that began after the read arrived, and once the log has committed that far
 // under this leader: after an election the same index could name another prefix.
 //
-// Whoever asks vouches for the leader by asking, as an echo would: it had voted in no later term when the question left, so
-// that nobody whom such a vote elected can have committed anything before. With three voters a follower's question, and
+// The question of a voter counts as its echo: it had voted in no later term when the question left, so that nobody whom
+// such a vote elected can have committed anything before. With three voters a follower's question, and
 // the leader's being in office, are a majority, and no round is needed: one round trip.
 
 // pendingRead waits for both. Indexes never fall along the queue.
@@ -85,14 +85,9 @@ func (r *Replica) handleRead(m *consensus.Message) {
 	for i := range m.Reads {
 		r.enqueueRead(m.Reads[i].ID, m.From, m.Term <= r.term)
 	}
-	if m.Round == 0 {
-		return
+	if m.Query != 0 {
+		r.handleLogQuery(m)
 	}
-	index := consensus.Message{Kind: consensus.MsgReadIndex, To: m.From, Reads: slices.Clone(m.Reads)}
-	for i := range index.Reads {
-		index.Reads[i].Index = r.log.last()
-	}
-	r.send(index, r.termPending())
 }
 
 func (r *Replica) enqueueRead(id uint64, from consensus.MemberID, asker bool) {
@@ -247,5 +242,5 @@ func (r *Replica) handleReadReply(m *consensus.Message) {
 // failForwarded gives up the reads that a leader, no longer followed, has not answered.
 func (r *Replica) failForwarded() {
 	r.out.FailedReads = append(r.out.FailedReads, r.forwarded...)
-	r.forwarded, r.unconfirmed = r.forwarded[:0], r.unconfirmed[:0]
+	r.forwarded = r.forwarded[:0]
 }

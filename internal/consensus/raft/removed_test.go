@@ -33,7 +33,7 @@ func TestReplica_receive_removedLeader(t *testing.T) {
 			consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer, consensus.MsgVote, consensus.MsgPreVote,
 		} {
 			out = r.Step(raft.Receive{Message: message{
-				Kind: kind, From: 2, To: 1, Term: tc.term, Mark: mark{Index: 2, Term: 5}, Commit: 3,
+				Kind: kind, From: 2, To: 1, Term: tc.term, Prev: mark{Index: 2, Term: 5}, Last: mark{Index: 2, Term: 5}, Match: mark{Index: 2, Term: 5}, Commit: 3,
 				Entries: nil,
 			}})
 			if r.Leader() != 1 || r.Term() != 10 {

@@ -47,20 +47,18 @@ type Replica struct {
 	calledIn      consensus.Term // told to campaign in this term, and a change has to be applied first
 
 	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
-	matched     consensus.Index
-	roundHeard  uint64
-	roundNew    bool      // a new round was heard in this Step
-	ackDue      bool      // appends of this Step want an acknowledgement
-	echoDue     bool      // heartbeats of this Step want an answer
-	holdings    []holding // who holds the leader's log, as they told: infer.go
-	telling     []consensus.MemberID
-	inferred    uint64
-	told        consensus.Index // proposers were told of what this member holds up to here
-	vouches     []vouch
-	question    uint64                // the last one that was asked
-	unconfirmed []consensus.ReadIndex // of forwarded: vouch.go
-	forwarded   []uint64              // reads sent to the leader and not answered yet
-	installing  *consensus.SnapshotMeta
+	matched    consensus.Index
+	roundHeard uint64
+	roundNew   bool      // a new round was heard in this Step
+	ackDue     bool      // appends of this Step want an acknowledgement
+	echoDue    bool      // heartbeats of this Step want an answer
+	holdings   []holding // who holds the leader's log, as they told: infer.go
+	telling    []consensus.MemberID
+	inferred   uint64
+	told       consensus.Index // proposers were told of what this member holds up to here
+	logEnds    majorityRead
+	forwarded  []uint64 // reads sent to the leader and not answered yet
+	installing *consensus.SnapshotMeta
 
 	// Leader.
 	peers        []*progress.Peer // of every other member, sorted by id
@@ -78,6 +76,9 @@ type Replica struct {
 	transferee   consensus.MemberID
 	transferBy   uint64
 	transferSent bool
+
+	dropped      refusedCounts
+	conflictTold consensus.Term // a LogConflict was told in this term
 
 	seq       uint64 // of the last persist request
 	doneSeq   uint64

@@ -58,14 +58,14 @@ func (r *Replica) offerSnapshot(p *progress.Peer) {
 
 func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 	if m.Reject {
-		if p.State == progress.Snapshot && m.Mark == p.Offer {
+		if p.State == progress.Snapshot && m.Refused == p.Offer {
 			p.Offer = consensus.Mark{}
 			p.BecomeProbe()
 			p.Sent = true
 		}
 		return
 	}
-	p.Acknowledged(m.Mark.Index)
+	p.Acknowledged(m.Match.Index)
 	if p.State == progress.Snapshot && r.log.holdsAfter(p.Match) {
 		p.BecomeReplicate()
 	}
@@ -83,26 +83,35 @@ func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 	switch {
 	case r.installing != nil:
 		return // the answer to what is being installed will tell
-	case meta.Mark.Index <= r.log.commit:
+	case meta.Mark.Index < r.log.base.Index:
+		r.replySnapshot(r.log.base) // compared by the leader, as in tellBase
+		return
 	case r.log.matches(meta.Mark):
 		r.matched = max(r.matched, meta.Mark.Index)
 		r.commitTo(meta.Mark.Index)
+	case meta.Mark.Index <= r.log.commit:
+		r.refuseLog(m, meta.Mark)
+		return
 	default:
 		r.installing = &meta
 		r.out.Install = &meta
 		r.event(SnapshotOffered{Mark: meta.Mark})
 		return
 	}
-	r.replySnapshot(consensus.Mark{Index: r.log.commit}, false)
+	r.replySnapshot(r.log.markAt(r.matched))
 }
 
-func (r *Replica) replySnapshot(mark consensus.Mark, reject bool) {
+// replySnapshot tells the leader up to where this log is durable and equal to its own.
+func (r *Replica) replySnapshot(match consensus.Mark) {
+	r.answerOffer(consensus.Message{Match: match})
+}
+
+func (r *Replica) answerOffer(m consensus.Message) {
 	if r.role != Follower || r.leader == consensus.NoMember {
 		return
 	}
-	r.send(consensus.Message{
-		Kind: consensus.MsgSnapshotReply, To: r.leader, Mark: mark, Reject: reject, Round: r.roundHeard,
-	}, true)
+	m.Kind, m.To, m.Round = consensus.MsgSnapshotReply, r.leader, r.roundHeard
+	r.send(m, true)
 }
 
 // snapshotInstalled goes on from the store that the shell has swapped in: it holds Meta.Mark, durably.
@@ -113,7 +122,7 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 	r.installing = nil
 	mark := in.Meta.Mark
 	if in.Failed {
-		r.replySnapshot(mark, true)
+		r.answerOffer(consensus.Message{Refused: mark, Reject: true})
 		return
 	}
 	for _, id := range in.Tombstones {
@@ -133,7 +142,7 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 	}
 	r.fast.revision = max(r.fast.revision, in.Revision)
 	r.forgetDecided()
-	r.replySnapshot(consensus.Mark{Index: mark.Index}, false)
+	r.replySnapshot(mark)
 }
 
 func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {

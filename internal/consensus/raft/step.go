@@ -164,7 +164,7 @@ func (r *Replica) receive(m *consensus.Message) {
 	}
 	switch m.Kind {
 	case consensus.MsgPropose, consensus.MsgProposeReply, consensus.MsgRead, consensus.MsgReadReply,
-		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgVouch, consensus.MsgVouched, consensus.MsgReadIndex,
+		consensus.MsgTransfer, consensus.MsgRemoved, consensus.MsgLogQuery, consensus.MsgLogQueryReply,
 		consensus.MsgRecord, consensus.MsgRecorded, consensus.MsgFastPropose, consensus.MsgFast, consensus.MsgOrphans:
 		if !fromClient(m) {
 			r.heardPeer(m)
@@ -236,7 +236,7 @@ func fromLeader(kind consensus.MessageKind) bool {
 func (r *Replica) receiveStale(m *consensus.Message) {
 	switch m.Kind {
 	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
-		r.send(consensus.Message{Kind: consensus.MsgAppendReply, To: m.From, Mark: m.Mark, Reject: true}, r.termPending())
+		r.send(consensus.Message{Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Reject: true}, r.termPending())
 	case consensus.MsgVote:
 		r.send(consensus.Message{Kind: consensus.MsgVoteReply, To: m.From, Reject: true}, r.termPending())
 	}
@@ -252,12 +252,10 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 		r.handleRead(m)
 	case consensus.MsgReadReply:
 		r.handleReadReply(m)
-	case consensus.MsgVouch:
-		r.handleVouch(m)
-	case consensus.MsgVouched:
-		r.handleVouched(m)
-	case consensus.MsgReadIndex:
-		r.handleReadIndex(m)
+	case consensus.MsgLogQuery:
+		r.handleLogQuery(m)
+	case consensus.MsgLogQueryReply:
+		r.handleLogQueryReply(m)
 	case consensus.MsgRecord:
 		r.handleRecord(m)
 	case consensus.MsgRecorded:
@@ -303,7 +301,7 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 	case consensus.MsgTimeoutNow:
 		r.handleTimeoutNow()
 	case consensus.MsgHolds:
-		r.hold(m.From, m.Mark.Index)
+		r.hold(m.From, m.Match.Index)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
 		if p := r.heardPeer(m); p != nil {
 			r.handleReply(p, m)
@@ -361,7 +359,7 @@ func (r *Replica) finish() {
 		}
 	}
 	r.inferCommit()
-	r.confirmReads()
+	r.readFromMajority()
 	r.flushForwards()
 	r.flushFast()
 	r.flushVerdicts()

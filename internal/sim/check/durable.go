@@ -78,7 +78,7 @@ func (s *Suite) Sent(messages []consensus.Message) {
 	for i := range messages {
 		m := &messages[i]
 		p, w := s.durable.of(m.From), s.logs.of(m.From)
-		w.known = max(w.known, m.Commit)
+		w.known = max(w.known, m.Commit, m.Committed.Index)
 		switch m.Kind {
 		case consensus.MsgAppend, consensus.MsgHeartbeat:
 			s.commits.announced(s, m)
@@ -152,16 +152,16 @@ func (s *Suite) acknowledgedAppend(m *consensus.Message, p *platter, w *shadow) 
 	if m.Term < p.cut {
 		return // what was acknowledged in an earlier term may have been truncated since, by the same write even
 	}
-	if durable := p.log.common(w); m.Mark.Index > durable {
+	if durable := p.log.common(w); m.Match.Index > durable {
 		s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
-			m.From, m.Mark.Index, m.To, durable)
+			m.From, m.Match.Index, m.To, durable)
 	}
 	if m.Kind != consensus.MsgAppendReply || s.elections.leaders[m.Term] != m.To || s.durable.of(m.To).term != m.Term {
 		return
 	}
-	mine, known := w.term(m.Mark.Index)
-	if theirs, ok := s.logs.of(m.To).term(m.Mark.Index); ok && known && mine != theirs {
+	mine, known := w.term(m.Match.Index)
+	if theirs, ok := s.logs.of(m.To).term(m.Match.Index); ok && known && mine != theirs {
 		s.report("log-matching", "member %v acknowledges %d.%d to leader %v of term %d, whose entry there has term %d",
-			m.From, m.Mark.Index, mine, m.To, m.Term, theirs)
+			m.From, m.Match.Index, mine, m.To, m.Term, theirs)
 	}
 }

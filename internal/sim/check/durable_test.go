@@ -85,7 +85,7 @@ func TestSuite_Recovered(t *testing.T) {
 
 func TestSuite_Sent_appendReply(t *testing.T) {
 	reply := func(term consensus.Term, index consensus.Index) []consensus.Message {
-		return []consensus.Message{{Kind: consensus.MsgAppendReply, From: 1, To: 2, Term: term, Mark: consensus.Mark{Index: index}}}
+		return []consensus.Message{{Kind: consensus.MsgAppendReply, From: 1, To: 2, Term: term, Match: consensus.Mark{Index: index}}}
 	}
 	for _, tc := range []struct {
 		what, property string

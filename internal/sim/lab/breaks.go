@@ -85,7 +85,11 @@ func (b *breaks) countSelf(m *member) {
 			}
 		}
 	}
+	last, ok := m.at(m.status.Durable)
+	if !ok {
+		return
+	}
 	m.step(raft.Receive{Message: message{
-		Kind: consensus.MsgAppendReply, From: m.standIn, To: m.id, Term: m.status.Term, Mark: mark{Index: m.status.Durable},
+		Kind: consensus.MsgAppendReply, From: m.standIn, To: m.id, Term: m.status.Term, Match: last.Mark(),
 	}})
 }

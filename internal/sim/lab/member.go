@@ -48,7 +48,8 @@ func (m *member) options() raft.Options {
 	o := raft.Defaults(m.id)
 	o.ElectionTicks, o.HeartbeatTicks, o.Seed = electionTicks, heartbeatTicks, m.seed
 	o.Faults = m.w.broken.raft
-	o.StrictReconfig = !m.w.lax
+	// Whoever changes members too early does so before anybody is known to have caught up.
+	o.StrictReconfig = !m.w.broken.raft.ChangeInOldTerm
 	return o
 }
 

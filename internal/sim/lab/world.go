@@ -45,7 +45,6 @@ type world struct {
 	number uint64 // of what was scheduled last
 	rng    *rand.Rand
 	broken breaks
-	lax    bool // changes that leave no reachable quorum are not refused: a script wants them
 
 	members  []*member // by id, from 1
 	net      network

@@ -1,0 +1,35 @@
+package raft
+
+// RefusedMessage says why a message was dropped that no member of a sound cluster sends, or that came from a member whose
+// term is over. The counts are for a metric and for whoever has to find out which member misbehaves.
+type RefusedMessage uint8
+
+// The reasons.
+const (
+	RefusedBelowCommit RefusedMessage = 0 // a leader's log differs from what is committed here
+	RefusedForeignLog  RefusedMessage = 1 // a follower acknowledges what this leader's log does not hold
+)
+
+// RefusedMessages is how many reasons there are.
+const RefusedMessages = 2
+
+var refusedMessageTexts = [RefusedMessages]string{"below_commit", "foreign_log"}
+
+func (r RefusedMessage) String() string { return refusedMessageTexts[r] }
+
+// refusedCounts counts messages that were dropped, by reason.
+type refusedCounts [RefusedMessages]uint64
+
+func (c *refusedCounts) count(why RefusedMessage) { c[why]++ }
+
+// RefusedMessages returns how many messages were dropped since the start, by reason.
+func (r *Replica) RefusedMessages() [RefusedMessages]uint64 { return r.dropped }
+
+// Counts are what happened in a replica since it started.
+type Counts struct {
+	Fast    FastCounts
+	Refused [RefusedMessages]uint64
+}
+
+// Counts returns what happened here since the start.
+func (r *Replica) Counts() Counts { return Counts{Fast: r.FastCounts(), Refused: r.dropped} }
