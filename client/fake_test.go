@@ -95,8 +95,8 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 		if err != nil {
 			return nil
 		}
-		if r.Client != 0 {
-			client = r.Client
+		if r.Key != nil {
+			client = quoratepb.ClientID(r.Key)
 		}
 		response := &quoratepb.ProposeResponse{Answers: kept}
 		kept = nil

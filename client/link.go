@@ -134,12 +134,13 @@ func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{w: w, endpoint: endpoint, client: w.table.id(), received: make(chan struct{})}
+	client, key := w.table.identity()
+	l := &link{w: w, endpoint: endpoint, client: client, received: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(ctx)
 	slow := time.AfterFunc(connectPatience, l.cancel)
 	l.stream, err = service.Propose(l.ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err == nil {
-		err = l.stream.Send(&quoratepb.ProposeRequest{Client: l.client})
+		err = l.stream.Send(&quoratepb.ProposeRequest{Key: key})
 	}
 	var first *quoratepb.ProposeResponse
 	if err == nil || errors.Is(err, io.EOF) { // then Recv says why

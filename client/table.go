@@ -2,8 +2,8 @@ package client
 
 import (
 	"cmp"
+	"crypto/rand"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -65,6 +65,7 @@ func (s *session) told() bool { return s.early > 0 }
 // methods take what came. A new stream begins with restart.
 type table struct {
 	mu       sync.Mutex
+	key      []byte // proves to members that the client is who it says
 	client   uint64
 	numbered uint64
 	current  *session // new names come from here; nil until one is open
@@ -91,12 +92,12 @@ func newTable() *table {
 	return t
 }
 
-// draw gives the client an id. Nobody else has one of so many.
+// draw gives the client a key, and with it an id. Nobody else has one of so many.
 func (t *table) draw() {
 	t.above = 0
-	for t.client = 0; t.client == 0; {
-		t.client = rand.Uint64()
-	}
+	t.key = make([]byte, quoratepb.ClientKeyBytes)
+	_, _ = rand.Read(t.key) // never fails
+	t.client = quoratepb.ClientID(t.key)
 }
 
 func (t *table) signal() {
@@ -379,6 +380,13 @@ func (t *table) id() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.client
+}
+
+// identity returns the client's id and the key that proves it.
+func (t *table) identity() (client uint64, key []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.client, t.key
 }
 
 // close fails what comes from now on.

@@ -148,10 +148,10 @@ func (Answer_Verdict) EnumDescriptor() ([]byte, []int) {
 // no member has heard for Standing.patience_ms may be retired, and what is in doubt then stays so.
 type ProposeRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
-	Client    uint64                 `protobuf:"fixed64,1,opt,name=client,proto3" json:"client,omitempty"` // in the first message of a stream: drawn at random once for the life of a client, never zero
 	Open      *OpenSession           `protobuf:"bytes,2,opt,name=open,proto3" json:"open,omitempty"`
 	Proposals []*Proposal            `protobuf:"bytes,3,rep,name=proposals,proto3" json:"proposals,omitempty"`
-	Retire    []uint64               `protobuf:"fixed64,4,rep,packed,name=retire,proto3" json:"retire,omitempty"` // sessions of this client in which nothing is left to be asked; their results are forgotten
+	Retire    []uint64               `protobuf:"fixed64,4,rep,packed,name=retire,proto3" json:"retire,omitempty"` // sessions of this client in which nothing is left to be asked; their results are
+	// forgotten. Four at most in a message, which is more than a client has.
 	// What the client believes of the cluster. With it the proposals are for the leader, to be answered before they have
 	// committed, if that is possible: the same proposals go, at the same time, to all other voters as records.
 	Footing *Footing `protobuf:"bytes,5,opt,name=footing,proto3" json:"footing,omitempty"`
@@ -160,7 +160,11 @@ type ProposeRequest struct {
 	Ping    uint64      `protobuf:"varint,7,opt,name=ping,proto3" json:"ping,omitempty"` // told back by the standing that answers
 	// When members should look at what comes with this footing, in nanoseconds of Unix time; zero: at once. If it is the same at
 	// all of them, they meet the offers of several clients in one order, and choose the same revisions.
-	Due           uint64 `protobuf:"fixed64,8,opt,name=due,proto3" json:"due,omitempty"`
+	Due uint64 `protobuf:"fixed64,8,opt,name=due,proto3" json:"due,omitempty"`
+	// Who the client is, in the first message of a stream: 32 bytes, drawn at random once for the life of a client and shown to
+	// members only. Its id, under which its writes are in the log, is the start of their SHA-256 (ClientID in this package), so
+	// that whoever learns the id cannot come in its name.
+	Key           []byte `protobuf:"bytes,9,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -193,13 +197,6 @@ func (x *ProposeRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ProposeRequest.ProtoReflect.Descriptor instead.
 func (*ProposeRequest) Descriptor() ([]byte, []int) {
 	return file_quoratepb_propose_proto_rawDescGZIP(), []int{0}
-}
-
-func (x *ProposeRequest) GetClient() uint64 {
-	if x != nil {
-		return x.Client
-	}
-	return 0
 }
 
 func (x *ProposeRequest) GetOpen() *OpenSession {
@@ -249,6 +246,13 @@ func (x *ProposeRequest) GetDue() uint64 {
 		return x.Due
 	}
 	return 0
+}
+
+func (x *ProposeRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
 }
 
 // Footing is a term and a configuration. Verdicts count together only if they were given on the same one.
@@ -943,15 +947,15 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\n" +
 	"\x17quoratepb/propose.proto\x12\n" +
 	"quorate.v1\"\xa6\x02\n" +
-	"\x0eProposeRequest\x12\x16\n" +
-	"\x06client\x18\x01 \x01(\x06R\x06client\x12+\n" +
+	"\x0eProposeRequest\x12+\n" +
 	"\x04open\x18\x02 \x01(\v2\x17.quorate.v1.OpenSessionR\x04open\x122\n" +
 	"\tproposals\x18\x03 \x03(\v2\x14.quorate.v1.ProposalR\tproposals\x12\x16\n" +
 	"\x06retire\x18\x04 \x03(\x06R\x06retire\x12-\n" +
 	"\afooting\x18\x05 \x01(\v2\x13.quorate.v1.FootingR\afooting\x12.\n" +
 	"\arecords\x18\x06 \x03(\v2\x14.quorate.v1.ProposalR\arecords\x12\x12\n" +
 	"\x04ping\x18\a \x01(\x04R\x04ping\x12\x10\n" +
-	"\x03due\x18\b \x01(\x06R\x03due\"\x84\x01\n" +
+	"\x03due\x18\b \x01(\x06R\x03due\x12\x10\n" +
+	"\x03key\x18\t \x01(\fR\x03keyJ\x04\b\x01\x10\x02\"\x84\x01\n" +
 	"\aFooting\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12!\n" +
 	"\fconfig_index\x18\x02 \x01(\x04R\vconfigIndex\x12\x1f\n" +

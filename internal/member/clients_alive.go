@@ -20,6 +20,8 @@ const (
 	// clientScanParts is how often, within the patience, a member tells the leader which clients it heard, and the leader
 	// looks for those that nobody heard.
 	clientScanParts = 20
+	// maxHeardClients bounds what the leader knows of clients, most of whom have no session yet or no more.
+	maxHeardClients = 8 * maxClientSessions
 	// maxClientRetires bounds what one scan proposes.
 	maxClientRetires = 200
 )
@@ -83,7 +85,9 @@ func (r *roll) note(clients []consensus.MemberID, at time.Time) {
 		r.heard = map[consensus.MemberID]time.Time{}
 	}
 	for _, id := range clients {
-		r.heard[id] = at
+		if _, known := r.heard[id]; known || len(r.heard) < maxHeardClients {
+			r.heard[id] = at
+		}
 	}
 }
 
@@ -195,16 +199,50 @@ func (m *Member) retireSilent() {
 // RetireClientSession has a session retired of which the client says that it knows all results. It does not wait for it: if
 // that fails, the client's next session ends this one.
 func (m *Member) RetireClientSession(session consensus.SessionID) {
-	if m.stopping.Err() != nil {
+	if m.stopping.Err() != nil || !m.retiring.begin(session, m.sessionOpen(session)) {
 		return
 	}
 	m.background(func() {
+		defer m.retiring.end(session)
 		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
 		defer cancel()
 		if m.awaitStart(ctx) == nil {
 			m.retireClientSession(ctx, session)
 		}
 	})
+}
+
+func (m *Member) sessionOpen(session consensus.SessionID) bool {
+	machine, release := m.Machine()
+	defer release()
+	return machine.SessionOpen(session)
+}
+
+// retiring are the sessions whose end is on its way because their clients asked for it. There are no more of them than open
+// sessions, however often the clients ask, nor entries of the log for what is not open.
+type retiring struct {
+	mu       sync.Mutex
+	sessions map[consensus.SessionID]struct{}
+}
+
+// begin reports whether somebody has to propose the end of a session now.
+func (r *retiring) begin(session consensus.SessionID, open bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.sessions[session]; known || !open {
+		return false
+	}
+	if r.sessions == nil {
+		r.sessions = map[consensus.SessionID]struct{}{}
+	}
+	r.sessions[session] = struct{}{}
+	return true
+}
+
+func (r *retiring) end(session consensus.SessionID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, session)
 }
 
 func (m *Member) retireClientSession(ctx context.Context, session consensus.SessionID) {

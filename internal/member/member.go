@@ -87,6 +87,7 @@ type Member struct {
 	advice      adviceBoard
 	transfers   transfers
 	roll        roll         // of native clients
+	retiring    retiring     // their sessions
 	lostAt      atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc

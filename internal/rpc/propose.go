@@ -47,11 +47,19 @@ const (
 	// maxKeptSessions is how many sessions a client has besides the one that it opens: that which it uses, and the one
 	// before it.
 	maxKeptSessions = 2
+	// maxRetired is how many sessions one message may retire: more than a client has.
+	maxRetired = maxKeptSessions + 2
+	// maxUnreadBytes is how much may wait for a client that does not read, before its stream ends.
+	maxUnreadBytes = 64 << 20
 )
 
 var (
 	errNoClient = status.Error(codes.InvalidArgument,
-		"quorate: the first message of a stream must name its client")
+		"quorate: the first message of a stream must bear its client's key, of 32 bytes")
+	errRetiring = status.Error(codes.InvalidArgument,
+		"quorate: a client has at most three sessions, and retires no more than four in one message")
+	errUnread = status.Error(codes.ResourceExhausted,
+		"quorate: the client does not read its answers; it may ask for them again on another stream")
 	errOpening = status.Error(codes.InvalidArgument,
 		"quorate: a client opens one session at a time, and keeps at most two others")
 	errProposal = status.Error(codes.InvalidArgument,
@@ -81,6 +89,7 @@ type proposeStream struct {
 	unanswered map[*streamProposal]struct{}
 	bytes      int // of unanswered
 	finished   []finished
+	unread     int // bytes of finished and heard
 	opening    bool
 	opened     *quoratepb.SessionOpened
 	asked      bool // an empty request wants to hear something
@@ -114,11 +123,17 @@ func (w *writerService) Propose(
 	if err != nil {
 		return err
 	}
-	if first.Client == 0 {
+	if len(first.Key) != quoratepb.ClientKeyBytes {
 		return errNoClient
 	}
+	client := consensus.MemberID(quoratepb.ClientID(first.Key))
+	leave, err := w.s.register.enter(client, connectionOf(stream.Context()))
+	if err != nil {
+		return err
+	}
+	defer leave()
 	p := &proposeStream{
-		s: w.s, grpc: stream, client: consensus.MemberID(first.Client), wake: make(chan struct{}, 1),
+		s: w.s, grpc: stream, client: client, wake: make(chan struct{}, 1),
 		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
 	}
 	p.room.L = &p.mu
@@ -147,7 +162,9 @@ func (p *proposeStream) receive(request *quoratepb.ProposeRequest) {
 		}
 		if err != nil {
 			p.mu.Lock()
-			p.received = err
+			if p.received == nil {
+				p.received = err
+			}
 			p.mu.Unlock()
 			p.signal()
 			return
@@ -165,6 +182,9 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 		if err := p.open(request.Open); err != nil {
 			return err
 		}
+	}
+	if len(request.Retire) > maxRetired {
+		return errRetiring
 	}
 	for _, number := range request.Retire {
 		if session := (consensus.SessionID{Member: p.client, Number: number}); session.OfClient() {
@@ -242,10 +262,11 @@ func checkName(id consensus.ProposalID) error {
 func (p *proposeStream) enter(one *streamProposal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.closed && (len(p.unanswered)+len(p.finished) >= maxStreamProposals || p.bytes > maxStreamBytes) {
+	for !p.closed && p.received == nil &&
+		(len(p.unanswered)+len(p.finished) >= maxStreamProposals || p.bytes > maxStreamBytes) {
 		p.room.Wait()
 	}
-	if p.closed {
+	if p.closed || p.received != nil {
 		return false
 	}
 	p.unanswered[one] = struct{}{}
@@ -265,6 +286,7 @@ func (p *proposeStream) leave(one *streamProposal, f finished) {
 		}
 		p.bytes -= one.bytes
 		p.finished = append(p.finished, f)
+		p.wait(resultBytes(&f.result))
 	}
 	p.mu.Unlock()
 	if waits {
@@ -353,6 +375,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 	p.opened, p.asked, p.finished = nil, false, nil
 	said := p.heard.messages
 	p.heard.messages = nil
+	p.unread = 0
 	p.room.Broadcast()
 	idle := len(p.unanswered) == 0 && !p.opening
 	switch {
@@ -370,6 +393,9 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 		if size += len(answer.Response) + len(answer.Message); size > maxAnswerBytes {
 			p.mu.Lock()
 			p.finished = append(answers[i+1:len(answers):len(answers)], p.finished...)
+			for k := range answers[i+1:] {
+				p.wait(resultBytes(&answers[i+1+k].result))
+			}
 			p.mu.Unlock()
 			break
 		}

@@ -122,4 +122,11 @@ func (c *collector) collectSessions(e *emitter) {
 	open := len(machine.ClientSessions())
 	release()
 	e.gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
+	registered, refused := c.s.register.counts()
+	e.gauge("quorate_clients_registered", "Native clients that have a stream to this member, or had one a moment ago.",
+		float64(registered))
+	e.counter("quorate_clients_refused_total", "Streams of native clients that were refused because there were too many.",
+		float64(refused))
+	e.counter("quorate_clients_unread_total", "Streams of native clients that ended because nobody read the answers.",
+		float64(c.s.stats.unread.Load()))
 }

@@ -54,6 +54,7 @@ func (p *proposeStream) Hear(message consensus.Message) {
 	if !p.closed && len(message.Verdicts) > 0 {
 		p.heard.messages = append(p.heard.messages, message)
 		p.heard.verdicts += len(message.Verdicts)
+		p.wait(verdictBytes(&message))
 	}
 	p.mu.Unlock()
 	p.signal()
@@ -139,6 +140,9 @@ func (p *proposeStream) verdicts(messages []consensus.Message) []*quoratepb.Verd
 		if size > maxAnswerBytes {
 			p.mu.Lock()
 			p.heard.messages = append(slices.Clone(messages[i+1:]), p.heard.messages...)
+			for k := range messages[i+1:] {
+				p.wait(verdictBytes(&messages[i+1+k]))
+			}
 			p.mu.Unlock()
 			break
 		}

@@ -5,7 +5,6 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -113,26 +112,5 @@ func TestServices_Propose_records(t *testing.T) {
 	}
 	if answer := c.propose(session, 1, put("k"), false); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 		t.Errorf("afterwards: got %v", answer)
-	}
-}
-
-// TestServices_Propose_offeredByMember lets nobody speak to the core in the name of a member.
-func TestServices_Propose_offeredByMember(t *testing.T) {
-	s := serveNative(t, nil)
-	c := openPropose(t, s, uint64(testMember))
-	c.send(&quoratepb.ProposeRequest{Footing: c.first.Footing, Records: []*quoratepb.Proposal{
-		named(t, 1<<63|1, 1, put("k")),
-	}})
-	for {
-		r, err := c.stream.Recv()
-		if err != nil {
-			if status.Code(err) != codes.AlreadyExists {
-				t.Errorf("got %v", err)
-			}
-			return
-		}
-		if len(r.Verdicts) > 0 {
-			t.Fatalf("got %v", r)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -20,6 +21,11 @@ type proposeClient struct {
 	above  uint64
 }
 
+// clientKey is the key of a client that a test numbers.
+func clientKey(number uint64) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, quoratepb.ClientKeyBytes-8), number)
+}
+
 func openPropose(t testing.TB, s *server, client uint64) *proposeClient {
 	t.Helper()
 	stream, err := quoratepb.NewWriterClient(s.conn(t)).Propose(waitContext(t))
@@ -27,7 +33,7 @@ func openPropose(t testing.TB, s *server, client uint64) *proposeClient {
 		t.Fatal(err)
 	}
 	c := &proposeClient{t: t, stream: stream}
-	c.send(&quoratepb.ProposeRequest{Client: client})
+	c.send(&quoratepb.ProposeRequest{Key: clientKey(client)})
 	c.first = c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Standing != nil }).Standing
 	return c
 }
@@ -195,13 +201,6 @@ func TestServices_Propose_refused(t *testing.T) {
 	}
 	if answer := c.propose(session, 1, put("k"), false); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 		t.Errorf("the refused sequence with something better: got %v", answer)
-	}
-	// A client cannot have the id of a member.
-	taken := openPropose(t, s, uint64(testMember))
-	taken.send(&quoratepb.ProposeRequest{Open: &quoratepb.OpenSession{}})
-	opened := taken.recv(func(r *quoratepb.ProposeResponse) bool { return r.Opened != nil }).Opened
-	if opened.Session != 0 || codes.Code(opened.Code) != codes.AlreadyExists {
-		t.Errorf("a member's id: got %v", opened)
 	}
 	anonymous, err := quoratepb.NewWriterClient(s.conn(t)).Propose(waitContext(t))
 	if err == nil {

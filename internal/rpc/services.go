@@ -24,6 +24,8 @@ type Services struct {
 	quota   quota
 	checks  []*checkGroup
 	vigil   *vigil
+
+	register clientRegister
 }
 
 // New makes the services of a member. They answer from the moment they are registered; Close ends their background
@@ -38,6 +40,7 @@ func New(options Options) *Services {
 		health:  health.NewServer(),
 		checks:  newCheckGroups(),
 	}
+	s.register.init(options.Clock, options.Clients)
 	s.gate = newGate(s)
 	s.vigil = startVigil(s)
 	return s

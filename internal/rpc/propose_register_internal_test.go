@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+)
+
+// laterClock calls what is due when the test says so.
+type laterClock struct {
+	env.WallClock
+	due []func()
+}
+
+func (c *laterClock) AfterFunc(_ time.Duration, f func()) env.Timer {
+	c.due = append(c.due, f)
+	return time.NewTimer(0)
+}
+
+func (c *laterClock) pass() {
+	due := c.due
+	c.due = nil
+	for _, f := range due {
+		f()
+	}
+}
+
+// Ensure that a client counts until its sessions would be gone, that it may come back before, and that nothing is kept
+// of those that are gone.
+func TestClientRegister_enter(t *testing.T) {
+	clock := &laterClock{}
+	var r clientRegister
+	r.init(clock, nil)
+	here, there := connection{"10.0.0.1", "10.0.0.1:1"}, connection{"10.0.0.1", "10.0.0.1:2"}
+	var leave []func()
+	for id := consensus.MemberID(1); id <= maxConnectionClients; id++ {
+		one, err := r.enter(id, here)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, one)
+	}
+	if _, err := r.enter(1000, here); !errors.Is(err, errTooManyClients) {
+		t.Errorf("one more on the connection: got %v", err)
+	}
+	other, err := r.enter(1000, there)
+	if err != nil {
+		t.Errorf("on another connection: got %v", err)
+	}
+	leave[0]()
+	if _, err := r.enter(1001, here); err == nil {
+		t.Error("a client that left a moment ago does not count any more")
+	}
+	again, err := r.enter(1, there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock.pass()
+	if n, refused := r.counts(); n != maxConnectionClients+1 || refused != 2 {
+		t.Errorf("%d clients, %d refused: the one that came back is forgotten", n, refused)
+	}
+	for _, f := range append(leave[1:], other, again) {
+		f()
+	}
+	clock.pass()
+	if n, _ := r.counts(); n != 0 || len(r.hosts) != 0 || len(r.connections) != 0 {
+		t.Errorf("%d clients, %v, %v are left", n, r.hosts, r.connections)
+	}
+	for range maxClientStreams {
+		if _, err := r.enter(1, here); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.enter(1, here); !errors.Is(err, errTooManyClients) {
+		t.Errorf("one more stream of a client: got %v", err)
+	}
+}
