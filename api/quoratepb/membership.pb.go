@@ -276,7 +276,8 @@ type Member struct {
 	SnapshotTotalBytes int64                  `protobuf:"varint,15,opt,name=snapshot_total_bytes,json=snapshotTotalBytes,proto3" json:"snapshot_total_bytes,omitempty"` // 0: no snapshot is on its way
 	BytesPerSecond     int64                  `protobuf:"varint,16,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
 	Version            string                 `protobuf:"bytes,17,opt,name=version,proto3" json:"version,omitempty"`
-	Zone               string                 `protobuf:"bytes,18,opt,name=zone,proto3" json:"zone,omitempty"` // what fails together with it, as it says
+	Zone               string                 `protobuf:"bytes,18,opt,name=zone,proto3" json:"zone,omitempty"`                               // what fails together with it, as it says
+	FormerUrls         []string               `protobuf:"bytes,19,rep,name=former_urls,json=formerUrls,proto3" json:"former_urls,omitempty"` // peer URLs before an update at which it was not found yet
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -435,6 +436,13 @@ func (x *Member) GetZone() string {
 		return x.Zone
 	}
 	return ""
+}
+
+func (x *Member) GetFormerUrls() []string {
+	if x != nil {
+		return x.FormerUrls
+	}
+	return nil
 }
 
 // Strength is how many failures a configuration stands; membership.Strength says more.
@@ -866,6 +874,7 @@ type ChangeSpec struct {
 	Protocol      string                 `protobuf:"bytes,8,opt,name=protocol,proto3" json:"protocol,omitempty"`    // auto (the default), single, joint, joint-early, activate or apply
 	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"`    // refuse unless this configuration is in force; all zero: that of the cluster as it was founded
 	After         []uint64               `protobuf:"varint,10,rep,packed,name=after,proto3" json:"after,omitempty"` // unfinished jobs that the plan told of; with expected set, others refuse the change
+	Force         string                 `protobuf:"bytes,11,opt,name=force,proto3" json:"force,omitempty"`         // a reason: update peer URLs at which the member does not answer; the former ones are kept until it does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -968,6 +977,13 @@ func (x *ChangeSpec) GetAfter() []uint64 {
 		return x.After
 	}
 	return nil
+}
+
+func (x *ChangeSpec) GetForce() string {
+	if x != nil {
+		return x.Force
+	}
+	return ""
 }
 
 type PlanStep struct {
@@ -1815,7 +1831,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x05stage\x18\x03 \x01(\rR\x05stage\"W\n" +
 	"\vStaleConfig\x12.\n" +
 	"\acurrent\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\acurrent\x12\x18\n" +
-	"\achanged\x18\x02 \x01(\tR\achanged\"\x8c\x04\n" +
+	"\achanged\x18\x02 \x01(\tR\achanged\"\xad\x04\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -1836,7 +1852,9 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x14snapshot_total_bytes\x18\x0f \x01(\x03R\x12snapshotTotalBytes\x12(\n" +
 	"\x10bytes_per_second\x18\x10 \x01(\x03R\x0ebytesPerSecond\x12\x18\n" +
 	"\aversion\x18\x11 \x01(\tR\aversion\x12\x12\n" +
-	"\x04zone\x18\x12 \x01(\tR\x04zone\"\xf3\x01\n" +
+	"\x04zone\x18\x12 \x01(\tR\x04zone\x12\x1f\n" +
+	"\vformer_urls\x18\x13 \x03(\tR\n" +
+	"formerUrls\"\xf3\x01\n" +
 	"\bStrength\x12\x16\n" +
 	"\x06voters\x18\x01 \x01(\x05R\x06voters\x12\x1a\n" +
 	"\boutgoing\x18\x02 \x01(\x05R\boutgoing\x12\x1a\n" +
@@ -1870,7 +1888,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\alearner\x18\x03 \x01(\bR\alearner\"6\n" +
 	"\aNewURLs\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
-	"\tpeer_urls\x18\x02 \x03(\tR\bpeerUrls\"\xb9\x02\n" +
+	"\tpeer_urls\x18\x02 \x03(\tR\bpeerUrls\"\xcf\x02\n" +
 	"\n" +
 	"ChangeSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12&\n" +
@@ -1883,7 +1901,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\bprotocol\x18\b \x01(\tR\bprotocol\x120\n" +
 	"\bexpected\x18\t \x01(\v2\x14.quorate.v1.ConfigIDR\bexpected\x12\x14\n" +
 	"\x05after\x18\n" +
-	" \x03(\x04R\x05after\"\x92\x01\n" +
+	" \x03(\x04R\x05after\x12\x14\n" +
+	"\x05force\x18\v \x01(\tR\x05force\"\x92\x01\n" +
 	"\bPlanStep\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12,\n" +

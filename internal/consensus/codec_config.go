@@ -26,12 +26,22 @@ func appendAttributes(dst []byte, m *Member) []byte {
 	dst = appendMember(dst, m.ID)
 	dst = binary.AppendUvarint(dst, uint64(len(m.Name)))
 	dst = append(dst, m.Name...)
-	dst = binary.AppendUvarint(dst, uint64(len(m.PeerURLs)))
-	for _, url := range m.PeerURLs {
-		dst = binary.AppendUvarint(dst, uint64(len(url)))
-		dst = append(dst, url...)
+	dst = appendTexts(dst, m.PeerURLs)
+	moves := len(m.FormerURLs) > 0
+	dst = append(dst, flag(m.Promote)|flag(m.Joining)<<1|flag(moves)<<2)
+	if moves {
+		dst = appendTexts(dst, m.FormerURLs)
 	}
-	return append(dst, flag(m.Promote)|flag(m.Joining)<<1)
+	return dst
+}
+
+func appendTexts(dst []byte, texts []string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(texts)))
+	for _, text := range texts {
+		dst = binary.AppendUvarint(dst, uint64(len(text)))
+		dst = append(dst, text...)
+	}
+	return dst
 }
 
 func flag(set bool) byte {
@@ -42,16 +52,25 @@ func flag(set bool) byte {
 }
 
 func (r *reader) attributes() Member {
-	m := Member{ID: r.member(), Name: string(r.blob())}
-	if n := r.count(1); n > 0 {
-		m.PeerURLs = make([]string, n)
-		for i := range m.PeerURLs {
-			m.PeerURLs[i] = string(r.blob())
-		}
-	}
+	m := Member{ID: r.member(), Name: string(r.blob()), PeerURLs: r.texts()}
 	marks := r.octet()
 	m.Promote, m.Joining = marks&1 != 0, marks&2 != 0
+	if marks&4 != 0 {
+		m.FormerURLs = r.texts()
+	}
 	return m
+}
+
+func (r *reader) texts() []string {
+	n := r.count(1)
+	if n == 0 {
+		return nil
+	}
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = string(r.blob())
+	}
+	return texts
 }
 
 // AppendConfig encodes c after dst.

@@ -69,7 +69,8 @@ func TestCodec_roundTrip(t *testing.T) {
 	}
 	check(t, "hard state", consensus.HardState{Term: 300, Vote: 4, Commit: 1 << 50},
 		consensus.AppendHardState, consensus.DecodeHardState)
-	check(t, "marks", consensus.Config{Members: []consensus.Member{{ID: 1, Promote: true}, {ID: 2, Joining: true}}},
+	check(t, "marks", consensus.Config{Members: []consensus.Member{{ID: 1, Promote: true}, {ID: 2, Joining: true},
+		{ID: 3, PeerURLs: []string{"http://a:1"}, FormerURLs: []string{"http://b:1", "http://c:1"}}}},
 		consensus.AppendConfig, consensus.DecodeConfig)
 	check(t, "config", sampleConfig, consensus.AppendConfig, consensus.DecodeConfig)
 	check(t, "empty config", consensus.Config{}, consensus.AppendConfig, consensus.DecodeConfig)

@@ -62,6 +62,14 @@ type Member struct {
 	// Joining marks a learner that a membership job added, and promotes together with the other changes that it makes.
 	// Neither mark outlives the promotion, and no marked learner counts against the limit of learners.
 	Joining bool
+	// FormerURLs are the peer URLs before an update at which nobody has found the member yet. Members dial them too; the
+	// leader drops them once the member has answered at PeerURLs.
+	FormerURLs []string
+}
+
+// DialURLs are all URLs at which the member may be, the current ones first.
+func (m *Member) DialURLs() []string {
+	return slices.Concat(m.PeerURLs, m.FormerURLs)
 }
 
 // Config is one configuration of the cluster: who votes, who learns, and where they are.
@@ -128,6 +136,7 @@ func (c *Config) Clone() Config {
 	}
 	for i := range out.Members {
 		out.Members[i].PeerURLs = slices.Clone(out.Members[i].PeerURLs)
+		out.Members[i].FormerURLs = slices.Clone(out.Members[i].FormerURLs)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +17,9 @@ import (
 
 const applyLong = `Make the members of the cluster what a file says, in one job whose voters change in one atomic step.
 Members are told apart by their names: who is missing is added, URLs are updated, learners are promoted and voters demoted.
-Members that are not listed are removed only with prune: true in the file or --prune.
+Members that are not listed are removed only with prune: true in the file or --prune. A file of another cluster is refused.
 
+    cluster: cdf818194e3a8c32   # as ` + "`member list`" + ` tells it; --yes needs it
     members:
       - name: m1
         peer_urls: [http://10.0.4.1:2380]
@@ -57,6 +59,9 @@ func newMemberApply(s Streams) *cobra.Command {
 			return c.run(cmd.Context(), design{
 				spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 					spec, kept, err := f.compare(cluster)
+					if err == nil && f.Cluster == "" && c.yes && !c.dryRun && !asksNothing(spec) {
+						return nil, f.nameless(words[0], cluster)
+					}
 					for _, name := range kept {
 						fmt.Fprintf(c.streams.Err, "%s is not in %s and stays; --prune removes it\n", name, words[0])
 					}
@@ -66,7 +71,7 @@ func newMemberApply(s Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&prune, "prune", false, "remove members that the file does not list")
-	return c.addProtocolTo(c.addTo(cmd))
+	return c.addForceTo(c.addProtocolTo(c.addTo(cmd)))
 }
 
 func readFile(in io.Reader, path string) ([]byte, error) {
@@ -89,6 +94,10 @@ func readFile(in io.Reader, path string) ([]byte, error) {
 
 // compare tells what is to be changed, and which members are not listed and stay all the same.
 func (f *clusterFile) compare(cluster *quoratepb.Cluster) (spec *quoratepb.ChangeSpec, kept []string, err error) {
+	if f.Cluster != "" && f.Cluster != hexID(cluster.ClusterId) {
+		return nil, nil, &failure{StatusRefused, fmt.Errorf("the file is about cluster %s, and this is cluster %s (%s): "+
+			"nothing was changed; correct --endpoints or the file", f.Cluster, hexID(cluster.ClusterId), memberNames(cluster))}
+	}
 	if cluster.Joint {
 		return nil, nil, &failure{StatusRefused, errors.New("a change of the members is under way: try again when it is " +
 			"over; see `quorate member jobs`")}
@@ -144,6 +153,21 @@ func (f *clusterFile) find(cluster *quoratepb.Cluster, want fileMember) (*quorat
 		found = m
 	}
 	return found, nil
+}
+
+// nameless refuses a file that does not say whose it is, where nobody is asked.
+func (f *clusterFile) nameless(path string, cluster *quoratepb.Cluster) error {
+	return &failure{StatusRefused, fmt.Errorf("%s does not say which cluster it is about, and --yes asks nobody: if it is "+
+		"this one (%s), add `cluster: %s` to the file", path, memberNames(cluster), hexID(cluster.ClusterId))}
+}
+
+// memberNames lists the members, by which people know a cluster.
+func memberNames(cluster *quoratepb.Cluster) string {
+	var names []string
+	for _, m := range cluster.Members {
+		names = append(names, progress.Name(m))
+	}
+	return strings.Join(names, ", ")
 }
 
 func sorted(texts []string) []string { return slices.Sorted(slices.Values(texts)) }

@@ -1,6 +1,7 @@
 package ctl_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,25 @@ func TestRun_memberApply_doubt(t *testing.T) {
 	f.run(t, "member", "apply", fileOf(t, asItIs), "--yes").want(t, ctl.StatusRefused, "", "a1 and a2 are both called m1")
 	f.cluster.Joint = true
 	f.run(t, "member", "apply", fileOf(t, asItIs), "--yes").want(t, ctl.StatusRefused, "", "a change of the members is under way")
+}
+
+// Ensure that the file of another cluster changes nothing, and that --yes demands that a file says whose it is.
+func TestRun_memberApply_otherCluster(t *testing.T) {
+	f := startCluster(t)
+	const demote = asItIs + "  - {name: m4, peer_urls: [\"http://10.0.4.4:2380\"], learner: true}\n"
+	for _, args := range [][]string{{"--yes"}, {"--dry-run"}} {
+		f.run(t, append([]string{"member", "apply", fileOf(t, "cluster: 77"+demote)}, args...)...).want(t, ctl.StatusRefused, "",
+			"the file is about cluster 77, and this is cluster ")
+	}
+	f.run(t, "member", "apply", fileOf(t, demote), "--yes").want(t, ctl.StatusRefused, "", "add `cluster: ")
+	if len(f.planned)+len(f.started) > 0 {
+		t.Errorf("got %d plans, %d jobs; want none", len(f.planned), len(f.started))
+	}
+	own := fmt.Sprintf("cluster: %x", f.cluster.ClusterId)
+	f.run(t, "member", "apply", fileOf(t, own+demote), "--yes", "--detach")
+	if len(f.started) != 1 {
+		t.Errorf("got %d jobs for a file of this cluster, want one", len(f.started))
+	}
 }
 
 // Ensure that every fault of a file is told with its line or its member.

@@ -21,7 +21,7 @@ import (
 type changer struct {
 	*connection
 	yes, detach, dryRun bool
-	protocol            string
+	protocol, force     string
 }
 
 // design is what such a command wants.
@@ -46,6 +46,13 @@ func (c *changer) addTo(cmd *cobra.Command) *cobra.Command {
 func (c *changer) addProtocolTo(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.protocol, "protocol", "auto",
 		"how the voters change: "+alternatives(consensus.ProtocolNames()))
+	return cmd
+}
+
+// addForceTo gives it the way to change an address that cannot be checked.
+func (c *changer) addForceTo(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&c.force, "force", "", "REASON to change peer URLs at which the member does not answer; the former "+
+		"ones are kept until it does")
 	return cmd
 }
 
@@ -105,7 +112,7 @@ func (c *changer) plan(ctx context.Context, s *session, d design) (*quoratepb.Cl
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		spec.Protocol, spec.Expected = c.protocol, cluster.Config
+		spec.Protocol, spec.Expected, spec.Force = c.protocol, cluster.Config, c.force
 		if asksNothing(spec) { // the cluster would refuse to plan it
 			return cluster, spec, &quoratepb.PlanResponse{Config: cluster.Config, Leader: cluster.Leader,
 				Now: cluster.Strength, Done: true}, nil

@@ -15,6 +15,7 @@ import (
 
 // clusterFile says what the members of a cluster should be.
 type clusterFile struct {
+	Cluster  string       `yaml:"cluster"` // id of the cluster that the file is about; may be empty
 	Members  []fileMember `yaml:"members"`
 	Prune    bool         `yaml:"prune"`    // remove members that are not listed
 	Protocol string       `yaml:"protocol"` // auto if empty
@@ -27,7 +28,7 @@ type fileMember struct {
 	Learner  bool     `yaml:"learner"`
 }
 
-var fileKeys = []string{"members", "prune", "protocol", "name", "peer_urls", "learner"}
+var fileKeys = []string{"cluster", "members", "prune", "protocol", "name", "peer_urls", "learner"}
 
 // parseClusterFile reads a file and tells all of its faults at once.
 func parseClusterFile(path string, raw []byte) (*clusterFile, error) {

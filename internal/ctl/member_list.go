@@ -112,7 +112,7 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 			lag = number(m.Lag)
 		}
 		row(m.Zone, hexID(m.Id), name, roleText(m.Role), stateText(m, native), lag, contactText(m, native),
-			listText(m.PeerUrls), listText(m.ClientUrls))
+			addressText(m), listText(m.ClientUrls))
 	}
 	t.print(w)
 }
@@ -183,6 +183,14 @@ func contactText(m *quoratepb.Member, native bool) string {
 		return "never"
 	}
 	return progress.Duration(time.Duration(m.SilentMs)*time.Millisecond) + " ago"
+}
+
+// addressText tells where a member is and, until it was found there, where it was.
+func addressText(m *quoratepb.Member) string {
+	if len(m.FormerUrls) == 0 {
+		return listText(m.PeerUrls)
+	}
+	return listText(m.PeerUrls) + " (not found there; before: " + listText(m.FormerUrls) + ")"
 }
 
 func listText(parts []string) string {

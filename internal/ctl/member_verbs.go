@@ -188,8 +188,10 @@ func newMemberUpdate(s Streams) *cobra.Command {
 	c := newChanger(s)
 	var texts []string
 	cmd := &cobra.Command{
-		Use:     "update MEMBER --peer-urls URL[,URL]",
-		Short:   "Change the peer URLs of a member",
+		Use:   "update MEMBER --peer-urls URL[,URL]",
+		Short: "Change the peer URLs of a member",
+		Long: "Change the peer URLs of a member, which must answer at the new ones. There is no need to do so after a move:\n" +
+			"start the member at its new place with --initial-advertise-peer-urls, and it tells the others by itself.",
 		Example: "  quorate member update m1 --peer-urls http://10.0.4.11:2380",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, words []string) error {
@@ -218,5 +220,5 @@ func newMemberUpdate(s Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&texts, "peer-urls", nil, "URLs at which other members reach it")
-	return c.addTo(cmd)
+	return c.addForceTo(c.addTo(cmd))
 }

@@ -47,6 +47,7 @@ type node struct {
 	addr   string
 	fs     *vfs.MemFS
 	peers  *transport.Transport
+	urls   []string     // where it says that it is, at its next start
 	listen net.Listener // held until the first start, so that nobody else gets the port
 }
 
@@ -154,7 +155,7 @@ func (n *node) start() {
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: env.WallClock{},
-		Logger: logger,
+		Logger: logger, PeerURLs: n.urls,
 	})
 	if err != nil {
 		n.c.t.Fatal(err)

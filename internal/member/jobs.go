@@ -87,6 +87,7 @@ func (m *Member) planHere(ctx context.Context, spec membership.Spec) (membership
 		return plan, nil
 	}
 	plan.Blockers = append(plan.Blockers, spec.Rivals(jobsOf(stored))...)
+	plan.Blockers = append(plan.Blockers, m.addressBlockers(ctx, &spec, &view)...)
 	for i := range stored {
 		if !stored[i].State.Ended() {
 			plan.WaitsFor = append(plan.WaitsFor, stored[i].ID)
@@ -141,7 +142,7 @@ func (m *Member) startHere(ctx context.Context, q startQuestion) (membership.Job
 	if known := knownJob(stored, q.ID, &q.Spec); known != nil {
 		return *known, nil
 	}
-	job, err := m.draftJob(&q, &view, stored)
+	job, err := m.draftJob(ctx, &q, &view, stored)
 	if err != nil {
 		return membership.Job{}, err
 	}
@@ -155,7 +156,9 @@ func (m *Member) startHere(ctx context.Context, q startQuestion) (membership.Job
 }
 
 // draftJob makes the job, or says why it cannot succeed.
-func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []storedJob) (membership.Job, error) {
+func (m *Member) draftJob(
+	ctx context.Context, q *startQuestion, view *membership.View, stored []storedJob,
+) (membership.Job, error) {
 	jobs := jobsOf(stored)
 	if unseen := q.Spec.Unseen(jobs); len(unseen) > 0 {
 		return membership.Job{}, &RefusedError{
@@ -187,6 +190,7 @@ func (m *Member) draftJob(q *startQuestion, view *membership.View, stored []stor
 	plan := membership.Draft(&job.Spec, &calm)
 	if !plan.Done {
 		plan.Blockers = append(plan.Blockers, job.Spec.Rivals(jobs)...)
+		plan.Blockers = append(plan.Blockers, m.addressBlockers(ctx, &job.Spec, view)...)
 	}
 	job.Undo = plan.Undo
 	switch {

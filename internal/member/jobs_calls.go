@@ -16,12 +16,14 @@ import (
 // Methods of the requests about members that only the leader answers, and of one that any member takes to it, for those
 // that are no members yet.
 const (
-	methodView     = "membership.view"
-	methodPlan     = "membership.plan"
-	methodStart    = "membership.start"
-	methodCancel   = "membership.cancel"
-	methodJoinStep = "membership.join"
-	methodJoin     = "cluster.join"
+	methodView      = "membership.view"
+	methodPlan      = "membership.plan"
+	methodStart     = "membership.start"
+	methodCancel    = "membership.cancel"
+	methodJoinStep  = "membership.join"
+	methodJoin      = "cluster.join"
+	methodMovedStep = "membership.moved"
+	methodMoved     = "cluster.moved"
 )
 
 // question is what a member sends to its leader. Config is the configuration that is applied at the one that asks: a
@@ -50,6 +52,7 @@ const (
 	refusedBlocked = "blocked"
 	refusedChange  = "refused"
 	refusedSpec    = "spec"
+	refusedAddress = "address"
 )
 
 // refusedKinds are the refusals that are told by their kind alone; Text may add to it.
@@ -69,6 +72,7 @@ func refusalOf(err error) *refusal {
 	var blocked *membership.BlockedError
 	var refused *RefusedError
 	var spec *SpecError
+	var address *AddressError
 	switch {
 	case errors.As(err, &blocked):
 		return &refusal{Kind: refusedBlocked, Plan: &blocked.Plan}
@@ -76,6 +80,8 @@ func refusalOf(err error) *refusal {
 		return &refusal{Kind: refusedChange, Reason: refused.Reason, Config: refused.Config, Text: refused.Why}
 	case errors.As(err, &spec):
 		return &refusal{Kind: refusedSpec, Text: spec.Text}
+	case errors.As(err, &address):
+		return &refusal{Kind: refusedAddress, Text: address.Text}
 	}
 	for _, known := range refusedKinds {
 		if errors.Is(err, known.err) {
@@ -94,6 +100,8 @@ func (r *refusal) err() error {
 		return &RefusedError{Reason: r.Reason, Config: r.Config, Why: r.Text}
 	case r.Kind == refusedSpec:
 		return &SpecError{Text: r.Text}
+	case r.Kind == refusedAddress:
+		return &AddressError{Text: r.Text}
 	}
 	for _, known := range refusedKinds {
 		if r.Kind == known.kind {
@@ -198,6 +206,14 @@ func (m *Member) membershipCall(method string) func(context.Context, []byte) ([]
 		return answering(m, m.cancelHere)
 	case methodJoinStep:
 		return answering(m, m.joinHere)
+	case methodMovedStep:
+		return answering(m, m.movedHere)
+	case methodMoved:
+		return func(ctx context.Context, body []byte) ([]byte, error) {
+			return answer(ctx, body, func(ctx context.Context, q question[movedQuestion]) (movedAnswer, error) {
+				return m.moved(ctx, q.Asked)
+			})
+		}
 	case methodJoin:
 		return func(ctx context.Context, body []byte) ([]byte, error) {
 			return answer(ctx, body, func(ctx context.Context, q question[JoinRequest]) (JoinAnswer, error) {

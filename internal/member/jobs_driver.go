@@ -206,9 +206,21 @@ func (d *jobDriver) change(
 	if request.Expected == (consensus.ConfigID{}) {
 		request.Expected = view.ID // of two leaders at most one gets its way
 	}
-	err := m.proposeChange(ctx, &request)
+	demand := cautious
+	if job.Spec.Force != "" {
+		demand = forced
+		m.logger.Warn("peer URLs are changed by force", "job", job.ID.String(), "reason", job.Spec.Force)
+	}
+	err := m.confirmAddresses(ctx, &request, demand)
+	if err == nil {
+		err = m.proposeChange(ctx, &request)
+	}
 	var refused *RefusedError
+	var address *AddressError
 	switch {
+	case errors.As(err, &address):
+		d.obstacle = address.Text
+		return jobPoll
 	case err == nil:
 		d.obstacle = ""
 		return 0

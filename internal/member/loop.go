@@ -137,7 +137,7 @@ func (m *Member) ports() Ports {
 
 // configure opens and closes peers as the configuration in force says.
 func (m *Member) configure(inForce raft.ConfigInForce) {
-	m.transport.SetPeers(inForce.Config.Members)
+	m.transport.SetPeers(dialled(inForce.Config.Members))
 	m.changes.configured(&inForce)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)

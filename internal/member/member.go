@@ -21,9 +21,12 @@ import (
 
 // Options say how a member runs. Data is what Open found on disk.
 type Options struct {
-	Data            *Data
-	Raft            raft.Options
-	TickInterval    time.Duration
+	Data         *Data
+	Raft         raft.Options
+	TickInterval time.Duration
+	// PeerURLs are where others reach this member, as somebody said at this start; empty: as the configuration says.
+	PeerURLs []string
+
 	RequestTimeout  time.Duration // for callers without a deadline of their own
 	MaxRequestBytes int           // encoded command; zero: unlimited
 	Retention       Retention
@@ -147,7 +150,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(9)
+	m.wg.Add(10)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)
@@ -157,6 +160,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("promote", m.promoteLearners)
 	go m.run("jobs", m.driveJobs)
 	go m.run("clients", m.watchClients)
+	go m.run("addresses", m.keepAddresses)
 	if m.options.Care.On() {
 		m.wg.Add(1)
 		go m.run("care", m.careForMembers)

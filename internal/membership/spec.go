@@ -21,6 +21,9 @@ type Spec struct {
 	Protocol consensus.Protocol `json:"protocol,omitempty"`
 	// Expected, if not zero, is the configuration that the plan was made for: another one in force refuses the job.
 	Expected consensus.ConfigID `json:"expected,omitzero"`
+	// Force, a reason in somebody's words, changes peer URLs though the member is not found there. The former ones are kept
+	// until it is.
+	Force string `json:"force,omitempty"`
 	// After are the unfinished jobs that the plan told of: the change waits for them, and what they make of the cluster is
 	// expected too. Nobody else's change is.
 	After []JobID `json:"after,omitempty"`

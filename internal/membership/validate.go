@@ -30,6 +30,9 @@ func (s *Spec) Validate() error {
 	if s.Protocol != consensus.ProtocolAuto && !s.Protocol.Known() {
 		fault("the protocol is unknown: use one of %s", strings.Join(consensus.ProtocolNames(), ", "))
 	}
+	if len(s.Force) > maxURLBytes {
+		fault("the reason to force the change has more than %d bytes", maxURLBytes)
+	}
 	if len(s.After) > maxMembers {
 		fault("%d jobs are named to wait for, more than %d", len(s.After), maxMembers)
 	}

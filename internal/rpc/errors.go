@@ -115,5 +115,9 @@ func wireError(err error) error {
 			return to
 		}
 	}
+	var address *member.AddressError
+	if errors.As(err, &address) {
+		return status.Error(codes.FailedPrecondition, "etcdserver: "+address.Text)
+	}
 	return status.Error(codes.Unknown, err.Error())
 }

@@ -56,6 +56,7 @@ func membershipError(err error, expected consensus.ConfigID) error {
 	var blocked *membership.BlockedError
 	var fault *member.SpecError
 	var refused *member.RefusedError
+	var address *member.AddressError
 	switch {
 	case errors.As(err, &blocked):
 		return status.Error(codes.FailedPrecondition, strings.Join(blocked.Plan.Blockers, "\n"))
@@ -63,6 +64,8 @@ func membershipError(err error, expected consensus.ConfigID) error {
 		return status.Error(codes.InvalidArgument, fault.Text)
 	case errors.As(err, &refused):
 		return refusalError(refused, expected)
+	case errors.As(err, &address):
+		return status.Error(codes.FailedPrecondition, address.Text)
 	}
 	for _, row := range membershipCodes {
 		if errors.Is(err, row.err) {

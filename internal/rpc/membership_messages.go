@@ -35,6 +35,7 @@ func memberMessage(v *membership.View, m *membership.MemberView, joining []conse
 		Role:   roleOf(&v.Config, &known, slices.Contains(joining, m.ID)),
 		Leader: m.ID == v.Leader, Started: m.Started, Active: m.Active, CaughtUp: m.CaughtUp,
 		Match: uint64(m.Match), State: m.State, SilentMs: m.SilentMS, Version: m.Version, Zone: m.Zone,
+		FormerUrls: slices.Clone(known.FormerURLs),
 	}
 	if v.Leader != consensus.NoMember && m.Match < v.Last {
 		message.Lag = uint64(v.Last - m.Match)
@@ -170,7 +171,7 @@ func jobMessage(j *membership.Job, jobs []membership.Job) *quoratepb.Job {
 func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 	message := &quoratepb.ChangeSpec{
 		Kind: string(s.Kind), Remove: numbers(s.Remove), Promote: numbers(s.Promote), Demote: numbers(s.Demote),
-		Drain: numbers(s.Drain), Protocol: s.Protocol.String(),
+		Drain: numbers(s.Drain), Protocol: s.Protocol.String(), Force: s.Force,
 	}
 	if s.Expected != (consensus.ConfigID{}) {
 		message.Expected = configIDMessage(s.Expected)

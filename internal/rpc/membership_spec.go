@@ -17,7 +17,7 @@ import (
 func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 	spec := membership.Spec{
 		Kind: membership.Kind(r.GetKind()), Remove: ids(r.GetRemove()), Promote: ids(r.GetPromote()),
-		Demote: ids(r.GetDemote()), Drain: ids(r.GetDrain()),
+		Demote: ids(r.GetDemote()), Drain: ids(r.GetDrain()), Force: r.GetForce(),
 	}
 	for _, id := range r.GetAfter() {
 		spec.After = append(spec.After, membership.JobID(id))

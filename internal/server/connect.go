@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -24,6 +25,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		Raft:            s.raftOptions(identity.Member, identity.Cluster),
+		PeerURLs:        s.ownURLs(),
 		TickInterval:    s.cfg.HeartbeatInterval / ticksPerHeartbeat,
 		RequestTimeout:  requestPatience + 2*s.cfg.ElectionTimeout,
 		MaxRequestBytes: s.cfg.MaxRequestBytes,
@@ -63,6 +65,14 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		return err
 	}
 	return m.Start(s.transport)
+}
+
+// ownURLs are where somebody said at this start that others reach this member. Without that, it is where it was.
+func (s *Server) ownURLs() []string {
+	if !s.cfg.Explicit("initial-advertise-peer-urls") {
+		return nil
+	}
+	return slices.Sorted(slices.Values(urlTexts(s.cfg.AdvertisePeerURLs)))
 }
 
 // peerDelay is what --peer-delay asks for; nil if it asks for nothing.

@@ -101,7 +101,7 @@ func update(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) conse
 	if !ok {
 		return missing(step.Member.ID, facts)
 	}
-	m.PeerURLs = step.Member.PeerURLs
+	m.PeerURLs, m.FormerURLs = step.Member.PeerURLs, step.Member.FormerURLs
 	if step.Member.Name != "" {
 		m.Name = step.Member.Name
 	}
@@ -125,7 +125,7 @@ func urlTaken(c *consensus.Config, m *consensus.Member) bool {
 			continue
 		}
 		for _, url := range m.PeerURLs {
-			if slices.Contains(c.Members[i].PeerURLs, url) {
+			if slices.Contains(c.Members[i].DialURLs(), url) {
 				return true
 			}
 		}
@@ -134,7 +134,7 @@ func urlTaken(c *consensus.Config, m *consensus.Member) bool {
 }
 
 func setMember(c *consensus.Config, m consensus.Member) {
-	m.PeerURLs = slices.Clone(m.PeerURLs)
+	m.PeerURLs, m.FormerURLs = slices.Clone(m.PeerURLs), slices.Clone(m.FormerURLs)
 	slices.Sort(m.PeerURLs)
 	at := 0
 	for at < len(c.Members) && c.Members[at].ID < m.ID {

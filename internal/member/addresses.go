@@ -1,0 +1,181 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// A peer URL in the configuration is a hint that was checked: before an update is proposed, somebody has found the member of
+// that id at the new address. Where that was not possible, the former addresses stay beside the new ones until the leader
+// finds the member there.
+
+// addressPatience bounds the look at one URL.
+const addressPatience = 2 * time.Second
+
+// unfoundAdvice is what to do about a member that is not at its new address.
+const unfoundAdvice = ": correct them, or start it there with --initial-advertise-peer-urls, and it tells its new address " +
+	"by itself; --force REASON changes them all the same and keeps the former ones until it is found"
+
+// AddressError refuses peer URLs because the member is not to be found there.
+type AddressError struct{ Text string }
+
+func (e *AddressError) Error() string { return "member: " + e.Text }
+
+// caution is what is demanded of a new address.
+type caution uint8
+
+const (
+	// cautious: the member must answer there.
+	cautious caution = iota
+	// lenient: it may be silent as long as the others are a quorum without it. etcd's way to move a member is to tell the
+	// cluster first.
+	lenient
+	// forced: whatever is found there.
+	forced
+)
+
+// confirmAddresses looks for the members whose URLs a change updates, and completes the request with the former URLs of those
+// that were not found.
+func (m *Member) confirmAddresses(ctx context.Context, request *consensus.ChangeRequest, demand caution) error {
+	config := m.configNow()
+	var doubtful []consensus.MemberID
+	for i := range request.Steps {
+		step := &request.Steps[i]
+		known, ok := config.Member(step.Member.ID)
+		if step.Kind != consensus.ChangeUpdate || !ok || !m.relocates(&config, &known, step.Member.PeerURLs) {
+			continue
+		}
+		presence, words := m.seek(ctx, known.ID, step.Member.PeerURLs)
+		if presence == transport.Present {
+			continue
+		}
+		if demand == cautious || demand == lenient && presence == transport.Another {
+			return &AddressError{Text: words}
+		}
+		doubtful = append(doubtful, known.ID)
+		step.Member.FormerURLs = m.former(ctx, &known, step.Member.PeerURLs)
+		m.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
+			known.ID.String(), "urls", strings.Join(step.Member.PeerURLs, ","), "found", words)
+	}
+	if len(doubtful) == 0 || demand == forced {
+		return nil
+	}
+	view, _, err := m.DescribeCluster(ctx)
+	if err != nil {
+		return err
+	}
+	if !enoughWithout(&view, doubtful) {
+		return &AddressError{Text: fmt.Sprintf("%v does not answer at the new peer URLs, and without it the others that are "+
+			"up, have caught up and are where the configuration says are no quorum: move it first; it tells its new address "+
+			"by itself", doubtful[0])}
+	}
+	return nil
+}
+
+// relocates reports whether a member that has been up gets an address that it does not have. One that never started can be
+// found nowhere, and counts nowhere.
+func (m *Member) relocates(config *consensus.Config, known *consensus.Member, urls []string) bool {
+	machine, release := m.Machine()
+	_, started := machine.Published(known.ID)
+	release()
+	return !sameURLs(known.PeerURLs, urls) && (started || config.IsVoter(known.ID))
+}
+
+// enoughWithout reports whether a majority of voters is left without some. A lone voter needs no address to vote.
+func enoughWithout(view *membership.View, doubtful []consensus.MemberID) bool {
+	fit := slices.DeleteFunc(view.Fit(), func(id consensus.MemberID) bool {
+		known, _ := view.Config.Member(id)
+		return slices.Contains(doubtful, id) || len(known.FormerURLs) > 0
+	})
+	most := func(voters []consensus.MemberID) bool {
+		n := 0
+		for _, id := range voters {
+			if slices.Contains(fit, id) {
+				n++
+			}
+		}
+		return len(voters) == 0 || n >= quorum.Majority(len(voters))
+	}
+	return len(view.Config.Voters) == 1 && len(view.Config.Outgoing) == 0 ||
+		most(view.Config.Voters) && most(view.Config.Outgoing)
+}
+
+// seek looks for a member at URLs, all at once, and says in words what was found if it was not.
+func (m *Member) seek(ctx context.Context, id consensus.MemberID, urls []string) (transport.Presence, string) {
+	ctx, cancel := context.WithTimeout(ctx, addressPatience)
+	defer cancel()
+	found, words := make([]transport.Presence, len(urls)), make([]string, len(urls))
+	var asking sync.WaitGroup
+	for i, url := range urls {
+		asking.Go(func() {
+			var err error
+			switch found[i], err = m.transport.Hail(ctx, id, url); found[i] {
+			case transport.Silent:
+				words[i] = fmt.Sprintf("nobody answers at %s", url)
+			case transport.Another:
+				words[i] = fmt.Sprintf("somebody else answers at %s", url)
+			case transport.Unsure:
+				words[i] = fmt.Sprintf("what listens at %s does not say who it is (%v)", url, err)
+			}
+		})
+	}
+	asking.Wait()
+	worst := transport.Silent
+	for _, presence := range found {
+		if presence == transport.Present {
+			return presence, ""
+		}
+		worst = max(worst, presence)
+	}
+	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
+}
+
+// addressBlockers say which updates of a plan cannot be made because the member does not answer where it is to be.
+func (m *Member) addressBlockers(ctx context.Context, spec *membership.Spec, view *membership.View) []string {
+	words := make([]string, len(spec.Update))
+	var asking sync.WaitGroup
+	for i := range spec.Update {
+		u := &spec.Update[i]
+		known, ok := view.Config.Member(u.ID)
+		if spec.Force != "" || !ok || !m.relocates(&view.Config, &known, u.PeerURLs) {
+			continue
+		}
+		asking.Go(func() {
+			if presence, found := m.seek(ctx, u.ID, u.PeerURLs); presence != transport.Present {
+				words[i] = found + unfoundAdvice
+			}
+		})
+	}
+	asking.Wait()
+	return slices.DeleteFunc(words, func(text string) bool { return text == "" })
+}
+
+// former are the URLs at which a member may still be, beside the new ones: those at which it was found last, so that the list
+// does not grow by updates that nobody confirms.
+func (m *Member) former(ctx context.Context, known *consensus.Member, urls []string) []string {
+	last := known.FormerURLs
+	if len(last) == 0 {
+		last = known.PeerURLs
+	} else if presence, _ := m.seek(ctx, known.ID, known.PeerURLs); presence == transport.Present {
+		last = known.PeerURLs
+	}
+	return slices.DeleteFunc(slices.Clone(last), func(url string) bool { return slices.Contains(urls, url) })
+}
+
+// dialled are members as the transport has to know them.
+func dialled(members []consensus.Member) []consensus.Member {
+	all := slices.Clone(members)
+	for i := range all {
+		all[i].PeerURLs = all[i].DialURLs()
+	}
+	return all
+}
