@@ -19,6 +19,7 @@ const usage = `quoratesim runs whole clusters in virtual time, under every fault
   quoratesim replay [flags]   run one seed and print its trace
   quoratesim list             list the faults
   quoratesim reconfig [flags] play one membership change, with faults, and draw it
+  quoratesim model [flags]    explore a model of the protocol, and drop its rules one by one
 
 `
 
@@ -45,13 +46,18 @@ func start(args []string, out, diary io.Writer) int {
 		if violated, err = runCommand(command, args[1:], out, diary); violated {
 			return 1
 		}
+	case "model":
+		var broken bool
+		if broken, err = runModel(args[1:], out); broken && err == nil {
+			return 1
+		}
 	case "reconfig":
 		var violated bool
 		if violated, err = runReconfig(args[1:], out); violated && err == nil {
 			return 1
 		}
 	default:
-		err = fmt.Errorf("unknown command %q: there are run, replay, list and reconfig", command)
+		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig and model", command)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return 0

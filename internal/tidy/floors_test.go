@@ -25,6 +25,7 @@ var floors = []struct {
 	{"internal/transport", 2, "transport"},
 	{"internal/kv/", 3, "kv"},
 	{"internal/membership", 3, "membership"},
+	{"internal/model", 3, "model"},
 	{"internal/member", 4, "member"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/rpc", 5, "rpc"},

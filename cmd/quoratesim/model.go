@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/model"
+)
+
+const modelUsage = `quoratesim model explores a model of the protocol, step by step, and checks its laws.
+
+  quoratesim model walk     random walks with every rule on
+  quoratesim model search   breadth first through a small bound
+  quoratesim model mutate   drops one rule after the other and looks for a broken law
+  quoratesim model mutate --only "log not compared"   one row of the table, with the trace
+
+The exit code is 0 if every law held and every mutation did what the table says, 1 if not, 2 if the command makes no
+sense.
+
+`
+
+// modelCommand is what the flags of model say.
+type modelCommand struct {
+	out      io.Writer
+	walk     model.WalkOptions
+	clusters string
+	bound    string
+	states   int
+	only     string
+	quiet    bool
+}
+
+func runModel(args []string, out io.Writer) (broken bool, err error) {
+	c := modelCommand{out: out}
+	verb := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		verb, args = args[0], args[1:]
+	}
+	flags := c.flags()
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(out, modelUsage)
+			flags.SetOutput(out)
+			flags.PrintDefaults()
+		}
+		return false, err
+	}
+	if flags.NArg() > 0 {
+		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if c.clusters != "" {
+		c.walk.Clusters = strings.Split(c.clusters, ",")
+	}
+	switch verb {
+	case "walk":
+		return c.runWalk()
+	case "search":
+		return c.runSearch()
+	case "mutate":
+		return c.runMutate()
+	}
+	return false, fmt.Errorf("model %q: there are model walk, model search and model mutate", verb)
+}
+
+func (c *modelCommand) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("quoratesim model", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Uint64Var(&c.walk.Seed, "seed", 1, "`number` that decides every walk")
+	flags.DurationVar(&c.walk.Time, "for", 30*time.Second, "how long to walk or search, in real `time`; mutate: for each rule")
+	flags.Uint64Var(&c.walk.First, "first", 0, "walk: `number` of the first walk")
+	flags.Uint64Var(&c.walk.Walks, "walks", 0, "walk: how many; 0 until the time is over")
+	flags.IntVar(&c.walk.Length, "length", 70, "walk: mean `number` of steps")
+	flags.StringVar(&c.clusters, "clusters", "", "walk: `names` with commas between, of "+strings.Join(model.Scenarios(), ", "))
+	flags.StringVar(&c.walk.Profile, "profile", "", "walk: kind of walk, of "+strings.Join(model.Profiles(), ", "))
+	flags.StringVar(&c.bound, "bound", "least", "search: `name` of the bound, of "+strings.Join(model.Bounds(), ", "))
+	flags.IntVar(&c.states, "states", 6_000_000, "search: most `number` of states; a million takes about 1 GB")
+	flags.StringVar(&c.only, "only", "", "mutate: only rows whose name contains `text`")
+	flags.BoolVar(&c.quiet, "quiet", false, "mutate: no traces")
+	return flags
+}
+
+func (c *modelCommand) runWalk() (broken bool, err error) {
+	f, st, err := model.Walk(c.walk)
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(c.out, "seed %d: %+v\n", c.walk.Seed, st)
+	return c.judge(f), nil
+}
+
+func (c *modelCommand) runSearch() (broken bool, err error) {
+	f, res, err := model.Search(c.bound, model.Rules{}, c.states, c.walk.Time)
+	if err != nil {
+		return false, err
+	}
+	how := "stopped in"
+	if res.Complete {
+		how = "complete at"
+	}
+	fmt.Fprintf(c.out, "bound %s: %s depth %d, %d states, %d transitions, %v\n", c.bound, how, res.Depth, res.States,
+		res.Transitions, res.Elapsed.Round(time.Second))
+	return c.judge(f), nil
+}
+
+func (c *modelCommand) judge(f *model.Finding) (broken bool) {
+	if f == nil {
+		fmt.Fprintln(c.out, "no law broken")
+		return false
+	}
+	f.Print(c.out)
+	return true
+}
+
+func (c *modelCommand) runMutate() (broken bool, err error) {
+	rows := 0
+	for _, mu := range model.Mutations() {
+		if !strings.Contains(mu.Name, c.only) {
+			continue
+		}
+		rows++
+		f, st, err := mu.Try(c.walk.Seed, c.walk.Time)
+		if err != nil {
+			return false, err
+		}
+		verdict, seen := "holds", mu.Why
+		if f != nil {
+			verdict, seen = "BREAKS", fmt.Sprintf("%s; cluster %s, %d steps, walk %d", f.Law(), f.Cluster(), f.Steps(), f.Walk)
+		}
+		if (f != nil) != mu.Breaks {
+			broken = true
+			verdict = "UNEXPECTED: " + verdict
+		}
+		fmt.Fprintf(c.out, "%-66s %-7s %s (%d walks, %v)\n", mu.Name, verdict, seen, st.Walks,
+			st.Elapsed.Round(100*time.Millisecond))
+		if f != nil && !c.quiet {
+			f.Print(c.out)
+		}
+	}
+	if rows == 0 {
+		return false, fmt.Errorf("no mutation's name contains %q", c.only)
+	}
+	return broken, nil
+}

@@ -1,0 +1,107 @@
+package model
+
+import (
+	"math/bits"
+
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+// config is a set of voters, or two while joint, and learners.
+type config struct{ Old, New, Learners uint8 }
+
+func (c config) voters() uint8 { return c.Old | c.New }
+
+func (c config) joint() bool { return c.New != 0 }
+
+func count(set uint8) int { return bits.OnesCount8(set) }
+
+// config returns the configuration in force on a log, as an index into the scenario, and its id.
+func (m *Model) config(l *journal) (at int8, id configID) {
+	changes := int8(0)
+	for i := range l.N {
+		if e := &l.E[i]; e.Kind == configEntry {
+			at, id = e.Proposal, configID{i + 1, e.Term}
+			changes++
+		}
+	}
+	if m.Rules.ConfigIDCounts {
+		id = configID{changes, 0}
+	}
+	return at, id
+}
+
+// changing reports whether a configuration entry of the log is not applied yet.
+func changing(x *member) bool {
+	for i := x.Applied; i < x.Log.N; i++ {
+		if x.Log.E[i].Kind == configEntry {
+			return true
+		}
+	}
+	return false
+}
+
+// stable reports whether the member's configuration is applied and not joint.
+func (m *Model) stable(x *member) bool {
+	at, _ := m.config(&x.Log)
+	return !changing(x) && !m.Scenario.Configs[at].joint()
+}
+
+func (m *Model) voter(x *member, i int8) bool {
+	at, _ := m.config(&x.Log)
+	return has(m.Scenario.Configs[at].voters(), i)
+}
+
+func majority(set, in uint8) bool { return count(in&set) >= quorum.Majority(count(set)) }
+
+// quorum reports whether in holds a majority of every set of voters.
+func (m *Model) quorum(at int8, in uint8) bool {
+	c := m.Scenario.Configs[at]
+	if !c.joint() {
+		return majority(c.Old, in)
+	}
+	return majority(c.New, in) && (m.Rules.JointElectsInNew || majority(c.Old, in))
+}
+
+// super reports whether in holds a superquorum of every set of voters.
+func (m *Model) super(at int8, in uint8) bool {
+	c := m.Scenario.Configs[at]
+	enough := func(set uint8) bool {
+		need := quorum.Super(count(set))
+		if m.Rules.SuperquorumLess {
+			need--
+		}
+		if m.Rules.ProposerCountsLearners {
+			return count(in&(set|c.Learners)) >= need
+		}
+		return count(in&set) >= need
+	}
+	if !c.joint() {
+		return enough(c.Old)
+	}
+	return enough(c.New) && (m.Rules.JointDecidesInNew || enough(c.Old))
+}
+
+// recoverable reports whether the voters in in, out of those that voted, are enough for a record to be taken over.
+func (m *Model) recoverable(c config, in uint8) bool {
+	enough := func(set uint8) bool {
+		need := quorum.Recovery(count(set))
+		if m.Rules.RecoverMore {
+			need++
+		}
+		if m.Rules.RecoverLess {
+			need--
+		}
+		return count(in&set) >= need
+	}
+	switch {
+	case in == 0:
+		return false
+	case !c.joint():
+		return enough(c.Old)
+	case m.Rules.RecoverInEither:
+		return enough(c.Old) || enough(c.New)
+	case m.Rules.RecoverInNew:
+		return enough(c.New)
+	}
+	return enough(c.Old) && enough(c.New)
+}

@@ -1,0 +1,228 @@
+package model
+
+import "fmt"
+
+// leave ends a candidacy or a leadership.
+func (x *member) leave() {
+	x.Role, x.Votes, x.Held = follower, 0, [maxMembers]uint16{}
+	x.Forced, x.Heir, x.Echoes, x.RoundAt, x.LeaseUntil, x.LeaseBarred = false, -1, 0, 0, 0, false
+}
+
+// follow enters a term, if it is a later one, as a follower.
+func (x *member) follow(term int8) {
+	if x.Term < term {
+		x.Term, x.Voted = term, -1
+	}
+	if x.Role != follower {
+		x.leave()
+	}
+}
+
+// open reports whether a leader has committed an entry of its own term.
+func (x *member) open() bool {
+	return x.Role == leader && x.Commit > 0 && x.Log.at(x.Commit).Term == x.Term
+}
+
+func (m *Model) leases() bool { return m.Scenario.Patience[0] != 0 }
+
+// promised reports whether a member has to wait for the end of a lease before it helps to elect anybody.
+func (m *Model) promised(s *state, x *member) bool {
+	return m.leases() && !m.Rules.LeaseVotesAnyway && s.Now < x.PatientUntil
+}
+
+func (m *Model) campaign(s *state, a action) (bool, string) {
+	x := &s.M[a.A]
+	if x.Role == leader || m.promised(s, x) {
+		return false, ""
+	}
+	return m.stand(s, a.A), ""
+}
+
+// stand makes a member a candidate in the next term.
+func (m *Model) stand(s *state, i int8) bool {
+	x := &s.M[i]
+	last := m.Scenario.MaxTerm
+	if s.Recovered {
+		last = maxTerm
+	}
+	if x.Term == 0 || x.Term >= last || !m.voter(x, i) {
+		return false
+	}
+	x.Term++
+	x.Voted, x.Role, x.Forced = i, candidate, false
+	x.Votes = bit(i)
+	x.Held = [maxMembers]uint16{}
+	x.Held[i] = m.held(i, x)
+	return true
+}
+
+// held is what a vote carries: the pool, and what the voter answered as a leader and has not applied.
+func (m *Model) held(i int8, x *member) uint16 {
+	if m.Rules.VoteWithout {
+		return 0
+	}
+	h := x.Pool
+	if m.Rules.VoteWithoutLog {
+		return h
+	}
+	for k := x.Applied; k < x.Log.N; k++ {
+		e := &x.Log.E[k]
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules.VoteCarriesAll) {
+			h |= 1 << uint(e.Attempt)
+		}
+	}
+	return h
+}
+
+func (m *Model) vote(s *state, a action) (bool, string) {
+	v, c := &s.M[a.A], &s.M[a.B]
+	if a.A == a.B || c.Role != candidate || v.Term > c.Term || v.Term == c.Term && v.Voted >= 0 {
+		return false, ""
+	}
+	if !c.Forced && m.promised(s, v) {
+		return false, ""
+	}
+	upToDate := c.Log.lastTerm() > v.Log.lastTerm() || c.Log.lastTerm() == v.Log.lastTerm() && c.Log.N >= v.Log.N
+	if v.Term == c.Term && (!upToDate || v.Role != follower) {
+		return false, ""
+	}
+	if v.Term < c.Term {
+		v.follow(c.Term)
+		v.Voted = -1
+	}
+	m.learn(v, c)
+	m.learn(c, v)
+	if upToDate {
+		v.Voted = a.B
+		c.Votes |= bit(a.A)
+		c.Held[a.A] = m.held(a.A, v)
+	}
+	return true, ""
+}
+
+// preVote asks for a vote before any term changes: all it changes is what the asked knows of commits.
+func (m *Model) preVote(s *state, a action) (bool, string) {
+	x, y := &s.M[a.A], &s.M[a.B]
+	if a.A == a.B || x.Role == leader || x.Term == 0 || y.Term == 0 {
+		return false, ""
+	}
+	return m.learn(y, x), ""
+}
+
+// learn takes over what another member knows to have committed, if the own log has the same entry there.
+func (m *Model) learn(x, from *member) bool {
+	at := from.Commit
+	if at <= x.Commit || at > x.Log.N || !m.Rules.HintUnchecked && !x.Log.matches(at, from.Log.at(at).Term) {
+		return false
+	}
+	x.Commit = at
+	return true
+}
+
+// recovered is an attempt that a new leader takes over.
+type recovered struct{ proposal, revision, slot int8 }
+
+// win makes a candidate leader: it recovers records, ascending by revision, and then appends its no-op.
+func (m *Model) win(s *state, a action) (bool, string) {
+	x := &s.M[a.A]
+	at, id := m.config(&x.Log)
+	if x.Role != candidate || a.M&^x.Votes != 0 || !has(a.M, a.A) || !m.quorum(at, a.M) || x.Log.N >= maxLog-5 {
+		return false, ""
+	}
+	if s.LeaderOf[x.Term] >= 0 {
+		return true, fmt.Sprintf("election safety: two leaders in term %d", x.Term)
+	}
+	list := m.heldByEnough(s, x, a.M, m.Scenario.Configs[at], id)
+	m.order(list, a.C == 1)
+	x.Role = leader
+	x.Votes, x.Held, x.Heir = 0, [maxMembers]uint16{}, -1
+	s.LeaderOf[x.Term] = a.A
+	noop := plainEntry(noopEntry, 0, x.Term)
+	if m.Rules.RecoverAfterNoop {
+		m.appendOwn(s, a.A, noop)
+	}
+	for _, r := range list {
+		if x.Log.N < maxLog-2 {
+			e := plainEntry(exactEntry, r.proposal, x.Term)
+			e.Revision, e.Attempt = r.revision, r.slot
+			m.appendOwn(s, a.A, e)
+		}
+	}
+	if !m.Rules.RecoverAfterNoop {
+		m.appendOwn(s, a.A, noop)
+	}
+	for t := int8(1); t < x.Term; t++ {
+		if n := s.TermCommit[t]; n > 0 && x.Log.shared(&s.TermLog[t]) < n {
+			return true, fmt.Sprintf("leader completeness: the leader of term %d lacks an entry committed in term %d",
+				x.Term, t)
+		}
+	}
+	return true, ""
+}
+
+// heldByEnough returns the attempts that enough of the voters in votes hold and that the log does not decide.
+func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id configID) (list []recovered) {
+	for j := range int8(maxAttempts) {
+		t := &s.A[j]
+		if !t.Used || t.Revision == 0 || !m.Rules.RecoverAnyConfig && t.ID != id {
+			continue
+		}
+		same := func(proposal, revision int8) bool {
+			return proposal == t.Proposal && (revision == t.Revision || m.Rules.RecoverByID)
+		}
+		again := false
+		for _, r := range list {
+			again = again || same(r.proposal, r.revision)
+		}
+		if again {
+			continue
+		}
+		var holders uint8
+		low := t.Revision
+		for v := range int8(m.Scenario.Members) {
+			for k := range maxAttempts {
+				o := &s.A[k]
+				held := has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules.RecoverAnyConfig || o.ID == id)
+				if held && same(o.Proposal, o.Revision) {
+					holders |= bit(v)
+					low = min(low, o.Revision)
+				}
+			}
+		}
+		if m.recoverable(c, holders) && !m.decidedInLog(&x.Log, t.Proposal, low) {
+			list = append(list, recovered{t.Proposal, low, j})
+		}
+	}
+	return list
+}
+
+// decidedInLog reports whether a log has a slow entry or an abort of the proposal, or an entry of the attempt.
+func (m *Model) decidedInLog(l *journal, proposal, revision int8) bool {
+	for i := range l.N {
+		e := &l.E[i]
+		if e.Kind == noopEntry || e.Kind == configEntry || e.Proposal != proposal {
+			continue
+		}
+		if e.Kind != exactEntry || e.Revision == revision || m.Rules.RecoverLoggedByID {
+			return true
+		}
+	}
+	return false
+}
+
+// order sorts by ascending revision; ties in either order.
+func (m *Model) order(list []recovered, tiesTurned bool) {
+	for i := range list {
+		for k := i; k > 0; k-- {
+			before, after := list[k-1], list[k]
+			swap := after.revision < before.revision || after.revision == before.revision && tiesTurned
+			if m.Rules.RecoverDescending {
+				swap = after.revision > before.revision
+			}
+			if !swap {
+				break
+			}
+			list[k-1], list[k] = after, before
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package model
+
+import "fmt"
+
+// appendOwn appends an entry to a leader's log; its own disk has it before anybody counts it.
+func (m *Model) appendOwn(s *state, i int8, e entry) {
+	x := &s.M[i]
+	x.Log.add(e)
+	s.TermLog[x.Term] = x.Log
+	s.Acked[x.Term][i] = x.Log.N
+	if m.Rules.ForgetAtAppend && e.command() {
+		m.dropProposal(s, x, e.Proposal)
+	}
+}
+
+func (m *Model) dropProposal(s *state, x *member, proposal int8) {
+	for j := range maxAttempts {
+		if x.Pool>>j&1 == 1 && s.A[j].Proposal == proposal {
+			x.Pool &^= 1 << j
+		}
+	}
+}
+
+// receive brings a follower's log in line with that of a leader, up to an index (Raft paper, figure 2). The append begins
+// at the first entry: what both have is skipped, so appends that begin later add nothing.
+func (m *Model) receive(s *state, a action) (bool, string) {
+	if s.LeaderOf[a.A] < 0 || s.LeaderOf[a.A] == a.B || a.C > s.TermLog[a.A].N {
+		return false, ""
+	}
+	x, theirs := &s.M[a.B], &s.TermLog[a.A]
+	if x.Term > a.A {
+		return false, ""
+	}
+	commit := int8(0)
+	if a.D == 1 {
+		commit = min(a.C, s.TermCommit[a.A])
+	}
+	same := x.Log.shared(theirs)
+	if x.Term == a.A && x.Role == follower && a.C <= same && commit <= x.Commit && s.Acked[a.A][a.B] >= a.C {
+		return false, "" // nothing new
+	}
+	x.follow(a.A)
+	acked := a.C
+	if a.C > same && same < x.Commit {
+		if !m.Rules.AppendSkips {
+			return true, "" // this log is committed there, and the leader's is another one: it will be deposed
+		}
+		same = min(x.Commit, a.C)
+		acked = max(a.C, x.Commit)
+		for same < a.C && x.Log.matches(same+1, theirs.at(same+1).Term) {
+			same++
+		}
+	}
+	if m.Rules.AppendSkips {
+		acked = max(acked, x.Commit)
+	}
+	if a.C > same {
+		m.truncate(a.B, x, same)
+		for i := same; i < a.C; i++ {
+			x.Log.add(theirs.E[i])
+			if e := &theirs.E[i]; m.Rules.ForgetAtAppend && e.command() {
+				m.dropProposal(s, x, e.Proposal)
+			}
+		}
+	}
+	s.Acked[a.A][a.B] = max(s.Acked[a.A][a.B], acked)
+	x.Commit = max(x.Commit, commit)
+	return true, ""
+}
+
+// truncate drops what follows an index; what the member answered as a leader moves back into its pool.
+func (m *Model) truncate(i int8, x *member, index int8) {
+	if !m.Rules.TruncateForgets {
+		m.rescue(i, x, index)
+	}
+	x.Log.cut(index)
+}
+
+func (m *Model) rescue(i int8, x *member, index int8) {
+	for k := max(index, x.Applied); k < x.Log.N; k++ {
+		e := &x.Log.E[k]
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules.TruncateKeepsAll) {
+			x.Pool |= 1 << uint(e.Attempt)
+		}
+	}
+}
+
+// holders are the members known to hold the log of a term durably up to an index.
+func (s *state) holders(term, index int8) (in uint8) {
+	for i := range int8(maxMembers) {
+		if s.Acked[term][i] >= index {
+			in |= bit(i)
+		}
+	}
+	return in
+}
+
+// commit is Raft's rule: an entry of the own term that a majority holds.
+func (m *Model) commit(s *state, a action) (bool, string) {
+	x := &s.M[a.A]
+	if x.Role != leader || a.C <= x.Commit || a.C > x.Log.N || x.Log.at(a.C).Term != x.Term {
+		return false, ""
+	}
+	at, _ := m.config(&x.Log)
+	if !m.quorum(at, s.holders(x.Term, a.C)) {
+		return false, ""
+	}
+	return true, m.committed(s, x, a.C)
+}
+
+// infer is the same rule, counted by a follower (ADR 0013).
+func (m *Model) infer(s *state, a action) (bool, string) {
+	x := &s.M[a.A]
+	l := s.LeaderOf[x.Term]
+	if x.Role != follower || l < 0 || l == a.A || a.C <= x.Commit || a.C > s.Acked[x.Term][a.A] || a.C > x.Log.N {
+		return false, ""
+	}
+	if x.Log.at(a.C).Term != x.Term && !m.Rules.InferOldTerm || !m.stable(x) && !m.Rules.InferUnstable {
+		return false, ""
+	}
+	at, _ := m.config(&x.Log)
+	if !m.quorum(at, s.holders(x.Term, a.C)) {
+		return false, ""
+	}
+	return true, m.committed(s, x, a.C)
+}
+
+// committed notes that a member found an index committed in its term.
+func (m *Model) committed(s *state, x *member, index int8) string {
+	x.Commit = index
+	s.TermCommit[x.Term] = max(s.TermCommit[x.Term], index)
+	n := min(s.Committed.N, index)
+	for i := range n {
+		if s.Committed.E[i] != x.Log.E[i] {
+			return fmt.Sprintf("state machine safety: two entries committed at index %d: %s and %s", i+1,
+				&s.Committed.E[i], &x.Log.E[i])
+		}
+	}
+	for i := n; i < index; i++ {
+		s.Committed.add(x.Log.E[i])
+	}
+	return ""
+}
+
+func (m *Model) applyUpTo(s *state, a action) (bool, string) {
+	x := &s.M[a.A]
+	if a.C <= x.Applied || a.C > x.Commit {
+		return false, ""
+	}
+	x.Applied = a.C
+	m.forget(s, x)
+	return true, ""
+}
+
+// forget removes from the pool what the applied state has decided.
+func (m *Model) forget(s *state, x *member) {
+	if x.Pool == 0 {
+		return
+	}
+	st := m.applied(x)
+	for j := range maxAttempts {
+		if x.Pool>>j&1 == 0 {
+			continue
+		}
+		o := &s.A[j]
+		skipped := st.Skipped[o.Proposal]>>uint(o.Revision)&1 == 1
+		if m.Rules.ForgetByID {
+			skipped = st.Skipped[o.Proposal] != 0
+		}
+		if r := &st.Rows[o.Proposal]; r.Done || r.Aborted || skipped {
+			x.Pool &^= 1 << j
+		}
+	}
+}
+
+// snapshot gives a follower the leader's store in the place of its log.
+func (m *Model) snapshot(s *state, a action) (bool, string) {
+	from, x := &s.M[a.A], &s.M[a.B]
+	far := from.Applied
+	if m.Rules.SnapshotTooFar {
+		far = from.Log.N
+	}
+	if a.A == a.B || from.Role != leader || x.Term > from.Term || a.C > far || a.C <= x.Commit {
+		return false, ""
+	}
+	x.follow(from.Term)
+	if x.Log.matches(a.C, from.Log.at(a.C).Term) {
+		x.Commit = a.C
+	} else {
+		if !m.Rules.SnapshotForgets {
+			m.rescue(a.B, x, 0)
+		}
+		x.Log = from.Log
+		x.Log.cut(a.C)
+		x.Commit, x.Applied = a.C, a.C
+		if m.Rules.SnapshotNoTable {
+			x.RowsLost = a.C
+		}
+		if !m.Rules.SnapshotKeepsAll {
+			m.forget(s, x)
+		}
+	}
+	s.Acked[from.Term][a.B] = max(s.Acked[from.Term][a.B], a.C)
+	return true, ""
+}
+
+// crash loses what is not durable. The store may come back as it was earlier, and so may what is known of commits.
+func (m *Model) crash(s *state, a action) (bool, string) {
+	x := &s.M[a.A]
+	if s.Crashes >= m.Scenario.Crashes || a.C > x.Applied || a.D > x.Commit || a.D < a.C || a.C < x.RowsLost {
+		return false, ""
+	}
+	s.Crashes++
+	led := x.Role == leader
+	x.leave()
+	x.Applied, x.Commit = a.C, a.D
+	if m.leases() {
+		x.PatientUntil = s.Now
+		if !m.Rules.LeaseForgotten {
+			x.PatientUntil += m.Scenario.Patience[a.A]
+		}
+	}
+	if m.Rules.WitnessVolatile {
+		x.Pool = 0
+	}
+	if m.Rules.LeaderVolatile {
+		for x.Log.N > x.Commit && x.Log.at(x.Log.N).By == a.A {
+			x.Log.cut(x.Log.N - 1)
+		}
+	}
+	if m.Rules.InferLeaderTail && led {
+		x.Log.cut(x.Commit)
+	}
+	if s.R.Stage != noRead && s.R.Reader == a.A {
+		s.R = read{}
+	}
+	return true, ""
+}

@@ -1,0 +1,177 @@
+package model
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Ensure that the full rules keep every law in walks over every cluster, and that the walks meet what they are for.
+func TestWalk_fullRules(t *testing.T) {
+	f, st, err := Walk(WalkOptions{Seed: 1, Walks: 40_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f != nil {
+		var b strings.Builder
+		f.Print(&b)
+		t.Fatalf("%s\n%s", f.Broken, &b)
+	}
+	v := reflect.ValueOf(st)
+	for i := range v.NumField() {
+		if v.Field(i).Int() == 0 {
+			t.Errorf("no walk met %s", v.Type().Field(i).Name)
+		}
+	}
+}
+
+// Ensure that a walk is a function of its seed and number.
+func TestWalk_sameTwice(t *testing.T) {
+	run := func() Stats {
+		_, st, err := Walk(WalkOptions{Seed: 7, Walks: 500})
+		if err != nil {
+			t.Fatal(err)
+		}
+		st.Elapsed = 0
+		return st
+	}
+	if a, b := run(), run(); a != b {
+		t.Errorf("got %+v, then %+v", a, b)
+	}
+}
+
+// Ensure that rules whose absence shows soon are found, by the seed and walk of the table in docs/simulation.md.
+func TestMutations_found(t *testing.T) {
+	for _, want := range []struct{ name, law string }{
+		{"superquorum one lower", "L1"},
+		{"vote carries nothing", "L1"},
+		{"recovery quorum one higher", "L1"},
+		{"recovered in descending order", "L1"},
+		{"witness: record not durable", "L1"},
+		{"too late: applied all the same", "L2"},
+		{"abort leaves no row", "L7"},
+		{"inferred commit counts a leader's unwritten tail", "log matching"},
+		{"commit hint without comparing the term", "log matching"},
+		{"snapshot without the table of results", "L6"},
+		{"read: commit index", "L6"},
+		{"read: past a pool", "L6"},
+		{"read: the reader confirms the leader's index, log not compared", "L6"}, // the stale read of November 2026
+		{"lease: own patience taken for all", "L6"},
+		{"recovery from loss adopts no records", "L1"},
+		{"recovery without a new epoch", "leader completeness"},
+		{"leader: no keys against the pool", "L1"},
+		{"leader: no order against the pool", "L1"},
+	} {
+		mu := named(t, want.name)
+		f := first(t, mu, 60_000)
+		switch {
+		case f == nil:
+			t.Errorf("%s: no law broken", want.name)
+		case f.Law() != want.law:
+			t.Errorf("%s: broke %q, want %s", want.name, f.Broken, want.law)
+		case f.Replay(Rules{}) != "":
+			t.Errorf("%s: the trace breaks the full rules, too: %s", want.name, f.Replay(Rules{}))
+		}
+	}
+}
+
+// first is what the first so many walks find, or the fixed trace.
+func first(t *testing.T, mu *Mutation, walks uint64) *Finding {
+	t.Helper()
+	if scripts[mu.Name] != nil {
+		f, _, err := mu.Try(1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	o := mu.Options(1)
+	o.Walks = walks
+	f, _, err := Walk(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func named(t *testing.T, name string) *Mutation {
+	t.Helper()
+	for _, mu := range Mutations() {
+		if mu.Name == name {
+			return &mu
+		}
+	}
+	t.Fatalf("there is no mutation %q", name)
+	return nil
+}
+
+// Ensure that every switch has a row in the table, and that each row says what is expected.
+func TestMutations_complete(t *testing.T) {
+	used := map[string]bool{"UncheckedL5": true} // a law, not a rule
+	names := map[string]bool{}
+	for _, mu := range Mutations() {
+		var r Rules
+		mu.Set(&r)
+		v := reflect.ValueOf(r)
+		for i := range v.NumField() {
+			if v.Field(i).Bool() {
+				used[v.Type().Field(i).Name] = true
+			}
+		}
+		if mu.Breaks == (mu.Why != "") {
+			t.Errorf("%s: either it breaks a law, or the table says why not", mu.Name)
+		}
+		if names[mu.Name] {
+			t.Errorf("%s is there twice", mu.Name)
+		}
+		names[mu.Name] = true
+	}
+	rules := reflect.TypeFor[Rules]()
+	for i := range rules.NumField() {
+		if name := rules.Field(i).Name; !used[name] {
+			t.Errorf("no mutation drops %s", name)
+		}
+	}
+}
+
+// Ensure that a small bound is searched to its end, and that a search finds what a dropped rule breaks.
+func TestSearch_least(t *testing.T) {
+	f, res, err := Search("least", Rules{}, 1_000_000, 0)
+	if err != nil || f != nil || !res.Complete {
+		t.Fatalf("got %+v, %+v, %v", f, res, err)
+	}
+	if res.States < 1000 {
+		t.Errorf("only %d states: the bound is empty", res.States)
+	}
+	f, _, err = Search("read2", Rules{ReadCommitIndex: true}, 1_000_000, 0)
+	if err != nil || f == nil || f.Law() != "L6" {
+		t.Fatalf("reads of the commit index: got %+v, %v", f, err)
+	}
+	if f.Replay(Rules{ReadCommitIndex: true}) == "" {
+		t.Errorf("the trace does not replay")
+	}
+}
+
+// Ensure that packing keeps every byte.
+func TestState_pack(t *testing.T) {
+	var s, back state
+	m := &Model{Scenario: scenarios["n5"]}
+	m.begin(&s)
+	s.R = read{Stage: readAsked, Reader: 3, ToldTerm: [maxMembers]int8{0, 1, 0, 0, 7}}
+	unpack(pack(&s, nil), &back)
+	if s != back {
+		t.Errorf("got %+v, want %+v", back, s)
+	}
+}
+
+// Ensure that what makes no sense is refused with the names that do.
+func TestWalk_unknown(t *testing.T) {
+	for _, o := range []WalkOptions{{}, {Walks: 1, Profile: "x"}, {Walks: 1, Clusters: []string{"n9"}}} {
+		if _, _, err := Walk(o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+	if _, _, err := Search("x", Rules{}, 1, 0); err == nil {
+		t.Error("search of an unknown bound: no error")
+	}
+}

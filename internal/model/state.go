@@ -1,0 +1,219 @@
+package model
+
+// Bounds of a state. They keep it a plain value without pointers, so that it can be copied, compared and hashed.
+const (
+	maxMembers   = 5
+	maxLog       = 16
+	maxProposals = 4
+	maxAttempts  = 10
+	maxTerm      = 7
+	maxRevision  = 24
+	maxKeys      = 2
+)
+
+// entryKind is what a log entry holds.
+type entryKind uint8
+
+const (
+	noEntry entryKind = iota
+	noopEntry
+	slowEntry  // applied at the next revision
+	exactEntry // applied at the revision it carries, or skipped
+	configEntry
+	abortEntry // decides a proposal: it will never be executed
+)
+
+// entry is one log entry. By and Attempt are set on an entry that a leader answered fast: who answered, and for which
+// attempt. A recovered entry has neither.
+type entry struct {
+	Kind     entryKind
+	Proposal int8 // the configuration, if Kind is configEntry
+	Revision int8 // of exact entries
+	Term     int8
+	By       int8
+	Attempt  int8
+}
+
+func plainEntry(kind entryKind, proposal, term int8) entry {
+	return entry{Kind: kind, Proposal: proposal, Term: term, By: -1, Attempt: -1}
+}
+
+// command reports whether the entry carries a proposal's command.
+func (e *entry) command() bool { return e.Kind == slowEntry || e.Kind == exactEntry }
+
+// journal is a log. Indexes are 1-based everywhere but in E.
+type journal struct {
+	N int8
+	E [maxLog]entry
+}
+
+func (l *journal) add(e entry) { l.E[l.N] = e; l.N++ }
+
+func (l *journal) at(index int8) *entry { return &l.E[index-1] }
+
+func (l *journal) lastTerm() int8 {
+	if l.N == 0 {
+		return 0
+	}
+	return l.E[l.N-1].Term
+}
+
+// matches reports whether the log has an entry of that term at that index.
+func (l *journal) matches(index, term int8) bool {
+	return index == 0 || index <= l.N && l.E[index-1].Term == term
+}
+
+// shared returns the length of the longest common beginning of two logs.
+func (l *journal) shared(o *journal) int8 {
+	n := min(l.N, o.N)
+	for i := range n {
+		if l.E[i] != o.E[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// cut drops everything after index.
+func (l *journal) cut(index int8) {
+	for l.N > index {
+		l.N--
+		l.E[l.N] = entry{}
+	}
+}
+
+type role uint8
+
+const (
+	follower role = iota
+	candidate
+	leader
+)
+
+// member is one server. Term, Voted, Log and Pool are durable, the rest is lost in a crash.
+type member struct {
+	Term, Voted int8
+	Log         journal
+	Pool        uint16 // attempts that it holds as a witness
+	RowsLost    int8   // up to this index its table of results is missing (only with Rules.SnapshotNoTable)
+
+	Role            role
+	Commit, Applied int8
+	Votes           uint8              // candidate: who granted
+	Held            [maxMembers]uint16 // candidate: what each vote carried
+	Forced          bool               // candidate: the leader asked it to campaign
+	Heir            int8               // leader: whom it hands leadership to, or -1
+
+	// Leader leases. Times are ticks of the cluster's clock.
+	PatientUntil int8  // it helps to elect nobody before
+	RoundAt      int8  // leader: when its last round of heartbeats began
+	Echoes       uint8 // leader: who answered that round
+	LeaseUntil   int8
+	LeaseBarred  bool // leader: somebody may be elected without waiting for the lease
+}
+
+// configID names a configuration by the log entry that introduced it.
+type configID struct{ Index, Term int8 }
+
+// attempt is a proposal under one carried revision, term and config id. Its messages exist from the moment it is sent
+// and may be delivered at any later time, any number of times; answers may be read at any later time.
+type attempt struct {
+	Used                     bool
+	Proposal, Revision, Term int8
+	ID                       configID
+	Config                   int8 // what the proposer takes ID for
+
+	Accepted uint8 // members that answered accepted, with the term and config id of their answer
+	AccTerm  [maxMembers]int8
+	AccID    [maxMembers]configID
+
+	Fast     bool // the leader's fast answer
+	Pending  bool // appended, not evaluated yet (only with Rules.LeaderEvaluatesLate)
+	FastBy   int8
+	FastTerm int8
+	FastID   configID
+	Result   result
+}
+
+// result is what a command returns: the revision at which each of its keys was last changed.
+type result [maxKeys]int8
+
+// readStage is how far a read has come.
+type readStage int8
+
+const (
+	noRead    readStage = iota
+	readAsked           // the question is on its way
+	readReady           // the reader knows the index and waits until it has applied so far
+)
+
+// read is the one linearizable read that may be in flight.
+type read struct {
+	Stage        readStage
+	Reader, Term int8 // who reads, in which term it asked
+	Leader       int8 // whom it took for the leader
+	Index        int8
+
+	LeaderTerm int8  // term in which the leader took the index, 0 before
+	LastTerm   int8  // term of the leader's last entry then
+	Echoes     uint8 // who confirmed the leader since
+	Sure       bool  // the leader's lease held
+	Given      bool  // the reader has the leader's index, unconfirmed
+
+	Told     uint8 // voters that answered the reader's question themselves
+	ToldTerm [maxMembers]int8
+	ToldLast [maxMembers]int8
+	ToldID   [maxMembers]configID
+	ToldAll  uint8 // of those, who held nothing that its log did not
+
+	Floor int8  // largest revision reported before the read was invoked
+	Must  uint8 // proposals reported before the read was invoked
+}
+
+// state is a state of the whole cluster. Messages are kept as histories: TermLog[t] is the log that the leader of term
+// t reached, so that every append of that term is one of its beginnings; Acked[t][i] is how far member i acknowledged it.
+type state struct {
+	M          [maxMembers]member
+	A          [maxAttempts]attempt
+	TermLog    [maxTerm + 1]journal
+	TermCommit [maxTerm + 1]int8
+	LeaderOf   [maxTerm + 1]int8
+	Acked      [maxTerm + 1][maxMembers]int8
+
+	// Ghosts: what the laws look at, and no rule does.
+	Committed journal // everything ever committed
+	Invoked   uint8
+	Reported  uint8 // proposals reported successful
+	Revision  [maxProposals]int8
+	Result    [maxProposals]result
+	Floor     [maxProposals]int8 // largest revision reported before the proposal was invoked
+	Aborted   uint8              // proposals reported aborted
+	Loose     uint8              // reported before a recovery: only the revision must hold
+
+	R         read
+	Reads     int8
+	Crashes   int8
+	Now       int8
+	Dead      uint8 // lost for ever
+	Recovered bool  // a survivor was made to go on alone
+}
+
+// row is a proposal's row in the table of results.
+type row struct {
+	Done, Aborted bool
+	Revision      int8
+	Result        result
+}
+
+// store is the replicated state: a function of the log.
+type store struct {
+	Revision int8
+	Changed  result // revision of the last change of each key
+	Rows     [maxProposals]row
+	Skipped  [maxProposals]uint32 // carried revisions of skipped entries, as bits
+	Bad      string               // a law that applying broke
+}
+
+func bit(i int8) uint8 { return 1 << uint(i) }
+
+func has(set uint8, i int8) bool { return set>>uint(i)&1 == 1 }

@@ -1,0 +1,104 @@
+package model
+
+import "fmt"
+
+// apply changes the store by one entry.
+func (m *Model) apply(st *store, e *entry) {
+	if e.Kind == abortEntry {
+		if r := &st.Rows[e.Proposal]; !r.Done && !m.Rules.AbortNoRow {
+			r.Aborted = true
+		}
+		return
+	}
+	if !e.command() {
+		return
+	}
+	r := &st.Rows[e.Proposal]
+	if (r.Done || r.Aborted) && !m.Rules.ApplyTwice || m.Rules.SkipIsResult && st.Skipped[e.Proposal] != 0 {
+		return
+	}
+	revision := st.Revision + 1
+	if e.Kind == exactEntry {
+		revision = e.Revision
+		if revision <= st.Revision {
+			switch {
+			case m.Rules.SkipTakesNext:
+				revision = st.Revision + 1
+			case m.Rules.SkipApplies:
+				st.Bad = fmt.Sprintf("L2: P%d applied at revision %d on a store at %d", e.Proposal, revision, st.Revision)
+			default:
+				st.Skipped[e.Proposal] |= 1 << uint(revision)
+				return
+			}
+		}
+	}
+	if r.Done {
+		st.Bad = fmt.Sprintf("L1: P%d applied twice, at revisions %d and %d", e.Proposal, r.Revision, revision)
+	}
+	r.Done, r.Revision, r.Result = true, revision, result{}
+	for k := range int8(maxKeys) {
+		if has(m.Scenario.Footprint[e.Proposal], k) {
+			r.Result[k] = st.Changed[k]
+			st.Changed[k] = revision
+		}
+	}
+	st.Revision = revision
+}
+
+// storeAt is the store after the first n entries of a log.
+func (m *Model) storeAt(l *journal, n int8) (st store) {
+	st.Revision = 1
+	for i := range n {
+		m.apply(&st, &l.E[i])
+	}
+	return st
+}
+
+// applied is a member's store.
+func (m *Model) applied(x *member) (st store) {
+	if x.RowsLost == 0 {
+		return m.storeAt(&x.Log, x.Applied)
+	}
+	st = m.storeAt(&x.Log, x.RowsLost)
+	st.Rows, st.Skipped = [maxProposals]row{}, [maxProposals]uint32{}
+	for i := x.RowsLost; i < x.Applied; i++ {
+		m.apply(&st, &x.Log.E[i])
+	}
+	return st
+}
+
+// bound is an upper bound of the revision of every entry in the member's log.
+func (m *Model) bound(x *member, st *store) int8 {
+	b := st.Revision
+	for i := x.Applied; i < x.Log.N; i++ {
+		switch e := &x.Log.E[i]; e.Kind {
+		case slowEntry:
+			b++
+		case exactEntry:
+			b = max(b, e.Revision)
+		}
+	}
+	return b
+}
+
+// evaluate computes a command's result on an applied state.
+func (m *Model) evaluate(st *store, proposal int8) (res result) {
+	for k := range int8(maxKeys) {
+		if has(m.Scenario.Footprint[proposal], k) {
+			res[k] = st.Changed[k]
+		}
+	}
+	return res
+}
+
+// logged reports whether the member knows the proposal in a form whose fate is open or decided. An applied entry that was
+// skipped does not count.
+func (m *Model) logged(x *member, proposal int8) bool {
+	for i := x.Applied; i < x.Log.N; i++ {
+		if e := &x.Log.E[i]; (e.command() || e.Kind == abortEntry) && e.Proposal == proposal {
+			return true
+		}
+	}
+	st := m.applied(x)
+	return st.Rows[proposal].Done || st.Rows[proposal].Aborted
+}
