@@ -871,10 +871,11 @@ type ChangeSpec struct {
 	Demote        []uint64               `protobuf:"varint,5,rep,packed,name=demote,proto3" json:"demote,omitempty"`
 	Update        []*NewURLs             `protobuf:"bytes,6,rep,name=update,proto3" json:"update,omitempty"`
 	Drain         []uint64               `protobuf:"varint,7,rep,packed,name=drain,proto3" json:"drain,omitempty"`
-	Protocol      string                 `protobuf:"bytes,8,opt,name=protocol,proto3" json:"protocol,omitempty"`    // auto (the default), single, joint, joint-early, activate or apply
-	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"`    // refuse unless this configuration is in force; all zero: that of the cluster as it was founded
-	After         []uint64               `protobuf:"varint,10,rep,packed,name=after,proto3" json:"after,omitempty"` // unfinished jobs that the plan told of; with expected set, others refuse the change
-	Force         string                 `protobuf:"bytes,11,opt,name=force,proto3" json:"force,omitempty"`         // a reason: update peer URLs at which the member does not answer; the former ones are kept until it does
+	Protocol      string                 `protobuf:"bytes,8,opt,name=protocol,proto3" json:"protocol,omitempty"`                                 // auto (the default), single, joint, joint-early, activate or apply
+	Expected      *ConfigID              `protobuf:"bytes,9,opt,name=expected,proto3" json:"expected,omitempty"`                                 // refuse unless this configuration is in force; all zero: that of the cluster as it was founded
+	After         []uint64               `protobuf:"varint,10,rep,packed,name=after,proto3" json:"after,omitempty"`                              // unfinished jobs that the plan told of; with expected set, others refuse the change
+	Force         string                 `protobuf:"bytes,11,opt,name=force,proto3" json:"force,omitempty"`                                      // a reason: update peer URLs at which the member does not answer; the former ones are kept until it does
+	JoinWithinMs  int64                  `protobuf:"varint,12,opt,name=join_within_ms,json=joinWithinMs,proto3" json:"join_within_ms,omitempty"` // newcomers that do not start within it are taken back, and the job fails; 0: an hour
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -984,6 +985,13 @@ func (x *ChangeSpec) GetForce() string {
 		return x.Force
 	}
 	return ""
+}
+
+func (x *ChangeSpec) GetJoinWithinMs() int64 {
+	if x != nil {
+		return x.JoinWithinMs
+	}
+	return 0
 }
 
 type PlanStep struct {
@@ -1888,7 +1896,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\alearner\x18\x03 \x01(\bR\alearner\"6\n" +
 	"\aNewURLs\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
-	"\tpeer_urls\x18\x02 \x03(\tR\bpeerUrls\"\xcf\x02\n" +
+	"\tpeer_urls\x18\x02 \x03(\tR\bpeerUrls\"\xf5\x02\n" +
 	"\n" +
 	"ChangeSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12&\n" +
@@ -1902,7 +1910,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\bexpected\x18\t \x01(\v2\x14.quorate.v1.ConfigIDR\bexpected\x12\x14\n" +
 	"\x05after\x18\n" +
 	" \x03(\x04R\x05after\x12\x14\n" +
-	"\x05force\x18\v \x01(\tR\x05force\"\x92\x01\n" +
+	"\x05force\x18\v \x01(\tR\x05force\x12$\n" +
+	"\x0ejoin_within_ms\x18\f \x01(\x03R\fjoinWithinMs\"\x92\x01\n" +
 	"\bPlanStep\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12,\n" +

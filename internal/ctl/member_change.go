@@ -19,13 +19,13 @@ const changeExample = `  quorate member change --add m4=http://10.0.4.9:2380 --r
 
 func newMemberChange(s Streams) *cobra.Command {
 	c := newChanger(s)
-	return c.addForceTo(c.addProtocolTo(c.addTo(c.wishCommand(&cobra.Command{
+	return c.addJoinTo(c.addForceTo(c.addProtocolTo(c.addTo(c.wishCommand(&cobra.Command{
 		Use:   "change",
 		Short: "Add, remove, promote, demote and update members, all of it in one atomic step",
 		Long: "Add, remove, promote, demote and update members. New voters join as learners and catch up first; then all " +
 			"voters\nchange in one atomic step: either all of it happens, or nothing.",
 		Example: changeExample,
-	}))))
+	})))))
 }
 
 func newMemberPlan(s Streams) *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -22,6 +23,7 @@ type changer struct {
 	*connection
 	yes, detach, dryRun bool
 	protocol, force     string
+	joinWithin          time.Duration // defaultJoin if the command has no newcomers
 }
 
 // design is what such a command wants.
@@ -32,7 +34,9 @@ type design struct {
 	etcd func(context.Context, *clientv3.Client) ([]*pb.Member, error)
 }
 
-func newChanger(s Streams) *changer { return &changer{connection: newMemberConnection(s)} }
+func newChanger(s Streams) *changer {
+	return &changer{connection: newMemberConnection(s), joinWithin: defaultJoin}
+}
 
 // addTo gives a command the flags of a change.
 func (c *changer) addTo(cmd *cobra.Command) *cobra.Command {
@@ -46,6 +50,16 @@ func (c *changer) addTo(cmd *cobra.Command) *cobra.Command {
 func (c *changer) addProtocolTo(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.protocol, "protocol", "auto",
 		"how the voters change: "+alternatives(consensus.ProtocolNames()))
+	return cmd
+}
+
+// defaultJoin is how long newcomers may take to start if nobody says otherwise.
+const defaultJoin = time.Hour
+
+// addJoinTo gives it the patience with newcomers.
+func (c *changer) addJoinTo(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().DurationVar(&c.joinWithin, "join-timeout", defaultJoin, "how long newcomers may take to start; then they are "+
+		"taken back, and the job fails")
 	return cmd
 }
 
@@ -113,6 +127,9 @@ func (c *changer) plan(ctx context.Context, s *session, d design) (*quoratepb.Cl
 			return nil, nil, nil, err
 		}
 		spec.Protocol, spec.Expected, spec.Force = c.protocol, cluster.Config, c.force
+		if c.joinWithin != defaultJoin { // the cluster knows it
+			spec.JoinWithinMs = c.joinWithin.Milliseconds()
+		}
 		if asksNothing(spec) { // the cluster would refuse to plan it
 			return cluster, spec, &quoratepb.PlanResponse{Config: cluster.Config, Leader: cluster.Leader,
 				Now: cluster.Strength, Done: true}, nil

@@ -38,7 +38,7 @@ func newMemberReplace(s Streams) *cobra.Command {
 	cmd.Flags().StringVar(&r.name, "name", "", "name of the newcomer")
 	cmd.Flags().StringSliceVar(&r.peerURLs, "peer-urls", nil, "URLs at which members reach the newcomer")
 	cmd.Flags().StringVar(&r.with, "with", "", "MEMBER, a learner, that takes the place of OLD")
-	return c.addProtocolTo(c.addTo(cmd))
+	return c.addJoinTo(c.addProtocolTo(c.addTo(cmd)))
 }
 
 // check refuses what makes no sense, and puts the URLs into the form in which members keep them.

@@ -42,7 +42,7 @@ func newMemberAdd(s Streams) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&texts, "peer-urls", nil, "URLs at which other members reach it")
 	cmd.Flags().BoolVar(&learner, "learner", false, "let it stay a learner, which does not vote")
-	return c.addProtocolTo(c.addTo(cmd))
+	return c.addJoinTo(c.addProtocolTo(c.addTo(cmd)))
 }
 
 // newcomerOf reads NAME and --peer-urls, or URLs alone.
@@ -137,7 +137,7 @@ func newMemberRemove(s Streams) *cobra.Command {
 	return c.addProtocolTo(onMembers(c, &cobra.Command{
 		Use:   "remove MEMBER…",
 		Short: "Remove members for ever",
-		Long: "Remove members for ever: their data directories are useless from then on. Several are removed in one atomic " +
+		Long: "Remove members for ever: they can come back only as new members. Several are removed in one atomic " +
 			"step.\nTo put another member in the place of one, `quorate member replace` is safer.",
 		Example: "  quorate member remove m3",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Remove = ids },

@@ -82,7 +82,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 func (s *session) explainMembership(ctx context.Context, err error) error {
 	if status.Code(err) == codes.Unimplemented {
-		return &failure{StatusRefused, errNoMembership}
+		return s.explainUnknown(ctx)
 	}
 	answer := status.Convert(err)
 	for _, detail := range answer.Details() {
@@ -100,6 +100,18 @@ func (s *session) explainMembership(ctx context.Context, err error) error {
 			strings.TrimPrefix(answer.Message(), "etcdserver: "))}
 	}
 	return s.explain(ctx, err, s.client.Endpoints())
+}
+
+// explainUnknown says what a server is that does not know the membership API: one that does not know etcd's either serves the
+// other members, and no clients.
+func (s *session) explainUnknown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if _, err := s.client.MemberList(ctx, clientv3.WithSerializable()); status.Code(err) == codes.Unimplemented {
+		return &failure{StatusRefused, fmt.Errorf("%s is where members reach each other (a peer URL): name a client URL with "+
+			"--endpoints, as in --advertise-client-urls", strings.Join(s.client.Endpoints(), ", "))}
+	}
+	return &failure{StatusRefused, errNoMembership}
 }
 
 // ofTransport tells what gRPC says of a connection from what a server says of itself; both come as UNAVAILABLE.

@@ -99,11 +99,21 @@ func (c *connection) printStatus(ctx context.Context, members []survey.Member) {
 	}
 	t.print(c.streams.Out)
 	if _, led := survey.LeaderOf(members); !led {
-		notes = append(notes, "the cluster has no leader: nothing can be written until a majority of members is up")
+		notes = append(notes, noLeader(members))
 	}
 	for _, note := range notes {
 		fmt.Fprintln(c.streams.Out, note)
 	}
+}
+
+// noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
+func noLeader(members []survey.Member) string {
+	if up := len(members) - countDown(members); up <= len(members)/2 {
+		return fmt.Sprintf("the cluster has no leader: nothing can be written until a majority of its %d members is up; "+
+			"%d answer", len(members), up)
+	}
+	return "the cluster has no leader although a majority answers clients: the members may not reach each other at their " +
+		"peer URLs; see `quorate member list` for these, and the logs for `peer unreachable`"
 }
 
 func (c *connection) whyDown(ctx context.Context, m survey.Member) string {

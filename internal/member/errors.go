@@ -23,8 +23,9 @@ var (
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
 	ErrTooLarge = errors.New("member: request is too large")
 	// ErrRemoved means that the cluster removed this member for ever.
-	ErrRemoved = errors.New("the member has been permanently removed from the cluster: its data directory can not be " +
-		"used again; to bring the machine back, add a new member with an empty one")
+	ErrRemoved = errors.New("the member has been permanently removed from the cluster: keep its data directory until " +
+		"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +
+		"another, empty directory")
 	// ErrChangeAborted means that a joint configuration change was aborted before it was done.
 	ErrChangeAborted = errors.New("member: the change was aborted")
 	// ErrNotLeader means that only the leader can do this.

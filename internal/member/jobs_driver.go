@@ -22,13 +22,14 @@ const (
 	maxMessageBytes = 4 << 10
 )
 
-// jobDriver takes the steps of the first unfinished job while this member leads. It keeps nothing that matters: whoever
+// jobDriver takes the steps of unfinished jobs while this member leads: see turn. It keeps nothing that matters: whoever
 // leads next goes on from the configuration and the row of the job.
 type jobDriver struct {
 	m         *Member
 	term      consensus.Term // of which everything from before it has been applied here
 	messageAt time.Time
-	obstacle  string // why the last attempt at a change or a hand-over failed
+	obstacle  string           // why the last attempt at a change or a hand-over failed
+	of        membership.JobID // whose attempt that was
 }
 
 // driveJobs is the goroutine that does it.
@@ -60,7 +61,7 @@ func (d *jobDriver) step() (pause time.Duration, busy bool) {
 	if m.Leader() != m.ID() {
 		return 0, false
 	}
-	if _, waiting := firstJob(m.storedJobs()); !waiting {
+	if !slices.ContainsFunc(m.storedJobs(), func(job storedJob) bool { return !job.State.Ended() }) {
 		return 0, false
 	}
 	ctx, cancel := context.WithTimeout(m.stopping, jobPatience)
@@ -68,35 +69,56 @@ func (d *jobDriver) step() (pause time.Duration, busy bool) {
 	if !d.catchUp(ctx) {
 		return jobPoll, true
 	}
-	stored := m.storedJobs()
-	job, waiting := firstJob(stored)
-	if !waiting {
-		return 0, false
-	}
-	view, err := m.View(ctx)
+	return d.turn(ctx)
+}
+
+// turn acts for the job whose turn it is: the first one that is not ended, or, while that only waits for somebody to start a
+// newcomer, the next one that need not wait for that.
+func (d *jobDriver) turn(ctx context.Context) (pause time.Duration, busy bool) {
+	stored := d.m.storedJobs()
+	view, err := d.m.View(ctx)
 	if err != nil {
 		return jobPoll, true
 	}
-	if job.State == membership.StateQueued {
-		job.Spec.Expected = job.Spec.Due(before(stored, job), view.ID)
+	waits := false
+	for i := range stored {
+		job := &stored[i]
+		if job.State.Ended() || (waits && !job.Passes()) {
+			continue
+		}
+		busy = true
+		if job.State == membership.StateQueued {
+			job.Spec.Expected = job.Spec.Due(before(stored, job), view.ID)
+		}
+		action := membership.Next(&job.Job, &view)
+		if !d.record(ctx, job, &action, &view, stored) {
+			return jobPoll, true
+		}
+		if waits = action.StartWait(); !waits {
+			return d.act(ctx, job, &action, &view), true
+		}
 	}
-	action := membership.Next(&job.Job, &view)
-	if !d.record(ctx, job, &action, &view, stored) {
-		return jobPoll, true
-	}
+	return jobPoll, busy
+}
+
+// act takes the step that is due for a job, and returns when to look again.
+func (d *jobDriver) act(
+	ctx context.Context, job *storedJob, action *membership.Action, view *membership.View,
+) time.Duration {
+	m := d.m
 	switch {
 	case action.End != "":
 		d.obstacle = ""
-		return 0, true
+		return 0
 	case action.Change != nil:
-		return d.change(ctx, job, &action, &view), true
+		return d.change(ctx, job, action, view)
 	case action.Transfer != consensus.NoMember:
 		if err := m.TransferLeadership(ctx, action.Transfer); err != nil && m.stopping.Err() == nil {
-			d.obstacle = strings.TrimPrefix(err.Error(), "member: ")
+			d.of, d.obstacle = job.ID, strings.TrimPrefix(err.Error(), "member: ")
 			m.logger.Debug("could not hand over leadership for a membership job", "peer", action.Transfer.String(), "err", err)
 		}
 	}
-	return jobPoll, true
+	return jobPoll
 }
 
 // catchUp makes sure, once in each term, that the state shows what was written under the leaders before: a job that
@@ -111,16 +133,6 @@ func (d *jobDriver) catchUp(ctx context.Context) bool {
 	}
 	d.term, d.obstacle = term, ""
 	return true
-}
-
-// firstJob returns the job whose turn it is.
-func firstJob(stored []storedJob) (job *storedJob, waiting bool) {
-	for i := range stored {
-		if !stored[i].State.Ended() {
-			return &stored[i], true
-		}
-	}
-	return nil, false
 }
 
 // before lists the jobs that were accepted before job.
@@ -142,11 +154,12 @@ func (d *jobDriver) record(
 	if action.Phase != "" {
 		next.Phase = action.Phase
 	}
-	next.Message = d.words(action, next.Phase != job.Phase)
+	next.Expired = next.Expired || action.Expired
+	next.Message = d.words(job.ID, action, next.Phase != job.Phase)
 	if action.End != "" {
 		next.State, next.Ended, next.Final = action.End, view.Now, view.ID
 	}
-	moved := next.State != job.State || next.Phase != job.Phase
+	moved := next.State != job.State || next.Phase != job.Phase || next.Expired != job.Expired
 	now := d.m.options.Clock.Now()
 	if !moved && (sameClass(next.Message, job.Message) || now.Sub(d.messageAt) < jobWriteInterval) {
 		return true
@@ -167,7 +180,10 @@ func (d *jobDriver) record(
 }
 
 // words say what is going on. An attempt that failed before is told for as long as the same is attempted.
-func (d *jobDriver) words(action *membership.Action, turned bool) string {
+func (d *jobDriver) words(id membership.JobID, action *membership.Action, turned bool) string {
+	if d.of != id {
+		return bounded(action.Message)
+	}
 	if turned || (action.Change == nil && action.Transfer == consensus.NoMember) {
 		d.obstacle = ""
 	}
@@ -185,8 +201,18 @@ func bounded(message string) string {
 	return strings.ToValidUTF8(message[:maxMessageBytes], "") + " …"
 }
 
-// sameClass reports whether two messages say the same but for their numbers, which the View shows better.
-func sameClass(a, b string) bool { return withoutNumbers(a) == withoutNumbers(b) }
+// sameClass reports whether two messages say the same but for their numbers, which the View shows better. A command is to be
+// copied: of addresses in it every digit counts.
+func sameClass(a, b string) bool {
+	return withoutNumbers(a) == withoutNumbers(b) && commandIn(a) == commandIn(b)
+}
+
+// commandIn returns the command that a message quotes, empty if there is none.
+func commandIn(message string) string {
+	_, rest, _ := strings.Cut(message, "`")
+	command, _, _ := strings.Cut(rest, "`")
+	return command
+}
 
 func withoutNumbers(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -219,7 +245,7 @@ func (d *jobDriver) change(
 	var address *AddressError
 	switch {
 	case errors.As(err, &address):
-		d.obstacle = address.Text
+		d.of, d.obstacle = job.ID, address.Text
 		return jobPoll
 	case err == nil:
 		d.obstacle = ""
@@ -230,7 +256,7 @@ func (d *jobDriver) change(
 	case asksAgain(refused.Reason) || request.Abort:
 		return jobPoll
 	case passes(refused.Reason):
-		d.obstacle = refused.Reason.String()
+		d.of, d.obstacle = job.ID, refused.Reason.String()
 		return jobPoll
 	}
 	if now, err := m.View(ctx); err != nil || now.ID != view.ID {

@@ -27,7 +27,7 @@ func TestJobDriver_words_obstacle(t *testing.T) {
 		{"nothing is attempted", wait, false, "waits"},
 	} {
 		d := jobDriver{obstacle: "too slow"}
-		if got := d.words(row.action, row.turned); got != row.want {
+		if got := d.words(0, row.action, row.turned); got != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestJobDriver_words_obstacle(t *testing.T) {
 // The largest job that is accepted can still be written when it has the longest message.
 func TestJobDriver_words_bounded(t *testing.T) {
 	d := jobDriver{obstacle: "too slow"}
-	job := membership.Job{ID: 1, Message: d.words(&membership.Action{Message: strings.Repeat("<ü", 40_000), Transfer: 2}, false)}
+	job := membership.Job{ID: 1, Message: d.words(0, &membership.Action{Message: strings.Repeat("<ü", 40_000), Transfer: 2}, false)}
 	if n := len(job.Encode()); n > kv.MaxJobBytes-maxNewJobBytes || !utf8.ValidString(job.Message) {
 		t.Errorf("the row has %d bytes, and is to leave %d", n, maxNewJobBytes)
 	}
@@ -64,5 +64,16 @@ func TestQueueWarnings(t *testing.T) {
 	}
 	if got := queueWarnings(stored[:1], &stored[1].Spec); got != nil {
 		t.Errorf("nothing is waiting: got %q", got)
+	}
+}
+
+// Ensure that a start command with another member's address is news: the one that it named may be dead.
+func TestSameClass_commands(t *testing.T) {
+	const before = "m4 has not started yet: run `quorate --join http://10.0.0.1:2380` on its machine"
+	if sameClass(before, strings.Replace(before, "10.0.0.1", "10.0.0.2", 1)) {
+		t.Error("another address in a command seems to be the same")
+	}
+	if !sameClass("m4 is 12 entries behind", "m4 is 7 entries behind") {
+		t.Error("another number outside of a command seems to be news")
 	}
 }

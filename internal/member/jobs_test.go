@@ -147,7 +147,9 @@ func TestMember_CancelJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := leader.StartJob(c.ctx, 0, &membership.Spec{Demote: []consensus.MemberID{follower.id}})
+	second, err := leader.StartJob(c.ctx, 0, &membership.Spec{
+		Add: []membership.Newcomer{{Name: "other", PeerURLs: []string{c.reserve().url()}}},
+	})
 	if err != nil || second.Created <= first.Created {
 		t.Fatalf("the second job: %+v, %v", second, err)
 	}

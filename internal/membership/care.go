@@ -109,6 +109,11 @@ func (c *carer) held(a Advice, cure func(*Advice)) Advice {
 		return a
 	}
 	a.Spec.Expected = c.view.ID
+	for i := range c.jobs {
+		if !c.jobs[i].State.Ended() {
+			a.Spec.After = append(a.Spec.After, c.jobs[i].ID)
+		}
+	}
 	job, why := c.attempt(a.Spec.replaced())
 	plan := Draft(a.Spec, c.view)
 	switch {
@@ -128,7 +133,7 @@ func (c *carer) held(a Advice, cure func(*Advice)) Advice {
 // unclear says why nothing may be done, whatever is wrong.
 func (c *carer) unclear() string {
 	v := c.view
-	open := slices.IndexFunc(c.jobs, func(j Job) bool { return !j.State.Ended() })
+	open := slices.IndexFunc(c.jobs, func(j Job) bool { return !j.State.Ended() && !j.onlyAwaits() })
 	switch {
 	case Measure(&v.Config, v.Fit()).Tolerates < 0:
 		return "the quorum is lost: start members, or see `quorate recover`"

@@ -121,6 +121,8 @@ type specRecord struct {
 	Expected configText       `json:"expected,omitzero"`
 	After    []JobID          `json:"after,omitempty"`
 	Force    string           `json:"force,omitempty"`
+
+	JoinWithinMS int64 `json:"join_within_ms,omitempty"`
 }
 
 // MarshalJSON writes ids in hex and the protocol by name.
@@ -129,7 +131,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		Kind: s.Kind, Remove: convert[memberText](s.Remove), Promote: convert[memberText](s.Promote),
 		Demote: convert[memberText](s.Demote), Drain: convert[memberText](s.Drain),
 		Protocol: protocolText(s.Protocol), Expected: configText(s.Expected), After: s.After,
-		Force: s.Force,
+		Force: s.Force, JoinWithinMS: s.JoinWithinMS,
 	}
 	for i := range s.Add {
 		n := &s.Add[i]
@@ -152,7 +154,7 @@ func (s *Spec) UnmarshalJSON(encoded []byte) error {
 		Kind: r.Kind, Remove: convert[consensus.MemberID](r.Remove), Promote: convert[consensus.MemberID](r.Promote),
 		Demote: convert[consensus.MemberID](r.Demote), Drain: convert[consensus.MemberID](r.Drain),
 		Protocol: consensus.Protocol(r.Protocol), Expected: consensus.ConfigID(r.Expected), After: r.After,
-		Force: r.Force,
+		Force: r.Force, JoinWithinMS: r.JoinWithinMS,
 	}
 	for i := range r.Add {
 		n := &r.Add[i]

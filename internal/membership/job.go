@@ -15,6 +15,8 @@ type Job struct {
 	Message string `json:"message,omitempty"`
 	// CancelAsked is set by the operator; the leader acts on it while it still can.
 	CancelAsked bool `json:"cancel_asked,omitempty"`
+	// Expired is set once a newcomer has not started in time: the job takes back what it can, and fails.
+	Expired bool `json:"expired,omitempty"`
 	// Phases are those that the job goes through, as they were foreseen when it was accepted.
 	Phases []Phase `json:"phases,omitempty"`
 	// Names are those of the members that the Spec names, as NoteNames found them when the job was accepted: once removed, a
@@ -35,7 +37,8 @@ type Job struct {
 
 func (j *Job) begun() bool { return j.Config != consensus.ConfigID{} }
 
-// State is how far a job is. Jobs run one at a time, in the order of their creation.
+// State is how far a job is. Jobs run one at a time, in the order of their creation, but for those that only wait for somebody
+// to start a newcomer: see Job.Passes.
 type State string
 
 // The states. The last three are final.
@@ -78,6 +81,7 @@ type Action struct {
 	Change   *consensus.ChangeRequest
 	Transfer consensus.MemberID // hand leadership to it
 	End      State              // the job is over
+	Expired  bool               // from now on Job.Expired is true
 }
 
 // Named is the name that a member had.

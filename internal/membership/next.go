@@ -28,7 +28,14 @@ func Next(j *Job, v *View) Action {
 	if j.Spec.kind() == KindDrain {
 		return g.drain(j, begins)
 	}
-	if !j.CancelAsked {
+	switch {
+	case j.Expired:
+		return g.takeBack(j)
+	case !j.CancelAsked && g.overdue(j):
+		action := g.takeBack(j)
+		action.Expired = true
+		return action
+	case !j.CancelAsked:
 		return g.advance(j, begins)
 	}
 	if g.abortable() || !g.reached() {

@@ -21,6 +21,8 @@ type Spec struct {
 	Protocol consensus.Protocol `json:"protocol,omitempty"`
 	// Expected, if not zero, is the configuration that the plan was made for: another one in force refuses the job.
 	Expected consensus.ConfigID `json:"expected,omitzero"`
+	// JoinWithinMS is how long newcomers may take to start before the job gives up and takes them back; zero is an hour.
+	JoinWithinMS int64 `json:"join_within_ms,omitempty"`
 	// Force, a reason in somebody's words, changes peer URLs though the member is not found there. The former ones are kept
 	// until it is.
 	Force string `json:"force,omitempty"`

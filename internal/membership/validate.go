@@ -16,6 +16,9 @@ const (
 	maxURLs      = 8  // of one member
 	maxURLBytes  = 512
 	maxNameBytes = 128
+
+	dayMS     = 24 * hourMS
+	maxJoinMS = 30 * dayMS
 )
 
 // Validate returns every fault of s that can be told without a cluster, one sentence each; nil if there is none.
@@ -29,6 +32,9 @@ func (s *Spec) Validate() error {
 	}
 	if s.Protocol != consensus.ProtocolAuto && !s.Protocol.Known() {
 		fault("the protocol is unknown: use one of %s", strings.Join(consensus.ProtocolNames(), ", "))
+	}
+	if s.JoinWithinMS < 0 || s.JoinWithinMS > maxJoinMS {
+		fault("newcomers may take no less than 0 and no more than %d days to start", maxJoinMS/dayMS)
 	}
 	if len(s.Force) > maxURLBytes {
 		fault("the reason to force the change has more than %d bytes", maxURLBytes)

@@ -172,6 +172,7 @@ func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 	message := &quoratepb.ChangeSpec{
 		Kind: string(s.Kind), Remove: numbers(s.Remove), Promote: numbers(s.Promote), Demote: numbers(s.Demote),
 		Drain: numbers(s.Drain), Protocol: s.Protocol.String(), Force: s.Force,
+		JoinWithinMs: s.JoinWithinMS,
 	}
 	if s.Expected != (consensus.ConfigID{}) {
 		message.Expected = configIDMessage(s.Expected)

@@ -18,6 +18,7 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 	spec := membership.Spec{
 		Kind: membership.Kind(r.GetKind()), Remove: ids(r.GetRemove()), Promote: ids(r.GetPromote()),
 		Demote: ids(r.GetDemote()), Drain: ids(r.GetDrain()), Force: r.GetForce(),
+		JoinWithinMS: r.GetJoinWithinMs(),
 	}
 	for _, id := range r.GetAfter() {
 		spec.After = append(spec.After, membership.JobID(id))

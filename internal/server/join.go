@@ -91,9 +91,9 @@ func (s *Server) refuseSecondLife(ctx context.Context, f founding) error {
 				answers <- nil
 				return
 			}
-			answers <- fmt.Errorf("cluster %v runs already and has met this member (%v), but --data-dir %s is empty: restore "+
-				"its data, or remove the member and add it anew with --initial-cluster-state=existing",
-				f.cluster, f.self, s.cfg.DataDir)
+			answers <- fmt.Errorf("cluster %v runs already and has met this member (%v), but --data-dir %s is empty: if "+
+				"the disk is only not mounted, mount it; if it is lost, start a new member in its place, with --join and "+
+				"--replaces=%v (never put an older copy of the data there)", f.cluster, f.self, s.cfg.DataDir, f.self)
 		}()
 	}
 	for range urls {

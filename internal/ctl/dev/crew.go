@@ -85,7 +85,7 @@ func (c *crew) bury(e ended, now time.Time) {
 	s.deaths = slices.DeleteFunc(s.deaths, func(t time.Time) bool { return now.Sub(t) > c.pace.Window })
 	s.deaths = append(s.deaths, now)
 	switch {
-	case e.how.status == statusUsage:
+	case e.how.status == statusUsage && !panicked(e.how.lastLog): // a panic ends with the same status
 		s.lost = true
 		c.say("%s does not understand its flags and stays down%s", s.name, words)
 	case e.how.status == statusRemoved:

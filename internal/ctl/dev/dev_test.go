@@ -174,6 +174,19 @@ func TestRun_unknownFlag(t *testing.T) {
 	out.wants(t, "m1 does not understand its flags and stays down: quorate: flag provided but not defined: -speed")
 }
 
+// Ensure that a member that panics is not told to mend its flags, and is tried again.
+func TestRun_panic(t *testing.T) {
+	o, out := options(t, "panic")
+	o.Members = 1
+	if err := runUntil(t, o, out, "ready"); !errors.Is(err, dev.ErrAllDown) {
+		t.Fatalf("got %v, want ErrAllDown\n%s", err, out)
+	}
+	out.wants(t, "m1 exited with status 2: panic: a broken invariant", "starting it again", "m1 died 6 times")
+	if strings.Contains(out.String(), "does not understand its flags") {
+		t.Errorf("it blames the flags:\n%s", out)
+	}
+}
+
 func TestRun_stubborn(t *testing.T) {
 	o, out := options(t, "stubborn")
 	o.Members, o.Pace.Grace = 1, 50*time.Millisecond

@@ -81,6 +81,8 @@ func fakeMember(mode string, args []string) int {
 		fmt.Fprintln(os.Stderr, `{"level":"error","msg":"disk failed","err":"no sectors"}`)
 		fmt.Fprintln(os.Stderr, `{"level":"info","msg":"stopping"}`)
 		return 1
+	case mode == "panic":
+		panic("a broken invariant") // ends with status 2, as wrong flags do
 	case mode == "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	}

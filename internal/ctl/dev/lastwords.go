@@ -50,8 +50,7 @@ func readLine(line []byte) (text string, severe bool) {
 	if json.Unmarshal(line, &record) != nil {
 		text = strings.TrimSpace(string(line))
 		// Stack traces are plain lines too; what matters in them is where they begin.
-		return text, strings.HasPrefix(text, "quorate: ") || strings.HasPrefix(text, "panic: ") ||
-			strings.HasPrefix(text, "fatal error: ")
+		return text, strings.HasPrefix(text, "quorate: ") || panicked(text)
 	}
 	text, _ = record["msg"].(string)
 	for _, key := range []string{"err", "error"} {
@@ -61,4 +60,9 @@ func readLine(line []byte) (text string, severe bool) {
 	}
 	level, _ := record["level"].(string)
 	return text, level == "error" || level == "fatal" || level == "panic" || level == "dpanic"
+}
+
+// panicked reports whether the last words of a member are those of Go's runtime.
+func panicked(text string) bool {
+	return strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ")
 }

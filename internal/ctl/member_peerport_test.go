@@ -1,0 +1,29 @@
+package ctl_test
+
+import (
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/ctl"
+)
+
+// Ensure that a port that knows neither API, as those for peers, is not taken for an etcd.
+func TestRun_memberPeerPort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	env := []string{"QUORATE_ENDPOINTS=" + l.Addr().String()}
+	runIn(t, t.Context(), env, "", "member", "remove", "m1", "--yes").want(t, ctl.StatusRefused, "", "where members reach each other")
+}

@@ -1,0 +1,49 @@
+package membership
+
+import "fmt"
+
+// joinWithin is how long newcomers may take to start if nobody says otherwise.
+const joinWithin = hourMS
+
+// within is how long the newcomers of s may take to start, in milliseconds.
+func (s *Spec) within() int64 {
+	if s.JoinWithinMS == 0 {
+		return joinWithin
+	}
+	return s.JoinWithinMS
+}
+
+// overdue reports whether a newcomer has not been started in time. The leader's clock and that of the one before may
+// differ: what is lost by that is time to start it.
+func (g *goal) overdue(j *Job) bool {
+	return j.Started > 0 && g.phase() == PhaseStart && len(g.own()) > 0 && g.view.Now-j.Started > j.Spec.within()
+}
+
+// takeBack undoes a job whose newcomers did not start. It fails, so that nobody takes it for done.
+func (g *goal) takeBack(j *Job) Action {
+	action := g.undo()
+	if action.End == StateCancelled {
+		action.End = StateFailed
+		action.Message = fmt.Sprintf("not all newcomers were started within %s, and those that this job added were taken "+
+			"back: ask for the change again when their machines are ready; %s", seconds(j.Spec.within()), action.Message)
+	}
+	return action
+}
+
+// StartWait reports whether a job only waits for somebody to start its newcomers, which may take for ever.
+func (a *Action) StartWait() bool { return a.Wait && a.Phase == PhaseStart }
+
+// Passes reports whether a job need not wait for those before it that wait for a newcomer to start: it replaces, removes
+// or repairs somebody. What only adds members keeps its place, so that they do not pile up.
+func (j *Job) Passes() bool {
+	s := &j.Spec
+	return j.CancelAsked || j.Expired || len(s.Add) == 0 || len(s.Remove)+len(s.Demote)+len(s.Update) > 0 ||
+		j.State == StateRunning
+}
+
+// onlyAwaits reports whether a job adds members and waits for somebody to start them: nobody loses by what others do.
+func (j *Job) onlyAwaits() bool {
+	s := &j.Spec
+	return j.State == StateRunning && j.Phase == PhaseStart && !j.CancelAsked &&
+		len(s.Remove)+len(s.Promote)+len(s.Demote)+len(s.Update) == 0
+}
