@@ -29,13 +29,12 @@ type Config struct {
 	JoinLearner    bool   // join to learn, not to vote
 	Replaces       string // name or id of the member that goes once this one has caught up
 
-	HeartbeatInterval          time.Duration
-	ElectionTimeout            time.Duration
-	InitialElectionTickAdvance bool
-	PreVote                    bool
-	LeaderLease                bool
-	StrictReconfigCheck        bool
-	MaxLearners                int
+	HeartbeatInterval   time.Duration
+	ElectionTimeout     time.Duration
+	PreVote             bool
+	LeaderLease         bool
+	StrictReconfigCheck bool
+	MaxLearners         int
 
 	AutoCare          AutoCare
 	FastPath          FastPath
@@ -51,9 +50,6 @@ type Config struct {
 	GRPCKeepaliveMinTime  time.Duration
 	GRPCKeepaliveInterval time.Duration // 0: never
 	GRPCKeepaliveTimeout  time.Duration
-	SocketReusePort       bool
-	SocketReuseAddress    bool
-	EnableGRPCGateway     bool
 	CORS                  []string
 	HostWhitelist         []string
 
@@ -67,11 +63,8 @@ type Config struct {
 	WarningUnaryRequestDuration time.Duration
 	CorruptCheckTime            time.Duration
 	CompactHashCheckTime        time.Duration
-	DowngradeCheckTime          time.Duration
 
-	AuthToken    string
-	AuthTokenTTL time.Duration
-	BcryptCost   int
+	AuthToken string
 
 	EnablePprof bool
 	Metrics     string

@@ -40,7 +40,7 @@ auto-compaction-retention: 1
 initial-cluster:
 feature-gates: InitialCorruptCheck=true
 socket-options:
-  reuse-port: true
+  reuse-address: true
 client-transport-security:
   client-cert-auth: false
   cert-file:
@@ -64,7 +64,7 @@ proxy: 'off'
 				c.ElectionTimeout != 500*time.Millisecond || c.WatchProgressNotifyInterval != 5*time.Second ||
 				c.GRPCKeepaliveTimeout != 3*time.Second || len(c.ListenClientURLs) != 2 || len(c.LogOutputs) != 2 ||
 				len(c.CipherSuites) != 2 ||
-				c.StrictReconfigCheck || !c.FeatureGates.Enabled("InitialCorruptCheck") || !c.SocketReusePort {
+				c.StrictReconfigCheck || !c.FeatureGates.Enabled("InitialCorruptCheck") {
 				t.Errorf("got %+v", c)
 			}
 			if keep, err := c.AutoCompaction(); err != nil || keep.Period != time.Hour {
@@ -75,7 +75,8 @@ proxy: 'off'
 			}
 			all := strings.Join(c.Warnings, "\n")
 			if !strings.Contains(all, "replaces all flags and ETCD_ variables; ignored: --name") ||
-				!strings.Contains(all, "--snapshot-count=7 is accepted") {
+				!strings.Contains(all, "--snapshot-count=7 is accepted") ||
+				!strings.Contains(all, "--socket-reuse-address=true is accepted") {
 				t.Errorf("got warnings %q", all)
 			}
 		})
@@ -127,7 +128,7 @@ func TestLoad_fileFaults(t *testing.T) {
 func TestConfig_WriteYAML_roundTrip(t *testing.T) {
 	c := mustLoad(t, []string{"--name=m1", "--heartbeat-interval=50", "--listen-client-urls=http://127.0.0.1:1",
 		"--cors=http://a,http://b", "--feature-gates=LeaseCheckpoint=true", "--snapshot-count=5",
-		"--auto-compaction-retention=1h", "--quota-backend-bytes=-1", "--socket-reuse-port", "--auth-token-ttl=9"})
+		"--auto-compaction-retention=1h", "--quota-backend-bytes=-1", "--socket-reuse-address", "--auth-token-ttl=9"})
 	var first, second bytes.Buffer
 	if err := c.WriteYAML(&first); err != nil {
 		t.Fatal(err)

@@ -22,18 +22,19 @@ type gateSetting struct {
 type gate struct {
 	name string
 	beta bool
+	idle string // why it makes no difference here; empty: it does
 }
 
 var gates = []gate{
-	{"CompactHashCheck", false},
-	{"FastLeaseKeepAlive", true},
-	{"InitialCorruptCheck", false},
-	{"LeaseCheckpoint", false},
-	{"LeaseCheckpointPersist", false},
-	{"PriorityRequest", false},
-	{"SetMemberLocalAddr", false},
-	{"StopGRPCServiceOnDefrag", false},
-	{"TxnModeWriteWithSharedBuffer", true},
+	{"CompactHashCheck", false, "members do not compare their contents at compactions yet"},
+	{"FastLeaseKeepAlive", true, "a keep-alive never waits for what is applied"},
+	{"InitialCorruptCheck", false, "members do not compare their contents at the start yet"},
+	{"LeaseCheckpoint", false, "remaining times are not in the log: a new leader gives each lease all of its time again"},
+	{"LeaseCheckpointPersist", false, "remaining times are not in the log"},
+	{"PriorityRequest", false, "no request has priority"},
+	{"SetMemberLocalAddr", false, "the system chooses the address from which peers are dialled"},
+	{"StopGRPCServiceOnDefrag", false, "defragmentation stops nothing"},
+	{"TxnModeWriteWithSharedBuffer", true, "there is no bbolt buffer to share"},
 }
 
 // Enabled tells whether the named gate is on. AllAlpha and AllBeta speak for the gates that were not named.
@@ -97,6 +98,18 @@ func parseGates(text string) (FeatureGates, error) {
 	}
 	slices.SortFunc(g.set, func(a, b gateSetting) int { return strings.Compare(a.name, b.name) })
 	return g, nil
+}
+
+// idleGates tells of each gate that was given, differs from its default, and makes no difference here.
+func (g FeatureGates) idleGates() []string {
+	var told []string
+	for _, known := range gates {
+		if on, given := g.given(known.name); given && on != known.beta && known.idle != "" {
+			told = append(told, fmt.Sprintf("--feature-gates=%s=%t is accepted for compatibility and has no effect: %s",
+				known.name, on, known.idle))
+		}
+	}
+	return told
 }
 
 func knownGate(name string) bool {

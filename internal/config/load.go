@@ -194,6 +194,7 @@ func (c *Config) warnIdle() {
 			c.warn("--%s=%s is accepted for compatibility and has no effect: %s", s.name, s.value.text(c), s.reason)
 		}
 	}
+	c.Warnings = append(c.Warnings, c.FeatureGates.idleGates()...)
 	c.compat["v2-deprecation"] = find("v2-deprecation").def
 }
 

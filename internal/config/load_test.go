@@ -60,7 +60,6 @@ func TestLoad_defaults(t *testing.T) {
 		{"pre-vote", c.PreVote, true},
 		{"leader lease", c.LeaderLease, false},
 		{"new cluster", c.NewCluster(), true},
-		{"token ttl", c.AuthTokenTTL, 300 * time.Second},
 		{"reported quota", c.ReportedQuota(), int64(2147483648)},
 		{"warnings", len(c.Warnings), 0},
 	}
@@ -92,11 +91,11 @@ func TestLoad_flagForms(t *testing.T) {
 
 // Ensure that units are etcd's: bare milliseconds and seconds, durations with their unit elsewhere.
 func TestLoad_units(t *testing.T) {
-	c := mustLoad(t, []string{"--heartbeat-interval=50", "--election-timeout=2s", "--auth-token-ttl=10",
+	c := mustLoad(t, []string{"--heartbeat-interval=50", "--election-timeout=2s",
 		"--watch-progress-notify-interval=5s"})
 	if c.HeartbeatInterval != 50*time.Millisecond || c.ElectionTimeout != 2*time.Second ||
-		c.AuthTokenTTL != 10*time.Second || c.WatchProgressNotifyInterval != 5*time.Second {
-		t.Errorf("got %v %v %v %v", c.HeartbeatInterval, c.ElectionTimeout, c.AuthTokenTTL,
+		c.WatchProgressNotifyInterval != 5*time.Second {
+		t.Errorf("got %v %v %v", c.HeartbeatInterval, c.ElectionTimeout,
 			c.WatchProgressNotifyInterval)
 	}
 }

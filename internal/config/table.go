@@ -66,10 +66,8 @@ var memberSettings = []setting{
 	{name: "election-timeout", def: "1000", arg: "MS",
 		help:  "Milliseconds without a leader until a member stands for election; at least 5 heartbeats.",
 		value: counted(func(c *Config) *time.Duration { return &c.ElectionTimeout }, time.Millisecond)},
-	{name: "initial-election-tick-advance", def: "true",
-		help:  "Shorten the wait for the first election after a start.",
-		value: switches(func(c *Config) *bool { return &c.InitialElectionTickAdvance })},
-	{name: "feature-gates", arg: "GATE=BOOL,…", help: "Switches of features that are not final: " + gateNames() + ".",
+	{name: "feature-gates", arg: "GATE=BOOL,…", help: "Switches of features that are not final: " + gateNames() +
+		". Those without effect here say so.",
 		value: featureGates(func(c *Config) *FeatureGates { return &c.FeatureGates })},
 }
 
@@ -134,9 +132,6 @@ var tuningSettings = []setting{
 	{name: "compact-hash-check-time", def: "1m0s", arg: "DURATION",
 		help:  "Time between two comparisons of the members' hashes at compactions.",
 		value: durations(func(c *Config) *time.Duration { return &c.CompactHashCheckTime })},
-	{name: "downgrade-check-time", def: "5s", arg: "DURATION",
-		help:  "Time between two looks at an ongoing downgrade.",
-		value: durations(func(c *Config) *time.Duration { return &c.DowngradeCheckTime })},
 }
 
 var clientSettings = []setting{
@@ -151,12 +146,8 @@ var clientSettings = []setting{
 	{name: "grpc-keepalive-timeout", def: "20s", arg: "DURATION",
 		help:  "Time a pinged client has to answer; 0 means forever.",
 		value: durations(func(c *Config) *time.Duration { return &c.GRPCKeepaliveTimeout })},
-	{name: "socket-reuse-port", def: "false", help: "Set SO_REUSEPORT on listeners.",
-		value: switches(func(c *Config) *bool { return &c.SocketReusePort })},
-	{name: "socket-reuse-address", def: "false", help: "Set SO_REUSEADDR on listeners.",
-		value: switches(func(c *Config) *bool { return &c.SocketReuseAddress })},
-	{name: "enable-grpc-gateway", def: "true", help: "Serve the API as JSON over HTTP too.",
-		value: switches(func(c *Config) *bool { return &c.EnableGRPCGateway })},
+	refused("socket-reuse-port", "false", "", switches(nil),
+		"two processes that listen on one port would share a member's clients between them"),
 	{name: "cors", def: "*", arg: "ORIGINS", help: "Origins that browsers may call from; * means all.",
 		value: lists(func(c *Config) *[]string { return &c.CORS })},
 	{name: "host-whitelist", def: "*", arg: "HOSTS",

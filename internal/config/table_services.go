@@ -39,10 +39,6 @@ var monitoringSettings = []setting{
 var authSettings = []setting{
 	{name: "auth-token", def: "simple", arg: "TYPE", help: "Type of the tokens of logged-in users: 'simple'.",
 		value: texts(func(c *Config) *string { return &c.AuthToken })},
-	{name: "auth-token-ttl", def: "300", arg: "SECONDS", help: "Seconds after which an unused token expires.",
-		value: counted(func(c *Config) *time.Duration { return &c.AuthTokenTTL }, time.Second)},
-	{name: "bcrypt-cost", def: "10", arg: "N", help: "Cost of hashing a password, 4 to 31.",
-		value: numbers(func(c *Config) *int { return &c.BcryptCost }, 4, 31)},
 }
 
 var discoverySettings = []setting{
@@ -83,6 +79,12 @@ var idleSettings = []setting{
 	ignored("memory-mlock", "false", "", switches(nil), "nothing is mapped into memory"),
 	ignored("backend-bbolt-freelist-type", "map", "TYPE", choices[string](nil, "map", "array"), "there is no bbolt file"),
 	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
+	ignored("auth-token-ttl", "300", "SECONDS", counts(), "authentication is not built yet"),
+	ignored("bcrypt-cost", "10", "N", numbers[int](nil, 4, 31), "authentication is not built yet"),
+	ignored("enable-grpc-gateway", "true", "", switches(nil), "there is no JSON gateway yet"),
+	ignored("initial-election-tick-advance", "true", "", switches(nil), "the first election waits as long as any other"),
+	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),
+	ignored("socket-reuse-address", "false", "", switches(nil), "Go sets SO_REUSEADDR on every listener anyway"),
 	ignored("backend-batch-limit", "0", "N", counts(), "the store batches by itself"),
 	ignored("bootstrap-defrag-threshold-megabytes", "0", "N", counts(), "the store gives space back by itself"),
 	ignored("raft-read-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),

@@ -9,13 +9,21 @@ import (
 
 // codec is the gRPC codec of our servers. Requests and responses that know their own encoding bypass the protobuf
 // library; all others pass through it. Its name is that of the default codec, so clients see no difference.
-type codec struct{}
+type codec struct{ stats *stats }
 
 // Name implements encoding.CodecV2.
 func (codec) Name() string { return "proto" }
 
 // Marshal implements encoding.CodecV2.
-func (codec) Marshal(v any) (mem.BufferSlice, error) {
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	encoded, err := encode(v)
+	if err == nil {
+		c.stats.sentBytes.Add(uint64(encoded.Len()))
+	}
+	return encoded, err
+}
+
+func encode(v any) (mem.BufferSlice, error) {
 	switch v := v.(type) {
 	case *watchResponse:
 		return v.buffers(), nil
@@ -39,7 +47,8 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // Unmarshal implements encoding.CodecV2.
-func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	c.stats.receivedBytes.Add(uint64(data.Len()))
 	switch v := v.(type) {
 	case decoder:
 		return v.decodeWire(ownedBytes(data))

@@ -23,7 +23,7 @@ func BenchmarkCodec(b *testing.B) {
 	b.Run("range1000/ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			buffers, err := codec{}.Marshal(&rangeResponse{header: h, result: kv.RangeResult{KVs: keys, Count: 1000}})
+			buffers, err := codec{newStats()}.Marshal(&rangeResponse{header: h, result: kv.RangeResult{KVs: keys, Count: 1000}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -47,10 +47,10 @@ func BenchmarkCodec(b *testing.B) {
 	b.Run("put/ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := (codec{}).Unmarshal(data, new(putCall)); err != nil {
+			if err := (codec{newStats()}).Unmarshal(data, new(putCall)); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := (codec{}).Marshal(&putResponse{header: h}); err != nil {
+			if _, err := (codec{newStats()}).Marshal(&putResponse{header: h}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -142,7 +142,7 @@ func TestHandler_endpoints(t *testing.T) {
 	for _, line := range []string{
 		"etcd_server_has_leader 1", "etcd_server_is_leader 1", "etcd_server_is_learner 0",
 		"etcd_mvcc_put_total 1", "etcd_debugging_mvcc_keys_total 1", `etcd_server_version{server_version="3.7.1"} 1`,
-		`etcd_cluster_version{cluster_version="3.7"} 1`,
+		`etcd_cluster_version{cluster_version="3.7"} 1`, "etcd_server_quota_backend_bytes 2.147483648e+09",
 		fmt.Sprintf(`etcd_server_id{server_id="%x"} 1`, uint64(testMember)),
 		`grpc_server_handled_total{grpc_code="OK",grpc_method="Put",` +
 			`grpc_service="etcdserverpb.KV",grpc_type="unary"} 1`,

@@ -72,7 +72,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	services.Register(grpcServer)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
-	httpServer := &http.Server{Handler: services.Handler(registry)}
+	httpServer := &http.Server{Handler: services.Handler(registry, nil), ConnContext: rpc.ConnContext}
 	mux := rpc.NewMux(listener)
 	var running sync.WaitGroup
 	for _, run := range []func() error{

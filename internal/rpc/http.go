@@ -11,14 +11,26 @@ import (
 )
 
 // Handler serves the HTTP side: /health, /livez, /readyz, /version, /metrics and /debug/vars. It goes behind the
-// client port (Mux) and behind the metrics URLs.
-func (s *Services) Handler(registry *prometheus.Registry) http.Handler {
+// client port (Mux) or the URLs for HTTP clients. more adds what else they get.
+func (s *Services) Handler(registry *prometheus.Registry, more func(*http.ServeMux)) http.Handler {
+	mux := s.monitored(registry)
+	mux.Handle("/version", onlyGet(s.serveVersion))
+	mux.Handle("/debug/vars", onlyGet(serveVars))
+	if more != nil {
+		more(mux)
+	}
+	return s.guarded(mux)
+}
+
+// MetricsHandler serves what the metrics URLs have: /metrics, /health, /livez and /readyz, and nothing else.
+func (s *Services) MetricsHandler(registry *prometheus.Registry) http.Handler {
+	return s.monitored(registry)
+}
+
+func (s *Services) monitored(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	s.addHealth(mux)
-	mux.Handle("/version", onlyGet(s.serveVersion))
-	mux.Handle("/metrics", promhttp.InstrumentMetricHandler(registry,
-		promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false})))
-	mux.Handle("/debug/vars", onlyGet(serveVars))
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false}))
 	return mux
 }
 

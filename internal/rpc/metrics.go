@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -101,8 +102,12 @@ func (c *collector) collectServer(e *emitter) {
 	e.gauge("etcd_server_proposals_pending", "Proposals that wait for their result.", float64(c.s.stats.pending.Load()))
 	e.counter("etcd_server_proposals_failed_total", "Proposals that ended without a result.",
 		float64(c.s.stats.failedProposals.Load()))
-	e.gauge("etcd_server_quota_backend_bytes", "Size that the store may reach.", float64(o.QuotaBytes))
-	e.counter("etcd_server_slow_apply_total", "Requests that took longer than expected.",
+	e.gauge("etcd_server_quota_backend_bytes", "Size that the store may reach; 2^63 if there is no limit.", quotaOf(o))
+	e.counter("etcd_network_client_grpc_received_bytes_total", "Bytes of messages received from clients.",
+		float64(c.s.stats.receivedBytes.Load()))
+	e.counter("etcd_network_client_grpc_sent_bytes_total", "Bytes of messages sent to clients.",
+		float64(c.s.stats.sentBytes.Load()))
+	e.counter("quorate_slow_requests_total", "Requests that took longer than --warning-unary-request-duration.",
 		float64(c.s.stats.slow.total.Load()))
 	e.counter("etcd_server_learner_promote_successes", "Promotions that this member carried out.",
 		float64(c.s.stats.promoted.Load()))
@@ -111,6 +116,14 @@ func (c *collector) collectServer(e *emitter) {
 			float64(n.(*atomic.Uint64).Load()), "Reason", text.(string))
 		return true
 	})
+}
+
+// quotaOf is the limit in force. Alerts compare it with the size of the store, so that none is a very large one.
+func quotaOf(o *Options) float64 {
+	if o.QuotaBytes < 0 {
+		return math.MaxInt64
+	}
+	return float64(o.QuotaBytes)
 }
 
 // majorMinor cuts "3.7.0" to "3.7".

@@ -35,6 +35,9 @@ type Options struct {
 	ReportedQuotaBytes    int64         // what Status says; zero: QuotaBytes
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
 	SlowRequest           time.Duration // requests that take longer are logged
+	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the pages
+	// whose scripts may read what it answers. None, or "*", means all.
+	AllowedHosts, AllowedOrigins []string
 	// TempDir is where a backup is built before it is streamed. It is on the same disk as the data, because it needs
 	// as much space.
 	TempDir string

@@ -6,6 +6,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -87,7 +88,8 @@ const (
 // may add credentials and keep-alive parameters.
 func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(codec{}),
+		grpc.ForceServerCodecV2(codec{s.stats}),
+		grpc.Creds(newConnCredentials()),
 		grpc.UnaryInterceptor(s.gate.unary),
 		grpc.StreamInterceptor(s.gate.stream),
 		grpc.MaxRecvMsgSize(s.options.maxMessageBytes()),

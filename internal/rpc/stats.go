@@ -53,6 +53,7 @@ type stats struct {
 	puts, deleted, ranged, txns atomic.Uint64
 	pending                     atomic.Int64 // proposals
 	failedProposals             atomic.Uint64
+	receivedBytes, sentBytes    atomic.Uint64 // of messages
 	unread                      atomic.Uint64 // streams of native clients that ended because of that
 }
 

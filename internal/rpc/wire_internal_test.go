@@ -445,7 +445,7 @@ func TestCodec_Marshal_sameBytesAsProtobuf(t *testing.T) {
 			t.Fatal(err)
 		}
 		size := ours.sizeWire()
-		buffers, err := codec{}.Marshal(ours)
+		buffers, err := codec{newStats()}.Marshal(ours)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -468,7 +468,7 @@ func TestCodec_Unmarshal_keepsRequestsAfterBuffersAreFreed(t *testing.T) {
 	copy(*buffer, src)
 	data := mem.BufferSlice{mem.NewBuffer(buffer, pool)}
 	var call putCall
-	if err := (codec{}).Unmarshal(data, &call); err != nil {
+	if err := (codec{newStats()}).Unmarshal(data, &call); err != nil {
 		t.Fatal(err)
 	}
 	clear(*buffer)

@@ -36,7 +36,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Clock:           env.WallClock{},
 		Logger:          s.logger,
 		Synced:          func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
-		Applied:         func(took time.Duration) { s.timings.apply.Observe(took.Seconds()) },
+		Applied:         s.noteApplied,
 	})
 	if err != nil {
 		return err
@@ -73,6 +73,22 @@ func (s *Server) ownURLs() []string {
 		return nil
 	}
 	return slices.Sorted(slices.Values(urlTexts(s.cfg.AdvertisePeerURLs)))
+}
+
+// slowApplyPause is how often, at most, slow applies are worth a line.
+const slowApplyPause = time.Second
+
+// noteApplied counts a batch of applied entries, and tells of those that took long.
+func (s *Server) noteApplied(took time.Duration) {
+	s.timings.apply.Observe(took.Seconds())
+	if took <= s.cfg.WarningApplyDuration {
+		return
+	}
+	s.timings.slow.Inc()
+	now, before := time.Since(s.timings.begun), s.timings.told.Load()
+	if (before == 0 || now-time.Duration(before) > slowApplyPause) && s.timings.told.CompareAndSwap(before, int64(now)) {
+		s.logger.Warn("applying entries took long", "took", took, "expected", s.cfg.WarningApplyDuration)
+	}
 }
 
 // peerDelay is what --peer-delay asks for; nil if it asks for nothing.

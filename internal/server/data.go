@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
@@ -25,7 +26,8 @@ func (s *Server) dataOptions() member.DataOptions {
 		Logger: s.logger,
 		Apply:  apply.Options{},
 		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: s.logger, OnFatal: s.fatal})
+			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
+				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
 	}
 }

@@ -1,6 +1,9 @@
 package server
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
@@ -14,6 +17,10 @@ import (
 type timings struct {
 	sync  prometheus.Histogram
 	apply prometheus.Histogram
+	flush prometheus.Histogram
+	slow  prometheus.Counter
+	begun time.Time
+	told  atomic.Int64 // when a slow apply was logged last, in nanoseconds after begun
 }
 
 func newTimings() *timings {
@@ -24,9 +31,18 @@ func newTimings() *timings {
 			Help: "Time of one write of the log, its sync included. A slow disk shows here first.",
 		}),
 		apply: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "etcd_disk_backend_commit_duration_seconds", Buckets: buckets,
-			Help: "Time of one batch of applied entries, in memory: the store syncs beside it.",
+			Name: "quorate_apply_duration_seconds", Buckets: buckets,
+			Help: "Time of one batch of applied entries, in memory: the store writes them to disk beside it.",
 		}),
+		flush: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "etcd_disk_backend_commit_duration_seconds", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+			Help: "Time in which the store made durable on disk what it held in memory.",
+		}),
+		slow: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "etcd_server_slow_apply_total",
+			Help: "Batches of entries that took longer to apply than --warning-apply-duration.",
+		}),
+		begun: time.Now(),
 	}
 }
 
@@ -36,7 +52,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.services.Collector(),
-		s.timings.sync, s.timings.apply,
+		s.timings.sync, s.timings.apply, s.timings.flush, s.timings.slow,
 		&partsCollector{member: s.member, transport: s.transport},
 	)
 	if s.dropped != nil {

@@ -38,7 +38,7 @@ func (s *Server) listenClients(context.Context, Options) error {
 		}
 		s.clients = append(s.clients, s.securedClients(l, u, urls[i+1:]))
 	}
-	for _, u := range append(append([]config.URL{}, s.cfg.ListenClientHTTPURLs...), s.cfg.ListenMetricsURLs...) {
+	for i, u := range slices.Concat(s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs) {
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
@@ -46,9 +46,15 @@ func (s *Server) listenClients(context.Context, Options) error {
 		if u.Secure() {
 			l = s.clientCerts.Listen(l, certs.HTTP)
 		}
-		s.plain = append(s.plain, l)
+		s.plain = append(s.plain, plainListener{l, i >= len(s.cfg.ListenClientHTTPURLs)})
 	}
 	return nil
+}
+
+// plainListener is one without gRPC.
+type plainListener struct {
+	net.Listener
+	metrics bool // and without anything but metrics and health
 }
 
 func listen(u config.URL) (net.Listener, error) {
@@ -98,6 +104,8 @@ func (s *Server) serve(context.Context, Options) error {
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.WarningUnaryRequestDuration,
 		TempDir:               backups,
+		AllowedHosts:          s.cfg.HostWhitelist,
+		AllowedOrigins:        s.cfg.CORS,
 		Stalled:               s.member.Stalled,
 		Defragment:            s.defragment,
 		ExtensiveMetrics:      s.cfg.Metrics == "extensive",
@@ -106,24 +114,38 @@ func (s *Server) serve(context.Context, Options) error {
 	s.services.Register(s.grpc)
 	registry := prometheus.NewRegistry()
 	s.register(registry)
-	handler := s.withPprof(s.services.Handler(registry))
+	handler, metrics := s.services.Handler(registry, s.addPprof), s.services.MetricsHandler(registry)
 	for _, l := range s.clients {
-		mux := rpc.NewMux(l)
-		s.muxes = append(s.muxes, mux)
-		s.wg.Go(func() { s.ended("client listener", mux.Serve()) })
-		s.wg.Go(func() { s.ended("grpc server", s.grpc.Serve(mux.GRPC())) })
-		s.serveHTTP(mux.HTTP(), handler)
+		s.serveClients(l, handler)
 		s.logger.Info("serving client traffic", "address", l.Addr().String())
 	}
 	for _, l := range s.plain {
+		if l.metrics {
+			s.serveHTTP(l, metrics)
+			s.logger.Info("serving metrics and health", "address", l.Addr().String())
+			continue
+		}
 		s.serveHTTP(l, handler)
-		s.logger.Info("serving metrics and health", "address", l.Addr().String())
+		s.logger.Info("serving HTTP clients", "address", l.Addr().String())
 	}
 	return nil
 }
 
+// serveClients serves gRPC and HTTP on one listener, or gRPC alone if HTTP clients have URLs of their own.
+func (s *Server) serveClients(l net.Listener, handler http.Handler) {
+	if len(s.cfg.ListenClientHTTPURLs) > 0 {
+		s.wg.Go(func() { s.ended("grpc server", s.grpc.Serve(l)) })
+		return
+	}
+	mux := rpc.NewMux(l)
+	s.muxes = append(s.muxes, mux)
+	s.wg.Go(func() { s.ended("client listener", mux.Serve()) })
+	s.wg.Go(func() { s.ended("grpc server", s.grpc.Serve(mux.GRPC())) })
+	s.serveHTTP(mux.HTTP(), handler)
+}
+
 func (s *Server) serveHTTP(l net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ConnContext: rpc.ConnContext,
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn)} // the default one may block
 	s.https = append(s.https, server)
 	s.wg.Go(func() {
@@ -152,18 +174,15 @@ func (s *Server) keepalive() []grpc.ServerOption {
 	return options
 }
 
-func (s *Server) withPprof(handler http.Handler) http.Handler {
+func (s *Server) addPprof(mux *http.ServeMux) {
 	if !s.cfg.EnablePprof {
-		return handler
+		return
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", handler)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
 }
 
 // defragment gives back the space of deleted keys. Nothing waits for it: the store does the same by itself, later.

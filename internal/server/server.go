@@ -47,7 +47,7 @@ type Server struct {
 	grpc      *grpc.Server
 	https     []*http.Server
 	clients   []net.Listener
-	plain     []net.Listener // without gRPC
+	plain     []plainListener
 	muxes     []*rpc.Mux
 
 	nameBefore string // by which this member was known when it was started; empty: not known
@@ -200,7 +200,10 @@ func (s *Server) close() error {
 	if s.grpc != nil {
 		s.stopGRPC()
 	}
-	for _, l := range append(s.clients, s.plain...) {
+	for _, l := range s.clients {
+		err = errors.Join(err, ignoreClosed(l.Close()))
+	}
+	for _, l := range s.plain {
 		err = errors.Join(err, ignoreClosed(l.Close()))
 	}
 	for _, server := range s.https {

@@ -134,6 +134,14 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
+// TLS shakes hands, if nobody did, and gives the encrypted connection; nil if this one is not encrypted.
+func (c *conn) TLS() (*tls.Conn, error) {
+	if err := c.begin(); err != nil {
+		return nil, err
+	}
+	return c.secured.Load(), nil
+}
+
 // NetConn gives what is below, as tls.Conn does.
 func (c *conn) NetConn() net.Conn { return c.Conn }
 

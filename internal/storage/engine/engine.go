@@ -2,6 +2,7 @@ package engine
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/quorate/quorate/internal/env"
 )
@@ -98,6 +99,8 @@ type Options struct {
 	MemTableBytes int64 // default 8 MiB
 	ReadOnly      bool  // the store must exist, and nothing but its lock file is touched
 	Logger        *slog.Logger
+	// Flushed, if set, is told how long each of these took. What holds for OnFlush holds for it.
+	Flushed func(took time.Duration)
 	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
 	// block nor call the engine, only signal.
 	OnFlush func()

@@ -115,6 +115,9 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 	e.mu.Lock()
 	e.flushErr = err
 	e.mu.Unlock()
+	if err == nil && e.options.Flushed != nil {
+		e.options.Flushed(info.TotalDuration)
+	}
 	if err == nil && e.options.OnFlush != nil {
 		e.options.OnFlush()
 	}

@@ -1,0 +1,71 @@
+package tidy_test
+
+import (
+	"go/ast"
+	"strings"
+	"testing"
+)
+
+// judged are fields of the configuration that have no effect beyond the judgement of internal/config itself, and why.
+var judged = map[string]string{
+	"AuthToken":            "only one value is accepted",
+	"FeatureGates":         "each gate without effect says so in a warning, with its reason",
+	"CorruptCheckTime":     "members compare their contents in a change that is under way",
+	"CompactHashCheckTime": "members compare their contents in a change that is under way",
+}
+
+// TestFlags wants every setting that claims to act to be read by somebody: its field outside of internal/config, or a method
+// of the configuration that reads it. Those without effect stand in the table as such, and the help says why.
+func TestFlags(t *testing.T) {
+	r := load(t)
+	fields, readBy, read := map[string]bool{}, map[string][]string{}, map[string]bool{}
+	for i := range r.files {
+		f := &r.files[i]
+		switch {
+		case f.test:
+		case f.dir != "internal/config":
+			ast.Inspect(f.syntax, func(n ast.Node) bool {
+				if s, ok := n.(*ast.SelectorExpr); ok {
+					read[s.Sel.Name] = true
+				}
+				return true
+			})
+		default:
+			inConfig(f, fields, readBy)
+		}
+	}
+	for name := range fields {
+		used := read[name] || judged[name] != ""
+		for _, method := range readBy[name] {
+			used = used || read[method]
+		}
+		if !used {
+			t.Errorf("config.%s is set by a flag that nothing reads: honour it, refuse it, or make its row one without effect",
+				name)
+		}
+	}
+	if len(fields) < 50 {
+		t.Errorf("only %d settings were found: the test looks in the wrong place", len(fields))
+	}
+}
+
+// inConfig notes the fields that the table of settings fills, and which functions of the package read a field.
+func inConfig(f *file, fields map[string]bool, readBy map[string][]string) {
+	for _, decl := range f.syntax.Decls {
+		function, isFunction := decl.(*ast.FuncDecl)
+		ast.Inspect(decl, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.UnaryExpr: // &c.Field, in the table
+				if s, ok := n.X.(*ast.SelectorExpr); ok && !isFunction && s.Sel.IsExported() &&
+					!strings.HasSuffix(s.Sel.Name, "TLS") {
+					fields[s.Sel.Name] = true
+				}
+			case *ast.SelectorExpr:
+				if isFunction && function.Name.IsExported() {
+					readBy[n.Sel.Name] = append(readBy[n.Sel.Name], function.Name.Name)
+				}
+			}
+			return true
+		})
+	}
+}
