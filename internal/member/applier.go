@@ -88,7 +88,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		batch := entries[:fitting(entries)]
 		entries = entries[len(batch):]
 		begun := m.options.Clock.Now()
-		results, err := m.machine.Apply(batch)
+		results, err := m.data.Machine.Apply(batch)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.noteJobs(batch)
 		// The store's revision, not that of the last result: a second entry of a proposal has the result of the first.
 		m.inbox.put(raft.Applied{
-			Index: batch[len(batch)-1].Index, Revision: uint64(m.machine.Store().Revision()),
+			Index: batch[len(batch)-1].Index, Revision: uint64(m.data.Machine.Store().Revision()),
 		})
 		if err := m.retain(batch); err != nil {
 			return err
@@ -106,7 +106,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		if err := m.discardOutrun(batch[len(batch)-1].Index); err != nil {
 			return err
 		}
-		m.scrub.consider(m.machine.Store().CompactRevision())
+		m.scrub.consider(m.data.Machine.Store().CompactRevision())
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestMember_applyRun_revision(t *testing.T) {
 	if err := m.applyRun(entries); err != nil {
 		t.Fatal(err)
 	}
-	want := uint64(m.machine.Store().Revision())
+	want := uint64(m.data.Machine.Store().Revision())
 	told := m.inbox.take()
 	if len(told) != 1 || told[0].(raft.Applied).Revision != want || want != 3 {
 		t.Errorf("the store is at revision %d, the core was told %+v", want, told)

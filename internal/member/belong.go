@@ -45,11 +45,9 @@ func (p *part) mixed(other *part) error {
 
 // checkParts compares what boots file and store say with the log. The log decides which epoch it is: recovery writes
 // there first, and only there.
-func checkParts(options *DataOptions, boots *bootsRecord, log *wal.Recovered, store consensus.Identity) error {
+func checkParts(options *DataOptions, boots *bootsRecord, log *wal.Recovered, store part) error {
 	ofLog := part{"the log in", options.walDir(), log.Identity}
-	for _, p := range []part{
-		{"the boots file", options.bootsFile(), boots.identity}, {"the store in", options.storeDir(), store},
-	} {
+	for _, p := range []part{{"the boots file", options.bootsFile(), boots.identity}, store} {
 		if err := p.mixed(&ofLog); err != nil {
 			return err
 		}

@@ -88,7 +88,7 @@ func TestOpen_partsOfOthers(t *testing.T) {
 		"of another recovery": {wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1},
 			Epoch: consensus.Epoch{Number: 1, Recovery: [16]byte{7}}}, "epoch 1-07000000"},
 	} {
-		for _, part := range []string{"wal", "store", "boots"} {
+		for _, part := range []string{"wal", "stores", "boots"} {
 			t.Run(part+" "+name, func(t *testing.T) {
 				fs := vfs.NewMem()
 				a, b := dataIn(fs, "a"), dataIn(fs, "b")

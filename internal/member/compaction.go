@@ -1,6 +1,8 @@
 package member
 
 import (
+	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -94,8 +96,8 @@ func (r *retainer) flushDue() bool {
 
 // retain compacts the log behind what was applied.
 func (m *Member) retain(batch []consensus.Entry) error {
-	store := m.data.Engine
-	target, err := m.retainer.applied(batch, m.machine.DurableApplied)
+	store := m.data.Generation
+	target, err := m.retainer.applied(batch, store.Machine.DurableApplied)
 	if err != nil {
 		return err
 	}
@@ -108,14 +110,13 @@ func (m *Member) retain(batch []consensus.Entry) error {
 	return nil
 }
 
-func (m *Member) flush(store engine.Engine) {
+func (m *Member) flush(store *Generation) {
 	defer m.retainer.flushing.Store(false)
-	m.machineMu.RLock() // the store is not replaced meanwhile
-	defer m.machineMu.RUnlock()
-	if store != m.data.Engine {
-		return
+	if !store.hold() {
+		return // replaced meanwhile
 	}
-	if err := store.Flush(); err != nil {
+	defer store.release()
+	if err := store.Engine.Flush(); err != nil && store.life.Err() == nil {
 		m.fail(err)
 	}
 }
@@ -129,16 +130,28 @@ func (m *Member) background(f func()) {
 	}()
 }
 
-// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile.
-func (m *Member) Defragment() error {
-	m.machineMu.RLock()
-	defer m.machineMu.RUnlock()
-	return m.data.Engine.Defragment()
+// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile; it
+// ends early when the member stops or a snapshot replaces the store.
+func (m *Member) Defragment(ctx context.Context) error {
+	store, held := m.stores.hold()
+	if !held {
+		return ErrStopped
+	}
+	defer store.release()
+	ctx, cancel := store.within(ctx)
+	defer cancel()
+	if err := store.Engine.Defragment(ctx); err != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return nil
 }
 
 // StorageStats returns what log and store have counted.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
-	m.machineMu.RLock()
-	defer m.machineMu.RUnlock()
-	return m.data.WAL.Stats(), m.data.Engine.Stats()
+	store, held := m.stores.hold()
+	if !held {
+		return m.data.WAL.Stats(), engine.Stats{}
+	}
+	defer store.release()
+	return m.data.WAL.Stats(), store.Engine.Stats()
 }

@@ -13,12 +13,10 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Ensure that the loop can ask for the fate of a proposal while a snapshot replaces the store, and while that waits for
-// somebody who reads the old one for minutes.
+// Ensure that the loop can ask for the fate of a proposal also when the store that it knows was just closed.
 func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
 	m := memberOfMachine(t)
-	m.machineMu.Lock()
-	defer m.machineMu.Unlock()
+	m.data.letGo(nil)
 	answer := make(chan raft.Fate, 1)
 	go func() {
 		answer <- m.fate(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
@@ -47,7 +45,9 @@ func memberOfMachine(t *testing.T) *Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(Options{Data: &Data{Engine: eng, Machine: machine}, Clock: env.WallClock{}})
+	g := newGeneration(firstGeneration)
+	g.Engine, g.Machine = eng, machine
+	m, err := New(Options{Data: &Data{Generation: g}, Clock: env.WallClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,11 +113,11 @@ func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (remaining, 
 // waits for a store that is being replaced; it may be late: leases then live longer.
 func (m *Member) lead(l leadership) {
 	if l.leads {
-		m.machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
+		m.data.Machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
 		m.lessorTerm.Store(uint64(l.term)) // after the new deadlines are there: see revokeExpired
 		return
 	}
-	m.machine.Leases().Demote()
+	m.data.Machine.Leases().Demote()
 }
 
 // leaderOrError returns the leader to ask.

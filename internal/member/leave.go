@@ -65,7 +65,7 @@ func (m *Member) waitFor(done func() bool) bool {
 // noteRemoval remembers, in the goroutine that applies, that this member's removal is applied and that whoever asked
 // for it has been answered. Looking at the state alone would be too early: it shows the removal before the answer.
 func (m *Member) noteRemoval() {
-	config, _ := m.machine.Config()
+	config, _ := m.data.Machine.Config()
 	m.ownRemoval.Store(len(config.Members) > 0 && !config.Contains(m.ID()))
 }
 

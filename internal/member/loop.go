@@ -203,6 +203,9 @@ func (m *Member) writeDisk() error {
 				return err
 			}
 			m.observeTime(m.options.Synced, begun)
+			if err := m.data.Persisted(batches); err != nil {
+				return err
+			}
 		}
 		for i := range requests {
 			if len(requests[i].After) > 0 {

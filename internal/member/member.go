@@ -64,8 +64,7 @@ type Member struct {
 	known       atomic.Pointer[raft.Status] // the last copy that was asked for
 	pulses      pulses
 
-	machineMu sync.RWMutex // held for writing only while a snapshot replaces the store
-	machine   *apply.Machine
+	stores generations // the store that counts; data.Generation is the same, for the goroutine that applies
 	// fates is the machine, too, for the loop, which must not wait for a store that is being replaced: it asks the one before
 	// meanwhile what it knows in memory.
 	fates atomic.Pointer[apply.Machine]
@@ -108,7 +107,6 @@ func New(options Options) (*Member, error) {
 		options: options,
 		data:    options.Data,
 		logger:  options.Logger,
-		machine: options.Data.Machine,
 		hub:     options.Data.Machine.Hub(),
 		changed: make(chan struct{}),
 		failed:  make(chan struct{}),
@@ -117,7 +115,9 @@ func New(options Options) (*Member, error) {
 		started:   make(chan struct{}),
 	}
 	m.stopping, m.stop = context.WithCancel(context.Background())
-	m.fates.Store(m.machine)
+	m.stores.set(options.Data.Generation)
+	context.AfterFunc(m.stopping, m.stores.stop)
+	m.fates.Store(options.Data.Machine)
 	m.inbox.init()
 	m.disk.init()
 	m.applier.init()
@@ -233,8 +233,6 @@ func (m *Member) Stop() error {
 		m.node.proposals.failAll(ErrStopped)
 		m.node.clients.failAll(ErrStopped)
 	}
-	m.machineMu.Lock()
-	defer m.machineMu.Unlock()
 	return m.data.Close()
 }
 
@@ -245,8 +243,11 @@ func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster 
 // Machine gives the state machine for reading; release must be called when done. The pointer changes when a snapshot
 // replaces the store, so nobody may keep it.
 func (m *Member) Machine() (machine *apply.Machine, release func()) {
-	m.machineMu.RLock()
-	return m.machine, m.machineMu.RUnlock
+	store, held := m.stores.hold()
+	if !held {
+		return store.Machine, func() {} // after Stop: what is not in memory can not be read
+	}
+	return store.Machine, store.done
 }
 
 // Hub is the member's watch hub; it outlives store replacements.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/cockroachdb/errors/oserror"
 
@@ -30,6 +31,16 @@ type DataOptions struct {
 	Logger       *slog.Logger
 	// Nonce draws the random part of a life; nil: the system's generator.
 	Nonce func() uint64
+	// OpenView opens a copy of a store for reading only. What goes wrong there concerns the copy, never the member. Nil:
+	// OpenEngine.
+	OpenView func(dir string) (engine.Engine, error)
+}
+
+func (o *DataOptions) openView(dir string) (engine.Engine, error) {
+	if o.OpenView != nil {
+		return o.OpenView(dir)
+	}
+	return o.OpenEngine(dir)
 }
 
 func (o *DataOptions) walDir() string {
@@ -39,7 +50,10 @@ func (o *DataOptions) walDir() string {
 	return o.FS.PathJoin(o.Dir, "wal")
 }
 
-func (o *DataOptions) storeDir() string  { return o.FS.PathJoin(o.Dir, snapshot.StoreDir) }
+func (o *DataOptions) storeDir(generation uint64) string {
+	return snapshot.StorePath(o.FS, o.Dir, generation)
+}
+
 func (o *DataOptions) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 
 func (o *DataOptions) wal() wal.Options {
@@ -53,9 +67,13 @@ type Data struct {
 	Boots    uint64 // how often this data was opened, from 1; numbers the member's sessions
 	Nonce    uint64 // of this life
 	WAL      *wal.WAL
-	Engine   engine.Engine
-	Machine  *apply.Machine
 	Restored raft.Restored
+	// Generation is the store that counts, Engine and Machine are its. It belongs to the goroutine that applies.
+	*Generation
+
+	currentMu sync.Mutex // guards current and its file
+	current   snapshot.Current
+	retired   sync.WaitGroup // generations that do not count any more, until they are closed
 }
 
 // Life names this run of the member on its data. It is durable.
@@ -72,6 +90,8 @@ func Exists(options DataOptions) (bool, error) {
 	return false, nil
 }
 
+const firstGeneration = 1
+
 // Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
 // that will learn it from the log.
 func Create(options DataOptions, identity wal.Identity, first consensus.Config) error {
@@ -84,7 +104,7 @@ func Create(options DataOptions, identity wal.Identity, first consensus.Config) 
 	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
 		return fmt.Errorf("member: create data directory: %w", err)
 	}
-	store, err := options.OpenEngine(options.storeDir())
+	store, err := options.OpenEngine(options.storeDir(firstGeneration))
 	if err != nil {
 		return err
 	}
@@ -101,6 +121,9 @@ func Create(options DataOptions, identity wal.Identity, first consensus.Config) 
 	base := consensus.Founding(first)
 	err = log.Append(wal.Batch{Reset: &base})
 	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	if err := snapshot.Switch(options.FS, options.Dir, snapshot.Current{Generation: firstGeneration}); err != nil {
 		return err
 	}
 	return writeBoots(&options, &bootsRecord{identity: identity})
@@ -128,19 +151,21 @@ func discardHalfCreated(options DataOptions) error {
 			return err
 		}
 	}
-	if err := refuseUsedStore(options); err != nil {
+	all, err := snapshot.Generations(fs, options.Dir)
+	if err != nil {
 		return err
 	}
-	return fs.RemoveAll(options.storeDir())
+	for _, generation := range all {
+		if err := refuseUsedStore(options, options.storeDir(generation)); err != nil {
+			return err
+		}
+	}
+	return fs.RemoveAll(fs.PathJoin(options.Dir, snapshot.StoresDir))
 }
 
 // refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boot counter
 // were removed by hand, or the log lies where --wal-dir does not say. A creation leaves a store that opens, at zero.
-func refuseUsedStore(options DataOptions) error {
-	dir := options.storeDir()
-	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
-		return nil
-	}
+func refuseUsedStore(options DataOptions, dir string) error {
 	store, err := options.OpenEngine(dir)
 	if err != nil {
 		return err
@@ -157,10 +182,11 @@ func refuseUsedStore(options DataOptions) error {
 		"use an empty --data-dir for a new member", dir, options.bootsFile(), options.walDir())
 }
 
-// Open opens a member's data, finishes a snapshot installation that was interrupted, and checks that log and store
-// belong together.
+// Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store and
+// boots file belong together.
 func Open(options DataOptions) (*Data, error) {
-	if err := snapshot.Recover(options.FS, options.Dir); err != nil {
+	current, err := snapshot.Recover(options.FS, options.Dir)
+	if err != nil {
 		return nil, err
 	}
 	log, recovered, err := wal.Open(options.wal())
@@ -175,14 +201,18 @@ func Open(options DataOptions) (*Data, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	d := &Data{Options: options, WAL: log, Identity: recovered.Identity, Boots: boots.boots + 1, Nonce: randomNonce()}
+	d := &Data{
+		Options: options, WAL: log, Identity: recovered.Identity, Boots: boots.boots + 1, Nonce: randomNonce(),
+		current: current,
+	}
 	if options.Nonce != nil {
 		d.Nonce = options.Nonce()
 	}
-	if err := d.openStore(); err != nil {
+	if d.Generation, err = d.openGeneration(current.Generation, options.Apply); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	err = checkParts(&options, &boots, &recovered, d.Machine.Owner())
+	ofStore := part{"the store in", options.storeDir(current.Generation), d.Machine.Owner()}
+	err = checkParts(&options, &boots, &recovered, ofStore)
 	if err == nil {
 		err = d.restore(recovered)
 	}
@@ -208,24 +238,25 @@ func (d *Data) begin() error {
 	return writeBoots(&d.Options, &bootsRecord{identity: d.Identity, boots: d.Boots})
 }
 
-func (d *Data) openStore() error {
-	if _, err := d.Options.FS.Stat(d.Options.storeDir()); oserror.IsNotExist(err) {
-		return fmt.Errorf("member: %s is missing: restore it, or remove this member and add a new one", d.Options.storeDir())
-	}
-	store, err := d.Options.OpenEngine(d.Options.storeDir())
+// openGeneration opens a store that lies in its place.
+func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation, error) {
+	dir := d.Options.storeDir(number)
+	store, err := d.Options.OpenEngine(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	machine, err := apply.Open(store, d.Options.Apply)
+	g := newGeneration(number)
+	options.Store.Life = g.life
+	machine, err := apply.Open(store, options)
 	if errors.Is(err, apply.ErrNotBootstrapped) {
-		err = fmt.Errorf("member: %s has lost its contents: restore it, or remove this member and add a new one: %w",
-			d.Options.storeDir(), err)
+		err = fmt.Errorf("member: %s has lost its contents: restore it, or remove this member and add a new one: %w", dir, err)
 	}
 	if err != nil {
-		return errors.Join(err, store.Close())
+		g.end()
+		return nil, errors.Join(err, store.Close())
 	}
-	d.Engine, d.Machine = store, machine
-	return nil
+	g.Engine, g.Machine = store, machine
+	return g, nil
 }
 
 // restore checks the log against the store and builds what the core begins with.
@@ -239,7 +270,7 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	}
 	if !holds(&recovered, applied) {
 		// Only an installation that the log did not hear of explains it. What the log has instead never committed.
-		if !snapshot.Installed(d.Options.FS, d.Options.Dir, applied) {
+		if d.current.Installed != applied {
 			return fmt.Errorf("member: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
 				"that entry: it lost its end; remove this member and add a new one", d.Options.Dir, applied, last)
 		}
@@ -250,6 +281,9 @@ func (d *Data) restore(recovered wal.Recovered) error {
 			return err
 		}
 		recovered.Entries, recovered.Witness = nil, append(recovered.Witness, batch.Witness...)
+	}
+	if err := d.logTookOver(d.current.Installed); err != nil {
+		return err
 	}
 	records, err := restoredRecords(recovered.Witness)
 	if err != nil {
@@ -283,11 +317,12 @@ func (d *Data) tombstones() []consensus.MemberID {
 	return ids
 }
 
-// Close closes log and store. It does not flush: the log has what the store lacks.
+// Close closes log and store. It does not flush: the log has what the store lacks. It waits for those who read the store,
+// and ends their long work.
 func (d *Data) Close() error {
 	err := d.WAL.Close()
-	if d.Engine != nil {
-		err = errors.Join(err, d.Engine.Close())
-	}
-	return err
+	d.letGo(nil)
+	<-d.closed
+	d.retired.Wait()
+	return errors.Join(err, d.err)
 }

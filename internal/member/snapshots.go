@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -71,7 +72,7 @@ func (m *Member) sendSnapshot(to consensus.MemberID) {
 
 func (m *Member) streamSnapshot(to consensus.MemberID) (meta consensus.SnapshotMeta, err error) {
 	begun := m.options.Clock.Now()
-	err = m.checkpoint(func(dir string, machine *apply.Machine) error {
+	err = m.checkpoint(m.stopping, func(_ context.Context, dir string, machine *apply.Machine) error {
 		meta = machine.SnapshotMeta()
 		return m.transport.SendSnapshot(m.stopping, to, meta, func(w io.Writer) error {
 			counted, done, err := m.transfers.begin(to, w, m.data.Options.FS, dir, m.options.Clock)
@@ -89,55 +90,64 @@ func (m *Member) streamSnapshot(to consensus.MemberID) (meta consensus.SnapshotM
 	return meta, err
 }
 
-// checkpoint makes a checkpoint of the store, opens it, calls f and removes it. f must not write to dir.
-func (m *Member) checkpoint(f func(dir string, machine *apply.Machine) error) error {
-	options := &m.data.Options
-	fs := options.FS
+// checkpoint makes a checkpoint of the store, opens a copy of it for reading, calls f and removes both. f must not write
+// to dir. ctx ends when the store's life does, too.
+func (m *Member) checkpoint(
+	ctx context.Context, f func(ctx context.Context, dir string, machine *apply.Machine) error,
+) (err error) {
+	store, held := m.stores.hold()
+	if !held {
+		return ErrStopped
+	}
+	ctx, cancel := store.within(ctx)
+	defer cancel()
+	fs := m.data.Options.FS
 	name := fmt.Sprintf("outgoing-%d", m.received.next())
-	dir := fs.PathJoin(options.Dir, snapshot.WorkDir, name)
+	dir := fs.PathJoin(m.data.Options.Dir, snapshot.WorkDir, name)
 	defer fs.RemoveAll(dir) //nolint:errcheck // Open removes what is left
-	if err := snapshot.Build(m.checkpointEngine, fs, dir); err != nil {
+	// The store is held for the milliseconds that a checkpoint takes, not for the time that reading it takes.
+	err = snapshot.Build(store.Engine.Checkpoint, fs, dir)
+	store.release()
+	if err != nil {
 		return err
 	}
-	view := fs.PathJoin(options.Dir, snapshot.WorkDir, name+"-view")
+	view := fs.PathJoin(m.data.Options.Dir, snapshot.WorkDir, name+"-view")
 	defer fs.RemoveAll(view) //nolint:errcheck // likewise
 	if err := snapshot.Clone(fs, dir, view); err != nil {
 		return err
 	}
-	store, err := options.OpenEngine(view)
+	opened, err := m.data.Options.openView(view)
 	if err != nil {
 		return err
 	}
-	machine, err := apply.Open(store, apply.Options{})
-	if err == nil {
-		err = f(dir, machine)
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	machine, err := apply.Open(opened, apply.Options{Store: mvcc.Options{Life: ctx}})
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, store.Close())
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return f(ctx, dir, machine)
 }
 
-// checkpointEngine keeps the store from being replaced for the milliseconds that a checkpoint takes, not for the time
-// that reading it takes.
-func (m *Member) checkpointEngine(dir string) error {
-	m.machineMu.RLock()
-	defer m.machineMu.RUnlock()
-	return m.data.Engine.Checkpoint(dir)
-}
-
-// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile.
-func (m *Member) Backup(ctx context.Context, f func(machine *apply.Machine) error) error {
-	return m.checkpoint(func(_ string, machine *apply.Machine) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return f(machine)
-	})
+// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f gets
+// ends when the member stops, too.
+func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error {
+	return m.checkpoint(ctx, func(ctx context.Context, _ string, machine *apply.Machine) error { return f(ctx, machine) })
 }
 
 // ReceiveSnapshot verifies and keeps a snapshot that the leader streams. It is the transport's handler.
 func (m *Member) ReceiveSnapshot(from consensus.MemberID, meta consensus.SnapshotMeta, r io.Reader) error {
 	fs := m.data.Options.FS
 	dir := fs.PathJoin(m.data.Options.Dir, snapshot.WorkDir, fmt.Sprintf("incoming-%d", m.received.next()))
-	if err := snapshot.Receive(fs, r, dir); err != nil {
+	err := snapshot.Receive(fs, r, dir)
+	if err == nil {
+		if err = m.data.Check(meta, dir); err != nil {
+			err = errors.Join(err, fs.RemoveAll(dir))
+		}
+	}
+	if err != nil {
 		m.logger.Warn("refused a snapshot", "peer", from.String(), "err", err)
 		return err
 	}
@@ -167,12 +177,21 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		m.inbox.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return nil
 	}
-	if err := m.swapStore(meta, dir); err != nil {
+	old, err := m.data.replace(meta, dir)
+	if errors.Is(err, ErrSwitch) {
 		return fmt.Errorf("install snapshot %v: %w", meta.Mark, err)
 	}
+	if err != nil {
+		m.logger.Error("could not install a snapshot: the present store serves on", "index",
+			uint64(meta.Mark.Index), "err", err)
+		m.inbox.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
+		return nil
+	}
+	m.serve(m.data.Generation)
+	m.background(func() { m.data.retire(old) })
 	m.retainer.sizes, m.retainer.bytes = nil, 0
 	m.scrub.wake() // the new store may be less scrubbed than the old one was
-	if err := m.node.Restored(meta, m.machine); err != nil {
+	if err := m.node.Restored(meta, m.data.Machine); err != nil {
 		return err
 	}
 	m.noteRemoval()
@@ -185,54 +204,11 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 	return nil
 }
 
-func (m *Member) swapStore(meta consensus.SnapshotMeta, dir string) error {
-	m.machineMu.Lock()
-	defer m.machineMu.Unlock()
-	if err := m.data.Replace(meta, dir); err != nil {
-		return err
+// serve makes a generation that the data has switched to the one that everybody reads.
+func (m *Member) serve(next *Generation) {
+	if m.Leader() == m.ID() {
+		next.Machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
 	}
-	leading := m.Leader() == m.ID()
-	m.machine = m.data.Machine
-	m.fates.Store(m.machine)
-	if leading {
-		m.machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
-	}
-	return nil
-}
-
-// Replace closes the store, puts the snapshot in dir in its place and opens it. A snapshot that does not open, or is not
-// what was announced, is refused while the old store is still open.
-func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
-	if err := d.adopt(meta, dir); err != nil {
-		return err
-	}
-	d.Machine.Detach()
-	if err := d.Engine.Close(); err != nil {
-		return err
-	}
-	d.Options.Apply.Hub = d.Machine.Hub()
-	if err := snapshot.InstallAt(d.Options.FS, d.Options.Dir, dir, meta.Mark); err != nil {
-		return err
-	}
-	return d.openStore()
-}
-
-// adopt opens a received snapshot, checks what it holds, and makes it this directory's.
-func (d *Data) adopt(meta consensus.SnapshotMeta, dir string) (err error) {
-	store, err := d.Options.OpenEngine(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	machine, err := apply.Open(store, apply.Options{})
-	if err != nil {
-		return err
-	}
-	if got := machine.Applied(); got != meta.Mark {
-		return fmt.Errorf("member: the snapshot holds %v, announced was %v", got, meta.Mark)
-	}
-	if got := machine.Cluster(); got != d.Identity.Cluster {
-		return fmt.Errorf("member: the snapshot is of cluster %v, this member of %v", got, d.Identity.Cluster)
-	}
-	return machine.SetOwner(d.Identity)
+	m.fates.Store(next.Machine)
+	m.stores.set(next)
 }

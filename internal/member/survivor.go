@@ -51,7 +51,7 @@ type configChange struct {
 // Inspect reads the data of a member that does not run, and changes nothing. Options.OpenEngine may open the store for
 // reading only.
 func Inspect(options DataOptions) (*Survivor, error) {
-	if err := refuseUnfinished(options); err != nil {
+	if err := refuseForeign(options); err != nil {
 		return nil, err
 	}
 	log, written, err := wal.Inspect(options.wal())
@@ -84,9 +84,8 @@ func Inspect(options DataOptions) (*Survivor, error) {
 	return s, nil
 }
 
-// refuseUnfinished refuses what is no member's data, and an installation that a crash interrupted: to finish it would be
-// a change.
-func refuseUnfinished(options DataOptions) error {
+// refuseForeign refuses what is no member's data.
+func refuseForeign(options DataOptions) error {
 	exists, err := Exists(options)
 	if err != nil {
 		return err
@@ -94,39 +93,39 @@ func refuseUnfinished(options DataOptions) error {
 	if !exists {
 		return fmt.Errorf("%s holds no member's data: give the --data-dir that the member was started with", options.Dir)
 	}
-	unfinished, err := snapshot.Unfinished(options.FS, options.Dir)
-	if err == nil && unfinished {
-		err = fmt.Errorf("%s: the member stopped while it put a snapshot in place: start it once with its usual flags, stop "+
-			"it again, and repeat this", options.Dir)
-	}
-	return err
+	return nil
 }
 
 // readStore reads what the log does not say. A store that a snapshot has put ahead of the log replaces it, as in Open.
 func (s *Survivor) readStore(options DataOptions, log *wal.Recovered) (err error) {
-	if _, err := options.FS.Stat(options.storeDir()); oserror.IsNotExist(err) {
-		return fmt.Errorf("member: %s is missing: restore it", options.storeDir())
+	current, err := snapshot.Load(options.FS, options.Dir)
+	if err != nil {
+		return err
 	}
-	store, err := options.OpenEngine(options.storeDir())
+	dir := options.storeDir(current.Generation)
+	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
+		return fmt.Errorf("member: %s is missing: restore it", dir)
+	}
+	store, err := options.OpenEngine(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	machine, err := apply.Open(store, options.Apply)
 	if err != nil {
-		return fmt.Errorf("member: read %s: %w", options.storeDir(), err)
+		return fmt.Errorf("member: read %s: %w", dir, err)
 	}
 	s.Applied, s.Revision = machine.Applied(), machine.Store().Revision()
 	_, s.Removed = machine.Removed(s.Identity.Member)
 	boots, err := readBoots(&options)
 	if err == nil {
-		err = checkParts(&options, &boots, log, machine.Owner())
+		err = checkParts(&options, &boots, log, part{"the store in", dir, machine.Owner()})
 	}
 	switch {
 	case err != nil:
 		return err
 	case holds(log, s.Applied):
-	case s.Applied.Index >= log.Base.Mark.Index && snapshot.Installed(options.FS, options.Dir, s.Applied):
+	case s.Applied.Index >= log.Base.Mark.Index && current.Installed == s.Applied:
 		s.base, s.entries, s.ahead = machine.SnapshotMeta(), nil, true
 	default:
 		return fmt.Errorf("member: the store in %s has applied %v but the log does not hold that entry: the two do not "+

@@ -29,5 +29,5 @@ type Backend interface {
 	TransferLeadership(ctx context.Context, to consensus.MemberID) error
 	RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error)
 	LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error)
-	Backup(ctx context.Context, f func(machine *apply.Machine) error) error
+	Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error
 }

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func (m *maintenanceService) Snapshot(
 	defer os.Remove(file.Name())
 	defer file.Close()
 	ctx := stream.Context()
-	err = m.s.options.Member.Backup(ctx, func(machine *apply.Machine) error {
+	err = m.s.options.Member.Backup(ctx, func(ctx context.Context, machine *apply.Machine) error {
 		return writeBackup(ctx, file.Name(), machine, m.s.options.Version)
 	})
 	if err != nil {

@@ -296,10 +296,10 @@ func (b *machineBackend) LeaseTimeToLive(_ context.Context, id kv.LeaseID) (rema
 	return int64(info.Remaining / time.Second), info.TTLSeconds, err
 }
 
-func (b *machineBackend) Backup(_ context.Context, f func(*apply.Machine) error) error {
+func (b *machineBackend) Backup(ctx context.Context, f func(context.Context, *apply.Machine) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return f(b.machine)
+	return f(ctx, b.machine)
 }
 
 // get fetches a URL of the server and gives status and body.

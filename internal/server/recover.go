@@ -11,7 +11,6 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -72,10 +71,6 @@ func (s *Server) refuseForce() error {
 // forceNewCluster makes this member the only one of its cluster, as `quorate recover` does. It is refused while other
 // voters answer: a flag that was forgotten in a unit file would remove them at the next start.
 func (s *Server) forceNewCluster(ctx context.Context, options member.DataOptions) error {
-	// What a crash left of a snapshot's installation is finished at any start.
-	if err := snapshot.Recover(options.FS, options.Dir); err != nil {
-		return err
-	}
 	survivor, err := member.Inspect(readOnly(options))
 	if err != nil {
 		return err

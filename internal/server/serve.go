@@ -186,4 +186,4 @@ func (s *Server) addPprof(mux *http.ServeMux) {
 }
 
 // defragment gives back the space of deleted keys. Nothing waits for it: the store does the same by itself, later.
-func (s *Server) defragment(context.Context) error { return s.member.Defragment() }
+func (s *Server) defragment(ctx context.Context) error { return s.member.Defragment(ctx) }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -98,16 +100,21 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 	}
 	dir := h.received.dir
 	h.received = received{}
-	h.hub.Detach()
-	if err := h.data.Replace(meta, dir); err != nil {
+	switch err := h.data.Replace(meta, dir); {
+	case errors.Is(err, member.ErrSwitch):
 		h.fail(fmt.Errorf("install %v: %w", meta.Mark, err))
 		return false
+	case err != nil:
+		if !h.disk.Full && !h.disk.Broken {
+			h.w.suite.Report("operating-error", err.Error())
+		}
+		h.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
+		return true
 	}
 	h.w.counts.Snapshots++
 	h.w.trace.note(h.w.now, h.slot, traceSnapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
 	machine := h.data.Machine
 	h.w.suite.Published(h.id, meta.Mark.Index, machine.Store().Revision())
-	h.hub.Reset(machine.Store())
 	if h.leading {
 		machine.Leases().Promote(h.clock(), h.extension())
 	}
@@ -166,7 +173,11 @@ func (h *host) receive(mark consensus.Mark, stream *bytes.Buffer) bool {
 		return false
 	}
 	dir := h.workPath("incoming")
-	if err := snapshot.Receive(h.disk, stream, dir); err != nil {
+	err := snapshot.Receive(h.disk, stream, dir)
+	if err == nil {
+		err = h.data.Check(consensus.SnapshotMeta{Mark: mark}, dir)
+	}
+	if err != nil {
 		if !h.disk.Full && !h.disk.Broken {
 			h.w.suite.Report("recovery", fmt.Sprintf("a snapshot was refused: %v", err))
 		}

@@ -54,7 +54,10 @@ func (h *host) append(requests []member.Persist) error {
 	if len(batches) == 0 {
 		return nil
 	}
-	return h.data.WAL.Append(batches...)
+	if err := h.data.WAL.Append(batches...); err != nil {
+		return err
+	}
+	return h.data.Persisted(batches)
 }
 
 // written is the end of a write: what it covers may be said to others.

@@ -201,3 +201,9 @@ func (m *Machine) Published(id consensus.MemberID) (kv.PublishOp, bool) {
 // Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait
 // for the machine that is opened with this one's Hub.
 func (m *Machine) Detach() { m.hub.Detach() }
+
+// Attach gives the machine a hub that another machine was detached from. Nothing may be applied meanwhile.
+func (m *Machine) Attach(hub *watch.Hub) {
+	m.hub = hub
+	hub.Reset(m.store)
+}

@@ -30,7 +30,7 @@ const (
 	tableState   = 's'
 	tableOutcome = 'o'
 	tableLease   = 'l'
-	tableLocal   = 'i'
+	tableLocal   = engine.LocalTable
 
 	rowTombstone = 't'
 	rowPublished = 'p'

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -88,7 +89,12 @@ func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err er
 	}
 	var prefix []byte
 	decided := false // the newest version at or below the compact revision was seen
+	rows := 0
 	for valid := it.First(); valid; valid = it.Next() {
+		if rows++; s.ended(rows) {
+			err = ErrEnded
+			break
+		}
 		key, row := it.Key(), it.Value()
 		own, pos, ok := splitVersionKey(key)
 		if !ok {
@@ -118,6 +124,11 @@ func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err er
 	return hash, compact, nil
 }
 
+// lookEvery is how many rows pass between two looks whether the store's life has ended.
+const lookEvery = 1024
+
+func (s *Store) ended(rows int) bool { return rows%lookEvery == 1 && s.life.Err() != nil }
+
 // Hash is a checksum over every row of every table, for tests: members in the middle of a compaction differ.
 func (s *Store) Hash() (uint32, error) {
 	it, err := s.engine.NewIter(nil, nil)
@@ -125,14 +136,19 @@ func (s *Store) Hash() (uint32, error) {
 		return 0, fmt.Errorf("mvcc: hash: %w", err)
 	}
 	var hash uint32
+	rows := 0
 	for valid := it.First(); valid; valid = it.Next() {
-		if it.Key()[0] == tableNumbers {
-			continue // how the physical compaction went
+		if rows++; s.ended(rows) {
+			err = ErrEnded
+			break
+		}
+		if table := it.Key()[0]; table == tableNumbers || table == engine.LocalTable {
+			continue // how the physical compaction went, and whose store it is
 		}
 		hash = crc32.Update(hash, castagnoli, it.Key())
 		hash = crc32.Update(hash, castagnoli, it.Value())
 	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
+	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
 		return 0, fmt.Errorf("mvcc: hash: %w", err)
 	}
 	return hash, nil

@@ -1,7 +1,13 @@
 package mvcc_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
 // What was hashed before a compaction at that very revision keeps its hash, and says which history it covers.
@@ -24,5 +30,28 @@ func TestStore_HashKV_acrossCompaction(t *testing.T) {
 	}
 	if _, under, _, err := s.HashKV(4); err != nil || under != 3 {
 		t.Errorf("a hash at another revision: got compact revision %d, %v, want 3", under, err)
+	}
+}
+
+// Ensure that hashing, which takes seconds on a large store, ends with the life of the store.
+func TestStore_Hash_lifeEnds(t *testing.T) {
+	life, end := context.WithCancel(t.Context())
+	eng, err := openers[1].open(vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := mvcc.Open(eng, mvcc.Options{Life: life})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "a", "1", 0)
+	if _, err := s.Hash(); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	_, errHash := s.Hash()
+	_, _, _, errKV := s.HashKV(0)
+	if !errors.Is(errHash, mvcc.ErrEnded) || !errors.Is(errKV, mvcc.ErrEnded) {
+		t.Errorf("got %v and %v, want ErrEnded", errHash, errKV)
 	}
 }

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 type Options struct {
 	// CacheBytes bounds the cache of current versions. Zero means DefaultCacheBytes, negative none.
 	CacheBytes int
+	// Life cuts long work (hashing) short when it ends; nil: it never does.
+	Life context.Context
 }
 
 // DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
@@ -32,6 +35,7 @@ type Store struct {
 	engine engine.Engine
 	cache  *cache
 	state  atomic.Pointer[state]
+	life   context.Context
 
 	writer Writer
 	begun  atomic.Bool
@@ -45,7 +49,10 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 	if options.CacheBytes == 0 {
 		options.CacheBytes = DefaultCacheBytes
 	}
-	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0))}
+	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0)), life: options.Life}
+	if s.life == nil {
+		s.life = context.Background()
+	}
 	s.scratch.New = func() any { return new([]byte) }
 	first := &state{revision: 1, compact: noCompaction}
 	if err := loadNumbers(eng, first); err != nil {

@@ -1,11 +1,15 @@
 package engine
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
 	"github.com/quorate/quorate/internal/env"
 )
+
+// LocalTable is the first byte of the keys that differ between members which hold the same state.
+const LocalTable = 'i'
 
 // Engine is an ordered key-value store with atomic batches.
 type Engine interface {
@@ -22,8 +26,9 @@ type Engine interface {
 	Flush() error
 	// Checkpoint flushes, then writes a store of its own into dir, which must not exist. It can be opened by Open.
 	Checkpoint(dir string) error
-	// Defragment rewrites the tables so that the space of deleted keys is free on return.
-	Defragment() error
+	// Defragment rewrites the tables so that the space of deleted keys is free on return. When ctx ends it stops between
+	// two tables, and what was rewritten stays so.
+	Defragment(ctx context.Context) error
 	// DiskBytes estimates how much of the disk the keys in [lower, upper) take; what is not flushed counts as zero.
 	DiskBytes(lower, upper []byte) (uint64, error)
 	Stats() Stats

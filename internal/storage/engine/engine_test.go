@@ -180,7 +180,7 @@ func TestEngine_memoryEqualsPebble(t *testing.T) {
 				case 0:
 					p.each(engine.Engine.Flush)
 				case 1:
-					p.each(engine.Engine.Defragment)
+					p.each(func(e engine.Engine) error { return e.Defragment(t.Context()) })
 				case 2:
 					p.each(func(e engine.Engine) error { return errors.Join(e.Flush(), e.Close()) })
 					for i := range p.fs {

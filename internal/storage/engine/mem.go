@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -140,7 +141,7 @@ func (m *Mem) Checkpoint(dir string) error {
 }
 
 // Defragment implements Engine: the file never holds what was deleted.
-func (m *Mem) Defragment() error { return m.Flush() }
+func (m *Mem) Defragment(context.Context) error { return m.Flush() }
 
 // DiskBytes implements Engine.
 func (m *Mem) DiskBytes(lower, upper []byte) (uint64, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type lsm struct {
 
 	stalled atomic.Bool
 	stalls  atomic.Uint64
+	closed  atomic.Bool // Pebble panics when a closed store is asked
 
 	mu       sync.Mutex
 	failure  error         // a flush failed or a file is damaged: nothing can be committed from here on
@@ -60,6 +62,19 @@ func Open(options Options) (Engine, error) {
 	}
 	return e, nil
 }
+
+// OpenView opens a store for reading only, with a small cache. Whatever goes wrong in it is an error of the call that met
+// it: a view is a copy, and nobody's process ends with it.
+func OpenView(fs env.FS, dir string, logger *slog.Logger) (view Engine, err error) {
+	defer func() {
+		if r := recover(); r != nil { // Pebble's Fatalf may not return
+			view, err = nil, fmt.Errorf("engine: open a view of %s: %v", dir, r)
+		}
+	}()
+	return Open(Options{FS: fs, Dir: dir, ReadOnly: true, CacheBytes: viewCacheBytes, Logger: logger})
+}
+
+const viewCacheBytes = 8 << 20
 
 // exists tells whether dir holds a store.
 func exists(fs env.FS, dir string) (bool, error) {
@@ -158,6 +173,9 @@ func (e *lsm) isEmpty() (bool, error) {
 
 // Get implements Engine.
 func (e *lsm) Get(key []byte) ([]byte, bool, error) {
+	if e.closed.Load() {
+		return nil, false, ErrClosed
+	}
 	value, closer, err := e.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
@@ -171,6 +189,9 @@ func (e *lsm) Get(key []byte) ([]byte, bool, error) {
 
 // GetDurable implements Engine.
 func (e *lsm) GetDurable(key []byte) ([]byte, bool, error) {
+	if e.closed.Load() {
+		return nil, false, ErrClosed
+	}
 	it, err := e.db.NewIter(&pebble.IterOptions{OnlyReadGuaranteedDurable: true})
 	if err != nil {
 		return nil, false, diskError(e.options.Dir, err)
@@ -191,6 +212,9 @@ func (e *lsm) NewBatch() Batch { return &lsmBatch{engine: e, batch: e.db.NewBatc
 
 // Flush implements Engine. It does not wait for a flush that fails: Pebble would try again for ever.
 func (e *lsm) Flush() error {
+	if e.closed.Load() {
+		return ErrClosed
+	}
 	if err := e.failureNow(); err != nil {
 		return err
 	}
@@ -219,11 +243,14 @@ func (e *lsm) Checkpoint(dir string) error {
 }
 
 // Defragment implements Engine.
-func (e *lsm) Defragment() error {
+func (e *lsm) Defragment(ctx context.Context) error {
+	if e.closed.Load() {
+		return ErrClosed
+	}
 	if err := e.Flush(); err != nil {
 		return err
 	}
-	if err := e.db.Compact(context.Background(), []byte{0}, []byte{0xff, 0xff}, true); err != nil {
+	if err := e.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff}, true); err != nil {
 		return diskError(e.options.Dir, err)
 	}
 	return nil
@@ -231,6 +258,9 @@ func (e *lsm) Defragment() error {
 
 // DiskBytes implements Engine.
 func (e *lsm) DiskBytes(lower, upper []byte) (uint64, error) {
+	if e.closed.Load() {
+		return 0, ErrClosed
+	}
 	if lower == nil {
 		lower = []byte{0}
 	}
@@ -246,6 +276,9 @@ func (e *lsm) DiskBytes(lower, upper []byte) (uint64, error) {
 
 // Close implements Engine.
 func (e *lsm) Close() error {
+	if e.closed.Swap(true) {
+		return ErrClosed
+	}
 	err := e.db.Close()
 	e.cache.Unref()
 	if err != nil {

@@ -160,6 +160,9 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 
 // Stats implements Engine.
 func (e *lsm) Stats() Stats {
+	if e.closed.Load() {
+		return Stats{}
+	}
 	m := e.db.Metrics()
 	s := Stats{
 		L0Files:             int(m.Levels[0].TablesCount),

@@ -18,6 +18,9 @@ var firstKey = []byte{1}
 // NewIter implements Engine. The filters of the last level are on: they cost a look into memory, and spare most reads
 // of keys that do not exist a block.
 func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
 	if lower == nil {
 		lower = firstKey
 	}
@@ -77,6 +80,9 @@ func (b *lsmBatch) Empty() bool { return b.batch.Empty() }
 
 // Commit implements Batch. Once a flush has failed it refuses: memory would fill up with what can never be durable.
 func (b *lsmBatch) Commit() error {
+	if b.engine.closed.Load() {
+		return ErrClosed
+	}
 	if err := b.engine.failureNow(); err != nil {
 		return err
 	}

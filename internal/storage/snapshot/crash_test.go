@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/durable"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -23,12 +24,19 @@ var mark = consensus.Mark{Index: 4711, Term: 3}
 func preparedDisk(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	fs := newDisk(t)
-	store := path(fs, snapshot.StoreDir)
-	check(t, copyingEngine{fs: fs, files: oldFiles}.Checkpoint(store))
-	sync(t, fs, store)
-	sync(t, fs, dataDir)
+	storeOld(t, fs)
 	check(t, snapshot.Receive(fs, bytes.NewReader(newStream(t)), path(fs, snapshot.WorkDir, "incoming-1")))
 	return fs
+}
+
+// storeOld makes the first generation.
+func storeOld(t *testing.T, fs env.FS) {
+	t.Helper()
+	store := snapshot.StorePath(fs, dataDir, 1)
+	check(t, durable.MakeDir(fs, store))
+	check(t, copyingEngine{fs: fs, files: oldFiles}.Checkpoint(store))
+	sync(t, fs, store)
+	check(t, snapshot.Switch(fs, dataDir, snapshot.Current{Generation: 1}))
 }
 
 // holds reports whether dir has exactly the files.
@@ -77,26 +85,27 @@ func crashes(disk *vfs.MemFS, percents []int, rng *rand.Rand, work func(env.FS) 
 	return err
 }
 
-// wantOneStore checks law 2 after Recover: one whole store and no rest. It reports whether that is the new one.
+// wantOneStore runs Recover and checks law 2: one whole store and no rest. It reports whether that is the new one.
 func wantOneStore(t *testing.T, fs env.FS, what string) (installed bool) {
 	t.Helper()
-	store := path(fs, snapshot.StoreDir)
-	errOld, errNew := holds(fs, store, oldFiles), holds(fs, store, newFiles)
-	if errOld != nil && errNew != nil {
-		t.Fatalf("%s: neither store is whole: %v; %v", what, errOld, errNew)
+	current, err := snapshot.Recover(fs, dataDir)
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
-	installed = errNew == nil
-	if installed != snapshot.Installed(fs, dataDir, mark) {
-		t.Fatalf("%s: the new store is in place: %v, Installed says the opposite", what, installed)
+	files, want := oldFiles, snapshot.Current{Generation: 1}
+	if installed = current.Generation == 2; installed {
+		files, want = newFiles, snapshot.Current{Generation: 2, Installed: mark}
 	}
-	if snapshot.Installed(fs, dataDir, consensus.Mark{Index: mark.Index + 1, Term: mark.Term}) {
-		t.Fatalf("%s: Installed believes in another mark", what)
+	if current != want {
+		t.Fatalf("%s: %+v counts, want %+v", what, current, want)
 	}
-	if installed {
-		wantNames(t, fs, dataDir, "store", "store.installed")
-	} else {
-		wantNames(t, fs, dataDir, "store")
+	if err := holds(fs, snapshot.StorePath(fs, dataDir, current.Generation), files); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
+	if all, err := snapshot.Generations(fs, dataDir); err != nil || len(all) != 1 {
+		t.Fatalf("%s: generations %v are left, %v", what, all, err)
+	}
+	wantNames(t, fs, dataDir, snapshot.StoresDir)
 	return installed
 }
 
@@ -108,42 +117,36 @@ func newRNG(t *testing.T) *rand.Rand {
 
 var percents = []int{0, 30, 50, 70, 100}
 
-func TestInstallAt_crashAtEveryOperation(t *testing.T) {
+func install(fs env.FS) error {
+	if err := snapshot.Stage(fs, dataDir, path(fs, snapshot.WorkDir, "incoming-1"), 2); err != nil {
+		return err
+	}
+	return snapshot.Switch(fs, dataDir, snapshot.Current{Generation: 2, Installed: mark})
+}
+
+func TestSwitch_crashAtEveryOperation(t *testing.T) {
 	rng := newRNG(t)
 	counts := map[bool]int{}
 	for range 10 {
-		committed := false
 		disk := preparedDisk(t)
-		install := func(fs env.FS) error {
-			return snapshot.InstallAt(fs, dataDir, path(fs, snapshot.WorkDir, "incoming-1"), mark)
-		}
 		check(t, crashes(disk, percents, rng, install, func(step int, after *vfs.MemFS) {
 			// The machine may crash again at each operation of the recovery, and the next recovery must do.
-			recovering := func(fs env.FS) error { return snapshot.Recover(fs, dataDir) }
 			first := after.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
-			check(t, recovering(first))
 			installed := wantOneStore(t, first, fmt.Sprintf("crash at %d", step))
 			counts[installed]++
-			committed = committed || installed
+			recovering := func(fs env.FS) error {
+				_, err := snapshot.Recover(fs, dataDir)
+				return err
+			}
 			check(t, crashes(after, []int{0, 50, 100}, rng, recovering, func(again int, twice *vfs.MemFS) {
 				what := fmt.Sprintf("crash at %d, then at %d of the recovery", step, again)
-				if err := recovering(twice); err != nil {
-					t.Fatalf("%s: %v", what, err)
-				}
-				// Whether it was committed cannot change any more once a recovery has looked at it.
+				// Which one counts cannot change any more once a recovery has looked at it.
 				if got := wantOneStore(t, twice, what); got != installed {
 					t.Fatalf("%s: installed %v, was %v", what, got, installed)
 				}
 			}))
 		}))
-		if !committed {
-			t.Fatal("no crash came after the commit")
-		}
-		// Without a crash the new store is there at once, and a power loss afterwards does not take it away.
-		check(t, holds(disk, path(disk, snapshot.StoreDir), newFiles))
-		lost := disk.CrashClone(vfs.CrashCloneCfg{})
-		check(t, snapshot.Recover(lost, dataDir))
-		if !wantOneStore(t, lost, "after the end") {
+		if !wantOneStore(t, disk.CrashClone(vfs.CrashCloneCfg{}), "after the end") {
 			t.Fatal("an installation that returned nil was lost")
 		}
 	}
@@ -153,47 +156,19 @@ func TestInstallAt_crashAtEveryOperation(t *testing.T) {
 	}
 }
 
-func TestInstallAt_overInstalled(t *testing.T) {
-	// A second installation meets the record of the first, and a crash in it must not revive anything.
-	rng := newRNG(t)
-	disk := preparedDisk(t)
-	first := consensus.Mark{Index: 1, Term: 1}
-	check(t, snapshot.InstallAt(disk, dataDir, path(disk, snapshot.WorkDir, "incoming-1"), first))
-	check(t, snapshot.Receive(disk, bytes.NewReader(newStream(t)), path(disk, snapshot.WorkDir, "incoming-2")))
-	install := func(fs env.FS) error {
-		return snapshot.InstallAt(fs, dataDir, path(fs, snapshot.WorkDir, "incoming-2"), mark)
-	}
-	check(t, crashes(disk, percents, rng, install, func(step int, after *vfs.MemFS) {
-		check(t, snapshot.Recover(after, dataDir))
-		check(t, holds(after, path(after, snapshot.StoreDir), newFiles))
-		if snapshot.Installed(after, dataDir, first) == snapshot.Installed(after, dataDir, mark) {
-			t.Fatalf("crash at %d: exactly one of both marks must be the last", step)
-		}
-	}))
-}
-
-func TestInstallAt_withoutStore(t *testing.T) {
-	disk := newDisk(t)
-	check(t, snapshot.Receive(disk, bytes.NewReader(newStream(t)), path(disk, snapshot.WorkDir, "in")))
-	check(t, snapshot.InstallAt(disk, dataDir, path(disk, snapshot.WorkDir, "in"), mark))
-	check(t, holds(disk, path(disk, snapshot.StoreDir), newFiles))
-	if !snapshot.Installed(disk, dataDir, mark) {
-		t.Error("the installation is not remembered")
-	}
-}
-
-func TestInstallAt_notASnapshot(t *testing.T) {
+func TestStage_notASnapshot(t *testing.T) {
 	disk := preparedDisk(t)
 	bogus := path(disk, snapshot.WorkDir, "bogus")
 	check(t, disk.MkdirAll(bogus, 0o755))
-	if err := snapshot.InstallAt(disk, dataDir, bogus, mark); err == nil {
-		t.Error("an empty directory was installed")
+	if err := snapshot.Stage(disk, dataDir, bogus, 2); err == nil {
+		t.Error("an empty directory was staged")
 	}
-	check(t, snapshot.Recover(disk, dataDir))
-	check(t, holds(disk, path(disk, snapshot.StoreDir), oldFiles))
+	if wantOneStore(t, disk, "after a refusal") {
+		t.Error("it counts")
+	}
 }
 
-func TestInstallAt_failingDisk(t *testing.T) {
+func TestSwitch_failingDisk(t *testing.T) {
 	broken := errors.New("input/output error")
 	for at := 0; ; at++ {
 		disk, left := preparedDisk(t), at
@@ -203,14 +178,12 @@ func TestInstallAt_failingDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		err := snapshot.InstallAt(fs, dataDir, path(fs, snapshot.WorkDir, "incoming-1"), mark)
+		err := install(fs)
 		if left >= 0 {
 			check(t, err)
 			return
 		}
-		failed := err != nil
-		check(t, snapshot.Recover(disk, dataDir))
-		if installed := wantOneStore(t, disk, fmt.Sprintf("failure of operation %d", at)); !installed && !failed {
+		if installed := wantOneStore(t, disk, fmt.Sprintf("failure of operation %d", at)); !installed && err == nil {
 			t.Fatalf("failure of operation %d: success was reported, but the old store is there", at)
 		}
 	}
@@ -221,15 +194,11 @@ func TestReceive_crashAtEveryOperation(t *testing.T) {
 	stream := newStream(t)
 	for range 10 {
 		disk := newDisk(t)
-		store := path(disk, snapshot.StoreDir)
-		check(t, copyingEngine{fs: disk, files: oldFiles}.Checkpoint(store))
-		sync(t, disk, store)
-		sync(t, disk, dataDir)
+		storeOld(t, disk)
 		receiving := func(fs env.FS) error {
 			return snapshot.Receive(fs, bytes.NewReader(stream), path(fs, snapshot.WorkDir, "in"))
 		}
 		check(t, crashes(disk, percents, rng, receiving, func(step int, after *vfs.MemFS) {
-			check(t, snapshot.Recover(after, dataDir))
 			if wantOneStore(t, after, fmt.Sprintf("crash at %d", step)) {
 				t.Fatalf("crash at %d: installed without being asked", step)
 			}
@@ -242,13 +211,26 @@ func TestReceive_crashAtEveryOperation(t *testing.T) {
 	}
 }
 
-func TestRecover_nothingToDo(t *testing.T) {
-	check(t, snapshot.Recover(vfs.NewMem(), dataDir))
-	fs := newDisk(t)
-	check(t, snapshot.Recover(fs, dataDir))
-	wantNames(t, fs, dataDir)
-	check(t, put(fs, path(fs, "store.install"), "not a marker at all, but as long as one"))
-	if err := snapshot.Recover(fs, dataDir); !errors.Is(err, snapshot.ErrCorrupt) {
-		t.Errorf("got %v, want %v", err, snapshot.ErrCorrupt)
+// Ensure that nothing is removed while it is not known which generation counts.
+func TestRecover_damagedCurrent(t *testing.T) {
+	for name, row := range map[string]struct {
+		spoil func(fs env.FS, current string) error
+		want  error
+	}{
+		"garbled":       {func(fs env.FS, current string) error { return put(fs, current, "2\n") }, snapshot.ErrCorrupt},
+		"missing":       {func(fs env.FS, current string) error { return fs.Remove(current) }, snapshot.ErrStoreMissing},
+		"another text":  {func(fs env.FS, current string) error { return durable.WriteSealed(fs, current, "x") }, snapshot.ErrForeign},
+		"another store": {func(fs env.FS, _ string) error { return snapshot.Switch(fs, dataDir, snapshot.Current{Generation: 7}) }, snapshot.ErrStoreMissing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := preparedDisk(t)
+			check(t, install(fs))
+			check(t, row.spoil(fs, path(fs, snapshot.StoresDir, "CURRENT")))
+			if _, err := snapshot.Recover(fs, dataDir); !errors.Is(err, row.want) {
+				t.Errorf("got %v, want %v", err, row.want)
+			}
+			check(t, holds(fs, snapshot.StorePath(fs, dataDir, 1), oldFiles))
+			check(t, holds(fs, snapshot.StorePath(fs, dataDir, 2), newFiles))
+		})
 	}
 }

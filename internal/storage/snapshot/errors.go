@@ -9,8 +9,6 @@ var (
 	ErrForeign = errors.New("snapshot: foreign format")
 	// ErrNoSpace means that the disk has less room than the snapshot needs.
 	ErrNoSpace = errors.New("snapshot: not enough disk space")
-	// ErrStoreMissing means that an interrupted installation can neither be finished nor undone: files were removed
-	// by hand.
-	ErrStoreMissing = errors.New("snapshot: an installation was interrupted and its files are gone: remove this member " +
-		"and add a new one")
+	// ErrStoreMissing means that files were removed by hand.
+	ErrStoreMissing = errors.New("snapshot: the store is missing: restore it, or remove this member and add a new one")
 )

@@ -87,7 +87,7 @@ func TestSnapshot_fromStoreToStore(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			const keys = 20_000
 			leader, follower := newDisk(t), newDisk(t)
-			e, err := o.open(leader, path(leader, snapshot.StoreDir))
+			e, err := o.open(leader, snapshot.StorePath(leader, dataDir, 1))
 			check(t, err)
 			fill(t, e, "new", keys)
 			built := path(leader, snapshot.WorkDir, "outgoing-1")
@@ -110,22 +110,24 @@ func TestSnapshot_fromStoreToStore(t *testing.T) {
 			check(t, snapshot.Write(&stream, leader, built))
 			check(t, e.Close())
 
-			old, err := o.open(follower, path(follower, snapshot.StoreDir))
+			old, err := o.open(follower, snapshot.StorePath(follower, dataDir, 1))
 			check(t, err)
 			fill(t, old, "old", 2*keys)
 			check(t, old.Close())
 			incoming := path(follower, snapshot.WorkDir, "incoming-1")
 			check(t, snapshot.Receive(follower, &stream, incoming))
-			check(t, snapshot.InstallAt(follower, dataDir, incoming, mark))
-			check(t, snapshot.Recover(follower, dataDir))
-			got, err := o.open(follower, path(follower, snapshot.StoreDir))
+			check(t, snapshot.Stage(follower, dataDir, incoming, 2))
+			check(t, snapshot.Switch(follower, dataDir, snapshot.Current{Generation: 2, Installed: mark}))
+			_, err = snapshot.Recover(follower, dataDir)
+			check(t, err)
+			got, err := o.open(follower, snapshot.StorePath(follower, dataDir, 2))
 			check(t, err)
 			wantKeys(t, got, "new", keys)
 			if _, found, _ := got.Get(fmt.Appendf(nil, "key-%06d", keys)); found {
 				t.Error("a key of the old store is still there")
 			}
 			check(t, got.Close())
-			wantNames(t, follower, dataDir, "store", "store.installed")
+			wantNames(t, follower, path(follower, snapshot.StoresDir), "2", "CURRENT")
 		})
 	}
 }

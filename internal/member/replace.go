@@ -1,0 +1,155 @@
+package member
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// A snapshot takes the place of the store in steps. Until the switch the old generation serves and nothing is lost by a
+// failure; the switch is one small file; what follows only tidies.
+//
+//	step                                                        after a crash or an error here
+//	1 check the snapshot where it was received, for reading     the old generation goes on
+//	2 move it to its place, open it, make it the member's own   the old generation goes on
+//	3 switch: CURRENT names it and its mark                     the one or the other, by CURRENT
+//	4 the log begins after the mark (by the core)               at the next start
+//	5 CURRENT forgets the mark                                  at the next start
+//	6 close the old generation when nobody reads it, remove it  at the next start
+
+// ErrSwitch means that nobody knows which generation counts: only a restart can tell.
+var ErrSwitch = errors.New("member: the switch to a snapshot failed half way")
+
+// Check opens a received snapshot for reading and refuses one that is not what was announced, or that this version cannot
+// read. The store goes on meanwhile.
+func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
+	view := d.Options.FS.PathJoin(d.Options.FS.PathDir(dir), d.Options.FS.PathBase(dir)+"-check")
+	defer func() { err = errors.Join(err, d.Options.FS.RemoveAll(view)) }()
+	if err := snapshot.Clone(d.Options.FS, dir, view); err != nil {
+		return err
+	}
+	store, err := d.Options.openView(view)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	machine, err := apply.Open(store, apply.Options{})
+	if err != nil {
+		return err
+	}
+	return d.checkAnnounced(meta, machine)
+}
+
+func (d *Data) checkAnnounced(meta consensus.SnapshotMeta, machine *apply.Machine) error {
+	if got := machine.Applied(); got != meta.Mark {
+		return fmt.Errorf("member: the snapshot holds %v, announced was %v", got, meta.Mark)
+	}
+	if got := machine.Cluster(); got != d.Identity.Cluster {
+		return fmt.Errorf("member: the snapshot is of cluster %v, this member of %v", got, d.Identity.Cluster)
+	}
+	return nil
+}
+
+// Replace makes the snapshot in dir the store that counts. After an error that is not ErrSwitch the present generation
+// goes on as if nothing had been.
+func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
+	old, err := d.replace(meta, dir)
+	if err == nil {
+		d.retire(old)
+	}
+	return err
+}
+
+// replace does the steps up to the switch and returns the generation of before.
+func (d *Data) replace(meta consensus.SnapshotMeta, dir string) (old *Generation, err error) {
+	number := d.Number + 1
+	next, err := d.stage(meta, dir, number)
+	if err != nil {
+		return nil, errors.Join(err, snapshot.Remove(d.Options.FS, d.Options.Dir, number))
+	}
+	current := snapshot.Current{Generation: number, Installed: meta.Mark}
+	if err := d.switchTo(current); err != nil {
+		next.letGo(nil)
+		return nil, fmt.Errorf("%w: %w", ErrSwitch, errors.Join(err, next.err))
+	}
+	old = d.Generation
+	old.Machine.Detach()
+	next.Machine.Attach(old.Machine.Hub())
+	d.Generation = next
+	return old, nil
+}
+
+func (d *Data) switchTo(current snapshot.Current) error {
+	d.currentMu.Lock()
+	defer d.currentMu.Unlock()
+	if err := snapshot.Switch(d.Options.FS, d.Options.Dir, current); err != nil {
+		return err
+	}
+	d.current = current
+	return nil
+}
+
+// stage opens the snapshot at its place and makes it this directory's.
+func (d *Data) stage(meta consensus.SnapshotMeta, dir string, number uint64) (*Generation, error) {
+	if err := snapshot.Stage(d.Options.FS, d.Options.Dir, dir, number); err != nil {
+		return nil, err
+	}
+	options := d.Options.Apply
+	options.Hub = nil // that of the present store serves on
+	next, err := d.openGeneration(number, options)
+	if err != nil {
+		return nil, err
+	}
+	if err = d.checkAnnounced(meta, next.Machine); err == nil {
+		err = next.Machine.SetOwner(d.Identity)
+	}
+	if err != nil {
+		next.letGo(nil)
+		return nil, errors.Join(err, next.err)
+	}
+	return next, nil
+}
+
+// retire lets a generation go that does not count any more; its files go when it is closed.
+func (d *Data) retire(old *Generation) {
+	d.retired.Add(1)
+	old.letGo(func(g *Generation, err error) {
+		defer d.retired.Done()
+		if err = errors.Join(err, snapshot.Remove(d.Options.FS, d.Options.Dir, g.Number)); err != nil {
+			d.Options.Logger.Warn("could not remove an old store; the next start does", "generation", g.Number, "err", err)
+		}
+	})
+}
+
+// Persisted is to be called when batches are durable in the log. Once one has reset the log after the mark of the last
+// installation, the store may not be ahead of the log any more, and an older log that is put in its place is told. Any
+// goroutine may call it.
+func (d *Data) Persisted(batches []wal.Batch) error {
+	for i := range batches {
+		if batches[i].Reset == nil {
+			continue
+		}
+		if err := d.logTookOver(batches[i].Reset.Mark); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Data) logTookOver(mark consensus.Mark) error {
+	d.currentMu.Lock()
+	defer d.currentMu.Unlock()
+	if mark == (consensus.Mark{}) || d.current.Installed != mark {
+		return nil // nothing to forget, or another snapshot came since
+	}
+	current := snapshot.Current{Generation: d.current.Generation}
+	if err := snapshot.Switch(d.Options.FS, d.Options.Dir, current); err != nil {
+		return err
+	}
+	d.current = current
+	return nil
+}

@@ -1,0 +1,59 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Ensure that a view opens and reads on a disk that takes no write, and that one that does not open is an error and no
+// panic: it is nobody's only copy.
+func TestOpenView_fullDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	var full atomic.Bool
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpFileWrite, errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFilePreallocate:
+			if full.Load() {
+				return syscall.ENOSPC
+			}
+		}
+		return nil
+	}))
+	e, err := engine.Open(engine.Options{FS: fs, Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := e.NewBatch()
+	for i := range 1000 {
+		batch.Set(fmt.Appendf(nil, "s%d", i), make([]byte, 100))
+	}
+	if err := errors.Join(batch.Commit(), batch.Close(), e.Checkpoint("view"), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	full.Store(true)
+	view, err := engine.OpenView(fs, "view", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, found, err := view.Get([]byte("s7")); err != nil || !found || len(value) != 100 {
+		t.Errorf("got %d bytes, %v, %v", len(value), found, err)
+	}
+	if err := view.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := view.Close(); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("closed twice: %v", err)
+	}
+	if _, err := engine.OpenView(fs, "none", slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("a view of nothing opens")
+	}
+}
