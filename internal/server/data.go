@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -19,14 +18,14 @@ import (
 // dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
 func (s *Server) dataOptions() member.DataOptions {
 	return member.DataOptions{
-		FS:     env.Disk,
+		FS:     s.fs,
 		Dir:    filepath.Join(s.cfg.DataDir, "member"),
 		WALDir: s.cfg.WALDir,
 		NoSync: s.cfg.UnsafeNoFsync,
 		Logger: s.logger,
 		Apply:  apply.Options{},
 		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
+			return engine.Open(engine.Options{FS: s.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
 		OpenView: func(dir string) (engine.Engine, error) { return engine.OpenView(env.Disk, dir, s.logger) },

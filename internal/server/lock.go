@@ -20,17 +20,17 @@ func (l *dirLock) release() error { return l.closer.Close() }
 // lockData creates and locks the data directory, before anything in it is read.
 func (s *Server) lockData(context.Context, Options) error {
 	dir := s.cfg.DataDir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := s.fs.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
 	}
-	lock, err := takeLock(dir)
+	lock, err := takeLock(s.fs, dir)
 	s.lock = lock
 	return err
 }
 
 // takeLock locks a data directory that exists.
-func takeLock(dir string) (*dirLock, error) {
-	closer, err := env.Disk.Lock(filepath.Join(dir, "LOCK"))
+func takeLock(fs env.FS, dir string) (*dirLock, error) {
+	closer, err := fs.Lock(filepath.Join(dir, "LOCK"))
 	switch {
 	case err == nil:
 		return &dirLock{closer}, nil

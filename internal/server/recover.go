@@ -43,7 +43,7 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 	if err := refuseStranger(dataDir, stat); err != nil {
 		return nil, err
 	}
-	s.lock, err = takeLock(dataDir)
+	s.lock, err = takeLock(env.Disk, dataDir)
 	return s, err
 }
 
@@ -58,7 +58,7 @@ func (s *Stopped) Close() error { return s.lock.release() }
 
 func readOnly(options member.DataOptions) member.DataOptions {
 	options.OpenEngine = func(dir string) (engine.Engine, error) {
-		return engine.Open(engine.Options{FS: env.Disk, Dir: dir, ReadOnly: true})
+		return engine.Open(engine.Options{FS: options.FS, Dir: dir, ReadOnly: true})
 	}
 	return options
 }

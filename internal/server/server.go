@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
@@ -27,6 +28,8 @@ type Options struct {
 	LogDropped func() uint64
 	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. Tests cut members off.
 	Faults func(peer consensus.MemberID) bool
+	// FS, if set, holds the data directory instead of the disk of this machine. Tests lose power with it.
+	FS env.FS
 	// Fatal, if set, is called when the store cannot go on nor be closed. It should end the process: the log has all
 	// that was acknowledged.
 	Fatal func(error)
@@ -37,6 +40,7 @@ type Server struct {
 	cfg       config.Config
 	logger    *slog.Logger
 	fatal     func(error)
+	fs        env.FS
 	lock      *dirLock
 	data      *member.Data
 	timings   *timings
@@ -69,7 +73,10 @@ type Server struct {
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
 	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
-		done: make(chan struct{}), timings: newTimings()}
+		done: make(chan struct{}), timings: newTimings(), fs: env.Disk}
+	if options.FS != nil {
+		s.fs = options.FS
+	}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,

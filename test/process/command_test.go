@@ -13,6 +13,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/api/quoratepb"
+
+	"github.com/quorate/quorate/test/history"
 )
 
 // member is the command line of `quorate member`, which asks all members of now.
@@ -151,11 +153,11 @@ func (e *elastic) job(state string, phases ...string) *quoratepb.Job {
 
 // witness loads some nodes with operations until stop is called, which checks what the clients were told: every
 // acknowledged write is there, and the history is linearizable.
-func (e *elastic) witness(clients int, nodes ...*node) (stop func() *recorder) {
+func (e *elastic) witness(clients int, nodes ...*node) (stop func() *history.Recorder) {
 	e.t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	e.t.Logf("seed %d", seed)
-	record := newRecorder()
+	record := history.NewRecorder()
 	ctx, cancel := context.WithCancel(context.Background())
 	var load sync.WaitGroup
 	var connected []*clientv3.Client
@@ -163,7 +165,7 @@ func (e *elastic) witness(clients int, nodes ...*node) (stop func() *recorder) {
 		client := e.quiet(nodes...)
 		connected = append(connected, client)
 		random := rand.New(rand.NewPCG(seed, uint64(id)))
-		load.Go(func() { runClient(ctx, client, id, random, record) })
+		load.Go(func() { history.RunClient(ctx, client, id, random, record) })
 	}
 	end := sync.OnceFunc(func() {
 		cancel()
@@ -173,11 +175,11 @@ func (e *elastic) witness(clients int, nodes ...*node) (stop func() *recorder) {
 		}
 	})
 	e.t.Cleanup(end)
-	return func() *recorder {
+	return func() *history.Recorder {
 		e.t.Helper()
 		end()
 		acked := checkAcknowledged(e.t, e.cluster, record)
-		e.t.Logf("%d operations, %d acknowledged writes, %d errors", len(record.history), acked, len(record.failed))
+		e.t.Logf("%d operations, %d acknowledged writes, %d errors", record.Len(), acked, len(record.Failures()))
 		if acked < 20 {
 			e.t.Errorf("only %d writes were acknowledged: the cluster hardly worked", acked)
 		}

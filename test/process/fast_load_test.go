@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/quorate/quorate/test/history"
 )
 
 const (
@@ -56,13 +58,13 @@ type fastLoad struct {
 	mu      sync.Mutex
 	writers int
 	writes  []fastWrite
-	record  *recorder // of failures alone
+	record  *history.Recorder // of failures alone
 	wrong   []string
 }
 
 func startFastLoad(t *testing.T, nodes ...*node) *fastLoad {
 	t.Helper()
-	l := &fastLoad{t: t, clock: time.Now(), record: newRecorder(), pause: fastPause}
+	l := &fastLoad{t: t, clock: time.Now(), record: history.NewRecorder(), pause: fastPause}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	t.Cleanup(l.end)
 	for _, n := range nodes {
@@ -142,7 +144,7 @@ func (l *fastLoad) write(kv pb.KVClient, through string, id, i int) {
 	}
 	w.ended = time.Since(l.clock)
 	if err != nil {
-		l.record.fail(err)
+		l.record.Fail(err)
 		return
 	}
 	w.route = strings.Join(header.Get("quorate-route"), "+")
@@ -202,8 +204,8 @@ func (l *fastLoad) routes(from, to time.Duration) map[string]int {
 func (l *fastLoad) check(nodes ...*node) {
 	l.t.Helper()
 	l.end()
-	l.t.Logf("%d acknowledged writes, by route %v, %d errors", len(l.writes), l.routes(0, time.Hour), len(l.record.failed))
-	l.record.checkFailures(l.t)
+	l.t.Logf("%d acknowledged writes, by route %v, %d errors", len(l.writes), l.routes(0, time.Hour), len(l.record.Failures()))
+	checkFailures(l.t, l.record)
 	for _, wrong := range append(l.wrong, orderFaults(l.writes)...) {
 		l.t.Error(wrong)
 	}

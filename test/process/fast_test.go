@@ -114,7 +114,7 @@ func TestFastPath_aborted(t *testing.T) {
 	load.await(1, "after the proposer was stopped")
 	load.check(e.nodes...)
 	if load.count(func(w *fastWrite) bool { return w.begun < stopped && w.ended > awake }) == 0 {
-		t.Errorf("no write that was under way was answered: %v", load.record.failed)
+		t.Errorf("no write that was under way was answered: %v", load.record.Failures())
 	}
 	e.checkRecordsForgotten()
 }

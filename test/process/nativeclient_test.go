@@ -13,6 +13,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/client"
+
+	"github.com/quorate/quorate/test/history"
 )
 
 // counters are what native clients wrote and were told.
@@ -31,7 +33,7 @@ func TestNativeClient_leadersKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	c := startCluster(t, 3)
-	record := newRecorder()
+	record := history.NewRecorder()
 	count := &counters{puts: map[string]int64{}}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -42,7 +44,7 @@ func TestNativeClient_leadersKilled(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, uint64(id)))
 		switch {
 		case id < 2:
-			load.Go(func() { runClient(ctx, native.Client, id, random, record) })
+			load.Go(func() { history.RunClient(ctx, native.Client, id, random, record) })
 		case id < 4:
 			for lane := range 8 { // many at once, in one stream
 				load.Go(func() { count.put(ctx, native, fmt.Sprintf("put%d-%d", id, lane)) })
@@ -57,7 +59,7 @@ func TestNativeClient_leadersKilled(t *testing.T) {
 	load.Wait()
 
 	t.Logf("%d leaders killed, then %v; %d increments, %d in doubt, %d operations", kills, faults, count.swaps,
-		len(count.doubts), len(record.history))
+		len(count.doubts), record.Len())
 	if len(count.doubts)+len(count.failures) > 0 {
 		t.Errorf("in doubt: %v; failed: %v", count.doubts, count.failures)
 	}

@@ -12,16 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/test/history"
 )
 
 const (
 	clients    = 6
-	keys       = 5
 	faultTime  = 20 * time.Second
-	opPause    = 3 * time.Millisecond
 	checkLimit = 60 * time.Second
 )
 
@@ -31,14 +29,14 @@ func TestCluster_killed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	c := startCluster(t, 3)
-	record := newRecorder()
+	record := history.NewRecorder()
 	ctx, stop := context.WithCancel(context.Background())
 	var load sync.WaitGroup
 	for id := range clients {
 		client := c.connect(c.nodes[id%3], c.nodes[(id+1)%3], c.nodes[(id+2)%3])
 		defer client.Close()
 		random := rand.New(rand.NewPCG(seed, uint64(id)))
-		load.Go(func() { runClient(ctx, client, id, random, record) })
+		load.Go(func() { history.RunClient(ctx, client, id, random, record) })
 	}
 	faults := torment(t, c, rand.New(rand.NewPCG(seed, 1<<32)))
 	stop()
@@ -54,7 +52,7 @@ func TestCluster_killed(t *testing.T) {
 		c.waitReady(n)
 	}
 	acked := checkAcknowledged(t, c, record)
-	t.Logf("%d operations, %d acknowledged writes, faults: %v", len(record.history), acked, faults)
+	t.Logf("%d operations, %d acknowledged writes, faults: %v", record.Len(), acked, faults)
 	if acked < 100 {
 		t.Errorf("only %d writes were acknowledged: the cluster hardly worked", acked)
 	}
@@ -92,85 +90,11 @@ func checkInferred(t *testing.T, c *cluster) {
 }
 
 // checkHistory looks for an order of all operations that explains what clients were told.
-func checkHistory(t *testing.T, record *recorder) {
+func checkHistory(t *testing.T, record *history.Recorder) {
 	t.Helper()
-	switch result, _ := porcupine.CheckOperationsVerbose(model, record.history, checkLimit); result {
-	case porcupine.Illegal:
-		t.Errorf("the history is not linearizable")
-	case porcupine.Unknown:
-		t.Errorf("the history was too long to be checked in %v", checkLimit)
+	if wrong := record.Check(checkLimit); wrong != "" {
+		t.Error(wrong)
 	}
-}
-
-func runClient(ctx context.Context, client *clientv3.Client, id int, random *rand.Rand, record *recorder) {
-	for n := 0; ctx.Err() == nil; n++ {
-		op := operation{key: fmt.Sprintf("key%d", random.IntN(keys)), value: fmt.Sprintf("%d-%d", id, n)}
-		switch roll := random.IntN(10); {
-		case roll < 5:
-			op.kind = 'p'
-		case roll < 8:
-			op.kind = 'g'
-		default:
-			op.kind = 'c'
-		}
-		one(client, id, op, record)
-		select {
-		case <-ctx.Done():
-		case <-time.After(opPause):
-		}
-	}
-}
-
-// one does an operation that is not cut short by the end of the test, so that few answers are lost.
-func one(client *clientv3.Client, id int, op operation, record *recorder) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	if op.kind == 'c' {
-		got, err := client.Get(ctx, op.key)
-		if err != nil {
-			record.fail(err)
-		}
-		if err != nil || len(got.Kvs) == 0 {
-			return
-		}
-		op.mod = got.Kvs[0].ModRevision
-	}
-	call := record.since()
-	a, err := do(ctx, client, op)
-	if err != nil {
-		record.fail(err)
-		if errors.Is(err, rpctypes.ErrNoLeader) {
-			return // nothing happened
-		}
-		a = answer{unknown: true}
-	}
-	record.add(id, call, op, a)
-}
-
-func do(ctx context.Context, client *clientv3.Client, op operation) (answer, error) {
-	switch op.kind {
-	case 'p':
-		put, err := client.Put(ctx, op.key, op.value)
-		if err != nil {
-			return answer{}, err
-		}
-		return answer{revision: put.Header.Revision}, nil
-	case 'g':
-		got, err := client.Get(ctx, op.key)
-		if err != nil {
-			return answer{}, err
-		}
-		if len(got.Kvs) == 0 {
-			return answer{}, nil
-		}
-		return answer{found: true, value: string(got.Kvs[0].Value), revision: got.Kvs[0].ModRevision}, nil
-	}
-	txn, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(op.key), "=", op.mod)).
-		Then(clientv3.OpPut(op.key, op.value)).Commit()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{swapped: txn.Succeeded, revision: txn.Header.Revision}, nil
 }
 
 // torment kills, restarts and cuts members until the time is over, never more than one at once, and leaves all up.
@@ -203,12 +127,12 @@ func torment(t *testing.T, c *cluster, random *rand.Rand) map[string]int {
 }
 
 // checkAcknowledged reads every acknowledged write at its revision.
-func checkAcknowledged(t *testing.T, c *cluster, record *recorder) int {
+func checkAcknowledged(t *testing.T, c *cluster, record *history.Recorder) int {
 	t.Helper()
 	client := c.connect(c.nodes...)
 	defer client.Close()
 	count := 0
-	for key, writes := range record.acked {
+	for key, writes := range record.Acked() {
 		for revision, value := range writes {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			got, err := client.Get(ctx, key, clientv3.WithRev(revision))

@@ -12,13 +12,15 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+
+	"github.com/quorate/quorate/test/history"
 )
 
 // checkFailures allows only errors after which an operation may have happened or can be given again: nobody was there, or
 // the time was up.
-func (r *recorder) checkFailures(t *testing.T) {
+func checkFailures(t *testing.T, r *history.Recorder) {
 	t.Helper()
-	for _, err := range r.failed {
+	for _, err := range r.Failures() {
 		code := status.Code(err)
 		var told rpctypes.EtcdError
 		if errors.As(err, &told) {
@@ -86,7 +88,7 @@ func TestProtocols(t *testing.T) {
 			}
 			time.Sleep(200 * time.Millisecond) // of load by those that are left
 			record := stop()
-			record.checkFailures(t)
+			checkFailures(t, record)
 			for _, n := range e.nodes {
 				e.waitReady(n)
 			}
