@@ -28,7 +28,7 @@ func (s *Server) dataOptions() member.DataOptions {
 			return engine.Open(engine.Options{FS: s.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
-		OpenView: func(dir string) (engine.Engine, error) { return engine.OpenView(env.Disk, dir, s.logger) },
+		OpenView: func(dir string) (engine.Engine, error) { return engine.OpenView(s.fs, dir, s.logger) },
 	}
 }
 
