@@ -45,6 +45,7 @@ type Config struct {
 	MaxTxnOps            int
 	MaxConcurrentStreams uint32
 	QuotaBackendBytes    int64 // see Quota and ReportedQuota
+	DiskReserveBytes     int64 // room that is kept on the disks; zero for none
 	SnapshotSendRate     int64 // bytes per second and snapshot; zero for no limit
 
 	GRPCKeepaliveMinTime  time.Duration

@@ -118,6 +118,10 @@ var tuningSettings = []setting{
 		help: "Size of the store at which writes stop and an alarm is raised; 0 means no limit, although clients " +
 			"are told etcd's 2 GiB; negative means no limit.",
 		value: numbers(func(c *Config) *int64 { return &c.QuotaBackendBytes }, math.MinInt64, math.MaxInt64)},
+	{name: "disk-reserve-bytes", def: "268435456", arg: "BYTES",
+		help: "Room on the disks of data and log below which this member refuses writes that grow, backups and snapshots, " +
+			"until there is more; reads go on. 0 means none is kept, and a full disk stops the member.",
+		value: numbers(func(c *Config) *int64 { return &c.DiskReserveBytes }, 0, math.MaxInt64)},
 	{name: "snapshot-send-rate", def: "67108864", arg: "BYTES",
 		help: "How much of a snapshot is sent to a member in a second, so that clients do not suffer from one that joins " +
 			"or was away for long; 0 means as fast as possible.",

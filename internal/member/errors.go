@@ -44,6 +44,7 @@ var (
 		"data directory, or remove it first")
 	// ErrJobFailed means that the job that was to add a joining member ended without it.
 	ErrJobFailed = errors.New("member: the membership job ended without the new member")
+	ErrDiskLow   = errors.New("member: the disk is nearly full: a snapshot is received once there is room")
 )
 
 // RefusedError is a configuration change that the leader refused.

@@ -35,6 +35,7 @@ type Options struct {
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
 	Clock           env.Clock
+	DiskLow         func() bool // no room for what is not needed; nil: there always is
 	Logger          *slog.Logger
 	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
 	Synced, Applied func(took time.Duration)

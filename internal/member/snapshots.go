@@ -141,6 +141,9 @@ func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine
 func (m *Member) ReceiveSnapshot(from consensus.MemberID, meta consensus.SnapshotMeta, r io.Reader) error {
 	fs := m.data.Options.FS
 	dir := fs.PathJoin(m.data.Options.Dir, snapshot.WorkDir, fmt.Sprintf("incoming-%d", m.received.next()))
+	if low := m.options.DiskLow; low != nil && low() {
+		return ErrDiskLow
+	}
 	err := snapshot.Receive(fs, r, dir)
 	if err == nil {
 		if err = m.data.Check(meta, dir); err != nil {

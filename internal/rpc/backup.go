@@ -22,6 +22,9 @@ func (m *maintenanceService) Snapshot(
 	_ *pb.SnapshotRequest, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) error {
 	begun := m.s.options.Clock.Now()
+	if m.s.diskLow() {
+		return errDiskLow
+	}
 	file, err := os.CreateTemp(m.s.options.TempDir, "backup-*.db")
 	if err != nil {
 		return fmt.Errorf("rpc: create a file for the backup: %w", err)

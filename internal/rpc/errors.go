@@ -23,6 +23,8 @@ var (
 
 // Why a leader refuses what etcd has no error for. Only the first is worth a retry.
 var (
+	errDiskLow = status.Error(codes.ResourceExhausted, "the disk of this member is nearly full, and a backup needs room on "+
+		"it: take it from another member, or free space")
 	errChangePending = status.Error(codes.Unavailable, "etcdserver: another membership change is in progress")
 	// errLastVoter: etcd would let the cluster lose its last voter.
 	errLastVoter   = status.Error(codes.FailedPrecondition, "etcdserver: the last voting member cannot be removed")

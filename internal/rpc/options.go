@@ -31,6 +31,7 @@ type Options struct {
 	MaxRequestBytes       int
 	MaxTxnOps             int
 	MaxConcurrentStreams  uint32
+	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
 	QuotaBytes            int64         // enforced; negative: none
 	ReportedQuotaBytes    int64         // what Status says; zero: QuotaBytes
 	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher

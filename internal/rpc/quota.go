@@ -23,11 +23,14 @@ type quota struct {
 
 // check admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted.
 func (q *quota) check(ctx context.Context, s *Services, command *kv.Command) error {
-	if s.options.QuotaBytes < 0 {
-		return nil
-	}
 	cost := growth(command)
 	if cost == 0 {
+		return nil
+	}
+	if s.diskLow() {
+		return kv.ErrNoSpace // without an alarm: this member goes on by itself once there is room
+	}
+	if s.options.QuotaBytes < 0 {
 		return nil
 	}
 	machine, release := s.options.Member.Machine()
@@ -39,6 +42,8 @@ func (q *quota) check(ctx context.Context, s *Services, command *kv.Command) err
 	q.raise(ctx, s)
 	return kv.ErrNoSpace
 }
+
+func (s *Services) diskLow() bool { return s.options.DiskLow != nil && s.options.DiskLow() }
 
 // raise proposes the alarm, once for all requests that are refused at the same time.
 func (q *quota) raise(ctx context.Context, s *Services) {

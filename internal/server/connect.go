@@ -24,6 +24,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 	identity := s.data.Identity
 	m, err := member.New(member.Options{
 		Data:            s.data,
+		DiskLow:         s.reserve.Low,
 		Raft:            s.raftOptions(identity.Member, identity.Cluster),
 		PeerURLs:        s.ownURLs(),
 		TickInterval:    s.cfg.HeartbeatInterval / ticksPerHeartbeat,

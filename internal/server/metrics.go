@@ -55,6 +55,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 		s.timings.sync, s.timings.apply, s.timings.flush, s.timings.slow,
 		&partsCollector{member: s.member, transport: s.transport},
 	)
+	registry.MustRegister(s.reserveMetrics()...)
 	if s.dropped != nil {
 		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_log_dropped_total",

@@ -108,6 +108,7 @@ func (s *Server) serve(context.Context, Options) error {
 		AllowedOrigins:        s.cfg.CORS,
 		Stalled:               s.member.Stalled,
 		Defragment:            s.defragment,
+		DiskLow:               s.reserve.Low,
 		ExtensiveMetrics:      s.cfg.Metrics == "extensive",
 	})
 	s.grpc = s.services.NewGRPCServer(s.keepalive()...)

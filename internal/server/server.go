@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
+	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -47,6 +48,7 @@ type Server struct {
 	dropped   func() uint64 // lines of the log; nil: nobody counts
 	member    *member.Member
 	transport *transport.Transport
+	reserve   *reserve.Watch
 	services  *rpc.Services
 	grpc      *grpc.Server
 	https     []*http.Server
@@ -79,7 +81,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	}
 	s.ctx, s.background = context.WithCancel(context.Background())
 	steps := []func(context.Context, Options) error{
-		s.lockData, s.openCerts, s.listenClients, s.openData, s.connect, s.serve, s.startCompactor, s.publish,
+		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.serve, s.startCompactor, s.publish,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/storage/reserve"
+)
+
+// reservePause is how often the room on the disks is looked at: at 500 MB a second, half of the default reserve.
+const reservePause = 250 * time.Millisecond
+
+// watchDisks begins to look at the room on this member's disks.
+func (s *Server) watchDisks(context.Context, Options) error {
+	dirs := []string{s.cfg.DataDir}
+	if s.cfg.WALDir != "" {
+		dirs = append(dirs, s.cfg.WALDir)
+	}
+	s.reserve = reserve.New(env.Disk, s.cfg.DiskReserveBytes, dirs...)
+	s.lookAtDisks()
+	s.wg.Go(func() {
+		ticker := time.NewTicker(reservePause)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				s.lookAtDisks()
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+func (s *Server) lookAtDisks() {
+	changed, err := s.reserve.Look()
+	switch {
+	case err != nil:
+		s.logger.Debug("cannot tell the room on the disk", "err", err)
+	case changed && s.reserve.Low():
+		s.logger.Warn("the disk is nearly full: clients' writes that grow, backups and received snapshots are refused until "+
+			"there is room; reads, deletions and compactions go on", "available-bytes", s.reserve.AvailableBytes(),
+			"disk-reserve-bytes", s.cfg.DiskReserveBytes)
+	case changed:
+		s.logger.Info("the disk has room again: writes go on", "available-bytes", s.reserve.AvailableBytes())
+	}
+}
+
+// reserveMetrics shows the room, so that an alert comes before the refusals.
+func (s *Server) reserveMetrics() []prometheus.Collector {
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quorate_disk_available_bytes", Help: "Room on the fuller one of the disks of data and log.",
+		}, func() float64 { return float64(s.reserve.AvailableBytes()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "quorate_disk_reserve_low", Help: "1 while writes that grow are refused because the disk is nearly full.",
+		}, func() float64 {
+			if s.reserve.Low() {
+				return 1
+			}
+			return 0
+		}),
+	}
+}
