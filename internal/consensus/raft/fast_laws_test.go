@@ -13,6 +13,7 @@ type fastLaws struct {
 	*laws
 	c       *cluster
 	want    store // everything committed, applied once, in order
+	origin  store // before that
 	wins    map[consensus.ProposalID]win
 	done    map[consensus.ProposalID]uint64 // reported to somebody, or as good as: applied somewhere
 	invoked map[consensus.ProposalID]uint64 // the greatest revision reported before
@@ -52,7 +53,7 @@ func newFastLaws(c *cluster) *fastLaws {
 		invoked: map[consensus.ProposalID]uint64{}, reads: map[[2]uint64][]consensus.ProposalID{},
 		noops: map[consensus.Term]consensus.Index{}, seen: map[memberID]leaderView{}, applied: map[memberID]consensus.Index{},
 	}
-	l.want = c.nodes[0].store.clone()
+	l.want, l.origin = c.nodes[0].store.clone(), c.nodes[0].store.clone()
 	c.check = func(n *node, out *raft.Output) {
 		l.laws.check(n, out)
 		for _, e := range out.Events {

@@ -22,6 +22,9 @@ func (l *laws) membership(n *node, out *raft.Output) {
 			}
 		}
 	}
+	if in := n.replica.InForce(); n.replica.Stable() && (!in.Settled || in.Config.IsJoint() || in.ID.Index > s.Applied) {
+		l.breach("%v takes config %v for stable: settled %t, applied up to %d", n.id, in.ID, in.Settled, s.Applied) // ADR 0014 rests on it
+	}
 	if want := n.rules(&s); want != s.ConfigID {
 		l.breach("%v has config %v in force, its log and protocol say %v: %s", n.id, s.ConfigID, want, n.marks())
 	}
