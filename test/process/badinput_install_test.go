@@ -69,5 +69,5 @@ func TestBadInput_killedInstall(t *testing.T) {
 		t.Fatal("a voter that lost its data runs on as if it were new")
 	}
 	said := strings.TrimSpace(tail(behind.log, 4000))
-	checkLine(t, said[strings.LastIndex(said, "\n")+1:]+"\n", []string{"has met this member", "remove the member and add"})
+	checkLine(t, said[strings.LastIndex(said, "\n")+1:]+"\n", []string{"has met this member", "start a new member in its place"})
 }

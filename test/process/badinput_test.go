@@ -195,7 +195,7 @@ var damages = []damage{
 	{"the first segment is missing", "wal/*.wal", true, remove, []string{"are missing, and so is the segment before"}},
 	{"the middle of the last segment is damaged", "wal/*.wal", false, flip(5<<20, 4), []string{"was written after it"}},
 	{"the last segment is empty", "wal/*.wal", false, empty, []string{"log is corrupt", "replace the member"}},
-	{"the last segment is missing so that the store is ahead", "wal/*.wal", false, remove, []string{"lost its end", "remove this member"}},
+	{"the last segment is missing so that the store is ahead", "wal/*.wal", false, remove, []string{"older than the rest", "remove this member"}},
 	{"the log is missing", "wal", false, remove, []string{"correct --wal-dir, restore the log"}},
 	{"the log is an empty directory", "wal", false, clear, []string{"correct --wal-dir, restore the log"}},
 	{"the boots file is damaged", "boots", false, write("two\n"), []string{"checksum does not match", "restore it"}},
