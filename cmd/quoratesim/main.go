@@ -20,6 +20,7 @@ const usage = `quoratesim runs whole clusters in virtual time, under every fault
   quoratesim list             list the faults
   quoratesim reconfig [flags] play one membership change, with faults, and draw it
   quoratesim model [flags]    explore a model of the protocol, and drop its rules one by one
+  quoratesim check-trace FILE check what replay --actions FILE wrote against the specification in spec/
 
 `
 
@@ -46,6 +47,11 @@ func start(args []string, out, diary io.Writer) int {
 		if violated, err = runCommand(command, args[1:], out, diary); violated {
 			return 1
 		}
+	case "check-trace":
+		var refused bool
+		if refused, err = checkTrace(args[1:], out); refused {
+			return 1
+		}
 	case "model":
 		var broken bool
 		if broken, err = runModel(args[1:], out); broken && err == nil {
@@ -57,7 +63,7 @@ func start(args []string, out, diary io.Writer) int {
 			return 1
 		}
 	default:
-		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig and model", command)
+		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, model and check-trace", command)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -104,6 +110,7 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 	flags.IntVar(&c.workers, "workers", 1, "`number` of seeds at once")
 	flags.StringVar(&c.options.Break, "break", "", "") // negative controls: docs/simulation.md
 	trace := flags.Bool("trace", command == "replay", "print every event")
+	actions := flags.String("actions", "", "replay: write what the cores do to this `file`, for check-trace, instead of events")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			help(flags, out)
@@ -128,11 +135,16 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 		return false, fmt.Errorf("--workers %d: it must be 1 to 256", c.workers)
 	case c.budget < 0 || c.options.Duration < 0:
 		return false, errors.New("--for and --faults must not be negative")
+	case *actions != "" && command != "replay":
+		return false, errors.New("--actions needs replay")
 	case *trace && !c.one:
 		return false, errors.New("--trace needs --seed without --for: one run, one trace")
 	}
 	if !c.one && c.budget == 0 {
 		c.budget = time.Minute
+	}
+	if *actions != "" {
+		return c.writeActions(*actions)
 	}
 	return c.run()
 }

@@ -27,6 +27,9 @@ type host struct {
 	rate float64 // of its clock
 	disk *disk.FS
 
+	vote       consensus.MemberID // last written, for the trace of actions
+	toldCommit consensus.Index    // last written, for the same
+
 	// The process, if it runs.
 	alive  bool
 	life   int
@@ -129,6 +132,8 @@ func (h *host) start() {
 		uint64(len(data.Restored.Entries)), nil)
 	h.w.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	h.w.suite.RecoveredRecords(h.id, data.Restored.Records)
+	h.vote, h.toldCommit = data.Restored.Hard.Vote, 0
+	h.w.actions.started(h.id, data.Restored.Hard, data.Restored.Base.Mark, data.Restored.Entries)
 	options := h.w.plan.raft
 	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
 	options.Fast = raft.FastOptions{
@@ -149,6 +154,7 @@ func (h *host) start() {
 	node.CountHolders(h.w.plan.infers)
 	node.TryFast(h.w.plan.fast)
 	h.checkConfig()
+	h.w.actions.committed(h)
 	h.w.suite.Stepped(h.id)
 	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
 	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
@@ -317,14 +323,20 @@ func (h *host) dueTicks() []raft.Input {
 
 func (h *host) ports() member.Ports {
 	return member.Ports{
-		Send:         h.send,
-		Persist:      h.persist,
-		Apply:        func(entries []consensus.Entry) { h.queue(work{entries: entries}) },
+		Send:    h.send,
+		Persist: h.persist,
+		Apply: func(entries []consensus.Entry) {
+			h.w.actions.committed(h)
+			h.queue(work{entries: entries})
+		},
 		Install:      func(meta consensus.SnapshotMeta) { h.queue(work{install: &meta}) },
 		SendSnapshot: h.sendSnapshot,
 		Configure:    func(c raft.ConfigInForce) { h.inForce = &c },
 		Observe:      h.observe,
-		Won:          func(wins []proposer.Win) { h.w.suite.Won(h.id, wins) },
+		Won: func(wins []proposer.Win) {
+			h.w.actions.decided(h.id, wins)
+			h.w.suite.Won(h.id, wins)
+		},
 	}
 }
 

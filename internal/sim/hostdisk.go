@@ -24,6 +24,7 @@ func (h *host) persist(request member.Persist) {
 			s.Proposed(h.id, e.Mark(), core.Status().Commit)
 		}
 	}
+	h.w.actions.persisted(h, &request)
 	h.waiting = append(h.waiting, request)
 	h.write()
 }

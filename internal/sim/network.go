@@ -46,6 +46,7 @@ func (n *network) link(from, to int) *link {
 // send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
 func (n *network) send(from *host, messages []consensus.Message) {
 	n.w.suite.Sent(messages)
+	n.w.actions.sent(messages)
 	for len(messages) > 0 {
 		run := 1
 		for run < len(messages) && messages[run].To == messages[0].To {

@@ -44,6 +44,7 @@ type Options struct {
 	Protocol string        // all membership changes by this one; empty: drawn
 	Break    string        // a negative control, see Breaks
 	Trace    io.Writer
+	Actions  io.Writer // what the cores do, for package model/trace
 }
 
 // Report is what a run gave.
@@ -67,6 +68,7 @@ type World struct {
 	broken   broken
 	rng      *rand.Rand
 	trace    *trace
+	actions  *actions // nil if nobody reads them
 	suite    *check.Suite
 	net      *network
 	load     *workload.Load
@@ -130,6 +132,8 @@ func newWorld(o Options) (*World, error) {
 	base := firstConfig(p.members)
 	w.suite = check.NewSuite(w.Now, base)
 	w.suite.ClockDrift(p.drift)
+	w.actions = newActions(w, o.Actions)
+	w.actions.begin(base.Config.Voters)
 	for i := range p.members {
 		h := w.addHost(o.Seed, base.Config.Members[i].ID, base)
 		w.After(0, h.start)
