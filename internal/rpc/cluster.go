@@ -71,7 +71,7 @@ func (c *clusterService) add(ctx context.Context, urls []string, learner bool) (
 func (c *clusterService) addedBefore(
 	ctx context.Context, urls []string, learner bool,
 ) (*pb.MemberAddResponse, error) {
-	if err := c.s.options.Member.ReadIndex(ctx); err != nil {
+	if err := c.s.readIndex(ctx); err != nil {
 		return nil, err
 	}
 	found := c.awaited(urls, learner)
@@ -113,6 +113,9 @@ func (c *clusterService) MemberRemove(
 	ctx context.Context, r *pb.MemberRemoveRequest,
 ) (*pb.MemberRemoveResponse, error) {
 	id := consensus.MemberID(r.ID)
+	if id == consensus.NoMember {
+		return nil, rpctypes.ErrGRPCMemberNotFound
+	}
 	if err := c.checkRemove(id); err != nil {
 		return nil, err
 	}
@@ -161,6 +164,9 @@ func (c *clusterService) MemberUpdate(
 	if err != nil {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
+	if r.ID == 0 {
+		return nil, rpctypes.ErrGRPCMemberNotFound
+	}
 	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangeUpdate,
 		consensus.Member{ID: consensus.MemberID(r.ID), PeerURLs: urls}))
 	if err != nil {
@@ -174,6 +180,9 @@ func (c *clusterService) MemberPromote(
 	ctx context.Context, r *pb.MemberPromoteRequest,
 ) (*pb.MemberPromoteResponse, error) {
 	id := consensus.MemberID(r.ID)
+	if id == consensus.NoMember {
+		return nil, rpctypes.ErrGRPCMemberNotFound
+	}
 	if err := c.checkPromote(); err != nil {
 		return nil, err
 	}
@@ -189,7 +198,7 @@ func (c *clusterService) MemberPromote(
 // MemberList lists the members, as of now everywhere (linearizable) or as this member knows them.
 func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
 	if r.Linearizable {
-		if err := c.s.options.Member.ReadIndex(ctx); err != nil {
+		if err := c.s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/quorate/quorate/internal/member"
 )
 
-// Two of etcd's errors reach its clients with code Unknown instead of the code that rpctypes names. clientv3 maps by
+// Some of etcd's errors reach its clients with code Unknown instead of the code that rpctypes names. clientv3 maps by
 // text, but other clients see the code, so it is kept.
 var (
 	errNotEnoughStarted = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCMemberNotEnoughStarted))
 	errTooManyRequests  = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests))
+	errUnknownMethod    = status.Error(codes.Unknown, "etcdserver: unknown method")
 )
 
 // Why a leader refuses what etcd has no error for. Only the first is worth a retry.

@@ -55,7 +55,7 @@ func (s *Services) rangeKeys(ctx context.Context, call *rangeCall) (*rangeRespon
 		return nil, err
 	}
 	if !call.serializable {
-		if err := s.options.Member.ReadIndex(ctx); err != nil {
+		if err := s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +89,10 @@ func (c *putCall) admit(ctx context.Context, s *Services, quota quotaCheck) erro
 	if err := quota(ctx, s, &c.command); err != nil {
 		return err
 	}
-	return checkPut(&c.op)
+	if err := checkPut(&c.op); err != nil {
+		return err
+	}
+	return s.options.checkSize(c.size)
 }
 
 // putResponse answers a put that was applied.
@@ -107,7 +110,7 @@ func (s *Services) putReply(result *kv.Result) *putResponse {
 }
 
 func (s *Services) deleteRange(ctx context.Context, call *deleteCall) (*deleteResponse, error) {
-	if err := call.admit(); err != nil {
+	if err := call.admit(s); err != nil {
 		return nil, err
 	}
 	result, err := s.propose(ctx, &call.command)
@@ -118,9 +121,12 @@ func (s *Services) deleteRange(ctx context.Context, call *deleteCall) (*deleteRe
 }
 
 // admit refuses a delete that may not be proposed, and makes its command.
-func (c *deleteCall) admit() error {
+func (c *deleteCall) admit(s *Services) error {
 	c.command.Delete = &c.op
-	return checkDelete(&c.op)
+	if err := checkDelete(&c.op); err != nil {
+		return err
+	}
+	return s.options.checkSize(c.size)
 }
 
 // deleteResponse answers a delete that was applied.
@@ -160,7 +166,7 @@ func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result,
 	tell()
 	if err != nil {
 		s.stats.failedProposals.Add(1)
-		return result, err
+		return result, writeTimeout(err)
 	}
 	return result, result.Err
 }

@@ -59,10 +59,10 @@ func checkDelete(op *kv.DeleteOp) error {
 }
 
 // checkTxn checks a transaction and what is nested in it. A nested one may use only what its parent's longest list
-// left of maxOps.
-func checkTxn(op *kv.TxnOp, maxOps int) error {
+// left of maxOps. depth counts the transactions around it, and itself: what the log cannot hold is not proposed.
+func checkTxn(op *kv.TxnOp, maxOps, depth int) error {
 	used := max(len(op.Compares), len(op.Then), len(op.Else))
-	if used > maxOps {
+	if used > maxOps || depth > kv.MaxTxnDepth {
 		return rpctypes.ErrGRPCTooManyOps
 	}
 	for i := range op.Compares {
@@ -72,7 +72,7 @@ func checkTxn(op *kv.TxnOp, maxOps int) error {
 	}
 	for _, list := range [2][]kv.Op{op.Then, op.Else} {
 		for i := range list {
-			if err := checkOp(&list[i], maxOps-used); err != nil {
+			if err := checkOp(&list[i], maxOps-used, depth); err != nil {
 				return err
 			}
 		}
@@ -80,7 +80,7 @@ func checkTxn(op *kv.TxnOp, maxOps int) error {
 	return nil
 }
 
-func checkOp(op *kv.Op, maxOps int) error {
+func checkOp(op *kv.Op, maxOps, depth int) error {
 	switch {
 	case op.Range != nil:
 		return checkRange(op.Range)
@@ -89,7 +89,7 @@ func checkOp(op *kv.Op, maxOps int) error {
 	case op.Delete != nil:
 		return checkDelete(op.Delete)
 	case op.Txn != nil:
-		return checkTxn(op.Txn, maxOps)
+		return checkTxn(op.Txn, maxOps, depth+1)
 	}
 	return rpctypes.ErrGRPCKeyNotFound
 }

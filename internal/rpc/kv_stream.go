@@ -24,7 +24,7 @@ func (s *Services) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	}
 	ctx := stream.Context()
 	if !call.serializable {
-		if err := s.options.Member.ReadIndex(ctx); err != nil {
+		if err := s.readIndex(ctx); err != nil {
 			return err
 		}
 	}

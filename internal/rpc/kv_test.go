@@ -256,13 +256,17 @@ func TestKV_Txn_serializableNeedsNoLeader(t *testing.T) {
 	if err != nil || !response.Succeeded || len(response.Responses) != 1 {
 		t.Errorf("serializable txn: got %v, %v", response, err)
 	}
-	for name, request := range map[string]*pb.TxnRequest{
-		"one range is linearizable": {Success: list(serializable, rangeOp("a"))},
-		"it only compares":          {Compare: compare},
-		"it is nested":              {Success: list(txnOp(list(serializable), nil))},
+	for _, test := range []struct {
+		name    string
+		request *pb.TxnRequest
+		want    codes.Code
+	}{
+		{"one range is linearizable", &pb.TxnRequest{Success: list(serializable, rangeOp("a"))}, codes.Unavailable},
+		{"it only compares", &pb.TxnRequest{Compare: compare}, codes.Unavailable},
+		{"it is nested", &pb.TxnRequest{Success: list(txnOp(list(serializable), nil))}, codes.DeadlineExceeded},
 	} {
-		if _, err := kvc.Txn(ctx, request); rpctypes.ErrorDesc(err) != rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader) {
-			t.Errorf("txn without leader, %s: got %v, want %v", name, err, rpctypes.ErrGRPCNoLeader)
+		if _, err := kvc.Txn(ctx, test.request); status.Code(err) != test.want {
+			t.Errorf("txn without leader, %s: got %v, want %v", test.name, err, test.want)
 		}
 	}
 }

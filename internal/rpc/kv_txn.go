@@ -28,7 +28,7 @@ func (c *txnCall) admit(ctx context.Context, s *Services, quota quotaCheck) erro
 	if err := quota(ctx, s, &c.command); err != nil {
 		return err
 	}
-	if err := checkTxn(&c.op, s.options.MaxTxnOps); err != nil {
+	if err := checkTxn(&c.op, s.options.MaxTxnOps, 1); err != nil {
 		return err
 	}
 	// Only after the limits above is the request small enough for the search for overlaps.
@@ -37,7 +37,10 @@ func (c *txnCall) admit(ctx context.Context, s *Services, quota quotaCheck) erro
 			return err
 		}
 	}
-	return nil
+	if isReadOnly(&c.op) {
+		return nil
+	}
+	return s.options.checkSize(c.size)
 }
 
 // txnResponse answers a transaction that was applied.
@@ -58,7 +61,7 @@ func (s *Services) txnReply(result *kv.Result) *txnResponse {
 // every range of it is serializable; one that only compares is always linearizable.
 func (s *Services) readTxn(ctx context.Context, call *txnCall) (*txnResponse, error) {
 	if call.linearizable > 0 || call.serializable == 0 {
-		if err := s.options.Member.ReadIndex(ctx); err != nil {
+		if err := s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -106,6 +109,9 @@ func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision) (*kv.TxnRe
 	for i := range taken {
 		read := *taken[i].Range
 		pinned := read.Revision <= 0
+		if read.Revision < 0 && read.Revision < store.CompactRevision() {
+			return nil, kv.ErrCompacted // as in etcd
+		}
 		if pinned {
 			read.Revision = revision
 		} else if read.Revision > revision {

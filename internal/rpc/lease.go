@@ -77,7 +77,7 @@ func (l *leaseService) LeaseTimeToLive(
 	}
 	if r.Keys && err == nil {
 		// The leader has answered, but the keys are read here, where an older state may be applied.
-		if err := l.s.options.Member.ReadIndex(ctx); err != nil {
+		if err := l.s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}

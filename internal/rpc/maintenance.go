@@ -25,7 +25,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 	kind := kv.AlarmKind(r.Alarm)
 	switch r.Action {
 	case pb.AlarmRequest_GET:
-		if err := m.s.options.Member.ReadIndex(ctx); err != nil {
+		if err := m.s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 		for _, alarm := range m.s.alarms() {
@@ -151,16 +151,20 @@ func (m *maintenanceService) MoveLeader(
 func (m *maintenanceService) Downgrade(
 	ctx context.Context, r *pb.DowngradeRequest,
 ) (*pb.DowngradeResponse, error) {
-	if r.Action != pb.DowngradeRequest_CANCEL {
+	switch r.Action {
+	case pb.DowngradeRequest_VALIDATE, pb.DowngradeRequest_ENABLE:
 		if !isVersion(r.Version) {
 			return nil, rpctypes.ErrGRPCWrongDowngradeVersionFormat
 		}
-		if err := m.s.options.Member.ReadIndex(ctx); err != nil {
+		if err := m.s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 		return nil, rpctypes.ErrGRPCInvalidDowngradeTargetVersion
+	case pb.DowngradeRequest_CANCEL:
+		version := majorMinor(m.s.options.Version.Cluster)
+		return &pb.DowngradeResponse{Header: m.s.headerNow().message(), Version: version}, nil
 	}
-	return &pb.DowngradeResponse{Header: m.s.headerNow().message(), Version: m.s.options.Version.Cluster}, nil
+	return nil, errUnknownMethod
 }
 
 // isVersion accepts "3.6" and "3.6.0".

@@ -31,7 +31,7 @@ func (s *Services) admitProposal(ctx context.Context, r *quoratepb.Proposal) (*k
 		if err := call.decodeWire(r.Request); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		return &call.command, call.admit()
+		return &call.command, call.admit(s)
 	case quoratepb.Proposal_KIND_TXN:
 		call := new(txnCall)
 		if err := call.decodeWire(r.Request); err != nil {

@@ -72,7 +72,7 @@ func TestRoute_noneWithoutAnswer(t *testing.T) {
 	for _, write := range routeWrites {
 		var header metadata.MD
 		err := write.call(asking, kv, grpc.Header(&header))
-		if status.Code(err) != codes.Unavailable {
+		if status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("%s: got %v, want that there is no leader", write.name, err)
 		}
 		if got := header.Get(routeKey); got != nil {

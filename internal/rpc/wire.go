@@ -21,7 +21,7 @@ type decoder interface {
 }
 
 // errWire is what a request that is not valid protobuf gives, as it does in the protobuf library.
-var errWire = errors.New("rpc: cannot parse invalid wire-format data")
+var errWire = errors.New("proto: cannot parse invalid wire-format data")
 
 // Tags are written as constants: field number and wire type in one byte. All fields below 16 fit.
 const (

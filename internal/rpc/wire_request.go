@@ -8,9 +8,13 @@ import (
 type putCall struct {
 	command kv.Command
 	op      kv.PutOp
+	size    int // as it came
 }
 
-func (c *putCall) decodeWire(src []byte) error { return decodePut(&c.op, src) }
+func (c *putCall) decodeWire(src []byte) error {
+	c.size = len(src)
+	return decodePut(&c.op, src)
+}
 
 // decodePut reads PutRequest: key=1 value=2 lease=3 prev_kv=4 ignore_value=5 ignore_lease=6.
 func decodePut(op *kv.PutOp, src []byte) error {
@@ -48,9 +52,13 @@ func decodePut(op *kv.PutOp, src []byte) error {
 type deleteCall struct {
 	command kv.Command
 	op      kv.DeleteOp
+	size    int // as it came
 }
 
-func (c *deleteCall) decodeWire(src []byte) error { return decodeDelete(&c.op, src) }
+func (c *deleteCall) decodeWire(src []byte) error {
+	c.size = len(src)
+	return decodeDelete(&c.op, src)
+}
 
 // decodeDelete reads DeleteRangeRequest: key=1 range_end=2 prev_kv=3.
 func decodeDelete(op *kv.DeleteOp, src []byte) error {

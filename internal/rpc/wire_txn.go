@@ -13,6 +13,7 @@ const maxNesting = 10_000
 type txnCall struct {
 	command kv.Command
 	op      kv.TxnOp
+	size    int // as it came
 	// How many ranges, also nested ones, asked for what. The words of kv have no place for it: in the log it means
 	// nothing.
 	linearizable int
@@ -20,6 +21,7 @@ type txnCall struct {
 }
 
 func (c *txnCall) decodeWire(src []byte) error {
+	c.size = len(src)
 	d := txnDecoder{call: c}
 	return d.txn(&c.op, src, 1)
 }

@@ -343,7 +343,7 @@ func (s *modelStep) checkTxn(op *kv.TxnOp, before map[string]kv.KeyValue) error 
 		switch {
 		case o.Range != nil && o.Range.Revision > s.revision:
 			err = kv.ErrFutureRevision
-		case o.Range != nil && o.Range.Revision > 0 && o.Range.Revision < s.compact:
+		case o.Range != nil && o.Range.Revision != 0 && o.Range.Revision < s.compact:
 			err = kv.ErrCompacted
 		case o.Put != nil:
 			err = s.checkPut(o.Put)

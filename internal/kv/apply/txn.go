@@ -43,6 +43,9 @@ func (m *Machine) check(b *branch) error {
 		switch op := &b.ops[i]; {
 		case op.Range != nil:
 			err = m.batch.w.CheckRevision(op.Range.Revision)
+			if r := op.Range.Revision; r < 0 && r < m.batch.w.CompactRevision() {
+				err = kv.ErrCompacted // as in etcd, where only a range by itself reads now at any negative revision
+			}
 		case op.Put != nil:
 			err = m.checkPut(op.Put)
 		case op.Txn != nil:
