@@ -131,10 +131,11 @@ var tuningSettings = []setting{
 	{name: "max-request-bytes", def: "1572864", arg: "BYTES", help: "Largest request a client may send.",
 		value: numbers(func(c *Config) *int { return &c.MaxRequestBytes }, 1, maxInt)},
 	{name: "corrupt-check-time", def: "0s", arg: "DURATION",
-		help:  "Time between two comparisons of the members' contents; 0 means never.",
+		help: "Time between two comparisons of all that the members store, for which each one reads its whole store; " +
+			"0 means never.",
 		value: durations(func(c *Config) *time.Duration { return &c.CorruptCheckTime })},
 	{name: "compact-hash-check-time", def: "1m0s", arg: "DURATION",
-		help:  "Time between two comparisons of the members' hashes at compactions.",
+		help:  "Time between two comparisons of the members' hashes over all that they applied.",
 		value: durations(func(c *Config) *time.Duration { return &c.CompactHashCheckTime })},
 }
 

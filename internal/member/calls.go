@@ -65,6 +65,11 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 		}
 		return json.Marshal(m.describe())
 	}
+	if ask := m.integrityCall(method); ask != nil {
+		return answer(ctx, body, func(ctx context.Context, q integrityQuestion) (integrityAnswer, error) {
+			return ask(ctx, q), nil
+		})
+	}
 	if method == methodClients {
 		return m.answerHeard(body)
 	}

@@ -37,6 +37,7 @@ type cluster struct {
 	// clients is for how long a native client may be silent.
 	clients time.Duration
 	fast    member.FastPath
+	pace    member.IntegrityPace
 }
 
 // node is one of them; Member is nil while it is down.
@@ -47,7 +48,8 @@ type node struct {
 	addr   string
 	fs     *vfs.MemFS
 	peers  *transport.Transport
-	urls   []string     // where it says that it is, at its next start
+	urls   []string // where it says that it is, at its next start
+	stored *member.Data
 	listen net.Listener // held until the first start, so that nobody else gets the port
 }
 
@@ -149,13 +151,14 @@ func (n *node) start() {
 	if err != nil {
 		n.c.t.Fatal(err)
 	}
+	n.stored = data
 	options := raft.Defaults(n.id)
 	options.Cluster, options.Seed = testCluster, uint64(n.id)
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
 		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: env.WallClock{},
-		Logger: logger, PeerURLs: n.urls,
+		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace,
 	})
 	if err != nil {
 		n.c.t.Fatal(err)

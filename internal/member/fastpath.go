@@ -174,6 +174,9 @@ func (m *Member) answerFast() error {
 		var answers []consensus.Message
 		machine, release := m.Machine()
 		for i := range waiting {
+			if m.Corrupt() {
+				break
+			}
 			if answer, known := Answer(&waiting[i], machine); known {
 				answers = append(answers, answer)
 			}

@@ -36,7 +36,11 @@ func (m *Member) expireLeases() error {
 func (m *Member) revokeExpired() {
 	term := m.lessorTerm.Load() // before the question: the answer is of this term or a later one
 	machine, release := m.Machine()
-	expired := machine.Leases().Expired(m.options.Clock.Now(), maxRevokesAtOnce)
+	most := maxRevokesAtOnce
+	if m.Corrupt() {
+		most = 0 // its leases may be wrong; whoever leads next begins anew
+	}
+	expired := machine.Leases().Expired(m.options.Clock.Now(), most)
 	release()
 	done := make(chan struct{}, len(expired))
 	for _, id := range expired {

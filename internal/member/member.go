@@ -31,6 +31,7 @@ type Options struct {
 	MaxRequestBytes int           // encoded command; zero: unlimited
 	Retention       Retention
 	Scrub           ScrubPace
+	Integrity       IntegrityPace
 	FastPath        FastPath
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
@@ -61,6 +62,7 @@ type Member struct {
 	received    receivedSnapshots
 	retainer    retainer
 	scrub       scrubber
+	integrity   integrity
 	asked       statusQueue
 	known       atomic.Pointer[raft.Status] // the last copy that was asked for
 	pulses      pulses
@@ -128,6 +130,7 @@ func New(options Options) (*Member, error) {
 	m.scrub.init()
 	m.pulses.init(options.Clock)
 	m.retainer.retention = options.Retention
+	m.noteIntegrity()
 	return m, nil
 }
 
@@ -151,7 +154,8 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(10)
+	m.wg.Add(11)
+	go m.run("integrity", m.compareMembers)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)

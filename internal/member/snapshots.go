@@ -198,6 +198,7 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		return err
 	}
 	m.noteRemoval()
+	m.noteIntegrity()
 	m.configNews.tell()
 	m.jobs.changed.tell()
 	m.inbox.put(raft.SnapshotInstalled{

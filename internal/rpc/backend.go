@@ -19,6 +19,7 @@ type Backend interface {
 	Leader() consensus.MemberID
 	Term() consensus.Term
 	Learner() bool // added to learn; not on its way to be a voter
+	Corrupt() bool // must not answer from its state
 	LeaderChanged() <-chan struct{}
 	Machine() (machine *apply.Machine, release func())
 	Hub() *watch.Hub

@@ -63,6 +63,14 @@ func (g *gate) admit(ctx context.Context, kind callKind, servedByLearner bool) (
 	return true, nil
 }
 
+// intact refuses what would be answered from a state that is known to be wrong: the other members serve it.
+func (g *gate) intact(stats *methodStats) error {
+	if !stats.servedByCorrupt && g.s.options.Member.Corrupt() {
+		return rpctypes.ErrGRPCCorrupt
+	}
+	return nil
+}
+
 // isLearner tells whether this member was added as a learner. One that was added as a voter serves from the start, as
 // clients expect of a member that says it is ready; it forwards what it may not decide.
 func (g *gate) isLearner() bool { return g.s.options.Member.Learner() }
@@ -85,6 +93,9 @@ func pass[R any](
 	stats.begin()
 	var response R
 	_, err := s.gate.admit(ctx, callUnary, servedByLearner)
+	if err == nil {
+		err = s.gate.intact(stats)
+	}
 	if err == nil {
 		response, err = serve()
 	}
@@ -114,6 +125,9 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	stats.started.Add(1)
 	requiresLeader, err := g.admit(ss.Context(), callStream, stats.servedByLearner)
 	if err == nil {
+		err = g.intact(stats)
+	}
+	if err == nil {
 		err = g.run(srv, ss, stats, requiresLeader, handle)
 	}
 	err = wireError(err)
@@ -126,7 +140,7 @@ func (g *gate) run(
 ) error {
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
-	stream := &gatedStream{ServerStream: ss, ctx: ctx, cancel: cancel, stats: stats, requiresLeader: requiresLeader}
+	stream := &gatedStream{ServerStream: ss, gate: g, ctx: ctx, cancel: cancel, stats: stats, requiresLeader: requiresLeader}
 	g.mu.Lock()
 	g.streams[stream] = struct{}{}
 	g.mu.Unlock()
@@ -143,6 +157,7 @@ func (g *gate) run(
 // gatedStream is a stream that the gate can end and whose messages are counted.
 type gatedStream struct {
 	grpc.ServerStream
+	gate           *gate
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	stats          *methodStats
@@ -154,7 +169,10 @@ func (s *gatedStream) Context() context.Context { return s.ctx }
 
 // SendMsg implements grpc.ServerStream.
 func (s *gatedStream) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(m)
+	err := s.gate.intact(s.stats)
+	if err == nil {
+		err = s.ServerStream.SendMsg(m)
+	}
 	if err == nil {
 		s.stats.sent.Add(1)
 	}
@@ -164,6 +182,9 @@ func (s *gatedStream) SendMsg(m any) error {
 // RecvMsg implements grpc.ServerStream.
 func (s *gatedStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
+	if err == nil {
+		err = s.gate.intact(s.stats)
+	}
 	if err == nil {
 		s.stats.received.Add(1)
 	}

@@ -236,6 +236,10 @@ func (b *machineBackend) ID() consensus.MemberID       { return testMember }
 func (b *machineBackend) Cluster() consensus.ClusterID { return testCluster }
 func (b *machineBackend) Term() consensus.Term         { return 7 }
 func (b *machineBackend) Learner() bool                { return b.learner }
+func (b *machineBackend) Corrupt() bool {
+	return member.MarkedCorrupt(b.machine.Alarms(), testMember)
+}
+
 func (b *machineBackend) Status() raft.Status {
 	return raft.Status{ID: testMember, IsLearner: b.learner, Config: initialConfig()}
 }

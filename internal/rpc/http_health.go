@@ -85,10 +85,8 @@ func wireText(err error) error {
 }
 
 func isIntact(_ context.Context, s *Services) error {
-	for _, alarm := range s.alarms() {
-		if alarm.Kind == kv.AlarmCorrupt {
-			return errors.New("alarm activated: CORRUPT")
-		}
+	if s.options.Member.Corrupt() {
+		return errors.New("alarm activated: CORRUPT")
 	}
 	return nil
 }

@@ -69,6 +69,7 @@ const maxClientVersions = 64
 type methodStats struct {
 	name, service, method, kind string
 	servedByLearner             bool
+	servedByCorrupt             bool // by a member whose state is known to be wrong
 	started, received, sent     atomic.Uint64
 	handled                     [17]atomic.Uint64 // by code
 	latency                     latencies
@@ -98,6 +99,11 @@ func newStats() *stats {
 	for _, m := range s.order {
 		// Who operates a cluster asks whichever member answers, and what a learner does not know it asks the leader.
 		m.servedByLearner = m.servedByLearner || m.service == quoratepb.Membership_ServiceDesc.ServiceName
+		switch m.service {
+		case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
+			quoratepb.Membership_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName:
+			m.servedByCorrupt = m.name != pb.Maintenance_Snapshot_FullMethodName
+		}
 	}
 	s.put, s.ranges = s.method(pb.KV_Put_FullMethodName), s.method(pb.KV_Range_FullMethodName)
 	s.deletes, s.txn = s.method(pb.KV_DeleteRange_FullMethodName), s.method(pb.KV_Txn_FullMethodName)

@@ -32,6 +32,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		MaxRequestBytes: s.cfg.MaxRequestBytes,
 		Retention:       member.DefaultRetention(),
 		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
+		Integrity:       member.IntegrityPace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
 		FastPath:        member.FastPath(s.cfg.FastPath),
 		Care:            s.carePolicy(),
 		Clock:           env.WallClock{},

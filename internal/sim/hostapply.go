@@ -67,12 +67,22 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 		h.w.trace.note(h.w.now, h.slot, traceApply, uint64(last), uint64(results[len(results)-1].Revision),
 			uint64(len(batch)), nil)
 		h.w.suite.Applied(h.id, batch, results)
+		h.chained(batch[0].Index, last)
 		h.w.suite.Published(h.id, last, h.data.Machine.Store().Revision())
 		h.w.counts.Applied += uint64(len(batch))
 		h.node.Resolve(batch, results)
 		h.put(raft.Applied{Index: last, Revision: uint64(h.data.Machine.Store().Revision())})
 	}
 	return true
+}
+
+// chained tells the checkers the chain at each index of a batch.
+func (h *host) chained(first, last consensus.Index) {
+	for index := first; index <= last; index++ {
+		if mark, known := h.data.Machine.ChainAt(index); known {
+			h.w.suite.Chained(h.id, mark.Index, mark.Sum)
+		}
+	}
 }
 
 // maybeUnnamed gives, as a negative control, repeated proposals another id: the state machine does not know them then.
@@ -113,6 +123,7 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 	}
 	h.w.counts.Snapshots++
 	h.w.trace.note(h.w.now, h.slot, traceSnapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
+	h.chained(meta.Mark.Index, meta.Mark.Index)
 	machine := h.data.Machine
 	h.w.suite.Published(h.id, meta.Mark.Index, machine.Store().Revision())
 	if h.leading {

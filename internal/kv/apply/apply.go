@@ -20,6 +20,7 @@ type batch struct {
 	row    []byte
 	value  []byte
 	mark   []byte
+	effect effect // of the entry being applied
 }
 
 // Apply applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
@@ -42,6 +43,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 		e := &entries[i]
 		invariant.True(e.Index == mark.Index+1 && e.Term >= mark.Term, "entry %v is applied after %v", e.Mark(), mark)
 		mark = e.Mark()
+		m.batch.effect = effect{}
 		m.sessionMu.Lock()
 		err := m.applyEntry(e, &results[i])
 		m.sessionMu.Unlock()
@@ -49,6 +51,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 			m.failed = err // the writer is not committed: there is no way on from here
 			break
 		}
+		m.batch.value = m.chain.add(e, m.batch.w.Revision(), &m.batch.effect, m.batch.value)
 	}
 	if m.failed == nil {
 		m.failed = m.commit(mark)
@@ -74,16 +77,19 @@ func (m *Machine) commit(mark consensus.Mark) error {
 	b := &m.batch
 	b.mark = appendMark(b.mark[:0], mark)
 	b.w.Set(rowApplied, b.mark)
+	b.mark = appendChain(b.mark[:0], m.chain.since, m.chain.sum)
+	b.w.Set(rowChain, b.mark)
 	if err := b.w.Commit(); err != nil {
 		return fmt.Errorf("apply: commit entries up to %v: %w", mark, err)
 	}
+	m.chain.publish(mark.Index)
 	m.applied.Store(&mark)
 	if rev := m.store.Revision(); b.wanted {
 		m.hub.Publish(rev, b.events)
 	} else {
 		m.hub.Advance(rev)
 	}
-	b.w, b.leases.Table, b.events, b.puts = nil, nil, nil, nil
+	b.w, b.leases.Table, b.events, b.puts, b.effect = nil, nil, nil, nil, effect{}
 	return nil
 }
 
@@ -138,7 +144,9 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 			w.BeginCommand()
 		}
 		m.executeAside(&cmd, res)
-		if events := w.EndCommand(); m.batch.wanted {
+		events := w.EndCommand()
+		m.batch.effect = effect{events: events, err: res.Err}
+		if m.batch.wanted {
 			m.batch.events = append(m.batch.events, events...)
 		}
 	}

@@ -215,11 +215,12 @@ func (m *Machine) setAlarms(alarms []kv.Alarm) {
 
 func (m *Machine) noteAlarms() { m.noSpace, m.corrupt = kindsOf(m.alarms) }
 
-// kindsOf tells which kinds are among alarms.
+// kindsOf tells what alarms forbid. A member that is marked corrupt stops serving by itself, and the others go on; only the
+// mark of no member, which says that nobody knows who is right, stops all writes.
 func kindsOf(alarms []kv.Alarm) (noSpace, corrupt bool) {
 	for _, alarm := range alarms {
 		noSpace = noSpace || alarm.Kind == kv.AlarmNoSpace
-		corrupt = corrupt || alarm.Kind == kv.AlarmCorrupt
+		corrupt = corrupt || alarm.Kind == kv.AlarmCorrupt && alarm.Member == 0
 	}
 	return noSpace, corrupt
 }

@@ -18,7 +18,9 @@
 //     changes nothing. The result is kept until an entry retires its session, and a retired session never comes back.
 //  4. A transaction is checked as a whole before it writes, and takes one revision, if it changes anything.
 //  5. What Evaluate says of an entry is what Apply will give, or it says nothing.
-//  6. Events reach the watch hub after their revision was published, in order, each once.
+//  6. The chain, a hash over all entries applied and what they did, is equal at equal index on all members, and is in the
+//     same batch as the applied mark.
+//  7. Events reach the watch hub after their revision was published, in order, each once.
 //
 // Apply is called by one goroutine at a time; the other methods may be called beside it.
 package apply

@@ -84,7 +84,7 @@ func TestMachine_Evaluate_beside_its_own_entry(t *testing.T) {
 				id := openSession(b, 9, 1)
 				b.do(put("z", "1"))
 				if c.next.Alarm != nil {
-					b.do(kv.Command{Alarm: &kv.AlarmOp{Activate: true, Member: 1, Kind: kv.AlarmCorrupt}})
+					b.do(kv.Command{Alarm: &kv.AlarmOp{Activate: true, Kind: kv.AlarmCorrupt}})
 				}
 				e := b.exact(id(2), 9, c.cmd)
 				batch := []consensus.Entry{e, *b.entry(c.next)}

@@ -44,6 +44,7 @@ type Machine struct {
 	batch   batch
 	noSpace bool // an alarm of that kind is raised
 	corrupt bool
+	chain   chain
 
 	// sessionMu is held by Apply, but for what executes a command (executeAside), and to look up a result.
 	sessionMu sync.Mutex

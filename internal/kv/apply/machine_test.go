@@ -372,6 +372,9 @@ func TestMachine_Apply_alarms(t *testing.T) {
 	check("no space, revoke", revoke(1), nil)
 
 	b.do(alarm(true, 3, kv.AlarmCorrupt))
+	check("one member is corrupt, delete", del("q", ""), nil)
+	b.do(alarm(false, 3, kv.AlarmCorrupt))
+	b.do(alarm(true, 0, kv.AlarmCorrupt))
 	for name, cmd := range map[string]kv.Command{
 		"put": put("a", "2"), "delete": del("a", ""), "grant": grant(2), "revoke": revoke(1), "txn of deletes": onlyDelete,
 		"compact": {Compact: &kv.CompactOp{Revision: 2}},
@@ -379,7 +382,7 @@ func TestMachine_Apply_alarms(t *testing.T) {
 		check("corrupt, "+name, cmd, kv.ErrCorrupt)
 	}
 	check("corrupt, txn of reads", onlyRead, nil)
-	want := []kv.Alarm{{Member: 3, Kind: kv.AlarmCorrupt}, {Member: 9, Kind: kv.AlarmNoSpace}}
+	want := []kv.Alarm{{Member: 0, Kind: kv.AlarmCorrupt}, {Member: 9, Kind: kv.AlarmNoSpace}}
 	if got := b.m.Alarms(); !slices.Equal(got, want) {
 		t.Errorf("alarms %v, want %v", got, want)
 	}
@@ -389,7 +392,7 @@ func TestMachine_Apply_alarms(t *testing.T) {
 	}
 	check("opened again", put("a", "2"), kv.ErrCorrupt)
 	b.want("disarming all members", b.do(alarm(false, 0, kv.AlarmCorrupt)),
-		kv.Result{Revision: 2, Alarms: []kv.Alarm{{Member: 3, Kind: kv.AlarmCorrupt}}})
+		kv.Result{Revision: 2, Alarms: []kv.Alarm{{Member: 0, Kind: kv.AlarmCorrupt}}})
 	check("corruption disarmed, space not", put("a", "2"), kv.ErrNoSpace)
 	b.do(alarm(false, 9, kv.AlarmNone))
 	check("all disarmed", put("a", "2"), nil)

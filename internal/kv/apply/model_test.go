@@ -84,7 +84,7 @@ func (s *modelStep) seen() kv.Revision {
 
 func (s *modelStep) raised(kind kv.AlarmKind) bool {
 	for alarm := range s.alarms {
-		if alarm.Kind == kind {
+		if alarm.Kind == kind && (kind != kv.AlarmCorrupt || alarm.Member == 0) {
 			return true
 		}
 	}

@@ -35,6 +35,7 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 	defer batch.Close()
 	batch.Set(rowIdentity, binary.AppendUvarint([]byte{formatVersion}, uint64(cluster)))
 	batch.Set(rowApplied, appendMark(nil, consensus.Mark{}))
+	batch.Set(rowChain, appendChain(nil, 0, seed(cluster)))
 	meta := consensus.Founding(config)
 	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, &meta))
 	if err := batch.Commit(); err != nil {
@@ -56,7 +57,8 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 		m.hub = watch.NewHub(watch.Options{})
 	}
 	for _, load := range []func() error{
-		m.loadIdentity, m.loadOwner, m.loadMarks, m.loadMembers, m.loadAlarms, m.loadJobs, m.loadSessions, m.loadLeases,
+		m.loadIdentity, m.loadOwner, m.loadMarks, m.loadChain, m.loadMembers, m.loadAlarms, m.loadJobs, m.loadSessions,
+		m.loadLeases,
 	} {
 		if err := load(); err != nil {
 			return nil, err

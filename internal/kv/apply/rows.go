@@ -13,6 +13,7 @@ import (
 //
 //	's' 'i'                     -> format, cluster id                    identity
 //	's' 'a'                     -> index, term                           last entry applied
+//	's' 'x'                     -> since index, sum                      chain over the entries applied
 //	's' 'c'                     -> snapshot metadata of the entry that brought the configuration
 //	's' 't' member(8)           -> index of its removal                  tombstones
 //	's' 'p' member(8)           -> publish command                       what members published
@@ -44,6 +45,7 @@ var (
 	rowIdentity = []byte{tableState, 'i'}
 	rowApplied  = []byte{tableState, 'a'}
 	rowConfig   = []byte{tableState, 'c'}
+	rowChain    = []byte{tableState, 'x'}
 	rowNextSlot = []byte{tableState, 'n'}
 	rowOwner    = []byte{tableLocal, 'o'}
 )

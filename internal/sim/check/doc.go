@@ -11,6 +11,7 @@
 //	commit-rule           Raft paper, 5.4.2 and figure 8        commit.go
 //	durable-before-ack    Raft paper, figure 2; fastpath.md     durable.go
 //	state-machine         Raft paper, 5.4.3 (equal states)      machine.go, model.go
+//	chain                 ADR 0019 (equal history)              chain.go
 //	revisions             fastpath.md, L2                       revisions.go
 //	fast-path             fastpath.md, L1 and L5                won.go
 //	applied-once          RIFL; fastpath.md, L1                 once.go

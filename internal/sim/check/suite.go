@@ -42,6 +42,7 @@ type Suite struct {
 	leases    leases
 	removals  removals
 	won       won
+	chains    chains
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.

@@ -53,6 +53,11 @@ func TestSuite_notices(t *testing.T) {
 			s.Leader(1, 5)
 			s.Leader(2, 5)
 		}},
+		{"chain", func(s *check.Suite) {
+			s.Chained(1, 7, 0xa)
+			s.Chained(2, 6, 0xb)
+			s.Chained(2, 7, 0xc)
+		}},
 		{"durable-before-ack", func(s *check.Suite) { s.Sent(vote(2)) }},
 		{"durable-before-ack", func(s *check.Suite) {
 			s.Synced(1, &consensus.HardState{Term: 2, Vote: 2}, nil, nil)

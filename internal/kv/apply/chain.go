@@ -1,0 +1,156 @@
+package apply
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// ChainMark is the hash over all entries after Since up to Index and what they did. Members whose marks have the same Since
+// and Index, and another Sum, have not applied the same, or not to the same.
+type ChainMark struct {
+	Since, Index consensus.Index
+	Sum          uint64
+}
+
+// How many sums are kept: of the entries applied last, and of those at multiples of chainStride before.
+const (
+	chainRecent = 4096
+	chainStride = 1024
+	chainCoarse = 1024
+)
+
+// chain hashes what is applied. What may differ between members without harm is not in it: how entries were put into
+// batches, results that only a proposer keeps, and how far compacted history is deleted.
+type chain struct {
+	since   consensus.Index
+	sum     uint64   // of the entry that is being applied, or was last
+	pending []uint64 // of the entries of the batch under way
+
+	mu     sync.Mutex // guards what readers see
+	first  consensus.Index
+	last   consensus.Index
+	recent [chainRecent]uint64
+	coarse [chainCoarse]uint64
+}
+
+// effect is what an entry did when it was executed.
+type effect struct {
+	events []kv.Event
+	err    error
+}
+
+// add continues the chain with an entry, the store's revision after it, and its effect: which versions came, and which ones
+// they replaced, as they were read. What a put writes is in the entry, or in the version before.
+func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect, scratch []byte) []byte {
+	b := appendNumbers(scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
+		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
+		uint64(revision), xxhash.Sum64(e.Payload))
+	if did.err != nil {
+		b = append(b, did.err.Error()...)
+	}
+	for i := range did.events {
+		ev := &did.events[i]
+		b = appendNumbers(b, uint64(ev.Kind), uint64(ev.KV.Version), uint64(ev.KV.Lease), uint64(len(ev.KV.Key)))
+		b = append(b, ev.KV.Key...)
+		if prev := ev.Prev; prev != nil {
+			b = appendNumbers(b, uint64(prev.CreateRevision), uint64(prev.ModRevision), uint64(prev.Lease),
+				xxhash.Sum64(prev.Value))
+		}
+		if len(b) > chainFold { // a deletion of very many keys
+			b = appendNumbers(b[:0], xxhash.Sum64(b))
+		}
+	}
+	c.sum = xxhash.Sum64(b)
+	c.pending = append(c.pending, c.sum)
+	return b
+}
+
+// chainFold bounds the buffer.
+const chainFold = 4096
+
+func appendNumbers(b []byte, numbers ...uint64) []byte {
+	for _, number := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, number)
+	}
+	return b
+}
+
+// publish shows the sums of a batch that ends at last.
+func (c *chain) publish(last consensus.Index) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index := last - consensus.Index(len(c.pending))
+	for _, sum := range c.pending {
+		index++
+		c.keep(index, sum)
+	}
+	c.last = last
+	c.pending = c.pending[:0]
+}
+
+func (c *chain) keep(index consensus.Index, sum uint64) {
+	c.recent[index%chainRecent] = sum
+	if index%chainStride == 0 {
+		c.coarse[index/chainStride%chainCoarse] = sum
+	}
+}
+
+// Chain returns the mark of the last entry applied.
+func (m *Machine) Chain() ChainMark {
+	m.chain.mu.Lock()
+	defer m.chain.mu.Unlock()
+	return ChainMark{Since: m.chain.since, Index: m.chain.last, Sum: m.chain.recent[m.chain.last%chainRecent]}
+}
+
+// ChainAt returns the mark at index, or at the last index before it that is known: all of the last 4,096 entries are, and
+// before these the multiples of 1,024 among the last million, but none from before this machine was opened.
+func (m *Machine) ChainAt(index consensus.Index) (ChainMark, bool) {
+	c := &m.chain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	index = min(index, c.last)
+	if index >= c.first && index+chainRecent > c.last {
+		return ChainMark{Since: c.since, Index: index, Sum: c.recent[index%chainRecent]}, true
+	}
+	index -= index % chainStride
+	if index >= c.first && index+chainStride*chainCoarse > c.last && index > 0 {
+		return ChainMark{Since: c.since, Index: index, Sum: c.coarse[index/chainStride%chainCoarse]}, true
+	}
+	return ChainMark{}, false
+}
+
+// seed is the sum before the first entry.
+func seed(cluster consensus.ClusterID) uint64 {
+	return xxhash.Sum64(binary.LittleEndian.AppendUint64([]byte("quorate chain 1"), uint64(cluster)))
+}
+
+func appendChain(dst []byte, since consensus.Index, sum uint64) []byte {
+	return binary.LittleEndian.AppendUint64(binary.AppendUvarint(dst, uint64(since)), sum)
+}
+
+// loadChain continues the chain of the store. One that was written before there was a chain begins it here, and can not be
+// compared with members that began elsewhere.
+func (m *Machine) loadChain() error {
+	c, at := &m.chain, m.Applied().Index
+	row, found, err := m.engine.Get(rowChain)
+	if err != nil {
+		return fmt.Errorf("apply: read the chain: %w", err)
+	}
+	c.since, c.sum = at, seed(m.cluster)
+	if found {
+		since, n := binary.Uvarint(row)
+		if n <= 0 || len(row) != n+8 {
+			return fmt.Errorf("%w: chain %x", ErrCorruptRow, row)
+		}
+		c.since, c.sum = consensus.Index(since), binary.LittleEndian.Uint64(row[n:])
+	}
+	c.first, c.last = at, at
+	c.keep(at, c.sum)
+	return nil
+}

@@ -1,0 +1,13 @@
+package apply
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// AddToChain does for an entry what Apply does for the chain, and nothing else, as if it replaced before.
+func AddToChain(m *Machine, e *consensus.Entry, before *kv.KeyValue) {
+	did := effect{events: []kv.Event{{KV: *before, Prev: before}}}
+	m.batch.value = m.chain.add(e, 7, &did, m.batch.value)
+	m.chain.publish(e.Index)
+}

@@ -1,0 +1,26 @@
+package check
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// chains checks that the hash over everything applied is the same on all members at the same index, whatever batches,
+// restarts and snapshots brought them there.
+type chains struct {
+	sums    map[consensus.Index]uint64
+	holders map[consensus.Index]consensus.MemberID
+}
+
+// Chained tells a member's chain at an index that it has applied.
+func (s *Suite) Chained(member consensus.MemberID, index consensus.Index, sum uint64) {
+	c := &s.chains
+	if c.sums == nil {
+		c.sums, c.holders = map[consensus.Index]uint64{}, map[consensus.Index]consensus.MemberID{}
+	}
+	want, known := c.sums[index]
+	if !known {
+		c.sums[index], c.holders[index] = sum, member
+		return
+	}
+	if want != sum {
+		s.report("chain", "members %v and %v have chains %x and %x at index %d", c.holders[index], member, want, sum, index)
+	}
+}
