@@ -139,12 +139,15 @@ func (m *Member) EncodeFor(id consensus.ProposalID, command *kv.Command) (consen
 
 // Offer gives the core what a client proposes on the fast path, kind MsgFastPropose, or asks it to hold, MsgRecord, when Round
 // says that it is due. Term and Config are what the client believes; the rest is filled in. The ids of the proposals must be
-// of sessions of the client.
+// of sessions of the client. It waits while too much of what clients offered waits to be looked at.
 func (m *Member) Offer(client consensus.MemberID, message consensus.Message) {
 	if len(message.Proposals) == 0 || m.isMember(client) || !m.hasStarted() {
 		return
 	}
 	message.From, message.To = client, m.ID()
+	if !m.offers.enter(&message) {
+		return
+	}
 	m.Receive([]consensus.Message{message})
 }
 

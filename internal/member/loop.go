@@ -25,6 +25,7 @@ func (m *Member) loop() error {
 		}
 		m.pulses.begin(&m.pulses.loop)
 		inputs := m.inbox.take()
+		m.offers.taken(inputs)
 		if due := passed.due(m.options.Clock.Now()); len(due) > 0 {
 			inputs = append(due, inputs...)
 			m.node.CountHolders(m.countsHolders())

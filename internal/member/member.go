@@ -87,6 +87,7 @@ type Member struct {
 	footing     atomic.Pointer[Footing]
 	footingNews news
 	direct      direct
+	offers      offers
 	departure   departure
 	jobs        jobBoard
 	advice      adviceBoard
@@ -122,6 +123,8 @@ func New(options Options) (*Member, error) {
 	context.AfterFunc(m.stopping, m.stores.stop)
 	m.fates.Store(options.Data.Machine)
 	m.inbox.init()
+	m.offers.init()
+	context.AfterFunc(m.stopping, m.offers.close)
 	m.disk.init()
 	m.applier.init()
 	m.evaluations.init()

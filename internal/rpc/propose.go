@@ -36,6 +36,7 @@ type Clients interface {
 		id consensus.ProposalID, command *kv.Command, done member.Completion,
 	) (proposal consensus.Proposal, leads bool, err error)
 	Offer(client consensus.MemberID, message consensus.Message)
+	OfferedBytes() int
 }
 
 // What one stream may have waiting at the member, before no more is read from it.

@@ -122,6 +122,8 @@ func (c *collector) collectSessions(e *emitter) {
 	open := len(machine.ClientSessions())
 	release()
 	e.gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
+	e.gauge("quorate_clients_offered_bytes", "What native clients offered and the core has not looked at yet.",
+		float64(c.s.options.Clients.OfferedBytes()))
 	registered, refused := c.s.register.counts()
 	e.gauge("quorate_clients_registered", "Native clients that have a stream to this member, or had one a moment ago.",
 		float64(registered))
