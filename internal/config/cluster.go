@@ -6,6 +6,15 @@ import (
 	"strings"
 )
 
+// Founding says who must be there before a new cluster begins.
+type Founding string
+
+// The ways to found a cluster.
+const (
+	FoundingAll      Founding = "all"
+	FoundingMajority Founding = "majority"
+)
+
 // ClusterState says whether the first start of a member founds a cluster or joins one.
 type ClusterState string
 

@@ -24,6 +24,7 @@ type Config struct {
 	// The founding of the cluster; read once, when the data directory is empty.
 	InitialCluster []InitialMember
 	ClusterState   ClusterState
+	Founding       Founding // of a new cluster
 	ClusterToken   string
 	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState say nothing
 	JoinLearner    bool   // join to learn, not to vote

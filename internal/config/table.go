@@ -88,6 +88,10 @@ var clusterSettings = []setting{
 	{name: "initial-cluster-token", def: "etcd-cluster", arg: "TOKEN",
 		help:  "Word that keeps clusters with equal members apart. Read at the first start only.",
 		value: texts(func(c *Config) *string { return &c.ClusterToken })},
+	{name: "founding", def: "all", arg: "WHO",
+		help: "Who of initial-cluster must have met before a new cluster begins: 'all', or 'majority' as etcd does, where " +
+			"two members that lost their disks can found it anew, without what the others hold. Read at the first start only.",
+		value: choices(func(c *Config) *Founding { return &c.Founding }, FoundingAll, FoundingMajority)},
 	{name: "join", arg: "URLS",
 		help: "Join the cluster of the members at these peer URLs: the first that answers adds this member. Instead of " +
 			"initial-cluster. Read at the first start only.",

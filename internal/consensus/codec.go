@@ -89,6 +89,16 @@ func (r *reader) end() (rest []byte, err error) {
 
 func (r *reader) member() MemberID { return MemberID(r.fixed()) }
 
+func (r *reader) storage() (id StorageID) {
+	if len(r.src) < len(id) {
+		r.fail()
+		return id
+	}
+	copy(id[:], r.src)
+	r.src = r.src[len(id):]
+	return id
+}
+
 func (r *reader) mark() Mark { return Mark{Index: Index(r.uvarint()), Term: Term(r.uvarint())} }
 
 func (r *reader) configID() ConfigID {
@@ -128,28 +138,17 @@ func appendBlob(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// hardHasPromise is set in the commit index, which is never so great, if a promise follows: older versions wrote none.
-const hardHasPromise = 1 << 63
-
 // AppendHardState encodes h after dst.
 func AppendHardState(dst []byte, h *HardState) []byte {
 	dst = binary.AppendUvarint(dst, uint64(h.Term))
 	dst = appendMember(dst, h.Vote)
-	if h.Promise == 0 {
-		return binary.AppendUvarint(dst, uint64(h.Commit))
-	}
-	dst = binary.AppendUvarint(dst, uint64(h.Commit)|hardHasPromise)
-	return binary.AppendUvarint(dst, h.Promise)
+	return binary.AppendUvarint(dst, uint64(h.Commit))
 }
 
 // DecodeHardState reads what AppendHardState wrote.
 func DecodeHardState(src []byte) (h HardState, rest []byte, err error) {
 	r := reader{src: src}
 	h = HardState{Term: Term(r.uvarint()), Vote: r.member(), Commit: Index(r.uvarint())}
-	if h.Commit&hardHasPromise != 0 {
-		h.Commit, h.Promise = h.Commit&^hardHasPromise, r.uvarint()
-		r.bad = r.bad || h.Promise == 0
-	}
 	rest, err = r.end()
 	return h, rest, err
 }

@@ -28,11 +28,15 @@ func appendAttributes(dst []byte, m *Member) []byte {
 	dst = append(dst, m.Name...)
 	dst = appendTexts(dst, m.PeerURLs)
 	moves := len(m.FormerURLs) > 0
-	dst = append(dst, flag(m.Promote)|flag(m.Joining)<<1|flag(moves)<<2)
+	var storage []byte
+	if !m.Storage.IsZero() {
+		storage = m.Storage[:]
+	}
+	dst = append(dst, flag(m.Promote)|flag(m.Joining)<<1|flag(moves)<<2|flag(storage != nil)<<3)
 	if moves {
 		dst = appendTexts(dst, m.FormerURLs)
 	}
-	return dst
+	return append(dst, storage...)
 }
 
 func appendTexts(dst []byte, texts []string) []byte {
@@ -57,6 +61,9 @@ func (r *reader) attributes() Member {
 	m.Promote, m.Joining = marks&1 != 0, marks&2 != 0
 	if marks&4 != 0 {
 		m.FormerURLs = r.texts()
+	}
+	if marks&8 != 0 {
+		m.Storage = r.storage()
 	}
 	return m
 }

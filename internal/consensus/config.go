@@ -65,6 +65,8 @@ type Member struct {
 	// FormerURLs are the peer URLs before an update at which nobody has found the member yet. Members dial them too; the
 	// leader drops them once the member has answered at PeerURLs.
 	FormerURLs []string
+	// Storage is the data directory that speaks for the member: it is bound to it, once and for ever. NoStorage: not yet.
+	Storage StorageID
 }
 
 // DialURLs are all URLs at which the member may be, the current ones first.
@@ -114,6 +116,43 @@ func (c *Config) Member(id MemberID) (Member, bool) {
 		return Member{}, false
 	}
 	return c.Members[at], true
+}
+
+// Binding is what a configuration says of a storage id that is used in a member's name.
+type Binding uint8
+
+const (
+	// BindingStranger says that the configuration does not hold the member. Nobody counts what strangers say.
+	BindingStranger Binding = 0
+	// BindingOpen says that no member is bound: the cluster is just being founded by a majority, or was made by restore.
+	BindingOpen Binding = 1
+	// BindingNone says that others are bound, and the member not yet: what it says must not be counted.
+	BindingNone Binding = 2
+	// BindingOwn says that the member is bound to this storage id.
+	BindingOwn Binding = 3
+	// BindingOther says that the member is bound to another one: this one has lost what the member promised.
+	BindingOther Binding = 4
+)
+
+// BindingOf says how id and storage belong together by c.
+func (c *Config) BindingOf(id MemberID, storage StorageID) Binding {
+	m, known := c.Member(id)
+	switch {
+	case !known:
+		return BindingStranger
+	case m.Storage.IsZero() && !c.Binds():
+		return BindingOpen
+	case m.Storage.IsZero():
+		return BindingNone
+	case m.Storage == storage:
+		return BindingOwn
+	}
+	return BindingOther
+}
+
+// Binds reports whether c binds any member.
+func (c *Config) Binds() bool {
+	return slices.ContainsFunc(c.Members, func(m Member) bool { return !m.Storage.IsZero() })
 }
 
 // IDs returns every member, sorted.
@@ -189,10 +228,11 @@ const (
 	ChangeRemove     ChangeKind = 4
 	ChangeUpdate     ChangeKind = 5 // peer URLs of a member
 	ChangeDemote     ChangeKind = 6 // voter -> learner
+	ChangeBind       ChangeKind = 7 // binds a member that is not bound to Member.Storage
 )
 
 func (k ChangeKind) String() string {
-	names := [...]string{"unknown", "add-voter", "add-learner", "promote", "remove", "update", "demote"}
+	names := [...]string{"unknown", "add-voter", "add-learner", "promote", "remove", "update", "demote", "bind"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -202,7 +242,7 @@ func (k ChangeKind) String() string {
 // ChangeStep is what happens to one member.
 type ChangeStep struct {
 	Kind   ChangeKind
-	Member Member // ID always; Name and PeerURLs where the kind needs them
+	Member Member // ID always; Name, PeerURLs and Storage where the kind needs them
 }
 
 // ChangeRequest asks the leader for one atomic configuration change; the leader turns it into a ConfigChange or refuses

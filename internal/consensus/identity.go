@@ -27,6 +27,19 @@ func (id StorageID) String() string {
 	return hex.EncodeToString(id[:])
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (id StorageID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (id *StorageID) UnmarshalText(text []byte) error {
+	var read StorageID
+	if n, err := hex.Decode(read[:], text[:min(len(text), 2*len(read))]); err != nil || n != len(read) || len(text) != 2*n {
+		return fmt.Errorf("%w: %q is no storage id", ErrCorrupt, text)
+	}
+	*id = read
+	return nil
+}
+
 // Epoch names one life of a cluster. It is zero at the founding; a recovery that drops members makes the next number, with
 // a random id, so that two recoveries made apart differ.
 type Epoch struct {

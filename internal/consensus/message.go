@@ -58,9 +58,6 @@ type Message struct {
 	Committed Mark
 	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
 	Round uint64
-	// Patience is, in a follower's answers, for how long after it heard the leader it helps to elect nobody else, in
-	// microseconds; zero if it promises nothing. A leader lease rests on that.
-	Patience uint64
 	// Query names a reader's question to the voters: the highest id of its reads, or zero if the leader alone is asked.
 	Query uint64
 	// Due is, with MsgRecord and MsgFastPropose, when the receiver should look at it, in nanoseconds of Unix time: the same
@@ -117,6 +114,8 @@ var reasonTexts = [...]string{
 	ReasonProtocol:        "the protocol cannot make this change",
 	ReasonTooLate:         "the change can no longer be aborted",
 	ReasonNoChange:        "there is nothing to change, or no change to abort",
+	ReasonBound:           "the member is bound to a data directory already",
+	ReasonUnbound:         "the member is not bound to a data directory yet: it has not been heard",
 }
 
 func (r RefusalReason) String() string {
@@ -148,4 +147,6 @@ const (
 	ReasonProtocol        RefusalReason = 15 // the protocol cannot make this change
 	ReasonTooLate         RefusalReason = 16 // the change can no longer be aborted
 	ReasonNoChange        RefusalReason = 17 // there is no change to abort, or the request changes nothing
+	ReasonBound           RefusalReason = 18 // the member is bound to another storage id
+	ReasonUnbound         RefusalReason = 19 // others are bound, and the member that is to vote is not
 )

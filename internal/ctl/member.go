@@ -30,7 +30,8 @@ const memberExample = `  quorate member list
 
 func newMember(s Streams) *cobra.Command {
 	c := nouns("member", "List and change the members of the cluster",
-		newMemberList(s), newMemberWatch(s), newMemberPlan(s), newMemberChange(s), newMemberReplace(s), newMemberApply(s),
+		newMemberList(s), newMemberWatch(s), newMemberPlan(s), newMemberChange(s), newMemberReplace(s), newMemberReset(s),
+		newMemberApply(s),
 		newMemberAdd(s), newMemberRemove(s), newMemberPromote(s), newMemberDemote(s), newMemberUpdate(s),
 		newMemberDrain(s), newMemberJobs(s))
 	c.Long, c.Example = memberLong, memberExample

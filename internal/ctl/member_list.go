@@ -157,6 +157,8 @@ func tolerates(s *quoratepb.Strength) string {
 // stateText says in a word or two how a member is, as the leader sees it.
 func stateText(m *quoratepb.Member, native bool) string {
 	switch {
+	case strings.Contains(m.State, " "): // "lost its disk", "rolled back": no member is in such a state by itself
+		return m.State
 	case !m.Started:
 		return "not started"
 	case !native:

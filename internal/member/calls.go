@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -21,7 +22,12 @@ const (
 	methodLeaseRenew = "lease.renew"
 	methodLeaseTTL   = "lease.ttl"
 	methodDescribe   = "cluster.describe"
+	// MethodGreet asks who is there: an identity.Greeting. Processes that found a cluster ask it of each other.
+	MethodGreet = "identity.greet"
 )
+
+// OpenMethods are the calls that anybody may make: a process that wants to be a member has no identity yet.
+func OpenMethods() []string { return []string{MethodGreet, methodDescribe, methodJoin} }
 
 type leaseQuestion struct {
 	ID kv.LeaseID `json:"id"`
@@ -38,8 +44,9 @@ type Description struct {
 	Members []consensus.Member  `json:"members"`
 	// Learners are the ids among Members that do not vote.
 	Learners []consensus.MemberID `json:"learners,omitempty"`
-	// Published are the ids among Members that have been up once.
+	// Published are the ids among Members that have been up once, Bound those that have a data directory.
 	Published []consensus.MemberID `json:"published,omitempty"`
+	Bound     []consensus.MemberID `json:"bound,omitempty"`
 }
 
 // Call answers a request of another member. It is the transport's handler.
@@ -59,6 +66,13 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 			})
 			return leaseAnswer{TTLSeconds: ttl, GrantedSeconds: granted}, err
 		})
+	case methodJoin:
+		if transport.CallerClaim(ctx).Cluster == 0 {
+			return nil, status.Error(codes.FailedPrecondition, (&identity.Refusal{Reason: identity.Anonymous,
+				Text: "a process that joins must name the cluster: join with --join"}).Error())
+		}
+	case MethodGreet:
+		return m.greet(ctx)
 	case methodDescribe:
 		if err := m.ReadIndex(ctx); err != nil {
 			return nil, toStatus(err)
@@ -83,13 +97,40 @@ func (m *Member) describe() Description {
 	machine, release := m.Machine()
 	defer release()
 	config, _ := machine.Config()
-	d := Description{Cluster: m.Cluster(), Members: config.Members, Learners: config.Learners}
+	d := Description{Cluster: m.Cluster(), Members: withoutStorage(config.Members), Learners: config.Learners}
 	for _, known := range config.Members {
+		if !known.Storage.IsZero() {
+			d.Bound = append(d.Bound, known.ID)
+		}
 		if _, published := machine.Published(known.ID); published {
 			d.Published = append(d.Published, known.ID)
 		}
 	}
 	return d
+}
+
+// withoutStorage keeps to members what only members need know.
+func withoutStorage(members []consensus.Member) []consensus.Member {
+	members = slices.Clone(members)
+	for i := range members {
+		members[i].Storage = consensus.NoStorage
+	}
+	return members
+}
+
+// greet says who this member is, and how the caller, which may have lost its disk, is bound here. What others are bound to is
+// for members only.
+func (m *Member) greet(ctx context.Context) ([]byte, error) {
+	config, caller := m.configNow(), transport.CallerClaim(ctx)
+	if len(config.Members) == 0 {
+		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
+	}
+	own := identity.Claim{Cluster: m.Cluster(), Member: m.ID()}
+	g := identity.Greeting{Claim: own, Stage: identity.Founded}
+	if known, ok := config.Member(caller.Member); ok {
+		g.Roster = identity.Line(&known, caller.Storage)
+	}
+	return json.Marshal(g)
 }
 
 func (m *Member) onlyLeading(f func() (int64, error)) (int64, error) {

@@ -170,7 +170,8 @@ func (n *node) start() {
 		}
 	}
 	n.peers, err = transport.New(transport.Options{
-		Self: n.id, Cluster: testCluster, Handler: n.Member, Listeners: []net.Listener{l}, Logger: logger,
+		OpenMethods: member.OpenMethods(),
+		Self:        n.id, Cluster: testCluster, Handler: n.Member, Listeners: []net.Listener{l}, Logger: logger,
 	})
 	if err == nil {
 		err = n.Start(n.peers)

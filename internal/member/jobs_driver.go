@@ -282,5 +282,6 @@ func asksAgain(reason consensus.RefusalReason) bool {
 
 // passes reports whether what a refusal complains of may end by itself: members come back, and learners catch up.
 func passes(reason consensus.RefusalReason) bool {
-	return reason == consensus.ReasonLearnerLags || reason == consensus.ReasonQuorumLost
+	return reason == consensus.ReasonLearnerLags || reason == consensus.ReasonQuorumLost ||
+		reason == consensus.ReasonUnbound
 }

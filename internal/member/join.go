@@ -26,6 +26,8 @@ type JoinRequest struct {
 	Learner  bool     `json:"learner,omitempty"` // to stay one
 	// Replaces is the id, in hex, or the name of a member that goes once the newcomer has caught up; empty: none.
 	Replaces string `json:"replaces,omitempty"`
+	// Storage is the data directory that will speak for it. A newcomer that shows it is bound with its first entry.
+	Storage consensus.StorageID `json:"storage,omitzero"`
 }
 
 // JoinAnswer tells it who it is.
@@ -48,11 +50,19 @@ type joinStep struct {
 	Ready bool `json:"ready,omitempty"`
 }
 
-// Join asks whoever listens at a peer URL to let the caller, who has no identity yet, be a member.
+// Join asks whoever listens at a peer URL to let the caller, who has no identity yet, be a member. It asks which cluster that
+// is first: nobody joins a cluster that it can not name.
 func Join(ctx context.Context, o transport.Options, url string, r JoinRequest) (JoinAnswer, error) {
 	body, err := json.Marshal(question[JoinRequest]{Asked: r})
 	if err != nil {
 		return JoinAnswer{}, err
+	}
+	if o.Cluster == 0 {
+		d, err := Describe(ctx, o, url)
+		if err != nil {
+			return JoinAnswer{}, err
+		}
+		o.Cluster = d.Cluster
 	}
 	raw, err := transport.CallURL(ctx, o, url, methodJoin, body)
 	if err != nil {
@@ -116,9 +126,9 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 	}
 	if known, ok := memberAt(&view.Config, q.PeerURLs); ok && !(found && known == replaced) {
 		if q.Replaces == "" || !found { // nothing to replace, or replaced already
-			return m.joined(&view, known, 0)
+			return m.joined(&view, known, &q, 0)
 		}
-		if _, err := m.joined(&view, known, 0); err != nil {
+		if _, err := m.joined(&view, known, &q, 0); err != nil {
 			return joinStep{}, err
 		}
 	}
@@ -191,7 +201,7 @@ func (m *Member) joinAsLearner(ctx context.Context, view *membership.View, q *jo
 	}
 	id := consensus.MemberID(drawID())
 	_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{
-		ID: id, Name: q.Name, PeerURLs: q.PeerURLs, Promote: !q.Learner,
+		ID: id, Name: q.Name, PeerURLs: q.PeerURLs, Promote: !q.Learner, Storage: m.bindable(q.Storage),
 	}))
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists {
@@ -200,7 +210,7 @@ func (m *Member) joinAsLearner(ctx context.Context, view *membership.View, q *jo
 			return joinStep{}, viewErr
 		}
 		if known, ok := memberAt(&view.Config, q.PeerURLs); ok {
-			return m.joined(&view, known, 0)
+			return m.joined(&view, known, q, 0)
 		}
 	}
 	if err != nil {
@@ -210,14 +220,23 @@ func (m *Member) joinAsLearner(ctx context.Context, view *membership.View, q *jo
 	if err != nil {
 		return joinStep{}, err
 	}
-	return m.joined(&now, id, 0)
+	return m.joined(&now, id, q, 0)
+}
+
+// bindable is the storage id by which a newcomer may be bound at once: none while nobody is bound, for the first bindings of a
+// cluster are those of its voters.
+func (m *Member) bindable(id consensus.StorageID) consensus.StorageID {
+	if config := m.configNow(); !config.Binds() {
+		return consensus.NoStorage
+	}
+	return id
 }
 
 // joinByJob answers for a newcomer of a job.
 func (m *Member) joinByJob(job *membership.Job, view *membership.View, q *joinQuestion) (joinStep, error) {
 	known, ok := memberAt(&view.Config, q.PeerURLs)
 	if ok && !slices.Contains(job.Spec.Remove, known) {
-		return m.joined(view, known, job.ID)
+		return m.joined(view, known, q, job.ID)
 	}
 	if job.State.Ended() {
 		return joinStep{}, fmt.Errorf("%w: %s", ErrJobFailed, job.Message)
@@ -249,13 +268,19 @@ func contradicts(job *membership.Job, view *membership.View, q *joinQuestion) er
 
 // joined answers that the caller is a member, if it cannot have been one before: a process that has lost its disk has
 // lost what it promised, and must not take part under the same id again.
-func (m *Member) joined(view *membership.View, id consensus.MemberID, job membership.JobID) (joinStep, error) {
+func (m *Member) joined(
+	view *membership.View, id consensus.MemberID, q *joinQuestion, job membership.JobID,
+) (joinStep, error) {
 	seen, _ := view.Member(id)
+	if known, _ := view.Config.Member(id); !known.Storage.IsZero() && known.Storage != q.Storage {
+		return joinStep{}, ErrAlreadyStarted
+	}
 	if seen.Started || seen.Active || seen.Match > 0 || view.Config.IsVoter(id) {
 		return joinStep{}, ErrAlreadyStarted
 	}
+	members := withoutStorage(view.Config.Members)
 	return joinStep{
-		JoinAnswer: JoinAnswer{Cluster: m.Cluster(), ID: id, Members: view.Config.Members, Job: job}, Ready: true,
+		JoinAnswer: JoinAnswer{Cluster: m.Cluster(), ID: id, Members: members, Job: job}, Ready: true,
 	}, nil
 }
 

@@ -138,7 +138,9 @@ func (m *Member) ports() Ports {
 
 // configure opens and closes peers as the configuration in force says.
 func (m *Member) configure(inForce raft.ConfigInForce) {
-	m.transport.SetPeers(dialled(inForce.Config.Members))
+	config := inForce.Config
+	config.Members = dialled(config.Members)
+	m.transport.Configure(&config)
 	m.changes.configured(&inForce)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
@@ -154,6 +156,8 @@ func (m *Member) observe(events []raft.Event) {
 			m.applier.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
 		case raft.BecameFollower:
 			m.applier.put(applyRequest{lead: &leadership{term: e.Term}})
+		case raft.Denied:
+			m.distrust(e)
 		case raft.ConfigUndone:
 			m.changes.undone(e.ID)
 		case raft.Removed:

@@ -94,6 +94,7 @@ type Member struct {
 	transfers   transfers
 	roll        roll         // of native clients
 	retiring    retiring     // their sessions
+	refusedOnce sync.Once    // by a peer, for good
 	lostAt      atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
 
 	stop     context.CancelFunc

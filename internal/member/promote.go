@@ -32,6 +32,7 @@ func (m *Member) promoteLearners() error {
 			return nil
 		}
 		if m.Leader() == m.ID() {
+			m.bindMet()
 			m.promoteReady()
 			m.retireOrphans(known)
 		}

@@ -78,6 +78,9 @@ func (m *Member) memberView(
 	if !p.RecentActive {
 		v.SilentMS = int64(time.Duration(p.HeardTicks) * m.options.TickInterval / time.Millisecond)
 	}
+	if trouble := m.trouble(member.ID); trouble != "" {
+		v.Active, v.CaughtUp, v.State = false, false, trouble
+	}
 	v.Snapshot = m.transfers.of(member.ID)
 	return v
 }

@@ -61,6 +61,9 @@ type drafter struct {
 func newDrafter(s *Spec, v *View, p *Plan) *drafter {
 	d := &drafter{plan: p, real: v, view: *v}
 	d.view.Config = v.Config.Settle()
+	for i := range d.view.Config.Members { // newcomers are bound to their data directories when they are heard
+		d.view.Config.Members[i].Storage = consensus.NoStorage
+	}
 	d.view.Settled, d.view.TermStarted = true, true
 	d.view.Members = slices.Clone(v.Members)
 	d.job = Job{Spec: *s, Config: d.view.ID}

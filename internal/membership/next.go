@@ -126,7 +126,7 @@ func (g *goal) propose(phase Phase, request *consensus.ChangeRequest, words stri
 	switch reason {
 	case consensus.ReasonNone:
 		return Action{Phase: phase, Message: words, Change: request}
-	case consensus.ReasonQuorumLost, consensus.ReasonLearnerLags:
+	case consensus.ReasonQuorumLost, consensus.ReasonLearnerLags, consensus.ReasonUnbound:
 		return Action{Phase: phase, Message: "waits, for " + g.refusal(reason, request), Wait: true}
 	}
 	return g.fail(phase, g.refusal(reason, request))

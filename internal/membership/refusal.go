@@ -127,6 +127,8 @@ func (g *goal) refusal(reason consensus.RefusalReason, request *consensus.Change
 		return fmt.Sprintf("the cluster may have %s (--max-learners), and this needs %d: raise the limit, add fewer "+
 			"members at a time, or remove a learner first", count(g.view.MaxLearners, "learner"),
 			len(g.config.Learners)+len(request.Steps))
+	case consensus.ReasonUnbound:
+		return "the learners to be bound to their data directories: " + g.awaiting()
 	case consensus.ReasonLearnerLags:
 		return "the learners to catch up: " + g.awaiting()
 	case consensus.ReasonPeerURLExists:

@@ -92,6 +92,8 @@ var refusals = map[consensus.RefusalReason]error{
 	consensus.ReasonProtocol:        errProtocol,
 	consensus.ReasonTooLate:         errTooLate,
 	consensus.ReasonNoChange:        errNoChange,
+	consensus.ReasonBound:           rpctypes.ErrGRPCMemberExist,
+	consensus.ReasonUnbound:         rpctypes.ErrGRPCLearnerNotReady,
 }
 
 // wireError turns any error into one that may go on the wire.

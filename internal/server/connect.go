@@ -44,6 +44,10 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		return err
 	}
 	s.member = m
+	seen, err := s.data.SeenPeers()
+	if err != nil {
+		s.logger.Error("what was known of other members' data directories is lost, and is learned anew", "err", err)
+	}
 	listeners, plain, err := s.listenPeers()
 	if err != nil {
 		return err
@@ -51,7 +55,14 @@ func (s *Server) connect(_ context.Context, options Options) error {
 	s.transport, err = transport.New(transport.Options{
 		Self:       identity.Member,
 		Cluster:    identity.Cluster,
+		Storage:    s.data.Identity.Storage,
+		Epoch:      identity.Epoch,
+		Life:       s.data.Life(),
+		Address:    s.advertised(),
 		Handler:    m,
+		Seen:       seen,
+		Remember:   s.data.RememberPeers,
+		Refused:    m.Refused,
 		Logger:     s.logger,
 		Listeners:  listeners,
 		ListenURLs: plain,
@@ -60,6 +71,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Faults:     options.Faults,
 		Delay:      s.peerDelay(),
 
+		OpenMethods:            member.OpenMethods(),
 		SnapshotBytesPerSecond: s.cfg.SnapshotSendRate,
 	})
 	if err != nil {
@@ -120,9 +132,8 @@ func (s *Server) carePolicy() membership.Policy {
 
 func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID) raft.Options {
 	o := raft.Defaults(id)
-	o.Cluster = cluster
+	o.Cluster, o.Storage = cluster, s.data.Identity.Storage
 	o.HeartbeatTicks = ticksPerHeartbeat
-	o.TickMicros = uint64(s.cfg.HeartbeatInterval.Microseconds()) / ticksPerHeartbeat
 	o.ElectionTicks = int(s.cfg.ElectionTimeout / (s.cfg.HeartbeatInterval / ticksPerHeartbeat))
 	o.Seed = randomID()
 	o.PreVote = s.cfg.PreVote

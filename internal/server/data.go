@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
@@ -36,6 +36,12 @@ func (s *Server) dataOptions() member.DataOptions {
 // a running one from what its members say.
 func (s *Server) openData(ctx context.Context, _ Options) error {
 	options := s.dataOptions()
+	var lost *member.LostError
+	if err := member.CheckLost(options); errors.As(err, &lost) {
+		return s.waitAsLost(ctx, lost)
+	} else if err != nil {
+		return err
+	}
 	exists, err := member.Exists(options)
 	if err != nil {
 		return err
@@ -78,19 +84,13 @@ func (s *Server) createData(ctx context.Context, options member.DataOptions) err
 		if err != nil {
 			return err
 		}
-		return member.Create(options, identity, consensus.Config{})
+		return makeData(options, identity, consensus.Config{})
 	}
 	f, err := found(&s.cfg)
 	if err != nil {
 		return err
 	}
-	if err := s.refuseSecondLife(ctx, f); err != nil {
-		return err
-	}
-	identity := wal.Identity{Cluster: f.cluster, Member: f.self, Storage: member.NewStorageID()}
-	s.logger.Info("founding a cluster", "cluster", f.cluster.String(), "member", f.self.String(),
-		"members", len(f.config.Members))
-	return member.Create(options, identity, f.config)
+	return s.foundCluster(ctx, options, f)
 }
 
 // checkIdentity refuses the data of another member or cluster. Flags are compared only where they must agree for

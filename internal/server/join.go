@@ -32,9 +32,13 @@ func (s *Server) join(ctx context.Context) (wal.Identity, error) {
 	if err != nil {
 		return wal.Identity{}, err
 	}
+	storage, err := s.ownStorage()
+	if err != nil {
+		return wal.Identity{}, err
+	}
 	s.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
 		"members", len(description.Members))
-	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: member.NewStorageID()}, nil
+	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: storage}, nil
 }
 
 // describe returns what the first member that answers says.
@@ -60,48 +64,6 @@ func (s *Server) describe(ctx context.Context, own []string) (member.Description
 	}
 	return member.Description{}, fmt.Errorf("cannot join: no member of --initial-cluster answers: %s",
 		strings.Join(failures, "; "))
-}
-
-// foundingPatience is how long the others are waited for when a founding member asks whether it was up before. Those
-// of a new cluster mostly do not listen yet, which is known at once.
-const foundingPatience = time.Second
-
-// refuseSecondLife refuses to found a cluster that runs already and has met this member. Its data was lost, and with
-// it what it has voted and acknowledged: as the same member it could help to elect a leader that lacks acknowledged
-// writes.
-func (s *Server) refuseSecondLife(ctx context.Context, f founding) error {
-	asked, cancel := context.WithTimeout(ctx, foundingPatience)
-	defer cancel()
-	var urls []string
-	for _, m := range f.config.Members {
-		if m.ID != f.self {
-			urls = append(urls, m.PeerURLs...)
-		}
-	}
-	answers := make(chan error, len(urls))
-	for _, url := range urls {
-		go func() {
-			d, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url)
-			if err != nil || d.Cluster != f.cluster {
-				answers <- nil // not up yet, or somebody else, which the handshake will say
-				return
-			}
-			isMember := slices.ContainsFunc(d.Members, func(m consensus.Member) bool { return m.ID == f.self })
-			if isMember && !slices.Contains(d.Published, f.self) {
-				answers <- nil
-				return
-			}
-			answers <- fmt.Errorf("cluster %v runs already and has met this member (%v), but --data-dir %s is empty: if "+
-				"the disk is only not mounted, mount it; if it is lost, start a new member in its place, with --join and "+
-				"--replaces=%v (never put an older copy of the data there)", f.cluster, f.self, s.cfg.DataDir, f.self)
-		}()
-	}
-	for range urls {
-		if err := <-answers; err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // matchMembers checks --initial-cluster against the real members, as etcd does, and returns this member's id.

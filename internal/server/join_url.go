@@ -28,8 +28,13 @@ const (
 
 // joinByURL asks the members at --join to make this one a member, and returns who it is.
 func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
+	storage, err := s.ownStorage()
+	if err != nil {
+		return wal.Identity{}, err
+	}
 	request := member.JoinRequest{
 		Name: s.cfg.Name, PeerURLs: urlTexts(s.cfg.AdvertisePeerURLs), Learner: s.cfg.JoinLearner, Replaces: s.cfg.Replaces,
+		Storage: storage,
 	}
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, joinLimit)
@@ -39,7 +44,7 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 		if err == nil {
 			s.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
 				"members", len(answer.Members), "learner", request.Learner, "replaces", request.Replaces)
-			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: member.NewStorageID()}, nil
+			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: storage}, nil
 		}
 		var final *joinRefusal
 		if errors.As(err, &final) {
@@ -64,7 +69,7 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 // names the member's own cluster, or nobody who answers, it does nothing.
 func (s *Server) refuseOtherCluster(ctx context.Context) error {
 	own := s.data.Identity.Cluster
-	asked, cancel := context.WithTimeout(ctx, foundingPatience)
+	asked, cancel := context.WithTimeout(ctx, greetPatience)
 	defer cancel()
 	for _, url := range s.cfg.Join {
 		d, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url.String())

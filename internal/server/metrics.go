@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -88,6 +89,17 @@ func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
 	c.collectRefused(out)
 	c.collectStorage(out)
 	c.collectPeers(out)
+	c.collectIdentity(out)
+}
+
+// collectIdentity shows whom this member refused: docs/membership.md.
+func (c *partsCollector) collectIdentity(out chan<- prometheus.Metric) {
+	refusals := prometheus.NewDesc("quorate_peer_refusals_total",
+		"Connections and calls of other members that were refused, by reason.", []string{"reason"}, nil)
+	for reason := identity.Welcome + 1; int(reason) < identity.Reasons; reason++ {
+		out <- prometheus.MustNewConstMetric(refusals, prometheus.CounterValue, float64(c.transport.Refusals(reason)),
+			reason.String())
+	}
 }
 
 // collectRefused shows the messages between members that were dropped.

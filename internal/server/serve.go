@@ -36,7 +36,7 @@ func (s *Server) listenClients(context.Context, Options) error {
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
-		s.clients = append(s.clients, s.securedClients(l, u, urls[i+1:]))
+		s.clients = append(s.clients, newRelay(s.securedClients(l, u, urls[i+1:])))
 	}
 	for i, u := range slices.Concat(s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs) {
 		l, err := listen(u)
@@ -46,7 +46,7 @@ func (s *Server) listenClients(context.Context, Options) error {
 		if u.Secure() {
 			l = s.clientCerts.Listen(l, certs.HTTP)
 		}
-		s.plain = append(s.plain, plainListener{l, i >= len(s.cfg.ListenClientHTTPURLs)})
+		s.plain = append(s.plain, plainListener{newRelay(l), i >= len(s.cfg.ListenClientHTTPURLs)})
 	}
 	return nil
 }

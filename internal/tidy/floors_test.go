@@ -19,6 +19,7 @@ var floors = []struct {
 	{"client", 1, "client"}, // what users import: it may know the API and nothing inside
 	{"internal/consensus", 1, "words"},
 	{"internal/kv", 1, "words"},
+	{"internal/identity", 1, "words"},
 	{"internal/env", 1, "env"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // Presence is what a look at one peer URL has found.
@@ -52,7 +53,7 @@ func Hail(
 	if err := conn.Close(); err != nil {
 		return Unsure, fmt.Errorf("transport: close a connection to %s: %w", url, err)
 	}
-	h := hello{version: protocolVersion, cluster: cluster, to: id}
+	h := hello{version: protocolVersion, to: id, claim: identity.Claim{Cluster: cluster}}
 	_, err = callURL(ctx, &o, h, url, methodHail, nil)
 	switch code := status.Code(err); {
 	case err == nil, code == codes.Unimplemented:

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // The frame of a call holds a hello, the length and the bytes of the method, and the body; the frame of the answer
@@ -21,8 +23,47 @@ type callerKey struct{}
 
 // Caller returns the member that made the call whose context ctx is; NoMember for one that is not a member yet.
 func Caller(ctx context.Context) consensus.MemberID {
-	id, _ := ctx.Value(callerKey{}).(consensus.MemberID)
-	return id
+	return CallerClaim(ctx).Member
+}
+
+// CallerClaim returns what the caller says of itself. Unless the method is an open one it was found to be true.
+func CallerClaim(ctx context.Context) identity.Claim {
+	claim, _ := ctx.Value(callerKey{}).(identity.Claim)
+	return claim
+}
+
+// checkCall is what a listening member demands of a call: an open method may come from anybody who does not think that this
+// is somebody else, everything else from a member that the configuration binds.
+func (t *Transport) checkCall(h *hello, method string) error {
+	own, c := &t.options, &h.claim
+	switch {
+	case c.Cluster != 0 && c.Cluster != own.Cluster:
+		return t.turnAway(c, identity.ForeignCluster, fmt.Sprintf("it is of cluster %v, this member (%v) of cluster %v: "+
+			"correct its peer URLs, or this member's", c.Cluster, own.Self, own.Cluster))
+	case h.to != consensus.NoMember && h.to != own.Self:
+		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self)
+	case method == methodHail || slices.Contains(own.OpenMethods, method):
+		return nil
+	case c.Member == consensus.NoMember || c.Cluster == 0:
+		return t.turnAway(c, identity.Anonymous, fmt.Sprintf("%q is for members only, and the caller does not say which one "+
+			"it is", method))
+	}
+	if err := t.welcome(c); err != nil {
+		return err
+	}
+	config := t.door.config.Load()
+	switch binding := config.BindingOf(c.Member, c.Storage); {
+	case binding == consensus.BindingNone, binding == consensus.BindingStranger && config.Binds():
+		return t.turnAway(c, identity.Unbound, fmt.Sprintf("%q is for members only, and %v is not bound to its data directory "+
+			"in the configuration of this member (%v) yet: try again", method, c.Member, own.Self))
+	}
+	return nil
+}
+
+func (t *Transport) turnAway(c *identity.Claim, reason identity.Reason, text string) error {
+	refused := &identity.Refusal{Reason: reason, Text: text}
+	t.door.refused(c, refused)
+	return refused
 }
 
 // Call asks a peer and waits for its answer. The error is a grpc status: the handler's own, or codes.Unavailable if
@@ -54,11 +95,12 @@ func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte
 	return callURL(ctx, &t.options, t.hello(consensus.NoMember, laneNone), url, method, body)
 }
 
-// CallURL is for a process that has no Transport yet because it does not know its cluster: only the TLS and time
-// options are used.
+// CallURL is for a process that has no Transport yet because it does not know who it is: of the options, those of TLS and
+// time are used, and Cluster, Storage and Address, so far as they are known.
 func CallURL(ctx context.Context, o Options, url, method string, body []byte) ([]byte, error) {
 	o.setDefaults()
-	return callURL(ctx, &o, hello{version: protocolVersion}, url, method, body)
+	h := hello{version: protocolVersion, claim: identity.Claim{Cluster: o.Cluster, Storage: o.Storage, Address: o.Address}}
+	return callURL(ctx, &o, h, url, method, body)
 }
 
 func callURL(ctx context.Context, o *Options, h hello, url, method string, body []byte) ([]byte, error) {
@@ -80,7 +122,7 @@ func callURL(ctx context.Context, o *Options, h hello, url, method string, body 
 }
 
 func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, body []byte) ([]byte, error) {
-	frame := beginFrame(make([]byte, 0, frameHeaderBytes+helloBytes+2+len(method)+len(body)), frameCall)
+	frame := beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes+2+len(method)+len(body)), frameCall)
 	frame = h.append(frame)
 	frame = binary.AppendUvarint(frame, uint64(len(method)))
 	frame = append(append(frame, method...), body...)
@@ -108,15 +150,19 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	if err := h.checkCall(t.options.Self, t.options.Cluster); err != nil {
+	if t.cut(h.claim.Member) {
+		return nil, status.Error(codes.Unavailable, ErrCut.Error())
+	}
+	if err := t.checkCall(&h, method); err != nil {
 		t.noteRefusal(h, err)
 		return nil, refusal(err)
 	}
-	if t.cut(h.from) {
-		return nil, status.Error(codes.Unavailable, ErrCut.Error())
+	if method == methodHail {
+		return nil, status.Error(codes.Unimplemented, "transport: nothing but the answer was asked for")
 	}
-	t.meet(ctx, h.from)
-	answer, err := t.options.Handler.Call(context.WithValue(ctx, callerKey{}, h.from), method, body)
+	t.meet(ctx, h.claim.Member)
+	ctx = context.WithValue(ctx, callerKey{}, h.claim)
+	answer, err := t.options.Handler.Call(ctx, method, body)
 	if err != nil {
 		if _, ok := status.FromError(err); !ok && ctx.Err() != nil {
 			err = status.FromContextError(ctx.Err()).Err()

@@ -104,15 +104,19 @@ func TestTransport_Call_endsWithClose(t *testing.T) {
 }
 
 func TestCallURL_stranger(t *testing.T) {
-	b := answering(start(t, 2))
+	b := answering(start(t, 2, func(o *transport.Options) { o.OpenMethods = []string{"who"} }))
 	ctx := context.Background()
 	got, err := transport.CallURL(ctx, transport.Options{}, b.url, "who", nil)
 	if err != nil || string(got) != "0" {
 		t.Errorf("got %q, %v, want 0 for somebody who is no member yet", got, err)
 	}
+	_, err = transport.CallURL(ctx, transport.Options{}, b.url, "echo", nil)
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "anonymous") {
+		t.Errorf("a call that is for members: got %v, want a refusal", err)
+	}
 	foreign := start(t, 1, func(o *transport.Options) { o.Cluster = 0xc2 })
 	_, err = foreign.CallURL(ctx, b.url, "who", nil)
-	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "another cluster") {
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "foreign-cluster") {
 		t.Errorf("got %v, want a refusal because of the cluster", err)
 	}
 	if _, err := transport.CallURL(ctx, transport.Options{}, "http://127.0.0.1:1", "who", nil); err == nil {

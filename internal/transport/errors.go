@@ -2,12 +2,12 @@ package transport
 
 import "errors"
 
-// Errors of the handshake. Both sides see them: the one that refuses, and as a grpc status the one that is refused.
+// Errors of the handshake, beside those of identity.Refusal. Both sides see them: the one that refuses, and as a grpc status
+// the one that is refused.
 var (
-	ErrForeignCluster = errors.New("transport: peer belongs to another cluster")
-	ErrNewerVersion   = errors.New("transport: peer speaks a newer protocol version")
-	ErrWrongMember    = errors.New("transport: another member answers at this address")
-	ErrHandshake      = errors.New("transport: peer does not speak this protocol")
+	ErrNewerVersion = errors.New("transport: peer speaks a newer protocol version")
+	ErrWrongMember  = errors.New("transport: another member answers at this address")
+	ErrHandshake    = errors.New("transport: peer does not speak this protocol")
 )
 
 // Errors of use.

@@ -19,7 +19,7 @@ func TestTransport_handshake_refused(t *testing.T) {
 		newer    bool
 		want     error
 	}{
-		{"a member of another cluster", start(t, 1, foreign), start(t, 2), 2, false, transport.ErrForeignCluster},
+		{"a member of another cluster", start(t, 1, foreign), start(t, 2), 2, false, errors.New("foreign-cluster")},
 		{"another member at the address", start(t, 1), start(t, 3), 2, false, transport.ErrWrongMember},
 		{"a namesake", start(t, 2), start(t, 2), 2, false, nil},
 		{"a newer version", start(t, 1), start(t, 2), 2, true, transport.ErrNewerVersion},

@@ -4,16 +4,21 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
-// protocolVersion is what this program speaks. A member refuses a newer one, whose frames it could misread; an older
-// one is the newer member's duty to serve.
-const protocolVersion uint16 = 1
+// protocolVersion is what this program speaks. A member refuses a newer one, whose frames it could misread, and one below
+// oldestVersion, which does not say what data directory it speaks for.
+const (
+	protocolVersion uint16 = 2
+	oldestVersion   uint16 = 2
+)
 
 // laneKind says what a stream is for. It is part of the hello.
 type laneKind uint8
@@ -30,45 +35,78 @@ const (
 //	+-------+---------+------+---------+------+----+
 //	| magic | version | lane | cluster | from | to |
 //	+-------+---------+------+---------+------+----+
+//	| epoch number    | epoch recovery    | storage |
+//	+-----------------+-------------------+---------+
+//	31                39                  55        71
+//	+-----------------+-------------------+---------+---------------+
+//	| boots           | nonce             | length  | address       |
+//	+-----------------+-------------------+---------+---------------+
+//	71                79                  87        88              88+length
 //
 // In calls, and only there, zero stands for an unknown cluster or member: a joining member knows neither.
 type hello struct {
-	version  uint16
-	lane     laneKind
-	cluster  consensus.ClusterID
-	from, to consensus.MemberID
+	version uint16
+	lane    laneKind
+	to      consensus.MemberID
+	claim   identity.Claim
 }
 
 const (
-	helloMagic = "QPT\x01"
-	helloBytes = 31
+	helloMagic    = "QPT\x01"
+	helloMinBytes = 88
+	helloMaxBytes = helloMinBytes + maxAddressBytes
+	// maxAddressBytes is how much of an address a hello tells: it decides nothing.
+	maxAddressBytes = 255
 )
 
 func (h hello) append(dst []byte) []byte {
+	c := &h.claim
 	dst = append(dst, helloMagic...)
 	dst = binary.LittleEndian.AppendUint16(dst, h.version)
 	dst = append(dst, byte(h.lane))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.cluster))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.from))
-	return binary.LittleEndian.AppendUint64(dst, uint64(h.to))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(c.Cluster))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(c.Member))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.to))
+	dst = binary.LittleEndian.AppendUint64(dst, c.Epoch.Number)
+	dst = append(dst, c.Epoch.Recovery[:]...)
+	dst = append(dst, c.Storage[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, c.Life.Boots)
+	dst = binary.LittleEndian.AppendUint64(dst, c.Life.Nonce)
+	address := c.Address[:min(len(c.Address), maxAddressBytes)]
+	return append(append(dst, byte(len(address))), address...)
 }
 
 func (h hello) frame() []byte {
-	frame := h.append(beginFrame(make([]byte, 0, frameHeaderBytes+helloBytes), frameHello))
+	frame := h.append(beginFrame(make([]byte, 0, frameHeaderBytes+helloMaxBytes), frameHello))
 	sealFrame(frame)
 	return frame
 }
 
 func decodeHello(src []byte) (h hello, rest []byte, err error) {
-	if len(src) < helloBytes || string(src[:len(helloMagic)]) != helloMagic {
+	if len(src) < 6 || string(src[:len(helloMagic)]) != helloMagic {
 		return hello{}, nil, fmt.Errorf("%w: no hello", ErrHandshake)
 	}
 	h.version = binary.LittleEndian.Uint16(src[4:])
+	if err := h.checkVersion(); err != nil {
+		return h, nil, err // nothing else in it can be trusted
+	}
+	if len(src) < helloMinBytes || len(src) < helloMinBytes+int(src[helloMinBytes-1]) {
+		return hello{}, nil, fmt.Errorf("%w: short hello", ErrHandshake)
+	}
 	h.lane = laneKind(src[6])
-	h.cluster = consensus.ClusterID(binary.LittleEndian.Uint64(src[7:]))
-	h.from = consensus.MemberID(binary.LittleEndian.Uint64(src[15:]))
 	h.to = consensus.MemberID(binary.LittleEndian.Uint64(src[23:]))
-	return h, src[helloBytes:], nil
+	end := helloMinBytes + int(src[helloMinBytes-1])
+	h.claim = identity.Claim{
+		Cluster: consensus.ClusterID(binary.LittleEndian.Uint64(src[7:])),
+		Member:  consensus.MemberID(binary.LittleEndian.Uint64(src[15:])),
+		Epoch:   consensus.Epoch{Number: binary.LittleEndian.Uint64(src[31:]), Recovery: [16]byte(src[39:])},
+		Storage: consensus.StorageID(src[55:71]),
+		Life: consensus.Life{
+			Boots: binary.LittleEndian.Uint64(src[71:]), Nonce: binary.LittleEndian.Uint64(src[79:]),
+		},
+		Address: strings.ToValidUTF8(string(src[helloMinBytes:end]), "?"),
+	}
+	return h, src[end:], nil
 }
 
 // decodeHelloFrame reads a frame that must be a bare hello.
@@ -84,66 +122,50 @@ func decodeHelloFrame(frame []byte) (hello, error) {
 	return h, err
 }
 
-// checkVersion comes first: nothing else in the hello of a newer version can be trusted.
+// checkVersion comes first: nothing else in the hello of another version can be trusted.
 func (h hello) checkVersion() error {
-	if h.version > protocolVersion {
-		return fmt.Errorf("%w: %d, this member speaks %d", ErrNewerVersion, h.version, protocolVersion)
+	switch {
+	case h.version > protocolVersion:
+		return fmt.Errorf("%w: %d, this member speaks %d: upgrade this member", ErrNewerVersion, h.version, protocolVersion)
+	case h.version < oldestVersion:
+		return fmt.Errorf("%w: version %d, this member needs %d: upgrade the other member", ErrHandshake, h.version,
+			oldestVersion)
 	}
 	return nil
 }
 
-// check is what a listening member demands of a stream: everything is known and meant for us.
-func (h hello) check(self consensus.MemberID, cluster consensus.ClusterID) error {
-	if err := h.checkCall(self, cluster); err != nil {
-		return err
-	}
-	if h.cluster != cluster {
-		return fmt.Errorf("%w: it names none, this member is of %s", ErrForeignCluster, cluster)
-	}
+// check is what a listening member demands of a stream before it looks at who it is: it is meant for us.
+func (h hello) check(self consensus.MemberID) error {
 	if h.to != self {
-		return fmt.Errorf("%w: it wants anybody, this member is %s", ErrWrongMember, self)
-	}
-	if h.from == consensus.NoMember || h.from == self {
-		return fmt.Errorf("%w: it calls itself %s", ErrWrongMember, h.from)
-	}
-	return nil
-}
-
-// checkCall is the same for a call, in which the unknown is allowed.
-func (h hello) checkCall(self consensus.MemberID, cluster consensus.ClusterID) error {
-	if err := h.checkVersion(); err != nil {
-		return err
-	}
-	if h.cluster != 0 && h.cluster != cluster {
-		return fmt.Errorf("%w: it is of %s, this member of %s", ErrForeignCluster, h.cluster, cluster)
-	}
-	if h.to != consensus.NoMember && h.to != self {
 		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, self)
 	}
 	return nil
 }
 
-// checkAnswer is what a dialling member demands of the hello that comes back.
+// checkAnswer is what a dialling member demands of the hello that comes back, before it looks at who it is.
 func (h hello) checkAnswer(sent hello) error {
-	if err := h.checkVersion(); err != nil {
-		return err
-	}
-	if h.cluster != sent.cluster {
-		return fmt.Errorf("%w: it is of %s, this member of %s", ErrForeignCluster, h.cluster, sent.cluster)
-	}
-	if h.from != sent.to {
-		return fmt.Errorf("%w: it is %s, wanted %s", ErrWrongMember, h.from, sent.to)
+	if h.claim.Member != sent.to && h.claim.Cluster == sent.claim.Cluster {
+		return fmt.Errorf("%w: it is %s, wanted %s", ErrWrongMember, h.claim.Member, sent.to)
 	}
 	return nil
 }
 
 // refusal turns a failed check into what the other side sees.
 func refusal(err error) error {
-	return status.Error(codes.FailedPrecondition, err.Error())
+	var named *identity.Refusal
+	if errors.As(err, &named) {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	reason := identity.WrongMember
+	if errors.Is(err, ErrNewerVersion) {
+		reason = identity.NewerVersion
+	}
+	return status.Error(codes.FailedPrecondition, (&identity.Refusal{Reason: reason, Text: err.Error()}).Error())
 }
 
 // isRefusal reports whether err is the handshake failing, on either side, rather than the connection.
 func isRefusal(err error) bool {
-	return status.Code(err) == codes.FailedPrecondition || errors.Is(err, ErrForeignCluster) ||
+	var named *identity.Refusal
+	return status.Code(err) == codes.FailedPrecondition || errors.As(err, &named) ||
 		errors.Is(err, ErrNewerVersion) || errors.Is(err, ErrWrongMember) || errors.Is(err, ErrHandshake)
 }

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
 )
 
 // lane is one stream to a peer, opened again and again until the peer is dropped:
@@ -117,7 +119,7 @@ func (l *lane) session() (up bool, err error) {
 		return false, err
 	}
 	defer func() { _ = conn.Close() }()
-	s, err := l.open(ctx, cancel, conn)
+	s, theirs, err := l.open(ctx, cancel, conn)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
@@ -126,39 +128,44 @@ func (l *lane) session() (up bool, err error) {
 	}
 	l.establish(conn)
 	defer l.abandon()
-	err = l.exchange(ctx, cancel, s)
+	err = l.exchange(ctx, cancel, s, theirs.claim.Storage)
 	return true, err
 }
 
 // open opens the stream and shakes hands.
-func (l *lane) open(ctx context.Context, cancel context.CancelCauseFunc, conn *dialed) (grpc.ClientStream, error) {
+func (l *lane) open(
+	ctx context.Context, cancel context.CancelCauseFunc, conn *dialed,
+) (grpc.ClientStream, hello, error) {
 	s, err := conn.NewStream(ctx, &messagesDesc, messagesMethod)
 	if err != nil {
-		return nil, err
+		return nil, hello{}, err
 	}
 	late := time.AfterFunc(l.p.t.options.DeadAfter, func() { cancel(ErrSilentPeer) })
 	defer late.Stop()
-	return s, shakeHands(s, l.p.t.hello(l.p.id, l.kind))
+	theirs, err := l.p.t.shakeHands(s, l.p.t.hello(l.p.id, l.kind))
+	return s, theirs, err
 }
 
 // shakeHands sends our hello and judges the one that comes back.
-func shakeHands(s stream, ours hello) error {
+func (t *Transport) shakeHands(s stream, ours hello) (theirs hello, err error) {
 	// A failed send only says that the stream is over; why, the receive knows.
 	if err := s.SendMsg(&outFrame{plain: ours.frame()}); err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return hello{}, err
 	}
 	var answer inFrame
 	if err := s.RecvMsg(&answer); err != nil {
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: stream ended before the hello", ErrHandshake)
+			return hello{}, fmt.Errorf("%w: stream ended before the hello", ErrHandshake)
 		}
-		return err
+		return hello{}, err
 	}
-	theirs, err := decodeHelloFrame(answer.bytes)
-	if err != nil {
-		return err
+	if theirs, err = decodeHelloFrame(answer.bytes); err != nil {
+		return hello{}, err
 	}
-	return theirs.checkAnswer(ours)
+	if err := theirs.checkAnswer(ours); err != nil {
+		return hello{}, err
+	}
+	return theirs, t.welcome(&theirs.claim)
 }
 
 func (l *lane) establish(conn *dialed) {
@@ -185,9 +192,11 @@ func (l *lane) abandon() {
 }
 
 // exchange writes and reads until the stream ends, and returns why.
-func (l *lane) exchange(ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream) error {
+func (l *lane) exchange(
+	ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream, storage consensus.StorageID,
+) error {
 	w := writer{t: l.p.t, to: l.p.id, stream: s, box: l.box, count: &l.count, hangUps: l.hangs}
-	r := reader{t: l.p.t, from: l.p.id, stream: s, box: l.box}
+	r := reader{t: l.p.t, from: l.p.id, storage: storage, stream: s, box: l.box}
 	if l.kind == laneOrdered {
 		w.sent = func(bytes int) error { return l.probe(&w, bytes) }
 		r.pong = l.arrived

@@ -11,10 +11,13 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 const (
@@ -152,6 +155,10 @@ func (p *peer) report(err error) {
 		p.t.logger.Warn("peer unreachable", "peer", p.id.String(), "err", err)
 	default:
 		p.t.logger.Error("peer refused", "peer", p.id.String(), "err", err)
+	}
+	if told := identity.Read(status.Convert(err).Message()); told != nil && told.Reason.Final() &&
+		status.Code(err) == codes.FailedPrecondition && p.t.options.Refused != nil {
+		p.t.options.Refused(p.id, told)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 const (
@@ -65,8 +67,10 @@ type streamKey struct {
 
 // incoming is such a stream. The way back carries pongs, and messages to members that are not our peers.
 type incoming struct {
-	box *outbox
-	end context.CancelCauseFunc
+	box   *outbox
+	end   context.CancelCauseFunc
+	claim identity.Claim
+	heard atomic.Int64 // when something arrived on it last, Unix nanoseconds
 }
 
 // errSuperseded ends a stream whose sender opened a newer one: it noticed the break before we did.
@@ -83,20 +87,21 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	}
 	ctx, end := context.WithCancelCause(s.Context())
 	defer end(nil)
-	key := streamKey{from: h.from, lane: h.lane}
-	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end}
+	from := h.claim.Member
+	key := streamKey{from: from, lane: h.lane}
+	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, claim: h.claim}
 	in.box.attach(true)
 	generation := uint64(0)
-	if p := t.peer(h.from); p != nil {
+	if p := t.peer(from); p != nil {
 		generation = p.generation.Load()
 	}
 	t.adopt(key, in)
 	defer t.release(key, in)
 
-	r := reader{t: t, from: h.from, stream: s, box: in.box}
+	r := reader{t: t, from: from, storage: h.claim.Storage, stream: s, box: in.box, heard: &in.heard}
 	t.running.Go(func() { end(r.run()) })
 	var unused counters
-	w := writer{t: t, to: h.from, stream: s, box: in.box, count: &unused}
+	w := writer{t: t, to: from, stream: s, box: in.box, count: &unused}
 	err = w.run(ctx)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, io.EOF):
@@ -106,8 +111,12 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	case cause != nil:
 		err = cause
 	}
-	if p := t.peer(h.from); p != nil {
+	if p := t.peer(from); p != nil {
 		p.lost(generation, err)
+	}
+	var named *identity.Refusal
+	if errors.As(err, &named) {
+		return refusal(err)
 	}
 	if errors.Is(err, ErrCorruptFrame) {
 		return status.Error(codes.DataLoss, err.Error())
@@ -123,30 +132,34 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	}
 	h, err := decodeHelloFrame(first.bytes)
 	if err == nil {
-		err = h.check(t.options.Self, t.options.Cluster)
+		err = h.check(t.options.Self)
+	}
+	if err == nil && t.cut(h.claim.Member) {
+		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())
+	}
+	if err == nil {
+		err = t.welcome(&h.claim)
 	}
 	if err != nil {
 		t.noteRefusal(h, err)
 		return hello{}, refusal(err)
 	}
-	if t.cut(h.from) {
-		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())
-	}
-	t.meet(s.Context(), h.from)
-	return h, s.SendMsg(&outFrame{plain: t.hello(h.from, h.lane).frame()})
+	t.meet(s.Context(), h.claim.Member)
+	return h, s.SendMsg(&outFrame{plain: t.hello(h.claim.Member, h.lane).frame()})
 }
 
 // noteRefusal logs whom we refused, once for each reason.
 func (t *Transport) noteRefusal(h hello, err error) {
+	from := h.claim.Member
 	t.mu.Lock()
-	fresh := t.refused[h.from] != err.Error()
+	fresh := t.refused[from] != err.Error()
 	if len(t.refused) > 256 {
 		clear(t.refused)
 	}
-	t.refused[h.from] = err.Error()
+	t.refused[from] = err.Error()
 	t.mu.Unlock()
 	if fresh {
-		t.logger.Error("refused a connection", "peer", h.from.String(), "err", err)
+		t.logger.Error("refused a connection", "peer", from.String(), "address", h.claim.Address, "err", err)
 	}
 }
 

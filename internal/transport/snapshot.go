@@ -65,7 +65,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	if err != nil {
 		return err
 	}
-	if err := shakeHands(s, t.hello(p.id, laneNone)); err != nil {
+	if _, err := t.shakeHands(s, t.hello(p.id, laneNone)); err != nil {
 		return err
 	}
 	transfer, done := t.progress.begin(p.id, true)
@@ -217,10 +217,10 @@ func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
 	if err != nil || len(rest) != 0 {
 		return status.Error(codes.DataLoss, "transport: snapshot with a damaged head")
 	}
-	transfer, done := t.progress.begin(h.from, false)
+	transfer, done := t.progress.begin(h.claim.Member, false)
 	defer done()
-	r := &snapshotReader{t: t, from: h.from, stream: s, transfer: transfer, frame: inFrame{reuse: true}}
-	if err := t.options.Handler.ReceiveSnapshot(h.from, meta, r); err != nil {
+	r := &snapshotReader{t: t, from: h.claim.Member, stream: s, transfer: transfer, frame: inFrame{reuse: true}}
+	if err := t.options.Handler.ReceiveSnapshot(h.claim.Member, meta, r); err != nil {
 		return err
 	}
 	if !r.ended {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // stream is what the two ends of a gRPC stream have in common.
@@ -129,11 +130,13 @@ func batch(messages []consensus.Message) (n, size int) {
 
 // reader moves a stream into the handler. It is the only one that receives from the stream.
 type reader struct {
-	t      *Transport
-	from   consensus.MemberID
-	stream stream
-	box    *outbox             // where the answers to pings go
-	pong   func(number uint64) // may be nil
+	t       *Transport
+	from    consensus.MemberID
+	storage consensus.StorageID // as the handshake showed
+	stream  stream
+	box     *outbox             // where the answers to pings go
+	pong    func(number uint64) // may be nil
+	heard   *atomic.Int64       // when something arrived last; may be nil
 }
 
 // run reads until the stream ends, and returns why.
@@ -149,6 +152,9 @@ func (r *reader) run() error {
 		}
 		if r.t.cut(r.from) {
 			continue
+		}
+		if r.heard != nil {
+			r.heard.Store(time.Now().UnixNano())
 		}
 		switch kind {
 		case frameMessages:
@@ -187,8 +193,27 @@ func (r *reader) receive(body []byte, bytes int) error {
 	if p := r.t.peer(r.from); p != nil {
 		p.in.add(len(messages), bytes)
 	}
+	if messages, err = r.admit(messages); err != nil {
+		return err
+	}
 	if len(messages) > 0 {
 		r.t.options.Handler.Receive(messages)
 	}
 	return nil
+}
+
+// admit keeps what may be counted. A stream that was opened before the configuration said who its sender is ends here.
+func (r *reader) admit(messages []consensus.Message) ([]consensus.Message, error) {
+	config := r.t.door.config.Load()
+	switch config.BindingOf(r.from, r.storage) {
+	case consensus.BindingOwn, consensus.BindingStranger, consensus.BindingOpen:
+		return messages, nil
+	case consensus.BindingOther:
+		if !r.t.door.rules.IgnoreBinding {
+			m, _ := config.Member(r.from)
+			return nil, &identity.Refusal{Reason: identity.LostDisk, Text: fmt.Sprintf("member %s was bound to data directory "+
+				"%v meanwhile, not to %v", r.from, m.Storage, r.storage)}
+		}
+	}
+	return slices.DeleteFunc(messages, func(m consensus.Message) bool { return !r.t.door.counts(&m, r.storage) }), nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // Handler is what the member does with what arrives. Its methods are called from many goroutines at once.
@@ -35,8 +36,21 @@ type Handler interface {
 type Options struct {
 	Self    consensus.MemberID
 	Cluster consensus.ClusterID
+	Epoch   consensus.Epoch
+	Storage consensus.StorageID
+	Life    consensus.Life
+	Address string // the peer URL that this member advertises, for the logs of others
 	Handler Handler
 	Logger  *slog.Logger
+
+	// Seen is what Remember was given last, by any life of this member. Remember returns once it is on disk.
+	Seen     []identity.Seen
+	Remember func([]identity.Seen) error
+	// Refused, if set, is told when a peer refuses this member for a reason of its data directory.
+	Refused func(by consensus.MemberID, refusal *identity.Refusal)
+	// OpenMethods are the calls that anybody may make.
+	OpenMethods []string
+	Rules       identity.Rules // for tests
 
 	// Listeners are served and, on Close, closed. ListenURLs are opened in addition.
 	Listeners  []net.Listener
@@ -109,6 +123,7 @@ type Transport struct {
 	dropped  atomic.Uint64           // messages to members that we are not connected with
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
+	door     door
 
 	mu       sync.Mutex
 	closed   bool
@@ -141,6 +156,7 @@ func New(o Options) (*Transport, error) {
 		incoming: make(map[streamKey]*incoming),
 		refused:  make(map[consensus.MemberID]string),
 	}
+	t.door.init(&o)
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.peers.Store(new([]*peer))
 	t.server = newServer(t)
@@ -209,11 +225,18 @@ func (t *Transport) sendToStrangers(messages []consensus.Message) {
 // SetPeers makes the given members, without ourselves, the ones that we dial. It does not wait for connections.
 // What waits for a peer that is dropped still has a moment to leave.
 func (t *Transport) SetPeers(members []consensus.Member) {
+	t.Configure(&consensus.Config{Members: members})
+}
+
+// Configure is SetPeers for the members of a configuration, whose roles say what of an unbound member must not be counted.
+func (t *Transport) Configure(config *consensus.Config) {
+	members := config.Members
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
 		return
 	}
+	t.door.configure(config)
 	was := *t.peers.Load()
 	next := make([]*peer, 0, len(members))
 	for i := range members {
@@ -244,6 +267,7 @@ func (t *Transport) SetPeers(members []consensus.Member) {
 			p.stop()
 		}
 	}
+	t.running.Go(t.reconsider)
 }
 
 // ConnectedSince tells since when the stream to a peer has been up.
@@ -293,5 +317,5 @@ func (t *Transport) cut(id consensus.MemberID) bool {
 }
 
 func (t *Transport) hello(to consensus.MemberID, lane laneKind) hello {
-	return hello{version: t.version, lane: lane, cluster: t.options.Cluster, from: t.options.Self, to: to}
+	return hello{version: t.version, lane: lane, to: to, claim: t.door.guard.Own()}
 }

@@ -57,17 +57,4 @@ func TestBadInput_killedInstall(t *testing.T) {
 			t.Errorf("key%d: it was acknowledged and is gone or different: %v", k, err)
 		}
 	}
-
-	behind.kill()
-	if err := os.RemoveAll(behind.dir); err != nil {
-		t.Fatal(err)
-	}
-	c.start(behind)
-	select {
-	case <-behind.exited:
-	case <-ctx.Done():
-		t.Fatal("a voter that lost its data runs on as if it were new")
-	}
-	said := strings.TrimSpace(tail(behind.log, 4000))
-	checkLine(t, said[strings.LastIndex(said, "\n")+1:]+"\n", []string{"has met this member", "start a new member in its place"})
 }

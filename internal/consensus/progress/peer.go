@@ -32,11 +32,15 @@ type Peer struct {
 	Next  consensus.Index // first entry to send next
 	Sent  bool            // Probe: an append is on its way
 
+	// MatchRound is the leader's round when Match was last learned. Whoever has heard a later one and denies Match has lost
+	// what it acknowledged: it is Denied, and counts nowhere any more.
+	MatchRound uint64
+	Denied     bool
+
 	Round       uint64          // the highest round that it echoed
 	RoundSent   uint64          // the highest round that was sent to it
 	CommitSent  consensus.Index // the highest commit index that was sent to it
 	DurableSent consensus.Index // how far the leader's own disk was said to be
-	LeaseEnd    uint64          // tick of the leader up to which it promised to elect nobody else
 	Awaits      consensus.Index // the last entry that it proposed and counts the holders of
 	HeartbeatBy bool            // a message is due even if there is nothing to say
 

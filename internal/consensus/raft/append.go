@@ -14,7 +14,7 @@ func (r *Replica) becomeLeader() {
 	r.setLeader(r.opts.ID)
 	r.peers = r.peers[:0]
 	r.round, r.roundOpen, r.rounds = 0, false, r.rounds[:0]
-	r.leaseBarred = false
+	r.leaseUntil, r.leaseBarred = 0, false
 	r.transferee, r.transferSent = consensus.NoMember, false
 	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
 	r.syncPeers()
@@ -55,7 +55,7 @@ func (r *Replica) peer(id consensus.MemberID) *progress.Peer {
 }
 
 func (r *Replica) active(p *progress.Peer) bool {
-	return p.Heard && !p.Broken && r.now-p.HeardAt < uint64(r.opts.ElectionTicks)
+	return p.Heard && !p.Broken && !p.Denied && r.now-p.HeardAt < uint64(r.opts.ElectionTicks)
 }
 
 // beat makes a message to everybody due, with a new round: its echoes show who is there, and what was lost.
@@ -140,7 +140,6 @@ func (r *Replica) sendAsLeader(m consensus.Message) { r.send(m, r.termPending())
 // handleReply takes what a follower says of its log.
 func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
 	p.Round = max(p.Round, min(m.Round, r.round))
-	r.noteEcho(p.ID, min(m.Round, r.round), m.Patience)
 	if !m.Reject && !r.holdsMatch(m.Match) {
 		r.dropped.count(RefusedForeignLog)
 		return
@@ -148,8 +147,11 @@ func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
 	switch {
 	case m.Kind == consensus.MsgSnapshotReply:
 		r.handleSnapshotReply(p, m)
+	case m.Reject && r.denies(p, m):
+		p.Denied = true
+		r.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
 	case m.Reject && m.Hint.Index > m.Refused.Index && r.log.matches(m.Hint):
-		p.Acknowledged(m.Hint.Index) // the follower has no entries so low any more, and is equal up to there
+		r.noteMatch(p, m.Hint.Index) // the follower has no entries so low any more, and is equal up to there
 		if p.State == progress.Probe {
 			p.BecomeReplicate()
 		}
@@ -160,8 +162,22 @@ func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
 	}
 }
 
+// denies reports whether a follower refuses what lies behind Match although it has heard a round that was opened after Match
+// was known. Whoever still holds what it acknowledged hints at Match or more then, however old the append that it refuses.
+func (r *Replica) denies(p *progress.Peer, m *consensus.Message) bool {
+	return m.Round > p.MatchRound && m.Round <= r.round && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
+		!r.opts.Faults.TrustDenial
+}
+
+// noteMatch notes that a follower holds the log up to index, and in which round that was known.
+func (r *Replica) noteMatch(p *progress.Peer, index consensus.Index) {
+	if p.Acknowledged(index) {
+		p.MatchRound = r.round
+	}
+}
+
 func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
-	p.Acknowledged(m.Match.Index)
+	r.noteMatch(p, m.Match.Index)
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
 		p.BecomeReplicate()
@@ -302,7 +318,6 @@ func (r *Replica) acknowledge() {
 		after := len(r.log.writes) > 0 && !r.opts.Faults.AckBeforeDurable
 		r.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: r.leader, Match: r.log.markAt(r.matched), Round: r.roundHeard,
-			Patience: r.patience(),
 		}, after)
 		r.tellProposers(r.matched, after)
 		if !after || !fresh {
@@ -310,7 +325,7 @@ func (r *Replica) acknowledge() {
 		}
 	}
 	r.send(consensus.Message{
-		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard, Patience: r.patience(),
+		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard,
 		Match: r.log.markAt(min(r.matched, r.log.durable)), Received: r.matched,
 	}, r.termPending())
 }

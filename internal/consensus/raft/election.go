@@ -23,9 +23,7 @@ func (r *Replica) resetCampaign() {
 // hearLeader notes a sign of life of the current leader.
 func (r *Replica) hearLeader() {
 	r.heardAt, r.spread, r.suspect = r.now, 0, false
-	if r.opts.LeaderLease {
-		r.patientUntil = max(r.patientUntil, r.now+uint64(r.opts.ElectionTicks))
-	}
+	r.patientUntil = r.now + uint64(r.opts.ElectionTicks)
 	r.resetCampaign()
 }
 
@@ -40,16 +38,19 @@ func (r *Replica) suspectLeader(member consensus.MemberID) {
 	r.resetCampaign()
 }
 
+// promised reports whether a leader may still hold a lease that rests on the patience of this member: it helps to elect
+// nobody meanwhile, itself included. The promise outlives the term in which it was given, for whoever raises the term
+// may do so before the leader hears of it; and a restart, in which it is forgotten. Only a vote that a leader asked for
+// ends it early.
+func (r *Replica) promised() bool { return r.opts.LeaderLease && r.now < r.patientUntil }
+
 // hearsLeader reports whether this member must not help to depose a leader that seems alive (Raft thesis, section
 // 4.2.3): so a removed or cut-off member cannot disrupt.
 func (r *Replica) hearsLeader() bool {
-	if r.promised() {
-		return true
-	}
 	if !r.opts.CheckQuorum {
 		return false
 	}
-	if r.role == Leader {
+	if r.promised() || r.role == Leader {
 		return true
 	}
 	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
@@ -59,7 +60,7 @@ func (r *Replica) hearsLeader() bool {
 // only one with a log long enough to be elected, and campaigns without counting itself (Raft thesis, section 4.2.2). A
 // member that knows of a change which it has not applied does not know yet whom to count (protocol apply).
 func (r *Replica) mayCampaign() bool {
-	if r.removed || r.installing != nil {
+	if r.removed || r.installing != nil || !r.bound() {
 		return false
 	}
 	if r.appliesFirst() {
@@ -74,6 +75,16 @@ func (r *Replica) mayCampaign() bool {
 	}
 	return votes
 }
+
+// bound reports whether this member speaks for the data directory that the configuration binds it to, so that it may count
+// itself. Others decide by the same rule whether to count it (package identity).
+func (r *Replica) bound() bool {
+	b := r.config().BindingOf(r.opts.ID, r.opts.Storage)
+	return b != consensus.BindingNone && b != consensus.BindingOther || r.opts.Faults.IgnoreBinding
+}
+
+// votes reports whether this member is a voter that may count itself.
+func (r *Replica) votes() bool { return r.config().IsVoter(r.opts.ID) && r.bound() }
 
 // appliesFirst reports whether this member knows of a change that has committed and that it has not applied.
 func (r *Replica) appliesFirst() bool {
@@ -122,9 +133,6 @@ func (r *Replica) inquire() {
 func (r *Replica) becomeCandidate(force bool) {
 	if force {
 		r.patientUntil = 0 // the leader asked for it
-	}
-	if r.term >= maxNumber {
-		return // there is no higher one
 	}
 	r.setTerm(r.term + 1)
 	r.vote = r.opts.ID
@@ -175,7 +183,7 @@ func (r *Replica) tellCommit(m *consensus.Message) {
 // log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Committed.Index > r.log.commit && r.log.matches(m.Committed) && r.knows(m.From) {
+	if m.Committed.Index > r.log.commit && r.log.matches(m.Committed) {
 		r.commitTo(m.Committed.Index)
 	}
 }

@@ -29,6 +29,12 @@ type (
 		Leader consensus.MemberID
 		Term   consensus.Term
 	}
+	// Denied says that a follower does not hold what it acknowledged in this term, up to Match: its log ends, or differs, after
+	// Claimed. Its disk was rolled back, and it counts nowhere until it is replaced.
+	Denied struct {
+		Member         consensus.MemberID
+		Match, Claimed consensus.Index
+	}
 	// QuorumLost says why a leader stepped down: it no longer hears a quorum.
 	QuorumLost struct{ Term consensus.Term }
 	// DiskStalled says why a leader steps down: the others' disks are well and its own is not.
@@ -75,6 +81,7 @@ func (BecamePreCandidate) event() {}
 func (BecameCandidate) event()    {}
 func (BecameLeader) event()       {}
 func (LeaderChanged) event()      {}
+func (Denied) event()             {}
 func (QuorumLost) event()         {}
 func (DiskStalled) event()        {}
 func (LeaderSuspected) event()    {}
@@ -105,6 +112,9 @@ func (e LeaderChanged) String() string {
 		return fmt.Sprintf("knows no leader at term %d", e.Term)
 	}
 	return fmt.Sprintf("follows leader %v at term %d", e.Leader, e.Term)
+}
+func (e Denied) String() string {
+	return fmt.Sprintf("member %v denies what it acknowledged: entries up to %d, it has %d", e.Member, e.Match, e.Claimed)
 }
 func (e QuorumLost) String() string {
 	return fmt.Sprintf("hears no quorum, steps down at term %d", e.Term)

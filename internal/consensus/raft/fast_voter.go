@@ -41,7 +41,7 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 		return refused(consensus.RefusedClosed)
 	case r.role != Follower || r.leader == consensus.NoMember || (term != r.term && !faults.MixAnswers):
 		return refused(consensus.RefusedTerm)
-	case (config != r.configID() || !r.stable()) && !faults.AnyConfig, !r.config().IsVoter(r.opts.ID):
+	case (config != r.configID() || !r.stable()) && !faults.AnyConfig, !r.votes():
 		return refused(consensus.RefusedConfig)
 	}
 	for _, held := range f.pool.Find(p.ID) {

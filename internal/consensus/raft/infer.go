@@ -39,7 +39,7 @@ func (r *Replica) tellProposers(known consensus.Index, after bool) {
 		return
 	}
 	r.told = known
-	if !r.config().IsVoter(r.opts.ID) {
+	if !r.votes() {
 		return
 	}
 	var last consensus.MemberID // they come in runs

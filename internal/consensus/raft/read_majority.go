@@ -82,7 +82,7 @@ func (q *majorityRead) index(read uint64, voters []consensus.MemberID, config co
 // askVoters asks the voters for the ends of their logs, if this member's configuration is settled, and returns the name of
 // the question. The leader is asked by the message that forwards the reads.
 func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
-	if !r.stable() || !r.config().IsVoter(r.opts.ID) {
+	if !r.stable() || !r.votes() {
 		return 0
 	}
 	for i := range reads {
@@ -107,7 +107,7 @@ func (r *Replica) handleLogQuery(m *consensus.Message) {
 
 // knowsAll reports whether every write that was answered before now, and that this member knows of, is in its log.
 func (r *Replica) knowsAll() bool {
-	return (r.fast.pool.Len() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.stable() && r.config().IsVoter(r.opts.ID)
+	return (r.fast.pool.Len() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.stable() && r.votes()
 }
 
 func (r *Replica) handleLogQueryReply(m *consensus.Message) {

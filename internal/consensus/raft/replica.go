@@ -19,9 +19,7 @@ type Replica struct {
 	// Durable state (Raft paper, figure 2). hardSeq is the persist request that carries the current term.
 	term, hardTerm consensus.Term
 	vote, hardVote consensus.MemberID
-	// promise is what was, or will be, promised to leaders in microseconds; promiseSeq is the request that carries it.
-	promise, hardPromise, promiseSeq uint64
-	hardSeq                          uint64
+	hardSeq        uint64
 
 	role   Role
 	leader consensus.MemberID
@@ -69,7 +67,8 @@ type Replica struct {
 	round        uint64
 	roundOpen    bool         // the current round was begun in this Step and has not left yet
 	rounds       []roundStart // for the leader lease
-	leaseBarred  bool         // a transfer let somebody ignore the lease
+	leaseUntil   uint64
+	leaseBarred  bool // a transfer let somebody ignore the lease
 	beatAt       uint64
 	reads        readQueue         // that wait for a round
 	sure         readQueue         // that were confirmed as they came, and wait for the log to commit
@@ -109,9 +108,6 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	if err := r.restoreLog(&restored); err != nil {
 		return nil, err
 	}
-	if restored.Hard.Term > maxNumber {
-		return nil, fmt.Errorf("%w: term %d is beyond what elections reach", ErrRestored, restored.Hard.Term)
-	}
 	r.term = max(restored.Hard.Term, restored.Base.Mark.Term)
 	if r.term == restored.Hard.Term {
 		r.vote = restored.Hard.Vote
@@ -127,7 +123,9 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	}
 	r.restoreRecords(&restored)
 	r.removed = r.isTombstone(opts.ID)
-	r.keepPromise(&restored.Hard)
+	if restored.Hard.Term > 0 {
+		r.patientUntil = uint64(opts.ElectionTicks) // what was promised to a leader before the restart is forgotten
+	}
 	r.resetCampaign()
 	r.out = Output{} // what happened before the start is no news
 	return r, nil

@@ -23,6 +23,7 @@
 //  2. A change never leaves a cluster without a voter, and, if asked to be strict, never without a reachable majority.
 //  3. An id once removed is never in a configuration again.
 //  4. A joint configuration holds every member of both sides; Leave drops who is in neither set.
+//  5. A member is bound to one storage id, once and for ever, and where any is bound, no other becomes a voter.
 //
 // All functions are pure and may be called concurrently.
 package reconfig

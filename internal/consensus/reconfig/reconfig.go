@@ -38,6 +38,9 @@ func Next(current *consensus.Config, id consensus.ConfigID, request *consensus.C
 	if reason := checkQuorums(current, &target, facts); reason != consensus.ReasonNone {
 		return none, reason
 	}
+	if reason := checkBindings(current, &target); reason != consensus.ReasonNone {
+		return none, reason
+	}
 	protocol, joint, reason := choose(request.Protocol, current, &target)
 	if reason != consensus.ReasonNone {
 		return none, reason
@@ -168,6 +171,24 @@ func checkQuorums(current, target *consensus.Config, facts *Facts) consensus.Ref
 	}
 	if !reachable(target.Voters, facts) || (differ > 1 && !reachable(current.Voters, facts)) {
 		return consensus.ReasonQuorumLost
+	}
+	return consensus.ReasonNone
+}
+
+// checkBindings refuses the first bindings of a cluster if they would leave fewer bound voters than decide: from then on
+// the others count nothing.
+func checkBindings(current, target *consensus.Config) consensus.RefusalReason {
+	if current.Binds() || !target.Binds() {
+		return consensus.ReasonNone
+	}
+	bound := 0
+	for _, id := range target.Voters {
+		if m, _ := target.Member(id); !m.Storage.IsZero() {
+			bound++
+		}
+	}
+	if bound < quorum.Majority(len(target.Voters)) {
+		return consensus.ReasonUnbound
 	}
 	return consensus.ReasonNone
 }

@@ -20,9 +20,33 @@ func take(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consens
 		return remove(c, step.Member.ID, facts)
 	case consensus.ChangeUpdate:
 		return update(c, step, facts)
+	case consensus.ChangeBind:
+		return bind(c, step, facts)
 	}
 	return consensus.ReasonBadRequest
 }
+
+// bind binds a member to the storage id that speaks for it. There is no way back: who lost its disk comes back as another
+// member.
+func bind(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensus.RefusalReason {
+	m, ok := c.Member(step.Member.ID)
+	switch {
+	case !ok:
+		return missing(step.Member.ID, facts)
+	case step.Member.Storage.IsZero():
+		return consensus.ReasonBadRequest
+	case m.Storage == step.Member.Storage:
+		return consensus.ReasonNoChange
+	case !m.Storage.IsZero():
+		return consensus.ReasonBound
+	}
+	m.Storage = step.Member.Storage
+	setMember(c, m)
+	return consensus.ReasonNone
+}
+
+// unbound reports whether a member of c may not vote because others are bound, and it is not.
+func unbound(c *consensus.Config, m *consensus.Member) bool { return c.Binds() && m.Storage.IsZero() }
 
 func add(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensus.RefusalReason {
 	m := step.Member
@@ -33,6 +57,8 @@ func add(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensu
 		return consensus.ReasonMemberExists
 	case urlTaken(c, &m):
 		return consensus.ReasonPeerURLExists
+	case step.Kind == consensus.ChangeAddVoter && unbound(c, &m):
+		return consensus.ReasonUnbound
 	}
 	if step.Kind == consensus.ChangeAddLearner {
 		if facts.MaxLearners > 0 && !m.Promote && !m.Joining && learnersToStay(c) >= facts.MaxLearners {
@@ -67,9 +93,12 @@ func promote(c *consensus.Config, id consensus.MemberID, facts *Facts) consensus
 	case !slices.Contains(facts.CaughtUp, id) || !slices.Contains(facts.Active, id):
 		return consensus.ReasonLearnerLags
 	}
+	m, _ := c.Member(id)
+	if unbound(c, &m) {
+		return consensus.ReasonUnbound
+	}
 	c.Learners = without(c.Learners, id)
 	c.Voters = insert(c.Voters, id)
-	m, _ := c.Member(id)
 	m.Promote, m.Joining = false, false
 	setMember(c, m)
 	return consensus.ReasonNone

@@ -1,0 +1,102 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// Ensure that a follower which does not hold what it acknowledged counts nowhere any more, and that an old rejection that
+// arrives late is not taken for one.
+func TestReplica_handleReply_denied(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	for range 5 {
+		c.propose(1, "x")
+		c.settle()
+	}
+	leader := c.node(1).replica
+	at := func() (match consensus.Index, active bool) {
+		for _, p := range leader.Status().Progress {
+			if p.ID == 2 {
+				return p.Match, p.RecentActive
+			}
+		}
+		t.Fatal("the leader does not know 2")
+		return 0, false
+	}
+	match, active := at()
+	if match == 0 || !active {
+		t.Fatalf("nothing was acknowledged: match %d, active %v", match, active)
+	}
+	reject := func(round uint64) raft.Output {
+		return leader.Step(raft.Receive{Message: consensus.Message{
+			Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: leader.Term(), Reject: true, Round: round,
+			Refused: consensus.Mark{Index: match, Term: leader.Term()}, Hint: consensus.Mark{Index: 1, Term: 1},
+		}})
+	}
+	denied := func(out raft.Output) bool {
+		for _, e := range out.Events {
+			if _, ok := e.(raft.Denied); ok {
+				return true
+			}
+		}
+		return false
+	}
+	if denied(reject(0)) {
+		t.Error("a rejection without a later round was taken for a denial")
+	}
+	c.tick(2*c.opts(1).HeartbeatTicks, 1)
+	rounds := uint64(0)
+	for round := uint64(1); round < 1000 && rounds == 0; round++ {
+		if denied(reject(round)) {
+			rounds = round
+		}
+	}
+	if rounds == 0 {
+		t.Fatal("a follower that denies what it acknowledged is believed")
+	}
+	if _, active := at(); active {
+		t.Error("it is still active")
+	}
+	if out := leader.Step(raft.Receive{Message: consensus.Message{
+		Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: leader.Term(), Match: consensus.Mark{Index: match, Term: leader.Term()}, Round: rounds,
+	}}); denied(out) {
+		t.Error("it was reported twice")
+	}
+	if _, active := at(); active {
+		t.Error("an acknowledgement made it count again")
+	}
+}
+
+// Ensure that a member stands for election only where its configuration binds it to its own data directory, or nobody at all.
+func TestReplica_campaign_bound(t *testing.T) {
+	own, other := consensus.StorageID{1}, consensus.StorageID{2}
+	for _, row := range []struct {
+		name   string
+		bound  consensus.StorageID
+		others consensus.StorageID
+		faults raft.Faults
+		want   bool
+	}{
+		{"nobody is bound", consensus.NoStorage, consensus.NoStorage, raft.Faults{}, true},
+		{"bound to its own", own, other, raft.Faults{}, true},
+		{"others are bound", consensus.NoStorage, other, raft.Faults{}, false},
+		{"bound to another", other, other, raft.Faults{}, false},
+		{"bound to another, rule broken", other, other, raft.Faults{IgnoreBinding: true}, true},
+	} {
+		options := raft.Defaults(1)
+		options.Storage, options.Faults, options.PreVote = own, row.faults, false
+		config := consensus.Config{Voters: []memberID{1, 2, 3}, Members: []consensus.Member{
+			{ID: 1, Storage: row.bound}, {ID: 2, Storage: row.others}, {ID: 3, Storage: row.others}}}
+		r, err := raft.New(options, raft.Restored{Base: consensus.Founding(config)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Step(raft.Campaign{})
+		if got := r.Status().Role == raft.Candidate; got != row.want {
+			t.Errorf("%s: stands for election %v, want %v", row.name, got, row.want)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package identity
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// Rules are switches that break a rule each, as negative controls. Only tests and the simulator set them.
+type Rules struct {
+	IgnoreBinding   bool // rule I1: whoever bears the id is the member
+	CountUnbound    bool // rule I2: what unbound members say counts
+	FoundByMajority bool // rule I3: who was met decides, not all
+	IgnoreLives     bool // rule I5: any life of a storage id is welcome
+}
+
+// Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose
+// configuration in force is config. storage is what the stream's handshake showed. The sender is nobody if its binding is
+// another; what an unbound one answers would be counted, so only what it asks passes.
+func Counts(config *consensus.Config, m *consensus.Message, storage consensus.StorageID, rules Rules) bool {
+	switch config.BindingOf(m.From, storage) {
+	case consensus.BindingOther:
+		return rules.IgnoreBinding
+	case consensus.BindingNone:
+		return rules.CountUnbound || !isCounted(m) || m.Kind == consensus.MsgRead && !config.IsVoter(m.From)
+	}
+	return true
+}
+
+// isCounted names what adds to a majority: votes, acknowledgements, echoes, verdicts, and the questions of readers, which are
+// echoes, too, if a voter asks. What learners acknowledge is not counted, but it must be true all the same.
+func isCounted(m *consensus.Message) bool {
+	switch m.Kind {
+	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:
+		return !m.Reject // a refusal only tells the term
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgHolds,
+		consensus.MsgRead, consensus.MsgLogQueryReply, consensus.MsgRecorded, consensus.MsgFast:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,19 @@
+// Package identity decides who is who between members: whose words count, who is refused and why, and when the members of a
+// new cluster may begin.
+//
+// A Claim is what a process says of itself: cluster, epoch, member id, the storage id of its data directory, and its life.
+// A Guard compares claims with the configuration and with what was seen before; a Founder does so while there is no
+// configuration yet. Counts decides about single messages. All are pure: no clock, no I/O, no goroutine; the transport and
+// the simulator use the same ones. A Guard and a Founder belong to one goroutine at a time.
+//
+// Laws:
+//  1. A member is bound to one storage id, once. What comes under another one is refused, not ignored.
+//  2. What a member says that is bound nowhere is never counted, but in a cluster that has bound nobody yet.
+//  3. The members of a new cluster begin once each of them has the storage ids of all on its disk, and knows that all others
+//     have the same. Each writes that list once, so that no two lists can both be begun with.
+//  4. Of one storage id a life that is not above the highest seen is a copy from the past, and is refused for ever; one that
+//     is above it is refused while the one before still speaks.
+//  5. Members of other epochs are told apart by name; nothing else passes between them.
+//
+// The rules and what they leave open: docs/adr/0020-who-may-vote.md.
+package identity

@@ -1,0 +1,222 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Stage is how far a process is that has no data yet.
+type Stage uint8
+
+// The stages of a founding, each on disk before it is said.
+const (
+	Fresh    Stage = 1 // it has a storage id and nothing else
+	Recorded Stage = 2 // it has the storage ids of all
+	Founded  Stage = 3 // it is a member, or was one
+)
+
+// Greeting is what the members of a new cluster tell each other. A member that runs answers it, too.
+type Greeting struct {
+	Claim Claim
+	Stage Stage
+	// Roster are the storage ids of all members, from Recorded on; of one that runs, the Line of the one who asks.
+	Roster []Bound
+}
+
+// Bound is a line of a roster.
+type Bound struct {
+	Member  consensus.MemberID
+	Storage consensus.StorageID
+}
+
+// Founder is one process of a cluster that is to be founded. The members are those of --initial-cluster.
+type Founder struct {
+	Own      Claim
+	Members  []consensus.Member // sorted by id
+	Roster   []Bound            // as recorded here; nil: not yet
+	Majority bool               // --founding=majority: begin at once, and bind who comes
+	Rules    Rules
+}
+
+// Verdict is what a founder does next.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Wait    Verdict = 0 // for those that Decision names
+	Record  Verdict = 1 // the roster, on disk, and ask again
+	Begin   Verdict = 2 // make the data, with the roster as bindings, if there is one
+	Lost    Verdict = 3 // this member existed before: its disk is lost
+	Retired Verdict = 4 // the cluster runs without this member
+	Broken  Verdict = 5 // somebody's disk was lost while the cluster was being founded
+)
+
+// Decision is a verdict and what belongs to it.
+type Decision struct {
+	Verdict Verdict
+	Roster  []Bound
+	Missing []consensus.MemberID // Wait: who did not answer, or is not as far
+	Text    string               // Lost, Retired, Broken: what is wrong, and what to do
+}
+
+// Greeting is what this founder tells others.
+func (f *Founder) Greeting() Greeting {
+	g := Greeting{Claim: f.Own, Stage: Fresh}
+	if f.Roster != nil {
+		g.Stage, g.Roster = Recorded, f.Roster
+	}
+	return g
+}
+
+// Decide says what to do after the others were asked; who did not answer, or is of another cluster, is not in met.
+func (f *Founder) Decide(met []Greeting) Decision {
+	for i := range met {
+		if g := &met[i]; g.Stage == Founded {
+			return f.meetFounded(g)
+		}
+	}
+	if f.Majority || f.Rules.FoundByMajority && 2*(len(met)+1) > len(f.Members) {
+		return Decision{Verdict: Begin}
+	}
+	now := []Bound{{f.Own.Member, f.Own.Storage}}
+	var missing []consensus.MemberID
+	for i := range f.Members {
+		id := f.Members[i].ID
+		if id == f.Own.Member {
+			continue
+		}
+		at := slices.IndexFunc(met, func(g Greeting) bool { return g.Claim.Member == id })
+		if at < 0 {
+			missing = append(missing, id)
+			continue
+		}
+		now = append(now, Bound{id, met[at].Claim.Storage})
+	}
+	slices.SortFunc(now, func(a, b Bound) int { return compareIDs(a.Member, b.Member) })
+	if lost := f.broken(met); lost != "" {
+		return Decision{Verdict: Broken, Text: lost}
+	}
+	switch {
+	case len(missing) > 0:
+		return Decision{Verdict: Wait, Missing: missing}
+	case f.Roster == nil:
+		return Decision{Verdict: Record, Roster: now}
+	}
+	for i := range met {
+		if met[i].Stage != Recorded {
+			missing = append(missing, met[i].Claim.Member)
+		}
+	}
+	if len(missing) > 0 {
+		return Decision{Verdict: Wait, Missing: missing}
+	}
+	return Decision{Verdict: Begin, Roster: f.Roster}
+}
+
+// broken finds a roster, here or elsewhere, that does not fit who is there now. A roster that two of the members wrote cannot
+// be begun with by one of them and not by the other, so nothing has been written yet; but nobody here can know that the lost
+// one did not begin alone, and a roster is written once.
+func (f *Founder) broken(met []Greeting) string {
+	all := append([]Greeting{f.Greeting()}, met...)
+	for i := range all {
+		for j := range all {
+			storage, listed := lookUp(all[i].Roster, all[j].Claim.Member)
+			if !listed || storage == all[j].Claim.Storage {
+				continue
+			}
+			return fmt.Sprintf("waits: the disk of %s was lost or exchanged while the cluster was being founded: nobody has "+
+				"written anything yet, so stop all members, empty their data directories and start them again",
+				f.name(all[j].Claim.Member))
+		}
+	}
+	return ""
+}
+
+// meetFounded is the answer of a member that runs, or ran.
+func (f *Founder) meetFounded(g *Greeting) Decision {
+	storage, listed := lookUp(g.Roster, f.Own.Member)
+	own, self := f.name(f.Own.Member), f.Own.Storage
+	switch {
+	case !listed:
+		return Decision{Verdict: Retired, Text: fmt.Sprintf("is no member of cluster %v any more, says %s: stop it, or "+
+			"give its place to it with `quorate member add %s --peer-urls %s` from any member that serves, and it goes "+
+			"on by itself", f.Own.Cluster, f.name(g.Claim.Member), own, f.Own.Address)}
+	case storage.IsZero():
+		return Decision{Verdict: Begin} // a founding by majority: bound at the first contact with a leader
+	case storage != self:
+		return Decision{Verdict: Lost, Text: fmt.Sprintf("has lost its disk: cluster %v runs already, and %s says that %s is "+
+			"bound to another data directory; this one is new (%v). It does not vote. Give it its directory back and start "+
+			"it again; if that is lost for ever, `quorate member reset %s` from any member that serves, and this process "+
+			"goes on by itself", f.Own.Cluster, f.name(g.Claim.Member), own, self, own)}
+	case f.Roster == nil:
+		return Decision{Verdict: Broken, Text: "has lost the record of its founding: empty its data directory"}
+	}
+	return Decision{Verdict: Begin, Roster: f.Roster}
+}
+
+func (f *Founder) name(id consensus.MemberID) string {
+	for i := range f.Members {
+		if f.Members[i].ID == id {
+			return nameOr(&f.Members[i])
+		}
+	}
+	return id.String()
+}
+
+// Waiting names members and where they are expected.
+func (f *Founder) Waiting(ids []consensus.MemberID) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = f.name(id)
+		for j := range f.Members {
+			if f.Members[j].ID == id {
+				words[i] += " at " + strings.Join(f.Members[j].PeerURLs, ",")
+			}
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Config returns the first configuration: all members vote, each bound as the roster says.
+func (f *Founder) Config(roster []Bound) consensus.Config {
+	var c consensus.Config
+	for _, m := range f.Members {
+		m.Storage, _ = lookUp(roster, m.ID)
+		c.Voters, c.Members = append(c.Voters, m.ID), append(c.Members, m)
+	}
+	return c
+}
+
+// hidden stands for a storage id that the one who asks need not know.
+var hidden = consensus.StorageID{0xff}
+
+// Line is the roster that a running member tells a process which calls itself m: whether m is bound, and whether to the
+// storage id that the process shows.
+func Line(m *consensus.Member, shown consensus.StorageID) []Bound {
+	if storage := m.Storage; storage.IsZero() || storage == shown {
+		return []Bound{{m.ID, storage}}
+	}
+	return []Bound{{m.ID, hidden}}
+}
+
+func lookUp(roster []Bound, id consensus.MemberID) (consensus.StorageID, bool) {
+	for _, b := range roster {
+		if b.Member == id {
+			return b.Storage, true
+		}
+	}
+	return consensus.NoStorage, false
+}
+
+func compareIDs(a, b consensus.MemberID) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

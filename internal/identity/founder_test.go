@@ -1,0 +1,194 @@
+package identity_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+func founder(id consensus.MemberID, s byte) *identity.Founder {
+	return &identity.Founder{Own: claim(id, s, 0), Members: bound(1, 2, 3)}
+}
+
+func fresh(id consensus.MemberID, s byte) identity.Greeting { return founder(id, s).Greeting() }
+
+func recorded(id consensus.MemberID, s byte, roster ...byte) identity.Greeting {
+	f := founder(id, s)
+	f.Roster = rosterOf(roster...)
+	return f.Greeting()
+}
+
+func rosterOf(storages ...byte) []identity.Bound {
+	var roster []identity.Bound
+	for i, s := range storages {
+		roster = append(roster, identity.Bound{Member: consensus.MemberID(i + 1), Storage: storage(s)})
+	}
+	return roster
+}
+
+func TestFounder_Decide(t *testing.T) {
+	runs := func(bound byte) identity.Greeting {
+		m := consensus.Member{ID: 1}
+		if bound > 0 {
+			m.Storage = storage(bound)
+		}
+		g := fresh(3, 3)
+		g.Stage, g.Roster = identity.Founded, identity.Line(&m, storage(1))
+		return g
+	}
+	without := runs(1)
+	without.Roster = nil
+	for _, row := range []struct {
+		name     string
+		roster   []byte
+		majority bool
+		met      []identity.Greeting
+		want     identity.Verdict
+		missing  []consensus.MemberID
+	}{
+		{name: "nobody is there", want: identity.Wait, missing: []consensus.MemberID{2, 3}},
+		{name: "one is missing", met: []identity.Greeting{fresh(2, 2)}, want: identity.Wait, missing: []consensus.MemberID{3}},
+		{name: "one is missing, and a majority may found", majority: true, met: []identity.Greeting{fresh(2, 2)},
+			want: identity.Begin},
+		{name: "all are there", met: []identity.Greeting{fresh(2, 2), fresh(3, 3)}, want: identity.Record},
+		{name: "others have not recorded", roster: []byte{1, 2, 3}, met: []identity.Greeting{fresh(2, 2), recorded(3, 3, 1, 2, 3)},
+			want: identity.Wait, missing: []consensus.MemberID{2}},
+		{name: "all have recorded", roster: []byte{1, 2, 3},
+			met: []identity.Greeting{recorded(2, 2, 1, 2, 3), recorded(3, 3, 1, 2, 3)}, want: identity.Begin},
+		{name: "one lost its disk after this one recorded", roster: []byte{1, 2, 3},
+			met: []identity.Greeting{fresh(2, 9), recorded(3, 3, 1, 2, 3)}, want: identity.Broken},
+		{name: "this one lost its disk after another recorded", met: []identity.Greeting{recorded(2, 2, 9, 2, 3)},
+			want: identity.Broken},
+		{name: "one runs already, and this one has recorded", roster: []byte{1, 2, 3}, met: []identity.Greeting{runs(1)},
+			want: identity.Begin},
+		{name: "the cluster runs, and knew another disk", met: []identity.Greeting{fresh(2, 2), runs(8)}, want: identity.Lost},
+		{name: "and a majority may found", majority: true, met: []identity.Greeting{fresh(2, 2), runs(8)}, want: identity.Lost},
+		{name: "the cluster runs without this one", met: []identity.Greeting{without}, want: identity.Retired},
+		{name: "a cluster of a majority has not met this one", majority: true, met: []identity.Greeting{runs(0)},
+			want: identity.Begin},
+	} {
+		f := founder(1, 1)
+		f.Majority = row.majority
+		if row.roster != nil {
+			f.Roster = rosterOf(row.roster...)
+		}
+		got := f.Decide(row.met)
+		if got.Verdict != row.want || !slices.Equal(got.Missing, row.missing) {
+			t.Errorf("%s: got %d, missing %v; want %d, missing %v", row.name, got.Verdict, got.Missing, row.want, row.missing)
+		}
+	}
+}
+
+// Ensure that whoever asks whom, crashes, or loses its disk: no two members begin with different rosters unless all that the
+// first one named are gone; and that members which keep their disks begin in the end.
+func TestFounder_walk(t *testing.T) {
+	begun, broken := 0, 0
+	for seed := range uint64(3000) {
+		w := foundingWalk{rng: rand.New(rand.NewPCG(seed, 3)), next: 10}
+		losses := int(seed % 3)
+		for id := consensus.MemberID(1); id <= 3; id++ {
+			w.wipe(id)
+		}
+		for range 200 {
+			id := consensus.MemberID(1 + w.rng.IntN(3))
+			if losses > 0 && w.rng.IntN(20) == 0 {
+				losses--
+				w.wipe(id)
+				continue
+			}
+			w.turn(id)
+		}
+		if err := w.check(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		n := 0
+		for id := range w.data {
+			if w.data[id].begun != nil {
+				n++
+			}
+		}
+		switch {
+		case n == 3:
+			begun++
+		case seed%3 == 0:
+			t.Fatalf("seed %d: %d of 3 began although no disk was lost", seed, n)
+		default:
+			broken++
+		}
+	}
+	t.Logf("%d began, %d did not", begun, broken)
+	if begun < 1000 || broken == 0 {
+		t.Errorf("%d began and %d did not: the walk does not reach both", begun, broken)
+	}
+}
+
+type foundingDisk struct {
+	storage byte
+	roster  []identity.Bound
+	begun   []identity.Bound
+}
+
+type foundingWalk struct {
+	rng  *rand.Rand
+	next byte
+	data [4]foundingDisk
+	past [][]identity.Bound // rosters that somebody began with
+}
+
+func (w *foundingWalk) wipe(id consensus.MemberID) {
+	w.data[id] = foundingDisk{storage: w.next}
+	w.next++
+}
+
+// turn lets one member ask those who can be reached now.
+func (w *foundingWalk) turn(id consensus.MemberID) {
+	own := &w.data[id]
+	if own.begun != nil {
+		return
+	}
+	f := founder(id, own.storage)
+	f.Roster = own.roster
+	var met []identity.Greeting
+	for other := consensus.MemberID(1); other <= 3; other++ {
+		if other == id || w.rng.IntN(4) == 0 {
+			continue
+		}
+		d := &w.data[other]
+		of := founder(other, d.storage)
+		of.Roster = d.roster
+		g := of.Greeting()
+		if d.begun != nil {
+			m := consensus.Member{ID: id, Storage: d.begun[id-1].Storage}
+			g.Stage, g.Roster = identity.Founded, identity.Line(&m, storage(own.storage))
+		}
+		met = append(met, g)
+	}
+	switch decision := f.Decide(met); decision.Verdict {
+	case identity.Record:
+		own.roster = decision.Roster
+	case identity.Begin:
+		own.begun = decision.Roster
+		w.past = append(w.past, decision.Roster)
+	}
+}
+
+func (w *foundingWalk) check() error {
+	for _, a := range w.past {
+		for _, b := range w.past {
+			shared := 0
+			for i := range a {
+				if a[i] == b[i] {
+					shared++
+				}
+			}
+			if shared != 0 && shared != len(a) {
+				return fmt.Errorf("begun with %v and with %v", a, b)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package identity
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Seen is what is remembered, on disk, of one data directory of another member.
+type Seen struct {
+	Member  consensus.MemberID
+	Storage consensus.StorageID
+	Life    consensus.Life // the highest that was accepted
+	// Lost says that the directory was found rolled back: no life of it is accepted again.
+	Lost bool
+}
+
+// maxSeen bounds what is remembered beyond the members of the configuration: the directories of strangers.
+const maxSeen = 64
+
+// Guard decides about the claims of others. It starts with what was remembered, and tells when there is more to remember.
+type Guard struct {
+	own    Claim
+	rules  Rules
+	config consensus.Config // members only: who is bound to what
+	seen   []Seen           // sorted by storage id
+}
+
+// NewGuard returns the guard of a member that claims own, remembers seen and knows no configuration yet.
+func NewGuard(own Claim, seen []Seen, rules Rules) *Guard {
+	g := &Guard{own: own, rules: rules, seen: slices.Clone(seen)}
+	slices.SortFunc(g.seen, func(a, b Seen) int { return a.Storage.Compare(b.Storage) })
+	return g
+}
+
+// Own returns the claim of the guard's own member.
+func (g *Guard) Own() Claim { return g.own }
+
+// Configure makes members, sorted by id, the ones of the configuration in force.
+func (g *Guard) Configure(members []consensus.Member) { g.config.Members = slices.Clone(members) }
+
+// Config returns the configuration in force, as far as the guard knows it: its members, without their roles.
+func (g *Guard) Config() *consensus.Config { return &g.config }
+
+// Seen returns what must be remembered.
+func (g *Guard) Seen() []Seen { return slices.Clone(g.seen) }
+
+// Speaker is a life of the same data directory that has been heard since the claim came. Zero: none has.
+type Speaker struct {
+	Life    consensus.Life
+	Address string
+}
+
+// Meet judges a claim on the other end of a connection. speaker is another life of the claimed storage id that still speaks.
+// If remember is set, what Seen returns must be on disk before anything that comes under the claim is believed.
+func (g *Guard) Meet(c *Claim, speaker Speaker) (refusal *Refusal, remember bool) {
+	if refusal := g.judge(c); refusal != nil {
+		return refusal, false
+	}
+	if c.Storage.IsZero() || c.Life.IsZero() || g.rules.IgnoreLives {
+		return nil, false
+	}
+	return g.meetLife(c, speaker)
+}
+
+// judge judges a claim without regard to lives.
+func (g *Guard) judge(c *Claim) *Refusal {
+	own := &g.own
+	switch {
+	case c.Cluster != own.Cluster:
+		return refuse(ForeignCluster, "it is of cluster %v, this member (%v) of cluster %v: correct its peer URLs, or this "+
+			"member's", c.Cluster, own.Member, own.Cluster)
+	case c.Epoch != own.Epoch:
+		return refuse(OtherEpoch, "it is of epoch %v of cluster %v, this member (%v, data directory %v) of epoch %v: one of "+
+			"them was recovered without the other", c.Epoch, c.Cluster, own.Member, own.Storage, own.Epoch)
+	case c.Member == consensus.NoMember || c.Member == own.Member:
+		return refuse(WrongMember, "it calls itself %v, at %s, and this member is %v, at %s: two processes have one id",
+			c.Member, c.address(), own.Member, own.address())
+	}
+	if g.config.BindingOf(c.Member, c.Storage) != consensus.BindingOther || g.rules.IgnoreBinding {
+		return nil
+	}
+	m, _ := g.config.Member(c.Member)
+	return refuse(LostDisk, "member %v (%s) is bound to data directory %v, and the process at %s has another one, %v: its "+
+		"disk was lost or exchanged. It may not vote. Start it with its own directory; if that is lost for ever, `quorate "+
+		"member reset %s` from any member that serves", c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m))
+}
+
+func nameOr(m *consensus.Member) string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return m.ID.String()
+}
+
+// meetLife applies law 4.
+func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember bool) {
+	at, known := g.find(c.Storage)
+	if known {
+		last := g.seen[at].Life
+		speaks := !speaker.Life.IsZero() && speaker.Life != c.Life
+		switch {
+		case g.seen[at].Lost:
+			return g.rolledBack(c, last), false
+		case c.Life == last:
+			return nil, false
+		case speaks:
+			return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
+				"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
+				"there", c.Storage, c.Member, speaker.Life, address(speaker.Address), c.Life, c.address(), c.address()), false
+		case c.Life.Boots <= last.Boots:
+			return g.rolledBack(c, last), false
+		}
+		g.seen[at].Life, g.seen[at].Member = c.Life, c.Member
+		return nil, true
+	}
+	if g.config.BindingOf(c.Member, c.Storage) == consensus.BindingStranger {
+		return nil, false // nobody counts it, and nobody need remember it
+	}
+	g.seen = slices.Insert(g.seen, at, Seen{Member: c.Member, Storage: c.Storage, Life: c.Life})
+	g.forgetStrangers()
+	return nil, true
+}
+
+func address(text string) string { return (&Claim{Address: text}).address() }
+
+func (g *Guard) rolledBack(c *Claim, last consensus.Life) *Refusal {
+	m, _ := g.config.Member(c.Member)
+	m.ID = c.Member
+	return refuse(RolledBack, "data directory %v of member %v, at %s, comes with start %v, and start %v was seen: it is an "+
+		"older copy, or it denied what it had acknowledged. It may not vote any more. Move the directory aside, start "+
+		"the process with an empty one, and `quorate member reset %s` from any member that serves", c.Storage, c.Member,
+		c.address(), c.Life, last, nameOr(&m))
+}
+
+// Distrust notes that a data directory denied what it had acknowledged: it counts as lost. It reports whether that is news,
+// which must be on disk.
+func (g *Guard) Distrust(member consensus.MemberID, storage consensus.StorageID) bool {
+	at, known := g.find(storage)
+	switch {
+	case storage.IsZero() || known && g.seen[at].Lost:
+		return false
+	case !known:
+		g.seen = slices.Insert(g.seen, at, Seen{Member: member, Storage: storage})
+	}
+	g.seen[at].Lost = true
+	return true
+}
+
+func (g *Guard) find(storage consensus.StorageID) (at int, found bool) {
+	return slices.BinarySearchFunc(g.seen, storage, func(s Seen, id consensus.StorageID) int { return s.Storage.Compare(id) })
+}
+
+// forgetStrangers drops the directories that no member of the configuration is bound to while there are too many of them.
+func (g *Guard) forgetStrangers() {
+	for i := 0; len(g.seen) > maxSeen && i < len(g.seen); {
+		s := &g.seen[i]
+		if g.config.BindingOf(s.Member, s.Storage) == consensus.BindingOwn {
+			i++
+			continue
+		}
+		g.seen = slices.Delete(g.seen, i, i+1)
+	}
+}

@@ -1,0 +1,312 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const (
+	// greetPause is how long a process that has no data waits before it asks the others again.
+	greetPause = 200 * time.Millisecond
+	// greetPatience is how long one of them is waited for. Those of a new cluster mostly do not listen yet, which is known at
+	// once.
+	greetPatience = time.Second
+	// waitingLog is how often the log says again what a process without data waits for.
+	waitingLog = 30 * time.Second
+)
+
+// newcomer is a process without data, on its way to be a member.
+type newcomer struct {
+	s       *Server
+	options member.DataOptions
+	first   founding
+	door    *transport.Transport // answers others meanwhile
+	room    *waitingRoom         // answers clients meanwhile
+
+	mu      sync.Mutex
+	founder identity.Founder
+
+	foreign []consensus.MemberID // who answered last, and is of another cluster
+
+	said   string // in the log last
+	saidAt time.Time
+}
+
+// foundCluster makes this member's data once all members of the new cluster have met: see identity.Founder. It waits for
+// them, and says for whom.
+func (s *Server) foundCluster(ctx context.Context, options member.DataOptions, first founding) error {
+	n := &newcomer{s: s, options: options, first: first}
+	if _, err := s.ownStorage(); err != nil {
+		return err
+	}
+	record, err := member.ReadFounding(options)
+	if err != nil {
+		return err
+	}
+	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: s.advertised()}
+	n.founder = identity.Founder{
+		Own: own, Members: first.config.Members, Roster: record.Roster, Majority: s.cfg.Founding == config.FoundingMajority,
+	}
+	if err := n.open(); err != nil {
+		return err
+	}
+	made, err := n.wait(ctx)
+	if err := errors.Join(err, n.close()); err != nil {
+		return err
+	}
+	return makeData(options, made.identity, made.config)
+}
+
+// makeData makes the data of a member, after which the record of how it came to be is of no use.
+func makeData(options member.DataOptions, identity wal.Identity, first consensus.Config) error {
+	if err := member.Create(options, identity, first); err != nil {
+		return err
+	}
+	return member.ForgetFounding(options)
+}
+
+// outcome is what a newcomer has become.
+type outcome struct {
+	identity wal.Identity
+	config   consensus.Config
+}
+
+// wait asks the others until it is known what this member is.
+func (n *newcomer) wait(ctx context.Context) (outcome, error) {
+	for {
+		decision := n.ask(ctx)
+		switch decision.Verdict {
+		case identity.Begin:
+			n.s.logger.Info("founding a cluster", "cluster", n.first.cluster.String(), "member", n.first.self.String(),
+				"storage", n.founder.Own.Storage.String(), "members", len(n.first.config.Members),
+				"bound", decision.Roster != nil)
+			return outcome{n.identity(n.first.self), n.founder.Config(decision.Roster)}, nil
+		case identity.Record:
+			if err := n.record(decision.Roster); err != nil {
+				return outcome{}, err
+			}
+			continue
+		case identity.Wait:
+			n.say("waits for the other members of --initial-cluster to found the cluster: " +
+				n.founder.Waiting(decision.Missing) + n.strangers())
+		case identity.Broken:
+			n.say(decision.Text)
+		default:
+			n.say(decision.Text)
+			if id := n.replacement(ctx); id != consensus.NoMember {
+				n.s.logger.Info("this process takes the place of the member whose disk was lost", "member", id.String())
+				return outcome{identity: n.identity(id)}, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return outcome{}, fmt.Errorf("stopped before the cluster was founded: this member %s", n.said)
+		case <-time.After(greetPause):
+		}
+	}
+}
+
+func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
+	return wal.Identity{Cluster: n.first.cluster, Member: id, Storage: n.founder.Own.Storage}
+}
+
+// record puts the roster on disk before anybody hears of it.
+func (n *newcomer) record(roster []identity.Bound) error {
+	err := member.WriteFounding(n.options, member.FoundingRecord{Storage: n.founder.Own.Storage, Roster: roster})
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.founder.Roster = roster
+	return nil
+}
+
+// say tells the log, and those who ask whether this member is ready, what is waited for.
+func (n *newcomer) say(text string) {
+	n.room.say(text)
+	if text == n.said && time.Since(n.saidAt) < waitingLog {
+		return
+	}
+	n.said, n.saidAt = text, time.Now()
+	n.s.logger.Warn("not a member yet: it " + text)
+}
+
+// ask greets all others at once and judges what they say.
+func (n *newcomer) ask(ctx context.Context) identity.Decision {
+	ctx, cancel := context.WithTimeout(ctx, greetPatience)
+	defer cancel()
+	var asking sync.WaitGroup
+	answers := make([]*identity.Greeting, len(n.first.config.Members))
+	foreign := make([]bool, len(answers))
+	for i := range n.first.config.Members {
+		m := &n.first.config.Members[i]
+		if m.ID == n.first.self {
+			continue
+		}
+		asking.Go(func() { answers[i], foreign[i] = n.greet(ctx, m) })
+	}
+	asking.Wait()
+	n.foreign = nil
+	for i := range foreign {
+		if foreign[i] {
+			n.foreign = append(n.foreign, n.first.config.Members[i].ID)
+		}
+	}
+	var met []identity.Greeting
+	for _, answer := range answers {
+		if answer != nil {
+			met = append(met, *answer)
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.founder.Decide(met)
+}
+
+// strangers names those who answer for another cluster.
+func (n *newcomer) strangers() string {
+	if len(n.foreign) == 0 {
+		return ""
+	}
+	return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) +
+		" (compare --initial-cluster and --initial-cluster-token of all)"
+}
+
+// greet asks one member at all its URLs; nil if it does not answer, or is somebody else: of another cluster, for one.
+func (n *newcomer) greet(ctx context.Context, m *consensus.Member) (answer *identity.Greeting, foreign bool) {
+	for _, url := range m.PeerURLs {
+		body, err := n.door.CallURL(ctx, url, member.MethodGreet, nil)
+		if err != nil {
+			refused := identity.Read(status.Convert(err).Message())
+			foreign = foreign || refused != nil && refused.Reason == identity.ForeignCluster
+			continue
+		}
+		var g identity.Greeting
+		if err := json.Unmarshal(body, &g); err == nil && g.Claim.Cluster == n.first.cluster && g.Claim.Member == m.ID {
+			return &g, false
+		}
+	}
+	return nil, foreign
+}
+
+// replacement finds the member that was added at this member's peer URLs in place of the lost one.
+func (n *newcomer) replacement(ctx context.Context) consensus.MemberID {
+	own := urlTexts(n.s.cfg.AdvertisePeerURLs)
+	for _, m := range n.first.config.Members {
+		for _, url := range m.PeerURLs {
+			if slices.Contains(own, url) {
+				continue
+			}
+			asked, cancel := context.WithTimeout(ctx, greetPatience)
+			d, err := member.Describe(asked, transport.Options{Logger: n.s.logger, DialTLS: n.s.peerCerts.Dial}, url)
+			cancel()
+			if err != nil || d.Cluster != n.first.cluster {
+				continue
+			}
+			for _, now := range d.Members {
+				if now.ID != n.first.self && slices.Equal(now.PeerURLs, own) && !slices.Contains(d.Bound, now.ID) {
+					return now.ID
+				}
+			}
+		}
+	}
+	return consensus.NoMember
+}
+
+// open lets others and clients find this process while it waits.
+func (n *newcomer) open() error {
+	listeners, plain, err := n.s.listenPeers()
+	if err != nil {
+		return err
+	}
+	own := &n.founder.Own
+	n.door, err = transport.New(transport.Options{
+		Self: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address,
+		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, ListenURLs: plain, DialTLS: n.s.peerCerts.Dial,
+		OpenMethods: []string{member.MethodGreet},
+	})
+	if err != nil {
+		closeAll(listeners)
+		return err
+	}
+	n.room = n.s.openWaitingRoom()
+	return nil
+}
+
+func (n *newcomer) close() error {
+	n.room.close()
+	return n.door.Close()
+}
+
+// greeter answers other members while there is no member here.
+type greeter struct{ n *newcomer }
+
+func (g greeter) Receive([]consensus.Message) {}
+
+func (g greeter) PeerLost(consensus.MemberID) {}
+
+func (g greeter) ReceiveSnapshot(consensus.MemberID, consensus.SnapshotMeta, io.Reader) error {
+	return status.Error(codes.Unavailable, "this process is no member yet")
+}
+
+func (g greeter) Call(_ context.Context, method string, _ []byte) ([]byte, error) {
+	if method != member.MethodGreet {
+		return nil, status.Error(codes.Unavailable, "this process is no member yet")
+	}
+	g.n.mu.Lock()
+	defer g.n.mu.Unlock()
+	return json.Marshal(g.n.founder.Greeting())
+}
+
+// advertised is the address that others are told.
+func (s *Server) advertised() string {
+	if len(s.cfg.AdvertisePeerURLs) == 0 {
+		return ""
+	}
+	return s.cfg.AdvertisePeerURLs[0].String()
+}
+
+// ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
+// asks as the same.
+func (s *Server) ownStorage() (consensus.StorageID, error) {
+	options := s.dataOptions()
+	record, err := member.ReadFounding(options)
+	if err == nil && record.Storage.IsZero() {
+		record.Storage = member.NewStorageID()
+		err = member.WriteFounding(options, record)
+	}
+	return record.Storage, err
+}
+
+// waitAsLost keeps a process whose data directory is of no use where people can see it, until it is stopped.
+func (s *Server) waitAsLost(ctx context.Context, lost *member.LostError) error {
+	room := s.openWaitingRoom()
+	defer room.close()
+	for {
+		room.say(lost.Text)
+		s.logger.Error("this data directory can not be used by its member any more", "data-dir", s.cfg.DataDir,
+			"why", lost.Text)
+		select {
+		case <-ctx.Done():
+			return lost
+		case <-time.After(waitingLog):
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+// door is where claims are judged: it gives the pure guard a lock, a memory on disk, and ears.
+type door struct {
+	remember func([]identity.Seen) error
+	rules    identity.Rules
+	refusals [identity.Reasons]atomic.Uint64
+	// config is the configuration in force, as the guard knows it, for those who look at every message.
+	config atomic.Pointer[consensus.Config]
+
+	mu       sync.Mutex
+	guard    *identity.Guard
+	troubles map[consensus.MemberID]Trouble // of members of the configuration
+	met      map[consensus.MemberID]identity.Claim
+}
+
+// Trouble is why a member of the configuration can not take part.
+type Trouble struct {
+	Reason identity.Reason
+	Text   string
+	Since  time.Time
+}
+
+func (d *door) init(o *Options) {
+	d.remember, d.rules = o.Remember, o.Rules
+	own := identity.Claim{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Self, Storage: o.Storage, Life: o.Life,
+		Address: o.Address}
+	d.guard = identity.NewGuard(own, o.Seen, o.Rules)
+	d.config.Store(&consensus.Config{})
+	d.troubles = map[consensus.MemberID]Trouble{}
+	d.met = map[consensus.MemberID]identity.Claim{}
+}
+
+// configure takes over a configuration. What is known of members that it does not hold is forgotten.
+func (d *door) configure(config *consensus.Config) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := config.Clone()
+	d.guard.Configure(now.Members)
+	d.config.Store(&now)
+	for id := range d.troubles {
+		if !now.Contains(id) {
+			delete(d.troubles, id)
+		}
+	}
+	for id := range d.met {
+		if !now.Contains(id) {
+			delete(d.met, id)
+		}
+	}
+}
+
+// judge lets a claim in, once what must be remembered of it is on disk, or says why not.
+func (d *door) judge(c *identity.Claim, speaker identity.Speaker) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	refused, remember := d.guard.Meet(c, speaker)
+	if refused != nil {
+		return refused
+	}
+	if remember && d.remember != nil {
+		if err := d.remember(d.guard.Seen()); err != nil {
+			return fmt.Errorf("transport: remember the start of %v: %w", c.Member, err)
+		}
+	}
+	delete(d.troubles, c.Member)
+	if d.guard.Config().Contains(c.Member) {
+		d.met[c.Member] = *c
+	}
+	return nil
+}
+
+// refused counts a refusal and keeps it for those who ask how a member is.
+func (d *door) refused(c *identity.Claim, err error) {
+	var named *identity.Refusal
+	if !errors.As(err, &named) {
+		return
+	}
+	d.refusals[named.Reason].Add(1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// A process that was told to be somebody else's copy says nothing about the one that still speaks.
+	if named.Reason.Final() && named.Reason != identity.Cloned && d.guard.Config().Contains(c.Member) {
+		since := time.Now()
+		if was, known := d.troubles[c.Member]; known && was.Reason == named.Reason {
+			since = was.Since
+		}
+		d.troubles[c.Member] = Trouble{Reason: named.Reason, Text: named.Text, Since: since}
+		delete(d.met, c.Member)
+	}
+}
+
+// counts reports whether a message may reach the core.
+func (d *door) counts(m *consensus.Message, storage consensus.StorageID) bool {
+	return identity.Counts(d.config.Load(), m, storage, d.rules)
+}
+
+// Met returns who is known to be there: the claims of members of the configuration that were accepted last.
+func (t *Transport) Met() []identity.Claim {
+	t.door.mu.Lock()
+	defer t.door.mu.Unlock()
+	var all []identity.Claim
+	for _, m := range t.door.guard.Config().Members {
+		if c, ok := t.door.met[m.ID]; ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Trouble tells why a member of the configuration is refused here.
+func (t *Transport) Trouble(id consensus.MemberID) (Trouble, bool) {
+	t.door.mu.Lock()
+	defer t.door.mu.Unlock()
+	trouble, found := t.door.troubles[id]
+	return trouble, found
+}
+
+// Refusals counts whom this member refused, by reason.
+func (t *Transport) Refusals(reason identity.Reason) uint64 { return t.door.refusals[reason].Load() }
+
+// Distrust refuses the data directory that speaks for a member from now on, and after a restart: it denied what it had
+// acknowledged.
+func (t *Transport) Distrust(id consensus.MemberID) error {
+	d := &t.door
+	d.mu.Lock()
+	c, known := d.met[id]
+	if !known || !d.guard.Distrust(id, c.Storage) {
+		d.mu.Unlock()
+		return nil
+	}
+	var err error
+	if d.remember != nil {
+		err = d.remember(d.guard.Seen())
+	}
+	d.mu.Unlock()
+	t.dismiss(id, nil)
+	t.hangUp(id)
+	return err
+}
+
+// hangUp connects to a peer anew, and so shakes hands again.
+func (t *Transport) hangUp(id consensus.MemberID) {
+	if p := t.peer(id); p != nil {
+		p.ordered.hangUp()
+		p.express.hangUp()
+	}
+}
+
+// dismiss ends the streams that a member has to us, but those of the given life.
+func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, lane := range []laneKind{laneOrdered, laneExpress} {
+		if in := t.incoming[streamKey{from: id, lane: lane}]; in != nil && (but == nil || in.claim.Life != *but) {
+			in.end(errSuperseded)
+			delete(t.incoming, streamKey{from: id, lane: lane})
+		}
+	}
+}
+
+// speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to us, and
+// something arrives on it after the claim. A stream of a process that died ends, or stays silent.
+func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
+	begun, patience := time.Now(), t.options.DeadAfter/2
+	for {
+		open, heard := t.otherLife(c)
+		if open == nil {
+			return identity.Speaker{}
+		}
+		if heard.After(begun.Add(t.options.DeadAfter / 16)) {
+			return identity.Speaker{Life: open.Life, Address: open.Address}
+		}
+		timer := time.NewTimer(t.options.DeadAfter / 64)
+		select {
+		case <-timer.C:
+		case <-t.ctx.Done():
+			timer.Stop()
+			return identity.Speaker{}
+		}
+		if time.Since(begun) > patience {
+			return identity.Speaker{}
+		}
+	}
+}
+
+// otherLife finds an open stream of another life, and when something arrived on it last.
+func (t *Transport) otherLife(c *identity.Claim) (*identity.Claim, time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var found *identity.Claim
+	var heard time.Time
+	for _, lane := range []laneKind{laneOrdered, laneExpress} {
+		in := t.incoming[streamKey{from: c.Member, lane: lane}]
+		if in == nil || in.claim.Storage != c.Storage || in.claim.Life == c.Life || c.Storage.IsZero() {
+			continue
+		}
+		if at := time.Unix(0, in.heard.Load()); found == nil || at.After(heard) {
+			found, heard = &in.claim, at
+		}
+	}
+	return found, heard
+}
+
+// reconsider judges those again who have a stream to us: a configuration may say more of them than was known.
+func (t *Transport) reconsider() {
+	t.mu.Lock()
+	open := make([]*incoming, 0, len(t.incoming))
+	for _, in := range t.incoming {
+		open = append(open, in)
+	}
+	t.mu.Unlock()
+	for _, in := range open {
+		if err := t.door.judge(&in.claim, identity.Speaker{}); err != nil {
+			t.door.refused(&in.claim, err)
+			in.end(refusal(err))
+			t.hangUp(in.claim.Member)
+		}
+	}
+}
+
+// welcome judges the claim on the other end of a connection, whoever dialled.
+func (t *Transport) welcome(c *identity.Claim) error {
+	err := t.door.judge(c, t.speaker(c))
+	if err != nil {
+		t.door.refused(c, err)
+		return err
+	}
+	t.dismiss(c.Member, &c.Life)
+	return nil
+}

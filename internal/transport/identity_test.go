@@ -1,0 +1,147 @@
+package transport_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+func disk(n byte, boots uint64) func(*transport.Options) {
+	return func(o *transport.Options) {
+		o.Storage, o.Life = consensus.StorageID{n}, consensus.Life{Boots: boots, Nonce: 1000*uint64(n) + boots}
+	}
+}
+
+// boundTo are members 1 and 2, at the URLs of a and b, each bound to the storage id of its number.
+func boundTo(a, b *member) []consensus.Member {
+	return []consensus.Member{
+		{ID: 1, Name: "m1", PeerURLs: []string{a.url}, Storage: consensus.StorageID{1}},
+		{ID: 2, Name: "m2", PeerURLs: []string{b.url}, Storage: consensus.StorageID{2}},
+	}
+}
+
+// Ensure that a member whose disk is another one than it is bound to is refused whoever dials, by name on both sides, that
+// nothing of what it says arrives, and that it is told.
+func TestTransport_handshake_lostDisk(t *testing.T) {
+	told := make(chan *identity.Refusal, 100)
+	a := start(t, 1, disk(1, 1))
+	b := start(t, 2, disk(9, 1), func(o *transport.Options) {
+		o.Refused = func(_ consensus.MemberID, r *identity.Refusal) { told <- r }
+	})
+	a.SetPeers(boundTo(a, b))
+	a.logs.await(t, "peer refused", "lost-disk") // a dials
+	open := boundTo(a, b)
+	open[0].Storage, open[1].Storage = consensus.NoStorage, consensus.NoStorage
+	b.SetPeers(open) // b dials, and knows of no binding
+	a.logs.await(t, "refused a connection", "lost-disk")
+	b.logs.await(t, "peer refused", "lost-disk")
+	if r := receive(t, told, "a word of the refusal"); r.Reason != identity.LostDisk {
+		t.Errorf("told %v", r)
+	}
+	b.Send([]consensus.Message{heartbeat(2, 1, 1)})
+	none(t, a.messages, "message of a member that lost its disk")
+	if trouble, found := a.Trouble(2); !found || trouble.Reason != identity.LostDisk {
+		t.Errorf("trouble of 2: %v, %v", trouble, found)
+	}
+	if a.Refusals(identity.LostDisk) == 0 {
+		t.Error("no refusal is counted")
+	}
+}
+
+// Ensure that a stream that was opened before the member was bound ends once it is bound to another data directory.
+func TestTransport_Configure_bindsOpenStreams(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(9, 1))
+	acquaint(a, b)
+	a.SetPeers(boundTo(a, b))
+	a.logs.await(t, "peer refused", "lost-disk")
+}
+
+// Ensure that answers of an unbound member do not arrive while others are bound, and that its questions do.
+func TestTransport_receive_unbound(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 1))
+	members := boundTo(a, b)
+	members[1].Storage = consensus.NoStorage
+	config := &consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: members}
+	a.Configure(config)
+	b.Configure(config)
+	a.waitFor(2)
+	b.waitFor(1)
+	b.Send([]consensus.Message{
+		{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 1}, {Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 1},
+		{Kind: consensus.MsgPropose, From: 2, To: 1, Term: 1},
+	})
+	if m := a.next(); m.Kind != consensus.MsgPropose {
+		t.Errorf("got %+v of an unbound member", m)
+	}
+	if met := a.Met(); len(met) != 1 || met[0].Storage != (consensus.StorageID{2}) {
+		t.Errorf("met %v", met)
+	}
+}
+
+// Ensure that an older start of a data directory is refused after the one that follows it, and after a restart of the member
+// that remembers.
+func TestTransport_handshake_rolledBack(t *testing.T) {
+	var remembered []identity.Seen
+	keep := func(o *transport.Options) {
+		o.Remember = func(seen []identity.Seen) error { remembered = seen; return nil }
+	}
+	a, b := start(t, 1, disk(1, 1), keep), start(t, 2, disk(2, 5))
+	a.SetPeers(boundTo(a, b))
+	b.SetPeers(boundTo(a, b))
+	a.waitFor(2)
+	_ = b.Close()
+	_ = a.Close()
+	a = start(t, 1, disk(1, 2), func(o *transport.Options) { o.Seen = remembered })
+	b = start(t, 2, disk(2, 4))
+	b.SetPeers(boundTo(a, b))
+	a.SetPeers(boundTo(a, b))
+	b.logs.await(t, "peer refused", "rolled-back")
+}
+
+// Ensure that a second process on a copy of a data directory is refused while the first speaks, with both addresses.
+func TestTransport_handshake_cloned(t *testing.T) {
+	quick := func(o *transport.Options) { o.DeadAfter = time.Second }
+	named := func(name string) func(*transport.Options) { return func(o *transport.Options) { o.Address = name } }
+	a, b := start(t, 1, disk(1, 1), quick), start(t, 2, disk(2, 5), quick, named("http://first:1"))
+	clone := start(t, 2, disk(2, 6), quick, named("http://second:2"))
+	a.SetPeers(boundTo(a, b))
+	b.SetPeers(boundTo(a, b))
+	a.waitFor(2)
+	b.waitFor(1)
+	clone.SetPeers(boundTo(a, clone))
+	a.logs.await(t, "refused (cloned)", "http://first:1", "http://second:2")
+	clone.logs.await(t, "refused (cloned)", "http://first:1", "http://second:2")
+	if _, up := b.ConnectedSince(1); !up {
+		t.Error("the first process was turned away")
+	}
+}
+
+// Ensure that calls which change something need a member that the configuration binds.
+func TestTransport_Call_anonymous(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), answering(start(t, 2, disk(2, 1)))
+	b.SetPeers(boundTo(a, b))
+	a.SetPeers(boundTo(a, b))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := a.Call(ctx, 2, "echo", nil); err != nil {
+		t.Errorf("a bound member: %v", err)
+	}
+	for _, o := range []transport.Options{{}, {Cluster: cluster}, {Cluster: cluster, Storage: consensus.StorageID{1}}} {
+		_, err := transport.CallURL(ctx, o, b.url, "echo", nil)
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "anonymous") {
+			t.Errorf("%+v: got %v, want a refusal", o, err)
+		}
+	}
+	stranger := start(t, 9, disk(9, 1))
+	if _, err := stranger.CallURL(ctx, b.url, "echo", nil); err == nil || !strings.Contains(err.Error(), "unbound") {
+		t.Errorf("a stranger: got %v, want a refusal", err)
+	}
+}
