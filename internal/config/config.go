@@ -44,6 +44,8 @@ type Config struct {
 
 	MaxRequestBytes      int
 	MaxTxnOps            int
+	MaxResponseBytes     int64
+	ResponseMemoryBytes  int64
 	MaxConcurrentStreams uint32
 	QuotaBackendBytes    int64 // see Quota and ReportedQuota
 	DiskReserveBytes     int64 // room that is kept on the disks; zero for none

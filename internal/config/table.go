@@ -134,6 +134,14 @@ var tuningSettings = []setting{
 		value: numbers(func(c *Config) *int { return &c.MaxTxnOps }, 0, maxInt)},
 	{name: "max-request-bytes", def: "1572864", arg: "BYTES", help: "Largest request a client may send.",
 		value: numbers(func(c *Config) *int { return &c.MaxRequestBytes }, 1, maxInt)},
+	{name: "max-response-bytes", def: "536870912", arg: "BYTES",
+		help: "Largest answer to one Range, and what a client that asks for more should page by; a transaction or a " +
+			"deletion answers with 64 MiB at most.",
+		value: numbers(func(c *Config) *int64 { return &c.MaxResponseBytes }, 1<<20, math.MaxInt32)},
+	{name: "response-memory-bytes", def: "1073741824", arg: "BYTES",
+		help: "Memory of all answers that are being built and sent, each counted twice; those beyond it wait, and are " +
+			"refused after five seconds.",
+		value: numbers(func(c *Config) *int64 { return &c.ResponseMemoryBytes }, 4<<20, math.MaxInt64)},
 	{name: "corrupt-check-time", def: "0s", arg: "DURATION",
 		help: "Time between two comparisons of all that the members store, for which each one reads its whole store; " +
 			"0 means never.",
@@ -172,7 +180,8 @@ var compactionSettings = []setting{
 	{name: "auto-compaction-retention", def: "0", arg: "N",
 		help:  "History to keep: a duration or a number of hours, or a number of revisions; 0 means all.",
 		value: texts(func(c *Config) *string { return &c.AutoCompactionRetention })},
-	{name: "compaction-batch-limit", def: "1000", arg: "N", help: "Revisions deleted in one step of a compaction.",
+	{name: "compaction-batch-limit", def: "1000", arg: "N",
+		help:  "Revisions deleted in one step of a compaction, 4096 at most.",
 		value: numbers(func(c *Config) *int { return &c.CompactionBatchLimit }, 1, maxInt)},
 	{name: "compaction-sleep-interval", def: "10ms", arg: "DURATION",
 		help:  "Pause between two steps of a compaction.",

@@ -18,10 +18,12 @@ import (
 // with. Byte strings carry their length. Booleans of one struct share a byte of flags. A decoder takes every byte or
 // fails, and what it returns aliases its input.
 
-// formatCommand and formatResult are raised when a change cannot be told by a new kind or flag.
+// formatCommand and formatResult are raised when a change cannot be told by a new kind or flag. A Result from which
+// values are left out has a format of its own.
 const (
 	formatCommand = 1
 	formatResult  = 1
+	formatLeft    = 2
 )
 
 // MaxTxnDepth bounds how deep transactions may nest in the binary form, so that decoding cannot exhaust the stack.

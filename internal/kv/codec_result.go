@@ -14,6 +14,9 @@ import (
 //	 bit   7   6   5     4        3       2   1   0
 //	     [ format  1 ][ prev ][ error ][   kind    ]
 //	byte 1.. revision, then the number of the error if there is one, then what the kind has
+//
+// A result from which values are left out (Result.Left) has format 2, and after the revision only by how much the command
+// raised it, and for a deletion how many keys it deleted.
 const (
 	resultNone   = 0
 	resultPut    = 1
@@ -27,6 +30,7 @@ const (
 	resultError    = 1 << 3
 	resultPrev     = 1 << 4 // of a put: the previous pair follows
 	resultFormat   = formatResult << 5
+	resultLeft     = formatLeft << 5
 )
 
 // ErrBadResult is an operating error: a row of the result table does not decode.
@@ -41,6 +45,9 @@ var rejections = [...]error{
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.
 func (res *Result) Append(dst []byte) []byte {
+	if res.Left != nil {
+		return res.appendLeft(dst)
+	}
 	head := byte(resultFormat) | flag(res.Err != nil, resultError)
 	switch {
 	case res.Put != nil:
@@ -91,6 +98,9 @@ func rejectionNumber(err error) byte {
 func DecodeResult(src []byte) (Result, error) {
 	r := reader{src: src}
 	head := r.byte()
+	if head&^resultKindMask == resultLeft {
+		return decodeLeft(head&resultKindMask, &r)
+	}
 	if head&^(resultKindMask|resultError|resultPrev) != resultFormat {
 		r.fail()
 	}
@@ -113,6 +123,45 @@ func DecodeResult(src []byte) (Result, error) {
 		for i := range res.Alarms {
 			res.Alarms[i] = Alarm{Kind: AlarmKind(r.byte()), Member: r.uvarint()}
 		}
+	default:
+		r.fail()
+	}
+	if err := r.finish(); err != nil {
+		return Result{}, fmt.Errorf("%w: %w", ErrBadResult, err)
+	}
+	return res, nil
+}
+
+func (res *Result) appendLeft(dst []byte) []byte {
+	kind := byte(resultTxn)
+	switch {
+	case res.Put != nil:
+		kind = resultPut
+	case res.Delete != nil:
+		kind = resultDelete
+	}
+	dst = appendRevision(append(dst, resultLeft|kind), res.Revision)
+	dst = binary.AppendUvarint(dst, uint64(res.Revision-res.Left.Base))
+	if res.Delete != nil {
+		dst = binary.AppendVarint(dst, res.Delete.Deleted)
+	}
+	return dst
+}
+
+func decodeLeft(kind byte, r *reader) (Result, error) {
+	res := Result{Revision: r.revision()}
+	raised := r.uvarint()
+	if raised > uint64(max(res.Revision, 0)) {
+		r.fail()
+	}
+	res.Left = &Left{Base: res.Revision - Revision(raised)}
+	switch kind {
+	case resultPut:
+		res.Put = &PutResult{}
+	case resultDelete:
+		res.Delete = &DeleteResult{Deleted: r.varint()}
+	case resultTxn:
+		res.Txn = &TxnResult{}
 	default:
 		r.fail()
 	}

@@ -26,3 +26,13 @@ var (
 	// and never will be.
 	ErrAborted = errors.New("kv: the proposal was given up because its proposer vanished; retry under a new id")
 )
+
+// Of answers, not of results: the command was executed, and its answer can not be given. They differ between members and
+// are never stored.
+var (
+	ErrResultGone = errors.New("kv: the command was executed, and the values of its result are compacted meanwhile")
+	// ErrAnswerTooLarge means that an answer would be larger than one may be.
+	ErrAnswerTooLarge = errors.New("kv: the answer is too large: ask for less, by a limit or by single keys")
+	// ErrAnswersBusy means that other answers take the memory for answers.
+	ErrAnswersBusy = errors.New("kv: too many large answers at once: try again later")
+)

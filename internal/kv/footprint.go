@@ -65,3 +65,29 @@ func ChangesKeys(payload []byte) bool {
 	return len(payload) > 1 && payload[0] == formatCommand &&
 		(payload[1] == commandPut || payload[1] == commandDelete || payload[1] == commandTxn)
 }
+
+// AsksForPairs reports whether the result of a command may hold keys and values, in any branch.
+func AsksForPairs(c *Command) bool {
+	switch {
+	case c.Put != nil:
+		return c.Put.PrevKV
+	case c.Delete != nil:
+		return c.Delete.PrevKV
+	case c.Txn != nil:
+		return txnAsks(c.Txn)
+	}
+	return false
+}
+
+func txnAsks(op *TxnOp) bool {
+	for _, branch := range [...][]Op{op.Then, op.Else} {
+		for i := range branch {
+			switch o := &branch[i]; {
+			case o.Range != nil, o.Put != nil && o.Put.PrevKV, o.Delete != nil && o.Delete.PrevKV,
+				o.Txn != nil && txnAsks(o.Txn):
+				return true
+			}
+		}
+	}
+	return false
+}

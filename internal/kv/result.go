@@ -10,6 +10,25 @@ type Result struct {
 	Txn      *TxnResult
 	Lease    *LeaseResult
 	Alarms   []Alarm // after an AlarmOp: the alarms it changed
+	// Left, if set, says that keys and values which the answer needs are left out: what was read, and previous pairs. Of a
+	// transaction all responses are left out. They can be read again from history (apply.Machine.Recall).
+	Left *Left
+	// Room is what the answer takes of the memory for answers, nil if nothing is counted. Whoever has answered gives it
+	// back.
+	Room Room
+}
+
+// Left is what is kept of a result instead of the keys and values that are read again.
+type Left struct {
+	Base Revision // of the store before the command
+}
+
+// Room is the memory that one answer may take.
+type Room interface {
+	// Take asks for more bytes, before they are taken. An error means that there are none.
+	Take(bytes int) error
+	// Release gives all of it back. It may be called more than once.
+	Release()
 }
 
 // PutResult answers a PutOp.

@@ -39,6 +39,9 @@ type Event struct {
 	Kind EventKind
 	KV   KeyValue
 	Prev *KeyValue
+	// Bare says that the value of Prev was not kept, but its hash: an event for which nobody waits.
+	Bare    bool
+	PrevSum uint64 // xxhash
 }
 
 // RangeEnd values follow etcd: empty = just Key; "\x00" = from Key to the end of the key space; else [Key, End).

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // applyRequest is entries to apply, or a snapshot to put in place of the store.
@@ -88,7 +89,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		batch := entries[:fitting(entries)]
 		entries = entries[len(batch):]
 		begun := m.options.Clock.Now()
-		results, err := m.data.Machine.Apply(batch)
+		results, err := m.data.Machine.ApplyFor(batch, m.answering)
 		if err != nil {
 			return err
 		}
@@ -110,6 +111,14 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.scrub.consider(m.data.Machine.Store().CompactRevision())
 	}
 	return nil
+}
+
+// answering gives room for the answer to a proposal that somebody waits for here.
+func (m *Member) answering(id consensus.ProposalID) kv.Room {
+	if !m.node.Awaits(id) {
+		return nil
+	}
+	return m.options.Answers.Open(0)
 }
 
 // observeTime tells an observer, if there is one, how long something took.

@@ -107,6 +107,12 @@ func (c *clients) forget(p *clientProposal) {
 	c.openBytes -= len(p.payload)
 }
 
+func (c *clients) awaits(id consensus.ProposalID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[id] != nil
+}
+
 // end completes a proposal.
 func (c *clients) end(p *clientProposal, result kv.Result, err error) {
 	c.forget(p)

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -34,6 +35,7 @@ type Options struct {
 	Integrity       IntegrityPace
 	FastPath        FastPath
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
+	Answers         *room.Budget      // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
 	Clock           env.Clock
 	DiskLow         func() bool // no room for what is not needed; nil: there always is
@@ -108,6 +110,9 @@ type Member struct {
 
 // New builds a member from its data; Start makes it run.
 func New(options Options) (*Member, error) {
+	if options.Answers == nil {
+		options.Answers = room.New(0, 0)
+	}
 	m := &Member{
 		options: options,
 		data:    options.Data,

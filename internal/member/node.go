@@ -255,6 +255,15 @@ func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
 	n.reads.advance(entries[len(entries)-1].Index)
 }
 
+// Awaits reports whether somebody waits here for the result of a proposal. One who comes later gets a result that may have
+// Left, as does one who waited for a snapshot, or for an entry that was not the first of its proposal.
+func (n *Node) Awaits(id consensus.ProposalID) bool {
+	if id.Session.OfClient() {
+		return n.clients.awaits(id)
+	}
+	return id.Session.Member == n.options.Raft.ID && n.proposals.awaits(id)
+}
+
 // Restored does the same after a snapshot replaced the state machine.
 func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) error {
 	if err := errors.Join(n.proposals.restored(results), n.clients.restored(results)); err != nil {

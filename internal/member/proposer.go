@@ -278,6 +278,13 @@ func (p *proposer) named(id consensus.ProposalID) *proposal {
 	return nil
 }
 
+func (p *proposer) awaits(id consensus.ProposalID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.named(id)
+	return q != nil && q.done != nil
+}
+
 // postpone puts a refused proposal aside until the next tick: it did not enter the log.
 func (p *proposer) postpone(id consensus.ProposalID) {
 	q := p.named(id)

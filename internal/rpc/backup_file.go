@@ -137,7 +137,7 @@ func (w *backupWriter) oldVersions(machine *apply.Machine) error {
 	}
 	op := kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: compact, Limit: backupPageKeys}
 	for {
-		page, _, err := store.RangeUncounted(&op)
+		page, _, err := store.RangeUncounted(&op, nil)
 		if err != nil {
 			return err
 		}

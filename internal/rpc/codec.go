@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/internal/kv"
 )
 
 // codec is the gRPC codec of our servers. Requests and responses that know their own encoding bypass the protobuf
@@ -29,6 +31,9 @@ func encode(v any) (mem.BufferSlice, error) {
 		return v.buffers(), nil
 	case encoder:
 		size := v.sizeWire()
+		if r, ok := v.(roomy); ok && r.held() != nil {
+			return marshalRoomy(v, size, r.held()), nil
+		}
 		if mem.IsBelowBufferPoolingThreshold(size) {
 			return mem.BufferSlice{mem.SliceBuffer(v.appendWire(make([]byte, 0, size)))}, nil
 		}
@@ -45,6 +50,25 @@ func encode(v any) (mem.BufferSlice, error) {
 	}
 	return nil, fmt.Errorf("rpc: cannot marshal %T", v)
 }
+
+// marshalRoomy encodes a response that takes room. It gives the room back when the last of it was sent, or nobody will.
+func marshalRoomy(v encoder, size int, room kv.Room) mem.BufferSlice {
+	encoded := v.appendWire(make([]byte, 0, size))
+	if mem.IsBelowBufferPoolingThreshold(size) {
+		room.Release()
+		return mem.BufferSlice{mem.SliceBuffer(encoded)}
+	}
+	return mem.BufferSlice{mem.NewBuffer(&encoded, roomPool{room})}
+}
+
+// roomPool is where a buffer goes when it was sent.
+type roomPool struct{ room kv.Room }
+
+// Get implements mem.BufferPool.
+func (roomPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(length) }
+
+// Put implements mem.BufferPool.
+func (p roomPool) Put(*[]byte) { p.room.Release() }
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {

@@ -38,6 +38,10 @@ var (
 	errNoChange = status.Error(codes.FailedPrecondition, "etcdserver: there is nothing to change about the membership")
 )
 
+// errResultGone answers what was executed before, when neither its response nor its history is kept.
+var errResultGone = status.Error(codes.OutOfRange,
+	"etcdserver: the request was executed, but its response is no longer kept")
+
 // Of this package's own making.
 var (
 	errBadURL = errors.New("rpc: not a URL that a member can have")

@@ -63,7 +63,7 @@ func hangsNot(context.Context, *Services) error { return nil }
 func readsLocally(_ context.Context, s *Services) error {
 	machine, release := s.options.Member.Machine()
 	defer release()
-	_, _, err := machine.Store().RangeUncounted(&kv.RangeOp{Key: []byte{0}, KeysOnly: true, Limit: 1})
+	_, _, err := machine.Store().RangeUncounted(&kv.RangeOp{Key: []byte{0}, KeysOnly: true, Limit: 1}, nil)
 	return err
 }
 

@@ -59,14 +59,19 @@ func (s *Services) rangeKeys(ctx context.Context, call *rangeCall) (*rangeRespon
 			return nil, err
 		}
 	}
-	machine, release := s.options.Member.Machine()
-	result, revision, err := machine.Store().Range(&call.op)
-	release()
+	response := &rangeResponse{}
+	err := s.options.Answers.Build(ctx, 0, func(room kv.Room) error {
+		machine, release := s.options.Member.Machine()
+		defer release()
+		result, revision, err := machine.Store().RangeWithin(&call.op, room)
+		response.result, response.header, response.room = result, s.headerAt(revision), room
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, s.unanswered(err)
 	}
 	s.stats.ranged.Add(1)
-	return &rangeResponse{header: s.headerAt(revision), result: result}, nil
+	return response, nil
 }
 
 func (s *Services) put(ctx context.Context, call *putCall) (*putResponse, error) {
@@ -102,7 +107,7 @@ func (s *Services) putResponse(result *kv.Result) *putResponse {
 }
 
 func (s *Services) putReply(result *kv.Result) *putResponse {
-	response := &putResponse{header: s.headerAt(result.Revision)}
+	response := &putResponse{header: s.headerAt(result.Revision), room: result.Room}
 	if result.Put != nil {
 		response.prev = result.Put.Prev
 	}
@@ -137,7 +142,7 @@ func (s *Services) deleteResponse(result *kv.Result) *deleteResponse {
 }
 
 func (s *Services) deleteReply(result *kv.Result) *deleteResponse {
-	response := &deleteResponse{header: s.headerAt(result.Revision), result: result.Delete}
+	response := &deleteResponse{header: s.headerAt(result.Revision), result: result.Delete, room: result.Room}
 	if response.result == nil {
 		response.result = &kv.DeleteResult{}
 	}
@@ -159,6 +164,11 @@ func (s *Services) compact(ctx context.Context, call *compactCall) (*headerRespo
 
 // propose replicates a command and makes its rejection an error.
 func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if kv.AsksForPairs(command) { // what is executed can not be taken back if there is no room for the answer
+		if err := s.options.Answers.Ready(ctx); err != nil {
+			return kv.Result{}, s.unanswered(err)
+		}
+	}
 	s.stats.pending.Add(1)
 	ctx, tell := s.routed(ctx)
 	result, err := s.options.Member.Propose(ctx, command)
@@ -168,5 +178,8 @@ func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result,
 		s.stats.failedProposals.Add(1)
 		return result, writeTimeout(err)
 	}
-	return result, result.Err
+	if result.Err != nil {
+		return result, result.Err
+	}
+	return result, s.complete(ctx, command, &result)
 }

@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 
 	"google.golang.org/grpc"
@@ -48,7 +49,7 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		result, revision, err := s.readChunk(&op)
+		result, revision, room, err := s.readChunk(ctx, &op)
 		if err != nil {
 			return err
 		}
@@ -60,7 +61,7 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 		}
 		sent += int64(len(result.KVs))
 		left -= int64(len(result.KVs))
-		chunk := &rangeChunk{response: rangeResponse{headless: true, result: kv.RangeResult{KVs: result.KVs}}}
+		chunk := &rangeChunk{response: rangeResponse{headless: true, room: room, result: kv.RangeResult{KVs: result.KVs}}}
 		last := !result.More || left == 0
 		if result.More {
 			op.Key = append(bytes.Clone(result.KVs[len(result.KVs)-1].Key), 0)
@@ -107,19 +108,35 @@ func (s *Services) streamCount(op kv.RangeOp, send func(any) error) error {
 // readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the
 // stream is in the order of keys, which it becomes for good: it goes on behind the last key sent, and after a chunk
 // sorted otherwise that would repeat keys and lose others.
-func (s *Services) readChunk(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
-	result, revision, err := s.readUncounted(op)
+func (s *Services) readChunk(
+	ctx context.Context, op *kv.RangeOp,
+) (result kv.RangeResult, revision kv.Revision, room kv.Room, err error) {
+	result, revision, room, err = s.readUncounted(ctx, op)
 	if err == nil && result.More && op.Target != kv.SortByKey {
+		room.Release()
 		op.Target = kv.SortByKey
-		return s.readUncounted(op)
+		return s.readUncounted(ctx, op)
 	}
-	return result, revision, err
+	return result, revision, room, err
 }
 
-func (s *Services) readUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
-	machine, release := s.options.Member.Machine()
-	defer release()
-	return machine.Store().RangeUncounted(op)
+// readUncounted reads fewer keys than asked if they are larger than those before.
+func (s *Services) readUncounted(
+	ctx context.Context, op *kv.RangeOp,
+) (result kv.RangeResult, revision kv.Revision, room kv.Room, err error) {
+	for {
+		err = s.options.Answers.Build(ctx, maxChunkBytes, func(r kv.Room) (err error) {
+			machine, release := s.options.Member.Machine()
+			defer release()
+			room = r
+			result, revision, err = machine.Store().RangeUncounted(op, r)
+			return err
+		})
+		if !errors.Is(err, kv.ErrAnswerTooLarge) || op.Limit <= 1 {
+			return result, revision, room, s.unanswered(err)
+		}
+		op.Limit = max(op.Limit/4, 1)
+	}
 }
 
 // nextChunkKeys doubles or halves the number of keys only when the last chunk was far from the target, so that it

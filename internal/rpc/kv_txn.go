@@ -50,7 +50,7 @@ func (s *Services) txnResponse(result *kv.Result) *txnResponse {
 }
 
 func (s *Services) txnReply(result *kv.Result) *txnResponse {
-	response := &txnResponse{header: s.headerAt(result.Revision), result: result.Txn}
+	response := &txnResponse{header: s.headerAt(result.Revision), result: result.Txn, room: result.Room}
 	if response.result == nil {
 		response.result = &kv.TxnResult{}
 	}
@@ -65,20 +65,22 @@ func (s *Services) readTxn(ctx context.Context, call *txnCall) (*txnResponse, er
 			return nil, err
 		}
 	}
-	machine, release := s.options.Member.Machine()
-	defer release()
-	store := machine.Store()
-	for {
-		revision := store.Revision()
-		result, err := readTxnAt(store, &call.op, revision)
-		if errors.Is(err, errOvertaken) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return &txnResponse{header: s.headerAt(revision), result: result}, nil
+	response := &txnResponse{}
+	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(room kv.Room) error {
+		machine, release := s.options.Member.Machine()
+		defer release()
+		revision := machine.Store().Revision()
+		result, err := readTxnAt(machine.Store(), &call.op, revision, room)
+		response.result, response.header, response.room = result, s.headerAt(revision), room
+		return err
+	})
+	if errors.Is(err, errOvertaken) {
+		return s.readTxn(ctx, call)
 	}
+	if err != nil {
+		return nil, s.unanswered(err)
+	}
+	return response, nil
 }
 
 // errOvertaken means that a compaction made the revision unreadable at which a transaction was being read. The next
@@ -86,7 +88,7 @@ func (s *Services) readTxn(ctx context.Context, call *txnCall) (*txnResponse, er
 var errOvertaken = errors.New("rpc: revision compacted while it was read")
 
 // readTxnAt evaluates a read-only transaction, all of it at one revision.
-func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision) (*kv.TxnResult, error) {
+func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision, room kv.Room) (*kv.TxnResult, error) {
 	result := &kv.TxnResult{Succeeded: true}
 	for i := range op.Compares {
 		holds, err := store.CheckAt(&op.Compares[i], revision)
@@ -105,6 +107,11 @@ func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision) (*kv.TxnRe
 	if !result.Succeeded {
 		taken = op.Else
 	}
+	for i := range taken { // as etcd does, before anything is read
+		if err := store.CheckTxnRevision(taken[i].Range.Revision); err != nil {
+			return nil, err
+		}
+	}
 	result.Responses = make([]kv.OpResult, len(taken))
 	for i := range taken {
 		read := *taken[i].Range
@@ -117,7 +124,7 @@ func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision) (*kv.TxnRe
 		} else if read.Revision > revision {
 			return nil, kv.ErrFutureRevision
 		}
-		answer, _, err := store.Range(&read)
+		answer, _, err := store.RangeWithin(&read, room)
 		if errors.Is(err, kv.ErrCompacted) && pinned {
 			return nil, errOvertaken
 		}

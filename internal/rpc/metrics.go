@@ -35,6 +35,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.collectMethods(&e)
 	c.collectMembership(&e)
 	c.collectSessions(&e)
+	c.collectAnswers(&e)
 }
 
 // emitter writes metrics; labels come as name, value, name, value.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/room"
 )
 
 // Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
@@ -30,6 +31,7 @@ type Options struct {
 
 	MaxRequestBytes       int
 	MaxTxnOps             int
+	Answers               *room.Budget // memory for answers; nil: one of the default size
 	MaxConcurrentStreams  uint32
 	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
 	QuotaBytes            int64         // enforced; negative: none
@@ -78,6 +80,9 @@ var DefaultVersion = Version{Server: "3.7.1", Cluster: "3.7.0", Storage: "3.7.0"
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxRequestBytes, defaultMaxRequestBytes)
 	setDefault(&o.MaxTxnOps, defaultMaxTxnOps)
+	if o.Answers == nil {
+		o.Answers = room.New(0, 0)
+	}
 	setDefault(&o.MaxConcurrentStreams, math.MaxUint32)
 	setDefault(&o.ElectionTimeout, defaultElectionTimeout)
 	setDefault(&o.WatchProgressInterval, defaultProgressInterval)

@@ -105,12 +105,15 @@ type streamProposal struct {
 	id     consensus.ProposalID
 	kind   quoratepb.Proposal_Kind
 	bytes  int
+	// command is set while a result that is not complete may come of it.
+	command *kv.Command
 }
 
 // finished is a proposal with what came of it. refused is why it was not proposed at all.
 type finished struct {
 	id      consensus.ProposalID
 	kind    quoratepb.Proposal_Kind
+	command *kv.Command
 	result  kv.Result
 	err     error
 	refused error
@@ -232,13 +235,16 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		one.refuse(err)
 		return nil, one, nil
 	}
+	command, err := p.s.admitProposal(p.grpc.Context(), id, r)
+	if command != nil && kv.AsksForPairs(command) {
+		one.command = command
+	}
 	if r.Again {
 		if result, found := p.s.options.Clients.FirstResult(id); found {
 			one.Complete(result, nil)
 			return nil, one, nil
 		}
 	}
-	command, err := p.s.admitProposal(p.grpc.Context(), r)
 	if err != nil {
 		one.refuse(err)
 		return nil, one, nil
@@ -302,7 +308,7 @@ func (one *streamProposal) refuse(why error) {
 
 // Complete implements member.Completion.
 func (one *streamProposal) Complete(result kv.Result, err error) {
-	one.stream.leave(one, finished{id: one.id, kind: one.kind, result: result, err: err})
+	one.stream.leave(one, finished{id: one.id, kind: one.kind, command: one.command, result: result, err: err})
 }
 
 func (p *proposeStream) signal() {
@@ -389,7 +395,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 	response = &quoratepb.ProposeResponse{Opened: opened, Verdicts: p.verdicts(said)}
 	size := 0
 	for i := range answers {
-		answer := p.s.proposalAnswer(&answers[i])
+		answer := p.s.proposalAnswer(p.grpc.Context(), &answers[i])
 		response.Answers = append(response.Answers, answer)
 		if size += len(answer.Response) + len(answer.Message); size > maxAnswerBytes {
 			p.mu.Lock()

@@ -9,15 +9,26 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 )
 
 // admitProposal reads and checks one proposal as the calls of etcd's API are read and checked.
-func (s *Services) admitProposal(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+func (s *Services) admitProposal(
+	ctx context.Context, id consensus.ProposalID, r *quoratepb.Proposal,
+) (*kv.Command, error) {
 	quota := s.quota.check
 	if r.Again {
 		quota = s.quota.warn
+	} else {
+		machine, release := s.options.Member.Machine()
+		err := roomForResult(machine, id.Session, maxResultBytes)
+		release()
+		if err != nil {
+			return nil, err
+		}
 	}
 	switch r.Kind {
 	case quoratepb.Proposal_KIND_PUT:
@@ -42,6 +53,24 @@ func (s *Services) admitProposal(ctx context.Context, r *quoratepb.Proposal) (*k
 	return nil, errProposal
 }
 
+// Results are kept until their client says that it has them. Those of all clients together have a bound; beyond it only
+// clients of which little is kept may propose.
+const (
+	maxResultBytes     = 256 << 20
+	fewResultBytes     = 64 << 10
+	errTextResultsFull = "quorate: too many results are kept for native clients: end this one's session, or wait"
+)
+
+var errResultsFull = status.Error(codes.ResourceExhausted, errTextResultsFull)
+
+// roomForResult refuses a session of which much is kept once mostBytes are kept of all.
+func roomForResult(machine *apply.Machine, session consensus.SessionID, mostBytes int64) error {
+	if machine.ResultBytes() > mostBytes && machine.SessionBytes(session) > fewResultBytes {
+		return errResultsFull
+	}
+	return nil
+}
+
 // warn raises the alarm like check but admits the command. What a client proposes again was admitted once, and may have
 // happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
 func (q *quota) warn(ctx context.Context, s *Services, command *kv.Command) error {
@@ -50,7 +79,7 @@ func (q *quota) warn(ctx context.Context, s *Services, command *kv.Command) erro
 }
 
 // proposalAnswer says what came of a proposal.
-func (s *Services) proposalAnswer(f *finished) *quoratepb.Answer {
+func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.Answer {
 	answer := &quoratepb.Answer{Session: f.id.Session.Number, Sequence: f.id.Sequence}
 	err := f.result.Err
 	switch {
@@ -70,6 +99,12 @@ func (s *Services) proposalAnswer(f *finished) *quoratepb.Answer {
 	default:
 		answer.Verdict = quoratepb.Answer_VERDICT_APPLIED
 	}
+	if err == nil && f.result.Left != nil {
+		err = errResultGone // of a command that asks for nothing, so that the first one was another
+		if f.command != nil {
+			err = s.complete(ctx, f.command, &f.result)
+		}
+	}
 	if err != nil {
 		why := status.Convert(wireError(err))
 		answer.Code, answer.Message = uint32(why.Code()), why.Message()
@@ -78,6 +113,9 @@ func (s *Services) proposalAnswer(f *finished) *quoratepb.Answer {
 	}
 	response := s.proposalResponse(f)
 	answer.Response = response.appendWire(make([]byte, 0, response.sizeWire()))
+	if f.result.Room != nil { // from here on the stream's own bound counts
+		f.result.Room.Release()
+	}
 	return answer
 }
 

@@ -105,7 +105,7 @@ func (p *proposeStream) hold(request *quoratepb.ProposeRequest) {
 		err := checkName(id)
 		if err == nil {
 			var command *kv.Command
-			if command, err = p.s.admitProposal(p.grpc.Context(), r); err == nil {
+			if command, err = p.s.admitProposal(p.grpc.Context(), id, r); err == nil {
 				proposal, err = p.s.options.Clients.EncodeFor(id, command)
 			}
 		}

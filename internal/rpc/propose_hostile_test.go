@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -103,22 +104,26 @@ func TestServices_Propose_manyClients(t *testing.T) {
 }
 
 // TestServices_Propose_unread ends the stream of a client that asks for large answers and reads none.
+// The answers are such as are read while they are applied: larger ones, and many at once, are read only when they are sent.
 func TestServices_Propose_unread(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
-	session := c.open()
-	large := &pb.PutRequest{Key: []byte("k"), Value: make([]byte, 1<<20)}
+	session, other := c.open(), s.client(t)
+	large := &pb.PutRequest{Key: []byte("k"), Value: make([]byte, 3<<18)}
 	c.propose(session, 1, large, false)
 	request, err := proto.Marshal(&pb.TxnRequest{Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{
 		RequestPut: &pb.PutRequest{Key: []byte("k"), IgnoreValue: true, PrevKv: true}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for sequence := uint64(2); sequence < 120; sequence++ {
+	for sequence := uint64(2); sequence < 160; sequence++ {
 		err := c.stream.Send(&quoratepb.ProposeRequest{Proposals: []*quoratepb.Proposal{
 			{Session: session, Sequence: sequence, Kind: quoratepb.Proposal_KIND_TXN, Request: request}}})
 		if err != nil {
 			break
+		}
+		if _, err := other.Get(waitContext(t), "k", clientv3.WithKeysOnly()); err != nil { // not all in one batch
+			t.Fatal(err)
 		}
 	}
 	for got := 0; ; {
@@ -129,7 +134,7 @@ func TestServices_Propose_unread(t *testing.T) {
 			}
 			return
 		}
-		if got += len(r.Answers); got >= 118 {
+		if got += len(r.Answers); got >= 158 {
 			t.Fatal("every answer waited in memory for a client that did not read")
 		}
 	}

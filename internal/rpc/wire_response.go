@@ -6,6 +6,7 @@ import (
 
 // putResponse is PutResponse: header=1 prev_kv=2.
 type putResponse struct {
+	room   kv.Room
 	header header
 	prev   *kv.KeyValue
 }
@@ -28,6 +29,7 @@ func (r *putResponse) appendWire(dst []byte) []byte {
 
 // deleteResponse is DeleteRangeResponse: header=1 deleted=2 prev_kvs=3.
 type deleteResponse struct {
+	room   kv.Room
 	header header
 	result *kv.DeleteResult
 }
@@ -45,6 +47,7 @@ func (r *deleteResponse) appendWire(dst []byte) []byte {
 // rangeResponse is RangeResponse, written straight from the store's result: header=1 kvs=2 more=3 count=4.
 // A chunk of a RangeStream that is not the last has no header.
 type rangeResponse struct {
+	room     kv.Room
 	header   header
 	headless bool
 	result   kv.RangeResult
@@ -84,6 +87,7 @@ func (r *rangeChunk) appendWire(dst []byte) []byte {
 
 // txnResponse is TxnResponse: header=1 succeeded=2 responses=3.
 type txnResponse struct {
+	room   kv.Room
 	header header
 	result *kv.TxnResult
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -22,6 +23,7 @@ const requestPatience = 5 * time.Second
 // connect starts the member and its connections to the others.
 func (s *Server) connect(_ context.Context, options Options) error {
 	identity := s.data.Identity
+	s.answers = room.New(s.cfg.ResponseMemoryBytes, s.cfg.MaxResponseBytes)
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		DiskLow:         s.reserve.Low,
@@ -35,6 +37,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Integrity:       member.IntegrityPace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
 		FastPath:        member.FastPath(s.cfg.FastPath),
 		Care:            s.carePolicy(),
+		Answers:         s.answers,
 		Clock:           env.WallClock{},
 		Logger:          s.logger,
 		Synced:          func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },

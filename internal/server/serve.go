@@ -98,6 +98,7 @@ func (s *Server) serve(context.Context, Options) error {
 		StrictReconfig:        s.cfg.StrictReconfigCheck,
 		MaxRequestBytes:       s.cfg.MaxRequestBytes,
 		MaxTxnOps:             s.cfg.MaxTxnOps,
+		Answers:               s.answers,
 		MaxConcurrentStreams:  s.cfg.MaxConcurrentStreams,
 		QuotaBytes:            quota,
 		ReportedQuotaBytes:    s.cfg.ReportedQuota(),

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
@@ -47,6 +48,7 @@ type Server struct {
 	timings   *timings
 	dropped   func() uint64 // lines of the log; nil: nobody counts
 	member    *member.Member
+	answers   *room.Budget // memory for answers to clients
 	transport *transport.Transport
 	reserve   *reserve.Watch
 	services  *rpc.Services

@@ -58,7 +58,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 	for len(entries) > 0 {
 		batch := entries[:min(len(entries), 1+h.rng.IntN(64))]
 		entries = entries[len(batch):]
-		results, err := h.data.Machine.Apply(h.maybeUnnamed(batch))
+		results, err := h.applyFor(h.maybeUnnamed(batch))
 		if err != nil {
 			h.fail(err)
 			return false
@@ -84,6 +84,30 @@ func (h *host) chained(first, last consensus.Index) {
 		}
 	}
 }
+
+// applyFor applies as a member does that answers everybody, and reads again what a repeated entry left out. What is gone with
+// its history stays out.
+func (h *host) applyFor(batch []consensus.Entry) ([]kv.Result, error) {
+	results, err := h.data.Machine.ApplyFor(batch, func(consensus.ProposalID) kv.Room { return allRoom{} })
+	for i := range results {
+		if command, err := kv.DecodeCommand(batch[i].Payload); err == nil {
+			h.recall(&command, &results[i])
+		}
+	}
+	return results, err
+}
+
+func (h *host) recall(command *kv.Command, result *kv.Result) {
+	if err := h.data.Machine.Recall(command, result, allRoom{}); err != nil && !errors.Is(err, kv.ErrResultGone) {
+		h.fail(err)
+	}
+}
+
+// allRoom is memory without bound.
+type allRoom struct{}
+
+func (allRoom) Take(int) error { return nil }
+func (allRoom) Release()       {}
 
 // maybeUnnamed gives, as a negative control, repeated proposals another id: the state machine does not know them then.
 func (h *host) maybeUnnamed(batch []consensus.Entry) []consensus.Entry {

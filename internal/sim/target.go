@@ -26,7 +26,7 @@ func (h *host) Life() int {
 func (h *host) Propose(command *kv.Command, done func(kv.Result, error)) (abandon func()) {
 	life := h.life
 	forget, err := h.node.Propose(command, completion(func(r kv.Result, err error) {
-		h.after(0, func() { done(r, err) })
+		h.after(0, func() { done(h.whole(command, r, err)) })
 	}))
 	if err != nil {
 		h.after(0, func() { done(kv.Result{}, err) })
@@ -46,7 +46,7 @@ func (h *host) ProposeFor(
 ) (abandon func()) {
 	life := h.life
 	told := &answer{tell: func(r kv.Result, err error) {
-		h.after(0, func() { done(r, err) })
+		h.after(0, func() { done(h.whole(command, r, err)) })
 	}}
 	if err := h.node.ProposeFor(id, command, told); err != nil {
 		h.after(0, func() { done(kv.Result{}, err) })
@@ -60,6 +60,19 @@ func (h *host) ProposeFor(
 	}
 }
 
+// whole completes a result as whoever answers does. Of one whose history is gone the client learns nothing.
+func (h *host) whole(command *kv.Command, r kv.Result, err error) (kv.Result, error) {
+	if err == nil && r.Left != nil {
+		if h.Life() != 0 {
+			h.recall(command, &r)
+		}
+		if r.Left != nil {
+			return kv.Result{}, kv.ErrResultGone
+		}
+	}
+	return r, err
+}
+
 // Offer implements workload.Target.
 func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.Footing,
 	done func(kv.Result, error),
@@ -71,7 +84,7 @@ func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command
 	var told *answer
 	if done != nil {
 		message.Kind = consensus.MsgFastPropose
-		told = &answer{tell: func(r kv.Result, err error) { h.w.net.toClient(func() { done(r, err) }) }}
+		told = &answer{tell: func(r kv.Result, err error) { h.w.net.toClient(func() { done(h.whole(command, r, err)) }) }}
 	}
 	life, over := h.life, false
 	h.w.net.fromClient(h, func() {

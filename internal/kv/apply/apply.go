@@ -16,19 +16,31 @@ type batch struct {
 	leases lease.Rows
 	events []kv.Event
 	wanted bool // somebody watches: collect events
-	puts   []kv.PutResult
-	row    []byte
-	value  []byte
-	mark   []byte
+	// eventBytes are keys and values of events, and of the pairs before them.
+	eventBytes int
+	puts       []kv.PutResult
+	row        []byte
+	value      []byte
+	mark       []byte
+
 	effect effect // of the entry being applied
+	answer answer
 }
 
-// Apply applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
+// Apply is ApplyFor where nobody is answered.
+func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
+	return m.ApplyFor(entries, nil)
+}
+
+// ApplyFor applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
 // is an operating error: nothing of the call is visible then, and the machine takes no more entries.
+//
+// Keys and values that a command asks for are read only if answering gives room for them, and only a little: a result that
+// is not complete has Left, and Recall completes it. answering may be nil.
 //
 // The results of noops and configuration entries bear only the revision. A skipped entry has kv.ErrSkipped, an abort that
 // came first of all entries of its proposal has kv.ErrAborted.
-func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
+func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv.Result, error) {
 	if m.failed != nil {
 		return nil, m.failed
 	}
@@ -37,6 +49,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	}
 	m.reached.Store(uint64(entries[len(entries)-1].Index))
 	m.begin(len(entries))
+	m.batch.answer = answer{answering: answering}
 	results := make([]kv.Result, len(entries))
 	mark := m.Applied()
 	for i := range entries {
@@ -58,6 +71,7 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 	}
 	if m.failed != nil {
 		m.batch.w.Abandon()
+		release(results)
 		return nil, m.failed
 	}
 	return results, nil
@@ -68,9 +82,32 @@ func (m *Machine) begin(entries int) {
 	b.w = m.store.Begin()
 	b.leases.Table, b.leases.Prefix = b.w, []byte{tableLease}
 	b.wanted = m.hub.Wanted()
-	b.events = nil
+	b.events, b.eventBytes = nil, 0
 	b.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
 }
+
+// maxEventBytes bounds the events of one batch that are kept for watchers, the pairs before them included.
+const maxEventBytes = 32 << 20
+
+func (b *batch) collectEvents(events []kv.Event) {
+	if !b.wanted {
+		return
+	}
+	for i := range events {
+		b.eventBytes += len(events[i].KV.Key) + len(events[i].KV.Value)
+		if prev := events[i].Prev; prev != nil {
+			b.eventBytes += len(prev.Value)
+		}
+	}
+	if b.eventBytes > maxEventBytes {
+		b.giveUpEvents()
+		return
+	}
+	b.events = append(b.events, events...)
+}
+
+// giveUpEvents leaves the events of this batch to the watchers, which read what they want of them from the store.
+func (b *batch) giveUpEvents() { b.wanted, b.events = false, nil }
 
 // commit makes the batch visible and tells the watchers.
 func (m *Machine) commit(mark consensus.Mark) error {
@@ -131,6 +168,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 			return nil
 		}
 	}
+	m.batch.answer.clear()
 	if decodeErr != nil {
 		// Every member must say the same here, so nobody may propose a command before all members know it: the version
 		// that each one publishes tells the proposers.
@@ -143,12 +181,12 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) error {
 		} else {
 			w.BeginCommand()
 		}
+		m.batch.answer.begin(e.Proposal, &cmd, w.Revision())
 		m.executeAside(&cmd, res)
+		m.batch.answer.end(res)
 		events := w.EndCommand()
 		m.batch.effect = effect{events: events, err: res.Err}
-		if m.batch.wanted {
-			m.batch.events = append(m.batch.events, events...)
-		}
+		m.batch.collectEvents(events)
 	}
 	res.Revision = w.Revision()
 	if s != nil && !s.gone {
@@ -181,6 +219,7 @@ func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) error {
 		return m.firstResult(s, e.Proposal, res)
 	}
 	res.Err = kv.ErrAborted
+	m.batch.answer.clear()
 	m.keepResult(s, e.Proposal.Sequence, res)
 	return w.Err()
 }

@@ -59,8 +59,11 @@ func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect, scrat
 		b = appendNumbers(b, uint64(ev.Kind), uint64(ev.KV.Version), uint64(ev.KV.Lease), uint64(len(ev.KV.Key)))
 		b = append(b, ev.KV.Key...)
 		if prev := ev.Prev; prev != nil {
-			b = appendNumbers(b, uint64(prev.CreateRevision), uint64(prev.ModRevision), uint64(prev.Lease),
-				xxhash.Sum64(prev.Value))
+			sum := ev.PrevSum // the same, whether or not the value was kept
+			if !ev.Bare {
+				sum = xxhash.Sum64(prev.Value)
+			}
+			b = appendNumbers(b, uint64(prev.CreateRevision), uint64(prev.ModRevision), uint64(prev.Lease), sum)
 		}
 		if len(b) > chainFold { // a deletion of very many keys
 			b = appendNumbers(b[:0], xxhash.Sum64(b))

@@ -115,7 +115,7 @@ func (m *Machine) put(op *kv.PutOp) *kv.PutResult {
 		}
 	}
 	res := m.newPutResult()
-	if op.PrevKV {
+	if op.PrevKV && prev != nil && m.batch.answer.takes([]kv.KeyValue{*prev}, true) {
 		res.Prev = prev
 	}
 	return res
@@ -131,15 +131,26 @@ func (m *Machine) newPutResult() *kv.PutResult {
 }
 
 func (m *Machine) delete(op *kv.DeleteOp) *kv.DeleteResult {
-	prevs := m.batch.w.DeleteRange(op.Key, op.End)
-	for i := range prevs {
-		if prevs[i].Lease != 0 {
-			m.leases.Detach(&m.batch.leases, prevs[i].Lease, prevs[i].Key)
+	b := &m.batch
+	var room kv.Room
+	switch {
+	case b.wanted:
+		room = &fixedRoom{left: maxEventBytes - b.eventBytes}
+	case op.PrevKV && b.answer.given():
+		room = &fixedRoom{left: b.answer.left}
+	}
+	were, whole := b.w.DeleteRange(op.Key, op.End, room)
+	if !whole {
+		b.giveUpEvents()
+	}
+	for i := range were {
+		if were[i].Lease != 0 {
+			m.leases.Detach(&b.leases, were[i].Lease, were[i].Key)
 		}
 	}
-	res := &kv.DeleteResult{Deleted: int64(len(prevs))}
-	if op.PrevKV {
-		res.Prevs = prevs
+	res := &kv.DeleteResult{Deleted: int64(len(were))}
+	if op.PrevKV && len(were) > 0 && b.answer.takes(were, whole) {
+		res.Prevs = were
 	}
 	return res
 }

@@ -27,6 +27,7 @@ func (m *Machine) applyConfig(e *consensus.Entry, res *kv.Result) error {
 	res.Revision = w.Revision()
 	// The proposer may have removed itself, and its session with it, by this very entry.
 	if s := m.sessions.find(e.Proposal.Session); s != nil && !e.Proposal.IsZero() && !s.has(e.Proposal.Sequence) {
+		m.batch.answer.clear()
 		m.keepResult(s, e.Proposal.Sequence, res)
 	}
 	return w.Err()

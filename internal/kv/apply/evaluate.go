@@ -19,6 +19,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 		return kv.Result{}, false
 	}
 	v := evaluation{machine: m, rev: m.store.Revision(), exact: kv.Revision(e.ExactRevision)}
+	v.room.left = maxFastAnswerBytes
 	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
@@ -55,6 +56,13 @@ func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
 	if err != nil || !found || res.Err != nil || res.Revision != kv.Revision(e.ExactRevision) {
 		return kv.Result{}, false
 	}
+	if res.Left != nil {
+		cmd, err := kv.DecodeCommand(e.Payload)
+		if err != nil || m.Recall(&cmd, &res, &fixedRoom{left: maxFastAnswerBytes}) != nil {
+			return kv.Result{}, false
+		}
+		res.Room = nil
+	}
 	return res, true
 }
 
@@ -65,7 +73,8 @@ type evaluation struct {
 	rev     kv.Revision  // that is read
 	exact   kv.Revision  // that the command will have
 	written keyrange.Set // by the operations so far
-	unknown bool         // the result is not certain; whatever was made of it is void
+	room    fixedRoom
+	unknown bool // the result is not certain; whatever was made of it is void
 }
 
 func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
@@ -107,8 +116,8 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 		return kv.RangeResult{}
 	}
 	op.Revision = v.rev
-	found, _, err := v.machine.store.Range(op)
-	v.unknown = err != nil // compacted since, or the disk
+	found, _, err := v.machine.store.RangeWithin(op, &v.room)
+	v.unknown = err != nil // compacted since, too large, or the disk
 	return found
 }
 
@@ -144,8 +153,12 @@ func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
 	if !v.wrote() { // run gives up on it in any case
 		return nil
 	}
+	if op.Revision < 0 { // refused, unless nothing was ever compacted
+		v.unknown = true
+		return nil
+	}
 	if op.Revision > 0 {
-		found, _, err := v.machine.store.Range(op)
+		found, _, err := v.machine.store.RangeWithin(op, &v.room)
 		v.unknown = v.unknown || err != nil
 		return &found
 	}

@@ -49,6 +49,7 @@ type Machine struct {
 	// sessionMu is held by Apply, but for what executes a command (executeAside), and to look up a result.
 	sessionMu sync.Mutex
 	sessions  sessions
+	kept      atomic.Int64 // bytes of the table of results
 
 	mu        sync.RWMutex           // guards what follows; slices in it are replaced, not changed
 	meta      consensus.SnapshotMeta // as the last configuration entry, and what settled it, left it

@@ -26,6 +26,7 @@ type bench struct {
 	m     *apply.Machine
 	index consensus.Index
 	log   []consensus.Entry
+	gone  int // results whose values were compacted before they were asked for
 }
 
 func newBench(t testing.TB) *bench { return newBenchOn(t, false) }
@@ -78,11 +79,34 @@ func (b *bench) entry(cmd kv.Command) *consensus.Entry {
 
 func (b *bench) apply(entries ...consensus.Entry) []kv.Result {
 	b.t.Helper()
-	results, err := b.m.Apply(entries)
+	results, err := b.m.ApplyFor(entries, answerAll)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	for i := range results {
+		b.complete(&entries[i], &results[i])
+	}
 	return results
+}
+
+// allRoom has room for everything.
+type allRoom struct{}
+
+func (allRoom) Take(int) error { return nil }
+func (allRoom) Release()       {}
+
+func answerAll(consensus.ProposalID) kv.Room { return allRoom{} }
+
+// complete does what whoever answers does.
+func (b *bench) complete(e *consensus.Entry, res *kv.Result) {
+	b.t.Helper()
+	if cmd, err := kv.DecodeCommand(e.Payload); err == nil { // an abort that came second has no command
+		err := b.m.Recall(&cmd, res, allRoom{})
+		if err != nil && !errors.Is(err, kv.ErrResultGone) {
+			b.t.Error(err)
+		}
+	}
+	res.Room = nil
 }
 
 // do applies one command by itself.

@@ -22,6 +22,7 @@ type model struct {
 	open, retired     map[consensus.SessionID]bool
 	highest           map[consensus.MemberID]uint64
 	results           map[consensus.ProposalID]kv.Result
+	commands          map[consensus.ProposalID]kv.Command // that gave the results
 	jobs              map[uint64]apply.Job
 	events            []kv.Event
 }
@@ -31,6 +32,7 @@ func newModel() *model {
 		revision: 1, compact: -1, now: map[string]kv.KeyValue{}, then: map[kv.Revision]map[string]kv.KeyValue{},
 		leases: map[kv.LeaseID]bool{}, alarms: map[kv.Alarm]bool{}, open: map[consensus.SessionID]bool{},
 		jobs: map[uint64]apply.Job{}, retired: map[consensus.SessionID]bool{}, highest: map[consensus.MemberID]uint64{}, results: map[consensus.ProposalID]kv.Result{},
+		commands: map[consensus.ProposalID]kv.Command{},
 	}
 	m.then[1] = map[string]kv.KeyValue{}
 	return m
@@ -63,7 +65,7 @@ func (m *model) apply(e *consensus.Entry, cmd kv.Command) kv.Result {
 	}
 	res.Revision = m.revision
 	if !e.Proposal.IsZero() && m.open[session] {
-		m.results[e.Proposal] = res
+		m.results[e.Proposal], m.commands[e.Proposal] = res, cmd
 	}
 	return res
 }

@@ -23,7 +23,9 @@ type session struct {
 	id   consensus.SessionID
 	slot uint32
 	gone bool // retired by the entry that is being applied
-	seen map[uint64]*chunkOfSeen
+	// bytes is what its results take, keys and rows.
+	bytes int64
+	seen  map[uint64]*chunkOfSeen
 
 	// The chunk used last: proposals of a session come in order, nearly.
 	lastAt uint64
@@ -88,13 +90,30 @@ func (s *sessions) remove(one *session) {
 	}
 }
 
-// keepResult puts the result of a proposal into the table.
+// maxRowBytes bounds a row of the table of results. Only transactions of many operations come to it.
+const maxRowBytes = 512
+
+// keepResult puts the result of a proposal into the table: without the keys and values that history has, and the same bytes
+// on every member, whoever answers.
 func (m *Machine) keepResult(s *session, sequence uint64, res *kv.Result) {
 	b := &m.batch
 	b.row = appendOutcomeRow(b.row[:0], s.slot, sequence)
-	b.value = res.Append(b.value[:0])
+	if !b.answer.asked {
+		b.value = res.Append(b.value[:0])
+	}
+	if b.answer.asked || len(b.value) > maxRowBytes && res.Txn != nil {
+		kept := b.answer.kept(res)
+		b.value = kept.Append(b.value[:0])
+	}
 	b.w.Set(b.row, b.value)
 	s.note(sequence)
+	m.charge(s, int64(len(b.row)+len(b.value)))
+}
+
+// charge counts bytes of the table of results.
+func (m *Machine) charge(s *session, bytes int64) {
+	s.bytes += bytes
+	m.kept.Add(bytes)
 }
 
 // firstResult answers an entry whose proposal has been applied before.
@@ -231,6 +250,7 @@ func (m *Machine) retireSession(id consensus.SessionID) {
 	w.DeleteRaw(sessionRow(rowOpen, id))
 	lower, upper := outcomeBounds(s.slot)
 	w.DeleteRawRange(lower, upper)
+	m.charge(s, -s.bytes)
 	m.sessions.remove(s)
 }
 
@@ -278,11 +298,13 @@ func (m *Machine) loadSessions() error {
 	for _, s := range opened {
 		bySlot[s.slot] = m.sessions.add(s.id, s.slot)
 	}
-	return scan(m.engine, []byte{tableOutcome}, func(rest, _ []byte) error {
+	return scan(m.engine, []byte{tableOutcome}, func(rest, value []byte) error {
 		if len(rest) != 12 || bySlot[binary.BigEndian.Uint32(rest)] == nil {
 			return fmt.Errorf("%w: result %x of no session", ErrCorruptRow, rest)
 		}
-		bySlot[binary.BigEndian.Uint32(rest)].note(binary.BigEndian.Uint64(rest[4:]))
+		s := bySlot[binary.BigEndian.Uint32(rest)]
+		s.note(binary.BigEndian.Uint64(rest[4:]))
+		m.charge(s, int64(1+len(rest)+len(value)))
 		return nil
 	})
 }

@@ -72,11 +72,7 @@ func (m *Machine) run(b *branch) *kv.TxnResult {
 		out := &res.Responses[i]
 		switch op := &b.ops[i]; {
 		case op.Range != nil:
-			found, err := w.Range(op.Range)
-			if err != nil { // checked before, so it is the engine's, and Commit returns it
-				found = kv.RangeResult{}
-			}
-			out.Range = &found
+			out.Range = m.batch.answer.read(w, op.Range)
 		case op.Put != nil:
 			out.Put = m.put(op.Put)
 		case op.Delete != nil:

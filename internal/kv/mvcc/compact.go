@@ -25,12 +25,20 @@ type compactor struct {
 	// at is where the next step goes on among the rows at the compact revision, which are not deleted.
 	at     kv.Rev
 	target kv.Revision
+	part   *part // begun and not complete, nil if there is none
 
 	droppedVersions, droppedBytes atomic.Int64
 }
 
-// A step ends after the key that brings it to stepDeletions; from rangeDeletionAt on, versions of a key go by one
-// range.
+// part is a stretch of the table of changes whose keys are being cleaned. It is read once, and cleaned by as many steps as
+// that takes.
+type part struct {
+	prefixes    [][]byte // of the keys that are left, sorted
+	first, next kv.Rev   // its first change; the change behind it, zero if there is none
+}
+
+// A step looks at no more than stepDeletions changes and ends after the key that brings it to as many deletions; from
+// rangeDeletionAt on, versions of a key go by one range.
 const (
 	stepDeletions   = 4096
 	rangeDeletionAt = 32
@@ -46,8 +54,9 @@ func (c *compactor) load() error {
 	return nil
 }
 
-// CompactStep deletes the superseded versions of at most maxKeys changed keys and reports whether nothing is left to
-// do. It may run beside readers and the writer. What it does not finish, also before a crash, later calls do.
+// CompactStep deletes the superseded versions of at most maxKeys changed keys, 4,096 if that is less, and reports whether
+// nothing is left to do. It may run beside readers and the writer. What it does not finish, also before a crash, later
+// calls do.
 func (s *Store) CompactStep(maxKeys int) (done bool, err error) {
 	c := &s.compactor
 	c.mu.Lock()
@@ -57,9 +66,9 @@ func (s *Store) CompactStep(maxKeys int) (done bool, err error) {
 		return true, nil
 	}
 	if target != c.target {
-		c.target, c.at = target, kv.Rev{}
+		c.target, c.at, c.part = target, kv.Rev{}, nil
 	}
-	return c.step(max(maxKeys, 1))
+	return c.step(min(max(maxKeys, 1), stepDeletions))
 }
 
 // CompactedTo returns the compact revision up to which rows are deleted, -1 if there never was a compaction.
@@ -77,19 +86,22 @@ type deletion struct {
 }
 
 func (c *compactor) step(maxKeys int) (done bool, err error) {
-	users, first, next, err := c.changes(maxKeys)
-	if err != nil {
-		return false, err
+	if c.part == nil {
+		if c.part, err = c.changes(maxKeys); err != nil {
+			return false, err
+		}
 	}
+	p := c.part
 	d := &deletion{batch: c.store.engine.NewBatch()}
 	defer func() { err = errors.Join(err, d.batch.Close()) }()
-	complete, err := c.deleteVersions(d, users)
+	left, err := c.deleteVersions(d, p.prefixes)
 	if err != nil {
 		return false, err
 	}
-	finished := complete && next == (kv.Rev{})
+	complete := len(left) == 0
+	finished := complete && p.next == (kv.Rev{})
 	if complete {
-		c.deleteChanges(d, first, next)
+		c.deleteChanges(d, p.first, p.next)
 	}
 	versions, size := c.droppedVersions.Load()+d.versions, c.droppedBytes.Load()+d.bytes
 	doneTo := c.done
@@ -105,20 +117,20 @@ func (c *compactor) step(maxKeys int) (done bool, err error) {
 	c.droppedVersions.Store(versions)
 	c.droppedBytes.Store(size)
 	c.done = doneTo
-	if complete {
-		c.at = next
+	if p.prefixes = left; complete {
+		c.at, c.part = p.next, nil
 	}
 	return finished, nil
 }
 
-// changes returns the prefixes of the next changed keys, sorted and distinct, the first of the changes, and the change
-// that the next step begins with, zero if there is none.
-func (c *compactor) changes(maxKeys int) (prefixes [][]byte, first, next kv.Rev, err error) {
+// changes reads the next part.
+func (c *compactor) changes(maxKeys int) (p *part, err error) {
+	p = &part{}
 	lower := appendChangeKey(nil, c.at)
 	upper := appendChangeKey(nil, kv.Rev{Main: c.target + 1})
 	it, err := c.store.engine.NewIter(lower, upper)
 	if err != nil {
-		return nil, first, next, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
+		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
 	}
 	count := 0
 	for valid := it.First(); valid; valid = it.Next() {
@@ -128,10 +140,10 @@ func (c *compactor) changes(maxKeys int) (prefixes [][]byte, first, next kv.Rev,
 			break
 		}
 		if count == 0 {
-			first = rev
+			p.first = rev
 		}
 		if count == maxKeys {
-			next = rev
+			p.next = rev
 			break
 		}
 		kind, user, ok := decodeChange(it.Value())
@@ -140,14 +152,15 @@ func (c *compactor) changes(maxKeys int) (prefixes [][]byte, first, next kv.Rev,
 			break
 		}
 		if count++; kind != changeCreate {
-			prefixes = append(prefixes, appendPrefix(nil, user))
+			p.prefixes = append(p.prefixes, appendPrefix(nil, user))
 		}
 	}
 	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
-		return nil, first, next, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
+		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
 	}
-	slices.SortFunc(prefixes, bytes.Compare)
-	return slices.CompactFunc(prefixes, bytes.Equal), first, next, nil
+	slices.SortFunc(p.prefixes, bytes.Compare)
+	p.prefixes = slices.CompactFunc(p.prefixes, bytes.Equal)
+	return p, nil
 }
 
 // deleteChanges deletes the changes from first to before next, but not those at the compact revision.
@@ -162,17 +175,16 @@ func (c *compactor) deleteChanges(d *deletion, first, next kv.Rev) {
 	d.batch.DeleteRange(appendChangeKey(nil, first), appendChangeKey(nil, end))
 }
 
-// deleteVersions deletes the dead versions of the given keys; false if there were too many for one step.
-func (c *compactor) deleteVersions(d *deletion, prefixes [][]byte) (complete bool, err error) {
+// deleteVersions deletes the dead versions of the given keys, and returns those that were too many for one step.
+func (c *compactor) deleteVersions(d *deletion, prefixes [][]byte) (left [][]byte, err error) {
 	it, err := c.store.engine.NewIter([]byte{tableVersions}, []byte{tableVersions + 1})
 	if err != nil {
-		return false, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
+		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
 	}
-	complete = true
 	var seek []byte
-	for _, prefix := range prefixes {
+	for i, prefix := range prefixes {
 		if d.versions >= stepDeletions {
-			complete = false
+			left = prefixes[i:]
 			break
 		}
 		seek = appendRev(append(seek[:0], prefix...), kv.Rev{Main: c.target, Sub: maxSub})
@@ -182,9 +194,9 @@ func (c *compactor) deleteVersions(d *deletion, prefixes [][]byte) (complete boo
 		}
 	}
 	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
-		return false, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
+		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
 	}
-	return complete, nil
+	return left, nil
 }
 
 // deleteDead deletes the dead versions of one key, all in one batch: a tombstone that went before what it hides would

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 func TestWriter_Compact_refuses(t *testing.T) {
@@ -37,11 +38,11 @@ func TestStore_CompactStep_keepsCompactRevision(t *testing.T) {
 	for _, o := range openers {
 		t.Run(o.name, func(t *testing.T) {
 			s := newStore(t, o)
-			put(t, s, "a", "1", 0)                                                     // 2
-			put(t, s, "a", "2", 0)                                                     // 3
-			do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("a"), nil) })         // 4
-			put(t, s, "b", "1", 0)                                                     // 5
-			do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("a"), []byte("z")) }) // 6
+			put(t, s, "a", "1", 0)                                                          // 2
+			put(t, s, "a", "2", 0)                                                          // 3
+			do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("a"), nil, nil) })         // 4
+			put(t, s, "b", "1", 0)                                                          // 5
+			do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("a"), []byte("z"), nil) }) // 6
 			if err := compact(t, s, 4); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +118,7 @@ func TestStore_HashKV_agrees(t *testing.T) {
 				for _, s := range stores {
 					do(t, s, func(w *mvcc.Writer) {
 						if deletes {
-							w.DeleteRange([]byte(key), nil)
+							w.DeleteRange([]byte(key), nil, nil)
 						} else {
 							w.Put([]byte(key), []byte(value), 0)
 						}
@@ -219,5 +220,68 @@ func TestWriter_BeginCommandAt(t *testing.T) {
 	w.EndCommand()
 	if err := w.Commit(); err != nil || s.Revision() != 11 {
 		t.Errorf("got %d, %v, want 11", s.Revision(), err)
+	}
+}
+
+// changesCounter counts the rows of the table of changes that are read.
+type changesCounter struct {
+	engine.Engine
+	rows int
+}
+
+type countedIter struct {
+	engine.Iterator
+	rows *int
+}
+
+func (c *changesCounter) NewIter(lower, upper []byte) (engine.Iterator, error) {
+	it, err := c.Engine.NewIter(lower, upper)
+	if err != nil || len(lower) == 0 || lower[0] != 'r' {
+		return it, err
+	}
+	return &countedIter{it, &c.rows}, nil
+}
+
+func (it *countedIter) Next() bool {
+	*it.rows++
+	return it.Iterator.Next()
+}
+
+// Ensure that each change is read about once, however many keys a step may take and however many versions they have.
+func TestStore_CompactStep_reads_changes_once(t *testing.T) {
+	const keys, versions = 1500, 12
+	for _, batch := range []int{1000, 1 << 20} {
+		eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		counter := &changesCounter{Engine: eng}
+		s, err := mvcc.Open(counter, mvcc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range versions {
+			do(t, s, func(w *mvcc.Writer) {
+				for i := range keys {
+					w.Put(fmt.Appendf(nil, "k%d", i), nil, 0)
+				}
+			})
+		}
+		do(t, s, func(w *mvcc.Writer) {
+			if err := w.Compact(s.Revision()); err != nil {
+				t.Error(err)
+			}
+		})
+		for done := false; !done; {
+			if done, err = s.CompactStep(batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most := keys*versions + keys*versions/5; counter.rows > most {
+			t.Errorf("batches of %d: %d rows are read of %d changes", batch, counter.rows, keys*versions)
+		}
+		if got := s.Size().Versions; got != keys {
+			t.Errorf("batches of %d: %d versions are left", batch, got)
+		}
 	}
 }

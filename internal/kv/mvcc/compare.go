@@ -29,7 +29,7 @@ func (s *Store) holdsAt(c *kv.Compare, rev kv.Revision) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return holdsForAll(c, &engineCursor{it: it, rev: rev})
+	return holdsForAll(c, &engineCursor{it: it, rev: allOf(rev)})
 }
 
 // holdsForAll tells whether the condition holds for every key of the cursor, which it closes. A range without keys

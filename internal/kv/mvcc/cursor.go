@@ -25,7 +25,7 @@ const seekAfter = 4
 // engineCursor walks over the version table.
 type engineCursor struct {
 	it      engine.Iterator
-	rev     kv.Revision
+	rev     kv.Rev // the last change that is seen
 	started bool
 	prefix  []byte
 	row     []byte
@@ -34,6 +34,11 @@ type engineCursor struct {
 	seek    []byte
 	err     error
 }
+
+// allOf is the last change of a revision.
+func allOf(rev kv.Revision) kv.Rev { return kv.Rev{Main: rev, Sub: maxSub} }
+
+func later(a, b kv.Rev) bool { return a.Main > b.Main || a.Main == b.Main && a.Sub > b.Sub }
 
 // next implements cursor. Rows of a key come newest first, so the first that is not too new is the one; what follows
 // under the same prefix is older.
@@ -51,13 +56,13 @@ func (c *engineCursor) next() bool {
 			c.err = fmt.Errorf("%w: version key %x", ErrCorruptRow, c.it.Key())
 			return false
 		}
-		if rev.Main > c.rev {
+		if later(rev, c.rev) {
 			if tooNew++; tooNew < seekAfter {
 				valid = c.it.Next()
 				continue
 			}
 			tooNew = 0
-			c.seek = appendRev(append(c.seek[:0], prefix...), kv.Rev{Main: c.rev, Sub: maxSub})
+			c.seek = appendRev(append(c.seek[:0], prefix...), c.rev)
 			valid = c.it.SeekGE(c.seek)
 			continue
 		}
@@ -71,7 +76,7 @@ func (c *engineCursor) next() bool {
 		return true
 	}
 	if c.err == nil && c.it.Error() != nil {
-		c.err = fmt.Errorf("mvcc: walk at revision %d: %w", c.rev, c.it.Error())
+		c.err = fmt.Errorf("mvcc: walk at revision %d: %w", c.rev.Main, c.it.Error())
 	}
 	return false
 }

@@ -17,7 +17,7 @@ func gaps(t *testing.T, s *mvcc.Store, together bool) {
 	w := s.Begin()
 	for i, change := range []func(){
 		func() { w.Put([]byte("a"), []byte("2"), 0) },
-		func() { w.DeleteRange([]byte("b"), nil) },
+		func() { w.DeleteRange([]byte("b"), nil, nil) },
 		func() { w.Put([]byte("a"), []byte("3"), 0); w.Put([]byte("b"), []byte("2"), 0) },
 	} {
 		w.BeginCommandAt(kv.Revision(10 * (i + 1)))
@@ -32,7 +32,7 @@ func gaps(t *testing.T, s *mvcc.Store, together bool) {
 	}
 	if together {
 		for rev := kv.Revision(2); rev <= 30; rev++ {
-			if got, err := w.Range(&kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: rev}); err != nil || show(got) != gapState(rev) {
+			if got, err := w.Range(&kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: rev}, nil); err != nil || show(got) != gapState(rev) {
 				t.Errorf("the writer reads %s at %d, %v, want %s", show(got), rev, err, gapState(rev))
 			}
 		}

@@ -294,11 +294,15 @@ func (d *driver) command(w *mvcc.Writer) {
 				rev.Sub++
 				d.model.rev = rev.Main
 			}
-			d.same("deleted", want, w.DeleteRange(key, end))
+			were, whole := w.DeleteRange(key, end, allRoom{})
+			d.same("deleted", want, were)
+			if !whole {
+				d.t.Error("deleted without values")
+			}
 		case 4:
 			op := d.rangeOp()
 			want, wantErr := d.model.readAs(op)
-			got, err := w.Range(op)
+			got, err := w.Range(op, nil)
 			d.same(fmt.Sprintf("writer range %+v", op), want, got)
 			d.sameErr(wantErr, err)
 		case 5:

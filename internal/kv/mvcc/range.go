@@ -6,22 +6,33 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/quorate/quorate/internal/kv"
 )
 
 // Range reads at op.Revision, or at the published revision if that is not positive. It returns the published revision
 // beside the result, also with an error.
-func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) { return s.read(op, true) }
+func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	return s.read(op, true, nil)
+}
+
+// RangeWithin is Range for an answer whose memory is counted. The error of room, if it has one, ends the read.
+func (s *Store) RangeWithin(op *kv.RangeOp, room kv.Room) (kv.RangeResult, kv.Revision, error) {
+	return s.read(op, true, room)
+}
 
 // RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at.
 // Streams use it, which would otherwise count the rest of the range with each chunk.
-func (s *Store) RangeUncounted(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
-	return s.read(op, false)
+func (s *Store) RangeUncounted(op *kv.RangeOp, room kv.Room) (kv.RangeResult, kv.Revision, error) {
+	return s.read(op, false, room)
 }
 
-func (s *Store) read(op *kv.RangeOp, counted bool) (result kv.RangeResult, current kv.Revision, err error) {
+func (s *Store) read(
+	op *kv.RangeOp, counted bool, room kv.Room,
+) (result kv.RangeResult, current kv.Revision, err error) {
 	current, err = s.atRevision(op.Revision, func(rev kv.Revision) error {
-		result, err = s.rangeAt(op, rev, counted)
+		result, err = s.rangeAt(op, rev, counted, room)
 		return err
 	})
 	return result, current, err
@@ -43,7 +54,7 @@ func (s *Store) atRevision(asked kv.Revision, read func(rev kv.Revision) error) 
 	}
 }
 
-func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool) (kv.RangeResult, error) {
+func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, room kv.Room) (kv.RangeResult, error) {
 	if isEmptyRange(op.Key, op.End) {
 		return kv.RangeResult{}, nil
 	}
@@ -52,9 +63,9 @@ func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool) (kv.Range
 		if err != nil || found == nil {
 			return kv.RangeResult{}, err
 		}
-		return rangeOfOne(op, found), nil
+		return rangeOfOne(op, found, room)
 	}
-	want := newCollector(op, counted)
+	want := newCollector(op, counted, room)
 	if current := s.state.Load(); isWhole(op) && current.revision == rev {
 		want.total = current.numbers.keys
 		want.totalKnown = true
@@ -67,7 +78,7 @@ func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool) (kv.Range
 	if err != nil {
 		return kv.RangeResult{}, err
 	}
-	return want.run(&engineCursor{it: it, rev: rev})
+	return want.run(&engineCursor{it: it, rev: allOf(rev)})
 }
 
 // isWhole tells whether op covers every key: user keys are not empty, so 0x00 is the least.
@@ -76,17 +87,25 @@ func isWhole(op *kv.RangeOp) bool {
 }
 
 // rangeOfOne answers a range that holds one key. The found version may be shared: it is copied before it is cut.
-func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue) kv.RangeResult {
-	if op.CountOnly {
-		return kv.RangeResult{Count: 1}
-	}
-	if !passes(op, found.ModRevision, found.CreateRevision) {
-		return kv.RangeResult{Count: 1}
+func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue, room kv.Room) (kv.RangeResult, error) {
+	if op.CountOnly || !passes(op, found.ModRevision, found.CreateRevision) {
+		return kv.RangeResult{Count: 1}, nil
 	}
 	one := []kv.KeyValue{*found}
 	strip(op, one)
-	return kv.RangeResult{KVs: one, Count: 1}
+	if room != nil {
+		if err := room.Take(PairBytes(&one[0])); err != nil {
+			return kv.RangeResult{}, err
+		}
+	}
+	return kv.RangeResult{KVs: one, Count: 1}, nil
 }
+
+// pairOverhead is what a pair takes beside its key and value: a KeyValue, in a list that has room to grow.
+const pairOverhead = 128
+
+// PairBytes is what a pair in an answer takes of its room.
+func PairBytes(pair *kv.KeyValue) int { return len(pair.Key) + len(pair.Value) + pairOverhead }
 
 // passes applies the revision filters.
 func passes(op *kv.RangeOp, mod, create kv.Revision) bool {
@@ -118,10 +137,19 @@ type collector struct {
 	totalKnown bool
 	kvs        []kv.KeyValue
 	arena      arena
+	room       kv.Room // nil: what is collected is not counted
+	owed       int     // collected since room was asked last
+	withSum    bool    // collect hashes of values, too
+	sums       []uint64
 }
 
-func newCollector(op *kv.RangeOp, counted bool) *collector {
-	c := &collector{op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue}
+// takeAtOnce is how much is collected before room is asked again.
+const takeAtOnce = 32 << 10
+
+func newCollector(op *kv.RangeOp, counted bool, room kv.Room) *collector {
+	c := &collector{
+		op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue, room: room,
+	}
 	filtered := op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
 	inKeyOrder := op.Order == kv.SortNone || op.Target == kv.SortByKey && op.Order == kv.SortAscend
 	// With a target but no order, etcd cuts to limit+1 in key order first and sorts what is left.
@@ -163,17 +191,30 @@ func (c *collector) walk(from cursor) error {
 		if err != nil {
 			return err
 		}
-		if passes(c.op, mod, rec.create) {
-			c.add(from.key(), &rec, mod)
+		if !passes(c.op, mod, rec.create) {
+			continue
+		}
+		if err := c.add(from.key(), &rec, mod); err != nil {
+			return err
 		}
 	}
 	if !c.totalKnown {
 		c.total = seen
 	}
-	return nil
+	return c.settle()
 }
 
-func (c *collector) add(key []byte, rec *record, mod kv.Revision) {
+// settle asks for room for what was collected since it was asked last.
+func (c *collector) settle() error {
+	if c.room == nil || c.owed == 0 {
+		return nil
+	}
+	owed := c.owed
+	c.owed = 0
+	return c.room.Take(owed)
+}
+
+func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	one := kv.KeyValue{
 		Key: c.arena.copy(key), CreateRevision: rec.create, ModRevision: mod, Version: rec.version, Lease: rec.lease,
 	}
@@ -181,6 +222,13 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) {
 		one.Value = c.arena.copy(rec.value)
 	}
 	c.kvs = append(c.kvs, one)
+	if c.withSum {
+		c.sums = append(c.sums, xxhash.Sum64(rec.value))
+	}
+	if c.owed += PairBytes(&one); c.owed < takeAtOnce {
+		return nil
+	}
+	return c.settle()
 }
 
 func (c *collector) result() kv.RangeResult {

@@ -10,6 +10,12 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
+// allRoom has room for everything.
+type allRoom struct{}
+
+func (allRoom) Take(int) error { return nil }
+func (allRoom) Release()       {}
+
 // do runs one command and commits it.
 func do(t *testing.T, s *mvcc.Store, change func(w *mvcc.Writer)) []kv.Event {
 	t.Helper()
@@ -125,7 +131,7 @@ func TestStore_Range(t *testing.T) {
 				put(t, s, "b", "9", 0)
 				put(t, s, "c", "5", 7)
 				put(t, s, "a", "2", 0)
-				do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("b"), nil) })
+				do(t, s, func(w *mvcc.Writer) { w.DeleteRange([]byte("b"), nil, nil) })
 				put(t, s, "b", "3", 0)
 				put(t, s, "d", "1", 0)
 				if err := compact(t, s, 4); err != nil {
@@ -137,7 +143,7 @@ func TestStore_Range(t *testing.T) {
 						t.Errorf("%s physical compaction: got %s, %v at %d, want %s, %v", when, show(got), err, current, c.want, c.err)
 					}
 					w := s.Begin()
-					got, err = w.Range(&c.op)
+					got, err = w.Range(&c.op, nil)
 					if show(got) != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil {
 						t.Errorf("%s, by the writer: got %s, %v, want %s, %v", when, show(got), err, c.want, c.err)
 					}

@@ -96,6 +96,26 @@ func checkRevision(asked, current, compact kv.Revision) (kv.Revision, error) {
 	return asked, nil
 }
 
+// CheckTxnRevision tells whether a transaction may read at a revision, by the rule for transactions.
+func (s *Store) CheckTxnRevision(asked kv.Revision) error {
+	current := s.state.Load()
+	return checkTxnRevision(asked, current.revision, current.compact)
+}
+
+// checkTxnRevision is etcd's rule for ranges in transactions: only zero means now. A negative revision is refused as
+// compacted, unless it is -1 and there was no compaction.
+func checkTxnRevision(asked, current, compact kv.Revision) error {
+	switch {
+	case asked == 0:
+		return nil
+	case asked > current:
+		return kv.ErrFutureRevision
+	case asked < compact:
+		return kv.ErrCompacted
+	}
+	return nil
+}
+
 // newIter takes an iterator and then makes sure that rev was not compacted before it was taken (law 3).
 func (s *Store) newIter(lower, upper []byte, rev kv.Revision) (engine.Iterator, error) {
 	it, err := s.engine.NewIter(lower, upper)
@@ -131,7 +151,7 @@ func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
 		return nil, err
 	}
 	buf := s.scratch.Get().(*[]byte)
-	found, since, err := lookup(it, buf, key, rev)
+	found, since, err := lookup(it, buf, key, allOf(rev))
 	s.scratch.Put(buf)
 	if closeErr := it.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
@@ -145,9 +165,9 @@ func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
 	return found, err
 }
 
-// lookup finds key at rev. since is the revision of the version or tombstone, 0 if there is none.
-func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Revision) (*kv.KeyValue, kv.Revision, error) {
-	*buf = appendVersionKey((*buf)[:0], key, kv.Rev{Main: rev, Sub: maxSub})
+// lookup finds key as of the change rev. since is the revision of the version or tombstone, 0 if there is none.
+func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (*kv.KeyValue, kv.Revision, error) {
+	*buf = appendVersionKey((*buf)[:0], key, rev)
 	if !it.SeekPrefix(*buf) {
 		if err := it.Error(); err != nil {
 			return nil, 0, fmt.Errorf("mvcc: look up a key: %w", err)

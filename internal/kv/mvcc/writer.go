@@ -117,28 +117,47 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 	return v.kv, before
 }
 
-// DeleteRange deletes the keys of a range and returns them as they were, in order.
-func (w *Writer) DeleteRange(key, end []byte) []kv.KeyValue {
+// DeleteRange deletes the keys of a range and returns them as they were, in order. They, and the previous pairs of the
+// events, have values only if room takes all of them; whole reports that. A nil room takes none.
+func (w *Writer) DeleteRange(key, end []byte, room kv.Room) (were []kv.KeyValue, whole bool) {
 	if isSingle(end) {
 		before := w.current(key, false)
 		if before == nil {
-			return nil
+			return nil, true
 		}
 		w.deleteOne(before)
-		return []kv.KeyValue{*before}
+		return []kv.KeyValue{*before}, true
 	}
 	if isEmptyRange(key, end) {
-		return nil
+		return nil, true
 	}
-	found, err := newCollector(&kv.RangeOp{Key: key, End: end}, true).run(w.cursor(key, end, w.Revision()))
+	were, sums, err := w.collect(&kv.RangeOp{Key: key, End: end}, room)
 	if err != nil {
 		w.note(err)
-		return nil
+		return nil, false
 	}
-	for i := range found.KVs {
-		w.deleteOne(&found.KVs[i])
+	for i := range were {
+		w.deleteOne(&were[i])
+		if sums != nil {
+			last := &w.events[len(w.events)-1]
+			last.Bare, last.PrevSum = true, sums[i]
+		}
 	}
-	return found.KVs
+	return were, sums == nil
+}
+
+// collect reads a range with its values, or without, but with their hashes, if they are too many for room.
+func (w *Writer) collect(op *kv.RangeOp, room kv.Room) (found []kv.KeyValue, sums []uint64, err error) {
+	if room != nil {
+		result, err := newCollector(op, true, room).run(w.cursor(op.Key, op.End, w.Revision()))
+		if !isRoomError(err) {
+			return result.KVs, nil, err
+		}
+	}
+	bare := newCollector(op, true, nil)
+	bare.withValue, bare.withSum = false, true
+	result, err := bare.run(w.cursor(op.Key, op.End, w.Revision()))
+	return result.KVs, bare.sums, err
 }
 
 func (w *Writer) deleteOne(before *kv.KeyValue) {

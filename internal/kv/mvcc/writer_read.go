@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -9,8 +10,9 @@ import (
 // Get returns the key as this Writer sees it, nil if it does not exist.
 func (w *Writer) Get(key []byte) *kv.KeyValue { return w.current(key, true) }
 
-// Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too.
-func (w *Writer) Range(op *kv.RangeOp) (kv.RangeResult, error) {
+// Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too. An error of room ends
+// the read and is no error of the Writer; nil counts nothing.
+func (w *Writer) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
 	rev, err := checkRevision(op.Revision, w.Revision(), w.compact)
 	if err != nil {
 		return kv.RangeResult{}, err
@@ -23,9 +25,9 @@ func (w *Writer) Range(op *kv.RangeOp) (kv.RangeResult, error) {
 		if found == nil {
 			return kv.RangeResult{}, w.err
 		}
-		return rangeOfOne(op, found), nil
+		return rangeOfOne(op, found, room)
 	}
-	want := newCollector(op, true)
+	want := newCollector(op, true, room)
 	if isWhole(op) && rev == w.Revision() {
 		want.total, want.totalKnown = w.numbers.keys, true
 		if op.CountOnly {
@@ -33,14 +35,20 @@ func (w *Writer) Range(op *kv.RangeOp) (kv.RangeResult, error) {
 		}
 	}
 	result, err := want.run(w.cursor(op.Key, op.End, rev))
-	w.note(err)
+	if !isRoomError(err) {
+		w.note(err)
+	}
 	return result, err
 }
 
-// CheckRevision tells whether Range at this revision would be refused, without reading.
+// isRoomError tells whether an error is a room's and not the engine's.
+func isRoomError(err error) bool {
+	return errors.Is(err, kv.ErrAnswerTooLarge) || errors.Is(err, kv.ErrAnswersBusy)
+}
+
+// CheckRevision tells whether a transaction may read at this revision, without reading.
 func (w *Writer) CheckRevision(rev kv.Revision) error {
-	_, err := checkRevision(rev, w.Revision(), w.compact)
-	return err
+	return checkTxnRevision(rev, w.Revision(), w.compact)
 }
 
 // Check tells whether the condition holds now.
@@ -100,7 +108,7 @@ func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Revis
 		}
 		w.it = it
 	}
-	found, since, err := lookup(w.it, &w.keyBuf, key, rev)
+	found, since, err := lookup(w.it, &w.keyBuf, key, allOf(rev))
 	w.note(err)
 	return found, since
 }
@@ -112,7 +120,7 @@ func (w *Writer) cursor(key, end []byte, rev kv.Revision) cursor {
 	if err != nil {
 		return failedCursor{fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err)}
 	}
-	under := &engineCursor{it: it, rev: rev}
+	under := &engineCursor{it: it, rev: allOf(rev)}
 	over := w.pending.within(key, end)
 	if len(over) == 0 {
 		return under

@@ -61,7 +61,7 @@ func (s *source) commit(commands ...string) (events []kv.Event) {
 		w.BeginCommand()
 		for _, word := range strings.Fields(command) {
 			if key, found := strings.CutPrefix(word, "-"); found {
-				w.DeleteRange([]byte(key), nil)
+				w.DeleteRange([]byte(key), nil, nil)
 				continue
 			}
 			key, value, _ := strings.Cut(word, "=")

@@ -1,0 +1,87 @@
+package mvcc
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Moment is the store as it was between two changes of one command, for whoever must see again what an operation of a
+// transaction saw. It needs the history from the revision before that command on.
+type Moment struct {
+	store *Store
+	last  kv.Rev      // the last change that shows
+	needs kv.Revision // compacted beyond this, the moment is gone
+}
+
+// After is the moment after all changes of a published revision.
+func (s *Store) After(rev kv.Revision) Moment { return Moment{store: s, last: allOf(rev), needs: rev} }
+
+// Within is the moment after the first changes of the command of a published revision: before its first, if there are
+// none.
+func (s *Store) Within(rev kv.Revision, changes int64) Moment {
+	m := Moment{store: s, last: kv.Rev{Main: rev, Sub: changes - 1}, needs: rev - 1}
+	if changes == 0 {
+		m.last = allOf(rev - 1)
+	}
+	return m
+}
+
+// Range reads the moment, whatever revision op asks for. It returns kv.ErrCompacted if the moment is gone.
+func (m Moment) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
+	if isEmptyRange(op.Key, op.End) {
+		return kv.RangeResult{}, nil
+	}
+	if isSingle(op.End) {
+		found, err := m.get(op.Key)
+		if err != nil || found == nil {
+			return kv.RangeResult{}, err
+		}
+		return rangeOfOne(op, found, room)
+	}
+	keys, err := m.cursor(op.Key, op.End)
+	if err != nil {
+		return kv.RangeResult{}, err
+	}
+	return newCollector(op, true, room).run(keys)
+}
+
+// Check tells whether the condition held. It returns kv.ErrCompacted if the moment is gone.
+func (m Moment) Check(c *kv.Compare) (bool, error) {
+	if isEmptyRange(c.Key, c.End) {
+		return holdsFor(c, nil), nil
+	}
+	if isSingle(c.End) {
+		found, err := m.get(c.Key)
+		return err == nil && holdsFor(c, found), err
+	}
+	keys, err := m.cursor(c.Key, c.End)
+	if err != nil {
+		return false, err
+	}
+	return holdsForAll(c, keys)
+}
+
+func (m Moment) cursor(key, end []byte) (cursor, error) {
+	lower, upper := versionBounds(key, end)
+	it, err := m.store.newIter(lower, upper, m.needs)
+	if err != nil {
+		return nil, err
+	}
+	return &engineCursor{it: it, rev: m.last}, nil
+}
+
+// get looks a key up past the cache, which knows revisions as a whole.
+func (m Moment) get(key []byte) (*kv.KeyValue, error) {
+	it, err := m.store.newIter(nil, nil, m.needs)
+	if err != nil {
+		return nil, err
+	}
+	buf := m.store.scratch.Get().(*[]byte)
+	found, _, err := lookup(it, buf, key, m.last)
+	m.store.scratch.Put(buf)
+	if closeErr := it.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
+	}
+	return found, err
+}

@@ -1,0 +1,77 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+const (
+	// maxTxnAnswerBytes bounds the answer to a transaction, a put or a deletion. A transaction can ask for the same keys again
+	// and again, so that a small store has large answers.
+	maxTxnAnswerBytes = 64 << 20
+	// maxChunkBytes bounds a message of a RangeStream.
+	maxChunkBytes = 16 << 20
+)
+
+// complete reads what a result needs beside what was kept of it, or could be read while it was applied.
+func (s *Services) complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
+	if result.Left == nil {
+		return nil
+	}
+	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(room kv.Room) error {
+		machine, release := s.options.Member.Machine()
+		defer release()
+		return machine.Recall(command, result, room)
+	})
+	switch {
+	case errors.Is(err, kv.ErrAnswerTooLarge):
+		return status.Errorf(codes.ResourceExhausted, "etcdserver: the request was executed at revision %d, but its "+
+			"response is larger than %d bytes: read what it asked for in parts", result.Revision, maxTxnAnswerBytes)
+	case errors.Is(err, kv.ErrAnswersBusy):
+		return status.Errorf(codes.ResourceExhausted, "etcdserver: the request was executed at revision %d, but too many "+
+			"large responses are being sent: read what it asked for later", result.Revision)
+	case errors.Is(err, kv.ErrResultGone):
+		return status.Errorf(codes.OutOfRange, "etcdserver: the request was executed at revision %d, but its response is "+
+			"no longer kept, because the history was compacted meanwhile", result.Revision)
+	}
+	return err
+}
+
+// unanswered is why nothing was read, or proposed.
+func (s *Services) unanswered(err error) error {
+	switch {
+	case errors.Is(err, kv.ErrAnswerTooLarge):
+		return status.Errorf(codes.ResourceExhausted, "etcdserver: the response is larger than %d bytes, or %d for a "+
+			"transaction: use a limit, or RangeStream", s.options.Answers.MostBytes(), maxTxnAnswerBytes)
+	case errors.Is(err, kv.ErrAnswersBusy):
+		return status.Error(codes.ResourceExhausted,
+			"etcdserver: too many large responses are being sent: try again later, or ask for less at once")
+	}
+	return err
+}
+
+// roomy is a response that takes room of the memory for answers.
+type roomy interface{ held() kv.Room }
+
+func (r *putResponse) held() kv.Room    { return r.room }
+func (r *deleteResponse) held() kv.Room { return r.room }
+func (r *rangeResponse) held() kv.Room  { return r.room }
+func (r *rangeChunk) held() kv.Room     { return r.response.room }
+func (r *txnResponse) held() kv.Room    { return r.room }
+
+// collectAnswers shows what answers take.
+func (c *collector) collectAnswers(e *emitter) {
+	e.gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.",
+		float64(c.s.options.Answers.UsedBytes()))
+	e.counter("quorate_answers_refused_total", "Answers that were too large, or found no memory in time.",
+		float64(c.s.options.Answers.Refused()))
+	machine, release := c.s.options.Member.Machine()
+	defer release()
+	e.gauge("quorate_result_table_bytes", "What the results of proposals take in the store.",
+		float64(machine.ResultBytes()))
+}
