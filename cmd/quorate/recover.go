@@ -42,7 +42,9 @@ ever that no quorum can be formed. The member must be stopped, and this must run
 
 Nobody can know what the lost members acknowledged that is not in this log: that is lost. Everything in the log stays,
 and the member keeps its id, its cluster's id and its contents. All other members are removed for ever: none of them
-may be started again, and one that is stops itself as soon as it meets this one.
+may be started again. The cluster begins a new epoch: members of another one are neither obeyed nor served, and one
+that was dropped serves nothing once it meets this member, unless it finds a quorum. Recover one survivor only: two that
+are recovered apart are two clusters.
 
 Where several members have survived, give the data directories of all others with --compare: the most advanced one must
 be recovered. Nothing is written while another voter answers at its peer URLs, or if the survivors are a quorum.
@@ -94,7 +96,8 @@ func (f *recoverFlags) define(c *cobra.Command) {
 	flags.StringVar(&f.walDir, "wal-dir", "", "its write-ahead log, if the server has --wal-dir")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done and lost, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do it without asking")
-	flags.StringArrayVar(&f.compare, "compare", nil, "data directory of another survivor, or of a learner; only read")
+	flags.StringArrayVar(&f.compare, "compare", nil,
+		"data directory of another survivor, or of a learner; only read, but for a learner with --keep")
 	flags.BoolVar(&f.forceBehind, "force-behind", false, "recover a member although another survivor is more advanced")
 	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
 	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
@@ -157,11 +160,32 @@ func (r *recovering) run(ctx context.Context) error {
 	if err := r.confirm(); err != nil {
 		return err
 	}
+	if err := r.advanceLearners(plan); err != nil {
+		return err
+	}
 	if err := stopped.Recover(plan); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.Out, "\n%s is recovered. Start it with its usual flags, then add new members, each with an empty data "+
 		"directory:\n  quorate --join %s --data-dir DIR …\n", r.name(), r.ownURL())
+	return nil
+}
+
+// advanceLearners brings those that stay into the new epoch, before the survivor: if this breaks off, the same command
+// begins once more.
+func (r *recovering) advanceLearners(plan *core.Recovery) error {
+	for i, other := range r.others {
+		if !slices.Contains(plan.Config.Learners, other.Identity.Member) {
+			continue
+		}
+		stopped, err := server.OpenStopped(r.compare[i], "")
+		if err == nil {
+			err = errors.Join(stopped.AdvanceLearner(plan, other), stopped.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("--keep %s: %w; repeat the command", r.survivor.NameOf(other.Identity.Member), err)
+		}
+	}
 	return nil
 }
 
@@ -246,6 +270,11 @@ func (r *recovering) checkOthers() error {
 			"run again, say so with --members-are-lost")
 	}
 	for _, other := range r.others {
+		id, epoch := other.Identity.Member, other.Identity.Epoch
+		if epoch.Number > s.Identity.Epoch.Number && !s.Config.IsLearner(id) && !r.forceBehind {
+			return fmt.Errorf("%s was recovered already, without this member: its data is of epoch %v, this one of epoch "+
+				"%v; go on with that one, or give it up with --force-behind", s.NameOf(id), epoch, s.Identity.Epoch)
+		}
 		if s.Behind(other) && !r.forceBehind {
 			return fmt.Errorf("%s is more advanced: its log ends at entry %d of term %d, this one at entry %d of term %d; "+
 				"recover that one, or give up what it has more with --force-behind", s.NameOf(other.Identity.Member),

@@ -98,6 +98,8 @@ func (r *recovering) names(ids []consensus.MemberID) string {
 // showPlan tells what will be, and what will be lost.
 func (r *recovering) showPlan(plan *core.Recovery) {
 	fmt.Fprintf(r.Out, "\nAfter the recovery:\n  %s is the only voter, under its id and with all of its log.\n", r.name())
+	fmt.Fprintf(r.Out, "  The cluster goes from epoch %v to epoch %v: members of other epochs are not obeyed, nor served.\n",
+		plan.Before, plan.Epoch)
 	if len(plan.Config.Learners) > 0 {
 		fmt.Fprintf(r.Out, "  %s may stay, learning from it.\n", r.names(plan.Config.Learners))
 	}
@@ -121,8 +123,8 @@ func (r *recovering) showPlan(plan *core.Recovery) {
 		}
 		removed = append(removed, text)
 	}
-	fmt.Fprintf(r.Out, "  Removed for ever: %s. They must not be started again; one that is stops itself when it meets "+
-		"%s.\n", strings.Join(removed, ", "), r.name())
+	fmt.Fprintf(r.Out, "  Removed for ever: %s. They must not be started again; those that are, and find no quorum, serve "+
+		"nothing once they meet %s, and say so.\n", strings.Join(removed, ", "), r.name())
 	fmt.Fprintln(r.Out, "  Lost: whatever they acknowledged that is not in this log. Nobody can know what that is.")
 }
 

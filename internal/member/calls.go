@@ -41,6 +41,7 @@ type leaseAnswer struct {
 // Description is what a member tells one that wants to join.
 type Description struct {
 	Cluster consensus.ClusterID `json:"cluster"`
+	Epoch   consensus.Epoch     `json:"epoch"`
 	Members []consensus.Member  `json:"members"`
 	// Learners are the ids among Members that do not vote.
 	Learners []consensus.MemberID `json:"learners,omitempty"`
@@ -97,7 +98,8 @@ func (m *Member) describe() Description {
 	machine, release := m.Machine()
 	defer release()
 	config, _ := machine.Config()
-	d := Description{Cluster: m.Cluster(), Members: withoutStorage(config.Members), Learners: config.Learners}
+	d := Description{Cluster: m.Cluster(), Epoch: m.data.Identity.Epoch, Members: withoutStorage(config.Members),
+		Learners: config.Learners}
 	for _, known := range config.Members {
 		if !known.Storage.IsZero() {
 			d.Bound = append(d.Bound, known.ID)
@@ -125,8 +127,8 @@ func (m *Member) greet(ctx context.Context) ([]byte, error) {
 	if len(config.Members) == 0 {
 		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
 	}
-	own := identity.Claim{Cluster: m.Cluster(), Member: m.ID()}
-	g := identity.Greeting{Claim: own, Stage: identity.Founded}
+	m.met(ctx)
+	g := identity.Greeting{Claim: m.sayWho(), Stage: identity.Founded}
 	if known, ok := config.Member(caller.Member); ok {
 		g.Roster = identity.Line(&known, caller.Storage)
 	}
@@ -264,6 +266,7 @@ func Describe(ctx context.Context, o transport.Options, url string) (Description
 
 // Receive takes messages from other members. It is the transport's handler.
 func (m *Member) Receive(messages []consensus.Message) {
+	messages = m.epochs.admit(messages)
 	held := 0
 	for i := range messages {
 		if stamped(&messages[i]) {

@@ -33,6 +33,7 @@ type JoinRequest struct {
 // JoinAnswer tells it who it is.
 type JoinAnswer struct {
 	Cluster consensus.ClusterID `json:"cluster"`
+	Epoch   consensus.Epoch     `json:"epoch"`
 	ID      consensus.MemberID  `json:"id"`
 	Members []consensus.Member  `json:"members"`
 	Job     membership.JobID    `json:"job,omitempty"` // that takes care of it, zero if none does
@@ -280,7 +281,9 @@ func (m *Member) joined(
 	}
 	members := withoutStorage(view.Config.Members)
 	return joinStep{
-		JoinAnswer: JoinAnswer{Cluster: m.Cluster(), ID: id, Members: members, Job: job}, Ready: true,
+		JoinAnswer: JoinAnswer{
+			Cluster: m.Cluster(), Epoch: m.data.Identity.Epoch, ID: id, Members: members, Job: job,
+		}, Ready: true,
 	}, nil
 }
 

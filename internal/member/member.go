@@ -68,6 +68,7 @@ type Member struct {
 	asked       statusQueue
 	known       atomic.Pointer[raft.Status] // the last copy that was asked for
 	pulses      pulses
+	epochs      epochs
 
 	stores generations // the store that counts; data.Generation is the same, for the goroutine that applies
 	// fates is the machine, too, for the loop, which must not wait for a store that is being replaced: it asks the one before
@@ -138,6 +139,7 @@ func New(options Options) (*Member, error) {
 	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.scrub.init()
 	m.pulses.init(options.Clock)
+	m.epochs.init(m.data, m.electionTimeout())
 	m.retainer.retention = options.Retention
 	m.noteIntegrity()
 	return m, nil
@@ -163,7 +165,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = node
 	m.publish()
 	close(m.started)
-	m.wg.Add(11)
+	m.wg.Add(12)
 	go m.run("integrity", m.compareMembers)
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
@@ -175,6 +177,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("jobs", m.driveJobs)
 	go m.run("clients", m.watchClients)
 	go m.run("addresses", m.keepAddresses)
+	go m.run("epochs", m.watchEpochs)
 	if m.options.Care.On() {
 		m.wg.Add(1)
 		go m.run("care", m.careForMembers)
@@ -182,16 +185,16 @@ func (m *Member) Start(t *transport.Transport) error {
 	return nil
 }
 
-// awaitStart lets a request wait that comes before Start has ended.
+// awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
 func (m *Member) awaitStart(ctx context.Context) error {
 	select {
 	case <-m.started:
-		return nil
+		return m.Superseded()
 	default:
 	}
 	select {
 	case <-m.started:
-		return nil
+		return m.Superseded()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-m.stopping.Done():
@@ -352,6 +355,9 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 
 // timeoutError says what a request that ran out of time most likely waited for, in etcd's distinctions.
 func (m *Member) timeoutError(begun time.Time) error {
+	if err := m.Superseded(); err != nil {
+		return err
+	}
 	if m.Leader() == consensus.NoMember {
 		return ErrNoLeader
 	}

@@ -16,6 +16,7 @@ import (
 //
 //	before   ... entry n, of term t
 //	after    ... entry n | adopted records, and voters {self}, tombstones {all others}, of term t+gap | hard state: commit
+//	                     | the next epoch
 //
 // It is one write to the log, so that a crash leaves the old state or the new one. What it says is a configuration like
 // any other: there is no mode that the member starts in.
@@ -36,7 +37,10 @@ type Recovery struct {
 	// for the fast path. Conflicting is how many others of that kind were given up: of two that conflict at most one was
 	// acknowledged, and nobody can know which.
 	Adopted, Conflicting int
+	// Before is the epoch of the survivor, Epoch the one that the recovery begins.
+	Before, Epoch consensus.Epoch
 
+	dropped  []consensus.Member
 	identity wal.Identity
 	after    consensus.Mark
 	reset    *consensus.SnapshotMeta // the log must begin anew after it: a snapshot has put the store ahead
@@ -86,7 +90,9 @@ func (s *Survivor) Recover(keep []consensus.MemberID, others ...*Survivor) (*Rec
 		}
 	}
 	r.Tombs = s.others(&r.Config)
-	adopted, conflicting := s.adopt(others)
+	r.nextEpoch(s, others)
+	r.drops(s)
+	adopted, conflicting := s.adopt(s.sameEpoch(others))
 	r.Adopted, r.Conflicting = len(adopted), conflicting
 	r.write(s, last.id, adopted)
 	return r, nil
@@ -180,7 +186,8 @@ func (r *Recovery) Covers(s, other *Survivor) bool {
 }
 
 // Write does what was planned, and reads the data again to see that a member would start with it. Only the log is written,
-// by one append. The data must be locked, and not have changed since it was inspected.
+// by one append, which is also the epoch; the file that names the dropped members means nothing without it. The
+// data must be locked, and not have changed since it was inspected.
 func (r *Recovery) Write(options DataOptions) error {
 	log, found, err := wal.Open(options.wal())
 	if err != nil {
@@ -191,7 +198,10 @@ func (r *Recovery) Write(options DataOptions) error {
 			options.Dir, last, r.after)
 		return errors.Join(err, log.Close())
 	}
-	err = log.Append(wal.Batch{Reset: r.reset, Entries: r.entries, Hard: &r.hard})
+	if err = writeRecord(&options, droppedFile, droppedRecord{r.Epoch, r.dropped}); err != nil {
+		return errors.Join(err, log.Close())
+	}
+	err = log.Append(wal.Batch{Reset: r.reset, Entries: r.entries, Hard: &r.hard, Epoch: &r.Epoch})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return fmt.Errorf("member: write the recovery to the log: %w", err)
 	}
@@ -218,6 +228,10 @@ func (r *Recovery) verify(options DataOptions) error {
 		return err
 	}
 	got, want := replica.InForce(), r.hard.Commit
+	if s.Identity.Epoch != r.Epoch {
+		return fmt.Errorf("member: the log was written but is of epoch %v, not %v; keep the directory and use another "+
+			"survivor", s.Identity.Epoch, r.Epoch)
+	}
 	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed || s.Removed ||
 		!slices.Equal(got.Config.Voters, r.Config.Voters) {
 		return fmt.Errorf("member: the log was written but says something else: configuration %v with voters %v, want that "+

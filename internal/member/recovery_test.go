@@ -141,8 +141,13 @@ func checkRecovered(t *testing.T, options member.DataOptions, before *member.Sur
 	}
 	data := openData(t, options)
 	defer closeData(t, data)
-	if data.Identity != before.Identity {
+	want := before.Identity
+	want.Epoch = data.Identity.Epoch
+	if data.Identity != want || want.Epoch.Number != before.Identity.Epoch.Number+1 || want.Epoch.Recovery == [16]byte{} {
 		t.Errorf("identity %v, was %v", data.Identity, before.Identity)
+	}
+	if owner := data.Machine.Owner(); owner != want {
+		t.Errorf("the store is of %v, the log of %v", owner, want)
 	}
 	replica, err := raft.New(raft.Defaults(1), data.Restored)
 	if err != nil {

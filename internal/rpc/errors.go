@@ -124,6 +124,10 @@ func wireError(err error) error {
 			return to
 		}
 	}
+	var superseded *member.SupersededError
+	if errors.As(err, &superseded) {
+		return status.Error(codes.Unavailable, "etcdserver: "+superseded.Text) // clients try another member
+	}
 	var address *member.AddressError
 	if errors.As(err, &address) {
 		return status.Error(codes.FailedPrecondition, "etcdserver: "+address.Text)

@@ -71,6 +71,14 @@ func (g *gate) intact(stats *methodStats) error {
 	return nil
 }
 
+// serves refuses what shows or changes what the cluster holds, while the cluster was recovered without this member.
+func (g *gate) serves(method *methodStats) error {
+	if method.tellsOfItself {
+		return nil
+	}
+	return wireError(g.s.options.Superseded())
+}
+
 // isLearner tells whether this member was added as a learner. One that was added as a voter serves from the start, as
 // clients expect of a member that says it is ready; it forwards what it may not decide.
 func (g *gate) isLearner() bool { return g.s.options.Member.Learner() }
@@ -92,7 +100,10 @@ func pass[R any](
 	begun := s.options.Clock.Now()
 	stats.begin()
 	var response R
-	_, err := s.gate.admit(ctx, callUnary, servedByLearner)
+	err := s.gate.serves(stats)
+	if err == nil {
+		_, err = s.gate.admit(ctx, callUnary, servedByLearner)
+	}
 	if err == nil {
 		err = s.gate.intact(stats)
 	}
@@ -124,6 +135,9 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	begun := g.s.options.Clock.Now()
 	stats.started.Add(1)
 	requiresLeader, err := g.admit(ss.Context(), callStream, stats.servedByLearner)
+	if refused := g.serves(stats); refused != nil {
+		err = refused
+	}
 	if err == nil {
 		err = g.intact(stats)
 	}

@@ -86,6 +86,11 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 	if member.Leader() == consensus.NoMember {
 		response.Errors = append(response.Errors, rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader))
 	}
+	if err := m.s.options.Superseded(); err != nil {
+		response.Errors = append(response.Errors, err.Error())
+	} else {
+		response.Errors = append(response.Errors, m.s.options.ForeignEpochs()...)
+	}
 	for _, alarm := range machine.Alarms() {
 		response.Errors = append(response.Errors, alarmMessage(alarm).String())
 	}

@@ -47,6 +47,10 @@ type Options struct {
 	// Stalled tells whether the member hangs: whether something that every request needs has been at one piece of work
 	// for longer than limit. It must not wait for the member. Nil: it never hangs.
 	Stalled func(limit time.Duration) error
+	// Superseded returns why this member serves nothing, because its cluster was recovered without it; nil: it serves.
+	Superseded func() error
+	// ForeignEpochs returns an alarm for each member of another epoch of the cluster that is about.
+	ForeignEpochs func() []string
 	// Defragment gives disk space back; nil if the store needs none of that.
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.
@@ -96,6 +100,12 @@ func (o *Options) setDefaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = env.WallClock{}
+	}
+	if o.Superseded == nil {
+		o.Superseded = func() error { return nil }
+	}
+	if o.ForeignEpochs == nil {
+		o.ForeignEpochs = func() []string { return nil }
 	}
 	if o.Stalled == nil {
 		o.Stalled = func(time.Duration) error { return nil }

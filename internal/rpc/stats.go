@@ -70,6 +70,7 @@ type methodStats struct {
 	name, service, method, kind string
 	servedByLearner             bool
 	servedByCorrupt             bool // by a member whose state is known to be wrong
+	tellsOfItself               bool // it shows how this member is, and nothing of what the cluster holds
 	started, received, sent     atomic.Uint64
 	handled                     [17]atomic.Uint64 // by code
 	latency                     latencies
@@ -105,6 +106,11 @@ func newStats() *stats {
 			m.servedByCorrupt = m.name != pb.Maintenance_Snapshot_FullMethodName
 		}
 	}
+	for _, m := range s.order {
+		m.tellsOfItself = m.service == quoratepb.Membership_ServiceDesc.ServiceName
+	}
+	s.method(pb.Maintenance_Status_FullMethodName).tellsOfItself = true
+	s.method(pb.Cluster_MemberList_FullMethodName).tellsOfItself = true
 	s.put, s.ranges = s.method(pb.KV_Put_FullMethodName), s.method(pb.KV_Range_FullMethodName)
 	s.deletes, s.txn = s.method(pb.KV_DeleteRange_FullMethodName), s.method(pb.KV_Txn_FullMethodName)
 	s.compact = s.method(pb.KV_Compact_FullMethodName)

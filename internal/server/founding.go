@@ -109,9 +109,11 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 			n.say(decision.Text)
 		default:
 			n.say(decision.Text)
-			if id := n.replacement(ctx); id != consensus.NoMember {
+			if id, epoch := n.replacement(ctx); id != consensus.NoMember {
 				n.s.logger.Info("this process takes the place of the member whose disk was lost", "member", id.String())
-				return outcome{identity: n.identity(id)}, nil
+				own := n.identity(id)
+				own.Epoch = epoch
+				return outcome{identity: own}, nil
 			}
 		}
 		select {
@@ -206,8 +208,9 @@ func (n *newcomer) greet(ctx context.Context, m *consensus.Member) (answer *iden
 	return nil, foreign
 }
 
-// replacement finds the member that was added at this member's peer URLs in place of the lost one.
-func (n *newcomer) replacement(ctx context.Context) consensus.MemberID {
+// replacement finds the member that was added at this member's peer URLs in place of the lost one, and the epoch of the
+// cluster.
+func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consensus.Epoch) {
 	own := urlTexts(n.s.cfg.AdvertisePeerURLs)
 	for _, m := range n.first.config.Members {
 		for _, url := range m.PeerURLs {
@@ -222,12 +225,12 @@ func (n *newcomer) replacement(ctx context.Context) consensus.MemberID {
 			}
 			for _, now := range d.Members {
 				if now.ID != n.first.self && slices.Equal(now.PeerURLs, own) && !slices.Contains(d.Bound, now.ID) {
-					return now.ID
+					return now.ID, d.Epoch
 				}
 			}
 		}
 	}
-	return consensus.NoMember
+	return consensus.NoMember, consensus.FoundingEpoch
 }
 
 // open lets others and clients find this process while it waits.

@@ -38,7 +38,7 @@ func (s *Server) join(ctx context.Context) (wal.Identity, error) {
 	}
 	s.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
 		"members", len(description.Members))
-	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: storage}, nil
+	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: storage, Epoch: description.Epoch}, nil
 }
 
 // describe returns what the first member that answers says.

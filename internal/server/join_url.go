@@ -44,7 +44,7 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 		if err == nil {
 			s.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
 				"members", len(answer.Members), "learner", request.Learner, "replaces", request.Replaces)
-			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: storage}, nil
+			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: storage, Epoch: answer.Epoch}, nil
 		}
 		var final *joinRefusal
 		if errors.As(err, &final) {

@@ -100,6 +100,16 @@ func (c *partsCollector) collectIdentity(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(refusals, prometheus.CounterValue, float64(c.transport.Refusals(reason)),
 			reason.String())
 	}
+	superseded := 0.0
+	if c.member.Superseded() != nil {
+		superseded = 1
+	}
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_foreign_epoch_peers",
+		"Members of other epochs of this cluster that are about: it was recovered without them, or they without this one.",
+		nil, nil), prometheus.GaugeValue, float64(len(c.member.ForeignEpochs())))
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_superseded",
+		"1 while this member serves nothing because the cluster was recovered without it.", nil, nil),
+		prometheus.GaugeValue, superseded)
 }
 
 // collectRefused shows the messages between members that were dropped.

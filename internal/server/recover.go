@@ -53,6 +53,11 @@ func (s *Stopped) Inspect() (*member.Survivor, error) { return member.Inspect(re
 // Recover makes the member the only voter, as planned.
 func (s *Stopped) Recover(r *member.Recovery) error { return r.Write(readOnly(s.options)) }
 
+// AdvanceLearner brings a learner that stays, inspected as learner, into the epoch that the recovery begins.
+func (s *Stopped) AdvanceLearner(r *member.Recovery, learner *member.Survivor) error {
+	return r.AdvanceLearner(readOnly(s.options), learner)
+}
+
 // Close lets the data go.
 func (s *Stopped) Close() error { return s.lock.release() }
 
@@ -97,7 +102,8 @@ func (s *Server) forceNewCluster(ctx context.Context, options member.DataOptions
 	}
 	s.logger.Warn("forced a new cluster: this member is the only one, all others are removed for ever and must not be "+
 		"started again; what they acknowledged beyond this log is lost; remove --force-new-cluster now",
-		"member", survivor.Identity.Member.String(), "removed", removed, "last", survivor.Last.String(),
+		"member", survivor.Identity.Member.String(), "epoch-before", plan.Before.String(), "epoch", plan.Epoch.String(),
+		"removed", removed, "last", survivor.Last.String(),
 		"kept-uncommitted", uint64(survivor.Last.Index-survivor.Commit))
 	return nil
 }

@@ -108,6 +108,8 @@ func (s *Server) serve(context.Context, Options) error {
 		AllowedHosts:          s.cfg.HostWhitelist,
 		AllowedOrigins:        s.cfg.CORS,
 		Stalled:               s.member.Stalled,
+		Superseded:            s.member.Superseded,
+		ForeignEpochs:         s.member.ForeignEpochs,
 		Defragment:            s.defragment,
 		DiskLow:               s.reserve.Low,
 		ExtensiveMetrics:      s.cfg.Metrics == "extensive",

@@ -1,6 +1,7 @@
 package process_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -58,4 +59,39 @@ func TestRecover_noNetwork(t *testing.T) {
 	for _, n := range e.nodes {
 		e.checkKeys(n, acked)
 	}
+}
+
+// TestRecover_majorityServes recovers a member that cannot reach the others, on the word that they are lost, while they
+// serve. They go on, and say who was recovered without them.
+func TestRecover_majorityServes(t *testing.T) {
+	e := startTrio(t)
+	one, majority := e.nodes[0], e.nodes[1:]
+	e.fill(one)
+	one.kill()
+	out, status := e.withoutNetwork("recover", "--data-dir", one.dir, "--yes", "--members-are-lost", "m2,m3")
+	if status != 0 {
+		t.Fatalf("recover: status %d:\n%s", status, out)
+	}
+	e.nodes = majority
+	e.use()
+	stop := e.load(2)
+	e.launch(one, "new")
+	for _, n := range majority {
+		until(t, n.name+" says who was recovered", func(context.Context) bool {
+			log := tail(n.log, 1<<20)
+			return strings.Contains(log, "m1 (") && strings.Contains(log, "goes on while it has a quorum")
+		})
+	}
+	until(t, "the recovered one says who is about", func(context.Context) bool {
+		return strings.Contains(tail(one.log, 1<<20), "is of the time before this cluster was recovered")
+	})
+	acked := stop()
+	if len(acked) < 20 {
+		t.Errorf("only %d writes were acknowledged by the majority", len(acked))
+	}
+	for _, n := range majority {
+		e.checkKeys(n, acked)
+	}
+	one.kill()
+	e.gone = append(e.gone, one)
 }

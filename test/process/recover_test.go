@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -199,7 +202,8 @@ func TestRecover(t *testing.T) {
 	e.comeBack(two, three)
 }
 
-// comeBack starts former members again, which are a majority of what they know. They stop, and disturb nobody.
+// comeBack starts former members again, which are a majority of what they know. They meet the recovered one before they
+// elect anybody: they serve nothing, say so, and disturb nobody.
 func (e *elastic) comeBack(former ...*node) {
 	e.t.Helper()
 	leader := e.leader()
@@ -210,15 +214,88 @@ func (e *elastic) comeBack(former ...*node) {
 		e.launch(n, "new")
 	}
 	for _, n := range former {
-		e.waitRemoved(n)
+		e.waitSuperseded(n)
 	}
-	e.gone = append(e.gone, former...)
+	until(e.t, "the recovered member raises an alarm", func(context.Context) bool {
+		log := tail(now[0].log, 1<<20)
+		return strings.Contains(log, former[0].name+" (") && strings.Contains(log, "is of the time before this cluster was")
+	})
 	acked := stop()
 	for _, n := range now {
 		e.checkKeys(n, acked)
 	}
 	if after := e.term(leader); after != before {
-		e.t.Errorf("term %d before the removed came back, %d after", before, after)
+		e.t.Errorf("term %d before the dropped ones came back, %d after", before, after)
+	}
+	for _, n := range former {
+		n.kill()
+		if _, err := os.Stat(filepath.Join(n.dir, "member", "boots")); err != nil {
+			e.t.Errorf("%s has not kept its data: %v", n.name, err)
+		}
+	}
+	e.gone = append(e.gone, former...)
+}
+
+// waitSuperseded wants a member to run and to serve nothing, neither reads nor writes nor as ready, and to say why.
+func (e *elastic) waitSuperseded(n *node) {
+	e.t.Helper()
+	const says = "the cluster was recovered without this member"
+	until(e.t, n.name+" says why it serves nothing", func(context.Context) bool {
+		return strings.Contains(tail(n.log, 1<<20), says)
+	})
+	client := e.quiet(n)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := pb.NewKVClient(client.ActiveConnection()).Put(ctx, &pb.PutRequest{Key: []byte("load/never")})
+	if err == nil || !strings.Contains(err.Error(), says) {
+		e.t.Errorf("%s: a write: got %v, want to hear why it is refused", n.name, err)
+	}
+	_, err = pb.NewKVClient(client.ActiveConnection()).Range(ctx, &pb.RangeRequest{Key: []byte("load/"), Serializable: true})
+	if err == nil || !strings.Contains(err.Error(), says) {
+		e.t.Errorf("%s: a read: got %v, want to hear why it is refused", n.name, err)
+	}
+	answer, err := http.Get(n.client + "/readyz")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), says) {
+		e.t.Errorf("%s: readyz: %d %s, %v", n.name, answer.StatusCode, body, err)
+	}
+	select {
+	case <-n.exited:
+		e.t.Errorf("%s has stopped", n.name)
+	default:
+	}
+}
+
+// TestRecover_apart recovers two survivors of one cluster, each alone. They meet, and both say who the other is.
+func TestRecover_apart(t *testing.T) {
+	e := startTrio(t)
+	e.fill(e.nodes[0])
+	for _, n := range e.nodes {
+		n.kill()
+	}
+	rivals := e.nodes[:2]
+	for _, n := range rivals {
+		e.quorate(0, []string{"recover", "--data-dir", n.dir, "--yes"}, "goes from epoch 0 to epoch 1-")
+	}
+	e.gone, e.nodes = e.nodes[2:], rivals
+	for _, n := range rivals {
+		e.launch(n, "new")
+	}
+	for i, n := range rivals {
+		other := rivals[1-i]
+		until(t, n.name+" names the other", func(context.Context) bool {
+			log := tail(n.log, 1<<20)
+			return strings.Contains(log, other.name+" (") && strings.Contains(log, "http://"+other.peer) &&
+				strings.Contains(log, "was recovered apart from this member")
+		})
+		if alarms := e.status(n).Errors; !strings.Contains(strings.Join(alarms, " "), "was recovered apart") {
+			t.Errorf("%s shows no alarm in its status: %v", n.name, alarms)
+		}
 	}
 }
 

@@ -1,0 +1,144 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Standing is what a member may do beside members of other epochs of its cluster.
+type Standing uint8
+
+// The standings.
+const (
+	// Looking: it has no quorum and has not looked yet whether the cluster was recovered without it. It waits.
+	Looking Standing = 0
+	// Sound: nobody of another epoch is about.
+	Sound Standing = 1
+	// Contested: members of other epochs are about. It goes on and raises an alarm: it has a quorum, or no epoch is newer.
+	Contested Standing = 2
+	// Superseded: the cluster was recovered without it, and it has no quorum. It keeps its data and serves nothing: it does
+	// not campaign, grants no vote, and acknowledges nothing, until it hears a leader of its own epoch.
+	Superseded Standing = 3
+)
+
+// Foreign is a member of another epoch that was met.
+type Foreign struct {
+	Claim
+	Name string // as far as it is known
+	age  int    // rounds since it was met last
+}
+
+const (
+	// maxForeign bounds how many are remembered.
+	maxForeign = 64
+	// foreignRounds is for how many rounds one is remembered that is not met again, unless it is of a newer epoch.
+	foreignRounds = 4
+)
+
+// Succession decides what a member may do once it meets members of other epochs. It belongs to one goroutine at a time.
+// Claims of other clusters, of the own epoch, and of processes that are no members yet must not be given to it.
+type Succession struct {
+	Own   consensus.Epoch
+	Rules Rules
+
+	looked  bool
+	foreign []Foreign // the first that was met comes first
+}
+
+// Meet notes a member of another epoch, and reports whether it was not known yet.
+func (s *Succession) Meet(f Foreign) bool {
+	f.age = 0
+	for i := range s.foreign {
+		if known := &s.foreign[i]; known.Member == f.Member && known.Epoch == f.Epoch && known.Storage == f.Storage {
+			if f.Name == "" {
+				f.Name = known.Name
+			}
+			*known = f
+			return false
+		}
+	}
+	if len(s.foreign) >= maxForeign {
+		return false
+	}
+	s.foreign = append(s.foreign, f)
+	return true
+}
+
+// Looked notes that all peers were asked once, whether they answered or not, and ages what was met before.
+func (s *Succession) Looked() {
+	s.looked = true
+	for i := range s.foreign {
+		s.foreign[i].age++
+	}
+	s.foreign = slices.DeleteFunc(s.foreign, func(f Foreign) bool {
+		return f.age > foreignRounds && f.Epoch.Number <= s.Own.Number
+	})
+}
+
+// Foreign returns those of other epochs that are about.
+func (s *Succession) Foreign() []Foreign { return slices.Clone(s.foreign) }
+
+// Standing tells what the member may do. quorate says that it has a quorum: it leads, or hears a leader, or did so a moment
+// ago.
+func (s *Succession) Standing(quorate bool) Standing {
+	newer := s.newer() >= 0 && !s.Rules.ServeSuperseded
+	switch {
+	case !quorate && newer:
+		return Superseded
+	case !quorate && !s.looked:
+		return Looking
+	case len(s.foreign) > 0:
+		return Contested
+	}
+	return Sound
+}
+
+// newer finds the newest epoch above the own one. Equal numbers are rivals: neither follows the other.
+func (s *Succession) newer() int {
+	newest := -1
+	for i := range s.foreign {
+		f := &s.foreign[i]
+		if f.Epoch.Number > s.Own.Number && (newest < 0 || f.Epoch.Compare(s.foreign[newest].Epoch) > 0) {
+			newest = i
+		}
+	}
+	return newest
+}
+
+func (f *Foreign) String() string {
+	name := f.Name
+	if name == "" {
+		name = "a member"
+	}
+	return fmt.Sprintf("%s (%v) of epoch %v at %s", name, f.Member, f.Epoch, f.address())
+}
+
+// Alarm says who of another epoch is about, and what to do. It is for a member that goes on.
+func (s *Succession) Alarm(f *Foreign) string {
+	switch {
+	case f.Epoch.Number == s.Own.Number:
+		return fmt.Sprintf("%v is of this cluster, but was recovered apart from this member, whose epoch is %v: these are "+
+			"two clusters now, with clients of one cluster. Decide which one to keep, stop the other, and add its machines "+
+			"to the one that is kept, with empty data directories", f, s.Own)
+	case f.Epoch.Number > s.Own.Number:
+		return fmt.Sprintf("%v was recovered without this member, which is of epoch %v and goes on while it has a quorum: "+
+			"these are two clusters now. Stop the one that was recovered, unless it is the one to keep", f, s.Own)
+	}
+	return fmt.Sprintf("%v is of the time before this cluster was recovered, with epoch %v, and was dropped by that: stop it, "+
+		"and if its machine is to come back, start it with an empty data directory and --join", f, s.Own)
+}
+
+// WaysOut says why a superseded member serves nothing, and what can be done; empty if it is none.
+func (s *Succession) WaysOut() string {
+	at := s.newer()
+	if at < 0 {
+		return ""
+	}
+	f := &s.foreign[at]
+	return fmt.Sprintf("the cluster was recovered without this member: it is of epoch %v, has no quorum, and met %v. It "+
+		"serves nothing and keeps its data. To bring the machine into the recovered cluster, start it with another, empty "+
+		"data directory and --join %s. If this side is the one to keep, stop %s for ever and start the members of this side "+
+		"again; if they are no quorum, run `quorate recover` on one of them", s.Own, f, f.address(), f.Member)
+}
