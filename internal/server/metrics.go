@@ -194,6 +194,7 @@ func (c *partsCollector) collectPeers(out chan<- prometheus.Metric) {
 			float64(p.Dropped))
 		metric(prometheus.CounterValue, "etcd_network_disconnected_peers_total", "Connections that broke.", "Remote",
 			float64(p.Losses))
+		out <- roundTrips(peer, &p.RoundTrips)
 		metric(prometheus.GaugeValue, "quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.",
 			"Remote", p.RTT.Seconds())
 	}

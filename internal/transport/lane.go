@@ -292,6 +292,7 @@ func (l *lane) measure(number uint64) {
 	if !valid {
 		return
 	}
+	l.p.trips.add(sample)
 	l.p.lowest.add(sample, time.Now())
 	was := l.p.rtt.Load()
 	if was == 0 {

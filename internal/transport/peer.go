@@ -40,6 +40,7 @@ type peer struct {
 	generation       atomic.Uint64 // how often the peer was lost; every stream remembers in which one it began
 	stopped          atomic.Bool
 	rtt              atomic.Int64 // nanoseconds
+	trips            tripCounter
 	lowest           lowest
 	delay            atomic.Int64 // nanoseconds that messages take on purpose
 	first            atomic.Uint32

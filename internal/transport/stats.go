@@ -20,6 +20,7 @@ type PeerStats struct {
 	Peer            consensus.MemberID
 	ConnectedSince  time.Time     // zero while the ordered lane is down
 	RTT             time.Duration // zero while unknown
+	RoundTrips      Trips
 	Sent            Traffic
 	SentExpress     Traffic // of Sent, what took the express lane
 	Received        Traffic
@@ -56,6 +57,7 @@ func (p *peer) stats() PeerStats {
 	s := PeerStats{
 		Peer:        p.id,
 		RTT:         time.Duration(p.rtt.Load()),
+		RoundTrips:  p.trips.trips(),
 		SentExpress: p.express.count.traffic(),
 		Received:    p.in.traffic(),
 		Failures:    p.failures.Load(),
