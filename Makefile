@@ -4,6 +4,7 @@ GO ?= go
 export CGO_ENABLED ?= 0
 SEED ?= 1
 SIM_FOR ?= 3m
+FUZZ_TIME ?= 30s
 PACKAGES ?= ./...
 SUITE ?= common
 
@@ -39,8 +40,13 @@ fix:
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./internal/...
 
+# Every fuzzer in turn, for FUZZ_TIME each.
 fuzz:
-	$(GO) test ./internal/consensus -run '^$$' -fuzz FuzzDecodeMessage -fuzztime 30s
+	@set -e; for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for name in $$(cd $$dir && $(GO) test -list '^Fuzz' . | grep '^Fuzz'); do \
+			echo "$$dir $$name"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) .); \
+		done; \
+	done
 
 # One of etcd's black-box suites, common or e2e, against this server; needs the network for the first build.
 compat:

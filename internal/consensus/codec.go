@@ -138,17 +138,28 @@ func appendBlob(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
+// hardHasPromise is set in the commit index, which is never so great, if a promise follows: older versions wrote none.
+const hardHasPromise = 1 << 63
+
 // AppendHardState encodes h after dst.
 func AppendHardState(dst []byte, h *HardState) []byte {
 	dst = binary.AppendUvarint(dst, uint64(h.Term))
 	dst = appendMember(dst, h.Vote)
-	return binary.AppendUvarint(dst, uint64(h.Commit))
+	if h.Promise == 0 {
+		return binary.AppendUvarint(dst, uint64(h.Commit))
+	}
+	dst = binary.AppendUvarint(dst, uint64(h.Commit)|hardHasPromise)
+	return binary.AppendUvarint(dst, h.Promise)
 }
 
 // DecodeHardState reads what AppendHardState wrote.
 func DecodeHardState(src []byte) (h HardState, rest []byte, err error) {
 	r := reader{src: src}
 	h = HardState{Term: Term(r.uvarint()), Vote: r.member(), Commit: Index(r.uvarint())}
+	if h.Commit&hardHasPromise != 0 {
+		h.Commit, h.Promise = h.Commit&^hardHasPromise, r.uvarint()
+		r.bad = r.bad || h.Promise == 0
+	}
 	rest, err = r.end()
 	return h, rest, err
 }

@@ -29,7 +29,8 @@ const (
 	hasSnapshot
 	hasRecords
 	hasUnlogged // the bit is the value
-	pastFields  // no bit from here on
+	hasPatience
+	pastFields // no bit from here on
 )
 
 func (m *Message) fields() uint64 {
@@ -63,6 +64,7 @@ func (m *Message) fields() uint64 {
 	set(m.Snapshot != nil, hasSnapshot)
 	set(len(m.Records) > 0, hasRecords)
 	set(m.Unlogged, hasUnlogged)
+	set(m.Patience != 0, hasPatience)
 	return f
 }
 
@@ -88,7 +90,7 @@ func (m *Message) appendNumbers(dst []byte, f uint64) []byte {
 		value uint64
 	}{
 		{hasCommit, uint64(m.Commit)}, {hasDurable, uint64(m.Durable)}, {hasRound, m.Round},
-		{hasReceived, uint64(m.Received)}, {hasDue, m.Due}, {hasQuery, m.Query},
+		{hasReceived, uint64(m.Received)}, {hasDue, m.Due}, {hasQuery, m.Query}, {hasPatience, m.Patience},
 	} {
 		if f&field.bit != 0 {
 			dst = binary.AppendUvarint(dst, field.value)
@@ -199,6 +201,9 @@ func (r *reader) numbers(m *Message, f uint64) {
 	}
 	if f&hasQuery != 0 {
 		m.Query = r.uvarint()
+	}
+	if f&hasPatience != 0 {
+		m.Patience = r.uvarint()
 	}
 	if f&hasTarget != 0 {
 		m.Target = r.member()

@@ -50,7 +50,7 @@ func sampleMessages() []consensus.Message {
 			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(), Hint: consensus.Mark{Index: 1},
 			Target: 9,
 			Match:  consensus.Mark{Index: 8, Term: 3}, Refused: consensus.Mark{Index: 2, Term: 1}, Received: 11,
-			Query: 1 << 40, Due: math.MaxUint64, Unlogged: true,
+			Patience: 1 << 30, Query: 1 << 40, Due: math.MaxUint64, Unlogged: true,
 			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Proposer: 3, Payload: []byte("p")}, {}},
 			Refusals:  []consensus.Refusal{{Reason: consensus.ReasonBusy, Config: consensus.ConfigID{Index: 4}}},
 			Reads:     []consensus.ReadIndex{{ID: 1 << 60, Index: 3}, {ID: 2}},
@@ -67,6 +67,8 @@ func TestCodec_roundTrip(t *testing.T) {
 	for i, m := range sampleMessages() {
 		check(t, fmt.Sprintf("message %d", i), m, consensus.AppendMessage, consensus.DecodeMessage)
 	}
+	check(t, "hard state with a promise", consensus.HardState{Term: 300, Vote: 4, Commit: 1 << 50, Promise: 1 << 40},
+		consensus.AppendHardState, consensus.DecodeHardState)
 	check(t, "hard state", consensus.HardState{Term: 300, Vote: 4, Commit: 1 << 50},
 		consensus.AppendHardState, consensus.DecodeHardState)
 	check(t, "marks", consensus.Config{Members: []consensus.Member{{ID: 1, Promote: true}, {ID: 2, Joining: true},
@@ -175,6 +177,7 @@ func FuzzDecodeMessage(f *testing.F) {
 
 func FuzzDecodeHardState(f *testing.F) {
 	f.Add(consensus.AppendHardState(nil, &consensus.HardState{Term: 1, Vote: 2, Commit: 3}))
+	f.Add(consensus.AppendHardState(nil, &consensus.HardState{Term: 1, Vote: 2, Commit: 3, Promise: 1e6}))
 	fuzz(f, consensus.AppendHardState, consensus.DecodeHardState)
 }
 
@@ -186,6 +189,22 @@ func FuzzDecodeConfigChange(f *testing.F) {
 func FuzzDecodeChangeRequest(f *testing.F) {
 	f.Add(consensus.AppendChangeRequest(nil, &consensus.ChangeRequest{Steps: []consensus.ChangeStep{{Kind: 1, Member: sampleConfig.Members[0]}}}))
 	fuzz(f, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add(consensus.AppendRecord(nil, &consensus.Record{Term: 3, Payload: []byte("p")}))
+	fuzz(f, consensus.AppendRecord, consensus.DecodeRecord)
+}
+
+func FuzzDecodeConfig(f *testing.F) {
+	f.Add(consensus.AppendConfig(nil, &sampleConfig))
+	fuzz(f, consensus.AppendConfig, consensus.DecodeConfig)
+}
+
+func FuzzDecodeConfigID(f *testing.F) {
+	f.Add(consensus.AppendConfigID(nil, consensus.ConfigID{Index: 7, Term: 3, Stage: 1}))
+	encode := func(dst []byte, id *consensus.ConfigID) []byte { return consensus.AppendConfigID(dst, *id) }
+	fuzz(f, encode, consensus.DecodeConfigID)
 }
 
 func FuzzDecodeSnapshotMeta(f *testing.F) {

@@ -65,6 +65,9 @@ type HardState struct {
 	Term   Term
 	Vote   MemberID
 	Commit Index // a hint that saves work at start; safe to lose
+	// Promise is for how long, in microseconds, this member may have promised a leader to help elect nobody else, or zero. A
+	// restart under other settings keeps it.
+	Promise uint64
 }
 
 // Founding returns what the data of a member begins with: the configuration that its cluster starts with, or none if the

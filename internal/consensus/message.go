@@ -58,6 +58,9 @@ type Message struct {
 	Committed Mark
 	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
 	Round uint64
+	// Patience is, in a follower's answers, for how long after it heard the leader it helps to elect nobody else, in
+	// microseconds; zero if it promises nothing. A leader lease rests on that.
+	Patience uint64
 	// Query names a reader's question to the voters: the highest id of its reads, or zero if the leader alone is asked.
 	Query uint64
 	// Due is, with MsgRecord and MsgFastPropose, when the receiver should look at it, in nanoseconds of Unix time: the same

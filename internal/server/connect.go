@@ -137,6 +137,7 @@ func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID)
 	o := raft.Defaults(id)
 	o.Cluster, o.Storage = cluster, s.data.Identity.Storage
 	o.HeartbeatTicks = ticksPerHeartbeat
+	o.TickMicros = uint64(s.cfg.HeartbeatInterval.Microseconds()) / ticksPerHeartbeat
 	o.ElectionTicks = int(s.cfg.ElectionTimeout / (s.cfg.HeartbeatInterval / ticksPerHeartbeat))
 	o.Seed = randomID()
 	o.PreVote = s.cfg.PreVote

@@ -14,7 +14,7 @@ func (r *Replica) becomeLeader() {
 	r.setLeader(r.opts.ID)
 	r.peers = r.peers[:0]
 	r.round, r.roundOpen, r.rounds = 0, false, r.rounds[:0]
-	r.leaseUntil, r.leaseBarred = 0, false
+	r.leaseBarred = false
 	r.transferee, r.transferSent = consensus.NoMember, false
 	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
 	r.syncPeers()
@@ -140,6 +140,7 @@ func (r *Replica) sendAsLeader(m consensus.Message) { r.send(m, r.termPending())
 // handleReply takes what a follower says of its log.
 func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
 	p.Round = max(p.Round, min(m.Round, r.round))
+	r.noteEcho(p.ID, min(m.Round, r.round), m.Patience)
 	if !m.Reject && !r.holdsMatch(m.Match) {
 		r.dropped.count(RefusedForeignLog)
 		return
@@ -318,6 +319,7 @@ func (r *Replica) acknowledge() {
 		after := len(r.log.writes) > 0 && !r.opts.Faults.AckBeforeDurable
 		r.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: r.leader, Match: r.log.markAt(r.matched), Round: r.roundHeard,
+			Patience: r.patience(),
 		}, after)
 		r.tellProposers(r.matched, after)
 		if !after || !fresh {
@@ -325,7 +327,7 @@ func (r *Replica) acknowledge() {
 		}
 	}
 	r.send(consensus.Message{
-		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard,
+		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard, Patience: r.patience(),
 		Match: r.log.markAt(min(r.matched, r.log.durable)), Received: r.matched,
 	}, r.termPending())
 }

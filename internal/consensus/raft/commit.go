@@ -158,7 +158,13 @@ func (r *Replica) isTombstone(id consensus.MemberID) bool {
 	return found
 }
 
+// handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is
+// alive: its log, or that leader, would tell. A survivor that was recovered apart from a living majority must not stop it.
 func (r *Replica) handleRemoved(m *consensus.Message) {
+	if r.hearsNow() && m.From != r.leader && !r.opts.Faults.BelieveMessages {
+		r.dropped.count(RefusedRemoval)
+		return
+	}
 	if !r.removed {
 		r.removed = true
 		r.event(Removed{By: m.From})

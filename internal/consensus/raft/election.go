@@ -23,7 +23,9 @@ func (r *Replica) resetCampaign() {
 // hearLeader notes a sign of life of the current leader.
 func (r *Replica) hearLeader() {
 	r.heardAt, r.spread, r.suspect = r.now, 0, false
-	r.patientUntil = r.now + uint64(r.opts.ElectionTicks)
+	if r.opts.LeaderLease {
+		r.patientUntil = max(r.patientUntil, r.now+uint64(r.opts.ElectionTicks))
+	}
 	r.resetCampaign()
 }
 
@@ -38,19 +40,16 @@ func (r *Replica) suspectLeader(member consensus.MemberID) {
 	r.resetCampaign()
 }
 
-// promised reports whether a leader may still hold a lease that rests on the patience of this member: it helps to elect
-// nobody meanwhile, itself included. The promise outlives the term in which it was given, for whoever raises the term
-// may do so before the leader hears of it; and a restart, in which it is forgotten. Only a vote that a leader asked for
-// ends it early.
-func (r *Replica) promised() bool { return r.opts.LeaderLease && r.now < r.patientUntil }
-
 // hearsLeader reports whether this member must not help to depose a leader that seems alive (Raft thesis, section
 // 4.2.3): so a removed or cut-off member cannot disrupt.
 func (r *Replica) hearsLeader() bool {
+	if r.promised() {
+		return true
+	}
 	if !r.opts.CheckQuorum {
 		return false
 	}
-	if r.promised() || r.role == Leader {
+	if r.role == Leader {
 		return true
 	}
 	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
@@ -134,6 +133,9 @@ func (r *Replica) becomeCandidate(force bool) {
 	if force {
 		r.patientUntil = 0 // the leader asked for it
 	}
+	if r.term >= maxNumber {
+		return // there is no higher one
+	}
 	r.setTerm(r.term + 1)
 	r.vote = r.opts.ID
 	r.role = Candidate
@@ -183,7 +185,7 @@ func (r *Replica) tellCommit(m *consensus.Message) {
 // log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Committed.Index > r.log.commit && r.log.matches(m.Committed) {
+	if m.Committed.Index > r.log.commit && r.log.matches(m.Committed) && r.knows(m.From) {
 		r.commitTo(m.Committed.Index)
 	}
 }

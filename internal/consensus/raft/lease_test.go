@@ -101,3 +101,115 @@ func TestReplica_Step_loneVoterKeepsPromise(t *testing.T) {
 		t.Error("it waits although it knows that it alone decides")
 	}
 }
+
+// Ensure that a leader lease rests on what each follower promised: members may have other settings while they are restarted one
+// by one. Leader 1 is cut off and its connections break. Whoever of the others may be elected is, and writes; then 1 is read.
+func TestReplica_leaseHolds_mixedSettings(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		adapt func(o *raft.Options)
+		holds bool // the lease answers after a round
+	}{
+		{"all the same", func(o *raft.Options) { o.LeaderLease = true }, true},
+		{"only the leader has a lease", func(o *raft.Options) { o.LeaderLease = o.ID == 1 }, false},
+		{"one follower has no lease", func(o *raft.Options) { o.LeaderLease = o.ID != 3 }, true},
+		{"the leader's timeout is longer", func(o *raft.Options) {
+			o.LeaderLease = true
+			if o.ID == 1 {
+				o.ElectionTicks = 40
+			}
+		}, true},
+		{"the leader's ticks are longer", func(o *raft.Options) {
+			o.LeaderLease, o.TickMicros = true, 1000
+			if o.ID == 1 {
+				o.TickMicros = 4000
+			}
+		}, false}, // what is left of two and a half ticks protects nothing
+		{"the followers' timeout is longer", func(o *raft.Options) {
+			o.LeaderLease = true
+			if o.ID != 1 {
+				o.ElectionTicks = 40
+			}
+		}, true},
+	} {
+		for _, own := range []bool{false, true} {
+			c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
+				o.ElectionTicks, o.HeartbeatTicks, o.Fast.Footprint = 10, 1, footprintOf
+				o.Faults.OwnLeaseTicks = own
+				tc.adapt(o)
+			})
+			l := newFastLaws(c)
+			c.elect(1)
+			c.tick(6)
+			c.isolate(1, true)
+			c.node(1).step(raft.Read{IDs: []uint64{5}})
+			if held := len(c.node(1).reads) > 0; held != tc.holds && !own {
+				t.Errorf("%s: the lease holds: %t", tc.name, held)
+			}
+			for _, id := range []memberID{2, 3} {
+				c.node(id).step(raft.Unreachable{Member: 1})
+			}
+			c.node(2).step(raft.Campaign{})
+			c.settle()
+			for range 60 {
+				leader := c.leader()
+				if leader != nil && leader.id != 1 {
+					break
+				}
+				if o := c.opts(1); o.TickMicros > 1000 {
+					c.tick(3, 2, 3)
+				}
+				c.tick(1)
+			}
+			next := c.leader()
+			if next == nil || next.id == 1 {
+				t.Fatalf("%s: nobody else is elected", tc.name)
+			}
+			p := proposalOf(1, "a=W")
+			l.invoke(p.ID)
+			next.step(raft.Propose{Proposals: []consensus.Proposal{p}})
+			c.settle()
+			l.ask(c.node(1), 1<<20)
+			c.node(1).step(raft.Read{IDs: []uint64{1 << 20}})
+			c.settle()
+			if l.broken != "" && !own {
+				t.Errorf("%s: %s", tc.name, l.broken)
+			}
+			if stale := tc.name == "the leader's timeout is longer"; own && stale && l.broken == "" {
+				t.Errorf("%s: the leader counts its own settings, and nothing is noticed", tc.name)
+			}
+		}
+	}
+}
+
+// Ensure that a member which starts again without a lease, or with a shorter timeout, keeps what it promised before, and no
+// longer than that.
+func TestReplica_promise_restart(t *testing.T) {
+	lease, ticks := true, 30
+	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.LeaderLease, o.ElectionTicks = lease, ticks })
+	c.elect(1)
+	c.tick(4)
+	if promise := c.node(2).disk.hard.Promise; promise != 30 {
+		t.Fatalf("on the disk: %d", promise)
+	}
+	lease, ticks = false, 10
+	c.isolate(1, true)
+	for _, id := range []memberID{2, 3} {
+		c.node(id).crash()
+		c.node(id).start()
+	}
+	for tick := range 60 {
+		c.tick(1, 2, 3)
+		if leader := c.leader(); leader != nil && leader.id != 1 {
+			if tick < 29 {
+				t.Errorf("%v is elected %d ticks after the promise", leader.id, tick+1)
+			}
+			c.tick(2, 2, 3)
+			if promise := c.node(2).disk.hard.Promise; promise != 0 {
+				t.Errorf("the promise stays on the disk for ever: %d", promise)
+			}
+			return
+		}
+	}
+	t.Error("nobody is elected")
+}

@@ -17,6 +17,7 @@ type Options struct {
 
 	ElectionTicks  int // a follower that hears no leader for this long campaigns, after a random wait up to as long again
 	HeartbeatTicks int
+	TickMicros     uint64 // length of a tick, for promises to members whose ticks differ; zero counts as one
 	Seed           uint64 // of the generator that spreads election timeouts; mixed with ID
 
 	MaxMessageBytes     int // of entries in one append
@@ -54,6 +55,8 @@ type Faults struct {
 	CountOldAnswers  bool // a voter's answer to a log query counts for later reads as well
 	ReadLeaderIndex  bool // any logs of a majority confirm the last index that the leader told
 	SkipBelowCommit  bool // a follower takes for equal, and acknowledges, what is committed in its own log
+	BelieveMessages  bool // nobody judges messages before they are looked at
+	OwnLeaseTicks    bool // a leader takes for promised what its own settings would promise
 	InferOldTerm     bool // infer commits of entries of earlier terms
 	DurableTooSoon   bool // a leader tells proposers of entries that its disk does not hold yet
 	UnionOfJoint     bool // a joint configuration decides by a majority of all its voters together

@@ -43,12 +43,6 @@ func (q *readQueue) pop() {
 	}
 }
 
-// roundStart remembers when a round began, for the lease it may bring.
-type roundStart struct {
-	round uint64
-	at    uint64
-}
-
 // openRound begins a round, one per Step at most: it leaves at the end of the Step, after all reads of the Step.
 func (r *Replica) openRound() {
 	if r.roundOpen {
@@ -58,6 +52,7 @@ func (r *Replica) openRound() {
 	r.roundOpen = true
 	if r.opts.LeaderLease {
 		r.rounds = append(r.rounds, roundStart{r.round, r.now})
+		r.forgetRounds()
 	}
 }
 
@@ -104,17 +99,6 @@ func (r *Replica) enqueueRead(id uint64, from consensus.MemberID, asker bool) {
 	r.sure.queue = append(r.sure.queue, read)
 }
 
-// leaseHolds reports whether no other member can have been elected yet (Raft thesis, section 6.4.1).
-func (r *Replica) leaseHolds() bool {
-	return r.opts.LeaderLease && !r.leaseBarred && r.now < r.leaseUntil && r.log.commit >= r.noop
-}
-
-// leaseTicks is how long a confirmed round protects the leader: shorter than an election timeout by the granularity of
-// ticks, twice, and by what clocks may drift.
-func (r *Replica) leaseTicks() uint64 {
-	return uint64(max(0, r.opts.ElectionTicks-2-r.opts.ElectionTicks/8))
-}
-
 // confirmed returns the highest round that a quorum has echoed.
 func (r *Replica) confirmed() uint64 { return r.agreed(r.echoed) }
 
@@ -146,20 +130,6 @@ func (r *Replica) confirmedBy(asker consensus.MemberID) uint64 {
 		}
 		return r.echoed(id)
 	})
-}
-
-// confirmRounds extends the lease.
-func (r *Replica) confirmRounds() {
-	if len(r.rounds) == 0 {
-		return
-	}
-	confirmed := r.confirmed()
-	done := 0
-	for done < len(r.rounds) && r.rounds[done].round <= confirmed {
-		r.leaseUntil = max(r.leaseUntil, r.rounds[done].at+r.leaseTicks())
-		done++
-	}
-	r.rounds = slices.Delete(r.rounds, 0, done)
 }
 
 // answerReads hands out what is confirmed and committed, in the order of arrival.
@@ -225,6 +195,10 @@ func (r *Replica) failReads() {
 
 // handleReadReply takes the leader's answers to forwarded reads; what was given up meanwhile is not answered twice.
 func (r *Replica) handleReadReply(m *consensus.Message) {
+	if m.From != r.leader {
+		r.dropped.count(RefusedReadAnswer) // what another leader was asked was given up with it
+		return
+	}
 	for _, answer := range m.Reads {
 		at := slices.Index(r.forwarded, answer.ID)
 		if at < 0 {

@@ -8,12 +8,20 @@ type RefusedMessage uint8
 const (
 	RefusedBelowCommit RefusedMessage = 0 // a leader's log differs from what is committed here
 	RefusedForeignLog  RefusedMessage = 1 // a follower acknowledges what this leader's log does not hold
+	RefusedStranger    RefusedMessage = 2 // the sender is no member, and strangers do not send that kind
+	RefusedMalformed   RefusedMessage = 3 // no member can mean it: entries with gaps, an unknown kind, numbers beyond reason
+	RefusedTermJump    RefusedMessage = 4 // its term is further ahead than elections get
+	RefusedLeader      RefusedMessage = 5 // another member leads this term
+	RefusedRemoval     RefusedMessage = 6 // it says that this member was removed, whose leader and quorum are alive
+	RefusedReadAnswer  RefusedMessage = 7 // an answer to a read that its sender was not asked for
 )
 
 // RefusedMessages is how many reasons there are.
-const RefusedMessages = 2
+const RefusedMessages = 8
 
-var refusedMessageTexts = [RefusedMessages]string{"below_commit", "foreign_log"}
+var refusedMessageTexts = [RefusedMessages]string{
+	"below_commit", "foreign_log", "stranger", "malformed", "term_jump", "second_leader", "removal", "read_answer",
+}
 
 func (r RefusedMessage) String() string { return refusedMessageTexts[r] }
 

@@ -19,7 +19,9 @@ type Replica struct {
 	// Durable state (Raft paper, figure 2). hardSeq is the persist request that carries the current term.
 	term, hardTerm consensus.Term
 	vote, hardVote consensus.MemberID
-	hardSeq        uint64
+	// promise is what was, or will be, promised to leaders in microseconds; promiseSeq is the request that carries it.
+	promise, hardPromise, promiseSeq uint64
+	hardSeq                          uint64
 
 	role   Role
 	leader consensus.MemberID
@@ -67,8 +69,7 @@ type Replica struct {
 	round        uint64
 	roundOpen    bool         // the current round was begun in this Step and has not left yet
 	rounds       []roundStart // for the leader lease
-	leaseUntil   uint64
-	leaseBarred  bool // a transfer let somebody ignore the lease
+	leaseBarred  bool         // a transfer let somebody ignore the lease
 	beatAt       uint64
 	reads        readQueue         // that wait for a round
 	sure         readQueue         // that were confirmed as they came, and wait for the log to commit
@@ -108,6 +109,9 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	if err := r.restoreLog(&restored); err != nil {
 		return nil, err
 	}
+	if restored.Hard.Term > maxNumber {
+		return nil, fmt.Errorf("%w: term %d is beyond what elections reach", ErrRestored, restored.Hard.Term)
+	}
 	r.term = max(restored.Hard.Term, restored.Base.Mark.Term)
 	if r.term == restored.Hard.Term {
 		r.vote = restored.Hard.Vote
@@ -123,9 +127,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	}
 	r.restoreRecords(&restored)
 	r.removed = r.isTombstone(opts.ID)
-	if restored.Hard.Term > 0 {
-		r.patientUntil = uint64(opts.ElectionTicks) // what was promised to a leader before the restart is forgotten
-	}
+	r.keepPromise(&restored.Hard)
 	r.resetCampaign()
 	r.out = Output{} // what happened before the start is no news
 	return r, nil

@@ -3,7 +3,6 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/progress"
-	"github.com/quorate/quorate/internal/invariant"
 )
 
 // Step consumes all inputs and returns what must be done now. Give it all inputs that wait: appends, notices and
@@ -60,6 +59,7 @@ func (r *Replica) take(input Input) {
 
 func (r *Replica) tick() {
 	r.now++
+	r.endPromise()
 	r.askForOrphans()
 	if r.role == Leader {
 		r.tickLeader()
@@ -146,8 +146,8 @@ func (r *Replica) termPending() bool {
 	return r.term != r.hardTerm || r.hardSeq > r.doneSeq
 }
 
-// receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"). It trusts nothing that a peer
-// says but its name: what makes no sense is dropped.
+// receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"), after judge dropped what no sound
+// member sends (validate.go).
 func (r *Replica) receive(m *consensus.Message) {
 	own := m.From == r.opts.ID && m.Kind != consensus.MsgRecord // this member is a witness of its own proposals, too
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
@@ -161,6 +161,9 @@ func (r *Replica) receive(m *consensus.Message) {
 		if !fromLeader(m.Kind) || m.Term < r.term || r.role == Leader {
 			return
 		}
+	}
+	if r.judge(m) {
+		return
 	}
 	switch m.Kind {
 	case consensus.MsgPropose, consensus.MsgProposeReply, consensus.MsgRead, consensus.MsgReadReply,
@@ -279,7 +282,7 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 func (r *Replica) receiveCurrent(m *consensus.Message) {
 	if fromLeader(m.Kind) {
 		if r.role == Leader {
-			invariant.True(false, "one leader per term: %v got %d from %v at term %d", r.opts.ID, m.Kind, m.From, r.term)
+			return // no sound member sends that: judge refused it
 		}
 		if r.role != Follower || r.leader != m.From {
 			r.becomeFollower(m.Term, m.From)
@@ -350,7 +353,6 @@ func (r *Replica) finish() {
 	if r.role == Leader {
 		r.advanceCommit()
 		r.finishChange()
-		r.confirmRounds()
 		r.answerReads()
 		r.advanceTransfer()
 		for _, p := range r.peers {
@@ -378,7 +380,7 @@ func (r *Replica) finish() {
 func (r *Replica) persist() {
 	last := r.log.last()
 	reset := r.resetMeta
-	hard := r.term != r.hardTerm || r.vote != r.hardVote
+	hard := r.term != r.hardTerm || r.vote != r.hardVote || r.promise != r.hardPromise
 	entries := last >= r.log.unsent
 	if !hard && !entries && reset == nil && !r.fast.due {
 		return
@@ -391,8 +393,11 @@ func (r *Replica) persist() {
 		if r.term != r.hardTerm {
 			r.hardSeq = r.seq
 		}
+		if r.promise != r.hardPromise {
+			r.hardPromise, r.promiseSeq = r.promise, r.seq
+		}
 		r.hardTerm, r.hardVote, r.hardHint = r.term, r.vote, r.log.commit
-		r.out.Hard = &consensus.HardState{Term: r.term, Vote: r.vote, Commit: r.log.commit}
+		r.out.Hard = &consensus.HardState{Term: r.term, Vote: r.vote, Commit: r.log.commit, Promise: r.promise}
 	}
 	w := write{seq: r.seq, at: r.now}
 	if entries {
