@@ -8,9 +8,30 @@ import "github.com/quorate/quorate/internal/keyrange"
 type Footprint struct {
 	Keys   []keyrange.Range
 	Leases []int64
+	// Owners are the members, or native clients, whose sessions the command opens or ends. It meets whatever they propose, and
+	// nothing else: a proposal gives nothing once its session has ended.
+	Owners []MemberID
 	// Barrier marks a command that meets every other one: it touches what no range tells (the keys of a lease, history,
-	// alarms, sessions, jobs).
+	// alarms, jobs).
 	Barrier bool
+}
+
+// MaxRecordKeys is how many keys and leases a command may touch on the fast path: as many as an etcd transaction has
+// operations, unless it was told otherwise.
+const MaxRecordKeys = 128
+
+// Narrow reports whether the command may go the fast way: it touches few single keys. A range may be all keys: a voter that
+// held it would refuse everything else, and nobody can tell a small range from a large one.
+func (f *Footprint) Narrow() bool {
+	if len(f.Keys)+len(f.Leases) > MaxRecordKeys {
+		return false
+	}
+	for _, r := range f.Keys {
+		if !r.IsSingle() {
+			return false
+		}
+	}
+	return true
 }
 
 // Conflicts reports whether the order of two commands may matter.

@@ -43,12 +43,14 @@ const (
 	RefusedFull     Refused = 4 // the pool is full, or too much is not applied yet
 	RefusedKnown    Refused = 5 // the proposal is in the log already, or was applied
 	RefusedClosed   Refused = 6 // the leader is new, or hands over
+	RefusedStrange  Refused = 7 // its session is not open, as far as is applied here
+	RefusedWide     Refused = 8 // it touches ranges, or more keys than a record may
 )
 
 // RefusedReasons is how many reasons there are, with RefusedNot.
-const RefusedReasons = 7
+const RefusedReasons = 9
 
-var refusedTexts = [RefusedReasons]string{"none", "term", "config", "conflict", "full", "known", "closed"}
+var refusedTexts = [RefusedReasons]string{"none", "term", "config", "conflict", "full", "known", "closed", "strange", "wide"}
 
 func (r Refused) String() string {
 	if int(r) < len(refusedTexts) {

@@ -27,6 +27,12 @@ func From(key, end []byte) Range {
 	return Range{Start: key, End: end}
 }
 
+// IsSingle reports whether the range holds one key only, Start.
+func (r Range) IsSingle() bool {
+	n := len(r.Start)
+	return len(r.End) == n+1 && r.End[n] == 0 && bytes.Equal(r.End[:n], r.Start)
+}
+
 // IsEmpty reports whether no key is in r.
 func (r Range) IsEmpty() bool { return len(r.End) > 0 && bytes.Compare(r.Start, r.End) >= 0 }
 

@@ -224,6 +224,8 @@ func TestFootprint_Conflicts(t *testing.T) {
 		{"a grant meets a put under its lease", grant(5), kv.Command{Put: &kv.PutOp{Key: []byte("a"), Lease: 5}}, true},
 		{"grants of different leases commute", grant(5), grant(6), false},
 		{"a revoke is a barrier", kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 5}}, put("a"), true},
+		{"the end of a session meets no key", kv.Command{SessionRetire: &kv.SessionRetireOp{Member: 5, Number: 1}}, put("a"), false},
+		{"nor does the beginning of one", kv.Command{SessionOpen: &kv.SessionOpenOp{Member: 5, Number: 1}}, put("a"), false},
 		{"a job is a barrier", kv.Command{Job: &kv.JobOp{ID: 5}}, put("a"), true},
 		{"a compaction is a barrier", put("a"), kv.Command{Compact: &kv.CompactOp{}}, true},
 	}

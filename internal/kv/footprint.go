@@ -17,10 +17,29 @@ func FootprintOf(c *Command) consensus.Footprint {
 		addTxn(&f, c.Txn)
 	case c.LeaseGrant != nil:
 		f.Leases = append(f.Leases, int64(c.LeaseGrant.ID))
+	case c.SessionOpen != nil:
+		f.Owners = append(f.Owners, consensus.MemberID(c.SessionOpen.Member))
+	case c.SessionRetire != nil:
+		f.Owners = append(f.Owners, consensus.MemberID(c.SessionRetire.Member))
 	default:
+		// The end of a lease deletes whatever keys are attached to it when it is applied, which commands before it, not
+		// applied yet, may change: nobody who only sees the command can name them.
 		f.Barrier = true
 	}
 	return f
+}
+
+// Revises reports whether an encoded command may take a revision: all that change keys, and the end of a lease, which
+// deletes some. What does not decode is taken for one.
+func Revises(payload []byte) bool {
+	if len(payload) < 2 || payload[0] != formatCommand {
+		return true
+	}
+	switch payload[1] {
+	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob:
+		return false
+	}
+	return true
 }
 
 func addPut(f *consensus.Footprint, op *PutOp) {

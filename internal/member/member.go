@@ -149,7 +149,7 @@ func New(options Options) (*Member, error) {
 func (m *Member) Start(t *transport.Transport) error {
 	m.transport = t
 	core := m.options.Raft
-	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Fate: m.fate}
+	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, Fate: m.fate}
 	node, err := NewNode(NodeOptions{
 		Raft:         core,
 		FirstSession: m.data.Boots << 32,

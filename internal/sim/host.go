@@ -137,8 +137,8 @@ func (h *host) start() {
 	options := h.w.plan.raft
 	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
 	options.Fast = raft.FastOptions{
-		Footprint: kv.PayloadFootprint,
-		Fate:      func(id consensus.ProposalID) raft.Fate { return member.FateOf(h.data.Machine, id) },
+		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
+		Fate: func(id consensus.ProposalID) raft.Fate { return member.FateOf(h.data.Machine, id) },
 	}
 	options.Seed += uint64(h.life)
 	node, err := member.NewNode(member.NodeOptions{

@@ -37,7 +37,7 @@ const (
 	FateUnknown Fate = 0
 	FateDone    Fate = 1 // applied: it has a result
 	FateRetired Fate = 2 // its session is over: nothing of it will ever be applied again
-	FateStrange Fate = 3 // its session is not open: not yet, as far as is applied here
+	FateStrange Fate = 3 // its session is not open: not yet, as far as is applied here; nothing is held or answered for it
 )
 
 // decided reports whether no later entry of the proposal can change anything.
@@ -49,6 +49,8 @@ type FastOptions struct {
 	Closed bool
 	// Footprint returns what a command touches: the same on every member.
 	Footprint func(payload []byte) consensus.Footprint
+	// Revises reports whether a command may take a revision; nil if all may.
+	Revises func(payload []byte) bool
 	// Fate asks the state machine, which may have applied more than this replica was told.
 	Fate func(id consensus.ProposalID) Fate
 }
@@ -228,6 +230,7 @@ func (r *Replica) boundOf() uint64 {
 		case e.Kind != consensus.EntryCommand:
 		case e.ExactRevision != 0:
 			f.bound = max(f.bound, e.ExactRevision)
+		case r.opts.Fast.Revises != nil && !r.opts.Fast.Revises(e.Payload):
 		default:
 			f.bound++
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -66,8 +67,13 @@ func changes(payload []byte) bool { return !strings.HasPrefix(string(payload), "
 func footprintOf(payload []byte) consensus.Footprint {
 	names, barrier := touched(payload)
 	f := consensus.Footprint{Barrier: barrier}
-	if names == allKeys {
+	if names == "%" { // a range
 		f.Keys = append(f.Keys, keyrange.Range{Start: []byte("a"), End: []byte("i")})
+		return f
+	}
+	if owner, ends := strings.CutPrefix(names, "$"); ends { // the end of a session
+		id, _ := strconv.ParseUint(owner, 10, 64)
+		f.Owners = append(f.Owners, memberID(id))
 		return f
 	}
 	for _, name := range []byte(names) {

@@ -6,8 +6,10 @@ import (
 )
 
 // A voter asks the leader about records that it has held for so many election timeouts, not more than so many at a time.
+// The timeouts are more than a proposer waits before it asks again (RetryTicks of package member: three), so that what is
+// still wanted is logged before it is asked about.
 const (
-	orphanTimeouts = 3
+	orphanTimeouts = 5
 	orphansAtOnce  = 256
 )
 
@@ -39,7 +41,11 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
 		}
 		switch {
-		case r.fate(e.Proposal).decided() || (r.opts.Faults.Fast.SkipForgetsAll && e.ExactRevision != 0):
+		case r.fate(e.Proposal).decided(), r.opts.Faults.Fast.SkipForgetsAll && e.ExactRevision != 0:
+			over[e.Proposal] = true
+		case e.Kind == consensus.EntryAbort && !r.opts.Faults.Fast.AnswerStrangers:
+			// An abort of a stranger leaves no result: as far as the log goes, its session was not open. Nobody answered for
+			// it, so that nothing is lost with the record, and to hold it would be for ever.
 			over[e.Proposal] = true
 		case e.ExactRevision != 0:
 			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true

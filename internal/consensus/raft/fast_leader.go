@@ -47,16 +47,21 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 		return consensus.Entry{}, consensus.RefusedKnown
 	case fate == FateRetired:
 		return consensus.Entry{}, consensus.RefusedClosed
+	case fate == FateStrange && !faults.AnswerStrangers:
+		return consensus.Entry{}, consensus.RefusedStrange // an abort could not decide it
 	}
 	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes {
 		return consensus.Entry{}, consensus.RefusedFull
 	}
 	footprint := r.footprint(p.Payload)
+	if !footprint.Narrow() && !faults.AnyWidth {
+		return consensus.Entry{}, consensus.RefusedWide
+	}
 	revision := r.boundOf() + 1
 	if faults.NoLeaderOrder {
 		revision = f.revision + 1
 	}
-	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoLeaderPoolFootprint) ||
+	if r.ordered(p, &footprint) || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoLeaderPoolFootprint) ||
 		f.pool.Holds(p.ID) || // another attempt, as with a voter
 		(f.pool.Top() >= revision && !faults.NoLeaderPoolOrder) {
 		return consensus.Entry{}, consensus.RefusedConflict
@@ -68,6 +73,13 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 	r.owe(p.Proposer, entry.Index)
 	f.counts.Answered++
 	return entry, consensus.RefusedNot
+}
+
+// ordered reports whether a command may not go the fast way whatever keys it touches: it is a barrier or about sessions, or
+// something that is not applied opens or ends sessions of its proposer.
+func (r *Replica) ordered(p *consensus.Proposal, footprint *consensus.Footprint) bool {
+	return footprint.Barrier || len(footprint.Owners) > 0 ||
+		(r.fast.claims.MeetsOwner(p.ID.Session.Member) && !r.opts.Faults.Fast.SessionsCommute)
 }
 
 // evaluate asks for the reply to an entry, with those to the same proposer.

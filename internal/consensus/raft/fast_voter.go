@@ -49,20 +49,28 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
 		}
 	}
-	if r.fate(p.ID) != FateUnknown { // of strangers nothing is held: nobody could ever decide it
+	switch r.fate(p.ID) {
+	case FateUnknown:
+	case FateStrange: // of strangers nothing is held: nobody could ever decide it
+		return refused(consensus.RefusedStrange)
+	default:
 		return refused(consensus.RefusedKnown)
 	}
-	if f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !r.claimLog() {
+	if f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !r.claimLog() ||
+		(!f.pool.HasRoom(p.ID, len(p.Payload)) && !faults.NoShares) {
 		return refused(consensus.RefusedFull)
 	}
 	if f.inLog[p.ID] > 0 {
 		return refused(consensus.RefusedKnown)
 	}
 	footprint := r.footprint(p.Payload)
+	if !footprint.Narrow() && !faults.AnyWidth {
+		return refused(consensus.RefusedWide)
+	}
 	if f.pool.Holds(p.ID) {
 		return refused(consensus.RefusedConflict) // another attempt, also of what touches nothing: one of both would come first
 	}
-	if footprint.Barrier || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoPoolFootprint) {
+	if r.ordered(p, &footprint) || f.claims.Meets(&footprint) || (f.pool.Meets(&footprint) && !faults.NoPoolFootprint) {
 		return refused(consensus.RefusedConflict)
 	}
 	if f.pool.Top() > r.boundWithHeld() && !faults.NoPoolOrder && !faults.NoLogOrder {

@@ -91,6 +91,10 @@ type FastFaults struct {
 	RecoverDescending     bool
 	ReadPastPool          bool // a member that holds proposals says that its log is all it knows
 	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
+	AnswerStrangers       bool // a leader answers for sessions that are not open, and no abort decides such a proposal
+	SessionsCommute       bool // the end of a session meets no proposal of it
+	AnyWidth              bool // records may touch ranges
+	NoShares              bool // one proposer may fill the pool
 	Tally                 proposer.Rules
 }
 

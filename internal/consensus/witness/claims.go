@@ -14,6 +14,7 @@ import (
 type Claims struct {
 	keys     btree.Map[string, int]
 	leases   btree.Map[int64, int]
+	owners   map[consensus.MemberID]int
 	ranges   []keyrange.Range
 	barriers int
 	size     int
@@ -40,6 +41,12 @@ func (c *Claims) Add(f *consensus.Footprint) {
 		n, _ := c.leases.Get(lease)
 		c.leases.Set(lease, n+1)
 	}
+	for _, owner := range f.Owners {
+		if c.owners == nil {
+			c.owners = map[consensus.MemberID]int{}
+		}
+		c.owners[owner]++
+	}
 }
 
 // Remove takes one footprint out that was added.
@@ -58,7 +65,15 @@ func (c *Claims) Remove(f *consensus.Footprint) {
 	for _, lease := range f.Leases {
 		decrement(&c.leases, lease)
 	}
+	for _, owner := range f.Owners {
+		if c.owners[owner]--; c.owners[owner] == 0 {
+			delete(c.owners, owner)
+		}
+	}
 }
+
+// MeetsOwner reports whether any of the commands opens or ends sessions of a member or client.
+func (c *Claims) MeetsOwner(owner consensus.MemberID) bool { return c.owners[owner] > 0 }
 
 func (c *Claims) removeRange(r keyrange.Range) {
 	for i := range c.ranges {
@@ -119,8 +134,7 @@ func (c *Claims) touches(r keyrange.Range) bool {
 
 // singleKey returns the key of a range that holds no other.
 func singleKey(r keyrange.Range) ([]byte, bool) {
-	n := len(r.Start)
-	if len(r.End) == n+1 && r.End[n] == 0 && bytes.Equal(r.End[:n], r.Start) {
+	if r.IsSingle() {
 		return r.Start, true
 	}
 	return nil, false

@@ -13,6 +13,57 @@ type Pool struct {
 	claims  Claims
 	bytes   int
 	top     uint64 // the greatest revision
+	shares  map[share]holding
+}
+
+// share is on whose account a record is held: its proposer's, and, for native clients, that of all clients together.
+type share struct {
+	owner   consensus.MemberID
+	clients bool
+}
+
+// holding is what is held on one account.
+type holding struct{ records, bytes int }
+
+// Limits of one account, in records and in bytes of payloads. All native clients together have twice as much.
+const (
+	MaxShareRecords = 1024
+	MaxShareBytes   = 512 << 10
+)
+
+func sharesOf(id consensus.ProposalID) []share {
+	if !id.Session.OfClient() {
+		return []share{{owner: id.Session.Member}}
+	}
+	return []share{{owner: id.Session.Member, clients: true}, {clients: true}}
+}
+
+// HasRoom reports whether a proposer, and all native clients if it is one, may have another record of so many bytes held.
+func (p *Pool) HasRoom(id consensus.ProposalID, bytes int) bool {
+	for _, s := range sharesOf(id) {
+		h, times := p.shares[s], 1
+		if s.owner == consensus.NoMember {
+			times = 2
+		}
+		if h.records >= times*MaxShareRecords || h.bytes+bytes > times*MaxShareBytes {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Pool) charge(id consensus.ProposalID, records, bytes int) {
+	if p.shares == nil {
+		p.shares = map[share]holding{}
+	}
+	for _, s := range sharesOf(id) {
+		h := p.shares[s]
+		h.records, h.bytes = h.records+records, h.bytes+bytes
+		p.shares[s] = h
+		if h.records == 0 {
+			delete(p.shares, s)
+		}
+	}
 }
 
 // held is a record, what it touches, and since when it is held.
@@ -20,6 +71,7 @@ type held struct {
 	record    consensus.Record
 	footprint consensus.Footprint
 	since     uint64
+	asked     uint64 // when Older returned it last
 }
 
 // Len returns how many records are held, and Bytes the sum of their payloads.
@@ -73,10 +125,11 @@ func (p *Pool) Add(r consensus.Record, footprint consensus.Footprint, now uint64
 	if p.byID == nil {
 		p.byID = map[consensus.ProposalID]int{}
 	}
-	p.records = append(p.records, held{r, footprint, now})
+	p.records = append(p.records, held{record: r, footprint: footprint, since: now})
 	p.byID[r.Proposal]++
 	p.claims.Add(&footprint)
 	p.bytes += len(r.Payload)
+	p.charge(r.Proposal, 1, len(r.Payload))
 	p.top = max(p.top, r.Revision)
 	return true
 }
@@ -94,6 +147,7 @@ func (p *Pool) Forget(drop func(r *consensus.Record) bool) []consensus.Attempt {
 		gone = append(gone, h.record.Attempt)
 		p.claims.Remove(&h.footprint)
 		p.bytes -= len(h.record.Payload)
+		p.charge(h.record.Proposal, -1, -len(h.record.Payload))
 		if p.byID[h.record.Proposal]--; p.byID[h.record.Proposal] == 0 {
 			delete(p.byID, h.record.Proposal)
 		}
@@ -121,16 +175,16 @@ func (p *Pool) Records() []consensus.Record {
 	return all
 }
 
-// Older returns the proposals of up to most records that were held before a time, oldest first, and holds them from now on
-// as if they had just come, so that nobody asks about them again at once.
+// Older returns the proposals of up to most records that were held before a time, and not returned since that time, oldest
+// first. Since when they are held stays as it is.
 func (p *Pool) Older(before, now uint64, most int) []consensus.ProposalID {
 	var old []consensus.ProposalID
 	for i := range p.records {
 		h := &p.records[i]
-		if h.since >= before || len(old) == most {
+		if max(h.since, h.asked) >= before || len(old) == most {
 			continue
 		}
-		h.since = now
+		h.asked = now
 		if !slices.Contains(old, h.record.Proposal) {
 			old = append(old, h.record.Proposal)
 		}

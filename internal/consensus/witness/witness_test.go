@@ -107,6 +107,7 @@ type naivePool struct {
 	records    []consensus.Record
 	footprints []consensus.Footprint
 	since      []uint64
+	asked      map[consensus.Attempt]uint64
 }
 
 func (p *naivePool) add(r consensus.Record, f consensus.Footprint, now uint64) bool {
@@ -122,6 +123,7 @@ func (p *naivePool) forget(drop func(r *consensus.Record) bool) []consensus.Atte
 	for i := 0; i < len(p.records); i++ {
 		if drop(&p.records[i]) {
 			gone = append(gone, p.records[i].Attempt)
+			delete(p.asked, p.records[i].Attempt)
 			p.records = slices.Delete(p.records, i, i+1)
 			p.footprints = slices.Delete(p.footprints, i, i+1)
 			p.since = slices.Delete(p.since, i, i+1)
@@ -134,8 +136,11 @@ func (p *naivePool) forget(drop func(r *consensus.Record) bool) []consensus.Atte
 func (p *naivePool) older(before, now uint64, most int) []consensus.ProposalID {
 	var ids []consensus.ProposalID
 	for i := range p.records {
-		if p.since[i] < before && len(ids) < most {
-			p.since[i] = now
+		if max(p.since[i], p.asked[p.records[i].Attempt]) < before && len(ids) < most {
+			if p.asked == nil {
+				p.asked = map[consensus.Attempt]uint64{}
+			}
+			p.asked[p.records[i].Attempt] = now
 			if id := p.records[i].Proposal; !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}

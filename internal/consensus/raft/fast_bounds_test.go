@@ -1,0 +1,191 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// offered gives a member one message of the fast path and returns what it says of the first proposal.
+func (n *node) offered(kind consensus.MessageKind, proposals ...consensus.Proposal) consensus.Verdict {
+	s := n.replica.Status()
+	n.c.net = nil
+	n.step(raft.Receive{Message: message{Kind: kind, From: 3, To: n.id, Term: s.Term, Config: s.ConfigID, Proposals: proposals}})
+	for n.drain() {
+	}
+	for i := range n.c.net {
+		if m := &n.c.net[i]; len(m.Verdicts) > 0 && m.To == 3 {
+			return m.Verdicts[0]
+		}
+	}
+	return consensus.Verdict{Refusal: 99}
+}
+
+func newFastCluster(adapt func(o *raft.Options)) *cluster {
+	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) {
+		o.Fast.Footprint, o.PreVote, o.CheckQuorum = footprintOf, false, false
+		adapt(o)
+	})
+	c.elect(1)
+	c.tick(1)
+	return c
+}
+
+// Ensure that leader and voters alike take nothing on the fast path that touches ranges, or whose proposer's sessions are being
+// ended, or whose session is not open, and that each rule is what refuses it.
+func TestReplica_receive_refusedFast(t *testing.T) {
+	many := make([]byte, 0, 200)
+	for range 130 {
+		many = append(many, 'a')
+	}
+	for _, tc := range []struct {
+		name, before, command string
+		strange               bool
+		rule                  func(f *raft.FastFaults)
+		want                  consensus.Refused
+	}{
+		{"a single key", "", "a=1", false, nil, consensus.RefusedNot},
+		{"a range", "", "%=1", false, func(f *raft.FastFaults) { f.AnyWidth = true }, consensus.RefusedWide},
+		{"many keys", "", string(many) + "=1", false, func(f *raft.FastFaults) { f.AnyWidth = true }, consensus.RefusedWide},
+		{"its session ends", "$99=1", "a=1", false, func(f *raft.FastFaults) { f.SessionsCommute = true }, consensus.RefusedConflict},
+		{"another's session ends", "$98=1", "a=1", false, nil, consensus.RefusedNot},
+		{"the end of a session", "", "$98=1", false, nil, consensus.RefusedConflict},
+		{"a stranger", "", "a=1", true, nil, consensus.RefusedStrange},
+	} {
+		for _, id := range []memberID{1, 2} {
+			var faults raft.FastFaults
+			for _, off := range []bool{false, true} {
+				if off && tc.rule == nil {
+					continue
+				}
+				if off {
+					tc.rule(&faults)
+				}
+				c := newFastCluster(func(o *raft.Options) { o.Faults.Fast = faults })
+				if tc.strange {
+					c.stranger(proposalOf(5, "").ID)
+				}
+				if tc.before != "" { // logged on both, and applied by neither
+					c.node(1).holdApply, c.node(2).holdApply = true, true
+					c.propose(1, tc.before)
+					c.settle()
+				}
+				kind := map[memberID]consensus.MessageKind{1: consensus.MsgFastPropose, 2: consensus.MsgRecord}[id]
+				want := tc.want
+				if off {
+					want = consensus.RefusedNot
+				}
+				if v := c.node(id).offered(kind, proposalOf(5, tc.command)); v.Refusal != want {
+					t.Errorf("%s, member %v, rule off %t: %v, want %v", tc.name, id, off, v.Refusal, want)
+				}
+			}
+		}
+	}
+}
+
+// stranger makes all members take the session of a proposal for one that is not open.
+func (c *cluster) stranger(id consensus.ProposalID) {
+	opts := c.opts
+	c.opts = func(member memberID) raft.Options {
+		o := opts(member)
+		fate := o.Fast.Fate
+		o.Fast.Fate = func(asked consensus.ProposalID) raft.Fate {
+			if asked == id { // as kv/apply: an abort leaves no result for it
+				return raft.FateStrange
+			}
+			return fate(asked)
+		}
+		return o
+	}
+	for _, n := range c.nodes {
+		n.crash()
+		n.start()
+	}
+	c.elect(1)
+	c.tick(1)
+}
+
+// Ensure that a record of a session which is not open, such as an earlier version may have left on the disk, is let go of once an
+// abort of it is applied, and not held, and aborted again, for ever.
+func TestReplica_forgetApplied_stranger(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.AnswerStrangers = broken })
+		p := proposalOf(5, "a=S")
+		two := c.node(2)
+		if v := two.offered(consensus.MsgRecord, p); v.Refusal != consensus.RefusedNot {
+			t.Fatal(v.Refusal)
+		}
+		c.stranger(p.ID)
+		c.tick(200)
+		aborted := uint64(0)
+		for _, n := range c.nodes {
+			aborted += n.replica.FastCounts().Aborted
+		}
+		if held := two.replica.FastCounts().Held > 0; held != broken || (aborted > 1) != broken {
+			t.Errorf("aborts decide strangers: %t; held after 20 timeouts: %t, aborted %d times", !broken, held, aborted)
+		}
+	}
+}
+
+// Ensure that one proposer cannot take all room for records.
+func TestReplica_record_share(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.NoShares = broken })
+		two := c.node(2)
+		for i := range uint64(1024) {
+			if v := two.offered(consensus.MsgRecord, proposalOf(10+i, "-=1")); v.Refusal != consensus.RefusedNot {
+				t.Fatalf("record %d: %v", i, v.Refusal)
+			}
+		}
+		if v := two.offered(consensus.MsgRecord, proposalOf(5000, "-=1")); (v.Refusal == consensus.RefusedFull) == broken {
+			t.Errorf("shares %t: one too many: %v", !broken, v.Refusal)
+		}
+		other := proposalOf(5001, "-=1")
+		other.ID.Session.Member = 98
+		if v := two.offered(consensus.MsgRecord, other); v.Refusal != consensus.RefusedNot {
+			t.Errorf("another proposer: %v", v.Refusal)
+		}
+	}
+}
+
+// Ensure that an entry which takes no revision makes no gap for the proposal after it.
+func TestReplica_boundOf_noRevision(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		c := newFastCluster(func(o *raft.Options) {
+			if told {
+				o.Fast.Revises = changes
+			}
+		})
+		c.node(1).holdApply = true
+		c.propose(1, "~b=1", "~b=2", "c=3")
+		c.settle()
+		want := map[bool]uint64{true: 2, false: 4}[told]
+		lead := c.node(1)
+		lead.offered(consensus.MsgFastPropose, proposalOf(5, "a=1"))
+		if got := lead.log[len(lead.log)-1].ExactRevision; got != want {
+			t.Errorf("the leader is told what takes a revision: %t; it gives %d, want %d", told, got, want)
+		}
+	}
+}
+
+// Ensure that nobody asks what became of a proposal before its proposer had time to ask again, after three election timeouts.
+func TestReplica_askForOrphans_patience(t *testing.T) {
+	c := newFastCluster(func(*raft.Options) {})
+	c.node(2).offered(consensus.MsgRecord, proposalOf(5, "a=1"))
+	asked := 0
+	for tick := range 80 {
+		for _, n := range c.nodes {
+			n.step(raft.Tick{})
+		}
+		for i := range c.net {
+			if c.net[i].Kind == consensus.MsgOrphans && asked == 0 {
+				asked = tick
+			}
+		}
+		c.settle()
+	}
+	if asked <= 4*10 || c.node(2).replica.FastCounts().Held != 0 {
+		t.Errorf("asked after %d ticks of 10 a timeout; held: %d", asked, c.node(2).replica.FastCounts().Held)
+	}
+}
