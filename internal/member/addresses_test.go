@@ -85,14 +85,17 @@ func TestMember_StartJob_unreachableURL(t *testing.T) {
 func TestMember_ChangeConfig_unreachableURL(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
+	foreign := startCluster(t, 1).leader()
 	first, second := c.others(leader)[0], c.others(leader)[1]
+	if first.id == foreign.id { // which would pass for it: clusters of tests have one id
+		first, second = second, first
+	}
 	update := func(n *node, url string) error {
 		_, err := second.ChangeConfig(c.ctx, consensus.ChangeOne(consensus.ChangeUpdate,
 			consensus.Member{ID: n.id, PeerURLs: []string{url}}))
 		return err
 	}
 	var address *member.AddressError
-	foreign := startCluster(t, 1).leader()
 	if err := update(first, foreign.url()); !errors.As(err, &address) || !strings.Contains(err.Error(), "somebody else") {
 		t.Errorf("an address of another cluster: %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -147,9 +148,9 @@ func TestData_Replace_everyOperationFails(t *testing.T) {
 // The store on disk of a real engine, as in a process, whose renames fail.
 func TestData_Replace_realStore(t *testing.T) {
 	leader := leaderOf50(t)
-	bad := false
+	var bad atomic.Bool // the store's own goroutines ask, too
 	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if bad && op.Kind == errorfs.OpRename {
+		if bad.Load() && op.Kind == errorfs.OpRename {
 			return syscall.EIO
 		}
 		return nil
@@ -158,7 +159,7 @@ func TestData_Replace_realStore(t *testing.T) {
 	options.OpenEngine = func(dir string) (engine.Engine, error) { return engine.Open(engine.Options{FS: fs, Dir: dir}) }
 	data := createdData(t, options, 1)
 	dir := receivedSnapshot(t, dataIn(fs, "data"), leader)
-	bad = true
+	bad.Store(true)
 	if err := data.Replace(leader.Machine.SnapshotMeta(), dir); !errors.Is(err, syscall.EIO) {
 		t.Errorf("got %v, want the error of the disk", err)
 	}

@@ -108,12 +108,22 @@ func (s *Server) noteApplied(took time.Duration) {
 	}
 }
 
-// peerDelay is what --peer-delay asks for; nil if it asks for nothing.
+// peerDelay is what --peer-delay asks for; nil if it asks for nothing. Whoever is not known by name yet is far away: the
+// first answer to a member would else come at once, and be taken for its distance.
 func (s *Server) peerDelay() func(consensus.Member) time.Duration {
 	if len(s.cfg.PeerDelays) == 0 {
 		return nil
 	}
-	return func(to consensus.Member) time.Duration { return s.cfg.PeerDelay(to.Name) }
+	farthest := time.Duration(0)
+	for _, d := range s.cfg.PeerDelays {
+		farthest = max(farthest, d.Delay)
+	}
+	return func(to consensus.Member) time.Duration {
+		if to.Name == "" {
+			return farthest // nobody has said yet who it is
+		}
+		return s.cfg.PeerDelay(to.Name)
+	}
 }
 
 const (

@@ -243,7 +243,7 @@ func (n *newcomer) open() error {
 	n.door, err = transport.New(transport.Options{
 		Self: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address,
 		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, ListenURLs: plain, DialTLS: n.s.peerCerts.Dial,
-		OpenMethods: []string{member.MethodGreet},
+		OpenMethods: []string{member.MethodGreet}, Delay: n.s.peerDelay(),
 	})
 	if err != nil {
 		closeAll(listeners)
