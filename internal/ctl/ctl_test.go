@@ -14,6 +14,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 type result struct {
@@ -193,7 +194,7 @@ func TestRun_status(t *testing.T) {
 		t.Errorf("a leader alone: got %d\n%s", got.status, got.out)
 	}
 	f.members = append(f.members,
-		&pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + closedPort(t)}}, &pb.Member{ID: 3})
+		&pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + testnet.Address(t)}}, &pb.Member{ID: 3})
 	got = f.run(t, "status", "--timeout=500ms")
 	if got.status != ctl.StatusRefused || !strings.Contains(got.out, "m2 is down: connection refused") ||
 		!strings.Contains(got.out, "3 is down: it was never started") {
@@ -211,19 +212,9 @@ func TestRun_status(t *testing.T) {
 	}
 }
 
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // Ensure that a cluster that is not there is named, with what to try.
 func TestRun_unreachable(t *testing.T) {
-	address := closedPort(t)
+	address := testnet.Address(t)
 	for _, args := range [][]string{
 		{"get", "a"}, {"put", "a", "b"}, {"watch", "a"}, {"status", "-ojson"}, {"latency", "--count=1"}, {"member", "list"}, {"lease", "keepalive", "1"},
 		{"member", "remove", "m1", "--yes"}, {"member", "watch"}, {"member", "jobs"},

@@ -13,6 +13,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // startSites starts members of one cluster, led by the first, that serve gRPC and metrics on one port, as servers do. They
@@ -135,7 +136,7 @@ func TestRun_latencyJSON(t *testing.T) {
 // Ensure that members which cannot be measured are told, and that the command fails for scripts.
 func TestRun_latencyOfDisorder(t *testing.T) {
 	f := startFake(t) // an etcd: no routes, no round trips
-	f.members = append(f.members, &pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + closedPort(t)}}, &pb.Member{ID: 3})
+	f.members = append(f.members, &pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + testnet.Address(t)}}, &pb.Member{ID: 3})
 	got := f.run(t, "latency", "--count=1", "--timeout=500ms")
 	want := "3 down - - - - - - -\nm1 leader # # # # # # -\nm2 down - - - - - - -\n3 was skipped: it is down: it was never started\n" +
 		"m2 was skipped: it is down: connection refused\n"

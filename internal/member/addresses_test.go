@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 func relocate(n *node, url string) *membership.Spec {
@@ -19,12 +20,7 @@ func relocate(n *node, url string) *membership.Spec {
 // nowhere is a URL at which nobody listens.
 func nowhere(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
+	return "http://" + testnet.Address(t)
 }
 
 // move makes a stopped node listen elsewhere.

@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -105,7 +106,7 @@ func (c *cluster) together() {
 // reserve makes a node that is no member yet, with an address.
 func (c *cluster) reserve() *node {
 	c.t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", testnet.Address(c.t))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -10,12 +10,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // Ensure that URLs for HTTP clients take HTTP off the gRPC URLs, and that metrics URLs serve metrics and health alone.
 func TestServer_ports(t *testing.T) {
-	client, web, metrics := freeAddress(t), freeAddress(t), freeAddress(t)
-	peer := "http://" + freeAddress(t)
+	client, web, metrics := testnet.Address(t), testnet.Address(t), testnet.Address(t)
+	peer := "http://" + testnet.Address(t)
 	startAll(t, []config.Config{loadConfig(t, "--name=m", "--data-dir", filepath.Join(t.TempDir(), "d"),
 		"--listen-client-urls=http://"+client, "--advertise-client-urls=http://"+client, "--enable-pprof",
 		"--listen-client-http-urls=http://"+web, "--listen-metrics-urls=http://"+metrics,

@@ -23,6 +23,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/server/certs/certstest"
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // secured is a cluster that demands certificates of clients and members.
@@ -31,17 +32,6 @@ type secured struct {
 	dir       string
 	authority *certstest.Authority
 	servers   []*server.Server
-}
-
-// freeAddress returns an address that was free a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func loadConfig(t *testing.T, args ...string) config.Config {
@@ -91,7 +81,7 @@ func startSecured(t *testing.T, size int) *secured {
 	roots := s.authority.Publish(filepath.Join(s.dir, "ca.crt"))
 	var peers, cluster []string
 	for i := range size {
-		peers = append(peers, "https://"+freeAddress(t))
+		peers = append(peers, "https://"+testnet.Address(t))
 		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	var configs []config.Config
@@ -236,7 +226,7 @@ func TestServer_tls_reload(t *testing.T) {
 
 // Ensure that a joining member finds its cluster over TLS that nobody had to prepare.
 func TestServer_autoTLS_join(t *testing.T) {
-	dir, first, second := t.TempDir(), "https://"+freeAddress(t), "https://"+freeAddress(t)
+	dir, first, second := t.TempDir(), "https://"+testnet.Address(t), "https://"+testnet.Address(t)
 	args := func(name, peer, cluster string, more ...string) []string {
 		return append([]string{"--name", name, "--data-dir", filepath.Join(dir, name), "--listen-peer-urls", peer,
 			"--listen-client-urls=https://127.0.0.1:0", "--auto-tls", "--peer-auto-tls", "--initial-cluster", cluster,
@@ -264,7 +254,7 @@ func TestServer_autoTLS_join(t *testing.T) {
 
 // Ensure that one port serves http and https where both URLs are given.
 func TestServer_tls_onePort(t *testing.T) {
-	address := freeAddress(t)
+	address := testnet.Address(t)
 	startAll(t, []config.Config{loadConfig(t, "--data-dir", t.TempDir(), "--listen-client-urls", "http://"+address+
 		",https://"+address, "--auto-tls", "--listen-peer-urls=http://127.0.0.1:0",
 		"--initial-advertise-peer-urls=http://127.0.0.1:1", "--initial-cluster=default=http://127.0.0.1:1")})

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -25,14 +26,7 @@ func TestHail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dumb.Close()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := "http://" + gone.Addr().String()
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	nobody := "http://" + testnet.Address(t)
 	for _, row := range []struct {
 		name    string
 		cluster consensus.ClusterID

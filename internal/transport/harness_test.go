@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -73,7 +74,7 @@ func (e ear) Call(ctx context.Context, method string, body []byte) ([]byte, erro
 // start opens a transport on loopback. Each change may adapt the options.
 func start(t *testing.T, id consensus.MemberID, changes ...func(*transport.Options)) *member {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", testnet.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -205,14 +206,10 @@ func TestTransport_SetPeers_newURL(t *testing.T) {
 }
 
 func TestTransport_SetPeers_severalURLs(t *testing.T) {
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = gone.Close()
+	gone := testnet.Address(t)
 	a, b, other := start(t, 1), start(t, 2), start(t, 3)
 	// Nobody at the first, somebody else at the second.
-	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://" + gone.Addr().String(), other.url, b.url}}})
+	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{"http://" + gone, other.url, b.url}}})
 	a.waitFor(2)
 	a.Send([]consensus.Message{heartbeat(1, 2, 1)})
 	if got := b.next(); got.Round != 1 {

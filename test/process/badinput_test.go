@@ -15,6 +15,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // single is one member on its own whose log goes to a file, so that its standard error has only its last words.
@@ -25,7 +27,7 @@ type single struct {
 
 func newSingle(t *testing.T, binary, dir string) *single {
 	t.Helper()
-	n := &node{name: "m1", client: "http://" + freeAddress(t), peer: freeAddress(t), dir: dir,
+	n := &node{name: "m1", client: "http://" + testnet.Address(t), peer: testnet.Address(t), dir: dir,
 		log: filepath.Join(t.TempDir(), "log")}
 	return &single{&cluster{t: t, binary: binary}, n}
 }

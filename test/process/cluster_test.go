@@ -16,6 +16,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // node is one member's process and the proxy in front of its peer port.
@@ -82,7 +84,7 @@ func startCluster(t *testing.T, size int, flags ...string) *cluster {
 	for i := range size {
 		name := fmt.Sprintf("m%d", i+1)
 		n := &node{
-			name: name, client: "http://" + freeAddress(t), peer: freeAddress(t),
+			name: name, client: "http://" + testnet.Address(t), peer: testnet.Address(t),
 			dir: filepath.Join(dir, name), log: filepath.Join(dir, name+".log"),
 		}
 		n.proxy = newProxy(t, n.peer)
@@ -104,16 +106,6 @@ func startCluster(t *testing.T, size int, flags ...string) *cluster {
 		c.waitReady(n)
 	}
 	return c
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func tail(path string, n int) string {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // Ensure that a member starts, serves, and makes and uses certificates, where Go refuses all cryptography that FIPS 140-3
@@ -40,7 +42,7 @@ func TestFIPS_autoTLS(t *testing.T) {
 	c := &cluster{t: t, binary: buildBinary(t)}
 	t.Setenv("GODEBUG", "fips140=only")
 	dir := t.TempDir()
-	n := &node{name: "m1", client: "https://" + freeAddress(t), peer: freeAddress(t), dir: dir,
+	n := &node{name: "m1", client: "https://" + testnet.Address(t), peer: testnet.Address(t), dir: dir,
 		log: filepath.Join(dir, "m1.log")}
 	c.run(n, "--name=m1", "--data-dir="+filepath.Join(dir, "data"), "--auto-tls", "--peer-auto-tls",
 		"--listen-client-urls="+n.client, "--advertise-client-urls="+n.client, "--listen-peer-urls=https://"+n.peer,

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // awaitLog waits until a line of n's log holds text, from offset from on.
@@ -216,7 +218,7 @@ func TestCluster_cloned(t *testing.T) {
 	n := c.leaderFirst()
 	original := n[1]
 	clone := &node{name: original.name, dir: filepath.Join(t.TempDir(), "clone"), log: filepath.Join(t.TempDir(), "clone.log"),
-		client: "http://" + freeAddress(t), peer: freeAddress(t), proxy: original.proxy}
+		client: "http://" + testnet.Address(t), peer: testnet.Address(t), proxy: original.proxy}
 	original.kill()
 	if err := os.CopyFS(clone.dir, os.DirFS(original.dir)); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // startPiped starts a member of its own whose standard error is a pipe, which takes nothing more from the start.
@@ -27,7 +29,7 @@ func startPiped(t *testing.T, env ...string) (c *cluster, log *os.File) {
 		t.Fatal(err)
 	}
 	fillPipe(t, writer)
-	n := &node{name: "m1", client: "http://" + freeAddress(t), peer: freeAddress(t), dir: t.TempDir()}
+	n := &node{name: "m1", client: "http://" + testnet.Address(t), peer: testnet.Address(t), dir: t.TempDir()}
 	c = &cluster{t: t, binary: buildBinary(t), nodes: []*node{n}}
 	n.cmd = exec.Command(c.binary, "--name=m1", "--data-dir="+n.dir, "--listen-client-urls="+n.client,
 		"--advertise-client-urls="+n.client, "--listen-peer-urls=http://"+n.peer,

@@ -15,6 +15,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 const patience = 20 * time.Second
@@ -70,7 +72,7 @@ func (e *elastic) end() {
 func (e *elastic) node(name string) *node {
 	e.t.Helper()
 	return &node{
-		name: name, client: "http://" + freeAddress(e.t), peer: freeAddress(e.t),
+		name: name, client: "http://" + testnet.Address(e.t), peer: testnet.Address(e.t),
 		dir: filepath.Join(e.dir, name), log: filepath.Join(e.dir, name+".log"),
 	}
 }
@@ -308,7 +310,7 @@ func TestMembership_mistyped(t *testing.T) {
 		for len(e.nodes) < size {
 			e.grow(fmt.Sprintf("m%d", len(e.nodes)+1))
 		}
-		id := e.add(freeAddress(t), false)
+		id := e.add(testnet.Address(t), false)
 		begun := time.Now()
 		if _, err := e.client.Put(ctx, "after", "mistyped"); err != nil {
 			t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/server"
+	"github.com/quorate/quorate/internal/testnet"
 )
 
 // machine is one member, and the disk that outlives it.
@@ -64,11 +65,11 @@ func newCluster(t *testing.T, size int, flags ...string) *cluster {
 	c := &cluster{t: t}
 	var peers, founders []string
 	for i := range size {
-		peers = append(peers, "http://"+freeAddress(t))
+		peers = append(peers, "http://"+testnet.Address(t))
 		founders = append(founders, fmt.Sprintf("m%d=%s", i+1, peers[i]))
 	}
 	for i := range size {
-		m := &machine{client: "http://" + freeAddress(t), disk: vfs.NewCrashableMem()}
+		m := &machine{client: "http://" + testnet.Address(t), disk: vfs.NewCrashableMem()}
 		m.args = append([]string{
 			fmt.Sprintf("--name=m%d", i+1), fmt.Sprintf("--data-dir=/m%d", i+1), "--listen-client-urls=" + m.client,
 			"--advertise-client-urls=" + m.client, "--listen-peer-urls=" + peers[i],
@@ -86,16 +87,6 @@ func newCluster(t *testing.T, size int, flags ...string) *cluster {
 		}
 	})
 	return c
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // start starts all members, as none is ready without the others.
