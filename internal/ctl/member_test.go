@@ -467,7 +467,7 @@ func TestRun_memberJobs_gone(t *testing.T) {
 	f.jobs = []*quoratepb.Job{f.job}
 	f.streams = []fakeStream{{f.played()[:1], status.Error(codes.Unavailable, "stopping")},
 		{nil, status.Error(codes.Unavailable, "stopping")}}
-	got := f.run(t, "member", "jobs", "watch", "3f2a", "--timeout=10ms")
+	got := f.run(t, "member", "jobs", "watch", "3f2a", "--timeout=500ms")
 	if got.status != ctl.StatusUnreachable || !strings.Contains(got.err, "job 3f2a goes on; `quorate member jobs watch 3f2a`") ||
 		!strings.Contains(got.err, "the cluster cannot be heard any more") {
 		t.Errorf("got status %d, %q", got.status, got.err)

@@ -2,7 +2,6 @@ package member_test
 
 import (
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"testing"

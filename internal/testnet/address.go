@@ -1,4 +1,6 @@
-// Package testnet gives tests addresses to listen on.
+// Package testnet gives tests addresses to listen on. It is no part of the product: tests alone import it.
+//
+// Functions may be called by any number of goroutines, and by several test processes at once.
 package testnet
 
 import (

@@ -16,6 +16,7 @@ var floors = []struct {
 	{"internal/keyrange", 0, "keyrange"},
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
+	{"internal/testnet", 0, "testnet"},
 	{"client", 1, "client"}, // what users import: it may know the API and nothing inside
 	{"internal/consensus", 1, "words"},
 	{"internal/kv", 1, "words"},
