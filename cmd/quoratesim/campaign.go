@@ -120,6 +120,9 @@ func (c *campaign) explain(r *sim.Report) {
 	if c.options.Protocol != "" {
 		again = append(again, "--protocol "+c.options.Protocol)
 	}
+	if c.options.Load != "" {
+		again = append(again, "--load "+c.options.Load)
+	}
 	if c.options.Members != 0 {
 		again = append(again, fmt.Sprintf("--members %d", c.options.Members))
 	}

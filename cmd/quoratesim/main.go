@@ -105,6 +105,7 @@ func runCommand(command string, args []string, out, diary io.Writer) (violated b
 	flags.DurationVar(&c.budget, "for", 0, "how long to run seeds, in real `time`")
 	flags.StringVar(&c.options.Nemesis, "nemesis", "", "only these faults (`names` from list with commas between, all or none)")
 	flags.StringVar(&c.options.Protocol, "protocol", "", "all membership changes by this `protocol` (drawn if empty)")
+	flags.StringVar(&c.options.Load, "load", "", "`reads`: mostly linearizable reads, on few keys (drawn if empty)")
 	flags.IntVar(&c.options.Members, "members", 0, "`number` of members at the start, 1 to 7 (drawn if 0)")
 	flags.DurationVar(&c.options.Duration, "faults", 0, "virtual `time` of the phase with faults (drawn if 0)")
 	flags.IntVar(&c.workers, "workers", 1, "`number` of seeds at once")

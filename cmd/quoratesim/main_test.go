@@ -23,6 +23,7 @@ func TestStart(t *testing.T) {
 		{"no workers", "run --workers 0", 2, "1 to 256"},
 		{"a negative time", "run --for -1s", 2, "negative"},
 		{"an unknown fault", "run --seed 1 --nemesis gremlin", 2, "gremlin"},
+		{"an unknown load", "run --seed 1 --load songs", 2, "reads"},
 		{"an unknown protocol", "run --seed 1 --protocol paxos", 2, "joint-early"},
 		{"changes by one protocol", "run --seed 9 --members 3 --faults 9s --nemesis membership --protocol activate", 0, "activate="},
 		{"a trace of many seeds", "run --for 1s --trace", 2, "one trace"},

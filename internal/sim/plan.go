@@ -74,7 +74,28 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 		return nil, err
 	}
 	p.infers = chance(rng, 0.6)
+	if err := p.loadOf(o); err != nil {
+		return nil, err
+	}
 	return p, p.drawNemeses(o, rng)
+}
+
+// LoadReads is a load of linearizable reads, with few writes on few keys between them.
+const LoadReads = "reads"
+
+// loadOf changes the drawn load to the one that was asked for. It draws nothing, so that the rest of the plan stays.
+func (p *plan) loadOf(o *Options) error {
+	switch o.Load {
+	case "":
+	case LoadReads:
+		m := &p.mix
+		m.Clients, m.Readers = max(m.Clients, 6), 3
+		m.Keys, m.Think = min(m.Keys, 3), min(m.Think, 20*time.Millisecond)
+		m.Put, m.Get, m.CAS, m.Delete, m.Txn, m.Range = 20, 80, 5, 2, 0, 0
+	default:
+		return fmt.Errorf("%w %q: there is %s", ErrUnknownLoad, o.Load, LoadReads)
+	}
+	return nil
 }
 
 // drawProtocols takes one protocol for all changes, or a few.

@@ -23,6 +23,9 @@ var ErrUnknownNemesis = errors.New("sim: unknown nemesis")
 // ErrUnknownProtocol is returned for the name of a membership protocol that there is not.
 var ErrUnknownProtocol = errors.New("sim: unknown protocol")
 
+// ErrUnknownLoad is returned for the name of a load that there is not.
+var ErrUnknownLoad = errors.New("sim: unknown load")
+
 var discard = slog.New(slog.DiscardHandler)
 
 // The random streams of a seed. A host has streamHosts plus its slot.
@@ -42,6 +45,7 @@ type Options struct {
 	Duration time.Duration // of the first phase
 	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
 	Protocol string        // all membership changes by this one; empty: drawn
+	Load     string        // LoadReads; empty: drawn
 	Break    string        // a negative control, see Breaks
 	Trace    io.Writer
 	Actions  io.Writer // what the cores do, for package model/trace
