@@ -87,6 +87,7 @@ func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
 		"Rounds of these that found a difference.", nil, nil), prometheus.CounterValue, float64(integrity.Different))
 	c.collectFast(out)
 	c.collectRefused(out)
+	c.collectLog(out)
 	c.collectStorage(out)
 	c.collectPeers(out)
 	c.collectIdentity(out)
@@ -119,6 +120,23 @@ func (c *partsCollector) collectRefused(out chan<- prometheus.Metric) {
 	for reason, n := range c.member.CoreCounts().Refused {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), raft.RefusedMessage(reason).String())
 	}
+}
+
+// collectLog shows how much memory the log takes: docs/limits.md.
+func (c *partsCollector) collectLog(out chan<- prometheus.Metric) {
+	log := c.member.CoreCounts().Log
+	bytes := prometheus.NewDesc("quorate_raft_log_bytes",
+		"Memory of the log: all that is held, of it what is committed and not applied, and of that what is being applied.",
+		[]string{"part"}, nil)
+	gauge := func(part string, value int) {
+		out <- prometheus.MustNewConstMetric(bytes, prometheus.GaugeValue, float64(value), part)
+	}
+	gauge("held", log.Held)
+	gauge("unapplied", log.Ready)
+	gauge("applying", log.Applying)
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_raft_appends_withheld_total",
+		"Appends of the leader that this member did not take because too much waited to be applied.", nil, nil),
+		prometheus.CounterValue, float64(log.Withheld))
 }
 
 // collectFast shows what the fast path did: docs/fast-path.md.

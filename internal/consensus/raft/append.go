@@ -205,7 +205,7 @@ func (r *Replica) holdsMatch(match consensus.Mark) bool {
 // holds is compared, also below the commit index: that an index has committed does not make this log's entry the one of
 // this leader, whose term may be over while this member has learned of later commits (learnCommit).
 func (r *Replica) handleAppend(m *consensus.Message) {
-	r.hearRound(m.Round)
+	fresh := r.hearRound(m.Round)
 	prev, entries := m.Prev, m.Entries
 	known := r.log.base.Index
 	if r.opts.Faults.SkipBelowCommit {
@@ -231,7 +231,8 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 		}, r.termPending())
 		return
 	}
-	if !r.extend(m, entries) {
+	offered := len(entries)
+	if entries = r.fits(entries); !r.extend(m, entries) {
 		return
 	}
 	r.matched = max(r.matched, prev.Index+consensus.Index(len(entries)))
@@ -240,6 +241,10 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 	}
 	r.hold(m.From, m.Durable)
 	r.commitTo(min(m.Commit, r.matched))
+	if len(entries) < offered && len(entries) == 0 {
+		r.echoDue = r.echoDue || fresh // an acknowledgement would have the leader stream again
+		return
+	}
 	r.ackDue = true
 }
 

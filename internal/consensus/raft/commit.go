@@ -107,13 +107,10 @@ func (r *Replica) commitTo(index consensus.Index) {
 	if index <= r.log.commit {
 		return
 	}
+	size := r.log.commitTo(index)
 	if r.role == Leader {
-		entries := r.log.slice(r.log.commit+1, index)
-		for i := range entries {
-			r.uncommitted -= entries[i].SizeBytes()
-		}
+		r.uncommitted -= size
 	}
-	r.log.commit = index
 	r.advanceConfigs()
 }
 

@@ -39,6 +39,8 @@ type (
 	QuorumLost struct{ Term consensus.Term }
 	// DiskStalled says why a leader steps down: the others' disks are well and its own is not.
 	DiskStalled struct{ Term consensus.Term }
+	// ApplyStalled says why a leader steps down: it has all to apply that it may keep, and does not get further.
+	ApplyStalled struct{ Term consensus.Term }
 	// LeaderSuspected says that the connection to the leader broke and this member is about to ask for an election.
 	LeaderSuspected struct{ Leader consensus.MemberID }
 	// ConfigCommitted says that the change to this configuration can no longer be undone.
@@ -84,6 +86,7 @@ func (LeaderChanged) event()      {}
 func (Denied) event()             {}
 func (QuorumLost) event()         {}
 func (DiskStalled) event()        {}
+func (ApplyStalled) event()       {}
 func (LeaderSuspected) event()    {}
 func (ConfigCommitted) event()    {}
 func (ConfigProposed) event()     {}
@@ -121,6 +124,9 @@ func (e QuorumLost) String() string {
 }
 func (e DiskStalled) String() string {
 	return fmt.Sprintf("waits too long for its disk, steps down at term %d", e.Term)
+}
+func (e ApplyStalled) String() string {
+	return fmt.Sprintf("gets no further with what it has to apply, steps down at term %d", e.Term)
 }
 func (e LeaderSuspected) String() string { return fmt.Sprintf("suspects leader %v", e.Leader) }
 func (e ConfigCommitted) String() string { return fmt.Sprintf("committed config %v", e.ID) }

@@ -50,7 +50,7 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 	case fate == FateStrange && !faults.AnswerStrangers:
 		return consensus.Entry{}, consensus.RefusedStrange // an abort could not decide it
 	}
-	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes {
+	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes || r.log.weight.full {
 		return consensus.Entry{}, consensus.RefusedFull
 	}
 	footprint := r.footprint(p.Payload)

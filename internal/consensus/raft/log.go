@@ -29,6 +29,7 @@ type replicaLog struct {
 	unsent  consensus.Index // first entry that no persist request has carried yet
 
 	writes []write // outstanding persist requests, oldest first
+	weight weight
 }
 
 // write is a persist request under way. Once it is done, the log up to last is durable, unless it was truncated
@@ -118,6 +119,7 @@ func (l *replicaLog) lastNotAfter(index consensus.Index, term consensus.Term) co
 
 func (l *replicaLog) append(entries ...consensus.Entry) {
 	l.entries = append(l.entries, entries...)
+	l.weight.Held += sizeOf(entries)
 }
 
 // truncate removes the entries from from on.
@@ -126,6 +128,7 @@ func (l *replicaLog) truncate(from consensus.Index) {
 		invariant.True(false, "committed entries stay: truncate from %d, commit %d", from, l.commit)
 	}
 	keep := from - l.base.Index - 1
+	l.weight.Held -= sizeOf(l.entries[keep:])
 	l.entries = l.entries[:keep:keep]
 	l.durable = min(l.durable, from-1)
 	l.unsent = min(l.unsent, from)
@@ -143,6 +146,7 @@ func (l *replicaLog) reset(mark consensus.Mark) {
 	for i := range l.writes {
 		l.writes[i].last = 0
 	}
+	l.weigh()
 }
 
 // compact forgets entries up to index. It copies the rest, with room to grow, so that the memory is really freed.
@@ -152,6 +156,7 @@ func (l *replicaLog) compact(index consensus.Index) {
 		return
 	}
 	rest := l.entries[index-l.base.Index:]
+	l.weight.Held -= sizeOf(l.entries[:index-l.base.Index])
 	l.entries = append(make([]consensus.Entry, 0, len(rest)+len(rest)/2+256), rest...)
 	l.base = consensus.Mark{Index: index, Term: term}
 }
@@ -168,9 +173,5 @@ func (l *replicaLog) persisted(seq uint64) {
 
 // sizeAfter returns the size of the entries after index.
 func (l *replicaLog) sizeAfter(index consensus.Index) int {
-	size := 0
-	for i := max(0, int(index)-int(l.base.Index)); i < len(l.entries); i++ {
-		size += l.entries[i].SizeBytes()
-	}
-	return size
+	return sizeOf(l.entries[max(0, int(index)-int(l.base.Index)):])
 }

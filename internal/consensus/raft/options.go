@@ -24,6 +24,10 @@ type Options struct {
 	MaxInflightBytes    int // sent to one follower and not yet acknowledged
 	MaxInflightMessages int
 	MaxUncommittedBytes int // proposals beyond are refused with ReasonBusy
+	MaxApplyingBytes    int // handed out in Output.Apply and not applied; one entry may always be
+	// MaxUnappliedBytes is how much that is committed may wait here to be applied. A leader beyond refuses commands with
+	// ReasonBusy, a follower takes no more entries; both until half of it is applied.
+	MaxUnappliedBytes int
 
 	PreVote     bool // ask before raising the term (Raft thesis, section 9.6)
 	CheckQuorum bool // a leader that hears no quorum steps down; members that hear a leader refuse votes (section 6.2)
@@ -109,6 +113,8 @@ func Defaults(id consensus.MemberID) Options {
 		MaxInflightBytes:    32 << 20,
 		MaxInflightMessages: 256,
 		MaxUncommittedBytes: 256 << 20,
+		MaxApplyingBytes:    64 << 20,
+		MaxUnappliedBytes:   256 << 20,
 		PreVote:             true,
 		CheckQuorum:         true,
 		StrictReconfig:      true,
@@ -124,7 +130,8 @@ func (o *Options) validate() error {
 	case o.ElectionTicks <= o.HeartbeatTicks:
 		return fmt.Errorf("%w: %d election ticks do not exceed %d heartbeat ticks", ErrOptions,
 			o.ElectionTicks, o.HeartbeatTicks)
-	case o.MaxMessageBytes < 1 || o.MaxInflightBytes < 1 || o.MaxInflightMessages < 1 || o.MaxUncommittedBytes < 1:
+	case o.MaxMessageBytes < 1 || o.MaxInflightBytes < 1 || o.MaxInflightMessages < 1 || o.MaxUncommittedBytes < 1,
+		o.MaxApplyingBytes < 1, o.MaxUnappliedBytes < 1:
 		return fmt.Errorf("%w: limits must be positive", ErrOptions)
 	case o.LeaderLease && !o.CheckQuorum:
 		return fmt.Errorf("%w: a leader lease needs check-quorum", ErrOptions)

@@ -88,7 +88,8 @@ func (r *Replica) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 		return consensus.ReasonNoLeader
 	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
 		return consensus.ReasonBadRequest
-	case r.uncommitted > 0 && r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes:
+	case r.uncommitted > 0 && r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes,
+		r.log.weight.full && p.Kind == consensus.EntryCommand:
 		return consensus.ReasonBusy
 	case p.Kind == consensus.EntryConfig:
 		return r.proposeChange(p)

@@ -42,6 +42,9 @@ func newChaos(seed uint64, adapt func(*raft.Options)) *chaos {
 		o.Seed = seed
 		o.MaxInflightMessages, o.MaxMessageBytes, o.MaxUncommittedBytes = inflight, size, 4000
 		o.StrictReconfig, o.LeaderLease = strict, lease
+		if seed%4 == 1 {
+			narrowest(o)
+		}
 		if adapt != nil {
 			adapt(o)
 		}

@@ -37,7 +37,18 @@ func (r *Replica) RefusedMessages() [RefusedMessages]uint64 { return r.dropped }
 type Counts struct {
 	Fast    FastCounts
 	Refused [RefusedMessages]uint64
+	Log     LogCounts
+}
+
+// LogCounts say how much memory the log takes, and how often its bounds were met.
+type LogCounts struct {
+	LogBytes
+	Withheld uint64 // appends, not taken because too much waits to be applied
 }
 
 // Counts returns what happened here since the start.
-func (r *Replica) Counts() Counts { return Counts{Fast: r.FastCounts(), Refused: r.dropped} }
+func (r *Replica) Counts() Counts {
+	log := r.counts
+	log.LogBytes = r.log.weight.LogBytes
+	return Counts{Fast: r.FastCounts(), Refused: r.dropped, Log: log}
+}

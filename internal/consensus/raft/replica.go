@@ -79,6 +79,7 @@ type Replica struct {
 	transferSent bool
 
 	dropped      refusedCounts
+	counts       LogCounts
 	conflictTold consensus.Term // a LogConflict was told in this term
 
 	seq       uint64 // of the last persist request
@@ -158,7 +159,7 @@ func (r *Replica) restoreLog(restored *Restored) error {
 		meta := restored.Base
 		r.resetMeta = &meta
 	}
-	r.log = replicaLog{base: base, entries: slices.Clone(entries)}
+	r.log = replicaLog{base: base, entries: slices.Clone(entries), weight: weight{limit: r.opts.MaxUnappliedBytes}}
 	last := r.log.last()
 	if restored.Applied > last {
 		return fmt.Errorf("%w: applied %d, last entry %d", ErrRestored, restored.Applied, last)
@@ -168,6 +169,7 @@ func (r *Replica) restoreLog(restored *Restored) error {
 	r.log.commit = max(r.log.applied, min(restored.Hard.Commit, last))
 	r.log.durable, r.log.unsent = last, last+1
 	r.hardHint = r.log.commit
+	r.log.weigh()
 	return nil
 }
 

@@ -135,6 +135,7 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 		r.log.handed = max(r.log.handed, mark.Index)
 		r.log.applied = max(r.log.applied, mark.Index)
 		r.log.durable = max(r.log.durable, mark.Index)
+		r.log.weigh()
 		r.unclaimApplied()
 		r.reviseConfig() // a change by protocol apply may have been applied by the snapshot
 	case mark.Index > r.log.base.Index:

@@ -81,6 +81,11 @@ func (r *Replica) tickLeader() {
 		r.handOverLeadership()
 		return
 	}
+	if r.applyStalls() {
+		r.event(ApplyStalled{Term: r.term})
+		r.handOverLeadership()
+		return
+	}
 	r.abortStuck()
 	if r.transferee != consensus.NoMember && r.now >= r.transferBy {
 		r.abortTransfer()
@@ -131,7 +136,8 @@ func (r *Replica) persisted(seq uint64) {
 // applied notes how far the state machine is, and its revision there. A change by protocol apply is in force from there on.
 func (r *Replica) applied(index consensus.Index, revision uint64) {
 	if from := r.log.applied + 1; index >= from && index <= r.log.handed {
-		r.log.applied, r.fast.revision = index, max(r.fast.revision, revision)
+		r.log.applyTo(index, r.now)
+		r.fast.revision = max(r.fast.revision, revision)
 		r.forgetApplied(from, index)
 		r.unclaimApplied()
 	}
@@ -415,10 +421,7 @@ func (r *Replica) handOut() {
 		r.out.Send = append(r.out.Send, r.out.SendAfter...)
 		r.out.SendAfter = nil
 	}
-	upto := min(r.log.commit, r.log.durable)
-	if r.installing != nil || upto <= r.log.handed {
-		return
+	if r.installing == nil {
+		r.out.Apply = r.log.handOut(r.opts.MaxApplyingBytes, r.now)
 	}
-	r.out.Apply = r.log.slice(r.log.handed+1, upto)
-	r.log.handed = upto
 }
