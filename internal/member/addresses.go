@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -30,22 +29,9 @@ type AddressError struct{ Text string }
 
 func (e *AddressError) Error() string { return "member: " + e.Text }
 
-// caution is what is demanded of a new address.
-type caution uint8
-
-const (
-	// cautious: the member must answer there.
-	cautious caution = iota
-	// lenient: it may be silent as long as the others are a quorum without it. etcd's way to move a member is to tell the
-	// cluster first.
-	lenient
-	// forced: whatever is found there.
-	forced
-)
-
 // confirmAddresses looks for the members whose URLs a change updates, and completes the request with the former URLs of those
 // that were not found.
-func (m *Member) confirmAddresses(ctx context.Context, request *consensus.ChangeRequest, demand caution) error {
+func (m *Member) confirmAddresses(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
 	config := m.configNow()
 	var doubtful []consensus.MemberID
 	for i := range request.Steps {
@@ -58,7 +44,7 @@ func (m *Member) confirmAddresses(ctx context.Context, request *consensus.Change
 		if presence == transport.Present {
 			continue
 		}
-		if demand == cautious || demand == lenient && presence == transport.Another {
+		if !demand.Accepts(presence == transport.Another) {
 			return &AddressError{Text: words}
 		}
 		doubtful = append(doubtful, known.ID)
@@ -66,14 +52,14 @@ func (m *Member) confirmAddresses(ctx context.Context, request *consensus.Change
 		m.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
 			known.ID.String(), "urls", strings.Join(step.Member.PeerURLs, ","), "found", words)
 	}
-	if len(doubtful) == 0 || demand == forced {
+	if len(doubtful) == 0 || demand == membership.Forced {
 		return nil
 	}
 	view, _, err := m.DescribeCluster(ctx)
 	if err != nil {
 		return err
 	}
-	if !enoughWithout(&view, doubtful) {
+	if !membership.EnoughWithout(&view, doubtful) {
 		return &AddressError{Text: fmt.Sprintf("%v does not answer at the new peer URLs, and without it the others that are "+
 			"up, have caught up and are where the configuration says are no quorum: move it first; it tells its new address "+
 			"by itself", doubtful[0])}
@@ -88,25 +74,6 @@ func (m *Member) relocates(config *consensus.Config, known *consensus.Member, ur
 	_, started := machine.Published(known.ID)
 	release()
 	return !sameURLs(known.PeerURLs, urls) && (started || config.IsVoter(known.ID))
-}
-
-// enoughWithout reports whether a majority of voters is left without some. A lone voter needs no address to vote.
-func enoughWithout(view *membership.View, doubtful []consensus.MemberID) bool {
-	fit := slices.DeleteFunc(view.Fit(), func(id consensus.MemberID) bool {
-		known, _ := view.Config.Member(id)
-		return slices.Contains(doubtful, id) || len(known.FormerURLs) > 0
-	})
-	most := func(voters []consensus.MemberID) bool {
-		n := 0
-		for _, id := range voters {
-			if slices.Contains(fit, id) {
-				n++
-			}
-		}
-		return len(voters) == 0 || n >= quorum.Majority(len(voters))
-	}
-	return len(view.Config.Voters) == 1 && len(view.Config.Outgoing) == 0 ||
-		most(view.Config.Voters) && most(view.Config.Outgoing)
 }
 
 // seek looks for a member at URLs, all at once, and says in words what was found if it was not.
@@ -159,16 +126,14 @@ func (m *Member) addressBlockers(ctx context.Context, spec *membership.Spec, vie
 	return slices.DeleteFunc(words, func(text string) bool { return text == "" })
 }
 
-// former are the URLs at which a member may still be, beside the new ones: those at which it was found last, so that the list
-// does not grow by updates that nobody confirms.
+// former are the URLs that are kept beside new ones until the member is found there.
 func (m *Member) former(ctx context.Context, known *consensus.Member, urls []string) []string {
-	last := known.FormerURLs
-	if len(last) == 0 {
-		last = known.PeerURLs
-	} else if presence, _ := m.seek(ctx, known.ID, known.PeerURLs); presence == transport.Present {
-		last = known.PeerURLs
+	there := false
+	if len(known.FormerURLs) > 0 {
+		presence, _ := m.seek(ctx, known.ID, known.PeerURLs)
+		there = presence == transport.Present
 	}
-	return slices.DeleteFunc(slices.Clone(last), func(url string) bool { return slices.Contains(urls, url) })
+	return membership.Former(known, there, urls)
 }
 
 // dialled are members as the transport has to know them.

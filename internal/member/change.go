@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
 // applied once the change is done by the rule of its protocol: joint waits for its second entry. Refusals are
 // *RefusedError, those of peer URLs *AddressError; a joint change that somebody aborted is ErrChangeAborted.
 func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
-	if err := m.confirmAddresses(ctx, &request, lenient); err != nil {
+	if err := m.confirmAddresses(ctx, &request, membership.Lenient); err != nil {
 		return consensus.Config{}, err
 	}
 	if err := m.proposeChange(ctx, &request); err != nil {

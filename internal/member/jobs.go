@@ -160,15 +160,8 @@ func (m *Member) draftJob(
 	ctx context.Context, q *startQuestion, view *membership.View, stored []storedJob,
 ) (membership.Job, error) {
 	jobs := jobsOf(stored)
-	if unseen := q.Spec.Unseen(jobs); len(unseen) > 0 {
-		return membership.Job{}, &RefusedError{
-			Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: fmt.Sprintf(
-				"job %v (%s) was asked for since the plan was made", unseen[0].ID, unseen[0].Title()),
-		}
-	}
-	q.Spec.Expected = q.Spec.Due(jobs, view.ID)
-	if err := expected(&q.Spec, view, jobs); err != nil {
-		return membership.Job{}, err
+	if why, ok := q.Spec.Admit(jobs, view.ID); !ok {
+		return membership.Job{}, &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
 	}
 	waiting := 0
 	created := view.Now
@@ -186,10 +179,8 @@ func (m *Member) draftJob(
 	}
 	job.NoteNames(view)
 	job.Phases = membership.Phases(&job.Spec, view)
-	calm := calmed(*view)
-	plan := membership.Draft(&job.Spec, &calm)
+	plan := membership.Rehearse(&job.Spec, jobs, view)
 	if !plan.Done {
-		plan.Blockers = append(plan.Blockers, job.Spec.Rivals(jobs)...)
 		plan.Blockers = append(plan.Blockers, m.addressBlockers(ctx, &job.Spec, view)...)
 	}
 	job.Undo = plan.Undo
@@ -379,15 +370,6 @@ func expected(spec *membership.Spec, view *membership.View, jobs []membership.Jo
 		return &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
 	}
 	return nil
-}
-
-// calmed is a view as it will be once the change that is under way is done: a job waits for that.
-func calmed(view membership.View) membership.View {
-	view.Config, view.Settled, view.Undecided, view.TermStarted = view.Config.Settle(), true, false, true
-	view.Members = slices.DeleteFunc(slices.Clone(view.Members), func(v membership.MemberView) bool {
-		return !view.Config.Contains(v.ID)
-	})
-	return view
 }
 
 // drawIDs names the newcomers. An id is random, so that a member that is removed and added again under the same URLs is

@@ -148,17 +148,8 @@ func (d *jobDriver) record(
 	ctx context.Context, job *storedJob, action *membership.Action, view *membership.View, stored []storedJob,
 ) bool {
 	next := job.Job
-	if next.State == membership.StateQueued {
-		next.State, next.Started, next.Config = membership.StateRunning, view.Now, view.ID
-	}
-	if action.Phase != "" {
-		next.Phase = action.Phase
-	}
-	next.Expired = next.Expired || action.Expired
+	next.Note(action, view)
 	next.Message = d.words(job.ID, action, next.Phase != job.Phase)
-	if action.End != "" {
-		next.State, next.Ended, next.Final = action.End, view.Now, view.ID
-	}
 	moved := next.State != job.State || next.Phase != job.Phase || next.Expired != job.Expired
 	now := d.m.options.Clock.Now()
 	if !moved && (sameClass(next.Message, job.Message) || now.Sub(d.messageAt) < jobWriteInterval) {
@@ -232,9 +223,9 @@ func (d *jobDriver) change(
 	if request.Expected == (consensus.ConfigID{}) {
 		request.Expected = view.ID // of two leaders at most one gets its way
 	}
-	demand := cautious
+	demand := membership.Cautious
 	if job.Spec.Force != "" {
-		demand = forced
+		demand = membership.Forced
 		m.logger.Warn("peer URLs are changed by force", "job", job.ID.String(), "reason", job.Spec.Force)
 	}
 	err := m.confirmAddresses(ctx, &request, demand)

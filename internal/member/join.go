@@ -159,7 +159,7 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 
 // mayReplace refuses to take the vote of a member that works from it, on the word of a process that is being started.
 func (r *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) error {
-	if !view.Config.IsVoter(old) || !slices.Contains(view.Fit(), old) {
+	if !view.Works(old) {
 		return nil
 	}
 	return &SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run `quorate member replace "+

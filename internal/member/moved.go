@@ -129,7 +129,7 @@ func (m *Member) movedHere(ctx context.Context, q movedQuestion) (movedAnswer, e
 		return movedAnswer{}, nil
 	}
 	request := consensus.ChangeOne(consensus.ChangeUpdate, spec.Update[0])
-	if err := m.confirmAddresses(ctx, &request, cautious); err != nil {
+	if err := m.confirmAddresses(ctx, &request, membership.Cautious); err != nil {
 		return movedAnswer{}, err
 	}
 	if err := m.proposeChange(ctx, &request); err != nil {

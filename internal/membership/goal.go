@@ -194,6 +194,7 @@ func (g *goal) leaving(id consensus.MemberID) bool {
 func (g *goal) facts() reconfig.Facts {
 	facts := reconfig.Facts{
 		Active: g.view.active(), Tombstones: g.view.Tombstones, MaxLearners: g.view.MaxLearners, Strict: g.view.Strict,
+		CountLaggards: g.view.Faults.CountLaggards,
 	}
 	for i := range g.view.Members {
 		if m := &g.view.Members[i]; (m.CaughtUp && m.Active) || m.ID == g.view.Leader {

@@ -72,7 +72,7 @@ func (g *goal) arrivalFault(a *arrival) string {
 
 // replacedFault refuses to put somebody in the place of a member that is gone: that would be one voter more than before.
 func (g *goal) replacedFault() string {
-	if g.spec.kind() != KindReplace || len(g.remove) > 0 || g.reached() {
+	if g.spec.kind() != KindReplace || len(g.remove) > 0 || g.reached() || g.view.Faults.ReplaceTheGone {
 		return ""
 	}
 	gone := g.spec.Remove[0]
@@ -85,7 +85,7 @@ func (g *goal) replacedFault() string {
 
 // nameFault refuses a second member of a name: people could not tell which one a command means.
 func (g *goal) nameFault(a *arrival) string {
-	if a.Name == "" {
+	if a.Name == "" || g.view.Faults.AnyName {
 		return ""
 	}
 	for i := range g.config.Members {

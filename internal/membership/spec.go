@@ -93,6 +93,8 @@ type View struct {
 	Now         int64 // unix milliseconds
 	// Advice is what Care found last, for people; empty if all is well.
 	Advice string
+	// Faults break rules. Tests only.
+	Faults Faults `json:"-"`
 }
 
 // MemberView is one member as the leader sees it.
@@ -129,7 +131,12 @@ func (v *View) active() []consensus.MemberID {
 // Fit lists the members that could take part in a commit now: they were heard lately and hold nearly all of the leader's
 // log. The leader is one of them.
 func (v *View) Fit() []consensus.MemberID {
-	return v.those(func(m *MemberView) bool { return m.Active && m.CaughtUp })
+	return v.those(func(m *MemberView) bool { return m.Active && (m.CaughtUp || v.Faults.CountLaggards) })
+}
+
+// Works reports whether a voter could take part in a commit now: nobody takes its vote unasked.
+func (v *View) Works(id consensus.MemberID) bool {
+	return v.Config.IsVoter(id) && slices.Contains(v.Fit(), id)
 }
 
 func (v *View) those(which func(*MemberView) bool) []consensus.MemberID {
