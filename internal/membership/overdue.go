@@ -16,7 +16,8 @@ func (s *Spec) within() int64 {
 // overdue reports whether a newcomer has not been started in time. The leader's clock and that of the one before may
 // differ: what is lost by that is time to start it.
 func (g *goal) overdue(j *Job) bool {
-	return j.Started > 0 && !g.view.Faults.NeverOverdue && g.phase() == PhaseStart && len(g.own()) > 0 && g.view.Now-j.Started > j.Spec.within()
+	waits := j.Started > 0 && g.phase() == PhaseStart && len(g.own()) > 0
+	return waits && g.view.Now-j.Started > j.Spec.within() && !g.view.Faults.NeverOverdue
 }
 
 // takeBack undoes a job whose newcomers did not start. It fails, so that nobody takes it for done.
