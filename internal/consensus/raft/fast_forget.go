@@ -10,6 +10,7 @@ import (
 // still wanted is logged before it is asked about.
 const (
 	orphanTimeouts = 5
+	retryTimeouts  = 3
 	orphansAtOnce  = 256
 )
 
@@ -80,6 +81,9 @@ func (r *Replica) forget(drop func(*consensus.Record) bool) {
 func (r *Replica) askForOrphans() {
 	f := &r.fast
 	patience := uint64(orphanTimeouts * r.opts.ElectionTicks)
+	if r.opts.Faults.Fast.HastyOrphans {
+		patience = uint64(retryTimeouts * r.opts.ElectionTicks)
+	}
 	early := r.now < f.askedAt+uint64(r.opts.ElectionTicks) || r.now < patience
 	if early || f.pool.Len() == 0 || r.leader == consensus.NoMember {
 		return

@@ -79,7 +79,8 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 // something that is not applied opens or ends sessions of its proposer.
 func (r *Replica) ordered(p *consensus.Proposal, footprint *consensus.Footprint) bool {
 	return footprint.Barrier || len(footprint.Owners) > 0 ||
-		(r.fast.claims.MeetsOwner(p.ID.Session.Member) && !r.opts.Faults.Fast.SessionsCommute)
+		(r.fast.claims.MeetsOwner(p.ID.Session.Member) && !r.opts.Faults.Fast.SessionsCommute) ||
+		(r.fast.claims.MeetsOwners() && r.opts.Faults.Fast.SessionsMeetAll)
 }
 
 // evaluate asks for the reply to an entry, with those to the same proposer.

@@ -99,6 +99,8 @@ type FastFaults struct {
 	SessionsCommute       bool // the end of a session meets no proposal of it
 	AnyWidth              bool // records may touch ranges
 	NoShares              bool // one proposer may fill the pool
+	SessionsMeetAll       bool // the beginning or end of a session meets every proposal
+	HastyOrphans          bool // voters ask what became of a record while its proposer may still ask again
 	Tally                 proposer.Rules
 }
 

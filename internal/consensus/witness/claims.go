@@ -72,6 +72,9 @@ func (c *Claims) Remove(f *consensus.Footprint) {
 	}
 }
 
+// MeetsOwners reports whether any of the commands opens or ends sessions.
+func (c *Claims) MeetsOwners() bool { return len(c.owners) > 0 }
+
 // MeetsOwner reports whether any of the commands opens or ends sessions of a member or client.
 func (c *Claims) MeetsOwner(owner consensus.MemberID) bool { return c.owners[owner] > 0 }
 
