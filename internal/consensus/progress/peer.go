@@ -119,15 +119,13 @@ func (p *Peer) SentEntries(last consensus.Index, bytes int) {
 	}
 }
 
-// Acknowledged notes that everything up to index is durable there. It reports whether that is news.
-func (p *Peer) Acknowledged(index consensus.Index) bool {
-	news := index > p.Match
-	if news {
-		p.Match = index
+// Acknowledged notes that everything up to index is durable there, and that the leader learned so in this round.
+func (p *Peer) Acknowledged(index consensus.Index, round uint64) {
+	if index > p.Match {
+		p.Match, p.MatchRound = index, round
 		p.Inflights.FreeTo(index)
 	}
 	p.Next = max(p.Next, p.Match+1)
-	return news
 }
 
 // Rejected notes that the append after prev did not match, and that the logs may share entries up to guess. It reports

@@ -16,7 +16,7 @@ func TestPeer_pace(t *testing.T) {
 	if !p.Paused() || p.Next != 10 {
 		t.Fatalf("probe: paused %v, next %d", p.Paused(), p.Next)
 	}
-	p.Acknowledged(12)
+	p.Acknowledged(12, 0)
 	p.BecomeReplicate()
 	p.SentEntries(20, 10)
 	if p.Paused() || p.Next != 21 {
@@ -26,7 +26,7 @@ func TestPeer_pace(t *testing.T) {
 	if !p.Paused() {
 		t.Fatal("two messages of two are on their way, and still not paused")
 	}
-	p.Acknowledged(25)
+	p.Acknowledged(25, 0)
 	if p.Paused() || p.Inflights.Count() != 1 {
 		t.Fatalf("one acknowledged: paused %v, %d on their way", p.Paused(), p.Inflights.Count())
 	}
@@ -79,7 +79,7 @@ func TestWindow_random(t *testing.T) {
 			p.SentEntries(s.last, s.bytes)
 		} else if len(model) > 0 {
 			upto := model[rng.IntN(len(model))].last
-			p.Acknowledged(upto)
+			p.Acknowledged(upto, 0)
 			for len(model) > 0 && model[0].last <= upto {
 				model = model[1:]
 			}
@@ -103,7 +103,7 @@ func ExamplePeer() {
 	p.Rejected(7, 3)
 	show("refused, hint 3")
 	p.SentEntries(9, 100)
-	p.Acknowledged(9)
+	p.Acknowledged(9, 0)
 	p.BecomeReplicate()
 	show("acknowledged 9")
 	p.SentEntries(12, 100)

@@ -152,7 +152,7 @@ func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
 		p.Denied = true
 		r.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
 	case m.Reject && m.Hint.Index > m.Refused.Index && r.log.matches(m.Hint):
-		r.noteMatch(p, m.Hint.Index) // the follower has no entries so low any more, and is equal up to there
+		p.Acknowledged(m.Hint.Index, r.round) // the follower has no entries so low any more, and is equal up to there
 		if p.State == progress.Probe {
 			p.BecomeReplicate()
 		}
@@ -170,15 +170,8 @@ func (r *Replica) denies(p *progress.Peer, m *consensus.Message) bool {
 		!r.opts.Faults.TrustDenial
 }
 
-// noteMatch notes that a follower holds the log up to index, and in which round that was known.
-func (r *Replica) noteMatch(p *progress.Peer, index consensus.Index) {
-	if p.Acknowledged(index) {
-		p.MatchRound = r.round
-	}
-}
-
 func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
-	r.noteMatch(p, m.Match.Index)
+	p.Acknowledged(m.Match.Index, r.round)
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
 		p.BecomeReplicate()

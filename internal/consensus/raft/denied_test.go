@@ -100,3 +100,29 @@ func TestReplica_campaign_bound(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a rejection from before a snapshot was installed, which arrives late, is not taken for a denial of what the
+// snapshot acknowledged.
+func TestReplica_handleReply_notDeniedAfterSnapshot(t *testing.T) {
+	c := behindSnapshot(func(*cluster) {})
+	leader := c.node(1).replica
+	c.tick(4 * c.opts(1).HeartbeatTicks)
+	match := consensus.Index(0)
+	for _, p := range leader.Status().Progress {
+		if p.ID == 3 {
+			match = p.Match
+		}
+	}
+	if match == 0 {
+		t.Fatal("the snapshot is not acknowledged")
+	}
+	out := leader.Step(raft.Receive{Message: consensus.Message{
+		Kind: consensus.MsgAppendReply, From: 3, To: 1, Term: leader.Term(), Reject: true, Round: 1,
+		Refused: consensus.Mark{Index: match, Term: leader.Term()}, Hint: consensus.Mark{Index: 1, Term: leader.Term()},
+	}})
+	for _, e := range out.Events {
+		if d, ok := e.(raft.Denied); ok {
+			t.Errorf("an old rejection is taken for a denial: %v", d)
+		}
+	}
+}

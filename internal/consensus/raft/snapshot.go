@@ -65,7 +65,7 @@ func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 		}
 		return
 	}
-	p.Acknowledged(m.Match.Index)
+	p.Acknowledged(m.Match.Index, r.round)
 	if p.State == progress.Snapshot && r.log.holdsAfter(p.Match) {
 		p.BecomeReplicate()
 	}
