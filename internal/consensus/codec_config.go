@@ -32,7 +32,7 @@ func appendAttributes(dst []byte, m *Member) []byte {
 	if !m.Storage.IsZero() {
 		storage = m.Storage[:]
 	}
-	dst = append(dst, flag(m.Promote)|flag(m.Joining)<<1|flag(moves)<<2|flag(storage != nil)<<3)
+	dst = append(dst, flag(m.Promote)|flag(m.Joining)<<1|flag(moves)<<2|flag(storage != nil)<<3|flag(m.Cordoned)<<4)
 	if moves {
 		dst = appendTexts(dst, m.FormerURLs)
 	}
@@ -58,7 +58,7 @@ func flag(set bool) byte {
 func (r *reader) attributes() Member {
 	m := Member{ID: r.member(), Name: string(r.blob()), PeerURLs: r.texts()}
 	marks := r.octet()
-	m.Promote, m.Joining = marks&1 != 0, marks&2 != 0
+	m.Promote, m.Joining, m.Cordoned = marks&1 != 0, marks&2 != 0, marks&16 != 0
 	if marks&4 != 0 {
 		m.FormerURLs = r.texts()
 	}

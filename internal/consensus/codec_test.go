@@ -19,7 +19,7 @@ var sampleConfig = consensus.Config{
 	LearnersNext: []consensus.MemberID{2},
 	Members: []consensus.Member{
 		{ID: 1, Name: "a", PeerURLs: []string{"http://a:2380", "http://b:2380"}},
-		{ID: 2, Name: "b"}, {ID: 3}, {ID: 4, PeerURLs: []string{"http://d:2380"}},
+		{ID: 2, Name: "b", Cordoned: true}, {ID: 3}, {ID: 4, PeerURLs: []string{"http://d:2380"}},
 	},
 }
 

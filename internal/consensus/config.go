@@ -67,6 +67,9 @@ type Member struct {
 	FormerURLs []string
 	// Storage is the data directory that speaks for the member: it is bound to it, once and for ever. NoStorage: not yet.
 	Storage StorageID
+	// Cordoned marks a member that leaves leadership to others: see Config.Cordoned. The mark stays with the member, whatever
+	// its role, until somebody takes it away.
+	Cordoned bool
 }
 
 // DialURLs are all URLs at which the member may be, the current ones first.
@@ -155,6 +158,18 @@ func (c *Config) Binds() bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return !m.Storage.IsZero() })
 }
 
+// Cordoned reports whether id is a member that leaves leadership to others: it bears the mark, and another voter does not.
+// Where every voter bears it, the mark means nothing, for somebody must lead. While joint, the incoming voters count.
+func (c *Config) Cordoned(id MemberID) bool {
+	if m, ok := c.Member(id); !ok || !m.Cordoned {
+		return false
+	}
+	return slices.ContainsFunc(c.Voters, func(voter MemberID) bool {
+		m, _ := c.Member(voter)
+		return voter != id && !m.Cordoned
+	})
+}
+
 // IDs returns every member, sorted.
 func (c *Config) IDs() []MemberID {
 	ids := make([]MemberID, len(c.Members))
@@ -229,10 +244,13 @@ const (
 	ChangeUpdate     ChangeKind = 5 // peer URLs of a member
 	ChangeDemote     ChangeKind = 6 // voter -> learner
 	ChangeBind       ChangeKind = 7 // binds a member that is not bound to Member.Storage
+	ChangeCordon     ChangeKind = 8 // sets Member.Cordoned
+	ChangeUncordon   ChangeKind = 9 // takes it away
 )
 
 func (k ChangeKind) String() string {
-	names := [...]string{"unknown", "add-voter", "add-learner", "promote", "remove", "update", "demote", "bind"}
+	names := [...]string{"unknown", "add-voter", "add-learner", "promote", "remove", "update", "demote", "bind", "cordon",
+		"uncordon"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -69,8 +69,10 @@ type Message struct {
 	Reject bool // the answer is no
 	// Unlogged is set in the answer to a log query if writes may have been answered that are not in the sender's log.
 	Unlogged bool
-	Force    bool     // a vote that a leadership transfer asked for: ignore the leader's lease
-	Target   MemberID // transfer target
+	// Force is set in a vote that a leadership transfer asked for: ignore the leader's lease. In MsgTimeoutNow it says that
+	// the leader must go and sees nobody better: a cordoned member obeys, too.
+	Force  bool
+	Target MemberID // transfer target
 	// Config is the configuration in force at the sender; with proposals, the one that they are bound to: a leader under
 	// another one refuses them and says which.
 	Config  ConfigID
@@ -119,6 +121,7 @@ var reasonTexts = [...]string{
 	ReasonNoChange:        "there is nothing to change, or no change to abort",
 	ReasonBound:           "the member is bound to a data directory already",
 	ReasonUnbound:         "the member is not bound to a data directory yet: it has not been heard",
+	ReasonAllCordoned:     "no voter would be left that is not cordoned: somebody must lead",
 }
 
 func (r RefusalReason) String() string {
@@ -152,4 +155,5 @@ const (
 	ReasonNoChange        RefusalReason = 17 // there is no change to abort, or the request changes nothing
 	ReasonBound           RefusalReason = 18 // the member is bound to another storage id
 	ReasonUnbound         RefusalReason = 19 // others are bound, and the member that is to vote is not
+	ReasonAllCordoned     RefusalReason = 20 // every voter would be cordoned
 )

@@ -128,7 +128,7 @@ func (n *node) data() member.DataOptions {
 
 func (n *node) create(first consensus.Config) {
 	n.c.t.Helper()
-	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID{byte(n.id)}}
+	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID{1, byte(n.id)}}
 	if err := member.Create(n.data(), identity, first); err != nil {
 		n.c.t.Fatal(err)
 	}

@@ -58,6 +58,14 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("member: change refused: %v (configuration %v)", e.Reason, e.Config)
 }
 
+// CordonedError means that leadership was to go to a member that is cordoned.
+type CordonedError struct{ Name string }
+
+func (e *CordonedError) Error() string {
+	return fmt.Sprintf("%s is cordoned and takes no leadership: choose another member, or run `quorate member uncordon "+
+		"%s` first", e.Name, e.Name)
+}
+
 // SpecError means that what was asked for makes no sense, whatever the cluster looks like, or names nobody.
 type SpecError struct{ Text string }
 

@@ -266,13 +266,7 @@ func (m *Member) stepAside() {
 	alarms := machine.Alarms()
 	release()
 	status := m.Status()
-	best, match := consensus.NoMember, consensus.Index(0)
-	for _, p := range status.Progress {
-		fit := p.RecentActive && status.Config.IsVoter(p.ID) && !MarkedCorrupt(alarms, p.ID)
-		if fit && (best == consensus.NoMember || p.Match > match) {
-			best, match = p.ID, p.Match
-		}
-	}
+	best := status.Heir(func(id consensus.MemberID) bool { return MarkedCorrupt(alarms, id) })
 	if best == consensus.NoMember {
 		return
 	}

@@ -399,7 +399,8 @@ func (m *Member) ReadIndex(ctx context.Context) error {
 	}
 }
 
-// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader.
+// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter is
+// refused with a *CordonedError.
 func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
 	status := m.Status()
 	if m.Leader() != m.ID() {
@@ -407,6 +408,9 @@ func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) 
 	}
 	if !status.Config.IsVoter(to) {
 		return ErrBadTransferee
+	}
+	if status.Config.Cordoned(to) {
+		return &CordonedError{Name: m.nameOf(to)}
 	}
 	m.inbox.put(raft.Transfer{To: to})
 	ctx, cancel := context.WithTimeout(ctx, 3*m.electionTimeout())

@@ -82,7 +82,7 @@ func (s *Survivor) Recover(keep []consensus.MemberID, others ...*Survivor) (*Rec
 		return nil, fmt.Errorf("this member is not part of the last configuration that it knows (%v): use another survivor",
 			last.id)
 	}
-	me.Promote = false
+	me.Promote, me.Cordoned = false, false // somebody must lead, and whoever joins next shall not have to at once
 	r.Config = consensus.Config{Voters: []consensus.MemberID{self}, Members: []consensus.Member{me}}
 	for _, id := range keep {
 		if err := r.keep(&last.Config, id, s.NameOf(id)); err != nil {

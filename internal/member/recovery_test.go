@@ -74,6 +74,8 @@ func TestSurvivor_Recover(t *testing.T) {
 		Config: membersOf(ids{2, 3}), Tombs: ids{1}}
 	activate := consensus.ConfigChange{Protocol: consensus.ProtocolActivate, Replaces: first,
 		Config: membersOf(ids{4, 5}, nil, ids{1, 2, 3}), Tombs: ids{1, 2, 3}}
+	marked := consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Replaces: first, Config: membersOf(ids{1, 2, 3})}
+	marked.Config.Members[0].Cordoned = true
 	change := func(protocol consensus.Protocol, c consensus.Config, tombs ...consensus.MemberID) consensus.ConfigChange {
 		return consensus.ConfigChange{Protocol: protocol, Replaces: first, Config: c, Tombs: tombs}
 	}
@@ -97,6 +99,7 @@ func TestSurvivor_Recover(t *testing.T) {
 				configEntry(5, 2, reconfig.Leave(&joint, consensus.ConfigID{Index: 4, Term: 2}, consensus.ProtocolJointEarly))}},
 		{name: "a change that waits to be applied", tombs: ids{2, 3, 4},
 			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolApply, membersOf(ids{1, 2, 3, 4})))}},
+		{name: "a cordoned member", tombs: ids{2, 3}, more: []consensus.Entry{configEntry(4, 2, marked)}},
 		{name: "a learner that stays", keep: ids{4}, tombs: ids{2, 3}, learners: ids{4},
 			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolSingle, membersOf(ids{1, 2, 3}, ids{4})))}},
 		{name: "a learner is what survived", tombs: ids{2, 3},
@@ -133,6 +136,9 @@ func checkRecovered(t *testing.T, options member.DataOptions, before *member.Sur
 	after := inspect(t, options)
 	if !after.Alone() {
 		t.Errorf("not alone: %+v", after.Config)
+	}
+	if m, _ := after.Config.Member(1); m.Cordoned {
+		t.Error("the only voter is cordoned: it would hand over to the first that joins")
 	}
 	if len(after.Config.Learners) == 0 {
 		if _, err := after.Recover(nil); !errors.Is(err, member.ErrOnlyVoter) {

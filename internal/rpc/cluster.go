@@ -11,7 +11,6 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 )
@@ -135,25 +134,13 @@ func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberI
 		return
 	}
 	status := m.Status()
-	to := heir(&status)
+	to := status.Heir(nil)
 	if to == consensus.NoMember {
 		return
 	}
 	if err := m.TransferLeadership(ctx, to); err != nil {
 		c.s.options.Logger.WarnContext(ctx, "could not hand over before removing myself", "peer", to.String(), "err", err)
 	}
-}
-
-// heir returns the voter that has most of the leader's log, or NoMember if none has caught up.
-func heir(status *raft.Status) consensus.MemberID {
-	best := raft.PeerProgress{}
-	for _, p := range status.Progress {
-		if p.RecentActive && p.CaughtUp && slices.Contains(status.Config.Voters, p.ID) &&
-			(best.ID == consensus.NoMember || p.Match > best.Match) {
-			best = p
-		}
-	}
-	return best.ID
 }
 
 // MemberUpdate changes a member's peer URLs. etcd takes anything here; a URL that nobody could connect to is refused.

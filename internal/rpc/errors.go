@@ -35,6 +35,8 @@ var (
 		"etcdserver: this membership change cannot be made by the protocol that was asked for")
 	errTooLate = status.Error(codes.FailedPrecondition,
 		"etcdserver: the membership change is decided and can no longer be undone")
+	errAllCordoned = status.Error(codes.FailedPrecondition,
+		"etcdserver: every voter would be cordoned, and somebody must lead: uncordon another one first")
 	errNoChange = status.Error(codes.FailedPrecondition, "etcdserver: there is nothing to change about the membership")
 )
 
@@ -98,6 +100,7 @@ var refusals = map[consensus.RefusalReason]error{
 	consensus.ReasonNoChange:        errNoChange,
 	consensus.ReasonBound:           rpctypes.ErrGRPCMemberExist,
 	consensus.ReasonUnbound:         rpctypes.ErrGRPCLearnerNotReady,
+	consensus.ReasonAllCordoned:     errAllCordoned,
 }
 
 // wireError turns any error into one that may go on the wire.
@@ -127,6 +130,10 @@ func wireError(err error) error {
 	var superseded *member.SupersededError
 	if errors.As(err, &superseded) {
 		return status.Error(codes.Unavailable, "etcdserver: "+superseded.Text) // clients try another member
+	}
+	var cordoned *member.CordonedError
+	if errors.As(err, &cordoned) {
+		return status.Error(codes.FailedPrecondition, "etcdserver: "+cordoned.Error())
 	}
 	var address *member.AddressError
 	if errors.As(err, &address) {

@@ -33,13 +33,13 @@ func TestErrors_table_isEtcds(t *testing.T) {
 }
 
 func TestErrors_refusals_areMapped(t *testing.T) {
-	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonNoChange; reason++ {
+	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonAllCordoned; reason++ {
 		got := wireError(fmt.Errorf("add: %w", &member.RefusedError{Reason: reason}))
 		if _, listed := refusals[reason]; !listed {
 			t.Errorf("reason %d is not in the table", reason)
 		}
 		switch got {
-		case errChangePending, errLastVoter, errStaleConfig, errProtocol, errTooLate, errNoChange:
+		case errChangePending, errLastVoter, errStaleConfig, errProtocol, errTooLate, errNoChange, errAllCordoned:
 			// etcd has no text for these.
 		default:
 			if !isEtcds(got) {
@@ -72,6 +72,10 @@ func TestErrors_others(t *testing.T) {
 			"etcdserver: the membership change is decided and can no longer be undone"},
 		{"a change of nothing", &member.RefusedError{Reason: consensus.ReasonNoChange}, codes.FailedPrecondition,
 			"etcdserver: there is nothing to change about the membership"},
+		{"a cordon around all voters", &member.RefusedError{Reason: consensus.ReasonAllCordoned}, codes.FailedPrecondition,
+			"etcdserver: every voter would be cordoned, and somebody must lead: uncordon another one first"},
+		{"leadership for a cordoned member", fmt.Errorf("move: %w", &member.CordonedError{Name: "m2"}), codes.FailedPrecondition,
+			"etcdserver: m2 is cordoned and takes no leadership: choose another member, or run `quorate member uncordon m2` first"},
 		{"anything else is Unknown", errors.New("disk on fire"), codes.Unknown, "disk on fire"},
 	} {
 		got := status.Convert(wireError(row.err))

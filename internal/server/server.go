@@ -172,12 +172,13 @@ func (s *Server) end(ctx context.Context, cause error) {
 	})
 }
 
-// handOver moves leadership to the most advanced other voter, so that the cluster goes on without an election.
+// handOver moves leadership to another voter, so that the cluster goes on without an election.
 func (s *Server) handOver(ctx context.Context) {
 	if s.member.Leader() != s.member.ID() {
 		return
 	}
-	to := mostAdvanced(s.member)
+	status := s.member.Status()
+	to := status.Heir(nil)
 	if to == consensus.NoMember {
 		return
 	}
@@ -187,19 +188,6 @@ func (s *Server) handOver(ctx context.Context) {
 		return
 	}
 	s.logger.Info("handed leadership over", "peer", to.String(), "took", time.Since(begun).String())
-}
-
-// mostAdvanced returns the connected voter with the longest log.
-func mostAdvanced(m *member.Member) consensus.MemberID {
-	status := m.Status()
-	best := consensus.NoMember
-	var match consensus.Index
-	for _, p := range status.Progress {
-		if p.RecentActive && status.Config.IsVoter(p.ID) && (best == consensus.NoMember || p.Match > match) {
-			best, match = p.ID, p.Match
-		}
-	}
-	return best
 }
 
 // close undoes the steps of Start in reverse order; it skips what was not reached.

@@ -171,6 +171,7 @@ func (r *Replica) configChanged() {
 	if r.role == Leader {
 		r.syncPeers()
 	}
+	r.delayCampaign()
 }
 
 // metaAt returns what a snapshot at mark stands for.

@@ -20,7 +20,8 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgFast: "fast", consensus.MsgOrphans: "orphans",
 }
 
-var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update", "demote"}
+var changeNames = []string{"", "add-voter", "add-learner", "promote", "remove", "update", "demote", "bind", "cordon",
+	"uncordon"}
 
 // describe writes a message in one line: what its kind says, and nothing that it does not.
 func describe(m *message) string {

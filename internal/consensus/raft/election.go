@@ -9,8 +9,14 @@ import (
 
 // resetCampaign draws when to campaign next. The spread keeps candidates apart (Raft paper, section 5.2). After a start,
 // or once the connection to the leader broke, the waits are short, each twice as long as the one before, until the
-// usual one is reached.
+// usual one is reached. A cordoned member waits longer, and never shortly: the others go first.
 func (r *Replica) resetCampaign() {
+	if r.cordoned() {
+		r.spread = 0
+		least := cordonWait * r.opts.ElectionTicks
+		r.campaignAt = r.now + uint64(r.rng.between(least, least+r.opts.ElectionTicks-1))
+		return
+	}
 	if r.spread > 0 && r.spread < r.opts.ElectionTicks && !r.opts.LeaderLease {
 		r.campaignAt = r.now + uint64(r.rng.between(1, r.spread))
 		r.spread *= 2

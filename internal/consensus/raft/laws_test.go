@@ -95,7 +95,9 @@ func (l *laws) belowCommit(n *node, s *raft.Status) {
 			}
 			mine, has := n.at(p.Match)
 			theirs, too := other.at(p.Match)
-			if has && other.logBase < p.Match && (!too || mine != theirs) {
+			// After a restart the log may begin after a store that is ahead of it, and its disk is told only then.
+			begins := max(other.logBase, other.replica.Base().Mark.Index)
+			if has && begins < p.Match && (!too || mine != theirs) {
 				l.breach("one log per leader: %v counts %v at term %d as held by %v, which has %v", n.id, mine, s.Term, p.ID, theirs)
 			}
 		}

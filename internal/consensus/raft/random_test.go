@@ -208,7 +208,7 @@ func (x *chaos) reconfigure() {
 		return
 	}
 	for range []int{1, 1, 1, 2, 2, 3, 4}[x.rng.IntN(7)] {
-		step := consensus.ChangeStep{Kind: consensus.ChangeKind(1 + x.rng.IntN(6)), Member: consensus.Member{ID: x.pick().id}}
+		step := consensus.ChangeStep{Kind: chaosKinds[x.rng.IntN(len(chaosKinds))], Member: consensus.Member{ID: x.pick().id}}
 		if step.Kind == consensus.ChangeAddLearner || step.Kind == consensus.ChangeAddVoter {
 			if x.alive() >= 8 {
 				continue
@@ -222,6 +222,11 @@ func (x *chaos) reconfigure() {
 	if len(request.Steps) > 0 {
 		x.request(n.id, request)
 	}
+}
+
+var chaosKinds = []consensus.ChangeKind{
+	consensus.ChangeAddVoter, consensus.ChangeAddLearner, consensus.ChangePromote, consensus.ChangeRemove, consensus.ChangeUpdate,
+	consensus.ChangeDemote, consensus.ChangeCordon, consensus.ChangeUncordon,
 }
 
 // alive counts the members that are not out of the game.
@@ -279,7 +284,23 @@ func (x *chaos) heal() error {
 			return fmt.Errorf("member %v applied %d of %d", id, got.Applied, want.LastIndex)
 		}
 	}
-	return nil
+	return x.yields()
+}
+
+// yields checks that a cordoned member does not lead on once all others are up and have caught up, however often it tried
+// before to hand over.
+func (x *chaos) yields() error {
+	for range 150 {
+		leader := x.leader()
+		if leader == nil {
+			return fmt.Errorf("the leader was lost in handing over")
+		}
+		if s := leader.replica.Status(); !s.Config.Cordoned(leader.id) {
+			return nil
+		}
+		x.tick(10)
+	}
+	return fmt.Errorf("the cordoned member %v leads on", x.leader().id)
 }
 
 func (x *chaos) dump() string {

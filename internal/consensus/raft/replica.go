@@ -77,6 +77,7 @@ type Replica struct {
 	transferee   consensus.MemberID
 	transferBy   uint64
 	transferSent bool
+	cordon       cordon // paces the attempts to hand over while this leader is cordoned
 
 	dropped      refusedCounts
 	counts       LogCounts

@@ -1,6 +1,10 @@
 package raft
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // Role is what a replica does in its term.
 type Role uint8
@@ -93,4 +97,18 @@ func (r *Replica) Status() Status {
 		})
 	}
 	return s
+}
+
+// Heir returns the voter to which this leader can hand over at once, NoMember if there is none: one that was heard lately, has
+// caught up and is not cordoned, of several the one with most of the log. unfit, if not nil, excludes further members.
+func (s *Status) Heir(unfit func(consensus.MemberID) bool) consensus.MemberID {
+	best := PeerProgress{}
+	for i := range s.Progress {
+		p := &s.Progress[i]
+		able := p.RecentActive && p.CaughtUp && slices.Contains(s.Config.Voters, p.ID) && !s.Config.Cordoned(p.ID)
+		if able && (unfit == nil || !unfit(p.ID)) && (best.ID == consensus.NoMember || p.Match > best.Match) {
+			best = *p
+		}
+	}
+	return best.ID
 }

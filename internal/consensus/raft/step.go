@@ -90,6 +90,7 @@ func (r *Replica) tickLeader() {
 	if r.transferee != consensus.NoMember && r.now >= r.transferBy {
 		r.abortTransfer()
 	}
+	r.yieldLeadership()
 	if r.now >= r.beatAt {
 		r.beat()
 	}
@@ -308,7 +309,7 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 	case consensus.MsgSnapshotOffer:
 		r.handleSnapshotOffer(m)
 	case consensus.MsgTimeoutNow:
-		r.handleTimeoutNow()
+		r.handleTimeoutNow(m.Force)
 	case consensus.MsgHolds:
 		r.hold(m.From, m.Match.Index)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:

@@ -8,7 +8,7 @@ import (
 )
 
 // transfer begins to hand leadership to a voter, the best suited if to names none (Raft thesis, section 3.10).
-// Proposals are refused until it ends: the target must be able to catch up.
+// Proposals are refused until it ends: the target must be able to catch up. It never goes to a cordoned voter.
 func (r *Replica) transfer(to consensus.MemberID) {
 	if r.role != Leader {
 		if r.leader != consensus.NoMember {
@@ -21,7 +21,7 @@ func (r *Replica) transfer(to consensus.MemberID) {
 			to = p.ID
 		}
 	}
-	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.config().IsVoter(to) {
+	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.config().IsVoter(to) || r.config().Cordoned(to) {
 		return
 	}
 	if r.transferee != consensus.NoMember {
@@ -37,19 +37,19 @@ func (r *Replica) advanceTransfer() {
 		return
 	}
 	p := r.peer(r.transferee)
-	if p == nil || !r.config().IsVoter(r.transferee) {
+	if p == nil || !r.config().IsVoter(r.transferee) || r.config().Cordoned(r.transferee) {
 		r.abortTransfer()
 		return
 	}
 	if p.Match == r.log.last() && !r.transferSent {
 		r.transferSent = true
-		r.sendTimeoutNow(p.ID)
+		r.sendTimeoutNow(p.ID, false)
 	}
 }
 
-func (r *Replica) sendTimeoutNow(to consensus.MemberID) {
+func (r *Replica) sendTimeoutNow(to consensus.MemberID, force bool) {
 	r.leaseBarred = true // from here on somebody may be elected without waiting for the lease, at any time in this term
-	r.sendAsLeader(consensus.Message{Kind: consensus.MsgTimeoutNow, To: to})
+	r.sendAsLeader(consensus.Message{Kind: consensus.MsgTimeoutNow, To: to, Force: force})
 }
 
 func (r *Replica) abortTransfer() {
@@ -57,10 +57,17 @@ func (r *Replica) abortTransfer() {
 	r.transferee, r.transferSent = consensus.NoMember, false
 }
 
-// bestVoter returns the voter, other than this one, that holds most of the log and was heard lately.
+// bestVoter returns the voter, other than this one, that holds most of the log and was heard lately. A cordoned one is taken
+// only if no other could lead at once.
 func (r *Replica) bestVoter() *progress.Peer {
+	peers := r.peers
+	if r.anyCordoned() {
+		if able := r.ableToLead(); len(able) > 0 {
+			peers = able
+		}
+	}
 	var best *progress.Peer
-	for _, p := range r.peers {
+	for _, p := range peers {
 		if !slices.Contains(r.config().Voters, p.ID) || !r.active(p) {
 			continue
 		}
@@ -77,15 +84,16 @@ func (r *Replica) bestVoter() *progress.Peer {
 func (r *Replica) handOverLeadership() {
 	if p := r.bestVoter(); p != nil {
 		r.event(TransferStarted{To: p.ID})
-		r.sendTimeoutNow(p.ID)
+		r.sendTimeoutNow(p.ID, r.config().Cordoned(p.ID))
 	}
 	r.becomeFollower(r.term, consensus.NoMember)
 }
 
 // handleTimeoutNow campaigns at once, or, if a change has to be applied first, as soon as it is: the leader that this
-// change removed has gone.
-func (r *Replica) handleTimeoutNow() {
+// change removed has gone. A cordoned member does so only if force says that nobody else can.
+func (r *Replica) handleTimeoutNow(force bool) {
 	switch {
+	case r.cordoned() && !force:
 	case r.mayCampaign():
 		r.becomeCandidate(true)
 	case r.appliesFirst():

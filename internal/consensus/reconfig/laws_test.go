@@ -68,7 +68,7 @@ func (w *walk) facts() reconfig.Facts {
 func (w *walk) request() consensus.ChangeRequest {
 	request := consensus.ChangeRequest{Protocol: consensus.Protocol(w.rng.IntN(6))}
 	for range 1 + w.rng.IntN(4) {
-		s := consensus.ChangeStep{Kind: consensus.ChangeKind(1 + w.rng.IntN(6))}
+		s := consensus.ChangeStep{Kind: consensus.ChangeKind(1 + w.rng.IntN(9))}
 		known := w.now.IDs()
 		switch {
 		case s.Kind <= consensus.ChangeAddLearner && w.rng.IntN(8) > 0 && len(known) < 9:

@@ -43,6 +43,9 @@ func Next(current *consensus.Config, id consensus.ConfigID, request *consensus.C
 	if reason := checkBindings(current, &target); reason != consensus.ReasonNone {
 		return none, reason
 	}
+	if reason := checkCordons(&target, request.Steps); reason != consensus.ReasonNone {
+		return none, reason
+	}
 	protocol, joint, reason := choose(request.Protocol, current, &target)
 	if reason != consensus.ReasonNone {
 		return none, reason
@@ -70,7 +73,7 @@ func Leave(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Pr
 
 // Abort returns the change that goes back from the joint configuration with the given id: the outgoing voters decide
 // alone. Nobody is removed: voters that were to join stay as learners, and hold what they have. Peer URLs that the change
-// updated stay updated: they say where a member is, not who decides.
+// updated stay updated, and marks of cordon as they are: they say where a member is and who should lead, not who decides.
 func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
 	back := joint.Clone()
 	back.Voters, back.Outgoing, back.LearnersNext = back.Outgoing, nil, nil
@@ -191,6 +194,20 @@ func checkBindings(current, target *consensus.Config) consensus.RefusalReason {
 	}
 	if bound < quorum.Majority(len(target.Voters)) {
 		return consensus.ReasonUnbound
+	}
+	return consensus.ReasonNone
+}
+
+// checkCordons refuses to cordon the last voter that is not: the marks of all would mean nothing. Removing or demoting it is
+// not refused: a cluster must get rid of a dead voter, and where all are cordoned, all may lead.
+func checkCordons(target *consensus.Config, steps []consensus.ChangeStep) consensus.RefusalReason {
+	cordons := func(s consensus.ChangeStep) bool { return s.Kind == consensus.ChangeCordon }
+	free := func(id consensus.MemberID) bool {
+		m, _ := target.Member(id)
+		return !m.Cordoned
+	}
+	if slices.ContainsFunc(steps, cordons) && !slices.ContainsFunc(target.Voters, free) {
+		return consensus.ReasonAllCordoned
 	}
 	return consensus.ReasonNone
 }

@@ -22,6 +22,8 @@ func take(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consens
 		return update(c, step, facts)
 	case consensus.ChangeBind:
 		return bind(c, step, facts)
+	case consensus.ChangeCordon, consensus.ChangeUncordon:
+		return cordon(c, step, facts)
 	}
 	return consensus.ReasonBadRequest
 }
@@ -41,6 +43,21 @@ func bind(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consens
 		return consensus.ReasonBound
 	}
 	m.Storage = step.Member.Storage
+	setMember(c, m)
+	return consensus.ReasonNone
+}
+
+// cordon sets the mark of a member of any role, or takes it away: it counts while the member votes.
+func cordon(c *consensus.Config, step *consensus.ChangeStep, facts *Facts) consensus.RefusalReason {
+	want := step.Kind == consensus.ChangeCordon
+	m, ok := c.Member(step.Member.ID)
+	switch {
+	case !ok:
+		return missing(step.Member.ID, facts)
+	case m.Cordoned == want:
+		return consensus.ReasonNoChange
+	}
+	m.Cordoned = want
 	setMember(c, m)
 	return consensus.ReasonNone
 }

@@ -1,0 +1,97 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/progress"
+)
+
+// A cordoned voter votes, replicates and serves like any other, and leaves leadership to those that are not cordoned
+// (consensus.Config.Cordoned). This is a preference: no safety rule knows of it, and a cluster that only a cordoned voter can
+// lead is led by it. On a cordoned member
+//
+//   - the wait before a campaign is longer than two rounds of the others' waits, so that they go first,
+//   - a transfer that a leader makes without need is ignored: it may have been sent before the member was cordoned,
+//   - leadership, if it comes all the same, is handed to a voter that is not cordoned as soon as one has caught up.
+//
+// It promises to a leader what others promise: a longer wait of its own shortens no lease.
+
+// cordonWait is how many election timeouts a cordoned voter waits at least, and one more at most, before it campaigns.
+const cordonWait = 3
+
+// maxPauseDoublings bounds the pause between two attempts of a cordoned leader to hand over: 64 election timeouts.
+const maxPauseDoublings = 6
+
+// cordon paces the attempts of a cordoned leader to hand over. During an attempt the leader takes no writes, so that one which
+// fails again and again must become rare. The pace outlives the term: a voter that can be elected, and cannot lead, would
+// otherwise be tried each time that leadership comes back. The zero value is ready.
+type cordon struct {
+	tries     int
+	last      consensus.MemberID // who was tried last
+	notBefore uint64             // tick of the next attempt
+	forgetAt  uint64             // tick from which on the attempts before do not count
+}
+
+// next returns the member of fit to hand over to now, and counts the attempt. It returns NoMember if it is too early or fit
+// is empty. Of several it takes the one with most of the log, and whoever was tried last only if there is nobody else.
+func (c *cordon) next(now uint64, electionTicks int, fit []*progress.Peer) consensus.MemberID {
+	if now < c.notBefore || len(fit) == 0 {
+		return consensus.NoMember
+	}
+	if now >= c.forgetAt {
+		c.tries, c.last = 0, consensus.NoMember
+	}
+	best := slices.MaxFunc(fit, func(a, b *progress.Peer) int {
+		switch {
+		case a.ID == c.last:
+			return -1
+		case b.ID == c.last || a.Match > b.Match:
+			return 1
+		case a.Match < b.Match:
+			return -1
+		}
+		return 0
+	})
+	c.tries, c.last = min(c.tries+1, maxPauseDoublings), best.ID
+	pause := uint64(electionTicks) << c.tries
+	c.notBefore, c.forgetAt = now+pause, now+2*pause
+	return best.ID
+}
+
+// cordoned reports whether this member leaves leadership to others.
+func (r *Replica) cordoned() bool { return r.config().Cordoned(r.opts.ID) }
+
+// yieldLeadership hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
+// under way comes to its end first.
+func (r *Replica) yieldLeadership() {
+	if !r.cordoned() || r.transferee != consensus.NoMember || r.log.commit < r.noop || !r.stable() {
+		return
+	}
+	if to := r.cordon.next(r.now, r.opts.ElectionTicks, r.ableToLead()); to != consensus.NoMember {
+		r.transfer(to)
+	}
+}
+
+// anyCordoned reports whether any voter is cordoned.
+func (r *Replica) anyCordoned() bool {
+	return slices.ContainsFunc(r.config().Voters, r.config().Cordoned)
+}
+
+// ableToLead lists the other voters that are not cordoned and could lead at once.
+func (r *Replica) ableToLead() []*progress.Peer {
+	var able []*progress.Peer
+	for _, p := range r.peers {
+		if slices.Contains(r.config().Voters, p.ID) && !r.config().Cordoned(p.ID) && r.active(p) && r.caughtUp(p) {
+			able = append(able, p)
+		}
+	}
+	return able
+}
+
+// delayCampaign sets the wait of a cordoned member anew if it was drawn before the member was cordoned.
+func (r *Replica) delayCampaign() {
+	if r.role != Leader && r.cordoned() {
+		r.resetCampaign()
+	}
+}

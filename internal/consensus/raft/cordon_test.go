@@ -1,0 +1,189 @@
+package raft_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// cordoned returns a cluster of voters that 2 leads, and in which 1 is cordoned.
+func cordoned(t *testing.T, voters []memberID, adapt func(*raft.Options)) *cluster {
+	t.Helper()
+	c := newCluster(voters, nil, adapt)
+	c.elect(2)
+	c.tick(3)
+	c.mark(t, consensus.ChangeCordon, 1)
+	return c
+}
+
+// mark cordons a member, or ends that.
+func (c *cluster) mark(t *testing.T, kind consensus.ChangeKind, id memberID) {
+	t.Helper()
+	c.change(c.leader().id, kind, consensus.Member{ID: id})
+	c.tick(3)
+	if m, _ := c.settledMember(id); m.Cordoned != (kind == consensus.ChangeCordon) {
+		t.Fatalf("%v of %v is not in force", kind, id)
+	}
+}
+
+func (c *cluster) settledMember(id memberID) (consensus.Member, bool) {
+	config := c.leader().replica.InForce().Config
+	return config.Member(id)
+}
+
+// ledBy waits for a leader and returns it.
+func (c *cluster) ledBy(t *testing.T, ticks int) memberID {
+	t.Helper()
+	for range ticks {
+		if leader := c.leader(); leader != nil {
+			return leader.id
+		}
+		c.tick(1)
+	}
+	t.Fatalf("nobody leads after %d ticks", ticks)
+	return consensus.NoMember
+}
+
+func (c *cluster) kill(id memberID) { c.node(id).crash() }
+
+// Ensure that a leader that is cordoned hands over within a moment, also after everybody was restarted, and that it may lead
+// again once it is not cordoned any more.
+func TestReplica_cordoned_leaderHandsOver(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	laws := newLaws()
+	laws.watch(c)
+	c.elect(1)
+	c.propose(1, "a")
+	c.tick(3)
+	c.change(1, consensus.ChangeCordon, consensus.Member{ID: 1})
+	c.tick(3)
+	first := c.ledBy(t, 1)
+	if first == 1 || c.node(1).replica.Status().Role != raft.Follower {
+		t.Fatalf("%v leads", first)
+	}
+	for _, n := range c.nodes {
+		n.crash()
+		n.start()
+	}
+	if id := c.ledBy(t, 20); id == 1 {
+		t.Error("the mark was lost by a restart")
+	}
+	c.leader().step(raft.Transfer{To: 1})
+	c.tick(2)
+	if id := c.ledBy(t, 20); id == 1 {
+		t.Error("a transfer went to the cordoned member")
+	}
+	c.tick(3)
+	c.mark(t, consensus.ChangeUncordon, 1)
+	c.leader().step(raft.Transfer{To: 1})
+	c.tick(3)
+	if id := c.ledBy(t, 20); id != 1 {
+		t.Errorf("%v leads; the member is not cordoned any more", id)
+	}
+	if laws.broken != "" {
+		t.Error(laws.broken)
+	}
+}
+
+// Ensure that another voter is elected whenever one can be, however the waits are drawn, and whether or not the connection to
+// the leader breaks with it.
+func TestReplica_cordoned_othersGoFirst(t *testing.T) {
+	for seed := range uint64(60) {
+		adapt := func(o *raft.Options) { o.Seed, o.LeaderLease = seed, seed%3 == 0 }
+		c := cordoned(t, []memberID{1, 2, 3, 4, 5}, adapt)
+		for range 2 {
+			dead := c.leader().id
+			c.kill(dead)
+			for _, n := range c.nodes {
+				if n.replica != nil && seed%2 == 0 {
+					n.step(raft.Unreachable{Member: dead})
+				}
+			}
+			if id := c.ledBy(t, 80); id == 1 {
+				t.Fatalf("seed %d: the cordoned member leads, and another could", seed)
+			}
+			c.tick(3)
+		}
+	}
+}
+
+// Ensure that the cordoned member leads while nobody else can, for the others lag, and hands over once one has caught up.
+func TestReplica_cordoned_leadsWhileNobodyElseCan(t *testing.T) {
+	c := cordoned(t, []memberID{1, 2, 3}, nil)
+	c.isolate(3, true)
+	c.propose(2, "only 1 and 2 have this")
+	c.tick(2)
+	c.kill(2)
+	c.isolate(3, false)
+	if id := c.ledBy(t, 200); id != 1 {
+		t.Fatalf("%v leads without the log", id)
+	}
+	c.tick(5)
+	if id := c.ledBy(t, 1); id != 3 {
+		t.Errorf("%v leads, and 3 has caught up", id)
+	}
+	c.kill(3)
+	c.tick(100)
+	if c.leader() != nil {
+		t.Fatal("one of three leads")
+	}
+}
+
+// Ensure that marks mean nothing where every voter is cordoned: somebody leads, and nobody hands over to and fro.
+func TestReplica_cordoned_allOfThem(t *testing.T) {
+	c := cordoned(t, []memberID{1, 2, 3}, nil)
+	c.mark(t, consensus.ChangeCordon, 3)
+	c.change(2, consensus.ChangeRemove, consensus.Member{ID: 2})
+	c.tick(40)
+	led := c.ledBy(t, 100)
+	term := c.leader().replica.Term()
+	c.tick(200)
+	if id := c.ledBy(t, 1); id != led || c.leader().replica.Term() != term {
+		t.Errorf("%v led in term %d, now %v in term %d", led, term, id, c.leader().replica.Term())
+	}
+}
+
+// Ensure whom a leader chooses that is not told to whom, and what a cordoned member does with the word of a leader.
+func TestReplica_cordoned_transfers(t *testing.T) {
+	c := cordoned(t, []memberID{1, 2, 3}, nil)
+	c.isolate(3, true)
+	c.propose(2, "3 lags")
+	c.tick(1)
+	c.isolate(3, false)
+	c.leader().step(raft.Transfer{To: consensus.NoMember})
+	c.tick(5)
+	if id := c.ledBy(t, 40); id != 3 {
+		t.Errorf("leadership went to %v", id)
+	}
+	leader := c.leader()
+	for _, force := range []bool{false, true} {
+		c.node(1).step(raft.Receive{Message: message{
+			Kind: consensus.MsgTimeoutNow, From: leader.id, To: 1, Term: leader.replica.Term(), Force: force,
+		}})
+		c.settle()
+		if leads := c.leader().id == 1; leads != force {
+			t.Errorf("told to campaign, forced %v: it leads: %v", force, leads)
+		}
+	}
+}
+
+// Ensure that a leader that must go, for its disk hangs, hands over to a cordoned member only if there is nobody else.
+func TestReplica_cordoned_diskStalls(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		cut  bool
+	}{{"another is there", false}, {"they are the only ones", true}} {
+		c := cordoned(t, []memberID{1, 2, 3, 4, 5}, nil)
+		c.mark(t, consensus.ChangeCordon, 4)
+		c.mark(t, consensus.ChangeCordon, 5)
+		c.isolate(3, tc.cut)
+		c.tick(12)
+		c.node(2).slowDisk = true
+		c.propose(2, "a")
+		c.tick(13)
+		if id := c.ledBy(t, 1); (id == 3) == tc.cut || id == 2 {
+			t.Errorf("%s: %v leads", tc.name, id)
+		}
+	}
+}
