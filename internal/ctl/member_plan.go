@@ -41,14 +41,17 @@ func writePlan(w io.Writer, cluster *quoratepb.Cluster, plan *quoratepb.PlanResp
 			fmt.Fprintln(w, "      "+detail)
 		}
 	}
+	for _, blocker := range plan.Blockers {
+		fmt.Fprintln(w, "blocked: "+blocker)
+	}
+	if len(plan.Blockers) > 0 {
+		return // what it would take, and how to undo it, must not be done
+	}
 	for _, warning := range plan.Warnings {
 		fmt.Fprintln(w, "warning: "+warning)
 	}
 	if plan.Undo != "" {
 		fmt.Fprintln(w, "undo: "+plan.Undo)
-	}
-	for _, blocker := range plan.Blockers {
-		fmt.Fprintln(w, "blocked: "+blocker)
 	}
 }
 
