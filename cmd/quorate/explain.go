@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/quorate/quorate/internal/config"
+	core "github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
@@ -24,6 +25,8 @@ func numberOrText(text string) any {
 // explain adds to an error that ended the server what the operator can do about it.
 func explain(c config.Config, err error) error {
 	switch {
+	case core.Unusable(err):
+		return fmt.Errorf("%w. %s", err, replaceAdvice(c))
 	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):
 		return fmt.Errorf("%w; nothing is lost", err) // what to do is said already
 	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, transport.ErrAddressUsed):
@@ -42,4 +45,16 @@ func explain(c config.Config, err error) error {
 		return fmt.Errorf("%w; --data-dir %s must be on a disk that can be written to", err, c.DataDir)
 	}
 	return err
+}
+
+// replaceAdvice says how a member whose data is of no use gets new data. It names no way to mend the old: a directory in which
+// one file is of another moment forgets what its member acknowledged, and nothing may tell.
+func replaceAdvice(c config.Config) string {
+	dirs := c.DataDir
+	if c.WALDir != "" {
+		dirs += " and " + c.WALDir
+	}
+	return fmt.Sprintf("Never put a file back from a copy: writes that this member acknowledged would be lost. If the "+
+		"others serve, move %s aside, run `quorate member reset %s` against one that serves, and start this one with its "+
+		"flags; else see `quorate recover --help`", dirs, c.Name)
 }

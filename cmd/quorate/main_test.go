@@ -15,6 +15,8 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // fakeMember ends when it is told to, or at once with an error.
@@ -98,6 +100,8 @@ func TestServe_startError(t *testing.T) {
 		{fmt.Errorf("listen on 127.0.0.1:2379: %w", syscall.EADDRINUSE),
 			"quorate: listen on 127.0.0.1:2379: address already in use; stop the process that listens there, or choose"},
 		{fmt.Errorf("listen: %w", syscall.EADDRNOTAVAIL), "must name addresses of this machine"},
+		{&wal.CorruptError{File: "1.wal"}, "Never put a file back from a copy"},
+		{fmt.Errorf("open: %w", snapshot.ErrStoreMissing), "move default.etcd aside, run `quorate member reset default"},
 		{fmt.Errorf("open: %w", fs.ErrPermission), "make default.etcd writable"},
 		{fmt.Errorf("write: %w", syscall.ENOSPC), "make room on the disk of default.etcd"},
 		{fmt.Errorf("write: %w", syscall.EROFS), "must be on a disk that can be written to"},

@@ -112,6 +112,9 @@ func explainRecovery(dir string, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrNoSpace):
 		return fmt.Errorf("%w; the recovery was not written", err)
+	case core.Unusable(err):
+		return fmt.Errorf("%w. Use another survivor. Never put a file back from a copy: writes that this member acknowledged "+
+			"would be lost", err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w; run this as the user that owns %s", err, dir)
 	}

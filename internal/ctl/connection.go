@@ -198,7 +198,9 @@ func (c *connection) explain(ctx context.Context, err error, endpoints []string)
 			"dev`, or name its members with --endpoints", strings.Join(deaf, ", "))}
 	}
 	hint := "it may have no leader; see `quorate status`"
-	if len(deaf) > 0 {
+	if why := notReady(ctx, heard[0]); why != "" {
+		hint = heard[0] + " says: " + why
+	} else if len(deaf) > 0 {
 		hint = "not running: " + strings.Join(deaf, ", ") + "; see `quorate status`"
 	}
 	return &failure{StatusUnreachable, fmt.Errorf("no answer from %s within %v: %s", strings.Join(heard, ", "),

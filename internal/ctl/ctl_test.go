@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -208,6 +210,43 @@ func TestRun_status(t *testing.T) {
 	if want := `[{"name":"m1","endpoint":"` + f.address + `","id":"a1","role":"no leader","term":7,`; got.status !=
 		ctl.StatusRefused || !strings.HasPrefix(got.out, want) {
 		t.Errorf("as JSON: got %d %s, want %s…", got.status, got.out, want)
+	}
+}
+
+// Ensure that a process that waits is shown with what it waits for, as status and as the only one that is asked.
+func TestRun_status_waiting(t *testing.T) {
+	waiting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" { // the client of gRPC comes, too
+			http.NotFound(w, r)
+			return
+		}
+		http.Error(w, "[+]alive\n[-]member failed: it has \x1b[2Jlost its disk", http.StatusServiceUnavailable)
+	}))
+	defer waiting.Close()
+	f := startFake(t)
+	address := strings.TrimPrefix(waiting.URL, "http://")
+	f.members = append(f.members, &pb.Member{ID: 2, Name: "m2", ClientURLs: []string{waiting.URL}})
+	got := f.run(t, "status", "--timeout=500ms")
+	if !strings.Contains(got.out, "m2 is down: member failed: it has [2Jlost its disk\n") {
+		t.Errorf("got %d\n%s", got.status, got.out)
+	}
+	f.run(t, "get", "a", "--timeout=50ms", "--endpoints="+address).want(t, ctl.StatusUnreachable, "",
+		"no answer from "+address+" within 50ms: "+address+" says: member failed: it has [2Jlost its disk")
+}
+
+// Ensure that a cluster without a leader whose members all answer is shown with the peer URL at which nobody listens.
+func TestRun_status_deafPeer(t *testing.T) {
+	f := startFake(t)
+	deaf := "http://" + testnet.Address(t)
+	f.members[0].PeerURLs, f.leader = []string{deaf}, 0
+	got := f.run(t, "status")
+	if want := "nobody listens, as seen from here, at peer URL " + deaf + " of m1 (connection refused)"; got.status !=
+		ctl.StatusRefused || !strings.Contains(got.out, want) {
+		t.Errorf("got %d\n%s\nwant %q", got.status, got.out, want)
+	}
+	f.members[0].PeerURLs = []string{"http://" + f.address}
+	if got := f.run(t, "status"); !strings.Contains(got.out, "the members may not reach each other") {
+		t.Errorf("got %d\n%s", got.status, got.out)
 	}
 }
 

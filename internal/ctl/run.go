@@ -94,6 +94,12 @@ func Known(word string) bool {
 	return false
 }
 
+// Exists tells whether the words are a command, as far as they name one: arguments and flags may follow.
+func Exists(words []string) bool {
+	found, rest, err := newRoot(Streams{}).Find(words)
+	return err == nil && found.HasParent() && (len(rest) == 0 || !found.HasSubCommands())
+}
+
 // Suggest returns the command that a mistyped word most probably meant, empty if none is near.
 func Suggest(word string) string { return config.Nearest(word, names()) }
 

@@ -59,7 +59,7 @@ func (c *connection) seats(ctx context.Context, client *clientv3.Client) ([]surv
 	}
 	var seats []survey.Seat
 	for _, m := range list.Members {
-		seat := survey.Seat{Name: m.Name}
+		seat := survey.Seat{Name: m.Name, PeerURLs: m.PeerURLs}
 		if seat.Name == "" {
 			seat.Name = hexID(m.ID)
 		}
@@ -99,7 +99,7 @@ func (c *connection) printStatus(ctx context.Context, members []survey.Member) {
 	}
 	t.print(c.streams.Out)
 	if _, led := survey.LeaderOf(members); !led {
-		notes = append(notes, noLeader(members))
+		notes = append(notes, noLeader(ctx, members))
 	}
 	for _, note := range notes {
 		fmt.Fprintln(c.streams.Out, note)
@@ -107,10 +107,20 @@ func (c *connection) printStatus(ctx context.Context, members []survey.Member) {
 }
 
 // noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
-func noLeader(members []survey.Member) string {
+func noLeader(ctx context.Context, members []survey.Member) string {
+	deaf := deafPeers(ctx, members)
 	if up := len(members) - countDown(members); up <= len(members)/2 {
-		return fmt.Sprintf("the cluster has no leader: nothing can be written until a majority of its %d members is up; "+
+		words := fmt.Sprintf("the cluster has no leader: nothing can be written until a majority of its %d members is up; "+
 			"%d answer", len(members), up)
+		if len(deaf) == 0 {
+			words += ", and every peer URL accepts connections: see the logs of those that do not answer"
+		}
+		return words
+	}
+	if len(deaf) > 0 {
+		return "the cluster has no leader although a majority answers clients: nobody listens, as seen from here, at peer " +
+			"URL " + strings.Join(deaf, ", ") + "; correct it with --initial-advertise-peer-urls of that member, or let it " +
+			"be reached"
 	}
 	return "the cluster has no leader although a majority answers clients: the members may not reach each other at their " +
 		"peer URLs; see `quorate member list` for these, and the logs for `peer unreachable`"
@@ -122,6 +132,9 @@ func (c *connection) whyDown(ctx context.Context, m survey.Member) string {
 	}
 	if reason := knock(ctx, m.Endpoint); reason != nil {
 		return rootCause(reason)
+	}
+	if why := notReady(ctx, m.Endpoint); why != "" {
+		return why
 	}
 	return "it accepts connections but does not answer"
 }

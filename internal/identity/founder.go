@@ -97,7 +97,7 @@ func (f *Founder) Decide(met []Greeting) Decision {
 	}
 	slices.SortFunc(now, func(a, b Bound) int { return compareIDs(a.Member, b.Member) })
 	if lost := f.broken(met); lost != "" {
-		return Decision{Verdict: Broken, Text: lost}
+		return Decision{Verdict: Broken, Text: lost + f.breakOff(missing)}
 	}
 	switch {
 	case len(missing) > 0:
@@ -127,12 +127,20 @@ func (f *Founder) broken(met []Greeting) string {
 			if !listed || storage == all[j].Claim.Storage {
 				continue
 			}
-			return fmt.Sprintf("waits: the disk of %s was lost or exchanged while the cluster was being founded: nobody has "+
-				"written anything yet, so stop all members, empty their data directories and start them again",
+			return fmt.Sprintf("waits: the disk of %s was lost or exchanged while the cluster was being founded",
 				f.name(all[j].Claim.Member))
 		}
 	}
 	return ""
+}
+
+// breakOff says how to end a founding that broke. Whoever does not answer may have begun, together with the disk that was
+// lost, and hold what they acknowledged: no directory may be emptied before that one has been asked.
+func (f *Founder) breakOff(missing []consensus.MemberID) string {
+	if len(missing) > 0 {
+		return ". Start " + f.Waiting(missing) + " first, and empty no data directory before: the cluster may have begun there"
+	}
+	return ": nobody has written anything yet, so stop all members, empty their data directories and start them again"
 }
 
 // meetFounded is the answer of a member that runs, or ran.

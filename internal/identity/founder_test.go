@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -191,4 +192,19 @@ func (w *foundingWalk) check() error {
 		}
 	}
 	return nil
+}
+
+// Ensure that nobody is told to empty a directory while a member that may have begun has not been asked.
+func TestFounder_Decide_brokenAdvice(t *testing.T) {
+	f := founder(1, 1)
+	f.Roster = rosterOf(1, 2, 3)
+	all := f.Decide([]identity.Greeting{fresh(2, 9), recorded(3, 3, 1, 2, 3)})
+	if all.Verdict != identity.Broken || !strings.Contains(all.Text, "nobody has written anything yet") {
+		t.Errorf("all answer: %+v", all)
+	}
+	some := f.Decide([]identity.Greeting{fresh(2, 9)})
+	if some.Verdict != identity.Broken || strings.Contains(some.Text, "nobody has written") ||
+		!strings.Contains(some.Text, "Start 3 at") && !strings.Contains(some.Text, "Start m3") {
+		t.Errorf("one does not answer: %+v", some)
+	}
 }

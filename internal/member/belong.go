@@ -12,10 +12,9 @@ import (
 var (
 	// ErrMixed means that store, log and boots file are of different directories, members or clusters.
 	ErrMixed = errors.New("the parts of this data directory do not belong together")
-	// ErrRolledBack means that a part is older than the others say: it was restored from a copy.
-	ErrRolledBack = errors.New("a part of this data directory is older than the rest: it was put back from a copy. A member " +
-		"that forgot what it acknowledged must not vote: put the newest version of that part back, or remove this member and " +
-		"add a new one with an empty directory")
+	// ErrRolledBack means that a part is older than the others say: it is from a copy.
+	ErrRolledBack = errors.New("a part of this data directory is older than the rest. A member that forgot what it " +
+		"acknowledged must not vote: if --wal-dir or --data-dir names a copy, correct it, else replace this member")
 )
 
 // part is one of the three that hold an identity.

@@ -171,7 +171,7 @@ func TestOpen_damagedBoots(t *testing.T) {
 		if err := durable.WriteFile(fs, "a/boots", []byte(spoilt)); err != nil {
 			t.Fatal(err)
 		}
-		refuses(t, o, durable.ErrCorrupt, "a/boots", "restore it")
+		refuses(t, o, durable.ErrCorrupt, "a/boots", "is damaged")
 	}
 	for _, odd := range []string{"", "boots 1\n", text + "more\n", strings.Replace(text, "storage 01", "storage ", 1)} {
 		if err := durable.WriteSealed(fs, "a/boots", odd); err != nil {

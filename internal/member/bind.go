@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // bindPatience bounds one attempt to bind members; the next scan tries again.
@@ -80,8 +81,8 @@ func (m *Member) nameOf(id consensus.MemberID) string {
 
 // troubleStates are how member list shows a member that is refused for its data directory.
 var troubleStates = map[identity.Reason]string{
-	identity.LostDisk:   "lost its disk",
-	identity.RolledBack: "rolled back",
+	identity.LostDisk:   membership.LostItsDisk,
+	identity.RolledBack: membership.RolledBack,
 }
 
 // trouble says in two words why a member is refused here; empty: it is not.

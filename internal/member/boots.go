@@ -63,8 +63,7 @@ func readBoots(options *DataOptions) (bootsRecord, error) {
 		r, err = parseBoots(text)
 	}
 	if err != nil {
-		return r, fmt.Errorf("member: the boots file can not be used: restore it from the same moment as the rest of the "+
-			"directory, or remove this member and add a new one: %w", err)
+		return r, fmt.Errorf("member: %w: the boots file can not be used: %w", ErrDamaged, err)
 	}
 	return r, nil
 }

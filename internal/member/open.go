@@ -90,7 +90,11 @@ func Exists(options DataOptions) (bool, error) {
 	return false, nil
 }
 
-const firstGeneration = 1
+const (
+	firstGeneration = 1
+	// discardedDir is where the stores of an interrupted creation are while they are removed.
+	discardedDir = "stores.discarded"
+)
 
 // Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
 // that will learn it from the log.
@@ -132,6 +136,10 @@ func Create(options DataOptions, identity wal.Identity, first consensus.Config) 
 // discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
 func discardHalfCreated(options DataOptions) error {
 	fs := options.FS
+	discarded := fs.PathJoin(options.Dir, discardedDir)
+	if err := fs.RemoveAll(discarded); err != nil {
+		return err
+	}
 	if _, err := fs.Stat(options.walDir()); err == nil {
 		log, recovered, err := wal.Open(options.wal())
 		switch {
@@ -143,8 +151,8 @@ func discardHalfCreated(options DataOptions) error {
 				return err
 			}
 			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Mark.Index > 0 {
-				return fmt.Errorf("member: %s has a log but %s is missing: restore the file, or remove this member "+
-					"and add a new one", options.walDir(), options.bootsFile())
+				return fmt.Errorf("member: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
+					"them is wrong, else replace this member", ErrDamaged, options.walDir(), options.bootsFile())
 			}
 		}
 		if err := fs.RemoveAll(options.walDir()); err != nil {
@@ -160,7 +168,18 @@ func discardHalfCreated(options DataOptions) error {
 			return err
 		}
 	}
-	return fs.RemoveAll(fs.PathJoin(options.Dir, snapshot.StoresDir))
+	// A store of which a part was removed would look damaged: it gets out of the way as a whole, and then goes file by file.
+	stores := fs.PathJoin(options.Dir, snapshot.StoresDir)
+	if _, err := fs.Stat(stores); oserror.IsNotExist(err) {
+		return nil
+	}
+	if err := fs.Rename(stores, discarded); err != nil {
+		return err
+	}
+	if err := durable.SyncDir(fs, options.Dir); err != nil {
+		return err
+	}
+	return fs.RemoveAll(discarded)
 }
 
 // refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boot counter
@@ -178,8 +197,8 @@ func refuseUsedStore(options DataOptions, dir string) error {
 	if err := errors.Join(err, store.Close()); err != nil || !used {
 		return err
 	}
-	return fmt.Errorf("member: %s holds data but %s and the log in %s are missing: correct --wal-dir, restore them, or "+
-		"use an empty --data-dir for a new member", dir, options.bootsFile(), options.walDir())
+	return fmt.Errorf("member: %w: %s holds data but %s and the log in %s are missing: correct --data-dir or --wal-dir if "+
+		"one of them is wrong, else replace this member", ErrDamaged, dir, options.bootsFile(), options.walDir())
 }
 
 // Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store and
@@ -191,8 +210,8 @@ func Open(options DataOptions) (*Data, error) {
 	}
 	log, recovered, err := wal.Open(options.wal())
 	if errors.Is(err, wal.ErrNoLog) {
-		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir, restore the log, "+
-			"or remove this member and add a new one: %w", options.Dir, options.walDir(), err)
+		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir if it is wrong, else "+
+			"replace this member: %w", options.Dir, options.walDir(), err)
 	}
 	if err != nil {
 		return nil, err
@@ -249,7 +268,7 @@ func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation
 	options.Store.Life = g.life
 	machine, err := apply.Open(store, options)
 	if errors.Is(err, apply.ErrNotBootstrapped) {
-		err = fmt.Errorf("member: %s has lost its contents: restore it, or remove this member and add a new one: %w", dir, err)
+		err = fmt.Errorf("member: %w: %s has lost its contents: replace this member: %w", ErrDamaged, dir, err)
 	}
 	if err != nil {
 		g.end()
@@ -265,14 +284,14 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	base := recovered.Base
 	last := base.Mark.Index + consensus.Index(len(recovered.Entries))
 	if applied.Index < base.Mark.Index {
-		return fmt.Errorf("member: the store in %s ends at index %d but the log begins after %d: the store was "+
-			"replaced by an older one; remove this member and add a new one", d.Options.Dir, applied.Index, base.Mark.Index)
+		return fmt.Errorf("member: %w: the store in %s ends at index %d but the log begins after %d: the store was "+
+			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Mark.Index)
 	}
 	if !holds(&recovered, applied) {
 		// Only an installation that the log did not hear of explains it. What the log has instead never committed.
 		if d.current.Installed != applied {
-			return fmt.Errorf("member: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
-				"that entry: it lost its end; remove this member and add a new one", d.Options.Dir, applied, last)
+			return fmt.Errorf("member: %w: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
+				"that entry: it lost its end", ErrDamaged, d.Options.Dir, applied, last)
 		}
 		base = d.Machine.SnapshotMeta()
 		answered := raft.AnsweredRecords(&recovered.Base, recovered.Entries, d.Identity.Member)

@@ -37,8 +37,7 @@ func restoredRecords(held []wal.WitnessRecord) ([]consensus.Record, error) {
 	for i := range held {
 		record, rest, err := consensus.DecodeRecord(held[i].Payload)
 		if err != nil || len(rest) > 0 || wal.AttemptOf(record.Attempt) != held[i].Attempt {
-			return nil, fmt.Errorf("record %x of another member's proposal is damaged: remove this member and add a new one",
-				held[i].Attempt[:])
+			return nil, fmt.Errorf("%w: record %x of another member's proposal does not decode", ErrDamaged, held[i].Attempt[:])
 		}
 		records = append(records, record)
 	}

@@ -53,8 +53,7 @@ var (
 	// ErrOnlyVoter means that there is nothing to recover.
 	ErrOnlyVoter = errors.New("this member is already the only voter of its cluster: there is nothing to recover")
 	errNoConfig  = errors.New("this member never learned who its cluster is: it has nothing that could be recovered")
-	errBuried    = errors.New("the cluster removed this member before it lost its quorum: recover another one, or restore " +
-		"a backup")
+	errBuried    = errors.New("the cluster removed this member before it lost its quorum: recover another survivor")
 )
 
 // Recover plans the recovery of s as the only voter. The learners in keep stay; their logs must be part of that of s, as

@@ -104,7 +104,7 @@ func (s *Survivor) readStore(options DataOptions, log *wal.Recovered) (err error
 	}
 	dir := options.storeDir(current.Generation)
 	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
-		return fmt.Errorf("member: %s is missing: restore it", dir)
+		return fmt.Errorf("member: %w: %s is missing", ErrDamaged, dir)
 	}
 	store, err := options.OpenEngine(dir)
 	if err != nil {

@@ -204,6 +204,14 @@ func TestDraft_blockers(t *testing.T) {
 			[]string{"m1 cannot hand leadership over: every voter is to be drained; leave one out"}},
 		{"no room without a quorum", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}}, nil,
 			[]string{"removing m2 would leave 2 voters of which only 1 answers: start m3 first, or remove m3 instead"}},
+		{"a voter that was rolled back", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}},
+			func(c *pretended) { c.seen[3].State = membership.RolledBack },
+			[]string{"removing m2 would leave 2 voters of which only 1 answers: m3 was rolled back: replace it, with an empty " +
+				"directory and `quorate member reset m3`, or remove m3 instead"}},
+		{"one that lost its disk, and one that is down", found(t, 5, 0).silence(3, 4), membership.Spec{Remove: ids{2}},
+			func(c *pretended) { c.seen[3].State = membership.LostItsDisk },
+			[]string{"removing m2 would leave 4 voters of which only 2 answer: m3 lost its disk: replace it, with an empty " +
+				"directory and `quorate member reset m3`; start m4 first"}},
 	} {
 		if tc.also != nil {
 			tc.also(tc.cluster)

@@ -206,8 +206,16 @@ func (g *goal) unfit(voters []consensus.MemberID) (silent, late []consensus.Memb
 // readyWords say what to do before these voters count.
 func (g *goal) readyWords(silent, late []consensus.MemberID) string {
 	var words []string
-	if len(silent) > 0 {
-		words = append(words, "start "+either(g, silent)+" first")
+	var startable []consensus.MemberID
+	for _, id := range silent {
+		if m, _ := g.view.Member(id); m.shutOut() {
+			words = append(words, g.resetWords(&m))
+		} else {
+			startable = append(startable, id)
+		}
+	}
+	if len(startable) > 0 {
+		words = append(words, "start "+either(g, startable)+" first")
 	}
 	for _, id := range late {
 		m, _ := g.view.Member(id)

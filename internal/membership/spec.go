@@ -97,6 +97,12 @@ type View struct {
 	Faults Faults `json:"-"`
 }
 
+// States of a member that is shut out for its data directory. It counts as silent, and starting it again cures nothing.
+const (
+	LostItsDisk = "lost its disk"
+	RolledBack  = "rolled back"
+)
+
 // MemberView is one member as the leader sees it.
 type MemberView struct {
 	ID         consensus.MemberID
@@ -109,7 +115,7 @@ type MemberView struct {
 	Active     bool   // heard within an election timeout; the leader itself always
 	CaughtUp   bool   // near enough to the leader's log to vote
 	Match      consensus.Index
-	State      string        // probe, replicate or snapshot; empty for the leader
+	State      string        // probe, replicate, snapshot, LostItsDisk or RolledBack; empty for the leader
 	SilentMS   int64         // since it was heard last; 0 if active
 	Snapshot   *TransferView // a snapshot on its way to it, or nil
 }

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,6 +130,8 @@ func (g *goal) awaiting() string {
 func (g *goal) progress(m *MemberView) string {
 	name := g.label(m.ID)
 	switch {
+	case m.shutOut():
+		return g.resetWords(m)
 	case unheard(*m) && m.Started:
 		return fmt.Sprintf("%s has not answered for %s: start it again", name, seconds(m.SilentMS))
 	case unheard(*m):
@@ -144,6 +147,19 @@ func (g *goal) progress(m *MemberView) string {
 		return name + " receives the state"
 	}
 	return fmt.Sprintf("%s is %s of the log behind", name, lag(g.view, m))
+}
+
+// shutOut reports whether the member has no data directory that it may use.
+func (m *MemberView) shutOut() bool { return m.State == LostItsDisk || m.State == RolledBack }
+
+// resetWords say what cures a member that is shut out.
+func (g *goal) resetWords(m *MemberView) string {
+	was := "was rolled back"
+	if m.State == LostItsDisk {
+		was = m.State
+	}
+	return fmt.Sprintf("%s %s: replace it, with an empty directory and `quorate member reset %s`", g.label(m.ID), was,
+		cmp.Or(g.nameOf(m.ID), m.ID.String()))
 }
 
 func lag(v *View, m *MemberView) string {

@@ -129,6 +129,11 @@ func TestCluster_diskLost(t *testing.T) {
 	c.wantKey(n[0], "w", "acknowledged")
 	c.wantKey(n[2], "w", "acknowledged")
 
+	status, _ := exec.Command(c.binary, "status", "--endpoints", n[0].client).CombinedOutput() // 1: one is down
+	if !strings.Contains(string(status), n[1].name+" is down: member failed: this process is no member yet: it has lost its disk") {
+		t.Errorf("status does not show what it waits for:\n%s", status)
+	}
+
 	// The place is given anew, under the same URLs; the process that waits takes it.
 	client := c.connect(n[0])
 	defer client.Close()

@@ -25,6 +25,7 @@ const (
 type Seat struct {
 	Name     string
 	Endpoint string // host:port of its clients; empty: it never said where it serves clients
+	PeerURLs []string
 }
 
 // Member is what one member answered.

@@ -97,8 +97,8 @@ func refuseLeftovers(fs env.FS, dir string) error {
 	}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") {
-			return fmt.Errorf("%w: %s holds %s but no marker of a manifest; nothing was changed: restore the missing files, "+
-				"or remove this member and add it anew", ErrCorrupt, dir, name)
+			return fmt.Errorf("%w: %s holds %s but no marker of a manifest; nothing was changed: replace this "+
+				"member", ErrCorrupt, dir, name)
 		}
 	}
 	return err

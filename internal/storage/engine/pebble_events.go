@@ -18,7 +18,7 @@ func diskError(dir string, err error) error {
 	case errors.Is(err, pebble.ErrClosed):
 		return ErrClosed
 	case pebble.IsCorruptionError(err):
-		return fmt.Errorf("%w: %s: remove this member and add it anew, or restore a backup: %w", ErrCorrupt, dir, err)
+		return fmt.Errorf("%w: %s: replace this member: %w", ErrCorrupt, dir, err)
 	}
 	return fmt.Errorf("engine: %s: %w", dir, err)
 }
@@ -62,8 +62,7 @@ func openError(dir string, err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ENOENT {
 		return diskError(dir, err) // permissions, a failing disk: not the store's fault
 	}
-	return fmt.Errorf("%w: %s does not open: remove this member and add it anew, or restore a backup: %w",
-		ErrCorrupt, dir, err)
+	return fmt.Errorf("%w: %s does not open: replace this member: %w", ErrCorrupt, dir, err)
 }
 
 // failureNow returns why nothing more can become durable, or nil.

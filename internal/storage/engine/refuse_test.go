@@ -67,12 +67,12 @@ func TestOpen_refuses(t *testing.T) {
 					overwrite(t, fs, name, func(b []byte) []byte { return b[:3] })
 				}
 			}
-		}, engine.ErrCorrupt, "restore a backup"},
+		}, engine.ErrCorrupt, "replace this member"},
 		{"a table that is gone", func(t *testing.T, fs vfs.FS) {
 			if err := fs.Remove(find(t, fs, ".sst")[0]); err != nil {
 				t.Fatal(err)
 			}
-		}, engine.ErrCorrupt, "restore a backup"},
+		}, engine.ErrCorrupt, "replace this member"},
 		{"a newer format of the tables", func(t *testing.T, fs vfs.FS) {
 			from := find(t, fs, "marker.format-version")[0]
 			if err := fs.Rename(from, "/s/marker.format-version.000999.999"); err != nil {

@@ -46,12 +46,12 @@ func Load(fs env.FS, dataDir string) (c Current, err error) {
 	case errors.Is(err, iofs.ErrNotExist):
 		return c, fmt.Errorf("%w: %w", ErrStoreMissing, err)
 	case err != nil:
-		return c, fmt.Errorf("%w: which store counts is not known: restore the file, or remove this member and add a new "+
-			"one: %w", ErrCorrupt, err)
+		return c, fmt.Errorf("%w: which store counts is not known: replace this member: %w", ErrCorrupt, err)
 	}
 	if _, err := fmt.Sscanf(text, currentFormat, &c.Generation, &c.Installed.Index, &c.Installed.Term); err != nil ||
 		c.text() != text {
-		return Current{}, fmt.Errorf("%w: %s holds %q", ErrForeign, currentPath(fs, dataDir), text)
+		return Current{}, fmt.Errorf("%w: %s holds %q: start the version that wrote it", ErrForeign,
+			currentPath(fs, dataDir), text)
 	}
 	return c, nil
 }

@@ -10,5 +10,5 @@ var (
 	// ErrNoSpace means that the disk has less room than the snapshot needs.
 	ErrNoSpace = errors.New("snapshot: not enough disk space")
 	// ErrStoreMissing means that files were removed by hand.
-	ErrStoreMissing = errors.New("snapshot: the store is missing: restore it, or remove this member and add a new one")
+	ErrStoreMissing = errors.New("snapshot: the store is missing: replace this member")
 )

@@ -324,7 +324,7 @@ func TestOpen_corruptErrorSaysWhereAndWhat(t *testing.T) {
 	if !errors.As(err, &corrupt) || corrupt.Offset != place.offset || !strings.HasSuffix(corrupt.File, place.file) {
 		t.Fatalf("got %v, want damage in %s at %d", err, place.file, place.offset)
 	}
-	for _, want := range []string{place.file, fmt.Sprint(place.offset), "quorate wal dump", "replace the member"} {
+	for _, want := range []string{place.file, fmt.Sprint(place.offset), "nothing was changed", "replace the member"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %q", want, err)
 		}

@@ -41,8 +41,8 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%v: %s at offset %d: %s; nothing was changed. This member must not run on this log: look at it "+
-		"with \"quorate wal dump\", then restore the file or replace the member", ErrCorrupt, e.File, e.Offset, e.Reason)
+	return fmt.Sprintf("%v: %s at offset %d: %s; nothing was changed. A member must not run on this log, nor on "+
+		"an older copy of it: replace the member", ErrCorrupt, e.File, e.Offset, e.Reason)
 }
 
 // Is makes errors.Is(err, ErrCorrupt) hold.
