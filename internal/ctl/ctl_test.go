@@ -88,7 +88,7 @@ func TestRun_usage(t *testing.T) {
 		{"latency m1", "write: quorate latency"},
 		{"compact now", `"now" is not a revision`},
 		{"lease grant long", `"long" is not a number of seconds`},
-		{"member", "member what? One of: add, apply, change, demote, drain, jobs, list, plan, promote, remove, replace, reset, update, watch"},
+		{"member", "member what? One of: add, apply, change, cordon, demote, drain, jobs, list, plan, promote, remove, replace, reset, uncordon, update, watch"},
 		{"member lst", `member has no "lst"; did you mean list?`},
 		{"config print --nmae=a", "unknown flag --nmae; did you mean --name?"},
 		{"dev now", "write server flags after --"},

@@ -33,7 +33,7 @@ func newMember(s Streams) *cobra.Command {
 		newMemberList(s), newMemberWatch(s), newMemberPlan(s), newMemberChange(s), newMemberReplace(s), newMemberReset(s),
 		newMemberApply(s),
 		newMemberAdd(s), newMemberRemove(s), newMemberPromote(s), newMemberDemote(s), newMemberUpdate(s),
-		newMemberDrain(s), newMemberJobs(s))
+		newMemberDrain(s), newMemberCordon(s), newMemberUncordon(s), newMemberJobs(s))
 	c.Long, c.Example = memberLong, memberExample
 	return c
 }

@@ -26,6 +26,7 @@ Members that are not listed are removed only with prune: true in the file or --p
       - name: m5
         peer_urls: [http://10.0.4.10:2380]
         learner: true
+        cordoned: true  # leaves leadership to others; without this line a member's mark stays as it is
     prune: false        # the default
     protocol: auto      # the default
 
@@ -110,12 +111,20 @@ func (f *clusterFile) compare(cluster *quoratepb.Cluster) (spec *quoratepb.Chang
 			return nil, nil, err
 		}
 		if is == nil {
-			spec.Add = append(spec.Add, &quoratepb.Newcomer{Name: want.Name, PeerUrls: want.PeerURLs, Learner: want.Learner})
+			spec.Add = append(spec.Add, &quoratepb.Newcomer{Name: want.Name, PeerUrls: want.PeerURLs, Learner: want.Learner,
+				Cordoned: want.Cordoned != nil && *want.Cordoned})
 			continue
 		}
 		listed[is.Id] = true
 		if !slices.Equal(sorted(is.PeerUrls), sorted(want.PeerURLs)) {
 			spec.Update = append(spec.Update, &quoratepb.NewURLs{Id: is.Id, PeerUrls: want.PeerURLs})
+		}
+		switch {
+		case want.Cordoned == nil || *want.Cordoned == is.Cordoned:
+		case *want.Cordoned:
+			spec.Cordon = append(spec.Cordon, is.Id)
+		default:
+			spec.Uncordon = append(spec.Uncordon, is.Id)
 		}
 		learns := is.Role == quoratepb.Role_ROLE_LEARNER
 		switch {
@@ -174,5 +183,6 @@ func sorted(texts []string) []string { return slices.Sorted(slices.Values(texts)
 
 // asksNothing reports whether a specification leaves everything as it is.
 func asksNothing(spec *quoratepb.ChangeSpec) bool {
-	return len(spec.Add)+len(spec.Remove)+len(spec.Promote)+len(spec.Demote)+len(spec.Update)+len(spec.Drain) == 0
+	return len(spec.Add)+len(spec.Remove)+len(spec.Promote)+len(spec.Demote)+len(spec.Update)+len(spec.Drain)+
+		len(spec.Cordon)+len(spec.Uncordon) == 0
 }

@@ -137,3 +137,25 @@ func TestRun_memberApply_faults(t *testing.T) {
 	f.run(t, "member", "apply", filepath.Join(t.TempDir(), "absent"), "--yes").want(t, ctl.StatusUsage, "",
 		"absent cannot be read: no such file or directory")
 }
+
+// Ensure that a file says who is cordoned only where it says so: without the line a member stays as it is.
+func TestRun_memberApply_cordoned(t *testing.T) {
+	f := startCluster(t)
+	f.cluster.Members[1].Cordoned = true
+	f.run(t, "member", "apply", fileOf(t, asItIs), "--yes").want(t, 0, "nothing to do: the members are as asked\n", "")
+	const marks = `
+members:
+  - {name: m1, peer_urls: ["http://10.0.4.1:2380"], cordoned: true}
+  - {name: m2, peer_urls: ["http://10.0.4.2:2380"], cordoned: false}
+  - {name: m3, peer_urls: ["http://10.0.4.3:2380"], cordoned: false}
+  - {name: m7, peer_urls: ["http://10.0.4.7:2380"], cordoned: true}
+`
+	if got := f.run(t, "member", "apply", fileOf(t, marks), "--dry-run"); got.status != 0 {
+		t.Fatalf("got status %d, %s", got.status, got.err)
+	}
+	want := &quoratepb.ChangeSpec{Kind: "change", Protocol: "auto", Expected: f.cluster.Config, Cordon: []uint64{0xa1},
+		Uncordon: []uint64{0xa2}, Add: []*quoratepb.Newcomer{{Name: "m7", PeerUrls: []string{"http://10.0.4.7:2380"}, Cordoned: true}}}
+	if diff := cmp.Diff(want, f.planned[0], protocmp.Transform()); diff != "" {
+		t.Errorf("want -, got +\n%s", diff)
+	}
+}

@@ -1,6 +1,8 @@
 package ctl
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/api/quoratepb"
@@ -10,6 +12,7 @@ import (
 type wish struct {
 	add, addLearner, update []string // NAME=URL[,URL]
 	remove, promote, demote []string
+	cordon, uncordon        []string
 }
 
 const changeExample = `  quorate member change --add m4=http://10.0.4.9:2380 --remove m2
@@ -21,9 +24,9 @@ func newMemberChange(s Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addJoinTo(c.addForceTo(c.addProtocolTo(c.addTo(c.wishCommand(&cobra.Command{
 		Use:   "change",
-		Short: "Add, remove, promote, demote and update members, all of it in one atomic step",
+		Short: "Add, remove, promote, demote, update and cordon members, the voters in one atomic step",
 		Long: "Add, remove, promote, demote and update members. New voters join as learners and catch up first; then all " +
-			"voters\nchange in one atomic step: either all of it happens, or nothing.",
+			"voters\nchange in one atomic step: either all of it happens, or nothing. Marks of cordon change before.",
 		Example: changeExample,
 	})))))
 }
@@ -50,6 +53,8 @@ func (c *changer) wishCommand(cmd *cobra.Command) *cobra.Command {
 	flags.StringSliceVar(&w.remove, "remove", nil, "MEMBER that leaves for ever")
 	flags.StringSliceVar(&w.promote, "promote", nil, "MEMBER, a learner, that is to vote")
 	flags.StringSliceVar(&w.demote, "demote", nil, "MEMBER, a voter, that becomes a learner")
+	flags.StringSliceVar(&w.cordon, "cordon", nil, "MEMBER that is to leave leadership to others")
+	flags.StringSliceVar(&w.uncordon, "uncordon", nil, "MEMBER, cordoned, that may lead again")
 	flags.StringArrayVar(&w.update, "update", nil, "MEMBER=URL[,URL]: other peer URLs for a member")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		spec, err := w.parse()
@@ -79,8 +84,10 @@ func (w *wish) parse() (func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error),
 	for i, a := range append(voters, learners...) {
 		newcomers = append(newcomers, &quoratepb.Newcomer{Name: a.name, PeerUrls: a.urls, Learner: i >= len(voters)})
 	}
-	if len(newcomers)+len(updates)+len(w.remove)+len(w.promote)+len(w.demote) == 0 {
-		return nil, usageError("change what? See --add, --add-learner, --remove, --promote, --demote and --update")
+	members := slices.Concat(w.remove, w.promote, w.demote, w.cordon, w.uncordon)
+	if len(newcomers)+len(updates)+len(members) == 0 {
+		return nil, usageError("change what? See --add, --add-learner, --remove, --promote, --demote, --cordon, --uncordon " +
+			"and --update")
 	}
 	return func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 		return w.resolve(cluster, newcomers, updates)
@@ -94,7 +101,8 @@ func (w *wish) resolve(cluster *quoratepb.Cluster, newcomers []*quoratepb.Newcom
 	for _, set := range []struct {
 		words []string
 		ids   *[]uint64
-	}{{w.remove, &spec.Remove}, {w.promote, &spec.Promote}, {w.demote, &spec.Demote}} {
+	}{{w.remove, &spec.Remove}, {w.promote, &spec.Promote}, {w.demote, &spec.Demote}, {w.cordon, &spec.Cordon},
+		{w.uncordon, &spec.Uncordon}} {
 		var err error
 		if *set.ids, err = findMembers(cluster, set.words); err != nil {
 			return nil, err

@@ -26,9 +26,10 @@ type fileMember struct {
 	Name     string   `yaml:"name"`
 	PeerURLs []string `yaml:"peer_urls"`
 	Learner  bool     `yaml:"learner"`
+	Cordoned *bool    `yaml:"cordoned"` // nil: as it is
 }
 
-var fileKeys = []string{"cluster", "members", "prune", "protocol", "name", "peer_urls", "learner"}
+var fileKeys = []string{"cluster", "members", "prune", "protocol", "name", "peer_urls", "learner", "cordoned"}
 
 // parseClusterFile reads a file and tells all of its faults at once.
 func parseClusterFile(path string, raw []byte) (*clusterFile, error) {

@@ -111,10 +111,18 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 		if native && m.Started {
 			lag = number(m.Lag)
 		}
-		row(m.Zone, hexID(m.Id), name, roleText(m.Role), stateText(m, native), lag, contactText(m, native),
+		row(m.Zone, hexID(m.Id), name, memberRole(m), stateText(m, native), lag, contactText(m, native),
 			addressText(m), listText(m.ClientUrls))
 	}
 	t.print(w)
+}
+
+// memberRole is the role of a member, and whether it leaves leadership to others.
+func memberRole(m *quoratepb.Member) string {
+	if m.Cordoned {
+		return roleText(m.Role) + ", cordoned"
+	}
+	return roleText(m.Role)
 }
 
 // clusterLine says in one line what the cluster is and how much it stands.

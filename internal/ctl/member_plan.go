@@ -70,13 +70,16 @@ func planLine(cluster *quoratepb.Cluster, plan *quoratepb.PlanResponse) string {
 // electorateText counts the members and names those that are down: 3 voters, 1 down (m2, silent for 7m12s), 1 learner.
 func electorateText(cluster *quoratepb.Cluster) string {
 	voters, learners := 0, 0
-	var down []string
+	var down, cordoned []string
 	for _, m := range cluster.Members {
 		if m.Role == quoratepb.Role_ROLE_LEARNER || m.Role == quoratepb.Role_ROLE_JOINING {
 			learners++
 			continue
 		}
 		voters++
+		if m.Cordoned {
+			cordoned = append(cordoned, progress.Name(m))
+		}
 		switch {
 		case m.Active || m.Leader:
 		case m.SilentMs > 0:
@@ -89,6 +92,9 @@ func electorateText(cluster *quoratepb.Cluster) string {
 	text := count(voters, "voter")
 	if len(down) > 0 {
 		text += fmt.Sprintf(", %d down (%s)", len(down), strings.Join(down, "; "))
+	}
+	if len(cordoned) > 0 {
+		text += fmt.Sprintf(", %d cordoned (%s)", len(cordoned), strings.Join(cordoned, ", "))
 	}
 	if learners > 0 {
 		text += ", " + count(learners, "learner")
@@ -121,6 +127,8 @@ func changeText(spec *quoratepb.ChangeSpec, name func(uint64) string) string {
 	for _, u := range spec.GetUpdate() {
 		parts = append(parts, "update "+name(u.Id))
 	}
+	verb("cordon", spec.GetCordon())
+	verb("uncordon", spec.GetUncordon())
 	verb("drain", spec.GetDrain())
 	return strings.Join(parts, ", ")
 }

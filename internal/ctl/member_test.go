@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,17 +27,18 @@ func same(t *testing.T, name, got, want string) {
 	}
 }
 
-// Ensure that zones and what automatic care found are shown where there are any.
+// Ensure that zones, marks of cordon and what automatic care found are shown where there are any.
 func TestRun_memberList_zonesAndCare(t *testing.T) {
 	f := startCluster(t)
 	f.cluster.Members = f.cluster.Members[:2]
+	f.cluster.Members[1].Cordoned = true
 	f.cluster.Members[1].Zone, f.cluster.Advice = "north", "m2 has been silent for more than 600 s; nothing is done: no standby"
 	same(t, "a table", f.run(t, "member", "list").out, `
 cluster 1f · configuration 41.7.0 · joint-early, settled · leader m1 · quorum 2 of 3 · superquorum 3 of 3 · tolerates 0 more failures
 automatic care: m2 has been silent for more than 600 s; nothing is done: no standby
-ID  NAME  ROLE   STATE   LAG    LAST-CONTACT  PEER-URLS             CLIENT-URLS           ZONE
-a1  m1    voter  leader  0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  -
-a2  m2    voter  silent  18240  7m12s ago     http://10.0.4.2:2380  http://10.0.4.2:2379  north
+ID  NAME  ROLE             STATE   LAG    LAST-CONTACT  PEER-URLS             CLIENT-URLS           ZONE
+a1  m1    voter            leader  0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  -
+a2  m2    voter, cordoned  silent  18240  7m12s ago     http://10.0.4.2:2380  http://10.0.4.2:2379  north
 `[1:])
 }
 
@@ -160,6 +162,10 @@ func TestRun_memberSpec(t *testing.T) {
 		{"demote m3 --dry-run", &quoratepb.ChangeSpec{Demote: []uint64{0xa3}}},
 		{"update m3 --peer-urls http://c:1 --dry-run",
 			&quoratepb.ChangeSpec{Update: []*quoratepb.NewURLs{{Id: 0xa3, PeerUrls: []string{"http://c:1"}}}}},
+		{"change --dry-run --cordon m1,m2 --uncordon m3",
+			&quoratepb.ChangeSpec{Cordon: []uint64{0xa1, 0xa2}, Uncordon: []uint64{0xa3}}},
+		{"cordon m1 m5 --dry-run", &quoratepb.ChangeSpec{Cordon: []uint64{0xa1, 0xa5}}},
+		{"uncordon m1 --dry-run", &quoratepb.ChangeSpec{Uncordon: []uint64{0xa1}}},
 		{"drain m1 --dry-run", &quoratepb.ChangeSpec{Kind: "drain", Drain: []uint64{0xa1}}},
 	} {
 		f.planned = nil
@@ -171,7 +177,8 @@ func TestRun_memberSpec(t *testing.T) {
 		if tc.want.Kind == "" {
 			tc.want.Kind = "change"
 		}
-		if tc.want.Protocol == "" && !strings.HasPrefix(tc.line, "drain") && !strings.HasPrefix(tc.line, "update") {
+		if verb, _, _ := strings.Cut(tc.line, " "); tc.want.Protocol == "" &&
+			!slices.Contains([]string{"drain", "update", "cordon", "uncordon"}, verb) {
 			tc.want.Protocol = "auto"
 		}
 		if diff := cmp.Diff(tc.want, f.planned[0], protocmp.Transform()); diff != "" {

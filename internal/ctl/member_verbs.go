@@ -184,6 +184,33 @@ func newMemberDrain(s Streams) *cobra.Command {
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Kind, spec.Drain = "drain", ids }, nil)
 }
 
+const cordonLong = `Keep members from leading, for as long as they are cordoned. They vote, replicate and serve as before.
+A leader that is cordoned hands over; no election, hand-over or transfer chooses a cordoned member while another voter that has
+caught up can lead. If none can, a cordoned member does lead, until one can again.
+
+The mark is part of the configuration: restarts and elections do not end it, ` + "`member uncordon`" + ` does. A learner may be
+cordoned before it votes. The last voter that is not cordoned cannot be. To move leadership once, see ` + "`member drain`" + `.`
+
+func newMemberCordon(s Streams) *cobra.Command {
+	c := newChanger(s)
+	return onMembers(c, &cobra.Command{
+		Use:     "cordon MEMBER…",
+		Short:   "Keep members from leading, until they are uncordoned",
+		Long:    cordonLong,
+		Example: "  quorate member cordon m1",
+	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Cordon = ids }, nil)
+}
+
+func newMemberUncordon(s Streams) *cobra.Command {
+	c := newChanger(s)
+	return onMembers(c, &cobra.Command{
+		Use:     "uncordon MEMBER…",
+		Short:   "Let cordoned members lead again",
+		Long:    "Let cordoned members lead again. Leadership stays where it is: a later election may choose them.",
+		Example: "  quorate member uncordon m1",
+	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Uncordon = ids }, nil)
+}
+
 func newMemberUpdate(s Streams) *cobra.Command {
 	c := newChanger(s)
 	var texts []string

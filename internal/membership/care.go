@@ -203,7 +203,7 @@ func (c *carer) grow(a *Advice) {
 	a.Spec = &Spec{Kind: KindChange, Promote: in}
 }
 
-// choose takes up to n stable standbys: one in the wanted zone first, then one in a zone without a voter.
+// choose takes up to n stable standbys, cordoned ones last: one in the wanted zone first, then one in a zone without a voter.
 func (c *carer) choose(n int, wanted string, voters []consensus.MemberID, but consensus.MemberID) []consensus.MemberID {
 	var zones []string
 	for _, id := range voters {
@@ -222,11 +222,17 @@ func (c *carer) choose(n int, wanted string, voters []consensus.MemberID, but co
 		}
 		return 2
 	}
+	marked := func(id consensus.MemberID) int { // of those that may not lead there should be few
+		if c.goal.marks(id, false) {
+			return 1
+		}
+		return 0
+	}
 	var chosen []consensus.MemberID
 	left := pick(c.standbys(), func(id consensus.MemberID) bool { return c.memory.stable(c.policy, id) })
 	for len(chosen) < n && len(left) > 0 {
 		best := slices.MinFunc(left, func(a, b consensus.MemberID) int {
-			return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(marked(a), marked(b)), cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 		})
 		chosen = append(chosen, best)
 		zones = append(zones, c.zoneOf(best))

@@ -195,7 +195,7 @@ func (c *pretended) tick() {
 			c.dying = nil
 		}
 	}
-	if c.stage != 1 && !slices.Contains(c.config.Voters, c.leader) {
+	if c.stage != 1 && !slices.Contains(c.config.Voters, c.leader) || c.stage == 0 && c.config.Cordoned(c.leader) {
 		c.elect(consensus.NoMember)
 	}
 	for _, id := range c.config.Learners {
@@ -220,7 +220,7 @@ func (c *pretended) catchUp(m *membership.MemberView) {
 func (c *pretended) elect(id consensus.MemberID) {
 	if id == consensus.NoMember {
 		for _, other := range c.config.Voters {
-			if m := c.seen[other]; other != c.leader && m != nil && m.Active && m.CaughtUp {
+			if m := c.seen[other]; other != c.leader && m != nil && m.Active && m.CaughtUp && !c.config.Cordoned(other) {
 				id = other
 			}
 		}
@@ -309,6 +309,11 @@ func (c *pretended) fulfilled(s *membership.Spec) string {
 	for _, id := range s.Remove {
 		if c.config.Contains(id) || !slices.Contains(c.tombs, id) {
 			return fmt.Sprintf("%v is not removed", id)
+		}
+	}
+	for i, id := range slices.Concat(s.Cordon, s.Uncordon) {
+		if m, _ := c.config.Member(id); m.Cordoned != (i < len(s.Cordon)) || c.config.Cordoned(c.leader) {
+			return fmt.Sprintf("%v is cordoned: %v; %v leads", id, m.Cordoned, c.leader)
 		}
 	}
 	want := slices.Clone(s.Promote)

@@ -34,6 +34,7 @@ func Draft(s *Spec, v *View) Plan {
 	}
 	d.laggards()
 	d.idle()
+	d.yield()
 	for range maxDraftSteps {
 		if !d.step() {
 			break
@@ -129,6 +130,12 @@ func (d *drafter) idle() {
 	note(g.spec.Remove, g.remove, "is removed")
 	note(g.spec.Promote, g.promote, "votes")
 	note(g.spec.Demote, g.demote, "is a learner")
+	note(g.spec.Cordon, g.cordon, "is cordoned")
+	for _, id := range g.spec.Uncordon {
+		if !g.marks(id, false) {
+			d.warning("%s is not cordoned", g.label(id))
+		}
+	}
 	for i := range g.spec.Update {
 		if u := &g.spec.Update[i]; !g.differs(u) {
 			d.warning("%s has these URLs already", g.label(u.ID))
@@ -215,6 +222,15 @@ func (d *drafter) change(phase Phase, request *consensus.ChangeRequest) {
 	d.view.ID.Index++
 	d.follow()
 	d.add(title, detail, &during)
+	d.yield()
+}
+
+// yield rehearses that a leader hands over once it is cordoned.
+func (d *drafter) yield() {
+	if g := d.goal(); g.yields() {
+		d.add(fmt.Sprintf("hand leadership from %s to %s", g.label(d.view.Leader), g.heirs()), "it does so by itself", nil)
+		d.view.Leader = g.successor()
+	}
 }
 
 // follow makes the members of the view those of its configuration.
@@ -260,6 +276,8 @@ func (g *goal) titles(phase Phase, change *consensus.ConfigChange) (title, detai
 		}
 		return "add " + join(words) + " as " + plural(len(words), "a learner", "learners"),
 			"learners count in no quorum"
+	case PhaseCordon:
+		return g.cordonWords(""), ""
 	}
 	title = g.swapTitle()
 	switch {

@@ -135,6 +135,9 @@ func TestDraft_steps(t *testing.T) {
 			[]string{"add http://a:1 and http://b:1 as learners", "stream the state to http://a:1 and http://b:1, then the log",
 				"make http://a:1 a voter in one step", "settle: the change is final"}},
 		{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 2}}, []string{"hand leadership from m1 to m3"}},
+		{"cordon the leader", membership.Spec{Cordon: ids{1, 2}}, []string{"cordon m1 and m2", "hand leadership from m1 to m3"}},
+		{"cordon, and make a voter of it", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, []string{
+			"cordon m4", "make m4 a voter in one step", "settle: the change is final"}},
 		{"a learner of a former attempt", membership.Spec{Add: []membership.Newcomer{{PeerURLs: []string{url(4)}}}},
 			[]string{"make m4 a voter in one step", "settle: the change is final"}},
 	} {
@@ -286,6 +289,8 @@ func TestDraft_undo(t *testing.T) {
 			"update m3 --peer-urls http://10.0.3.1:2380"},
 		{"demote and promote", membership.Spec{Demote: ids{2}, Promote: ids{4}}, "change --promote m2 --demote m4"},
 		{"drain", membership.Spec{Drain: ids{1}}, ""},
+		{"cordon", membership.Spec{Cordon: ids{1, 2}}, "uncordon m1 m2"},
+		{"cordon and demote", membership.Spec{Cordon: ids{2}, Demote: ids{2}}, "change --promote m2 --uncordon m2"},
 		{"what is so already", membership.Spec{Promote: ids{2}}, ""},
 		{"what cannot be", membership.Spec{Remove: ids{0x3f}}, ""},
 	} {

@@ -101,6 +101,7 @@ type newcomerRecord struct {
 	Name     string     `json:"name,omitempty"`
 	PeerURLs []string   `json:"peer_urls"`
 	Learner  bool       `json:"learner,omitempty"`
+	Cordoned bool       `json:"cordoned,omitempty"`
 }
 
 type updateRecord struct {
@@ -116,6 +117,8 @@ type specRecord struct {
 	Promote  []memberText     `json:"promote,omitempty"`
 	Demote   []memberText     `json:"demote,omitempty"`
 	Update   []updateRecord   `json:"update,omitempty"`
+	Cordon   []memberText     `json:"cordon,omitempty"`
+	Uncordon []memberText     `json:"uncordon,omitempty"`
 	Drain    []memberText     `json:"drain,omitempty"`
 	Protocol protocolText     `json:"protocol"`
 	Expected configText       `json:"expected,omitzero"`
@@ -130,12 +133,13 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	r := specRecord{
 		Kind: s.Kind, Remove: convert[memberText](s.Remove), Promote: convert[memberText](s.Promote),
 		Demote: convert[memberText](s.Demote), Drain: convert[memberText](s.Drain),
+		Cordon: convert[memberText](s.Cordon), Uncordon: convert[memberText](s.Uncordon),
 		Protocol: protocolText(s.Protocol), Expected: configText(s.Expected), After: s.After,
 		Force: s.Force, JoinWithinMS: s.JoinWithinMS,
 	}
 	for i := range s.Add {
 		n := &s.Add[i]
-		r.Add = append(r.Add, newcomerRecord{memberText(n.ID), n.Name, n.PeerURLs, n.Learner})
+		r.Add = append(r.Add, newcomerRecord{memberText(n.ID), n.Name, n.PeerURLs, n.Learner, n.Cordoned})
 	}
 	for i := range s.Update {
 		u := &s.Update[i]
@@ -153,12 +157,13 @@ func (s *Spec) UnmarshalJSON(encoded []byte) error {
 	*s = Spec{
 		Kind: r.Kind, Remove: convert[consensus.MemberID](r.Remove), Promote: convert[consensus.MemberID](r.Promote),
 		Demote: convert[consensus.MemberID](r.Demote), Drain: convert[consensus.MemberID](r.Drain),
+		Cordon: convert[consensus.MemberID](r.Cordon), Uncordon: convert[consensus.MemberID](r.Uncordon),
 		Protocol: consensus.Protocol(r.Protocol), Expected: consensus.ConfigID(r.Expected), After: r.After,
 		Force: r.Force, JoinWithinMS: r.JoinWithinMS,
 	}
 	for i := range r.Add {
 		n := &r.Add[i]
-		s.Add = append(s.Add, Newcomer{consensus.MemberID(n.ID), n.Name, n.PeerURLs, n.Learner})
+		s.Add = append(s.Add, Newcomer{consensus.MemberID(n.ID), n.Name, n.PeerURLs, n.Learner, n.Cordoned})
 	}
 	for i := range r.Update {
 		u := &r.Update[i]

@@ -21,6 +21,8 @@ type goal struct {
 	promote  []consensus.MemberID
 	demote   []consensus.MemberID
 	update   []consensus.Member
+	cordon   []consensus.MemberID
+	uncordon []consensus.MemberID
 }
 
 // arrival is a newcomer, and who it is.
@@ -45,13 +47,24 @@ func aim(s *Spec, v *View, names []Named) *goal {
 	for i := range s.Add {
 		g.arrivals = append(g.arrivals, g.meet(&s.Add[i], i))
 	}
+	g.cordon = pick(s.Cordon, func(id consensus.MemberID) bool { return g.marks(id, true) })
+	g.uncordon = pick(s.Uncordon, func(id consensus.MemberID) bool { return g.marks(id, false) })
 	for i := range g.arrivals {
 		a := &g.arrivals[i]
+		if a.Cordoned && g.marks(a.ID, true) { // it was there before this job
+			g.cordon = append(g.cordon, a.ID)
+		}
 		if !a.Learner && !g.config.IsVoter(a.ID) && !slices.Contains(g.promote, a.ID) {
 			g.promote = append(g.promote, a.ID)
 		}
 	}
 	return g
+}
+
+// marks reports whether a member is there whose mark of cordon is not as wanted.
+func (g *goal) marks(id consensus.MemberID, want bool) bool {
+	m, ok := g.config.Member(id)
+	return ok && m.Cordoned != want
 }
 
 func pick(ids []consensus.MemberID, which func(consensus.MemberID) bool) []consensus.MemberID {
@@ -183,8 +196,13 @@ func (g *goal) awaited() []MemberView {
 // swapping reports whether a change of roles or URLs is still to be made.
 func (g *goal) swapping() bool { return len(g.remove)+len(g.promote)+len(g.demote)+len(g.update) > 0 }
 
+// marking reports whether marks of cordon are still to be set or taken away.
+func (g *goal) marking() bool { return len(g.cordon)+len(g.uncordon) > 0 }
+
 // reached reports whether the cluster is, or with the change that is under way will be, as the Spec wants it.
-func (g *goal) reached() bool { return !g.swapping() && len(g.missing()) == 0 && len(g.awaited()) == 0 }
+func (g *goal) reached() bool {
+	return !g.swapping() && !g.marking() && len(g.missing()) == 0 && len(g.awaited()) == 0
+}
 
 func (g *goal) leaving(id consensus.MemberID) bool {
 	return slices.Contains(g.remove, id) || slices.Contains(g.demote, id)
@@ -215,7 +233,7 @@ func (g *goal) joinRequest() *consensus.ChangeRequest {
 		steps = append(steps, consensus.ChangeStep{
 			Kind: consensus.ChangeAddLearner,
 			Member: consensus.Member{
-				ID: a.ID, Name: a.Name, PeerURLs: sorted(a.PeerURLs), Joining: !a.Learner,
+				ID: a.ID, Name: a.Name, PeerURLs: sorted(a.PeerURLs), Joining: !a.Learner, Cordoned: a.Cordoned,
 			},
 		})
 	}
@@ -239,6 +257,13 @@ func (g *goal) swapRequest() *consensus.ChangeRequest {
 		})
 	}
 	return g.request(all)
+}
+
+// cordonRequest sets and takes away all marks that are not as wanted. The protocol is for voters: here none changes.
+func (g *goal) cordonRequest() *consensus.ChangeRequest {
+	request := g.request(slices.Concat(steps(consensus.ChangeCordon, g.cordon), steps(consensus.ChangeUncordon, g.uncordon)))
+	request.Protocol = consensus.ProtocolAuto
+	return request
 }
 
 func steps(kind consensus.ChangeKind, ids []consensus.MemberID) []consensus.ChangeStep {

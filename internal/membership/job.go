@@ -64,6 +64,7 @@ const (
 	PhaseSnapshot Phase = "snapshot"  // they receive the state
 	PhaseCatchUp  Phase = "catch-up"  // they receive the log
 	PhaseDrain    Phase = "drain"     // leadership leaves a member that is to go
+	PhaseCordon   Phase = "cordon"    // marks of cordon are set or taken away
 	PhaseSwap     Phase = "swap"      // the voters change, at once
 	PhaseUpdate   Phase = "update"    // in place of swap if peer URLs change and nothing else
 	PhaseSettle   Phase = "settle"    // until the removed may be switched off

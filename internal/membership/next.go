@@ -14,6 +14,7 @@ import (
 //	a URL is in the way?    make-room: remove who has it
 //	newcomers are missing?  join: add them as learners, in one change
 //	they lag?               start, snapshot, catch-up: wait
+//	marks are not right?   cordon: set them and take them away, in one change
 //	the leader goes?        drain: hand leadership to one that stays
 //	roles are not right?    swap: promote, remove, demote and update, in one change
 //	under way, not final?   settle: wait, then done
@@ -42,6 +43,9 @@ func Next(j *Job, v *View) Action {
 		return g.undo()
 	}
 	action := g.advance(j, begins)
+	if action.Wait && g.view.settled() && g.yields() {
+		action = Action{Phase: action.Phase, Message: g.doneWords(), End: StateDone} // all that it waits for is the core
+	}
 	action.Message = "too late to cancel: " + action.Message
 	return action
 }
@@ -70,6 +74,8 @@ func (g *goal) advance(j *Job, begins bool) Action {
 		return g.propose(phase, g.joinRequest(), "adds "+g.list(ids)+" as "+plural(len(ids), "a learner", "learners"))
 	case PhaseStart, PhaseSnapshot, PhaseCatchUp:
 		return Action{Phase: phase, Message: g.awaiting(), Wait: true}
+	case PhaseCordon:
+		return g.propose(phase, g.cordonRequest(), g.cordonWords("s"))
 	default:
 		return g.leave(phase, g.swapRequest(), slices.Concat(g.remove, g.demote), g.swapWords())
 	}
@@ -89,6 +95,8 @@ func (g *goal) phase() Phase {
 		return PhaseSnapshot
 	case len(waits) > 0:
 		return PhaseCatchUp
+	case g.marking():
+		return PhaseCordon
 	case len(g.remove)+len(g.promote)+len(g.demote) > 0:
 		return PhaseSwap
 	case len(g.update) > 0:
@@ -164,7 +172,8 @@ func (g *goal) successors() []MemberView {
 	var able []MemberView
 	for _, id := range g.config.Voters {
 		m, _ := g.view.Member(id)
-		if id != g.view.Leader && !g.leaving(id) && !slices.Contains(g.spec.Drain, id) && m.Active && m.CaughtUp {
+		if id != g.view.Leader && !g.leaving(id) && !slices.Contains(g.spec.Drain, id) && !g.config.Cordoned(id) &&
+			m.Active && m.CaughtUp {
 			able = append(able, m)
 		}
 	}
@@ -176,7 +185,16 @@ func (g *goal) settle() Action {
 	if !g.view.settled() {
 		return Action{Phase: PhaseSettle, Message: g.settling(), Wait: true}
 	}
+	if g.yields() {
+		return Action{Phase: PhaseSettle, Message: g.yieldWords(), Wait: true}
+	}
 	return Action{Phase: PhaseSettle, Message: g.doneWords(), End: StateDone}
+}
+
+// yields reports whether the leader was cordoned by this job, and is about to hand over: the core does so by itself.
+func (g *goal) yields() bool {
+	leader := g.view.Leader
+	return slices.Contains(g.spec.Cordon, leader) && g.config.Cordoned(leader) && g.successor() != consensus.NoMember
 }
 
 func (g *goal) fail(phase Phase, why string) Action {

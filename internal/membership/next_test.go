@@ -29,6 +29,12 @@ func learner(id consensus.MemberID) membership.Newcomer {
 	return n
 }
 
+func cordoned(id consensus.MemberID) membership.Newcomer {
+	n := newcomer(id)
+	n.Cordoned = true
+	return n
+}
+
 // jobs are jobs of every kind, for a cluster of three voters and a learner, and the phases that they go through.
 var jobs = []struct {
 	name   string
@@ -67,6 +73,11 @@ var jobs = []struct {
 	{"all at once", membership.Spec{Remove: ids{1}, Demote: ids{2}, Promote: ids{4}, Add: []membership.Newcomer{newcomer(7), learner(8)},
 		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap settle", false},
 	{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 3}}, "drain", true},
+	{"cordon", membership.Spec{Cordon: ids{2}}, "cordon settle", true},
+	{"cordon the leader and a learner", membership.Spec{Cordon: ids{1, 4}}, "cordon settle", true},
+	{"cordon a learner that is to vote", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, "cordon swap settle", true},
+	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap settle",
+		true},
 }
 
 // each runs f for every job by every protocol that can do it.

@@ -13,9 +13,11 @@ func Phases(s *Spec, v *View) []Phase {
 	room := joins && len(s.Remove) > 0
 	swaps := goes || promotes || slices.ContainsFunc(s.Add, func(n Newcomer) bool { return !n.Learner })
 	leads := goes
+	marks := len(s.Cordon)+len(s.Uncordon) > 0
 	waits := promotes
 	if v != nil {
 		g := aim(s, v, nil)
+		marks = g.marking()
 		joins, room, waits = len(g.missing()) > 0, len(g.room) > 0, len(g.awaited()) > 0
 		swaps = len(g.remove)+len(g.promote)+len(g.demote) > len(g.room)
 		leads = g.leaving(v.Leader) && g.successor() != 0 && !slices.Contains(g.room, v.Leader)
@@ -29,6 +31,7 @@ func Phases(s *Spec, v *View) []Phase {
 	add(room, PhaseMakeRoom)
 	add(joins, PhaseJoin)
 	add(joins || waits, PhaseStart, PhaseSnapshot, PhaseCatchUp)
+	add(marks, PhaseCordon)
 	add(leads, PhaseDrain)
 	add(swaps, PhaseSwap)
 	add((v == nil || !swaps) && len(s.Update) > 0, PhaseUpdate)

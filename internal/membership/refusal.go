@@ -34,7 +34,7 @@ func (g *goal) faults(begins bool) []string {
 			words = append(words, g.unknown(id))
 		}
 	}
-	for _, id := range slices.Concat(g.spec.Promote, g.spec.Demote) {
+	for _, id := range slices.Concat(g.spec.Promote, g.spec.Demote, g.spec.Cordon, g.spec.Uncordon) {
 		if !g.config.Contains(id) {
 			words = append(words, g.unknown(id))
 		}
@@ -133,6 +133,8 @@ func (g *goal) refusal(reason consensus.RefusalReason, request *consensus.Change
 		return "the learners to catch up: " + g.awaiting()
 	case consensus.ReasonPeerURLExists:
 		return "a peer URL belongs to another member: choose another"
+	case consensus.ReasonAllCordoned:
+		return "every voter would be cordoned, and somebody must lead: leave one out, or uncordon another first"
 	case consensus.ReasonChangePending:
 		return "another change is under way: wait until it is final"
 	}

@@ -36,6 +36,12 @@ func (g *goal) reverse() string {
 		m, _ := g.config.Member(g.update[i].ID)
 		r.update = append(r.update, g.word(m.ID)+"="+strings.Join(m.PeerURLs, ","))
 	}
+	for _, id := range pick(g.spec.Cordon, func(id consensus.MemberID) bool { return g.marks(id, true) }) {
+		r.uncordon = append(r.uncordon, g.word(id))
+	}
+	for _, id := range g.uncordon {
+		r.cordon = append(r.cordon, g.word(id))
+	}
 	return r.command()
 }
 
@@ -61,6 +67,7 @@ func (g *goal) newWord(a *arrival) string {
 // reversal is what a change is taken back with.
 type reversal struct {
 	remove, promote, demote []string
+	cordon, uncordon        []string
 	add, addLearner, update []string // NAME=URLS
 }
 
@@ -79,7 +86,7 @@ func (r *reversal) bring(learner bool, name string, urls []string) {
 // command is the shortest that says it.
 func (r *reversal) command() string {
 	kinds := 0
-	for _, list := range [][]string{r.remove, r.promote, r.demote, r.add, r.addLearner, r.update} {
+	for _, list := range [][]string{r.remove, r.promote, r.demote, r.cordon, r.uncordon, r.add, r.addLearner, r.update} {
 		if len(list) > 0 {
 			kinds++
 		}
@@ -95,6 +102,10 @@ func (r *reversal) command() string {
 		command = verb + "promote " + strings.Join(r.promote, " ")
 	case one && len(r.demote) > 0:
 		command = verb + "demote " + strings.Join(r.demote, " ")
+	case one && len(r.cordon) > 0:
+		command = verb + "cordon " + strings.Join(r.cordon, " ")
+	case one && len(r.uncordon) > 0:
+		command = verb + "uncordon " + strings.Join(r.uncordon, " ")
 	case one && len(r.add) == 1:
 		command = verb + "add " + withFlag(r.add[0], " --peer-urls ")
 	case one && len(r.addLearner) == 1:
@@ -107,7 +118,7 @@ func (r *reversal) command() string {
 	default:
 		command = verb + "change" + flags(" --add ", r.add) + flags(" --add-learner ", r.addLearner) +
 			flags(" --remove ", r.remove) + flags(" --promote ", r.promote) + flags(" --demote ", r.demote) +
-			flags(" --update ", r.update)
+			flags(" --cordon ", r.cordon) + flags(" --uncordon ", r.uncordon) + flags(" --update ", r.update)
 	}
 	if len(r.add)+len(r.addLearner) > 0 {
 		command += ", with an empty data directory"

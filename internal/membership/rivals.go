@@ -26,7 +26,7 @@ func (s *Spec) Rivals(jobs []Job) []string {
 }
 
 func (s *Spec) contradicts(j *Job) string {
-	others := slices.Concat(s.Promote, s.Demote, s.Drain)
+	others := slices.Concat(s.Promote, s.Demote, s.Drain, s.Cordon, s.Uncordon)
 	for i := range s.Update {
 		others = append(others, s.Update[i].ID)
 	}
@@ -110,7 +110,8 @@ func (j *Job) Title() string {
 	for _, list := range []struct {
 		verb string
 		ids  []consensus.MemberID
-	}{{"remove", s.Remove}, {"promote", s.Promote}, {"demote", s.Demote}, {"drain", s.Drain}} {
+	}{{"remove", s.Remove}, {"promote", s.Promote}, {"demote", s.Demote}, {"cordon", s.Cordon},
+		{"uncordon", s.Uncordon}, {"drain", s.Drain}} {
 		if len(list.ids) > 0 {
 			words = append(words, list.verb+" "+names(list.ids))
 		}

@@ -15,8 +15,11 @@ func (s *Spec) Same(other *Spec) bool {
 		slices.Equal(sorted(s.Promote), sorted(other.Promote)) &&
 		slices.Equal(sorted(s.Demote), sorted(other.Demote)) &&
 		slices.Equal(sorted(s.Drain), sorted(other.Drain)) &&
+		slices.Equal(sorted(s.Cordon), sorted(other.Cordon)) &&
+		slices.Equal(sorted(s.Uncordon), sorted(other.Uncordon)) &&
 		slices.EqualFunc(newcomers(s), newcomers(other), func(a, b Newcomer) bool {
-			return a.Name == b.Name && a.Learner == b.Learner && slices.Equal(a.PeerURLs, b.PeerURLs)
+			return a.Name == b.Name && a.Learner == b.Learner && a.Cordoned == b.Cordoned &&
+				slices.Equal(a.PeerURLs, b.PeerURLs)
 		}) &&
 		slices.EqualFunc(updates(s), updates(other), func(a, b consensus.Member) bool {
 			return a.ID == b.ID && a.Name == b.Name && slices.Equal(a.PeerURLs, b.PeerURLs)

@@ -15,6 +15,10 @@ type Spec struct {
 	Promote []consensus.MemberID `json:"promote,omitempty"`
 	Demote  []consensus.MemberID `json:"demote,omitempty"`
 	Update  []consensus.Member   `json:"update,omitempty"` // ID and PeerURLs
+	// Cordon names members that are to leave leadership to others from then on, Uncordon those that need not any more. It is
+	// done before the voters change. The same member may be promoted, say, and cordoned.
+	Cordon   []consensus.MemberID `json:"cordon,omitempty"`
+	Uncordon []consensus.MemberID `json:"uncordon,omitempty"`
 	// Drain names members that leadership is to leave; nothing else happens to them. It goes with no other change.
 	Drain []consensus.MemberID `json:"drain,omitempty"`
 	// Protocol of the step that changes voters; auto lets the leader choose.
@@ -72,6 +76,7 @@ type Newcomer struct {
 	Name     string             `json:"name,omitempty"`
 	PeerURLs []string           `json:"peer_urls"`
 	Learner  bool               `json:"learner,omitempty"` // to stay one
+	Cordoned bool               `json:"cordoned,omitempty"`
 }
 
 // View is what a leader knows of its cluster.

@@ -3,6 +3,7 @@ package membership_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestSpec_Validate_faults(t *testing.T) {
 		spec membership.Spec
 		want string // faults, one a line; empty: none
 	}{
-		{"nothing", membership.Spec{}, "nothing is asked for: name members to add, remove, promote, demote, update or drain"},
+		{"nothing", membership.Spec{}, "nothing is asked for: name members to add, remove, promote, demote, update, cordon, uncordon or drain"},
 		{"one of each", membership.Spec{Kind: membership.KindChange, Add: []membership.Newcomer{newcomer(7)}, Remove: ids{1}, Promote: ids{2},
 			Demote: ids{3}, Update: []consensus.Member{member(4)}, Protocol: consensus.ProtocolJoint}, ""},
 		{"an unknown kind and protocol", membership.Spec{Kind: "explode", Remove: ids{1}, Protocol: 9},
@@ -97,6 +98,9 @@ func TestSpec_Same_ignoresWhatIsDrawn(t *testing.T) {
 		"newcomer": func(s *membership.Spec) { s.Add = s.Add[1:] },
 		"its name": func(s *membership.Spec) { s.Add = []membership.Newcomer{s.Add[0], at(70, 7)} },
 		"its role": func(s *membership.Spec) { s.Add = []membership.Newcomer{s.Add[1], {PeerURLs: s.Add[0].PeerURLs}} },
+		"cordon":   func(s *membership.Spec) { s.Cordon = ids{4} },
+		"uncordon": func(s *membership.Spec) { s.Uncordon = ids{4} },
+		"its mark": func(s *membership.Spec) { s.Add[0].Cordoned = !s.Add[0].Cordoned },
 		"drain":    func(s *membership.Spec) { *s = membership.Spec{Drain: ids{1}} },
 		"its URL": func(s *membership.Spec) {
 			s.Add = []membership.Newcomer{s.Add[0], {Name: "m7", PeerURLs: []string{"http://c:1"}}}
@@ -104,6 +108,7 @@ func TestSpec_Same_ignoresWhatIsDrawn(t *testing.T) {
 		"all of it": func(s *membership.Spec) { *s = membership.Spec{} },
 	} {
 		c := b
+		c.Add = slices.Clone(b.Add)
 		change(&c)
 		if a.Same(&c) {
 			t.Errorf("%s makes no difference", name)
@@ -119,8 +124,8 @@ func TestJob_Encode_readable(t *testing.T) {
 		Names: []membership.Named{{ID: 0xf3, Name: "m2"}},
 		Spec: membership.Spec{
 			Kind: membership.KindChange, Protocol: consensus.ProtocolJointEarly, Expected: consensus.ConfigID{Index: 12, Term: 3},
-			Add: []membership.Newcomer{newcomer(0xffffffffffffffff), learner(8)}, Remove: ids{0xf3}, Promote: ids{2}, Demote: ids{3},
-			Update: []consensus.Member{member(4)}, Drain: ids{5},
+			Add: []membership.Newcomer{cordoned(0xffffffffffffffff), learner(8)}, Remove: ids{0xf3}, Promote: ids{2}, Demote: ids{3},
+			Update: []consensus.Member{member(4)}, Drain: ids{5}, Cordon: ids{6}, Uncordon: ids{9},
 		},
 	}
 	encoded := job.Encode()
@@ -130,7 +135,7 @@ func TestJob_Encode_readable(t *testing.T) {
 	}
 	for _, words := range []string{
 		`"id":"fedcba9876543210"`, `"id":"ffffffffffffffff"`, `"remove":["f3"]`, `"protocol":"joint-early"`, `"config":"12.3.1"`,
-		`"final":"14.3.0"`, `"expected":"12.3.0"`, `"phase":"snapshot"`, `"names":[{"id":"f3","name":"m2"}]`, `"cancel_asked":true`,
+		`"final":"14.3.0"`, `"expected":"12.3.0"`, `"phase":"snapshot"`, `"cordon":["6"]`, `"names":[{"id":"f3","name":"m2"}]`, `"cancel_asked":true`,
 	} {
 		if !strings.Contains(string(encoded), words) {
 			t.Errorf("%s lacks %s", encoded, words)

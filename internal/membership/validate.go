@@ -42,7 +42,7 @@ func (s *Spec) Validate() error {
 	if len(s.After) > maxMembers {
 		fault("%d jobs are named to wait for, more than %d", len(s.After), maxMembers)
 	}
-	changes := len(s.Add) + len(s.Remove) + len(s.Promote) + len(s.Demote) + len(s.Update)
+	changes := len(s.Add) + len(s.Remove) + len(s.Promote) + len(s.Demote) + len(s.Update) + len(s.Cordon) + len(s.Uncordon)
 	switch {
 	case changes+len(s.Drain) > maxMembers:
 		fault("%d members are named, more than %d: make several changes of it", changes+len(s.Drain), maxMembers)
@@ -54,7 +54,7 @@ func (s *Spec) Validate() error {
 	case s.Kind == KindReplace && !s.oneForOne():
 		fault("replace takes one member out and one in: name one to remove, and one to add or to promote")
 	case changes+len(s.Drain) == 0:
-		fault("nothing is asked for: name members to add, remove, promote, demote, update or drain")
+		fault("nothing is asked for: name members to add, remove, promote, demote, update, cordon, uncordon or drain")
 	}
 	faults = append(faults, s.idFaults()...)
 	return errors.Join(append(faults, s.urlFaults()...)...)
@@ -62,11 +62,17 @@ func (s *Spec) Validate() error {
 
 // oneForOne reports whether one member goes out and one comes in.
 func (s *Spec) oneForOne() bool {
-	return len(s.Remove) == 1 && len(s.Add)+len(s.Promote) == 1 && len(s.Demote)+len(s.Update)+len(s.Drain) == 0
+	return len(s.Remove) == 1 && len(s.Add)+len(s.Promote) == 1 && len(s.Demote)+len(s.Update)+len(s.Drain) == 0 &&
+		len(s.Cordon)+len(s.Uncordon) == 0
 }
 
 // existing lists the members that s names and that must be there already.
 func (s *Spec) existing() []consensus.MemberID {
+	return slices.Concat(s.roles(), s.Cordon, s.Uncordon)
+}
+
+// roles lists the members for which s wants something else than a mark of cordon.
+func (s *Spec) roles() []consensus.MemberID {
 	ids := slices.Concat(s.Remove, s.Promote, s.Demote, s.Drain)
 	for i := range s.Update {
 		ids = append(ids, s.Update[i].ID)
@@ -75,13 +81,24 @@ func (s *Spec) existing() []consensus.MemberID {
 }
 
 func (s *Spec) idFaults() []error {
-	var faults []error
-	ids := s.existing()
+	ids := s.roles()
 	for i := range s.Add {
 		if id := s.Add[i].ID; id != consensus.NoMember {
 			ids = append(ids, id)
 		}
 	}
+	marked := slices.Concat(s.Cordon, s.Uncordon) // a mark goes with another change of the same member, but for its removal
+	faults := slices.Concat(repeatFaults(ids), repeatFaults(marked))
+	for _, id := range s.Remove {
+		if slices.Contains(marked, id) {
+			faults = append(faults, fmt.Errorf("member %v is to be removed: it cannot be cordoned or uncordoned", id))
+		}
+	}
+	return faults
+}
+
+func repeatFaults(ids []consensus.MemberID) []error {
+	var faults []error
 	for i, id := range ids {
 		switch {
 		case id == consensus.NoMember:

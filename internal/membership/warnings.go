@@ -33,7 +33,17 @@ func (d *drafter) warn() {
 			d.warning("%s stays a voter and has not answered for %s", g.label(id), seconds(seen.SilentMS))
 		}
 	}
+	d.cordons(g)
 	d.zones(g)
+}
+
+// cordons warns if only cordoned voters are left: then any of them leads.
+func (d *drafter) cordons(g *goal) {
+	marked := func(id consensus.MemberID) bool { return !g.marks(id, true) }
+	if voters := g.config.Voters; len(pick(voters, marked)) == len(voters) && len(pick(d.real.Config.Voters, marked)) <
+		len(d.real.Config.Voters) {
+		d.warning("every voter is cordoned afterwards, which means nothing: any of them may lead")
+	}
 }
 
 // zones warns of new voters that fail together with others.

@@ -228,9 +228,16 @@ func (g *goal) heirs() string {
 func (g *goal) noSuccessorWords() string {
 	var others []consensus.MemberID
 	for _, id := range g.config.Voters {
-		if !slices.Contains(g.spec.Drain, id) {
+		if !slices.Contains(g.spec.Drain, id) && !g.config.Cordoned(id) {
 			others = append(others, id)
 		}
+	}
+	held := pick(g.config.Voters, func(id consensus.MemberID) bool {
+		return g.config.Cordoned(id) && !slices.Contains(g.spec.Drain, id)
+	})
+	if len(others) == 0 && len(held) > 0 {
+		return fmt.Sprintf("%s cannot hand leadership over: of the others %s %s cordoned; uncordon one first",
+			g.label(g.view.Leader), g.list(held), plural(len(held), "is", "are"))
 	}
 	if len(others) == 0 {
 		return fmt.Sprintf("%s cannot hand leadership over: every voter is to be drained; leave one out",
@@ -239,6 +246,22 @@ func (g *goal) noSuccessorWords() string {
 	return fmt.Sprintf("%s cannot hand leadership over: %s %s not answer or %s behind; start %s, or wait",
 		g.label(g.view.Leader), g.list(others), plural(len(others), "does", "do"), plural(len(others), "is", "are"),
 		plural(len(others), "it", "one of them"))
+}
+
+// cordonWords say which marks change, in the third person if s is "s".
+func (g *goal) cordonWords(s string) string {
+	var words []string
+	if len(g.cordon) > 0 {
+		words = append(words, "cordon"+s+" "+g.list(g.cordon))
+	}
+	if len(g.uncordon) > 0 {
+		words = append(words, "uncordon"+s+" "+g.list(g.uncordon))
+	}
+	return join(words)
+}
+
+func (g *goal) yieldWords() string {
+	return fmt.Sprintf("waits until %s, which is cordoned, has handed leadership to %s", g.label(g.view.Leader), g.heirs())
 }
 
 func expectedWords(now, want consensus.ConfigID) string {
@@ -297,6 +320,15 @@ func (g *goal) doneWords() string {
 	words := fmt.Sprintf("%s %s", g.list(g.config.Voters), plural(len(g.config.Voters), "votes", "vote"))
 	if n := len(g.config.Learners); n > 0 {
 		words += fmt.Sprintf(", %s %s", g.list(g.config.Learners), plural(n, "learns", "learn"))
+	}
+	if n := len(g.spec.Cordon); n > 0 {
+		words += fmt.Sprintf("; %s %s cordoned", g.list(g.spec.Cordon), plural(n, "is", "are"))
+	}
+	if slices.Contains(g.spec.Cordon, g.view.Leader) {
+		words += fmt.Sprintf(": %s leads on until another voter can", g.label(g.view.Leader))
+	}
+	if len(g.spec.Uncordon) > 0 {
+		words += fmt.Sprintf("; %s may lead", g.list(g.spec.Uncordon))
 	}
 	if gone := g.removedWords(" may be switched off"); gone != "" {
 		words += "; " + gone

@@ -165,8 +165,8 @@ func TestPlanMessage_plan(t *testing.T) {
 
 func TestSpecOf_roundTrip(t *testing.T) {
 	asked := &quoratepb.ChangeSpec{
-		Kind: "change", Add: []*quoratepb.Newcomer{{Name: "n", PeerUrls: []string{"http://a:2", "http://a:1"}, Learner: true}},
-		Remove: []uint64{1}, Promote: []uint64{2}, Demote: []uint64{3},
+		Kind: "change", Add: []*quoratepb.Newcomer{{Name: "n", PeerUrls: []string{"http://a:2", "http://a:1"}, Learner: true, Cordoned: true}},
+		Remove: []uint64{1}, Promote: []uint64{2}, Demote: []uint64{3}, Cordon: []uint64{4, 5}, Uncordon: []uint64{6},
 		Update:   []*quoratepb.NewURLs{{Id: 4, PeerUrls: []string{"http://a:4"}}},
 		Protocol: "joint", Expected: &quoratepb.ConfigID{Index: 5, Term: 2, Stage: 1},
 	}

@@ -35,7 +35,7 @@ func memberMessage(v *membership.View, m *membership.MemberView, joining []conse
 		Role:   roleOf(&v.Config, &known, slices.Contains(joining, m.ID)),
 		Leader: m.ID == v.Leader, Started: m.Started, Active: m.Active, CaughtUp: m.CaughtUp,
 		Match: uint64(m.Match), State: m.State, SilentMs: m.SilentMS, Version: m.Version, Zone: m.Zone,
-		FormerUrls: slices.Clone(known.FormerURLs),
+		FormerUrls: slices.Clone(known.FormerURLs), Cordoned: known.Cordoned,
 	}
 	if v.Leader != consensus.NoMember && m.Match < v.Last {
 		message.Lag = uint64(v.Last - m.Match)
@@ -172,7 +172,7 @@ func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 	message := &quoratepb.ChangeSpec{
 		Kind: string(s.Kind), Remove: numbers(s.Remove), Promote: numbers(s.Promote), Demote: numbers(s.Demote),
 		Drain: numbers(s.Drain), Protocol: s.Protocol.String(), Force: s.Force,
-		JoinWithinMs: s.JoinWithinMS,
+		JoinWithinMs: s.JoinWithinMS, Cordon: numbers(s.Cordon), Uncordon: numbers(s.Uncordon),
 	}
 	if s.Expected != (consensus.ConfigID{}) {
 		message.Expected = configIDMessage(s.Expected)
@@ -182,7 +182,9 @@ func specMessage(s *membership.Spec) *quoratepb.ChangeSpec {
 	}
 	for i := range s.Add {
 		n := &s.Add[i]
-		message.Add = append(message.Add, &quoratepb.Newcomer{Name: n.Name, PeerUrls: n.PeerURLs, Learner: n.Learner})
+		message.Add = append(message.Add, &quoratepb.Newcomer{
+			Name: n.Name, PeerUrls: n.PeerURLs, Learner: n.Learner, Cordoned: n.Cordoned,
+		})
 	}
 	for i := range s.Update {
 		u := &s.Update[i]

@@ -18,7 +18,7 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 	spec := membership.Spec{
 		Kind: membership.Kind(r.GetKind()), Remove: ids(r.GetRemove()), Promote: ids(r.GetPromote()),
 		Demote: ids(r.GetDemote()), Drain: ids(r.GetDrain()), Force: r.GetForce(),
-		JoinWithinMS: r.GetJoinWithinMs(),
+		JoinWithinMS: r.GetJoinWithinMs(), Cordon: ids(r.GetCordon()), Uncordon: ids(r.GetUncordon()),
 	}
 	for _, id := range r.GetAfter() {
 		spec.After = append(spec.After, membership.JobID(id))
@@ -36,6 +36,7 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 	for _, n := range r.GetAdd() {
 		spec.Add = append(spec.Add, membership.Newcomer{
 			Name: n.GetName(), PeerURLs: tidyURLs(n.GetPeerUrls()), Learner: n.GetLearner(),
+			Cordoned: n.GetCordoned(),
 		})
 	}
 	for _, u := range r.GetUpdate() {

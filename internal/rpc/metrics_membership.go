@@ -60,10 +60,13 @@ func (c *collector) collectFollowers(e *emitter) {
 	}
 	for i := range view.Members {
 		m := &view.Members[i]
+		peer := m.ID.String()
+		known, _ := view.Config.Member(m.ID)
+		e.gauge("quorate_member_cordoned", "1 if the member is cordoned: it leaves leadership to other voters.",
+			number(known.Cordoned), "peer", peer)
 		if m.ID == view.Leader {
 			continue
 		}
-		peer := m.ID.String()
 		e.gauge("quorate_member_lag_entries", "Entries of the leader's log that the member lacks.",
 			float64(view.Last-min(m.Match, view.Last)), "peer", peer)
 		e.gauge("quorate_member_last_contact_seconds",
