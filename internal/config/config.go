@@ -50,6 +50,7 @@ type Config struct {
 	QuotaBackendBytes    int64 // see Quota and ReportedQuota
 	DiskReserveBytes     int64 // room that is kept on the disks; zero for none
 	SnapshotSendRate     int64 // bytes per second and snapshot; zero for no limit
+	SnapshotLogBytes     int   // of log kept for a member that is sent a snapshot
 
 	GRPCKeepaliveMinTime  time.Duration
 	GRPCKeepaliveInterval time.Duration // 0: never

@@ -52,6 +52,7 @@ func TestLoad_defaults(t *testing.T) {
 		{"streams", c.MaxConcurrentStreams, uint32(1<<32 - 1)},
 		{"learners", c.MaxLearners, 1},
 		{"snapshot rate", c.SnapshotSendRate, int64(64 << 20)},
+		{"snapshot log", c.SnapshotLogBytes, 1 << 30},
 		{"keepalive interval", c.GRPCKeepaliveInterval, 2 * time.Hour},
 		{"progress", c.WatchProgressNotifyInterval, 10 * time.Minute},
 		{"warn apply", c.WarningApplyDuration, 100 * time.Millisecond},

@@ -130,6 +130,10 @@ var tuningSettings = []setting{
 		help: "How much of a snapshot is sent to a member in a second, so that clients do not suffer from one that joins " +
 			"or was away for long; 0 means as fast as possible.",
 		value: numbers(func(c *Config) *int64 { return &c.SnapshotSendRate }, 0, math.MaxInt64)},
+	{name: "snapshot-log-bytes", def: "1073741824", arg: "BYTES",
+		help: "Memory for the log that a leader keeps for a member to which it sends a snapshot. If more is written " +
+			"meanwhile, the snapshot is given up and a newer one sent.",
+		value: numbers(func(c *Config) *int { return &c.SnapshotLogBytes }, 1<<20, maxInt)},
 	{name: "max-txn-ops", def: "128", arg: "N", help: "Operations allowed in one transaction.",
 		value: numbers(func(c *Config) *int { return &c.MaxTxnOps }, 0, maxInt)},
 	{name: "max-request-bytes", def: "1572864", arg: "BYTES", help: "Largest request a client may send.",

@@ -131,6 +131,7 @@ func (m *Member) ports() Ports {
 		Apply:        func(entries []consensus.Entry) { m.applier.put(applyRequest{entries: entries}) },
 		Install:      func(meta consensus.SnapshotMeta) { m.applier.put(applyRequest{install: &meta}) },
 		SendSnapshot: m.sendSnapshot,
+		StopSnapshot: m.streams.stop,
 		Configure:    m.configure,
 		Observe:      m.observe,
 	}

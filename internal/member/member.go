@@ -95,6 +95,7 @@ type Member struct {
 	jobs        jobBoard
 	advice      adviceBoard
 	transfers   transfers
+	streams     streams
 	roll        roll         // of native clients
 	retiring    retiring     // their sessions
 	refusedOnce sync.Once    // by a peer, for good

@@ -19,6 +19,8 @@ type Ports struct {
 	Apply        func(entries []consensus.Entry)
 	Install      func(meta consensus.SnapshotMeta)
 	SendSnapshot func(to consensus.MemberID)
+	// StopSnapshot, if set, ends the streaming to a member: it has become useless.
+	StopSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
 	// Won, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
@@ -207,6 +209,11 @@ func (n *Node) perform(out *raft.Output) {
 	}
 	if len(out.Apply) > 0 {
 		n.ports.Apply(out.Apply)
+	}
+	for _, to := range out.StopSnapshot {
+		if n.ports.StopSnapshot != nil {
+			n.ports.StopSnapshot(to)
+		}
 	}
 	for _, request := range out.NeedSnapshot {
 		n.ports.SendSnapshot(request.To)

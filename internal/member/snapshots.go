@@ -61,8 +61,10 @@ func (r *receivedSnapshots) next() int {
 
 // sendSnapshot streams a checkpoint of the store to a follower. Writes go on meanwhile.
 func (m *Member) sendSnapshot(to consensus.MemberID) {
+	ctx, done := m.streams.begin(m.stopping, to)
 	m.background(func() {
-		meta, err := m.streamSnapshot(to)
+		defer done()
+		meta, err := m.streamSnapshot(ctx, to)
 		if err != nil && m.stopping.Err() == nil {
 			m.logger.Warn("could not send a snapshot", "peer", to.String(), "err", err)
 		}
@@ -70,11 +72,11 @@ func (m *Member) sendSnapshot(to consensus.MemberID) {
 	})
 }
 
-func (m *Member) streamSnapshot(to consensus.MemberID) (meta consensus.SnapshotMeta, err error) {
+func (m *Member) streamSnapshot(ctx context.Context, to consensus.MemberID) (meta consensus.SnapshotMeta, err error) {
 	begun := m.options.Clock.Now()
-	err = m.checkpoint(m.stopping, func(_ context.Context, dir string, machine *apply.Machine) error {
+	err = m.checkpoint(ctx, func(ctx context.Context, dir string, machine *apply.Machine) error {
 		meta = machine.SnapshotMeta()
-		return m.transport.SendSnapshot(m.stopping, to, meta, func(w io.Writer) error {
+		return m.transport.SendSnapshot(ctx, to, meta, func(w io.Writer) error {
 			counted, done, err := m.transfers.begin(to, w, m.data.Options.FS, dir, m.options.Clock)
 			if err != nil {
 				return err

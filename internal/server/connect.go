@@ -153,6 +153,7 @@ func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID)
 	o.PreVote = s.cfg.PreVote
 	o.LeaderLease = s.cfg.LeaderLease
 	o.MaxLearners = s.cfg.MaxLearners
+	o.MaxSnapshotLogBytes = s.cfg.SnapshotLogBytes
 	o.StrictReconfig = s.cfg.StrictReconfigCheck
 	return o
 }

@@ -137,6 +137,9 @@ func (c *partsCollector) collectLog(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_raft_appends_withheld_total",
 		"Appends of the leader that this member did not take because too much waited to be applied.", nil, nil),
 		prometheus.CounterValue, float64(log.Withheld))
+	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_snapshots_outrun_total",
+		"Snapshots to members that this leader gave up for newer ones, because the log had grown too far beyond them.",
+		nil, nil), prometheus.CounterValue, float64(log.Outrun))
 }
 
 // collectFast shows what the fast path did: docs/fast-path.md.

@@ -131,7 +131,7 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 	r.MaxInflightMessages = pick(rng, 1, 8, 256)
 	r.MaxUncommittedBytes = pick(rng, 4<<10, 1<<20, 256<<20)
 	if r.Seed%7 == 0 { // not drawn, and neither is the next: what follows must not depend on them
-		r.MaxApplyingBytes, r.MaxUnappliedBytes = 300, 2<<10
+		r.MaxApplyingBytes, r.MaxUnappliedBytes, r.MaxSnapshotLogBytes = 300, 2<<10, 2<<10
 	}
 	p.raft = r
 	p.fast = r.Seed%10 < 7

@@ -57,6 +57,11 @@ type Peer struct {
 	// Snapshot: the log must keep what follows Floor until the follower is there; Offer is the snapshot it has received.
 	Floor consensus.Index
 	Offer consensus.Mark
+	// Outrun is set when the log no longer keeps what follows Floor. Outruns counts how often that happened in a row, and
+	// SnapshotAt is the tick before which no other snapshot is sent.
+	Outrun     bool
+	Outruns    int
+	SnapshotAt uint64
 
 	Leaving   bool   // no longer in the configuration
 	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
@@ -93,6 +98,7 @@ func (p *Peer) BecomeProbe() {
 func (p *Peer) BecomeReplicate() {
 	p.reset(Replicate)
 	p.Next = p.Match + 1
+	p.Outruns, p.SnapshotAt = 0, 0
 }
 
 // BecomeSnapshot stops entries until a snapshot is there. The log keeps what follows floor.
@@ -103,7 +109,7 @@ func (p *Peer) BecomeSnapshot(floor consensus.Index) {
 
 func (p *Peer) reset(s State) {
 	p.State, p.Sent = s, false
-	p.Floor, p.Offer = 0, consensus.Mark{}
+	p.Floor, p.Offer, p.Outrun = 0, consensus.Mark{}, false
 	p.CheckRound, p.CheckNext = 0, 0
 	p.Inflights.reset()
 }

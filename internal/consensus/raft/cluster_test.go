@@ -46,9 +46,13 @@ type node struct {
 	// slowInstall keeps snapshots from being put in place.
 	slowInstall bool
 	installs    []raft.Input
-	log         []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
-	logBase     consensus.Index
-	logMeta     consensus.SnapshotMeta // what stands at logBase
+	// slowStream keeps the snapshots that this member sends on their way, unless the core stops them.
+	slowStream bool
+	streams    []raft.SnapshotSent
+	streamed   int     // since the start of the test
+	log        []entry // as the outputs tell it, durable or not; log[0].Index = logBase+1
+	logBase    consensus.Index
+	logMeta    consensus.SnapshotMeta // what stands at logBase
 
 	store     store
 	flushed   store // what a lossy store has after a crash
@@ -207,7 +211,7 @@ func (n *node) restored() *raft.Replica {
 
 // crash loses what is not on disk: persist requests under way, and messages that waited for them.
 func (n *node) crash() {
-	n.replica, n.inbox, n.pending, n.installs, n.toApply = nil, nil, nil, nil, nil
+	n.replica, n.inbox, n.pending, n.installs, n.toApply, n.streams = nil, nil, nil, nil, nil, nil
 	n.replies = nil
 	n.received = map[mark]store{}
 	if n.c.lossy {
@@ -311,8 +315,20 @@ func (n *node) step(inputs ...raft.Input) {
 		if ok {
 			to.received[n.store.mark] = n.store.clone()
 		}
-		n.inbox = append(n.inbox, raft.SnapshotSent{To: to.id, Mark: n.store.mark, OK: ok})
+		n.streams = append(n.streams, raft.SnapshotSent{To: to.id, Mark: n.store.mark, OK: ok})
+		n.streamed++
 	}
+	for i := range n.streams {
+		sent := &n.streams[i]
+		sent.OK = sent.OK && !slices.Contains(out.StopSnapshot, sent.To)
+	}
+	n.streams = slices.DeleteFunc(n.streams, func(sent raft.SnapshotSent) bool {
+		if !n.slowStream || !sent.OK {
+			n.inbox = append(n.inbox, sent)
+			return true
+		}
+		return false
+	})
 	if !n.slowDisk {
 		n.sync(len(n.pending))
 	}

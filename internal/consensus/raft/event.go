@@ -57,6 +57,11 @@ type (
 	ConfigUndone struct{ ID consensus.ConfigID }
 	// SnapshotNeeded says that a follower is behind the leader's log.
 	SnapshotNeeded struct{ Follower consensus.MemberID }
+	// SnapshotOutrun says that a snapshot on its way to a follower was given up: the log had grown to so many bytes meanwhile.
+	SnapshotOutrun struct {
+		Follower consensus.MemberID
+		Bytes    int
+	}
 	// SnapshotOffered says that a snapshot from the leader is to be installed.
 	SnapshotOffered struct{ Mark consensus.Mark }
 	// LogReset says that the log begins after an installed snapshot now.
@@ -93,6 +98,7 @@ func (ConfigProposed) event()     {}
 func (ConfigSettled) event()      {}
 func (ConfigUndone) event()       {}
 func (SnapshotNeeded) event()     {}
+func (SnapshotOutrun) event()     {}
 func (SnapshotOffered) event()    {}
 func (LogReset) event()           {}
 func (LogConflict) event()        {}
@@ -140,6 +146,11 @@ func (e ConfigSettled) String() string { return fmt.Sprintf("settled config %v",
 func (e ConfigUndone) String() string  { return fmt.Sprintf("undid config %v", e.ID) }
 func (e SnapshotNeeded) String() string {
 	return fmt.Sprintf("follower %v needs a snapshot", e.Follower)
+}
+func (e SnapshotOutrun) String() string {
+	return fmt.Sprintf("gave up a snapshot to %v for a newer one: the log has grown to %d bytes meanwhile; "+
+		"let snapshots be faster (--snapshot-send-rate), the log longer (--snapshot-log-bytes), or writes fewer",
+		e.Follower, e.Bytes)
 }
 func (e SnapshotOffered) String() string { return fmt.Sprintf("installs snapshot %v", e.Mark) }
 func (e LogReset) String() string        { return fmt.Sprintf("log begins after %v", e.Mark) }

@@ -28,6 +28,9 @@ type Options struct {
 	// MaxUnappliedBytes is how much that is committed may wait here to be applied. A leader beyond refuses commands with
 	// ReasonBusy, a follower takes no more entries; both until half of it is applied.
 	MaxUnappliedBytes int
+	// MaxSnapshotLogBytes is how much of what is applied a leader's log may hold for the sake of a follower that is sent a
+	// snapshot. Beyond, the snapshot is given up for a newer one.
+	MaxSnapshotLogBytes int
 
 	PreVote     bool // ask before raising the term (Raft thesis, section 9.6)
 	CheckQuorum bool // a leader that hears no quorum steps down; members that hear a leader refuse votes (section 6.2)
@@ -117,6 +120,7 @@ func Defaults(id consensus.MemberID) Options {
 		MaxUncommittedBytes: 256 << 20,
 		MaxApplyingBytes:    64 << 20,
 		MaxUnappliedBytes:   256 << 20,
+		MaxSnapshotLogBytes: 1 << 30,
 		PreVote:             true,
 		CheckQuorum:         true,
 		StrictReconfig:      true,
@@ -133,7 +137,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("%w: %d election ticks do not exceed %d heartbeat ticks", ErrOptions,
 			o.ElectionTicks, o.HeartbeatTicks)
 	case o.MaxMessageBytes < 1 || o.MaxInflightBytes < 1 || o.MaxInflightMessages < 1 || o.MaxUncommittedBytes < 1,
-		o.MaxApplyingBytes < 1, o.MaxUnappliedBytes < 1:
+		o.MaxApplyingBytes < 1, o.MaxUnappliedBytes < 1, o.MaxSnapshotLogBytes < 1:
 		return fmt.Errorf("%w: limits must be positive", ErrOptions)
 	case o.LeaderLease && !o.CheckQuorum:
 		return fmt.Errorf("%w: a leader lease needs check-quorum", ErrOptions)

@@ -38,6 +38,9 @@ type Output struct {
 	Install *consensus.SnapshotMeta
 	// NeedSnapshot asks the shell to stream a snapshot of the applied state to a follower; answered by SnapshotSent.
 	NeedSnapshot []SnapshotRequest
+	// StopSnapshot names followers to whom a snapshot is streamed that has become useless: the log no longer holds what
+	// follows it. SnapshotSent is due all the same.
+	StopSnapshot []consensus.MemberID
 
 	// Wins are proposals of this member that are decided: they will be applied at that revision, with that result.
 	Wins []proposer.Win

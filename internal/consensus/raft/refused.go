@@ -44,6 +44,7 @@ type Counts struct {
 type LogCounts struct {
 	LogBytes
 	Withheld uint64 // appends, not taken because too much waits to be applied
+	Outrun   uint64 // snapshots to followers, given up because the log had grown too far beyond them
 }
 
 // Counts returns what happened here since the start.

@@ -19,7 +19,7 @@ import (
 
 // needSnapshot asks the shell to feed a member that needs entries from before the log. Nobody streams to the dead.
 func (r *Replica) needSnapshot(p *progress.Peer) {
-	if !r.active(p) {
+	if !r.active(p) || r.now < p.SnapshotAt {
 		return
 	}
 	p.BecomeSnapshot(r.log.applied)
@@ -37,7 +37,7 @@ func (r *Replica) snapshotSent(in *SnapshotSent) {
 		p.Sent = true // try again with the next heartbeat, not at once
 		return
 	}
-	p.Offer = in.Mark
+	p.Offer, p.Floor, p.Outrun = in.Mark, in.Mark.Index, false
 	r.offerSnapshot(p)
 }
 
@@ -160,11 +160,15 @@ func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 }
 
 // compact forgets what is applied here, except what follows a snapshot on its way: else a slow stream would need
-// another one as soon as it ends. The shell bounds that time: it answers every request with SnapshotSent.
+// another one as soon as it ends. That is bounded in time, for the shell answers every request with SnapshotSent, and in
+// bytes.
 func (r *Replica) compact(index consensus.Index) {
 	index = min(index, r.log.applied)
+	if r.log.weight.Held-r.log.weight.Ready > r.opts.MaxSnapshotLogBytes {
+		r.outrunSnapshots(index)
+	}
 	for _, p := range r.peers {
-		if p.State == progress.Snapshot && r.role == Leader {
+		if r.keepsFor(p) {
 			index = min(index, p.Floor)
 		}
 	}
@@ -176,3 +180,32 @@ func (r *Replica) compact(index consensus.Index) {
 	r.configs = slices.Delete(r.configs, 0, n)
 	r.ruling.at -= n
 }
+
+// keepsFor reports whether the log keeps what follows a snapshot on its way to a member.
+func (r *Replica) keepsFor(p *progress.Peer) bool {
+	return r.role == Leader && p.State == progress.Snapshot && !p.Outrun
+}
+
+// outrunSnapshots gives up the snapshots for which entries up to index are still kept: the log has grown too far beyond
+// them. Whom they were for gets a newer one, after a pause that doubles each time.
+func (r *Replica) outrunSnapshots(index consensus.Index) {
+	for _, p := range r.peers {
+		if !r.keepsFor(p) || p.Floor >= index {
+			continue
+		}
+		r.counts.Outrun++
+		r.event(SnapshotOutrun{Follower: p.ID, Bytes: r.log.weight.Held})
+		p.SnapshotAt = r.now + uint64(r.opts.ElectionTicks)<<p.Outruns
+		p.Outruns = min(p.Outruns+1, maxOutruns)
+		if p.Offer.Index > 0 {
+			p.BecomeProbe() // it has received the snapshot, and takes long to put it in place
+			p.Sent = true
+			continue
+		}
+		p.Outrun = true // SnapshotSent will end it
+		r.out.StopSnapshot = append(r.out.StopSnapshot, p.ID)
+	}
+}
+
+// maxOutruns bounds the pause before another snapshot to 64 election timeouts.
+const maxOutruns = 6

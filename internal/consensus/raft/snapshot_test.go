@@ -70,3 +70,69 @@ func TestReplica_snapshotOffer_echoesWhileInstalling(t *testing.T) {
 		t.Errorf("the follower has applied %v, want %v", got, want)
 	}
 }
+
+// outrun lets the leader write and compact while member 3 gets no further with its snapshot, and fails the test if the
+// leader's log grows beyond its bound.
+func outrun(t *testing.T, c *cluster, writes int) {
+	t.Helper()
+	leader := c.node(1)
+	limit := c.opts(1).MaxSnapshotLogBytes + 1000
+	for i := range writes {
+		c.propose(1, payload(i))
+		c.settle()
+		leader.step(raft.Compact{Index: leader.store.mark.Index})
+		c.tick(1)
+		if held := leader.replica.Counts().Log.Held; held > limit {
+			t.Fatalf("after %d writes the leader holds %d bytes of log, want at most %d", i, held, limit)
+		}
+	}
+	if leader.replica.Counts().Log.Outrun == 0 {
+		t.Fatal("no snapshot was given up")
+	}
+	if leader.replica.Status().Role != raft.Leader {
+		t.Fatal("the leader stepped down")
+	}
+}
+
+// Ensure that the log that a leader keeps while a snapshot is on its way is bounded: the snapshot gives way to a newer one,
+// ever more rarely, and the follower is there in the end.
+func TestReplica_Compact_outrunsSnapshots(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.MaxSnapshotLogBytes = 3000 })
+	c.elect(1)
+	c.isolate(3, true)
+	c.propose(1, "a", "b", "c")
+	c.settle()
+	leader := c.node(1)
+	leader.step(raft.Compact{Index: leader.store.mark.Index})
+	leader.slowStream = true
+	c.isolate(3, false)
+	outrun(t, c, 1000)
+	// 20 writes fill the log; the pauses between are 10, 20, ..., 640 ticks.
+	if leader.streamed < 4 || leader.streamed > 8 {
+		t.Errorf("%d snapshots were begun in 1,000 ticks", leader.streamed)
+	}
+	leader.slowStream = false
+	c.tick(64 * c.opts(1).ElectionTicks)
+	if got, want := c.node(3).store.mark, leader.store.mark; got != want {
+		t.Errorf("the follower has applied %v, want %v", got, want)
+	}
+}
+
+// Ensure that the same holds while a follower takes long to put a snapshot in place that it has received.
+func TestReplica_Compact_outrunsInstallations(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.MaxSnapshotLogBytes = 3000 })
+	c.elect(1)
+	c.isolate(3, true)
+	c.propose(1, "a", "b", "c")
+	c.settle()
+	leader, follower := c.node(1), c.node(3)
+	leader.step(raft.Compact{Index: leader.store.mark.Index})
+	follower.slowInstall = true
+	c.isolate(3, false)
+	outrun(t, c, 200)
+	follower.slowInstall = false
+	c.tick(64 * c.opts(1).ElectionTicks)
+	if got, want := follower.store.mark, leader.store.mark; got != want {
+		t.Errorf("the follower has applied %v, want %v", got, want)
+	}
+}

@@ -189,5 +189,5 @@ func TestReplica_Counts_log(t *testing.T) {
 
 // narrowest lets members keep next to nothing.
 func narrowest(o *raft.Options) {
-	o.MaxApplyingBytes, o.MaxUnappliedBytes = 200, 600
+	o.MaxApplyingBytes, o.MaxUnappliedBytes, o.MaxSnapshotLogBytes = 200, 600, 600
 }
