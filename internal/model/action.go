@@ -36,6 +36,7 @@ const (
 	confirm                       // the reader confirms by itself: B=1 the leader's index, B=2 by a majority without the leader
 	serve                         // the reader serves the read
 	survive                       // A goes on alone; the directories of M are compared, all others are lost for ever
+	lose                          // A comes back with another disk: D=0 an empty one, D=1 a copy that is as old as index C
 	actionKinds
 )
 
@@ -56,7 +57,7 @@ var steps = [actionKinds]func(*Model, *state, action) (bool, string){
 	answerAbort: (*Model).answerAbort, orphan: (*Model).orphan, change: (*Model).change, transfer: (*Model).transfer,
 	timeoutNow: (*Model).timeoutNow, tick: (*Model).tick, round: (*Model).round, echo: (*Model).echo, ask: (*Model).ask,
 	take: (*Model).take, hand: (*Model).hand, word: (*Model).word, tell: (*Model).tell, confirm: (*Model).confirm,
-	serve: (*Model).serve, survive: (*Model).survive,
+	serve: (*Model).serve, survive: (*Model).survive, lose: (*Model).lose,
 }
 
 // Model is a scenario under a set of rules.

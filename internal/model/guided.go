@@ -55,6 +55,13 @@ func (w *walker) rareMacro(k macro) {
 		}
 		return
 	}
+	if k == surviveOne && w.m.Scenario.Disks {
+		i := w.member()
+		a := action{Kind: lose, A: i, D: w.n(2)}
+		a.C = a.D * w.n(int(s.M[i].Log.N)+1)
+		w.push(a)
+		return
+	}
 	if k == surviveOne {
 		w.push(action{Kind: survive, A: w.member(), M: uint8(w.r.IntN(32))})
 		return

@@ -16,7 +16,7 @@ type Mutation struct {
 func Mutations() []Mutation {
 	var all []Mutation
 	for _, part := range [][]Mutation{acceptance, completion, logRules, forgetting, recoveryRules, configRules, readRules,
-		leaseRules, lossRules} {
+		leaseRules, lossRules, diskRules} {
 		all = append(all, part...)
 	}
 	return all
@@ -218,4 +218,13 @@ var lossRules = []Mutation{
 		Clusters: recovering, Breaks: true},
 	{Name: "recovery without a new epoch", Set: func(r *Rules) { r.RecoverySameEpoch = true }, Clusters: recovering,
 		Breaks: true},
+}
+
+var diskRules = []Mutation{
+	{Name: "a member with an empty disk is the member that it was", Set: func(r *Rules) { r.IgnoreBinding = true },
+		Clusters: withDisks, Breaks: true},
+	{Name: "a majority with empty disks founds the cluster once more", Set: func(r *Rules) { r.FoundByMajority = true },
+		Clusters: withDisks, Breaks: true},
+	{Name: "a member with an old copy of its disk is the member that it was", Set: func(r *Rules) { r.IgnoreLives = true },
+		Clusters: withDisks, Breaks: true},
 }

@@ -102,6 +102,7 @@ var sentences = [actionKinds]string{
 	tell: "A answers the reader's question", confirm: "the reader confirms by itself (way b)",
 	serve:   "the reader serves the read",
 	survive: "A goes on alone; what is left of M is compared",
+	lose:    "A comes back, its disk ends at index c",
 }
 
 func (a action) String() string {

@@ -45,7 +45,7 @@ func (w *walker) bound(sc *Scenario) {
 		w.weight[leaseRound], w.weight[ticks] = 0, 0
 	}
 	w.weight[surviveOne] = 0
-	if sc.Recovers {
+	if sc.Recovers || sc.Disks {
 		w.weight[surviveOne] = 1
 	}
 }
@@ -56,6 +56,8 @@ func (w *walker) choose(sc *Scenario, prof profile) profile {
 		return prof
 	case sc.Recovers:
 		return losing
+	case sc.Disks:
+		return diskless
 	case sc.Patience[0] != 0:
 		return leasing
 	case len(sc.Configs) > 1 && w.chance(70):
@@ -113,6 +115,16 @@ func (w *walker) aim(prof profile) {
 		w.some(1, 4, fastRound, lossyRound, settle, election, slowRound, orphanRound)
 		w.quiet(report, snapshots, readStep, readRound)
 		w.weight[surviveOne] = 6
+	case diskless:
+		w.some(1, 2, fastRound, slowRound)
+		w.some(0, 2, partial, replication, election)
+		w.some(1, 1, commits)
+		w.some(0, 1, finish, crashOne)
+		w.some(1, 1, surviveOne)
+		w.some(1, 1, election)
+		w.some(1, 1, settle)
+		w.weight[surviveOne] = 3
+		w.drop = pick(w, 0, 5, 15)
 	}
 }
 

@@ -96,4 +96,7 @@ type Rules struct {
 	RecoveryOwnOnly    bool // it adopts the survivor's, not those of compared directories
 	RecoveryDescending bool
 	RecoverySameEpoch  bool // members that were given up still count
+	IgnoreBinding      bool // a member whose disk is empty votes and acknowledges under its old id
+	IgnoreLives        bool // so does one with an old copy of its disk
+	FoundByMajority    bool // a majority with empty disks begins the cluster once more
 }

@@ -18,6 +18,7 @@ type Scenario struct {
 
 	Patience [maxMembers]int8 // ticks; zero without leader leases
 	Recovers bool             // quorum may be lost: configuration 1+i has member i alone
+	Disks    bool             // members may lose their disks, a minority of them
 
 	// For Search.
 	Revisions []int8
@@ -47,11 +48,12 @@ var (
 		"joint3b", "n3learner"}
 	withLeases = []string{"lease3", "lease5"}
 	recovering = []string{"recover3", "recover4", "recover5"}
+	withDisks  = []string{"disks3", "disks4", "disks5"}
 )
 
 // everywhere is where the full protocol is walked.
 func everywhere() []string {
-	return slices.Concat(fixedClusters, anyChange, withLeases, recovering)
+	return slices.Concat(fixedClusters, anyChange, withLeases, recovering, withDisks)
 }
 
 // Scenarios returns the names of the clusters that can be walked.
@@ -90,6 +92,9 @@ var scenarios = map[string]*Scenario{
 		{Old: memberA | memberD | memberE}}, Next: [][]int8{{1}, {2}, {}}},
 	"lease3":   leases("lease3", 3, config{Old: three}),
 	"lease5":   leases("lease5", 5, config{Old: five}),
+	"disks3":   disks("disks3", 3, config{Old: three}),
+	"disks4":   disks("disks4", 4, config{Old: four}),
+	"disks5":   disks("disks5", 5, config{Old: five}),
 	"recover3": recovery("recover3", 3, three),
 	"recover4": recovery("recover4", 4, four),
 	"recover5": recovery("recover5", 5, five),
@@ -108,6 +113,12 @@ func oneChange(name string, members int, from, to config) *Scenario {
 func leases(name string, members int, c config) *Scenario {
 	s := fixed(name, members, c)
 	s.Patience = [maxMembers]int8{5, 3, 4, 3, 4}
+	return s
+}
+
+func disks(name string, members int, c config) *Scenario {
+	s := fixed(name, members, c)
+	s.Disks = true
 	return s
 }
 

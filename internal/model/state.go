@@ -195,6 +195,7 @@ type state struct {
 	Crashes   int8
 	Now       int8
 	Dead      uint8 // lost for ever
+	Lost      uint8 // came back with another disk
 	Recovered bool  // a survivor was made to go on alone
 }
 

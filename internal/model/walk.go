@@ -21,11 +21,12 @@ const (
 	foreignCommit         // reads while commit knowledge of later terms comes in by pre-votes of restarted members
 	leasing               // lease rounds, elections, transfers, reads
 	losing                // recovery from a lost quorum
+	diskless              // disks that are lost, or come back old
 	profiles
 )
 
 var profileNames = [profiles]string{"anything", "churn", "skipping", "old-terms", "changes", "rivals", "reading",
-	"foreign-commit", "leasing", "losing"}
+	"foreign-commit", "leasing", "losing", "diskless"}
 
 // Profiles returns the names of the kinds of walks.
 func Profiles() []string { return profileNames[:] }
@@ -46,7 +47,8 @@ type WalkOptions struct {
 type Stats struct {
 	Walks, Steps                             int64
 	Fast, Slow, Aborted, Elections, Inferred int64
-	Hints, Reads, Snapshots, Recoveries      int64
+	Hints, Reads, Snapshots                  int64
+	Recoveries, Disks                        int64
 	Skipped                                  int64 // walks with a skipped entry in the committed log
 	Changes                                  int64 // configuration entries committed
 	Elapsed                                  time.Duration
@@ -126,6 +128,8 @@ func (st *Stats) count(w *walker) {
 			st.Snapshots++
 		case survive:
 			st.Recoveries++
+		case lose:
+			st.Disks++
 		}
 	}
 	l := &w.s.Committed
