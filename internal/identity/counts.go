@@ -9,6 +9,7 @@ type Rules struct {
 	FoundByMajority bool // rule I3: who was met decides, not all
 	IgnoreLives     bool // rule I5: any life of a storage id is welcome
 	ServeSuperseded bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
+	ObeyNewer       bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
 }
 
 // Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose

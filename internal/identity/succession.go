@@ -85,7 +85,7 @@ func (s *Succession) Foreign() []Foreign { return slices.Clone(s.foreign) }
 func (s *Succession) Standing(quorate bool) Standing {
 	newer := s.newer() >= 0 && !s.Rules.ServeSuperseded
 	switch {
-	case !quorate && newer:
+	case newer && (!quorate || s.Rules.ObeyNewer):
 		return Superseded
 	case !quorate && !s.looked:
 		return Looking

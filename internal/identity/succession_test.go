@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -161,4 +162,55 @@ func met(old []oldMember) int {
 		}
 	}
 	return 0
+}
+
+// Ensure that a majority that serves goes on, whoever was recovered apart from it and in whatever order its members start, look
+// and meet that one; and that without the rule it stops. This is not drawn: every sequence of four moves is tried.
+func TestSuccession_walk_majorityServes(t *testing.T) {
+	if stopped, plays := majorityServes(identity.Rules{}); stopped != "" {
+		t.Errorf("%s, after %d sequences", stopped, plays)
+	} else {
+		t.Logf("%d sequences, and the majority serves", plays)
+	}
+	stopped, plays := majorityServes(identity.Rules{ObeyNewer: true})
+	if stopped == "" {
+		t.Error("without the rule nothing breaks: the walk shows nothing")
+	}
+	t.Logf("without the rule, after %d sequences: %s", plays, stopped)
+}
+
+// majorityServes tries all sequences of what three members of five may meet while a quorum of them serves.
+func majorityServes(rules identity.Rules) (stopped string, plays int) {
+	const members, depth = 3, 4
+	moves := []struct {
+		name string
+		do   func(m *oldMember)
+	}{
+		{"looks", func(m *oldMember) { m.s.Looked() }},
+		{"meets the recovered one", func(m *oldMember) { m.s.Meet(ofEpoch(1, epoch(1, 5))) }},
+		{"meets another that was recovered", func(m *oldMember) { m.s.Meet(ofEpoch(5, epoch(2, 6))) }},
+	}
+	total := 1
+	for range depth {
+		total *= members * len(moves)
+	}
+	for path := range total {
+		old := [members]oldMember{}
+		for i := range old {
+			old[i] = oldMember{s: identity.Succession{Own: epoch(0, 0), Rules: rules}, leader: true}
+		}
+		plays++
+		var how []string
+		for rest, at := path, 0; at < depth; at++ {
+			choice := rest % (members * len(moves))
+			rest /= members * len(moves)
+			i, move := choice%members, &moves[choice/members]
+			move.do(&old[i])
+			how = append(how, fmt.Sprintf("member %d %s", i+2, move.name))
+			if standing := old[i].s.Standing(true); standing == identity.Looking || standing == identity.Superseded {
+				return fmt.Sprintf("member %d of a majority that serves stops: %s", i+2, strings.Join(how, ", ")), plays
+			}
+		}
+	}
+	return "", plays
 }
