@@ -21,6 +21,7 @@ const usage = `quoratesim runs whole clusters in virtual time, under every fault
   quoratesim reconfig [flags] play one membership change, with faults, and draw it
   quoratesim model [flags]    explore a model of the protocol, and drop its rules one by one
   quoratesim operators [flags] explore what operators ask of a cluster's members, and drop the rules one by one
+  quoratesim mends [flags]    drop again what was mended after reviews, and show which checker finds it
   quoratesim check-trace FILE check what replay --actions FILE wrote against the specification in spec/
 
 `
@@ -58,6 +59,11 @@ func start(args []string, out, diary io.Writer) int {
 		if broken, err = runModel(args[1:], out); broken && err == nil {
 			return 1
 		}
+	case "mends":
+		var missed bool
+		if missed, err = runMends(args[1:], out); missed && err == nil {
+			return 1
+		}
 	case "operators":
 		var broken bool
 		if broken, err = runOperators(args[1:], out); broken && err == nil {
@@ -69,7 +75,8 @@ func start(args []string, out, diary io.Writer) int {
 			return 1
 		}
 	default:
-		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, model, operators and check-trace", command)
+		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, model, operators, mends and check-trace",
+			command)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return 0

@@ -1,13 +1,13 @@
 package model
 
-// lose is a member that comes back under its id with an empty disk, or with an old copy of its own. By our rules it is nobody then:
-// the others know by which disk it spoke, and how often that was started. A minority may be lost so, and nothing that succeeded
-// may be lost with it.
+// lose is a member that comes back under its id with an empty disk, or with an old copy of its own. By our rules it is nobody
+// then: the others know by which disk it spoke, and how often that was started. A minority may be lost so, and nothing that
+// succeeded may be lost with it.
 func (m *Model) lose(s *state, a action) (bool, string) {
 	x, lost, empty := &s.M[a.A], s.Lost|bit(a.A), a.D == 0
 	voters := m.Scenario.Configs[0].Old
-	most := 2*count(lost) >= count(voters)
-	if !m.Scenario.Disks || has(s.Lost, a.A) || a.C > x.Log.N || empty && a.C > 0 || most && !(empty && m.Rules.FoundByMajority) {
+	tooMany := 2*count(lost) >= count(voters) && !(empty && m.Rules.FoundByMajority)
+	if !m.Scenario.Disks || tooMany || has(s.Lost, a.A) || a.C > x.Log.N || empty && a.C > 0 {
 		return false, ""
 	}
 	s.Lost = lost

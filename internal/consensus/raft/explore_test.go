@@ -411,18 +411,20 @@ func TestReplica_Step_explore(t *testing.T) {
 		if !strings.Contains(s.name, os.Getenv("EXPLORE")) || (seconds == 0 && s.quick == 0) {
 			continue
 		}
-		depth, states, until := s.depth, s.quick, time.Now().Add(time.Hour)
+		depth, states, patience := s.depth, s.quick, time.Hour
 		if seconds > 0 {
-			depth, states, until = 20, 1<<30, time.Now().Add(time.Duration(seconds)*time.Second)
+			depth, states, patience = 20, 1<<30, time.Duration(seconds)*time.Second
 		} else if testing.Short() {
 			states /= 5
 		}
-		begun := time.Now()
-		e := s.explore(t, depth, states, until)
-		t.Logf("%-45s depth %d, complete %t: %d states, %d plays, %.1fs %s %s", s.name, e.depth, e.complete, e.states, e.plays,
-			time.Since(begun).Seconds(), e.broken, strings.Join(e.how, "; "))
-		if !strings.HasPrefix(e.broken, s.broken) || (e.broken == "") != (s.broken == "") {
-			t.Errorf("%s: broken %q by %q, want %q", s.name, e.broken, e.how, s.broken)
-		}
+		t.Run(s.name, func(t *testing.T) {
+			begun := time.Now()
+			e := s.explore(t, depth, states, begun.Add(patience))
+			t.Logf("%-45s depth %d, complete %t: %d states, %d plays, %.1fs %s %s", s.name, e.depth, e.complete, e.states, e.plays,
+				time.Since(begun).Seconds(), e.broken, strings.Join(e.how, "; "))
+			if !strings.HasPrefix(e.broken, s.broken) || (e.broken == "") != (s.broken == "") {
+				t.Errorf("%s: broken %q by %q, want %q", s.name, e.broken, e.how, s.broken)
+			}
+		})
 	}
 }

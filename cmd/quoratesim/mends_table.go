@@ -1,0 +1,98 @@
+package main
+
+func byModel(row string) string { return `quoratesim model mutate --quiet --only "` + row + `"` }
+
+func byOperators(row string) string { return `quoratesim operators mutate --only "` + row + `"` }
+
+func byCore(row string) string {
+	return `go test ./internal/consensus/raft -count=1 -v -run "Step_exploreOpen/` + row + `"`
+}
+
+// mends are what the review of November 2026 found in consensus, and in members and their operation, and what finds it now.
+func mends() []mend {
+	var all []mend
+	for _, part := range [][]mend{readMends, pathMends, diskMends, operatorMends} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+var readMends = []mend{
+	{"a stale linearizable read: a follower served its leader's index once it knew of as many commits, " +
+		"which were those of a later term",
+		"ReadUnchecked", byModel("log not compared"), "L6"},
+	{"the same, in the core", "Faults.ReadLeaderIndex",
+		`EXPLORE_SECONDS=600 go test ./internal/consensus/raft -count=1 -v -run "Step_explore$/believed"`, "L6"},
+	{"a follower acknowledged entries below its commit index unseen",
+		"AppendSkips", byModel("append skips"), "log matching"},
+	{"the same, in the core", "Faults.SkipBelowCommit",
+		`EXPLORE_SECONDS=600 go test ./internal/consensus/raft -count=1 -v -run "Step_explore$/skipped"`, "one log per leader"},
+	{"a recovery from a lost quorum dropped records that lay on the survivor's disk", "RecoveryDrops",
+		byModel("adopts no records"), "L1"},
+	{"the same with records on the disks that it was compared with", "RecoveryOwnOnly",
+		byModel("adopts only the survivor's records"), "L1"},
+	{"a leader lease counted on its own settings, where others are less patient", "LeaseOwnPatience",
+		byModel("own patience taken for all"), "L6"},
+	{"the promise that a lease rests on was forgotten at a restart",
+		"LeaseForgotten", byModel("promise forgotten"), "L6"},
+}
+
+var pathMends = []mend{
+	{"a stranger's record was held for ever", "Faults.Fast.AnswerStrangers", byCore("strangers"), "held"},
+	{"one record over all keys closed the fast path", "Faults.Fast.AnyWidth", byCore("any_width"), "open"},
+	{"the records of one proposer left no room for others", "Faults.Fast.NoShares", byCore("no_shares"), "room"},
+	{"the end of any session met every proposal", "Faults.Fast.SessionsMeetAll", byCore("sessions"), "open"},
+	{"entries that take no revision made gaps", "Fast.Revises = nil", byCore("what_takes"), "open"},
+	{"a proposal was given up as its proposer asked again", "Faults.Fast.HastyOrphans", byCore("hasty"), "given up"},
+}
+
+var diskMends = []mend{
+	{"a member whose disk was empty voted as the one that it had been",
+		"IgnoreBinding", byModel("empty disk is the member"), "L1"},
+	{"a majority with empty disks founded the cluster once more",
+		"FoundByMajority", byModel("founds the cluster once more"),
+		"election safety"},
+	{"an old copy of a data directory voted", "IgnoreLives", byModel("old copy of its disk"), "leader completeness"},
+	{"a member that was recovered apart made a majority that served stop", "Rules.ObeyNewer",
+		`go test ./internal/identity -count=1 -v -run "Succession_walk_majorityServes"`, "of a majority that serves stops"},
+	{"two survivors were recovered apart and shared one cluster id",
+		"RecoverySameEpoch", byModel("without a new epoch"),
+		"leader completeness"},
+}
+
+var operatorMends = []mend{
+	{"two peer URLs with a typo were accepted, and nobody led any more",
+		"AnyAddress", byOperators("URLs are not checked"), "addresses"},
+	{"a voter that answers and never catches up counted, so that a healthy one could be removed", "CountLaggards",
+		byOperators("laggards"), "writes go on"},
+	{"a plan from before another operator's job was accepted: 3 voters became 1",
+		"PlansAreWishes", byOperators("plans do not name"),
+		"plan"},
+	{"the same dead member was replaced twice: 4 voters", "ReplaceTheGone", byOperators("who is gone"), "voters"},
+	{"a newcomer that never starts held its job for ever", "NeverOverdue", byOperators("for ever to start"), "queue"},
+	{"and with it all jobs behind it, also the replacement of a dead voter",
+		"NobodyPasses", byOperators("no job passes"), "queue"},
+	{"two members could bear one name", "AnyName", byOperators("one name"), "names"},
+	{"--replaces took the vote of a voter that works", "JoinTakesVotes", byOperators("any vote"), "vote"},
+	{"a member at another peer URL was never found again", "NobodyAnnounces", byOperators("that moved"), "addresses"},
+}
+
+// unfounds are what no exploration, model or simulation sees missing: only tests of the case itself do.
+var unfounds = []unfound{
+	{"records that were asked about counted as younger", "it only lasts longer until members agree again",
+		[]string{"TestPool_list"}},
+	{"Round, Reject, Hint and Mark meant different things by kind",
+		"there is no rule to drop: the meaning is in the types",
+		[]string{"TestReplica_Step_fieldsOfKind", "TestCodec_roundTrip"}},
+	{"members that differed at equal index did not notice", "comparing members is itself the checker",
+		[]string{"TestMember_compareContents_findsOneBit", "TestMember_compareChains_findsWhatEntriesMeet"}},
+	{"a host that could not be reached counted as down",
+		"what a refused connection is, the network of the simulator does not know",
+		[]string{"TestHail_unreachable", "TestRecover_noNetwork"}},
+	{"one learner that was refused kept the others from being promoted", "the loop around it is no planner",
+		[]string{"TestFirstAccepted_goesOn"}},
+	{"the file of another cluster was applied",
+		"the command line is in no simulation", []string{"TestRun_memberApply_otherCluster"}},
+	{"advice that does harm, or misleads", "texts have no checker",
+		[]string{"TestRun_panic", "TestRun_memberPeerPort", "TestSameClass_commands", "TestDraft_names"}},
+}
