@@ -29,8 +29,10 @@ type node struct {
 	dir    string
 	log    string
 	flags  []string // more of them, for this member alone
-	cmd    *exec.Cmd
-	exited chan struct{}
+	// prepare, if set, changes the command before it is started.
+	prepare func(cmd *exec.Cmd)
+	cmd     *exec.Cmd
+	exited  chan struct{}
 }
 
 // cluster is three processes on loopback.
@@ -143,6 +145,9 @@ func (c *cluster) run(n *node, args ...string) {
 	defer log.Close()
 	n.cmd = exec.Command(c.binary, args...)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
+	if n.prepare != nil {
+		n.prepare(n.cmd)
+	}
 	if err := n.cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
