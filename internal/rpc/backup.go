@@ -22,6 +22,11 @@ func (m *maintenanceService) Snapshot(
 	_ *pb.SnapshotRequest, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) error {
 	begun := m.s.options.Clock.Now()
+	leave, entered := m.s.costly.backups.enter(connectionOf(stream.Context()).host)
+	if !entered {
+		return errTooManyBackups
+	}
+	defer leave()
 	if m.s.diskLow() {
 		return errDiskLow
 	}

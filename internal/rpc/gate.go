@@ -142,11 +142,23 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 		err = g.intact(stats)
 	}
 	if err == nil {
-		err = g.run(srv, ss, stats, requiresLeader, handle)
+		err = g.runBounded(srv, ss, stats, requiresLeader, handle)
 	}
 	err = wireError(err)
 	stats.end(err, g.s.options.Clock.Now().Sub(begun), g.s.options.ExtensiveMetrics)
 	return err
+}
+
+// runBounded refuses streams beyond what one address, or all, may have open.
+func (g *gate) runBounded(
+	srv any, ss grpc.ServerStream, stats *methodStats, requiresLeader bool, handle grpc.StreamHandler,
+) error {
+	leave, entered := g.s.costly.streams.enter(connectionOf(ss.Context()).host)
+	if !entered {
+		return errTooManyStreams
+	}
+	defer leave()
+	return g.run(srv, ss, stats, requiresLeader, handle)
 }
 
 func (g *gate) run(

@@ -8,6 +8,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
@@ -22,7 +24,10 @@ type maintenanceService struct {
 // Alarm lists, raises or disarms alarms. Listing is a linearizable read.
 func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
 	response := &pb.AlarmResponse{}
-	kind := kv.AlarmKind(r.Alarm)
+	kind, err := m.s.checkAlarm(r)
+	if err != nil {
+		return nil, err
+	}
 	switch r.Action {
 	case pb.AlarmRequest_GET:
 		if err := m.s.readIndex(ctx); err != nil {
@@ -49,6 +54,24 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 	}
 	response.Header = m.s.headerNow().message()
 	return response, nil
+}
+
+var errUnknownAlarm = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm")
+
+// checkAlarm returns which kind of alarm a request is about. Alarms of kinds that no member knows are refused, and those that
+// are raised for who is no member: each is kept, by every member, until somebody disarms it.
+func (s *Services) checkAlarm(r *pb.AlarmRequest) (kv.AlarmKind, error) {
+	switch r.Alarm {
+	case pb.AlarmType_NONE, pb.AlarmType_NOSPACE, pb.AlarmType_CORRUPT:
+	default:
+		return kv.AlarmNone, errUnknownAlarm
+	}
+	config := s.options.Member.Status().Config
+	if r.Action == pb.AlarmRequest_ACTIVATE && r.MemberID != 0 &&
+		!config.Contains(consensus.MemberID(r.MemberID)) {
+		return kv.AlarmNone, rpctypes.ErrGRPCMemberNotFound
+	}
+	return kv.AlarmKind(r.Alarm), nil
 }
 
 func (s *Services) alarms() []kv.Alarm {
@@ -100,6 +123,11 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 // Defragment gives disk space back, if the store has something to give.
 func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
 	begun := m.s.options.Clock.Now()
+	leave, err := m.s.costly.scans.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if m.s.options.Defragment != nil {
 		if err := m.s.options.Defragment(ctx); err != nil {
 			return nil, err
@@ -110,7 +138,12 @@ func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentReq
 }
 
 // Hash is a checksum over everything this member stores. It differs between members that compacted differently far.
-func (m *maintenanceService) Hash(context.Context, *pb.HashRequest) (*pb.HashResponse, error) {
+func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.HashResponse, error) {
+	leave, err := m.s.costly.scans.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	machine, release := m.s.options.Member.Machine()
 	defer release()
 	revision := machine.Store().Revision()
@@ -122,7 +155,12 @@ func (m *maintenanceService) Hash(context.Context, *pb.HashRequest) (*pb.HashRes
 }
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.
-func (m *maintenanceService) HashKV(_ context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
+func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
+	leave, err := m.s.costly.scans.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	machine, release := m.s.options.Member.Machine()
 	defer release()
 	hash, compacted, current, err := machine.Store().HashKV(kv.Revision(r.Revision))
@@ -145,6 +183,11 @@ func (m *maintenanceService) MoveLeader(
 	if m.s.options.Member.Leader() != m.s.options.Member.ID() {
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
+	leave, err := m.s.costly.moves.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if err := m.s.options.Member.TransferLeadership(ctx, consensus.MemberID(r.TargetID)); err != nil {
 		return nil, err
 	}

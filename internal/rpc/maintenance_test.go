@@ -2,8 +2,10 @@ package rpc_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -242,5 +244,63 @@ func TestMaintenance_diskReserve(t *testing.T) {
 	low.Store(false)
 	if _, err := c.Put(ctx, "a", "3"); err != nil {
 		t.Errorf("put with room again: %v", err)
+	}
+}
+
+// Ensure that nobody can raise alarms that no member could have, or that all members would have to remember for ever.
+func TestMaintenance_Alarm_strange(t *testing.T) {
+	s := serveMember(t, nil)
+	c, ctx := s.client(t), waitContext(t)
+	alarms := pb.NewMaintenanceClient(c.ActiveConnection())
+	for _, tc := range []struct {
+		name    string
+		request pb.AlarmRequest
+		want    codes.Code
+	}{
+		{"a stranger's", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.NotFound},
+		{"an unknown kind", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 3}, codes.InvalidArgument},
+		{"a kind beyond a byte", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 257}, codes.InvalidArgument},
+		{"the end of a kind beyond a byte", pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: 257}, codes.InvalidArgument},
+		{"no kind", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77}, codes.NotFound},
+		{"the end of a stranger's", pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.OK},
+		{"a member's", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(testMember), Alarm: pb.AlarmType_NOSPACE}, codes.OK},
+	} {
+		if _, err := alarms.Alarm(ctx, &tc.request); status.Code(err) != tc.want {
+			t.Errorf("%s: got %v, want %v", tc.name, err, tc.want)
+		}
+	}
+	if got, err := c.AlarmList(ctx); err != nil || len(got.Alarms) != 1 || got.Alarms[0].MemberID != uint64(testMember) {
+		t.Errorf("alarms: %v, %v", got, err)
+	}
+}
+
+// Ensure that backups that are not read do not take the disk: beyond four of an address they are refused.
+func TestMaintenance_Snapshot_many(t *testing.T) {
+	s := serveMember(t, nil)
+	c, ctx := s.client(t), waitContext(t)
+	// A backup that its client does not read waits once the stream's window of 1 MiB is full.
+	for i := range 4 {
+		if _, err := c.Put(ctx, fmt.Sprint(i), strings.Repeat("x", 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	backups := pb.NewMaintenanceClient(c.ActiveConnection())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for i := range 4 {
+		stream, err := backups.Snapshot(ctx, &pb.SnapshotRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if err != nil {
+			t.Fatalf("backup %d: %v", i, err)
+		}
+	}
+	stream, err := backups.Snapshot(ctx, &pb.SnapshotRequest{})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("the fifth backup: got %v, want ResourceExhausted", err)
 	}
 }

@@ -36,6 +36,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.collectMembership(&e)
 	c.collectSessions(&e)
 	c.collectAnswers(&e)
+	c.collectCostly(&e)
 }
 
 // emitter writes metrics; labels come as name, value, name, value.
@@ -92,6 +93,7 @@ func (c *collector) collectServer(e *emitter) {
 	e.gauge("etcd_server_is_learner", "1 if this member is a learner.", number(o.Member.Learner()))
 	e.counter("etcd_server_leader_changes_seen_total", "Changes of leader, its loss included.",
 		float64(c.s.stats.leaderChanges.Load()))
+	e.gauge("quorate_alarms", "Alarms that are raised.", float64(len(c.s.alarms())))
 	e.gauge("quorate_corrupt", "1 if this member is marked corrupt and serves nothing.", number(o.Member.Corrupt()))
 	e.gauge("etcd_server_id", "1 for this member's id.", 1, "server_id", fmt.Sprintf("%x", c.s.self))
 	e.gauge("etcd_server_version", "1 for the version that this server behaves like.", 1,

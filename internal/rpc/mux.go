@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,13 +14,14 @@ import (
 // that is not gRPC is refused by the gRPC server.
 //
 //	listener --> accept --> peek 3 bytes --+-- "PRI" --> GRPC()
-//	                        (a goroutine)  +-- else  --> HTTP()
+//	             lobby      (a goroutine)  +-- else  --> HTTP()
 //
 // TLS, if any, ends below: the listener hands out decrypted connections.
 type Mux struct {
 	listener net.Listener
 	grpc     *muxListener
 	http     *muxListener
+	lobby    lobby
 }
 
 // prefaceStart tells HTTP/2 from every HTTP/1 request: no method begins with it.
@@ -30,7 +32,9 @@ const peekTimeout = 10 * time.Second
 
 // NewMux splits listener. Serve makes it work.
 func NewMux(listener net.Listener) *Mux {
-	return &Mux{listener: listener, grpc: newMuxListener(listener.Addr()), http: newMuxListener(listener.Addr())}
+	m := &Mux{listener: listener, grpc: newMuxListener(listener.Addr()), http: newMuxListener(listener.Addr())}
+	m.lobby.closed = new(atomic.Uint64)
+	return m
 }
 
 // GRPC and HTTP are the two listeners to serve.
@@ -53,21 +57,27 @@ func (m *Mux) Serve() error {
 		if err != nil {
 			return err
 		}
-		go m.route(conn)
+		go m.route(conn, m.lobby.enter(conn))
 	}
 }
 
 // Close stops accepting. Connections that were handed out live on.
 func (m *Mux) Close() error { return m.listener.Close() }
 
-func (m *Mux) route(conn net.Conn) {
+// CountSilent has the connections counted that are closed because too many newer ones have not said yet what they want. It
+// must be called before Serve.
+func (m *Mux) CountSilent(count *atomic.Uint64) { m.lobby.closed = count }
+
+func (m *Mux) route(conn net.Conn, known func()) {
 	peeked := &peekedConn{Conn: conn}
 	if err := conn.SetReadDeadline(time.Now().Add(peekTimeout)); err != nil {
+		known()
 		conn.Close()
 		return
 	}
 	var start [len(prefaceStart)]byte
 	n, err := io.ReadFull(conn, start[:])
+	known()
 	if n == 0 || conn.SetReadDeadline(time.Time{}) != nil {
 		conn.Close()
 		return

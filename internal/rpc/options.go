@@ -65,14 +65,16 @@ type Version struct {
 }
 
 const (
-	defaultMaxRequestBytes  = 1.5 * 1024 * 1024
-	defaultMaxTxnOps        = 128
-	defaultElectionTimeout  = time.Second
-	defaultProgressInterval = 10 * time.Minute
-	minProgressInterval     = 100 * time.Millisecond
-	defaultSlowRequest      = 300 * time.Millisecond
-	defaultQuotaBytes       = 2 * 1024 * 1024 * 1024
-	requestOverheadBytes    = 512 * 1024 // what a message may exceed the largest request by
+	defaultMaxRequestBytes = 1.5 * 1024 * 1024
+	defaultMaxTxnOps       = 128
+
+	defaultMaxConcurrentStreams = 65_536
+	defaultElectionTimeout      = time.Second
+	defaultProgressInterval     = 10 * time.Minute
+	minProgressInterval         = 100 * time.Millisecond
+	defaultSlowRequest          = 300 * time.Millisecond
+	defaultQuotaBytes           = 2 * 1024 * 1024 * 1024
+	requestOverheadBytes        = 512 * 1024 // what a message may exceed the largest request by
 
 	// healthInterval is how long a connection must have worked to count when membership is changed.
 	healthInterval = 5 * time.Second
@@ -87,7 +89,7 @@ func (o *Options) setDefaults() {
 	if o.Answers == nil {
 		o.Answers = room.New(0, 0)
 	}
-	setDefault(&o.MaxConcurrentStreams, math.MaxUint32)
+	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.ElectionTimeout, defaultElectionTimeout)
 	setDefault(&o.WatchProgressInterval, defaultProgressInterval)
 	setDefault(&o.SlowRequest, defaultSlowRequest)

@@ -27,6 +27,7 @@ type Services struct {
 	vigil   *vigil
 
 	register clientRegister
+	costly   costly
 }
 
 // New makes the services of a member. They answer from the moment they are registered; Close ends their background
@@ -40,6 +41,7 @@ func New(options Options) *Services {
 		stats:   newStats(),
 		health:  health.NewServer(),
 		checks:  newCheckGroups(),
+		costly:  newCostly(),
 	}
 	s.register.init(options.Clock, options.Clients)
 	s.gate = newGate(s)
@@ -82,6 +84,8 @@ const (
 	streamWindowBytes = 1 << 20
 	connWindowBytes   = 8 << 20
 	minPing           = 5 * time.Second // clients that ping more often are disconnected, as by etcd
+	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2.
+	handshakeTimeout = 10 * time.Second
 )
 
 // NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and
@@ -94,6 +98,7 @@ func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 		grpc.StreamInterceptor(s.gate.stream),
 		grpc.MaxRecvMsgSize(s.options.maxMessageBytes()),
 		grpc.MaxSendMsgSize(math.MaxInt32),
+		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxConcurrentStreams(s.options.MaxConcurrentStreams),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing}),
 		grpc.ReadBufferSize(readBufferBytes),

@@ -51,28 +51,27 @@ func (s *Server) connect(_ context.Context, options Options) error {
 	if err != nil {
 		s.logger.Error("what was known of other members' data directories is lost, and is learned anew", "err", err)
 	}
-	listeners, plain, err := s.listenPeers()
+	listeners, err := s.listenPeers()
 	if err != nil {
 		return err
 	}
 	s.transport, err = transport.New(transport.Options{
-		Self:       identity.Member,
-		Cluster:    identity.Cluster,
-		Storage:    s.data.Identity.Storage,
-		Epoch:      identity.Epoch,
-		Life:       s.data.Life(),
-		Address:    s.advertised(),
-		Handler:    m,
-		Seen:       seen,
-		Remember:   s.data.RememberPeers,
-		Refused:    m.Refused,
-		Logger:     s.logger,
-		Listeners:  listeners,
-		ListenURLs: plain,
-		DialTLS:    s.peerCerts.Dial,
-		DeadAfter:  3 * s.cfg.ElectionTimeout,
-		Faults:     options.Faults,
-		Delay:      s.peerDelay(),
+		Self:      identity.Member,
+		Cluster:   identity.Cluster,
+		Storage:   s.data.Identity.Storage,
+		Epoch:     identity.Epoch,
+		Life:      s.data.Life(),
+		Address:   s.advertised(),
+		Handler:   m,
+		Seen:      seen,
+		Remember:  s.data.RememberPeers,
+		Refused:   m.Refused,
+		Logger:    s.logger,
+		Listeners: listeners,
+		DialTLS:   s.peerCerts.Dial,
+		DeadAfter: 3 * s.cfg.ElectionTimeout,
+		Faults:    options.Faults,
+		Delay:     s.peerDelay(),
 
 		OpenMethods:            member.OpenMethods(),
 		SnapshotBytesPerSecond: s.cfg.SnapshotSendRate,

@@ -235,14 +235,14 @@ func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consens
 
 // open lets others and clients find this process while it waits.
 func (n *newcomer) open() error {
-	listeners, plain, err := n.s.listenPeers()
+	listeners, err := n.s.listenPeers()
 	if err != nil {
 		return err
 	}
 	own := &n.founder.Own
 	n.door, err = transport.New(transport.Options{
 		Self: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address,
-		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, ListenURLs: plain, DialTLS: n.s.peerCerts.Dial,
+		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, DialTLS: n.s.peerCerts.Dial,
 		OpenMethods: []string{member.MethodGreet}, Delay: n.s.peerDelay(),
 	})
 	if err != nil {

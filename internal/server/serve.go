@@ -36,13 +36,14 @@ func (s *Server) listenClients(context.Context, Options) error {
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
-		s.clients = append(s.clients, newRelay(s.securedClients(l, u, urls[i+1:])))
+		s.clients = append(s.clients, newRelay(s.securedClients(s.guests.listen(l), u, urls[i+1:])))
 	}
 	for i, u := range slices.Concat(s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs) {
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
 		}
+		l = s.guests.listen(l)
 		if u.Secure() {
 			l = s.clientCerts.Listen(l, certs.HTTP)
 		}
@@ -142,14 +143,19 @@ func (s *Server) serveClients(l net.Listener, handler http.Handler) {
 		return
 	}
 	mux := rpc.NewMux(l)
+	mux.CountSilent(&s.silent)
 	s.muxes = append(s.muxes, mux)
 	s.wg.Go(func() { s.ended("client listener", mux.Serve()) })
 	s.wg.Go(func() { s.ended("grpc server", s.grpc.Serve(mux.GRPC())) })
 	s.serveHTTP(mux.HTTP(), handler)
 }
 
+// idleTimeout is how long an HTTP connection may be kept without a request.
+const idleTimeout = 3 * time.Minute
+
 func (s *Server) serveHTTP(l net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ConnContext: rpc.ConnContext,
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: idleTimeout, ConnContext: rpc.ConnContext,
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn)} // the default one may block
 	s.https = append(s.https, server)
 	s.wg.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -57,6 +58,9 @@ type Server struct {
 	clients   []net.Listener
 	plain     []plainListener
 	muxes     []*rpc.Mux
+	guests    *crowd // connections of clients
+	peers     *crowd // and of members
+	silent    atomic.Uint64
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 
@@ -77,7 +81,8 @@ type Server struct {
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
 	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
-		done: make(chan struct{}), timings: newTimings(), fs: env.Disk}
+		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
+		guests: newCrowd(clientConns(openFiles())), peers: newCrowd(maxPeerConns)}
 	if options.FS != nil {
 		s.fs = options.FS
 	}

@@ -43,22 +43,23 @@ func twins(u, v config.URL) bool {
 		!strings.HasSuffix(u.Address, ":0")
 }
 
-// listenPeers opens the encrypted peer URLs and returns the others, which the transport opens itself.
-func (s *Server) listenPeers() (open []net.Listener, plain []string, err error) {
+// listenPeers opens the peer URLs.
+func (s *Server) listenPeers() (open []net.Listener, err error) {
 	for _, u := range s.cfg.ListenPeerURLs {
-		if !u.Secure() {
-			plain = append(plain, u.String())
-			continue
-		}
+		secure := u.Secure()
 		u.Scheme = strings.TrimSuffix(u.Scheme, "s")
 		l, err := transport.Listen(u.String(), nil)
 		if err != nil {
 			closeAll(open)
-			return nil, nil, err
+			return nil, err
 		}
-		open = append(open, s.peerCerts.Listen(l, certs.GRPC))
+		l = s.peers.listen(l)
+		if secure {
+			l = s.peerCerts.Listen(l, certs.GRPC)
+		}
+		open = append(open, l)
 	}
-	return open, plain, nil
+	return open, nil
 }
 
 func closeAll(listeners []net.Listener) {

@@ -25,6 +25,11 @@ const (
 
 	streamWindowBytes = 4 << 20
 	connWindowBytes   = 8 << 20
+
+	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2, maxPeerStreams how many streams and calls
+	// it may have open: a member has two streams, a snapshot, and calls.
+	handshakeTimeout = 10 * time.Second
+	maxPeerStreams   = 256
 )
 
 var (
@@ -49,6 +54,7 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.MaxRecvMsgSize(maxFrameBytes), grpc.MaxSendMsgSize(maxFrameBytes),
 		grpc.StaticStreamWindowSize(streamWindowBytes), grpc.StaticConnWindowSize(connWindowBytes),
 		grpc.SharedWriteBuffer(true),
+		grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxConcurrentStreams(maxPeerStreams),
 		grpc.WaitForHandlers(true),
 		// A peer that pings us as it should is never silent for so long.
 		grpc.KeepaliveParams(keepalive.ServerParameters{

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package server
+
+// openFiles is how many files this process may open; zero: nobody knows.
+func openFiles() uint64 { return 0 }
