@@ -254,18 +254,18 @@ func TestMaintenance_Alarm_strange(t *testing.T) {
 	alarms := pb.NewMaintenanceClient(c.ActiveConnection())
 	for _, tc := range []struct {
 		name    string
-		request pb.AlarmRequest
+		request *pb.AlarmRequest
 		want    codes.Code
 	}{
-		{"a stranger's", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.NotFound},
-		{"an unknown kind", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 3}, codes.InvalidArgument},
-		{"a kind beyond a byte", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 257}, codes.InvalidArgument},
-		{"the end of a kind beyond a byte", pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: 257}, codes.InvalidArgument},
-		{"no kind", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77}, codes.NotFound},
-		{"the end of a stranger's", pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.OK},
-		{"a member's", pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(testMember), Alarm: pb.AlarmType_NOSPACE}, codes.OK},
+		{"a stranger's", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.NotFound},
+		{"an unknown kind", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 3}, codes.InvalidArgument},
+		{"a kind beyond a byte", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 257}, codes.InvalidArgument},
+		{"the end of a kind beyond a byte", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: 257}, codes.InvalidArgument},
+		{"no kind", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77}, codes.NotFound},
+		{"the end of a stranger's", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.OK},
+		{"a member's", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(testMember), Alarm: pb.AlarmType_NOSPACE}, codes.OK},
 	} {
-		if _, err := alarms.Alarm(ctx, &tc.request); status.Code(err) != tc.want {
+		if _, err := alarms.Alarm(ctx, tc.request); status.Code(err) != tc.want {
 			t.Errorf("%s: got %v, want %v", tc.name, err, tc.want)
 		}
 	}

@@ -127,7 +127,8 @@ func (s *Server) crowdMetrics() []prometheus.Collector {
 		labels := prometheus.Labels{"kind": row.kind}
 		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "quorate_connections", Help: "Connections to this member that are open.", ConstLabels: labels,
-		}, func() float64 { open, _ := row.of.counts(); return float64(open) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		}, func() float64 { open, _ := row.of.counts(); return float64(open) }))
+		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_connections_refused_total", ConstLabels: labels,
 			Help: "Connections that were closed at once because too many are open, or too many of one address.",
 		}, func() float64 { _, refused := row.of.counts(); return float64(refused) }))

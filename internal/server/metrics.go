@@ -160,6 +160,8 @@ func (c *partsCollector) collectFast(out chan<- prometheus.Metric) {
 	count("quorate_fast_recovered_total", "Records that this member, as a new leader, put into the log.", counts.Recovered)
 	count("quorate_fast_aborted_total", "Proposals that this leader gave up because nobody asked for them any more.",
 		counts.Aborted)
+	count("quorate_fast_barred_total",
+		"Records that this voter did not hold because their proposer was found not to propose what it offers.", counts.Barred)
 	refused := prometheus.NewDesc("quorate_fast_refusals_total",
 		"Answers of leader and voters that they do not take a proposal of this member the fast way, by reason.",
 		[]string{"reason"}, nil)

@@ -64,6 +64,7 @@ type FastCounts struct {
 	Answered   uint64 // as a leader
 	Recovered  uint64
 	Aborted    uint64
+	Barred     uint64                           // offers of proposers whose records were given up again and again
 	Refused    [consensus.RefusedReasons]uint64 // answers to proposals of this member
 	Held       int                              // records, now
 }
@@ -78,6 +79,7 @@ type Evaluation struct {
 // fastSide is the part of a replica that the fast path adds.
 type fastSide struct {
 	pool    witness.Pool
+	blame   witness.Blame
 	changes []consensus.RecordChange // of the pool, not on disk yet
 	due     bool                     // something waits for them
 

@@ -189,3 +189,35 @@ func TestReplica_askForOrphans_patience(t *testing.T) {
 		t.Errorf("asked after %d ticks of 10 a timeout; held: %d", asked, c.node(2).replica.FastCounts().Held)
 	}
 }
+
+// Ensure that a proposer which offers records and never proposes them has nothing held after a few times, for longer and longer,
+// and that nobody else has to suffer for it.
+func TestReplica_record_blame(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.NoBlame = broken })
+		two := c.node(2)
+		held, barred := 0, 0
+		for i := range uint64(40) {
+			switch v := two.offered(consensus.MsgRecord, proposalOf(10+i, "a=1")); v.Refusal {
+			case consensus.RefusedNot:
+				held++
+			case consensus.RefusedFull:
+				barred++
+			default:
+				t.Fatalf("offer %d: %v", i, v.Refusal)
+			}
+			c.tick(7 * c.opts(2).ElectionTicks) // until it is given up
+			if n := two.replica.FastCounts().Held; n != 0 {
+				t.Fatalf("offer %d: %d records are still held", i, n)
+			}
+		}
+		if broken != (held == 40) || !broken && (held > 10 || two.replica.FastCounts().Barred != uint64(barred)) {
+			t.Errorf("blame %t: held %d times, refused %d times", !broken, held, barred)
+		}
+		other := proposalOf(5001, "a=1")
+		other.ID.Session.Member = 98
+		if v := two.offered(consensus.MsgRecord, other); v.Refusal != consensus.RefusedNot {
+			t.Errorf("another proposer: %v", v.Refusal)
+		}
+	}
+}

@@ -38,6 +38,9 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 		if !f.pool.Holds(e.Proposal) {
 			continue
 		}
+		if e.Kind == consensus.EntryAbort {
+			f.blame.Strike(e.Proposal.Session.Member, r.now, uint64(r.opts.ElectionTicks))
+		}
 		if over == nil {
 			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
 		}

@@ -56,6 +56,10 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	default:
 		return refused(consensus.RefusedKnown)
 	}
+	if f.blame.Bars(p.ID.Session.Member, r.now) && !faults.NoBlame {
+		f.counts.Barred++
+		return refused(consensus.RefusedFull)
+	}
 	if f.pool.Len() >= maxPoolRecords || f.pool.Bytes()+len(p.Payload) > maxPoolBytes || !r.claimLog() ||
 		(!f.pool.HasRoom(p.ID, len(p.Payload)) && !faults.NoShares) {
 		return refused(consensus.RefusedFull)

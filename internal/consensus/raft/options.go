@@ -104,6 +104,7 @@ type FastFaults struct {
 	NoShares              bool // one proposer may fill the pool
 	SessionsMeetAll       bool // the beginning or end of a session meets every proposal
 	HastyOrphans          bool // voters ask what became of a record while its proposer may still ask again
+	NoBlame               bool // a proposer may offer what it never proposes for as long as it wants
 	Tally                 proposer.Rules
 }
 
