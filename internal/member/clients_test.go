@@ -2,10 +2,13 @@ package member_test
 
 import (
 	"math"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 )
@@ -122,9 +125,31 @@ func TestMember_ProposeFor(t *testing.T) {
 	}
 }
 
-// TestMember_KeepClient retires the sessions of a client that no member hears, and of no other.
+// pushedClock is the machine's until it is stopped, and then goes on only when a test says so.
+type pushedClock struct {
+	env.WallClock
+	stopped atomic.Pointer[time.Time]
+}
+
+func (c *pushedClock) Now() time.Time {
+	if at := c.stopped.Load(); at != nil {
+		return *at
+	}
+	return time.Now()
+}
+
+func (c *pushedClock) advance(d time.Duration) {
+	at := c.Now().Add(d)
+	c.stopped.Store(&at)
+}
+
+// TestMember_KeepClient retires the sessions of a client that no member hears, and of no other. Time goes on once the leader has
+// heard of the other, so that it does not matter how fast the members are.
 func TestMember_KeepClient(t *testing.T) {
-	c := startWith(t, 3, &cluster{clients: 400 * time.Millisecond})
+	const patience = 400 * time.Millisecond
+	clock := &pushedClock{}
+	c := startWith(t, 3, &cluster{clients: patience, clock: clock})
+	clock.advance(0)
 	leader := c.leader()
 	asked := c.others(leader)[0]
 	kept, err := asked.OpenClientSession(c.ctx, 0xaaaa, 0, nil)
@@ -133,16 +158,18 @@ func TestMember_KeepClient(t *testing.T) {
 	}
 	for range 2 { // the second time under another leader, if this one hands over
 		silent := c.openSession(asked)
-		c.await("the end of a silent client's session", func(n *node) bool {
-			asked.KeepClient(0xaaaa)
-			machine, release := n.Machine()
-			defer release()
-			return !machine.SessionOpen(silent)
-		}, asked, leader)
-		machine, release := asked.Machine()
-		open := machine.SessionOpen(kept)
-		release()
-		if !open {
+		for asked.open(silent) {
+			if c.ctx.Err() != nil {
+				t.Fatal("the session of a silent client does not end")
+			}
+			at := clock.Now()
+			c.await("the client that is heard", func(n *node) bool {
+				n.KeepClient(0xaaaa)
+				return !n.open(silent) || c.leaderHeard(n, 0xaaaa, at)
+			}, asked)
+			clock.advance(patience / 4)
+		}
+		if !asked.open(kept) {
 			t.Fatal("the session of a client that was heard was retired")
 		}
 		if err := c.leader().TransferLeadership(c.ctx, asked.ID()); err != nil {
@@ -155,4 +182,18 @@ func TestMember_KeepClient(t *testing.T) {
 	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), 0, nil); err != member.ErrClientID {
 		t.Errorf("a client with the id of a member: got %v", err)
 	}
+}
+
+// open reports whether a session is open, as far as is applied here.
+func (n *node) open(session consensus.SessionID) bool {
+	machine, release := n.Machine()
+	defer release()
+	return machine.SessionOpen(session)
+}
+
+// leaderHeard reports whether the leader that n follows has heard of a client since a time.
+func (c *cluster) leaderHeard(n *node, client consensus.MemberID, since time.Time) bool {
+	return slices.ContainsFunc(c.running(), func(leader *node) bool {
+		return leader.ID() == n.Leader() && !leader.HeardForTesting(client).Before(since)
+	})
 }

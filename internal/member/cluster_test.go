@@ -2,6 +2,7 @@ package member_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"log/slog"
 	"net"
@@ -26,7 +27,7 @@ import (
 
 const (
 	testCluster  = consensus.ClusterID(0xc1)
-	testPatience = time.Minute
+	testPatience = 2 * time.Minute
 )
 
 // cluster is real members in one process: disks in memory, loopback between them.
@@ -37,6 +38,7 @@ type cluster struct {
 	care  membership.Policy
 	// clients is for how long a native client may be silent.
 	clients time.Duration
+	clock   env.Clock // the machine's if nil
 	fast    member.FastPath
 	pace    member.IntegrityPace
 }
@@ -75,6 +77,9 @@ func startWith(t *testing.T, size int, c *cluster) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testPatience)
 	c.t, c.ctx = t, ctx
+	if c.clock == nil {
+		c.clock = env.WallClock{}
+	}
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
 			n.stop()
@@ -96,10 +101,10 @@ func startWith(t *testing.T, size int, c *cluster) *cluster {
 	return c
 }
 
-// together waits until the leader hears everybody: before that it refuses what might cost the quorum.
+// together waits until the leader hears everybody, and all have caught up: before that it refuses what might cost the quorum.
 func (c *cluster) together() {
 	c.t.Helper()
-	silent := func(p raft.PeerProgress) bool { return !p.RecentActive }
+	silent := func(p raft.PeerProgress) bool { return !p.RecentActive || !p.CaughtUp }
 	c.await("every member", func(n *node) bool { return !slices.ContainsFunc(n.Status().Progress, silent) }, c.leader())
 }
 
@@ -128,7 +133,8 @@ func (n *node) data() member.DataOptions {
 
 func (n *node) create(first consensus.Config) {
 	n.c.t.Helper()
-	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID{1, byte(n.id)}}
+	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID{1}}
+	binary.BigEndian.PutUint64(identity.Storage[8:], uint64(n.id)) // ids are random: all of it tells two members apart
 	if err := member.Create(n.data(), identity, first); err != nil {
 		n.c.t.Fatal(err)
 	}
@@ -158,7 +164,7 @@ func (n *node) start() {
 	options.ElectionTicks, options.HeartbeatTicks, options.MaxLearners = 40, 4, 2
 	n.Member, err = member.New(member.Options{
 		Data: data, Raft: options, TickInterval: 5 * time.Millisecond, RequestTimeout: 10 * time.Second,
-		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: env.WallClock{},
+		MaxRequestBytes: 1 << 20, Care: n.c.care, ClientPatience: n.c.clients, FastPath: n.c.fast, Clock: n.c.clock,
 		Logger: logger, PeerURLs: n.urls, Integrity: n.c.pace,
 	})
 	if err != nil {

@@ -1,6 +1,17 @@
 package member
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// HeardForTesting returns when a native client was heard last, as far as this member knows while it leads.
+func (m *Member) HeardForTesting(client consensus.MemberID) time.Time {
+	m.roll.mu.Lock()
+	defer m.roll.mu.Unlock()
+	return m.roll.heard[client]
+}
 
 // AdoptedForTesting returns the sequence numbers of the adopted proposals, in the order of the log.
 func (r *Recovery) AdoptedForTesting() []uint64 {
