@@ -567,6 +567,7 @@ type Cluster struct {
 	Strength      *Strength              `protobuf:"bytes,9,opt,name=strength,proto3" json:"strength,omitempty"`
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	Advice        string                 `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"` // what automatic care finds wrong, and what would cure it; empty if all is well
+	Alarms        []string               `protobuf:"bytes,12,rep,name=alarms,proto3" json:"alarms,omitempty"` // members of other epochs of the cluster that were met, and what to do about each
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -676,6 +677,13 @@ func (x *Cluster) GetAdvice() string {
 		return x.Advice
 	}
 	return ""
+}
+
+func (x *Cluster) GetAlarms() []string {
+	if x != nil {
+		return x.Alarms
+	}
+	return nil
 }
 
 type DescribeRequest struct {
@@ -1904,7 +1912,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x0foutgoing_quorum\x18\x05 \x01(\x05R\x0eoutgoingQuorum\x12 \n" +
 	"\vsuperquorum\x18\x06 \x01(\x05R\vsuperquorum\x12\x16\n" +
 	"\x06active\x18\a \x01(\x05R\x06active\x12\x1c\n" +
-	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\xe5\x02\n" +
+	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\xfd\x02\n" +
 	"\aCluster\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12,\n" +
@@ -1919,7 +1927,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\bstrength\x18\t \x01(\v2\x14.quorate.v1.StrengthR\bstrength\x12,\n" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x12.quorate.v1.MemberR\amembers\x12\x16\n" +
-	"\x06advice\x18\v \x01(\tR\x06advice\"\x11\n" +
+	"\x06advice\x18\v \x01(\tR\x06advice\x12\x16\n" +
+	"\x06alarms\x18\f \x03(\tR\x06alarms\"\x11\n" +
 	"\x0fDescribeRequest\"A\n" +
 	"\x10DescribeResponse\x12-\n" +
 	"\acluster\x18\x01 \x01(\v2\x13.quorate.v1.ClusterR\acluster\"q\n" +

@@ -91,8 +91,8 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 	if native {
 		fmt.Fprintln(w, clusterLine(cluster))
 	}
-	if cluster.Advice != "" {
-		fmt.Fprintln(w, "automatic care: "+cluster.Advice)
+	for _, trouble := range troubles(cluster) {
+		fmt.Fprintln(w, trouble)
 	}
 	zoned := slices.ContainsFunc(cluster.Members, func(m *quoratepb.Member) bool { return m.Zone != "" })
 	t := &table{}
@@ -123,6 +123,18 @@ func memberRole(m *quoratepb.Member) string {
 		return roleText(m.Role) + ", cordoned"
 	}
 	return roleText(m.Role)
+}
+
+// troubles are what somebody should look at, one sentence each.
+func troubles(cluster *quoratepb.Cluster) []string {
+	var lines []string
+	if cluster.GetAdvice() != "" {
+		lines = append(lines, "automatic care: "+cluster.Advice)
+	}
+	for _, alarm := range cluster.GetAlarms() {
+		lines = append(lines, "alarm: "+alarm)
+	}
+	return lines
 }
 
 // clusterLine says in one line what the cluster is and how much it stands.

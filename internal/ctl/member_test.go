@@ -32,10 +32,12 @@ func TestRun_memberList_zonesAndCare(t *testing.T) {
 	f := startCluster(t)
 	f.cluster.Members = f.cluster.Members[:2]
 	f.cluster.Members[1].Cordoned = true
+	f.cluster.Alarms = []string{"m9 is of another epoch"}
 	f.cluster.Members[1].Zone, f.cluster.Advice = "north", "m2 has been silent for more than 600 s; nothing is done: no standby"
 	same(t, "a table", f.run(t, "member", "list").out, `
 cluster 1f · configuration 41.7.0 · joint-early, settled · leader m1 · quorum 2 of 3 · superquorum 3 of 3 · tolerates 0 more failures
 automatic care: m2 has been silent for more than 600 s; nothing is done: no standby
+alarm: m9 is of another epoch
 ID  NAME  ROLE             STATE   LAG    LAST-CONTACT  PEER-URLS             CLIENT-URLS           ZONE
 a1  m1    voter            leader  0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  -
 a2  m2    voter, cordoned  silent  18240  7m12s ago     http://10.0.4.2:2380  http://10.0.4.2:2379  north

@@ -96,9 +96,7 @@ func (s *session) eventText(e *quoratepb.Event) string {
 		parts = append(parts, motionText(e.Cluster))
 	default:
 		parts = append(parts, clusterLine(e.Cluster), rolesText(e.Cluster))
-		if e.Cluster.GetAdvice() != "" {
-			parts = append(parts, "automatic care: "+e.Cluster.Advice)
-		}
+		parts = append(parts, troubles(e.Cluster)...)
 	}
 	for _, job := range e.Jobs {
 		if e.Kind == quoratepb.Event_KIND_JOB || !ended(job) {
@@ -155,9 +153,7 @@ func motionText(cluster *quoratepb.Cluster) string {
 			parts = append(parts, fmt.Sprintf("%s lag %d", progress.Name(m), m.Lag))
 		}
 	}
-	if cluster.GetAdvice() != "" {
-		parts = append(parts, "automatic care: "+cluster.Advice)
-	}
+	parts = append(parts, troubles(cluster)...)
 	if len(parts) == 0 {
 		return fmt.Sprintf("all have the log up to %d", cluster.GetLastIndex())
 	}

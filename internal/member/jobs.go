@@ -53,12 +53,17 @@ type startQuestion struct {
 // DescribeCluster returns what the leader knows of the cluster, and its term.
 func (m *Member) DescribeCluster(ctx context.Context) (membership.View, consensus.Term, error) {
 	answer, err := atLeader(ctx, m, methodView, struct{}{}, m.describeHere)
+	for _, alarm := range m.ForeignEpochs() { // the leader may not have met them
+		if err == nil && !slices.Contains(answer.View.Alarms, alarm) {
+			answer.View.Alarms = append(answer.View.Alarms, alarm)
+		}
+	}
 	return answer.View, answer.Term, err
 }
 
 func (m *Member) describeHere(ctx context.Context, _ struct{}) (clusterAnswer, error) {
 	view, term, err := m.viewInTerm(ctx)
-	view.Advice = m.Advice()
+	view.Advice, view.Alarms = m.Advice(), m.ForeignEpochs()
 	return clusterAnswer{View: view, Term: term}, err
 }
 

@@ -98,6 +98,8 @@ type View struct {
 	Now         int64 // unix milliseconds
 	// Advice is what Care found last, for people; empty if all is well.
 	Advice string
+	// Alarms are what the leader, and the member that is asked, say of members of other epochs that they met, for people.
+	Alarms []string
 	// Faults break rules. Tests only.
 	Faults Faults `json:"-"`
 }

@@ -16,7 +16,7 @@ func clusterMessage(
 	message := &quoratepb.Cluster{
 		ClusterId: cluster, Config: configIDMessage(v.ID), Joint: v.Config.IsJoint(), Settled: v.Settled,
 		Leader: uint64(v.Leader), Term: uint64(term), LastIndex: uint64(v.Last), Strength: strengthOf(v),
-		Advice: v.Advice,
+		Advice: v.Advice, Alarms: v.Alarms,
 	}
 	if v.Protocol != consensus.ProtocolAuto { // the first configuration came by none
 		message.Protocol = v.Protocol.String()

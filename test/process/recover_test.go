@@ -296,6 +296,7 @@ func TestRecover_apart(t *testing.T) {
 		if alarms := e.status(n).Errors; !strings.Contains(strings.Join(alarms, " "), "was recovered apart") {
 			t.Errorf("%s shows no alarm in its status: %v", n.name, alarms)
 		}
+		e.quorate(0, []string{"member", "list", "--timeout=20s", "--endpoints=" + n.client}, "alarm: ", "was recovered apart")
 	}
 }
 
