@@ -28,10 +28,17 @@ func newMemberReset(s Streams) *cobra.Command {
 	return c.addProtocolTo(c.addTo(cmd))
 }
 
+// markedCorrupt is the state of a member whose store differs from the others', as the server says it.
+const markedCorrupt = "marked corrupt"
+
 func resetSpec(cluster *quoratepb.Cluster, name string) (*quoratepb.ChangeSpec, error) {
 	old, err := findMember(cluster, name)
 	if err != nil {
 		return nil, err
+	}
+	if old.Active && old.State == markedCorrupt {
+		return nil, &failure{StatusRefused, fmt.Errorf("%s is marked corrupt and still runs: stop it, move its data directory "+
+			"aside, and repeat this", progress.Name(old))}
 	}
 	if old.Active {
 		return nil, &failure{StatusRefused, fmt.Errorf("%s is up and has its disk: there is nothing to reset; to move it, see "+

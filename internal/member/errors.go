@@ -58,10 +58,16 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("member: change refused: %v (configuration %v)", e.Reason, e.Config)
 }
 
-// CordonedError means that leadership was to go to a member that is cordoned.
-type CordonedError struct{ Name string }
+// CordonedError means that leadership was to go to a member that is cordoned, or has the CORRUPT alarm.
+type CordonedError struct {
+	Name    string
+	Corrupt bool
+}
 
 func (e *CordonedError) Error() string {
+	if e.Corrupt {
+		return e.Name + " is marked corrupt and takes no leadership: choose another member, and replace that one"
+	}
 	return fmt.Sprintf("%s is cordoned and takes no leadership: choose another member, or run `quorate member uncordon "+
 		"%s` first", e.Name, e.Name)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -30,8 +31,6 @@ const (
 	integrityPatience = 5 * time.Second
 	// contentsPatience bounds the reading of a whole store.
 	contentsPatience = 10 * time.Minute
-	// stepAsideInterval is how often a leader that is marked corrupt tries to hand over.
-	stepAsideInterval = 250 * time.Millisecond
 )
 
 // integrityQuestion asks for the chain at an index, or for the hash of the contents at a revision.
@@ -52,6 +51,7 @@ type integrity struct {
 	compared  atomic.Uint64 // rounds, as a leader
 	different atomic.Uint64 // rounds that found a difference
 	reading   sync.Mutex    // of all contents: one at a time
+	spared    []consensus.MemberID
 }
 
 // IntegrityCounts are the comparisons that this member made as a leader, and how many found a difference.
@@ -76,8 +76,10 @@ func MarkedCorrupt(alarms []kv.Alarm, id consensus.MemberID) bool {
 // noteIntegrity looks at the alarms after they may have changed. It runs in the goroutine that applies.
 func (m *Member) noteIntegrity() {
 	machine, release := m.Machine()
-	marked, at := MarkedCorrupt(machine.Alarms(), m.ID()), machine.Applied().Index
+	alarms := machine.Alarms()
+	marked, at := MarkedCorrupt(alarms, m.ID()), machine.Applied().Index
 	release()
+	m.spareCorrupt(alarms)
 	if m.integrity.marked.Swap(marked) == marked {
 		return
 	}
@@ -89,19 +91,31 @@ func (m *Member) noteIntegrity() {
 	}
 }
 
-// compareMembers is the goroutine that, on the leader, compares the members, and that makes a corrupt leader step aside.
+// spareCorrupt tells the core, if it has changed, which members have the alarm: leadership goes to others. The log of a corrupt
+// member is as good as any, so that it votes and acknowledges, and may lead if nobody else can: without its entries a cluster
+// could lose a write that was acknowledged. It hands over as soon as somebody has caught up.
+func (m *Member) spareCorrupt(alarms []kv.Alarm) {
+	var corrupt []consensus.MemberID
+	for _, a := range alarms {
+		if a.Kind == kv.AlarmCorrupt && a.Member != 0 {
+			corrupt = append(corrupt, consensus.MemberID(a.Member))
+		}
+	}
+	if !slices.Equal(corrupt, m.integrity.spared) {
+		m.integrity.spared = corrupt
+		m.inbox.put(raft.Spare{Members: corrupt})
+	}
+}
+
+// compareMembers is the goroutine that, on the leader, compares the members.
 func (m *Member) compareMembers() error {
 	chains, contents := every(m.options.Integrity.Chains), every(m.options.Integrity.Contents)
-	aside := time.NewTicker(stepAsideInterval)
 	defer chains.Stop()
 	defer contents.Stop()
-	defer aside.Stop()
 	for {
 		select {
 		case <-m.stopping.Done():
 			return nil
-		case <-aside.C:
-			m.stepAside()
 		case <-chains.C:
 			if m.Leader() == m.ID() {
 				m.compare(integrityPatience, m.sampleChains)
@@ -254,25 +268,4 @@ func (m *Member) contentsHere(ctx context.Context, q integrityQuestion) integrit
 		return integrityAnswer{}
 	}
 	return integrityAnswer{Known: true, Base: uint64(compacted), At: q.At, Sum: uint64(hash)}
-}
-
-// stepAside hands leadership over if this member leads and is marked corrupt. Its log is as good as any, so that it may vote,
-// acknowledge and for a moment lead; but what it would read for its followers' sake, as the ends of leases, is not.
-func (m *Member) stepAside() {
-	if !m.Corrupt() || m.Leader() != m.ID() {
-		return
-	}
-	machine, release := m.Machine()
-	alarms := machine.Alarms()
-	release()
-	status := m.Status()
-	best := status.Heir(func(id consensus.MemberID) bool { return MarkedCorrupt(alarms, id) })
-	if best == consensus.NoMember {
-		return
-	}
-	ctx, cancel := context.WithTimeout(m.stopping, integrityPatience)
-	defer cancel()
-	if err := m.TransferLeadership(ctx, best); err != nil {
-		m.logger.Warn("corrupt, and could not hand leadership over", "peer", best.String(), "err", err)
-	}
 }

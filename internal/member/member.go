@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -400,8 +401,8 @@ func (m *Member) ReadIndex(ctx context.Context) error {
 	}
 }
 
-// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter is
-// refused with a *CordonedError.
+// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter, or one
+// that is marked corrupt, is refused with a *CordonedError.
 func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
 	status := m.Status()
 	if m.Leader() != m.ID() {
@@ -412,6 +413,9 @@ func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) 
 	}
 	if status.Config.Cordoned(to) {
 		return &CordonedError{Name: m.nameOf(to)}
+	}
+	if slices.Contains(status.Spared, to) {
+		return &CordonedError{Name: m.nameOf(to), Corrupt: true}
 	}
 	m.inbox.put(raft.Transfer{To: to})
 	ctx, cancel := context.WithTimeout(ctx, 3*m.electionTimeout())

@@ -81,6 +81,9 @@ func (m *Member) memberView(
 	if trouble := m.trouble(member.ID); trouble != "" {
 		v.Active, v.CaughtUp, v.State = false, false, trouble
 	}
+	if slices.Contains(status.Spared, member.ID) {
+		v.State = membership.MarkedCorrupt
+	}
 	v.Snapshot = m.transfers.of(member.ID)
 	return v
 }

@@ -173,7 +173,7 @@ func (g *goal) successors() []MemberView {
 	for _, id := range g.config.Voters {
 		m, _ := g.view.Member(id)
 		if id != g.view.Leader && !g.leaving(id) && !slices.Contains(g.spec.Drain, id) && !g.config.Cordoned(id) &&
-			m.Active && m.CaughtUp {
+			m.Active && m.CaughtUp && m.State != MarkedCorrupt {
 			able = append(able, m)
 		}
 	}

@@ -110,6 +110,9 @@ const (
 	RolledBack  = "rolled back"
 )
 
+// MarkedCorrupt is the state of a member whose store differs from the others'. It votes and acknowledges, and serves nobody.
+const MarkedCorrupt = "marked corrupt"
+
 // MemberView is one member as the leader sees it.
 type MemberView struct {
 	ID         consensus.MemberID
@@ -122,7 +125,7 @@ type MemberView struct {
 	Active     bool   // heard within an election timeout; the leader itself always
 	CaughtUp   bool   // near enough to the leader's log to vote
 	Match      consensus.Index
-	State      string        // probe, replicate, snapshot, LostItsDisk or RolledBack; empty for the leader
+	State      string        // probe, replicate, snapshot, or one of those above; empty for the leader
 	SilentMS   int64         // since it was heard last; 0 if active
 	Snapshot   *TransferView // a snapshot on its way to it, or nil
 }

@@ -134,7 +134,7 @@ func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberI
 		return
 	}
 	status := m.Status()
-	to := status.Heir(nil)
+	to := status.Heir()
 	if to == consensus.NoMember {
 		return
 	}

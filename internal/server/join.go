@@ -23,12 +23,10 @@ const joinPatience = 5 * time.Second
 // join asks the members that --initial-cluster names who this member is to be. It was added before, by member add,
 // and is found by its peer URLs.
 func (s *Server) join(ctx context.Context) (wal.Identity, error) {
-	own := urlTexts(s.cfg.AdvertisePeerURLs)
-	description, err := s.describe(ctx, own)
-	if err != nil {
-		return wal.Identity{}, err
+	description, self, err := s.findOwnPlace(ctx)
+	if err == nil && slices.Contains(description.Bound, self) {
+		description, self, err = s.awaitOwnPlace(ctx, self)
 	}
-	self, err := matchMembers(&s.cfg, own, description)
 	if err != nil {
 		return wal.Identity{}, err
 	}
@@ -39,6 +37,47 @@ func (s *Server) join(ctx context.Context) (wal.Identity, error) {
 	s.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
 		"members", len(description.Members))
 	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: storage, Epoch: description.Epoch}, nil
+}
+
+// findOwnPlace asks which member is expected at this one's peer URLs.
+func (s *Server) findOwnPlace(ctx context.Context) (member.Description, consensus.MemberID, error) {
+	own := urlTexts(s.cfg.AdvertisePeerURLs)
+	description, err := s.describe(ctx, own)
+	if err != nil {
+		return description, consensus.NoMember, err
+	}
+	self, err := matchMembers(&s.cfg, own, description)
+	return description, self, err
+}
+
+// awaitOwnPlace waits until the place of lost, which is bound to a data directory that is not this empty one, was given to a
+// new member. Data made in the name of lost would be refused by all others, and be of no use for ever.
+func (s *Server) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
+	member.Description, consensus.MemberID, error,
+) {
+	room := s.openWaitingRoom()
+	defer room.close()
+	text := fmt.Sprintf("has lost its disk: member %v at these peer URLs is bound to another data directory, and this one is "+
+		"empty. It does not vote. Give it its directory back and start it again; if that is lost for ever, `quorate member "+
+		"reset %s` from any member that serves, and this process goes on by itself", lost, s.cfg.Name)
+	room.say(text)
+	var said time.Time
+	for {
+		if time.Since(said) > waitingLog {
+			s.logger.Warn("not a member yet: it " + text)
+			said = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return member.Description{}, consensus.NoMember, errors.New("stopped: this member " + text)
+		case <-time.After(greetPause):
+		}
+		// Between the end of the lost member and the beginning of the new one nobody is expected here.
+		description, self, err := s.findOwnPlace(ctx)
+		if err == nil && !slices.Contains(description.Bound, self) {
+			return description, self, nil
+		}
+	}
 }
 
 // describe returns what the first member that answers says.

@@ -183,7 +183,7 @@ func (s *Server) handOver(ctx context.Context) {
 		return
 	}
 	status := s.member.Status()
-	to := status.Heir(nil)
+	to := status.Heir()
 	if to == consensus.NoMember {
 		return
 	}

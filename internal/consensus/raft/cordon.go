@@ -15,6 +15,8 @@ import (
 //   - a transfer that a leader makes without need is ignored: it may have been sent before the member was cordoned,
 //   - leadership, if it comes all the same, is handed to a voter that is not cordoned as soon as one has caught up.
 //
+// The shell may ask the same for members that must not lead for another reason (Spare): those whose state is wrong.
+//
 // It promises to a leader what others promise: a longer wait of its own shortens no lease.
 
 // cordonWait is how many election timeouts a cordoned voter waits at least, and one more at most, before it campaigns.
@@ -27,6 +29,7 @@ const maxPauseDoublings = 6
 // fails again and again must become rare. The pace outlives the term: a voter that can be elected, and cannot lead, would
 // otherwise be tried each time that leadership comes back. The zero value is ready.
 type cordon struct {
+	spared    []consensus.MemberID // by input Spare
 	tries     int
 	last      consensus.MemberID // who was tried last
 	notBefore uint64             // tick of the next attempt
@@ -60,7 +63,12 @@ func (c *cordon) next(now uint64, electionTicks int, fit []*progress.Peer) conse
 }
 
 // cordoned reports whether this member leaves leadership to others.
-func (r *Replica) cordoned() bool { return r.config().Cordoned(r.opts.ID) }
+func (r *Replica) cordoned() bool { return r.leavesLeadership(r.opts.ID) }
+
+// leavesLeadership reports whether a member is cordoned, or spared by the shell.
+func (r *Replica) leavesLeadership(id consensus.MemberID) bool {
+	return r.config().Cordoned(id) || slices.Contains(r.cordon.spared, id)
+}
 
 // yieldLeadership hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
 // under way comes to its end first.
@@ -75,14 +83,14 @@ func (r *Replica) yieldLeadership() {
 
 // anyCordoned reports whether any voter is cordoned.
 func (r *Replica) anyCordoned() bool {
-	return slices.ContainsFunc(r.config().Voters, r.config().Cordoned)
+	return slices.ContainsFunc(r.config().Voters, r.leavesLeadership)
 }
 
 // ableToLead lists the other voters that are not cordoned and could lead at once.
 func (r *Replica) ableToLead() []*progress.Peer {
 	var able []*progress.Peer
 	for _, p := range r.peers {
-		if slices.Contains(r.config().Voters, p.ID) && !r.config().Cordoned(p.ID) && r.active(p) && r.caughtUp(p) {
+		if slices.Contains(r.config().Voters, p.ID) && !r.leavesLeadership(p.ID) && r.active(p) && r.caughtUp(p) {
 			able = append(able, p)
 		}
 	}

@@ -59,19 +59,22 @@ func TestStatus_Heir(t *testing.T) {
 	s := Status{ID: 1, Config: config, Progress: []PeerProgress{
 		able(2, 5), able(3, 9), able(4, 6), {ID: 5, Match: 9, CaughtUp: true}, {ID: 6, Match: 9, RecentActive: true}, able(7, 9),
 	}}
-	if got := s.Heir(nil); got != 4 {
+	if got := s.Heir(); got != 4 {
 		t.Errorf("got %v, want 4, which has most", got)
 	}
-	if got := s.Heir(func(id consensus.MemberID) bool { return id == 4 }); got != 2 {
+	s.Spared = []consensus.MemberID{4}
+	if got := s.Heir(); got != 2 {
 		t.Errorf("got %v, want 2", got)
 	}
-	if got := s.Heir(func(id consensus.MemberID) bool { return id != 3 }); got != consensus.NoMember {
+	s.Spared = []consensus.MemberID{2, 4}
+	if got := s.Heir(); got != consensus.NoMember {
 		t.Errorf("got %v, want nobody", got)
 	}
+	s.Spared = nil
 	for i := range s.Config.Members {
 		s.Config.Members[i].Cordoned = true
 	}
-	if got := s.Heir(nil); got != 3 {
+	if got := s.Heir(); got != 3 {
 		t.Errorf("all are cordoned: got %v, want 3", got)
 	}
 }

@@ -60,6 +60,10 @@ type (
 	// Transfer asks for leadership to move to To, or, with NoMember, to the voter best suited.
 	Transfer struct{ To consensus.MemberID }
 
+	// Spare names the members that leave leadership to others as cordoned ones do, for a reason that is not in the
+	// configuration. It takes the place of the one before.
+	Spare struct{ Members []consensus.MemberID }
+
 	// Compact lets the log forget entries up to Index. Never beyond what is applied here, nor beyond what a snapshot
 	// on its way to a follower needs afterwards.
 	Compact struct{ Index consensus.Index }
@@ -79,5 +83,6 @@ func (SnapshotInstalled) input() {}
 func (SnapshotSent) input()      {}
 func (Unreachable) input()       {}
 func (Transfer) input()          {}
+func (Spare) input()             {}
 func (Compact) input()           {}
 func (Campaign) input()          {}

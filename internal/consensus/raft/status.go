@@ -50,7 +50,8 @@ type Status struct {
 	ConfigID        consensus.ConfigID
 	Protocol        consensus.Protocol // by which it came; zero for the first configuration
 	ConfigCommitted bool
-	ConfigSettled   bool // committed, not half of a change, and known to enough members that it is
+	Spared          []consensus.MemberID // as the shell said last
+	ConfigSettled   bool                 // committed, not half of a change, and known to enough members that it is
 	IsLearner       bool
 	Removed         bool // for ever: this member should stop
 
@@ -83,7 +84,7 @@ func (r *Replica) Status() Status {
 		Commit: r.log.commit, Applied: r.log.applied, Durable: r.log.durable,
 		FirstIndex: r.log.base.Index + 1, LastIndex: last.Index, LastTerm: last.Term,
 		Config: in.Config, ConfigID: in.ID, Protocol: in.Protocol, ConfigCommitted: in.Committed, ConfigSettled: in.Settled,
-		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.removed,
+		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.removed, Spared: r.cordon.spared,
 	}
 	if r.role != Leader {
 		return s
@@ -100,13 +101,14 @@ func (r *Replica) Status() Status {
 }
 
 // Heir returns the voter to which this leader can hand over at once, NoMember if there is none: one that was heard lately, has
-// caught up and is not cordoned, of several the one with most of the log. unfit, if not nil, excludes further members.
-func (s *Status) Heir(unfit func(consensus.MemberID) bool) consensus.MemberID {
+// caught up and is neither cordoned nor spared, of several the one with most of the log.
+func (s *Status) Heir() consensus.MemberID {
 	best := PeerProgress{}
 	for i := range s.Progress {
 		p := &s.Progress[i]
-		able := p.RecentActive && p.CaughtUp && slices.Contains(s.Config.Voters, p.ID) && !s.Config.Cordoned(p.ID)
-		if able && (unfit == nil || !unfit(p.ID)) && (best.ID == consensus.NoMember || p.Match > best.Match) {
+		able := p.RecentActive && p.CaughtUp && slices.Contains(s.Config.Voters, p.ID) && !s.Config.Cordoned(p.ID) &&
+			!slices.Contains(s.Spared, p.ID)
+		if able && (best.ID == consensus.NoMember || p.Match > best.Match) {
 			best = *p
 		}
 	}

@@ -1,6 +1,8 @@
 package raft
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/progress"
 )
@@ -50,6 +52,9 @@ func (r *Replica) take(input Input) {
 		r.unreachable(in.Member)
 	case Transfer:
 		r.transfer(in.To)
+	case Spare:
+		r.cordon.spared = slices.Clone(in.Members)
+		r.delayCampaign()
 	case Compact:
 		r.compact(in.Index)
 	case Campaign:

@@ -21,7 +21,7 @@ func (r *Replica) transfer(to consensus.MemberID) {
 			to = p.ID
 		}
 	}
-	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.config().IsVoter(to) || r.config().Cordoned(to) {
+	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.config().IsVoter(to) || r.leavesLeadership(to) {
 		return
 	}
 	if r.transferee != consensus.NoMember {
@@ -37,7 +37,7 @@ func (r *Replica) advanceTransfer() {
 		return
 	}
 	p := r.peer(r.transferee)
-	if p == nil || !r.config().IsVoter(r.transferee) || r.config().Cordoned(r.transferee) {
+	if p == nil || !r.config().IsVoter(r.transferee) || r.leavesLeadership(r.transferee) {
 		r.abortTransfer()
 		return
 	}
@@ -84,7 +84,7 @@ func (r *Replica) bestVoter() *progress.Peer {
 func (r *Replica) handOverLeadership() {
 	if p := r.bestVoter(); p != nil {
 		r.event(TransferStarted{To: p.ID})
-		r.sendTimeoutNow(p.ID, r.config().Cordoned(p.ID))
+		r.sendTimeoutNow(p.ID, r.leavesLeadership(p.ID))
 	}
 	r.becomeFollower(r.term, consensus.NoMember)
 }
