@@ -215,3 +215,23 @@ func FuzzParseURL(f *testing.F) {
 		}
 	})
 }
+
+// A configuration file is refused or read, never a panic; and what it is refused for is said in few words.
+func FuzzLoad_file(f *testing.F) {
+	for _, seed := range []string{
+		"name: m1\nheartbeat-interval: 100\n", "client-transport-security:\n  cert-file: a\n", "{\"name\": 5}", "- a\n",
+		"initial-cluster: m1=http://a:1,m1=http://b:1\n", "feature-gates: X=true\n", "listen-client-urls: unix://x\n",
+		"a: &a [*a]\n", "log-outputs: [a, b]\npeer-delay: m2=3ms\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := filepath.Join(t.TempDir(), "c.yaml")
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := config.Load([]string{"--config-file", path}, nil); err != nil && err.Error() == "" {
+			t.Error("refused without a word")
+		}
+	})
+}

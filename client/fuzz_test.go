@@ -1,0 +1,77 @@
+package client
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// Whatever a member says, in whatever order: the client does not panic, ends no write twice, and never sends two writes under one
+// name.
+func FuzzTable_hears(f *testing.F) {
+	for _, r := range []*quoratepb.ProposeResponse{
+		{Opened: &quoratepb.SessionOpened{Session: 7}},
+		{Answers: []*quoratepb.Answer{{Session: 7, Sequence: 1}, {Session: 7, Sequence: 2, Code: 8}}},
+		{Answers: []*quoratepb.Answer{{Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_GONE}}},
+		{Standing: &quoratepb.Standing{Leader: 1, Term: 3}},
+		{Verdicts: []*quoratepb.Verdicts{{}}},
+	} {
+		message, err := proto.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(message, message)
+	}
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		table := newTable()
+		for i := range 3 {
+			if _, err := table.add(quoratepb.Proposal_KIND_PUT, []byte{byte(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		type name struct{ client, session, sequence uint64 }
+		sent := map[name]string{}
+		say := func() {
+			r := table.next()
+			if r == nil {
+				return
+			}
+			for _, p := range r.Proposals {
+				n := name{table.id(), p.Session, p.Sequence}
+				if before, known := sent[n]; known && before != string(p.Request) {
+					t.Fatalf("two writes under the name %v", n)
+				}
+				sent[n] = string(p.Request)
+			}
+		}
+		say()
+		table.opened(&quoratepb.SessionOpened{Session: 7})
+		say()
+		for _, message := range [][]byte{first, second, first} {
+			var r quoratepb.ProposeResponse
+			if proto.Unmarshal(message, &r) != nil {
+				return
+			}
+			if r.Standing != nil {
+				table.stand(r.Standing)
+				table.newTerm(r.Standing.Term)
+			}
+			for _, v := range r.Verdicts {
+				table.verdicts(1, v)
+			}
+			for _, a := range r.Answers {
+				table.answer(a)
+			}
+			if r.Opened != nil {
+				table.opened(r.Opened)
+			}
+			say()
+			table.retry()
+			say()
+		}
+		table.restart()
+		say()
+	})
+}

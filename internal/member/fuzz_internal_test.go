@@ -1,0 +1,50 @@
+package member
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/storage/durable"
+)
+
+// The boots file is read as it was written, or not at all.
+func FuzzParseBoots(f *testing.F) {
+	var r bootsRecord
+	f.Add(r.text())
+	r.boots = 1 << 63
+	f.Add(r.text() + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := parseBoots(text)
+		if err == nil && r.text() != text {
+			t.Errorf("%q is taken for %q", text, r.text())
+		}
+	})
+}
+
+// The small records in a data directory are JSON with a checksum that a damaged disk does not fake, and a careless person does.
+func FuzzReadRecord(f *testing.F) {
+	f.Add(`{"Storage":"01","Roster":[{"Member":1}]}`)
+	f.Add(`{"reason":4,"text":"x"}`)
+	f.Add(`{"Epoch":{"Number":1},"Dropped":[{"ID":2,"PeerURLs":["http://a:1"]}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		fs := vfs.NewMem()
+		options := DataOptions{FS: fs, Dir: "d"}
+		if err := fs.MkdirAll("d", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{foundingFile, lostFile, droppedFile} {
+			if err := durable.WriteSealed(fs, fs.PathJoin("d", name), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if record, err := ReadFounding(options); err == nil {
+			if err := WriteFounding(options, record); err != nil {
+				t.Errorf("what was read is not written: %v", err)
+			}
+		}
+		_ = CheckLost(options)
+		var dropped droppedRecord
+		_, _ = readRecord(&options, droppedFile, &dropped)
+	})
+}
