@@ -181,7 +181,6 @@ func TestLoad_requests(t *testing.T) {
 func TestLoad_refusals(t *testing.T) {
 	for _, row := range []struct{ arg, want string }{
 		{"--client-crl-file=a.pem", "--client-crl-file: revocation lists are not supported yet"},
-		{"--peer-cert-allowed-cn=a", "--peer-cert-allowed-cn: admitting certificates by name is not supported yet"},
 		{"--discovery-srv=example.com", "--discovery-srv: discovery is not supported yet"},
 		{"--enable-distributed-tracing", "--enable-distributed-tracing: distributed tracing is not supported yet"},
 		{"--auth-token=jwt,pub-key=a", `--auth-token: "jwt" tokens are not supported yet`},

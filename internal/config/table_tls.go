@@ -1,9 +1,6 @@
 package config
 
-const (
-	noRevocation = "revocation lists are not supported yet"
-	noAllowed    = "admitting certificates by name is not supported yet; use an authority that signs for nobody else"
-)
+const noRevocation = "revocation lists are not supported yet"
 
 var tlsSettings = []setting{
 	{name: "cert-file", arg: "FILE", help: "Certificate shown to clients, with its chain. This and all other files of " +
@@ -50,8 +47,14 @@ var tlsSettings = []setting{
 	ignored("client-cert-file", "", "FILE", nil, "the server is no client of its own"),
 	ignored("client-key-file", "", "FILE", nil, "the server is no client of its own"),
 	refused("client-crl-file", "", "FILE", nil, noRevocation),
-	refused("client-cert-allowed-hostname", "", "NAMES", nil, noAllowed),
+	{name: "client-cert-allowed-hostname", arg: "NAMES",
+		help:  "Admit only clients whose certificate is valid for one of these hosts.",
+		value: lists(func(c *Config) *[]string { return &c.ClientTLS.AllowedHostnames })},
 	refused("peer-crl-file", "", "FILE", nil, noRevocation),
-	refused("peer-cert-allowed-cn", "", "NAMES", nil, noAllowed),
-	refused("peer-cert-allowed-hostname", "", "NAMES", nil, noAllowed),
+	{name: "peer-cert-allowed-cn", arg: "NAMES",
+		help:  "Admit only members whose certificate has one of these common names; not with peer-cert-allowed-hostname.",
+		value: lists(func(c *Config) *[]string { return &c.PeerTLS.AllowedCNs })},
+	{name: "peer-cert-allowed-hostname", arg: "NAMES",
+		help:  "Admit only members whose certificate is valid for one of these hosts.",
+		value: lists(func(c *Config) *[]string { return &c.PeerTLS.AllowedHostnames })},
 }

@@ -21,6 +21,9 @@ type TLS struct {
 	Auto bool
 	// SkipClientSANVerification takes a peer's certificate from any address, whatever addresses it names.
 	SkipClientSANVerification bool
+	// Of whom connects, only those are admitted whose certificate has one of the common names, or is valid for one of the
+	// hosts. Empty: all that the authorities have signed for.
+	AllowedCNs, AllowedHostnames []string
 }
 
 // Certified tells whether there is a certificate from a file.
@@ -136,6 +139,14 @@ func (s tlsSide) faults() Faults {
 			}
 		}
 	}
+	if len(s.AllowedCNs) > 0 && len(s.AllowedHostnames) > 0 {
+		faults = append(faults, fmt.Sprintf("--%[1]scert-allowed-cn and --%[1]scert-allowed-hostname cannot both be given",
+			s.prefix))
+	}
+	if by := s.allowedBy(); by != "" && !s.Authenticates() {
+		faults = append(faults, fmt.Sprintf("--%[1]s%[2]s needs --%[1]sclient-cert-auth and --%[1]strusted-ca-file: nobody is "+
+			"asked for a certificate without", s.prefix, by))
+	}
 	switch {
 	case s.SelfSigned() && s.Authenticates():
 		faults = append(faults, fmt.Sprintf("--%[1]sauto-tls makes certificates that no authority has signed: it "+
@@ -144,6 +155,17 @@ func (s tlsSide) faults() Faults {
 		faults = append(faults, fmt.Sprintf("--%[1]sclient-cert-auth needs --%[1]strusted-ca-file", s.prefix))
 	}
 	return faults
+}
+
+// allowedBy names the flag that admits certificates by name; empty: none does.
+func (s tlsSide) allowedBy() string {
+	switch {
+	case len(s.AllowedCNs) > 0:
+		return "cert-allowed-cn"
+	case len(s.AllowedHostnames) > 0:
+		return "cert-allowed-hostname"
+	}
+	return ""
 }
 
 // bareFault reports a URL without a certificate. For metrics the words are etcd's, which its suites look for.

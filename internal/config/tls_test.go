@@ -3,6 +3,7 @@ package config_test
 import (
 	"crypto/tls"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -89,14 +90,16 @@ func TestLoad_tlsWarnings(t *testing.T) {
 func TestLoad_tls(t *testing.T) {
 	c := mustLoad(t, []string{"--config-file=" + writeFile(t, "client-transport-security: {cert-file: c, key-file: k, "+
 		"trusted-ca-file: a, client-cert-auth: true}\npeer-transport-security: {cert-file: pc, key-file: pk, "+
-		"client-cert-file: dc, client-key-file: dk, skip-client-san-verification: true}\n"+
+		"client-cert-file: dc, client-key-file: dk, skip-client-san-verification: true, trusted-ca-file: pa, "+
+		"allowed-cn: [x, z]}\n"+
 		"cipher-suites: [TLS_RSA_WITH_AES_128_CBC_SHA, TLS_RSA_WITH_AES_256_CBC_SHA]\ntls-max-version: TLS1.3\n")})
 	if got, want := c.ClientTLS, (config.TLS{CertFile: "c", KeyFile: "k", TrustedCAFile: "a",
-		ClientCertAuth: true}); got != want {
+		ClientCertAuth: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("client: got %+v, want %+v", got, want)
 	}
 	if got, want := c.PeerTLS, (config.TLS{CertFile: "pc", KeyFile: "pk", ClientCertFile: "dc", ClientKeyFile: "dk",
-		SkipClientSANVerification: true}); got != want {
+		TrustedCAFile:             "pa",
+		SkipClientSANVerification: true, AllowedCNs: []string{"x", "z"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("peer: got %+v, want %+v", got, want)
 	}
 	suites, err := c.CipherIDs()

@@ -128,10 +128,14 @@ func (k *Keeper) server(protocols []string) *tls.Config {
 		if k.roots != nil {
 			c.ClientCAs = k.roots.get()
 		}
-		if k.kind == Peer && !k.files.SkipClientSANVerification {
-			c.VerifyConnection = func(state tls.ConnectionState) error {
+		c.VerifyConnection = func(state tls.ConnectionState) error {
+			if err := verifyName(state, k.files.AllowedCNs, k.files.AllowedHostnames); err != nil {
+				return err
+			}
+			if k.kind == Peer && !k.files.SkipClientSANVerification {
 				return verifyOrigin(hello.Context(), state, hello.Conn.RemoteAddr())
 			}
+			return nil
 		}
 		return c, nil
 	}

@@ -263,6 +263,42 @@ func TestListener_origin(t *testing.T) {
 	}
 }
 
+// Ensure that who is not among those named is turned away, although the authority has signed for it, and told from others in the
+// log.
+func TestListener_allowed(t *testing.T) {
+	dir := t.TempDir()
+	a := certstest.New(t, "a")
+	files := config.TLS{TrustedCAFile: a.Publish(filepath.Join(dir, "ca.crt"))}
+	files.CertFile, files.KeyFile = a.Issue(dir, "member", certstest.Loopback)
+	for _, row := range []struct {
+		name     string
+		kind     certs.Kind
+		change   func(*config.TLS)
+		admitted bool
+	}{
+		{"by its common name", certs.Peer, func(f *config.TLS) { f.AllowedCNs = []string{"x", "member"} }, true},
+		{"by another common name", certs.Peer, func(f *config.TLS) { f.AllowedCNs = []string{"x"} }, false},
+		{"by its host", certs.Peer, func(f *config.TLS) { f.AllowedHostnames = []string{"x", "127.0.0.1"} }, true},
+		{"by another host", certs.Peer, func(f *config.TLS) { f.AllowedHostnames = []string{"127.0.0.2"} }, false},
+		{"a common name is no host", certs.Peer, func(f *config.TLS) { f.AllowedHostnames = []string{"member"} }, false},
+		{"a client by its host", certs.Client, func(f *config.TLS) { f.AllowedHostnames = []string{"127.0.0.1"} }, true},
+		{"a client by another host", certs.Client, func(f *config.TLS) { f.AllowedHostnames = []string{"x"} }, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			files := files
+			row.change(&files)
+			k, lines := openKeeper(t, row.kind, files)
+			_, err := ask(echo(t, k.Listen(listenLoopback(t), certs.GRPC)), k.Dial())
+			if (err == nil) != row.admitted {
+				t.Errorf("got %v, want to be admitted: %t", err, row.admitted)
+			}
+			if !row.admitted {
+				lines.await(t, "none of those that are admitted")
+			}
+		})
+	}
+}
+
 // Ensure that one port can serve both kinds, and that HTTP/1.1 is spoken with who can speak both.
 func TestKeeper_ListenEither(t *testing.T) {
 	k, _ := openKeeper(t, certs.Client, config.TLS{Auto: true})
