@@ -34,22 +34,20 @@ type proposal struct {
 // A session is opened by a log entry before its first proposal, replaced when it has numbered sessionLength
 // proposals, and retired by a log entry when all of them are resolved, which bounds the replicated result table.
 type proposer struct {
-	mu       sync.Mutex
-	self     consensus.MemberID
-	counts   bool     // this member counts who holds what it proposes
-	current  *session // open, new proposals get their ids here; nil until the first is open
-	previous *session // being finished
-	opening  *proposal
-	retiring bool // a retire entry of previous is on its way
-	number   uint64
-	limit    uint64
-	queue    []*proposal // to be sent, in order; those without id wait for the session
-	refused  []*proposal // refused for want of a leader, to be queued again at the next tick
-	open     int         // unresolved proposals that somebody waits for
-	// openBytes is the sum of their payloads. An unapplied entry has somebody who waits for it, at some member, so
-	// this also bounds what can wait between commit and apply.
-	openBytes int
-	route     Route // of the entry that is being resolved
+	mu        sync.Mutex
+	self      consensus.MemberID
+	counts    bool     // this member counts who holds what it proposes
+	current   *session // open, new proposals get their ids here; nil until the first is open
+	previous  *session // being finished
+	opening   *proposal
+	retiring  bool // a retire entry of previous is on its way
+	number    uint64
+	limit     uint64
+	queue     []*proposal // to be sent, in order; those without id wait for the session
+	refused   []*proposal // refused for want of a leader, to be queued again at the next tick
+	open      int         // unresolved proposals that somebody waits for
+	openBytes int         // the sum of their payloads
+	route     Route       // of the entry that is being resolved
 	inferred  inferredSpans
 	stale     atomic.Uint64 // commands that were bound to a configuration no longer in force
 }
