@@ -40,16 +40,7 @@ type keeper struct {
 // careForMembers is the goroutine that does it.
 func (m *Member) careForMembers() error {
 	k := keeper{m: m}
-	ticker := time.NewTicker(min(careInterval, 2*m.electionTimeout()))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-m.stopping.Done():
-			return nil
-		}
-		k.look()
-	}
+	return lookEvery(m.stopping, min(careInterval, 2*m.electionTimeout()), k.look)
 }
 
 func (k *keeper) look() {

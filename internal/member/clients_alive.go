@@ -120,25 +120,18 @@ func (r *roll) silent(open []consensus.SessionID, now time.Time, patience time.D
 // watchClients is the goroutine that tells the leader which clients were heard here, or that ends, on the leader, the
 // sessions of those that nobody heard. A session ends only by a log entry, the same on every member.
 func (m *Member) watchClients() error {
-	ticker := time.NewTicker(m.ClientPatience() / clientScanParts)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-m.stopping.Done():
-			return nil
-		}
+	return lookEvery(m.stopping, m.ClientPatience()/clientScanParts, func() {
 		fresh, leader := m.roll.takeFresh(), m.Leader()
 		if leader == m.ID() {
 			m.roll.note(fresh, m.options.Clock.Now())
 			m.retireSilent()
-			continue
+			return
 		}
 		m.roll.forget()
 		if len(fresh) > 0 && m.tellHeard(leader, fresh) != nil {
 			m.roll.add(fresh...)
 		}
-	}
+	})
 }
 
 func (m *Member) tellHeard(leader consensus.MemberID, heard []consensus.MemberID) error {

@@ -19,18 +19,11 @@ const maxRevokesAtOnce = 500
 // expireLeases is the goroutine that, on the leader, proposes to revoke what has expired. A lease ends only by that
 // entry, the same on every member.
 func (m *Member) expireLeases() error {
-	ticker := time.NewTicker(leaseScanInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-m.stopping.Done():
-			return nil
-		}
+	return lookEvery(m.stopping, leaseScanInterval, func() {
 		if m.Leader() == m.ID() {
 			m.revokeExpired()
 		}
-	}
+	})
 }
 
 func (m *Member) revokeExpired() {

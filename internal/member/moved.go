@@ -31,21 +31,14 @@ type mover struct {
 // keepAddresses is the goroutine that does it.
 func (m *Member) keepAddresses() error {
 	v := mover{m: m, told: len(m.options.PeerURLs) == 0}
-	ticker := time.NewTicker(min(addressInterval, 2*m.electionTimeout()))
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-m.stopping.Done():
-			return nil
-		}
+	return lookEvery(m.stopping, min(addressInterval, 2*m.electionTimeout()), func() {
 		if m.Leader() == m.ID() {
 			v.confirm()
 		}
 		if !v.told {
 			v.told = v.announce()
 		}
-	}
+	})
 }
 
 // confirm drops the former URLs of members that are found at the current ones.

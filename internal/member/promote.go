@@ -23,20 +23,13 @@ const (
 // caught up. It asks like everybody else, so that a refusal costs nothing and a new leader simply goes on.
 func (m *Member) promoteLearners() error {
 	known := orphans{}
-	ticker := time.NewTicker(promoteScanInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-m.stopping.Done():
-			return nil
-		}
+	return lookEvery(m.stopping, promoteScanInterval, func() {
 		if m.Leader() == m.ID() {
 			m.bindMet()
 			m.promoteReady()
 			m.retireOrphans(known)
 		}
-	}
+	})
 }
 
 func (m *Member) promoteReady() {

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -21,4 +22,18 @@ func (p *timerPool) get(d time.Duration) *time.Timer {
 func (p *timerPool) put(t *time.Timer) {
 	t.Stop()
 	p.pool.Put(t)
+}
+
+// lookEvery calls look after each interval, one call at a time, until ctx ends.
+func lookEvery(ctx context.Context, interval time.Duration, look func()) error {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			look()
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
