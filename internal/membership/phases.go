@@ -13,7 +13,7 @@ func Phases(s *Spec, v *View) []Phase {
 	room := joins && len(s.Remove) > 0
 	swaps := goes || promotes || slices.ContainsFunc(s.Add, func(n Newcomer) bool { return !n.Learner })
 	leads := goes
-	marks := len(s.Cordon)+len(s.Uncordon) > 0
+	marks := len(s.Cordon)+len(s.Uncordon) > 0 || slices.ContainsFunc(s.Add, func(n Newcomer) bool { return n.Cordoned })
 	waits := promotes
 	if v != nil {
 		g := aim(s, v, nil)

@@ -2,6 +2,10 @@ package process_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -19,6 +23,8 @@ func TestCordon_lasts(t *testing.T) {
 	begun := leaderships(marked)
 	e.quorate(0, e.member("cordon", marked.name, "--yes"), "nothing to do")
 	e.quorate(0, e.member("list"), "voter, cordoned")
+	line := fmt.Sprintf("quorate_member_cordoned{peer=%q} 1\n", fmt.Sprintf("%x", e.status(marked).Header.MemberId))
+	until(t, "the leader's metrics show the mark", func(context.Context) bool { return strings.Contains(e.metrics(e.leader()), line) })
 	others := e.others(marked)
 	e.quorate(1, e.member("cordon", others[0].name, others[1].name, "--yes"), "every voter would be cordoned")
 	if err := e.moveLeader(marked); err == nil || !strings.Contains(err.Error(), "quorate member uncordon "+marked.name) {
@@ -83,6 +89,20 @@ func (e *elastic) checkServes(n *node) {
 		_, err := client.Put(ctx, "served", n.name)
 		return err == nil
 	})
+}
+
+// metrics is what n shows of itself; empty if it does not answer.
+func (e *elastic) metrics(n *node) string {
+	e.t.Helper()
+	answer, err := http.Get(n.client + "/metrics")
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		e.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // moveLeader asks the leader to hand over to n, as `etcdctl move-leader` does.
