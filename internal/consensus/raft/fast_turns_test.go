@@ -117,23 +117,27 @@ func (x *turn) campaigns(times int, id memberID, votes ...memberID) bool {
 // pass lets a leader and some members talk of the log, as far as adapt lets it; it may change a message.
 func (x *turn) pass(leader memberID, to []memberID, adapt func(m *message) bool) {
 	for range 8 {
-		x.node(leader).step(raft.Tick{})
-		for range 4 {
-			net := x.net
-			x.net = nil
-			for _, m := range net {
-				pair := m.From == leader && slices.Contains(to, m.To) || m.To == leader && slices.Contains(to, m.From)
-				if pair && isLog(&m) && adapt(&m) {
-					x.deliver(m)
-				}
-			}
-			for _, n := range x.nodes {
-				for n.drain() {
-				}
+		x.passOnce(leader, to, adapt)
+	}
+}
+
+func (x *turn) passOnce(leader memberID, to []memberID, adapt func(m *message) bool) {
+	x.node(leader).step(raft.Tick{})
+	for range 4 {
+		net := x.net
+		x.net = nil
+		for _, m := range net {
+			pair := m.From == leader && slices.Contains(to, m.To) || m.To == leader && slices.Contains(to, m.From)
+			if pair && isLog(&m) && adapt(&m) {
+				x.deliver(m)
 			}
 		}
-		x.net = nil
+		for _, n := range x.nodes {
+			for n.drain() {
+			}
+		}
 	}
+	x.net = nil
 }
 
 // give brings members in line with a leader, and tells them what has committed.
