@@ -98,12 +98,12 @@ func (l *fastLoad) through(n *node) {
 }
 
 // dialAlone connects to one member, soon again when it comes back.
-func dialAlone(t *testing.T, n *node) *clientv3.Client {
+func dialAlone(t *testing.T, n *node, more ...grpc.DialOption) *clientv3.Client {
 	t.Helper()
 	soon := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.2, Jitter: 0.2, MaxDelay: 300 * time.Millisecond}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{n.client}, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: soon})},
+		DialOptions: append(more, grpc.WithConnectParams(grpc.ConnectParams{Backoff: soon})),
 	})
 	if err != nil {
 		t.Fatal(err)

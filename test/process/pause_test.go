@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 )
 
 // TestCluster_pausedLeader stops the leader's process, lets the others elect and write, and lets it go on while readers
@@ -40,7 +43,8 @@ func pauseLeader(t *testing.T, c *cluster, round int) {
 			others = append(others, n)
 		}
 	}
-	client, reader := c.connect(others...), dialAlone(t, old)
+	sent := &sentCounter{}
+	client, reader := c.connect(others...), dialAlone(t, old, grpc.WithStatsHandler(sent))
 	defer client.Close()
 	if _, err := reader.Get(ctx, "k"); err != nil { // connected, and its lease is fresh
 		t.Fatal(err)
@@ -54,6 +58,7 @@ func pauseLeader(t *testing.T, c *cluster, round int) {
 		signal(t, old, syscall.SIGCONT)
 		t.Fatal(err)
 	}
+	before := sent.requests.Load()
 	for i := range answers {
 		asking.Go(func() {
 			short, end := context.WithTimeout(ctx, 10*time.Second)
@@ -61,7 +66,9 @@ func pauseLeader(t *testing.T, c *cluster, round int) {
 			answers[i], _ = reader.Get(short, "k") // to refuse is no lie
 		})
 	}
-	time.Sleep(100 * time.Millisecond) // until they are sent; if they are not, the test is weaker, not wrong
+	until(t, "the readers have asked", func(context.Context) bool {
+		return sent.requests.Load() >= before+int64(len(answers))
+	})
 	signal(t, old, syscall.SIGCONT)
 	asking.Wait()
 	told := 0
@@ -79,3 +86,18 @@ func pauseLeader(t *testing.T, c *cluster, round int) {
 		t.Error("no reader was answered: nothing was tested")
 	}
 }
+
+// sentCounter counts the requests that a client has written to its connection.
+type sentCounter struct{ requests atomic.Int64 }
+
+func (s *sentCounter) HandleRPC(_ context.Context, event stats.RPCStats) {
+	if _, out := event.(*stats.OutPayload); out {
+		s.requests.Add(1)
+	}
+}
+
+func (s *sentCounter) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (s *sentCounter) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (s *sentCounter) HandleConn(context.Context, stats.ConnStats) {}

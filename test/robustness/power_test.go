@@ -48,7 +48,7 @@ func run(t *testing.T, c *cluster) {
 		load.Go(func() { history.RunClient(ctx, client, id, rand.New(rand.NewPCG(seed, uint64(2*id+2))), record) })
 	}
 	for range *losses {
-		time.Sleep(time.Duration(300+random.IntN(900)) * time.Millisecond)
+		awaitAppends(t, lists, 5+random.IntN(90))
 		lists.LosePower()
 		record.LosePower()
 		c.losePower(random)
@@ -56,10 +56,25 @@ func run(t *testing.T, c *cluster) {
 		record.PowerBack()
 		c.start()
 	}
-	time.Sleep(300 * time.Millisecond)
+	awaitAppends(t, lists, 10)
 	stop()
 	load.Wait()
 	check(t, c.connect(0), lists, record)
+}
+
+// awaitAppends waits until so many more appends were acknowledged. The cluster serves, so that they must be.
+func awaitAppends(t *testing.T, lists *history.Lists, more int) {
+	t.Helper()
+	want := lists.Acked() + more
+	look, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer look.Stop()
+	for lists.Acked() < want {
+		select {
+		case <-look.C:
+		case <-limit:
+			t.Fatalf("%d appends were acknowledged, want %d", lists.Acked(), want)
+		}
+	}
 }
 
 func check(t *testing.T, client *clientv3.Client, lists *history.Lists, record *history.Recorder) {
