@@ -24,6 +24,8 @@ type Guard struct {
 	rules  Rules
 	config consensus.Config // members only: who is bound to what
 	seen   []Seen           // sorted by storage id
+	// unsaved says that seen holds what may not be on disk yet.
+	unsaved bool
 }
 
 // NewGuard returns the guard of a member that claims own, remembers seen and knows no configuration yet.
@@ -45,6 +47,9 @@ func (g *Guard) Config() *consensus.Config { return &g.config }
 // Seen returns what must be remembered.
 func (g *Guard) Seen() []Seen { return slices.Clone(g.seen) }
 
+// Saved notes that what Seen returns is on disk. Until then each claim that is accepted asks for it again.
+func (g *Guard) Saved() { g.unsaved = false }
+
 // Speaker is a life of the same data directory that has been heard since the claim came. Zero: none has.
 type Speaker struct {
 	Life    consensus.Life
@@ -52,7 +57,8 @@ type Speaker struct {
 }
 
 // Meet judges a claim on the other end of a connection. speaker is another life of the claimed storage id that still speaks.
-// If remember is set, what Seen returns must be on disk before anything that comes under the claim is believed.
+// If remember is set, what Seen returns must be on disk before anything that comes under the claim is believed, and
+// Saved be called then.
 func (g *Guard) Meet(c *Claim, speaker Speaker) (refusal *Refusal, remember bool) {
 	if refusal := g.judge(c); refusal != nil {
 		return refusal, false
@@ -103,7 +109,7 @@ func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember 
 		case g.seen[at].Lost:
 			return g.rolledBack(c, last), false
 		case c.Life == last:
-			return nil, false
+			return nil, g.unsaved
 		case speaks:
 			return refuse(Cloned, "data directory %v of member %v is in use by two processes: start %v at %s still speaks, "+
 				"and start %v at %s came after it. One is a copy: stop the one at %s, and use an empty directory "+
@@ -111,7 +117,7 @@ func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember 
 		case c.Life.Boots <= last.Boots:
 			return g.rolledBack(c, last), false
 		}
-		g.seen[at].Life, g.seen[at].Member = c.Life, c.Member
+		g.seen[at].Life, g.seen[at].Member, g.unsaved = c.Life, c.Member, true
 		return nil, true
 	}
 	if g.config.BindingOf(c.Member, c.Storage) == consensus.BindingStranger {
@@ -119,6 +125,7 @@ func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember 
 	}
 	g.seen = slices.Insert(g.seen, at, Seen{Member: c.Member, Storage: c.Storage, Life: c.Life})
 	g.forgetStrangers()
+	g.unsaved = true
 	return nil, true
 }
 

@@ -95,6 +95,7 @@ func TestGuard_Meet_rolledBack(t *testing.T) {
 		if got, remember := meet(row.claim); got != row.want || remember != row.remember {
 			t.Errorf("%s: got %v, remember %v; want %v, %v", row.name, got, remember, row.want, row.remember)
 		}
+		g.Saved()
 	}
 	again := claim(2, 2, 5)
 	again.Life.Nonce++
@@ -200,5 +201,21 @@ func TestGuard_Seen_bounded(t *testing.T) {
 	seen := g.Seen()
 	if len(seen) > 64 || !slices.ContainsFunc(seen, func(s identity.Seen) bool { return s.Life == own.Life }) {
 		t.Errorf("%d directories are remembered, the bound member's among them: %v", len(seen), seen)
+	}
+}
+
+// Ensure that a life whose memory did not reach the disk asks for it again, and is not believed from memory alone.
+func TestGuard_Meet_unsaved(t *testing.T) {
+	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
+	g.Configure(bound(2, 3))
+	own := claim(2, 2, 7)
+	for range 2 {
+		if refusal, remember := g.Meet(&own, identity.Speaker{}); refusal != nil || !remember {
+			t.Fatalf("got %v and remember %t, want it to be remembered until it is saved", refusal, remember)
+		}
+	}
+	g.Saved()
+	if refusal, remember := g.Meet(&own, identity.Speaker{}); refusal != nil || remember {
+		t.Errorf("got %v and remember %t after it was saved", refusal, remember)
 	}
 }

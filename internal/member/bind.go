@@ -18,7 +18,7 @@ const bindPatience = 5 * time.Second
 // and founding members that came late. Until then nothing that they say is counted.
 func (m *Member) bindMet() {
 	config := m.configNow()
-	steps := unboundSteps(&config, m.transport.Met(), m.ID(), m.options.Raft.Storage)
+	steps := identity.Bindings(&config, m.transport.Met(), m.ID(), m.options.Raft.Storage)
 	if len(steps) == 0 {
 		return
 	}
@@ -35,26 +35,6 @@ func (m *Member) bindMet() {
 	case !errors.As(err, &refused) && m.stopping.Err() == nil:
 		m.logger.Warn("could not bind a member to its data directory yet", "err", err)
 	}
-}
-
-// unboundSteps are the changes that bind whom the leader has met. The first bindings of a cluster bind the leader, too; fewer
-// than a majority are refused.
-func unboundSteps(
-	config *consensus.Config, met []identity.Claim, self consensus.MemberID, own consensus.StorageID,
-) []consensus.ChangeStep {
-	if own.IsZero() {
-		return nil
-	}
-	met = append([]identity.Claim{{Member: self, Storage: own}}, met...)
-	var steps []consensus.ChangeStep
-	for i := range met {
-		known, ok := config.Member(met[i].Member)
-		if ok && known.Storage.IsZero() && !met[i].Storage.IsZero() {
-			bound := consensus.Member{ID: known.ID, Storage: met[i].Storage}
-			steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeBind, Member: bound})
-		}
-	}
-	return steps
 }
 
 // distrust shuts out a member whose disk was rolled back: it would acknowledge, and vote, without what it has forgotten.
@@ -100,7 +80,7 @@ func (m *Member) Refused(by consensus.MemberID, refusal *identity.Refusal) {
 		lost := &LostError{Reason: refusal.Reason, Text: "member " + by.String() + " refused this member: " + refusal.Text}
 		// Of two processes on one directory the other may be the copy: what was cloned is not useless for ever.
 		if refusal.Reason != identity.Cloned {
-			if err := writeRecord(&m.data.Options, lostFile, lost); err != nil {
+			if err := m.data.MarkLost(lost); err != nil {
 				m.logger.Error("could not mark the data directory", "err", err)
 			}
 		}

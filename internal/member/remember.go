@@ -59,6 +59,9 @@ func CheckLost(options DataOptions) error {
 	return nil
 }
 
+// MarkLost records that the directory is of no use any more: CheckLost tells so from now on.
+func (d *Data) MarkLost(lost *LostError) error { return writeRecord(&d.Options, lostFile, lost) }
+
 // ReadFounding returns how far a founding is; the zero record if it has not begun.
 func ReadFounding(options DataOptions) (FoundingRecord, error) {
 	var record FoundingRecord

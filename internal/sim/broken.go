@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // ErrUnknownBreak is returned for the name of a negative control that there is not.
@@ -14,6 +15,7 @@ var ErrUnknownBreak = errors.New("sim: unknown negative control")
 // broken is a law that is broken on purpose.
 type broken struct {
 	raft      raft.Faults
+	rules     identity.Rules
 	lyingDisk bool // a sync that does nothing
 	lyingLog  bool // the log does not sync
 	sessions  bool // a retry goes out under another proposal id
@@ -67,6 +69,12 @@ var breaks = []Break{
 		func(b *broken) { b.raft.Fast.CommitAsReadIndex = true }},
 	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs",
 		func(b *broken) { b.raft.Fast.ReadPastPool = true }},
+	{"ignore-binding", "whoever bears a member's id counts as the member", func(b *broken) { b.rules.IgnoreBinding = true }},
+	{"count-unbound", "members that are bound to no data directory count", func(b *broken) { b.rules.CountUnbound = true }},
+	{"ignore-lives", "any start of a data directory is welcome", func(b *broken) { b.rules.IgnoreLives = true }},
+	{"found-by-majority", "a majority of empty disks founds a cluster", func(b *broken) { b.rules.FoundByMajority = true }},
+	{"trust-denial", "a follower that denies what it acknowledged still counts",
+		func(b *broken) { b.raft.TrustDenial = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *broken) { b.sessions = true }},
 	{"early-leases", "leases end a second early", func(b *broken) { b.leases = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *broken) { b.client = true }},

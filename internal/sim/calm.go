@@ -72,6 +72,9 @@ func (w *World) probe(when string) bool {
 	answered := map[consensus.MemberID]bool{}
 	asked := map[consensus.MemberID]int{}
 	missing := func() *host {
+		if h := w.lost(); h != nil {
+			return h
+		}
 		for _, h := range w.members() {
 			if !answered[h.id] {
 				return h

@@ -23,6 +23,7 @@ type Counts struct {
 	Inferred                                             uint64            // proposals found committed by counting
 	Fast, FastTried, Skipped, Recovered, Forsaken        uint64            // of the fast path
 	Direct                                               uint64            // of Fast, told to native clients
+	Strangers, Cures                                     uint64            // processes refused by others; members reset
 	Faults                                               map[string]uint64
 }
 
@@ -43,6 +44,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
 		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken}, {&c.Direct, &o.Direct},
+		{&c.Strangers, &o.Strangers}, {&c.Cures, &o.Cures},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -74,10 +76,11 @@ func list(counts map[string]uint64) string {
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d direct=%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
-		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d faults: %s",
+		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d strangers=%d cures=%d faults: %s",
 		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
 		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
-		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost, list(c.Faults))
+		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost,
+		c.Strangers, c.Cures, list(c.Faults))
 }
 
 // Operation implements workload.World.

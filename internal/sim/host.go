@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -19,13 +20,15 @@ import (
 
 // host is one machine and the member on it: the thin loop that package member runs in goroutines, turned into events.
 type host struct {
-	w    *World
-	slot int
-	id   consensus.MemberID
-	base consensus.SnapshotMeta // what its data begins with
-	rng  *rand.Rand
-	rate float64 // of its clock
-	disk *disk.FS
+	w     *World
+	slot  int
+	id    consensus.MemberID
+	base  consensus.SnapshotMeta // what its data begins with
+	rng   *rand.Rand
+	rate  float64 // of its clock
+	disk  *disk.FS
+	suite *check.Suite // the world's; of impostors their own
+	standing
 
 	vote       consensus.MemberID // last written, for the trace of actions
 	toldCommit consensus.Index    // last written, for the same
@@ -118,6 +121,13 @@ func (h *host) start() {
 	if h.w.rng.IntN(20) == 0 && !h.w.calm {
 		h.disk.DieAfter(h.rng.IntN(30)) // the power fails again before it is up
 	}
+	switch waits, err := h.waits(); {
+	case err != nil:
+		h.startFailed(err)
+		return
+	case waits:
+		return
+	}
 	data, err := h.open()
 	if err != nil {
 		h.startFailed(err)
@@ -127,15 +137,19 @@ func (h *host) start() {
 	h.w.lives++
 	h.alive, h.life, h.data, h.hub = true, h.w.lives, data, data.Machine.Hub()
 	h.begun, h.ticked = h.clock(), 0
+	h.openDoor()
 	h.w.counts.Starts++
 	h.w.trace.note(h.w.now, h.slot, traceStart, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
-	h.w.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
-	h.w.suite.RecoveredRecords(h.id, data.Restored.Records)
+	h.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
+	h.suite.RecoveredRecords(h.id, data.Restored.Records)
 	h.vote, h.toldCommit = data.Restored.Hard.Vote, 0
 	h.w.actions.started(h.id, data.Restored.Hard, data.Restored.Base.Mark, data.Restored.Entries)
 	options := h.w.plan.raft
 	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
+	if h.w.plan.identity {
+		options.Storage = h.data.Identity.Storage
+	}
 	options.Fast = raft.FastOptions{
 		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
 		Fate: func(id consensus.ProposalID) raft.Fate { return member.FateOf(h.data.Machine, id) },
@@ -147,7 +161,7 @@ func (h *host) start() {
 		RetryTicks:   3 * options.ElectionTicks,
 	}, data.Restored, h.ports())
 	if err != nil {
-		h.w.suite.Report("recovery", err.Error())
+		h.suite.Report("recovery", err.Error())
 		return
 	}
 	h.node = node
@@ -155,7 +169,7 @@ func (h *host) start() {
 	node.TryFast(h.w.plan.fast)
 	h.checkConfig()
 	h.w.actions.committed(h)
-	h.w.suite.Stepped(h.id)
+	h.suite.Stepped(h.id)
 	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
 	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
 	h.after(leaseScan, h.scanLeases)
@@ -174,7 +188,7 @@ func (h *host) open() (*member.Data, error) {
 	}
 	if !exists {
 		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: h.storageID()}
-		if err := member.Create(h.options(), identity, h.base.Config); err != nil {
+		if err := member.Create(h.options(), identity, h.firstConfig()); err != nil {
 			return nil, err
 		}
 	}
@@ -182,8 +196,11 @@ func (h *host) open() (*member.Data, error) {
 }
 
 // storageID is that of the host's disk.
-func (h *host) storageID() (id wal.StorageID) {
-	binary.BigEndian.PutUint64(id[:], uint64(h.id)+1000)
+func (h *host) storageID() wal.StorageID { return storageOf(h.id, h.emptied) }
+
+func storageOf(member consensus.MemberID, emptied int) (id wal.StorageID) {
+	binary.BigEndian.PutUint64(id[:], uint64(member)+1000)
+	id[15] = byte(emptied)
 	return id
 }
 
@@ -191,7 +208,7 @@ func (h *host) storageID() (id wal.StorageID) {
 func (h *host) startFailed(err error) {
 	died := h.disk.Dead()
 	if !died && !h.disk.Full && !h.disk.Broken {
-		h.w.suite.Report("recovery", err.Error())
+		h.suite.Report("recovery", err.Error())
 		return
 	}
 	h.w.trace.note(h.w.now, h.slot, traceFail, 0, 0, 0, err.Error)
@@ -227,6 +244,7 @@ func (h *host) crash() {
 		_ = h.data.Engine.Flush() // likewise
 	}
 	h.disk = h.disk.Crash(h.crashMode(), h.rng)
+	h.keepCopy()
 	h.w.trace.note(h.w.now, h.slot, traceCrash, 0, 0, 0, nil)
 	h.down()
 }
@@ -237,7 +255,7 @@ func (h *host) down() {
 	h.noteInferred()
 	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
 	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
-	h.leading, h.inForce, h.received, h.frozen = false, nil, received{}, 0
+	h.leading, h.inForce, h.received, h.frozen, h.door = false, nil, received{}, 0, nil
 	for _, other := range h.w.up() {
 		if h.w.net.link(h.slot, other.slot).cuts == 0 {
 			h.w.net.notice(other, h)
@@ -249,7 +267,7 @@ func (h *host) down() {
 func (h *host) fail(err error) {
 	h.w.trace.note(h.w.now, h.slot, traceFail, 1, 0, 0, err.Error)
 	if !h.disk.Full && !h.disk.Broken {
-		h.w.suite.Report("operating-error", err.Error())
+		h.suite.Report("operating-error", err.Error())
 	}
 	h.w.counts.Failures++
 	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
@@ -280,8 +298,8 @@ func (h *host) step() {
 	from := h.node.Replica().Term()
 	h.node.Step(inputs...)
 	h.checkConfig()
-	h.w.suite.Committed(h.id, from, h.node.Replica().Term(), h.node.Replica().Commit())
-	h.w.suite.Stepped(h.id)
+	h.suite.Committed(h.id, from, h.node.Replica().Term(), h.node.Replica().Commit())
+	h.suite.Stepped(h.id)
 	if h.node.Waiting() {
 		h.wake(max(h.w.plan.loop, time.Millisecond))
 	}
@@ -294,7 +312,13 @@ func (h *host) checkConfig() {
 	c := h.inForce
 	h.inForce = nil
 	h.w.trace.note(h.w.now, h.slot, traceConfig, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
-	h.w.suite.Configured(h.id, c.ID, &c.Config)
+	h.suite.Configured(h.id, c.ID, &c.Config)
+	if h.door != nil {
+		h.door.Configure(&c.Config)
+	}
+	if h.impostor != "" {
+		return
+	}
 	h.w.configs[h.id] = *c
 	h.w.pastIDs = append(h.w.pastIDs, c.ID)
 }
@@ -335,7 +359,7 @@ func (h *host) ports() member.Ports {
 		Observe:      h.observe,
 		Won: func(wins []proposer.Win) {
 			h.w.actions.decided(h.id, wins)
-			h.w.suite.Won(h.id, wins)
+			h.suite.Won(h.id, wins)
 		},
 	}
 }
@@ -355,7 +379,7 @@ func (h *host) observe(events []raft.Event) {
 		h.w.trace.note(h.w.now, h.slot, traceLead, 0, 0, 0, event.String)
 		switch e := event.(type) {
 		case raft.BecameLeader:
-			h.w.suite.Leader(h.id, e.Term)
+			h.suite.Leader(h.id, e.Term)
 			h.w.counts.Elections++
 			h.lessorTerm = e.Term
 			h.lead(true)
@@ -365,8 +389,10 @@ func (h *host) observe(events []raft.Event) {
 		case raft.LeaderChanged:
 			h.lead(e.Leader == h.id)
 		case raft.Removed:
-			h.w.suite.Removed(h.id)
+			h.suite.Removed(h.id)
 			h.w.After(h.leave(), h.retire)
+		case raft.Denied:
+			h.distrust(e)
 		case raft.ConfigProposed, raft.ConfigCommitted, raft.ConfigUndone, raft.ConfigSettled:
 			h.configEvent(event)
 		}

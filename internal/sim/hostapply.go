@@ -66,9 +66,9 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 		last := batch[len(batch)-1].Index
 		h.w.trace.note(h.w.now, h.slot, traceApply, uint64(last), uint64(results[len(results)-1].Revision),
 			uint64(len(batch)), nil)
-		h.w.suite.Applied(h.id, batch, results)
+		h.suite.Applied(h.id, batch, results)
 		h.chained(batch[0].Index, last)
-		h.w.suite.Published(h.id, last, h.data.Machine.Store().Revision())
+		h.suite.Published(h.id, last, h.data.Machine.Store().Revision())
 		h.w.counts.Applied += uint64(len(batch))
 		h.node.Resolve(batch, results)
 		h.put(raft.Applied{Index: last, Revision: uint64(h.data.Machine.Store().Revision())})
@@ -80,7 +80,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 func (h *host) chained(first, last consensus.Index) {
 	for index := first; index <= last; index++ {
 		if mark, known := h.data.Machine.ChainAt(index); known {
-			h.w.suite.Chained(h.id, mark.Index, mark.Sum)
+			h.suite.Chained(h.id, mark.Index, mark.Sum)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 		return false
 	case err != nil:
 		if !h.disk.Full && !h.disk.Broken {
-			h.w.suite.Report("operating-error", err.Error())
+			h.suite.Report("operating-error", err.Error())
 		}
 		h.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return true
@@ -149,7 +149,7 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 	h.w.trace.note(h.w.now, h.slot, traceSnapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
 	h.chained(meta.Mark.Index, meta.Mark.Index)
 	machine := h.data.Machine
-	h.w.suite.Published(h.id, meta.Mark.Index, machine.Store().Revision())
+	h.suite.Published(h.id, meta.Mark.Index, machine.Store().Revision())
 	if h.leading {
 		machine.Leases().Promote(h.clock(), h.extension())
 	}
@@ -214,7 +214,7 @@ func (h *host) receive(mark consensus.Mark, stream *bytes.Buffer) bool {
 	}
 	if err != nil {
 		if !h.disk.Full && !h.disk.Broken {
-			h.w.suite.Report("recovery", fmt.Sprintf("a snapshot was refused: %v", err))
+			h.suite.Report("recovery", fmt.Sprintf("a snapshot was refused: %v", err))
 		}
 		return false
 	}

@@ -11,7 +11,7 @@ import (
 
 // persist queues a write. The checkers learn of the entries now, when the core has them, and again when they are safe.
 func (h *host) persist(request member.Persist) {
-	s, batch := h.w.suite, &request.Batch
+	s, batch := h.suite, &request.Batch
 	if batch.Reset != nil {
 		s.Rebased(h.id, *batch.Reset, true)
 	}
@@ -76,8 +76,8 @@ func (h *host) written() {
 			continue
 		}
 		seq = r.Seq
-		h.w.suite.Synced(h.id, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
-		h.w.suite.SyncedRecords(h.id, r.Batch.Witness)
+		h.suite.Synced(h.id, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
+		h.suite.SyncedRecords(h.id, r.Batch.Witness)
 	}
 	h.w.trace.note(h.w.now, h.slot, tracePersist, seq, uint64(len(requests)), 0, nil)
 	for i := range requests {
@@ -86,7 +86,7 @@ func (h *host) written() {
 		}
 		h.answerFast(requests[i].Evaluate)
 	}
-	h.w.suite.Released()
+	h.suite.Released()
 	if seq != 0 {
 		h.put(raft.Persisted{Seq: seq})
 	}
@@ -120,7 +120,7 @@ func (h *host) flush() {
 	}
 	meta := h.data.Machine.SnapshotMeta()
 	if durable, err := h.data.Machine.DurableApplied(); err != nil || durable != meta.Mark {
-		h.w.suite.Report("recovery", fmt.Sprintf("applied is %v, after a flush %v is durable (%v)", meta.Mark, durable, err))
+		h.suite.Report("recovery", fmt.Sprintf("applied is %v, after a flush %v is durable (%v)", meta.Mark, durable, err))
 	}
 	if uint64(meta.Mark.Index) <= h.w.plan.keep {
 		return
@@ -139,7 +139,7 @@ func (h *host) compactLog(requests []member.Persist) bool {
 			h.fail(err)
 			return false
 		}
-		h.w.suite.Rebased(h.id, *base, false)
+		h.suite.Rebased(h.id, *base, false)
 		return true
 	}
 	return true

@@ -81,7 +81,7 @@ func (w *World) joining(leader *host) (joining, rest []*host) {
 
 // noteLoss counts leaders that are lost while a change is under way.
 func (h *host) noteLoss() {
-	if h.leading && h.w.suite.Changing(h.id) {
+	if h.leading && h.suite.Changing(h.id) {
 		h.w.counts.LeadersLost++
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -61,15 +62,15 @@ type Nemesis struct{ Name, About string }
 
 // Nemeses lists all kinds of faults.
 func Nemeses() []Nemesis {
-	list := make([]Nemesis, len(nemeses))
-	for i := range nemeses {
-		list[i] = Nemesis{nemeses[i].Name, nemeses[i].About}
+	var list []Nemesis
+	for _, n := range slices.Concat(nemeses, disks) {
+		list = append(list, Nemesis{n.Name, n.About})
 	}
 	return list
 }
 
 // unleash makes a nemesis strike until the first phase is over.
-func (w *World) unleash(n *nemesis) {
+func (w *World) unleash(n *nemesis, rng *rand.Rand) {
 	if n.strike == nil {
 		return
 	}
@@ -79,9 +80,9 @@ func (w *World) unleash(n *nemesis) {
 			return
 		}
 		n.strike(w)
-		w.After(exponential(w.rng, w.plan.gaps[n.Name]), again)
+		w.After(exponential(rng, w.plan.gaps[n.Name]), again)
 	}
-	w.After(exponential(w.rng, w.plan.gaps[n.Name]), again)
+	w.After(exponential(rng, w.plan.gaps[n.Name]), again)
 }
 
 func (w *World) struck(name, detail string) {

@@ -32,6 +32,7 @@ type network struct {
 	weather weather
 	links   map[[2]int]*link
 	clients map[consensus.MemberID]func(consensus.Message) // native clients that listen
+	astray  map[consensus.MemberID]*host                   // where a member's address leads, if not to it
 }
 
 func (n *network) link(from, to int) *link {
@@ -43,16 +44,24 @@ func (n *network) link(from, to int) *link {
 	return l
 }
 
+// at returns the machine that a member's address leads to.
+func (n *network) at(id consensus.MemberID) *host {
+	if h := n.astray[id]; h != nil {
+		return h
+	}
+	return n.w.hosts[id]
+}
+
 // send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
 func (n *network) send(from *host, messages []consensus.Message) {
-	n.w.suite.Sent(messages)
+	from.suite.Sent(messages)
 	n.w.actions.sent(messages)
 	for len(messages) > 0 {
 		run := 1
 		for run < len(messages) && messages[run].To == messages[0].To {
 			run++
 		}
-		if to := n.w.hosts[messages[0].To]; to != nil && to != from {
+		if to := n.at(messages[0].To); to != nil && to != from {
 			n.carry(from, to, messages[:run])
 		} else if hear := n.clients[messages[0].To]; hear != nil {
 			n.tellClient(from, messages[:run], hear)
@@ -94,7 +103,7 @@ func (n *network) fromClient(to *host, deliver func()) {
 
 func (n *network) carry(from, to *host, messages []consensus.Message) {
 	l := n.link(from.slot, to.slot)
-	if l.cuts > 0 || chance(n.rng, n.weather.loss) {
+	if l.cuts > 0 || chance(n.rng, n.weather.loss) || !n.shake(from, to) {
 		n.w.counts.Dropped += uint64(len(messages))
 		return
 	}
@@ -133,11 +142,14 @@ func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 		at = max(at, l.lastTime)
 		l.lastTime = at
 	}
-	life := to.life
+	life, sent := to.life, from.standing
 	n.w.After(at-n.w.now, func() {
 		// A stream that was cut loses what was on its way; so does one whose other end started anew.
 		if l.cuts > 0 || !to.alive || to.life != life {
 			n.w.counts.Dropped += uint64(len(inputs))
+			return
+		}
+		if inputs = n.admit(from, &sent, to, inputs); len(inputs) == 0 {
 			return
 		}
 		n.w.counts.Messages += uint64(len(inputs))

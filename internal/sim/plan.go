@@ -18,6 +18,7 @@ type plan struct {
 	members int
 	faults  time.Duration // phase 1
 	nemeses []*nemesis
+	disks   []*nemesis               // likewise, those of identity
 	gaps    map[string]time.Duration // mean time between two blows of a nemesis
 	weather weather
 	tick    time.Duration
@@ -34,6 +35,13 @@ type plan struct {
 	reconfigures bool // there are changes
 	hits         bool // and they are hit in their middle
 	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
+
+	// Who is who.
+	identity   bool          // it is in doubt: streams begin with handshakes
+	founds     bool          // the members found the cluster by themselves
+	byMajority bool          // as with --founding=majority
+	late       time.Duration // when the last of them comes
+	ends       bool          // most disks are lost at the end
 
 	infers   bool // members count who holds what they propose
 	fast     bool // and offer it to all voters at once
@@ -77,7 +85,11 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	if err := p.loadOf(o); err != nil {
 		return nil, err
 	}
-	return p, p.drawNemeses(o, rng)
+	if err := p.drawNemeses(o, rng); err != nil {
+		return nil, err
+	}
+	p.drawDisks(o, stream(o.Seed, streamPlanIdentity))
+	return p, nil
 }
 
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.
@@ -162,10 +174,16 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		for i := range nemeses {
 			asked = append(asked, nemeses[i].Name)
 		}
+		asked = append(asked, "wipe", "roll-back", "clone", "wrong-address")
 	default:
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
+	for i := range disks {
+		if slices.Contains(asked, disks[i].Name) {
+			known++
+		}
+	}
 	for i := range nemeses {
 		n := &nemeses[i]
 		// Draw first, so that the rest of the plan does not depend on the restriction.
@@ -194,6 +212,9 @@ func (p *plan) String() string {
 	for i, n := range p.nemeses {
 		names[i] = n.Name
 	}
+	for _, n := range p.disks {
+		names = append(names, n.Name)
+	}
 	if p.reconfigures {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
@@ -202,4 +223,43 @@ func (p *plan) String() string {
 		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
 		p.infers, p.fast, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
 		strings.Join(names, " "))
+}
+
+// drawDisks takes faults of identity: in one seed of six that may have any, and those that were asked for.
+func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
+	asked := strings.Split(o.Nemesis, ",")
+	some := o.Nemesis == "" && o.Break == "" && chance(rng, 1.0/6)
+	for i := range disks {
+		n := &disks[i]
+		drawn, gap := chance(rng, 0.4), between(rng, n.shortest, 5*n.shortest)
+		rare := n.Name == "found-majority" || n.Name == "wipe-most"
+		switch {
+		case o.Nemesis == "all":
+			drawn = slices.Contains([]string{"wipe", "roll-back", "clone", "wrong-address"}, n.Name)
+		case o.Nemesis != "":
+			drawn = slices.Contains(asked, n.Name)
+		default:
+			drawn = some && drawn && !rare
+		}
+		if !drawn {
+			continue
+		}
+		p.identity, p.lossy = true, false
+		p.disks = append(p.disks, n)
+		p.gaps[n.Name] = gap
+		if n.plan != nil {
+			n.plan(p, rng)
+		}
+	}
+}
+
+// begins is when a first member starts. All but the last come about together.
+func (p *plan) begins(slot int, rng *rand.Rand) time.Duration {
+	switch {
+	case !p.founds:
+		return 0
+	case slot == p.members-1:
+		return p.late
+	}
+	return between(rng, 0, 2*time.Second)
 }

@@ -19,7 +19,7 @@ const (
 // strikeMembership asks some member for a change that makes sense, or not, in the configuration that it knows.
 func (w *World) strikeMembership() {
 	asked := w.anybody()
-	if asked == nil {
+	if asked == nil || w.lost() != nil { // who has lost a member replaces it first
 		return
 	}
 	known, ok := w.configs[asked.id]
@@ -67,7 +67,7 @@ func (h *host) tellDecided() {
 	}
 	h.Read(func() {
 		if now := h.data.Machine.SnapshotMeta(); now.ConfigID == before.ConfigID {
-			h.w.suite.Decided(h.id, now.ConfigID)
+			h.suite.Decided(h.id, now.ConfigID)
 		}
 	})
 }
@@ -250,7 +250,7 @@ func (h *host) configEvent(event raft.Event) {
 	case raft.ConfigUndone:
 		w.counts.Undone++
 	case raft.ConfigSettled:
-		for _, id := range w.suite.Settled(h.id, e.ID, h.node.Replica().Term()) {
+		for _, id := range h.suite.Settled(h.id, e.ID, h.node.Replica().Term()) {
 			if retired := w.hosts[id]; w.plan.switchOff && retired != nil {
 				w.After(0, retired.retire) // the operator has waited for just that
 			}

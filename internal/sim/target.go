@@ -16,7 +16,7 @@ func (h *host) Life() int {
 	if !h.alive || h.node == nil {
 		return 0
 	}
-	if h.w.calm && !h.w.suite.CommittedConfig().Contains(h.id) {
+	if h.w.calm && !h.suite.CommittedConfig().Contains(h.id) {
 		return 0 // it answers nobody, and no client waits for ever
 	}
 	return h.life

@@ -41,10 +41,12 @@ const (
 	traceSnapshot
 	traceConfig
 	traceRemoved
+	traceRefused
+	traceFounding
 )
 
 var kindNames = [...]string{"", "deliver", "drop", "step", "persist", "apply", "crash", "start", "fail", "lead",
-	"nemesis", "op", "answer", "snapshot", "config", "removed"}
+	"nemesis", "op", "answer", "snapshot", "config", "removed", "refused", "founding"}
 
 // note records an event with up to three numbers; text says the same in words and is called only for a reader.
 func (t *trace) note(at time.Duration, slot int, what kind, a, b, c uint64, text func() string) {

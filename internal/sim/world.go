@@ -35,6 +35,8 @@ const (
 	streamNetwork
 	streamLoad
 	streamNatives
+	streamIdentity
+	streamPlanIdentity
 	streamHosts = 100
 )
 
@@ -85,6 +87,8 @@ type World struct {
 	proposed map[consensus.ProposalID]consensus.Index // for a negative control
 	calm     bool                                     // the first phase is over
 	current  *host                                    // whose code runs: for panics
+	spoil    *rand.Rand                               // of the faults of identity
+	refusing bool                                     // most disks are lost: nothing may serve
 }
 
 // Run runs one seed to its end or to the first violation.
@@ -94,8 +98,14 @@ func Run(o Options) (Report, error) {
 		return Report{}, err
 	}
 	w.guarded(w.faultyPhase)
-	w.guarded(w.calmPhase)
-	w.guarded(w.suite.Finish)
+	if w.refusing {
+		w.guarded(w.refusalPhase)
+	} else {
+		w.guarded(w.calmPhase)
+	}
+	if !w.refusing { // of what was lost nothing can be said
+		w.guarded(w.suite.Finish)
+	}
 	w.counts.Load(w.load)
 	w.counts.Duplicates, w.counts.Fast, w.counts.Skipped = w.suite.Duplicates, w.suite.Fast, w.suite.Skipped
 	w.tallyChanges()
@@ -114,7 +124,7 @@ func newWorld(o Options) (*World, error) {
 		return nil, err
 	}
 	w := &World{
-		plan: p, rng: stream(o.Seed, streamWorld), trace: newTrace(o.Trace),
+		plan: p, rng: stream(o.Seed, streamWorld), spoil: stream(o.Seed, streamIdentity), trace: newTrace(o.Trace),
 		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{},
 		proposed: map[consensus.ProposalID]consensus.Index{},
 	}
@@ -132,7 +142,7 @@ func newWorld(o Options) (*World, error) {
 	}
 	w.counts.Faults = map[string]uint64{}
 	w.net = &network{w: w, rng: stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{},
-		clients: map[consensus.MemberID]func(consensus.Message){}}
+		clients: map[consensus.MemberID]func(consensus.Message){}, astray: map[consensus.MemberID]*host{}}
 	base := firstConfig(p.members)
 	w.suite = check.NewSuite(w.Now, base)
 	w.suite.ClockDrift(p.drift)
@@ -140,11 +150,15 @@ func newWorld(o Options) (*World, error) {
 	w.actions.begin(base.Config.Voters)
 	for i := range p.members {
 		h := w.addHost(o.Seed, base.Config.Members[i].ID, base)
-		w.After(0, h.start)
+		w.After(p.begins(i, w.spoil), h.start)
 	}
+	w.After(cureScan, w.foundAgain)
 	w.load = workload.Start(clients{w}, w.suite, p.mix, stream(o.Seed, streamLoad))
 	for _, n := range p.nemeses {
-		w.unleash(n)
+		w.unleash(n, w.rng)
+	}
+	for _, n := range p.disks {
+		w.unleash(n, w.spoil)
 	}
 	return w, nil
 }
@@ -170,11 +184,17 @@ func describeMember(slot int) consensus.Member {
 
 // addHost adds a machine that is not running yet.
 func (w *World) addHost(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
+	h := w.addMachine(seed, id, base)
+	w.hosts[id] = h
+	return h
+}
+
+// addMachine does so for a process that no address leads to.
+func (w *World) addMachine(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
 	slot := len(w.list)
 	rng := stream(seed, uint64(streamHosts+slot))
-	h := &host{w: w, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&w.broken), rate: 1}
+	h := &host{w: w, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&w.broken), suite: w.suite, rate: 1}
 	h.rate += w.plan.drift * (2*rng.Float64() - 1)
-	w.hosts[id] = h
 	w.list = append(w.list, h)
 	return h
 }
@@ -268,16 +288,16 @@ func (w *World) compareHashes() {
 func (w *World) up() []*host {
 	var up []*host
 	for _, h := range w.list {
-		if h.alive && h.node != nil {
+		if h.alive && h.node != nil && h.impostor == "" {
 			up = append(up, h)
 		}
 	}
 	return up
 }
 
-// present returns the hosts that were not removed.
+// present returns the members' hosts that were not removed.
 func (w *World) present() []*host {
-	return slices.DeleteFunc(slices.Clone(w.list), func(h *host) bool { return h.gone })
+	return slices.DeleteFunc(slices.Clone(w.list), func(h *host) bool { return h.gone || h.impostor != "" })
 }
 
 // clients is the world as package workload sees it.

@@ -73,6 +73,7 @@ func (d *door) judge(c *identity.Claim, speaker identity.Speaker) error {
 		if err := d.remember(d.guard.Seen()); err != nil {
 			return fmt.Errorf("transport: remember the start of %v: %w", c.Member, err)
 		}
+		d.guard.Saved()
 	}
 	delete(d.troubles, c.Member)
 	if d.guard.Config().Contains(c.Member) {
@@ -99,11 +100,6 @@ func (d *door) refused(c *identity.Claim, err error) {
 		d.troubles[c.Member] = Trouble{Reason: named.Reason, Text: named.Text, Since: since}
 		delete(d.met, c.Member)
 	}
-}
-
-// counts reports whether a message may reach the core.
-func (d *door) counts(m *consensus.Message, storage consensus.StorageID) bool {
-	return identity.Counts(d.config.Load(), m, storage, d.rules)
 }
 
 // Met returns who is known to be there: the claims of members of the configuration that were accepted last.
@@ -173,23 +169,24 @@ func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
 // speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to us, and
 // something arrives on it after the claim. A stream of a process that died ends, or stays silent.
 func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
-	begun, patience := time.Now(), t.options.DeadAfter/2
+	begun, deadAfter := time.Now(), t.options.DeadAfter
 	for {
 		open, heard := t.otherLife(c)
 		if open == nil {
 			return identity.Speaker{}
 		}
-		if heard.After(begun.Add(t.options.DeadAfter / 16)) {
+		speaks, decided := identity.StillSpeaks(0, int64(heard.Sub(begun)), int64(time.Since(begun)), int64(deadAfter))
+		switch {
+		case speaks:
 			return identity.Speaker{Life: open.Life, Address: open.Address}
+		case decided:
+			return identity.Speaker{}
 		}
-		timer := time.NewTimer(t.options.DeadAfter / 64)
+		timer := time.NewTimer(deadAfter / 64)
 		select {
 		case <-timer.C:
 		case <-t.ctx.Done():
 			timer.Stop()
-			return identity.Speaker{}
-		}
-		if time.Since(begun) > patience {
 			return identity.Speaker{}
 		}
 	}

@@ -136,8 +136,8 @@ func (h hello) checkVersion() error {
 
 // check is what a listening member demands of a stream before it looks at who it is: it is meant for us.
 func (h hello) check(self consensus.MemberID) error {
-	if h.to != self {
-		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, self)
+	if err := identity.Addressed(h.to, self); err != nil {
+		return fmt.Errorf("%w: %w", ErrWrongMember, err)
 	}
 	return nil
 }

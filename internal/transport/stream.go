@@ -193,27 +193,12 @@ func (r *reader) receive(body []byte, bytes int) error {
 	if p := r.t.peer(r.from); p != nil {
 		p.in.add(len(messages), bytes)
 	}
-	if messages, err = r.admit(messages); err != nil {
-		return err
+	messages, refused := identity.Admit(r.t.door.config.Load(), r.from, r.storage, messages, r.t.door.rules)
+	if refused != nil {
+		return refused
 	}
 	if len(messages) > 0 {
 		r.t.options.Handler.Receive(messages)
 	}
 	return nil
-}
-
-// admit keeps what may be counted. A stream that was opened before the configuration said who its sender is ends here.
-func (r *reader) admit(messages []consensus.Message) ([]consensus.Message, error) {
-	config := r.t.door.config.Load()
-	switch config.BindingOf(r.from, r.storage) {
-	case consensus.BindingOwn, consensus.BindingStranger, consensus.BindingOpen:
-		return messages, nil
-	case consensus.BindingOther:
-		if !r.t.door.rules.IgnoreBinding {
-			m, _ := config.Member(r.from)
-			return nil, &identity.Refusal{Reason: identity.LostDisk, Text: fmt.Sprintf("member %s was bound to data directory "+
-				"%v meanwhile, not to %v", r.from, m.Storage, r.storage)}
-		}
-	}
-	return slices.DeleteFunc(messages, func(m consensus.Message) bool { return !r.t.door.counts(&m, r.storage) }), nil
 }

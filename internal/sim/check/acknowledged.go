@@ -62,3 +62,6 @@ func (a *acknowledged) finish(s *Suite) {
 		}
 	}
 }
+
+// AckCount returns how many puts were acknowledged.
+func (s *Suite) AckCount() int { return len(s.acks.puts) }

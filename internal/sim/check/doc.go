@@ -23,6 +23,7 @@
 //	configuration         Raft thesis, 4.1 and 4.3;             config.go (what is in force), succession.go
 //	                      membership.md                         (what may follow), removal.go (what is stored)
 //	settled               membership.md, rule 9                 removal.go
+//	counted, founding     ADR 0020 (who may vote)               counted.go
 //
 // Everything here belongs to the one goroutine of the simulator.
 package check

@@ -55,6 +55,12 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 	}
 }
 
+// Durable returns the last entry of a member that its disk holds.
+func (s *Suite) Durable(member consensus.MemberID) consensus.Index {
+	log := &s.durable.of(member).log
+	return log.base.Index + consensus.Index(len(log.terms))
+}
+
 // shift drops the oldest pending request, which is synced now.
 func (p *platter) shift() {
 	if len(p.pending) > 0 {

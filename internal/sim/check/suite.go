@@ -43,6 +43,7 @@ type Suite struct {
 	removals  removals
 	won       won
 	chains    chains
+	bindings  bindings
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.
@@ -54,6 +55,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.machine.init()
 	s.leases.init()
 	s.won.init()
+	s.bindings.init()
 	s.removals.init(&base)
 	first := base.Mark
 	for range first.Index {

@@ -148,3 +148,31 @@ func TestFS_faults(t *testing.T) {
 		t.Errorf("dead: %v", err)
 	}
 }
+
+// Ensure that a copy holds what the disk holds, durable or not, and that neither changes the other from then on.
+func TestFS_Copy(t *testing.T) {
+	fs := disk.New()
+	write(t, fs, "kept", "abc", true)
+	syncDir(t, fs, "/")
+	write(t, fs, "pending", "abc", false)
+	if err := fs.Link("kept", "linked"); err != nil {
+		t.Fatal(err)
+	}
+	running := fs.Copy()
+	write(t, fs, "kept", "xyz", true)
+	if err := running.Remove("linked"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"kept": "abc", "pending": "abc", "linked": "(missing)"} {
+		if got := read(running, name); got != want {
+			t.Errorf("copy: %s is %q, want %q", name, got, want)
+		}
+	}
+	if got := read(fs, "linked"); got != "abc" {
+		t.Errorf("the disk changed with its copy: %q", got)
+	}
+	after := running.Crash(disk.LoseAll, nil)
+	if kept, pending := read(after, "kept"), read(after, "pending"); kept != "abc" || pending != "(missing)" {
+		t.Errorf("a copy after a crash: kept is %q, pending %q", kept, pending)
+	}
+}

@@ -1,0 +1,66 @@
+package identity
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Admit keeps of messages, which all came in the name of one member under storage, those that may reach the core of the
+// receiver, whose configuration in force is config. The refusal, if there is one, ends the stream: it was opened before the
+// configuration said who its sender is.
+func Admit(
+	config *consensus.Config, from consensus.MemberID, storage consensus.StorageID, messages []consensus.Message, rules Rules,
+) ([]consensus.Message, *Refusal) {
+	switch config.BindingOf(from, storage) {
+	case consensus.BindingOwn, consensus.BindingStranger, consensus.BindingOpen:
+		return messages, nil
+	case consensus.BindingOther:
+		if !rules.IgnoreBinding {
+			m, _ := config.Member(from)
+			return nil, refuse(LostDisk, "member %s was bound to data directory %v meanwhile, not to %v", from,
+				m.Storage, storage)
+		}
+	}
+	return slices.DeleteFunc(messages, func(m consensus.Message) bool { return !Counts(config, &m, storage, rules) }), nil
+}
+
+// Bindings returns the changes by which a leader binds those members to their data directories whom it has met, as met says,
+// and who are not bound yet. The first bindings of a cluster bind the leader, self, to its own directory, too; fewer than a
+// majority are refused by the core.
+func Bindings(
+	config *consensus.Config, met []Claim, self consensus.MemberID, own consensus.StorageID,
+) []consensus.ChangeStep {
+	if own.IsZero() {
+		return nil
+	}
+	met = append([]Claim{{Member: self, Storage: own}}, met...)
+	var steps []consensus.ChangeStep
+	for i := range met {
+		known, ok := config.Member(met[i].Member)
+		if ok && known.Storage.IsZero() && !met[i].Storage.IsZero() {
+			bound := consensus.Member{ID: known.ID, Storage: met[i].Storage}
+			steps = append(steps, consensus.ChangeStep{Kind: consensus.ChangeBind, Member: bound})
+		}
+	}
+	return steps
+}
+
+// Addressed refuses a stream that was opened to another member: a peer URL leads here that is not this member's.
+func Addressed(to, self consensus.MemberID) error {
+	if to == self {
+		return nil
+	}
+	return fmt.Errorf("it wants %s, this member is %s", to, self)
+}
+
+// StillSpeaks decides whether another life of a claimed data directory counts as one that still speaks. It has a stream; heard
+// is when something arrived on that last, begun when the claim came, now the present, and deadAfter the time after which a
+// silent peer is taken for dead, all in one unit. While it is not decided the claim waits.
+func StillSpeaks(begun, heard, now, deadAfter int64) (speaks, decided bool) {
+	if heard > begun+deadAfter/16 {
+		return true, true
+	}
+	return false, now-begun > deadAfter/2
+}

@@ -1,0 +1,128 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+// bindings checks who may be counted, by what is true and not by what members know: a disk that was emptied, put back from an
+// older copy, or copied speaks for nobody; who is bound nowhere is not counted where others are bound; and a cluster is founded
+// once, by all of its first members.
+type bindings struct {
+	met      map[meeting]uint64
+	recorded map[consensus.MemberID]identity.Greeting
+	roster   []identity.Bound // of the first who began
+}
+
+// meeting is a member and a data directory of another one.
+type meeting struct {
+	member  consensus.MemberID
+	storage consensus.StorageID
+}
+
+func (b *bindings) init() {
+	b.met = map[meeting]uint64{}
+	b.recorded = map[consensus.MemberID]identity.Greeting{}
+}
+
+// Met tells that a member has put on its disk that it met a data directory that was opened boots times.
+func (s *Suite) Met(member consensus.MemberID, storage consensus.StorageID, boots uint64) {
+	key := meeting{member, storage}
+	s.bindings.met[key] = max(s.bindings.met[key], boots)
+}
+
+// HasMet reports whether a member has met a data directory that was opened boots times, or later.
+func (s *Suite) HasMet(member consensus.MemberID, storage consensus.StorageID, boots uint64) bool {
+	return s.bindings.met[meeting{member, storage}] >= boots
+}
+
+// Heard tells that a message reached the core of a member, from a process on a data directory. impostor says why that one is
+// not the member that it speaks for; empty: it is.
+func (s *Suite) Heard(
+	receiver consensus.MemberID, m *consensus.Message, storage consensus.StorageID, impostor string,
+) {
+	config := &s.logs.of(receiver).told.config
+	known, ok := config.Member(m.From)
+	if !ok || !adds(m) {
+		return
+	}
+	switch {
+	case impostor != "":
+		s.report("counted", "member %v counts what the process of member %v says (kind %d), which %s", receiver, m.From,
+			m.Kind, impostor)
+	case known.Storage.IsZero() && config.Binds() && (m.Kind != consensus.MsgRead || config.IsVoter(m.From)):
+		s.report("counted", "member %v counts what member %v says (kind %d), who is bound to no data directory while others are",
+			receiver, m.From, m.Kind)
+	case !known.Storage.IsZero() && known.Storage != storage:
+		s.report("counted", "member %v counts what member %v says (kind %d) from data directory %v, and it is bound to %v",
+			receiver, m.From, m.Kind, storage, known.Storage)
+	}
+}
+
+// adds reports whether a message adds to a majority of any kind.
+func adds(m *consensus.Message) bool {
+	switch m.Kind {
+	case consensus.MsgVoteReply, consensus.MsgPreVoteReply, consensus.MsgAppendReply:
+		return !m.Reject
+	case consensus.MsgHeartbeatReply, consensus.MsgHolds, consensus.MsgRecorded, consensus.MsgLogQueryReply,
+		consensus.MsgSnapshotReply, consensus.MsgRead:
+		return true
+	}
+	return false
+}
+
+// Recorded tells that a first member has the storage ids of all on disk, as roster says.
+func (s *Suite) Recorded(member consensus.MemberID, storage consensus.StorageID, roster []identity.Bound) {
+	s.bindings.recorded[member] = identity.Greeting{
+		Claim: identity.Claim{Member: member, Storage: storage}, Roster: slices.Clone(roster),
+	}
+}
+
+// Began tells that a process makes the data of a first member, one of several.
+func (s *Suite) Began(
+	member consensus.MemberID, storage consensus.StorageID, roster []identity.Bound, members int, byMajority bool,
+) {
+	b := &s.bindings
+	if byMajority {
+		return
+	}
+	if len(roster) != members {
+		s.report("founding", "member %v begins with the data directories of %d members, not of all %d", member,
+			len(roster), members)
+		return
+	}
+	if b.roster == nil {
+		b.roster = slices.Clone(roster)
+	}
+	if !slices.Equal(roster, b.roster) || !slices.Contains(roster, identity.Bound{Member: member, Storage: storage}) {
+		s.report("founding", "member %v, on data directory %v, begins a second cluster with %v: the first began with %v",
+			member, storage, roster, b.roster)
+	}
+	for _, other := range roster {
+		if got := b.recorded[other.Member]; got.Claim.Storage != other.Storage || !slices.Equal(got.Roster, roster) {
+			s.report("founding", "member %v begins although member %v never wrote down the same members", member,
+				other.Member)
+		}
+	}
+}
+
+// FoundAgain tells that all members of a cluster that nobody had any data of begin anew, with empty disks.
+func (s *Suite) FoundAgain() { s.bindings.roster = nil }
+
+// Configs returns every configuration by which somebody may count, now or when a change that is under way goes on: the last
+// that was committed, and what members' logs hold from there on.
+func (s *Suite) Configs() []*consensus.Config {
+	lineage := s.removals.lineage
+	last := &lineage[len(lineage)-1]
+	configs := []*consensus.Config{&last.config}
+	for _, w := range s.logs.members {
+		for _, c := range w.changes() {
+			if c.id.Index >= last.id.Index {
+				configs = append(configs, &c.config)
+			}
+		}
+	}
+	return configs
+}

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+)
+
+const (
+	cureScan = 400 * time.Millisecond
+	// cureLate is after how long the operator resets a member whose process never says that it is lost: nobody can tell it.
+	cureLate = 8 * time.Second
+)
+
+// cure is the operator who looks after a lost disk until another member has its place.
+func (w *World) cure(h *host) {
+	if h.gone || h.impostor == "" || w.refusing {
+		return
+	}
+	w.After(cureScan, func() { w.cure(h) })
+	if !h.ended && w.now-h.since < cureLate {
+		return
+	}
+	config := w.suite.CommittedConfig()
+	if !config.Contains(h.id) {
+		w.counts.Cures++
+		h.stopFounding()
+		h.retire()
+		return
+	}
+	if leader := w.leader(); leader != nil {
+		if request := h.reset(leader); len(request.Steps) > 0 {
+			if _, err := leader.node.ChangeConfig(request, completion(func(kv.Result, error) {})); err == nil {
+				leader.wake(w.plan.loop)
+			}
+		}
+	}
+}
+
+// leader returns the member that leads in the highest term.
+func (w *World) leader() (found *host) {
+	for _, h := range w.up() {
+		if h.leading && (found == nil || h.node.Replica().Term() > found.node.Replica().Term()) {
+			found = h
+		}
+	}
+	return found
+}
+
+// reset is the next step by which another member takes the place of h, as the operator's job does it: a learner joins, catches
+// up, and is promoted while h is removed.
+func (h *host) reset(leader *host) consensus.ChangeRequest {
+	w := h.w
+	request := consensus.ChangeRequest{Protocol: pick(w.spoil, w.plan.protocols...)}
+	status := leader.node.Replica().Status()
+	for h.heir != nil && h.heir.impostor != "" {
+		h.heir = h.heir.heir // it has lost its disk, too
+	}
+	if h.heir == nil {
+		h.heir = w.addHost(w.spoil.Uint64(), consensus.MemberID(len(w.list)+1), consensus.SnapshotMeta{})
+		h.heir.startAfter(between(w.spoil, 0, time.Second))
+	}
+	id := h.heir.id
+	switch {
+	case !status.Config.Contains(id):
+		request.Steps = steps(consensus.ChangeAddLearner, []consensus.MemberID{id})
+		if chance(w.spoil, 0.5) {
+			request.Steps[0].Member.Storage = h.heir.storageID() // else it is bound at its first contact with a leader
+		}
+	case status.Config.IsLearner(id):
+		for _, p := range status.Progress {
+			if p.ID == id && p.CaughtUp {
+				request.Steps = steps(consensus.ChangePromote, []consensus.MemberID{id})
+			}
+		}
+		if len(request.Steps) > 0 && request.Protocol != consensus.ProtocolSingle {
+			request.Steps = append(request.Steps, steps(consensus.ChangeRemove, []consensus.MemberID{h.id})...)
+		}
+	default:
+		request.Steps = steps(consensus.ChangeRemove, []consensus.MemberID{h.id})
+	}
+	return request
+}
+
+// foundAgain is the operator of a founding that was broken: nobody has any data, so all begin anew with empty disks.
+func (w *World) foundAgain() {
+	if !w.plan.founds || w.refusing {
+		return
+	}
+	w.After(cureScan, w.foundAgain)
+	broken := false
+	for _, h := range w.list {
+		broken = broken || h.founding != nil && h.founding.verdict == identity.Broken
+	}
+	if !broken || w.anyData() {
+		return
+	}
+	w.suite.FoundAgain()
+	for _, h := range w.list {
+		h.empty()
+		h.impostor, h.suite = "", w.suite
+		h.startAfter(between(w.spoil, 0, time.Second))
+	}
+}
+
+// anyData reports whether a first member has more on its disk than the record of a founding.
+func (w *World) anyData() bool {
+	for _, h := range w.list {
+		if exists, err := member.Exists(h.options()); exists || err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// nobodyKnows reports whether no other first member has written down who is to be a member: whoever loses its disk then is as
+// new as before.
+func (w *World) nobodyKnows(h *host) bool {
+	for _, other := range w.list {
+		record, err := member.ReadFounding(other.options())
+		if other != h && (err != nil || record.Roster != nil) {
+			return false
+		}
+	}
+	return !w.anyData()
+}
+
+// lost returns a host whose place in the cluster nobody has taken yet.
+func (w *World) lost() *host {
+	config := w.suite.CommittedConfig()
+	for _, h := range w.list {
+		if h.impostor != "" && h.original == nil && !h.gone && config.Contains(h.id) {
+			return h
+		}
+	}
+	return nil
+}

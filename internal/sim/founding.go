@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+const (
+	greetPause    = 200 * time.Millisecond
+	greetPatience = time.Second
+)
+
+// newcomer is a process of a member of the first configuration that has no data: it asks the others what it is, as package
+// server does, and identity.Founder decides.
+type newcomer struct {
+	h       *host
+	life    int
+	founder identity.Founder
+	stopped bool
+	verdict identity.Verdict // the last
+}
+
+// found begins a founding, or goes on with one.
+func (h *host) found() {
+	options := h.options()
+	record, err := member.ReadFounding(options)
+	if err == nil && record.Storage.IsZero() {
+		record.Storage = h.storageID()
+		err = member.WriteFounding(options, record)
+	}
+	if err != nil {
+		h.startFailed(err)
+		return
+	}
+	h.disk.DieAfter(-1)
+	h.w.lives++
+	own := identity.Claim{Cluster: clusterID, Member: h.id, Storage: record.Storage,
+		Address: describeMember(h.slot).PeerURLs[0]}
+	n := &newcomer{h: h, founder: identity.Founder{
+		Own: own, Members: h.base.Config.Members, Roster: record.Roster, Majority: h.w.plan.byMajority,
+		Rules: h.w.broken.rules,
+	}}
+	h.founding = n
+	if record.Roster != nil {
+		h.w.suite.Recorded(h.id, record.Storage, record.Roster)
+	}
+	h.w.After(between(h.rng, 0, greetPause), n.ask)
+}
+
+// ask greets all others at once and judges what they say.
+func (n *newcomer) ask() {
+	if n.stopped {
+		return
+	}
+	var met []identity.Greeting
+	waiting := len(n.founder.Members) - 1
+	judged := false
+	judge := func() {
+		if !judged && !n.stopped {
+			judged = true
+			n.h.w.current = n.h
+			n.act(n.founder.Decide(met))
+		}
+	}
+	for i := range n.founder.Members {
+		if id := n.founder.Members[i].ID; id != n.founder.Own.Member {
+			n.h.w.net.greet(n, n.h.w.hosts[id], func(g identity.Greeting) {
+				if g.Claim.Cluster == clusterID && g.Claim.Member == id && !judged {
+					met = append(met, g)
+				}
+				if waiting--; waiting == 0 {
+					judge()
+				}
+			})
+		}
+	}
+	if waiting == 0 {
+		judge()
+	}
+	n.h.w.After(greetPatience, judge)
+}
+
+// greet carries a greeting there and the answer back.
+func (n *network) greet(asking *newcomer, to *host, answer func(identity.Greeting)) {
+	from := asking.h
+	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
+	if out.cuts > 0 {
+		return
+	}
+	n.w.After(n.delay(), func() {
+		g, ok := to.greeted(&asking.founder.Own)
+		if !ok || out.cuts > 0 || back.cuts > 0 {
+			return
+		}
+		n.w.After(n.delay(), func() { answer(g) })
+	})
+}
+
+// greeted is how a process answers a greeting.
+func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
+	switch {
+	case h.alive && h.door != nil && h.door.Knows() && h.w.now >= h.frozen:
+		line := h.door.Line(caller.Member, caller.Storage)
+		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Roster: line}, true
+	case h.founding != nil:
+		return h.founding.founder.Greeting(), true
+	}
+	return identity.Greeting{}, false
+}
+
+// act does what was decided.
+func (n *newcomer) act(d identity.Decision) {
+	h := n.h
+	if n.verdict != d.Verdict {
+		h.w.trace.note(h.w.now, h.slot, traceFounding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
+			func() string { return fmt.Sprintf("verdict %d %s", d.Verdict, d.Text) })
+	}
+	n.verdict = d.Verdict
+	switch d.Verdict {
+	case identity.Begin:
+		n.begin(d.Roster)
+		return
+	case identity.Record:
+		err := member.WriteFounding(h.options(), member.FoundingRecord{Storage: n.founder.Own.Storage, Roster: d.Roster})
+		if err == nil {
+			n.founder.Roster = d.Roster
+			h.w.suite.Recorded(h.id, n.founder.Own.Storage, d.Roster)
+			n.ask()
+			return
+		}
+	case identity.Lost, identity.Retired:
+		if h.impostor == "" {
+			h.w.suite.Report("identity", fmt.Sprintf("member %v, whose disk nobody touched, was told: %s", h.id, d.Text))
+		}
+		h.ended = true
+	}
+	h.w.After(greetPause, n.ask)
+}
+
+// begin makes the data and lets the member run.
+func (n *newcomer) begin(roster []identity.Bound) {
+	h := n.h
+	h.w.suite.Began(h.id, n.founder.Own.Storage, roster, len(n.founder.Members), h.w.plan.byMajority)
+	h.stopFounding()
+	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: n.founder.Own.Storage}
+	err := member.Create(h.options(), own, n.founder.Config(roster))
+	if err == nil {
+		err = member.ForgetFounding(h.options())
+	}
+	if err != nil {
+		h.startFailed(err)
+		return
+	}
+	h.start()
+}
+
+func (h *host) stopFounding() {
+	if h.founding != nil {
+		h.founding.stopped = true
+		h.founding = nil
+	}
+}
+
+// boundTo returns a first configuration in which each is bound to its disk, as a founding ends that nothing disturbed.
+func boundTo(config consensus.Config) consensus.Config {
+	config = config.Clone()
+	for i := range config.Members {
+		config.Members[i].Storage = storageOf(config.Members[i].ID, 0)
+	}
+	return config
+}
+
+// firstConfig is the first configuration as it is put on the host's disk.
+func (h *host) firstConfig() consensus.Config {
+	if !h.w.plan.identity || len(h.base.Config.Members) == 0 {
+		return h.base.Config
+	}
+	return boundTo(h.base.Config)
+}
+
+// waits reports whether the process on this machine has to wait: it is no member yet, or not any more.
+func (h *host) waits() (bool, error) {
+	if !h.w.plan.identity || h.ended {
+		return h.ended, nil
+	}
+	h.stopFounding()
+	exists, err := member.Exists(h.options())
+	switch {
+	case err != nil:
+		return false, err
+	case exists:
+		var lost *member.LostError
+		err := member.CheckLost(h.options())
+		h.ended = errors.As(err, &lost)
+		if h.ended {
+			return true, nil
+		}
+		return false, err
+	case len(h.base.Config.Members) == 0: // it has joined once, and is told to join again when the operator resets it
+		h.ended = h.impostor != ""
+		return h.ended, nil
+	case h.w.plan.founds || h.emptied > 0:
+		h.found()
+		return true, nil
+	}
+	return false, nil
+}

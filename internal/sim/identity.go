@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/door"
+)
+
+// standing is what a process claims to be, and what is true of it.
+type standing struct {
+	// impostor says why nobody may count what this process says in the name of its member: its disk was emptied, put back
+	// from an older copy, or copied. Empty: it is the member.
+	impostor string
+	since    time.Duration  // of impostor
+	ended    bool           // the process knows that its directory is of no use to it
+	original *host          // whose disk this one is a copy of, which runs at the same time
+	witness  *host          // of a copy that was made while it ran: the leader that knows what it acknowledged since
+	term     consensus.Term // in which the witness leads
+	heir     *host          // the machine's next member, once the operator has given its place away
+
+	emptied int      // how often the disk was emptied: each time it gets another storage id
+	saved   *disk.FS // a copy of the disk, made while the process did not run
+	savedAt uint64   // how often it had been opened then
+
+	founding *newcomer               // it has no data yet
+	hears    map[consensus.Life]bool // the lives of members that it has let in
+	claim    identity.Claim          // of this life
+	door     *door.Door              // of this life; nil in worlds where nobody is in doubt
+}
+
+// disown makes of a host one that nobody may count. What it does from now on is no part of the cluster's history, and has
+// checkers of its own, which nobody reads.
+func (h *host) disown(why string) {
+	h.impostor, h.since, h.ended = why, h.w.now, false
+	h.suite = check.NewSuite(h.w.Now, h.base)
+}
+
+// openDoor begins a life among others.
+func (h *host) openDoor() {
+	if !h.w.plan.identity {
+		return
+	}
+	seen, err := h.data.SeenPeers()
+	if err != nil {
+		seen = nil // it is learned again, as in the real member
+	}
+	own := &h.data.Identity
+	h.claim = identity.Claim{
+		Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Storage: own.Storage, Life: h.data.Life(),
+		Address: describeMember(h.slot).PeerURLs[0],
+	}
+	h.hears = map[consensus.Life]bool{}
+	h.door = door.New(h.claim, seen, h.w.broken.rules, h.deadAfter())
+	h.after(bindScan, h.bindMet)
+}
+
+// deadAfter is after which silence a peer is taken for dead.
+func (h *host) deadAfter() time.Duration { return 3 * h.extension() }
+
+const bindScan = 300 * time.Millisecond
+
+// bindMet is what a leader does by itself: it binds whom it has met to their data directories.
+func (h *host) bindMet() {
+	h.after(bindScan, h.bindMet)
+	if !h.leading {
+		return
+	}
+	config := h.node.Replica().InForce().Config
+	if steps := identity.Bindings(&config, h.door.Met(), h.id, h.claim.Storage); len(steps) > 0 {
+		request := consensus.ChangeRequest{Steps: steps, Protocol: consensus.ProtocolSingle}
+		if _, err := h.node.ChangeConfig(request, completion(func(kv.Result, error) {})); err == nil {
+			h.wake(h.w.plan.loop)
+		}
+	}
+}
+
+// distrust shuts out a member that denied what it had acknowledged.
+func (h *host) distrust(e raft.Denied) {
+	if h.door != nil && h.door.Distrust(e.Member) {
+		if err := h.data.RememberPeers(h.door.Guard.Seen()); err != nil {
+			h.after(0, func() { h.fail(err) })
+		}
+	}
+}
+
+// told is what a process does that a peer has refused.
+func (h *host) told(by *host, refusal *identity.Refusal) {
+	h.w.trace.note(h.w.now, h.slot, traceRefused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
+	if h.impostor == "" {
+		h.w.suite.Report("identity", fmt.Sprintf("member %v, on its own disk, was refused by %v: %v", h.id, by.id, refusal))
+		return
+	}
+	if refusal.Reason != identity.Cloned {
+		lost := &member.LostError{Reason: refusal.Reason, Text: refusal.Text}
+		_ = h.data.MarkLost(lost) // else it is refused again
+	}
+	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
+	h.down()
+	h.ended = true
+}
+
+// shake lets a sender judge the process that it is about to speak to. What comes back is false if it may not speak.
+func (n *network) shake(from, to *host) bool {
+	if from.door == nil || !to.alive || to.door == nil {
+		return true
+	}
+	return n.mayHear(&to.standing, from) && n.welcome(from, to, &to.standing, false)
+}
+
+// welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
+func (n *network) welcome(at, from *host, sent *standing, tell bool) bool {
+	claim := &sent.claim
+	outcome, refusal := at.door.Judge(claim, n.w.now, n.listener(at))
+	switch outcome {
+	case door.Welcome:
+	case door.Remember:
+		if err := at.data.RememberPeers(at.door.Guard.Seen()); err != nil {
+			at.door.Undo(claim)
+			return false
+		}
+		at.door.Guard.Saved()
+	case door.Refused:
+		if tell {
+			n.refuse(at, from, claim.Life, refusal)
+		}
+		return false
+	default:
+		return false
+	}
+	if sent.impostor == "" && at.impostor == "" {
+		n.w.suite.Met(at.id, claim.Storage, claim.Life.Boots)
+		at.hears[claim.Life] = true
+	}
+	return true
+}
+
+// refuse counts a refusal, and carries it to the process that is refused for its data directory.
+func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.Refusal) {
+	n.w.counts.Strangers++
+	if !refusal.Reason.Final() || n.link(by.slot, from.slot).cuts > 0 {
+		return
+	}
+	n.w.After(n.delay(), func() {
+		if from.alive && from.claim.Life == life {
+			n.w.current = from
+			from.told(by, refusal)
+		}
+	})
+}
+
+// listener tells a process what it hears of others' lives. Connections are alive while their processes and links are.
+func (n *network) listener(at *host) door.Listener {
+	return func(life consensus.Life) (heard time.Duration, open bool) {
+		for _, h := range n.w.list {
+			if !h.alive || h.claim.Life != life {
+				continue
+			}
+			if n.link(h.slot, at.slot).cuts > 0 || h.frozen > n.w.now {
+				return 0, true // a stream that is silent
+			}
+			return n.w.now, true
+		}
+		return 0, false
+	}
+}
+
+// mayHear keeps the faults within what the rules promise (ADR 0020, "What remains open"): whoever can not know better may
+// take a copy for the original. So a copy reaches only those who hear the original, and an older disk only those who have
+// met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing.
+func (n *network) mayHear(from *standing, to *host) bool {
+	switch {
+	case from.original != nil:
+		heard, _ := n.listener(to)(from.original.claim.Life)
+		return from.original.alive && heard == n.w.now && to.hears[from.original.claim.Life]
+	case from.witness != nil:
+		return to == from.witness && to.leading && to.node.Replica().Term() == from.term
+	case from.impostor == rolledBack:
+		return n.w.suite.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
+	}
+	return true
+}
+
+// admit judges what arrives under a claim, and keeps what may reach the core.
+func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Input) []raft.Input {
+	if to.door == nil {
+		return inputs
+	}
+	messages := make([]consensus.Message, len(inputs))
+	for i := range inputs {
+		messages[i] = inputs[i].(raft.Receive).Message
+	}
+	if err := identity.Addressed(messages[0].To, to.id); err != nil {
+		n.w.counts.Strangers++
+		return nil
+	}
+	claim := &sent.claim
+	if !n.mayHear(sent, to) || !n.welcome(to, from, sent, true) {
+		return nil
+	}
+	messages, refusal := to.door.Admit(claim, messages)
+	if refusal != nil {
+		n.refuse(to, from, claim.Life, refusal)
+		return nil
+	}
+	kept := make([]raft.Input, len(messages))
+	for i := range messages {
+		if to.impostor == "" && (sent.witness == nil || messages[i].Kind == consensus.MsgAppendReply) {
+			n.w.suite.Heard(to.id, &messages[i], claim.Storage, sent.impostor)
+		}
+		kept[i] = raft.Receive{Message: messages[i]}
+	}
+	return kept
+}
