@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 )
 
@@ -24,7 +25,7 @@ func (w *World) calmPhase() {
 	}
 	for _, h := range w.up() {
 		h.crash()
-		h.startAfter(between(h.rng, 0, 100*time.Millisecond))
+		h.startAfter(dice.Between(h.rng, 0, 100*time.Millisecond))
 	}
 	if w.probe("after all lost power") && w.converge() {
 		w.audit()

@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"math"
-	"math/rand/v2"
-	"time"
-)
+import "time"
 
 // event is something that happens at a virtual time. Events of one time happen in the order in which they were made.
 type event struct {
@@ -70,26 +66,3 @@ func (a *agenda) next() func() {
 	a.now = first.at
 	return first.do
 }
-
-// stream returns one of the independent random streams of a seed, so that a change in how one part draws leaves the
-// others alone.
-func stream(seed, number uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, number)) }
-
-// exponential draws from an exponential distribution with a mean, bounded so that no draw stops the world.
-func exponential(rng *rand.Rand, mean time.Duration) time.Duration {
-	return time.Duration(float64(mean) * min(-math.Log(1-rng.Float64()), 10))
-}
-
-// between draws evenly from [lo, hi].
-func between(rng *rand.Rand, lo, hi time.Duration) time.Duration {
-	if hi <= lo {
-		return lo
-	}
-	return lo + time.Duration(rng.Int64N(int64(hi-lo)+1))
-}
-
-// pick draws one of several values.
-func pick[T any](rng *rand.Rand, values ...T) T { return values[rng.IntN(len(values))] }
-
-// chance is true in share of all draws.
-func chance(rng *rand.Rand, share float64) bool { return share > 0 && rng.Float64() < share }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -85,7 +86,7 @@ func (c *Counts) String() string {
 
 // Operation implements workload.World.
 func (w *World) Operation(client int, what string) {
-	w.trace.note(w.now, -1, traceOperation, uint64(client), 0, 0, func() string { return what })
+	w.trace.Note(w.now, -1, diary.Operation, uint64(client), 0, 0, func() string { return what })
 }
 
 // Listen implements workload.World.
@@ -99,5 +100,5 @@ func (w *World) Answer(client int, ok bool, revision kv.Revision) {
 	if ok {
 		answered = 1
 	}
-	w.trace.note(w.now, -1, traceAnswer, uint64(client), answered, uint64(revision), nil)
+	w.trace.Note(w.now, -1, diary.Answer, uint64(client), answered, uint64(revision), nil)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/dice"
 )
 
 const (
@@ -54,20 +55,20 @@ func (w *World) leader() (found *host) {
 // up, and is promoted while h is removed.
 func (h *host) reset(leader *host) consensus.ChangeRequest {
 	w := h.w
-	request := consensus.ChangeRequest{Protocol: pick(w.spoil, w.plan.protocols...)}
+	request := consensus.ChangeRequest{Protocol: dice.Pick(w.spoil, w.plan.protocols...)}
 	status := leader.node.Replica().Status()
 	for h.heir != nil && h.heir.impostor != "" {
 		h.heir = h.heir.heir // it has lost its disk, too
 	}
 	if h.heir == nil {
 		h.heir = w.addHost(w.spoil.Uint64(), consensus.MemberID(len(w.list)+1), consensus.SnapshotMeta{})
-		h.heir.startAfter(between(w.spoil, 0, time.Second))
+		h.heir.startAfter(dice.Between(w.spoil, 0, time.Second))
 	}
 	id := h.heir.id
 	switch {
 	case !status.Config.Contains(id):
 		request.Steps = steps(consensus.ChangeAddLearner, []consensus.MemberID{id})
-		if chance(w.spoil, 0.5) {
+		if dice.Chance(w.spoil, 0.5) {
 			request.Steps[0].Member.Storage = h.heir.storageID() // else it is bound at its first contact with a leader
 		}
 	case status.Config.IsLearner(id):
@@ -102,7 +103,7 @@ func (w *World) foundAgain() {
 	for _, h := range w.list {
 		h.empty()
 		h.impostor, h.suite = "", w.suite
-		h.startAfter(between(w.spoil, 0, time.Second))
+		h.startAfter(dice.Between(w.spoil, 0, time.Second))
 	}
 }
 

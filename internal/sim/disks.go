@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -32,10 +33,10 @@ var disks = []nemesis{
 	{"wrong-address", "the address of a member leads to another one for a while", 3 * time.Second, nil,
 		(*World).strikeAddress},
 	{"found", "the members found the cluster by themselves, one comes late, and some crash or lose their disks meanwhile",
-		500 * time.Millisecond, func(p *plan, rng *rand.Rand) { p.founds, p.late = true, between(rng, 0, 15*time.Second) },
+		500 * time.Millisecond, func(p *plan, rng *rand.Rand) { p.founds, p.late = true, dice.Between(rng, 0, 15*time.Second) },
 		(*World).strikeFounding},
 	{"found-majority", "the same without losses, as with --founding=majority", time.Second, func(p *plan, rng *rand.Rand) {
-		p.founds, p.byMajority, p.late = true, true, between(rng, 0, 15*time.Second)
+		p.founds, p.byMajority, p.late = true, true, dice.Between(rng, 0, 15*time.Second)
 	}, nil},
 	{"wipe-most", "all members but one lose their disks: the cluster must refuse to serve", 10 * time.Second,
 		func(p *plan, _ *rand.Rand) { p.ends = true }, (*World).strikeWipeMost},
@@ -83,14 +84,14 @@ func (w *World) strikeWipe() {
 	if h == nil {
 		return
 	}
-	byHand := len(h.base.Config.Members) > 0 && chance(w.spoil, 0.3)
+	byHand := len(h.base.Config.Members) > 0 && dice.Chance(w.spoil, 0.3)
 	w.struck("wipe", fmt.Sprintf("%d, made anew by hand: %t", h.slot, byHand))
 	h.crash()
 	h.empty()
 	if byHand {
 		h.remake()
 	}
-	h.startAfter(between(w.spoil, 10*time.Millisecond, 5*time.Second))
+	h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 5*time.Second))
 }
 
 // empty takes away everything that a machine has on its disk.
@@ -118,7 +119,7 @@ func (h *host) remake() {
 
 // keepCopy makes a copy of the disk of a process that has just ended.
 func (h *host) keepCopy() {
-	if h.w.plan.identity && h.impostor == "" && chance(h.w.spoil, 0.5) {
+	if h.w.plan.identity && h.impostor == "" && dice.Chance(h.w.spoil, 0.5) {
 		h.saved, h.savedAt = h.disk.Copy(), h.data.Boots
 	}
 }
@@ -128,7 +129,7 @@ func (w *World) strikeRollBack() {
 	if h == nil {
 		if h = w.victim(); h != nil { // somebody must stop before a copy can be made
 			h.crash()
-			h.startAfter(between(w.spoil, 10*time.Millisecond, time.Second))
+			h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, time.Second))
 		}
 		return
 	}
@@ -137,7 +138,7 @@ func (w *World) strikeRollBack() {
 	h.disk, h.saved = h.saved.Crash(disk.KeepAll, h.rng), nil
 	h.disown(rolledBack)
 	w.After(cureScan, func() { w.cure(h) })
-	h.startAfter(between(w.spoil, 10*time.Millisecond, 2*time.Second))
+	h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 2*time.Second))
 }
 
 // strikeForget puts back, under a follower, what its disk held before it acknowledged more to the leader.
@@ -149,7 +150,7 @@ func (w *World) strikeForget() {
 	}
 	kept, held := h.disk.Copy(), w.suite.Durable(h.id)
 	life, term, led := h.life, leader.node.Replica().Term(), leader.life
-	w.After(between(w.spoil, 50*time.Millisecond, time.Second), func() {
+	w.After(dice.Between(w.spoil, 50*time.Millisecond, time.Second), func() {
 		now := leader.alive && leader.life == led && leader.leading && leader.node.Replica().Term() == term
 		if !now || !h.alive || h.life != life || !w.mayLose(h) || leader.acknowledged(h.id) <= held {
 			return
@@ -160,7 +161,7 @@ func (w *World) strikeForget() {
 		h.disown(forgetful)
 		h.witness, h.term = leader, term
 		w.After(cureScan, func() { w.cure(h) })
-		h.startAfter(between(w.spoil, 10*time.Millisecond, time.Second))
+		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, time.Second))
 	})
 }
 
@@ -182,18 +183,18 @@ func (w *World) strikeClone() {
 	}
 	at := w.spoil.IntN(len(up))
 	h, other := up[at], up[(at+1)%len(up)]
-	instead := chance(w.spoil, 0.4)
+	instead := dice.Chance(w.spoil, 0.4)
 	w.struck("clone", fmt.Sprintf("of %d, instead of %d: %t", h.slot, other.slot, instead))
 	clone := w.addMachine(w.spoil.Uint64(), h.id, h.base)
-	clone.disk, clone.emptied = h.disk.Copy().Crash(pick(w.spoil, disk.KeepAll, disk.LoseAll), clone.rng), h.emptied
+	clone.disk, clone.emptied = h.disk.Copy().Crash(dice.Pick(w.spoil, disk.KeepAll, disk.LoseAll), clone.rng), h.emptied
 	clone.disown(copied)
 	clone.original = h
 	if instead {
 		other.crash()
 		w.net.astray[other.id] = clone
 	}
-	clone.startAfter(between(w.spoil, 0, 50*time.Millisecond))
-	w.After(between(w.spoil, time.Second, 5*time.Second), func() {
+	clone.startAfter(dice.Between(w.spoil, 0, 50*time.Millisecond))
+	w.After(dice.Between(w.spoil, time.Second, 5*time.Second), func() {
 		clone.gone = true // somebody has noticed
 		if clone.alive {
 			clone.down()
@@ -217,7 +218,7 @@ func (w *World) strikeAddress() {
 	}
 	w.struck("wrong-address", fmt.Sprintf("of %d leads to %d", h.slot, other.slot))
 	w.net.astray[h.id] = other
-	w.After(between(w.spoil, 100*time.Millisecond, 5*time.Second), func() { delete(w.net.astray, h.id) })
+	w.After(dice.Between(w.spoil, 100*time.Millisecond, 5*time.Second), func() { delete(w.net.astray, h.id) })
 }
 
 // strikeFounding hits one that has no data yet.
@@ -233,7 +234,7 @@ func (w *World) strikeFounding() {
 	}
 	h := founding[w.spoil.IntN(len(founding))]
 	h.stopFounding()
-	if lose := chance(w.spoil, 0.3) && w.mayLose(h); lose {
+	if lose := dice.Chance(w.spoil, 0.3) && w.mayLose(h); lose {
 		w.struck("found", fmt.Sprintf("%d loses its disk", h.slot))
 		h.empty()
 		if w.nobodyKnows(h) {
@@ -243,7 +244,7 @@ func (w *World) strikeFounding() {
 		w.struck("found", fmt.Sprintf("%d crashes", h.slot))
 		h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	}
-	h.startAfter(between(w.spoil, 10*time.Millisecond, 2*time.Second))
+	h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 2*time.Second))
 }
 
 // strikeWipeMost leaves one disk. What the others held is lost, and nothing may serve from now on.
@@ -262,7 +263,7 @@ func (w *World) strikeWipeMost() {
 		if h.id != survivor {
 			h.empty()
 		}
-		h.startAfter(between(w.spoil, 10*time.Millisecond, 8*time.Second))
+		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 8*time.Second))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -50,7 +52,7 @@ func (h *host) found() {
 	if record.Roster != nil {
 		h.w.suite.Recorded(h.id, record.Storage, record.Roster)
 	}
-	h.w.After(between(h.rng, 0, greetPause), n.ask)
+	h.w.After(dice.Between(h.rng, 0, greetPause), n.ask)
 }
 
 // ask greets all others at once and judges what they say.
@@ -118,7 +120,7 @@ func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 func (n *newcomer) act(d identity.Decision) {
 	h := n.h
 	if n.verdict != d.Verdict {
-		h.w.trace.note(h.w.now, h.slot, traceFounding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
+		h.w.trace.Note(h.w.now, h.slot, diary.Founding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
 			func() string { return fmt.Sprintf("verdict %d %s", d.Verdict, d.Text) })
 	}
 	n.verdict = d.Verdict

@@ -13,6 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -139,7 +141,7 @@ func (h *host) start() {
 	h.begun, h.ticked = h.clock(), 0
 	h.openDoor()
 	h.w.counts.Starts++
-	h.w.trace.note(h.w.now, h.slot, traceStart, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
+	h.w.trace.Note(h.w.now, h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
 	h.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	h.suite.RecoveredRecords(h.id, data.Restored.Records)
@@ -170,8 +172,8 @@ func (h *host) start() {
 	h.checkConfig()
 	h.w.actions.committed(h)
 	h.suite.Stepped(h.id)
-	h.after(between(h.rng, 0, h.w.plan.tick), h.tick)
-	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
+	h.after(dice.Between(h.rng, 0, h.w.plan.tick), h.tick)
+	h.after(dice.Exponential(h.rng, h.w.plan.flush), h.flush)
 	h.after(leaseScan, h.scanLeases)
 	h.after(scrubPause, h.scrub)
 	if h.w.plan.reconfigures {
@@ -211,12 +213,12 @@ func (h *host) startFailed(err error) {
 		h.suite.Report("recovery", err.Error())
 		return
 	}
-	h.w.trace.note(h.w.now, h.slot, traceFail, 0, 0, 0, err.Error)
+	h.w.trace.Note(h.w.now, h.slot, diary.Fail, 0, 0, 0, err.Error)
 	if died {
 		h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	}
 	h.disk.DieAfter(-1)
-	h.startAfter(between(h.rng, 10*time.Millisecond, time.Second))
+	h.startAfter(dice.Between(h.rng, 10*time.Millisecond, time.Second))
 }
 
 func (h *host) crashMode() disk.Mode {
@@ -245,7 +247,7 @@ func (h *host) crash() {
 	}
 	h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	h.keepCopy()
-	h.w.trace.note(h.w.now, h.slot, traceCrash, 0, 0, 0, nil)
+	h.w.trace.Note(h.w.now, h.slot, diary.Crash, 0, 0, 0, nil)
 	h.down()
 }
 
@@ -265,14 +267,14 @@ func (h *host) down() {
 
 // fail ends the process because of an operating error, as the real member does. The disk keeps what it was given.
 func (h *host) fail(err error) {
-	h.w.trace.note(h.w.now, h.slot, traceFail, 1, 0, 0, err.Error)
+	h.w.trace.Note(h.w.now, h.slot, diary.Fail, 1, 0, 0, err.Error)
 	if !h.disk.Full && !h.disk.Broken {
 		h.suite.Report("operating-error", err.Error())
 	}
 	h.w.counts.Failures++
 	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
 	h.down()
-	h.startAfter(between(h.rng, 100*time.Millisecond, 4*time.Second))
+	h.startAfter(dice.Between(h.rng, 100*time.Millisecond, 4*time.Second))
 }
 
 // put leaves inputs for the next step.
@@ -311,7 +313,7 @@ func (h *host) checkConfig() {
 	}
 	c := h.inForce
 	h.inForce = nil
-	h.w.trace.note(h.w.now, h.slot, traceConfig, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
+	h.w.trace.Note(h.w.now, h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
 	h.suite.Configured(h.id, c.ID, &c.Config)
 	if h.door != nil {
 		h.door.Configure(&c.Config)
@@ -376,7 +378,7 @@ func (h *host) send(messages []consensus.Message) {
 
 func (h *host) observe(events []raft.Event) {
 	for _, event := range events {
-		h.w.trace.note(h.w.now, h.slot, traceLead, 0, 0, 0, event.String)
+		h.w.trace.Note(h.w.now, h.slot, diary.Lead, 0, 0, 0, event.String)
 		switch e := event.(type) {
 		case raft.BecameLeader:
 			h.suite.Leader(h.id, e.Term)
@@ -404,7 +406,7 @@ func (h *host) leave() time.Duration {
 	if h.w.plan.switchOff {
 		return 0
 	}
-	return between(h.rng, 0, h.extension())
+	return dice.Between(h.rng, 0, h.extension())
 }
 
 // retire stops a member that was removed, for good.
@@ -412,7 +414,7 @@ func (h *host) retire() {
 	if h.gone {
 		return
 	}
-	h.w.trace.note(h.w.now, h.slot, traceRemoved, 0, 0, 0, nil)
+	h.w.trace.Note(h.w.now, h.slot, diary.Removed, 0, 0, 0, nil)
 	h.gone = true
 	if h.alive {
 		h.down()

@@ -11,6 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
 
@@ -30,7 +32,7 @@ func (h *host) beginApply() {
 		return
 	}
 	h.applying = true
-	h.after(exponential(h.rng, h.w.plan.apply), h.apply)
+	h.after(dice.Exponential(h.rng, h.w.plan.apply), h.apply)
 }
 
 // apply does what waited when it began: runs of entries in batches of a drawn size, snapshots in between.
@@ -64,7 +66,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 			return false
 		}
 		last := batch[len(batch)-1].Index
-		h.w.trace.note(h.w.now, h.slot, traceApply, uint64(last), uint64(results[len(results)-1].Revision),
+		h.w.trace.Note(h.w.now, h.slot, diary.Apply, uint64(last), uint64(results[len(results)-1].Revision),
 			uint64(len(batch)), nil)
 		h.suite.Applied(h.id, batch, results)
 		h.chained(batch[0].Index, last)
@@ -146,7 +148,7 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 		return true
 	}
 	h.w.counts.Snapshots++
-	h.w.trace.note(h.w.now, h.slot, traceSnapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
+	h.w.trace.Note(h.w.now, h.slot, diary.Snapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
 	h.chained(meta.Mark.Index, meta.Mark.Index)
 	machine := h.data.Machine
 	h.suite.Published(h.id, meta.Mark.Index, machine.Store().Revision())
@@ -187,12 +189,12 @@ func (h *host) sendSnapshot(to consensus.MemberID) {
 	_ = h.disk.RemoveAll(dir) // what is left is removed at the next start
 	size := stream.Len()
 	sent := func(ok bool) {
-		h.w.trace.note(h.w.now, h.slot, traceSnapshot, uint64(meta.Mark.Index), uint64(to), uint64(size),
+		h.w.trace.Note(h.w.now, h.slot, diary.Snapshot, uint64(meta.Mark.Index), uint64(to), uint64(size),
 			func() string { return fmt.Sprintf("sent: %t", ok) })
 		h.put(raft.SnapshotSent{To: to, Mark: meta.Mark, OK: ok})
 	}
 	peer := h.w.hosts[to]
-	travel := h.w.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond + between(h.rng, 0, 100*time.Millisecond)
+	travel := h.w.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
 	h.after(travel, func() {
 		if peer == nil || !peer.alive || h.w.net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 {
 			sent(false)

@@ -6,6 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -35,9 +37,9 @@ func (h *host) write() {
 		return
 	}
 	h.writing, h.waiting = h.waiting, nil
-	took := exponential(h.rng, h.w.plan.disk)
+	took := dice.Exponential(h.rng, h.w.plan.disk)
 	if h.slow > 0 {
-		took += between(h.rng, 0, h.slow)
+		took += dice.Between(h.rng, 0, h.slow)
 	}
 	if h.writing[len(h.writing)-1].Seq == 0 && len(h.writing) == 1 {
 		took = 0 // nothing but messages that waited for earlier writes
@@ -79,7 +81,7 @@ func (h *host) written() {
 		h.suite.Synced(h.id, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
 		h.suite.SyncedRecords(h.id, r.Batch.Witness)
 	}
-	h.w.trace.note(h.w.now, h.slot, tracePersist, seq, uint64(len(requests)), 0, nil)
+	h.w.trace.Note(h.w.now, h.slot, diary.Persist, seq, uint64(len(requests)), 0, nil)
 	for i := range requests {
 		if len(requests[i].After) > 0 {
 			h.w.net.send(h, requests[i].After)
@@ -100,7 +102,7 @@ func (h *host) answerFast(evaluations []raft.Evaluation) {
 	if len(evaluations) == 0 {
 		return
 	}
-	h.after(exponential(h.rng, h.w.plan.apply), func() {
+	h.after(dice.Exponential(h.rng, h.w.plan.apply), func() {
 		var answers []consensus.Message
 		for i := range evaluations {
 			if answer, known := member.Answer(&evaluations[i], h.data.Machine); known {
@@ -113,7 +115,7 @@ func (h *host) answerFast(evaluations []raft.Evaluation) {
 
 // flush makes the store durable and lets the core forget what lies well behind it.
 func (h *host) flush() {
-	h.after(exponential(h.rng, h.w.plan.flush), h.flush)
+	h.after(dice.Exponential(h.rng, h.w.plan.flush), h.flush)
 	if err := h.data.Engine.Flush(); err != nil {
 		h.fail(err)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/sim/door"
 )
@@ -93,7 +94,7 @@ func (h *host) distrust(e raft.Denied) {
 
 // told is what a process does that a peer has refused.
 func (h *host) told(by *host, refusal *identity.Refusal) {
-	h.w.trace.note(h.w.now, h.slot, traceRefused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
+	h.w.trace.Note(h.w.now, h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
 	if h.impostor == "" {
 		h.w.suite.Report("identity", fmt.Sprintf("member %v, on its own disk, was refused by %v: %v", h.id, by.id, refusal))
 		return

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/sim/dice"
 )
 
 // hitChange lets the nemesis reconfig-crash strike in the middle of the change that a leader has just logged.
 func (w *World) hitChange(leader *host) {
-	if !w.plan.hits || w.calm || chance(w.rng, 0.4) {
+	if !w.plan.hits || w.calm || dice.Chance(w.rng, 0.4) {
 		return
 	}
-	delay := pick(w.rng, 2*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond)
-	w.After(between(w.rng, 0, delay), func() {
+	delay := dice.Pick(w.rng, 2*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond)
+	w.After(dice.Between(w.rng, 0, delay), func() {
 		if leader.alive && !w.calm && w.suite.Changing(leader.id) {
 			w.blow(leader)
 		}
@@ -24,7 +25,7 @@ func (w *World) hitChange(leader *host) {
 // blow takes away, for a while, a leader in mid-change, or those who are to join, or the way between old and new.
 func (w *World) blow(leader *host) {
 	joining, rest := w.joining(leader)
-	pause := func() time.Duration { return between(w.rng, 10*time.Millisecond, 5*time.Second) }
+	pause := func() time.Duration { return dice.Between(w.rng, 10*time.Millisecond, 5*time.Second) }
 	draw := w.rng.IntN(10)
 	if len(joining) == 0 {
 		draw = w.rng.IntN(5)
@@ -53,7 +54,7 @@ func (w *World) blow(leader *host) {
 }
 
 func (w *World) isolate(a, b []*host, d time.Duration) {
-	notice := chance(w.rng, 0.5)
+	notice := dice.Chance(w.rng, 0.5)
 	w.net.cut(a, b, notice)
 	w.net.cut(b, a, notice)
 	w.After(d, func() {

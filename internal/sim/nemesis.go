@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 )
 
 // nemesis is one kind of fault. plan sets what lasts for the whole first phase; strike is called again and again, with
@@ -27,7 +29,7 @@ var nemeses = []nemesis{
 	{"oneway", "one member can send but not receive, or the reverse", 3 * time.Second, nil, (*World).strikeOneway},
 	{"flap", "one link breaks and heals many times", 4 * time.Second, nil, (*World).strikeFlap},
 	{"delay", "some messages are late", time.Second, func(p *plan, rng *rand.Rand) {
-		p.weather.spike, p.weather.spikeUpTo = rng.Float64()/10, between(rng, time.Millisecond, 2*time.Second)
+		p.weather.spike, p.weather.spikeUpTo = rng.Float64()/10, dice.Between(rng, time.Millisecond, 2*time.Second)
 	}, nil},
 	{"loss", "some messages are lost", time.Second,
 		func(p *plan, rng *rand.Rand) { p.weather.loss = rng.Float64() / 5 }, nil},
@@ -43,14 +45,14 @@ var nemeses = []nemesis{
 		(*World).strikePause},
 	{"membership", "members are added, promoted, replaced, demoted, updated and removed, one or many at a time",
 		500 * time.Millisecond, func(p *plan, rng *rand.Rand) {
-			p.reconfigures, p.hits = true, chance(rng, 0.5)
+			p.reconfigures, p.hits = true, dice.Chance(rng, 0.5)
 		}, (*World).strikeMembership},
 	{"reconfig-crash", "likewise, and always the leader or those who join are lost in the middle of it", 500 * time.Millisecond,
 		func(p *plan, _ *rand.Rand) { p.reconfigures, p.hits = true, true }, (*World).strikeMembership},
 	{"transfer", "leadership is handed over", time.Second, nil, (*World).strikeTransfer},
 	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
 		func(p *plan, rng *rand.Rand) {
-			p.keep, p.flush = 0, between(rng, 300*time.Millisecond, 2*time.Second)
+			p.keep, p.flush = 0, dice.Between(rng, 300*time.Millisecond, 2*time.Second)
 			p.mix.CompactEvery = time.Second
 		}, nil},
 	{"last-word", "only one member hears the leader for a moment, and then both lose power", 3 * time.Second, nil,
@@ -80,14 +82,14 @@ func (w *World) unleash(n *nemesis, rng *rand.Rand) {
 			return
 		}
 		n.strike(w)
-		w.After(exponential(rng, w.plan.gaps[n.Name]), again)
+		w.After(dice.Exponential(rng, w.plan.gaps[n.Name]), again)
 	}
-	w.After(exponential(rng, w.plan.gaps[n.Name]), again)
+	w.After(dice.Exponential(rng, w.plan.gaps[n.Name]), again)
 }
 
 func (w *World) struck(name, detail string) {
 	w.counts.Faults[name]++
-	w.trace.note(w.now, -1, traceNemesis, w.counts.Faults[name], 0, 0, func() string { return name + " " + detail })
+	w.trace.Note(w.now, -1, diary.Nemesis, w.counts.Faults[name], 0, 0, func() string { return name + " " + detail })
 }
 
 // victim draws a member that is up, the leader more often than others.
@@ -96,7 +98,7 @@ func (w *World) victim() *host {
 	if len(up) == 0 {
 		return nil
 	}
-	if chance(w.rng, 0.4) {
+	if dice.Chance(w.rng, 0.4) {
 		for _, h := range up {
 			if h.node.Replica().Leader() == h.id {
 				return h
@@ -110,7 +112,7 @@ func (w *World) strikeCrash() {
 	if h := w.victim(); h != nil {
 		w.struck("crash", fmt.Sprint(h.slot))
 		h.crash()
-		h.startAfter(between(w.rng, 10*time.Millisecond, 5*time.Second))
+		h.startAfter(dice.Between(w.rng, 10*time.Millisecond, 5*time.Second))
 	}
 }
 
@@ -118,7 +120,7 @@ func (w *World) strikeCrashAll() {
 	w.struck("crash-all", "")
 	for _, h := range w.up() {
 		h.crash()
-		h.startAfter(between(w.rng, 10*time.Millisecond, 2*time.Second))
+		h.startAfter(dice.Between(w.rng, 10*time.Millisecond, 2*time.Second))
 	}
 }
 
@@ -129,11 +131,11 @@ func (w *World) strikePartition() {
 	if at >= len(hosts) {
 		return
 	}
-	a, b, notice := hosts[:at], hosts[at:], chance(w.rng, 0.5)
+	a, b, notice := hosts[:at], hosts[at:], dice.Chance(w.rng, 0.5)
 	w.struck("partition", fmt.Sprintf("%d of %d", at, len(hosts)))
 	w.net.cut(a, b, notice)
 	w.net.cut(b, a, notice)
-	w.After(between(w.rng, 100*time.Millisecond, 10*time.Second), func() {
+	w.After(dice.Between(w.rng, 100*time.Millisecond, 10*time.Second), func() {
 		w.net.heal(a, b)
 		w.net.heal(b, a)
 	})
@@ -146,11 +148,11 @@ func (w *World) strikeOneway() {
 	}
 	one, rest := []*host{h}, w.present()
 	w.struck("oneway", fmt.Sprint(h.slot))
-	if chance(w.rng, 0.5) {
+	if dice.Chance(w.rng, 0.5) {
 		one, rest = rest, one
 	}
-	w.net.cut(one, rest, chance(w.rng, 0.3))
-	w.After(between(w.rng, 100*time.Millisecond, 10*time.Second), func() { w.net.heal(one, rest) })
+	w.net.cut(one, rest, dice.Chance(w.rng, 0.3))
+	w.After(dice.Between(w.rng, 100*time.Millisecond, 10*time.Second), func() { w.net.heal(one, rest) })
 }
 
 func (w *World) strikeFlap() {
@@ -169,10 +171,10 @@ func (w *World) strikeFlap() {
 		}
 		w.net.cut(a, b, true)
 		w.net.cut(b, a, true)
-		w.After(between(w.rng, time.Millisecond, 300*time.Millisecond), func() {
+		w.After(dice.Between(w.rng, time.Millisecond, 300*time.Millisecond), func() {
 			w.net.heal(a, b)
 			w.net.heal(b, a)
-			w.After(between(w.rng, time.Millisecond, 300*time.Millisecond), flap)
+			w.After(dice.Between(w.rng, time.Millisecond, 300*time.Millisecond), flap)
 		})
 	}
 	flap()
@@ -181,8 +183,8 @@ func (w *World) strikeFlap() {
 func (w *World) strikeSlowDisk() {
 	if h := w.victim(); h != nil {
 		w.struck("slowdisk", fmt.Sprint(h.slot))
-		h.slow = between(w.rng, 10*time.Millisecond, 2*time.Second)
-		w.After(between(w.rng, 500*time.Millisecond, 10*time.Second), func() { h.slow = 0 })
+		h.slow = dice.Between(w.rng, 10*time.Millisecond, 2*time.Second)
+		w.After(dice.Between(w.rng, 500*time.Millisecond, 10*time.Second), func() { h.slow = 0 })
 	}
 }
 
@@ -193,15 +195,15 @@ func (w *World) strikeFullDisk() {
 		return
 	}
 	w.struck("fulldisk", fmt.Sprint(h.slot))
-	full := chance(w.rng, 0.5)
+	full := dice.Chance(w.rng, 0.5)
 	h.disk.Full, h.disk.Broken = full, !full
-	w.After(between(w.rng, 10*time.Millisecond, 3*time.Second), func() { h.disk.Full, h.disk.Broken = false, false })
+	w.After(dice.Between(w.rng, 10*time.Millisecond, 3*time.Second), func() { h.disk.Full, h.disk.Broken = false, false })
 }
 
 func (w *World) strikePause() {
 	if h := w.victim(); h != nil {
 		w.struck("pause", fmt.Sprint(h.slot))
-		h.frozen = w.now + between(w.rng, 10*time.Millisecond, 8*time.Second)
+		h.frozen = w.now + dice.Between(w.rng, 10*time.Millisecond, 8*time.Second)
 	}
 }
 
@@ -235,8 +237,8 @@ func (w *World) strikeLastWord() {
 	rest = append(rest[:at:at], rest[at+1:]...)
 	w.struck("last-word", fmt.Sprintf("of %d to %d", leader.slot, confidant.slot))
 	w.net.cut([]*host{leader}, rest, false)
-	both, down := chance(w.rng, 0.8), between(w.rng, time.Second, 8*time.Second)
-	w.After(between(w.rng, 20*time.Millisecond, 600*time.Millisecond), func() {
+	both, down := dice.Chance(w.rng, 0.8), dice.Between(w.rng, time.Second, 8*time.Second)
+	w.After(dice.Between(w.rng, 20*time.Millisecond, 600*time.Millisecond), func() {
 		w.net.heal([]*host{leader}, rest)
 		if w.calm {
 			return

@@ -8,6 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 )
 
 // weather is how bad the network is, as shares and times.
@@ -83,14 +85,14 @@ func (n *network) tellClient(from *host, messages []consensus.Message, hear func
 
 // toClient carries something to a client, perhaps after the member has crashed. Clients are where no nemesis reaches.
 func (n *network) toClient(deliver func()) {
-	if !chance(n.rng, n.weather.loss) {
+	if !dice.Chance(n.rng, n.weather.loss) {
 		n.w.After(n.delay(), deliver)
 	}
 }
 
 // fromClient carries something to a member, in any order, unless it crashes or starts anew meanwhile.
 func (n *network) fromClient(to *host, deliver func()) {
-	if chance(n.rng, n.weather.loss) {
+	if dice.Chance(n.rng, n.weather.loss) {
 		return
 	}
 	life := to.life
@@ -103,7 +105,7 @@ func (n *network) fromClient(to *host, deliver func()) {
 
 func (n *network) carry(from, to *host, messages []consensus.Message) {
 	l := n.link(from.slot, to.slot)
-	if l.cuts > 0 || chance(n.rng, n.weather.loss) || !n.shake(from, to) {
+	if l.cuts > 0 || dice.Chance(n.rng, n.weather.loss) || !n.shake(from, to) {
 		n.w.counts.Dropped += uint64(len(messages))
 		return
 	}
@@ -112,7 +114,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 		inputs[i] = raft.Receive{Message: n.copy(&messages[i])}
 	}
 	n.deliver(from, to, l, inputs)
-	if chance(n.rng, n.weather.dup) {
+	if dice.Chance(n.rng, n.weather.dup) {
 		n.w.counts.Duplicated += uint64(len(messages))
 		n.deliver(from, to, l, inputs)
 	}
@@ -120,7 +122,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 
 // copy sends some messages through the real encoding, so that nothing is shared that a wire would not share.
 func (n *network) copy(m *consensus.Message) consensus.Message {
-	if !chance(n.rng, n.weather.codecChecks) {
+	if !dice.Chance(n.rng, n.weather.codecChecks) {
 		return *m
 	}
 	decoded, rest, err := consensus.DecodeMessage(consensus.AppendMessage(nil, m))
@@ -129,16 +131,16 @@ func (n *network) copy(m *consensus.Message) consensus.Message {
 }
 
 func (n *network) delay() time.Duration {
-	d := n.weather.base + exponential(n.rng, n.weather.jitter)
-	if chance(n.rng, n.weather.spike) {
-		d += between(n.rng, 0, n.weather.spikeUpTo)
+	d := n.weather.base + dice.Exponential(n.rng, n.weather.jitter)
+	if dice.Chance(n.rng, n.weather.spike) {
+		d += dice.Between(n.rng, 0, n.weather.spikeUpTo)
 	}
 	return d
 }
 
 func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 	at := n.w.now + n.delay()
-	if !chance(n.rng, n.weather.reorder) {
+	if !dice.Chance(n.rng, n.weather.reorder) {
 		at = max(at, l.lastTime)
 		l.lastTime = at
 	}
@@ -154,7 +156,7 @@ func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 		}
 		n.w.counts.Messages += uint64(len(inputs))
 		first := inputs[0].(raft.Receive).Message
-		n.w.trace.note(n.w.now, to.slot, traceDeliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
+		n.w.trace.Note(n.w.now, to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
 			func() string { return describe(&first, len(inputs)) })
 		to.put(inputs...)
 	})
@@ -168,7 +170,7 @@ func describe(m *consensus.Message, n int) string {
 // call carries a small request and its answer, or neither.
 func (n *network) call(from, to *host, ask func(answer func(func()))) {
 	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
-	if out.cuts > 0 || chance(n.rng, n.weather.loss) {
+	if out.cuts > 0 || dice.Chance(n.rng, n.weather.loss) {
 		return
 	}
 	toLife, fromLife := to.life, from.life
@@ -219,11 +221,11 @@ func (n *network) hold(from, to []*host, by int) {
 
 // notice tells a host, a little later and not always, that its connection to another broke.
 func (n *network) notice(a, b *host) {
-	if a == b || chance(n.rng, n.weather.noticeLoss) {
+	if a == b || dice.Chance(n.rng, n.weather.noticeLoss) {
 		return
 	}
 	life := a.life
-	n.w.After(between(n.rng, 100*time.Microsecond, 20*time.Millisecond), func() {
+	n.w.After(dice.Between(n.rng, 100*time.Microsecond, 20*time.Millisecond), func() {
 		if a.alive && a.life == life {
 			a.put(raft.Unreachable{Member: b.id})
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -52,17 +53,17 @@ type plan struct {
 
 func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	p := &plan{
-		members:  pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
-		faults:   between(rng, 10*time.Second, 60*time.Second),
-		tick:     pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
-		loop:     between(rng, 0, 100*time.Microsecond),
-		disk:     between(rng, 50*time.Microsecond, 5*time.Millisecond),
-		apply:    between(rng, 10*time.Microsecond, time.Millisecond),
-		flush:    between(rng, 500*time.Millisecond, 20*time.Second),
-		keep:     uint64(pick(rng, 0, 10, 200, 2000)),
-		lossy:    chance(rng, 0.3),
+		members:  dice.Pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
+		faults:   dice.Between(rng, 10*time.Second, 60*time.Second),
+		tick:     dice.Pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
+		loop:     dice.Between(rng, 0, 100*time.Microsecond),
+		disk:     dice.Between(rng, 50*time.Microsecond, 5*time.Millisecond),
+		apply:    dice.Between(rng, 10*time.Microsecond, time.Millisecond),
+		flush:    dice.Between(rng, 500*time.Millisecond, 20*time.Second),
+		keep:     uint64(dice.Pick(rng, 0, 10, 200, 2000)),
+		lossy:    dice.Chance(rng, 0.3),
 		gaps:     map[string]time.Duration{},
-		segments: pick(rng, int64(8<<10), 64<<10, 1<<20),
+		segments: dice.Pick(rng, int64(8<<10), 64<<10, 1<<20),
 	}
 	if o.Members > 0 {
 		p.members = o.Members
@@ -73,22 +74,22 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	p.drawRaft(rng)
 	p.drawMix(rng)
 	p.weather = weather{
-		base:        between(rng, 20*time.Microsecond, 2*time.Millisecond),
-		jitter:      between(rng, 10*time.Microsecond, time.Millisecond),
-		noticeLoss:  pick(rng, 0, 0.1, 1),
-		codecChecks: pick(rng, 0, 0.1, 1),
+		base:        dice.Between(rng, 20*time.Microsecond, 2*time.Millisecond),
+		jitter:      dice.Between(rng, 10*time.Microsecond, time.Millisecond),
+		noticeLoss:  dice.Pick(rng, 0, 0.1, 1),
+		codecChecks: dice.Pick(rng, 0, 0.1, 1),
 	}
 	if err := p.drawProtocols(o, rng); err != nil {
 		return nil, err
 	}
-	p.infers = chance(rng, 0.6)
+	p.infers = dice.Chance(rng, 0.6)
 	if err := p.loadOf(o); err != nil {
 		return nil, err
 	}
 	if err := p.drawNemeses(o, rng); err != nil {
 		return nil, err
 	}
-	p.drawDisks(o, stream(o.Seed, streamPlanIdentity))
+	p.drawDisks(o, dice.Stream(o.Seed, streamPlanIdentity))
 	return p, nil
 }
 
@@ -112,10 +113,10 @@ func (p *plan) loadOf(o *Options) error {
 
 // drawProtocols takes one protocol for all changes, or a few.
 func (p *plan) drawProtocols(o *Options, rng *rand.Rand) error {
-	p.switchOff = chance(rng, 0.6)
+	p.switchOff = dice.Chance(rng, 0.6)
 	names := consensus.ProtocolNames()
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	names = names[:pick(rng, 1, 1, 2, 3, len(names))]
+	names = names[:dice.Pick(rng, 1, 1, 2, 3, len(names))]
 	if o.Protocol != "" {
 		names = []string{o.Protocol}
 	}
@@ -133,15 +134,15 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 	r := raft.Defaults(1)
 	r.ElectionTicks, r.HeartbeatTicks = 10, 1
 	if p.tick < 50*time.Millisecond {
-		r.ElectionTicks, r.HeartbeatTicks = pick(rng, 20, 50, 100), pick(rng, 2, 5, 10)
+		r.ElectionTicks, r.HeartbeatTicks = dice.Pick(rng, 20, 50, 100), dice.Pick(rng, 2, 5, 10)
 	}
 	r.Seed = rng.Uint64()
-	r.LeaderLease = chance(rng, 0.3)
-	r.StrictReconfig = chance(rng, 0.7)
-	r.MaxMessageBytes = pick(rng, 200, 4<<10, 1<<20)
-	r.MaxInflightBytes = pick(rng, 1<<10, 64<<10, 32<<20)
-	r.MaxInflightMessages = pick(rng, 1, 8, 256)
-	r.MaxUncommittedBytes = pick(rng, 4<<10, 1<<20, 256<<20)
+	r.LeaderLease = dice.Chance(rng, 0.3)
+	r.StrictReconfig = dice.Chance(rng, 0.7)
+	r.MaxMessageBytes = dice.Pick(rng, 200, 4<<10, 1<<20)
+	r.MaxInflightBytes = dice.Pick(rng, 1<<10, 64<<10, 32<<20)
+	r.MaxInflightMessages = dice.Pick(rng, 1, 8, 256)
+	r.MaxUncommittedBytes = dice.Pick(rng, 4<<10, 1<<20, 256<<20)
 	if r.Seed%7 == 0 { // not drawn, and neither is the next: what follows must not depend on them
 		r.MaxApplyingBytes, r.MaxUnappliedBytes, r.MaxSnapshotLogBytes = 300, 2<<10, 2<<10
 	}
@@ -151,17 +152,17 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 
 func (p *plan) drawMix(rng *rand.Rand) {
 	p.mix = workload.Mix{
-		Clients:  pick(rng, 2, 4, 8),
-		Readers:  pick(rng, 0, 0, 1, 2),
-		Tenants:  pick(rng, 0, 1, 3),
-		Watchers: pick(rng, 0, 4, 8),
-		Keys:     pick(rng, 1, 3, 8),
-		Think:    pick(rng, 20*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond),
-		Patience: pick(rng, time.Second, 5*time.Second),
-		Put:      30, Get: pick(rng, 5, 30), Local: 5, CAS: pick(rng, 0, 20), Delete: 4, Txn: pick(rng, 0, 10),
-		Range:        pick(rng, 0, 5),
-		CompactEvery: pick(rng, 0, 2*time.Second, 10*time.Second),
-		LeaseTTL:     pick(rng, int64(2), 5),
+		Clients:  dice.Pick(rng, 2, 4, 8),
+		Readers:  dice.Pick(rng, 0, 0, 1, 2),
+		Tenants:  dice.Pick(rng, 0, 1, 3),
+		Watchers: dice.Pick(rng, 0, 4, 8),
+		Keys:     dice.Pick(rng, 1, 3, 8),
+		Think:    dice.Pick(rng, 20*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond),
+		Patience: dice.Pick(rng, time.Second, 5*time.Second),
+		Put:      30, Get: dice.Pick(rng, 5, 30), Local: 5, CAS: dice.Pick(rng, 0, 20), Delete: 4, Txn: dice.Pick(rng, 0, 10),
+		Range:        dice.Pick(rng, 0, 5),
+		CompactEvery: dice.Pick(rng, 0, 2*time.Second, 10*time.Second),
+		LeaseTTL:     dice.Pick(rng, int64(2), 5),
 	}
 }
 
@@ -187,7 +188,7 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 	for i := range nemeses {
 		n := &nemeses[i]
 		// Draw first, so that the rest of the plan does not depend on the restriction.
-		drawn, gap := chance(rng, 0.33), between(rng, n.shortest, 5*n.shortest)
+		drawn, gap := dice.Chance(rng, 0.33), dice.Between(rng, n.shortest, 5*n.shortest)
 		if o.Nemesis != "" {
 			drawn = slices.Contains(asked, n.Name)
 		}
@@ -228,10 +229,10 @@ func (p *plan) String() string {
 // drawDisks takes faults of identity: in one seed of six that may have any, and those that were asked for.
 func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
 	asked := strings.Split(o.Nemesis, ",")
-	some := o.Nemesis == "" && o.Break == "" && chance(rng, 1.0/6)
+	some := o.Nemesis == "" && o.Break == "" && dice.Chance(rng, 1.0/6)
 	for i := range disks {
 		n := &disks[i]
-		drawn, gap := chance(rng, 0.4), between(rng, n.shortest, 5*n.shortest)
+		drawn, gap := dice.Chance(rng, 0.4), dice.Between(rng, n.shortest, 5*n.shortest)
 		rare := n.Name == "found-majority" || n.Name == "wipe-most"
 		switch {
 		case o.Nemesis == "all":
@@ -261,5 +262,5 @@ func (p *plan) begins(slot int, rng *rand.Rand) time.Duration {
 	case slot == p.members-1:
 		return p.late
 	}
-	return between(rng, 0, 2*time.Second)
+	return dice.Between(rng, 0, 2*time.Second)
 }

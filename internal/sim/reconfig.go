@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/dice"
 )
 
 const (
@@ -33,7 +34,7 @@ func (w *World) strikeMembership() {
 	case draw == 3:
 		request.Expected = w.pastIDs[w.rng.IntN(len(w.pastIDs))]
 	}
-	if request.Protocol == consensus.ProtocolSingle && chance(w.rng, 0.7) {
+	if request.Protocol == consensus.ProtocolSingle && dice.Chance(w.rng, 0.7) {
 		request.Steps = request.Steps[:1]
 	}
 	w.ask(asked, request)
@@ -88,12 +89,12 @@ func describeRequest(r *consensus.ChangeRequest) string {
 
 // drawChange draws one of the things that operators do, or a mix of steps that none would think of.
 func (w *World) drawChange(c *consensus.Config) consensus.ChangeRequest {
-	request := consensus.ChangeRequest{Protocol: pick(w.rng, w.plan.protocols...)}
+	request := consensus.ChangeRequest{Protocol: dice.Pick(w.rng, w.plan.protocols...)}
 	switch draw := w.rng.IntN(20); {
 	case draw < 3:
 		request.Steps = w.addSteps(c, consensus.ChangeAddLearner, 1+w.rng.IntN(3))
 	case draw == 3:
-		request.Steps = w.addSteps(c, consensus.ChangeAddVoter, pick(w.rng, 1, 1, 2, maxVoters-len(c.Voters)))
+		request.Steps = w.addSteps(c, consensus.ChangeAddVoter, dice.Pick(w.rng, 1, 1, 2, maxVoters-len(c.Voters)))
 	case draw < 8:
 		request.Steps = w.someSteps(consensus.ChangePromote, c.Learners, maxVoters-len(c.Voters))
 	case draw < 11:
@@ -111,7 +112,7 @@ func (w *World) drawChange(c *consensus.Config) consensus.ChangeRequest {
 	case draw == 17: // a leader that takes itself out
 		for _, h := range w.up() {
 			if h.leading {
-				kind := pick(w.rng, consensus.ChangeRemove, consensus.ChangeDemote)
+				kind := dice.Pick(w.rng, consensus.ChangeRemove, consensus.ChangeDemote)
 				request.Steps = steps(kind, []consensus.MemberID{h.id})
 			}
 		}
@@ -144,7 +145,7 @@ func (w *World) someSteps(kind consensus.ChangeKind, ids []consensus.MemberID, m
 	if most < 1 {
 		return nil
 	}
-	n := pick(w.rng, 1, 1, 2, most)
+	n := dice.Pick(w.rng, 1, 1, 2, most)
 	return steps(kind, w.shuffled(ids)[:min(n, most)])
 }
 
@@ -156,9 +157,9 @@ func (w *World) addSteps(c *consensus.Config, kind consensus.ChangeKind, n int) 
 			break
 		}
 		h := w.addHost(w.rng.Uint64(), consensus.MemberID(len(w.list)+1), consensus.SnapshotMeta{})
-		h.startAfter(between(w.rng, 0, 2*time.Second))
+		h.startAfter(dice.Between(w.rng, 0, 2*time.Second))
 		list = append(list, steps(kind, []consensus.MemberID{h.id})...)
-		list[len(list)-1].Member.Promote = kind == consensus.ChangeAddLearner && chance(w.rng, 0.4)
+		list[len(list)-1].Member.Promote = kind == consensus.ChangeAddLearner && dice.Chance(w.rng, 0.4)
 	}
 	return list
 }
@@ -168,9 +169,9 @@ func (w *World) replaceSteps(c *consensus.Config) []consensus.ChangeStep {
 	n := min(1+w.rng.IntN(2), len(c.Voters))
 	list := w.someSteps(consensus.ChangePromote, c.Learners, n)
 	if len(list) == 0 {
-		list = w.addSteps(c, pick(w.rng, consensus.ChangeAddLearner, consensus.ChangeAddVoter), n)
+		list = w.addSteps(c, dice.Pick(w.rng, consensus.ChangeAddLearner, consensus.ChangeAddVoter), n)
 	}
-	out := pick(w.rng, consensus.ChangeRemove, consensus.ChangeRemove, consensus.ChangeDemote)
+	out := dice.Pick(w.rng, consensus.ChangeRemove, consensus.ChangeRemove, consensus.ChangeDemote)
 	return append(list, steps(out, w.shuffled(c.Voters)[:min(n, max(len(list), 1))])...)
 }
 
@@ -207,7 +208,8 @@ func (w *World) oddSteps(c *consensus.Config) []consensus.ChangeStep {
 			strangers = append(strangers, h.id)
 		}
 	}
-	kind := pick(w.rng, consensus.ChangeAddLearner, consensus.ChangePromote, consensus.ChangeRemove, consensus.ChangeAddVoter)
+	kind := dice.Pick(w.rng, consensus.ChangeAddLearner, consensus.ChangePromote, consensus.ChangeRemove,
+		consensus.ChangeAddVoter)
 	if list := w.someSteps(kind, strangers, 1); len(list) > 0 {
 		return list
 	}
@@ -227,7 +229,7 @@ func (h *host) promote() {
 			continue
 		}
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: p.ID})
-		request.Protocol = pick(h.w.rng, h.w.plan.protocols...)
+		request.Protocol = dice.Pick(h.w.rng, h.w.plan.protocols...)
 		h.w.ask(h, request)
 		return
 	}
@@ -238,13 +240,13 @@ func (h *host) configEvent(event raft.Event) {
 	w := h.w
 	switch e := event.(type) {
 	case raft.ConfigProposed:
-		if e.Joint && chance(w.rng, 0.25) && !w.calm {
-			late := pick(w.rng, 0, 5*time.Millisecond, 30*time.Millisecond)
-			w.After(between(w.rng, 0, late), func() { w.abort(h) })
+		if e.Joint && dice.Chance(w.rng, 0.25) && !w.calm {
+			late := dice.Pick(w.rng, 0, 5*time.Millisecond, 30*time.Millisecond)
+			w.After(dice.Between(w.rng, 0, late), func() { w.abort(h) })
 		}
 		w.hitChange(h)
 	case raft.ConfigCommitted:
-		if h.leading && chance(w.rng, 0.1) && !w.calm {
+		if h.leading && dice.Chance(w.rng, 0.1) && !w.calm {
 			w.After(0, func() { w.abort(h) }) // too late for most protocols
 		}
 	case raft.ConfigUndone:
@@ -261,7 +263,7 @@ func (h *host) configEvent(event raft.Event) {
 // abort asks for the way back from a joint configuration, the leader itself or somebody else.
 func (w *World) abort(leader *host) {
 	asked := leader
-	if chance(w.rng, 0.5) {
+	if dice.Chance(w.rng, 0.5) {
 		asked = w.anybody()
 	}
 	if asked != nil && asked.alive && !w.calm {

@@ -14,6 +14,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -73,7 +75,7 @@ type World struct {
 	plan     *plan
 	broken   broken
 	rng      *rand.Rand
-	trace    *trace
+	trace    *diary.Diary
 	actions  *actions // nil if nobody reads them
 	suite    *check.Suite
 	net      *network
@@ -114,17 +116,17 @@ func Run(o Options) (Report, error) {
 	}
 	return Report{
 		Seed: o.Seed, Plan: w.plan.String(), Simulated: w.now, Counts: w.counts,
-		Violations: w.suite.Violations, TraceLines: w.trace.lines, TraceSum: w.trace.sum.Sum64(),
+		Violations: w.suite.Violations, TraceLines: w.trace.Lines, TraceSum: w.trace.Sum.Sum64(),
 	}, nil
 }
 
 func newWorld(o Options) (*World, error) {
-	p, err := drawPlan(&o, stream(o.Seed, streamPlan))
+	p, err := drawPlan(&o, dice.Stream(o.Seed, streamPlan))
 	if err != nil {
 		return nil, err
 	}
 	w := &World{
-		plan: p, rng: stream(o.Seed, streamWorld), spoil: stream(o.Seed, streamIdentity), trace: newTrace(o.Trace),
+		plan: p, rng: dice.Stream(o.Seed, streamWorld), spoil: dice.Stream(o.Seed, streamIdentity), trace: diary.New(o.Trace),
 		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{},
 		proposed: map[consensus.ProposalID]consensus.Index{},
 	}
@@ -133,15 +135,15 @@ func newWorld(o Options) (*World, error) {
 	}
 	p.mix.LoseEvents = w.broken.watch
 	if o.Break == "" || w.broken.sessions { // other controls need few seeds, and keep those that they were found with
-		rng := stream(o.Seed, streamNatives)
-		p.mix.Natives = pick(rng, 0, 0, 1, 3)
-		p.mix.Direct = chance(rng, 0.6)
+		rng := dice.Stream(o.Seed, streamNatives)
+		p.mix.Natives = dice.Pick(rng, 0, 0, 1, 3)
+		p.mix.Direct = dice.Chance(rng, 0.6)
 	}
 	if w.broken.client {
 		p.mix.Natives, p.mix.Direct, p.mix.Tally.OneLess = hastyClients, true, true
 	}
 	w.counts.Faults = map[string]uint64{}
-	w.net = &network{w: w, rng: stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{},
+	w.net = &network{w: w, rng: dice.Stream(o.Seed, streamNetwork), weather: p.weather, links: map[[2]int]*link{},
 		clients: map[consensus.MemberID]func(consensus.Message){}, astray: map[consensus.MemberID]*host{}}
 	base := firstConfig(p.members)
 	w.suite = check.NewSuite(w.Now, base)
@@ -153,7 +155,7 @@ func newWorld(o Options) (*World, error) {
 		w.After(p.begins(i, w.spoil), h.start)
 	}
 	w.After(cureScan, w.foundAgain)
-	w.load = workload.Start(clients{w}, w.suite, p.mix, stream(o.Seed, streamLoad))
+	w.load = workload.Start(clients{w}, w.suite, p.mix, dice.Stream(o.Seed, streamLoad))
 	for _, n := range p.nemeses {
 		w.unleash(n, w.rng)
 	}
@@ -192,7 +194,7 @@ func (w *World) addHost(seed uint64, id consensus.MemberID, base consensus.Snaps
 // addMachine does so for a process that no address leads to.
 func (w *World) addMachine(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
 	slot := len(w.list)
-	rng := stream(seed, uint64(streamHosts+slot))
+	rng := dice.Stream(seed, uint64(streamHosts+slot))
 	h := &host{w: w, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&w.broken), suite: w.suite, rate: 1}
 	h.rate += w.plan.drift * (2*rng.Float64() - 1)
 	w.list = append(w.list, h)

@@ -53,8 +53,8 @@ func (s *Suite) Heard(
 		s.report("counted", "member %v counts what the process of member %v says (kind %d), which %s", receiver, m.From,
 			m.Kind, impostor)
 	case known.Storage.IsZero() && config.Binds() && (m.Kind != consensus.MsgRead || config.IsVoter(m.From)):
-		s.report("counted", "member %v counts what member %v says (kind %d), who is bound to no data directory while others are",
-			receiver, m.From, m.Kind)
+		s.report("counted", "member %v counts what member %v says (kind %d), who is bound to no data directory "+
+			"while others are", receiver, m.From, m.Kind)
 	case !known.Storage.IsZero() && known.Storage != storage:
 		s.report("counted", "member %v counts what member %v says (kind %d) from data directory %v, and it is bound to %v",
 			receiver, m.From, m.Kind, storage, known.Storage)
