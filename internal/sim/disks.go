@@ -152,14 +152,18 @@ func (w *World) strikeForget() {
 	life, term, led := h.life, leader.node.Replica().Term(), leader.life
 	w.After(dice.Between(w.spoil, 50*time.Millisecond, time.Second), func() {
 		now := leader.alive && leader.life == led && leader.leading && leader.node.Replica().Term() == term
-		if !now || !h.alive || h.life != life || !w.mayLose(h) || leader.acknowledged(h.id) <= held {
+		if !now || !h.alive || h.life != life || !w.mayLose(h) {
+			return
+		}
+		forgot := leader.acknowledged(h.id)
+		if forgot <= held {
 			return
 		}
 		w.struck("forget", fmt.Sprintf("%d what it acknowledged after %d", h.slot, held))
 		h.crash()
 		h.disk, h.saved = kept.Crash(disk.LoseAll, h.rng), nil
 		h.disown(forgetful)
-		h.witness, h.term = leader, term
+		h.witness, h.term, h.forgot = leader, term, forgot
 		w.After(cureScan, func() { w.cure(h) })
 		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, time.Second))
 	})

@@ -196,7 +196,8 @@ func (h *host) sendSnapshot(to consensus.MemberID) {
 	peer := h.w.hosts[to]
 	travel := h.w.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
 	h.after(travel, func() {
-		if peer == nil || !peer.alive || h.w.net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 {
+		if peer == nil || !peer.alive || h.w.net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 ||
+			!h.w.net.meet(h, peer) {
 			sent(false)
 			return
 		}

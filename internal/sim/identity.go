@@ -20,12 +20,13 @@ type standing struct {
 	// impostor says why nobody may count what this process says in the name of its member: its disk was emptied, put back
 	// from an older copy, or copied. Empty: it is the member.
 	impostor string
-	since    time.Duration  // of impostor
-	ended    bool           // the process knows that its directory is of no use to it
-	original *host          // whose disk this one is a copy of, which runs at the same time
-	witness  *host          // of a copy that was made while it ran: the leader that knows what it acknowledged since
-	term     consensus.Term // in which the witness leads
-	heir     *host          // the machine's next member, once the operator has given its place away
+	since    time.Duration   // of impostor
+	ended    bool            // the process knows that its directory is of no use to it
+	original *host           // whose disk this one is a copy of, which runs at the same time
+	witness  *host           // of a copy that was made while it ran: the leader that knows what it acknowledged since
+	term     consensus.Term  // in which the witness leads
+	forgot   consensus.Index // how far it had acknowledged to the witness
+	heir     *host           // the machine's next member, once the operator has given its place away
 
 	emptied int      // how often the disk was emptied: each time it gets another storage id
 	saved   *disk.FS // a copy of the disk, made while the process did not run
@@ -116,6 +117,11 @@ func (n *network) shake(from, to *host) bool {
 	return n.mayHear(&to.standing, from) && n.welcome(from, to, &to.standing, false)
 }
 
+// meet lets both ends of a connection judge each other, for what travels outside of streams.
+func (n *network) meet(from, to *host) bool {
+	return n.shake(from, to) && (to.door == nil || n.mayHear(&from.standing, to) && n.welcome(to, from, &from.standing, true))
+}
+
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
 func (n *network) welcome(at, from *host, sent *standing, tell bool) bool {
 	claim := &sent.claim
@@ -175,18 +181,25 @@ func (n *network) listener(at *host) door.Listener {
 
 // mayHear keeps the faults within what the rules promise (ADR 0020, "What remains open"): whoever can not know better may
 // take a copy for the original. So a copy reaches only those who hear the original, and an older disk only those who have
-// met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing.
+// met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing, while
+// its log reaches back to there.
 func (n *network) mayHear(from *standing, to *host) bool {
 	switch {
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
 		return from.original.alive && heard == n.w.now && to.hears[from.original.claim.Life]
 	case from.witness != nil:
-		return to == from.witness && to.leading && to.node.Replica().Term() == from.term
+		return to == from.witness && to.leading && to.node.Replica().Term() == from.term && to.suite.LogBase(to.id) <= from.forgot
 	case from.impostor == rolledBack:
 		return n.w.suite.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
 	}
 	return true
+}
+
+// excused says of a process that was put back from a copy made while it ran that a message promises nothing which it has
+// forgotten: it acknowledges no entries.
+func (s *standing) excused(m *consensus.Message) bool {
+	return s.witness != nil && m.Kind != consensus.MsgAppendReply
 }
 
 // admit judges what arrives under a claim, and keeps what may reach the core.
@@ -213,7 +226,7 @@ func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Inpu
 	}
 	kept := make([]raft.Input, len(messages))
 	for i := range messages {
-		if to.impostor == "" && (sent.witness == nil || messages[i].Kind == consensus.MsgAppendReply) {
+		if to.impostor == "" && !sent.excused(&messages[i]) {
 			n.w.suite.Heard(to.id, &messages[i], claim.Storage, sent.impostor)
 		}
 		kept[i] = raft.Receive{Message: messages[i]}

@@ -61,6 +61,11 @@ func (s *Suite) Durable(member consensus.MemberID) consensus.Index {
 	return log.base.Index + consensus.Index(len(log.terms))
 }
 
+// LogBase returns the index after which a member's log begins.
+func (s *Suite) LogBase(member consensus.MemberID) consensus.Index {
+	return s.logs.of(member).base.Index
+}
+
 // shift drops the oldest pending request, which is synced now.
 func (p *platter) shift() {
 	if len(p.pending) > 0 {
