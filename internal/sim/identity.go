@@ -181,15 +181,16 @@ func (n *network) listener(at *host) door.Listener {
 
 // mayHear keeps the faults within what the rules promise (ADR 0020, "What remains open"): whoever can not know better may
 // take a copy for the original. So a copy reaches only those who hear the original, and an older disk only those who have
-// met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing, while
-// its log reaches back to there.
+// met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing,
+// while its log reaches back to there.
 func (n *network) mayHear(from *standing, to *host) bool {
 	switch {
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
 		return from.original.alive && heard == n.w.now && to.hears[from.original.claim.Life]
 	case from.witness != nil:
-		return to == from.witness && to.leading && to.node.Replica().Term() == from.term && to.suite.LogBase(to.id) <= from.forgot
+		return to == from.witness && to.leading && to.node.Replica().Term() == from.term &&
+			to.suite.LogBase(to.id) <= from.forgot
 	case from.impostor == rolledBack:
 		return n.w.suite.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
 	}
