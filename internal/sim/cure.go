@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -14,6 +15,8 @@ const (
 	cureScan = 400 * time.Millisecond
 	// cureLate is after how long the operator resets a member whose process never says that it is lost: nobody can tell it.
 	cureLate = 8 * time.Second
+	// denialLasts is how long a leader may take to find out that a follower denies what it acknowledged.
+	denialLasts = 5 * time.Second
 )
 
 // cure is the operator who looks after a lost disk until another member has its place.
@@ -22,6 +25,7 @@ func (w *World) cure(h *host) {
 		return
 	}
 	w.After(cureScan, func() { w.cure(h) })
+	w.judgeDenial(h)
 	if !h.ended && w.now-h.since < cureLate {
 		return
 	}
@@ -38,6 +42,15 @@ func (w *World) cure(h *host) {
 				leader.wake(w.plan.loop)
 			}
 		}
+	}
+}
+
+// judgeDenial checks that a leader shuts out a follower that denies what it acknowledged to it.
+func (w *World) judgeDenial(h *host) {
+	if h.witness != nil && h.alive && h.denied > 0 && w.now-h.denied > denialLasts && w.net.mayHear(&h.standing, h.witness) &&
+		w.net.link(h.slot, h.witness.slot).cuts == 0 {
+		w.suite.Report("counted", fmt.Sprintf("leader %v goes on with member %v, which has denied for %v what it acknowledged",
+			h.witness.id, h.id, w.now-h.denied))
 	}
 }
 

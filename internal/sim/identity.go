@@ -26,6 +26,7 @@ type standing struct {
 	witness  *host           // of a copy that was made while it ran: the leader that knows what it acknowledged since
 	term     consensus.Term  // in which the witness leads
 	forgot   consensus.Index // how far it had acknowledged to the witness
+	denied   time.Duration   // since when it denies that
 	heir     *host           // the machine's next member, once the operator has given its place away
 
 	emptied int      // how often the disk was emptied: each time it gets another storage id
@@ -224,6 +225,10 @@ func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Inpu
 	if refusal != nil {
 		n.refuse(to, from, claim.Life, refusal)
 		return nil
+	}
+	if len(messages) > 0 && to == sent.witness && messages[0].Kind == consensus.MsgAppendReply && messages[0].Reject &&
+		from.denied == 0 {
+		from.denied = n.w.now
 	}
 	kept := make([]raft.Input, len(messages))
 	for i := range messages {
