@@ -23,6 +23,23 @@ const (
 	Superseded Standing = 3
 )
 
+// Mute reports whether a member of this standing takes no part in elections.
+func (s Standing) Mute() bool { return s == Looking || s == Superseded }
+
+// Admit keeps of messages what a member of this standing may listen to: while it is mute, what a leader of its own epoch says.
+func (s Standing) Admit(messages []consensus.Message) []consensus.Message {
+	if !s.Mute() {
+		return messages
+	}
+	return slices.DeleteFunc(messages, func(m consensus.Message) bool {
+		switch m.Kind {
+		case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer, consensus.MsgRemoved:
+			return false
+		}
+		return true
+	})
+}
+
 // Foreign is a member of another epoch that was met.
 type Foreign struct {
 	Claim

@@ -266,7 +266,7 @@ func Describe(ctx context.Context, o transport.Options, url string) (Description
 
 // Receive takes messages from other members. It is the transport's handler.
 func (m *Member) Receive(messages []consensus.Message) {
-	messages = m.epochs.admit(messages)
+	messages = m.epochs.now().Admit(messages)
 	held := 0
 	for i := range messages {
 		if stamped(&messages[i]) {

@@ -3,7 +3,6 @@ package member
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,30 +80,13 @@ func (e *epochs) look(quorate bool) identity.Standing {
 	return standing
 }
 
-// mute reports whether the member takes no part in elections now.
-func (e *epochs) mute() bool {
-	standing := identity.Standing(e.standing.Load())
-	return standing == identity.Looking || standing == identity.Superseded
-}
-
-// admit keeps, while the member is mute, only what a leader of its own epoch says.
-func (e *epochs) admit(messages []consensus.Message) []consensus.Message {
-	if !e.mute() {
-		return messages
-	}
-	return slices.DeleteFunc(messages, func(m consensus.Message) bool {
-		switch m.Kind {
-		case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer, consensus.MsgRemoved:
-			return false
-		}
-		return true
-	})
-}
+// now is what the member may do, as the loop has last seen.
+func (e *epochs) now() identity.Standing { return identity.Standing(e.standing.Load()) }
 
 // Superseded returns a *SupersededError while this member serves nothing because the cluster was recovered without it.
 func (m *Member) Superseded() error {
 	e := &m.epochs
-	if identity.Standing(e.standing.Load()) != identity.Superseded {
+	if e.now() != identity.Superseded {
 		return nil
 	}
 	e.mu.Lock()
@@ -127,7 +109,7 @@ func (m *Member) ForeignEpochs() []string {
 // ticksNow reports whether time may pass for the core: it does not while this member may not campaign.
 func (m *Member) ticksNow() bool {
 	m.epochs.look(m.quorate())
-	return !m.epochs.mute()
+	return !m.epochs.now().Mute()
 }
 
 // quorate reports whether this member has a quorum, or had one a moment ago.

@@ -29,7 +29,7 @@ type DataOptions struct {
 	OpenEngine   func(dir string) (engine.Engine, error)
 	Apply        apply.Options
 	Logger       *slog.Logger
-	// Nonce draws the random part of a life; nil: the system's generator.
+	// Nonce draws the random part of a life, and of an epoch; nil: the system's generator.
 	Nonce func() uint64
 	// OpenView opens a copy of a store for reading only. What goes wrong there concerns the copy, never the member. Nil:
 	// OpenEngine.

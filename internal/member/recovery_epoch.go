@@ -2,6 +2,7 @@ package member
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +32,10 @@ func (r *Recovery) nextEpoch(s *Survivor, others []*Survivor) {
 		r.Epoch.Number = max(r.Epoch.Number, other.Identity.Epoch.Number)
 	}
 	r.Epoch.Number++
+	if s.nonce != nil {
+		binary.BigEndian.PutUint64(r.Epoch.Recovery[:], s.nonce())
+		return
+	}
 	_, _ = rand.Read(r.Epoch.Recovery[:]) // never fails
 }
 

@@ -33,6 +33,7 @@ type Survivor struct {
 	Protocol consensus.Protocol
 	Removed  bool // this member knows that it was removed
 
+	nonce   func() uint64 // draws the id of a recovery; nil: the system's generator
 	base    consensus.SnapshotMeta
 	ahead   bool // base is that of the store: the log has not heard of the snapshot that put it there
 	entries []consensus.Entry
@@ -64,7 +65,7 @@ func Inspect(options DataOptions) (*Survivor, error) {
 	}
 	s := &Survivor{
 		Dir: options.Dir, Identity: log.Identity, Written: written, Term: log.Hard.Term, base: log.Base,
-		entries: log.Entries, names: map[consensus.MemberID]string{},
+		entries: log.Entries, names: map[consensus.MemberID]string{}, nonce: options.Nonce,
 	}
 	if err := s.readStore(options, &log); err != nil {
 		return nil, err

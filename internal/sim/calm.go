@@ -7,6 +7,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/breaks"
+	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 )
@@ -59,7 +61,11 @@ func (w *World) heal() {
 
 // patience is the time in which a healthy cluster must have done something.
 func (w *World) patience() time.Duration {
-	return 30*time.Second + 40*time.Duration(w.plan.raft.ElectionTicks)*w.plan.tick
+	ticks := 40 * w.plan.raft.ElectionTicks
+	if w.plan.mixed {
+		ticks *= slowest
+	}
+	return 30*time.Second + time.Duration(ticks)*w.plan.tick
 }
 
 // members returns the running hosts that belong to the last configuration that anybody committed.
@@ -173,24 +179,32 @@ func (w *World) describe() string {
 func (w *World) audit() bool {
 	w.compareHashes()
 	for _, h := range w.members() {
-		store := h.data.Machine.Store()
-		for _, ack := range w.suite.Acks(200) {
-			if ack.Revision < store.CompactRevision() {
-				continue
-			}
-			result, _, err := store.Range(&kv.RangeOp{Key: []byte(ack.Key), Revision: ack.Revision})
-			if err != nil || len(result.KVs) != 1 || string(result.KVs[0].Value) != ack.Value {
-				w.suite.Report("acknowledged", fmt.Sprintf("member %v at the end: %q at revision %d is %v (%v), not %q",
-					h.id, ack.Key, ack.Revision, result.KVs, err, ack.Value))
-				return false
-			}
+		if !h.auditAcks("acknowledged", w.suite.Acks(200)) {
+			return false
 		}
 	}
 	return !w.suite.Failed()
 }
 
-func newDisk(b *broken) *disk.FS {
+// auditAcks reads acknowledged writes from the store of a member.
+func (h *host) auditAcks(property string, acks []check.Ack) bool {
+	store := h.data.Machine.Store()
+	for _, ack := range acks {
+		if ack.Revision < store.CompactRevision() {
+			continue
+		}
+		result, _, err := store.Range(&kv.RangeOp{Key: []byte(ack.Key), Revision: ack.Revision})
+		if err != nil || len(result.KVs) != 1 || string(result.KVs[0].Value) != ack.Value {
+			h.w.suite.Report(property, fmt.Sprintf("member %v at the end: %q at revision %d is %v (%v), not %q",
+				h.id, ack.Key, ack.Revision, result.KVs, err, ack.Value))
+			return false
+		}
+	}
+	return true
+}
+
+func newDisk(b *breaks.Set) *disk.FS {
 	d := disk.New()
-	d.Lying = b.lyingDisk
+	d.Lying = b.LyingDisk
 	return d
 }

@@ -1,88 +1,14 @@
 package sim
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/diary"
-	"github.com/quorate/quorate/internal/sim/workload"
+	"github.com/quorate/quorate/internal/sim/tally"
 )
 
 // Counts is what happened in one or more runs.
-type Counts struct {
-	Events, Steps, Messages, Dropped, Duplicated         uint64
-	Applied, Elections, Starts, Failures, Snapshots      uint64
-	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
-	Duplicates                                           uint64            // entries that repeated a proposal
-	Changes                                              map[string]uint64 // of the configuration, committed, by protocol
-	Aborted, Undone                                      uint64            // gone back from by an entry; lost with a leader
-	Settled                                              uint64            // configurations
-	LeadersLost                                          uint64            // in the middle of a change
-	Inferred                                             uint64            // proposals found committed by counting
-	Fast, FastTried, Skipped, Recovered, Forsaken        uint64            // of the fast path
-	Direct                                               uint64            // of Fast, told to native clients
-	Strangers, Cures                                     uint64            // processes refused by others; members reset
-	Faults                                               map[string]uint64
-}
-
-// Load takes the counts of the clients.
-func (c *Counts) Load(l *workload.Load) {
-	c.Ops, c.Answered, c.Unanswered, c.Refused = l.Ops, l.Answered, l.Unanswered, l.Refused
-	c.Watched, c.Renewed, c.Direct = l.Events, l.Renewals, l.Direct
-}
-
-// Add adds the counts of another run.
-func (c *Counts) Add(o *Counts) {
-	for _, pair := range [][2]*uint64{
-		{&c.Events, &o.Events}, {&c.Steps, &o.Steps}, {&c.Messages, &o.Messages}, {&c.Dropped, &o.Dropped},
-		{&c.Duplicated, &o.Duplicated}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
-		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
-		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
-		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
-		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
-		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
-		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken}, {&c.Direct, &o.Direct},
-		{&c.Strangers, &o.Strangers}, {&c.Cures, &o.Cures},
-	} {
-		*pair[0] += *pair[1]
-	}
-	if c.Faults == nil {
-		c.Faults, c.Changes = map[string]uint64{}, map[string]uint64{}
-	}
-	for name, n := range o.Faults {
-		c.Faults[name] += n
-	}
-	for name, n := range o.Changes {
-		c.Changes[name] += n
-	}
-}
-
-// list names what was counted, in order.
-func list(counts map[string]uint64) string {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s=%d", name, counts[name])
-	}
-	return strings.Join(names, " ")
-}
-
-// String is one line.
-func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
-		"fast=%d/%d direct=%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
-		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d strangers=%d cures=%d faults: %s",
-		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
-		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
-		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost,
-		c.Strangers, c.Cures, list(c.Faults))
-}
+type Counts = tally.Counts
 
 // Operation implements workload.World.
 func (w *World) Operation(client int, what string) {

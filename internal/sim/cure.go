@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
@@ -22,6 +23,9 @@ const (
 // cure is the operator who looks after a lost disk until another member has its place.
 func (w *World) cure(h *host) {
 	if h.gone || h.impostor == "" || w.refusing {
+		if h.gone {
+			w.counts.Cures++
+		}
 		return
 	}
 	w.After(cureScan, func() { w.cure(h) })
@@ -31,10 +35,9 @@ func (w *World) cure(h *host) {
 	}
 	config := w.suite.CommittedConfig()
 	if !config.Contains(h.id) {
-		w.counts.Cures++
 		h.stopFounding()
 		h.retire()
-		return
+		return // gone: the next time it counts
 	}
 	if leader := w.leader(); leader != nil {
 		if request := h.reset(leader); len(request.Steps) > 0 {
@@ -80,21 +83,21 @@ func (h *host) reset(leader *host) consensus.ChangeRequest {
 	id := h.heir.id
 	switch {
 	case !status.Config.Contains(id):
-		request.Steps = steps(consensus.ChangeAddLearner, []consensus.MemberID{id})
+		request.Steps = changes.Steps(consensus.ChangeAddLearner, []consensus.MemberID{id})
 		if dice.Chance(w.spoil, 0.5) {
 			request.Steps[0].Member.Storage = h.heir.storageID() // else it is bound at its first contact with a leader
 		}
 	case status.Config.IsLearner(id):
 		for _, p := range status.Progress {
 			if p.ID == id && p.CaughtUp {
-				request.Steps = steps(consensus.ChangePromote, []consensus.MemberID{id})
+				request.Steps = changes.Steps(consensus.ChangePromote, []consensus.MemberID{id})
 			}
 		}
 		if len(request.Steps) > 0 && request.Protocol != consensus.ProtocolSingle {
-			request.Steps = append(request.Steps, steps(consensus.ChangeRemove, []consensus.MemberID{h.id})...)
+			request.Steps = append(request.Steps, changes.Steps(consensus.ChangeRemove, []consensus.MemberID{h.id})...)
 		}
 	default:
-		request.Steps = steps(consensus.ChangeRemove, []consensus.MemberID{h.id})
+		request.Steps = changes.Steps(consensus.ChangeRemove, []consensus.MemberID{h.id})
 	}
 	return request
 }

@@ -38,9 +38,19 @@ var disks = []nemesis{
 	{"found-majority", "the same without losses, as with --founding=majority", time.Second, func(p *plan, rng *rand.Rand) {
 		p.founds, p.byMajority, p.late = true, true, dice.Between(rng, 0, 15*time.Second)
 	}, nil},
-	{"wipe-most", "all members but one lose their disks: the cluster must refuse to serve", 10 * time.Second,
-		func(p *plan, _ *rand.Rand) { p.ends = true }, (*World).strikeWipeMost},
+	{"mixed", "each start of a member draws its election timeout, lease and ways to write anew", time.Second,
+		func(p *plan, _ *rand.Rand) { p.mixed = true }, nil},
+	{"wipe-most", "all members but one lose their disks: the cluster must refuse to serve", 3 * time.Second,
+		nil, (*World).strikeWipeMost},
+	{"recover", "a majority is lost for good, a survivor is recovered, and some of the others come back", 3 * time.Second,
+		inEpochs, (*World).strikeRecover},
+	{"recover-apart", "the same, and two survivors are recovered apart", 3 * time.Second, inEpochs,
+		(*World).strikeRecoverApart},
+	{"recover-by-mistake", "a member is recovered while the majority serves", 8 * time.Second, inEpochs,
+		(*World).strikeMistake},
 }
+
+func inEpochs(p *plan, _ *rand.Rand) { p.recovers = true }
 
 // mayLose reports whether a member may lose what it has without any loss by the law: by every configuration that may count,
 // it and those that are lost already are a minority.

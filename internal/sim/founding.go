@@ -46,7 +46,7 @@ func (h *host) found() {
 		Address: describeMember(h.slot).PeerURLs[0]}
 	n := &newcomer{h: h, founder: identity.Founder{
 		Own: own, Members: h.base.Config.Members, Roster: record.Roster, Majority: h.w.plan.byMajority,
-		Rules: h.w.broken.rules,
+		Rules: h.w.broken.Rules,
 	}}
 	h.founding = n
 	if record.Roster != nil {
@@ -72,7 +72,7 @@ func (n *newcomer) ask() {
 	}
 	for i := range n.founder.Members {
 		if id := n.founder.Members[i].ID; id != n.founder.Own.Member {
-			n.h.w.net.greet(n, n.h.w.hosts[id], func(g identity.Greeting) {
+			n.h.w.net.greet(n.h, &n.founder.Own, n.h.w.hosts[id], func(g identity.Greeting) {
 				if g.Claim.Cluster == clusterID && g.Claim.Member == id && !judged {
 					met = append(met, g)
 				}
@@ -89,14 +89,13 @@ func (n *newcomer) ask() {
 }
 
 // greet carries a greeting there and the answer back.
-func (n *network) greet(asking *newcomer, to *host, answer func(identity.Greeting)) {
-	from := asking.h
+func (n *network) greet(from *host, caller *identity.Claim, to *host, answer func(identity.Greeting)) {
 	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
 	if out.cuts > 0 {
 		return
 	}
 	n.w.After(n.delay(), func() {
-		g, ok := to.greeted(&asking.founder.Own)
+		g, ok := to.greeted(caller)
 		if !ok || out.cuts > 0 || back.cuts > 0 {
 			return
 		}
@@ -108,6 +107,9 @@ func (n *network) greet(asking *newcomer, to *host, answer func(identity.Greetin
 func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	switch {
 	case h.alive && h.door != nil && h.door.Knows() && h.w.now >= h.frozen:
+		if h.epochs != nil {
+			h.epochs.Meet(*caller, h.w.now)
+		}
 		line := h.door.Line(caller.Member, caller.Storage)
 		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Roster: line}, true
 	case h.founding != nil:

@@ -78,7 +78,7 @@ const dataDir = "data"
 func (h *host) options() member.DataOptions {
 	fs := h.disk
 	return member.DataOptions{
-		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.lyingLog,
+		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.LyingLog,
 		Nonce: func() uint64 { return uint64(h.w.lives+1)<<32 | uint64(h.id) },
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
@@ -148,7 +148,7 @@ func (h *host) start() {
 	h.vote, h.toldCommit = data.Restored.Hard.Vote, 0
 	h.w.actions.started(h.id, data.Restored.Hard, data.Restored.Base.Mark, data.Restored.Entries)
 	options := h.w.plan.raft
-	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.raft
+	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.Raft
 	if h.w.plan.identity {
 		options.Storage = h.data.Identity.Storage
 	}
@@ -157,6 +157,7 @@ func (h *host) start() {
 		Fate: func(id consensus.ProposalID) raft.Fate { return member.FateOf(h.data.Machine, id) },
 	}
 	options.Seed += uint64(h.life)
+	infers, fast := h.w.plan.settings(&options, h.w.spoil)
 	node, err := member.NewNode(member.NodeOptions{
 		Raft:         options,
 		FirstSession: data.Boots << 32,
@@ -167,14 +168,17 @@ func (h *host) start() {
 		return
 	}
 	h.node = node
-	node.CountHolders(h.w.plan.infers)
-	node.TryFast(h.w.plan.fast)
+	node.CountHolders(infers)
+	node.TryFast(fast)
 	h.checkConfig()
 	h.w.actions.committed(h)
 	h.suite.Stepped(h.id)
 	h.after(dice.Between(h.rng, 0, h.w.plan.tick), h.tick)
 	h.after(dice.Exponential(h.rng, h.w.plan.flush), h.flush)
 	h.after(leaseScan, h.scanLeases)
+	if h.epochs != nil {
+		h.lookAround()
+	}
 	h.after(scrubPause, h.scrub)
 	if h.w.plan.reconfigures {
 		h.after(promoteScan, h.promote)
@@ -257,7 +261,7 @@ func (h *host) down() {
 	h.noteInferred()
 	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
 	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
-	h.leading, h.inForce, h.received, h.frozen, h.door = false, nil, received{}, 0, nil
+	h.leading, h.inForce, h.received, h.frozen, h.door, h.epochs = false, nil, received{}, 0, nil, nil
 	for _, other := range h.w.up() {
 		if h.w.net.link(h.slot, other.slot).cuts == 0 {
 			h.w.net.notice(other, h)
@@ -294,11 +298,18 @@ func (h *host) wake(d time.Duration) {
 // step is one round of the loop.
 func (h *host) step() {
 	h.stepping = false
-	inputs := append(h.dueTicks(), h.inbox...)
+	due := h.dueTicks()
+	if h.mute() {
+		due = nil
+	}
+	inputs := append(due, h.inbox...)
 	h.inbox = nil
 	h.w.counts.Steps++
 	from := h.node.Replica().Term()
 	h.node.Step(inputs...)
+	if h.epochs != nil && h.node.Replica().Leader() != consensus.NoMember {
+		h.epochs.Led(h.w.now)
+	}
 	h.checkConfig()
 	h.suite.Committed(h.id, from, h.node.Replica().Term(), h.node.Replica().Commit())
 	h.suite.Stepped(h.id)
@@ -337,6 +348,9 @@ func (h *host) dueTicks() []raft.Input {
 	most := int64(1)
 	if h.w.plan.raft.LeaderLease {
 		most = int64(4 * h.w.plan.raft.ElectionTicks)
+	}
+	if h.w.plan.mixed {
+		most *= slowest
 	}
 	n := min(passed-h.ticked, most)
 	h.ticked = passed
@@ -381,6 +395,7 @@ func (h *host) observe(events []raft.Event) {
 		h.w.trace.Note(h.w.now, h.slot, diary.Lead, 0, 0, 0, event.String)
 		switch e := event.(type) {
 		case raft.BecameLeader:
+			h.judgeEpoch()
 			h.suite.Leader(h.id, e.Term)
 			h.w.counts.Elections++
 			h.lessorTerm = e.Term

@@ -113,7 +113,7 @@ func (allRoom) Release()       {}
 
 // maybeUnnamed gives, as a negative control, repeated proposals another id: the state machine does not know them then.
 func (h *host) maybeUnnamed(batch []consensus.Entry) []consensus.Entry {
-	if !h.w.broken.sessions {
+	if !h.w.broken.Sessions {
 		return batch
 	}
 	batch = slices.Clone(batch)
@@ -252,7 +252,7 @@ func (h *host) scanLeases() {
 		return
 	}
 	now := h.clock()
-	if h.w.broken.leases {
+	if h.w.broken.Leases {
 		now = now.Add(time.Second)
 	}
 	for _, id := range h.data.Machine.Leases().Expired(now, 500) {

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/sim/door"
+	"github.com/quorate/quorate/internal/sim/epochs"
 )
 
 // standing is what a process claims to be, and what is true of it.
@@ -36,6 +37,8 @@ type standing struct {
 	founding *newcomer               // it has no data yet
 	hears    map[consensus.Life]bool // the lives of members that it has let in
 	claim    identity.Claim          // of this life
+	held     []check.Ack             // what a recovered member must keep
+	epochs   *epochs.Watch           // of this life; nil in worlds where nobody is recovered
 	door     *door.Door              // of this life; nil in worlds where nobody is in doubt
 }
 
@@ -61,8 +64,11 @@ func (h *host) openDoor() {
 		Address: describeMember(h.slot).PeerURLs[0],
 	}
 	h.hears = map[consensus.Life]bool{}
-	h.door = door.New(h.claim, seen, h.w.broken.rules, h.deadAfter())
+	h.door = door.New(h.claim, seen, h.w.broken.Rules, h.deadAfter())
 	h.after(bindScan, h.bindMet)
+	if h.w.plan.recovers {
+		h.epochs = epochs.New(h.claim, h.w.broken.Rules, h.extension())
+	}
 }
 
 // deadAfter is after which silence a peer is taken for dead.
@@ -225,6 +231,13 @@ func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Inpu
 	if refusal != nil {
 		n.refuse(to, from, claim.Life, refusal)
 		return nil
+	}
+	if to.epochs != nil {
+		messages = to.epochs.Standing(n.w.now).Admit(messages)
+	}
+	if claim.Epoch != to.claim.Epoch && len(messages) > 0 {
+		n.w.suite.Report("epoch", fmt.Sprintf("member %v of epoch %v hears %v of epoch %v", to.id, to.claim.Epoch, from.id,
+			claim.Epoch))
 	}
 	if len(messages) > 0 && to == sent.witness && messages[0].Kind == consensus.MsgAppendReply && messages[0].Reject &&
 		from.denied == 0 {

@@ -42,8 +42,9 @@ type plan struct {
 	founds     bool          // the members found the cluster by themselves
 	byMajority bool          // as with --founding=majority
 	late       time.Duration // when the last of them comes
-	ends       bool          // most disks are lost at the end
+	recovers   bool          // members are recovered, in epochs of their own
 
+	mixed    bool // each start draws some settings anew
 	infers   bool // members count who holds what they propose
 	fast     bool // and offer it to all voters at once
 	raft     raft.Options
@@ -175,7 +176,7 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		for i := range nemeses {
 			asked = append(asked, nemeses[i].Name)
 		}
-		asked = append(asked, "wipe", "roll-back", "clone", "wrong-address")
+		asked = append(asked, alwaysToo...)
 	default:
 		asked = strings.Split(o.Nemesis, ",")
 	}
@@ -233,10 +234,10 @@ func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
 	for i := range disks {
 		n := &disks[i]
 		drawn, gap := dice.Chance(rng, 0.4), dice.Between(rng, n.shortest, 5*n.shortest)
-		rare := n.Name == "found-majority" || n.Name == "wipe-most"
+		rare := n.Name == "found-majority" || n.Name == "wipe-most" || n.Name == "recover" || n.Name == "recover-apart"
 		switch {
 		case o.Nemesis == "all":
-			drawn = slices.Contains([]string{"wipe", "roll-back", "clone", "wrong-address"}, n.Name)
+			drawn = slices.Contains(alwaysToo, n.Name)
 		case o.Nemesis != "":
 			drawn = slices.Contains(asked, n.Name)
 		default:
@@ -245,7 +246,9 @@ func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
 		if !drawn {
 			continue
 		}
-		p.identity, p.lossy = true, false
+		if n.Name != "mixed" {
+			p.identity, p.lossy = true, false
+		}
 		p.disks = append(p.disks, n)
 		p.gaps[n.Name] = gap
 		if n.plan != nil {
@@ -263,4 +266,21 @@ func (p *plan) begins(slot int, rng *rand.Rand) time.Duration {
 		return p.late
 	}
 	return dice.Between(rng, 0, 2*time.Second)
+}
+
+// alwaysToo are the faults of identity that go with all others.
+var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed"}
+
+// slowest is how much longer than others some members wait for a leader, if settings are mixed.
+const slowest = 4
+
+// settings draws, if settings are mixed, those of one start: how long it waits for a leader, whether it trusts a lease, whether
+// it counts who holds what it proposes, and whether it takes the fast path.
+func (p *plan) settings(o *raft.Options, rng *rand.Rand) (infers, fast bool) {
+	if !p.mixed {
+		return p.infers, p.fast
+	}
+	o.ElectionTicks = o.ElectionTicks * dice.Pick(rng, 1, 1, slowest)
+	o.LeaderLease = o.LeaderLease && dice.Chance(rng, 0.7)
+	return dice.Chance(rng, 0.5), dice.Chance(rng, 0.6)
 }

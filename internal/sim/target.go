@@ -13,7 +13,7 @@ import (
 
 // Life implements workload.Target.
 func (h *host) Life() int {
-	if !h.alive || h.node == nil {
+	if !h.alive || h.node == nil || h.impostor != "" { // clients are those of the cluster
 		return 0
 	}
 	if h.w.calm && !h.suite.CommittedConfig().Contains(h.id) {

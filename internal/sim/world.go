@@ -6,13 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/breaks"
+	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -72,25 +72,26 @@ const hastyClients = 6
 // World is one simulated cluster.
 type World struct {
 	agenda
-	plan     *plan
-	broken   broken
-	rng      *rand.Rand
-	trace    *diary.Diary
-	actions  *actions // nil if nobody reads them
-	suite    *check.Suite
-	net      *network
-	load     *workload.Load
-	counts   Counts
-	hosts    map[consensus.MemberID]*host
-	list     []*host // by slot
-	configs  map[consensus.MemberID]raft.ConfigInForce
-	pastIDs  []consensus.ConfigID // of every configuration that was in force at some member
-	lives    int
-	proposed map[consensus.ProposalID]consensus.Index // for a negative control
-	calm     bool                                     // the first phase is over
-	current  *host                                    // whose code runs: for panics
-	spoil    *rand.Rand                               // of the faults of identity
-	refusing bool                                     // most disks are lost: nothing may serve
+	plan      *plan
+	broken    breaks.Set
+	rng       *rand.Rand
+	trace     *diary.Diary
+	actions   *actions // nil if nobody reads them
+	suite     *check.Suite
+	net       *network
+	load      *workload.Load
+	counts    Counts
+	hosts     map[consensus.MemberID]*host
+	list      []*host // by slot
+	configs   map[consensus.MemberID]raft.ConfigInForce
+	pastIDs   []consensus.ConfigID // of every configuration that was in force at some member
+	lives     int
+	proposed  map[consensus.ProposalID]consensus.Index // for a negative control
+	calm      bool                                     // the first phase is over
+	current   *host                                    // whose code runs: for panics
+	spoil     *rand.Rand                               // of the faults of identity
+	survivors []*host                                  // of a lost quorum, recovered
+	refusing  bool                                     // most disks are lost: nothing may serve
 }
 
 // Run runs one seed to its end or to the first violation.
@@ -100,9 +101,12 @@ func Run(o Options) (Report, error) {
 		return Report{}, err
 	}
 	w.guarded(w.faultyPhase)
-	if w.refusing {
+	switch {
+	case len(w.survivors) > 0:
+		w.guarded(w.recoveredPhase)
+	case w.refusing:
 		w.guarded(w.refusalPhase)
-	} else {
+	default:
 		w.guarded(w.calmPhase)
 	}
 	if !w.refusing { // of what was lost nothing can be said
@@ -130,16 +134,16 @@ func newWorld(o Options) (*World, error) {
 		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{},
 		proposed: map[consensus.ProposalID]consensus.Index{},
 	}
-	if w.broken, err = breakage(o.Break); err != nil {
+	if w.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err
 	}
-	p.mix.LoseEvents = w.broken.watch
-	if o.Break == "" || w.broken.sessions { // other controls need few seeds, and keep those that they were found with
+	p.mix.LoseEvents = w.broken.Watch
+	if o.Break == "" || w.broken.Sessions { // other controls need few seeds, and keep those that they were found with
 		rng := dice.Stream(o.Seed, streamNatives)
 		p.mix.Natives = dice.Pick(rng, 0, 0, 1, 3)
 		p.mix.Direct = dice.Chance(rng, 0.6)
 	}
-	if w.broken.client {
+	if w.broken.Client {
 		p.mix.Natives, p.mix.Direct, p.mix.Tally.OneLess = hastyClients, true, true
 	}
 	w.counts.Faults = map[string]uint64{}
@@ -176,13 +180,7 @@ func firstConfig(n int) consensus.SnapshotMeta {
 	return consensus.Founding(config)
 }
 
-func describeMember(slot int) consensus.Member {
-	return consensus.Member{
-		ID:       consensus.MemberID(slot + 1),
-		Name:     fmt.Sprintf("m%d", slot),
-		PeerURLs: []string{fmt.Sprintf("http://10.0.0.%d:2380", slot+1)},
-	}
-}
+func describeMember(slot int) consensus.Member { return changes.Describe(consensus.MemberID(slot + 1)) }
 
 // addHost adds a machine that is not running yet.
 func (w *World) addHost(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
@@ -212,21 +210,10 @@ func (w *World) guarded(f func()) {
 			if w.current != nil {
 				slot = w.current.slot
 			}
-			w.suite.Report("invariant", fmt.Sprintf("member in slot %d: %v\n%s", slot, why, shortStack()))
+			w.suite.Report("invariant", fmt.Sprintf("member in slot %d: %v\n%s", slot, why, diary.Stack()))
 		}
 	}()
 	f()
-}
-
-func shortStack() string {
-	lines := strings.Split(string(debug.Stack()), "\n")
-	var calls []string
-	for _, line := range lines {
-		if strings.HasPrefix(line, "\t") && strings.Contains(line, "/internal/") && len(calls) < 12 {
-			calls = append(calls, strings.TrimSpace(line))
-		}
-	}
-	return strings.Join(calls, "\n")
 }
 
 // runUntil lets the world go on until a time, a condition, or a violation.

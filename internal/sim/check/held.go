@@ -1,0 +1,33 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// HeldBy returns the acknowledged writes that a member's disk alone proves: their committed entry is in its log, or their
+// superquorum decided them, it holds the record, and its log has nothing in the way. A recovery of that member must keep them.
+func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
+	log := &s.durable.of(member).log
+	chosen := consensus.Index(len(s.logs.chosen))
+	decided := map[kv.Revision]wal.AttemptID{}
+	for id, p := range s.won.promised {
+		decided[kv.Revision(p.revision)] = wal.AttemptOf(consensus.Attempt{Proposal: id, Revision: p.revision})
+	}
+	prefix := log.last() <= chosen && log.holds(consensus.Mark{Index: log.last(), Term: s.logs.chosenAt(log.last())})
+	for _, ack := range s.acks.puts {
+		at, _ := slices.BinarySearch(s.machine.revisions, ack.Revision)
+		index := consensus.Index(at) + 1
+		mark := consensus.Mark{Index: index, Term: s.logs.chosenAt(index)}
+		switch attempt, fast := decided[ack.Revision]; {
+		case index <= min(chosen, log.last()) && log.holds(mark):
+			logged = append(logged, ack)
+		case fast && prefix && s.won.records[member][attempt] && !s.won.leaving[member][attempt]:
+			records = append(records, ack)
+		}
+	}
+	return logged, records
+}

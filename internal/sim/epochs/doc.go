@@ -1,0 +1,10 @@
+// Package epochs is what a simulated member does about other epochs of its cluster, as package member does for a real one:
+// identity.Succession decides, and is told here what was met and whether there is a quorum. It also recovers survivors, by
+// the same code as `quorate recover`.
+//
+// Laws:
+//  1. A member does not campaign before it has asked its peers once.
+//  2. What Recover writes is what an operator's command writes: one append to the log of a member that does not run.
+//
+// Not safe for use by several goroutines.
+package epochs

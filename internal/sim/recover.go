@@ -1,0 +1,189 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/epochs"
+)
+
+// ofAnotherEpoch is why a recovered member is none of those that it left.
+const ofAnotherEpoch = "was recovered apart"
+
+// recoverAlone makes a member that does not run the only voter of its cluster, as `quorate recover` does.
+func (h *host) recoverAlone(others []member.DataOptions) bool {
+	held, records := h.w.suite.HeldBy(h.id)
+	recovery, err := epochs.Recover(h.options(), others)
+	if err != nil {
+		h.w.trace.Note(h.w.now, h.slot, diary.Fail, 2, 0, 0, err.Error)
+		return false // it is alone, or was removed, or never learned of a cluster
+	}
+	h.disown(ofAnotherEpoch)
+	h.held = held
+	if recovery.Conflicting == 0 { // else nobody can know which of two was acknowledged
+		h.held = append(h.held, records...)
+	}
+	h.w.counts.Recoveries++
+	h.w.counts.Adopted += uint64(recovery.Adopted)
+	return true
+}
+
+func (w *World) strikeRecover()      { w.loseQuorum("recover", 1) }
+func (w *World) strikeRecoverApart() { w.loseQuorum("recover-apart", 2) }
+
+// loseQuorum stops everybody, recovers survivors apart, and lets some of the others come back.
+func (w *World) loseQuorum(name string, survivors int) {
+	config := w.suite.CommittedConfig()
+	hosts := slices.DeleteFunc(w.present(), func(h *host) bool { return !config.IsVoter(h.id) })
+	if w.refusing || w.now < w.plan.faults/3 || len(hosts) <= survivors {
+		return
+	}
+	for _, h := range w.up() {
+		h.crash()
+	}
+	w.spoil.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	for _, h := range hosts {
+		if len(w.survivors) == survivors {
+			break
+		}
+		var compared []member.DataOptions
+		if other := hosts[w.spoil.IntN(len(hosts))]; other != h && other.impostor == "" && dice.Chance(w.spoil, 0.5) {
+			compared = append(compared, other.options())
+		}
+		if h.recoverAlone(compared) {
+			w.survivors = append(w.survivors, h)
+		}
+	}
+	if w.refusing = len(w.survivors) > 0; w.refusing {
+		w.struck(name, fmt.Sprintf("%d of %d", len(w.survivors), len(hosts)))
+	}
+	for _, h := range w.present() {
+		if h.gone = w.refusing && dice.Chance(w.spoil, 0.4); !h.gone {
+			h.startAfter(dice.Between(w.spoil, 0, 8*time.Second))
+		}
+	}
+	for _, h := range w.survivors {
+		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 2*time.Second))
+	}
+}
+
+// strikeMistake recovers a member that was only down, while the others serve. They must go on.
+func (w *World) strikeMistake() {
+	h := w.loser(nil)
+	if h == nil {
+		return
+	}
+	h.crash()
+	if h.recoverAlone(nil) {
+		w.struck("recover-by-mistake", fmt.Sprint(h.slot))
+		w.After(cureScan, func() { w.cure(h) })
+		w.After(cureScan, func() { w.wayOut(h) })
+	}
+	h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 2*time.Second))
+}
+
+// wayOut is the operator who reads why members serve nothing: the one that was recovered by mistake is stopped for ever, and
+// they are started again.
+func (w *World) wayOut(mistaken *host) {
+	w.After(cureScan, func() { w.wayOut(mistaken) })
+	for _, h := range w.up() {
+		if h.epochs.Standing(w.now) != identity.Superseded {
+			continue
+		}
+		if mistaken.alive {
+			mistaken.disk = mistaken.disk.Crash(disk.KeepAll, mistaken.rng)
+			mistaken.down()
+		}
+		mistaken.ended = true
+		h.crash()
+		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, time.Second))
+	}
+}
+
+// recoveredPhase demands that who was recovered serves, with all that its disk alone proves, and that two who were recovered
+// apart know of each other.
+func (w *World) recoveredPhase() {
+	w.calm = true
+	w.heal()
+	answered := map[consensus.MemberID]bool{}
+	var ask func()
+	ask = func() {
+		for _, h := range w.survivors {
+			if h.alive && h.leading && !answered[h.id] {
+				command := kv.Command{Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)}}
+				h.Propose(&command, func(r kv.Result, err error) {
+					answered[h.id] = answered[h.id] || err == nil && r.Err == nil
+				})
+			}
+		}
+		w.After(time.Second, ask)
+	}
+	ask()
+	done := func() bool {
+		return !slices.ContainsFunc(w.survivors, func(h *host) bool { return !answered[h.id] })
+	}
+	if !w.runUntil(w.now+w.patience(), done) {
+		w.suite.Report("recovery", fmt.Sprintf("who was recovered does not serve: %v of %d", answered, len(w.survivors)))
+		return
+	}
+	w.runUntil(w.now+epochsMeet, nil)
+	for _, h := range w.survivors {
+		w.auditHeld(h)
+		if h.alive && len(w.survivors) > 1 && len(h.epochs.State.Foreign()) == 0 {
+			w.suite.Report("recovery", fmt.Sprintf("member %v was recovered apart from another one and never noticed", h.id))
+		}
+	}
+}
+
+// epochsMeet is enough for two rounds of greetings.
+const epochsMeet = 40 * time.Second
+
+// auditHeld reads what a recovered member had to keep.
+func (w *World) auditHeld(h *host) {
+	if !h.alive {
+		w.suite.Report("recovery", fmt.Sprintf("member %v, which was recovered, does not run", h.id))
+		return
+	}
+	h.auditAcks("recovery", h.held)
+}
+
+// lookAround asks those whom the member knows which epoch they are of. It does not campaign before that was done once.
+func (h *host) lookAround() {
+	config := h.node.Replica().InForce().Config
+	ids := config.IDs()
+	if dropped, err := h.data.Dropped(); err == nil {
+		for i := range dropped {
+			ids = append(ids, dropped[i].ID)
+		}
+	}
+	life := h.life
+	for _, id := range ids {
+		if peer := h.w.hosts[id]; peer != nil && peer != h {
+			h.w.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
+				if h.alive && h.life == life && g.Stage == identity.Founded {
+					h.epochs.Meet(g.Claim, h.w.now)
+				}
+			})
+		}
+	}
+	h.after(h.extension(), func() { h.after(h.epochs.Looked(), h.lookAround) })
+}
+
+// mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.
+func (h *host) mute() bool { return h.epochs != nil && h.epochs.Standing(h.w.now).Mute() }
+
+// judgeEpoch checks a new leader: it did not know that the cluster was recovered without it.
+func (h *host) judgeEpoch() {
+	if h.epochs != nil && h.epochs.Knew(h.w.now) {
+		h.w.suite.Report("superseded", fmt.Sprintf("member %v leads in epoch %v and knew, without a quorum, of a newer one",
+			h.id, h.claim.Epoch))
+	}
+}
