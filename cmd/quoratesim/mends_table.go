@@ -8,6 +8,10 @@ func byCore(row string) string {
 	return `go test ./internal/consensus/raft -count=1 -v -run "Step_exploreOpen/` + row + `"`
 }
 
+func bySimulator(nemesis, control string) string {
+	return "quoratesim run --for 10m --members 3 --seed 1 --nemesis " + nemesis + " --break " + control
+}
+
 // mends are what the review of November 2026 found in consensus, and in members and their operation, and what finds it now.
 func mends() []mend {
 	var all []mend
@@ -49,12 +53,19 @@ var pathMends = []mend{
 var diskMends = []mend{
 	{"a member whose disk was empty voted as the one that it had been",
 		"IgnoreBinding", byModel("empty disk is the member"), "L1"},
+	{"the same, in the simulator", "ignore-binding", bySimulator("wipe", "ignore-binding"), "counted"},
 	{"a majority with empty disks founded the cluster once more",
 		"FoundByMajority", byModel("founds the cluster once more"),
 		"election safety"},
+	{"the same, in the simulator", "found-by-majority", bySimulator("wipe-most", "found-by-majority"), "founding"},
 	{"an old copy of a data directory voted", "IgnoreLives", byModel("old copy of its disk"), "leader completeness"},
+	{"the same, in the simulator", "ignore-lives", bySimulator("roll-back", "ignore-lives"), "counted"},
+	{"a follower that denied what it had acknowledged stayed in probe for ever and counted", "trust-denial",
+		bySimulator("forget", "trust-denial"), "counted"},
 	{"a member that was recovered apart made a majority that served stop", "Rules.ObeyNewer",
 		`go test ./internal/identity -count=1 -v -run "Succession_walk_majorityServes"`, "of a majority that serves stops"},
+	{"former members that came back after a recovery could elect one of themselves", "serve-superseded",
+		bySimulator("recover", "serve-superseded"), "superseded"},
 	{"two survivors were recovered apart and shared one cluster id",
 		"RecoverySameEpoch", byModel("without a new epoch"),
 		"leader completeness"},
@@ -86,6 +97,9 @@ var unfounds = []unfound{
 		[]string{"TestReplica_Step_fieldsOfKind", "TestCodec_roundTrip"}},
 	{"members that differed at equal index did not notice", "comparing members is itself the checker",
 		[]string{"TestMember_compareContents_findsOneBit", "TestMember_compareChains_findsWhatEntriesMeet"}},
+	{"a copy of a data directory ran beside its original",
+		"the simulator starts copies (clone), and without the rule no law broke in minutes of seeds",
+		[]string{"TestGuard_Meet_cloned", "TestCluster_cloned"}},
 	{"a host that could not be reached counted as down",
 		"what a refused connection is, the network of the simulator does not know",
 		[]string{"TestHail_unreachable", "TestRecover_noNetwork"}},
