@@ -411,11 +411,8 @@ func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) 
 	if !status.Config.IsVoter(to) {
 		return ErrBadTransferee
 	}
-	if status.Config.Cordoned(to) {
-		return &CordonedError{Name: m.nameOf(to)}
-	}
-	if slices.Contains(status.Spared, to) {
-		return &CordonedError{Name: m.nameOf(to), Corrupt: true}
+	if status.LeavesLeadership(to) {
+		return &CordonedError{Name: m.nameOf(to), Corrupt: slices.Contains(status.Spared, to)}
 	}
 	m.inbox.put(raft.Transfer{To: to})
 	ctx, cancel := context.WithTimeout(ctx, 3*m.electionTimeout())

@@ -23,6 +23,7 @@ func (r *Replica) becomeLeader() {
 		p.Heard = slices.Contains(r.granted, p.ID)
 	}
 	r.uncommitted = r.log.sizeAfter(r.log.commit)
+	r.log.weight.workAt = r.now // a store that hangs has as much time under each leader
 	r.recoverRecords()
 	r.noop = r.log.last() + 1
 	r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})

@@ -34,6 +34,7 @@ type cordon struct {
 	last      consensus.MemberID // who was tried last
 	notBefore uint64             // tick of the next attempt
 	forgetAt  uint64             // tick from which on the attempts before do not count
+	forced    bool               // of the call that has to wait (Replica.calledIn): whether nobody else can lead
 }
 
 // next returns the member of fit to hand over to now, and counts the attempt. It returns NoMember if it is too early or fit
@@ -65,9 +66,19 @@ func (c *cordon) next(now uint64, electionTicks int, fit []*progress.Peer) conse
 // cordoned reports whether this member leaves leadership to others.
 func (r *Replica) cordoned() bool { return r.leavesLeadership(r.opts.ID) }
 
-// leavesLeadership reports whether a member is cordoned, or spared by the shell.
 func (r *Replica) leavesLeadership(id consensus.MemberID) bool {
-	return r.config().Cordoned(id) || slices.Contains(r.cordon.spared, id)
+	return leavesLeadership(r.config(), r.cordon.spared, id)
+}
+
+// leavesLeadership reports whether a member is cordoned, or spared by the shell. Where every voter that is not cordoned is
+// spared, the marks of cordon mean nothing: what is spared has a wrong state, and must not lead for that.
+func leavesLeadership(c *consensus.Config, spared []consensus.MemberID, id consensus.MemberID) bool {
+	if slices.Contains(spared, id) {
+		return true
+	}
+	return c.Cordoned(id) && slices.ContainsFunc(c.Voters, func(voter consensus.MemberID) bool {
+		return !c.Cordoned(voter) && !slices.Contains(spared, voter)
+	})
 }
 
 // yieldLeadership hands leadership on while this leader is cordoned and another voter can lead at once. A change that is

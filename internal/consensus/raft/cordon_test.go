@@ -187,3 +187,57 @@ func TestReplica_cordoned_diskStalls(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a cordoned voter that alone can be elected stands, though another one without pre-vote raises the term again
+// and again.
+func TestReplica_cordoned_onlyCandidate(t *testing.T) {
+	c := cordoned(t, []memberID{1, 2, 3}, func(o *raft.Options) { o.PreVote = o.ID != 3 })
+	c.isolate(3, true)
+	c.propose(2, "a")
+	c.tick(2)
+	c.kill(2)
+	c.isolate(3, false)
+	if id := c.ledBy(t, 20*c.opts(1).ElectionTicks); id != 1 {
+		t.Errorf("%v leads with the shorter log", id)
+	}
+}
+
+// Ensure that a member whose state is wrong does not lead on because all others are cordoned.
+func TestReplica_cordoned_othersSpared(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	c.tick(3)
+	c.mark(t, consensus.ChangeCordon, 2)
+	c.mark(t, consensus.ChangeCordon, 3)
+	for _, n := range c.nodes {
+		n.step(raft.Spare{Members: []memberID{1}})
+	}
+	c.tick(4 * c.opts(1).ElectionTicks)
+	if id := c.ledBy(t, 4*c.opts(1).ElectionTicks); id == 1 {
+		t.Error("the member that is spared leads on")
+	}
+}
+
+// Ensure that a cordoned voter which a leader calls as it leaves, and which has to apply first that it leaves, takes over at
+// once.
+func TestReplica_cordoned_calledByTheLast(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, nil)
+	c.elect(1)
+	c.tick(3)
+	c.mark(t, consensus.ChangeCordon, 2)
+	c.mark(t, consensus.ChangeCordon, 3)
+	c.node(2).holdApply, c.node(3).holdApply = true, true
+	request := consensus.ChangeOne(consensus.ChangeRemove, consensus.Member{ID: 1})
+	request.Protocol = consensus.ProtocolApply
+	c.request(1, request)
+	c.settle()
+	c.tick(3)
+	for _, id := range []memberID{2, 3} {
+		c.node(id).holdApply = false
+		c.node(id).apply(len(c.node(id).toApply))
+	}
+	c.settle()
+	if id := c.ledBy(t, 2); id == 1 {
+		t.Error("the removed leader leads on")
+	}
+}

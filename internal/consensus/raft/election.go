@@ -350,5 +350,8 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 	}
 	r.setLeader(leader)
 	r.heardAt, r.suspect = r.now, false
+	if was == Follower && leader == consensus.NoMember && r.cordoned() {
+		return // the candidates of higher terms that come by, which nobody may be able to elect, do not prolong its longer wait
+	}
 	r.resetCampaign()
 }

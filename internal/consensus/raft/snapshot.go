@@ -186,12 +186,13 @@ func (r *Replica) keepsFor(p *progress.Peer) bool {
 	return r.role == Leader && p.State == progress.Snapshot && !p.Outrun
 }
 
-// outrunSnapshots gives up the snapshots for which entries up to index are still kept: the log has grown too far beyond
-// them. Whom they were for gets a newer one, after a pause that doubles each time.
+// outrunSnapshots gives up snapshots for which entries up to index are still kept, the oldest first, until the log is within
+// its bound. Whom they were for gets a newer one, after a pause that doubles each time.
 func (r *Replica) outrunSnapshots(index consensus.Index) {
-	for _, p := range r.peers {
-		if !r.keepsFor(p) || p.Floor >= index {
-			continue
+	for {
+		p := r.oldestSnapshot()
+		if p == nil || p.Floor >= index || r.log.sizeAfter(p.Floor)-r.log.weight.Ready <= r.opts.MaxSnapshotLogBytes {
+			return
 		}
 		r.counts.Outrun++
 		r.event(SnapshotOutrun{Follower: p.ID, Bytes: r.log.weight.Held})
@@ -205,6 +206,17 @@ func (r *Replica) outrunSnapshots(index consensus.Index) {
 		p.Outrun = true // SnapshotSent will end it
 		r.out.StopSnapshot = append(r.out.StopSnapshot, p.ID)
 	}
+}
+
+// oldestSnapshot returns the member whose snapshot makes this log keep most, or nil.
+func (r *Replica) oldestSnapshot() *progress.Peer {
+	var oldest *progress.Peer
+	for _, p := range r.peers {
+		if r.keepsFor(p) && (oldest == nil || p.Floor < oldest.Floor) {
+			oldest = p
+		}
+	}
+	return oldest
 }
 
 // maxOutruns bounds the pause before another snapshot to 64 election timeouts.

@@ -136,3 +136,46 @@ func TestReplica_Compact_outrunsInstallations(t *testing.T) {
 		t.Errorf("the follower has applied %v, want %v", got, want)
 	}
 }
+
+// Ensure that a snapshot on its way to one follower is not given up because an older one to another keeps too much of the log.
+func TestReplica_Compact_outrunsTheOldestFirst(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) { o.MaxSnapshotLogBytes = 60000 })
+	c.elect(1)
+	c.settle()
+	leader := c.node(1)
+	leader.slowStream = true
+	write := func(n int) {
+		for i := range n {
+			c.propose(1, payload(i))
+			c.settle()
+			if i%10 == 0 {
+				c.tick(1)
+			}
+		}
+	}
+	c.isolate(4, true)
+	c.isolate(5, true)
+	write(30)
+	leader.compact(leader.store.mark.Index)
+	c.isolate(4, false)
+	c.cut(4, 5)
+	c.tick(3)
+	write(150)
+	c.isolate(5, false)
+	c.tick(3)
+	for leader.replica.Counts().Log.Outrun == 0 {
+		if leader.store.mark.Index > 5000 {
+			t.Fatal("no snapshot is given up")
+		}
+		write(1)
+		leader.compact(leader.store.mark.Index - 10)
+	}
+	if got := leader.replica.Counts().Log.Outrun; got != 1 {
+		t.Errorf("%d snapshots are given up at once", got)
+	}
+	for _, e := range leader.events {
+		if e, ok := e.(raft.SnapshotOutrun); ok && e.Follower != 4 {
+			t.Errorf("the younger snapshot, of %v, is given up", e.Follower)
+		}
+	}
+}

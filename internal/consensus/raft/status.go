@@ -100,14 +100,18 @@ func (r *Replica) Status() Status {
 	return s
 }
 
+// LeavesLeadership reports whether a member is to leave leadership to others: it is cordoned, or spared.
+func (s *Status) LeavesLeadership(id consensus.MemberID) bool {
+	return leavesLeadership(&s.Config, s.Spared, id)
+}
+
 // Heir returns the voter to which this leader can hand over at once, NoMember if there is none: one that was heard lately, has
 // caught up and is neither cordoned nor spared, of several the one with most of the log.
 func (s *Status) Heir() consensus.MemberID {
 	best := PeerProgress{}
 	for i := range s.Progress {
 		p := &s.Progress[i]
-		able := p.RecentActive && p.CaughtUp && slices.Contains(s.Config.Voters, p.ID) && !s.Config.Cordoned(p.ID) &&
-			!slices.Contains(s.Spared, p.ID)
+		able := p.RecentActive && p.CaughtUp && slices.Contains(s.Config.Voters, p.ID) && !s.LeavesLeadership(p.ID)
 		if able && (best.ID == consensus.NoMember || p.Match > best.Match) {
 			best = *p
 		}

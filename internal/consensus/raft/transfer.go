@@ -93,11 +93,11 @@ func (r *Replica) handOverLeadership() {
 // change removed has gone. A cordoned member does so only if force says that nobody else can.
 func (r *Replica) handleTimeoutNow(force bool) {
 	switch {
+	case r.appliesFirst():
+		r.calledIn, r.cordon.forced = r.term, force // who is cordoned then, the change decides
 	case r.cordoned() && !force:
 	case r.mayCampaign():
 		r.becomeCandidate(true)
-	case r.appliesFirst():
-		r.calledIn = r.term
 	}
 }
 
@@ -107,7 +107,7 @@ func (r *Replica) answerCall() {
 		return
 	}
 	r.calledIn = 0
-	if r.mayCampaign() {
+	if r.mayCampaign() && (r.cordon.forced || !r.cordoned()) {
 		r.becomeCandidate(true)
 	}
 }

@@ -191,3 +191,27 @@ func TestReplica_Counts_log(t *testing.T) {
 func narrowest(o *raft.Options) {
 	o.MaxApplyingBytes, o.MaxUnappliedBytes, o.MaxSnapshotLogBytes = 200, 600, 600
 }
+
+// Ensure that leadership does not run in a circle where the stores of all members hang: each leader has three election
+// timeouts to get further.
+func TestReplica_applyStalls_everywhere(t *testing.T) {
+	c := newCluster([]memberID{1, 2, 3}, nil, narrow)
+	c.elect(1)
+	c.settle()
+	for _, n := range c.nodes {
+		n.holdApply = true
+	}
+	for i := range 100 {
+		c.propose(1, payload(i))
+		c.settle()
+	}
+	c.tick(3 * c.opts(1).ElectionTicks)
+	from := c.node(1).replica.Status().Term
+	c.tick(12 * c.opts(1).ElectionTicks)
+	switch terms := c.node(1).replica.Status().Term - from; {
+	case terms == 0:
+		t.Error("a leader that gets no further leads on")
+	case terms > 5:
+		t.Errorf("%d terms in twelve election timeouts", terms)
+	}
+}
