@@ -72,8 +72,8 @@ func (d *jobDriver) step() (pause time.Duration, busy bool) {
 	return d.turn(ctx)
 }
 
-// turn acts for the job whose turn it is: the first one that is not ended, or, while that only waits for somebody to start a
-// newcomer, the next one that need not wait for that.
+// turn acts for the job whose turn it is: the first one that is not ended, or, while that stands aside, the next one that need
+// not wait for it.
 func (d *jobDriver) turn(ctx context.Context) (pause time.Duration, busy bool) {
 	stored := d.m.storedJobs()
 	view, err := d.m.View(ctx)
@@ -94,7 +94,7 @@ func (d *jobDriver) turn(ctx context.Context) (pause time.Duration, busy bool) {
 		if !d.record(ctx, job, &action, &view, stored) {
 			return jobPoll, true
 		}
-		if waits = action.StartWait(); !waits {
+		if waits = job.Job.StandsAside(&action, &view); !waits {
 			return d.act(ctx, job, &action, &view), true
 		}
 	}

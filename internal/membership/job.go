@@ -37,8 +37,8 @@ type Job struct {
 
 func (j *Job) begun() bool { return j.Config != consensus.ConfigID{} }
 
-// State is how far a job is. Jobs run one at a time, in the order of their creation, but for those that only wait for somebody
-// to start a newcomer: see Job.Passes.
+// State is how far a job is. Jobs run one at a time, in the order of their creation, but for those that wait for what may never
+// come: see Job.StandsAside.
 type State string
 
 // The states. The last three are final.

@@ -31,11 +31,17 @@ func (g *goal) takeBack(j *Job) Action {
 	return action
 }
 
-// StartWait reports whether a job only waits for somebody to start its newcomers, which may take for ever.
-func (a *Action) StartWait() bool { return a.Wait && a.Phase == PhaseStart }
+// StandsAside reports whether the jobs behind j may go on while j takes action a: it waits for what may never come. Somebody
+// has to start its newcomers, or a drain finds no successor, or it has waited for longer than newcomers may take to start.
+func (j *Job) StandsAside(a *Action, v *View) bool {
+	if !a.Wait {
+		return false
+	}
+	return a.Phase == PhaseStart || a.Phase == PhaseDrain || j.Started > 0 && v.Now-j.Started > j.Spec.within()
+}
 
-// Passes reports whether a job need not wait for those before it that wait for a newcomer to start: it replaces, removes
-// or repairs somebody. What only adds members keeps its place, so that they do not pile up.
+// Passes reports whether a job need not wait for those before it that stand aside: it replaces, removes or repairs somebody.
+// What only adds members keeps its place, so that they do not pile up.
 func (j *Job) Passes() bool {
 	s := &j.Spec
 	return j.CancelAsked || j.Expired || len(s.Add) == 0 || len(s.Remove)+len(s.Demote)+len(s.Update) > 0 ||

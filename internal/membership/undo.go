@@ -63,6 +63,17 @@ func (g *goal) abortable() bool {
 }
 
 func (g *goal) cancelledWords() string {
+	words := "the cluster has the voters " + g.list(g.config.Voters)
+	for _, id := range g.spec.Cordon {
+		if m, _ := g.config.Member(id); m.Cordoned {
+			words += fmt.Sprintf("; %s is cordoned: `quorate member uncordon %s` ends that", g.label(id), g.label(id))
+		}
+	}
+	for _, id := range g.spec.Uncordon {
+		if m, ok := g.config.Member(id); ok && !m.Cordoned {
+			words += fmt.Sprintf("; %s is not cordoned any more", g.label(id))
+		}
+	}
 	var gone []consensus.MemberID
 	for _, id := range g.spec.Remove {
 		if g.tombstone(id) {
@@ -70,8 +81,7 @@ func (g *goal) cancelledWords() string {
 		}
 	}
 	if len(gone) == 0 {
-		return "the cluster has the voters " + g.list(g.config.Voters)
+		return words
 	}
-	return fmt.Sprintf("%s %s removed before and cannot come back; the cluster has the voters %s", g.list(gone),
-		plural(len(gone), "was", "were"), g.list(g.config.Voters))
+	return fmt.Sprintf("%s %s removed before and cannot come back; %s", g.list(gone), plural(len(gone), "was", "were"), words)
 }

@@ -133,7 +133,7 @@ func (w *world) turn() bool {
 		}
 		action := membership.Next(&j.Job, v)
 		j.Note(&action, v)
-		if waits = action.StartWait(); !waits {
+		if waits = j.StandsAside(&action, v); !waits {
 			return w.act(j, &action)
 		}
 	}
