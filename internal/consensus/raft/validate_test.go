@@ -188,7 +188,7 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 }
 
 // besiege runs a cluster that somebody sends hostile messages, while clients write and read and members campaign. A stranger
-// breaks no law. One that bears the name of a member can cost elections and writes, but ends no process and moves no term
+// breaks no law, unless somebody has come to follow it. One that bears the name of a member can cost elections and writes, but ends no process and moves no term
 // beyond what a message may.
 func besiege(seed uint64, from memberID, steps int, faults raft.Faults) (err error) {
 	defer func() {
@@ -243,6 +243,11 @@ func besiege(seed uint64, from memberID, steps int, faults raft.Faults) (err err
 		if len(c.net) > 200 {
 			c.net = c.net[100:]
 		}
+		// Who hears no leader may follow one that it never heard of (TestReplica_Receive_leaderToBeKnown): all others may have
+		// been replaced. That it is one, package identity has to see; here the siege has won.
+		if from == 9 && n.replica.Leader() == from {
+			return nil
+		}
 		if from == 9 && l.broken != "" {
 			return fmt.Errorf("a law: %s", l.broken)
 		}
@@ -275,6 +280,7 @@ func TestReplica_Receive_hostile(t *testing.T) {
 func FuzzStep(f *testing.F) {
 	f.Add(uint64(1), uint8(9))
 	f.Add(uint64(2), uint8(2))
+	f.Add(uint64(623), uint8('i')) // somebody follows the stranger
 	f.Fuzz(func(t *testing.T, seed uint64, from uint8) {
 		sender := memberID(2 + from%2*7)
 		if err := besiege(seed, sender, 300, raft.Faults{}); err != nil {
