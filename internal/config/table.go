@@ -168,7 +168,7 @@ var clientSettings = []setting{
 		help:  "Time a pinged client has to answer; 0 means forever.",
 		value: durations(func(c *Config) *time.Duration { return &c.GRPCKeepaliveTimeout })},
 	refused("socket-reuse-port", "false", "", switches(nil),
-		"two processes that listen on one port would share a member's clients between them"),
+		"a second process on the same port would receive a part of the member's clients"),
 	{name: "cors", def: "*", arg: "ORIGINS", help: "Origins that browsers may call from; * means all.",
 		value: lists(func(c *Config) *[]string { return &c.CORS })},
 	{name: "host-whitelist", def: "*", arg: "HOSTS",

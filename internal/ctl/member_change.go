@@ -36,7 +36,7 @@ func newMemberPlan(s Streams) *cobra.Command {
 	c.dryRun = true
 	return c.addProtocolTo(c.connection.addTo(c.wishCommand(&cobra.Command{
 		Use:   "plan",
-		Short: "Tell what a change would do, and what stands in its way; status 1 if it is blocked",
+		Short: "Show what a change would do, and what would block it; status 1 if it is blocked",
 		Long: "Tell what `member change` with the same flags would do, and change nothing. The other commands that change " +
 			"members\nhave --dry-run for the same.",
 		Example: "  quorate member plan --add m4=http://10.0.4.9:2380 --remove m2",

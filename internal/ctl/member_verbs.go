@@ -154,7 +154,7 @@ func newMemberPromote(s Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addProtocolTo(onMembers(c, &cobra.Command{
 		Use:     "promote MEMBER…",
-		Short:   "Let learners vote",
+		Short:   "Turn learners into voters",
 		Example: "  quorate member promote m5",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Promote = ids },
 		func(ctx context.Context, client *clientv3.Client, id uint64) ([]*pb.Member, error) {
@@ -170,7 +170,7 @@ func newMemberDemote(s Streams) *cobra.Command {
 	c := newChanger(s)
 	return c.addProtocolTo(onMembers(c, &cobra.Command{
 		Use:     "demote MEMBER…",
-		Short:   "Make learners of voters",
+		Short:   "Turn voters into learners",
 		Example: "  quorate member demote m3",
 	}, func(spec *quoratepb.ChangeSpec, ids []uint64) { spec.Demote = ids }, nil))
 }

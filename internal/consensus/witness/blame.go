@@ -7,34 +7,36 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Blame remembers whose proposals were held here and given up because nobody proposed them, and for how long such a proposer
-// has nothing held. It bars nobody from the slow way. Times are in ticks. The zero value is ready.
+// Blame counts, for each proposer, the records that this voter gave up because they were never proposed to the leader. A
+// proposer with many strikes is barred for a time: the voter holds no record of it. Its ordinary proposals are not affected.
+// Times are in ticks. The zero value is ready.
 //
-// What is given up within one episode counts once: a member that crashes leaves many records, and none again.
+// Records that are given up within one episode are one strike: a crash of a proposer leaves many at once.
 type Blame struct {
 	owners []blamed // sorted by owner
 }
 
-// blamed is one proposer's.
+// blamed is what is remembered of one proposer.
 type blamed struct {
 	owner   consensus.MemberID
 	strikes int
-	last    uint64 // when the last strike was
-	until   uint64 // nothing is held for it before
+	last    uint64 // time of the last strike
+	until   uint64 // the end of its bar
 }
 
 const (
 	// MaxBlamed is how many proposers are remembered; beyond, the one whose last strike is longest ago is forgotten.
 	MaxBlamed = 256
-	// freeStrikes bar nobody. Each one after them doubles the time, from barredEpisodes, up to maxDoubled times.
+	// The first freeStrikes strikes have no effect. The next bars for barredEpisodes episodes, and each further one for twice
+	// as long, up to maxDoubled doublings.
 	freeStrikes    = 2
 	barredEpisodes = 8
 	maxDoubled     = 8
-	// forgivenAfter is how many times the longest bar must pass without a strike until a proposer starts anew.
+	// After forgivenAfter times the longest bar without a strike, the strikes of a proposer are forgotten.
 	forgivenAfter = 2
 )
 
-// Strike notes that a proposal of owner was given up. An episode is so long that what one crash leaves falls into one.
+// Strike notes that a record of owner was given up. episode is how long the records of one crash take to be given up.
 func (b *Blame) Strike(owner consensus.MemberID, now, episode uint64) {
 	at, found := b.find(owner)
 	if !found {
@@ -49,7 +51,7 @@ func (b *Blame) Strike(owner consensus.MemberID, now, episode uint64) {
 	longest := episode * barredEpisodes << maxDoubled
 	switch {
 	case now < max(one.last+episode, one.until):
-		return // the same episode, or held before it was barred
+		return // the same episode, or a record from before the bar
 	case now > one.last+forgivenAfter*longest:
 		one.strikes = 0
 	}
@@ -60,7 +62,7 @@ func (b *Blame) Strike(owner consensus.MemberID, now, episode uint64) {
 	}
 }
 
-// Bars reports whether nothing of owner is held now.
+// Bars reports whether owner is barred now.
 func (b *Blame) Bars(owner consensus.MemberID, now uint64) bool {
 	at, found := b.find(owner)
 	return found && now < b.owners[at].until

@@ -2,16 +2,16 @@
 // members: stale plans, two replacements of one member, newcomers that nobody starts, names and addresses that are wrong,
 // members that die, move, or come back with an old data directory.
 //
-// What decides is the real planner: package membership admits, plans and drives the jobs, and package reconfig judges each
-// change, as in a member. What is pretended is the rest: a change takes effect at once, and who is up is known at once. Changes
-// that are caught half way are the business of the simulator and of package reconfig's own tests.
+// The planner is the real one: package membership admits, plans and drives the jobs, and package reconfig checks each change,
+// as in a member. The rest is simplified: a change takes effect at once, and the leader knows at once which members are up.
+// The simulator and the tests of package reconfig cover changes that are interrupted.
 //
 // Laws:
 //
-//	writes go on     no change leaves a cluster whose majority works without one
-//	voters           there are never more than the first ones and those that were asked for beside them
+//	writes go on     a cluster with a working majority still has one after each change
+//	voters           there are no more voters than at the start, plus those that were asked for
 //	plan             a job leaves no fewer voters than its plan showed, unless its operator knew of the others
-//	queue            no job waits for ever for somebody to start a newcomer, or makes what cures wait; all can be cancelled
+//	queue            no job waits for ever for a newcomer to start, or delays a repair; all jobs can be cancelled
 //	names            no two members have one name
 //	vote             nobody joins in the place of a voter that works
 //	addresses        no change of peer URLs makes a majority unreachable, and a member that moved is found
