@@ -63,8 +63,8 @@ const (
 	PhaseStart    Phase = "start"     // they have not been heard yet: somebody must start them
 	PhaseSnapshot Phase = "snapshot"  // they receive the state
 	PhaseCatchUp  Phase = "catch-up"  // they receive the log
-	PhaseDrain    Phase = "drain"     // leadership leaves a member that is to go
-	PhaseCordon   Phase = "cordon"    // marks of cordon are set or taken away
+	PhaseCordon   Phase = "cordon"    // members are cordoned and uncordoned
+	PhaseDrain    Phase = "drain"     // leadership is transferred away from a member that is removed
 	PhaseSwap     Phase = "swap"      // the voters change, at once
 	PhaseUpdate   Phase = "update"    // in place of swap if peer URLs change and nothing else
 	PhaseSettle   Phase = "settle"    // until the removed may be switched off

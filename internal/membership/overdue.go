@@ -31,8 +31,8 @@ func (g *goal) takeBack(j *Job) Action {
 	return action
 }
 
-// StandsAside reports whether the jobs behind j may go on while j takes action a: it waits for what may never come. Somebody
-// has to start its newcomers, or a drain finds no successor, or it has waited for longer than newcomers may take to start.
+// StandsAside reports whether jobs behind j may run while j takes action a, because j waits for something that may never
+// happen: a newcomer is not started, a drain finds no successor, or the job has run for longer than its join timeout.
 func (j *Job) StandsAside(a *Action, v *View) bool {
 	if !a.Wait {
 		return false

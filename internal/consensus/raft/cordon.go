@@ -7,27 +7,27 @@ import (
 	"github.com/quorate/quorate/internal/consensus/progress"
 )
 
-// A cordoned voter votes, replicates and serves like any other, and leaves leadership to those that are not cordoned
-// (consensus.Config.Cordoned). This is a preference: no safety rule knows of it, and a cluster that only a cordoned voter can
-// lead is led by it. On a cordoned member
+// A cordoned voter (consensus.Config.Cordoned) votes, replicates and serves like any other, and does not lead while another
+// voter can. This is a preference: no safety rule depends on it, and a cordoned voter leads if no other voter can. On a
+// cordoned member
 //
-//   - the wait before a campaign is longer than two rounds of the others' waits, so that they go first,
+//   - the wait before a campaign is longer than two campaign waits of the others, so that they campaign first,
 //   - a transfer that a leader makes without need is ignored: it may have been sent before the member was cordoned,
-//   - leadership, if it comes all the same, is handed to a voter that is not cordoned as soon as one has caught up.
+//   - if it is elected nevertheless, it transfers leadership to a voter that is not cordoned once one has caught up.
 //
-// The shell may ask the same for members that must not lead for another reason (Spare): those whose state is wrong.
+// The shell may ask the same for members whose applied state is wrong (input Spare).
 //
-// It promises to a leader what others promise: a longer wait of its own shortens no lease.
+// The longer wait does not change the promise to a leader on which its lease depends.
 
-// cordonWait is how many election timeouts a cordoned voter waits at least, and one more at most, before it campaigns.
+// A cordoned voter waits for cordonWait to cordonWait+1 election timeouts before it campaigns.
 const cordonWait = 3
 
-// maxPauseDoublings bounds the pause between two attempts of a cordoned leader to hand over: 64 election timeouts.
+// maxPauseDoublings bounds the pause between two attempts to transfer leadership to 64 election timeouts.
 const maxPauseDoublings = 6
 
-// cordon paces the attempts of a cordoned leader to hand over. During an attempt the leader takes no writes, so that one which
-// fails again and again must become rare. The pace outlives the term: a voter that can be elected, and cannot lead, would
-// otherwise be tried each time that leadership comes back. The zero value is ready.
+// cordon limits how often a cordoned leader tries to transfer leadership. During an attempt the leader takes no writes, so
+// the pause doubles after each failure. It is kept across terms: otherwise a voter that can be elected but cannot lead would be
+// tried each time that this member leads again. The zero value is ready.
 type cordon struct {
 	spared    []consensus.MemberID // by input Spare
 	tries     int

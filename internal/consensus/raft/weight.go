@@ -9,10 +9,10 @@ type LogBytes struct {
 	Applying int // of these, handed out in Output.Apply and not applied
 }
 
-// weight keeps LogBytes up to date, and says when a member has more to apply than it may keep.
+// weight keeps LogBytes up to date, and reports when a member has too much to apply.
 //
-// It counts what is committed, and nothing else: that is applied whatever the others do. A member that refused entries
-// because of what is not committed could wait for ever, for those may need the next entry to commit.
+// The limit counts committed entries only: this member can apply them whatever the others do. If it refused entries because
+// of uncommitted ones it could wait for ever, for those may need the next entry to commit.
 type weight struct {
 	LogBytes
 	limit  int    // of Ready
