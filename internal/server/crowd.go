@@ -5,15 +5,35 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/internal/lobby"
 )
 
-// How many connections clients may have, and other members. Fewer if the process may not open so many files: store and log
-// need some, and cannot do without.
+// How many connections clients may have, those of HTTP and metrics URLs, and other members. All but members have fewer if the
+// process may not open so many files: store and log need some, and cannot do without.
 const (
-	maxClientConns = 32_768
-	maxPeerConns   = 1_024
-	reservedFiles  = 8_192 // for store, log, and whatever else this process opens
+	maxClientConns  = 32_768
+	maxHTTPConns    = 4_096 // of --listen-client-http-urls
+	maxMetricsConns = 512   // of --listen-metrics-urls
+	maxPeerConns    = 1_024
+	reservedFiles   = 8_192 // for store, log, and whatever else this process opens
 )
+
+// crowds are the bounds of all listeners, each with its own: what fills one port keeps nobody from another.
+type crowds struct {
+	clients, http, metrics *crowd
+	peers                  *peerCrowd
+}
+
+func newCrowds(descriptors uint64) crowds {
+	clients := clientConns(descriptors)
+	return crowds{
+		clients: newCrowd(clients),
+		http:    newCrowd(min(maxHTTPConns, max(16, clients/8))),
+		metrics: newCrowd(min(maxMetricsConns, max(16, clients/8))),
+		peers:   newPeerCrowd(maxPeerConns),
+	}
+}
 
 // crowd bounds the connections of some listeners together. One address may have seven eighths of them. A connection too many
 // is closed at once, so that its client tries another member.
@@ -84,21 +104,12 @@ func (l *crowdedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host := hostOf(conn)
+		host := lobby.Host(conn.RemoteAddr())
 		if l.crowd.enter(host) {
 			return &crowdedConn{Conn: conn, leave: func() { l.crowd.leave(host) }}, nil
 		}
 		_ = conn.Close()
 	}
-}
-
-// hostOf is the address that a connection comes from, without the port.
-func hostOf(conn net.Conn) string {
-	address := conn.RemoteAddr().String()
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return address
 }
 
 // crowdedConn counts until it is closed.
@@ -122,15 +133,19 @@ func (s *Server) crowdMetrics() []prometheus.Collector {
 	var all []prometheus.Collector
 	for _, row := range []struct {
 		kind string
-		of   *crowd
-	}{{"client", s.guests}, {"peer", s.peers}} {
+		of   interface {
+			counts() (open int, refused uint64)
+		}
+	}{
+		{"client", s.crowds.clients}, {"http", s.crowds.http}, {"metrics", s.crowds.metrics}, {"peer", s.crowds.peers},
+	} {
 		labels := prometheus.Labels{"kind": row.kind}
 		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "quorate_connections", Help: "Connections to this member that are open.", ConstLabels: labels,
 		}, func() float64 { open, _ := row.of.counts(); return float64(open) }))
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_connections_refused_total", ConstLabels: labels,
-			Help: "Connections that were closed at once because too many are open, or too many of one address.",
+			Help: "Connections that were closed because too many are open, or too many of one address.",
 		}, func() float64 { _, refused := row.of.counts(); return float64(refused) }))
 	}
 	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{

@@ -36,18 +36,22 @@ func (s *Server) listenClients(context.Context, Options) error {
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
-		s.clients = append(s.clients, newRelay(s.securedClients(s.guests.listen(l), u, urls[i+1:])))
+		s.clients = append(s.clients, newRelay(s.securedClients(s.crowds.clients.listen(l), u, urls[i+1:])))
 	}
 	for i, u := range slices.Concat(s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs) {
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
 		}
-		l = s.guests.listen(l)
+		metrics, bound := i >= len(s.cfg.ListenClientHTTPURLs), s.crowds.http
+		if metrics {
+			bound = s.crowds.metrics
+		}
+		l = bound.listen(l)
 		if u.Secure() {
 			l = s.clientCerts.Listen(l, certs.HTTP)
 		}
-		s.plain = append(s.plain, plainListener{newRelay(l), i >= len(s.cfg.ListenClientHTTPURLs)})
+		s.plain = append(s.plain, plainListener{newRelay(l), metrics})
 	}
 	return nil
 }

@@ -58,8 +58,7 @@ type Server struct {
 	clients   []net.Listener
 	plain     []plainListener
 	muxes     []*rpc.Mux
-	guests    *crowd // connections of clients
-	peers     *crowd // and of members
+	crowds    crowds
 	silent    atomic.Uint64
 
 	nameBefore string // by which this member was known when it was started; empty: not known
@@ -82,7 +81,7 @@ type Server struct {
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
 	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
 		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
-		guests: newCrowd(clientConns(openFiles())), peers: newCrowd(maxPeerConns)}
+		crowds: newCrowds(openFiles())}
 	if options.FS != nil {
 		s.fs = options.FS
 	}

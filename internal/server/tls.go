@@ -53,11 +53,11 @@ func (s *Server) listenPeers() (open []net.Listener, err error) {
 			closeAll(open)
 			return nil, err
 		}
-		l = s.peers.listen(l)
+		l = s.crowds.peers.listen(l)
 		if secure {
 			l = s.peerCerts.Listen(l, certs.GRPC)
 		}
-		open = append(open, l)
+		open = append(open, seatedListener{l})
 	}
 	return open, nil
 }

@@ -14,6 +14,7 @@ var floors = []struct {
 }{
 	{"internal/invariant", 0, "invariant"},
 	{"internal/keyrange", 0, "keyrange"},
+	{"internal/lobby", 0, "lobby"},
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
 	{"internal/testnet", 0, "testnet"},

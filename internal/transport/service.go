@@ -58,7 +58,8 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.WaitForHandlers(true),
 		// A peer that pings us as it should is never silent for so long.
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: max(time.Second, t.options.DeadAfter), Timeout: t.options.DeadAfter}),
+			MaxConnectionIdle: t.options.IdleAfter,
+			Time:              max(time.Second, t.options.DeadAfter), Timeout: t.options.DeadAfter}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
 	s.RegisterService(&serviceDesc, t)
@@ -91,6 +92,7 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	if h.lane != laneOrdered && h.lane != laneExpress {
 		return refusal(fmt.Errorf("%w: lane %d", ErrHandshake, h.lane))
 	}
+	defer admit(s.Context())()
 	ctx, end := context.WithCancelCause(s.Context())
 	defer end(nil)
 	from := h.claim.Member

@@ -199,6 +199,7 @@ func (t *Transport) serveSnapshot(s grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
+	defer admit(s.Context())()
 	select {
 	case t.taking <- struct{}{}:
 		defer func() { <-t.taking }()

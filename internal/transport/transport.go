@@ -69,6 +69,9 @@ type Options struct {
 	// DeadAfter is how long a peer may leave pings unanswered before its connections are torn down; default 3s.
 	// It should be a few election timeouts: this finds half-open connections, not dead leaders.
 	DeadAfter time.Duration
+	// IdleAfter is how long a connection to us may be without a stream or call; default one minute. A member always has a
+	// stream on its connections.
+	IdleAfter time.Duration
 
 	MaxSnapshots           int   // concurrent, in each direction; default 2
 	SnapshotBytesPerSecond int64 // of each snapshot sent; zero for no limit
@@ -89,6 +92,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.BackoffMin, 20*time.Millisecond)
 	setDefault(&o.BackoffMax, 500*time.Millisecond)
 	setDefault(&o.DeadAfter, 3*time.Second)
+	setDefault(&o.IdleAfter, time.Minute)
 	setDefault(&o.MaxSnapshots, 2)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

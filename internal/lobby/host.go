@@ -1,0 +1,31 @@
+package lobby
+
+import (
+	"net"
+	"net/netip"
+)
+
+// siteBits is how much of an IPv6 address names whom it was given to: whoever has one /64 has all addresses in it.
+const siteBits = 64
+
+// Host names where a connection comes from, for bounds of one host: the IPv4 address, the /64 of an IPv6 address, or the
+// text of any other address, without port.
+func Host(from net.Addr) string {
+	text := from.String()
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return text
+	}
+	ip = ip.Unmap()
+	if ip.Is4() {
+		return ip.String()
+	}
+	site, err := ip.WithZone("").Prefix(siteBits)
+	if err != nil {
+		return text
+	}
+	return site.String()
+}

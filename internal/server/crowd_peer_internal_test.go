@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/testnet"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// deaf is the handler of a transport that only connects.
+type deaf struct{}
+
+func (deaf) Receive([]consensus.Message) {}
+func (deaf) ReceiveSnapshot(consensus.MemberID, consensus.SnapshotMeta, io.Reader) error {
+	return errors.ErrUnsupported
+}
+func (deaf) Call(context.Context, string, []byte) ([]byte, error) { return nil, errors.ErrUnsupported }
+func (deaf) PeerLost(consensus.MemberID)                          {}
+
+// silentDial opens a connection that says nothing.
+func silentDial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// wantEnd waits until the other side has closed.
+func wantEnd(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if err := conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !isReset(err) {
+		t.Fatalf("got %v, want its end", err)
+	}
+}
+
+func waitConnected(t *testing.T, from *transport.Transport, to consensus.MemberID) time.Time {
+	t.Helper()
+	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); runtime.Gosched() {
+		_, measured := from.RTT(to) // the other lane is up too
+		if since, up := from.ConnectedSince(to); up && measured {
+			return since
+		}
+	}
+	t.Fatal("not connected")
+	return time.Time{}
+}
+
+// Ensure that a flood of silent connections to an encrypted peer port neither ends the connections of members nor keeps a
+// member out, though all come from one address.
+func TestServer_listenPeers_flood(t *testing.T) {
+	address := testnet.Address(t)
+	cfg, err := config.Load([]string{"--name=m", "--data-dir", filepath.Join(t.TempDir(), "d"), "--peer-auto-tls",
+		"--listen-peer-urls=https://" + address, "--initial-advertise-peer-urls=https://" + address,
+		"--initial-cluster=m=https://" + address}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), crowds: crowds{peers: newPeerCrowd(8)}}
+	if err := s.openCerts(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	listeners, err := s.listenPeers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(id consensus.MemberID, listeners ...net.Listener) *transport.Transport {
+		tr, err := transport.New(transport.Options{Self: id, Cluster: 1, Handler: deaf{}, Listeners: listeners,
+			DialTLS: s.peerCerts.Dial, Logger: s.logger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = tr.Close() })
+		return tr
+	}
+	open(1, listeners...)
+	server := []consensus.Member{{ID: 1, PeerURLs: []string{"https://" + address}}}
+	before := open(2)
+	before.SetPeers(server)
+	since := waitConnected(t, before, 1)
+	var flood []net.Conn
+	for range 40 {
+		flood = append(flood, silentDial(t, address))
+	}
+	for _, conn := range flood[:40-6] { // the member has two places
+		wantEnd(t, conn)
+	}
+	after := open(3)
+	after.SetPeers(server)
+	waitConnected(t, after, 1)
+	if again, up := before.ConnectedSince(1); !up || again != since {
+		t.Error("the member that was there before the flood was disconnected")
+	}
+	if open, refused := s.crowds.peers.counts(); open != 8 || refused < 36 {
+		t.Errorf("%d open, %d closed", open, refused)
+	}
+}
+
+// Ensure that as many clients as there may be keep nobody from the HTTP and metrics URLs, nor these from each other.
+func TestServer_listenClients_ownBounds(t *testing.T) {
+	client, web, metrics := testnet.Address(t), testnet.Address(t), testnet.Address(t)
+	peer := "http://" + testnet.Address(t)
+	cfg, err := config.Load([]string{"--name=m", "--data-dir", filepath.Join(t.TempDir(), "d"),
+		"--listen-client-urls=http://" + client, "--advertise-client-urls=http://" + client,
+		"--listen-client-http-urls=http://" + web, "--listen-metrics-urls=http://" + metrics,
+		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=m=" + peer}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{cfg: cfg, crowds: crowds{clients: newCrowd(1), http: newCrowd(1), metrics: newCrowd(1)}}
+	if err := s.listenClients(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		address string
+		l       net.Listener
+	}{{client, s.clients[0]}, {web, s.plain[0]}, {metrics, s.plain[1]}} {
+		served := make(chan net.Conn, 1)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				conn, err := row.l.Accept()
+				if err != nil {
+					return
+				}
+				served <- conn
+			}
+		}()
+		t.Cleanup(func() { _ = row.l.Close(); <-ended })
+		silentDial(t, row.address)
+		select {
+		case conn := <-served:
+			t.Cleanup(func() { conn.Close() })
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: nobody was let in", row.address)
+		}
+		wantEnd(t, silentDial(t, row.address))
+	}
+}
+
+func TestNewCrowds(t *testing.T) {
+	for _, row := range []struct {
+		files                  uint64
+		clients, http, metrics int
+	}{{0, maxClientConns, maxHTTPConns, maxMetricsConns}, {256, 128, 16, 16}, {16_384, 8_192, 1_024, maxMetricsConns}} {
+		c := newCrowds(row.files)
+		if c.clients.limit != row.clients || c.http.limit != row.http || c.metrics.limit != row.metrics {
+			t.Errorf("%d files: got %d, %d, %d", row.files, c.clients.limit, c.http.limit, c.metrics.limit)
+		}
+	}
+}

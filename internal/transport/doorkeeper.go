@@ -1,0 +1,29 @@
+package transport
+
+import (
+	"context"
+	"net"
+
+	grpcpeer "google.golang.org/grpc/peer"
+)
+
+// Doorkeeper is the remote address of a connection whose listener closes connections of strangers when there are too many.
+type Doorkeeper interface {
+	net.Addr
+	// Admit tells that a member said who it is, and has a stream on the connection until leave is called.
+	Admit() (leave func())
+}
+
+// admit tells the doorkeeper of a connection, if it has one, that the stream of ctx is a member's.
+func admit(ctx context.Context) (leave func()) {
+	if from, ok := grpcpeer.FromContext(ctx); ok {
+		address := from.Addr
+		if far, ok := address.(delayedAddr); ok {
+			address = far.Addr
+		}
+		if keeper, ok := address.(Doorkeeper); ok {
+			return keeper.Admit()
+		}
+	}
+	return func() {}
+}

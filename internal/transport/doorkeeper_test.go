@@ -1,0 +1,106 @@
+package transport_test
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// guarded is a listener that counts the streams of members.
+type guarded struct {
+	net.Listener
+	admitted, left atomic.Int64
+}
+
+type guardedConn struct {
+	net.Conn
+	by *guarded
+}
+
+type guardedAddr struct {
+	net.Addr
+	by *guarded
+}
+
+func (g *guarded) Accept() (net.Conn, error) {
+	conn, err := g.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return guardedConn{conn, g}, nil
+}
+
+func (c guardedConn) RemoteAddr() net.Addr { return guardedAddr{c.Conn.RemoteAddr(), c.by} }
+
+func (a guardedAddr) Admit() (leave func()) {
+	a.by.admitted.Add(1)
+	return func() { a.by.left.Add(1) }
+}
+
+// Ensure that the listener is told of members that said who they are, also where messages are delayed, and of no stranger.
+func TestTransport_doorkeeper(t *testing.T) {
+	for name, delay := range map[string]func(consensus.Member) time.Duration{
+		"near": nil, "far": func(consensus.Member) time.Duration { return time.Microsecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			door := &guarded{}
+			a := start(t, 1, func(o *transport.Options) {
+				door.Listener = o.Listeners[0]
+				o.Listeners, o.Delay = []net.Listener{door}, delay
+			})
+			if _, err := a.CallURL(t.Context(), a.url, "unheard of", nil); err == nil {
+				t.Error("a call of an unknown method was answered")
+			}
+			if n := door.admitted.Load(); n != 0 {
+				t.Errorf("%d strangers were admitted", n)
+			}
+			b := start(t, 2)
+			acquaint(a, b)
+			if n := door.admitted.Load(); n != 2 {
+				t.Errorf("%d streams of a member were admitted, want 2", n)
+			}
+			_ = b.Close()
+			_ = a.Close()
+			if n := door.left.Load(); n != 2 {
+				t.Errorf("%d streams left, want 2", n)
+			}
+		})
+	}
+}
+
+// Ensure that a connection without streams is ended although it answers pings, and that members stay connected.
+func TestTransport_idleStranger(t *testing.T) {
+	a := start(t, 1, func(o *transport.Options) { o.IdleAfter = 50 * time.Millisecond })
+	b := start(t, 2)
+	acquaint(a, b)
+	before, _ := b.ConnectedSince(1)
+	stranger, err := grpc.NewClient("passthrough:///"+a.url[len("http://"):],
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	stranger.Connect()
+	for state := stranger.GetState(); state != connectivity.Ready; state = stranger.GetState() {
+		if !stranger.WaitForStateChange(ctx, state) {
+			t.Fatal("no connection")
+		}
+	}
+	if !stranger.WaitForStateChange(ctx, connectivity.Ready) {
+		t.Fatal("the connection is still open")
+	}
+	if since, up := b.ConnectedSince(1); !up || since != before {
+		t.Error("a member was disconnected too")
+	}
+}
