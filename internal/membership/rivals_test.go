@@ -64,6 +64,14 @@ func TestDraft_names(t *testing.T) {
 	if len(p.Blockers) > 0 {
 		t.Fatalf("a successor of the same name: %v", p.Blockers)
 	}
+	c := found(t, 3, 0)
+	other.ID = 7
+	job := membership.Job{ID: 1, Spec: membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{other}}}
+	job.NoteNames(c.view())
+	c.run(&job, func(int) {})
+	if job.State != membership.StateDone || strings.Contains(job.Message, "switched off") {
+		t.Errorf("%v: %q: nobody is to be switched off", job.State, job.Message)
+	}
 	for _, step := range p.Steps {
 		if strings.Contains(step.Title+step.Detail, "ffff") {
 			t.Errorf("a step tells an id that nobody has: %q", step.Title)

@@ -315,6 +315,18 @@ func (g *goal) removedWords(then string) string {
 	return g.list(g.spec.Remove) + then
 }
 
+// inItsOwnPlace reports whether a member was replaced by one of its own name: nobody is to be switched off.
+func (g *goal) inItsOwnPlace() bool {
+	for i := range g.spec.Add {
+		for _, id := range g.spec.Remove {
+			if name := g.nameOf(id); name != "" && name == g.spec.Add[i].Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // doneWords tell how the cluster is now, and who may be switched off.
 func (g *goal) doneWords() string {
 	words := fmt.Sprintf("%s %s", g.list(g.config.Voters), plural(len(g.config.Voters), "votes", "vote"))
@@ -330,7 +342,10 @@ func (g *goal) doneWords() string {
 	if len(g.spec.Uncordon) > 0 {
 		words += fmt.Sprintf("; %s may lead", g.list(g.spec.Uncordon))
 	}
-	if gone := g.removedWords(" may be switched off"); gone != "" {
+	switch gone := g.removedWords(" may be switched off"); {
+	case gone != "" && g.inItsOwnPlace():
+		words += "; the former data directory of " + g.nameOf(g.spec.Remove[0]) + " may be deleted"
+	case gone != "":
 		words += "; " + gone
 	}
 	return words

@@ -5,6 +5,7 @@ import (
 	"expvar"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -30,8 +31,27 @@ func (s *Services) MetricsHandler(registry *prometheus.Registry) http.Handler {
 func (s *Services) monitored(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	s.addHealth(mux)
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false}))
+	mux.Handle("/metrics", inTime(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		EnableOpenMetrics: false, MaxRequestsInFlight: maxScrapes,
+	})))
 	return mux
+}
+
+// maxScrapes bounds how many scrapes may run at once, scrapeTimeout how long one may take to be read.
+const (
+	maxScrapes    = 64
+	scrapeTimeout = 10 * time.Second
+)
+
+// inTime ends a request whose client does not read the answer in time.
+func inTime(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := http.NewResponseController(w)
+		if err := answer.SetWriteDeadline(time.Now().Add(scrapeTimeout)); err == nil {
+			defer func() { _ = answer.SetWriteDeadline(time.Time{}) }() // the connection serves other requests, too
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // onlyGet refuses all methods but GET.

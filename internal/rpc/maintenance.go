@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -56,7 +58,12 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 	return response, nil
 }
 
-var errUnknownAlarm = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm")
+var (
+	errUnknownAlarm   = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm")
+	errTooManyCorrupt = status.Error(codes.FailedPrecondition,
+		"etcdserver: a majority of the voters cannot be marked corrupt: nothing would be served; `etcdctl alarm list` shows "+
+			"who is marked, `etcdctl alarm disarm` ends it")
+)
 
 // checkAlarm returns which kind of alarm a request is about. Alarms of kinds that no member knows are refused, and those that
 // are raised for who is no member: each is kept, by every member, until somebody disarms it.
@@ -71,7 +78,26 @@ func (s *Services) checkAlarm(r *pb.AlarmRequest) (kv.AlarmKind, error) {
 		!config.Contains(consensus.MemberID(r.MemberID)) {
 		return kv.AlarmNone, rpctypes.ErrGRPCMemberNotFound
 	}
+	if r.Action == pb.AlarmRequest_ACTIVATE && r.Alarm == pb.AlarmType_CORRUPT &&
+		s.marksTooMany(consensus.MemberID(r.MemberID), config.Voters) {
+		return kv.AlarmNone, errTooManyCorrupt
+	}
 	return kv.AlarmKind(r.Alarm), nil
+}
+
+// marksTooMany reports whether a majority of the voters would be marked corrupt if id was, too: the cluster would serve
+// nothing. Members that compare themselves never mark a majority.
+func (s *Services) marksTooMany(id consensus.MemberID, voters []consensus.MemberID) bool {
+	if !slices.Contains(voters, id) {
+		return false
+	}
+	marked := map[consensus.MemberID]bool{id: true}
+	for _, alarm := range s.alarms() {
+		if member := consensus.MemberID(alarm.Member); alarm.Kind == kv.AlarmCorrupt && slices.Contains(voters, member) {
+			marked[member] = true
+		}
+	}
+	return len(voters)-len(marked) < quorum.Majority(len(voters))
 }
 
 func (s *Services) alarms() []kv.Alarm {

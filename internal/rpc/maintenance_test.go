@@ -20,6 +20,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
@@ -271,6 +272,33 @@ func TestMaintenance_Alarm_strange(t *testing.T) {
 	}
 	if got, err := c.AlarmList(ctx); err != nil || len(got.Alarms) != 1 || got.Alarms[0].MemberID != uint64(testMember) {
 		t.Errorf("alarms: %v, %v", got, err)
+	}
+}
+
+// Ensure that clients cannot mark so many members corrupt that nothing is served.
+func TestMaintenance_Alarm_corruptMajority(t *testing.T) {
+	s := serveMember(t, nil)
+	c, ctx := s.client(t), waitContext(t)
+	_, err := pb.NewMaintenanceClient(c.ActiveConnection()).Alarm(ctx, &pb.AlarmRequest{
+		Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(testMember), Alarm: pb.AlarmType_CORRUPT})
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("the only voter is marked corrupt: %v", err)
+	}
+	if got, err := c.AlarmList(ctx); err != nil || len(got.Alarms) != 0 {
+		t.Errorf("alarms: %v, %v", got, err)
+	}
+}
+
+// Ensure that headers that grow when they are unpacked end the call, and cost no memory.
+func TestServices_headers(t *testing.T) {
+	s := serveMember(t, nil)
+	c, ctx := s.client(t), waitContext(t)
+	ctx = metadata.AppendToOutgoingContext(ctx, "a", strings.Repeat("x", 64<<10))
+	if _, err := pb.NewKVClient(c.ActiveConnection()).Range(ctx, &pb.RangeRequest{Key: []byte("a")}); err == nil {
+		t.Error("64 KiB of headers are taken")
+	}
+	if _, err := c.Get(waitContext(t), "a"); err != nil {
+		t.Errorf("others: %v", err)
 	}
 }
 

@@ -86,6 +86,8 @@ const (
 	minPing           = 5 * time.Second // clients that ping more often are disconnected, as by etcd
 	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2.
 	handshakeTimeout = 10 * time.Second
+	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
+	maxHeaderBytes = 16 << 10
 )
 
 // NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and
@@ -100,6 +102,7 @@ func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.MaxConcurrentStreams(s.options.MaxConcurrentStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing}),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.WriteBufferSize(writeBufferBytes),

@@ -30,6 +30,8 @@ const (
 	// it may have open: a member has two streams, a snapshot, and calls.
 	handshakeTimeout = 10 * time.Second
 	maxPeerStreams   = 256
+	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
+	maxHeaderBytes = 16 << 10
 )
 
 var (
@@ -55,6 +57,7 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.StaticStreamWindowSize(streamWindowBytes), grpc.StaticConnWindowSize(connWindowBytes),
 		grpc.SharedWriteBuffer(true),
 		grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxConcurrentStreams(maxPeerStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.WaitForHandlers(true),
 		// A peer that pings us as it should is never silent for so long.
 		grpc.KeepaliveParams(keepalive.ServerParameters{
