@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -23,8 +24,10 @@ func TestTurns_enter(t *testing.T) {
 			ended <- err
 		}()
 	}
-	for turns.wait() { // until all of them wait
-		turns.waited()
+	for allWait := false; !allWait; runtime.Gosched() {
+		turns.mu.Lock()
+		allWait = turns.waiting == maxTurnsWaited
+		turns.mu.Unlock()
 	}
 	if _, err := turns.enter(t.Context()); !errors.Is(err, rpctypes.ErrGRPCRequestTooManyRequests) {
 		t.Fatalf("one too many: got %v", err)
