@@ -14,11 +14,14 @@ import (
 // silentConn is a connection that says nothing until it is closed.
 type silentConn struct {
 	net.Conn
+	from   net.IP
 	closed chan struct{}
 	ended  atomic.Bool
 }
 
 func (c *silentConn) Read([]byte) (int, error) { <-c.closed; return 0, net.ErrClosed }
+
+func (c *silentConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: c.from} }
 
 func (c *silentConn) SetReadDeadline(time.Time) error { return nil }
 
@@ -93,6 +96,36 @@ func TestMux_Serve_silentConnections(t *testing.T) {
 	}
 	close(listener.conns)
 	if err := <-served; err != nil && !errors.Is(err, os.ErrClosed) {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that a flood from one address costs that address, and not one that has waited longer.
+func TestMux_Serve_silentConnectionsOfOneAddress(t *testing.T) {
+	listener := &flood{conns: make(chan net.Conn)}
+	mux := rpc.NewMux(listener)
+	served := make(chan error, 1)
+	go func() { served <- mux.Serve() }()
+	slow := &silentConn{from: net.IPv4(10, 0, 0, 1), closed: make(chan struct{})}
+	silent := []*silentConn{slow}
+	for range 1024 {
+		silent = append(silent, &silentConn{from: net.IPv4(10, 0, 0, 2), closed: make(chan struct{})})
+	}
+	for _, conn := range silent {
+		listener.conns <- conn
+	}
+	select {
+	case <-silent[1].closed:
+	case <-slow.closed:
+		t.Error("the connection of another address was closed")
+	case <-time.After(10 * time.Second):
+		t.Error("no connection was closed")
+	}
+	for _, conn := range silent {
+		conn.Close()
+	}
+	close(listener.conns)
+	if err := <-served; err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quorate/quorate/internal/lobby"
 )
 
 // Mux splits the connections of one listener between a gRPC server and an HTTP server by their first bytes: HTTP/2
@@ -21,8 +23,13 @@ type Mux struct {
 	listener net.Listener
 	grpc     *muxListener
 	http     *muxListener
-	lobby    lobby
+	lobby    *lobby.Lobby
+	silent   *atomic.Uint64
 }
+
+// maxLobby is how many connections may be between accept and their first request byte, TLS handshakes included. Whoever
+// means it has said so within milliseconds.
+const maxLobby = 1024
 
 // prefaceStart tells HTTP/2 from every HTTP/1 request: no method begins with it.
 const prefaceStart = "PRI"
@@ -32,9 +39,8 @@ const peekTimeout = 10 * time.Second
 
 // NewMux splits listener. Serve makes it work.
 func NewMux(listener net.Listener) *Mux {
-	m := &Mux{listener: listener, grpc: newMuxListener(listener.Addr()), http: newMuxListener(listener.Addr())}
-	m.lobby.closed = new(atomic.Uint64)
-	return m
+	return &Mux{listener: listener, grpc: newMuxListener(listener.Addr()), http: newMuxListener(listener.Addr()),
+		lobby: lobby.New(maxLobby), silent: new(atomic.Uint64)}
 }
 
 // GRPC and HTTP are the two listeners to serve.
@@ -57,7 +63,12 @@ func (m *Mux) Serve() error {
 		if err != nil {
 			return err
 		}
-		go m.route(conn, m.lobby.enter(conn))
+		seat, pushed := m.lobby.Enter(conn)
+		if pushed != nil {
+			m.silent.Add(1)
+			go pushed.Close() // it may be in the middle of a handshake
+		}
+		go m.route(conn, seat.Leave)
 	}
 }
 
@@ -66,7 +77,7 @@ func (m *Mux) Close() error { return m.listener.Close() }
 
 // CountSilent has the connections counted that are closed because too many newer ones have not said yet what they want. It
 // must be called before Serve.
-func (m *Mux) CountSilent(count *atomic.Uint64) { m.lobby.closed = count }
+func (m *Mux) CountSilent(count *atomic.Uint64) { m.silent = count }
 
 func (m *Mux) route(conn net.Conn, known func()) {
 	peeked := &peekedConn{Conn: conn}

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"net"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/lobby"
 )
 
 // How many native clients one member takes, so that none of them, and no machine, takes all sessions of the cluster. A
@@ -34,11 +34,7 @@ func connectionOf(ctx context.Context) connection {
 	if !ok || from.Addr == nil {
 		return connection{}
 	}
-	c := connection{host: from.Addr.String(), name: from.Addr.String()}
-	if host, _, err := net.SplitHostPort(c.host); err == nil {
-		c.host = host
-	}
-	return c
+	return connection{host: lobby.Host(from.Addr), name: from.Addr.String()}
 }
 
 // clientRegister knows which native clients are here, and bounds them.

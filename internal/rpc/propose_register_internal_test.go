@@ -1,9 +1,13 @@
 package rpc
 
 import (
+	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/peer"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
@@ -25,6 +29,24 @@ func (c *laterClock) pass() {
 	c.due = nil
 	for _, f := range due {
 		f()
+	}
+}
+
+// Ensure that the addresses of one IPv6 site count together, for all bounds of one host.
+func TestConnectionOf_sites(t *testing.T) {
+	from := func(ip string) context.Context {
+		return peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 7}})
+	}
+	one, same, other := from("2001:db8:1:2::1"), from("2001:db8:1:2:3:4:5:6"), from("2001:db8:1:3::1")
+	for name, host := range map[string]func(context.Context) string{
+		"connectionOf": func(ctx context.Context) string { return connectionOf(ctx).host }, "clientHost": clientHost,
+	} {
+		if host(one) != host(same) || host(one) == host(other) {
+			t.Errorf("%s: got %s, %s, %s; want one host for the first two", name, host(one), host(same), host(other))
+		}
+	}
+	if connectionOf(one).name == connectionOf(same).name {
+		t.Error("two connections have one name")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/lobby"
 )
 
 // watchDesc describes the Watch service.
@@ -67,11 +67,7 @@ func clientHost(ctx context.Context) string {
 	if !ok {
 		return ""
 	}
-	host, _, err := net.SplitHostPort(p.Addr.String())
-	if err != nil {
-		return p.Addr.String()
-	}
-	return host
+	return lobby.Host(p.Addr)
 }
 
 // receive does what the client asks. It ends with the stream: when the call returns, RecvMsg fails. While too many answers
