@@ -49,7 +49,7 @@ func TestLoad_defaults(t *testing.T) {
 			"default=http://localhost:2380"},
 		{"request bytes", c.MaxRequestBytes, 3 << 19},
 		{"txn ops", c.MaxTxnOps, 128},
-		{"streams", c.MaxConcurrentStreams, uint32(1 << 16)},
+		{"streams", c.MaxConcurrentStreams, uint32(10_000)},
 		{"learners", c.MaxLearners, 1},
 		{"snapshot rate", c.SnapshotSendRate, int64(64 << 20)},
 		{"snapshot log", c.SnapshotLogBytes, 1 << 30},

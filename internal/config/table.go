@@ -156,7 +156,7 @@ var tuningSettings = []setting{
 }
 
 var clientSettings = []setting{
-	{name: "max-concurrent-streams", def: "65536", arg: "N", help: "Streams one client connection may open.",
+	{name: "max-concurrent-streams", def: "10000", arg: "N", help: "Streams one client connection may open.",
 		value: numbers(func(c *Config) *uint32 { return &c.MaxConcurrentStreams }, 0, math.MaxUint32)},
 	{name: "grpc-keepalive-min-time", def: "5s", arg: "DURATION",
 		help:  "Clients that ping more often than this are disconnected.",

@@ -37,6 +37,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.collectSessions(&e)
 	c.collectAnswers(&e)
 	c.collectCostly(&e)
+	c.collectFirstMessages(&e)
 }
 
 // emitter writes metrics; labels come as name, value, name, value.

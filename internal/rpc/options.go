@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/firstmsg"
 	"github.com/quorate/quorate/internal/kv/room"
 )
 
@@ -33,11 +34,12 @@ type Options struct {
 	MaxTxnOps             int
 	Answers               *room.Budget // memory for answers; nil: one of the default size
 	MaxConcurrentStreams  uint32
-	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
-	QuotaBytes            int64         // enforced; negative: none
-	ReportedQuotaBytes    int64         // what Status says; zero: QuotaBytes
-	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
-	SlowRequest           time.Duration // requests that take longer are logged
+	FirstMessage          firstmsg.Limits // how long the request of a call may take to arrive
+	DiskLow               func() bool     // nil: never; writes that grow are refused while it says so, and backups
+	QuotaBytes            int64           // enforced; negative: none
+	ReportedQuotaBytes    int64           // what Status says; zero: QuotaBytes
+	WatchProgressInterval time.Duration   // between progress notifications of a quiet watcher
+	SlowRequest           time.Duration   // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the pages
 	// whose scripts may read what it answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string
@@ -68,7 +70,7 @@ const (
 	defaultMaxRequestBytes = 1.5 * 1024 * 1024
 	defaultMaxTxnOps       = 128
 
-	defaultMaxConcurrentStreams = 65_536
+	defaultMaxConcurrentStreams = 10_000
 	defaultElectionTimeout      = time.Second
 	defaultProgressInterval     = 10 * time.Minute
 	minProgressInterval         = 100 * time.Millisecond
@@ -90,6 +92,7 @@ func (o *Options) setDefaults() {
 		o.Answers = room.New(0, 0)
 	}
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
+	setDefault(&o.FirstMessage, defaultFirstMessage)
 	setDefault(&o.ElectionTimeout, defaultElectionTimeout)
 	setDefault(&o.WatchProgressInterval, defaultProgressInterval)
 	setDefault(&o.SlowRequest, defaultSlowRequest)

@@ -28,6 +28,7 @@ type Services struct {
 
 	register clientRegister
 	costly   costly
+	first    *firstMessages
 }
 
 // New makes the services of a member. They answer from the moment they are registered; Close ends their background
@@ -42,6 +43,7 @@ func New(options Options) *Services {
 		health:  health.NewServer(),
 		checks:  newCheckGroups(),
 		costly:  newCostly(),
+		first:   newFirstMessages(options.FirstMessage),
 	}
 	s.register.init(options.Clock, options.Clients)
 	s.gate = newGate(s)
@@ -52,25 +54,27 @@ func New(options Options) *Services {
 // Close ends the streams and what watches over them.
 func (s *Services) Close() {
 	s.vigil.stop()
+	s.first.close()
 	s.health.Shutdown()
 	s.gate.close()
 }
 
 // Register adds the services to a server made by NewGRPCServer.
 func (s *Services) Register(server *grpc.Server) {
-	server.RegisterService(s.kvDesc(), nil)
-	server.RegisterService(watchDesc(s), nil)
-	server.RegisterService(leaseDesc(s), &leaseService{s: s})
-	pb.RegisterClusterServer(server, &clusterService{s: s})
-	pb.RegisterMaintenanceServer(server, &maintenanceService{s: s})
-	pb.RegisterAuthServer(server, &authService{s: s})
+	timed := s.first.timing(server)
+	timed.RegisterService(s.kvDesc(), nil)
+	timed.RegisterService(watchDesc(s), nil)
+	timed.RegisterService(leaseDesc(s), &leaseService{s: s})
+	pb.RegisterClusterServer(timed, &clusterService{s: s})
+	pb.RegisterMaintenanceServer(timed, &maintenanceService{s: s})
+	pb.RegisterAuthServer(timed, &authService{s: s})
 	if s.options.Membership != nil {
-		quoratepb.RegisterMembershipServer(server, &membershipService{s: s, survey: newSurvey(s)})
+		quoratepb.RegisterMembershipServer(timed, &membershipService{s: s, survey: newSurvey(s)})
 	}
 	if s.options.Clients != nil {
-		quoratepb.RegisterWriterServer(server, &writerService{s: s})
+		quoratepb.RegisterWriterServer(timed, &writerService{s: s})
 	}
-	healthpb.RegisterHealthServer(server, s.health)
+	healthpb.RegisterHealthServer(timed, s.health)
 }
 
 // Sizes and counts chosen with BenchmarkServer_Unary. Workers keep their grown stacks, which saves a tenth of the
@@ -98,6 +102,7 @@ func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 		grpc.Creds(newConnCredentials()),
 		grpc.UnaryInterceptor(s.gate.unary),
 		grpc.StreamInterceptor(s.gate.stream),
+		grpc.InTapHandle(s.first.Tap),
 		grpc.MaxRecvMsgSize(s.options.maxMessageBytes()),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.ConnectionTimeout(handshakeTimeout),

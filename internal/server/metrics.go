@@ -198,6 +198,13 @@ func (c *partsCollector) collectStorage(out chan<- prometheus.Metric) {
 
 func (c *partsCollector) collectPeers(out chan<- prometheus.Metric) {
 	stats := c.transport.Stats()
+	total := func(kind prometheus.ValueType, name, help string, value float64) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, value)
+	}
+	total(prometheus.GaugeValue, "quorate_peer_streams_unmet", "Streams and calls to the peer port without a hello yet.",
+		float64(stats.Unmet))
+	total(prometheus.CounterValue, "quorate_peer_streams_silent_total",
+		"Streams and calls to the peer port that were ended because no hello came.", float64(stats.Silent))
 	for i := range stats.Peers {
 		p := &stats.Peers[i]
 		peer := p.Peer.String()

@@ -23,6 +23,7 @@ var floors = []struct {
 	{"internal/kv", 1, "words"},
 	{"internal/identity", 1, "words"},
 	{"internal/env", 1, "env"},
+	{"internal/firstmsg", 1, "firstmsg"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},

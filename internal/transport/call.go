@@ -143,7 +143,7 @@ func call(ctx context.Context, conn *grpc.ClientConn, h hello, method string, bo
 
 func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any, error) {
 	var frame inFrame
-	if err := decode(&frame); err != nil {
+	if err := t.first.Receive(ctx, func() error { return decode(&frame) }); err != nil {
 		return nil, err
 	}
 	h, method, body, err := decodeCall(frame.bytes)

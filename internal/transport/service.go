@@ -32,6 +32,12 @@ const (
 	maxPeerStreams   = 256
 	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
 	maxHeaderBytes = 16 << 10
+
+	// helloTimeout bounds how long the hello of a stream, or a call, may take to arrive. While more than maxUnmet are waited
+	// for, it is crowdedHelloTimeout.
+	helloTimeout        = 10 * time.Second
+	maxUnmet            = 64
+	crowdedHelloTimeout = 2 * time.Second
 )
 
 var (
@@ -59,6 +65,7 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout), grpc.MaxConcurrentStreams(maxPeerStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.WaitForHandlers(true),
+		grpc.InTapHandle(t.first.Tap),
 		// A peer that pings us as it should is never silent for so long.
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: t.options.IdleAfter,
@@ -138,7 +145,7 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 // accept reads and judges the hello of a stream and answers it.
 func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	var first inFrame
-	if err := s.RecvMsg(&first); err != nil {
+	if err := t.first.Receive(s.Context(), func() error { return s.RecvMsg(&first) }); err != nil {
 		return hello{}, err
 	}
 	h, err := decodeHelloFrame(first.bytes)

@@ -13,6 +13,8 @@ type Stats struct {
 	Peers     []PeerStats // sorted by id
 	Snapshots []SnapshotStats
 	Dropped   uint64 // messages to members that are no peers and have no stream to us
+	Unmet     int    // streams and calls to us whose first frame has not arrived yet
+	Silent    uint64 // such that were ended because it did not arrive
 }
 
 // PeerStats is what passed between us and one peer.
@@ -47,6 +49,7 @@ type SnapshotStats struct {
 // Stats returns a copy of the counters.
 func (t *Transport) Stats() Stats {
 	stats := Stats{Dropped: t.dropped.Load(), Snapshots: t.progress.list()}
+	stats.Unmet, stats.Silent = t.first.Counts()
 	for _, p := range *t.peers.Load() {
 		stats.Peers = append(stats.Peers, p.stats())
 	}

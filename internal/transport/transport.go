@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/firstmsg"
 	"github.com/quorate/quorate/internal/identity"
 )
 
@@ -73,6 +74,8 @@ type Options struct {
 	// stream on its connections.
 	IdleAfter time.Duration
 
+	Hello firstmsg.Limits // how long the hello of others may take to arrive
+
 	MaxSnapshots           int   // concurrent, in each direction; default 2
 	SnapshotBytesPerSecond int64 // of each snapshot sent; zero for no limit
 
@@ -94,6 +97,9 @@ func (o *Options) setDefaults() {
 	setDefault(&o.DeadAfter, 3*time.Second)
 	setDefault(&o.IdleAfter, time.Minute)
 	setDefault(&o.MaxSnapshots, 2)
+	if o.Hello == (firstmsg.Limits{}) {
+		o.Hello = firstmsg.Limits{Patience: helloTimeout, Crowd: maxUnmet, Crowded: crowdedHelloTimeout}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -128,6 +134,7 @@ type Transport struct {
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
 	door     door
+	first    *firstmsg.Gate // what has not said hello yet
 
 	mu       sync.Mutex
 	closed   bool
@@ -162,6 +169,8 @@ func New(o Options) (*Transport, error) {
 	}
 	t.door.init(&o)
 	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.first = firstmsg.New(o.Hello)
+	t.running.Go(func() { t.first.Run(t.ctx.Done()) })
 	t.peers.Store(new([]*peer))
 	t.server = newServer(t)
 	for _, l := range listeners {
