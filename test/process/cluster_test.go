@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/internal/testnet"
@@ -106,6 +108,7 @@ func startCluster(t *testing.T, size int, flags ...string) *cluster {
 	})
 	for _, n := range c.nodes {
 		c.waitReady(n)
+		c.waitPublished(n)
 	}
 	return c
 }
@@ -185,6 +188,24 @@ func (c *cluster) waitReady(n *node) {
 		}
 	}
 	c.t.Fatalf("%s is not ready after 30s:\n%s", n.name, tail(n.log, 2000))
+}
+
+// waitPublished waits until n knows where all members serve clients, which they tell once they serve.
+func (c *cluster) waitPublished(n *node) {
+	c.t.Helper()
+	client := c.connect(n)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for {
+		list, err := client.MemberList(ctx)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if !slices.ContainsFunc(list.Members, func(m *pb.Member) bool { return len(m.ClientURLs) == 0 }) {
+			return
+		}
+	}
 }
 
 func (c *cluster) connect(nodes ...*node) *clientv3.Client {

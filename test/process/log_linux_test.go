@@ -83,8 +83,12 @@ func TestLog_blocked(t *testing.T) {
 	defer client.Close()
 	ctx := t.Context()
 	// An alarm makes each health check log a line.
+	status, err := client.Status(ctx, n.client)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(ctx, &pb.AlarmRequest{
-		Action: pb.AlarmRequest_ACTIVATE, MemberID: 1, Alarm: pb.AlarmType_NOSPACE}); err != nil {
+		Action: pb.AlarmRequest_ACTIVATE, MemberID: status.Header.MemberId, Alarm: pb.AlarmType_NOSPACE}); err != nil {
 		t.Fatal(err)
 	}
 	const lines, askers = 3000, 4
