@@ -1,6 +1,10 @@
 package history
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,14 +88,28 @@ func (r *Recorder) Add(client int, call int64, op Operation, a Answer) {
 	}
 }
 
-// Check looks, for at most limit, for an order of all operations that explains what clients were told. It returns an
-// empty text if there is one.
+// Check looks, for at most limit a key, for an order of all operations that explains what clients were told. It returns an
+// empty text if there is one, and otherwise the operations of the key that has none.
 func (r *Recorder) Check(limit time.Duration) string {
-	switch result, _ := porcupine.CheckOperationsVerbose(model, r.history, limit); result {
-	case porcupine.Illegal:
-		return "the history is not linearizable"
-	case porcupine.Unknown:
-		return "the history was too long to be checked in " + limit.String()
+	for _, ops := range partition(r.history) {
+		switch porcupine.CheckOperationsTimeout(model, ops, limit) {
+		case porcupine.Illegal:
+			return "the history is not linearizable:\n" + describe(ops)
+		case porcupine.Unknown:
+			return "the history was too long to be checked in " + limit.String()
+		}
 	}
 	return ""
+}
+
+// describe lists operations by the time of their call.
+func describe(ops []porcupine.Operation) string {
+	var text strings.Builder
+	for _, op := range slices.SortedFunc(slices.Values(ops), func(a, b porcupine.Operation) int {
+		return cmp.Compare(a.Call, b.Call)
+	}) {
+		fmt.Fprintf(&text, "client %d, %v to %v: %s\n", op.ClientId, time.Duration(op.Call), time.Duration(op.Return),
+			model.DescribeOperation(op.Input, op.Output))
+	}
+	return text.String()
 }

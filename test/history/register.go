@@ -29,16 +29,21 @@ type state struct {
 	mod   int64
 }
 
+// unknownRevision stands for the revision of a write whose answer was lost.
+const unknownRevision = -1
+
 // model says what etcd promises of one key. Revisions are part of it: a write must get a revision above the one it
 // replaces, and a read must show the revision that the write was told.
-var model = porcupine.Model{
+//
+// A compare of unknown fate with a write of unknown revision may have matched or not, so a step can lead to two states.
+var model = (&porcupine.NondeterministicModel{
 	Partition: partition,
-	Init:      func() any { return state{} },
-	Step: func(s, input, output any) (bool, any) {
+	Init:      func() []any { return []any{state{}} },
+	Step: func(s, input, output any) []any {
 		return step(s.(state), input.(Operation), output.(Answer))
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
-}
+}).ToModel()
 
 func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	byKey := map[string][]porcupine.Operation{}
@@ -53,42 +58,48 @@ func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	return parts
 }
 
-// unknownRevision stands for the revision of a write whose answer was lost.
-const unknownRevision = -1
-
-func step(s state, op Operation, a Answer) (bool, state) {
+// step returns the states that an operation with this answer may leave. There are none if the answer is wrong.
+func step(s state, op Operation, a Answer) []any {
 	switch op.Kind {
 	case 'g':
-		if a.Unknown {
-			return true, s
-		}
-		if !a.Found {
-			return s == state{}, s
-		}
-		if s.value != a.Value || s.mod != a.Revision && s.mod != unknownRevision {
-			return false, s
-		}
-		return true, state{s.value, a.Revision}
+		return stepGet(s, a)
 	case 'p':
 		if a.Unknown {
-			return true, state{op.Value, unknownRevision}
+			return []any{state{op.Value, unknownRevision}}
 		}
-		return a.Revision > s.mod, state{op.Value, a.Revision}
+		return only(a.Revision > s.mod, state{op.Value, a.Revision})
 	default:
 		return stepCompare(s, op, a)
 	}
 }
 
-func stepCompare(s state, op Operation, a Answer) (bool, state) {
-	matches := s.mod == op.Mod
+func stepGet(s state, a Answer) []any {
 	switch {
-	case a.Unknown && matches:
-		return true, state{op.Value, unknownRevision}
 	case a.Unknown:
-		return true, s
-	case a.Swapped:
-		// A write of unknown revision may be the one that the client compared with.
-		return matches || s.mod == unknownRevision, state{op.Value, a.Revision}
+		return []any{s}
+	case !a.Found:
+		return only(s == state{}, s)
 	}
-	return !matches, s
+	right := s.value == a.Value && (s.mod == a.Revision || s.mod == unknownRevision)
+	return only(right, state{a.Value, a.Revision})
+}
+
+func stepCompare(s state, op Operation, a Answer) []any {
+	mayMatch := s.mod == op.Mod || s.mod == unknownRevision
+	mayDiffer := s.mod != op.Mod
+	if a.Unknown {
+		return append(only(mayMatch, state{op.Value, unknownRevision}), only(mayDiffer, s)...)
+	}
+	if a.Swapped {
+		return only(mayMatch && a.Revision > op.Mod, state{op.Value, a.Revision})
+	}
+	return only(mayDiffer, s)
+}
+
+// only returns the state, if an answer was right.
+func only(right bool, s state) []any {
+	if !right {
+		return nil
+	}
+	return []any{s}
 }
