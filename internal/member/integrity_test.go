@@ -99,6 +99,9 @@ func TestMember_compareChains_findsWhatEntriesMeet(t *testing.T) {
 	c.put(leader, "damaged")
 	sick := c.others(leader)[0]
 	c.await("the put", func(n *node) bool { return n.has("damaged") }, sick)
+	if err := sick.stored.Engine.Flush(); err != nil { // else the store may not hold the put yet: the log does
+		t.Fatal(err)
+	}
 	sick.stop()
 	data, err := member.Open(sick.data())
 	if err != nil {
