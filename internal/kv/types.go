@@ -49,6 +49,5 @@ type Event struct {
 // Limits that etcd's API fixes.
 const (
 	MaxLeaseTTLSeconds = 9_000_000_000
-	NoRevision         = Revision(0)
 	MaxRevision        = Revision(math.MaxInt64)
 )

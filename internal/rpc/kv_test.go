@@ -238,7 +238,7 @@ func TestKV_Txn_evaluatesOnMember(t *testing.T) {
 	}
 }
 
-// TestKV_Txn_readOnlyTakesNoEntry tells the two ways of serving a transaction apart by who still answers without a
+// TestKV_Txn_serializableNeedsNoLeader tells the two ways of serving a transaction apart by who still answers without a
 // leader: a serializable one does.
 func TestKV_Txn_serializableNeedsNoLeader(t *testing.T) {
 	backend := newMachineBackend(t)

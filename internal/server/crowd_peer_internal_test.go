@@ -91,7 +91,7 @@ func TestServer_listenPeers_flood(t *testing.T) {
 	open(1, listeners...)
 	server := []consensus.Member{{ID: 1, PeerURLs: []string{"https://" + address}}}
 	before := open(2)
-	before.SetPeers(server)
+	before.Configure(&consensus.Config{Members: server})
 	since := waitConnected(t, before, 1)
 	var flood []net.Conn
 	for range 40 {
@@ -101,7 +101,7 @@ func TestServer_listenPeers_flood(t *testing.T) {
 		wantEnd(t, conn)
 	}
 	after := open(3)
-	after.SetPeers(server)
+	after.Configure(&consensus.Config{Members: server})
 	waitConnected(t, after, 1)
 	if again, up := before.ConnectedSince(1); !up || again != since {
 		t.Error("the member that was there before the flood was disconnected")

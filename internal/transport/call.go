@@ -21,11 +21,6 @@ import (
 
 type callerKey struct{}
 
-// Caller returns the member that made the call whose context ctx is; NoMember for one that is not a member yet.
-func Caller(ctx context.Context) consensus.MemberID {
-	return CallerClaim(ctx).Member
-}
-
 // CallerClaim returns what the caller says of itself. Unless the method is an open one it was found to be true.
 func CallerClaim(ctx context.Context) identity.Claim {
 	claim, _ := ctx.Value(callerKey{}).(identity.Claim)

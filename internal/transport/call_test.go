@@ -29,7 +29,7 @@ func answering(m *member) *member {
 		case "echo":
 			return body, nil
 		case "who":
-			return []byte(transport.Caller(ctx).String()), nil
+			return []byte(transport.CallerClaim(ctx).Member.String()), nil
 		case "wait":
 			<-ctx.Done()
 			return nil, ctx.Err()

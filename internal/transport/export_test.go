@@ -1,6 +1,8 @@
 package transport
 
-// SpeakForTesting makes t claim a protocol version. It must come before SetPeers.
+import "github.com/quorate/quorate/internal/consensus"
+
+// SpeakForTesting makes t claim a protocol version. It must come before Configure.
 func (t *Transport) SpeakForTesting(version uint16) { t.version = version }
 
 // ProtocolVersionForTesting is what New speaks.
@@ -14,3 +16,8 @@ var (
 	DecodeCallForTesting     = decodeCall
 	DecodeHelloForTesting    = decodeHelloFrame
 )
+
+// SetPeers configures members without roles.
+func (t *Transport) SetPeers(members []consensus.Member) {
+	t.Configure(&consensus.Config{Members: members})
+}

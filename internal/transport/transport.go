@@ -144,7 +144,7 @@ type Transport struct {
 
 var _ env.Transport = (*Transport)(nil)
 
-// New opens the listeners and begins to serve. Nothing is dialled before SetPeers.
+// New opens the listeners and begins to serve. Nothing is dialled before Configure.
 func New(o Options) (*Transport, error) {
 	o.setDefaults()
 	listeners := slices.Clone(o.Listeners)
@@ -235,13 +235,9 @@ func (t *Transport) sendToStrangers(messages []consensus.Message) {
 	}
 }
 
-// SetPeers makes the given members, without ourselves, the ones that we dial. It does not wait for connections.
-// What waits for a peer that is dropped still has a moment to leave.
-func (t *Transport) SetPeers(members []consensus.Member) {
-	t.Configure(&consensus.Config{Members: members})
-}
-
-// Configure is SetPeers for the members of a configuration, whose roles say what of an unbound member must not be counted.
+// Configure makes the members of a configuration, without ourselves, the peers that we dial. Their roles say what of an
+// unbound member must not be counted. It does not wait for connections, and what waits for a peer that is dropped still has
+// a moment to leave.
 func (t *Transport) Configure(config *consensus.Config) {
 	members := config.Members
 	t.mu.Lock()

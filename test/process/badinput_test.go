@@ -336,12 +336,9 @@ func badInputCrossed(t *testing.T, binary string) {
 		t.Cleanup(s.kill)
 	}
 	for _, s := range []*single{a, b} {
-		for deadline := time.Now().Add(20 * time.Second); !strings.Contains(tail(s.log, 1<<20), "another cluster"); {
-			if time.Now().After(deadline) {
-				t.Fatalf("it does not say that its peer is of another cluster:\n%s", tail(s.log, 2000))
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+		until(t, "the word that its peer is of another cluster", func(context.Context) bool {
+			return strings.Contains(tail(s.log, 1<<20), "another cluster")
+		})
 		if strings.Contains(tail(s.log, 1<<20), "became leader") {
 			t.Errorf("a member leads with a foreign vote:\n%s", tail(s.log, 2000))
 		}
@@ -373,7 +370,7 @@ func badInputKilledStart(t *testing.T, binary string) {
 		s.kill()
 		for range 3 {
 			s.begin()
-			time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+			last(time.Duration(random.IntN(60)) * time.Millisecond)
 			s.kill()
 		}
 		if got, err := s.up().Get(ctx, "k"); err != nil || len(got.Kvs) != 1 {

@@ -89,7 +89,9 @@ func (e *elastic) checkVoters() {
 	slices.Sort(want)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for ctx.Err() == nil {
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for ; ctx.Err() == nil; <-look.C {
 		list, err := e.client.MemberList(ctx)
 		if err != nil {
 			continue
@@ -101,7 +103,6 @@ func (e *elastic) checkVoters() {
 		if slices.Sort(got); slices.Equal(got, want) {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	e.t.Fatalf("the members are\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }

@@ -243,6 +243,22 @@ func (e *elastic) load(writers int) (stop func() map[string]string) {
 	}
 }
 
+// awaitWrites waits until the cluster has made so many more revisions.
+func (e *elastic) awaitWrites(more int64) {
+	e.t.Helper()
+	var begun int64
+	until(e.t, fmt.Sprint(more, " more writes"), func(ctx context.Context) bool {
+		got, err := e.client.Get(ctx, "any", clientv3.WithCountOnly())
+		if err != nil {
+			return false
+		}
+		if begun == 0 {
+			begun = got.Header.Revision
+		}
+		return got.Header.Revision >= begun+more
+	})
+}
+
 // checkKeys looks for every acknowledged key at n.
 func (e *elastic) checkKeys(n *node, acked map[string]string) {
 	e.t.Helper()

@@ -160,11 +160,12 @@ func (l *fastLoad) write(kv pb.KVClient, through string, id, i int) {
 func (l *fastLoad) await(more int, when string) {
 	l.t.Helper()
 	from, deadline := time.Since(l.clock), time.Now().Add(fastPatience)
-	for time.Now().Before(deadline) {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for ; time.Now().Before(deadline); <-look.C {
 		if l.count(func(w *fastWrite) bool { return w.route == routeFast && w.begun >= from }) >= more {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	l.t.Fatalf("%s: not %d writes on the fast path within %v; routes since then %v, before %v", when, more, fastPatience,
 		l.routes(from, deadline.Sub(l.clock)), l.routes(0, from))

@@ -30,7 +30,7 @@ func TestFastPath_survives(t *testing.T) {
 		if epoch%2 == 1 {
 			load.await(winsAnEpoch/4, fmt.Sprintf("while %s is down", leader.name))
 		} else {
-			time.Sleep(fates(t, 600*time.Millisecond))
+			last(fates(t, 600*time.Millisecond))
 		}
 		e.launch(leader, "existing")
 	}
@@ -247,7 +247,7 @@ func TestFastPath_settings(t *testing.T) {
 					load.write(kv, follower.name, round, i)
 				}
 				round++
-				time.Sleep(100 * time.Millisecond) // a few ticks: the numbers are of the last one
+				last(100 * time.Millisecond) // a few ticks: the numbers are of the last one
 				tried := sumOf(t, "quorate_fast_proposals_total", e.nodes...) > before
 				won := load.routes(from, time.Hour)[routeFast] > 0
 				return tried == row.fast && won == row.fast

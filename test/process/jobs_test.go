@@ -42,7 +42,7 @@ func TestJobs_leaderKilled(t *testing.T) {
 
 	e.enter(heir, e.nodes...)
 	second := e.leader()
-	time.Sleep(fates(t, 600*time.Millisecond))
+	last(fates(t, 600*time.Millisecond))
 	second.kill()
 	e.finish(command, 0, "done in ")
 	e.launch(second, "existing")
@@ -84,7 +84,7 @@ func TestJobs_allKilled(t *testing.T) {
 	restart(again)
 	e.job("running", "start")
 	e.enter(heir, e.nodes...)
-	time.Sleep(fates(t, time.Second))
+	last(fates(t, time.Second))
 	restart(again)
 	e.leave(old)
 	e.waitRemoved(old)

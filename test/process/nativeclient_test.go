@@ -166,14 +166,14 @@ func (n *counters) check(t *testing.T, c *cluster) {
 func killLeaders(t *testing.T, c *cluster, length time.Duration) (kills int) {
 	t.Helper()
 	for end := time.Now().Add(length); time.Now().Before(end); {
-		time.Sleep(500 * time.Millisecond)
+		last(500 * time.Millisecond)
 		leader := c.leads()
 		if leader == nil {
 			continue
 		}
 		leader.kill()
 		kills++
-		time.Sleep(700 * time.Millisecond)
+		last(700 * time.Millisecond)
 		c.start(leader)
 		c.waitReady(leader)
 	}

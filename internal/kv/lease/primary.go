@@ -38,13 +38,6 @@ func (l *Lessor) Demote() {
 	l.fresh = nil
 }
 
-// IsPrimary reports whether this member keeps deadlines.
-func (l *Lessor) IsPrimary() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.primary
-}
-
 // begin gives a lease its deadline, if it has none in this epoch. Counting from now and not from the grant is what makes
 // law 1 hold without a clock in the state machine: now is later.
 func (l *Lessor) begin(le *lease, now time.Time) {

@@ -73,9 +73,6 @@ func (s *Store) Revision() kv.Revision { return s.state.Load().revision }
 // CompactRevision returns the revision below which reads are refused, -1 if there never was a compaction.
 func (s *Store) CompactRevision() kv.Revision { return s.state.Load().compact }
 
-// KeyCount returns the number of keys that exist at the published revision.
-func (s *Store) KeyCount() int64 { return s.state.Load().numbers.keys }
-
 // Begin returns the writer. The previous use must have ended with Commit.
 func (s *Store) Begin() *Writer {
 	invariant.True(s.begun.CompareAndSwap(false, true), "one writer at a time at revision %d", s.Revision())

@@ -72,9 +72,6 @@ func (w *Writer) Revision() kv.Revision {
 // CompactRevision returns the compact revision, with what this Writer compacted.
 func (w *Writer) CompactRevision() kv.Revision { return w.compact }
 
-// KeyCount returns the number of keys that exist, with the changes of this Writer.
-func (w *Writer) KeyCount() int64 { return w.numbers.keys }
-
 // BeginCommand opens a command. Its changes share one revision, the next, which is taken at the first of them.
 func (w *Writer) BeginCommand() { w.BeginCommandAt(w.last + 1) }
 

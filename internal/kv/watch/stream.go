@@ -298,13 +298,6 @@ func (s *Stream) Tick() {
 	})
 }
 
-// WantsTick reports whether some watcher asked for progress.
-func (s *Stream) WantsTick() bool {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	return len(s.notified) > 0
-}
-
 func (s *Stream) signal() {
 	select {
 	case s.wake <- struct{}{}:

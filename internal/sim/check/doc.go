@@ -4,27 +4,27 @@
 // anything, so that a checker cannot be fooled by the code it checks. The reference model (model.go) is a second,
 // simple implementation of the store, fed with the committed log.
 //
-//	property              source                                file
-//	election-safety       Raft paper, 5.2                       election.go
-//	log-matching          Raft paper, 5.3                       logs.go
-//	leader-completeness   Raft paper, 5.4                       completeness.go
-//	commit-rule           Raft paper, 5.4.2 and figure 8        commit.go
-//	durable-before-ack    Raft paper, figure 2; fastpath.md     durable.go
-//	state-machine         Raft paper, 5.4.3 (equal states)      machine.go, model.go
-//	chain                 ADR 0019 (equal history)              chain.go
-//	revisions             fastpath.md, L2                       revisions.go
-//	fast-path             fastpath.md, L1 and L5                won.go
-//	applied-once          RIFL; fastpath.md, L1                 once.go
-//	acknowledged          fastpath.md, L1                       acknowledged.go
-//	real-time-order       fastpath.md, L3 and L6                realtime.go
-//	linearizable          Herlihy and Wing; Porcupine           linearizable.go
-//	watch                 etcd API guarantees; fastpath.md, L4  watches.go
-//	lease-early           etcd lease contract                   leases.go
-//	configuration         Raft thesis, 4.1 and 4.3;             config.go (what is in force), succession.go
-//	                      membership.md                         (what may follow), removal.go (what is stored)
-//	settled               membership.md, rule 9                 removal.go
-//	counted, founding     ADR 0020 (who may vote)               counted.go
-//	recovery              ADR 0012 (what is kept)               held.go
+//	property              source                                    file
+//	election-safety       Raft paper, 5.2                           election.go
+//	log-matching          Raft paper, 5.3                           logs.go
+//	leader-completeness   Raft paper, 5.4                           completeness.go
+//	commit-rule           Raft paper, 5.4.2 and figure 8            commit.go
+//	durable-before-ack    Raft paper, figure 2; docs/fast-path.md, 1  durable.go
+//	state-machine         Raft paper, 5.4.3 (equal states)          machine.go, model.go
+//	chain                 ADR 0019 (equal history)                  chain.go
+//	revisions             docs/fast-path.md, L2                     revisions.go
+//	fast-path             docs/fast-path.md, L1 and L5              won.go
+//	applied-once          RIFL; docs/fast-path.md, L1               once.go
+//	acknowledged          docs/fast-path.md, L1                     acknowledged.go
+//	real-time-order       docs/fast-path.md, L3 and L6              realtime.go
+//	linearizable          Herlihy and Wing; Porcupine               linearizable.go
+//	watch                 etcd API guarantees; docs/fast-path.md, L4  watches.go
+//	lease-early           etcd lease contract                       leases.go
+//	configuration         Raft thesis, 4.1 and 4.3;                 config.go (what is in force), succession.go
+//	                      membership.md                             (what may follow), removal.go (what is stored)
+//	settled               membership.md, rule 9                     removal.go
+//	counted, founding     ADR 0020 (who may vote)                   counted.go
+//	recovery              ADR 0012 (what is kept)                   held.go
 //
 // Everything here belongs to the one goroutine of the simulator.
 package check

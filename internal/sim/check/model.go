@@ -62,9 +62,6 @@ func (m *Model) Live(key, end []byte) []string {
 	return m.live[lo:max(lo, hi)]
 }
 
-// HasLease reports whether a lease exists, and the number of its keys.
-func (m *Model) HasLease(id kv.LeaseID) bool { return m.leases[id] != nil }
-
 // Leases returns the ids of all leases, sorted.
 func (m *Model) Leases() []kv.LeaseID {
 	ids := make([]kv.LeaseID, 0, len(m.leases))

@@ -30,7 +30,7 @@ type Kind uint8
 
 const (
 	Deliver Kind = iota + 1
-	Drop
+	_            // was an event once; the numbers of the others are part of every trace hash
 	Step
 	Persist
 	Apply

@@ -83,22 +83,6 @@ func (f *FS) DieAfter(n int) { f.fuse = n }
 // Dead reports whether the power went.
 func (f *FS) Dead() bool { return f.dead }
 
-// SyncAll makes everything durable: what a careful installer leaves behind.
-func (f *FS) SyncAll() {
-	for _, m := range f.meta {
-		m.keep()
-	}
-	f.meta = nil
-	f.root.syncAll()
-}
-
-func (n *inode) syncAll() {
-	n.sync()
-	for _, child := range n.names {
-		child.syncAll()
-	}
-}
-
 func (n *inode) sync() {
 	for _, w := range n.pending {
 		n.durable = overwrite(n.durable, w.at, w.data)

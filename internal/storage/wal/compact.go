@@ -22,8 +22,6 @@ func (w *WAL) Compact(base consensus.SnapshotMeta) error {
 	if base.Mark.Index > w.carried.last {
 		return fmt.Errorf("wal: compact to %d: the log ends at %d", base.Mark.Index, w.carried.last)
 	}
-	w.watch.begin()
-	defer w.watch.done()
 	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
 	record = consensus.AppendSnapshotMeta(append(record, byte(itemBase)), &base)
 	if err := w.write(record); err != nil {

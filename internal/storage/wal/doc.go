@@ -18,6 +18,6 @@
 //  4. A segment has its final name only once its header and carried state are durable, and the one before is synced.
 //  5. After a failed write or sync the WAL is failed for good: what the disk holds is known only to the next Open.
 //
-// Append, Compact and Close belong to one goroutine; Stats and OldestUnsyncedSince may be called from any. The caller
+// Append, Compact and Close belong to one goroutine; Stats may be called from any. The caller
 // holds the lock of the data directory. Why this format: docs/adr/0004-wal-format.md.
 package wal

@@ -50,11 +50,7 @@ func Create(o Options, identity Identity) (*WAL, error) {
 }
 
 func newWAL(o Options, identity Identity) *WAL {
-	w := &WAL{options: o, identity: identity, watch: stallWatch{clock: o.Clock}}
-	if o.Clock != nil {
-		w.watch.start = o.Clock.Now()
-	}
-	return w
+	return &WAL{options: o, identity: identity}
 }
 
 // Open reads the log in the directory, cuts what an unfinished append left at its end, and makes all that it returns

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -195,40 +192,5 @@ func TestCreate_exists(t *testing.T) {
 	}
 	if err := w.Append(wal.Batch{Entries: entries(1, 1, 1)}); !errors.Is(err, wal.ErrClosed) {
 		t.Errorf("closed: %v", err)
-	}
-}
-
-// stoppedClock shows one time until it is set.
-type stoppedClock struct {
-	env.Clock
-	now time.Time
-}
-
-func (c *stoppedClock) Now() time.Time { return c.now }
-
-// Ensure that a stalled disk can be seen from outside while the append hangs, and not after it.
-func TestWAL_OldestUnsyncedSince(t *testing.T) {
-	clock := &stoppedClock{now: time.Unix(1000, 0)}
-	var w *wal.WAL
-	var seen []time.Time
-	o := options(errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpFileSyncData && w != nil {
-			if since, waiting := w.OldestUnsyncedSince(); waiting {
-				seen = append(seen, since)
-			}
-		}
-		return nil
-	})), 0)
-	o.Clock = clock
-	w = must(wal.Create(o, identity))
-	clock.now = clock.now.Add(7 * time.Second)
-	if err := w.Append(wal.Batch{Entries: entries(1, 1, 1)}); err != nil {
-		t.Fatal(err)
-	}
-	if len(seen) != 1 || !seen[0].Equal(clock.now) {
-		t.Errorf("during the sync: %v", seen)
-	}
-	if _, waiting := w.OldestUnsyncedSince(); waiting {
-		t.Error("nothing is being written")
 	}
 }

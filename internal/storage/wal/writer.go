@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -30,7 +29,6 @@ type Options struct {
 	// acknowledged. Segments are still synced before their successor begins, so that what is left is a prefix.
 	NoSync bool
 	Logger *slog.Logger // nothing is logged if nil
-	Clock  env.Clock    // for OldestUnsyncedSince, which answers nothing if nil
 }
 
 func (o *Options) fill() error {
@@ -66,7 +64,6 @@ type WAL struct {
 	buf      []byte
 	encoder  encoder
 	counters counters
-	watch    stallWatch
 }
 
 // Append makes batches durable with one write and one sync, all of them or none. The batches are the caller's again
@@ -89,8 +86,6 @@ func (w *WAL) Append(batches ...Batch) error {
 	case items > maxRecordBytes:
 		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, items, maxRecordBytes)
 	}
-	w.watch.begin()
-	defer w.watch.done()
 	if err := w.write(record); err != nil {
 		return w.fail("append", err)
 	}
@@ -293,31 +288,4 @@ func (w *WAL) Stats() Stats {
 		Created: c.created.Load(), Recycled: c.recycled.Load(),
 		Segments: int(c.segments.Load()), Spares: int(c.spares.Load()), DiskBytes: c.diskBytes.Load(),
 	}
-}
-
-// OldestUnsyncedSince says since when the append that is being written waits for the disk, and false if none is. A
-// leader whose disk stalls must step down; this is how it finds out. It may be called from any goroutine.
-func (w *WAL) OldestUnsyncedSince() (time.Time, bool) { return w.watch.since() }
-
-// stallWatch keeps one time in an atomic integer, as the distance from start, which keeps the monotonic reading.
-type stallWatch struct {
-	clock env.Clock
-	start time.Time
-	begun atomic.Int64 // nanoseconds after start, plus one; zero if nothing is being written
-}
-
-func (s *stallWatch) begin() {
-	if s.clock != nil {
-		s.begun.Store(int64(s.clock.Now().Sub(s.start)) + 1)
-	}
-}
-
-func (s *stallWatch) done() { s.begun.Store(0) }
-
-func (s *stallWatch) since() (time.Time, bool) {
-	begun := s.begun.Load()
-	if begun == 0 {
-		return time.Time{}, false
-	}
-	return s.start.Add(time.Duration(begun - 1)), true
 }
