@@ -18,7 +18,8 @@ import (
 	"github.com/quorate/quorate/client"
 )
 
-// far measures writes of a client that is in no member's site: every member is as far from it as from each other.
+// far measures writes and linearizable reads between sites: any two members are one round trip apart. The client is in the
+// site of the member that it asks, or in no member's site and as far from each as they are from each other.
 func far(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("far", flag.ContinueOnError)
 	var servers []server
@@ -36,7 +37,9 @@ func far(ctx context.Context, arguments []string) error {
 	trip := flags.Duration("trip", 50*time.Millisecond, "round trip between any two of members and client")
 	writers := flags.Int("clients", 4, "writers, on one connection to each member")
 	natives := flags.Int("natives", 1, "clients of its own among which the writers are spread")
-	length := flags.Duration("duration", 10*time.Second, "how long to write")
+	length := flags.Duration("duration", 10*time.Second, "how long to measure each row")
+	beside := flags.Bool("beside", false, "the client is in the site of the member that it asks")
+	reads := flags.Bool("reads", false, "measure linearizable reads, too")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -44,9 +47,13 @@ func far(ctx context.Context, arguments []string) error {
 		return errors.New("far: --server and --dir are required")
 	}
 	fmt.Printf("%d members, every round trip %s, %d writers, %s; %s\n\n", *size, *trip, *writers, *length, machine())
-	fmt.Printf("%-9s %-28s %8s %8s %8s %8s  %s\n", "server", "client", "p50 ms", "p90 ms", "p99 ms", "writes", "")
+	fmt.Printf("%-9s %-33s %8s %8s %8s %8s  %s\n", "server", "what", "p50 ms", "p90 ms", "p99 ms", "done", "")
 	for _, s := range servers {
-		if err := farOne(ctx, s, *dir, *size, *writers, *natives, *trip/2, *length); err != nil {
+		f := farLoad{server: s.name, writers: *writers, natives: *natives, delay: *trip / 2, length: *length, reads: *reads}
+		if f.clientDelay = f.delay; *beside {
+			f.clientDelay = 0
+		}
+		if err := f.measure(ctx, s, *dir, *size); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
@@ -55,7 +62,16 @@ func far(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-func farOne(ctx context.Context, s server, dir string, size, writers, natives int, delay, length time.Duration) error {
+// farLoad is what is asked of one server.
+type farLoad struct {
+	server             string
+	writers, natives   int
+	delay, clientDelay time.Duration // one way
+	length             time.Duration
+	reads              bool
+}
+
+func (f farLoad) measure(ctx context.Context, s server, dir string, size int) error {
 	var proxies []net.Listener
 	defer func() {
 		for _, l := range proxies {
@@ -68,7 +84,7 @@ func farOne(ctx context.Context, s server, dir string, size, writers, natives in
 			return "", err
 		}
 		proxies = append(proxies, l)
-		go passOn(l, address, delay)
+		go passOn(l, address, f.delay)
 		return l.Addr().String(), nil
 	})
 	if err != nil {
@@ -82,7 +98,7 @@ func farOne(ctx context.Context, s server, dir string, size, writers, natives in
 	time.Sleep(2 * time.Second) // members measure how far they are from each other
 	options := clientv3.Config{DialTimeout: 5 * time.Second, DialOptions: []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return dialFar(ctx, address, delay)
+			return dialFar(ctx, address, f.clientDelay)
 		}),
 	}}
 	for _, row := range []struct{ name, endpoint string }{
@@ -94,28 +110,39 @@ func farOne(ctx context.Context, s server, dir string, size, writers, natives in
 		if err != nil {
 			return err
 		}
-		err = farRow(ctx, s.name, row.name, []*clientv3.Client{plain}, writers, length, func() string { return "" })
+		err = f.row(ctx, "put, "+row.name, []*clientv3.Client{plain}, putFar, func() string { return "" })
+		if f.reads && err == nil {
+			err = f.row(ctx, "get, "+row.name, []*clientv3.Client{plain}, getFar, func() string { return "" })
+		}
 		err = errors.Join(err, plain.Close())
 		if err != nil {
 			return err
 		}
 	}
-	if s.name != "quorate" {
-		return nil
+	if s.name != "quorate" || f.clientDelay == 0 {
+		return nil // its own client asks all members, and is beside one of them only
 	}
 	for _, m := range c.members {
 		options.Endpoints = append(options.Endpoints, m.clientAddr)
 	}
-	return farNatives(ctx, s.name, options, writers, natives, length)
+	return f.ownClients(ctx, options)
 }
 
-// farNatives measures Quorate's own client, or several.
-func farNatives(
-	ctx context.Context, server string, options clientv3.Config, writers, natives int, length time.Duration,
-) (err error) {
+func putFar(ctx context.Context, c *clientv3.Client, key string) error {
+	_, err := c.Put(ctx, key, "value")
+	return err
+}
+
+func getFar(ctx context.Context, c *clientv3.Client, key string) error {
+	_, err := c.Get(ctx, key)
+	return err
+}
+
+// ownClients measures Quorate's own client, or several.
+func (f farLoad) ownClients(ctx context.Context, options clientv3.Config) (err error) {
 	var own []*client.Client
 	var plain []*clientv3.Client
-	for range natives {
+	for range f.natives {
 		one, err := client.New(options)
 		if err != nil {
 			return err
@@ -123,7 +150,7 @@ func farNatives(
 		defer func() { err = errors.Join(err, one.Close()) }()
 		own, plain = append(own, one), append(plain, one.Client)
 	}
-	return farRow(ctx, server, fmt.Sprintf("its own, %d of them", natives), plain, writers, length, func() string {
+	return f.row(ctx, fmt.Sprintf("put, its own, %d of them", f.natives), plain, putFar, func() string {
 		var all client.Stats
 		for _, one := range own {
 			stats := one.Stats()
@@ -155,26 +182,26 @@ func (c *cluster) roles(ctx context.Context) (leader, follower string, err error
 	return leader, follower, nil
 }
 
-// farRow writes distinct keys one after another from each writer, and prints how long they took. The first second, in which
-// connections are made, does not count.
-func farRow(
-	ctx context.Context, server, name string, clients []*clientv3.Client, writers int, length time.Duration,
-	remark func() string,
+// row does one operation after another from each writer, on distinct keys, and prints how long they took. The first second,
+// in which connections are made, does not count.
+func (f farLoad) row(
+	ctx context.Context, name string, clients []*clientv3.Client,
+	do func(context.Context, *clientv3.Client, string) error, remark func() string,
 ) error {
 	begin := time.Now().Add(time.Second)
-	end := begin.Add(length)
+	end := begin.Add(f.length)
 	var mu sync.Mutex
 	var took []time.Duration
 	var failed error
 	var all sync.WaitGroup
-	for w := range writers {
+	for w := range f.writers {
 		all.Go(func() {
 			for n := 0; ; n++ {
 				begun := time.Now()
 				if begun.After(end) {
 					return
 				}
-				_, err := clients[w%len(clients)].Put(ctx, fmt.Sprintf("far/%d/%d", w, n), "value")
+				err := do(ctx, clients[w%len(clients)], fmt.Sprintf("far/%d/%d", w, n))
 				mu.Lock()
 				if failed = errors.Join(failed, err); begun.After(begin) {
 					took = append(took, time.Since(begun))
@@ -194,7 +221,7 @@ func farRow(
 	at := func(share float64) float64 {
 		return float64(took[int(share*float64(len(took)-1))].Microseconds()) / 1000
 	}
-	fmt.Printf("%-9s %-28s %8.1f %8.1f %8.1f %8d  %s\n", server, name, at(0.5), at(0.9), at(0.99), len(took), remark())
+	fmt.Printf("%-9s %-33s %8.1f %8.1f %8.1f %8d  %s\n", f.server, name, at(0.5), at(0.9), at(0.99), len(took), remark())
 	return nil
 }
 
