@@ -56,13 +56,15 @@ func place(dir string) (floor int, realm string, ok bool) {
 }
 
 // TestFloors keeps the house standing: nobody reaches upwards, or across into another realm of the same floor.
-func TestFloors(t *testing.T) {
-	r := load(t)
+func TestFloors(t *testing.T) { hold(t, floorsHold) }
+
+func floorsHold(r *tree) []string {
+	var p report
 	for i := range r.files {
 		f := &r.files[i]
 		floor, realm, ok := place(f.dir)
 		if !ok {
-			t.Errorf("%s: %s has no floor: give it one in floors_test.go", f.path, f.dir)
+			p.addf("%s: %s has no floor: give it one in floors_test.go", f.path, f.dir)
 			continue
 		}
 		for _, imported := range f.imports() {
@@ -72,20 +74,23 @@ func TestFloors(t *testing.T) {
 			}
 			lower, other, ok := place(target)
 			if !ok {
-				t.Errorf("%s: imports %s, which has no floor", f.path, target)
+				p.addf("%s: imports %s, which has no floor", f.path, target)
 				continue
 			}
 			mayKnow := realm == "env" && other == "words" // a port speaks in words
 			if !mayKnow && (lower > floor || lower == floor && other != realm) {
-				t.Errorf("%s: floor %d (%s) may not import %s of floor %d (%s)", f.path, floor, realm, target, lower, other)
+				p.addf("%s: floor %d (%s) may not import %s of floor %d (%s)", f.path, floor, realm, target, lower, other)
 			}
 		}
 	}
+	return p
 }
 
 // TestRealms keeps the two realms apart: agreement knows nothing of storage's meaning, and the other way round.
-func TestRealms(t *testing.T) {
-	r := load(t)
+func TestRealms(t *testing.T) { hold(t, realmsApart) }
+
+func realmsApart(r *tree) []string {
+	var p report
 	for i := range r.files {
 		f := &r.files[i]
 		if f.test {
@@ -96,15 +101,16 @@ func TestRealms(t *testing.T) {
 			switch {
 			case !own:
 			case strings.HasPrefix(f.dir, "internal/consensus") && strings.HasPrefix(target, "internal/kv"):
-				t.Errorf("%s: consensus may not know %s: payloads are opaque to it", f.path, target)
+				p.addf("%s: consensus may not know %s: payloads are opaque to it", f.path, target)
 			case strings.HasPrefix(f.dir, "internal/kv") && strings.HasPrefix(target, "internal/consensus/"):
-				t.Errorf("%s: kv may know the words of consensus, not %s", f.path, target)
+				p.addf("%s: kv may know the words of consensus, not %s", f.path, target)
 			case strings.HasPrefix(target, "internal/sim") && !strings.HasPrefix(f.dir, "internal/sim") &&
 				!strings.HasPrefix(f.dir, "cmd/"):
-				t.Errorf("%s: only commands and tests import the simulator", f.path)
+				p.addf("%s: only commands and tests import the simulator", f.path)
 			}
 		}
 	}
+	return p
 }
 
 // fences are imports that one package keeps for itself.
@@ -115,17 +121,20 @@ var fences = []struct{ imported, only, reason string }{
 }
 
 // TestFences keeps libraries where they can be replaced.
-func TestFences(t *testing.T) {
-	r := load(t)
+func TestFences(t *testing.T) { hold(t, fencesHold) }
+
+func fencesHold(r *tree) []string {
+	var p report
 	for i := range r.files {
 		f := &r.files[i]
 		for _, imported := range f.imports() {
 			for _, fence := range fences {
 				inside := f.dir == fence.only || strings.HasPrefix(f.dir, fence.only+"/") || strings.HasPrefix(f.dir, "cmd/")
 				if imported == fence.imported && !inside && !f.test {
-					t.Errorf("%s: imports %s: %s", f.path, imported, fence.reason)
+					p.addf("%s: imports %s: %s", f.path, imported, fence.reason)
 				}
 			}
 		}
 	}
+	return p
 }

@@ -18,8 +18,10 @@ func pure(f *file) bool {
 }
 
 // TestPurity keeps the core a function of its inputs: no clock, I/O, lock, goroutine, channel or map order.
-func TestPurity(t *testing.T) {
-	r := load(t)
+func TestPurity(t *testing.T) { hold(t, corePure) }
+
+func corePure(r *tree) []string {
+	var p report
 	for i := range r.files {
 		f := &r.files[i]
 		if !pure(f) {
@@ -27,7 +29,7 @@ func TestPurity(t *testing.T) {
 		}
 		for _, imported := range f.imports() {
 			if slices.Contains(impure, imported) {
-				t.Errorf("%s: the core imports %s: pass what it gives as an input", f.path, imported)
+				p.addf("%s: the core imports %s: pass what it gives as an input", f.path, imported)
 			}
 		}
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
@@ -47,17 +49,20 @@ func TestPurity(t *testing.T) {
 				}
 			}
 			if what != "" {
-				t.Errorf("%s: the core %s", r.fset.Position(n.Pos()), what)
+				p.addf("%s: the core %s", r.at(n), what)
 			}
 			return true
 		})
 	}
+	return p
 }
 
 // TestPurity_mapOrder finds loops over what is declared as a map in the same file. It sees declared names only; the
 // simulator's equal-bytes test finds the rest.
-func TestPurity_mapOrder(t *testing.T) {
-	r := load(t)
+func TestPurity_mapOrder(t *testing.T) { hold(t, coreOrdered) }
+
+func coreOrdered(r *tree) []string {
+	var p report
 	for i := range r.files {
 		f := &r.files[i]
 		if !pure(f) {
@@ -77,11 +82,12 @@ func TestPurity_mapOrder(t *testing.T) {
 				name = x.Sel.Name
 			}
 			if maps[name] {
-				t.Errorf("%s: the core loops over map %s: its order is chance", r.fset.Position(n.Pos()), name)
+				p.addf("%s: the core loops over map %s: its order is chance", r.at(n), name)
 			}
 			return true
 		})
 	}
+	return p
 }
 
 func mapNames(syntax *ast.File) map[string]bool {

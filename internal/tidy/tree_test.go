@@ -2,6 +2,7 @@ package tidy_test
 
 import (
 	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -25,45 +27,64 @@ type file struct {
 	syntax *ast.File
 }
 
-// repository is everything the rules look at, parsed once.
-type repository struct {
+// tree is everything that the rules look at, parsed once.
+type tree struct {
+	fsys  fs.FS
 	fset  *token.FileSet
 	files []file
-	texts []string // markdown files
+	texts []text // the documents
 }
 
-func load(t *testing.T) *repository {
+// text is one markdown file.
+type text struct {
+	path    string
+	content string
+}
+
+// A rule looks at a tree and returns what breaks it, a line each, with what to do about it.
+type rule func(*tree) []string
+
+// repository is this repository. It is parsed once for all rules.
+var repository = sync.OnceValues(func() (*tree, error) {
+	r, err := parse(os.DirFS(filepath.Join("..", "..")))
+	if err == nil && len(r.files) < 50 {
+		err = fmt.Errorf("found only %d Go files: the walk is broken", len(r.files))
+	}
+	return r, err
+})
+
+// hold fails the test for each line that the rule says of this repository.
+func hold(t *testing.T, kept rule) {
 	t.Helper()
-	r := &repository{fset: token.NewFileSet()}
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		relative = filepath.ToSlash(relative)
-		switch {
-		case entry.IsDir() && skipDir(entry.Name()) && relative != ".":
-			return filepath.SkipDir
-		case entry.IsDir():
-			return nil
-		case strings.HasSuffix(relative, ".md"):
-			r.texts = append(r.texts, relative)
-		case strings.HasSuffix(relative, ".go"):
-			return r.add(name, relative)
-		}
-		return nil
-	})
+	r, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.files) < 50 {
-		t.Fatalf("found only %d Go files: the walk is broken", len(r.files))
+	for _, breach := range kept(r) {
+		t.Error(breach)
 	}
-	return r
+}
+
+func parse(fsys fs.FS) (*tree, error) {
+	r := &tree{fsys: fsys, fset: token.NewFileSet()}
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && skipDir(entry.Name()) && name != ".":
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		case strings.HasSuffix(name, ".md"):
+			content, err := fs.ReadFile(fsys, name)
+			r.texts = append(r.texts, text{name, string(content)})
+			return err
+		case strings.HasSuffix(name, ".go"):
+			return r.add(name)
+		}
+		return nil
+	})
+	return r, err
 }
 
 func skipDir(name string) bool {
@@ -71,21 +92,36 @@ func skipDir(name string) bool {
 		name == "bin"
 }
 
-func (r *repository) add(name, relative string) error {
-	source, err := os.ReadFile(name)
+func (r *tree) add(name string) error {
+	source, err := fs.ReadFile(r.fsys, name)
 	if err != nil {
 		return err
 	}
-	syntax, err := parser.ParseFile(r.fset, relative, source, parser.ParseComments)
+	syntax, err := parser.ParseFile(r.fset, name, source, parser.ParseComments)
 	if err != nil {
 		return err
 	}
 	r.files = append(r.files, file{
-		path: relative, dir: path.Dir(relative), test: strings.HasSuffix(relative, "_test.go"),
+		path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
 		made: ast.IsGenerated(syntax), source: source, syntax: syntax,
 	})
 	return nil
 }
+
+func (r *tree) exists(name string) bool {
+	_, err := fs.Stat(r.fsys, name)
+	return err == nil
+}
+
+func (r *tree) read(name string) string {
+	content, err := fs.ReadFile(r.fsys, name)
+	if err != nil {
+		return ""
+	}
+	return string(content)
+}
+
+func (r *tree) at(node ast.Node) token.Position { return r.fset.Position(node.Pos()) }
 
 func (f *file) lines() int { return bytes.Count(f.source, []byte("\n")) }
 
@@ -97,3 +133,8 @@ func (f *file) imports() []string {
 	}
 	return paths
 }
+
+// report collects what breaks a rule.
+type report []string
+
+func (p *report) addf(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }

@@ -1,0 +1,57 @@
+package tidy_test
+
+import (
+	"go/ast"
+	"strings"
+	"testing"
+)
+
+// TestLeftovers finds notes to oneself, and tests that sleep.
+func TestLeftovers(t *testing.T) {
+	hold(t, nothingLeft)
+	hold(t, testsAwake)
+}
+
+func nothingLeft(r *tree) []string {
+	var p report
+	marks := []string{"TO" + "DO", "FIX" + "ME", "X" + "XX"}
+	for i := range r.files {
+		for _, group := range r.files[i].syntax.Comments {
+			for _, mark := range marks {
+				if strings.Contains(group.Text(), mark) {
+					p.addf("%s: %s: do it, or write down in an issue why not", r.at(group), mark)
+				}
+			}
+		}
+	}
+	return p
+}
+
+// testsAwake allows no sleep in any test: who waits for a fixed time waits too long or not long enough. A load that is paced,
+// and a fault that lasts, use a timer or a ticker beside the context that ends them.
+func testsAwake(r *tree) []string {
+	var p report
+	for i := range r.files {
+		f := &r.files[i]
+		if !f.test {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && selects(call.Fun, "time", "Sleep") {
+				p.addf("%s: a test sleeps: wait for what it waits for", r.at(n))
+			}
+			return true
+		})
+	}
+	return p
+}
+
+// selects reports whether an expression is name of a package.
+func selects(e ast.Expr, pkg, name string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == pkg
+}
