@@ -24,11 +24,6 @@ const addressPatience = 2 * time.Second
 const unfoundAdvice = ": correct them, or start it there with --initial-advertise-peer-urls, and it tells its new address " +
 	"by itself; --force REASON changes them all the same and keeps the former ones until it is found"
 
-// AddressError refuses peer URLs because the member is not to be found there.
-type AddressError struct{ Text string }
-
-func (e *AddressError) Error() string { return "member: " + e.Text }
-
 // confirmAddresses looks for the members whose URLs a change updates, and completes the request with the former URLs of those
 // that were not found.
 func (m *Member) confirmAddresses(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
@@ -45,7 +40,7 @@ func (m *Member) confirmAddresses(ctx context.Context, request *consensus.Change
 			continue
 		}
 		if !demand.Accepts(presence == transport.Another) {
-			return &AddressError{Text: words}
+			return &membership.AddressError{Text: words}
 		}
 		doubtful = append(doubtful, known.ID)
 		step.Member.FormerURLs = m.former(ctx, &known, step.Member.PeerURLs)
@@ -60,8 +55,8 @@ func (m *Member) confirmAddresses(ctx context.Context, request *consensus.Change
 		return err
 	}
 	if !membership.EnoughWithout(&view, doubtful) {
-		return &AddressError{Text: fmt.Sprintf("%v does not answer at the new peer URLs, and without it the others that are "+
-			"up, have caught up and are where the configuration says are no quorum: move it first; it tells its new address "+
+		return &membership.AddressError{Text: fmt.Sprintf("%v does not answer at the new peer URLs, and without it the others "+
+			"that are up, have caught up and are where the configuration says are no quorum: move it first; it tells its new address "+
 			"by itself", doubtful[0])}
 	}
 	return nil

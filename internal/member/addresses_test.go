@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/testnet"
 )
@@ -90,7 +89,7 @@ func TestMember_ChangeConfig_unreachableURL(t *testing.T) {
 			consensus.Member{ID: n.id, PeerURLs: []string{url}}))
 		return err
 	}
-	var address *member.AddressError
+	var address *membership.AddressError
 	if err := update(first, foreign.url()); !errors.As(err, &address) || !strings.Contains(err.Error(), "somebody else") {
 		t.Errorf("an address of another cluster: %v", err)
 	}

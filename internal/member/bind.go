@@ -25,7 +25,7 @@ func (m *Member) bindMet() {
 	ctx, cancel := context.WithTimeout(m.stopping, bindPatience)
 	defer cancel()
 	_, err := m.ChangeConfig(ctx, consensus.ChangeRequest{Steps: steps, Protocol: consensus.ProtocolSingle})
-	var refused *RefusedError
+	var refused *membership.RefusedError
 	switch {
 	case err == nil:
 		for _, step := range steps {

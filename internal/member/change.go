@@ -11,8 +11,9 @@ import (
 )
 
 // ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
-// applied once the change is done by the rule of its protocol: joint waits for its second entry. Refusals are
-// *RefusedError, those of peer URLs *AddressError; a joint change that somebody aborted is ErrChangeAborted.
+// applied once the change is done by the rule of its protocol: joint waits for its second entry. It
+// fails with a *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if somebody
+// aborted a joint change.
 func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
 	if err := m.confirmAddresses(ctx, &request, membership.Lenient); err != nil {
 		return consensus.Config{}, err
@@ -27,7 +28,7 @@ func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeReque
 		case !abortable(&request):
 			return config, nil
 		case !config.IsJoint() && !fulfils(&config, request.Steps):
-			return config, ErrChangeAborted
+			return config, membership.ErrChangeAborted
 		case !config.IsJoint():
 			return config, nil
 		case request.Protocol != consensus.ProtocolJoint:
@@ -51,7 +52,7 @@ func (m *Member) decided(ctx context.Context, steps []consensus.ChangeStep) (con
 	}
 	config := m.configNow()
 	if !fulfils(&config, steps) {
-		return config, ErrChangeAborted
+		return config, membership.ErrChangeAborted
 	}
 	return config, nil
 }
@@ -64,7 +65,7 @@ func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeReq
 	patience := time.After(m.electionTimeout())
 	for {
 		_, err := m.propose(ctx, consensus.EntryConfig, slices.Clone(payload), true)
-		var refused *RefusedError
+		var refused *membership.RefusedError
 		if !errors.As(err, &refused) || request.Expected != (consensus.ConfigID{}) ||
 			(refused.Reason != consensus.ReasonChangePending && refused.Reason != consensus.ReasonQuorumLost) {
 			return err

@@ -3,8 +3,6 @@ package member
 import (
 	"errors"
 	"fmt"
-
-	"github.com/quorate/quorate/internal/consensus"
 )
 
 var (
@@ -26,37 +24,14 @@ var (
 	ErrRemoved = errors.New("the member has been permanently removed from the cluster: keep its data directory until " +
 		"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +
 		"another, empty directory")
-	// ErrChangeAborted means that a joint configuration change was aborted before it was done.
-	ErrChangeAborted = errors.New("member: the change was aborted")
 	// ErrNotLeader means that only the leader can do this.
 	ErrNotLeader = errors.New("member: not leader")
 	// ErrBadTransferee means that leadership cannot go to that member.
 	ErrBadTransferee = errors.New("member: bad leader transferee")
 	// ErrTransferTimeout means that a leadership transfer did not finish in time.
 	ErrTransferTimeout = errors.New("member: leadership transfer timed out")
-	// ErrJobNotFound means that no job with that id is remembered.
-	ErrJobNotFound = errors.New("member: there is no such membership job; ended ones are forgotten after a while")
-	// ErrTooManyJobs means that too many membership jobs wait already.
-	ErrTooManyJobs = errors.New("member: too many membership jobs are waiting: cancel some, or let them end")
-	// ErrAlreadyStarted answers a member that wants to join where it was started before: what it promised then is on a
-	// disk that it does not have any more.
-	ErrAlreadyStarted = errors.New("member: a member with these peer URLs runs, or was started before: start it with its " +
-		"data directory, or remove it first")
-	// ErrJobFailed means that the job that was to add a joining member ended without it.
-	ErrJobFailed = errors.New("member: the membership job ended without the new member")
-	ErrDiskLow   = errors.New("member: the disk is nearly full: a snapshot is received once there is room")
+	ErrDiskLow         = errors.New("member: the disk is nearly full: a snapshot is received once there is room")
 )
-
-// RefusedError is a configuration change that the leader refused.
-type RefusedError struct {
-	Reason consensus.RefusalReason
-	Config consensus.ConfigID // in force at the leader
-	Why    string             // what has changed since, as far as it is known; may be empty
-}
-
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("member: change refused: %v (configuration %v)", e.Reason, e.Config)
-}
 
 // CordonedError means that leadership was to go to a member that is cordoned, or has the CORRUPT alarm.
 type CordonedError struct {
@@ -71,8 +46,3 @@ func (e *CordonedError) Error() string {
 	return fmt.Sprintf("%s is cordoned and takes no leadership: choose another member, or run `quorate member uncordon "+
 		"%s` first", e.Name, e.Name)
 }
-
-// SpecError means that what was asked for makes no sense, whatever the cluster looks like, or names nobody.
-type SpecError struct{ Text string }
-
-func (e *SpecError) Error() string { return "member: " + e.Text }

@@ -166,7 +166,7 @@ func (m *Member) draftJob(
 ) (membership.Job, error) {
 	jobs := jobsOf(stored)
 	if why, ok := q.Spec.Admit(jobs, view.ID); !ok {
-		return membership.Job{}, &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
+		return membership.Job{}, &membership.RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
 	}
 	waiting := 0
 	created := view.Now
@@ -177,7 +177,7 @@ func (m *Member) draftJob(
 		created = max(created, stored[i].Created+1) // the order is right whatever the clocks of the leaders say
 	}
 	if waiting >= maxWaitingJobs {
-		return membership.Job{}, ErrTooManyJobs
+		return membership.Job{}, membership.ErrTooManyJobs
 	}
 	job := membership.Job{
 		ID: q.ID, Spec: drawIDs(q.Spec, view), State: membership.StateQueued, Created: created, Updated: created,
@@ -197,7 +197,7 @@ func (m *Member) draftJob(
 		job.Config, job.Final = view.ID, view.ID
 	}
 	if len(job.Encode()) > maxNewJobBytes {
-		return membership.Job{}, &SpecError{Text: "the change is too large for one job: make several of it"}
+		return membership.Job{}, &membership.SpecError{Text: "the change is too large for one job: make several of it"}
 	}
 	return job, nil
 }
@@ -217,7 +217,7 @@ func (m *Member) cancelHere(ctx context.Context, id membership.JobID) (membershi
 		stored := m.storedJobs()
 		at := slices.IndexFunc(stored, func(j storedJob) bool { return j.ID == id })
 		if at < 0 {
-			return membership.Job{}, ErrJobNotFound
+			return membership.Job{}, membership.ErrJobNotFound
 		}
 		job := stored[at].Job
 		switch {
@@ -363,7 +363,7 @@ func (m *Member) heardView(ctx context.Context) (membership.View, error) {
 
 func validSpec(spec *membership.Spec) error {
 	if err := spec.Validate(); err != nil {
-		return &SpecError{Text: err.Error()}
+		return &membership.SpecError{Text: err.Error()}
 	}
 	return nil
 }
@@ -372,7 +372,7 @@ func validSpec(spec *membership.Spec) error {
 func expected(spec *membership.Spec, view *membership.View, jobs []membership.Job) error {
 	if spec.Stale(view.ID) {
 		why := membership.Since(jobs, spec.Expected)
-		return &RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
+		return &membership.RefusedError{Reason: consensus.ReasonStaleConfig, Config: view.ID, Why: why}
 	}
 	return nil
 }

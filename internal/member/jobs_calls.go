@@ -60,19 +60,19 @@ var refusedKinds = []struct {
 	kind string
 	err  error
 }{
-	{"job-not-found", ErrJobNotFound},
-	{"too-many-jobs", ErrTooManyJobs},
-	{"already-started", ErrAlreadyStarted},
-	{"job-failed", ErrJobFailed},
+	{"job-not-found", membership.ErrJobNotFound},
+	{"too-many-jobs", membership.ErrTooManyJobs},
+	{"already-started", membership.ErrAlreadyStarted},
+	{"job-failed", membership.ErrJobFailed},
 	{"too-large", ErrTooLarge},
 }
 
 // refusalOf returns err as a refusal, or nil if it only means that it may be asked again.
 func refusalOf(err error) *refusal {
 	var blocked *membership.BlockedError
-	var refused *RefusedError
-	var spec *SpecError
-	var address *AddressError
+	var refused *membership.RefusedError
+	var spec *membership.SpecError
+	var address *membership.AddressError
 	switch {
 	case errors.As(err, &blocked):
 		return &refusal{Kind: refusedBlocked, Plan: &blocked.Plan}
@@ -97,11 +97,11 @@ func (r *refusal) err() error {
 	case r.Kind == refusedBlocked && r.Plan != nil:
 		return &membership.BlockedError{Plan: *r.Plan}
 	case r.Kind == refusedChange:
-		return &RefusedError{Reason: r.Reason, Config: r.Config, Why: r.Text}
+		return &membership.RefusedError{Reason: r.Reason, Config: r.Config, Why: r.Text}
 	case r.Kind == refusedSpec:
-		return &SpecError{Text: r.Text}
+		return &membership.SpecError{Text: r.Text}
 	case r.Kind == refusedAddress:
-		return &AddressError{Text: r.Text}
+		return &membership.AddressError{Text: r.Text}
 	}
 	for _, known := range refusedKinds {
 		if r.Kind == known.kind {

@@ -232,8 +232,8 @@ func (d *jobDriver) change(
 	if err == nil {
 		err = m.proposeChange(ctx, &request)
 	}
-	var refused *RefusedError
-	var address *AddressError
+	var refused *membership.RefusedError
+	var address *membership.AddressError
 	switch {
 	case errors.As(err, &address):
 		d.of, d.obstacle = job.ID, address.Text

@@ -28,7 +28,7 @@ func TestMember_StartJob_stalePlan(t *testing.T) {
 	}
 	c.await("the end of the other job", inState(job.ID, membership.StateDone), leader)
 	for _, asked := range []*node{leader, first} {
-		var refused *member.RefusedError
+		var refused *membership.RefusedError
 		_, err := asked.StartJob(c.ctx, 0, planned)
 		if !errors.As(err, &refused) || refused.Reason != consensus.ReasonStaleConfig ||
 			!strings.Contains(refused.Why, job.ID.String()) {
@@ -61,7 +61,7 @@ func TestMember_StartJob_unseenJob(t *testing.T) {
 	}
 	blind := spec(first.id)
 	blind.Expected = plan.Config
-	var refused *member.RefusedError
+	var refused *membership.RefusedError
 	if _, err := leader.StartJob(c.ctx, 0, blind); !errors.As(err, &refused) ||
 		!strings.Contains(refused.Why, waiting.ID.String()) {
 		t.Errorf("a job that the plan knows nothing of: %v", err)
@@ -114,7 +114,7 @@ func TestMember_Join_replacesNoLiveVoter(t *testing.T) {
 	leader := c.leader()
 	live := c.others(leader)[0]
 	c.publish(live, "worn")
-	var spec *member.SpecError
+	var spec *membership.SpecError
 	request := member.JoinRequest{Name: "new", PeerURLs: []string{c.reserve().url()}, Replaces: "worn"}
 	if _, err := leader.Join(c.ctx, request); !errors.As(err, &spec) || !strings.Contains(err.Error(), "member replace worn") {
 		t.Errorf("in place of a live voter: %v", err)

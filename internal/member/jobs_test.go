@@ -117,17 +117,17 @@ func TestMember_StartJob_refusals(t *testing.T) {
 		if plan, err := asked.Plan(c.ctx, taken); err != nil || len(plan.Blockers) == 0 || plan.Leader != leader.id {
 			t.Errorf("the plan of it: %+v, %v", plan, err)
 		}
-		var stale *member.RefusedError
+		var stale *membership.RefusedError
 		old := &membership.Spec{Remove: []consensus.MemberID{3}, Expected: consensus.ConfigID{Index: 1 << 40}}
 		if _, err := asked.StartJob(c.ctx, 0, old); !errors.As(err, &stale) ||
 			stale.Reason != consensus.ReasonStaleConfig || stale.Config != view.ID {
 			t.Errorf("another configuration is expected: %v", err)
 		}
-		var spec *member.SpecError
+		var spec *membership.SpecError
 		if _, err := asked.StartJob(c.ctx, 0, &membership.Spec{}); !errors.As(err, &spec) {
 			t.Errorf("nothing is asked for: %v", err)
 		}
-		if _, err := asked.CancelJob(c.ctx, 12345); !errors.Is(err, member.ErrJobNotFound) {
+		if _, err := asked.CancelJob(c.ctx, 12345); !errors.Is(err, membership.ErrJobNotFound) {
 			t.Errorf("a job that is not: %v", err)
 		}
 	}
@@ -190,7 +190,7 @@ func TestMember_StartJob_boundsTheTable(t *testing.T) {
 	var waiting []membership.JobID
 	for {
 		job, err := add(strings.Repeat("1", len(waiting)%4) + string(rune('0'+len(waiting)/4)))
-		if errors.Is(err, member.ErrTooManyJobs) {
+		if errors.Is(err, membership.ErrTooManyJobs) {
 			break
 		}
 		if err != nil {

@@ -119,7 +119,7 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 		return m.joinByJob(job, &view, &q)
 	}
 	if q.Job != 0 {
-		return joinStep{}, ErrJobFailed // long ended, and forgotten
+		return joinStep{}, membership.ErrJobFailed // long ended, and forgotten
 	}
 	replaced, found, err := resolve(&view, q.Replaces)
 	if err != nil {
@@ -137,7 +137,7 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 	case q.Replaces == "":
 		return m.joinAsLearner(ctx, &view, &q)
 	case !found:
-		return joinStep{}, &SpecError{
+		return joinStep{}, &membership.SpecError{
 			Text: fmt.Sprintf("no member has the id or name %s, so there is none to replace", q.Replaces),
 		}
 	}
@@ -162,8 +162,8 @@ func (r *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 	if !view.Works(old) {
 		return nil
 	}
-	return &SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run `quorate member replace "+
-		"%s --name %s --peer-urls %s`, which shows what that does, and start this one when it says so", r.Replaces, old,
+	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run `quorate "+
+		"member replace %s --name %s --peer-urls %s`, which shows what that does, and start this one when it says so", r.Replaces, old,
 		r.Replaces, cmp.Or(r.Name, "NAME"), strings.Join(r.PeerURLs, ","))}
 }
 
@@ -197,14 +197,14 @@ func (m *Member) whenDead(
 // joinAsLearner adds the newcomer. If that fails in between, or somebody was faster, the next attempt finds it.
 func (m *Member) joinAsLearner(ctx context.Context, view *membership.View, q *joinQuestion) (joinStep, error) {
 	if owner, taken := view.NameOwner(q.Name, consensus.NoMember); taken {
-		return joinStep{}, &SpecError{Text: fmt.Sprintf("the name %s belongs to member %v: choose another --name, or, if "+
-			"that member is lost, join with --replaces=%v", q.Name, owner, owner)}
+		return joinStep{}, &membership.SpecError{Text: fmt.Sprintf("the name %s belongs to member %v: choose another --name, "+
+			"or, if that member is lost, join with --replaces=%v", q.Name, owner, owner)}
 	}
 	id := consensus.MemberID(drawID())
 	_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{
 		ID: id, Name: q.Name, PeerURLs: q.PeerURLs, Promote: !q.Learner, Storage: m.bindable(q.Storage),
 	}))
-	var refused *RefusedError
+	var refused *membership.RefusedError
 	if errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists {
 		view, viewErr := m.freshView(ctx)
 		if viewErr != nil {
@@ -240,7 +240,7 @@ func (m *Member) joinByJob(job *membership.Job, view *membership.View, q *joinQu
 		return m.joined(view, known, q, job.ID)
 	}
 	if job.State.Ended() {
-		return joinStep{}, fmt.Errorf("%w: %s", ErrJobFailed, job.Message)
+		return joinStep{}, fmt.Errorf("%w: %s", membership.ErrJobFailed, job.Message)
 	}
 	return joinStep{JoinAnswer: JoinAnswer{Job: job.ID}}, nil
 }
@@ -263,8 +263,8 @@ func contradicts(job *membership.Job, view *membership.View, q *joinQuestion) er
 	if err != nil || !found || job.ID == q.Job || slices.Contains(job.Spec.Remove, id) {
 		return err
 	}
-	return &SpecError{Text: fmt.Sprintf("job %v adds the member at %s, and not in place of %s: join without --replaces, or "+
-		"cancel the job", job.ID, strings.Join(q.PeerURLs, ","), q.Replaces)}
+	return &membership.SpecError{Text: fmt.Sprintf("job %v adds the member at %s, and not in place of %s: join without "+
+		"--replaces, or cancel the job", job.ID, strings.Join(q.PeerURLs, ","), q.Replaces)}
 }
 
 // joined answers that the caller is a member, if it cannot have been one before: a process that has lost its disk has
@@ -274,10 +274,10 @@ func (m *Member) joined(
 ) (joinStep, error) {
 	seen, _ := view.Member(id)
 	if known, _ := view.Config.Member(id); !known.Storage.IsZero() && known.Storage != q.Storage {
-		return joinStep{}, ErrAlreadyStarted
+		return joinStep{}, membership.ErrAlreadyStarted
 	}
 	if seen.Started || seen.Active || seen.Match > 0 || view.Config.IsVoter(id) {
-		return joinStep{}, ErrAlreadyStarted
+		return joinStep{}, membership.ErrAlreadyStarted
 	}
 	members := withoutStorage(view.Config.Members)
 	return joinStep{
@@ -299,7 +299,7 @@ func resolve(view *membership.View, text string) (id consensus.MemberID, found b
 		switch {
 		case view.Members[i].Name != text:
 		case found:
-			return consensus.NoMember, false, &SpecError{Text: "two members are called " + text + ": give the id"}
+			return consensus.NoMember, false, &membership.SpecError{Text: "two members are called " + text + ": give the id"}
 		default:
 			id, found = view.Members[i].ID, true
 		}

@@ -32,11 +32,11 @@ func TestMember_Join_isTheSameUntilStarted(t *testing.T) {
 		return config.IsVoter(in.id) && len(config.Voters) == 3
 	}, c.running()...)
 	for _, asked := range []*node{leader, follower} {
-		if _, err := asked.Join(c.ctx, request); !errors.Is(err, member.ErrAlreadyStarted) {
+		if _, err := asked.Join(c.ctx, request); !errors.Is(err, membership.ErrAlreadyStarted) {
 			t.Errorf("a member that runs joins again: %v", err)
 		}
 	}
-	var spec *member.SpecError
+	var spec *membership.SpecError
 	if _, err := follower.Join(c.ctx, member.JoinRequest{PeerURLs: []string{"nonsense"}}); !errors.As(err, &spec) {
 		t.Errorf("a URL that is none: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestMember_Join_replaces(t *testing.T) {
 	}
 	other := request
 	other.Replaces = follower.id.String()
-	var spec *member.SpecError
+	var spec *membership.SpecError
 	if _, err := follower.Join(c.ctx, other); !errors.As(err, &spec) || !strings.Contains(err.Error(), first.Job.String()) {
 		t.Errorf("in place of another than that of the job: %v", err)
 	}
@@ -102,7 +102,7 @@ func TestMember_Join_takesOverURL(t *testing.T) {
 	c.publish(dead, "worn")
 	dead.stop()
 	request := member.JoinRequest{Name: "worn", PeerURLs: []string{dead.url()}}
-	if _, err := follower.Join(c.ctx, request); !errors.Is(err, member.ErrAlreadyStarted) {
+	if _, err := follower.Join(c.ctx, request); !errors.Is(err, membership.ErrAlreadyStarted) {
 		t.Errorf("under the id of the dead: %v", err)
 	}
 	request.Replaces = dead.id.String()

@@ -71,7 +71,7 @@ func firstAccepted(
 ) (consensus.MemberID, error) {
 	for _, id := range ids {
 		err := try(id)
-		var refused *RefusedError
+		var refused *membership.RefusedError
 		if !errors.As(err, &refused) {
 			return id, err
 		}

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // A learner that the leader refuses does not keep the next one waiting; any other failure ends the round.
 func TestFirstAccepted_goesOn(t *testing.T) {
 	ids := []consensus.MemberID{1, 2, 3}
-	refused := &RefusedError{Reason: consensus.ReasonLearnerLags}
+	refused := &membership.RefusedError{Reason: consensus.ReasonLearnerLags}
 	broken := errors.New("broken")
 	for _, tc := range []struct {
 		name  string

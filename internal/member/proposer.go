@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // Completion is told once how a proposal ended.
@@ -233,7 +234,7 @@ func (p *proposer) refuse(refusals []consensus.Refusal) {
 			// the message, or of an earlier one to another leader, may be in the log.
 		case p.opening != nil && p.opening.id == r.ID: // never for good: resend repeats it
 		default:
-			p.resolveOne(r.ID, kv.Result{}, &RefusedError{Reason: r.Reason, Config: r.Config})
+			p.resolveOne(r.ID, kv.Result{}, &membership.RefusedError{Reason: r.Reason, Config: r.Config})
 		}
 	}
 	p.trimAll()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 const self = consensus.MemberID(7)
@@ -116,7 +117,7 @@ func TestProposer_refuse(t *testing.T) {
 			once: true, again: true},
 		{name: "busy: stays, another copy may be in the log", reason: consensus.ReasonBusy},
 		{name: "refused change: the caller is told why", reason: consensus.ReasonMemberExists, once: true,
-			want: &RefusedError{Reason: consensus.ReasonMemberExists}},
+			want: &membership.RefusedError{Reason: consensus.ReasonMemberExists}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := opened(t)
@@ -133,9 +134,9 @@ func TestProposer_refuse(t *testing.T) {
 			if got := len(p.take(nil, 2)) == 1; got != tc.again {
 				t.Errorf("goes out again: got %v, want %v", got, tc.again)
 			}
-			var refused *RefusedError
+			var refused *membership.RefusedError
 			if errors.As(tc.want, &refused) {
-				var got *RefusedError
+				var got *membership.RefusedError
 				if !errors.As(o.err, &got) || got.Reason != refused.Reason {
 					t.Errorf("got %v, want %v", o.err, tc.want)
 				}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // clusterService is etcd's Cluster service.
@@ -52,7 +52,7 @@ func (c *clusterService) add(ctx context.Context, urls []string, learner bool) (
 	request := consensus.ChangeOne(consensus.ChangeAddLearner,
 		consensus.Member{ID: id, PeerURLs: urls, Promote: !learner})
 	members, err := c.change(ctx, request)
-	var refused *member.RefusedError
+	var refused *membership.RefusedError
 	if errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists {
 		// This member may not have heard of the first add when it looked.
 		if again, errRead := c.addedBefore(ctx, urls, learner); again != nil && errRead == nil {

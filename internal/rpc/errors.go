@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // Some of etcd's errors reach its clients with code Unknown instead of the code that rpctypes names. clientv3 maps by
@@ -121,7 +122,7 @@ func wireError(err error) error {
 			return row.to
 		}
 	}
-	var refused *member.RefusedError
+	var refused *membership.RefusedError
 	if errors.As(err, &refused) {
 		if to, ok := refusals[refused.Reason]; ok {
 			return to
@@ -135,7 +136,7 @@ func wireError(err error) error {
 	if errors.As(err, &cordoned) {
 		return status.Error(codes.FailedPrecondition, "etcdserver: "+cordoned.Error())
 	}
-	var address *member.AddressError
+	var address *membership.AddressError
 	if errors.As(err, &address) {
 		return status.Error(codes.FailedPrecondition, "etcdserver: "+address.Text)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 )
 
 // isEtcds tells whether a client of etcd knows the text of err.
@@ -34,7 +35,7 @@ func TestErrors_table_isEtcds(t *testing.T) {
 
 func TestErrors_refusals_areMapped(t *testing.T) {
 	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonAllCordoned; reason++ {
-		got := wireError(fmt.Errorf("add: %w", &member.RefusedError{Reason: reason}))
+		got := wireError(fmt.Errorf("add: %w", &membership.RefusedError{Reason: reason}))
 		if _, listed := refusals[reason]; !listed {
 			t.Errorf("reason %d is not in the table", reason)
 		}
@@ -61,18 +62,18 @@ func TestErrors_others(t *testing.T) {
 		{"too many requests are Unknown", member.ErrTooManyRequests, codes.Unknown, "etcdserver: too many requests"},
 		{"too few started are Unknown", errNotEnoughStarted, codes.Unknown,
 			"etcdserver: re-configuration failed due to not enough started members"},
-		{"a change beside another may be tried again", &member.RefusedError{Reason: consensus.ReasonChangePending},
+		{"a change beside another may be tried again", &membership.RefusedError{Reason: consensus.ReasonChangePending},
 			codes.Unavailable, "etcdserver: another membership change is in progress"},
-		{"a change of what is no longer so", &member.RefusedError{Reason: consensus.ReasonStaleConfig},
+		{"a change of what is no longer so", &membership.RefusedError{Reason: consensus.ReasonStaleConfig},
 			codes.FailedPrecondition,
 			"etcdserver: the membership has changed since it was looked at, list the members and ask again"},
-		{"a protocol that cannot", &member.RefusedError{Reason: consensus.ReasonProtocol}, codes.FailedPrecondition,
+		{"a protocol that cannot", &membership.RefusedError{Reason: consensus.ReasonProtocol}, codes.FailedPrecondition,
 			"etcdserver: this membership change cannot be made by the protocol that was asked for"},
-		{"an abort that comes too late", &member.RefusedError{Reason: consensus.ReasonTooLate}, codes.FailedPrecondition,
+		{"an abort that comes too late", &membership.RefusedError{Reason: consensus.ReasonTooLate}, codes.FailedPrecondition,
 			"etcdserver: the membership change is decided and can no longer be undone"},
-		{"a change of nothing", &member.RefusedError{Reason: consensus.ReasonNoChange}, codes.FailedPrecondition,
+		{"a change of nothing", &membership.RefusedError{Reason: consensus.ReasonNoChange}, codes.FailedPrecondition,
 			"etcdserver: there is nothing to change about the membership"},
-		{"a cordon around all voters", &member.RefusedError{Reason: consensus.ReasonAllCordoned}, codes.FailedPrecondition,
+		{"a cordon around all voters", &membership.RefusedError{Reason: consensus.ReasonAllCordoned}, codes.FailedPrecondition,
 			"etcdserver: every voter would be cordoned, and somebody must lead: uncordon another one first"},
 		{"leadership for a cordoned member", fmt.Errorf("move: %w", &member.CordonedError{Name: "m2"}), codes.FailedPrecondition,
 			"etcdserver: m2 is cordoned and takes no leadership: choose another member, or run `quorate member uncordon m2` first"},

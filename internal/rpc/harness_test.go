@@ -27,6 +27,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -284,7 +285,7 @@ func (b *machineBackend) ReadIndex(context.Context) error {
 }
 
 func (b *machineBackend) ChangeConfig(context.Context, consensus.ChangeRequest) (consensus.Config, error) {
-	return consensus.Config{}, &member.RefusedError{Reason: consensus.ReasonChangePending}
+	return consensus.Config{}, &membership.RefusedError{Reason: consensus.ReasonChangePending}
 }
 
 func (b *machineBackend) TransferLeadership(context.Context, consensus.MemberID) error {

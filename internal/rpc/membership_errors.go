@@ -20,12 +20,12 @@ var membershipCodes = []struct {
 	err  error
 	code codes.Code
 }{
-	{member.ErrJobNotFound, codes.NotFound},
-	{member.ErrTooManyJobs, codes.ResourceExhausted},
+	{membership.ErrJobNotFound, codes.NotFound},
+	{membership.ErrTooManyJobs, codes.ResourceExhausted},
 	{member.ErrTooManyRequests, codes.ResourceExhausted},
-	{member.ErrAlreadyStarted, codes.AlreadyExists},
-	{member.ErrJobFailed, codes.Aborted},
-	{member.ErrChangeAborted, codes.Aborted},
+	{membership.ErrAlreadyStarted, codes.AlreadyExists},
+	{membership.ErrJobFailed, codes.Aborted},
+	{membership.ErrChangeAborted, codes.Aborted},
 	{member.ErrNoLeader, codes.Unavailable},
 	{member.ErrNotLeader, codes.Unavailable},
 	{member.ErrStopped, codes.Unavailable},
@@ -54,9 +54,9 @@ var refusalCodes = map[consensus.RefusalReason]codes.Code{
 // believed in force, if it said so.
 func membershipError(err error, expected consensus.ConfigID) error {
 	var blocked *membership.BlockedError
-	var fault *member.SpecError
-	var refused *member.RefusedError
-	var address *member.AddressError
+	var fault *membership.SpecError
+	var refused *membership.RefusedError
+	var address *membership.AddressError
 	switch {
 	case errors.As(err, &blocked):
 		return status.Error(codes.FailedPrecondition, strings.Join(blocked.Plan.Blockers, "\n"))
@@ -75,7 +75,7 @@ func membershipError(err error, expected consensus.ConfigID) error {
 	return wireError(err)
 }
 
-func refusalError(refused *member.RefusedError, expected consensus.ConfigID) error {
+func refusalError(refused *membership.RefusedError, expected consensus.ConfigID) error {
 	if refused.Reason == consensus.ReasonStaleConfig {
 		return staleConfig(expected, refused.Config, refused.Why)
 	}

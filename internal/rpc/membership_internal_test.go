@@ -217,7 +217,7 @@ func TestSpecOf_refusals(t *testing.T) {
 
 func TestMembershipError_codes(t *testing.T) {
 	refused := func(reason consensus.RefusalReason) error {
-		return fmt.Errorf("start: %w", &member.RefusedError{Reason: reason, Config: consensus.ConfigID{Index: 9, Term: 3}})
+		return fmt.Errorf("start: %w", &membership.RefusedError{Reason: reason, Config: consensus.ConfigID{Index: 9, Term: 3}})
 	}
 	for _, row := range []struct {
 		name string
@@ -227,12 +227,12 @@ func TestMembershipError_codes(t *testing.T) {
 	}{
 		{"a blocked plan: one line per blocker", &membership.BlockedError{Plan: membership.Plan{Blockers: []string{"a is down", "b lags"}}},
 			codes.FailedPrecondition, "a is down\nb lags"},
-		{"a senseless spec", &member.SpecError{Text: "no"}, codes.InvalidArgument, "no"},
-		{"an unknown job", member.ErrJobNotFound, codes.NotFound,
+		{"a senseless spec", &membership.SpecError{Text: "no"}, codes.InvalidArgument, "no"},
+		{"an unknown job", membership.ErrJobNotFound, codes.NotFound,
 			"there is no such membership job; ended ones are forgotten after a while"},
-		{"an unknown job, in the leader's words", fmt.Errorf("%w", member.ErrJobNotFound), codes.NotFound,
+		{"an unknown job, in the leader's words", fmt.Errorf("%w", membership.ErrJobNotFound), codes.NotFound,
 			"there is no such membership job; ended ones are forgotten after a while"},
-		{"too many jobs", member.ErrTooManyJobs, codes.ResourceExhausted,
+		{"too many jobs", membership.ErrTooManyJobs, codes.ResourceExhausted,
 			"too many membership jobs are waiting: cancel some, or let them end"},
 		{"no leader", member.ErrNoLeader, codes.Unavailable, "no leader"},
 		{"a leader that does not answer", member.ErrTimeout, codes.Unavailable, "request timed out"},

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -116,12 +117,12 @@ func (r *joinRefusal) Unwrap() error { return r.error }
 
 // explainJoin says what to do about the answer of the member at url, and whether it is worth asking again.
 func explainJoin(url config.URL, cfg *config.Config, err error) error {
-	var refused *member.RefusedError
+	var refused *membership.RefusedError
 	final := func(advice string) error {
 		return &joinRefusal{fmt.Errorf("%s: %s; %s", url, plainStatus(err), advice)}
 	}
 	switch {
-	case errors.Is(err, member.ErrAlreadyStarted):
+	case errors.Is(err, membership.ErrAlreadyStarted):
 		return final("if its disk is lost, `quorate member remove` it, or join with --replaces=" + cfg.Name)
 	case errors.As(err, &refused) && refused.Reason == consensus.ReasonTooManyLearners:
 		return final("promote or remove one, or raise --max-learners of the members")
@@ -158,7 +159,7 @@ func passes(reason consensus.RefusalReason) bool {
 func retried(err error) bool {
 	for _, passing := range []error{
 		member.ErrNoLeader, member.ErrNotLeader, member.ErrTimeout, member.ErrLeaderFailed, member.ErrConnectionLost,
-		member.ErrStopped, member.ErrTooManyRequests, member.ErrTooManyJobs, context.DeadlineExceeded, context.Canceled,
+		member.ErrStopped, member.ErrTooManyRequests, membership.ErrTooManyJobs, context.DeadlineExceeded, context.Canceled,
 	} {
 		if errors.Is(err, passing) {
 			return true

@@ -13,18 +13,19 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
 
 func TestExplainJoin(t *testing.T) {
-	refused := func(reason consensus.RefusalReason) error { return &member.RefusedError{Reason: reason} }
+	refused := func(reason consensus.RefusalReason) error { return &membership.RefusedError{Reason: reason} }
 	for _, row := range []struct {
 		name  string
 		err   error
 		final bool
 		want  string
 	}{
-		{"a lost disk", fmt.Errorf("told: %w", member.ErrAlreadyStarted), true, "--replaces=m4"},
+		{"a lost disk", fmt.Errorf("told: %w", membership.ErrAlreadyStarted), true, "--replaces=m4"},
 		{"learners enough", refused(consensus.ReasonTooManyLearners), true, "--max-learners"},
 		{"another change", refused(consensus.ReasonChangePending), false, "another membership change is under way"},
 		{"an id in use", refused(consensus.ReasonMemberExists), true, "quorate member list"},
@@ -33,7 +34,7 @@ func TestExplainJoin(t *testing.T) {
 		{"encryption that nobody speaks", status.Error(codes.Unavailable, "transport: TLS handshake with \"https://a:1\": tls: "+
 			"first record does not look like a TLS handshake"), true, "correct the scheme of --join"},
 		{"out of time", context.DeadlineExceeded, false, "deadline"},
-		{"nobody to replace", &member.SpecError{Text: "no member has the name x"}, true, "no member has the name x"},
+		{"nobody to replace", &membership.SpecError{Text: "no member has the name x"}, true, "no member has the name x"},
 		{"an older member", status.Error(codes.Unimplemented, `member: unknown request "cluster.join"`), true, "too old"},
 		{"a client URL", status.Error(codes.Unimplemented, "unknown service quorate.Peer"), true, "not a client URL"},
 		{"an older cluster", status.Error(codes.FailedPrecondition, "newer protocol version"), true, "the version that the"},
