@@ -92,7 +92,7 @@ func (k *keeper) tell(text string) {
 // act starts what is advised when everything that was acknowledged is taken into account: another leader may have done it.
 func (k *keeper) act(ctx context.Context) error {
 	m := k.m
-	view, err := m.freshView(ctx)
+	view, _, err := pilotPorts{m}.FreshView(ctx)
 	if err != nil {
 		return err
 	}

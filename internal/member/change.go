@@ -15,7 +15,7 @@ import (
 // fails with a *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if somebody
 // aborted a joint change.
 func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
-	if err := m.confirmAddresses(ctx, &request, membership.Lenient); err != nil {
+	if err := m.addresses.Confirm(ctx, &request, membership.Lenient); err != nil {
 		return consensus.Config{}, err
 	}
 	if err := m.proposeChange(ctx, &request); err != nil {

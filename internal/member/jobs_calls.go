@@ -203,7 +203,7 @@ func (m *Member) membershipCall(method string) func(context.Context, []byte) ([]
 	case methodStart:
 		return answering(m, m.startHere)
 	case methodCancel:
-		return answering(m, m.cancelHere)
+		return answering(m, m.requests.Cancel)
 	case methodJoinStep:
 		return answering(m, m.joinHere)
 	case methodMovedStep:

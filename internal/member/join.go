@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -77,7 +78,7 @@ func Join(ctx context.Context, o transport.Options, url string, r JoinRequest) (
 // and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job.
 func (m *Member) Join(ctx context.Context, r JoinRequest) (JoinAnswer, error) {
 	r.PeerURLs = slices.Sorted(slices.Values(r.PeerURLs))
-	if err := validSpec(&membership.Spec{Add: []membership.Newcomer{r.newcomer()}}); err != nil {
+	if err := autopilot.Valid(&membership.Spec{Add: []membership.Newcomer{r.newcomer()}}); err != nil {
 		return JoinAnswer{}, err
 	}
 	q := joinQuestion{JoinRequest: r}
@@ -108,11 +109,11 @@ func (r *JoinRequest) newcomer() membership.Newcomer {
 
 // joinHere finds the newcomer in the configuration or in a job, or takes the first step to get it there.
 func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error) {
-	view, err := m.freshView(ctx)
+	view, _, err := pilotPorts{m}.FreshView(ctx)
 	if err != nil {
 		return joinStep{}, err
 	}
-	if job := jobOf(m.storedJobs(), &q); job != nil {
+	if job := jobOf(m.jobRows(), &q); job != nil {
 		if err := contradicts(job, &view, &q); err != nil {
 			return joinStep{}, err
 		}
@@ -150,7 +151,7 @@ func (m *Member) joinHere(ctx context.Context, q joinQuestion) (joinStep, error)
 	spec := membership.Spec{
 		Kind: membership.KindReplace, Add: []membership.Newcomer{q.newcomer()}, Remove: []consensus.MemberID{replaced},
 	}
-	job, err := m.startHere(ctx, startQuestion{ID: membership.JobID(drawID()), Spec: spec})
+	job, err := m.startHere(ctx, startQuestion{ID: membership.JobID(autopilot.DrawID()), Spec: spec})
 	if err != nil {
 		return joinStep{}, err
 	}
@@ -188,7 +189,7 @@ func (m *Member) whenDead(
 			return view, ErrStopped
 		}
 		var err error
-		if view, err = m.freshView(ctx); err != nil {
+		if view, _, err = (pilotPorts{m}).FreshView(ctx); err != nil {
 			return view, err
 		}
 	}
@@ -200,13 +201,13 @@ func (m *Member) joinAsLearner(ctx context.Context, view *membership.View, q *jo
 		return joinStep{}, &membership.SpecError{Text: fmt.Sprintf("the name %s belongs to member %v: choose another --name, "+
 			"or, if that member is lost, join with --replaces=%v", q.Name, owner, owner)}
 	}
-	id := consensus.MemberID(drawID())
+	id := consensus.MemberID(autopilot.DrawID())
 	_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{
 		ID: id, Name: q.Name, PeerURLs: q.PeerURLs, Promote: !q.Learner, Storage: m.bindable(q.Storage),
 	}))
 	var refused *membership.RefusedError
 	if errors.As(err, &refused) && refused.Reason == consensus.ReasonPeerURLExists {
-		view, viewErr := m.freshView(ctx)
+		view, _, viewErr := pilotPorts{m}.FreshView(ctx)
 		if viewErr != nil {
 			return joinStep{}, viewErr
 		}
@@ -246,10 +247,10 @@ func (m *Member) joinByJob(job *membership.Job, view *membership.View, q *joinQu
 }
 
 // jobOf returns the job that is waited for, else the first unfinished one that adds a member with these URLs.
-func jobOf(stored []storedJob, q *joinQuestion) *membership.Job {
-	for i := range stored {
-		job := &stored[i].Job
-		adds := func(n membership.Newcomer) bool { return sameURLs(n.PeerURLs, q.PeerURLs) }
+func jobOf(rows []autopilot.Row, q *joinQuestion) *membership.Job {
+	for i := range rows {
+		job := &rows[i].Job
+		adds := func(n membership.Newcomer) bool { return membership.SameURLs(n.PeerURLs, q.PeerURLs) }
 		if job.ID == q.Job || q.Job == 0 && !job.State.Ended() && slices.ContainsFunc(job.Spec.Add, adds) {
 			return job
 		}
@@ -310,13 +311,9 @@ func resolve(view *membership.View, text string) (id consensus.MemberID, found b
 // memberAt returns the member that has exactly these peer URLs.
 func memberAt(config *consensus.Config, urls []string) (consensus.MemberID, bool) {
 	for i := range config.Members {
-		if sameURLs(config.Members[i].PeerURLs, urls) {
+		if membership.SameURLs(config.Members[i].PeerURLs, urls) {
 			return config.Members[i].ID, true
 		}
 	}
 	return consensus.NoMember, false
-}
-
-func sameURLs(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

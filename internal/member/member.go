@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
@@ -93,7 +94,9 @@ type Member struct {
 	direct      direct
 	offers      offers
 	departure   departure
-	jobs        jobBoard
+	jobs        jobTable
+	addresses   *autopilot.Addresses
+	requests    *autopilot.Requests
 	advice      adviceBoard
 	transfers   transfers
 	streams     streams
@@ -127,6 +130,10 @@ func New(options Options) (*Member, error) {
 		departure: newDeparture(),
 		started:   make(chan struct{}),
 	}
+	m.addresses = autopilot.NewAddresses(pilotPorts{m}, m.logger)
+	m.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
+		ElectionTimeout: m.electionTimeout(), Poll: 5 * options.TickInterval,
+	})
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	m.stores.set(options.Data.Generation)
 	context.AfterFunc(m.stopping, m.stores.stop)
@@ -176,7 +183,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("leases", m.expireLeases)
 	go m.run("scrub", m.scrubHistory)
 	go m.run("promote", m.promoteLearners)
-	go m.run("jobs", m.driveJobs)
+	go m.run("jobs", m.runJobs)
 	go m.run("clients", m.watchClients)
 	go m.run("addresses", m.keepAddresses)
 	go m.run("epochs", m.watchEpochs)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -50,7 +51,7 @@ func (v *mover) confirm() {
 		if len(known.FormerURLs) == 0 {
 			continue
 		}
-		if presence, _ := m.seek(m.stopping, known.ID, known.PeerURLs); presence != transport.Present {
+		if presence, _ := m.addresses.Seek(m.stopping, known.ID, known.PeerURLs); presence != transport.Present {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(m.stopping, jobPatience)
@@ -69,7 +70,7 @@ func (v *mover) announce() (told bool) {
 	m := v.m
 	config := m.configNow()
 	self, ok := config.Member(m.ID())
-	if !ok || sameURLs(self.PeerURLs, m.options.PeerURLs) {
+	if !ok || membership.SameURLs(self.PeerURLs, m.options.PeerURLs) {
 		return ok
 	}
 	q := movedQuestion{ID: m.ID(), URLs: m.options.PeerURLs}
@@ -110,19 +111,19 @@ func (m *Member) moved(ctx context.Context, q movedQuestion) (movedAnswer, error
 // word alone moves nobody.
 func (m *Member) movedHere(ctx context.Context, q movedQuestion) (movedAnswer, error) {
 	spec := membership.Spec{Update: []consensus.Member{{ID: q.ID, PeerURLs: q.URLs}}}
-	if err := validSpec(&spec); err != nil {
+	if err := autopilot.Valid(&spec); err != nil {
 		return movedAnswer{}, err
 	}
 	config := m.configNow()
 	known, ok := config.Member(q.ID)
-	if !ok || sameURLs(known.PeerURLs, q.URLs) {
+	if !ok || membership.SameURLs(known.PeerURLs, q.URLs) {
 		return movedAnswer{}, nil
 	}
-	if presence, _ := m.seek(ctx, q.ID, known.PeerURLs); presence == transport.Present {
+	if presence, _ := m.addresses.Seek(ctx, q.ID, known.PeerURLs); presence == transport.Present {
 		return movedAnswer{}, nil
 	}
 	request := consensus.ChangeOne(consensus.ChangeUpdate, spec.Update[0])
-	if err := m.confirmAddresses(ctx, &request, membership.Cautious); err != nil {
+	if err := m.addresses.Confirm(ctx, &request, membership.Cautious); err != nil {
 		return movedAnswer{}, err
 	}
 	if err := m.proposeChange(ctx, &request); err != nil {

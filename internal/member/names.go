@@ -21,7 +21,7 @@ func (m *Member) NameOwner(name string) (consensus.MemberID, bool) {
 		view.Members = append(view.Members, known)
 	}
 	release()
-	for _, job := range m.storedJobs() {
+	for _, job := range m.jobRows() {
 		view.Members = slices.DeleteFunc(view.Members, func(known membership.MemberView) bool {
 			return !job.State.Ended() && slices.Contains(job.Spec.Remove, known.ID)
 		})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -40,7 +41,7 @@ func (m *Member) promoteReady() {
 	if !slices.ContainsFunc(config.Members, waits) {
 		return
 	}
-	status, stored := m.Status(), m.storedJobs()
+	status, stored := m.Status(), m.jobRows()
 	var ready []consensus.MemberID
 	for _, p := range status.Progress {
 		member, ok := config.Member(p.ID)
@@ -81,9 +82,9 @@ func firstAccepted(
 
 // spokenFor reports whether an unfinished job gives a learner its role, as a newcomer that it found here or by its id. Were
 // the learner a voter before the job's turn, it could not take anybody's place any more. If the job fails, it is promoted.
-func spokenFor(stored []storedJob, member *consensus.Member) bool {
-	return slices.ContainsFunc(stored, func(job storedJob) bool {
-		adds := func(n membership.Newcomer) bool { return sameURLs(n.PeerURLs, member.PeerURLs) }
+func spokenFor(stored []autopilot.Row, member *consensus.Member) bool {
+	return slices.ContainsFunc(stored, func(job autopilot.Row) bool {
+		adds := func(n membership.Newcomer) bool { return membership.SameURLs(n.PeerURLs, member.PeerURLs) }
 		return !job.State.Ended() && (slices.ContainsFunc(job.Spec.Add, adds) ||
 			slices.Contains(job.Spec.Promote, member.ID) || slices.Contains(job.Spec.Remove, member.ID))
 	})

@@ -26,7 +26,7 @@ func Rehearse(s *Spec, jobs []Job, v *View) Plan {
 	calm := v.calmed()
 	plan := Draft(s, &calm)
 	if !plan.Done {
-		plan.Blockers = append(plan.Blockers, s.Rivals(jobs)...)
+		plan.Blockers = append(plan.Blockers, Rivals(s, jobs, v)...)
 	}
 	return plan
 }

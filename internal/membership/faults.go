@@ -6,4 +6,7 @@ type Faults struct {
 	ReplaceTheGone bool // somebody may take the place of a member that is gone
 	AnyName        bool // two members may bear one name
 	NeverOverdue   bool // a job waits for its newcomers to start as long as it takes
+	NoRivals       bool // jobs may contradict each other
+	NobodyPasses   bool // every job waits for those before it
+	JoinTakesVotes bool // a process that joins may replace a voter that works
 }

@@ -80,10 +80,11 @@ func pick(ids []consensus.MemberID, which func(consensus.MemberID) bool) []conse
 // differs reports whether the member is there, and not as u wants it.
 func (g *goal) differs(u *consensus.Member) bool {
 	m, ok := g.config.Member(u.ID)
-	return ok && (!sameSet(m.PeerURLs, u.PeerURLs) || (u.Name != "" && u.Name != m.Name))
+	return ok && (!SameURLs(m.PeerURLs, u.PeerURLs) || (u.Name != "" && u.Name != m.Name))
 }
 
-func sameSet(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
+// SameURLs reports whether two lists hold the same URLs, in any order.
+func SameURLs(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
 
 // meet finds out who a newcomer is. A learner that has its URLs was added by an attempt before this one, and is adopted;
 // so is a voter, unless members go for it: who mistypes a URL must not lose a member to it.
@@ -113,7 +114,7 @@ func (g *goal) meet(n *Newcomer, at int) arrival {
 func (g *goal) adoptable(n *Newcomer, m *consensus.Member) bool {
 	name := g.publishedName(m)
 	switch {
-	case !sameSet(n.PeerURLs, m.PeerURLs), n.Name != "" && name != "" && n.Name != name,
+	case !SameURLs(n.PeerURLs, m.PeerURLs), n.Name != "" && name != "" && n.Name != name,
 		slices.Contains(g.spec.existing(), m.ID), n.ID != consensus.NoMember && g.tombstone(n.ID):
 		return false
 	case g.config.IsLearner(m.ID):

@@ -102,13 +102,13 @@ func TestSpec_Rivals(t *testing.T) {
 		{"the newcomer goes again", membership.Spec{Remove: ids{7}}, ""},
 		{"somebody else", membership.Spec{Remove: ids{2}}, ""},
 	} {
-		got := tc.spec.Rivals([]membership.Job{open})
+		got := membership.Rivals(&tc.spec, []membership.Job{open}, &membership.View{})
 		if (tc.want == "") != (len(got) == 0) || (tc.want != "" && !strings.HasPrefix(got[0], tc.want)) {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 		ended, undone := open, open
 		ended.State, undone.CancelAsked = membership.StateDone, true
-		if got := tc.spec.Rivals([]membership.Job{ended, undone}); len(got) > 0 {
+		if got := membership.Rivals(&tc.spec, []membership.Job{ended, undone}, &membership.View{}); len(got) > 0 {
 			t.Errorf("%s: jobs that are over: %q", tc.name, got)
 		}
 	}

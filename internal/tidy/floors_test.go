@@ -29,6 +29,7 @@ var floors = []struct {
 	{"internal/transport", 2, "transport"},
 	{"internal/kv/", 3, "kv"},
 	{"internal/membership", 3, "membership"},
+	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
 	{"internal/model", 3, "model"},
 	{"internal/member", 4, "member"},
 	{"internal/ctl", 4, "ctl"},

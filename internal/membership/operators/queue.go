@@ -22,7 +22,7 @@ func (w *world) queued() []membership.Job {
 }
 
 func (w *world) rivals(s *membership.Spec) bool {
-	return !w.rules.NoRivals && len(s.Rivals(w.queued())) > 0
+	return !w.rules.NoRivals && len(membership.Rivals(s, w.queued(), w.view())) > 0
 }
 
 // draft shows a plan; nil if it is blocked or there is nothing to do.

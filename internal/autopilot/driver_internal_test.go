@@ -1,4 +1,4 @@
-package member
+package autopilot
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 )
 
 // A job that attempts the same again and again says why it did not work, and only then.
-func TestJobDriver_words_obstacle(t *testing.T) {
+func TestDriver_words_obstacle(t *testing.T) {
 	transfer := &membership.Action{Message: "hands over", Transfer: 2}
 	change := &membership.Action{Message: "removes m1", Change: &consensus.ChangeRequest{}}
 	wait := &membership.Action{Message: "waits", Wait: true}
@@ -26,7 +26,7 @@ func TestJobDriver_words_obstacle(t *testing.T) {
 		{"another phase", change, true, "removes m1"},
 		{"nothing is attempted", wait, false, "waits"},
 	} {
-		d := jobDriver{obstacle: "too slow"}
+		d := Driver{obstacle: "too slow"}
 		if got := d.words(0, row.action, row.turned); got != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
 		}
@@ -34,8 +34,8 @@ func TestJobDriver_words_obstacle(t *testing.T) {
 }
 
 // The largest job that is accepted can still be written when it has the longest message.
-func TestJobDriver_words_bounded(t *testing.T) {
-	d := jobDriver{obstacle: "too slow"}
+func TestDriver_words_bounded(t *testing.T) {
+	d := Driver{obstacle: "too slow"}
 	job := membership.Job{ID: 1, Message: d.words(0, &membership.Action{Message: strings.Repeat("<ü", 40_000), Transfer: 2}, false)}
 	if n := len(job.Encode()); n > kv.MaxJobBytes-maxNewJobBytes || !utf8.ValidString(job.Message) {
 		t.Errorf("the row has %d bytes, and is to leave %d", n, maxNewJobBytes)
@@ -46,7 +46,7 @@ func TestQueueWarnings(t *testing.T) {
 	spec := func(id consensus.MemberID) membership.Spec {
 		return membership.Spec{Kind: membership.KindChange, Remove: []consensus.MemberID{id}}
 	}
-	stored := []storedJob{
+	stored := []Row{
 		{Job: membership.Job{ID: 0x1, Spec: spec(1), State: membership.StateDone}},
 		{Job: membership.Job{ID: 0x2a, Spec: spec(2), State: membership.StateRunning}},
 	}

@@ -1,8 +1,9 @@
-package member
+package autopilot
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -20,22 +21,33 @@ import (
 // addressPatience bounds the look at one URL.
 const addressPatience = 2 * time.Second
 
-// unfoundAdvice is what to do about a member that is not at its new address.
-const unfoundAdvice = ": correct them, or start it there with --initial-advertise-peer-urls, and it tells its new address " +
+// notFoundRemedy is what to do about a member that is not at its new address.
+const notFoundRemedy = ": correct them, or start it there with --initial-advertise-peer-urls, and it tells its new address " +
 	"by itself; --force REASON changes them all the same and keeps the former ones until it is found"
 
-// confirmAddresses looks for the members whose URLs a change updates, and completes the request with the former URLs of those
-// that were not found.
-func (m *Member) confirmAddresses(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
-	config := m.configNow()
+// Addresses checks peer URLs before they are changed.
+type Addresses struct {
+	finder Finder
+	logger *slog.Logger
+}
+
+// NewAddresses returns the checks of a member.
+func NewAddresses(finder Finder, logger *slog.Logger) *Addresses {
+	return &Addresses{finder: finder, logger: logger}
+}
+
+// Confirm looks for the members whose URLs a change updates, and completes the request with the former URLs of those that were
+// not found. It fails with a *membership.AddressError.
+func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeRequest, demand membership.Caution) error {
+	config := a.finder.Config()
 	var doubtful []consensus.MemberID
 	for i := range request.Steps {
 		step := &request.Steps[i]
 		known, ok := config.Member(step.Member.ID)
-		if step.Kind != consensus.ChangeUpdate || !ok || !m.relocates(&config, &known, step.Member.PeerURLs) {
+		if step.Kind != consensus.ChangeUpdate || !ok || !a.relocates(&config, &known, step.Member.PeerURLs) {
 			continue
 		}
-		presence, words := m.seek(ctx, known.ID, step.Member.PeerURLs)
+		presence, words := a.Seek(ctx, known.ID, step.Member.PeerURLs)
 		if presence == transport.Present {
 			continue
 		}
@@ -43,36 +55,33 @@ func (m *Member) confirmAddresses(ctx context.Context, request *consensus.Change
 			return &membership.AddressError{Text: words}
 		}
 		doubtful = append(doubtful, known.ID)
-		step.Member.FormerURLs = m.former(ctx, &known, step.Member.PeerURLs)
-		m.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
+		step.Member.FormerURLs = a.former(ctx, &known, step.Member.PeerURLs)
+		a.logger.Warn("a member was not found at its new peer URLs: the former ones are kept until it is", "peer",
 			known.ID.String(), "urls", strings.Join(step.Member.PeerURLs, ","), "found", words)
 	}
 	if len(doubtful) == 0 || demand == membership.Forced {
 		return nil
 	}
-	view, _, err := m.DescribeCluster(ctx)
+	view, err := a.finder.Describe(ctx)
 	if err != nil {
 		return err
 	}
 	if !membership.EnoughWithout(&view, doubtful) {
 		return &membership.AddressError{Text: fmt.Sprintf("%v does not answer at the new peer URLs, and without it the others "+
-			"that are up, have caught up and are where the configuration says are no quorum: move it first; it tells its new address "+
-			"by itself", doubtful[0])}
+			"that are up, have caught up and are where the configuration says are no quorum: move it first; it tells its new "+
+			"address by itself", doubtful[0])}
 	}
 	return nil
 }
 
 // relocates reports whether a member that has been up gets an address that it does not have. One that never started can be
 // found nowhere, and counts nowhere.
-func (m *Member) relocates(config *consensus.Config, known *consensus.Member, urls []string) bool {
-	machine, release := m.Machine()
-	_, started := machine.Published(known.ID)
-	release()
-	return !sameURLs(known.PeerURLs, urls) && (started || config.IsVoter(known.ID))
+func (a *Addresses) relocates(config *consensus.Config, known *consensus.Member, urls []string) bool {
+	return !membership.SameURLs(known.PeerURLs, urls) && (a.finder.Started(known.ID) || config.IsVoter(known.ID))
 }
 
-// seek looks for a member at URLs, all at once, and says in words what was found if it was not.
-func (m *Member) seek(ctx context.Context, id consensus.MemberID, urls []string) (transport.Presence, string) {
+// Seek looks for a member at URLs, all at once, and says in words what was found if it was not.
+func (a *Addresses) Seek(ctx context.Context, id consensus.MemberID, urls []string) (transport.Presence, string) {
 	ctx, cancel := context.WithTimeout(ctx, addressPatience)
 	defer cancel()
 	found, words := make([]transport.Presence, len(urls)), make([]string, len(urls))
@@ -80,7 +89,7 @@ func (m *Member) seek(ctx context.Context, id consensus.MemberID, urls []string)
 	for i, url := range urls {
 		asking.Go(func() {
 			var err error
-			switch found[i], err = m.transport.Hail(ctx, id, url); found[i] {
+			switch found[i], err = a.finder.Find(ctx, id, url); found[i] {
 			case transport.Silent:
 				words[i] = fmt.Sprintf("nobody answers at %s", url)
 			case transport.Another:
@@ -101,19 +110,19 @@ func (m *Member) seek(ctx context.Context, id consensus.MemberID, urls []string)
 	return worst, fmt.Sprintf("member %v is not to be found at its new peer URLs: %s", id, strings.Join(words, ", "))
 }
 
-// addressBlockers say which updates of a plan cannot be made because the member does not answer where it is to be.
-func (m *Member) addressBlockers(ctx context.Context, spec *membership.Spec, view *membership.View) []string {
+// blockers say which updates of a plan cannot be made because the member does not answer where it is to be.
+func (a *Addresses) blockers(ctx context.Context, spec *membership.Spec, view *membership.View) []string {
 	words := make([]string, len(spec.Update))
 	var asking sync.WaitGroup
 	for i := range spec.Update {
 		u := &spec.Update[i]
 		known, ok := view.Config.Member(u.ID)
-		if spec.Force != "" || !ok || !m.relocates(&view.Config, &known, u.PeerURLs) {
+		if spec.Force != "" || !ok || !a.relocates(&view.Config, &known, u.PeerURLs) {
 			continue
 		}
 		asking.Go(func() {
-			if presence, found := m.seek(ctx, u.ID, u.PeerURLs); presence != transport.Present {
-				words[i] = found + unfoundAdvice
+			if presence, found := a.Seek(ctx, u.ID, u.PeerURLs); presence != transport.Present {
+				words[i] = found + notFoundRemedy
 			}
 		})
 	}
@@ -122,20 +131,11 @@ func (m *Member) addressBlockers(ctx context.Context, spec *membership.Spec, vie
 }
 
 // former are the URLs that are kept beside new ones until the member is found there.
-func (m *Member) former(ctx context.Context, known *consensus.Member, urls []string) []string {
+func (a *Addresses) former(ctx context.Context, known *consensus.Member, urls []string) []string {
 	there := false
 	if len(known.FormerURLs) > 0 {
-		presence, _ := m.seek(ctx, known.ID, known.PeerURLs)
+		presence, _ := a.Seek(ctx, known.ID, known.PeerURLs)
 		there = presence == transport.Present
 	}
 	return membership.Former(known, there, urls)
-}
-
-// dialled are members as the transport has to know them.
-func dialled(members []consensus.Member) []consensus.Member {
-	all := slices.Clone(members)
-	for i := range all {
-		all[i].PeerURLs = all[i].DialURLs()
-	}
-	return all
 }
