@@ -96,8 +96,8 @@ func (s *Step) act(action *membership.Action, view *membership.View) {
 	}
 }
 
-// record returns how far the job is, if it has to be written before the action is taken: that it runs, in which phase it is, how
-// it ended, and, at times, what is going on.
+// record returns how far the job is, if it has to be written before the action is taken: that it runs, in which phase it is,
+// how it ended, and, at times, what is going on.
 func (d *Driver) record(
 	now time.Time, row *Row, action *membership.Action, view *membership.View, rows []Row,
 ) (write *Write, moved bool) {
