@@ -164,8 +164,8 @@ func (r *JoinRequest) mayReplace(view *membership.View, old consensus.MemberID) 
 		return nil
 	}
 	return &membership.SpecError{Text: fmt.Sprintf("%s (%v) is up and votes: if it is to go all the same, run "+
-		"`quorate member replace %s --name %s --peer-urls %s`, which shows what that does, and start this one when it says so", r.Replaces, old,
-		r.Replaces, cmp.Or(r.Name, "NAME"), strings.Join(r.PeerURLs, ","))}
+		"`quorate member replace %s --name %s --peer-urls %s`, which shows what that does, and start this one when it "+
+		"says so", r.Replaces, old, r.Replaces, cmp.Or(r.Name, "NAME"), strings.Join(r.PeerURLs, ","))}
 }
 
 // whenDead returns a View in which old may be replaced. It may have died a moment ago, and is active for an election
