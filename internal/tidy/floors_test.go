@@ -117,7 +117,7 @@ func realmsApart(r *tree) []string {
 // fences are imports that one package keeps for itself.
 var fences = []struct{ imported, only, reason string }{
 	{"github.com/cockroachdb/pebble/v2", "internal/storage/engine", "the engine is a port: use internal/storage/engine"},
-	{"go.etcd.io/bbolt", "internal/rpc", "bbolt is only the format of etcd's backups"},
+	{"go.etcd.io/bbolt", "internal/storage/etcdbackup", "bbolt is only the format of etcd's backups"},
 	{"github.com/spf13/cobra", "internal/ctl", "subcommands live in internal/ctl"},
 }
 
