@@ -22,7 +22,7 @@ type clusterService struct {
 }
 
 // header of a membership answer has no revision.
-func (c *clusterService) header() *pb.ResponseHeader { return c.s.headerAt(0).message() }
+func (c *clusterService) header() *pb.ResponseHeader { return c.s.headerAt(0).Message() }
 
 // MemberAdd adds a voter or a learner under a new id. An add that is repeated before the member has started, because its
 // answer was lost or a tool tries again, gives the member that is there: it would be started as that one anyway.

@@ -6,17 +6,15 @@
 // etcd's services stands the native one, Membership, whose errors are its own.
 //
 // The main type is Services; NewGRPCServer makes the server to register it with, Handler the HTTP side, and Mux lets
-// both share one listener. The requests that matter most (Put, Range, DeleteRange, Txn, lease keep-alives and watch
-// events) never become protobuf messages: codec.go reads them straight into kv's words and writes results straight
-// into buffers. Everything else goes through the generated types.
+// both share one listener. The messages that matter most never become protobuf messages: internal/rpc/wire reads and writes
+// them. Everything else goes through the generated types.
 //
 // Laws:
-//  1. What the hand-written codec reads and writes means exactly what the protobuf library reads and writes.
-//  2. A response header's revision is the store's revision at the read or after the write that it answers.
-//  3. A linearizable read calls ReadIndex after it arrived and before it looks at the store.
-//  4. An error on the wire is one of etcd's, in code and text; errors.go holds the only table. Native calls have theirs in
+//  1. A response header's revision is the store's revision at the read or after the write that it answers.
+//  2. A linearizable read calls ReadIndex after it arrived and before it looks at the store.
+//  3. An error on the wire is one of etcd's, in code and text; errors.go holds the only table. Native calls have theirs in
 //     membership_errors.go.
-//  5. A watcher's events leave its stream in revision order, and never before its "created" answer.
+//  4. A watcher's events leave its stream in revision order, and never before its "created" answer.
 //
 // All methods may be called concurrently. One goroutine sends on a watch stream and one receives, however many
 // watchers the stream holds.

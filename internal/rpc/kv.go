@@ -3,9 +3,11 @@ package rpc
 import (
 	"context"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // kvDesc describes the KV service with methods that read requests straight into kv's words.
@@ -41,30 +43,30 @@ func direct[Call, Response any](
 func (s *Services) serveRange(
 	_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
 ) (any, error) {
-	call := new(rangeCall)
+	call := new(wire.RangeCall)
 	if err := decode(call); err != nil {
 		return nil, err
 	}
-	return pass(s, ctx, s.stats.ranges, call.serializable, func() (*rangeResponse, error) {
+	return pass(s, ctx, s.stats.ranges, call.Serializable, func() (*wire.RangeResponse, error) {
 		return s.rangeKeys(ctx, call)
 	})
 }
 
-func (s *Services) rangeKeys(ctx context.Context, call *rangeCall) (*rangeResponse, error) {
-	if err := checkRange(&call.op); err != nil {
+func (s *Services) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
+	if err := checkRange(&call.Op); err != nil {
 		return nil, err
 	}
-	if !call.serializable {
+	if !call.Serializable {
 		if err := s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}
-	response := &rangeResponse{}
+	response := &wire.RangeResponse{}
 	err := s.options.Answers.Build(ctx, 0, func(room kv.Room) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
-		result, revision, err := machine.Store().RangeWithin(&call.op, room)
-		response.result, response.header, response.room = result, s.headerAt(revision), room
+		result, revision, err := machine.Store().RangeWithin(&call.Op, room)
+		response.Result, response.Header, response.Room = result, s.headerAt(revision), room
 		return err
 	})
 	if err != nil {
@@ -74,11 +76,11 @@ func (s *Services) rangeKeys(ctx context.Context, call *rangeCall) (*rangeRespon
 	return response, nil
 }
 
-func (s *Services) put(ctx context.Context, call *putCall) (*putResponse, error) {
-	if err := call.admit(ctx, s, s.quota.check); err != nil {
+func (s *Services) put(ctx context.Context, call *wire.PutCall) (*wire.PutResponse, error) {
+	if err := s.admitPut(ctx, call, s.quota.check); err != nil {
 		return nil, err
 	}
-	result, err := s.propose(ctx, &call.command)
+	result, err := s.propose(ctx, &call.Command)
 	if err != nil {
 		return nil, err
 	}
@@ -88,78 +90,78 @@ func (s *Services) put(ctx context.Context, call *putCall) (*putResponse, error)
 // quotaCheck is quota.check, or what stands for it.
 type quotaCheck func(ctx context.Context, s *Services, command *kv.Command) error
 
-// admit refuses a put that may not be proposed, and makes its command.
-func (c *putCall) admit(ctx context.Context, s *Services, quota quotaCheck) error {
-	c.command.Put = &c.op
-	if err := quota(ctx, s, &c.command); err != nil {
+// admitPut refuses a put that may not be proposed, and makes its command.
+func (s *Services) admitPut(ctx context.Context, c *wire.PutCall, quota quotaCheck) error {
+	c.Command.Put = &c.Op
+	if err := quota(ctx, s, &c.Command); err != nil {
 		return err
 	}
-	if err := checkPut(&c.op); err != nil {
+	if err := checkPut(&c.Op); err != nil {
 		return err
 	}
-	return s.options.checkSize(c.size)
+	return s.options.checkSize(c.Size)
 }
 
-// putResponse answers a put that was applied.
-func (s *Services) putResponse(result *kv.Result) *putResponse {
+// wire.PutResponse answers a put that was applied.
+func (s *Services) putResponse(result *kv.Result) *wire.PutResponse {
 	s.stats.puts.Add(1)
 	return s.putReply(result)
 }
 
-func (s *Services) putReply(result *kv.Result) *putResponse {
-	response := &putResponse{header: s.headerAt(result.Revision), room: result.Room}
+func (s *Services) putReply(result *kv.Result) *wire.PutResponse {
+	response := &wire.PutResponse{Header: s.headerAt(result.Revision), Room: result.Room}
 	if result.Put != nil {
-		response.prev = result.Put.Prev
+		response.Prev = result.Put.Prev
 	}
 	return response
 }
 
-func (s *Services) deleteRange(ctx context.Context, call *deleteCall) (*deleteResponse, error) {
-	if err := call.admit(s); err != nil {
+func (s *Services) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wire.DeleteResponse, error) {
+	if err := s.admitDelete(call); err != nil {
 		return nil, err
 	}
-	result, err := s.propose(ctx, &call.command)
+	result, err := s.propose(ctx, &call.Command)
 	if err != nil {
 		return nil, err
 	}
 	return s.deleteResponse(&result), nil
 }
 
-// admit refuses a delete that may not be proposed, and makes its command.
-func (c *deleteCall) admit(s *Services) error {
-	c.command.Delete = &c.op
-	if err := checkDelete(&c.op); err != nil {
+// admitDelete refuses a delete that may not be proposed, and makes its command.
+func (s *Services) admitDelete(c *wire.DeleteCall) error {
+	c.Command.Delete = &c.Op
+	if err := checkDelete(&c.Op); err != nil {
 		return err
 	}
-	return s.options.checkSize(c.size)
+	return s.options.checkSize(c.Size)
 }
 
-// deleteResponse answers a delete that was applied.
-func (s *Services) deleteResponse(result *kv.Result) *deleteResponse {
+// wire.DeleteResponse answers a delete that was applied.
+func (s *Services) deleteResponse(result *kv.Result) *wire.DeleteResponse {
 	response := s.deleteReply(result)
-	s.stats.deleted.Add(uint64(response.result.Deleted))
+	s.stats.deleted.Add(uint64(response.Result.Deleted))
 	return response
 }
 
-func (s *Services) deleteReply(result *kv.Result) *deleteResponse {
-	response := &deleteResponse{header: s.headerAt(result.Revision), result: result.Delete, room: result.Room}
-	if response.result == nil {
-		response.result = &kv.DeleteResult{}
+func (s *Services) deleteReply(result *kv.Result) *wire.DeleteResponse {
+	response := &wire.DeleteResponse{Header: s.headerAt(result.Revision), Result: result.Delete, Room: result.Room}
+	if response.Result == nil {
+		response.Result = &kv.DeleteResult{}
 	}
 	return response
 }
 
-func (s *Services) compact(ctx context.Context, call *compactCall) (*headerResponse, error) {
-	call.command.Compact = &call.op
-	if _, err := s.propose(ctx, &call.command); err != nil {
+func (s *Services) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
+	op := &kv.CompactOp{Revision: kv.Revision(r.Revision)}
+	if _, err := s.propose(ctx, &kv.Command{Compact: op}); err != nil {
 		return nil, err
 	}
-	if call.physical {
-		if err := s.awaitCompaction(ctx, call.op.Revision); err != nil {
+	if r.Physical {
+		if err := s.awaitCompaction(ctx, op.Revision); err != nil {
 			return nil, err
 		}
 	}
-	return &headerResponse{header: s.headerNow()}, nil
+	return &pb.CompactionResponse{Header: s.headerNow().Message()}, nil
 }
 
 // propose replicates a command and makes its rejection an error.

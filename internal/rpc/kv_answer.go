@@ -55,15 +55,6 @@ func (s *Services) unanswered(err error) error {
 	return err
 }
 
-// roomy is a response that takes room of the memory for answers.
-type roomy interface{ held() kv.Room }
-
-func (r *putResponse) held() kv.Room    { return r.room }
-func (r *deleteResponse) held() kv.Room { return r.room }
-func (r *rangeResponse) held() kv.Room  { return r.room }
-func (r *rangeChunk) held() kv.Room     { return r.response.room }
-func (r *txnResponse) held() kv.Room    { return r.room }
-
 // collectAnswers shows what answers take.
 func (c *collector) collectAnswers(e *emitter) {
 	e.gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.",

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // The checks that depend on the request alone. What depends on the store is checked when the command is applied.
@@ -14,7 +15,7 @@ func checkRange(op *kv.RangeOp) error {
 	if len(op.Key) == 0 {
 		return rpctypes.ErrGRPCEmptyKey
 	}
-	if op.Order == unknownSortOrder || op.Target == unknownSortTarget {
+	if op.Order == wire.UnknownSortOrder || op.Target == wire.UnknownSortTarget {
 		return rpctypes.ErrGRPCInvalidSortOption
 	}
 	return nil

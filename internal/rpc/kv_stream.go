@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // firstChunkKeys is how many keys the first message of a RangeStream holds; later ones grow or shrink towards
@@ -16,20 +17,20 @@ import (
 const firstChunkKeys = 10
 
 func (s *Services) serveRangeStream(_ any, stream grpc.ServerStream) error {
-	call := new(rangeCall)
+	call := new(wire.RangeCall)
 	if err := stream.RecvMsg(call); err != nil {
 		return err
 	}
-	if err := checkRangeStream(&call.op); err != nil {
+	if err := checkRangeStream(&call.Op); err != nil {
 		return err
 	}
 	ctx := stream.Context()
-	if !call.serializable {
+	if !call.Serializable {
 		if err := s.readIndex(ctx); err != nil {
 			return err
 		}
 	}
-	return s.rangeStream(ctx, call.op, stream.SendMsg)
+	return s.rangeStream(ctx, call.Op, stream.SendMsg)
 }
 
 // rangeStream sends a range in chunks. Put together they are the response that Range would have given at the
@@ -42,7 +43,7 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 	if left <= 0 {
 		left = math.MaxInt64
 	}
-	var head header
+	var head wire.Header
 	var sent int64
 	op.Limit = min(firstChunkKeys, left)
 	for {
@@ -53,7 +54,7 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 		if err != nil {
 			return err
 		}
-		if head.revision == 0 {
+		if head.Revision == 0 {
 			head = s.headerAt(revision)
 			if op.Revision <= 0 {
 				op.Revision = revision
@@ -61,17 +62,19 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 		}
 		sent += int64(len(result.KVs))
 		left -= int64(len(result.KVs))
-		chunk := &rangeChunk{response: rangeResponse{headless: true, room: room, result: kv.RangeResult{KVs: result.KVs}}}
+		chunk := &wire.RangeChunk{Response: wire.RangeResponse{
+			Headless: true, Room: room, Result: kv.RangeResult{KVs: result.KVs},
+		}}
 		last := !result.More || left == 0
 		if result.More {
 			op.Key = append(bytes.Clone(result.KVs[len(result.KVs)-1].Key), 0)
 		}
 		if last {
-			if err := s.closeStream(&chunk.response, op, head, sent, result.More); err != nil {
+			if err := s.closeStream(&chunk.Response, op, head, sent, result.More); err != nil {
 				return err
 			}
 		}
-		size := chunk.sizeWire()
+		size := chunk.SizeWire()
 		if err := send(chunk); err != nil || last {
 			return err
 		}
@@ -80,16 +83,16 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 }
 
 // closeStream completes the last chunk. What the limit left out is counted now: op begins behind the last key sent.
-func (s *Services) closeStream(r *rangeResponse, op kv.RangeOp, head header, sent int64, more bool) error {
-	r.headless, r.header = false, head
-	r.result.More, r.result.Count = more, sent
+func (s *Services) closeStream(r *wire.RangeResponse, op kv.RangeOp, head wire.Header, sent int64, more bool) error {
+	r.Headless, r.Header = false, head
+	r.Result.More, r.Result.Count = more, sent
 	if !more {
 		return nil
 	}
 	machine, release := s.options.Member.Machine()
 	defer release()
 	rest, _, err := machine.Store().Range(&kv.RangeOp{Key: op.Key, End: op.End, Revision: op.Revision, CountOnly: true})
-	r.result.Count += rest.Count
+	r.Result.Count += rest.Count
 	return err
 }
 
@@ -101,8 +104,8 @@ func (s *Services) streamCount(op kv.RangeOp, send func(any) error) error {
 	if err != nil {
 		return err
 	}
-	counted := rangeResponse{header: s.headerAt(revision), result: kv.RangeResult{Count: result.Count}}
-	return send(&rangeChunk{response: counted})
+	counted := wire.RangeResponse{Header: s.headerAt(revision), Result: kv.RangeResult{Count: result.Count}}
+	return send(&wire.RangeChunk{Response: counted})
 }
 
 // readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the

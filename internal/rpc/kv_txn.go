@@ -6,72 +6,73 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-func (s *Services) txn(ctx context.Context, call *txnCall) (*txnResponse, error) {
-	if err := call.admit(ctx, s, s.quota.check); err != nil {
+func (s *Services) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
+	if err := s.admitTxn(ctx, call, s.quota.check); err != nil {
 		return nil, err
 	}
-	if isReadOnly(&call.op) {
+	if isReadOnly(&call.Op) {
 		return s.readTxn(ctx, call)
 	}
-	result, err := s.propose(ctx, &call.command)
+	result, err := s.propose(ctx, &call.Command)
 	if err != nil {
 		return nil, err
 	}
 	return s.txnResponse(&result), nil
 }
 
-// admit refuses a transaction that may not be proposed, and makes its command.
-func (c *txnCall) admit(ctx context.Context, s *Services, quota quotaCheck) error {
-	c.command.Txn = &c.op
-	if err := quota(ctx, s, &c.command); err != nil {
+// admitTxn refuses a transaction that may not be proposed, and makes its command.
+func (s *Services) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCheck) error {
+	c.Command.Txn = &c.Op
+	if err := quota(ctx, s, &c.Command); err != nil {
 		return err
 	}
-	if err := checkTxn(&c.op, s.options.MaxTxnOps, 1); err != nil {
+	if err := checkTxn(&c.Op, s.options.MaxTxnOps, 1); err != nil {
 		return err
 	}
 	// Only after the limits above is the request small enough for the search for overlaps.
-	for _, list := range [2][]kv.Op{c.op.Then, c.op.Else} {
+	for _, list := range [2][]kv.Op{c.Op.Then, c.Op.Else} {
 		if err := checkOverlaps(list); err != nil {
 			return err
 		}
 	}
-	if isReadOnly(&c.op) {
+	if isReadOnly(&c.Op) {
 		return nil
 	}
-	return s.options.checkSize(c.size)
+	return s.options.checkSize(c.Size)
 }
 
-// txnResponse answers a transaction that was applied.
-func (s *Services) txnResponse(result *kv.Result) *txnResponse {
+// wire.TxnResponse answers a transaction that was applied.
+func (s *Services) txnResponse(result *kv.Result) *wire.TxnResponse {
 	s.stats.txns.Add(1)
 	return s.txnReply(result)
 }
 
-func (s *Services) txnReply(result *kv.Result) *txnResponse {
-	response := &txnResponse{header: s.headerAt(result.Revision), result: result.Txn, room: result.Room}
-	if response.result == nil {
-		response.result = &kv.TxnResult{}
+func (s *Services) txnReply(result *kv.Result) *wire.TxnResponse {
+	response := &wire.TxnResponse{Header: s.headerAt(result.Revision), Result: result.Txn, Room: result.Room}
+	if response.Result == nil {
+		response.Result = &kv.TxnResult{}
 	}
 	return response
 }
 
 // readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless
 // every range of it is serializable; one that only compares is always linearizable.
-func (s *Services) readTxn(ctx context.Context, call *txnCall) (*txnResponse, error) {
-	if call.linearizable > 0 || call.serializable == 0 {
+func (s *Services) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
+	if call.Linearizable > 0 || call.Serializable == 0 {
 		if err := s.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}
-	response := &txnResponse{}
+	response := &wire.TxnResponse{}
 	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(room kv.Room) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
 		revision := machine.Store().Revision()
-		result, err := readTxnAt(machine.Store(), &call.op, revision, room)
-		response.result, response.header, response.room = result, s.headerAt(revision), room
+		result, err := readTxnAt(machine.Store(), &call.Op, revision, room)
+		response.Result, response.Header, response.Room = result, s.headerAt(revision), room
 		return err
 	})
 	if errors.Is(err, errOvertaken) {

@@ -14,18 +14,9 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 )
 
-// leaseDesc describes the Lease service: the generated methods, and a keep-alive stream without protobuf messages.
-func leaseDesc(s *Services) *grpc.ServiceDesc {
-	desc := pb.Lease_ServiceDesc
-	desc.Streams = []grpc.StreamDesc{{
-		StreamName: "LeaseKeepAlive", Handler: s.serveKeepAlive, ServerStreams: true, ClientStreams: true,
-	}}
-	return &desc
-}
-
-// leaseService is etcd's Lease service but for its keep-alive stream.
+// leaseService is etcd's Lease service.
 type leaseService struct {
-	pb.UnimplementedLeaseServer
+	pb.UnsafeLeaseServer
 	s *Services
 }
 
@@ -46,7 +37,7 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 	if err != nil {
 		return nil, err
 	}
-	header := l.s.headerAt(result.Revision).message()
+	header := l.s.headerAt(result.Revision).Message()
 	response := &pb.LeaseGrantResponse{Header: header, ID: int64(op.ID), TTL: op.TTLSeconds}
 	if result.Lease != nil {
 		response.TTL = result.Lease.TTLSeconds
@@ -60,7 +51,7 @@ func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest
 	if err != nil {
 		return nil, err
 	}
-	return &pb.LeaseRevokeResponse{Header: l.s.headerAt(result.Revision).message()}, nil
+	return &pb.LeaseRevokeResponse{Header: l.s.headerAt(result.Revision).Message()}, nil
 }
 
 // LeaseTimeToLive tells how long a lease has left; an unknown one has -1, which is not an error.
@@ -89,7 +80,7 @@ func (l *leaseService) LeaseTimeToLive(
 			response.Keys = append(response.Keys, []byte(key))
 		}
 	}
-	response.Header = l.s.headerAt(machine.Store().Revision()).message()
+	response.Header = l.s.headerAt(machine.Store().Revision()).Message()
 	return response, nil
 }
 
@@ -97,17 +88,19 @@ func (l *leaseService) LeaseTimeToLive(
 func (l *leaseService) LeaseLeases(context.Context, *pb.LeaseLeasesRequest) (*pb.LeaseLeasesResponse, error) {
 	machine, release := l.s.options.Member.Machine()
 	defer release()
-	response := &pb.LeaseLeasesResponse{Header: l.s.headerAt(machine.Store().Revision()).message()}
+	response := &pb.LeaseLeasesResponse{Header: l.s.headerAt(machine.Store().Revision()).Message()}
 	for _, info := range machine.Leases().Leases(l.s.options.Clock.Now()) {
 		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: int64(info.ID)})
 	}
 	return response, nil
 }
 
-// serveKeepAlive answers renewals in the order in which they come.
-func (s *Services) serveKeepAlive(_ any, stream grpc.ServerStream) error {
+// LeaseKeepAlive answers renewals in the order in which they come.
+func (l *leaseService) LeaseKeepAlive(
+	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
+) error {
 	ended := make(chan error, 1)
-	go func() { ended <- s.keepAlive(stream) }()
+	go func() { ended <- l.s.keepAlive(stream) }()
 	select {
 	case err := <-ended:
 		return err
@@ -117,10 +110,12 @@ func (s *Services) serveKeepAlive(_ any, stream grpc.ServerStream) error {
 	}
 }
 
-func (s *Services) keepAlive(stream grpc.ServerStream) error {
-	var call keepAliveCall
+func (s *Services) keepAlive(
+	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
+) error {
 	for {
-		if err := stream.RecvMsg(&call); err != nil {
+		request, err := stream.Recv()
+		if err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -128,13 +123,11 @@ func (s *Services) keepAlive(stream grpc.ServerStream) error {
 		}
 		// The header is made first: its revision must not be newer than the renewal, or a client could see a lease
 		// alive at a revision at which it was revoked already.
-		response := &keepAliveResponse{header: s.headerNow(), id: call.id}
-		ttl, err := s.renew(stream.Context(), call.id)
-		if err != nil {
+		response := &pb.LeaseKeepAliveResponse{Header: s.headerNow().Message(), ID: request.ID}
+		if response.TTL, err = s.renew(stream.Context(), kv.LeaseID(request.ID)); err != nil {
 			return wireError(err)
 		}
-		response.ttl = ttl
-		if err := stream.SendMsg(response); err != nil {
+		if err := stream.Send(response); err != nil {
 			return err
 		}
 	}

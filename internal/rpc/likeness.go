@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // Errors that are ours to choose, and that clients of etcd know in etcd's form.
@@ -17,7 +18,7 @@ const headerBytes = 14
 
 // checkSize refuses a request of size bytes, as it came, if etcd's log entry of it would exceed the limit.
 func (o *Options) checkSize(size int) error {
-	if headerBytes+sizeMessage(size) > o.MaxRequestBytes {
+	if headerBytes+wire.SizeMessage(size) > o.MaxRequestBytes {
 		return rpctypes.ErrGRPCRequestTooLarge
 	}
 	return nil

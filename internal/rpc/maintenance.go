@@ -54,7 +54,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 			response.Alarms = append(response.Alarms, alarmMessage(alarm))
 		}
 	}
-	response.Header = m.s.headerNow().message()
+	response.Header = m.s.headerNow().Message()
 	return response, nil
 }
 
@@ -119,7 +119,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 	store := machine.Store()
 	size := store.Size()
 	response := &pb.StatusResponse{
-		Header:           m.s.headerAt(store.Revision()).message(),
+		Header:           m.s.headerAt(store.Revision()).Message(),
 		Version:          m.s.options.Version.Server,
 		StorageVersion:   m.s.options.Version.Storage,
 		DbSize:           max(size.DiskBytes+size.UnflushedBytes, size.LogicalBytes),
@@ -177,7 +177,7 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 	if err != nil {
 		return nil, err
 	}
-	return &pb.HashResponse{Header: m.s.headerAt(revision).message(), Hash: hash}, nil
+	return &pb.HashResponse{Header: m.s.headerAt(revision).Message(), Hash: hash}, nil
 }
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.
@@ -198,7 +198,7 @@ func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*
 		at = int64(current)
 	}
 	return &pb.HashKVResponse{
-		Header: m.s.headerAt(current).message(), Hash: hash, CompactRevision: int64(compacted), HashRevision: at,
+		Header: m.s.headerAt(current).Message(), Hash: hash, CompactRevision: int64(compacted), HashRevision: at,
 	}, nil
 }
 
@@ -236,7 +236,7 @@ func (m *maintenanceService) Downgrade(
 		return nil, rpctypes.ErrGRPCInvalidDowngradeTargetVersion
 	case pb.DowngradeRequest_CANCEL:
 		version := majorMinor(m.s.options.Version.Cluster)
-		return &pb.DowngradeResponse{Header: m.s.headerNow().message(), Version: version}, nil
+		return &pb.DowngradeResponse{Header: m.s.headerNow().Message(), Version: version}, nil
 	}
 	return nil, errUnknownMethod
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // admitProposal reads and checks one proposal as the calls of etcd's API are read and checked.
@@ -32,23 +33,23 @@ func (s *Services) admitProposal(
 	}
 	switch r.Kind {
 	case quoratepb.Proposal_KIND_PUT:
-		call := new(putCall)
-		if err := call.decodeWire(r.Request); err != nil {
+		call := new(wire.PutCall)
+		if err := call.DecodeWire(r.Request); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		return &call.command, call.admit(ctx, s, quota)
+		return &call.Command, s.admitPut(ctx, call, quota)
 	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		call := new(deleteCall)
-		if err := call.decodeWire(r.Request); err != nil {
+		call := new(wire.DeleteCall)
+		if err := call.DecodeWire(r.Request); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		return &call.command, call.admit(s)
+		return &call.Command, s.admitDelete(call)
 	case quoratepb.Proposal_KIND_TXN:
-		call := new(txnCall)
-		if err := call.decodeWire(r.Request); err != nil {
+		call := new(wire.TxnCall)
+		if err := call.DecodeWire(r.Request); err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
-		return &call.command, call.admit(ctx, s, quota)
+		return &call.Command, s.admitTxn(ctx, call, quota)
 	}
 	return nil, errProposal
 }
@@ -112,7 +113,7 @@ func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.A
 		return answer
 	}
 	response := s.proposalResponse(f)
-	answer.Response = response.appendWire(make([]byte, 0, response.sizeWire()))
+	answer.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
 	if f.result.Room != nil { // from here on the stream's own bound counts
 		f.result.Room.Release()
 	}
@@ -120,7 +121,7 @@ func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.A
 }
 
 // proposalResponse is the response of etcd's API to a proposal that was applied.
-func (s *Services) proposalResponse(f *finished) encoder {
+func (s *Services) proposalResponse(f *finished) wire.Encoder {
 	switch f.kind {
 	case quoratepb.Proposal_KIND_PUT:
 		return s.putResponse(&f.result)
@@ -132,7 +133,7 @@ func (s *Services) proposalResponse(f *finished) encoder {
 }
 
 // fastResponse is what proposalResponse will be, before the proposal is applied and counted.
-func (s *Services) fastResponse(f *finished) encoder {
+func (s *Services) fastResponse(f *finished) wire.Encoder {
 	switch f.kind {
 	case quoratepb.Proposal_KIND_PUT:
 		return s.putReply(&f.result)

@@ -167,6 +167,6 @@ func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict
 		return nil // it has its answer
 	}
 	response := p.s.fastResponse(&finished{id: one.id, kind: one.kind, result: result})
-	told.Response = response.appendWire(make([]byte, 0, response.sizeWire()))
+	told.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
 	return told
 }

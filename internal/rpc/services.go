@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // Services are etcd's gRPC services for one member, and the native one beside them.
@@ -64,7 +65,7 @@ func (s *Services) Register(server *grpc.Server) {
 	timed := s.first.timing(server)
 	timed.RegisterService(s.kvDesc(), nil)
 	timed.RegisterService(watchDesc(s), nil)
-	timed.RegisterService(leaseDesc(s), &leaseService{s: s})
+	pb.RegisterLeaseServer(timed, &leaseService{s: s})
 	pb.RegisterClusterServer(timed, &clusterService{s: s})
 	pb.RegisterMaintenanceServer(timed, &maintenanceService{s: s})
 	pb.RegisterAuthServer(timed, &authService{s: s})
@@ -98,7 +99,7 @@ const (
 // may add credentials and keep-alive parameters.
 func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(codec{s.stats}),
+		grpc.ForceServerCodecV2(wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}),
 		grpc.Creds(newConnCredentials()),
 		grpc.UnaryInterceptor(s.gate.unary),
 		grpc.StreamInterceptor(s.gate.stream),

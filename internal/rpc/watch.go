@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/lobby"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // watchDesc describes the Watch service.
@@ -37,7 +38,7 @@ type watchStream struct {
 	s        *Services
 	grpc     grpc.ServerStream
 	watches  *watch.Stream
-	response watchResponse // reused: it is encoded before SendMsg returns
+	response wire.WatchResponse // reused: it is encoded before SendMsg returns
 
 	mu       sync.Mutex
 	received error // why the receiver ended
@@ -162,43 +163,43 @@ func (w *watchStream) send() error {
 }
 
 func (w *watchStream) sendOne(r *watch.Response) error {
-	w.response = watchResponse{
-		header: w.s.headerAt(r.Revision), id: r.WatchID,
-		created: r.Created, canceled: r.Canceled, compactRevision: r.Compact,
+	w.response = wire.WatchResponse{
+		Header: w.s.headerAt(r.Revision), ID: r.WatchID,
+		Created: r.Created, Canceled: r.Canceled, CompactRevision: r.Compact,
 	}
 	if r.Err != nil {
-		w.response.cancelReason = cancelReason(r.Err)
+		w.response.CancelReason = cancelReason(r.Err)
 	}
 	if r.Batch == nil {
 		return w.grpc.SendMsg(&w.response)
 	}
-	w.response.events = r.Batch.Encoded(encodeBatch)
+	w.response.Events = r.Batch.Encoded(encodeBatch)
 	w.s.stats.events.Add(uint64(len(r.Batch.Events)))
-	if r.Fragment && w.response.sizeWire() >= w.s.options.maxMessageBytes() && len(r.Batch.Events) > 1 {
+	if r.Fragment && w.response.SizeWire() >= w.s.options.maxMessageBytes() && len(r.Batch.Events) > 1 {
 		return w.sendFragments(r.Batch)
 	}
 	return w.grpc.SendMsg(&w.response)
 }
 
-func encodeBatch(b *watch.Batch) []byte { return encodeEvents(b.Events, b.PrevKV) }
+func encodeBatch(b *watch.Batch) []byte { return wire.EncodeEvents(b.Events, b.PrevKV) }
 
 // sendFragments cuts a batch into messages of less than the largest size, each with at least one event. They share the
 // batch's encoding: an event is a field, and fields follow each other.
 func (w *watchStream) sendFragments(batch *watch.Batch) error {
-	encoded := w.response.events
-	w.response.fragment = true
-	limit := w.s.options.maxMessageBytes() - w.response.sizePrefix()
+	encoded := w.response.Events
+	w.response.Fragment = true
+	limit := w.s.options.maxMessageBytes() - w.response.SizePrefix()
 	for i := 0; i < len(batch.Events); {
-		size := sizeEventField(&batch.Events[i], batch.PrevKV)
+		size := wire.SizeEventField(&batch.Events[i], batch.PrevKV)
 		for i++; i < len(batch.Events); i++ {
-			next := sizeEventField(&batch.Events[i], batch.PrevKV)
+			next := wire.SizeEventField(&batch.Events[i], batch.PrevKV)
 			if size+next >= limit {
 				break
 			}
 			size += next
 		}
-		w.response.events, encoded = encoded[:size], encoded[size:]
-		w.response.fragment = len(encoded) > 0
+		w.response.Events, encoded = encoded[:size], encoded[size:]
+		w.response.Fragment = len(encoded) > 0
 		if err := w.grpc.SendMsg(&w.response); err != nil {
 			return err
 		}
@@ -206,7 +207,7 @@ func (w *watchStream) sendFragments(batch *watch.Batch) error {
 	return nil
 }
 
-// cancelReason is etcd's text for a watch that was not created.
+// CancelReason is etcd's text for a watch that was not created.
 func cancelReason(err error) string {
 	switch {
 	case errors.Is(err, watch.ErrDuplicateID):

@@ -1,7 +1,8 @@
-package rpc
+package wire
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
@@ -9,37 +10,37 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// codec is the gRPC codec of our servers. Requests and responses that know their own encoding bypass the protobuf
+// Codec is the gRPC codec of our servers. Requests and responses that know their own encoding bypass the protobuf
 // library; all others pass through it. Its name is that of the default codec, so clients see no difference.
-type codec struct{ stats *stats }
+type Codec struct{ Received, Sent *atomic.Uint64 } // bytes of messages
 
 // Name implements encoding.CodecV2.
-func (codec) Name() string { return "proto" }
+func (Codec) Name() string { return "proto" }
 
 // Marshal implements encoding.CodecV2.
-func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+func (c Codec) Marshal(v any) (mem.BufferSlice, error) {
 	encoded, err := encode(v)
 	if err == nil {
-		c.stats.sentBytes.Add(uint64(encoded.Len()))
+		c.Sent.Add(uint64(encoded.Len()))
 	}
 	return encoded, err
 }
 
 func encode(v any) (mem.BufferSlice, error) {
 	switch v := v.(type) {
-	case *watchResponse:
+	case *WatchResponse:
 		return v.buffers(), nil
-	case encoder:
-		size := v.sizeWire()
-		if r, ok := v.(roomy); ok && r.held() != nil {
-			return marshalRoomy(v, size, r.held()), nil
+	case Encoder:
+		size := v.SizeWire()
+		if r, ok := v.(roomy); ok && r.Held() != nil {
+			return marshalRoomy(v, size, r.Held()), nil
 		}
 		if mem.IsBelowBufferPoolingThreshold(size) {
-			return mem.BufferSlice{mem.SliceBuffer(v.appendWire(make([]byte, 0, size)))}, nil
+			return mem.BufferSlice{mem.SliceBuffer(v.AppendWire(make([]byte, 0, size)))}, nil
 		}
 		pool := mem.DefaultBufferPool()
 		buffer := pool.Get(size)
-		*buffer = v.appendWire((*buffer)[:0])
+		*buffer = v.AppendWire((*buffer)[:0])
 		return mem.BufferSlice{mem.NewBuffer(buffer, pool)}, nil
 	case proto.Message:
 		encoded, err := proto.Marshal(v)
@@ -51,9 +52,12 @@ func encode(v any) (mem.BufferSlice, error) {
 	return nil, fmt.Errorf("rpc: cannot marshal %T", v)
 }
 
+// roomy is a response that takes room of the memory for answers.
+type roomy interface{ Held() kv.Room }
+
 // marshalRoomy encodes a response that takes room. It gives the room back when the last of it was sent, or nobody will.
-func marshalRoomy(v encoder, size int, room kv.Room) mem.BufferSlice {
-	encoded := v.appendWire(make([]byte, 0, size))
+func marshalRoomy(v Encoder, size int, room kv.Room) mem.BufferSlice {
+	encoded := v.AppendWire(make([]byte, 0, size))
 	if mem.IsBelowBufferPoolingThreshold(size) {
 		room.Release()
 		return mem.BufferSlice{mem.SliceBuffer(encoded)}
@@ -71,11 +75,11 @@ func (roomPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(len
 func (p roomPool) Put(*[]byte) { p.room.Release() }
 
 // Unmarshal implements encoding.CodecV2.
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	c.stats.receivedBytes.Add(uint64(data.Len()))
+func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
+	c.Received.Add(uint64(data.Len()))
 	switch v := v.(type) {
-	case decoder:
-		return v.decodeWire(ownedBytes(data))
+	case Decoder:
+		return v.DecodeWire(ownedBytes(data))
 	case proto.Message:
 		buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer buffer.Free()

@@ -1,9 +1,10 @@
-package rpc
+package wire
 
 import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,7 @@ func deleteOf(r *pb.DeleteRangeRequest) kv.DeleteOp {
 
 func rangeOf(r *pb.RangeRequest) kv.RangeOp {
 	op := kv.RangeOp{Key: r.Key, End: r.RangeEnd, Limit: r.Limit, Revision: kv.Revision(r.Revision),
-		Order: unknownSortOrder, Target: unknownSortTarget, KeysOnly: r.KeysOnly, CountOnly: r.CountOnly,
+		Order: UnknownSortOrder, Target: UnknownSortTarget, KeysOnly: r.KeysOnly, CountOnly: r.CountOnly,
 		MinMod: kv.Revision(r.MinModRevision), MaxMod: kv.Revision(r.MaxModRevision),
 		MinCreate: kv.Revision(r.MinCreateRevision), MaxCreate: kv.Revision(r.MaxCreateRevision)}
 	if _, ok := pb.RangeRequest_SortOrder_name[int32(r.SortOrder)]; ok {
@@ -92,6 +93,8 @@ func opsOf(list []*pb.RequestOp) []kv.Op {
 	return ops
 }
 
+func newCodec() Codec { return Codec{Received: new(atomic.Uint64), Sent: new(atomic.Uint64)} }
+
 var sameMeaning = cmp.Options{cmpopts.EquateEmpty()}
 
 // checkDecode holds one way of reading against the other.
@@ -99,52 +102,39 @@ func checkDecode(t *testing.T, kind uint8, src []byte) {
 	t.Helper()
 	var got, want any
 	var gotErr, wantErr error
-	switch kind % 6 {
+	switch kind % 4 {
 	case 0:
-		var c putCall
+		var c PutCall
 		var m pb.PutRequest
-		gotErr, wantErr = c.decodeWire(src), proto.Unmarshal(src, &m)
-		got, want = c.op, putOf(&m)
+		gotErr, wantErr = c.DecodeWire(src), proto.Unmarshal(src, &m)
+		got, want = c.Op, putOf(&m)
 	case 1:
-		var c rangeCall
+		var c RangeCall
 		var m pb.RangeRequest
-		gotErr, wantErr = c.decodeWire(src), proto.Unmarshal(src, &m)
-		if wantErr == nil && c.serializable != m.Serializable {
-			t.Errorf("serializable: got %v, want %v", c.serializable, m.Serializable)
+		gotErr, wantErr = c.DecodeWire(src), proto.Unmarshal(src, &m)
+		if wantErr == nil && c.Serializable != m.Serializable {
+			t.Errorf("serializable: got %v, want %v", c.Serializable, m.Serializable)
 		}
-		got, want = c.op, rangeOf(&m)
+		got, want = c.Op, rangeOf(&m)
 	case 2:
-		var c deleteCall
+		var c DeleteCall
 		var m pb.DeleteRangeRequest
-		gotErr, wantErr = c.decodeWire(src), proto.Unmarshal(src, &m)
-		got, want = c.op, deleteOf(&m)
+		gotErr, wantErr = c.DecodeWire(src), proto.Unmarshal(src, &m)
+		got, want = c.Op, deleteOf(&m)
 	case 3:
-		var c txnCall
+		var c TxnCall
 		var m pb.TxnRequest
-		gotErr, wantErr = c.decodeWire(src), proto.Unmarshal(src, &m)
-		got, want = c.op, txnOf(&m)
-	case 4:
-		var c keepAliveCall
-		var m pb.LeaseKeepAliveRequest
-		gotErr, wantErr = c.decodeWire(src), proto.Unmarshal(src, &m)
-		got, want = c.id, kv.LeaseID(m.ID)
-	case 5:
-		var c compactCall
-		var m pb.CompactionRequest
-		gotErr, wantErr = c.decodeWire(src), proto.Unmarshal(src, &m)
-		got, want = c.op, kv.CompactOp{Revision: kv.Revision(m.Revision)}
-		if wantErr == nil && c.physical != m.Physical {
-			t.Errorf("physical: got %v, want %v", c.physical, m.Physical)
-		}
+		gotErr, wantErr = c.DecodeWire(src), proto.Unmarshal(src, &m)
+		got, want = c.Op, txnOf(&m)
 	}
 	if (gotErr == nil) != (wantErr == nil) {
-		t.Fatalf("kind %d %x: got error %v, want %v", kind%6, src, gotErr, wantErr)
+		t.Fatalf("kind %d %x: got error %v, want %v", kind%4, src, gotErr, wantErr)
 	}
 	if wantErr != nil {
 		return
 	}
 	if diff := cmp.Diff(want, got, sameMeaning); diff != "" {
-		t.Fatalf("kind %d %x: read differently (-protobuf +ours):\n%s", kind%6, src, diff)
+		t.Fatalf("kind %d %x: read differently (-protobuf +ours):\n%s", kind%4, src, diff)
 	}
 }
 
@@ -229,19 +219,15 @@ func (r requests) txn(depth int) *pb.TxnRequest {
 }
 
 func (r requests) message(kind uint8) proto.Message {
-	switch kind % 6 {
+	switch kind % 4 {
 	case 0:
 		return r.put()
 	case 1:
 		return r.ranges()
 	case 2:
 		return r.deletes()
-	case 3:
-		return r.txn(3)
-	case 4:
-		return &pb.LeaseKeepAliveRequest{ID: r.number()}
 	default:
-		return &pb.CompactionRequest{Revision: r.number(), Physical: r.bool()}
+		return r.txn(3)
 	}
 }
 
@@ -286,7 +272,7 @@ func FuzzCodec_Unmarshal(f *testing.F) {
 
 // Results and the messages that they are.
 
-func headerOf(h header) *pb.ResponseHeader { return h.message() }
+func headerOf(h Header) *pb.ResponseHeader { return h.Message() }
 
 func keyValueOf(p *kv.KeyValue) *mvccpb.KeyValue {
 	if p == nil {
@@ -327,9 +313,9 @@ func txnResponseOf(h *pb.ResponseHeader, r *kv.TxnResult) *pb.TxnResponse {
 	return out
 }
 
-func (r requests) header() header {
-	return header{cluster: uint64(r.number()), member: uint64(r.number()), revision: kv.Revision(r.number()),
-		term: uint64(r.number())}
+func (r requests) header() Header {
+	return Header{Cluster: uint64(r.number()), Member: uint64(r.number()), Revision: kv.Revision(r.number()),
+		Term: uint64(r.number())}
 }
 
 func (r requests) keyValue() kv.KeyValue {
@@ -392,46 +378,40 @@ func eventsOf(events []kv.Event, withPrev bool) (out []*mvccpb.Event) {
 }
 
 // response draws a response and gives it both ways.
-func (r requests) response(kind int) (encoder, proto.Message) {
+func (r requests) response(kind int) (Encoder, proto.Message) {
 	h := r.header()
-	switch kind % 8 {
+	switch kind % 6 {
 	case 0:
 		prev := r.maybe()
-		return &putResponse{header: h, prev: prev}, &pb.PutResponse{Header: headerOf(h), PrevKv: keyValueOf(prev)}
+		return &PutResponse{Header: h, Prev: prev}, &pb.PutResponse{Header: headerOf(h), PrevKv: keyValueOf(prev)}
 	case 1:
 		res := kv.RangeResult{KVs: r.keyValues(), More: r.bool(), Count: r.number()}
-		return &rangeResponse{header: h, result: res},
+		return &RangeResponse{Header: h, Result: res},
 			&pb.RangeResponse{Header: headerOf(h), Kvs: keyValuesOf(res.KVs), More: res.More, Count: res.Count}
 	case 2:
 		res := &kv.DeleteResult{Deleted: r.number(), Prevs: r.keyValues()}
-		return &deleteResponse{header: h, result: res},
+		return &DeleteResponse{Header: h, Result: res},
 			&pb.DeleteRangeResponse{Header: headerOf(h), Deleted: res.Deleted, PrevKvs: keyValuesOf(res.Prevs)}
 	case 3:
 		res := r.txnResult(3)
-		return &txnResponse{header: h, result: res}, txnResponseOf(headerOf(h), res)
+		return &TxnResponse{Header: h, Result: res}, txnResponseOf(headerOf(h), res)
 	case 4:
-		id, ttl := r.number(), r.number()
-		return &keepAliveResponse{header: h, id: kv.LeaseID(id), ttl: ttl},
-			&pb.LeaseKeepAliveResponse{Header: headerOf(h), ID: id, TTL: ttl}
-	case 5:
-		return &headerResponse{header: h}, &pb.CompactionResponse{Header: headerOf(h)}
-	case 6:
 		res := kv.RangeResult{KVs: r.keyValues(), More: r.bool(), Count: r.number()}
 		m := &pb.RangeResponse{Kvs: keyValuesOf(res.KVs), More: res.More, Count: res.Count}
 		headless := r.bool()
 		if !headless {
 			m.Header = headerOf(h)
 		}
-		return &rangeChunk{response: rangeResponse{header: h, headless: headless, result: res}},
+		return &RangeChunk{Response: RangeResponse{Header: h, Headless: headless, Result: res}},
 			&pb.RangeStreamResponse{RangeResponse: m}
 	default:
 		events, withPrev := r.events(), r.bool()
-		ours := &watchResponse{header: h, id: r.number(), created: r.bool(), canceled: r.bool(), fragment: r.bool(),
-			compactRevision: kv.Revision(r.number()), cancelReason: []string{"", "why"}[r.IntN(2)],
-			events: encodeEvents(events, withPrev)}
-		return ours, &pb.WatchResponse{Header: headerOf(h), WatchId: ours.id, Created: ours.created,
-			Canceled: ours.canceled, Fragment: ours.fragment, CompactRevision: int64(ours.compactRevision),
-			CancelReason: ours.cancelReason, Events: eventsOf(events, withPrev)}
+		ours := &WatchResponse{Header: h, ID: r.number(), Created: r.bool(), Canceled: r.bool(), Fragment: r.bool(),
+			CompactRevision: kv.Revision(r.number()), CancelReason: []string{"", "why"}[r.IntN(2)],
+			Events: EncodeEvents(events, withPrev)}
+		return ours, &pb.WatchResponse{Header: headerOf(h), WatchId: ours.ID, Created: ours.Created,
+			Canceled: ours.Canceled, Fragment: ours.Fragment, CompactRevision: int64(ours.CompactRevision),
+			CancelReason: ours.CancelReason, Events: eventsOf(events, withPrev)}
 	}
 }
 
@@ -444,8 +424,8 @@ func TestCodec_Marshal_sameBytesAsProtobuf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size := ours.sizeWire()
-		buffers, err := codec{newStats()}.Marshal(ours)
+		size := ours.SizeWire()
+		buffers, err := newCodec().Marshal(ours)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -467,13 +447,13 @@ func TestCodec_Unmarshal_keepsRequestsAfterBuffersAreFreed(t *testing.T) {
 	buffer := pool.Get(len(src))
 	copy(*buffer, src)
 	data := mem.BufferSlice{mem.NewBuffer(buffer, pool)}
-	var call putCall
-	if err := (codec{newStats()}).Unmarshal(data, &call); err != nil {
+	var call PutCall
+	if err := newCodec().Unmarshal(data, &call); err != nil {
 		t.Fatal(err)
 	}
 	clear(*buffer)
 	data.Free()
-	if !bytes.Equal(call.op.Value, value) {
+	if !bytes.Equal(call.Op.Value, value) {
 		t.Fatal("the request changed when its buffer was reused")
 	}
 }
@@ -491,8 +471,8 @@ func TestCodec_Unmarshal_limitsNesting(t *testing.T) {
 	}
 	slices.Reverse(reversed)
 	inner := reversed
-	var call txnCall
-	if err := call.decodeWire(inner); err == nil {
+	var call TxnCall
+	if err := call.DecodeWire(inner); err == nil {
 		t.Fatal("a transaction nested beyond the limit was read")
 	}
 }

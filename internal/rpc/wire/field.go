@@ -1,4 +1,4 @@
-package rpc
+package wire
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// encoder is a response that writes its own protobuf encoding.
-type encoder interface {
-	// sizeWire is the exact length of what appendWire appends.
-	sizeWire() int
-	appendWire(dst []byte) []byte
+// Encoder is a response that writes its own protobuf encoding.
+type Encoder interface {
+	// SizeWire is the exact length of what AppendWire appends.
+	SizeWire() int
+	AppendWire(dst []byte) []byte
 }
 
-// decoder is a request that reads its own protobuf encoding. It may alias src, which nobody modifies or reuses.
-type decoder interface {
-	decodeWire(src []byte) error
+// Decoder is a request that reads its own protobuf encoding. It may alias src, which nobody modifies or reuses.
+type Decoder interface {
+	DecodeWire(src []byte) error
 }
 
 // errWire is what a request that is not valid protobuf gives, as it does in the protobuf library.
@@ -56,8 +56,8 @@ func sizeBytes(n int) int {
 	return 1 + protowire.SizeVarint(uint64(n)) + n
 }
 
-// sizeMessage is the length of a message field with a one-byte tag; an empty message is written.
-func sizeMessage(n int) int { return 1 + protowire.SizeVarint(uint64(n)) + n }
+// SizeMessage is the length of a message field with a one-byte tag; an empty message is written.
+func SizeMessage(n int) int { return 1 + protowire.SizeVarint(uint64(n)) + n }
 
 func appendUint(dst []byte, field byte, v uint64) []byte {
 	if v == 0 {
@@ -146,7 +146,7 @@ func appendKeyValueField(dst []byte, number byte, p *kv.KeyValue) []byte {
 func sizeKeyValues(all []kv.KeyValue) int {
 	size := 0
 	for i := range all {
-		size += sizeMessage(sizeKeyValue(&all[i]))
+		size += SizeMessage(sizeKeyValue(&all[i]))
 	}
 	return size
 }
