@@ -47,7 +47,7 @@ func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeReques
 		if step.Kind != consensus.ChangeUpdate || !ok || !a.relocates(&config, &known, step.Member.PeerURLs) {
 			continue
 		}
-		presence, words := a.Seek(ctx, known.ID, step.Member.PeerURLs)
+		presence, words := a.seek(ctx, known.ID, step.Member.PeerURLs)
 		if presence == transport.Present {
 			continue
 		}
@@ -80,8 +80,8 @@ func (a *Addresses) relocates(config *consensus.Config, known *consensus.Member,
 	return !membership.SameURLs(known.PeerURLs, urls) && (a.finder.Started(known.ID) || config.IsVoter(known.ID))
 }
 
-// Seek looks for a member at URLs, all at once, and says in words what was found if it was not.
-func (a *Addresses) Seek(ctx context.Context, id consensus.MemberID, urls []string) (transport.Presence, string) {
+// seek looks for a member at URLs, all at once, and says in words what was found if it was not.
+func (a *Addresses) seek(ctx context.Context, id consensus.MemberID, urls []string) (transport.Presence, string) {
 	ctx, cancel := context.WithTimeout(ctx, addressPatience)
 	defer cancel()
 	found, words := make([]transport.Presence, len(urls)), make([]string, len(urls))
@@ -121,7 +121,7 @@ func (a *Addresses) blockers(ctx context.Context, spec *membership.Spec, view *m
 			continue
 		}
 		asking.Go(func() {
-			if presence, found := a.Seek(ctx, u.ID, u.PeerURLs); presence != transport.Present {
+			if presence, found := a.seek(ctx, u.ID, u.PeerURLs); presence != transport.Present {
 				words[i] = found + notFoundRemedy
 			}
 		})
@@ -134,7 +134,7 @@ func (a *Addresses) blockers(ctx context.Context, spec *membership.Spec, view *m
 func (a *Addresses) former(ctx context.Context, known *consensus.Member, urls []string) []string {
 	there := false
 	if len(known.FormerURLs) > 0 {
-		presence, _ := a.Seek(ctx, known.ID, known.PeerURLs)
+		presence, _ := a.seek(ctx, known.ID, known.PeerURLs)
 		there = presence == transport.Present
 	}
 	return membership.Former(known, there, urls)

@@ -13,6 +13,9 @@ import (
 // JobPoll is how often a leader looks whether what a job waits for has come: how far members are tells nobody.
 const JobPoll = 200 * time.Millisecond
 
+// StepPatience bounds one attempt at one step. What became of it, the next View tells.
+const StepPatience = 3 * time.Second
+
 // Runner takes the steps of unfinished jobs at the member that leads.
 type Runner struct {
 	cluster   Cluster
@@ -34,6 +37,8 @@ func (r *Runner) Turn(ctx context.Context) (pause time.Duration, busy bool) {
 	if !Unfinished(rows) {
 		return 0, false
 	}
+	ctx, cancel := context.WithTimeout(ctx, StepPatience)
+	defer cancel()
 	view, term, err := r.cluster.View(ctx)
 	if err != nil {
 		return JobPoll, true

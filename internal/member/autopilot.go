@@ -111,10 +111,78 @@ func (m *Member) runJob(runner *autopilot.Runner) (pause time.Duration, busy boo
 	if m.Leader() != m.ID() {
 		return 0, false
 	}
-	ctx, cancel := context.WithTimeout(m.stopping, jobPatience)
-	defer cancel()
-	return runner.Turn(ctx)
+	return runner.Turn(m.stopping)
 }
+
+const (
+	// promoteScanInterval is how often a leader looks for learners that wait to be voters.
+	promoteScanInterval = 100 * time.Millisecond
+	// promotePatience bounds one attempt; the next scan tries again.
+	promotePatience = 5 * time.Second
+	// repairInterval is how often a leader looks after its voters, unless its clock is so fast that it is a long time.
+	repairInterval = time.Second
+)
+
+// promoteLearners is the goroutine that, on the leader, makes voters of members that were added as such and have caught up,
+// and does what else is due about members that come and go. It asks like everybody else, so that a refusal costs nothing and a
+// new leader simply goes on.
+func (m *Member) promoteLearners() error {
+	var removed autopilot.RemovedSessions
+	return lookEvery(m.stopping, promoteScanInterval, func() {
+		if m.Leader() == m.ID() {
+			m.bindMet()
+			m.promoteReady()
+			m.retireRemoved(&removed)
+		}
+	})
+}
+
+func (m *Member) promoteReady() {
+	config := m.configNow()
+	if !autopilot.AwaitsPromotion(&config) {
+		return
+	}
+	status := m.Status()
+	ready := autopilot.Promotable(&config, &status, m.jobRows())
+	promoted, err := autopilot.FirstAccepted(ready, func(id consensus.MemberID) error {
+		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
+		defer cancel()
+		_, err := m.ChangeConfig(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id}))
+		return err
+	})
+	switch {
+	case promoted == consensus.NoMember:
+	case err == nil:
+		m.logger.Info("promoted a caught-up member", "peer", promoted.String())
+	case m.stopping.Err() == nil:
+		m.logger.Warn("could not promote a member yet", "peer", promoted.String(), "err", err)
+	}
+}
+
+// retireRemoved retires one session of a removed member, if there is one that nobody can need any more.
+func (m *Member) retireRemoved(removed *autopilot.RemovedSessions) {
+	machine, release := m.Machine()
+	open := machine.Orphans()
+	release()
+	id, found := removed.Ripe(open, m.options.Clock.Now(), 3*m.electionTimeout())
+	if !found {
+		return
+	}
+	ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
+	defer cancel()
+	command := kv.Command{SessionRetire: &kv.SessionRetireOp{Member: uint64(id.Member), Number: id.Number}}
+	if _, err := m.Propose(ctx, &command); err != nil && m.stopping.Err() == nil {
+		m.logger.Debug("could not retire a session of a removed member yet", "peer", id.Member.String(), "err", err)
+	}
+}
+
+// repairVoters is the goroutine of autopilot.Repair.
+func (m *Member) repairVoters() error {
+	return lookEvery(m.stopping, min(repairInterval, 2*m.electionTimeout()), func() { m.repair.Look(m.stopping) })
+}
+
+// Advice says what is wrong with the voters: see autopilot.Repair.
+func (m *Member) Advice() string { return m.repair.Text() }
 
 // dialled are members as the transport has to know them.
 func dialled(members []consensus.Member) []consensus.Member {

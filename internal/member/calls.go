@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
@@ -98,7 +99,7 @@ func (m *Member) describe() Description {
 	machine, release := m.Machine()
 	defer release()
 	config, _ := machine.Config()
-	d := Description{Cluster: m.Cluster(), Epoch: m.data.Identity.Epoch, Members: withoutStorage(config.Members),
+	d := Description{Cluster: m.Cluster(), Epoch: m.data.Identity.Epoch, Members: autopilot.WithoutStorage(config.Members),
 		Learners: config.Learners}
 	for _, known := range config.Members {
 		if !known.Storage.IsZero() {
@@ -109,15 +110,6 @@ func (m *Member) describe() Description {
 		}
 	}
 	return d
-}
-
-// withoutStorage keeps to members what only members need know.
-func withoutStorage(members []consensus.Member) []consensus.Member {
-	members = slices.Clone(members)
-	for i := range members {
-		members[i].Storage = consensus.NoStorage
-	}
-	return members
 }
 
 // greet says who this member is, and how the caller, which may have lost its disk, is bound here. What others are bound to is

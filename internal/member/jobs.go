@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
 )
-
-// jobPatience bounds one attempt at one step. What became of it, the next View tells.
-const jobPatience = 3 * time.Second
 
 // jobTable is what a member keeps about the jobs of its cluster. The zero value is ready.
 type jobTable struct {

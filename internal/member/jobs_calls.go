@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -216,7 +217,7 @@ func (m *Member) membershipCall(method string) func(context.Context, []byte) ([]
 		}
 	case methodJoin:
 		return func(ctx context.Context, body []byte) ([]byte, error) {
-			return answer(ctx, body, func(ctx context.Context, q question[JoinRequest]) (JoinAnswer, error) {
+			return answer(ctx, body, func(ctx context.Context, q question[autopilot.JoinRequest]) (autopilot.JoinAnswer, error) {
 				return m.Join(ctx, q.Asked)
 			})
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -115,7 +115,7 @@ func TestMember_Join_replacesNoLiveVoter(t *testing.T) {
 	live := c.others(leader)[0]
 	c.publish(live, "worn")
 	var spec *membership.SpecError
-	request := member.JoinRequest{Name: "new", PeerURLs: []string{c.reserve().url()}, Replaces: "worn"}
+	request := autopilot.JoinRequest{Name: "new", PeerURLs: []string{c.reserve().url()}, Replaces: "worn"}
 	if _, err := leader.Join(c.ctx, request); !errors.As(err, &spec) || !strings.Contains(err.Error(), "member replace worn") {
 		t.Errorf("in place of a live voter: %v", err)
 	}

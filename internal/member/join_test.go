@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
@@ -17,7 +18,7 @@ func TestMember_Join_isTheSameUntilStarted(t *testing.T) {
 	leader := c.leader()
 	follower := c.others(leader)[0]
 	in := c.reserve()
-	request := member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}}
+	request := autopilot.JoinRequest{Name: "new", PeerURLs: []string{in.url()}}
 	first, err := follower.Join(c.ctx, request)
 	if err != nil || first.Cluster != testCluster || len(first.Members) != 3 {
 		t.Fatalf("joined as %+v, %v", first, err)
@@ -37,10 +38,10 @@ func TestMember_Join_isTheSameUntilStarted(t *testing.T) {
 		}
 	}
 	var spec *membership.SpecError
-	if _, err := follower.Join(c.ctx, member.JoinRequest{PeerURLs: []string{"nonsense"}}); !errors.As(err, &spec) {
+	if _, err := follower.Join(c.ctx, autopilot.JoinRequest{PeerURLs: []string{"nonsense"}}); !errors.As(err, &spec) {
 		t.Errorf("a URL that is none: %v", err)
 	}
-	nobody := member.JoinRequest{PeerURLs: []string{c.reserve().url()}, Replaces: "nobody"}
+	nobody := autopilot.JoinRequest{PeerURLs: []string{c.reserve().url()}, Replaces: "nobody"}
 	if _, err := follower.Join(c.ctx, nobody); !errors.As(err, &spec) {
 		t.Errorf("in place of nobody: %v", err)
 	}
@@ -54,7 +55,7 @@ func TestMember_Join_replaces(t *testing.T) {
 	c.publish(dead, "worn")
 	dead.stop()
 	in := c.reserve()
-	request := member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}, Replaces: "worn"}
+	request := autopilot.JoinRequest{Name: "new", PeerURLs: []string{in.url()}, Replaces: "worn"}
 	first, err := follower.Join(c.ctx, request)
 	if err != nil || first.Job == 0 {
 		t.Fatalf("joined as %+v, %v", first, err)
@@ -80,10 +81,10 @@ func TestMember_Join_replaces(t *testing.T) {
 func TestMember_Join_replacesLearner(t *testing.T) {
 	c := startCluster(t, 1)
 	leader, old, in := c.leader(), c.reserve(), c.reserve()
-	if _, err := leader.Join(c.ctx, member.JoinRequest{Name: "worn", PeerURLs: []string{old.url()}, Learner: true}); err != nil {
+	if _, err := leader.Join(c.ctx, autopilot.JoinRequest{Name: "worn", PeerURLs: []string{old.url()}, Learner: true}); err != nil {
 		t.Fatal(err)
 	}
-	joined, err := leader.Join(c.ctx, member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}, Replaces: "worn"})
+	joined, err := leader.Join(c.ctx, autopilot.JoinRequest{Name: "new", PeerURLs: []string{in.url()}, Replaces: "worn"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestMember_Join_takesOverURL(t *testing.T) {
 	follower, dead := c.others(leader)[0], c.others(leader)[1]
 	c.publish(dead, "worn")
 	dead.stop()
-	request := member.JoinRequest{Name: "worn", PeerURLs: []string{dead.url()}}
+	request := autopilot.JoinRequest{Name: "worn", PeerURLs: []string{dead.url()}}
 	if _, err := follower.Join(c.ctx, request); !errors.Is(err, membership.ErrAlreadyStarted) {
 		t.Errorf("under the id of the dead: %v", err)
 	}

@@ -97,7 +97,7 @@ type Member struct {
 	jobs        jobTable
 	addresses   *autopilot.Addresses
 	requests    *autopilot.Requests
-	advice      adviceBoard
+	repair      *autopilot.Repair
 	transfers   transfers
 	streams     streams
 	roll        roll         // of native clients
@@ -134,6 +134,7 @@ func New(options Options) (*Member, error) {
 	m.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
 		ElectionTimeout: m.electionTimeout(), Poll: 5 * options.TickInterval,
 	})
+	m.repair = autopilot.NewRepair(options.Care, pilotPorts{m}, m.requests, m.logger)
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	m.stores.set(options.Data.Generation)
 	context.AfterFunc(m.stopping, m.stores.stop)
@@ -189,7 +190,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("epochs", m.watchEpochs)
 	if m.options.Care.On() {
 		m.wg.Add(1)
-		go m.run("care", m.careForMembers)
+		go m.run("care", m.repairVoters)
 	}
 	return nil
 }

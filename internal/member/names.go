@@ -1,8 +1,7 @@
 package member
 
 import (
-	"slices"
-
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -21,10 +20,5 @@ func (m *Member) NameOwner(name string) (consensus.MemberID, bool) {
 		view.Members = append(view.Members, known)
 	}
 	release()
-	for _, job := range m.jobRows() {
-		view.Members = slices.DeleteFunc(view.Members, func(known membership.MemberView) bool {
-			return !job.State.Ended() && slices.Contains(job.Spec.Remove, known.ID)
-		})
-	}
-	return view.NameOwner(name, m.ID())
+	return autopilot.NameOwner(&view, m.Jobs(), name, m.ID())
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -15,7 +15,7 @@ func TestMember_StartJob_adoptsNewcomer(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
 	out, in := c.others(leader)[0], c.reserve()
-	answer, err := leader.Join(c.ctx, member.JoinRequest{Name: "new", PeerURLs: []string{in.url()}})
+	answer, err := leader.Join(c.ctx, autopilot.JoinRequest{Name: "new", PeerURLs: []string{in.url()}})
 	if err != nil {
 		t.Fatal(err)
 	}

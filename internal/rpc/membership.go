@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
@@ -21,7 +22,7 @@ type Membership interface {
 	// StartJob draws an id if it is given none.
 	StartJob(ctx context.Context, id membership.JobID, spec *membership.Spec) (membership.Job, error)
 	CancelJob(ctx context.Context, id membership.JobID) (membership.Job, error)
-	Join(ctx context.Context, request member.JoinRequest) (member.JoinAnswer, error)
+	Join(ctx context.Context, request autopilot.JoinRequest) (autopilot.JoinAnswer, error)
 
 	// Jobs are as applied here; JobsChanged is closed when the next change of them is.
 	Jobs() []membership.Job
@@ -114,7 +115,7 @@ func (m *membershipService) Join(ctx context.Context, r *quoratepb.JoinRequest) 
 		return nil, status.Error(codes.InvalidArgument,
 			fmt.Sprintf("the peer URLs %q do not serve: each is http:// or https://, a host and a port", r.GetPeerUrls()))
 	}
-	answer, err := m.s.options.Membership.Join(ctx, member.JoinRequest{
+	answer, err := m.s.options.Membership.Join(ctx, autopilot.JoinRequest{
 		Name: r.GetName(), PeerURLs: urls, Learner: r.GetLearner(), Replaces: r.GetReplaces(),
 	})
 	if err != nil {

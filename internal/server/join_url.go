@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
@@ -33,7 +34,7 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 	if err != nil {
 		return wal.Identity{}, err
 	}
-	request := member.JoinRequest{
+	request := autopilot.JoinRequest{
 		Name: s.cfg.Name, PeerURLs: urlTexts(s.cfg.AdvertisePeerURLs), Learner: s.cfg.JoinLearner, Replaces: s.cfg.Replaces,
 		Storage: storage,
 	}
@@ -88,7 +89,7 @@ func (s *Server) refuseOtherCluster(ctx context.Context) error {
 
 // askAll asks one member after the other. The first answer counts, and so does the first refusal that would be
 // everybody's.
-func (s *Server) askAll(ctx context.Context, request member.JoinRequest) (member.JoinAnswer, error) {
+func (s *Server) askAll(ctx context.Context, request autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
 	var failures []error
 	for _, url := range s.cfg.JoinURLs() {
 		asked, cancel := context.WithTimeout(ctx, joinAttempt)
@@ -103,11 +104,11 @@ func (s *Server) askAll(ctx context.Context, request member.JoinRequest) (member
 		err = explainJoin(url, &s.cfg, err)
 		var final *joinRefusal
 		if errors.As(err, &final) {
-			return member.JoinAnswer{}, err
+			return autopilot.JoinAnswer{}, err
 		}
 		failures = append(failures, err)
 	}
-	return member.JoinAnswer{}, errors.Join(failures...)
+	return autopilot.JoinAnswer{}, errors.Join(failures...)
 }
 
 // joinRefusal is an error that no repetition cures.

@@ -1,4 +1,4 @@
-package member
+package autopilot
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func TestFirstAccepted_goesOn(t *testing.T) {
 		{"all are", map[consensus.MemberID]error{1: refused, 2: refused, 3: refused}, consensus.NoMember, nil},
 		{"the second fails", map[consensus.MemberID]error{1: refused, 2: broken}, 2, broken},
 	} {
-		got, err := firstAccepted(ids, func(id consensus.MemberID) error { return tc.fates[id] })
+		got, err := FirstAccepted(ids, func(id consensus.MemberID) error { return tc.fates[id] })
 		if got != tc.want || !errors.Is(err, tc.err) {
 			t.Errorf("%s: got %v, %v, want %v, %v", tc.name, got, err, tc.want, tc.err)
 		}
