@@ -217,7 +217,8 @@ func (m *Member) membershipCall(method string) func(context.Context, []byte) ([]
 		}
 	case methodJoin:
 		return func(ctx context.Context, body []byte) ([]byte, error) {
-			return answer(ctx, body, func(ctx context.Context, q question[autopilot.JoinRequest]) (autopilot.JoinAnswer, error) {
+			type request = question[autopilot.JoinRequest]
+			return answer(ctx, body, func(ctx context.Context, q request) (autopilot.JoinAnswer, error) {
 				return m.Join(ctx, q.Asked)
 			})
 		}
