@@ -44,7 +44,9 @@ func (a *Addresses) Confirm(ctx context.Context, request *consensus.ChangeReques
 	for i := range request.Steps {
 		step := &request.Steps[i]
 		known, ok := config.Member(step.Member.ID)
-		if step.Kind != consensus.ChangeUpdate || !ok || !a.relocates(&config, &known, step.Member.PeerURLs) {
+		unconfirmed := len(known.FormerURLs) > 0 // also if the URLs stay: the request must not drop the former ones
+		if step.Kind != consensus.ChangeUpdate || !ok ||
+			!unconfirmed && !a.relocates(&config, &known, step.Member.PeerURLs) {
 			continue
 		}
 		presence, words := a.seek(ctx, known.ID, step.Member.PeerURLs)
