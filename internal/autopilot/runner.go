@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 )
 
 // JobPoll is how often a leader looks whether what a job waits for has come: how far members are tells nobody.
@@ -20,15 +19,15 @@ const StepPatience = 3 * time.Second
 type Runner struct {
 	cluster   Cluster
 	addresses *Addresses
-	clock     env.Clock
+	now       func() time.Time
 	logger    *slog.Logger
 	driver    Driver
 	term      consensus.Term // of which everything from before it has been applied here
 }
 
 // NewRunner returns the runner of a member.
-func NewRunner(cluster Cluster, addresses *Addresses, clock env.Clock, logger *slog.Logger) *Runner {
-	return &Runner{cluster: cluster, addresses: addresses, clock: clock, logger: logger}
+func NewRunner(cluster Cluster, addresses *Addresses, now func() time.Time, logger *slog.Logger) *Runner {
+	return &Runner{cluster: cluster, addresses: addresses, now: now, logger: logger}
 }
 
 // Turn does what is to be done now. If a job is left, it returns when to look again; else only changes matter.
@@ -53,7 +52,7 @@ func (r *Runner) Turn(ctx context.Context) (pause time.Duration, busy bool) {
 		r.driver.Restart()
 	}
 	for {
-		step := r.driver.Next(r.clock.Now(), rows, &view)
+		step := r.driver.Next(r.now(), rows, &view)
 		if step.Write == nil {
 			return r.take(ctx, &step)
 		}

@@ -86,7 +86,7 @@ func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {
 
 // runJobs is the goroutine that takes the steps of jobs while this member leads.
 func (m *Member) runJobs() error {
-	runner := autopilot.NewRunner(pilotPorts{m}, m.addresses, m.options.Clock, m.logger)
+	runner := autopilot.NewRunner(pilotPorts{m}, m.addresses, m.options.Clock.Now, m.logger)
 	timer := time.NewTimer(autopilot.JobPoll)
 	defer timer.Stop()
 	for {

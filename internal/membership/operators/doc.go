@@ -2,9 +2,10 @@
 // members: stale plans, two replacements of one member, newcomers that nobody starts, names and addresses that are wrong,
 // members that die, move, or come back with an old data directory.
 //
-// The planner is the real one: package membership admits, plans and drives the jobs, and package reconfig checks each change,
-// as in a member. The rest is simplified: a change takes effect at once, and the leader knows at once which members are up.
-// The simulator and the tests of package reconfig cover changes that are interrupted.
+// The code is the members' own: a world is the Cluster and the Finder of package autopilot, which accepts and drives the jobs
+// that package membership plans, lets processes join and checks peer URLs; package reconfig judges each change. The rest is
+// simplified: a change takes effect at once, and the leader knows at once which members are up. The simulator and the tests of
+// package reconfig cover changes that are interrupted.
 //
 // Laws:
 //

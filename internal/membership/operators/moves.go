@@ -133,40 +133,7 @@ func (w *world) run(id consensus.MemberID) {
 	}
 }
 
-func (w *world) cancel(i int) {
-	switch j := &w.jobs[i]; {
-	case j.State == membership.StateQueued:
-		j.State = membership.StateCancelled
-	case !j.State.Ended():
-		j.CancelAsked = true
-	}
-}
-
 // askEtcd is etcd's MemberUpdate, which is no job.
 func (w *world) askEtcd(id consensus.MemberID) {
 	w.updateTo(id, elsewhere(id), membership.Lenient)
-}
-
-func (w *world) updateTo(id consensus.MemberID, url string, demand membership.Caution) {
-	request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: id, PeerURLs: []string{url}})
-	if w.leader() != consensus.NoMember && w.confirm(&request, demand) {
-		w.change(&request)
-	}
-}
-
-// announce lets members that are not where the configuration says tell it, and the leader drop former URLs.
-func (w *world) announce() {
-	for _, id := range w.config.IDs() {
-		p := w.process(id)
-		known, _ := w.config.Member(id)
-		switch {
-		case p == nil || !p.up:
-		case w.found(id, known.PeerURLs):
-			if len(known.FormerURLs) > 0 {
-				w.updateTo(id, p.url, membership.Cautious)
-			}
-		case !w.rules.NobodyAnnounces:
-			w.updateTo(id, p.url, membership.Cautious)
-		}
-	}
 }

@@ -1,191 +1,88 @@
 package operators
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/transport"
 )
 
-// What package member does with requests and jobs, without its goroutines: jobs.go, jobs_driver.go, addresses.go, moved.go and
-// join.go there.
+// A world is what package autopilot knows as a Cluster and a Finder. All that is asked of it happens at once.
 
-func (w *world) queued() []membership.Job {
-	jobs := make([]membership.Job, len(w.jobs))
-	for i := range w.jobs {
-		jobs[i] = w.jobs[i].Job
-	}
-	return jobs
-}
+var errNobodyLeads = errors.New("operators: nobody leads")
 
-func (w *world) rivals(s *membership.Spec) bool {
-	return !w.rules.NoRivals && len(membership.Rivals(s, w.queued(), w.view())) > 0
-}
+var discard = slog.New(slog.DiscardHandler)
 
-// draft shows a plan; nil if it is blocked or there is nothing to do.
-func (w *world) draft(s membership.Spec, title string) *plan {
-	if w.leader() == consensus.NoMember || s.Validate() != nil {
-		return nil
-	}
-	v := w.view()
-	drawn := membership.Draft(&s, v)
-	if drawn.Done || len(drawn.Blockers) > 0 || w.rivals(&s) || w.misplaced(&s) {
-		return nil
-	}
-	p := &plan{spec: s, title: title, voters: drawn.Now.Voters, jobs: len(w.jobs)}
-	if n := len(drawn.Steps); n > 0 {
-		p.voters = drawn.Steps[n-1].After.Voters
-	}
-	if w.rules.PlansAreWishes {
-		return p
-	}
-	p.spec.Expected = drawn.Config
-	for i := range w.jobs {
-		if !w.jobs[i].State.Ended() {
-			p.spec.After = append(p.spec.After, w.jobs[i].ID)
-		}
-	}
-	return p
-}
+func (w *world) addresses() *autopilot.Addresses { return autopilot.NewAddresses(w, discard) }
 
-// start asks for a job; promised is what a plan showed, with so many jobs before it.
-func (w *world) start(s membership.Spec, promised, before int) {
-	if w.leader() == consensus.NoMember || s.Validate() != nil {
-		return
-	}
-	jobs, v := w.queued(), w.view()
-	if slices.ContainsFunc(jobs, func(j membership.Job) bool { return !j.State.Ended() && !j.CancelAsked && j.Spec.Same(&s) }) {
-		return // it is this job already
-	}
-	if _, ok := s.Admit(jobs, v.ID); !ok {
-		return
-	}
-	s.Add = slices.Clone(s.Add)
-	for i := range s.Add {
+func (w *world) requests() *autopilot.Requests {
+	return autopilot.NewRequests(w, w.addresses(), autopilot.RequestOptions{Draw: func() uint64 {
 		w.drawn++
-		s.Add[i].ID = w.drawn
-	}
-	drawn := membership.Rehearse(&s, jobs, v)
-	if w.rules.NoRivals {
-		calm := membership.Draft(&s, v)
-		drawn.Blockers = calm.Blockers
-	}
-	if drawn.Done || len(drawn.Blockers) > 0 || w.misplaced(&s) {
-		return
-	}
-	j := job{promised: promised, unknown: promised >= 0 && len(w.jobs) > before}
-	j.Job = membership.Job{ID: membership.JobID(len(w.jobs) + 1), Spec: s, State: membership.StateQueued}
-	j.NoteNames(v)
-	w.jobs = append(w.jobs, j)
-	if s.Kind != membership.KindReplace {
-		for i := range s.Add {
-			if !s.Add[i].Learner {
-				w.budget++
-			}
-		}
-		w.budget += len(s.Promote)
-	}
+		return uint64(w.drawn)
+	}})
 }
 
-// misplaced reports whether a member is not to be found where an update wants it.
-func (w *world) misplaced(s *membership.Spec) bool {
-	for i := range s.Update {
-		if u := &s.Update[i]; s.Force == "" && !w.rules.AnyAddress && !w.found(u.ID, u.PeerURLs) {
-			return true
-		}
-	}
-	return false
-}
-
-// found reports whether a member answers at one of the URLs.
-func (w *world) found(id consensus.MemberID, urls []string) bool {
-	p := w.process(id)
-	return p != nil && p.up && slices.Contains(urls, p.url)
-}
-
-// drive lets the leader do for the jobs all that it can.
-func (w *world) drive() {
-	for range 200 {
-		if w.broken != "" || !w.turn() {
-			return
-		}
-	}
-	w.breaks("queue: the jobs are driven for ever: %s", w.titles())
-}
-
-// turn takes one step for the job whose turn it is, and reports whether there was one.
-func (w *world) turn() bool {
+// View returns what the leader sees, in the only term.
+func (w *world) View(context.Context) (membership.View, consensus.Term, error) {
 	if w.leader() == consensus.NoMember {
-		return false
+		return membership.View{}, 0, errNobodyLeads
 	}
-	v := w.view()
-	waits := false
+	return *w.view(), 1, nil
+}
+
+func (w *world) FreshView(ctx context.Context) (membership.View, consensus.Term, error) {
+	return w.View(ctx)
+}
+
+func (w *world) Describe(ctx context.Context) (membership.View, error) {
+	view, _, err := w.View(ctx)
+	return view, err
+}
+
+func (w *world) Jobs() []autopilot.Row {
+	rows := make([]autopilot.Row, len(w.jobs))
 	for i := range w.jobs {
-		j := &w.jobs[i]
-		if j.State.Ended() || waits && (w.rules.NobodyPasses || !j.Passes()) {
-			continue
-		}
-		if j.State == membership.StateQueued {
-			j.Spec.Expected = j.Spec.Due(w.queued()[:i], v.ID)
-		}
-		action := membership.Next(&j.Job, v)
-		j.Note(&action, v)
-		if waits = j.StandsAside(&action, v); !waits {
-			return w.act(j, &action)
-		}
+		rows[i] = autopilot.Row{Job: w.jobs[i].Job, Version: w.jobs[i].version}
 	}
-	return false
+	return rows
 }
 
-func (w *world) act(j *job, action *membership.Action) bool {
+// Write replaces a job, and judges one that ends. One that had nothing to do is not kept: it would only make more states.
+func (w *world) Write(_ context.Context, to *autopilot.Write) error {
+	at := slices.IndexFunc(w.jobs, func(j job) bool { return j.ID == to.Job.ID })
 	switch {
-	case action.End != "":
+	case at < 0 && to.Version != 0, at >= 0 && w.jobs[at].version != to.Version:
+		return kv.ErrJobConflict
+	case at < 0 && to.Job.State.Ended():
+		return nil
+	case at < 0:
+		w.jobs = append(w.jobs, job{Job: to.Job, version: 1, promised: -1})
+		return nil
+	}
+	j := &w.jobs[at]
+	ends := !j.State.Ended() && to.Job.State.Ended()
+	j.Job = to.Job
+	j.version++
+	if ends {
 		w.ended(j)
-		return true
-	case action.Transfer != consensus.NoMember:
-		return false // who leads does not matter here, and no leader hands over: leaders are removed as they are
-	case action.Change == nil:
-		return false
 	}
-	demand := membership.Cautious
-	if j.Spec.Force != "" {
-		demand = membership.Forced
-	}
-	request := *action.Change
-	request.Steps = slices.Clone(request.Steps)
-	return w.confirm(&request, demand) && w.change(&request)
+	return nil
 }
 
-// confirm looks for the members whose URLs a change updates.
-func (w *world) confirm(request *consensus.ChangeRequest, demand membership.Caution) bool {
-	var doubtful []consensus.MemberID
-	for i := range request.Steps {
-		step := &request.Steps[i]
-		known, ok := w.config.Member(step.Member.ID)
-		if step.Kind != consensus.ChangeUpdate || !ok || w.rules.AnyAddress || w.found(known.ID, step.Member.PeerURLs) {
-			continue
-		}
-		if !demand.Accepts(w.somebody(step.Member.PeerURLs)) {
-			return false
-		}
-		doubtful = append(doubtful, known.ID)
-		step.Member.FormerURLs = membership.Former(&known, w.found(known.ID, known.PeerURLs), step.Member.PeerURLs)
-	}
-	return len(doubtful) == 0 || demand == membership.Forced || membership.EnoughWithout(w.view(), doubtful)
-}
-
-func (w *world) somebody(urls []string) bool {
-	return slices.ContainsFunc(w.processes, func(p process) bool { return p.up && slices.Contains(urls, p.url) })
-}
-
-// change makes a change of the configuration, at once.
-func (w *world) change(request *consensus.ChangeRequest) bool {
-	fit := w.fit()
+// Change changes the configuration.
+func (w *world) Change(_ context.Context, request *consensus.ChangeRequest) error {
 	v := w.view()
-	facts := reconfig.Facts{Tombstones: w.tombs, Strict: true, CaughtUp: fit, CountLaggards: w.rules.Planner.CountLaggards}
+	facts := reconfig.Facts{Tombstones: w.tombs, Strict: true, CaughtUp: w.fit(), CountLaggards: w.rules.Planner.CountLaggards}
 	for i := range v.Members {
 		if v.Members[i].Active {
 			facts.Active = append(facts.Active, v.Members[i].ID)
@@ -193,7 +90,7 @@ func (w *world) change(request *consensus.ChangeRequest) bool {
 	}
 	change, reason := reconfig.Next(&w.config, w.id(), request, &facts)
 	if reason != consensus.ReasonNone {
-		return false
+		return &membership.RefusedError{Reason: reason, Config: w.id()}
 	}
 	before := w.config.IDs()
 	moves := slices.ContainsFunc(request.Steps, func(s consensus.ChangeStep) bool { return s.Kind == consensus.ChangeUpdate })
@@ -205,22 +102,94 @@ func (w *world) change(request *consensus.ChangeRequest) bool {
 		}
 	}
 	w.changed(moves, request)
-	return true
+	return nil
+}
+
+// Transfer fails: who leads does not matter here, and leaders are removed as they are.
+func (w *world) Transfer(context.Context, consensus.MemberID) error {
+	return errors.New("operators: no leader hands over")
+}
+
+func (w *world) Sleep(context.Context, time.Duration) error { return nil }
+
+func (w *world) Config() consensus.Config { return w.config.Clone() }
+
+func (w *world) Started(id consensus.MemberID) bool { return w.process(id) != nil }
+
+func (w *world) Find(_ context.Context, id consensus.MemberID, url string) (transport.Presence, error) {
+	p := w.process(id)
+	switch {
+	case w.rules.AnyAddress, p != nil && p.up && p.url == url:
+		return transport.Present, nil
+	case slices.ContainsFunc(w.processes, func(p process) bool { return p.up && p.url == url }):
+		return transport.Another, nil
+	}
+	return transport.Silent, nil
+}
+
+// now is what the leader's clock shows.
+func (w *world) now() time.Time { return time.UnixMilli(w.view().Now) }
+
+// drive lets the leader do for the jobs all that it can.
+func (w *world) drive() {
+	runner := autopilot.NewRunner(w, w.addresses(), w.now, discard)
+	for range 200 {
+		if w.broken != "" {
+			return
+		}
+		if pause, busy := runner.Turn(context.Background()); !busy || pause > 0 {
+			return
+		}
+	}
+	w.breaks("queue: the jobs are driven for ever: %s", w.titles())
+}
+
+// draft shows a plan; nil if it is blocked or there is nothing to do.
+func (w *world) draft(s membership.Spec, title string) *plan {
+	drawn, err := w.requests().Plan(context.Background(), &s)
+	if err != nil || drawn.Done || len(drawn.Blockers) > 0 {
+		return nil
+	}
+	p := &plan{spec: s, title: title, voters: drawn.Now.Voters, jobs: len(w.jobs)}
+	if n := len(drawn.Steps); n > 0 {
+		p.voters = drawn.Steps[n-1].After.Voters
+	}
+	if !w.rules.PlansAreWishes {
+		p.spec.Expected, p.spec.After = drawn.Config, drawn.WaitsFor
+	}
+	return p
+}
+
+// start asks for a job; promised is what a plan showed, with so many jobs before it.
+func (w *world) start(s membership.Spec, promised, before int) {
+	n := len(w.jobs)
+	_, err := w.requests().Start(context.Background(), membership.JobID(n+1), &s)
+	if err != nil || len(w.jobs) == n {
+		return
+	}
+	j := &w.jobs[n]
+	j.promised, j.unknown = promised, promised >= 0 && n > before
+	if s.Kind != membership.KindReplace {
+		for i := range s.Add {
+			if !s.Add[i].Learner {
+				w.budget++
+			}
+		}
+		w.budget += len(s.Promote)
+	}
+}
+
+func (w *world) cancel(i int) {
+	_, _ = w.requests().Cancel(context.Background(), w.jobs[i].ID) // without a leader nothing is cancelled
 }
 
 // join is a process that is started with --join and perhaps --replaces.
 func (w *world) join(who, url string, replaces consensus.MemberID) {
-	v := w.view()
-	s := membership.Spec{
-		Kind: membership.KindReplace, Add: []membership.Newcomer{{Name: who, PeerURLs: []string{url}}},
-		Remove: []consensus.MemberID{replaces},
-	}
-	works := v.Works(replaces)
-	if v.Leader == consensus.NoMember || works && !w.rules.JoinTakesVotes {
-		return
-	}
-	jobs := len(w.jobs)
-	w.start(s, -1, 0)
+	works, jobs := w.view().Works(replaces), len(w.jobs)
+	q := autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{
+		Name: who, PeerURLs: []string{url}, Replaces: replaces.String(),
+	}}
+	_, _ = w.requests().Join(context.Background(), q) // a refusal changes nothing
 	if works && len(w.jobs) > jobs {
 		w.breaks("vote: %s works, and %s joins in its place", name(replaces), who)
 	}
@@ -228,17 +197,29 @@ func (w *world) join(who, url string, replaces consensus.MemberID) {
 
 // joinAsLearner is the same without --replaces: it needs no job.
 func (w *world) joinAsLearner(who, url string) {
-	v := w.view()
-	_, taken := v.NameOwner(who, consensus.NoMember)
-	if v.Leader == consensus.NoMember || taken && !w.rules.Planner.AnyName {
+	q := autopilot.JoinQuestion{JoinRequest: autopilot.JoinRequest{Name: who, PeerURLs: []string{url}, Learner: true}}
+	_, _ = w.requests().Join(context.Background(), q)
+}
+
+// updateTo changes peer URLs by no job.
+func (w *world) updateTo(id consensus.MemberID, url string, demand membership.Caution) {
+	request := consensus.ChangeOne(consensus.ChangeUpdate, consensus.Member{ID: id, PeerURLs: []string{url}})
+	if w.leader() != consensus.NoMember && w.addresses().Confirm(context.Background(), &request, demand) == nil {
+		_ = w.Change(context.Background(), &request) // a refusal changes nothing
+	}
+}
+
+// announce lets members that are not where the configuration says tell it, and the leader drop former URLs.
+func (w *world) announce() {
+	if w.leader() == consensus.NoMember {
 		return
 	}
-	request := consensus.ChangeOne(consensus.ChangeAddLearner, consensus.Member{
-		ID: w.drawn + 1, Name: who, PeerURLs: []string{url},
-	})
-	if w.change(&request) {
-		w.drawn++
+	for _, id := range w.config.IDs() {
+		if p := w.process(id); p != nil && p.up && !w.rules.NobodyAnnounces {
+			_ = w.requests().Moved(context.Background(), id, []string{p.url}) // it tells it again
+		}
 	}
+	w.requests().DropFormer(context.Background())
 }
 
 func (w *world) titles() string {

@@ -13,11 +13,8 @@ import (
 type Rules struct {
 	Planner         membership.Faults
 	PlansAreWishes  bool // a plan does not name the configuration and the jobs that it showed
-	NoRivals        bool // jobs may contradict each other
-	NobodyPasses    bool // every job waits for those before it
 	AnyAddress      bool // peer URLs are changed without looking for the member there, and the former ones are forgotten
 	NobodyAnnounces bool // a member that moved does not tell
-	JoinTakesVotes  bool // a process that joins may replace a voter that works
 }
 
 // process is one process and its data directory. It is a member if the configuration holds its id.
@@ -31,6 +28,7 @@ type process struct {
 // job is a job of the queue, and what the laws want to know of it.
 type job struct {
 	membership.Job
+	version  uint64
 	promised int  // voters, as the plan showed them; negative: no plan was shown
 	unknown  bool // when it was accepted there were jobs that the plan had not shown
 }
