@@ -90,10 +90,27 @@ func TestRun_usage(t *testing.T) {
 		{"lease grant long", `"long" is not a number of seconds`},
 		{"member", "member what? One of: add, apply, change, cordon, demote, drain, jobs, list, plan, promote, remove, replace, reset, uncordon, update, watch"},
 		{"member lst", `member has no "lst"; did you mean list?`},
+		{"member lst --help", `member has no "lst"; did you mean list?`},
+		{"member jobs nonsense -h", `member jobs has no "nonsense"`},
+		{"lease --help nonsense", `lease has no "nonsense"`},
 		{"config print --nmae=a", "unknown flag --nmae; did you mean --name?"},
 		{"dev now", "write server flags after --"},
 	} {
 		f.run(t, strings.Fields(row.line)...).want(t, ctl.StatusUsage, "", row.want)
+	}
+}
+
+// Ensure that help is given for groups and commands, whatever arguments a command lacks or has.
+func TestRun_help(t *testing.T) {
+	f := startFake(t)
+	for _, row := range []struct{ line, want string }{
+		{"member --help", "List and change the members"}, {"member jobs --help", "quorate member jobs watch 3f2a"},
+		{"member list --help", "quorate member list"}, {"put --help", "quorate put KEY"}, {"get a -h", "quorate get KEY"},
+	} {
+		got := f.run(t, strings.Fields(row.line)...)
+		if got.status != 0 || got.err != "" || !strings.Contains(got.out, row.want) {
+			t.Errorf("%s: got status %d, %q, output %q; want …%q…", row.line, got.status, got.err, got.out, row.want)
+		}
 	}
 }
 

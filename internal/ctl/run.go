@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,14 @@ func usageError(format string, args ...any) error {
 func Run(ctx context.Context, args []string, s Streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	var unknown error
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, words []string) {
+		if unknown = refuseUnknown(c); unknown == nil {
+			help(c, words)
+		}
+	})
+	err := cmp.Or(root.ExecuteContext(ctx), unknown)
 	var f *failure
 	switch {
 	case err == nil:
@@ -76,6 +84,16 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		fmt.Fprintf(s.Err, "quorate: %v\n", err)
 		return StatusUsage
 	}
+}
+
+// refuseUnknown returns an error if the words after a group name none of its commands: cobra would print the help of the
+// group.
+func refuseUnknown(c *cobra.Command) error {
+	words := c.Flags().Args()
+	if len(words) == 0 || !c.HasParent() || !c.HasSubCommands() {
+		return nil
+	}
+	return c.ValidateArgs(words)
 }
 
 // errQuiet ends a command with StatusRefused whose output has said everything already.
