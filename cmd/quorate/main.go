@@ -13,10 +13,11 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
 func main() {
-	streams := ctl.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: calledAs(os.Args[0]),
+	streams := command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: calledAs(os.Args[0]),
 		Terminal: term.IsTerminal(int(os.Stdout.Fd())), Attended: term.IsTerminal(int(os.Stdin.Fd()))}
 	os.Exit(run(os.Args[1:], streams))
 }
@@ -30,11 +31,11 @@ func calledAs(path string) string {
 }
 
 // run chooses between the server and the commands and returns the exit status.
-func run(args []string, s ctl.Streams) int {
+func run(args []string, s command.Streams) int {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		if args[0] == "help" && len(args) == 1 {
 			writeHelp(s.Out)
-			return ctl.StatusOK
+			return command.StatusOK
 		}
 		if args[0] == recoverName {
 			return runCommand(args[1:], s, recoverQuorum)
@@ -48,14 +49,14 @@ func run(args []string, s ctl.Streams) int {
 		}
 		if near != "" {
 			fmt.Fprintf(s.Err, "quorate: unknown command %q; did you mean %s?\n", args[0], near)
-			return ctl.StatusUsage
+			return command.StatusUsage
 		}
 	}
 	return serve(args, s)
 }
 
 // runCommand gives a command a context that ends with the first signal; a second signal ends the process.
-func runCommand(args []string, s ctl.Streams, command func(context.Context, []string, ctl.Streams) int) int {
+func runCommand(args []string, s command.Streams, command func(context.Context, []string, command.Streams) int) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := watchSignals()

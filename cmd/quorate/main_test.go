@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -50,7 +50,7 @@ func runWith(t *testing.T, args ...string) (status int, out, errs string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	var stdout, stderr bytes.Buffer
-	status = run(args, ctl.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	status = run(args, command.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
 	return status, stdout.String(), stderr.String()
 }
 

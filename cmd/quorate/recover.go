@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/command"
 	core "github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -59,7 +59,7 @@ const recoverExample = `  quorate recover --data-dir /var/lib/quorate --dry-run
 var errUsage = errors.New("usage")
 
 // recoverQuorum is the command `quorate recover`. It is not among ctl's, which know members only as clients do.
-func recoverQuorum(ctx context.Context, args []string, s ctl.Streams) int {
+func recoverQuorum(ctx context.Context, args []string, s command.Streams) int {
 	var f recoverFlags
 	c := &cobra.Command{
 		Use: "quorate recover --data-dir DIR", Short: recoverShort, Long: recoverHelp,
@@ -79,11 +79,11 @@ func recoverQuorum(ctx context.Context, args []string, s ctl.Streams) int {
 	err := c.ExecuteContext(ctx)
 	switch {
 	case err == nil:
-		return ctl.StatusOK
+		return command.StatusOK
 	case errors.Is(err, errUsage):
 		text := strings.TrimPrefix(err.Error(), errUsage.Error()+": ")
 		fmt.Fprintf(s.Err, "quorate: %s; see quorate recover --help\n", text)
-		return ctl.StatusUsage
+		return command.StatusUsage
 	}
 	return fail(s, explainRecovery(f.dataDir, err))
 }
@@ -124,7 +124,7 @@ func explainRecovery(dir string, err error) error {
 // recovering is one run of the command.
 type recovering struct {
 	recoverFlags
-	ctl.Streams
+	command.Streams
 
 	survivor *core.Survivor
 	others   []*core.Survivor

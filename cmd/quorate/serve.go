@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/quorate/quorate/internal/config"
-	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
 	core "github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/server"
@@ -33,7 +33,7 @@ type member interface {
 var start = func(ctx context.Context, c config.Config, log *logging.Log) (member, error) {
 	return server.Start(ctx, c, server.Options{Logger: log.Logger, LogDropped: log.Dropped, Fatal: func(err error) {
 		_ = log.Close() // what it logged last comes before the reason
-		os.Exit(fail(ctl.Streams{Err: os.Stderr}, explain(c, err)))
+		os.Exit(fail(command.Streams{Err: os.Stderr}, explain(c, err)))
 	}})
 }
 
@@ -41,20 +41,20 @@ var start = func(ctx context.Context, c config.Config, log *logging.Log) (member
 const stopLimit = 10 * time.Second
 
 // serve runs a member until it is told to stop or fails.
-func serve(args []string, s ctl.Streams) int {
+func serve(args []string, s command.Streams) int {
 	c, err := config.Load(args, s.Environ)
 	var usage *config.UsageError
 	var faults config.Faults
 	switch {
 	case errors.Is(err, config.ErrHelp):
 		writeHelp(s.Out)
-		return ctl.StatusOK
+		return command.StatusOK
 	case errors.Is(err, config.ErrVersion):
 		config.WriteVersion(s.Out)
-		return ctl.StatusOK
+		return command.StatusOK
 	case errors.As(err, &usage), errors.As(err, &faults):
 		fmt.Fprintf(s.Err, "quorate: %v\n", err)
-		return ctl.StatusUsage
+		return command.StatusUsage
 	case err != nil:
 		return fail(s, err)
 	}
@@ -71,10 +71,10 @@ func serve(args []string, s ctl.Streams) int {
 	err = errors.Join(runMember(c, log, signals.first, signals.second), log.Close())
 	switch {
 	case err == nil:
-		return ctl.StatusOK
+		return command.StatusOK
 	case errors.Is(err, core.ErrRemoved):
 		fail(s, err)
-		return ctl.StatusRemoved
+		return command.StatusRemoved
 	}
 	return fail(s, explain(c, err))
 }
@@ -92,7 +92,7 @@ func (l libraryLog) Write(line []byte) (int, error) {
 const lastWordPatience = time.Second
 
 // fail says why the server ended, in one line: supervisors and log shippers take the last one.
-func fail(s ctl.Streams, err error) int {
+func fail(s command.Streams, err error) int {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)

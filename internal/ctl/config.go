@@ -7,9 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-func newConfig(s Streams) *cobra.Command {
+func newConfig(s command.Streams) *cobra.Command {
 	show := &cobra.Command{
 		Use:                "print [SERVER FLAGS]",
 		Short:              "Print the configuration that these flags, the environment and the file result in",
@@ -21,9 +22,9 @@ func newConfig(s Streams) *cobra.Command {
 			case errors.Is(err, config.ErrHelp), errors.Is(err, config.ErrVersion):
 				return cmd.Help()
 			case errors.As(err, &usage):
-				return usageError("%w", err)
+				return command.Usagef("%w", err)
 			case err != nil:
-				return &failure{StatusRefused, err}
+				return command.Refused(err)
 			}
 			for _, w := range c.Warnings {
 				fmt.Fprintf(s.Err, "warning: %s\n", w)
@@ -31,10 +32,10 @@ func newConfig(s Streams) *cobra.Command {
 			return c.WriteYAML(s.Out)
 		},
 	}
-	return nouns("config", "Work with the server's configuration", show)
+	return command.Group("config", "Work with the server's configuration", show)
 }
 
-func newVersion(s Streams) *cobra.Command {
+func newVersion(s command.Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

@@ -1,74 +1,46 @@
 package ctl_test
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/ctltest"
 	"github.com/quorate/quorate/internal/testnet"
 )
 
-type result struct {
-	status   int
-	out, err string
-}
-
-func runIn(t *testing.T, ctx context.Context, environ []string, input string, args ...string) result {
+func (f *fakeMember) run(t *testing.T, args ...string) ctltest.Result {
 	t.Helper()
-	return runFor(t, ctx, ctl.Streams{Environ: environ}, input, args...)
-}
-
-func runFor(t *testing.T, ctx context.Context, s ctl.Streams, input string, args ...string) result {
-	t.Helper()
-	var out, errs bytes.Buffer
-	s.In, s.Out, s.Err = strings.NewReader(input), &out, &errs
-	status := ctl.Run(ctx, args, s)
-	return result{status, out.String(), errs.String()}
-}
-
-func (f *fakeMember) run(t *testing.T, args ...string) result {
-	t.Helper()
-	return runIn(t, t.Context(), []string{"QUORATE_ENDPOINTS=" + f.address}, "", args...)
-}
-
-// want compares a result: the output as a whole, the errors by a part of them.
-func (r result) want(t *testing.T, status int, out, errPart string) {
-	t.Helper()
-	if r.status != status || r.out != out || !strings.Contains(r.err, errPart) || (errPart == "" && r.err != "") {
-		t.Errorf("got status %d, output %q, errors %q; want %d, %q, …%q…", r.status, r.out, r.err, status, out, errPart)
-	}
+	return ctltest.RunAt(t, f.address, args...)
 }
 
 func TestRun_keys(t *testing.T) {
 	f := startFake(t)
-	f.run(t, "put", "a", "1").want(t, 0, "OK\n", "")
-	runIn(t, t.Context(), []string{"ETCDCTL_ENDPOINTS=http://" + f.address}, "from input", "put", "ab").want(
+	f.run(t, "put", "a", "1").Want(t, 0, "OK\n", "")
+	ctltest.Run(t, t.Context(), command.Streams{Environ: []string{"ETCDCTL_ENDPOINTS=http://" + f.address}}, "from input", "put", "ab").Want(
 		t, 0, "OK\n", "")
-	f.run(t, "put", "b", "\xff", "-o", "json").want(t, 0, "{\"revision\":4}\n", "")
-	f.run(t, "get", "a").want(t, 0, "a\n1\n", "")
-	f.run(t, "get", "absent").want(t, 0, "", "")
-	f.run(t, "get", "a", "--prefix").want(t, 0, "a\n1\nab\nfrom input\n", "")
-	f.run(t, "get", "a", "b").want(t, 0, "a\n1\nab\nfrom input\n", "")
-	f.run(t, "get", "ab", "--from-key", "--keys-only").want(t, 0, "ab\nb\n", "")
-	f.run(t, "get", "a", "--prefix", "--limit=1", "--values-only").want(t, 0, "1\n", "1 of 2 keys")
-	f.run(t, "get", "a", "--prefix", "--rev=2", "--count-only").want(t, 0, "1\n", "")
-	f.run(t, "get", "b", "-o", "json").want(t, 0, `{"count":1,"kvs":[{"key":"b","value_base64":"/w==",`+
+	f.run(t, "put", "b", "\xff", "-o", "json").Want(t, 0, "{\"revision\":4}\n", "")
+	f.run(t, "get", "a").Want(t, 0, "a\n1\n", "")
+	f.run(t, "get", "absent").Want(t, 0, "", "")
+	f.run(t, "get", "a", "--prefix").Want(t, 0, "a\n1\nab\nfrom input\n", "")
+	f.run(t, "get", "a", "b").Want(t, 0, "a\n1\nab\nfrom input\n", "")
+	f.run(t, "get", "ab", "--from-key", "--keys-only").Want(t, 0, "ab\nb\n", "")
+	f.run(t, "get", "a", "--prefix", "--limit=1", "--values-only").Want(t, 0, "1\n", "1 of 2 keys")
+	f.run(t, "get", "a", "--prefix", "--rev=2", "--count-only").Want(t, 0, "1\n", "")
+	f.run(t, "get", "b", "-o", "json").Want(t, 0, `{"count":1,"kvs":[{"key":"b","value_base64":"/w==",`+
 		`"create_revision":4,"mod_revision":4,"version":1}],"more":false,"revision":4}`+"\n", "")
-	f.run(t, "del", "a", "--prefix").want(t, 0, "2\n", "")
-	f.run(t, "del", "a", "-o", "json").want(t, 0, `{"deleted":0,"revision":6}`+"\n", "")
-	f.run(t, "compact", "99").want(t, ctl.StatusRefused, "", "required revision is a future revision")
-	f.run(t, "compact", "3").want(t, 0, "compacted revision 3\n", "")
-	f.run(t, "get", "a", "--rev=2").want(t, ctl.StatusRefused, "", "quorate: mvcc: required revision has been compacted")
+	f.run(t, "del", "a", "--prefix").Want(t, 0, "2\n", "")
+	f.run(t, "del", "a", "-o", "json").Want(t, 0, `{"deleted":0,"revision":6}`+"\n", "")
+	f.run(t, "compact", "99").Want(t, command.StatusRefused, "", "required revision is a future revision")
+	f.run(t, "compact", "3").Want(t, 0, "compacted revision 3\n", "")
+	f.run(t, "get", "a", "--rev=2").Want(t, command.StatusRefused, "", "quorate: mvcc: required revision has been compacted")
 }
 
 func TestRun_usage(t *testing.T) {
@@ -96,7 +68,7 @@ func TestRun_usage(t *testing.T) {
 		{"config print --nmae=a", "unknown flag --nmae; did you mean --name?"},
 		{"dev now", "write server flags after --"},
 	} {
-		f.run(t, strings.Fields(row.line)...).want(t, ctl.StatusUsage, "", row.want)
+		f.run(t, strings.Fields(row.line)...).Want(t, command.StatusUsage, "", row.want)
 	}
 }
 
@@ -108,8 +80,8 @@ func TestRun_help(t *testing.T) {
 		{"member list --help", "quorate member list"}, {"put --help", "quorate put KEY"}, {"get a -h", "quorate get KEY"},
 	} {
 		got := f.run(t, strings.Fields(row.line)...)
-		if got.status != 0 || got.err != "" || !strings.Contains(got.out, row.want) {
-			t.Errorf("%s: got status %d, %q, output %q; want …%q…", row.line, got.status, got.err, got.out, row.want)
+		if got.Status != 0 || got.Err != "" || !strings.Contains(got.Out, row.want) {
+			t.Errorf("%s: got status %d, %q, output %q; want …%q…", row.line, got.Status, got.Err, got.Out, row.want)
 		}
 	}
 }
@@ -118,64 +90,33 @@ func TestRun_watch(t *testing.T) {
 	f := startFake(t)
 	f.run(t, "put", "a", "1")
 	f.run(t, "del", "a")
-	lines := watchLines(t, f, 2, "watch", "a", "--rev=1")
+	lines := ctltest.Lines(t, f.address, 2, "watch", "a", "--rev=1")
 	if want := "2 PUT a 1\n3 DELETE a (was 1)\n"; lines != want {
 		t.Errorf("got %q, want %q", lines, want)
 	}
-	lines = watchLines(t, f, 1, "watch", "", "--prefix", "--rev=2", "-o", "json")
+	lines = ctltest.Lines(t, f.address, 1, "watch", "", "--prefix", "--rev=2", "-o", "json")
 	if want := `{"type":"PUT","revision":2,"key":"a","value":"1","create_revision":2,`; !strings.HasPrefix(lines, want) {
 		t.Errorf("got %q, want %q…", lines, want)
 	}
 	f.run(t, "compact", "3")
-	f.run(t, "watch", "a", "--rev=1").want(t, ctl.StatusRefused, "",
+	f.run(t, "watch", "a", "--rev=1").Want(t, command.StatusRefused, "",
 		"the history before revision 3 is compacted; watch with --rev 3 or later")
-}
-
-// watchLines runs a command that does not end by itself until it has printed n lines.
-func watchLines(t *testing.T, f *fakeMember, n int, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	out := &lineCounter{stop: cancel, left: n}
-	status := ctl.Run(ctx, args, ctl.Streams{Out: out, Err: io.Discard,
-		Environ: []string{"QUORATE_ENDPOINTS=" + f.address}})
-	if status != 130 {
-		t.Errorf("%q: got status %d, want 130", args, status)
-	}
-	return out.text.String()
-}
-
-// lineCounter calls stop when enough lines were written.
-type lineCounter struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	stop func()
-	left int
-}
-
-func (c *lineCounter) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.left -= bytes.Count(p, []byte("\n"))
-	if c.left <= 0 {
-		c.stop()
-	}
-	return c.text.Write(p)
 }
 
 func TestRun_lease(t *testing.T) {
 	f := startFake(t)
-	f.run(t, "lease", "grant", "60").want(t, 0, "beef\n", "")
-	f.run(t, "lease", "list").want(t, 0, "beef\n", "")
-	f.run(t, "lease", "list", "-o", "json").want(t, 0, `[{"id":"beef"}]`+"\n", "")
-	f.run(t, "lease", "show", "beef").want(t, 0, "beef lasts 60 s of 60 s, 1 keys\n  k\n", "")
-	f.run(t, "put", "k", "v", "--lease=beef").want(t, 0, "OK\n", "")
-	f.run(t, "put", "k", "v", "--lease=dead").want(t, ctl.StatusRefused, "", "requested lease not found")
-	f.run(t, "lease", "keepalive", "beef", "--once").want(t, 0, "beef lasts 60 s\n", "")
-	f.run(t, "lease", "show", "beef").want(t, ctl.StatusRefused, "", "does not exist, or has expired")
-	f.run(t, "lease", "revoke", "beef").want(t, ctl.StatusRefused, "", "requested lease not found")
-	f.run(t, "lease", "grant", "5", "-o", "json").want(t, 0, `{"id":"beef","ttl_seconds":5}`+"\n", "")
-	f.run(t, "lease", "revoke", "beef").want(t, 0, "", "revoked beef")
-	f.run(t, "lease", "keepalive", "beef").want(t, ctl.StatusRefused, "", "requested lease not found")
+	f.run(t, "lease", "grant", "60").Want(t, 0, "beef\n", "")
+	f.run(t, "lease", "list").Want(t, 0, "beef\n", "")
+	f.run(t, "lease", "list", "-o", "json").Want(t, 0, `[{"id":"beef"}]`+"\n", "")
+	f.run(t, "lease", "show", "beef").Want(t, 0, "beef lasts 60 s of 60 s, 1 keys\n  k\n", "")
+	f.run(t, "put", "k", "v", "--lease=beef").Want(t, 0, "OK\n", "")
+	f.run(t, "put", "k", "v", "--lease=dead").Want(t, command.StatusRefused, "", "requested lease not found")
+	f.run(t, "lease", "keepalive", "beef", "--once").Want(t, 0, "beef lasts 60 s\n", "")
+	f.run(t, "lease", "show", "beef").Want(t, command.StatusRefused, "", "does not exist, or has expired")
+	f.run(t, "lease", "revoke", "beef").Want(t, command.StatusRefused, "", "requested lease not found")
+	f.run(t, "lease", "grant", "5", "-o", "json").Want(t, 0, `{"id":"beef","ttl_seconds":5}`+"\n", "")
+	f.run(t, "lease", "revoke", "beef").Want(t, 0, "", "revoked beef")
+	f.run(t, "lease", "keepalive", "beef").Want(t, command.StatusRefused, "", "requested lease not found")
 }
 
 // Ensure that what etcd's API can say works with a server that has no other.
@@ -183,50 +124,50 @@ func TestRun_memberOnEtcd(t *testing.T) {
 	f := startFake(t)
 	const head = "ID  NAME  ROLE     STATE        LAG  LAST-CONTACT  PEER-URLS              CLIENT-URLS\n"
 	m1 := "a1  m1    voter    -            -    -             http://127.0.0.1:2380  http://" + f.address + "\n"
-	f.run(t, "member", "add", "http://b:2380", "--learner", "--yes").want(t, 0,
+	f.run(t, "member", "add", "http://b:2380", "--learner", "--yes").Want(t, 0,
 		head+m1+"a2  -     learner  not started  -    -             http://b:2380          -\n",
 		"added a2; start it with --initial-cluster-state existing and --initial-cluster "+
 			"m1=http://127.0.0.1:2380,NAME=http://b:2380")
-	f.run(t, "member", "update", "a2", "http://c:2380", "-y").want(t, 0,
+	f.run(t, "member", "update", "a2", "http://c:2380", "-y").Want(t, 0,
 		head+m1+"a2  -     learner  not started  -    -             http://c:2380          -\n", "")
-	f.run(t, "member", "promote", "m1", "-y").want(t, ctl.StatusRefused, "", "can only promote a learner member")
-	f.run(t, "member", "remove", "m9", "-y").want(t, ctl.StatusRefused, "", `no member is called "m9"; there are a1 (m1), a2 ()`)
-	f.run(t, "member", "remove", "A2", "-y").want(t, 0,
+	f.run(t, "member", "promote", "m1", "-y").Want(t, command.StatusRefused, "", "can only promote a learner member")
+	f.run(t, "member", "remove", "m9", "-y").Want(t, command.StatusRefused, "", `no member is called "m9"; there are a1 (m1), a2 ()`)
+	f.run(t, "member", "remove", "A2", "-y").Want(t, 0,
 		"ID  NAME  ROLE   STATE  LAG  LAST-CONTACT  PEER-URLS              CLIENT-URLS\n"+
 			"a1  m1    voter  -      -    -             http://127.0.0.1:2380  http://"+f.address+"\n", "")
-	f.run(t, "member", "list", "-o", "json").want(t, 0, `{"cluster_id":"1","members":[{"id":"161","name":"m1",`+
+	f.run(t, "member", "list", "-o", "json").Want(t, 0, `{"cluster_id":"1","members":[{"id":"161","name":"m1",`+
 		`"peer_urls":["http://127.0.0.1:2380"],"client_urls":["http://`+f.address+`"],"role":"ROLE_VOTER","started":true}]}`+"\n", "")
 	const none = "this server has no membership API of its own"
-	f.run(t, "member", "demote", "m1", "-y").want(t, ctl.StatusRefused, "", none)
-	f.run(t, "member", "remove", "m1", "m2", "-y").want(t, ctl.StatusRefused, "", none)
-	f.run(t, "member", "remove", "m1", "--dry-run").want(t, ctl.StatusRefused, "", none)
-	f.run(t, "member", "watch").want(t, ctl.StatusRefused, "", none)
+	f.run(t, "member", "demote", "m1", "-y").Want(t, command.StatusRefused, "", none)
+	f.run(t, "member", "remove", "m1", "m2", "-y").Want(t, command.StatusRefused, "", none)
+	f.run(t, "member", "remove", "m1", "--dry-run").Want(t, command.StatusRefused, "", none)
+	f.run(t, "member", "watch").Want(t, command.StatusRefused, "", none)
 }
 
 // Ensure that status shows members that are down beside those that are up, and fails for scripts.
 func TestRun_status(t *testing.T) {
 	f := startFake(t)
 	got := f.run(t, "status")
-	if got.status != 0 || !strings.Contains(got.out, "leader  7     12     11       1    1         2.0 KiB  3.7.1") ||
-		!strings.Contains(got.out, "m1 reports: memberID:161 alarm:NOSPACE") {
-		t.Errorf("a leader alone: got %d\n%s", got.status, got.out)
+	if got.Status != 0 || !strings.Contains(got.Out, "leader  7     12     11       1    1         2.0 KiB  3.7.1") ||
+		!strings.Contains(got.Out, "m1 reports: memberID:161 alarm:NOSPACE") {
+		t.Errorf("a leader alone: got %d\n%s", got.Status, got.Out)
 	}
 	f.members = append(f.members,
 		&pb.Member{ID: 2, Name: "m2", ClientURLs: []string{"http://" + testnet.Address(t)}}, &pb.Member{ID: 3})
 	got = f.run(t, "status", "--timeout=500ms")
-	if got.status != ctl.StatusRefused || !strings.Contains(got.out, "m2 is down: connection refused") ||
-		!strings.Contains(got.out, "3 is down: it was never started") {
-		t.Errorf("two down: got %d\n%s", got.status, got.out)
+	if got.Status != command.StatusRefused || !strings.Contains(got.Out, "m2 is down: connection refused") ||
+		!strings.Contains(got.Out, "3 is down: it was never started") {
+		t.Errorf("two down: got %d\n%s", got.Status, got.Out)
 	}
 	f.members, f.leader = f.members[:1], 0
 	got = f.run(t, "status")
-	if got.status != ctl.StatusRefused || !strings.Contains(got.out, "the cluster has no leader") {
-		t.Errorf("no leader: got %d\n%s", got.status, got.out)
+	if got.Status != command.StatusRefused || !strings.Contains(got.Out, "the cluster has no leader") {
+		t.Errorf("no leader: got %d\n%s", got.Status, got.Out)
 	}
 	got = f.run(t, "status", "-o", "json")
-	if want := `[{"name":"m1","endpoint":"` + f.address + `","id":"a1","role":"no leader","term":7,`; got.status !=
-		ctl.StatusRefused || !strings.HasPrefix(got.out, want) {
-		t.Errorf("as JSON: got %d %s, want %s…", got.status, got.out, want)
+	if want := `[{"name":"m1","endpoint":"` + f.address + `","id":"a1","role":"no leader","term":7,`; got.Status !=
+		command.StatusRefused || !strings.HasPrefix(got.Out, want) {
+		t.Errorf("as JSON: got %d %s, want %s…", got.Status, got.Out, want)
 	}
 }
 
@@ -244,10 +185,10 @@ func TestRun_status_waiting(t *testing.T) {
 	address := strings.TrimPrefix(waiting.URL, "http://")
 	f.members = append(f.members, &pb.Member{ID: 2, Name: "m2", ClientURLs: []string{waiting.URL}})
 	got := f.run(t, "status", "--timeout=500ms")
-	if !strings.Contains(got.out, "m2 is down: member failed: it has [2Jlost its disk\n") {
-		t.Errorf("got %d\n%s", got.status, got.out)
+	if !strings.Contains(got.Out, "m2 is down: member failed: it has [2Jlost its disk\n") {
+		t.Errorf("got %d\n%s", got.Status, got.Out)
 	}
-	f.run(t, "get", "a", "--timeout=50ms", "--endpoints="+address).want(t, ctl.StatusUnreachable, "",
+	f.run(t, "get", "a", "--timeout=50ms", "--endpoints="+address).Want(t, command.StatusUnreachable, "",
 		"no answer from "+address+" within 50ms: "+address+" says: member failed: it has [2Jlost its disk")
 }
 
@@ -257,13 +198,13 @@ func TestRun_status_deafPeer(t *testing.T) {
 	deaf := "http://" + testnet.Address(t)
 	f.members[0].PeerURLs, f.leader = []string{deaf}, 0
 	got := f.run(t, "status")
-	if want := "nobody listens, as seen from here, at peer URL " + deaf + " of m1 (connection refused)"; got.status !=
-		ctl.StatusRefused || !strings.Contains(got.out, want) {
-		t.Errorf("got %d\n%s\nwant %q", got.status, got.out, want)
+	if want := "nobody listens, as seen from here, at peer URL " + deaf + " of m1 (connection refused)"; got.Status !=
+		command.StatusRefused || !strings.Contains(got.Out, want) {
+		t.Errorf("got %d\n%s\nwant %q", got.Status, got.Out, want)
 	}
 	f.members[0].PeerURLs = []string{"http://" + f.address}
-	if got := f.run(t, "status"); !strings.Contains(got.out, "the members may not reach each other") {
-		t.Errorf("got %d\n%s", got.status, got.out)
+	if got := f.run(t, "status"); !strings.Contains(got.Out, "the members may not reach each other") {
+		t.Errorf("got %d\n%s", got.Status, got.Out)
 	}
 }
 
@@ -277,8 +218,8 @@ func TestRun_unreachable(t *testing.T) {
 	} {
 		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
 			t.Parallel() // each waits for somebody to listen
-			got := runIn(t, t.Context(), nil, "", append(args, "--endpoints="+address)...)
-			got.want(t, ctl.StatusUnreachable, "", "cannot reach "+address+": connection refused\nIs it running? Start a "+
+			got := ctltest.Run(t, t.Context(), command.Streams{}, "", append(args, "--endpoints="+address)...)
+			got.Want(t, command.StatusUnreachable, "", "cannot reach "+address+": connection refused\nIs it running? Start a "+
 				"cluster with `quorate dev`")
 		})
 	}
@@ -288,7 +229,7 @@ func TestRun_unreachable(t *testing.T) {
 func TestRun_noAnswer(t *testing.T) {
 	f := startFake(t)
 	f.mute = true
-	f.run(t, "get", "a", "--timeout=50ms").want(t, ctl.StatusUnreachable, "",
+	f.run(t, "get", "a", "--timeout=50ms").Want(t, command.StatusUnreachable, "",
 		"no answer from "+f.address+" within 50ms: it may have no leader")
 }
 
@@ -296,27 +237,27 @@ func TestRun_snapshot(t *testing.T) {
 	f := startFake(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s.db")
-	f.run(t, "snapshot", "save", path).want(t, 0, "saved "+path+", 78.2 KiB\n", "")
+	f.run(t, "snapshot", "save", path).Want(t, 0, "saved "+path+", 78.2 KiB\n", "")
 	if info, err := os.Stat(path); err != nil || info.Size() != 80_032 {
 		t.Errorf("got %v, %v; want 80032 bytes", info, err)
 	}
 	f.damaged = true
-	f.run(t, "snapshot", "save", filepath.Join(dir, "t.db")).want(t, ctl.StatusRefused, "",
+	f.run(t, "snapshot", "save", filepath.Join(dir, "t.db")).Want(t, command.StatusRefused, "",
 		"save the snapshot: the checksum at its end does not match")
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("a damaged transfer left files behind: %v", entries)
 	}
-	f.run(t, "snapshot", "save", path, "--endpoints=a:1,b:1").want(t, ctl.StatusUsage, "", "a snapshot is of one member")
+	f.run(t, "snapshot", "save", path, "--endpoints=a:1,b:1").Want(t, command.StatusUsage, "", "a snapshot is of one member")
 }
 
 func TestRun_config(t *testing.T) {
 	t.Chdir(t.TempDir())
-	got := runIn(t, t.Context(), []string{"ETCD_NAME=m9", "ETCD_WHAT=1"}, "", "config", "print", "--max-learners=3")
-	if got.status != 0 || !strings.Contains(got.out, "name: m9\n") || !strings.Contains(got.out, "max-learners: 3\n") ||
-		got.err != "warning: unknown environment variable ETCD_WHAT is ignored\n" {
+	got := ctltest.Run(t, t.Context(), command.Streams{Environ: []string{"ETCD_NAME=m9", "ETCD_WHAT=1"}}, "", "config", "print", "--max-learners=3")
+	if got.Status != 0 || !strings.Contains(got.Out, "name: m9\n") || !strings.Contains(got.Out, "max-learners: 3\n") ||
+		got.Err != "warning: unknown environment variable ETCD_WHAT is ignored\n" {
 		t.Errorf("got %+v", got)
 	}
-	runIn(t, t.Context(), nil, "", "config", "print", "--cert-file=x").want(t, ctl.StatusRefused, "",
+	ctltest.Run(t, t.Context(), command.Streams{}, "", "config", "print", "--cert-file=x").Want(t, command.StatusRefused, "",
 		"--cert-file needs --key-file")
 }
 

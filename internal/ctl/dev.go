@@ -5,12 +5,12 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/dev"
 )
 
-func newDev(s Streams) *cobra.Command {
+func newDev(s command.Streams) *cobra.Command {
 	o := dev.Options{Self: s.Self, Environ: s.Environ, Out: s.Out, Terminal: s.Terminal}
 	cmd := &cobra.Command{
 		Use:   "dev [-- SERVER FLAGS]",
@@ -22,16 +22,16 @@ func newDev(s Streams) *cobra.Command {
 			if o.Program == "" {
 				var err error
 				if o.Program, err = os.Executable(); err != nil {
-					return &failure{StatusRefused, fmt.Errorf("find this program: %w", err)}
+					return command.Refused(fmt.Errorf("find this program: %w", err))
 				}
 			}
 			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
-				return usageError("dev takes no arguments; write server flags after --")
+				return command.Usagef("dev takes no arguments; write server flags after --")
 			}
 			o.Args = args
-			o.Width = terminalWidth
+			o.Width = command.TerminalWidth
 			if err := dev.Run(cmd.Context(), o); err != nil {
-				return &failure{StatusRefused, err}
+				return command.Refused(err)
 			}
 			return nil
 		},
@@ -45,12 +45,4 @@ func newDev(s Streams) *cobra.Command {
 		"as 50ms; 'regions' for\nfive sites around the world (us-east, us-west, eu, ap, sa), after which new members are "+
 		"named;\nor 'off' (default: as before, or off)")
 	return cmd
-}
-
-func terminalWidth() int {
-	width, _, err := term.GetSize(int(os.Stdout.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
 }

@@ -1,11 +1,9 @@
 // Package ctl is the command line beside the server: a cluster for development, a client, and tools. One file per
-// noun.
+// noun; `quorate member` is package ctl/member, and what all subcommands share is package ctl/command.
 //
 // It is a client like any other: it speaks etcd's API through etcd's own Go client and knows nothing of the member
 // behind it, so that it works against etcd as well; only changes of members go through the native API where there is one.
-// A change is a plan, a question, a job that the cluster holds, and a stream that shows how far the job is: the command
-// that started it may end at any time. The entry is Run, which never exits the process but returns the status to exit
-// with.
+// The entry is Run, which never exits the process but returns the status to exit with.
 //
 // Invariants:
 //  1. Results go to the output, everything else to the error stream: output can be piped.

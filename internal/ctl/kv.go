@@ -8,10 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-func newPut(s Streams) *cobra.Command {
-	c := newConnection(s)
+func newPut(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
 	var lease string
 	cmd := &cobra.Command{
 		Use:   "put KEY [VALUE]",
@@ -30,13 +32,13 @@ func newPut(s Streams) *cobra.Command {
 				}
 				opts = append(opts, clientv3.WithLease(clientv3.LeaseID(id)))
 			}
-			return c.do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
 				answer, err := client.Put(ctx, args[0], value, opts...)
 				if err != nil {
 					return err
 				}
-				if c.json() {
-					return printJSON(s.Out, map[string]any{"revision": answer.Header.Revision})
+				if c.JSON() {
+					return command.PrintJSON(s.Out, map[string]any{"revision": answer.Header.Revision})
 				}
 				_, err = fmt.Fprintln(s.Out, "OK")
 				return err
@@ -44,7 +46,7 @@ func newPut(s Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&lease, "lease", "", "lease that the key belongs to, in hexadecimal")
-	return c.addTo(cmd)
+	return c.AddTo(cmd)
 }
 
 func valueOf(args []string, in io.Reader) (string, error) {
@@ -53,7 +55,7 @@ func valueOf(args []string, in io.Reader) (string, error) {
 	}
 	content, err := io.ReadAll(in)
 	if err != nil {
-		return "", usageError("read the value: %w", err)
+		return "", command.Usagef("read the value: %w", err)
 	}
 	return string(content), nil
 }
@@ -62,7 +64,7 @@ func valueOf(args []string, in io.Reader) (string, error) {
 func parseID(what, text string) (uint64, error) {
 	id, err := strconv.ParseUint(text, 16, 64)
 	if err != nil {
-		return 0, usageError("%q is not the id of a %s: ids are hexadecimal numbers", text, what)
+		return 0, command.Usagef("%q is not the id of a %s: ids are hexadecimal numbers", text, what)
 	}
 	return id, nil
 }
@@ -80,9 +82,9 @@ func (r *rangeFlags) addTo(cmd *cobra.Command) {
 func (r *rangeFlags) options(args []string) ([]clientv3.OpOption, error) {
 	switch {
 	case r.prefix && r.fromKey:
-		return nil, usageError("--prefix and --from-key exclude each other")
+		return nil, command.Usagef("--prefix and --from-key exclude each other")
 	case (r.prefix || r.fromKey) && len(args) > 1:
-		return nil, usageError("--prefix and --from-key do not go with an END")
+		return nil, command.Usagef("--prefix and --from-key do not go with an END")
 	case r.prefix:
 		return []clientv3.OpOption{clientv3.WithPrefix()}, nil
 	case r.fromKey:
@@ -120,8 +122,8 @@ func (g *getFlags) options(args []string) ([]clientv3.OpOption, error) {
 	return opts, err
 }
 
-func newGet(s Streams) *cobra.Command {
-	c := newConnection(s)
+func newGet(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
 	var g getFlags
 	cmd := &cobra.Command{
 		Use:   "get KEY [END]",
@@ -132,7 +134,7 @@ func newGet(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
 				answer, err := client.Get(ctx, args[0], opts...)
 				if err != nil {
 					return err
@@ -148,13 +150,13 @@ func newGet(s Streams) *cobra.Command {
 	cmd.Flags().BoolVar(&g.keysOnly, "keys-only", false, "print keys without values")
 	cmd.Flags().BoolVar(&g.valuesOnly, "values-only", false, "print values without keys")
 	cmd.Flags().BoolVar(&g.count, "count-only", false, "print how many keys there are")
-	return c.addTo(cmd)
+	return c.AddTo(cmd)
 }
 
-func (g *getFlags) print(c *connection, answer *clientv3.GetResponse) error {
-	out := c.streams.Out
-	if c.json() {
-		return printJSON(out, map[string]any{"revision": answer.Header.Revision, "count": answer.Count,
+func (g *getFlags) print(c *command.Connection, answer *clientv3.GetResponse) error {
+	out := c.Streams.Out
+	if c.JSON() {
+		return command.PrintJSON(out, map[string]any{"revision": answer.Header.Revision, "count": answer.Count,
 			"more": answer.More, "kvs": newPairs(answer.Kvs)})
 	}
 	if g.count {
@@ -170,13 +172,13 @@ func (g *getFlags) print(c *connection, answer *clientv3.GetResponse) error {
 		}
 	}
 	if answer.More {
-		fmt.Fprintf(c.streams.Err, "%d of %d keys; ask for more with --from-key\n", len(answer.Kvs), answer.Count)
+		fmt.Fprintf(c.Streams.Err, "%d of %d keys; ask for more with --from-key\n", len(answer.Kvs), answer.Count)
 	}
 	return nil
 }
 
-func newDel(s Streams) *cobra.Command {
-	c := newConnection(s)
+func newDel(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
 	var r rangeFlags
 	cmd := &cobra.Command{
 		Use:   "del KEY [END]",
@@ -187,13 +189,13 @@ func newDel(s Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
 				answer, err := client.Delete(ctx, args[0], opts...)
 				if err != nil {
 					return err
 				}
-				if c.json() {
-					return printJSON(s.Out, map[string]any{"revision": answer.Header.Revision,
+				if c.JSON() {
+					return command.PrintJSON(s.Out, map[string]any{"revision": answer.Header.Revision,
 						"deleted": answer.Deleted})
 				}
 				_, err = fmt.Fprintln(s.Out, answer.Deleted)
@@ -202,11 +204,11 @@ func newDel(s Streams) *cobra.Command {
 		},
 	}
 	r.addTo(cmd)
-	return c.addTo(cmd)
+	return c.AddTo(cmd)
 }
 
-func newCompact(s Streams) *cobra.Command {
-	c := newConnection(s)
+func newCompact(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
 	var physical bool
 	cmd := &cobra.Command{
 		Use:   "compact REVISION",
@@ -215,19 +217,19 @@ func newCompact(s Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			revision, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil {
-				return usageError("%q is not a revision", args[0])
+				return command.Usagef("%q is not a revision", args[0])
 			}
 			var opts []clientv3.CompactOption
 			if physical {
 				opts = append(opts, clientv3.WithCompactPhysical())
 			}
-			return c.do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
+			return c.Do(cmd.Context(), func(ctx context.Context, client *clientv3.Client) error {
 				answer, err := client.Compact(ctx, revision, opts...)
 				if err != nil {
 					return err
 				}
-				if c.json() {
-					return printJSON(s.Out, map[string]any{"revision": answer.Header.Revision, "compacted": revision})
+				if c.JSON() {
+					return command.PrintJSON(s.Out, map[string]any{"revision": answer.Header.Revision, "compacted": revision})
 				}
 				_, err = fmt.Fprintf(s.Out, "compacted revision %d\n", revision)
 				return err
@@ -235,5 +237,5 @@ func newCompact(s Streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&physical, "physical", false, "wait until the space is free")
-	return c.addTo(cmd)
+	return c.AddTo(cmd)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
@@ -19,7 +20,7 @@ const maxLatencyCount = 100_000
 
 // latencyCheck is what `quorate latency` was asked to do.
 type latencyCheck struct {
-	*connection
+	*command.Connection
 	count, concurrency int
 	prefix             string
 
@@ -27,9 +28,9 @@ type latencyCheck struct {
 	written bool
 }
 
-func newLatency(s Streams) *cobra.Command {
-	l := &latencyCheck{connection: newConnection(s)}
-	cmd := l.addTo(&cobra.Command{
+func newLatency(s command.Streams) *cobra.Command {
+	l := &latencyCheck{Connection: command.NewConnection(s)}
+	cmd := l.AddTo(&cobra.Command{
 		Use:   "latency",
 		Short: "Measure puts and linearizable gets through each member",
 		Long: "Measure puts and linearizable gets through each member, one member after the other, and tell by which route " +
@@ -49,19 +50,19 @@ func newLatency(s Streams) *cobra.Command {
 
 func (l *latencyCheck) run(ctx context.Context) error {
 	if l.count < 1 || l.count > maxLatencyCount {
-		return usageError("--count %d: choose 1 to %d", l.count, maxLatencyCount)
+		return command.Usagef("--count %d: choose 1 to %d", l.count, maxLatencyCount)
 	}
 	if l.concurrency < 1 || l.concurrency > l.count {
-		return usageError("--concurrency %d: choose 1 to --count, which is %d", l.concurrency, l.count)
+		return command.Usagef("--concurrency %d: choose 1 to --count, which is %d", l.concurrency, l.count)
 	}
-	client, err := l.open(ctx)
+	client, err := l.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	members, err := l.survey(ctx, client)
 	if err != nil {
-		return l.explain(ctx, err, client.Endpoints())
+		return l.Explain(ctx, err, client.Endpoints())
 	}
 	l.keys = l.prefix + rand.Text() + "/"
 	rows, err := l.measureAll(ctx, members)
@@ -71,14 +72,14 @@ func (l *latencyCheck) run(ctx context.Context) error {
 	addTrips(ctx, rows)
 	after, err := l.survey(ctx, client)
 	if err != nil {
-		return l.explain(ctx, err, client.Endpoints())
+		return l.Explain(ctx, err, client.Endpoints())
 	}
 	if err := l.report(rows, leaderMoved(members, after)); err != nil {
 		return err
 	}
 	for _, r := range rows {
 		if r.failed {
-			return errQuiet
+			return command.ErrQuiet
 		}
 	}
 	return nil
@@ -86,11 +87,11 @@ func (l *latencyCheck) run(ctx context.Context) error {
 
 // survey asks all members who they are, by whichever endpoint answers first.
 func (l *latencyCheck) survey(ctx context.Context, client *clientv3.Client) ([]survey.Member, error) {
-	bounded, cancel := context.WithTimeout(ctx, l.timeout)
+	bounded, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
-	deaf, release := giveUpIfDeaf(bounded, client.Endpoints())
+	reachable, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
-	seats, err := l.seats(deaf, client)
+	seats, err := seats(reachable, client)
 	if err != nil {
 		return nil, err
 	}
@@ -104,18 +105,18 @@ func (l *latencyCheck) measureAll(ctx context.Context, members []survey.Member) 
 	for i, m := range members {
 		row := latencyRow{Name: m.Name, Endpoint: m.Endpoint, Role: string(m.Role)}
 		if m.ID != 0 {
-			row.ID = hexID(m.ID)
+			row.ID = command.HexID(m.ID)
 		}
 		switch m.Role {
 		case survey.Down:
-			row.Skipped, row.failed = "it is down: "+l.whyDown(ctx, m), true
+			row.Skipped, row.failed = "it is down: "+whyDown(ctx, m), true
 		case survey.Seeking:
 			row.Skipped, row.failed = "it knows no leader", true
 		case survey.Learner:
 			row.Skipped = "a learner answers no reads and writes"
 		default:
-			if l.streams.Terminal && !l.json() {
-				fmt.Fprintf(l.streams.Err, "measuring %s, %d of %d\n", m.Name, i+1, len(members))
+			if l.Streams.Terminal && !l.JSON() {
+				fmt.Fprintf(l.Streams.Err, "measuring %s, %d of %d\n", m.Name, i+1, len(members))
 			}
 			l.measure(ctx, &row)
 		}
@@ -132,11 +133,11 @@ func (l *latencyCheck) clean(ctx context.Context, client *clientv3.Client) error
 	if !l.written {
 		return nil
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.timeout)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.Timeout)
 	defer cancel()
 	if _, err := client.Delete(bounded, l.keys, clientv3.WithPrefix()); err != nil {
-		return &failure{StatusRefused, fmt.Errorf("the keys could not be deleted: %s; do it with `quorate del --prefix %s`",
-			strings.TrimPrefix(plainText(err), "etcdserver: "), l.keys)}
+		return command.Refused(fmt.Errorf("the keys could not be deleted: %s; do it with `quorate del --prefix %s`",
+			strings.TrimPrefix(command.PlainText(err), "etcdserver: "), l.keys))
 	}
 	return nil
 }

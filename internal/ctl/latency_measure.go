@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
 const (
@@ -65,7 +67,7 @@ func newSpread(took []time.Duration) *spread {
 
 // measure fills a row: puts, then gets of what was put, on a connection to this member alone that is open already.
 func (l *latencyCheck) measure(ctx context.Context, row *latencyRow) {
-	client, err := dial(ctx, []string{row.Endpoint})
+	client, err := command.Dial(ctx, []string{row.Endpoint})
 	if err != nil {
 		l.fail(row, "connect", err)
 		return
@@ -109,9 +111,9 @@ func (l *latencyCheck) measure(ctx context.Context, row *latencyRow) {
 
 // fail notes why a member was not measured to the end.
 func (l *latencyCheck) fail(row *latencyRow, what string, err error) {
-	reason := strings.TrimPrefix(plainText(err), "etcdserver: ")
+	reason := strings.TrimPrefix(command.PlainText(err), "etcdserver: ")
 	if errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded {
-		reason = fmt.Sprintf("no answer within %v", l.timeout)
+		reason = fmt.Sprintf("no answer within %v", l.Timeout)
 	}
 	row.Err, row.failed = what+": "+reason, true
 }
@@ -127,7 +129,7 @@ func (l *latencyCheck) timed(ctx context.Context, n int, request func(context.Co
 	for range min(n, l.concurrency) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				bounded, release := context.WithTimeout(ctx, l.timeout)
+				bounded, release := context.WithTimeout(ctx, l.Timeout)
 				began := time.Now()
 				err := request(bounded, i)
 				release()

@@ -6,23 +6,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
 const unknownCell = "-"
 
 // report prints what was measured: a table, the reasons for its gaps, and the round trips between the members.
 func (l *latencyCheck) report(rows []latencyRow, note string) error {
-	out := l.streams.Out
-	if l.json() {
-		return printJSON(out, rows)
+	out := l.Streams.Out
+	if l.JSON() {
+		return command.PrintJSON(out, rows)
 	}
-	t := &table{}
-	t.add("MEMBER", "ROLE", "PUT-P50", "PUT-P90", "PUT-MAX", "GET-P50", "GET-P90", "GET-MAX", "PUTS-ANSWERED-BY")
+	t := &command.Table{}
+	t.Add("MEMBER", "ROLE", "PUT-P50", "PUT-P90", "PUT-MAX", "GET-P50", "GET-P90", "GET-MAX", "PUTS-ANSWERED-BY")
 	var notes []string
 	for _, r := range rows {
 		cells := []string{r.Name, r.Role}
 		cells = append(append(cells, r.Put.cells()...), r.Get.cells()...)
-		t.add(append(cells, r.routes())...)
+		t.Add(append(cells, r.routes())...)
 		switch {
 		case r.Skipped != "":
 			notes = append(notes, r.Name+" was skipped: "+r.Skipped)
@@ -30,7 +32,7 @@ func (l *latencyCheck) report(rows []latencyRow, note string) error {
 			notes = append(notes, r.Name+" failed at "+r.Err)
 		}
 	}
-	t.print(out)
+	t.Print(out)
 	if note != "" {
 		notes = append(notes, note)
 	}
@@ -39,7 +41,7 @@ func (l *latencyCheck) report(rows []latencyRow, note string) error {
 	}
 	if trips := tripTable(rows); trips != nil {
 		fmt.Fprintln(out, "\nround trips between the members, from each line's member to the column's:")
-		trips.print(out)
+		trips.Print(out)
 	}
 	return nil
 }

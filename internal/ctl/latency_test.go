@@ -1,6 +1,7 @@
 package ctl_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/quorate/quorate/internal/ctl"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/ctltest"
 	"github.com/quorate/quorate/internal/testnet"
 )
 
@@ -82,13 +85,13 @@ func TestRun_latency(t *testing.T) {
 		"m4 failed at put 3 of 3: mvcc: database space exceeded\n" +
 		"\nround trips between the members, from each line's member to the column's:\n" +
 		" m1 m2 m3 m4\nm1 - # - -\nm2 # - - #\nm3 - - - -\nm4 - - - -\n"
-	if timeless(got.out) != want || got.status != ctl.StatusRefused || got.err != "" {
-		t.Errorf("got status %d, errors %q and\n%s\nwant status 1 and\n%s", got.status, got.err, timeless(got.out), want)
+	if timeless(got.Out) != want || got.Status != command.StatusRefused || got.Err != "" {
+		t.Errorf("got status %d, errors %q and\n%s\nwant status 1 and\n%s", got.Status, got.Err, timeless(got.Out), want)
 	}
-	if !strings.Contains(got.out, "51.4 ms") || !strings.Contains(got.out, "203 ms") || !strings.Contains(got.out, "1.00 ms") {
-		t.Errorf("the round trips are not those of the members:\n%s", got.out)
+	if !strings.Contains(got.Out, "51.4 ms") || !strings.Contains(got.Out, "203 ms") || !strings.Contains(got.Out, "1.00 ms") {
+		t.Errorf("the round trips are not those of the members:\n%s", got.Out)
 	}
-	first.run(t, "get", "", "--prefix", "--keys-only").want(t, 0, "quorate-latency/mine\n", "")
+	first.run(t, "get", "", "--prefix", "--keys-only").Want(t, 0, "quorate-latency/mine\n", "")
 	if n := len(first.events); n != 1+3+3 {
 		t.Errorf("the first member saw %d events, want a put before, 3 puts and their deletion", n)
 	}
@@ -112,7 +115,7 @@ func TestRun_latencyJSON(t *testing.T) {
 		Routes              map[string]int     `json:"put_routes"`
 		Trips               map[string]float64 `json:"round_trips_ms"`
 	}
-	if err := json.Unmarshal([]byte(got.out), &rows); err != nil || got.status != 0 || strings.Count(got.out, "\n") != 1 {
+	if err := json.Unmarshal([]byte(got.Out), &rows); err != nil || got.Status != 0 || strings.Count(got.Out, "\n") != 1 {
 		t.Fatalf("got %v from %+v", err, got)
 	}
 	for _, part := range []*times{rows[0].Put, rows[0].Get} {
@@ -140,17 +143,17 @@ func TestRun_latencyOfDisorder(t *testing.T) {
 	got := f.run(t, "latency", "--count=1", "--timeout=500ms")
 	want := "3 down - - - - - - -\nm1 leader # # # # # # -\nm2 down - - - - - - -\n3 was skipped: it is down: it was never started\n" +
 		"m2 was skipped: it is down: connection refused\n"
-	if _, rows, _ := strings.Cut(timeless(got.out), "\n"); rows != want || got.status != ctl.StatusRefused {
-		t.Errorf("got status %d and\n%s\nwant\n%s", got.status, rows, want)
+	if _, rows, _ := strings.Cut(timeless(got.Out), "\n"); rows != want || got.Status != command.StatusRefused {
+		t.Errorf("got status %d and\n%s\nwant\n%s", got.Status, rows, want)
 	}
 	f.members, f.leader = f.members[:1], 0
 	got = f.run(t, "latency", "--count=1")
-	if !strings.Contains(got.out, "m1 was skipped: it knows no leader") || got.status != ctl.StatusRefused {
+	if !strings.Contains(got.Out, "m1 was skipped: it knows no leader") || got.Status != command.StatusRefused {
 		t.Errorf("no leader: got %+v", got)
 	}
 	f.leader, f.mute = fakeID, true
 	got = f.run(t, "latency", "--count=1", "--timeout=50ms")
-	if !strings.Contains(got.out, "m1 failed at the first get: no answer within 50ms") || got.status != ctl.StatusRefused || len(f.events) != 2 {
+	if !strings.Contains(got.Out, "m1 failed at the first get: no answer within 50ms") || got.Status != command.StatusRefused || len(f.events) != 2 {
 		t.Errorf("mute: got %+v, %d events", got, len(f.events))
 	}
 }
@@ -160,23 +163,22 @@ func TestRun_latencyDisturbed(t *testing.T) {
 	sites := startSites(t, "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	watched := &lineCounter{left: 2, stop: func() { // told of the second member: the first is measured
+	watched := ctltest.NewLineCounter(2, func() { // told of the second member: the first is measured
 		for _, f := range sites {
 			f.mu.Lock()
 			f.leader = fakeID + 1
 			f.mu.Unlock()
 		}
-	}}
-	var out lineCounter
-	out.stop = func() {}
-	streams := ctl.Streams{Out: &out, Err: watched, Terminal: true, Environ: []string{"QUORATE_ENDPOINTS=" + sites[0].address}}
+	})
+	var out bytes.Buffer
+	streams := command.Streams{Out: &out, Err: watched, Terminal: true, Environ: []string{"QUORATE_ENDPOINTS=" + sites[0].address}}
 	if status := ctl.Run(ctx, []string{"latency", "--count=2"}, streams); status != 0 ||
-		!strings.Contains(out.text.String(), "leadership moved to m2 meanwhile: measure again\n") ||
-		watched.text.String() != "measuring m1, 1 of 2\nmeasuring m2, 2 of 2\n" {
-		t.Errorf("got status %d, %q, %q", status, out.text.String(), watched.text.String())
+		!strings.Contains(out.String(), "leadership moved to m2 meanwhile: measure again\n") ||
+		watched.Text() != "measuring m1, 1 of 2\nmeasuring m2, 2 of 2\n" {
+		t.Errorf("got status %d, %q, %q", status, out.String(), watched.Text())
 	}
 	before := len(sites[0].events)
-	streams.Err = &lineCounter{left: 2, stop: cancel}
+	streams.Err = ctltest.NewLineCounter(2, cancel)
 	if status := ctl.Run(ctx, []string{"latency", "--count=2", "--timeout=10s"}, streams); status != 130 {
 		t.Errorf("interrupted: got status %d, want 130", status)
 	}

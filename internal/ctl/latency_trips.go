@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
 const (
@@ -73,12 +75,12 @@ func readTrips(metrics io.Reader) map[string]float64 {
 }
 
 // tripTable shows who is how far from whom; nil if nobody told.
-func tripTable(rows []latencyRow) *table {
-	t, head, known := &table{}, []string{""}, false
+func tripTable(rows []latencyRow) *command.Table {
+	t, head, known := &command.Table{}, []string{""}, false
 	for _, r := range rows {
 		head = append(head, r.Name)
 	}
-	t.add(head...)
+	t.Add(head...)
 	for _, from := range rows {
 		cells := []string{from.Name}
 		for _, to := range rows {
@@ -88,7 +90,7 @@ func tripTable(rows []latencyRow) *table {
 			}
 			cells = append(cells, cell)
 		}
-		t.add(cells...)
+		t.Add(cells...)
 	}
 	if !known {
 		return nil

@@ -11,54 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/member"
 )
-
-// Exit statuses, stable for scripts.
-const (
-	StatusOK          = 0
-	StatusRefused     = 1
-	StatusUsage       = 2
-	StatusUnreachable = 3
-	// StatusRemoved is how a member ends that the cluster has removed for ever: a supervisor should not start it again
-	// (systemd: RestartPreventExitStatus=4).
-	StatusRemoved     = 4
-	statusInterrupted = 130
-)
-
-// Streams is what a command line is connected to.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-	Environ  []string // as os.Environ
-	Self     string   // how the person called this program
-	Terminal bool     // Out is a terminal: tables may be refreshed in place
-	Attended bool     // In is a terminal: there is somebody to answer questions
-}
-
-func (s Streams) env(key string) string {
-	for _, pair := range s.Environ {
-		if k, v, _ := strings.Cut(pair, "="); k == key {
-			return v
-		}
-	}
-	return ""
-}
-
-// failure is an error with the status that it ends the program with.
-type failure struct {
-	status int
-	err    error
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
-func usageError(format string, args ...any) error {
-	return &failure{StatusUsage, fmt.Errorf(format, args...)}
-}
 
 // Run executes a command line without the program's name, and returns the status to exit with.
-func Run(ctx context.Context, args []string, s Streams) int {
+func Run(ctx context.Context, args []string, s command.Streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
 	var unknown error
@@ -69,20 +27,20 @@ func Run(ctx context.Context, args []string, s Streams) int {
 		}
 	})
 	err := cmp.Or(root.ExecuteContext(ctx), unknown)
-	var f *failure
+	var f *command.Failure
 	switch {
 	case err == nil:
-		return StatusOK
-	case errors.Is(err, errQuiet):
-		return StatusRefused
+		return command.StatusOK
+	case errors.Is(err, command.ErrQuiet):
+		return command.StatusRefused
 	case errors.As(err, &f):
 		fmt.Fprintf(s.Err, "quorate: %v\n", err)
-		return f.status
+		return f.Status
 	case ctx.Err() != nil:
-		return statusInterrupted
+		return command.StatusInterrupted
 	default: // what cobra itself reports: unknown flags, missing arguments
 		fmt.Fprintf(s.Err, "quorate: %v\n", err)
-		return StatusUsage
+		return command.StatusUsage
 	}
 }
 
@@ -95,9 +53,6 @@ func refuseUnknown(c *cobra.Command) error {
 	}
 	return c.ValidateArgs(words)
 }
-
-// errQuiet ends a command with StatusRefused whose output has said everything already.
-var errQuiet = errors.New("ctl: said already")
 
 // Known tells whether a word is a command, rather than an argument of the server.
 func Known(word string) bool {
@@ -114,7 +69,7 @@ func Known(word string) bool {
 
 // Exists tells whether the words are a command, as far as they name one: arguments and flags may follow.
 func Exists(words []string) bool {
-	found, rest, err := newRoot(Streams{}).Find(words)
+	found, rest, err := newRoot(command.Streams{}).Find(words)
 	return err == nil && found.HasParent() && (len(rest) == 0 || !found.HasSubCommands())
 }
 
@@ -123,7 +78,7 @@ func Suggest(word string) string { return config.Nearest(word, names()) }
 
 func names() []string {
 	out := []string{"help", "completion"}
-	for _, c := range newRoot(Streams{}).Commands() {
+	for _, c := range newRoot(command.Streams{}).Commands() {
 		out = append(out, c.Name())
 	}
 	return out
@@ -132,12 +87,12 @@ func names() []string {
 // WriteCommands prints one line for each command.
 func WriteCommands(w io.Writer) {
 	cobra.EnableCommandSorting = false
-	for _, c := range newRoot(Streams{}).Commands() {
+	for _, c := range newRoot(command.Streams{}).Commands() {
 		fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
 	}
 }
 
-func newRoot(s Streams) *cobra.Command {
+func newRoot(s command.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "quorate",
 		SilenceErrors: true,
@@ -147,12 +102,12 @@ func newRoot(s Streams) *cobra.Command {
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError("%w; see %s --help", err, c.CommandPath())
+		return command.Usagef("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
-		newStatus(s), newLatency(s), newMember(s), newLease(s), newSnapshot(s),
+		newStatus(s), newLatency(s), member.New(s), newLease(s), newSnapshot(s),
 		newConfig(s), newVersion(s),
 	)
 	explainArguments(root)
@@ -166,36 +121,10 @@ func explainArguments(c *cobra.Command) {
 			if check(c, args) == nil {
 				return nil
 			}
-			return usageError("write: %s %s", c.Parent().CommandPath(), c.Use)
+			return command.Usagef("write: %s %s", c.Parent().CommandPath(), c.Use)
 		}
 	}
 	for _, sub := range c.Commands() {
 		explainArguments(sub)
 	}
-}
-
-// commandPath names a command without the program.
-func commandPath(c *cobra.Command) string {
-	_, path, _ := strings.Cut(c.CommandPath(), " ")
-	return path
-}
-
-// nouns makes a command that only holds others.
-func nouns(use, short string, verbs ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: func(c *cobra.Command, args []string) error {
-		var all []string
-		for _, v := range c.Commands() {
-			all = append(all, v.Name())
-		}
-		if len(args) == 0 {
-			return usageError("%s what? One of: %s", commandPath(c), strings.Join(all, ", "))
-		}
-		hint := ""
-		if near := config.Nearest(args[0], all); near != "" {
-			hint = "; did you mean " + near + "?"
-		}
-		return usageError("%s has no %q%s", commandPath(c), args[0], hint)
-	}, RunE: func(*cobra.Command, []string) error { return nil }}
-	c.AddCommand(verbs...)
-	return c
 }

@@ -12,48 +12,49 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/durable"
 )
 
-func newSnapshot(s Streams) *cobra.Command {
-	return nouns("snapshot", "Save the contents of the cluster", newSnapshotSave(s))
+func newSnapshot(s command.Streams) *cobra.Command {
+	return command.Group("snapshot", "Save the contents of the cluster", newSnapshotSave(s))
 }
 
-func newSnapshotSave(s Streams) *cobra.Command {
-	c := newConnection(s)
-	return c.addTo(&cobra.Command{
+func newSnapshotSave(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	return c.AddTo(&cobra.Command{
 		Use:   "save FILE",
 		Short: "Save the contents of a member to a file",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.saveSnapshot(cmd.Context(), args[0])
+			return saveSnapshot(cmd.Context(), c, args[0])
 		},
 	})
 }
 
 // saveSnapshot writes to a file beside the wanted one and renames it when it is complete, verified and on the disk:
 // a file of the wanted name is always a whole snapshot. The transfer may take long; only its beginning is bounded.
-func (c *connection) saveSnapshot(ctx context.Context, path string) error {
-	client, err := c.open(ctx)
+func saveSnapshot(ctx context.Context, c *command.Connection, path string) error {
+	client, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	if len(client.Endpoints()) > 1 {
-		return usageError("a snapshot is of one member: name one with --endpoints")
+		return command.Usagef("a snapshot is of one member: name one with --endpoints")
 	}
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	bounded, release := giveUpIfDeaf(bounded, client.Endpoints())
+	bounded, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
 	if _, err := client.Status(bounded, client.Endpoints()[0]); err != nil {
-		return c.explain(ctx, err, client.Endpoints())
+		return c.Explain(ctx, err, client.Endpoints())
 	}
 	stream, err := client.SnapshotWithVersion(ctx)
 	if err != nil {
-		return c.explain(ctx, err, client.Endpoints())
+		return c.Explain(ctx, err, client.Endpoints())
 	}
 	defer stream.Snapshot.Close()
 	size, err := writeWhole(path, stream.Snapshot)
@@ -61,13 +62,13 @@ func (c *connection) saveSnapshot(ctx context.Context, path string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return &failure{StatusRefused, fmt.Errorf("save the snapshot: %w", err)}
+		return command.Refused(fmt.Errorf("save the snapshot: %w", err))
 	}
-	if c.json() {
-		return printJSON(c.streams.Out, map[string]any{"file": path, "size_bytes": size, "version": stream.Version,
+	if c.JSON() {
+		return command.PrintJSON(c.Streams.Out, map[string]any{"file": path, "size_bytes": size, "version": stream.Version,
 			"revision": stream.Header.GetRevision()})
 	}
-	_, err = fmt.Fprintf(c.streams.Out, "saved %s, %s\n", path, progress.Size(size))
+	_, err = fmt.Fprintf(c.Streams.Out, "saved %s, %s\n", path, progress.Size(size))
 	return err
 }
 

@@ -4,55 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/ctl/survey"
 )
 
-func newStatus(s Streams) *cobra.Command {
-	c := newConnection(s)
-	return c.addTo(&cobra.Command{
+func newStatus(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
+	return c.AddTo(&cobra.Command{
 		Use:   "status",
 		Short: "Show all members of the cluster; status 1 if one is down",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.status(cmd.Context()) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return showStatus(cmd.Context(), c) },
 	})
 }
 
-func (c *connection) status(ctx context.Context) error {
-	client, err := c.open(ctx)
+func showStatus(ctx context.Context, c *command.Connection) error {
+	client, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	deaf, release := giveUpIfDeaf(bounded, client.Endpoints())
+	reachable, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
-	seats, err := c.seats(deaf, client)
+	seats, err := seats(reachable, client)
 	if err != nil {
-		return c.explain(ctx, err, client.Endpoints())
+		return c.Explain(ctx, err, client.Endpoints())
 	}
 	members := survey.Ask(bounded, client, seats)
-	if c.json() {
-		err = printJSON(c.streams.Out, statusLines(members))
+	if c.JSON() {
+		err = command.PrintJSON(c.Streams.Out, statusLines(members))
 	} else {
-		c.printStatus(ctx, members)
+		printStatus(ctx, c, members)
 	}
 	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 {
-		return errors.Join(err, errQuiet)
+		return errors.Join(err, command.ErrQuiet)
 	}
 	return err
 }
 
 // seats are all members that the cluster knows. A member whose cluster has no leader still answers, from what it
 // knows itself.
-func (c *connection) seats(ctx context.Context, client *clientv3.Client) ([]survey.Seat, error) {
+func seats(ctx context.Context, client *clientv3.Client) ([]survey.Seat, error) {
 	list, err := client.MemberList(ctx, clientv3.WithSerializable())
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func (c *connection) seats(ctx context.Context, client *clientv3.Client) ([]surv
 	for _, m := range list.Members {
 		seat := survey.Seat{Name: m.Name, PeerURLs: m.PeerURLs}
 		if seat.Name == "" {
-			seat.Name = hexID(m.ID)
+			seat.Name = command.HexID(m.ID)
 		}
 		if len(m.ClientURLs) > 0 {
 			seat.Endpoint = strings.TrimPrefix(m.ClientURLs[0], "http://")
@@ -81,65 +84,85 @@ func countDown(members []survey.Member) int {
 	return n
 }
 
-func (c *connection) printStatus(ctx context.Context, members []survey.Member) {
-	t := &table{}
-	t.add("MEMBER", "ENDPOINT", "ID", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "VERSION")
+func printStatus(ctx context.Context, c *command.Connection, members []survey.Member) {
+	t := &command.Table{}
+	t.Add("MEMBER", "ENDPOINT", "ID", "ROLE", "TERM", "INDEX", "APPLIED", "LAG", "REVISION", "SIZE", "VERSION")
 	var notes []string
 	for _, m := range members {
 		if m.Role == survey.Down {
-			t.add(m.Name, m.Endpoint, "", string(m.Role))
-			notes = append(notes, m.Name+" is down: "+c.whyDown(ctx, m))
+			t.Add(m.Name, m.Endpoint, "", string(m.Role))
+			notes = append(notes, m.Name+" is down: "+whyDown(ctx, m))
 			continue
 		}
-		t.add(m.Name, m.Endpoint, hexID(m.ID), string(m.Role), number(m.Term), number(m.Index), number(m.Applied),
-			number(m.Lag), strconv.FormatInt(m.Revision, 10), progress.Size(m.Size), m.Version)
+		t.Add(m.Name, m.Endpoint, command.HexID(m.ID), string(m.Role), command.Number(m.Term), command.Number(m.Index),
+			command.Number(m.Applied), command.Number(m.Lag), strconv.FormatInt(m.Revision, 10), progress.Size(m.Size),
+			m.Version)
 		for _, alarm := range m.Alarms {
 			notes = append(notes, m.Name+" reports: "+alarm)
 		}
 	}
-	t.print(c.streams.Out)
+	t.Print(c.Streams.Out)
 	if _, led := survey.LeaderOf(members); !led {
 		notes = append(notes, noLeader(ctx, members))
 	}
 	for _, note := range notes {
-		fmt.Fprintln(c.streams.Out, note)
+		fmt.Fprintln(c.Streams.Out, note)
 	}
 }
 
 // noLeader says why nothing can be written. Members that all serve clients may still not reach each other.
 func noLeader(ctx context.Context, members []survey.Member) string {
-	deaf := deafPeers(ctx, members)
+	refusing := refusingPeers(ctx, members)
 	if up := len(members) - countDown(members); up <= len(members)/2 {
 		words := fmt.Sprintf("the cluster has no leader: nothing can be written until a majority of its %d members is up; "+
 			"%d answer", len(members), up)
-		if len(deaf) == 0 {
+		if len(refusing) == 0 {
 			words += ", and every peer URL accepts connections: see the logs of those that do not answer"
 		}
 		return words
 	}
-	if len(deaf) > 0 {
+	if len(refusing) > 0 {
 		return "the cluster has no leader although a majority answers clients: nobody listens, as seen from here, at peer " +
-			"URL " + strings.Join(deaf, ", ") + "; correct it with --initial-advertise-peer-urls of that member, or let it " +
-			"be reached"
+			"URL " + strings.Join(refusing, ", ") + "; correct it with --initial-advertise-peer-urls of that member, or " +
+			"let it be reached"
 	}
 	return "the cluster has no leader although a majority answers clients: the members may not reach each other at their " +
 		"peer URLs; see `quorate member list` for these, and the logs for `peer unreachable`"
 }
 
-func (c *connection) whyDown(ctx context.Context, m survey.Member) string {
+// refusingPeers names the peer URLs at which nobody accepts connections from here.
+func refusingPeers(ctx context.Context, members []survey.Member) []string {
+	var out []string
+	for _, m := range members {
+		for _, text := range m.PeerURLs {
+			u, err := url.Parse(text)
+			if err != nil {
+				continue
+			}
+			address := u.Host
+			if u.Port() == "" {
+				address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+			}
+			if reason := command.Probe(ctx, address); reason != nil {
+				out = append(out, text+" of "+m.Name+" ("+command.RootCause(reason)+")")
+			}
+		}
+	}
+	return out
+}
+
+func whyDown(ctx context.Context, m survey.Member) string {
 	if errors.Is(m.Err, survey.ErrNoEndpoint) {
 		return "it was never started"
 	}
-	if reason := knock(ctx, m.Endpoint); reason != nil {
-		return rootCause(reason)
+	if reason := command.Probe(ctx, m.Endpoint); reason != nil {
+		return command.RootCause(reason)
 	}
-	if why := notReady(ctx, m.Endpoint); why != "" {
+	if why := command.NotReady(ctx, m.Endpoint); why != "" {
 		return why
 	}
 	return "it accepts connections but does not answer"
 }
-
-func number(n uint64) string { return strconv.FormatUint(n, 10) }
 
 type statusLine struct {
 	Name     string   `json:"name"`
@@ -163,10 +186,10 @@ func statusLines(members []survey.Member) []statusLine {
 		line := statusLine{m.Name, m.Endpoint, "", string(m.Role), m.Term, m.Index, m.Applied, m.Lag, m.Revision,
 			m.Size, m.Version, m.Alarms, ""}
 		if m.ID != 0 {
-			line.ID = hexID(m.ID)
+			line.ID = command.HexID(m.ID)
 		}
 		if m.Err != nil {
-			line.Err = rootCause(m.Err)
+			line.Err = command.RootCause(m.Err)
 		}
 		out = append(out, line)
 	}

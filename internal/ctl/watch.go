@@ -6,10 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-func newWatch(s Streams) *cobra.Command {
-	c := newConnection(s)
+func newWatch(s command.Streams) *cobra.Command {
+	c := command.NewConnection(s)
 	var r rangeFlags
 	var revision int64
 	var previous bool
@@ -28,50 +30,50 @@ func newWatch(s Streams) *cobra.Command {
 			if previous {
 				opts = append(opts, clientv3.WithPrevKV())
 			}
-			return c.watch(cmd.Context(), args[0], append(opts, clientv3.WithCreatedNotify()))
+			return watchKeys(cmd.Context(), c, args[0], append(opts, clientv3.WithCreatedNotify()))
 		},
 	}
 	r.addTo(cmd)
 	cmd.Flags().Int64Var(&revision, "rev", 0, "begin with the changes of this revision")
 	cmd.Flags().BoolVar(&previous, "prev-kv", false, "print the value before the change too")
-	return c.addTo(cmd)
+	return c.AddTo(cmd)
 }
 
 // watch prints events until the context ends. Only the beginning is bounded in time: a watch that has been created
 // may be quiet forever, and the client reconnects by itself.
-func (c *connection) watch(ctx context.Context, key string, opts []clientv3.OpOption) error {
-	client, err := c.open(ctx)
+func watchKeys(ctx context.Context, c *command.Connection, key string, opts []clientv3.OpOption) error {
+	client, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	bounded, release := giveUpIfDeaf(bounded, client.Endpoints())
+	bounded, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
 	open, end := context.WithCancel(ctx)
 	defer end()
 	disarm := context.AfterFunc(bounded, end)
 	for answer := range client.Watch(clientv3.WithRequireLeader(open), key, opts...) {
 		if answer.Err() != nil {
-			return c.explainWatch(ctx, answer, client.Endpoints())
+			return explainWatch(ctx, c, answer, client.Endpoints())
 		}
 		if answer.Created {
 			disarm()
 		}
-		if err := c.printEvents(answer); err != nil {
+		if err := printEvents(c, answer); err != nil {
 			return err
 		}
 	}
-	return c.explain(ctx, context.DeadlineExceeded, client.Endpoints())
+	return c.Explain(ctx, context.DeadlineExceeded, client.Endpoints())
 }
 
-func (c *connection) explainWatch(ctx context.Context, answer clientv3.WatchResponse, endpoints []string) error {
+func explainWatch(ctx context.Context, c *command.Connection, answer clientv3.WatchResponse, endpoints []string) error {
 	if answer.CompactRevision != 0 {
-		return &failure{StatusRefused, fmt.Errorf("the history before revision %d is compacted; watch with --rev %d "+
-			"or later", answer.CompactRevision, answer.CompactRevision)}
+		return command.Refused(fmt.Errorf("the history before revision %d is compacted; watch with --rev %d "+
+			"or later", answer.CompactRevision, answer.CompactRevision))
 	}
-	return c.explain(ctx, answer.Err(), endpoints)
+	return c.Explain(ctx, answer.Err(), endpoints)
 }
 
 type eventLine struct {
@@ -81,15 +83,15 @@ type eventLine struct {
 	Previous *pair `json:"previous,omitempty"`
 }
 
-func (c *connection) printEvents(answer clientv3.WatchResponse) error {
+func printEvents(c *command.Connection, answer clientv3.WatchResponse) error {
 	for _, e := range answer.Events {
-		if c.json() {
+		if c.JSON() {
 			line := eventLine{Type: e.Type.String(), Revision: e.Kv.ModRevision, pair: newPair(e.Kv)}
 			if e.PrevKv != nil {
 				before := newPair(e.PrevKv)
 				line.Previous = &before
 			}
-			if err := printJSON(c.streams.Out, line); err != nil {
+			if err := command.PrintJSON(c.Streams.Out, line); err != nil {
 				return err
 			}
 			continue
@@ -101,7 +103,7 @@ func (c *connection) printEvents(answer clientv3.WatchResponse) error {
 		if e.PrevKv != nil {
 			text += fmt.Sprintf(" (was %s)", e.PrevKv.Value)
 		}
-		if _, err := fmt.Fprintln(c.streams.Out, text); err != nil {
+		if _, err := fmt.Fprintln(c.Streams.Out, text); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,257 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	defaultEndpoint = "127.0.0.1:2379"
+	defaultTimeout  = 5 * time.Second
+	DialTimeout     = time.Second
+	// patience is how long a request may wait before we look whether anybody listens at all.
+	patience = 300 * time.Millisecond
+	// A stream that may be quiet for long asks now and then whether the other side is still there. Servers refuse clients
+	// that ask more often than every 5 s.
+	keepAliveTime    = 10 * time.Second
+	keepAliveTimeout = 5 * time.Second
+)
+
+// reconnect is how often a member that went away is tried again: somebody is waiting.
+var reconnect = backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 2 * time.Second}
+
+// Connection is how a command reaches the cluster; its fields are set by flags.
+type Connection struct {
+	Streams   Streams
+	endpoints string
+	Timeout   time.Duration
+	Output    string
+	formats   []string // that output may name, the default first
+}
+
+func NewConnection(s Streams) *Connection {
+	return &Connection{Streams: s, formats: []string{"text", "json"}}
+}
+
+// AddTo gives a command the flags of a client.
+func (c *Connection) AddTo(cmd *cobra.Command) *cobra.Command {
+	endpoints := defaultEndpoint
+	for _, key := range []string{"ETCDCTL_ENDPOINTS", "QUORATE_ENDPOINTS"} {
+		if v := c.Streams.Env(key); v != "" {
+			endpoints = v
+		}
+	}
+	cmd.Flags().StringVar(&c.endpoints, "endpoints", endpoints,
+		"members to connect to, separated by commas (or QUORATE_ENDPOINTS, ETCDCTL_ENDPOINTS)")
+	cmd.Flags().DurationVar(&c.Timeout, "timeout", defaultTimeout, "how long to wait for an answer")
+	cmd.Flags().StringVarP(&c.Output, "output", "o", c.formats[0], Alternatives(c.formats))
+	return cmd
+}
+
+// Alternatives writes words as a choice: a, b or c.
+func Alternatives(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+func (c *Connection) JSON() bool { return c.Output == "json" }
+
+// list returns the endpoints without their schemes.
+func (c *Connection) list() ([]string, error) {
+	var out []string
+	for part := range strings.SplitSeq(c.endpoints, ",") {
+		part = strings.TrimSpace(part)
+		switch {
+		case part == "":
+		case strings.HasPrefix(part, "https://"), strings.HasPrefix(part, "unixs:"):
+			return nil, Usagef("endpoint %s: TLS is not supported yet", part)
+		case strings.HasPrefix(part, "unix:"):
+			out = append(out, part)
+		default:
+			address := strings.TrimPrefix(part, "http://")
+			if _, _, err := net.SplitHostPort(address); err != nil {
+				return nil, Usagef("endpoint %s lacks a port: write %s:2379", part, address)
+			}
+			out = append(out, address)
+		}
+	}
+	if len(out) == 0 {
+		return nil, Usagef("--endpoints names no member")
+	}
+	return out, nil
+}
+
+// Open returns a client of all endpoints. It does not wait for a connection.
+func (c *Connection) Open(ctx context.Context) (*clientv3.Client, error) {
+	if !slices.Contains(c.formats, c.Output) {
+		return nil, Usagef("--output %q: choose %s", c.Output, Alternatives(c.formats))
+	}
+	if c.Timeout <= 0 {
+		return nil, Usagef("--timeout %v: give a time, such as 5s", c.Timeout)
+	}
+	endpoints, err := c.list()
+	if err != nil {
+		return nil, err
+	}
+	return Dial(ctx, endpoints)
+}
+
+func Dial(ctx context.Context, endpoints []string) (*clientv3.Client, error) {
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: endpoints, Context: ctx, DialTimeout: DialTimeout, Logger: zap.NewNop(),
+		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
+	})
+	if err != nil {
+		return nil, Unreachable(fmt.Errorf("connect to %s: %w", strings.Join(endpoints, ","), err))
+	}
+	return client, nil
+}
+
+// Do runs one request with the timeout of the command line and explains its failure.
+func (c *Connection) Do(ctx context.Context, request func(context.Context, *clientv3.Client) error) error {
+	client, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	bounded, release := CancelIfRefused(bounded, client.Endpoints())
+	defer release()
+	return c.Explain(ctx, request(bounded, client), client.Endpoints())
+}
+
+var errRefused = errors.New("ctl: no endpoint accepts connections")
+
+// CancelIfRefused ends the context early if no endpoint listens. The client would go on trying until the timeout, which
+// helps programs and annoys people.
+func CancelIfRefused(parent context.Context, endpoints []string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(patience, func() {
+		for _, e := range endpoints {
+			if !errors.Is(Probe(ctx, e), syscall.ECONNREFUSED) {
+				return
+			}
+		}
+		cancel(errRefused)
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+// Probe tries to open a connection to an endpoint.
+func Probe(ctx context.Context, endpoint string) error {
+	network, address := "tcp", endpoint
+	if path, ok := strings.CutPrefix(endpoint, "unix:"); ok {
+		network, address = "unix", strings.TrimPrefix(path, "//")
+	}
+	d := net.Dialer{Timeout: DialTimeout}
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Explain turns a client's error into a message for a person, with the status to exit with.
+func (c *Connection) Explain(ctx context.Context, err error, endpoints []string) error {
+	var f *Failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f), errors.Is(err, ErrQuiet):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	if !Silent(err) {
+		return Refused(errors.New(strings.TrimPrefix(PlainText(err), "etcdserver: ")))
+	}
+	var refusing, heard []string
+	for _, e := range endpoints {
+		if reason := Probe(ctx, e); reason != nil {
+			refusing = append(refusing, fmt.Sprintf("%s: %s", e, RootCause(reason)))
+		} else {
+			heard = append(heard, e)
+		}
+	}
+	if len(heard) == 0 {
+		return Unreachable(fmt.Errorf("cannot reach %s\nIs it running? Start a cluster with `quorate "+
+			"dev`, or name its members with --endpoints", strings.Join(refusing, ", ")))
+	}
+	hint := "it may have no leader; see `quorate status`"
+	if why := NotReady(ctx, heard[0]); why != "" {
+		hint = heard[0] + " says: " + why
+	} else if len(refusing) > 0 {
+		hint = "not running: " + strings.Join(refusing, ", ") + "; see `quorate status`"
+	}
+	return Unreachable(fmt.Errorf("no answer from %s within %v: %s", strings.Join(heard, ", "),
+		c.Timeout, hint))
+}
+
+// Silent tells errors of a cluster that did not answer from answers.
+func Silent(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return true
+	}
+	var answer rpctypes.EtcdError
+	if errors.As(err, &answer) {
+		return false
+	}
+	switch status.Code(err) {
+	case codes.DeadlineExceeded, codes.Canceled, codes.Unavailable:
+		return true
+	}
+	return false
+}
+
+// PlainText returns an error's message without gRPC's preamble.
+func PlainText(err error) string {
+	var answer rpctypes.EtcdError
+	if errors.As(err, &answer) {
+		return answer.Error()
+	}
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// RootCause returns the innermost reason of a network error, such as "connection refused".
+func RootCause(err error) string {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return number.Error()
+	}
+	var lookup *net.DNSError
+	if errors.As(err, &lookup) {
+		return lookup.Err
+	}
+	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+		return "no answer"
+	}
+	return err.Error()
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Exit statuses, stable for scripts.
+const (
+	StatusOK          = 0
+	StatusRefused     = 1
+	StatusUsage       = 2
+	StatusUnreachable = 3
+	// StatusRemoved is how a member ends that the cluster has removed for ever: a supervisor should not start it again
+	// (systemd: RestartPreventExitStatus=4).
+	StatusRemoved     = 4
+	StatusInterrupted = 130
+)
+
+// Streams is what a command line is connected to.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Environ  []string // as os.Environ
+	Self     string   // how the person called this program
+	Terminal bool     // Out is a terminal: tables may be refreshed in place
+	Attended bool     // In is a terminal: there is somebody to answer questions
+}
+
+// Env returns a variable of the environment, empty if it is not set.
+func (s Streams) Env(key string) string {
+	for _, pair := range s.Environ {
+		if k, v, _ := strings.Cut(pair, "="); k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// Failure is an error with the status that it ends the program with.
+type Failure struct {
+	Status int
+	Err    error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Usagef is the error of a command line that makes no sense.
+func Usagef(format string, args ...any) error {
+	return &Failure{StatusUsage, fmt.Errorf(format, args...)}
+}
+
+// Refused is the error of what the cluster refused, or what cannot be done.
+func Refused(err error) error { return &Failure{StatusRefused, err} }
+
+// Unreachable is the error of a cluster that cannot be reached or did not answer in time.
+func Unreachable(err error) error { return &Failure{StatusUnreachable, err} }
+
+// ErrQuiet ends a command with StatusRefused whose output has said everything already.
+var ErrQuiet = errors.New("ctl: said already")
+
+// TerminalWidth returns the columns of the terminal, 0 if they are unknown.
+func TerminalWidth() int {
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}

@@ -1,0 +1,120 @@
+package member
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+)
+
+// wish is a change in the words of the command line.
+type wish struct {
+	add, addLearner, update []string // NAME=URL[,URL]
+	remove, promote, demote []string
+	cordon, uncordon        []string
+}
+
+const changeExample = `  quorate member change --add m4=http://10.0.4.9:2380 --remove m2
+  quorate member change --add-learner m5=http://10.0.4.10:2380
+  quorate member change --promote m5 --demote m3 --update m1=http://10.0.4.11:2380
+  quorate member change --add m4=http://10.0.4.9:2380 --add m5=http://10.0.4.10:2380 --dry-run`
+
+func newChange(s command.Streams) *cobra.Command {
+	c := newChanger(s)
+	return c.addJoinTo(c.addForceTo(c.addProtocolTo(c.addTo(c.wishCommand(&cobra.Command{
+		Use:   "change",
+		Short: "Add, remove, promote, demote, update and cordon members, the voters in one atomic step",
+		Long: "Add, remove, promote, demote and update members. New voters join as learners and catch up first; then all " +
+			"voters\nchange in one atomic step: either all of it happens, or nothing. Marks of cordon change before.",
+		Example: changeExample,
+	})))))
+}
+
+func newPlan(s command.Streams) *cobra.Command {
+	c := newChanger(s)
+	c.dryRun = true
+	return c.addProtocolTo(c.Connection.AddTo(c.wishCommand(&cobra.Command{
+		Use:   "plan",
+		Short: "Show what a change would do, and what would block it; status 1 if it is blocked",
+		Long: "Tell what `member change` with the same flags would do, and change nothing. The other commands that change " +
+			"members\nhave --dry-run for the same.",
+		Example: "  quorate member plan --add m4=http://10.0.4.9:2380 --remove m2",
+	})))
+}
+
+// wishCommand gives a command the flags of a wish.
+func (c *changer) wishCommand(cmd *cobra.Command) *cobra.Command {
+	var w wish
+	cmd.Args = cobra.NoArgs
+	flags := cmd.Flags()
+	flags.StringArrayVar(&w.add, "add", nil, "NAME=URL[,URL]: a new voter, once it has caught up; may be repeated")
+	flags.StringArrayVar(&w.addLearner, "add-learner", nil, "NAME=URL[,URL]: a new learner, to stay one")
+	flags.StringSliceVar(&w.remove, "remove", nil, "MEMBER that leaves for ever")
+	flags.StringSliceVar(&w.promote, "promote", nil, "MEMBER, a learner, that is to vote")
+	flags.StringSliceVar(&w.demote, "demote", nil, "MEMBER, a voter, that becomes a learner")
+	flags.StringSliceVar(&w.cordon, "cordon", nil, "MEMBER that is to leave leadership to others")
+	flags.StringSliceVar(&w.uncordon, "uncordon", nil, "MEMBER, cordoned, that may lead again")
+	flags.StringArrayVar(&w.update, "update", nil, "MEMBER=URL[,URL]: other peer URLs for a member")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		spec, err := w.parse()
+		if err != nil {
+			return err
+		}
+		return c.run(cmd.Context(), design{spec: spec})
+	}
+	return cmd
+}
+
+// parse checks what can be checked without the cluster, and returns what makes a specification of it.
+func (w *wish) parse() (func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error), error) {
+	voters, err := parseAssignments("--add", w.add)
+	if err != nil {
+		return nil, err
+	}
+	learners, err := parseAssignments("--add-learner", w.addLearner)
+	if err != nil {
+		return nil, err
+	}
+	updates, err := parseAssignments("--update", w.update)
+	if err != nil {
+		return nil, err
+	}
+	var newcomers []*quoratepb.Newcomer
+	for i, a := range append(voters, learners...) {
+		newcomers = append(newcomers, &quoratepb.Newcomer{Name: a.name, PeerUrls: a.urls, Learner: i >= len(voters)})
+	}
+	members := slices.Concat(w.remove, w.promote, w.demote, w.cordon, w.uncordon)
+	if len(newcomers)+len(updates)+len(members) == 0 {
+		return nil, command.Usagef("change what? See --add, --add-learner, --remove, --promote, --demote, --cordon, " +
+			"--uncordon and --update")
+	}
+	return func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
+		return w.resolve(cluster, newcomers, updates)
+	}, nil
+}
+
+// resolve turns names into ids.
+func (w *wish) resolve(cluster *quoratepb.Cluster, newcomers []*quoratepb.Newcomer, updates []assignment) (
+	*quoratepb.ChangeSpec, error) {
+	spec := &quoratepb.ChangeSpec{Kind: "change", Add: newcomers}
+	for _, set := range []struct {
+		words []string
+		ids   *[]uint64
+	}{{w.remove, &spec.Remove}, {w.promote, &spec.Promote}, {w.demote, &spec.Demote}, {w.cordon, &spec.Cordon},
+		{w.uncordon, &spec.Uncordon}} {
+		var err error
+		if *set.ids, err = findMembers(cluster, set.words); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range updates {
+		m, err := findMember(cluster, u.name)
+		if err != nil {
+			return nil, err
+		}
+		spec.Update = append(spec.Update, &quoratepb.NewURLs{Id: m.Id, PeerUrls: u.urls})
+	}
+	return spec, nil
+}

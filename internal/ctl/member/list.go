@@ -1,0 +1,224 @@
+package member
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/progress"
+)
+
+func newList(s command.Streams) *cobra.Command {
+	c := command.NewObjectConnection(s)
+	return c.AddTo(&cobra.Command{
+		Use:     "list",
+		Short:   "List the members, and how many of them may fail",
+		Example: "  quorate member list\n  quorate member list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withSession(cmd.Context(), c, func(s *session) error { return s.listMembers(cmd.Context()) })
+		},
+	})
+}
+
+func (s *session) listMembers(ctx context.Context) error {
+	cluster, err := s.describe(ctx)
+	if errors.Is(err, errNoMembership) {
+		cluster, err = s.describeEtcd(ctx)
+	}
+	if f, ok := errors.AsType[*command.Failure](err); ok && f.Status == command.StatusUnreachable {
+		// Without a leader any member still tells who the members are, as far as it knows.
+		if known, unknown := s.describeEtcd(ctx, clientv3.WithSerializable()); unknown == nil {
+			return errors.Join(printCluster(s.Connection, known), err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return printCluster(s.Connection, cluster)
+}
+
+// describeEtcd asks by etcd's API. That tells who the members are, and not how.
+func (s *session) describeEtcd(ctx context.Context, options ...clientv3.OpOption) (*quoratepb.Cluster, error) {
+	var answer *clientv3.MemberListResponse
+	err := s.ask(ctx, func(ctx context.Context) (err error) {
+		answer, err = s.client.MemberList(ctx, options...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return clusterOf(answer.Header.GetClusterId(), answer.Members), nil
+}
+
+func clusterOf(id uint64, members []*pb.Member) *quoratepb.Cluster {
+	cluster := &quoratepb.Cluster{ClusterId: id}
+	for _, m := range members {
+		role := quoratepb.Role_ROLE_VOTER
+		if m.IsLearner {
+			role = quoratepb.Role_ROLE_LEARNER
+		}
+		cluster.Members = append(cluster.Members, &quoratepb.Member{Id: m.ID, Name: m.Name, PeerUrls: m.PeerURLs,
+			ClientUrls: m.ClientURLs, Role: role, Started: m.Name != "" && len(m.ClientURLs) > 0})
+	}
+	return cluster
+}
+
+func printCluster(c *command.Connection, cluster *quoratepb.Cluster) error {
+	if !c.Tabular() {
+		return c.PrintFields(cluster, isNative(cluster))
+	}
+	writeCluster(c.Streams.Out, cluster)
+	return nil
+}
+
+// isNative tells a description from one that an etcd gave: it knows how much the cluster stands.
+func isNative(cluster *quoratepb.Cluster) bool { return cluster.Strength != nil }
+
+// writeCluster writes a line about the cluster, if the server knows more than its members, and the table of members.
+func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
+	native := isNative(cluster)
+	if native {
+		fmt.Fprintln(w, clusterLine(cluster))
+	}
+	for _, trouble := range troubles(cluster) {
+		fmt.Fprintln(w, trouble)
+	}
+	zoned := slices.ContainsFunc(cluster.Members, func(m *quoratepb.Member) bool { return m.Zone != "" })
+	t := &command.Table{}
+	row := func(zone string, cells ...string) {
+		if zoned {
+			cells = append(cells, cmp.Or(zone, "-"))
+		}
+		t.Add(cells...)
+	}
+	row("ZONE", "ID", "NAME", "ROLE", "STATE", "LAG", "LAST-CONTACT", "PEER-URLS", "CLIENT-URLS")
+	for _, m := range cluster.Members {
+		name, lag := m.Name, "-"
+		if name == "" {
+			name = "-"
+		}
+		if native && m.Started {
+			lag = command.Number(m.Lag)
+		}
+		row(m.Zone, command.HexID(m.Id), name, memberRole(m), stateText(m, native), lag, contactText(m, native),
+			addressText(m), listText(m.ClientUrls))
+	}
+	t.Print(w)
+}
+
+// memberRole is the role of a member, and whether it leaves leadership to others.
+func memberRole(m *quoratepb.Member) string {
+	if m.Cordoned {
+		return roleText(m.Role) + ", cordoned"
+	}
+	return roleText(m.Role)
+}
+
+// troubles are what somebody should look at, one sentence each.
+func troubles(cluster *quoratepb.Cluster) []string {
+	var lines []string
+	if cluster.GetAdvice() != "" {
+		lines = append(lines, "automatic care: "+cluster.Advice)
+	}
+	for _, alarm := range cluster.GetAlarms() {
+		lines = append(lines, "alarm: "+alarm)
+	}
+	return lines
+}
+
+// clusterLine says in one line what the cluster is and how much it stands.
+func clusterLine(cluster *quoratepb.Cluster) string {
+	leader := "no leader"
+	if cluster.Leader != 0 {
+		leader = "leader " + memberName(cluster, cluster.Leader)
+	}
+	return strings.Join([]string{"cluster " + command.HexID(cluster.ClusterId), "configuration " + configText(cluster.Config),
+		protocolText(cluster), leader, "quorum " + quorumText(cluster.Strength),
+		"superquorum " + superquorumText(cluster.Strength), tolerates(cluster.Strength)}, " · ")
+}
+
+// protocolText says by which protocol the configuration came, and whether the change is over.
+func protocolText(cluster *quoratepb.Cluster) string {
+	text := "settled"
+	switch {
+	case cluster.Joint:
+		text = "joint"
+	case !cluster.Settled:
+		text = "settling"
+	}
+	if cluster.Protocol == "" || cluster.Protocol == "auto" {
+		return text
+	}
+	return cluster.Protocol + ", " + text
+}
+
+func tolerates(s *quoratepb.Strength) string {
+	switch n := s.GetTolerates(); {
+	case n < 0:
+		return "writes have stopped: " + count(-int(n), "more voter") + " must be up"
+	case n == 1:
+		return "tolerates 1 more failure"
+	default:
+		return fmt.Sprintf("tolerates %d more failures", n)
+	}
+}
+
+// stateText says in a word or two how a member is, as the leader sees it.
+func stateText(m *quoratepb.Member, native bool) string {
+	switch {
+	case strings.Contains(m.State, " "): // "lost its disk", "rolled back": no member is in such a state by itself
+		return m.State
+	case !m.Started:
+		return "not started"
+	case !native:
+		return "-"
+	case m.Leader:
+		return "leader"
+	case !m.Active:
+		return "silent"
+	case m.SnapshotTotalBytes > 0:
+		return fmt.Sprintf("snapshot %d%%", m.SnapshotSentBytes*100/m.SnapshotTotalBytes)
+	case m.State == "":
+		return "-"
+	}
+	return m.State
+}
+
+func contactText(m *quoratepb.Member, native bool) string {
+	switch {
+	case !native, m.Leader:
+		return "-"
+	case m.Active:
+		return "now"
+	case m.SilentMs == 0, !m.Started:
+		return "never"
+	}
+	return progress.Duration(time.Duration(m.SilentMs)*time.Millisecond) + " ago"
+}
+
+// addressText tells where a member is and, until it was found there, where it was.
+func addressText(m *quoratepb.Member) string {
+	if len(m.FormerUrls) == 0 {
+		return listText(m.PeerUrls)
+	}
+	return listText(m.PeerUrls) + " (not found there; before: " + listText(m.FormerUrls) + ")"
+}
+
+func listText(parts []string) string {
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ",")
+}
