@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/node"
 )
 
 // applyRequest is entries to apply, or a snapshot to put in place of the store.
@@ -23,7 +24,7 @@ type leadership struct {
 
 type (
 	applyQueue = queue[applyRequest]
-	diskQueue  = queue[Persist]
+	diskQueue  = queue[node.Persist]
 )
 
 // These bound one engine batch, so that readers see progress and memory stays bounded also when a long log is replayed.

@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/node"
 )
 
 func TestFitting(t *testing.T) {
@@ -36,11 +37,11 @@ func TestFitting(t *testing.T) {
 // bears the revision of its first entry: what the core promises next must lie beyond.
 func TestMember_applyRun_revision(t *testing.T) {
 	m := memberOfMachine(t)
-	node, err := NewNode(NodeOptions{Raft: raft.Defaults(1)}, raft.Restored{}, Ports{})
+	body, err := node.New(node.Options{Raft: raft.Defaults(1)}, raft.Restored{}, node.Ports{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.node = node
+	m.node = body
 	session := consensus.SessionID{Member: 1, Number: 1}
 	var entries []consensus.Entry
 	log := func(sequence uint64, command kv.Command) {

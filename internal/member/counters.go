@@ -138,7 +138,7 @@ func (m *Member) ChangeCounts() []ChangeCount {
 // that was no longer in force. They went out again at once.
 func (m *Member) StaleProposals() uint64 {
 	if m.hasStarted() {
-		return m.node.proposals.stale.Load()
+		return m.node.Proposals().Stale()
 	}
 	return 0
 }

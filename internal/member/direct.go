@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 // Native clients that propose on the fast path by themselves: they are proposers like members, under ids that no member has.
@@ -110,13 +111,15 @@ func (m *Member) isMember(client consensus.MemberID) bool {
 
 // ExpectFor is ProposeFor for a proposal that Offer takes to the core at once. If this member does not lead, it is proposed
 // as any other, and there is nothing to offer: then it returns false.
-func (m *Member) ExpectFor(id consensus.ProposalID, command *kv.Command, done Completion) (consensus.Proposal, bool, error) {
+func (m *Member) ExpectFor(
+	id consensus.ProposalID, command *kv.Command, done proposals.Completion,
+) (consensus.Proposal, bool, error) {
 	p, err := m.EncodeFor(id, command)
 	if err != nil {
 		return p, false, err
 	}
 	leads := m.Leader() == m.ID()
-	if err := m.node.clients.add(id, p.Payload, done, leads); err != nil {
+	if err := m.node.Clients().Add(id, p.Payload, done, leads); err != nil {
 		return p, false, err
 	}
 	if !leads {

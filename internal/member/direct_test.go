@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 // ear is where a client hears what all members say.
@@ -44,7 +45,7 @@ func putCommand(key string) *kv.Command {
 }
 
 // offer offers a put to some members as a client does that goes on the footing of one of them.
-func (c *cluster) offer(on member.Footing, id consensus.ProposalID, key string, done member.Completion, to ...*node) {
+func (c *cluster) offer(on member.Footing, id consensus.ProposalID, key string, done proposals.Completion, to ...*node) {
 	c.t.Helper()
 	for _, n := range to {
 		m := consensus.Message{Kind: consensus.MsgRecord, Term: on.Term, Config: on.Config}

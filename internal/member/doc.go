@@ -1,8 +1,7 @@
-// Package member runs one member: it feeds inputs to the pure core and performs what comes out, in order.
+// Package member runs one member: goroutines around a Node (package node), which the simulator runs as it is.
 //
-// A Node is the loop's body without goroutines, locks or clocks; the simulator runs it as it is. A Member puts
-// goroutines around a Node: one loop that owns it, one that writes the WAL (everything that waits in one sync), one
-// that applies. It is not the core (package raft decides) and not the API (package rpc speaks etcd).
+// One goroutine, the loop, owns the Node; one writes the WAL (everything that waits in one sync); one applies. It is not
+// the core (package raft decides) and not the API (package rpc speaks etcd).
 //
 // Laws:
 //  1. A message that promises durability leaves only after the sync that covers it.
@@ -11,5 +10,5 @@
 //     it happens at most once.
 //  4. A read is served only after everything below its read index has been applied.
 //
-// All methods of Member may be called concurrently; those of Node from one goroutine.
+// All methods of Member may be called concurrently.
 package member

@@ -3,6 +3,8 @@ package member
 import (
 	"errors"
 	"fmt"
+
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 var (
@@ -13,11 +15,11 @@ var (
 	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
 	ErrTimeout = errors.New("member: request timed out")
 	// ErrLeaderFailed is a timeout during which the leader was lost. It may still happen.
-	ErrLeaderFailed = errors.New("member: request timed out, possibly due to previous leader failure")
+	ErrLeaderFailed = proposals.ErrLeaderFailed
 	// ErrConnectionLost is a timeout while the connection to the leader was down. It may still happen.
 	ErrConnectionLost = errors.New("member: request timed out, possibly due to connection lost")
 	// ErrTooManyRequests means that too much is waiting already; nothing happened.
-	ErrTooManyRequests = errors.New("member: too many requests")
+	ErrTooManyRequests = proposals.ErrTooMany
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
 	ErrTooLarge = errors.New("member: request is too large")
 	// ErrRemoved means that the cluster removed this member for ever.

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/node"
 )
 
 // FastPath says when a member finds out by itself that what it proposed has committed. The zero value is auto.
@@ -107,20 +107,7 @@ func (m *Member) FastCounts() raft.FastCounts { return m.CoreCounts().Fast }
 
 // fate tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
 // true, and the core looks again when the new one is there.
-func (m *Member) fate(id consensus.ProposalID) raft.Fate { return FateOf(m.fates.Load(), id) }
-
-// FateOf asks a state machine.
-func FateOf(machine *apply.Machine, id consensus.ProposalID) raft.Fate {
-	switch done, retired := machine.Fate(id); {
-	case done:
-		return raft.FateDone
-	case retired:
-		return raft.FateRetired
-	case !id.IsZero() && !machine.SessionOpen(id.Session):
-		return raft.FateStrange
-	}
-	return raft.FateUnknown
-}
+func (m *Member) fate(id consensus.ProposalID) raft.Fate { return node.FateOf(m.fates.Load(), id) }
 
 // send gives messages to the transport, but for the records of this member's own proposals, which it holds like any voter.
 func (m *Member) send(messages []consensus.Message) {
@@ -177,7 +164,7 @@ func (m *Member) answerFast() error {
 			if m.Corrupt() {
 				break
 			}
-			if answer, known := Answer(&waiting[i], machine); known {
+			if answer, known := node.Answer(&waiting[i], machine); known {
 				answers = append(answers, answer)
 			}
 		}
@@ -186,21 +173,4 @@ func (m *Member) answerFast() error {
 			m.deliver(answers)
 		}
 	}
-}
-
-// Answer evaluates what a leader is to answer fast, on the state that is applied now, and returns the message to send; false
-// if no result is known for certain.
-func Answer(e *raft.Evaluation, machine *apply.Machine) (consensus.Message, bool) {
-	m := e.Message
-	m.Verdicts = m.Verdicts[:0:0]
-	for i := range e.Entries {
-		result, known := machine.Evaluate(&e.Entries[i])
-		if !known {
-			continue
-		}
-		verdict := e.Message.Verdicts[i]
-		verdict.Reply = result.Append(nil)
-		m.Verdicts = append(m.Verdicts, verdict)
-	}
-	return m, len(m.Verdicts) > 0
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 // toldPut is a put of a key of its own, and what its proposer was told of it.
 type toldPut struct {
 	key      string
 	revision kv.Revision
-	route    member.Route
+	route    proposals.Route
 }
 
 // putEverywhere puts keys through every running member at the same time, and returns what was acknowledged.
@@ -86,8 +87,8 @@ func (c *cluster) checkTold(acked []toldPut) {
 	}
 }
 
-func routesOf(acked []toldPut) map[member.Route]int {
-	routes := map[member.Route]int{}
+func routesOf(acked []toldPut) map[proposals.Route]int {
+	routes := map[proposals.Route]int{}
 	for _, a := range acked {
 		routes[a.route]++
 	}
@@ -103,7 +104,7 @@ func TestMember_fastPath(t *testing.T) {
 		won := func() bool {
 			more := c.putEverywhere(round*1000+len(acked), 10)
 			acked = append(acked, more...)
-			return routesOf(more)[member.RouteFast] > 0
+			return routesOf(more)[proposals.RouteFast] > 0
 		}
 		c.await("answers on the fast path", func(*node) bool { return won() }, c.leader())
 		switch round {
@@ -140,7 +141,7 @@ func TestMember_fastPath_closed(t *testing.T) {
 			c := startFast(t, row.size, row.fast)
 			acked := c.putEverywhere(0, 10)
 			c.checkTold(acked)
-			if routes := routesOf(acked); len(acked) != 10*row.size || routes[member.RouteFast] != 0 {
+			if routes := routesOf(acked); len(acked) != 10*row.size || routes[proposals.RouteFast] != 0 {
 				t.Errorf("%d of %d puts were acknowledged, by %v", len(acked), 10*row.size, routes)
 			}
 			for _, n := range c.nodes {

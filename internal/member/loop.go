@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -124,8 +125,8 @@ func (m *Member) follow(leader consensus.MemberID) {
 }
 
 // ports ties the node to the member's goroutines.
-func (m *Member) ports() Ports {
-	return Ports{
+func (m *Member) ports() node.Ports {
+	return node.Ports{
 		Send:         m.send,
 		Persist:      m.disk.put,
 		Apply:        func(entries []consensus.Entry) { m.applier.put(applyRequest{entries: entries}) },
@@ -181,7 +182,7 @@ func (m *Member) extendLeases() time.Duration { return m.electionTimeout() }
 
 // writeDisk is the goroutine that owns the WAL: everything that waits goes into one sync.
 func (m *Member) writeDisk() error {
-	var spare []Persist
+	var spare []node.Persist
 	var batches []wal.Batch
 	for {
 		select {
@@ -234,7 +235,7 @@ func (m *Member) writeDisk() error {
 }
 
 // latestBase returns the last compaction among requests.
-func latestBase(requests []Persist) *consensus.SnapshotMeta {
+func latestBase(requests []node.Persist) *consensus.SnapshotMeta {
 	for i := len(requests) - 1; i >= 0; i-- {
 		if requests[i].Base != nil {
 			return requests[i].Base

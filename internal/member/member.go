@@ -19,6 +19,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -51,7 +53,7 @@ type Member struct {
 	options   Options
 	data      *Data
 	logger    *slog.Logger
-	node      *Node
+	node      *node.Node
 	transport *transport.Transport
 	hub       *watch.Hub
 
@@ -160,19 +162,19 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.transport = t
 	core := m.options.Raft
 	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, Fate: m.fate}
-	node, err := NewNode(NodeOptions{
+	body, err := node.New(node.Options{
 		Raft:         core,
 		FirstSession: m.data.Boots << 32,
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
 	}, m.data.Restored, m.ports())
-	if err == nil && node.Replica().Status().Removed {
+	if err == nil && body.Replica().Status().Removed {
 		err = ErrRemoved
 	}
 	if err != nil {
 		m.stop() // for those who ask already
 		return err
 	}
-	m.node = node
+	m.node = body
 	m.publish()
 	close(m.started)
 	m.wg.Add(12)
@@ -257,8 +259,8 @@ func (m *Member) Stop() error {
 	m.wg.Wait()
 	m.holder.stop()
 	if m.node != nil {
-		m.node.proposals.failAll(ErrStopped)
-		m.node.clients.failAll(ErrStopped)
+		m.node.Proposals().FailAll(ErrStopped)
+		m.node.Clients().FailAll(ErrStopped)
 	}
 	return m.data.Close()
 }
@@ -299,7 +301,7 @@ func (m *Member) LeaderChanged() <-chan struct{} {
 // waiter is a Completion that a goroutine waits for.
 type waiter struct {
 	result kv.Result
-	route  Route
+	route  proposals.Route
 	err    error
 	done   chan struct{}
 }
@@ -310,7 +312,7 @@ func (w *waiter) Complete(result kv.Result, err error) {
 }
 
 // Via notes by which way the answer comes.
-func (w *waiter) Via(route Route) { w.route = route }
+func (w *waiter) Via(route proposals.Route) { w.route = route }
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
 
@@ -330,7 +332,7 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 	}
 	w := waiters.Get().(*waiter)
 	begun := m.options.Clock.Now()
-	q, err := m.node.proposals.add(kind, payload, once, w)
+	q, err := m.node.Proposals().Add(kind, payload, once, w)
 	if err != nil {
 		return kv.Result{}, err
 	}
@@ -348,7 +350,7 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 		err = ctx.Err()
 	case <-timer.C:
 		err = m.timeoutError(begun)
-		if m.node.proposals.sent(q) && errors.Is(err, ErrNoLeader) {
+		if m.node.Proposals().Sent(q) && errors.Is(err, ErrNoLeader) {
 			err = ErrLeaderFailed // it left for a leader that is gone since, so it may still happen
 		}
 	case <-m.stopping.Done():
@@ -359,7 +361,7 @@ func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload 
 			err = ErrStopped
 		}
 	}
-	m.node.proposals.abandon(q) // the waiter is not pooled again: it may just be being completed
+	m.node.Proposals().Abandon(q) // the waiter is not pooled again: it may just be being completed
 	return kv.Result{}, err
 }
 
@@ -387,10 +389,10 @@ func (m *Member) ReadIndex(ctx context.Context) error {
 	if err := m.awaitStart(ctx); err != nil {
 		return err
 	}
-	group := m.node.reads.join(nil)
+	shown := m.node.AwaitRead()
 	m.inbox.wake()
 	select {
-	case <-group.done:
+	case <-shown:
 		return nil
 	default:
 	}
@@ -398,7 +400,7 @@ func (m *Member) ReadIndex(ctx context.Context) error {
 	timer := timers.get(m.options.RequestTimeout)
 	defer timers.put(timer)
 	select {
-	case <-group.done:
+	case <-shown:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

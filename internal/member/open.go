@@ -295,7 +295,7 @@ func (d *Data) restore(recovered wal.Recovered) error {
 		}
 		base = d.Machine.SnapshotMeta()
 		answered := raft.AnsweredRecords(&recovered.Base, recovered.Entries, d.Identity.Member)
-		batch := wal.Batch{Reset: &base, Witness: witnessRecords(keepAll(answered))}
+		batch := wal.Batch{Reset: &base, Witness: wal.WitnessRecords(keepAll(answered))}
 		if err := d.WAL.Append(batch); err != nil {
 			return err
 		}

@@ -9,21 +9,6 @@ import (
 
 // The records that this member holds for others, as the WAL knows them: by attempt, encoded by package consensus.
 
-func witnessRecords(changes []consensus.RecordChange) []wal.WitnessRecord {
-	if len(changes) == 0 {
-		return nil
-	}
-	records := make([]wal.WitnessRecord, len(changes))
-	for i := range changes {
-		c := &changes[i]
-		records[i] = wal.WitnessRecord{Attempt: wal.AttemptOf(c.Record.Attempt), Forget: c.Forget}
-		if !c.Forget {
-			records[i].Payload = consensus.AppendRecord(nil, &c.Record)
-		}
-	}
-	return records
-}
-
 func keepAll(records []consensus.Record) []consensus.RecordChange {
 	changes := make([]consensus.RecordChange, len(records))
 	for i := range records {

@@ -29,7 +29,7 @@ func someRecords() []consensus.Record {
 func TestWitnessRecords_roundTrip(t *testing.T) {
 	records := someRecords()
 	changes := keepAll(records)
-	held := witnessRecords(changes)
+	held := wal.WitnessRecords(changes)
 	got, err := restoredRecords(held)
 	if err != nil {
 		t.Fatal(err)
@@ -42,11 +42,11 @@ func TestWitnessRecords_roundTrip(t *testing.T) {
 	}
 	changes[0].Forget = true
 	changes[0].Record = consensus.Record{Attempt: records[0].Attempt}
-	forgotten := witnessRecords(changes[:1])
+	forgotten := wal.WitnessRecords(changes[:1])
 	if len(forgotten) != 1 || !forgotten[0].Forget || forgotten[0].Attempt != held[0].Attempt || forgotten[0].Payload != nil {
 		t.Errorf("got %+v, want the attempt forgotten", forgotten)
 	}
-	if witnessRecords(nil) != nil {
+	if wal.WitnessRecords(nil) != nil {
 		t.Error("no changes are written as some")
 	}
 }
@@ -60,7 +60,7 @@ func TestRestoredRecords_damaged(t *testing.T) {
 		"another attempt":  func(r *wal.WitnessRecord) { r.Attempt = wal.AttemptOf(records[2].Attempt) },
 		"another revision": func(r *wal.WitnessRecord) { r.Attempt[len(r.Attempt)-1] ^= 1 },
 	} {
-		held := witnessRecords(keepAll(records[:2]))
+		held := wal.WitnessRecords(keepAll(records[:2]))
 		spoil(&held[1])
 		if got, err := restoredRecords(held); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: got %d records, %v; want ErrDamaged", name, len(got), err)

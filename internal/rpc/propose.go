@@ -16,12 +16,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/proposals"
 )
 
 // Clients is what the native write service needs of a member, beyond what all services need: *member.Member.
 type Clients interface {
-	ProposeFor(id consensus.ProposalID, command *kv.Command, done member.Completion) error
-	Abandon(id consensus.ProposalID, done member.Completion)
+	ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error
+	Abandon(id consensus.ProposalID, done proposals.Completion)
 	FirstResult(id consensus.ProposalID) (kv.Result, bool)
 	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
 	RetireClientSession(session consensus.SessionID)
@@ -33,7 +34,7 @@ type Clients interface {
 	ListenFor(client consensus.MemberID, l member.Listener) (detach func(), err error)
 	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
 	ExpectFor(
-		id consensus.ProposalID, command *kv.Command, done member.Completion,
+		id consensus.ProposalID, command *kv.Command, done proposals.Completion,
 	) (proposal consensus.Proposal, leads bool, err error)
 	Offer(client consensus.MemberID, message consensus.Message)
 	OfferedBytes() int
@@ -306,7 +307,7 @@ func (one *streamProposal) refuse(why error) {
 	one.stream.leave(one, finished{id: one.id, kind: one.kind, refused: why})
 }
 
-// Complete implements member.Completion.
+// Complete implements proposals.Completion.
 func (one *streamProposal) Complete(result kv.Result, err error) {
 	one.stream.leave(one, finished{id: one.id, kind: one.kind, command: one.command, result: result, err: err})
 }

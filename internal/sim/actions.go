@@ -8,8 +8,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/proposer"
-	"github.com/quorate/quorate/internal/member"
 	spec "github.com/quorate/quorate/internal/model/trace"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -64,7 +64,7 @@ func (a *actions) started(id consensus.MemberID, hard consensus.HardState, base 
 }
 
 // persisted says what is on its way to the disk: the core has it.
-func (a *actions) persisted(h *host, request *member.Persist) {
+func (a *actions) persisted(h *host, request *node.Persist) {
 	if a == nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -41,14 +42,14 @@ type host struct {
 	begun  time.Time // by its own clock
 	ticked int64     // ticks since then
 	data   *member.Data
-	node   *member.Node
+	node   *node.Node
 	hub    *watch.Hub
 	gone   bool // removed from the cluster, or never needed again
 
 	inbox      []raft.Input
 	stepping   bool
-	waiting    []member.Persist // for the disk
-	writing    []member.Persist
+	waiting    []node.Persist // for the disk
+	writing    []node.Persist
 	applies    []work
 	applying   bool
 	leading    bool
@@ -154,11 +155,11 @@ func (h *host) start() {
 	}
 	options.Fast = raft.FastOptions{
 		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
-		Fate: func(id consensus.ProposalID) raft.Fate { return member.FateOf(h.data.Machine, id) },
+		Fate: func(id consensus.ProposalID) raft.Fate { return node.FateOf(h.data.Machine, id) },
 	}
 	options.Seed += uint64(h.life)
 	infers, fast := h.w.plan.settings(&options, h.w.spoil)
-	node, err := member.NewNode(member.NodeOptions{
+	node, err := node.New(node.Options{
 		Raft:         options,
 		FirstSession: data.Boots << 32,
 		RetryTicks:   3 * options.ElectionTicks,
@@ -361,8 +362,8 @@ func (h *host) dueTicks() []raft.Input {
 	return ticks
 }
 
-func (h *host) ports() member.Ports {
-	return member.Ports{
+func (h *host) ports() node.Ports {
+	return node.Ports{
 		Send:    h.send,
 		Persist: h.persist,
 		Apply: func(entries []consensus.Entry) {

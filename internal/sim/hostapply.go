@@ -278,5 +278,5 @@ func (h *host) scrub() {
 
 type completion func(kv.Result, error)
 
-// Complete implements member.Completion.
+// Complete implements proposals.Completion.
 func (c completion) Complete(result kv.Result, err error) { c(result, err) }

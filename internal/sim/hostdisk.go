@@ -5,14 +5,14 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // persist queues a write. The checkers learn of the entries now, when the core has them, and again when they are safe.
-func (h *host) persist(request member.Persist) {
+func (h *host) persist(request node.Persist) {
 	s, batch := h.suite, &request.Batch
 	if batch.Reset != nil {
 		s.Rebased(h.id, *batch.Reset, true)
@@ -47,7 +47,7 @@ func (h *host) write() {
 	h.after(took, h.written)
 }
 
-func (h *host) append(requests []member.Persist) error {
+func (h *host) append(requests []node.Persist) error {
 	batches := make([]wal.Batch, 0, len(requests))
 	for i := range requests {
 		if requests[i].Seq != 0 {
@@ -105,7 +105,7 @@ func (h *host) answerFast(evaluations []raft.Evaluation) {
 	h.after(dice.Exponential(h.rng, h.w.plan.apply), func() {
 		var answers []consensus.Message
 		for i := range evaluations {
-			if answer, known := member.Answer(&evaluations[i], h.data.Machine); known {
+			if answer, known := node.Answer(&evaluations[i], h.data.Machine); known {
 				answers = append(answers, answer)
 			}
 		}
@@ -131,7 +131,7 @@ func (h *host) flush() {
 }
 
 // compactLog lets the log forget what the last of some requests says, after their write.
-func (h *host) compactLog(requests []member.Persist) bool {
+func (h *host) compactLog(requests []node.Persist) bool {
 	for i := len(requests) - 1; i >= 0; i-- {
 		base := requests[i].Base
 		if base == nil {

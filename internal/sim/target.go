@@ -129,7 +129,7 @@ func (h *host) ID() consensus.MemberID { return h.id }
 // answer is a Completion that can be told from others, to be abandoned.
 type answer struct{ tell func(kv.Result, error) }
 
-// Complete implements member.Completion.
+// Complete implements proposals.Completion.
 func (a *answer) Complete(result kv.Result, err error) { a.tell(result, err) }
 
 // NextSession implements workload.Target.

@@ -32,6 +32,8 @@ var floors = []struct {
 	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
 	{"internal/model", 3, "model"},
 	{"internal/member", 4, "member"},
+	{"internal/node", 4, "member"},
+	{"internal/proposals", 4, "member"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/rpc", 5, "rpc"},
 	{"internal/server", 6, "server"},

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
@@ -176,7 +176,7 @@ func (c *client) propose(what string, command *kv.Command, done func(r kv.Result
 		if err == nil && errors.Is(r.Err, kv.ErrSessionUnknown) {
 			l.suite.Report("applied-once", fmt.Sprintf("a waiting client was told that its session is unknown (%s)", what))
 		}
-		if errors.Is(err, member.ErrTooManyRequests) {
+		if errors.Is(err, proposals.ErrTooMany) {
 			l.Refused++
 			l.suite.Refused(command)
 		}

@@ -1,8 +1,6 @@
-package member
+package proposals
 
 import (
-	"context"
-
 	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -15,9 +13,9 @@ const maxFastBytes = 64 << 10
 // Everything else answers with a revision that depends on what comes before it.
 func mayBeFast(payload []byte) bool { return len(payload) <= maxFastBytes && kv.ChangesKeys(payload) }
 
-// won completes proposals that are decided and not applied here yet. They stay in their session, and are repeated under
+// Won completes proposals that are decided and not applied here yet. They stay in their session, and are repeated under
 // their id, until they are: the session must not end before.
-func (p *proposer) won(wins []fastpath.Win) {
+func (p *Own) Won(wins []fastpath.Win) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range wins {
@@ -39,52 +37,20 @@ func (p *proposer) won(wins []fastpath.Win) {
 
 // renew proposes under another id what was given up because nobody could tell whether it was still wanted. It has never
 // been executed and never will be under the old one.
-func (p *proposer) renew(q *proposal) {
+func (p *Own) renew(q *Pending) {
 	q.committed = true
 	if q.done == nil {
 		return
 	}
-	again := &proposal{kind: q.kind, payload: q.payload, done: q.done, waiting: true, onlyOnce: q.onlyOnce}
+	again := &Pending{kind: q.kind, payload: q.payload, done: q.done, waiting: true, onlyOnce: q.onlyOnce}
 	q.done, q.renewed = nil, again
 	p.queue = append(p.queue, again)
 }
 
 // latest follows a proposal to the id that it has now.
-func (q *proposal) latest() *proposal {
+func (q *Pending) latest() *Pending {
 	for q.renewed != nil {
 		q = q.renewed
 	}
 	return q
-}
-
-// Route says by which way an answer came.
-type Route string
-
-// The routes.
-const (
-	RouteLeader   Route = "leader"   // the leader said that it committed, or this member leads
-	RouteInferred Route = "inferred" // this member counted that it committed
-	RouteFast     Route = "fast"     // a superquorum holds it at its revision
-)
-
-type routeKey struct{}
-
-// WantRoute returns a context under which Propose tells by which way the answer came.
-func WantRoute(ctx context.Context) (context.Context, *Route) {
-	route := new(Route)
-	return context.WithValue(ctx, routeKey{}, route), route
-}
-
-func noteRoute(ctx context.Context, route Route) {
-	if wanted, ok := ctx.Value(routeKey{}).(*Route); ok {
-		*wanted = route
-	}
-}
-
-// tell completes a proposal, and says how to those who want to know.
-func tell(done Completion, result kv.Result, route Route) {
-	if r, wants := done.(interface{ Via(route Route) }); wants {
-		r.Via(route)
-	}
-	done.Complete(result, nil)
 }

@@ -1,4 +1,4 @@
-package member
+package proposals
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 )
 
 const self = consensus.MemberID(7)
+
+var errStopped = errors.New("stopped")
 
 // outcome records how a proposal ended.
 type outcome struct {
@@ -24,7 +26,7 @@ func (o *outcome) Complete(result kv.Result, err error) {
 }
 
 // applied makes entries of proposals, in order, as the log would hold them.
-func applied(p *proposer, proposals []leaving, results ...kv.Result) {
+func applied(p *Own, proposals []Leaving, results ...kv.Result) {
 	entries := make([]consensus.Entry, len(proposals))
 	for i, q := range proposals {
 		entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Kind: q.Kind, Proposal: q.ID, Payload: q.Payload}
@@ -32,14 +34,14 @@ func applied(p *proposer, proposals []leaving, results ...kv.Result) {
 	for len(results) < len(entries) {
 		results = append(results, kv.Result{})
 	}
-	p.resolve(entries, results)
+	p.Resolve(entries, results)
 }
 
 // opened returns a proposer whose first session is open.
-func opened(t *testing.T) *proposer {
+func opened(t *testing.T) *Own {
 	t.Helper()
-	p := newProposer(self, 1<<32)
-	open := p.take(nil, 0)
+	p := NewOwn(self, 1<<32)
+	open := p.Take(nil, 0)
 	if len(open) != 1 || open[0].ID.Sequence != 0 {
 		t.Fatalf("first take: got %v, want the session's opening alone", open)
 	}
@@ -47,36 +49,36 @@ func opened(t *testing.T) *proposer {
 	return p
 }
 
-func add(t *testing.T, p *proposer) *outcome {
+func add(t *testing.T, p *Own) *outcome {
 	t.Helper()
 	o := &outcome{}
-	if _, err := p.add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
+	if _, err := p.Add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func TestProposer_take_waitsForSession(t *testing.T) {
-	p := newProposer(self, 0)
+func TestOwn_Take_waitsForSession(t *testing.T) {
+	p := NewOwn(self, 0)
 	add(t, p)
-	first := p.take(nil, 0)
+	first := p.Take(nil, 0)
 	if len(first) != 1 || first[0].ID.Sequence != 0 {
 		t.Fatalf("got %v, want only the opening of the session", first)
 	}
-	if again := p.take(nil, 0); len(again) != 0 {
+	if again := p.Take(nil, 0); len(again) != 0 {
 		t.Fatalf("got %v before the session is open, want nothing", again)
 	}
 	applied(p, first)
-	now := p.take(nil, 0)
+	now := p.Take(nil, 0)
 	if len(now) != 1 || now[0].ID.Sequence != 1 || now[0].ID.Session.Member != self {
 		t.Fatalf("got %v, want proposal 1 of the session", now)
 	}
 }
 
-func TestProposer_resolve_completesOnce(t *testing.T) {
+func TestOwn_Resolve_completesOnce(t *testing.T) {
 	p := opened(t)
 	o := add(t, p)
-	sent := p.take(nil, 1)
+	sent := p.Take(nil, 1)
 	applied(p, sent, kv.Result{Revision: 5})
 	applied(p, sent, kv.Result{Revision: 6}) // a second entry of the same proposal
 	if o.times != 1 || o.result.Revision != 5 || o.err != nil {
@@ -84,17 +86,17 @@ func TestProposer_resolve_completesOnce(t *testing.T) {
 	}
 }
 
-func TestProposer_resend_keepsIDAndOrder(t *testing.T) {
+func TestOwn_Resend_keepsIDAndOrder(t *testing.T) {
 	p := opened(t)
 	add(t, p)
 	add(t, p)
-	sent := p.take(nil, 3)
-	if p.resend(2); len(p.take(nil, 4)) != 0 {
+	sent := p.Take(nil, 3)
+	if p.Resend(2); len(p.Take(nil, 4)) != 0 {
 		t.Error("what was sent at tick 3 was repeated for tick 2")
 	}
 	late := add(t, p)
-	p.resend(3)
-	again := p.take(nil, 5)
+	p.Resend(3)
+	again := p.Take(nil, 5)
 	if len(again) != 3 || again[0].ID != sent[0].ID || again[1].ID != sent[1].ID || again[2].ID.Sequence != 3 {
 		t.Errorf("got %v, want %v again and then the new one", again, sent)
 	}
@@ -104,7 +106,7 @@ func TestProposer_resend_keepsIDAndOrder(t *testing.T) {
 	}
 }
 
-func TestProposer_refuse(t *testing.T) {
+func TestOwn_Refuse(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		reason consensus.RefusalReason
@@ -122,16 +124,16 @@ func TestProposer_refuse(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			p := opened(t)
 			o := &outcome{}
-			if _, err := p.add(consensus.EntryCommand, nil, tc.once, o); err != nil {
+			if _, err := p.Add(consensus.EntryCommand, nil, tc.once, o); err != nil {
 				t.Fatal(err)
 			}
-			sent := p.take(nil, 1)
-			p.refuse([]consensus.Refusal{{ID: sent[0].ID, Reason: tc.reason}})
-			if len(p.take(nil, 1)) != 0 {
+			sent := p.Take(nil, 1)
+			p.Refuse([]consensus.Refusal{{ID: sent[0].ID, Reason: tc.reason}})
+			if len(p.Take(nil, 1)) != 0 {
 				t.Error("it was repeated before the next tick")
 			}
-			p.retryRefused()
-			if got := len(p.take(nil, 2)) == 1; got != tc.again {
+			p.RetryRefused()
+			if got := len(p.Take(nil, 2)) == 1; got != tc.again {
 				t.Errorf("goes out again: got %v, want %v", got, tc.again)
 			}
 			var refused *membership.RefusedError
@@ -147,23 +149,23 @@ func TestProposer_refuse(t *testing.T) {
 	}
 }
 
-func TestProposer_abandon_isNotRepeated(t *testing.T) {
+func TestOwn_Abandon_isNotRepeated(t *testing.T) {
 	p := opened(t)
 	o := &outcome{}
-	q, err := p.add(consensus.EntryCommand, nil, false, o)
+	q, err := p.Add(consensus.EntryCommand, nil, false, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.sent(q) {
+	if p.Sent(q) {
 		t.Error("it counts as sent before it left")
 	}
-	sent := p.take(nil, 1)
-	if !p.sent(q) {
+	sent := p.Take(nil, 1)
+	if !p.Sent(q) {
 		t.Error("it does not count as sent after it left")
 	}
-	p.abandon(q)
-	p.resend(5)
-	if got := p.take(nil, 6); len(got) != 0 {
+	p.Abandon(q)
+	p.Resend(5)
+	if got := p.Take(nil, 6); len(got) != 0 {
 		t.Errorf("got %v, want nothing", got)
 	}
 	applied(p, sent)
@@ -173,29 +175,29 @@ func TestProposer_abandon_isNotRepeated(t *testing.T) {
 }
 
 // A session is replaced when it is used up and retired only when everything in it is resolved.
-func TestProposer_take_turnsSessions(t *testing.T) {
+func TestOwn_Take_turnsSessions(t *testing.T) {
 	p := opened(t)
 	p.limit = 2
 	first := p.current.id
 	straggler := add(t, p)
 	add(t, p)
-	sent := p.take(nil, 1)
+	sent := p.Take(nil, 1)
 	applied(p, sent[1:])
 	add(t, p)
-	turn := p.take(nil, 2)
+	turn := p.Take(nil, 2)
 	if len(turn) != 2 || turn[0].ID.Sequence != 0 || turn[0].ID.Session == first || turn[1].ID.Session != first {
 		t.Fatalf("got %v, want the next session's opening, and a proposal of the current one meanwhile", turn)
 	}
 	applied(p, turn)
 	add(t, p)
-	if next := p.take(nil, 3); len(next) != 1 || next[0].ID.Session == first {
+	if next := p.Take(nil, 3); len(next) != 1 || next[0].ID.Session == first {
 		t.Fatalf("got %v, want one proposal of the new session, and no retirement before the straggler", next)
 	}
 	applied(p, sent[:1])
 	if straggler.times != 1 {
 		t.Fatal("the straggler was not completed")
 	}
-	retire := p.take(nil, 4)
+	retire := p.Take(nil, 4)
 	if len(retire) != 1 {
 		t.Fatalf("got %v, want the retirement", retire)
 	}
@@ -209,49 +211,49 @@ func TestProposer_take_turnsSessions(t *testing.T) {
 	}
 }
 
-func TestProposer_opened_triesLargerNumber(t *testing.T) {
-	p := newProposer(self, 1<<32)
-	first := p.take(nil, 0)
+func TestOwn_opened_triesLargerNumber(t *testing.T) {
+	p := NewOwn(self, 1<<32)
+	first := p.Take(nil, 0)
 	applied(p, first, kv.Result{Err: kv.ErrSessionUnknown})
-	second := p.take(nil, 1)
+	second := p.Take(nil, 1)
 	if len(second) != 1 || second[0].ID.Session.Number <= first[0].ID.Session.Number+1 {
 		t.Errorf("got %v after %v was refused, want a much larger number", second, first)
 	}
 }
 
-func TestProposer_resolve_lostSession(t *testing.T) {
+func TestOwn_Resolve_lostSession(t *testing.T) {
 	p := opened(t)
 	lost := p.current.id
 	a, b := add(t, p), add(t, p)
-	sent := p.take(nil, 1)
+	sent := p.Take(nil, 1)
 	applied(p, sent[:1], kv.Result{Err: kv.ErrSessionUnknown})
 	if !errors.Is(a.err, ErrLeaderFailed) || !errors.Is(b.err, ErrLeaderFailed) {
 		t.Errorf("got %v and %v, want %v: it may have happened", a.err, b.err, ErrLeaderFailed)
 	}
-	next := p.take(nil, 2)
+	next := p.Take(nil, 2)
 	if len(next) != 1 || next[0].ID.Sequence != 0 || next[0].ID.Session.Number <= lost.Number {
 		t.Errorf("got %v, want the opening of a larger session than %v", next, lost)
 	}
 }
 
 // A session that is lost while the one before it is being finished must not keep the next one from being opened.
-func TestProposer_resolve_lostSessionWhileRetiring(t *testing.T) {
+func TestOwn_Resolve_lostSessionWhileRetiring(t *testing.T) {
 	p := opened(t)
 	p.limit = 1
 	straggler := add(t, p)
-	old := p.take(nil, 1)
-	turn := p.take(nil, 2)
+	old := p.Take(nil, 1)
+	turn := p.Take(nil, 2)
 	applied(p, turn)
 	add(t, p)
-	sent := p.take(nil, 3)
+	sent := p.Take(nil, 3)
 	applied(p, sent, kv.Result{Err: kv.ErrSessionUnknown})
 	waits := add(t, p)
-	opening := p.take(nil, 4)
+	opening := p.Take(nil, 4)
 	if len(opening) != 1 || opening[0].ID.Sequence != 0 || opening[0].ID.Session == sent[0].ID.Session {
 		t.Fatalf("got %v, want the opening of another session", opening)
 	}
 	applied(p, opening)
-	next := p.take(nil, 5)
+	next := p.Take(nil, 5)
 	if len(next) != 1 || next[0].ID.Session != opening[0].ID.Session {
 		t.Fatalf("got %v, want one proposal of the new session", next)
 	}
@@ -260,7 +262,7 @@ func TestProposer_resolve_lostSessionWhileRetiring(t *testing.T) {
 		t.Errorf("got %+v, want the result of the new session", waits)
 	}
 	applied(p, old, kv.Result{Revision: 4})
-	retire := p.take(nil, 6)
+	retire := p.Take(nil, 6)
 	if straggler.times != 1 || len(retire) != 1 {
 		t.Fatalf("got %+v and then %v, want the straggler done and its session retired", straggler, retire)
 	}
@@ -270,38 +272,38 @@ func TestProposer_resolve_lostSessionWhileRetiring(t *testing.T) {
 	}
 }
 
-func TestProposer_add_refusesTooMany(t *testing.T) {
+func TestOwn_Add_refusesTooMany(t *testing.T) {
 	p := opened(t)
 	p.open = maxOpenProposals
-	if _, err := p.add(consensus.EntryCommand, nil, false, &outcome{}); !errors.Is(err, ErrTooManyRequests) {
-		t.Errorf("got %v, want %v", err, ErrTooManyRequests)
+	if _, err := p.Add(consensus.EntryCommand, nil, false, &outcome{}); !errors.Is(err, ErrTooMany) {
+		t.Errorf("got %v, want %v", err, ErrTooMany)
 	}
 }
 
-func TestProposer_add_refusesTooManyBytes(t *testing.T) {
+func TestOwn_Add_refusesTooManyBytes(t *testing.T) {
 	p := opened(t)
 	o := &outcome{}
-	q, err := p.add(consensus.EntryCommand, make([]byte, maxOpenBytes), false, o)
+	q, err := p.Add(consensus.EntryCommand, make([]byte, maxOpenBytes), false, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.add(consensus.EntryCommand, []byte("x"), false, o); !errors.Is(err, ErrTooManyRequests) {
-		t.Errorf("got %v, want %v", err, ErrTooManyRequests)
+	if _, err := p.Add(consensus.EntryCommand, []byte("x"), false, o); !errors.Is(err, ErrTooMany) {
+		t.Errorf("got %v, want %v", err, ErrTooMany)
 	}
-	p.abandon(q)
-	if _, err := p.add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
+	p.Abandon(q)
+	if _, err := p.Add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
 		t.Errorf("after the large one was given up: %v", err)
 	}
 }
 
-func TestProposer_failAll(t *testing.T) {
+func TestOwn_FailAll(t *testing.T) {
 	p := opened(t)
 	sent, queued := add(t, p), (*outcome)(nil)
-	p.take(nil, 1)
+	p.Take(nil, 1)
 	queued = add(t, p)
-	p.failAll(ErrStopped)
-	if !errors.Is(sent.err, ErrStopped) || !errors.Is(queued.err, ErrStopped) {
-		t.Errorf("got %v and %v, want %v", sent.err, queued.err, ErrStopped)
+	p.FailAll(errStopped)
+	if !errors.Is(sent.err, errStopped) || !errors.Is(queued.err, errStopped) {
+		t.Errorf("got %v and %v, want %v", sent.err, queued.err, errStopped)
 	}
 	if p.open != 0 || p.openBytes != 0 {
 		t.Errorf("%d of %d bytes are still counted as open", p.open, p.openBytes)

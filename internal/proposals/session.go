@@ -1,4 +1,4 @@
-package member
+package proposals
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
@@ -9,10 +9,10 @@ import (
 type session struct {
 	id    consensus.SessionID
 	first uint64
-	slots []*proposal
+	slots []*Pending
 }
 
-func (s *session) find(sequence uint64) *proposal {
+func (s *session) find(sequence uint64) *Pending {
 	if sequence < s.first || sequence-s.first >= uint64(len(s.slots)) {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (s *session) trim() {
 }
 
 // turnSession opens the first session, a new one when the current is used up, and retires the finished one.
-func (p *proposer) turnSession() {
+func (p *Own) turnSession() {
 	usedUp := p.current != nil && p.current.first+uint64(len(p.current.slots)) > p.limit
 	if p.opening == nil && (p.current == nil || usedUp && p.previous == nil) {
 		p.openSession()
@@ -45,30 +45,30 @@ func (p *proposer) turnSession() {
 	p.retiring = true
 	command := kv.Command{SessionRetire: &kv.SessionRetireOp{
 		Member: uint64(p.self), Number: p.previous.id.Number}}
-	p.queue = append(p.queue, &proposal{
+	p.queue = append(p.queue, &Pending{
 		kind: consensus.EntryCommand, payload: command.Append(nil), waiting: true, done: retired{p, p.previous},
 	})
 }
 
-func (p *proposer) openSession() {
+func (p *Own) openSession() {
 	p.number++
 	op := &kv.SessionOpenOp{Member: uint64(p.self), Number: p.number}
 	if p.current != nil {
 		op.Keep = []uint64{p.current.id.Number}
 	}
 	command := kv.Command{SessionOpen: op}
-	p.opening = &proposal{
+	p.opening = &Pending{
 		id:      consensus.ProposalID{Session: consensus.SessionID{Member: p.self, Number: p.number}},
 		kind:    consensus.EntryCommand,
 		payload: command.Append(nil),
 		waiting: true,
 	}
-	p.queue = append([]*proposal{p.opening}, p.queue...)
+	p.queue = append([]*Pending{p.opening}, p.queue...)
 }
 
-// retired completes the retire entry of a session; it runs with the proposer's lock held.
+// retired completes the retire entry of a session; it runs with the Own's lock held.
 type retired struct {
-	p *proposer
+	p *Own
 	s *session
 }
 
@@ -80,7 +80,7 @@ func (r retired) Complete(kv.Result, error) {
 
 // lost gives up a session that was retired without our doing: an opening from before the last restart arrived late.
 // What was proposed under it may or may not have happened, and can not be repeated under another id.
-func (p *proposer) lost(s *session) {
+func (p *Own) lost(s *session) {
 	for _, q := range s.slots {
 		if !q.committed {
 			q.committed = true
@@ -99,7 +99,7 @@ func (p *proposer) lost(s *session) {
 
 // opened makes the session that was just opened the current one. A number that the cluster has seen already (the
 // data directory went back in time) is refused; a much larger one is tried next.
-func (p *proposer) opened(result kv.Result) {
+func (p *Own) opened(result kv.Result) {
 	id := p.opening.id.Session
 	p.opening.committed = true
 	p.opening = nil
@@ -111,10 +111,10 @@ func (p *proposer) opened(result kv.Result) {
 		p.previous = p.current
 	}
 	p.current = &session{id: id, first: 1}
-	p.limit = sessionLength
+	p.limit = SessionLength
 }
 
-func (p *proposer) trimAll() {
+func (p *Own) trimAll() {
 	if p.current != nil {
 		p.current.trim()
 	}
@@ -123,7 +123,7 @@ func (p *proposer) trimAll() {
 	}
 }
 
-func (p *proposer) sessionOf(id consensus.SessionID) *session {
+func (p *Own) sessionOf(id consensus.SessionID) *session {
 	switch {
 	case p.current != nil && p.current.id == id:
 		return p.current

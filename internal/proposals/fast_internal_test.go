@@ -1,4 +1,4 @@
-package member
+package proposals
 
 import (
 	"errors"
@@ -19,11 +19,11 @@ type routed struct {
 func (r *routed) Via(route Route) { r.route = route }
 
 // addPut proposes what may be decided on the fast path.
-func addPut(t *testing.T, p *proposer) (*proposal, *routed) {
+func addPut(t *testing.T, p *Own) (*Pending, *routed) {
 	t.Helper()
 	o := &routed{}
 	command := kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v")}}
-	q, err := p.add(consensus.EntryCommand, command.Append(nil), false, o)
+	q, err := p.Add(consensus.EntryCommand, command.Append(nil), false, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,55 +31,55 @@ func addPut(t *testing.T, p *proposer) (*proposal, *routed) {
 }
 
 // takeOne takes the one proposal that is to leave.
-func takeOne(t *testing.T, p *proposer, tick uint64) leaving {
+func takeOne(t *testing.T, p *Own, tick uint64) Leaving {
 	t.Helper()
-	left := p.take(nil, tick)
+	left := p.Take(nil, tick)
 	if len(left) != 1 {
 		t.Fatalf("at tick %d %d proposals leave, want one: %v", tick, len(left), left)
 	}
 	return left[0]
 }
 
-func winOf(l leaving, revision kv.Revision) fastpath.Win {
+func winOf(l Leaving, revision kv.Revision) fastpath.Win {
 	result := kv.Result{Revision: revision, Put: &kv.PutResult{}}
 	return fastpath.Win{
 		Attempt: consensus.Attempt{Proposal: l.ID, Revision: uint64(revision)}, Reply: result.Append(nil),
 	}
 }
 
-func checkOpen(t *testing.T, p *proposer, want int) {
+func checkOpen(t *testing.T, p *Own, want int) {
 	t.Helper()
 	if p.open != want || (p.openBytes == 0) != (want == 0) || p.openBytes < 0 {
 		t.Errorf("%d proposals of %d bytes count as open, want %d", p.open, p.openBytes, want)
 	}
 }
 
-func TestProposer_won_answersOnceAndIsRepeated(t *testing.T) {
+func TestOwn_Won_answersOnceAndIsRepeated(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.won([]fastpath.Win{winOf(sent, 9)})
+	p.Won([]fastpath.Win{winOf(sent, 9)})
 	if o.times != 1 || o.err != nil || o.result.Revision != 9 || o.result.Put == nil || o.route != RouteFast {
 		t.Fatalf("got %+v, want the leader's reply, once, by the fast path", o)
 	}
 	checkOpen(t, p, 0)
 	for tick := uint64(2); tick < 5; tick++ {
-		p.resend(tick)
+		p.Resend(tick)
 		again := takeOne(t, p, tick)
-		if again.ID != sent.ID || again.fast || !slices.Equal(again.Payload, sent.Payload) {
+		if again.ID != sent.ID || again.Fast || !slices.Equal(again.Payload, sent.Payload) {
 			t.Fatalf("got %+v, want %v again, the slow way", again, sent.ID)
 		}
 	}
-	p.won([]fastpath.Win{winOf(sent, 9)})
-	applied(p, []leaving{sent}, kv.Result{Revision: 9})
-	p.resend(9)
-	if left := p.take(nil, 9); len(left) != 0 || o.times != 1 {
+	p.Won([]fastpath.Win{winOf(sent, 9)})
+	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
+	p.Resend(9)
+	if left := p.Take(nil, 9); len(left) != 0 || o.times != 1 {
 		t.Errorf("once it is applied %v leaves, and it was answered %d times", left, o.times)
 	}
 	checkOpen(t, p, 0)
 }
 
-func TestProposer_won_ignores(t *testing.T) {
+func TestOwn_Won_ignores(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
@@ -88,12 +88,12 @@ func TestProposer_won_ignores(t *testing.T) {
 	stranger.Proposal.Sequence = 77
 	unknown := winOf(sent, 9)
 	unknown.Proposal.Session.Number++
-	p.won([]fastpath.Win{unreadable, stranger, unknown})
+	p.Won([]fastpath.Win{unreadable, stranger, unknown})
 	if o.times != 0 {
 		t.Fatalf("got %+v, want no answer by what cannot be read or is not known", o)
 	}
-	applied(p, []leaving{sent}, kv.Result{Revision: 9})
-	p.won([]fastpath.Win{winOf(sent, 9)})
+	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
+	p.Won([]fastpath.Win{winOf(sent, 9)})
 	if o.times != 1 || o.route != RouteLeader {
 		t.Errorf("got %+v, want the answer of its entry alone", o)
 	}
@@ -102,20 +102,20 @@ func TestProposer_won_ignores(t *testing.T) {
 
 // Until a decided proposal is applied, a later leader may find it in the votes alone: under a retired session it would be
 // refused for ever.
-func TestProposer_won_holdsSessionOpen(t *testing.T) {
+func TestOwn_Won_holdsSessionOpen(t *testing.T) {
 	p := opened(t)
 	p.limit = 1
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.won([]fastpath.Win{winOf(sent, 9)})
-	applied(p, []leaving{takeOne(t, p, 2)}) // opens the next session
+	p.Won([]fastpath.Win{winOf(sent, 9)})
+	applied(p, []Leaving{takeOne(t, p, 2)}) // opens the next session
 	for tick := uint64(3); tick < 6; tick++ {
-		p.resend(tick)
+		p.Resend(tick)
 		if again := takeOne(t, p, tick); again.ID != sent.ID {
 			t.Fatalf("got %v, want %v again and no retirement of its session", again, sent.ID)
 		}
 	}
-	applied(p, []leaving{sent}, kv.Result{Revision: 9})
+	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
 	command, err := kv.DecodeCommand(takeOne(t, p, 7).Payload)
 	if err != nil || command.SessionRetire == nil || command.SessionRetire.Number != sent.ID.Session.Number {
 		t.Errorf("got %+v, %v, want the retirement of the session", command, err)
@@ -125,16 +125,16 @@ func TestProposer_won_holdsSessionOpen(t *testing.T) {
 	}
 }
 
-func TestProposer_won_thenAbandoned(t *testing.T) {
+func TestOwn_Won_thenAbandoned(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	_, other := addPut(t, p)
-	sent := p.take(nil, 1)
-	p.won([]fastpath.Win{winOf(sent[0], 9)})
-	p.abandon(q)
+	sent := p.Take(nil, 1)
+	p.Won([]fastpath.Win{winOf(sent[0], 9)})
+	p.Abandon(q)
 	checkOpen(t, p, 1)
-	p.resend(2)
-	if again := p.take(nil, 2); len(again) != 2 || again[0].ID != sent[0].ID {
+	p.Resend(2)
+	if again := p.Take(nil, 2); len(again) != 2 || again[0].ID != sent[0].ID {
 		t.Errorf("got %v, want it repeated although nobody waits any more", again)
 	}
 	applied(p, sent, kv.Result{Revision: 9}, kv.Result{Revision: 10})
@@ -144,23 +144,23 @@ func TestProposer_won_thenAbandoned(t *testing.T) {
 	checkOpen(t, p, 0)
 }
 
-func TestProposer_won_endsOnce(t *testing.T) {
-	for name, end := range map[string]func(p *proposer, sent leaving){
-		"the member stops":    func(p *proposer, _ leaving) { p.failAll(ErrStopped) },
-		"the session is lost": func(p *proposer, sent leaving) { applied(p, []leaving{sent}, kv.Result{Err: kv.ErrSessionUnknown}) },
-		"the leader refuses": func(p *proposer, sent leaving) {
-			p.refuse([]consensus.Refusal{{ID: sent.ID, Reason: consensus.ReasonNoLeader}})
-			p.retryRefused()
+func TestOwn_Won_endsOnce(t *testing.T) {
+	for name, end := range map[string]func(p *Own, sent Leaving){
+		"the member stops":    func(p *Own, _ Leaving) { p.FailAll(errStopped) },
+		"the session is lost": func(p *Own, sent Leaving) { applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSessionUnknown}) },
+		"the leader refuses": func(p *Own, sent Leaving) {
+			p.Refuse([]consensus.Refusal{{ID: sent.ID, Reason: consensus.ReasonNoLeader}})
+			p.RetryRefused()
 		},
-		"another attempt is passed over": func(p *proposer, sent leaving) {
-			applied(p, []leaving{sent}, kv.Result{Err: kv.ErrSkipped})
+		"another attempt is passed over": func(p *Own, sent Leaving) {
+			applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSkipped})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := opened(t)
 			_, o := addPut(t, p)
 			sent := takeOne(t, p, 1)
-			p.won([]fastpath.Win{winOf(sent, 9)})
+			p.Won([]fastpath.Win{winOf(sent, 9)})
 			end(p, sent)
 			if o.times != 1 || o.err != nil {
 				t.Errorf("got %+v, want the one answer of the win", o)
@@ -170,7 +170,7 @@ func TestProposer_won_endsOnce(t *testing.T) {
 	}
 }
 
-func TestProposer_take_offersFast(t *testing.T) {
+func TestOwn_Take_offersFast(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		command kv.Command
@@ -186,14 +186,14 @@ func TestProposer_take_offersFast(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := opened(t)
-			if _, err := p.add(consensus.EntryCommand, row.command.Append(nil), false, &outcome{}); err != nil {
+			if _, err := p.Add(consensus.EntryCommand, row.command.Append(nil), false, &outcome{}); err != nil {
 				t.Fatal(err)
 			}
-			if sent := takeOne(t, p, 1); sent.fast != row.fast {
-				t.Errorf("at the first try: got %t, want %t", sent.fast, row.fast)
+			if sent := takeOne(t, p, 1); sent.Fast != row.fast {
+				t.Errorf("at the first try: got %t, want %t", sent.Fast, row.fast)
 			}
-			p.resend(1)
-			if again := takeOne(t, p, 2); again.fast {
+			p.Resend(1)
+			if again := takeOne(t, p, 2); again.Fast {
 				t.Error("it is offered again, while it may be in the log")
 			}
 		})
@@ -201,46 +201,46 @@ func TestProposer_take_offersFast(t *testing.T) {
 	t.Run("no command", func(t *testing.T) {
 		p := opened(t)
 		put := kv.Command{Put: &kv.PutOp{Key: []byte("a")}}
-		if _, err := p.add(consensus.EntryConfig, put.Append(nil), true, &outcome{}); err != nil {
+		if _, err := p.Add(consensus.EntryConfig, put.Append(nil), true, &outcome{}); err != nil {
 			t.Fatal(err)
 		}
-		if sent := takeOne(t, p, 1); sent.fast {
+		if sent := takeOne(t, p, 1); sent.Fast {
 			t.Error("a change of the configuration is offered, whatever its payload looks like")
 		}
 	})
 	t.Run("what the proposer itself proposes", func(t *testing.T) {
-		if opening := takeOne(t, newProposer(self, 1), 0); opening.fast {
+		if opening := takeOne(t, NewOwn(self, 1), 0); opening.Fast {
 			t.Error("the opening of the session is offered")
 		}
 	})
 }
 
-func TestProposer_refuse_isNotOfferedAgain(t *testing.T) {
+func TestOwn_Refuse_isNotOfferedAgain(t *testing.T) {
 	for _, reason := range []consensus.RefusalReason{consensus.ReasonNoLeader, consensus.ReasonStaleConfig} {
 		p := opened(t)
 		_, o := addPut(t, p)
 		sent := takeOne(t, p, 1)
-		p.refuse([]consensus.Refusal{{ID: sent.ID, Reason: reason}})
-		p.retryRefused()
-		if again := takeOne(t, p, 2); again.ID != sent.ID || again.fast || o.times != 0 {
+		p.Refuse([]consensus.Refusal{{ID: sent.ID, Reason: reason}})
+		p.RetryRefused()
+		if again := takeOne(t, p, 2); again.ID != sent.ID || again.Fast || o.times != 0 {
 			t.Errorf("%v: got %+v, want %v again, the slow way", reason, again, sent.ID)
 		}
 	}
 }
 
-func TestProposer_resolve_skippedIsRepeated(t *testing.T) {
+func TestOwn_Resolve_skippedIsRepeated(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	applied(p, []leaving{sent}, kv.Result{Err: kv.ErrSkipped, Revision: 9})
-	if o.times != 0 || !p.sent(q) {
-		t.Fatalf("got %+v, sent %t; want no answer, and what is under way counted as sent", o, p.sent(q))
+	applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSkipped, Revision: 9})
+	if o.times != 0 || !p.Sent(q) {
+		t.Fatalf("got %+v, sent %t; want no answer, and what is under way counted as sent", o, p.Sent(q))
 	}
 	again := takeOne(t, p, 2)
-	if again.ID != sent.ID || again.fast || !slices.Equal(again.Payload, sent.Payload) {
+	if again.ID != sent.ID || again.Fast || !slices.Equal(again.Payload, sent.Payload) {
 		t.Fatalf("got %+v, want %v again, at no revision of its own", again, sent.ID)
 	}
-	applied(p, []leaving{again}, kv.Result{Revision: 10})
+	applied(p, []Leaving{again}, kv.Result{Revision: 10})
 	if o.times != 1 || o.result.Revision != 10 || o.result.Err != nil {
 		t.Errorf("got %+v, want the result of the second entry", o)
 	}
@@ -263,14 +263,14 @@ func (t tableOf) SessionOpen(id consensus.SessionID) bool { return !t.retired[id
 func (t tableOf) SessionEnded(consensus.SessionID) bool { return false }
 
 // What was given up is proposed again under another id, however the member learns of it.
-func TestProposer_aborted(t *testing.T) {
-	for name, learn := range map[string]func(t *testing.T, p *proposer, id consensus.ProposalID){
-		"by an entry": func(_ *testing.T, p *proposer, id consensus.ProposalID) {
-			p.resolve([]consensus.Entry{{Index: 5, Kind: consensus.EntryAbort, Proposal: id}}, []kv.Result{{Err: kv.ErrAborted}})
+func TestOwn_aborted(t *testing.T) {
+	for name, learn := range map[string]func(t *testing.T, p *Own, id consensus.ProposalID){
+		"by an entry": func(_ *testing.T, p *Own, id consensus.ProposalID) {
+			p.Resolve([]consensus.Entry{{Index: 5, Kind: consensus.EntryAbort, Proposal: id}}, []kv.Result{{Err: kv.ErrAborted}})
 		},
-		"by a snapshot": func(t *testing.T, p *proposer, id consensus.ProposalID) {
+		"by a snapshot": func(t *testing.T, p *Own, id consensus.ProposalID) {
 			t.Helper()
-			if err := p.restored(tableOf{results: map[consensus.ProposalID]kv.Result{id: {Err: kv.ErrAborted}}}); err != nil {
+			if err := p.Restored(tableOf{results: map[consensus.ProposalID]kv.Result{id: {Err: kv.ErrAborted}}}); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -281,19 +281,19 @@ func TestProposer_aborted(t *testing.T) {
 			sent := takeOne(t, p, 1)
 			for round := uint64(2); round < 5; round++ { // it can happen to it more than once
 				learn(t, p, sent.ID)
-				if o.times != 0 || p.sent(q) {
-					t.Fatalf("round %d: got %+v, sent %t; want no answer, and nothing under way", round, o, p.sent(q))
+				if o.times != 0 || p.Sent(q) {
+					t.Fatalf("round %d: got %+v, sent %t; want no answer, and nothing under way", round, o, p.Sent(q))
 				}
 				checkOpen(t, p, 1)
 				again := takeOne(t, p, round)
-				if again.ID == sent.ID || !again.fast || !slices.Equal(again.Payload, sent.Payload) || !p.sent(q) {
+				if again.ID == sent.ID || !again.Fast || !slices.Equal(again.Payload, sent.Payload) || !p.Sent(q) {
 					t.Fatalf("round %d: got %+v after %v, want the same under another id, for the first time", round, again, sent.ID)
 				}
-				applied(p, []leaving{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
+				applied(p, []Leaving{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
 				sent = again
 			}
-			p.won([]fastpath.Win{winOf(sent, 9)})
-			applied(p, []leaving{sent}, kv.Result{Revision: 9})
+			p.Won([]fastpath.Win{winOf(sent, 9)})
+			applied(p, []Leaving{sent}, kv.Result{Revision: 9})
 			if o.times != 1 || o.result.Revision != 9 || o.route != RouteFast {
 				t.Errorf("got %+v, want the answer of the last id", o)
 			}
@@ -305,21 +305,21 @@ func TestProposer_aborted(t *testing.T) {
 	}
 }
 
-func TestProposer_aborted_thenAbandoned(t *testing.T) {
+func TestOwn_aborted_thenAbandoned(t *testing.T) {
 	for name, left := range map[string]bool{"before it left again": false, "after it left again": true} {
 		t.Run(name, func(t *testing.T) {
 			p := opened(t)
 			q, o := addPut(t, p)
 			first := takeOne(t, p, 1)
-			applied(p, []leaving{first}, kv.Result{Err: kv.ErrAborted})
-			var again []leaving
+			applied(p, []Leaving{first}, kv.Result{Err: kv.ErrAborted})
+			var again []Leaving
 			if left {
-				again = p.take(nil, 2)
+				again = p.Take(nil, 2)
 			}
-			p.abandon(q)
+			p.Abandon(q)
 			checkOpen(t, p, 0)
-			p.resend(3)
-			if more := p.take(nil, 3); len(more) != 0 {
+			p.Resend(3)
+			if more := p.Take(nil, 3); len(more) != 0 {
 				t.Errorf("%v leaves, and nobody waits", more)
 			}
 			applied(p, again, kv.Result{Revision: 3})
@@ -330,60 +330,60 @@ func TestProposer_aborted_thenAbandoned(t *testing.T) {
 	}
 }
 
-func TestProposer_aborted_nobodyWaits(t *testing.T) {
+func TestOwn_aborted_nobodyWaits(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.abandon(q)
-	applied(p, []leaving{sent}, kv.Result{Err: kv.ErrAborted})
-	if left := p.take(nil, 2); len(left) != 0 || o.times != 0 {
+	p.Abandon(q)
+	applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrAborted})
+	if left := p.Take(nil, 2); len(left) != 0 || o.times != 0 {
 		t.Errorf("%v leaves, and it was answered %d times", left, o.times)
 	}
 }
 
 // The old id's session is free to end, and one that waits under another session's id does not go with it.
-func TestProposer_aborted_acrossSessions(t *testing.T) {
+func TestOwn_aborted_acrossSessions(t *testing.T) {
 	p := opened(t)
 	p.limit = 1
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	applied(p, []leaving{takeOne(t, p, 2)}) // opens the next session
+	applied(p, []Leaving{takeOne(t, p, 2)}) // opens the next session
 	table := tableOf{
 		results: map[consensus.ProposalID]kv.Result{sent.ID: {Err: kv.ErrAborted}},
 		retired: map[consensus.SessionID]bool{sent.ID.Session: true},
 	}
-	if err := p.restored(table); err != nil {
+	if err := p.Restored(table); err != nil {
 		t.Fatal(err)
 	}
 	again := takeOne(t, p, 3)
 	if again.ID.Session == sent.ID.Session || p.previous != nil {
 		t.Fatalf("got %+v, want it in the session that is open, and the other one over", again)
 	}
-	applied(p, []leaving{again}, kv.Result{Revision: 4})
+	applied(p, []Leaving{again}, kv.Result{Revision: 4})
 	if o.times != 1 || o.result.Revision != 4 {
 		t.Errorf("got %+v, want the answer of the new id", o)
 	}
 }
 
-func TestProposer_aborted_failAll(t *testing.T) {
+func TestOwn_aborted_failAll(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
-	applied(p, []leaving{takeOne(t, p, 1)}, kv.Result{Err: kv.ErrAborted})
-	p.failAll(ErrStopped)
-	if o.times != 1 || !errors.Is(o.err, ErrStopped) {
-		t.Errorf("got %+v, want %v once", o, ErrStopped)
+	applied(p, []Leaving{takeOne(t, p, 1)}, kv.Result{Err: kv.ErrAborted})
+	p.FailAll(errStopped)
+	if o.times != 1 || !errors.Is(o.err, errStopped) {
+		t.Errorf("got %+v, want %v once", o, errStopped)
 	}
 	checkOpen(t, p, 0)
 }
 
-func TestProposer_restored_tellsItsOwnRoute(t *testing.T) {
+func TestOwn_Restored_tellsItsOwnRoute(t *testing.T) {
 	p := opened(t)
-	p.noteInferred([2]consensus.Index{0, 3})
+	p.NoteInferred([2]consensus.Index{0, 3})
 	_, inferred := addPut(t, p)
 	_, restored := addPut(t, p)
-	sent := p.take(nil, 1)
+	sent := p.Take(nil, 1)
 	applied(p, sent[:1], kv.Result{Revision: 2})
-	if err := p.restored(tableOf{results: map[consensus.ProposalID]kv.Result{sent[1].ID: {Revision: 3}}}); err != nil {
+	if err := p.Restored(tableOf{results: map[consensus.ProposalID]kv.Result{sent[1].ID: {Revision: 3}}}); err != nil {
 		t.Fatal(err)
 	}
 	if inferred.route != RouteInferred || restored.route != RouteLeader {
@@ -417,4 +417,23 @@ func TestInferredSpans(t *testing.T) {
 	want(101, RouteInferred)
 	want(102, RouteLeader)
 	want(99+2*consensus.Index(len(s.spans)-1), RouteInferred)
+}
+
+func TestMayBeFast(t *testing.T) {
+	put := func(bytes int) kv.Command {
+		return kv.Command{Put: &kv.PutOp{Key: []byte("a"), Value: make([]byte, bytes)}}
+	}
+	for _, row := range []struct {
+		name    string
+		command kv.Command
+		want    bool
+	}{
+		{"a put", put(100), true},
+		{"a large one", put(1 << 20), false},
+		{"a lease, whose answer shows the revision of the store", kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 1}}, false},
+	} {
+		if got := mayBeFast(row.command.Append(nil)); got != row.want {
+			t.Errorf("%s: got %v", row.name, got)
+		}
+	}
 }

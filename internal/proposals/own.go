@@ -1,4 +1,4 @@
-package member
+package proposals
 
 import (
 	"errors"
@@ -16,45 +16,45 @@ type Completion interface {
 	Complete(result kv.Result, err error)
 }
 
-// proposal is one command of this member on its way.
-type proposal struct {
+// Pending is one command of this member on its way.
+type Pending struct {
 	id        consensus.ProposalID
 	kind      consensus.EntryKind
 	payload   []byte
 	done      Completion // nil once it ended or was abandoned
 	sentTick  uint64
-	waiting   bool      // in the queue, to be sent at the next opportunity
-	onlyOnce  bool      // a configuration change: never repeated by itself
-	repeated  bool      // it has left before: only the leader is asked again
-	renewed   *proposal // that took its place, if it was aborted
-	committed bool      // resolved; the slot stays until those before it are resolved too
+	waiting   bool     // in the queue, to be sent at the next opportunity
+	onlyOnce  bool     // a configuration change: never repeated by itself
+	repeated  bool     // it has left before: only the leader is asked again
+	renewed   *Pending // that took its place, if it was aborted
+	committed bool     // resolved; the slot stays until those before it are resolved too
 }
 
-// proposer is the member's table of proposals: it names them, repeats them and completes them.
+// Own is the member's table of proposals: it names them, repeats them and completes them.
 //
-// A session is opened by a log entry before its first proposal, replaced when it has numbered sessionLength
+// A session is opened by a log entry before its first proposal, replaced when it has numbered SessionLength
 // proposals, and retired by a log entry when all of them are resolved, which bounds the replicated result table.
-type proposer struct {
+type Own struct {
 	mu        sync.Mutex
 	self      consensus.MemberID
 	counts    bool     // this member counts who holds what it proposes
 	current   *session // open, new proposals get their ids here; nil until the first is open
 	previous  *session // being finished
-	opening   *proposal
+	opening   *Pending
 	retiring  bool // a retire entry of previous is on its way
 	number    uint64
 	limit     uint64
-	queue     []*proposal // to be sent, in order; those without id wait for the session
-	refused   []*proposal // refused for want of a leader, to be queued again at the next tick
-	open      int         // unresolved proposals that somebody waits for
-	openBytes int         // the sum of their payloads
-	route     Route       // of the entry that is being resolved
+	queue     []*Pending // to be sent, in order; those without id wait for the session
+	refused   []*Pending // refused for want of a leader, to be queued again at the next tick
+	open      int        // unresolved proposals that somebody waits for
+	openBytes int        // the sum of their payloads
+	route     Route      // of the entry that is being resolved
 	inferred  inferredSpans
 	stale     atomic.Uint64 // commands that were bound to a configuration no longer in force
 }
 
-// sessionLength is how many proposals a session numbers. It bounds the result table: two sessions a member.
-const sessionLength = 8192
+// SessionLength is how many proposals a session numbers. It bounds the result table: two sessions a member.
+const SessionLength = 8192
 
 // maxOpenProposals is how many callers may wait at once before new ones are refused.
 const maxOpenProposals = 50_000
@@ -62,33 +62,36 @@ const maxOpenProposals = 50_000
 // maxOpenBytes bounds the payloads of all of them.
 const maxOpenBytes = 256 << 20
 
-func newProposer(self consensus.MemberID, firstSession uint64) *proposer {
-	return &proposer{self: self, number: firstSession, limit: sessionLength}
+func NewOwn(self consensus.MemberID, firstSession uint64) *Own {
+	return &Own{self: self, number: firstSession, limit: SessionLength}
 }
 
-// add queues a command. The payload belongs to the proposer from now on.
-func (p *proposer) add(kind consensus.EntryKind, payload []byte, onlyOnce bool, done Completion) (*proposal, error) {
+// Add queues a command. The payload belongs to the Own from now on.
+func (p *Own) Add(kind consensus.EntryKind, payload []byte, onlyOnce bool, done Completion) (*Pending, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open >= maxOpenProposals || p.openBytes+len(payload) > maxOpenBytes {
-		return nil, ErrTooManyRequests
+		return nil, ErrTooMany
 	}
-	q := &proposal{kind: kind, payload: payload, done: done, onlyOnce: onlyOnce, waiting: true}
+	q := &Pending{kind: kind, payload: payload, done: done, onlyOnce: onlyOnce, waiting: true}
 	p.open++
 	p.openBytes += len(payload)
 	p.queue = append(p.queue, q)
 	return q, nil
 }
 
-// sent reports whether q has left, at least as far as the core: only of one that has not, nothing can have happened.
-func (p *proposer) sent(q *proposal) bool {
+// Sent reports whether q has left, at least as far as the core: only of one that has not, nothing can have happened.
+func (p *Own) Sent(q *Pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !q.latest().id.IsZero()
 }
 
-// abandon forgets who waits for q. What was sent may still happen.
-func (p *proposer) abandon(q *proposal) {
+// Stale counts the commands that a leader refused because they were bound to a configuration that was no longer in force.
+func (p *Own) Stale() uint64 { return p.stale.Load() }
+
+// Abandon forgets who waits for q. What was sent may still happen.
+func (p *Own) Abandon(q *Pending) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q = q.latest(); q.done == nil {
@@ -103,14 +106,14 @@ func (p *proposer) abandon(q *proposal) {
 	}
 }
 
-// leaving is a proposal that leaves now.
-type leaving struct {
+// Leaving is a proposal that leaves now.
+type Leaving struct {
 	consensus.Proposal
-	fast bool // it may be decided on the fast path
+	Fast bool // it may be decided on the fast path
 }
 
-// take appends what has to be sent now to dst, in order: the session to open first, then the proposals.
-func (p *proposer) take(dst []leaving, tick uint64) []leaving {
+// Take appends what has to be sent now to dst, in order: the session to open first, then the proposals.
+func (p *Own) Take(dst []Leaving, tick uint64) []Leaving {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turnSession()
@@ -132,9 +135,9 @@ func (p *proposer) take(dst []leaving, tick uint64) []leaving {
 		}
 		first := !q.repeated
 		q.waiting, q.repeated, q.sentTick = false, true, tick
-		dst = append(dst, leaving{
+		dst = append(dst, Leaving{
 			Proposal: consensus.Proposal{ID: q.id, Proposer: counter, Kind: q.kind, Payload: q.payload},
-			fast:     first && q.kind == consensus.EntryCommand && q.done != nil && mayBeFast(q.payload),
+			Fast:     first && q.kind == consensus.EntryCommand && q.done != nil && mayBeFast(q.payload),
 		})
 	}
 	clear(p.queue[len(keep):])
@@ -142,14 +145,14 @@ func (p *proposer) take(dst []leaving, tick uint64) []leaving {
 	return dst
 }
 
-func (p *proposer) countHolders(counts bool) {
+func (p *Own) CountHolders(counts bool) {
 	p.mu.Lock()
 	p.counts = counts
 	p.mu.Unlock()
 }
 
 // name gives q the next id of the current session.
-func (p *proposer) name(q *proposal) bool {
+func (p *Own) name(q *Pending) bool {
 	s := p.current
 	if s == nil {
 		return false
@@ -159,8 +162,8 @@ func (p *proposer) name(q *proposal) bool {
 	return true
 }
 
-// resolve completes the proposals of this member among entries that were applied with results.
-func (p *proposer) resolve(entries []consensus.Entry, results []kv.Result) {
+// Resolve completes the proposals of this member among entries that were applied with results.
+func (p *Own) Resolve(entries []consensus.Entry, results []kv.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range entries {
@@ -172,7 +175,7 @@ func (p *proposer) resolve(entries []consensus.Entry, results []kv.Result) {
 	p.trimAll()
 }
 
-func (p *proposer) resolveOne(id consensus.ProposalID, result kv.Result, err error) {
+func (p *Own) resolveOne(id consensus.ProposalID, result kv.Result, err error) {
 	if q := p.opening; q != nil && q.id == id {
 		p.opened(result)
 		return
@@ -200,7 +203,7 @@ func (p *proposer) resolveOne(id consensus.ProposalID, result kv.Result, err err
 	p.finish(q, result, err)
 }
 
-func (p *proposer) finish(q *proposal, result kv.Result, err error) {
+func (p *Own) finish(q *Pending, result kv.Result, err error) {
 	done := q.done
 	if done == nil {
 		return
@@ -218,9 +221,9 @@ func (p *proposer) finish(q *proposal, result kv.Result, err error) {
 	tell(done, result, p.route)
 }
 
-// refuse handles what the leader, or the core for want of one, refused. A refusal for want of a leader only means
+// Refuse handles what the leader, or the core for want of one, refused. A refusal for want of a leader only means
 // "not yet": the proposal stays and goes out again with resend.
-func (p *proposer) refuse(refusals []consensus.Refusal) {
+func (p *Own) Refuse(refusals []consensus.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range refusals {
@@ -242,7 +245,7 @@ func (p *proposer) refuse(refusals []consensus.Refusal) {
 
 // again queues a command that was refused only for the configuration that it was bound to. Changes of the configuration
 // are not repeated: whoever asks for one says what to expect.
-func (p *proposer) again(id consensus.ProposalID) bool {
+func (p *Own) again(id consensus.ProposalID) bool {
 	q := p.named(id)
 	if q == nil {
 		return true // nobody waits for it
@@ -257,7 +260,7 @@ func (p *proposer) again(id consensus.ProposalID) bool {
 }
 
 // repeat queues a proposal to leave again with the next Step.
-func (p *proposer) repeat(q *proposal) bool {
+func (p *Own) repeat(q *Pending) bool {
 	if q.committed || q.waiting {
 		return false
 	}
@@ -267,7 +270,7 @@ func (p *proposer) repeat(q *proposal) bool {
 }
 
 // named returns the proposal that bears id, or nil.
-func (p *proposer) named(id consensus.ProposalID) *proposal {
+func (p *Own) named(id consensus.ProposalID) *Pending {
 	if p.opening != nil && p.opening.id == id {
 		return p.opening
 	}
@@ -277,7 +280,7 @@ func (p *proposer) named(id consensus.ProposalID) *proposal {
 	return nil
 }
 
-func (p *proposer) awaits(id consensus.ProposalID) bool {
+func (p *Own) Awaits(id consensus.ProposalID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	q := p.named(id)
@@ -285,7 +288,7 @@ func (p *proposer) awaits(id consensus.ProposalID) bool {
 }
 
 // postpone puts a refused proposal aside until the next tick: it did not enter the log.
-func (p *proposer) postpone(id consensus.ProposalID) {
+func (p *Own) postpone(id consensus.ProposalID) {
 	q := p.named(id)
 	if q == nil || q.committed || q.waiting {
 		return
@@ -294,8 +297,8 @@ func (p *proposer) postpone(id consensus.ProposalID) {
 	p.refused = append(p.refused, q)
 }
 
-// retryRefused queues what was postponed.
-func (p *proposer) retryRefused() {
+// RetryRefused queues what was postponed.
+func (p *Own) RetryRefused() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.refused) > 0 {
@@ -304,11 +307,11 @@ func (p *proposer) retryRefused() {
 	}
 }
 
-// resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.
-func (p *proposer) resend(tick uint64) {
+// Resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.
+func (p *Own) Resend(tick uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var again []*proposal
+	var again []*Pending
 	if q := p.opening; q != nil && !q.waiting && q.sentTick <= tick {
 		q.waiting = true
 		again = append(again, q)
@@ -329,8 +332,8 @@ func (p *proposer) resend(tick uint64) {
 	}
 }
 
-// restored completes what a snapshot has applied in our stead.
-func (p *proposer) restored(table ResultTable) error {
+// Restored completes what a snapshot has applied in our stead.
+func (p *Own) Restored(table ResultTable) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.route = RouteLeader
@@ -361,8 +364,8 @@ func (p *proposer) restored(table ResultTable) error {
 	return nil
 }
 
-// failAll ends everything that waits, for a member that stops.
-func (p *proposer) failAll(err error) {
+// FailAll ends everything that waits, for a member that stops.
+func (p *Own) FailAll(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range []*session{p.previous, p.current} {
@@ -381,13 +384,20 @@ func (p *proposer) failAll(err error) {
 	p.queue = nil
 }
 
-// waiting reports whether take would send something.
-func (p *proposer) waiting() bool {
+// Waiting reports whether take would send something.
+func (p *Own) Waiting() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.current != nil {
 		return len(p.queue) > 0
 	}
 	// Without a session only what has an id can go, the opening of the session first. The loop must not spin for the rest.
-	return p.opening == nil || slices.ContainsFunc(p.queue, func(q *proposal) bool { return !q.id.IsZero() })
+	return p.opening == nil || slices.ContainsFunc(p.queue, func(q *Pending) bool { return !q.id.IsZero() })
+}
+
+// ResultTable is the part of the state machine that remembers what proposals gave.
+type ResultTable interface {
+	Result(id consensus.ProposalID) (kv.Result, bool, error)
+	SessionOpen(id consensus.SessionID) bool
+	SessionEnded(id consensus.SessionID) bool // and will never be open
 }

@@ -1,4 +1,4 @@
-package member
+package node
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -38,8 +39,8 @@ type Persist struct {
 	Base *consensus.SnapshotMeta
 }
 
-// NodeOptions say who the node is and how patient.
-type NodeOptions struct {
+// Options say who the node is and how patient.
+type Options struct {
 	Raft         raft.Options
 	FirstSession uint64 // greater than every session number of this member before
 	RetryTicks   int    // a question or proposal without answer for so long is repeated
@@ -49,24 +50,24 @@ type NodeOptions struct {
 type Node struct {
 	replica   *raft.Replica
 	ports     Ports
-	proposals *proposer
-	clients   clients // what native clients propose under ids of their own
+	proposals *proposals.Own
+	clients   *proposals.Clients // what native clients propose under ids of their own
 	reads     *reads
-	options   NodeOptions
+	options   Options
 	ticks     uint64
 	counts    bool // reads, too
 	fast      bool
 	leader    consensus.MemberID
 	term      consensus.Term
-	scratch   []leaving
+	scratch   []proposals.Leaving
 	inputs    []raft.Input
 }
 
 // questionBits make room for the questions of one life, which FirstSession counts: more of them than are ever asked.
 const questionBits = 8
 
-// NewNode restores a node from what its disk said.
-func NewNode(options NodeOptions, restored raft.Restored, ports Ports) (*Node, error) {
+// New restores a node from what its disk said.
+func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 	replica, err := raft.New(options.Raft, restored)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,8 @@ func NewNode(options NodeOptions, restored raft.Restored, ports Ports) (*Node, e
 		replica:   replica,
 		ports:     ports,
 		options:   options,
-		proposals: newProposer(options.Raft.ID, options.FirstSession),
+		proposals: proposals.NewOwn(options.Raft.ID, options.FirstSession),
+		clients:   &proposals.Clients{},
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -85,30 +87,30 @@ func NewNode(options NodeOptions, restored raft.Restored, ports Ports) (*Node, e
 }
 
 // Propose queues a command; it leaves with the next Step. done is told once, by the goroutine that applies.
-func (n *Node) Propose(command *kv.Command, done Completion) (abandon func(), err error) {
-	q, err := n.proposals.add(consensus.EntryCommand, command.Append(nil), false, done)
+func (n *Node) Propose(command *kv.Command, done proposals.Completion) (abandon func(), err error) {
+	q, err := n.proposals.Add(consensus.EntryCommand, command.Append(nil), false, done)
 	if err != nil {
 		return nil, err
 	}
-	return func() { n.proposals.abandon(q) }, nil
+	return func() { n.proposals.Abandon(q) }, nil
 }
 
 // ChangeConfig queues a configuration change. It is never repeated by itself: its refusal by a second leader could
 // not be told from success under the first.
-func (n *Node) ChangeConfig(request consensus.ChangeRequest, done Completion) (abandon func(), err error) {
+func (n *Node) ChangeConfig(request consensus.ChangeRequest, done proposals.Completion) (abandon func(), err error) {
 	payload := consensus.AppendChangeRequest(nil, &request)
-	q, err := n.proposals.add(consensus.EntryConfig, payload, true, done)
+	q, err := n.proposals.Add(consensus.EntryConfig, payload, true, done)
 	if err != nil {
 		return nil, err
 	}
-	return func() { n.proposals.abandon(q) }, nil
+	return func() { n.proposals.Abandon(q) }, nil
 }
 
 // CountHolders says whether this member counts by itself who holds what it proposes from now on, and so often learns that
 // it has committed before the leader could tell it.
 func (n *Node) CountHolders(counts bool) {
 	n.counts = counts
-	n.proposals.countHolders(counts)
+	n.proposals.CountHolders(counts)
 }
 
 // counter is the member that counts who holds what is proposed here, if that is this one.
@@ -148,30 +150,30 @@ func (n *Node) Step(inputs ...raft.Input) {
 // tick repeats what has been without answer for too long.
 func (n *Node) tick() {
 	n.ticks++
-	n.proposals.retryRefused()
-	n.clients.tick(n.ticks)
+	n.proposals.RetryRefused()
+	n.clients.Tick(n.ticks)
 	if patience := uint64(n.options.RetryTicks); n.ticks > patience {
-		n.proposals.resend(n.ticks - patience)
-		n.clients.resend(n.ticks - patience)
+		n.proposals.Resend(n.ticks - patience)
+		n.clients.Resend(n.ticks - patience)
 		n.reads.resend(n.ticks - patience)
 	}
 }
 
 // collect adds the waiting proposals and reads to the inputs.
 func (n *Node) collect() {
-	n.scratch = n.proposals.take(n.scratch[:0], n.ticks)
+	n.scratch = n.proposals.Take(n.scratch[:0], n.ticks)
 	var commands, fast []consensus.Proposal
 	for _, p := range n.scratch {
 		switch {
 		case p.Kind == consensus.EntryConfig:
 			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p.Proposal})
-		case p.fast && n.fast:
+		case p.Fast && n.fast:
 			fast = append(fast, p.Proposal)
 		default:
 			commands = append(commands, p.Proposal)
 		}
 	}
-	commands = n.clients.take(commands, n.ticks, n.counter())
+	commands = n.clients.Take(commands, n.ticks, n.counter())
 	if len(commands) > 0 {
 		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
 	}
@@ -195,7 +197,7 @@ func (n *Node) perform(out *raft.Output) {
 		n.ports.Persist(Persist{
 			Seq: out.Seq,
 			Batch: wal.Batch{
-				Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: witnessRecords(out.Records),
+				Hard: out.Hard, Entries: out.Entries, Reset: out.Reset, Witness: wal.WitnessRecords(out.Records),
 			},
 			After:    out.SendAfter,
 			Evaluate: out.Evaluate,
@@ -205,7 +207,7 @@ func (n *Node) perform(out *raft.Output) {
 		n.ports.Install(*out.Install)
 	}
 	if out.Inferred != nil {
-		n.proposals.noteInferred(*out.Inferred)
+		n.proposals.NoteInferred(*out.Inferred)
 	}
 	if len(out.Apply) > 0 {
 		n.ports.Apply(out.Apply)
@@ -222,7 +224,7 @@ func (n *Node) perform(out *raft.Output) {
 		if n.ports.Won != nil {
 			n.ports.Won(out.Wins)
 		}
-		n.proposals.won(out.Wins)
+		n.proposals.Won(out.Wins)
 	}
 	if len(out.Reads) > 0 {
 		n.reads.answered(out.Reads)
@@ -231,8 +233,8 @@ func (n *Node) perform(out *raft.Output) {
 		n.reads.failed(out.FailedReads)
 	}
 	if len(out.Refusals) > 0 {
-		n.proposals.refuse(out.Refusals)
-		n.clients.refuse(out.Refusals)
+		n.proposals.Refuse(out.Refusals)
+		n.clients.Refuse(out.Refusals)
 	}
 	n.follow()
 	if len(out.Events) > 0 {
@@ -248,8 +250,8 @@ func (n *Node) follow() {
 	}
 	n.leader, n.term = leader, term
 	if leader != consensus.NoMember {
-		n.proposals.resend(n.ticks)
-		n.clients.resend(n.ticks)
+		n.proposals.Resend(n.ticks)
+		n.clients.Resend(n.ticks)
 		n.reads.resend(n.ticks)
 	}
 }
@@ -257,8 +259,8 @@ func (n *Node) follow() {
 // Resolve completes the proposals among entries that were applied with results, and the reads that waited for them.
 // It may be called by the goroutine that applies; Step(raft.Applied) then tells the core.
 func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
-	n.proposals.resolve(entries, results)
-	n.clients.resolve(entries, results)
+	n.proposals.Resolve(entries, results)
+	n.clients.Resolve(entries, results)
 	n.reads.advance(entries[len(entries)-1].Index)
 }
 
@@ -266,31 +268,34 @@ func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
 // Left, as does one who waited for a snapshot, or for an entry that was not the first of its proposal.
 func (n *Node) Awaits(id consensus.ProposalID) bool {
 	if id.Session.OfClient() {
-		return n.clients.awaits(id)
+		return n.clients.Awaits(id)
 	}
-	return id.Session.Member == n.options.Raft.ID && n.proposals.awaits(id)
+	return id.Session.Member == n.options.Raft.ID && n.proposals.Awaits(id)
 }
 
 // Restored does the same after a snapshot replaced the state machine.
-func (n *Node) Restored(meta consensus.SnapshotMeta, results ResultTable) error {
-	if err := errors.Join(n.proposals.restored(results), n.clients.restored(results)); err != nil {
+func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTable) error {
+	if err := errors.Join(n.proposals.Restored(results), n.clients.Restored(results)); err != nil {
 		return err
 	}
 	n.reads.advance(meta.Mark.Index)
 	return nil
 }
 
-// ResultTable is the part of the state machine that remembers what proposals gave.
-type ResultTable interface {
-	Result(id consensus.ProposalID) (kv.Result, bool, error)
-	SessionOpen(id consensus.SessionID) bool
-	SessionEnded(id consensus.SessionID) bool // and will never be open
-}
-
 // Waiting reports whether the next Step has something to propose or ask.
 func (n *Node) Waiting() bool {
-	return n.leader != consensus.NoMember && (n.proposals.waiting() || n.clients.waiting() || n.reads.waiting())
+	return n.leader != consensus.NoMember && (n.proposals.Waiting() || n.clients.Waiting() || n.reads.waiting())
 }
 
 // Replica gives the core, for status and for the simulator's checkers.
 func (n *Node) Replica() *raft.Replica { return n.replica }
+
+// Proposals gives the table of this member's own proposals. It may be used by any goroutine.
+func (n *Node) Proposals() *proposals.Own { return n.proposals }
+
+// Clients gives the table of what native clients propose. It may be used by any goroutine.
+func (n *Node) Clients() *proposals.Clients { return n.clients }
+
+// AwaitRead returns a channel that is closed once the state applied here shows everything acknowledged before the call. Any
+// goroutine may call it; the question leaves with the next Step.
+func (n *Node) AwaitRead() <-chan struct{} { return n.reads.join(nil).done }

@@ -1,0 +1,14 @@
+// Package node is the body of a member's loop: it feeds inputs to the core and performs what comes out, in order.
+//
+// A Node owns the core (package raft), what is proposed (package proposals) and the reads that wait. It has no goroutine
+// and no clock: time is ticks, and everything with an effect goes through Ports. Package member runs it with goroutines,
+// a disk and a network; package sim runs it in a simulated world. It is neither the log nor the state machine.
+//
+// Laws:
+//  1. What promises durability goes with the persist request that it depends on.
+//  2. Entries are handed out in log order, each once, and only when they are durable here.
+//  3. A read is served only after everything below its read index has been applied.
+//
+// A Node is used by one goroutine, but for AwaitRead, Awaits, Resolve, Restored, Read and the tables that Proposals and
+// Clients return: those any goroutine may use.
+package node

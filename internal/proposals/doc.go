@@ -1,0 +1,16 @@
+// Package proposals keeps the commands that a member has proposed until their end is known.
+//
+// A proposal is repeated under one id until its entry is applied, it is refused for good, or its caller gives it up; the
+// state machine applies an id once (package kv/apply). The package does no I/O and knows no clock: a tick is an argument.
+// It is not the protocol (package raft carries proposals), and it does not wait: a Completion is told.
+//
+// Own holds what this member proposes and names it in sessions of the member. Clients holds what native clients named.
+//
+// Laws:
+//  1. A Completion is told once, in the order of the log.
+//  2. An id is given once. A proposal gets another id only after the log says that the first will never be applied.
+//  3. A session is retired only when all its proposals are resolved.
+//  4. What is open is bounded, in number and in bytes.
+//
+// Own and Clients may be used concurrently. Completions are told with a lock held: they must not call back.
+package proposals

@@ -1,0 +1,13 @@
+package proposals
+
+import "errors"
+
+var (
+	// ErrTooMany means that too much is waiting already; nothing happened.
+	ErrTooMany = errors.New("member: too many requests")
+	// ErrLeaderFailed means that the session of a proposal was lost under a former leader. It may still happen.
+	ErrLeaderFailed = errors.New("member: request timed out, possibly due to previous leader failure")
+	// ErrSessionLost means that the session of a native client is gone, and that what was proposed under it may have
+	// happened before.
+	ErrSessionLost = errors.New("member: the client's session was retired; the command may or may not have happened")
+)
