@@ -3,6 +3,7 @@ package proposals
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -131,14 +132,13 @@ func (c *Clients) Resend(tick uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var again []*clientProposal
-	for _, p := range c.open {
+	for _, p := range c.inOrder() {
 		if !p.waiting && p.sentTick <= tick {
 			p.waiting = true
 			again = append(again, p)
 		}
 	}
 	if len(again) > 0 {
-		slices.SortFunc(again, func(a, b *clientProposal) int { return cmp.Compare(a.order, b.order) })
 		c.queue = append(again, c.queue...)
 	}
 }
@@ -200,7 +200,7 @@ func (c *Clients) Resolve(entries []consensus.Entry, results []kv.Result) {
 func (c *Clients) Restored(table ResultTable) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.open {
+	for _, p := range c.inOrder() {
 		result, found, err := table.Result(p.id)
 		switch {
 		case err != nil:
@@ -218,8 +218,13 @@ func (c *Clients) Restored(table ResultTable) error {
 func (c *Clients) FailAll(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.open {
+	for _, p := range c.inOrder() {
 		c.end(p, kv.Result{}, err)
 	}
 	c.queue, c.refused = nil, nil
+}
+
+// inOrder returns what is open, in the order in which it came.
+func (c *Clients) inOrder() []*clientProposal {
+	return slices.SortedFunc(maps.Values(c.open), func(a, b *clientProposal) int { return cmp.Compare(a.order, b.order) })
 }

@@ -132,6 +132,31 @@ func TestClients_Restored(t *testing.T) {
 	}
 }
 
+// heard notes in a list which proposal ended.
+type heard struct {
+	list     *[]uint64
+	sequence uint64
+}
+
+func (h heard) Complete(kv.Result, error) { *h.list = append(*h.list, h.sequence) }
+
+// A run of the simulator is the same each time only if those who wait are told in one order.
+func TestClients_Restored_inOrder(t *testing.T) {
+	var c Clients
+	var want, got []uint64
+	table := resultsOf{results: map[consensus.ProposalID]kv.Result{}}
+	for sequence := uint64(1); sequence <= 20; sequence++ {
+		want = append(want, sequence)
+		table.results[clientID(sequence)] = kv.Result{}
+		if err := c.Add(clientID(sequence), nil, heard{&got, sequence}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Restored(table); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want all in the order in which they came", got, err)
+	}
+}
+
 func TestClients_bounded(t *testing.T) {
 	c := Clients{openBytes: maxOpenBytes}
 	if err := c.Add(clientID(1), []byte("x"), &outcome{}, false); !errors.Is(err, ErrTooMany) {
