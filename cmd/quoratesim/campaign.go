@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/sim"
+	"github.com/quorate/quorate/internal/sim/tally"
 )
 
 // campaign is many seeds, run by workers until the time is over or a law is broken.
@@ -23,7 +24,7 @@ type campaign struct {
 	next      uint64
 	seeds     int
 	simulated time.Duration
-	counts    sim.Counts
+	counts    tally.Counts
 	failed    *sim.Report
 	violated  int
 	err       error

@@ -179,7 +179,7 @@ func (w *World) describe() string {
 func (w *World) audit() bool {
 	w.compareHashes()
 	for _, h := range w.members() {
-		if !h.auditAcks("acknowledged", w.suite.Acks(200)) {
+		if !h.auditAcks("acknowledged", w.suite.Acks.Sample(200)) {
 			return false
 		}
 	}

@@ -4,11 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/diary"
-	"github.com/quorate/quorate/internal/sim/tally"
 )
-
-// Counts is what happened in one or more runs.
-type Counts = tally.Counts
 
 // Operation implements workload.World.
 func (w *World) Operation(client int, what string) {

@@ -115,7 +115,7 @@ func (w *World) foundAgain() {
 	if !broken || w.anyData() {
 		return
 	}
-	w.suite.FoundAgain()
+	w.suite.Bindings.FoundAgain()
 	for _, h := range w.list {
 		h.empty()
 		h.impostor, h.suite = "", w.suite

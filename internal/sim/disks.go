@@ -284,10 +284,10 @@ func (w *World) strikeWipeMost() {
 // refusalPhase sees that a cluster that lost most of its disks serves nobody and founds nothing.
 func (w *World) refusalPhase() {
 	w.runUntil(w.now+refusalSettles, nil)
-	before := w.suite.AckCount()
+	before := w.suite.Acks.Len()
 	elections := w.counts.Elections
 	w.runUntil(w.now+refusalLasts, nil)
-	if n := w.suite.AckCount() - before; n > 0 || w.counts.Elections > elections {
+	if n := w.suite.Acks.Len() - before; n > 0 || w.counts.Elections > elections {
 		w.suite.Report("refusal", fmt.Sprintf("after all disks but one were lost, %d writes were acknowledged and %d leaders "+
 			"elected", n, w.counts.Elections-elections))
 	}

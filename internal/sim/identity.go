@@ -150,7 +150,7 @@ func (n *network) welcome(at, from *host, sent *standing, tell bool) bool {
 		return false
 	}
 	if sent.impostor == "" && at.impostor == "" {
-		n.w.suite.Met(at.id, claim.Storage, claim.Life.Boots)
+		n.w.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
 		at.hears[claim.Life] = true
 	}
 	return true
@@ -199,7 +199,7 @@ func (n *network) mayHear(from *standing, to *host) bool {
 		return to == from.witness && to.leading && to.node.Replica().Term() == from.term &&
 			to.suite.LogBase(to.id) <= from.forgot
 	case from.impostor == rolledBack:
-		return n.w.suite.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
+		return n.w.suite.Bindings.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
 	}
 	return true
 }

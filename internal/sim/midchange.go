@@ -98,13 +98,13 @@ func (h *host) noteInferred() {
 
 // tallyChanges counts, at the end, what the committed log holds.
 func (w *World) tallyChanges() {
-	w.counts.Changes = map[string]uint64{}
+	w.counts.ByProtocol = map[string]uint64{}
 	w.suite.EachChange(func(protocol consensus.Protocol, abort bool) {
 		if abort {
 			w.counts.Aborted++
 			return
 		}
-		w.counts.Changes[protocol.String()]++
+		w.counts.ByProtocol[protocol.String()]++
 	})
 	w.counts.Settled = uint64(w.suite.SettledChanges())
 }

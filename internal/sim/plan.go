@@ -22,28 +22,11 @@ type plan struct {
 	disks   []*nemesis               // likewise, those of identity
 	gaps    map[string]time.Duration // mean time between two blows of a nemesis
 	weather weather
-	tick    time.Duration
-	loop    time.Duration // from an input to the step that takes it
-	disk    time.Duration // mean of a write with its sync
-	apply   time.Duration // mean of an apply
-	drift   float64       // clocks run fast or slow by up to this share
-	torn    bool
-	lossy   bool // minority stays down in phase 2
-	flush   time.Duration
-	keep    uint64 // entries that stay in the log behind a flush
-	// Changes of the configuration.
-	protocols    []consensus.Protocol
-	reconfigures bool // there are changes
-	hits         bool // and they are hit in their middle
-	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
-
-	// Who is who.
-	identity   bool          // it is in doubt: streams begin with handshakes
-	founds     bool          // the members found the cluster by themselves
-	byMajority bool          // as with --founding=majority
-	late       time.Duration // when the last of them comes
-	recovers   bool          // members are recovered, in epochs of their own
-
+	timing
+	torn  bool
+	lossy bool // minority stays down in phase 2
+	reconfiguration
+	identities
 	mixed    bool // each start draws some settings anew
 	infers   bool // members count who holds what they propose
 	fast     bool // and offer it to all voters at once
@@ -52,16 +35,46 @@ type plan struct {
 	segments int64
 }
 
+// timing is how long things take, and how often they happen.
+type timing struct {
+	tick  time.Duration
+	loop  time.Duration // from an input to the step that takes it
+	disk  time.Duration // mean of a write with its sync
+	apply time.Duration // mean of an apply
+	flush time.Duration
+	keep  uint64  // entries that stay in the log behind a flush
+	drift float64 // clocks run fast or slow by up to this share
+}
+
+// reconfiguration is what happens to the configuration.
+type reconfiguration struct {
+	protocols    []consensus.Protocol
+	reconfigures bool // there are changes
+	hits         bool // and they are hit in their middle
+	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
+}
+
+// identities is who is who.
+type identities struct {
+	identity   bool          // it is in doubt: streams begin with handshakes
+	founds     bool          // the members found the cluster by themselves
+	byMajority bool          // as with --founding=majority
+	late       time.Duration // when the last of them comes
+	recovers   bool          // members are recovered, in epochs of their own
+}
+
 func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	p := &plan{
-		members:  dice.Pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
-		faults:   dice.Between(rng, 10*time.Second, 60*time.Second),
-		tick:     dice.Pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
-		loop:     dice.Between(rng, 0, 100*time.Microsecond),
-		disk:     dice.Between(rng, 50*time.Microsecond, 5*time.Millisecond),
-		apply:    dice.Between(rng, 10*time.Microsecond, time.Millisecond),
-		flush:    dice.Between(rng, 500*time.Millisecond, 20*time.Second),
-		keep:     uint64(dice.Pick(rng, 0, 10, 200, 2000)),
+		members: dice.Pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
+		faults:  dice.Between(rng, 10*time.Second, 60*time.Second),
+		timing: timing{
+			tick:  dice.Pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
+			loop:  dice.Between(rng, 0, 100*time.Microsecond),
+			disk:  dice.Between(rng, 50*time.Microsecond, 5*time.Millisecond),
+			apply: dice.Between(rng, 10*time.Microsecond, time.Millisecond),
+			flush: dice.Between(rng, 500*time.Millisecond, 20*time.Second),
+			keep:  uint64(dice.Pick(rng, 0, 10, 200, 2000)),
+		},
 		lossy:    dice.Chance(rng, 0.3),
 		gaps:     map[string]time.Duration{},
 		segments: dice.Pick(rng, int64(8<<10), 64<<10, 1<<20),

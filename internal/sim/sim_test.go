@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/sim"
+	"github.com/quorate/quorate/internal/sim/breaks"
 )
 
 // Ensure that the laws hold for a few dozen drawn clusters.
@@ -126,7 +127,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"hasty-client":         {Members: 7, Nemesis: "last-word"},
 		"lossy-watch":          {Nemesis: "none"},
 	}
-	for _, b := range sim.Breaks() {
+	for _, b := range breaks.All() {
 		t.Run(b.Name, func(t *testing.T) {
 			o := best[b.Name]
 			o.Break = b.Name

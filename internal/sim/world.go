@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/tally"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -50,7 +51,7 @@ type Options struct {
 	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
 	Protocol string        // all membership changes by this one; empty: drawn
 	Load     string        // LoadReads; empty: drawn
-	Break    string        // a negative control, see Breaks
+	Break    string        // a negative control, see breaks.All
 	Trace    io.Writer
 	Actions  io.Writer // what the cores do, for package model/trace
 }
@@ -60,7 +61,7 @@ type Report struct {
 	Seed       uint64
 	Plan       string
 	Simulated  time.Duration
-	Counts     Counts
+	Counts     tally.Counts
 	Violations []check.Violation
 	TraceLines uint64
 	TraceSum   uint64
@@ -80,7 +81,7 @@ type World struct {
 	suite     *check.Suite
 	net       *network
 	load      *workload.Load
-	counts    Counts
+	counts    tally.Counts
 	hosts     map[consensus.MemberID]*host
 	list      []*host // by slot
 	configs   map[consensus.MemberID]raft.ConfigInForce
@@ -151,7 +152,7 @@ func newWorld(o Options) (*World, error) {
 		clients: map[consensus.MemberID]func(consensus.Message){}, astray: map[consensus.MemberID]*host{}}
 	base := firstConfig(p.members)
 	w.suite = check.NewSuite(w.Now, base)
-	w.suite.ClockDrift(p.drift)
+	w.suite.Leases.ClockDrift(p.drift)
 	w.actions = newActions(w, o.Actions)
 	w.actions.begin(base.Config.Voters)
 	for i := range p.members {

@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// acknowledged checks durability: every put that was answered with success is, at the revision of the answer, what the
+// Acknowledgements checks durability: every put that was answered with success is, at the revision of the answer, what the
 // committed log holds, now and at the end, on every member that can still read that revision.
-type acknowledged struct {
+type Acknowledgements struct {
 	puts    []Ack
 	refused []string // values that a member promised not to have written
 }
@@ -19,34 +19,34 @@ type Ack struct {
 	Revision   kv.Revision
 }
 
-// Acknowledged tells that a client was answered.
-func (s *Suite) Acknowledged(key, value string, revision kv.Revision) {
-	s.acks.puts = append(s.acks.puts, Ack{key, value, revision})
+// Add tells that a client was answered.
+func (a *Acknowledgements) Add(key, value string, revision kv.Revision) {
+	a.puts = append(a.puts, Ack{key, value, revision})
 }
 
 // Refused tells that a client was told that its write did not happen and never will.
-func (s *Suite) Refused(command *kv.Command) {
+func (a *Acknowledgements) Refused(command *kv.Command) {
 	switch {
 	case command.Put != nil:
-		s.acks.refused = append(s.acks.refused, string(command.Put.Value))
+		a.refused = append(a.refused, string(command.Put.Value))
 	case command.Txn != nil && command.Txn.Then[0].Put != nil:
-		s.acks.refused = append(s.acks.refused, string(command.Txn.Then[0].Put.Value))
+		a.refused = append(a.refused, string(command.Txn.Then[0].Put.Value))
 	}
 }
 
-// Acks returns what must be readable, a sample of at most n.
-func (s *Suite) Acks(n int) []Ack {
-	if len(s.acks.puts) <= n {
-		return s.acks.puts
+// Sample returns what must be readable, a sample of at most n.
+func (a *Acknowledgements) Sample(n int) []Ack {
+	if len(a.puts) <= n {
+		return a.puts
 	}
 	sample := make([]Ack, n)
 	for i := range sample {
-		sample[i] = s.acks.puts[i*len(s.acks.puts)/n]
+		sample[i] = a.puts[i*len(a.puts)/n]
 	}
 	return sample
 }
 
-func (a *acknowledged) finish(s *Suite) {
+func (a *Acknowledgements) finish(s *Suite) {
 	for _, ack := range a.puts {
 		got, ok := s.machine.model.At(ack.Key, ack.Revision)
 		if !ok || got.ModRevision != ack.Revision || !bytes.Equal(got.Value, []byte(ack.Value)) {
@@ -63,5 +63,5 @@ func (a *acknowledged) finish(s *Suite) {
 	}
 }
 
-// AckCount returns how many puts were acknowledged.
-func (s *Suite) AckCount() int { return len(s.acks.puts) }
+// Len returns how many puts were acknowledged.
+func (a *Acknowledgements) Len() int { return len(a.puts) }

@@ -7,10 +7,10 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// bindings checks who may be counted, by what is true and not by what members know: a disk that was emptied, put back from an
+// Bindings checks who may be counted, by what is true and not by what members know: a disk that was emptied, put back from an
 // older copy, or copied speaks for nobody; who is bound nowhere is not counted where others are bound; and a cluster is founded
 // once, by all of its first members.
-type bindings struct {
+type Bindings struct {
 	met      map[meeting]uint64
 	recorded map[consensus.MemberID]identity.Greeting
 	roster   []identity.Bound // of the first who began
@@ -22,20 +22,20 @@ type meeting struct {
 	storage consensus.StorageID
 }
 
-func (b *bindings) init() {
+func (b *Bindings) init() {
 	b.met = map[meeting]uint64{}
 	b.recorded = map[consensus.MemberID]identity.Greeting{}
 }
 
 // Met tells that a member has put on its disk that it met a data directory that was opened boots times.
-func (s *Suite) Met(member consensus.MemberID, storage consensus.StorageID, boots uint64) {
+func (b *Bindings) Met(member consensus.MemberID, storage consensus.StorageID, boots uint64) {
 	key := meeting{member, storage}
-	s.bindings.met[key] = max(s.bindings.met[key], boots)
+	b.met[key] = max(b.met[key], boots)
 }
 
 // HasMet reports whether a member has met a data directory that was opened boots times, or later.
-func (s *Suite) HasMet(member consensus.MemberID, storage consensus.StorageID, boots uint64) bool {
-	return s.bindings.met[meeting{member, storage}] >= boots
+func (b *Bindings) HasMet(member consensus.MemberID, storage consensus.StorageID, boots uint64) bool {
+	return b.met[meeting{member, storage}] >= boots
 }
 
 // Heard tells that a message reached the core of a member, from a process on a data directory. impostor says why that one is
@@ -75,7 +75,7 @@ func adds(m *consensus.Message) bool {
 
 // Recorded tells that a first member has the storage ids of all on disk, as roster says.
 func (s *Suite) Recorded(member consensus.MemberID, storage consensus.StorageID, roster []identity.Bound) {
-	s.bindings.recorded[member] = identity.Greeting{
+	s.Bindings.recorded[member] = identity.Greeting{
 		Claim: identity.Claim{Member: member, Storage: storage}, Roster: slices.Clone(roster),
 	}
 }
@@ -84,7 +84,7 @@ func (s *Suite) Recorded(member consensus.MemberID, storage consensus.StorageID,
 func (s *Suite) Began(
 	member consensus.MemberID, storage consensus.StorageID, roster []identity.Bound, members int, byMajority bool,
 ) {
-	b := &s.bindings
+	b := &s.Bindings
 	if byMajority {
 		return
 	}
@@ -109,7 +109,7 @@ func (s *Suite) Began(
 }
 
 // FoundAgain tells that all members of a cluster that nobody had any data of begin anew, with empty disks.
-func (s *Suite) FoundAgain() { s.bindings.roster = nil }
+func (b *Bindings) FoundAgain() { b.roster = nil }
 
 // Configs returns every configuration by which somebody may count, now or when a change that is under way goes on: the last
 // that was committed, and what members' logs hold from there on.

@@ -18,7 +18,7 @@ func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
 		decided[kv.Revision(p.revision)] = wal.AttemptOf(consensus.Attempt{Proposal: id, Revision: p.revision})
 	}
 	prefix := log.last() <= chosen && log.holds(consensus.Mark{Index: log.last(), Term: s.logs.chosenAt(log.last())})
-	for _, ack := range s.acks.puts {
+	for _, ack := range s.Acks.puts {
 		at, _ := slices.BinarySearch(s.machine.revisions, ack.Revision)
 		index := consensus.Index(at) + 1
 		mark := consensus.Mark{Index: index, Term: s.logs.chosenAt(index)}

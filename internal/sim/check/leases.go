@@ -6,9 +6,9 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// leases checks that no lease ends early: the system proposes its revocation only when the time to live has passed
+// Leases checks that no lease ends early: the system proposes its revocation only when the time to live has passed
 // since the last renewal that a client was told of began. A clock that runs fast shortens it by its drift, no more.
-type leases struct {
+type Leases struct {
 	held   map[kv.LeaseID]*tenure
 	byHand map[kv.LeaseID]bool
 	// Drift is how much faster than true time a member's clock may run.
@@ -20,29 +20,29 @@ type tenure struct {
 	since time.Duration // a renewal that began then was answered with success
 }
 
-func (l *leases) init() {
+func (l *Leases) init() {
 	l.held = map[kv.LeaseID]*tenure{}
 	l.byHand = map[kv.LeaseID]bool{}
 }
 
 // ClockDrift tells by how much the fastest clock is off, as a share of true time.
-func (s *Suite) ClockDrift(share float64) { s.leases.drift = share }
+func (l *Leases) ClockDrift(share float64) { l.drift = share }
 
 // Renewed tells that a grant or keep-alive that began at a time was answered with a time to live.
-func (s *Suite) Renewed(id kv.LeaseID, began, ttl time.Duration) {
-	t := s.leases.held[id]
+func (l *Leases) Renewed(id kv.LeaseID, began, ttl time.Duration) {
+	t := l.held[id]
 	if t == nil {
 		t = &tenure{}
-		s.leases.held[id] = t
+		l.held[id] = t
 	}
 	t.since, t.ttl = max(t.since, began), ttl
 }
 
 // Revoking tells that a client itself asks for the end of a lease.
-func (s *Suite) Revoking(id kv.LeaseID) { s.leases.byHand[id] = true }
+func (l *Leases) Revoking(id kv.LeaseID) { l.byHand[id] = true }
 
 // applying is told of every command before its first application.
-func (l *leases) applying(s *Suite, c *kv.Command) {
+func (l *Leases) applying(s *Suite, c *kv.Command) {
 	if c.LeaseRevoke == nil || l.byHand[c.LeaseRevoke.ID] {
 		return
 	}

@@ -140,7 +140,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	case command.LeaseRevoke != nil && command.LeaseRevoke.Term != 0 && command.LeaseRevoke.Term != uint64(e.Term):
 		result = kv.Result{Err: kv.ErrDeposed, Revision: m.model.Revision}
 	default:
-		s.leases.applying(s, &command)
+		s.Leases.applying(s, &command)
 		result = m.model.apply(&command, exact)
 	}
 	m.results[e.Proposal] = result

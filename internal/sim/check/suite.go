@@ -30,20 +30,21 @@ type Suite struct {
 	Fast       uint64 // proposals that the fast path decided
 	Skipped    uint64 // entries that came too late for their revision
 
+	Acks     Acknowledgements
+	Leases   Leases
+	Bindings Bindings
+
 	elections elections
 	logs      logs
 	commits   commits
 	durable   durable
 	machine   machine
-	acks      acknowledged
 	realtime  realtime
 	history   history
 	watches   watches
-	leases    leases
 	removals  removals
 	won       won
 	chains    chains
-	bindings  bindings
 }
 
 // NewSuite returns checkers for a cluster whose first members begin after base, with an empty store.
@@ -53,9 +54,9 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.logs.init()
 	s.durable.init()
 	s.machine.init()
-	s.leases.init()
+	s.Leases.init()
 	s.won.init()
-	s.bindings.init()
+	s.Bindings.init()
 	s.removals.init(&base)
 	first := base.Mark
 	for range first.Index {
@@ -83,7 +84,7 @@ func (s *Suite) Model() *Model { return s.machine.model }
 
 // Finish runs the checks that need the whole history, after the last operation.
 func (s *Suite) Finish() {
-	s.acks.finish(s)
+	s.Acks.finish(s)
 	s.realtime.finish(s)
 	s.history.finish(s)
 	s.watches.finish(s)

@@ -93,7 +93,7 @@ func TestSuite_notices(t *testing.T) {
 		}},
 		{"acknowledged", func(s *check.Suite) {
 			s.Applied(1, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
-			s.Acknowledged("a", "2", 2)
+			s.Acks.Add("a", "2", 2)
 		}},
 		{"real-time-order", func(s *check.Suite) {
 			s.Wrote(0, 10, 5, "a", true)
@@ -107,16 +107,16 @@ func TestSuite_notices(t *testing.T) {
 			s.Applied(1, []consensus.Entry{put(1, "a", "1"), put(2, "a2", "2")},
 				[]kv.Result{putResult(2), putResult(3)})
 			w := s.NewWatch("w", []byte("a"), []byte("b"), 1)
-			s.Delivered(w, []kv.Event{event("a2", "2", 3)})
+			w.Delivered([]kv.Event{event("a2", "2", 3)})
 		}},
 		{"watch", func(s *check.Suite) {
 			s.Applied(1, []consensus.Entry{put(1, "a", "1")}, []kv.Result{putResult(2)})
 			w := s.NewWatch("w", []byte("a"), nil, 1)
-			s.Delivered(w, []kv.Event{event("a", "1", 2)})
-			s.Delivered(w, []kv.Event{event("a", "1", 2)})
+			w.Delivered([]kv.Event{event("a", "1", 2)})
+			w.Delivered([]kv.Event{event("a", "1", 2)})
 		}},
 		{"lease-early", func(s *check.Suite) {
-			s.Renewed(7, 0, 10*time.Second)
+			s.Leases.Renewed(7, 0, 10*time.Second)
 			grant := command(1, &kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}})
 			end := command(2, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7}})
 			session := consensus.SessionID{Member: 1, Number: 1}

@@ -16,11 +16,12 @@ type Watch struct {
 	next     kv.Revision // everything below was seen
 	name     string
 	seen     uint64
+	suite    *Suite
 }
 
 // NewWatch begins a check of a watch that asks for changes of [key, end) from a revision on.
 func (s *Suite) NewWatch(name string, key, end []byte, from kv.Revision) *Watch {
-	w := &Watch{key: key, end: end, next: from, name: name}
+	w := &Watch{key: key, end: end, next: from, name: name, suite: s}
 	s.watches.all = append(s.watches.all, w)
 	return w
 }
@@ -39,33 +40,33 @@ func (w *Watch) covers(key []byte) bool {
 }
 
 // Compacted tells that the watch was cancelled because history up to a revision is gone; it resumes after it.
-func (s *Suite) Compacted(w *Watch, compacted kv.Revision) {
+func (w *Watch) Compacted(compacted kv.Revision) {
 	if compacted < w.next {
-		s.report("watch", "%s was cancelled by compaction %d though it asked from %d on", w.name, compacted, w.next)
+		w.suite.report("watch", "%s was cancelled by compaction %d though it asked from %d on", w.name, compacted, w.next)
 	}
-	if compacted > s.machine.model.Compacted {
-		s.report("watch", "%s was cancelled by compaction %d, the last was %d", w.name, compacted,
-			s.machine.model.Compacted)
+	if compacted > w.suite.machine.model.Compacted {
+		w.suite.report("watch", "%s was cancelled by compaction %d, the last was %d", w.name, compacted,
+			w.suite.machine.model.Compacted)
 	}
 	w.next = max(w.next, compacted+1)
 }
 
 // Delivered tells that events arrived.
-func (s *Suite) Delivered(w *Watch, events []kv.Event) {
+func (w *Watch) Delivered(events []kv.Event) {
 	for len(events) > 0 {
 		revision := events[0].KV.ModRevision
-		if revision > s.machine.model.Revision {
-			s.report("watch", "%s saw revision %d, the newest is %d", w.name, revision, s.machine.model.Revision)
+		if revision > w.suite.machine.model.Revision {
+			w.suite.report("watch", "%s saw revision %d, the newest is %d", w.name, revision, w.suite.machine.model.Revision)
 			return
 		}
 		if revision < w.next {
-			s.report("watch", "%s saw revision %d again or too late, it is at %d", w.name, revision, w.next)
+			w.suite.report("watch", "%s saw revision %d again or too late, it is at %d", w.name, revision, w.next)
 			return
 		}
-		if !s.skip(w, revision) {
+		if !w.skip(revision) {
 			return
 		}
-		n := s.match(w, revision, events)
+		n := w.match(revision, events)
 		if n == 0 {
 			return
 		}
@@ -74,22 +75,23 @@ func (s *Suite) Delivered(w *Watch, events []kv.Event) {
 }
 
 // Progress tells that the watch was promised to have seen everything up to a revision.
-func (s *Suite) Progress(w *Watch, revision kv.Revision) {
-	if revision > s.machine.model.Revision {
-		s.report("watch", "%s was told of revision %d, the newest is %d", w.name, revision, s.machine.model.Revision)
+func (w *Watch) Progress(revision kv.Revision) {
+	if revision > w.suite.machine.model.Revision {
+		w.suite.report("watch", "%s was told of revision %d, the newest is %d", w.name, revision,
+			w.suite.machine.model.Revision)
 		return
 	}
-	if revision >= w.next && s.skip(w, revision+1) {
+	if revision >= w.next && w.skip(revision+1) {
 		w.next = revision + 1
 	}
 }
 
 // skip checks that nothing in the range happened from the watch's position up to a revision.
-func (s *Suite) skip(w *Watch, to kv.Revision) bool {
+func (w *Watch) skip(to kv.Revision) bool {
 	for r := max(w.next, 2); r < to; r++ {
-		for _, e := range s.machine.model.Events[r-2] {
+		for _, e := range w.suite.machine.model.Events[r-2] {
 			if w.covers(e.KV.Key) {
-				s.report("watch", "%s missed %q at revision %d", w.name, e.KV.Key, r)
+				w.suite.report("watch", "%s missed %q at revision %d", w.name, e.KV.Key, r)
 				return false
 			}
 		}
@@ -98,20 +100,20 @@ func (s *Suite) skip(w *Watch, to kv.Revision) bool {
 }
 
 // match compares the head of events with all changes of one revision, and returns how many it took.
-func (s *Suite) match(w *Watch, revision kv.Revision, events []kv.Event) int {
+func (w *Watch) match(revision kv.Revision, events []kv.Event) int {
 	n := 0
-	for _, want := range s.machine.model.Events[revision-2] {
+	for _, want := range w.suite.machine.model.Events[revision-2] {
 		if !w.covers(want.KV.Key) {
 			continue
 		}
 		if n >= len(events) || events[n].Kind != want.Kind || !sameEvent(&events[n].KV, &want.KV) {
-			s.report("watch", "%s saw revision %d in another form: event %d is not %q", w.name, revision, n, want.KV.Key)
+			w.suite.report("watch", "%s saw revision %d in another form: event %d is not %q", w.name, revision, n, want.KV.Key)
 			return 0
 		}
 		n++
 	}
 	if n == 0 || (n < len(events) && events[n].KV.ModRevision == revision) {
-		s.report("watch", "%s saw a change at revision %d that is not in its range", w.name, revision)
+		w.suite.report("watch", "%s saw a change at revision %d that is not in its range", w.name, revision)
 		return 0
 	}
 	return n
@@ -125,16 +127,16 @@ func sameEvent(a, b *kv.KeyValue) bool {
 // finish checks that nobody was left behind: the world calls it after every watcher had time to catch up.
 func (w *watches) finish(s *Suite) {
 	for _, watch := range w.all {
-		if !s.skip(watch, s.machine.model.Revision+1) {
+		if !watch.skip(s.machine.model.Revision + 1) {
 			return
 		}
 	}
 }
 
 // HasSeen reports, without complaint, whether a watch has seen everything in its range up to a revision.
-func (s *Suite) HasSeen(w *Watch, to kv.Revision) bool {
-	for r := max(w.next, 2); r <= min(to, s.machine.model.Revision); r++ {
-		for _, e := range s.machine.model.Events[r-2] {
+func (w *Watch) HasSeen(to kv.Revision) bool {
+	for r := max(w.next, 2); r <= min(to, w.suite.machine.model.Revision); r++ {
+		for _, e := range w.suite.machine.model.Events[r-2] {
 			if w.covers(e.KV.Key) {
 				return false
 			}

@@ -10,20 +10,48 @@ import (
 
 // Counts is what happened in one or more runs.
 type Counts struct {
-	Events, Steps, Messages, Dropped, Duplicated         uint64
-	Applied, Elections, Starts, Failures, Snapshots      uint64
+	World
+	Clients
+	FastPath
+	Changes
+	Identity
+	Faults map[string]uint64 // by nemesis
+}
+
+// World counts what the members and the network did.
+type World struct {
+	Events, Steps, Messages, Dropped, Duplicated    uint64
+	Applied, Elections, Starts, Failures, Snapshots uint64
+	Duplicates                                      uint64 // entries that repeated a proposal
+}
+
+// Clients counts what clients asked and were told.
+type Clients struct {
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
-	Duplicates                                           uint64            // entries that repeated a proposal
-	Changes                                              map[string]uint64 // of the configuration, committed, by protocol
-	Aborted, Undone                                      uint64            // gone back from by an entry; lost with a leader
-	Settled                                              uint64            // configurations
-	LeadersLost                                          uint64            // in the middle of a change
-	Inferred                                             uint64            // proposals found committed by counting
-	Fast, FastTried, Skipped, Recovered, Forsaken        uint64            // of the fast path
-	Direct                                               uint64            // of Fast, told to native clients
-	Recoveries, Adopted                                  uint64            // of survivors; records that they kept
-	Strangers, Cures                                     uint64            // processes refused by others; members reset
-	Faults                                               map[string]uint64
+}
+
+// FastPath counts proposals by what became of them.
+type FastPath struct {
+	Inferred        uint64 // found committed by counting acknowledgements
+	Fast, FastTried uint64 // decided by a superquorum, of those that were offered
+	Direct          uint64 // of Fast, told to native clients
+	Skipped         uint64 // entries that came too late for their revision
+	Recovered       uint64 // records that a new leader took over
+	Forsaken        uint64 // given up because nobody asked for them any more
+}
+
+// Changes counts changes of the configuration.
+type Changes struct {
+	ByProtocol      map[string]uint64 // committed
+	Aborted, Undone uint64            // taken back by an entry; lost with a leader
+	Settled         uint64
+	LeadersLost     uint64 // in the middle of a change
+}
+
+// Identity counts what was told of data directories and epochs.
+type Identity struct {
+	Recoveries, Adopted uint64 // of survivors; records that they kept
+	Strangers, Cures    uint64 // processes refused by others; members reset
 }
 
 // Load takes the counts of the clients.
@@ -48,13 +76,13 @@ func (c *Counts) Add(o *Counts) {
 		*pair[0] += *pair[1]
 	}
 	if c.Faults == nil {
-		c.Faults, c.Changes = map[string]uint64{}, map[string]uint64{}
+		c.Faults, c.ByProtocol = map[string]uint64{}, map[string]uint64{}
 	}
 	for name, n := range o.Faults {
 		c.Faults[name] += n
 	}
-	for name, n := range o.Changes {
-		c.Changes[name] += n
+	for name, n := range o.ByProtocol {
+		c.ByProtocol[name] += n
 	}
 }
 
@@ -78,6 +106,6 @@ func (c *Counts) String() string {
 		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d strangers=%d cures=%d recoveries=%d adopted=%d faults: %s",
 		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
 		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
-		c.Starts, c.Snapshots, list(c.Changes), c.Aborted, c.Undone, c.Settled, c.LeadersLost,
+		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.LeadersLost,
 		c.Strangers, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
 }

@@ -178,7 +178,7 @@ func (c *client) propose(what string, command *kv.Command, done func(r kv.Result
 		}
 		if errors.Is(err, proposals.ErrTooMany) {
 			l.Refused++
-			l.suite.Refused(command)
+			l.suite.Acks.Refused(command)
 		}
 		// The way back takes a moment, in which much can happen.
 		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() { finish(r, err == nil) })
@@ -237,7 +237,7 @@ func (c *client) wrote(
 		delete(c.known, key)
 	} else {
 		c.known[key] = r.Revision
-		s.Acknowledged(key, value, r.Revision)
+		s.Acks.Add(key, value, r.Revision)
 	}
 	s.Wrote(begin, now, r.Revision, key, done)
 }
@@ -320,7 +320,7 @@ func (c *client) cas() {
 		}
 		if done {
 			c.known[key] = r.Revision
-			l.suite.Acknowledged(key, string(value), r.Revision)
+			l.suite.Acks.Add(key, string(value), r.Revision)
 		}
 		l.suite.Wrote(begin, l.world.Now(), r.Revision, key, done)
 	})
@@ -353,7 +353,7 @@ func (c *client) txn() {
 			l.suite.Record(check.Operation{Client: c.id, Kind: check.OpPut, Key: w.key, Value: w.value, Begin: begin,
 				End: l.world.Now(), Answered: answered, Done: true, Revision: r.Revision})
 			if answered {
-				l.suite.Acknowledged(w.key, w.value, r.Revision)
+				l.suite.Acks.Add(w.key, w.value, r.Revision)
 				c.known[w.key] = r.Revision
 			}
 		}

@@ -132,7 +132,7 @@ func (n *native) acknowledged(key string, value []byte, begin time.Duration, r k
 		return
 	}
 	n.known[key] = r.Revision
-	l.suite.Acknowledged(key, string(value), r.Revision)
+	l.suite.Acks.Add(key, string(value), r.Revision)
 	l.suite.Wrote(begin, l.world.Now(), r.Revision, key, true)
 }
 
@@ -146,7 +146,7 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 	w.done = func(r kv.Result, answered bool) {
 		if answered && aborted(r) {
 			l.Refused++
-			l.suite.Refused(command)
+			l.suite.Acks.Refused(command)
 			n.again()
 			return
 		}
@@ -154,7 +154,7 @@ func (n *native) write(what string, command *kv.Command, done func(r kv.Result, 
 			n.session, answered = consensus.SessionID{}, false
 			if w.attempts == 1 && r.Err != nil {
 				l.Refused++
-				l.suite.Refused(command) // told by the log, of the only attempt: it never happens
+				l.suite.Acks.Refused(command) // told by the log, of the only attempt: it never happens
 				n.again()
 				return
 			}

@@ -41,7 +41,7 @@ func (t *tenant) begin() {
 		if err != nil || r.Err != nil {
 			return
 		}
-		l.suite.Renewed(lease, begin, time.Duration(ttl)*time.Second)
+		l.suite.Leases.Renewed(lease, begin, time.Duration(ttl)*time.Second)
 		l.world.After(0, func() {
 			if turn == t.turn {
 				t.attach()
@@ -87,7 +87,7 @@ func (t *tenant) keep() {
 		target.Renew(lease, func(ttl int64, err error) {
 			if err == nil {
 				l.Renewals++
-				l.suite.Renewed(lease, begin, time.Duration(ttl)*time.Second)
+				l.suite.Leases.Renewed(lease, begin, time.Duration(ttl)*time.Second)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func (t *tenant) end() {
 	l := t.load
 	if target := l.target(); target != nil && l.rng.IntN(3) == 0 {
 		l.Ops++
-		l.suite.Revoking(t.lease)
+		l.suite.Leases.Revoking(t.lease)
 		target.Propose(&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: t.lease}}, func(kv.Result, error) {})
 	}
 	t.later(time.Duration(l.rng.Int64N(int64(3 * time.Second))))

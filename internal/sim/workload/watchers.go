@@ -101,13 +101,12 @@ func (w *watcher) connect() bool {
 
 // take tells the checker what a response says; false means that the stream is over.
 func (w *watcher) take(r *watch.Response) bool {
-	s := w.load.suite
 	switch {
 	case r.Canceled:
 		if r.Compact == 0 {
-			s.Report("watch", fmt.Sprintf("a watch was cancelled: %v", r.Err))
+			w.load.suite.Report("watch", fmt.Sprintf("a watch was cancelled: %v", r.Err))
 		}
-		s.Compacted(w.seen, r.Compact)
+		w.seen.Compacted(r.Compact)
 		w.stream.Close()
 		w.stream = nil
 		return false
@@ -118,9 +117,9 @@ func (w *watcher) take(r *watch.Response) bool {
 		if w.load.mix.LoseEvents && w.load.rng.IntN(100) == 0 {
 			events = events[1:]
 		}
-		s.Delivered(w.seen, events)
+		w.seen.Delivered(events)
 	default:
-		s.Progress(w.seen, r.Revision)
+		w.seen.Progress(r.Revision)
 	}
 	return true
 }
@@ -128,7 +127,7 @@ func (w *watcher) take(r *watch.Response) bool {
 // CaughtUp reports whether every watcher has seen everything up to a revision that its range has.
 func (l *Load) CaughtUp(revision kv.Revision) bool {
 	for _, w := range l.watched {
-		if !l.suite.HasSeen(w.seen, revision) {
+		if !w.seen.HasSeen(revision) {
 			return false
 		}
 	}
