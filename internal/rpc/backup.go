@@ -10,6 +10,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv/apply"
 )
 
@@ -22,7 +23,7 @@ func (m *maintenanceService) Snapshot(
 	_ *pb.SnapshotRequest, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) error {
 	begun := m.s.options.Clock.Now()
-	leave, entered := m.s.costly.backups.enter(connectionOf(stream.Context()).host)
+	leave, entered := m.s.bounds.backups.Enter(admission.CallerOf(stream.Context()).Host)
 	if !entered {
 		return errTooManyBackups
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
@@ -53,6 +54,8 @@ var (
 
 // wireErrors maps what kv and member return to what goes on the wire. It is the only such table.
 var wireErrors = []struct{ from, to error }{
+	{admission.ErrQueueFull, rpctypes.ErrGRPCRequestTooManyRequests},
+
 	{kv.ErrCompacted, rpctypes.ErrGRPCCompacted},
 	{kv.ErrFutureRevision, rpctypes.ErrGRPCFutureRev},
 	{kv.ErrKeyNotFound, rpctypes.ErrGRPCKeyNotFound},

@@ -10,7 +10,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
-	"github.com/quorate/quorate/internal/firstmsg"
+	"github.com/quorate/quorate/internal/admission"
 )
 
 // halfSender speaks HTTP/2 by itself, to send requests that do not end.
@@ -95,7 +95,7 @@ func TestServer_halfSentRequest(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := serve(t, newMachineBackend(t), func(o *rpcOptions) {
-				o.FirstMessage = firstmsg.Limits{Patience: time.Hour, Crowd: 2, Crowded: 10 * time.Millisecond}
+				o.FirstMessage = admission.FirstMessageLimits{Timeout: time.Hour, Many: 2, ManyTimeout: 10 * time.Millisecond}
 			})
 			h := newHalfSender(t, s.addr)
 			h.begin(1, row.path, 1<<20, 64<<10)
@@ -113,7 +113,7 @@ func TestServer_halfSentRequest(t *testing.T) {
 
 func TestServer_requestsThatArriveDoNotWait(t *testing.T) {
 	s := serve(t, newMachineBackend(t), func(o *rpcOptions) {
-		o.FirstMessage = firstmsg.Limits{Patience: testWait}
+		o.FirstMessage = admission.FirstMessageLimits{Timeout: testWait}
 	})
 	ctx, cancel := context.WithCancel(waitContext(t))
 	defer cancel()

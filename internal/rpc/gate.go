@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -153,7 +154,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 func (g *gate) runBounded(
 	srv any, ss grpc.ServerStream, stats *methodStats, requiresLeader bool, handle grpc.StreamHandler,
 ) error {
-	leave, entered := g.s.costly.streams.enter(connectionOf(ss.Context()).host)
+	leave, entered := g.s.bounds.streams.Enter(admission.CallerOf(ss.Context()).Host)
 	if !entered {
 		return errTooManyStreams
 	}

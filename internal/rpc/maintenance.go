@@ -149,7 +149,7 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 // Defragment gives disk space back, if the store has something to give.
 func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
 	begun := m.s.options.Clock.Now()
-	leave, err := m.s.costly.scans.enter(ctx)
+	leave, err := m.s.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentReq
 
 // Hash is a checksum over everything this member stores. It differs between members that compacted differently far.
 func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.HashResponse, error) {
-	leave, err := m.s.costly.scans.enter(ctx)
+	leave, err := m.s.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.
 func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
-	leave, err := m.s.costly.scans.enter(ctx)
+	leave, err := m.s.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (m *maintenanceService) MoveLeader(
 	if m.s.options.Member.Leader() != m.s.options.Member.ID() {
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
-	leave, err := m.s.costly.moves.enter(ctx)
+	leave, err := m.s.bounds.moves.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.collectMembership(&e)
 	c.collectSessions(&e)
 	c.collectAnswers(&e)
-	c.collectCostly(&e)
+	c.collectBounds(&e)
 	c.collectFirstMessages(&e)
 }
 

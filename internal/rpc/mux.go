@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/lobby"
+	"github.com/quorate/quorate/internal/admission"
 )
 
 // Mux splits the connections of one listener between a gRPC server and an HTTP server by their first bytes: HTTP/2
@@ -16,20 +16,20 @@ import (
 // that is not gRPC is refused by the gRPC server.
 //
 //	listener --> accept --> peek 3 bytes --+-- "PRI" --> GRPC()
-//	             lobby      (a goroutine)  +-- else  --> HTTP()
+//	             bounded    (a goroutine)  +-- else  --> HTTP()
 //
 // TLS, if any, ends below: the listener hands out decrypted connections.
 type Mux struct {
 	listener net.Listener
 	grpc     *muxListener
 	http     *muxListener
-	lobby    *lobby.Lobby
-	silent   *atomic.Uint64
+	silent   *admission.Unidentified
+	evicted  *atomic.Uint64
 }
 
-// maxLobby is how many connections may be between accept and their first request byte, TLS handshakes included. Whoever
+// maxSilent is how many connections may be between accept and their first request byte, TLS handshakes included. Whoever
 // means it has said so within milliseconds.
-const maxLobby = 1024
+const maxSilent = 1024
 
 // prefaceStart tells HTTP/2 from every HTTP/1 request: no method begins with it.
 const prefaceStart = "PRI"
@@ -40,7 +40,7 @@ const peekTimeout = 10 * time.Second
 // NewMux splits listener. Serve makes it work.
 func NewMux(listener net.Listener) *Mux {
 	return &Mux{listener: listener, grpc: newMuxListener(listener.Addr()), http: newMuxListener(listener.Addr()),
-		lobby: lobby.New(maxLobby), silent: new(atomic.Uint64)}
+		silent: admission.NewUnidentified(maxSilent), evicted: new(atomic.Uint64)}
 }
 
 // GRPC and HTTP are the two listeners to serve.
@@ -63,12 +63,12 @@ func (m *Mux) Serve() error {
 		if err != nil {
 			return err
 		}
-		seat, pushed := m.lobby.Enter(conn)
-		if pushed != nil {
-			m.silent.Add(1)
-			go pushed.Close() // it may be in the middle of a handshake
+		slot, evicted := m.silent.Add(conn)
+		if evicted != nil {
+			m.evicted.Add(1)
+			go evicted.Close() // it may be in the middle of a handshake
 		}
-		go m.route(conn, seat.Leave)
+		go m.route(conn, slot.Remove)
 	}
 }
 
@@ -77,7 +77,7 @@ func (m *Mux) Close() error { return m.listener.Close() }
 
 // CountSilent has the connections counted that are closed because too many newer ones have not said yet what they want. It
 // must be called before Serve.
-func (m *Mux) CountSilent(count *atomic.Uint64) { m.silent = count }
+func (m *Mux) CountSilent(count *atomic.Uint64) { m.evicted = count }
 
 func (m *Mux) route(conn net.Conn, known func()) {
 	peeked := &peekedConn{Conn: conn}

@@ -6,9 +6,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/firstmsg"
 	"github.com/quorate/quorate/internal/kv/room"
 )
 
@@ -34,12 +34,12 @@ type Options struct {
 	MaxTxnOps             int
 	Answers               *room.Budget // memory for answers; nil: one of the default size
 	MaxConcurrentStreams  uint32
-	FirstMessage          firstmsg.Limits // how long the request of a call may take to arrive
-	DiskLow               func() bool     // nil: never; writes that grow are refused while it says so, and backups
-	QuotaBytes            int64           // enforced; negative: none
-	ReportedQuotaBytes    int64           // what Status says; zero: QuotaBytes
-	WatchProgressInterval time.Duration   // between progress notifications of a quiet watcher
-	SlowRequest           time.Duration   // requests that take longer are logged
+	FirstMessage          admission.FirstMessageLimits // how long the request of a call may take to arrive
+	DiskLow               func() bool                  // nil: never; writes that grow are refused while it says so, and backups
+	QuotaBytes            int64                        // enforced; negative: none
+	ReportedQuotaBytes    int64                        // what Status says; zero: QuotaBytes
+	WatchProgressInterval time.Duration                // between progress notifications of a quiet watcher
+	SlowRequest           time.Duration                // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the pages
 	// whose scripts may read what it answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string

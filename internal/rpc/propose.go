@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
@@ -132,7 +133,7 @@ func (w *writerService) Propose(
 		return errNoClient
 	}
 	client := consensus.MemberID(quoratepb.ClientID(first.Key))
-	leave, err := w.s.register.enter(client, connectionOf(stream.Context()))
+	leave, err := w.s.register.enter(client, admission.CallerOf(stream.Context()))
 	if err != nil {
 		return err
 	}

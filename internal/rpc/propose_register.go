@@ -1,17 +1,15 @@
 package rpc
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/lobby"
 )
 
 // How many native clients one member takes, so that none of them, and no machine, takes all sessions of the cluster. A
@@ -26,34 +24,23 @@ const (
 var errTooManyClients = status.Error(codes.ResourceExhausted,
 	"quorate: too many native clients from this connection or address, or of this member: close some, and wait a minute")
 
-// connection is whence a client came.
-type connection struct{ host, name string }
-
-func connectionOf(ctx context.Context) connection {
-	from, ok := peer.FromContext(ctx)
-	if !ok || from.Addr == nil {
-		return connection{}
-	}
-	return connection{host: lobby.Host(from.Addr), name: from.Addr.String()}
-}
-
 // clientRegister knows which native clients are here, and bounds them.
 type clientRegister struct {
 	clock    env.Clock
 	patience time.Duration
 
-	mu          sync.Mutex
-	clients     map[consensus.MemberID]*registered
-	hosts       map[string]int // clients by where they came from
-	connections map[string]int
-	refused     uint64
+	hosts, connections *admission.HostBound
+
+	mu      sync.Mutex
+	clients map[consensus.MemberID]*registered
+	refused uint64
 }
 
 // registered is one client.
 type registered struct {
-	from    connection
 	streams int
 	visit   uint64 // counts what enters, so that an old wish to forget it is known
+	leave   func() // the bounds
 }
 
 func (r *clientRegister) init(clock env.Clock, clients Clients) {
@@ -62,24 +49,23 @@ func (r *clientRegister) init(clock env.Clock, clients Clients) {
 		r.patience = clients.ClientPatience()
 	}
 	r.clients = map[consensus.MemberID]*registered{}
-	r.hosts, r.connections = map[string]int{}, map[string]int{}
+	r.hosts = admission.NewHostBound(maxClients, maxHostClients)
+	r.connections = admission.NewHostBound(maxClients, maxConnectionClients)
 }
 
 // enter counts a stream of a client; leave must be called when it ends.
-func (r *clientRegister) enter(client consensus.MemberID, from connection) (leave func(), err error) {
+func (r *clientRegister) enter(client consensus.MemberID, from admission.Caller) (leave func(), err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one := r.clients[client]
 	if one == nil {
-		if len(r.clients) >= maxClients || r.hosts[from.host] >= maxHostClients ||
-			r.connections[from.name] >= maxConnectionClients {
+		leave, entered := r.bound(from)
+		if !entered {
 			r.refused++
 			return nil, errTooManyClients
 		}
-		one = &registered{from: from}
+		one = &registered{leave: leave}
 		r.clients[client] = one
-		r.hosts[from.host]++
-		r.connections[from.name]++
 	}
 	if one.streams >= maxClientStreams {
 		r.refused++
@@ -88,6 +74,20 @@ func (r *clientRegister) enter(client consensus.MemberID, from connection) (leav
 	one.streams++
 	one.visit++
 	return func() { r.leave(client, one) }, nil
+}
+
+// bound counts a client for its host and for its connection.
+func (r *clientRegister) bound(from admission.Caller) (leave func(), entered bool) {
+	leaveHost, entered := r.hosts.Enter(from.Host)
+	if !entered {
+		return nil, false
+	}
+	leaveConnection, entered := r.connections.Enter(from.Address)
+	if !entered {
+		leaveHost()
+		return nil, false
+	}
+	return func() { leaveHost(); leaveConnection() }, true
 }
 
 func (r *clientRegister) leave(client consensus.MemberID, one *registered) {
@@ -104,15 +104,8 @@ func (r *clientRegister) leave(client consensus.MemberID, one *registered) {
 			return
 		}
 		delete(r.clients, client)
-		countDown(r.hosts, one.from.host)
-		countDown(r.connections, one.from.name)
+		one.leave()
 	})
-}
-
-func countDown(counts map[string]int, name string) {
-	if counts[name]--; counts[name] <= 0 {
-		delete(counts, name)
-	}
 }
 
 func (r *clientRegister) counts() (clients int, refused uint64) {

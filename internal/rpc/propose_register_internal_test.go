@@ -1,14 +1,11 @@
 package rpc
 
 import (
-	"context"
 	"errors"
-	"net"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/peer"
-
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 )
@@ -32,31 +29,13 @@ func (c *laterClock) pass() {
 	}
 }
 
-// Ensure that the addresses of one IPv6 site count together, for all bounds of one host.
-func TestConnectionOf_sites(t *testing.T) {
-	from := func(ip string) context.Context {
-		return peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 7}})
-	}
-	one, same, other := from("2001:db8:1:2::1"), from("2001:db8:1:2:3:4:5:6"), from("2001:db8:1:3::1")
-	for name, host := range map[string]func(context.Context) string{
-		"connectionOf": func(ctx context.Context) string { return connectionOf(ctx).host }, "clientHost": clientHost,
-	} {
-		if host(one) != host(same) || host(one) == host(other) {
-			t.Errorf("%s: got %s, %s, %s; want one host for the first two", name, host(one), host(same), host(other))
-		}
-	}
-	if connectionOf(one).name == connectionOf(same).name {
-		t.Error("two connections have one name")
-	}
-}
-
 // Ensure that a client counts until its sessions would be gone, that it may come back before, and that nothing is kept
 // of those that are gone.
 func TestClientRegister_enter(t *testing.T) {
 	clock := &laterClock{}
 	var r clientRegister
 	r.init(clock, nil)
-	here, there := connection{"10.0.0.1", "10.0.0.1:1"}, connection{"10.0.0.1", "10.0.0.1:2"}
+	here, there := admission.Caller{Host: "10.0.0.1", Address: "10.0.0.1:1"}, admission.Caller{Host: "10.0.0.1", Address: "10.0.0.1:2"}
 	var leave []func()
 	for id := consensus.MemberID(1); id <= maxConnectionClients; id++ {
 		one, err := r.enter(id, here)
@@ -88,8 +67,10 @@ func TestClientRegister_enter(t *testing.T) {
 		f()
 	}
 	clock.pass()
-	if n, _ := r.counts(); n != 0 || len(r.hosts) != 0 || len(r.connections) != 0 {
-		t.Errorf("%d clients, %v, %v are left", n, r.hosts, r.connections)
+	n, _ := r.counts()
+	hosts, _ := r.hosts.Counts()
+	if connections, _ := r.connections.Counts(); n != 0 || hosts != 0 || connections != 0 {
+		t.Errorf("%d clients, %d of hosts, %d of connections are left", n, hosts, connections)
 	}
 	for range maxClientStreams {
 		if _, err := r.enter(1, here); err != nil {

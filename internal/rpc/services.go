@@ -28,7 +28,7 @@ type Services struct {
 	vigil   *vigil
 
 	register clientRegister
-	costly   costly
+	bounds   bounds
 	first    *firstMessages
 }
 
@@ -43,7 +43,7 @@ func New(options Options) *Services {
 		stats:   newStats(),
 		health:  health.NewServer(),
 		checks:  newCheckGroups(),
-		costly:  newCostly(),
+		bounds:  newBounds(),
 		first:   newFirstMessages(options.FirstMessage),
 	}
 	s.register.init(options.Clock, options.Clients)
@@ -62,7 +62,7 @@ func (s *Services) Close() {
 
 // Register adds the services to a server made by NewGRPCServer.
 func (s *Services) Register(server *grpc.Server) {
-	timed := s.first.timing(server)
+	timed := s.first.Registrar(server)
 	timed.RegisterService(s.kvDesc(), nil)
 	timed.RegisterService(watchDesc(s), nil)
 	pb.RegisterLeaseServer(timed, &leaseService{s: s})

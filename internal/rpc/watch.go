@@ -12,13 +12,12 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/lobby"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -33,7 +32,8 @@ func watchDesc(s *Services) *grpc.ServiceDesc {
 	}
 }
 
-// watchStream is one client's stream of watches. The goroutine of the call sends, one more receives.
+// watchStream is one client's stream of watches; all streams of a client host share bounds. The goroutine of the call
+// sends, one more receives.
 type watchStream struct {
 	s        *Services
 	grpc     grpc.ServerStream
@@ -45,7 +45,7 @@ type watchStream struct {
 }
 
 func (s *Services) serveWatch(_ any, stream grpc.ServerStream) error {
-	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(clientHost(stream.Context()))}
+	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(admission.CallerOf(stream.Context()).Host)}
 	defer w.watches.Close()
 	stopTicks := w.tick()
 	defer stopTicks()
@@ -60,15 +60,6 @@ func (s *Services) serveWatch(_ any, stream grpc.ServerStream) error {
 		return rpctypes.ErrGRPCWatchCanceled
 	}
 	return err
-}
-
-// clientHost names the client whose streams share bounds: the host that it calls from, with all its connections.
-func clientHost(ctx context.Context) string {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return ""
-	}
-	return lobby.Host(p.Addr)
 }
 
 // receive does what the client asks. It ends with the stream: when the call returns, RecvMsg fails. While too many answers

@@ -57,7 +57,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 		&partsCollector{member: s.member, transport: s.transport},
 	)
 	registry.MustRegister(s.reserveMetrics()...)
-	registry.MustRegister(s.crowdMetrics()...)
+	registry.MustRegister(s.connMetrics()...)
 	if s.dropped != nil {
 		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorate_log_dropped_total",

@@ -36,18 +36,18 @@ func (s *Server) listenClients(context.Context, Options) error {
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
-		s.clients = append(s.clients, newRelay(s.securedClients(s.crowds.clients.listen(l), u, urls[i+1:])))
+		s.clients = append(s.clients, newRelay(s.securedClients(s.conns.clients.Listen(l), u, urls[i+1:])))
 	}
 	for i, u := range slices.Concat(s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs) {
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
 		}
-		metrics, bound := i >= len(s.cfg.ListenClientHTTPURLs), s.crowds.http
+		metrics, bound := i >= len(s.cfg.ListenClientHTTPURLs), s.conns.http
 		if metrics {
-			bound = s.crowds.metrics
+			bound = s.conns.metrics
 		}
-		l = bound.listen(l)
+		l = bound.Listen(l)
 		if u.Secure() {
 			l = s.clientCerts.Listen(l, certs.HTTP)
 		}

@@ -58,7 +58,7 @@ type Server struct {
 	clients   []net.Listener
 	plain     []plainListener
 	muxes     []*rpc.Mux
-	crowds    crowds
+	conns     connLimits
 	silent    atomic.Uint64
 
 	nameBefore string // by which this member was known when it was started; empty: not known
@@ -81,7 +81,7 @@ type Server struct {
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
 	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
 		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
-		crowds: newCrowds(openFiles())}
+		conns: newConnLimits(openFiles())}
 	if options.FS != nil {
 		s.fs = options.FS
 	}

@@ -53,11 +53,11 @@ func (s *Server) listenPeers() (open []net.Listener, err error) {
 			closeAll(open)
 			return nil, err
 		}
-		l = s.crowds.peers.listen(l)
+		l = listenPeer(l, s.conns.peers)
 		if secure {
 			l = s.peerCerts.Listen(l, certs.GRPC)
 		}
-		open = append(open, seatedListener{l})
+		open = append(open, slotListener{l})
 	}
 	return open, nil
 }

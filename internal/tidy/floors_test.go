@@ -14,7 +14,7 @@ var floors = []struct {
 }{
 	{"internal/invariant", 0, "invariant"},
 	{"internal/keyrange", 0, "keyrange"},
-	{"internal/lobby", 0, "lobby"},
+	{"internal/linked", 0, "linked"},
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
 	{"internal/testnet", 0, "testnet"},
@@ -23,7 +23,7 @@ var floors = []struct {
 	{"internal/kv", 1, "words"},
 	{"internal/identity", 1, "words"},
 	{"internal/env", 1, "env"},
-	{"internal/firstmsg", 1, "firstmsg"},
+	{"internal/admission", 1, "admission"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},

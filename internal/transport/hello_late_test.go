@@ -11,14 +11,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/firstmsg"
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/transport"
 )
 
 // TestTransport_accept_noHello opens streams and says nothing. More than two may wait for no more than 10 ms.
 func TestTransport_accept_noHello(t *testing.T) {
 	m := start(t, 1, func(o *transport.Options) {
-		o.Hello = firstmsg.Limits{Patience: time.Hour, Crowd: 2, Crowded: 10 * time.Millisecond}
+		o.Hello = admission.FirstMessageLimits{Timeout: time.Hour, Many: 2, ManyTimeout: 10 * time.Millisecond}
 	})
 	conn, err := grpc.NewClient(strings.TrimPrefix(m.url, "http://"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))

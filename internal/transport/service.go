@@ -34,10 +34,10 @@ const (
 	maxHeaderBytes = 16 << 10
 
 	// helloTimeout bounds how long the hello of a stream, or a call, may take to arrive. While more than maxUnmet are waited
-	// for, it is crowdedHelloTimeout.
-	helloTimeout        = 10 * time.Second
-	maxUnmet            = 64
-	crowdedHelloTimeout = 2 * time.Second
+	// for, it is manyHelloTimeout.
+	helloTimeout     = 10 * time.Second
+	maxUnmet         = 64
+	manyHelloTimeout = 2 * time.Second
 )
 
 var (

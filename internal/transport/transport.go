@@ -13,9 +13,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/firstmsg"
 	"github.com/quorate/quorate/internal/identity"
 )
 
@@ -74,7 +74,7 @@ type Options struct {
 	// stream on its connections.
 	IdleAfter time.Duration
 
-	Hello firstmsg.Limits // how long the hello of others may take to arrive
+	Hello admission.FirstMessageLimits // how long the hello of others may take to arrive
 
 	MaxSnapshots           int   // concurrent, in each direction; default 2
 	SnapshotBytesPerSecond int64 // of each snapshot sent; zero for no limit
@@ -97,8 +97,8 @@ func (o *Options) setDefaults() {
 	setDefault(&o.DeadAfter, 3*time.Second)
 	setDefault(&o.IdleAfter, time.Minute)
 	setDefault(&o.MaxSnapshots, 2)
-	if o.Hello == (firstmsg.Limits{}) {
-		o.Hello = firstmsg.Limits{Patience: helloTimeout, Crowd: maxUnmet, Crowded: crowdedHelloTimeout}
+	if o.Hello == (admission.FirstMessageLimits{}) {
+		o.Hello = admission.FirstMessageLimits{Timeout: helloTimeout, Many: maxUnmet, ManyTimeout: manyHelloTimeout}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -134,7 +134,7 @@ type Transport struct {
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
 	door     door
-	first    *firstmsg.Gate // what has not said hello yet
+	first    *admission.FirstMessages // what has not said hello yet
 
 	mu       sync.Mutex
 	closed   bool
@@ -169,7 +169,7 @@ func New(o Options) (*Transport, error) {
 	}
 	t.door.init(&o)
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.first = firstmsg.New(o.Hello)
+	t.first = admission.NewFirstMessages(o.Hello)
 	t.running.Go(func() { t.first.Run(t.ctx.Done()) })
 	t.peers.Store(new([]*peer))
 	t.server = newServer(t)

@@ -52,7 +52,7 @@ func (s *Stream) catchUp() (more bool, err error) {
 		s.fruitless = 0
 	}
 	// If nobody moves, the store is behind the hub, and Publish will signal.
-	return !s.await(func() bool { return s.fruitless >= s.behind.count && h.store.Revision() == published }), nil
+	return !s.await(func() bool { return s.fruitless >= s.behind.Len() && h.store.Revision() == published }), nil
 }
 
 // await puts the stream among those that Publish and Reset wake, if idle says so. It reports false if there is more to do.
@@ -64,7 +64,7 @@ func (s *Stream) await(idle func() bool) bool {
 		return false
 	}
 	s.fruitless = 0
-	if s.behind.count > 0 && !s.waits {
+	if s.behind.Len() > 0 && !s.waits {
 		s.waits = true
 		h.waiting = append(h.waiting, s)
 	}
@@ -114,7 +114,7 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
 // openEnd is how etcd writes a range without end.
 var openEnd = []byte{0}
 
-// plan chooses the watchers of the next step, and puts them last in their lane. If the history has their events, they are
+// plan chooses the watchers of the next step, and puts them last in their list. If the history has their events, they are
 // in the chunk already.
 func (s *Stream) plan(compacted kv.Revision) chunk {
 	h := s.hub
@@ -123,18 +123,18 @@ func (s *Stream) plan(compacted kv.Revision) chunk {
 	turns := -1
 	h.inHolds(func() (looked int, more bool) {
 		if turns < 0 {
-			turns = min(s.behind.count, catchUpWatchers)
+			turns = min(s.behind.Len(), catchUpWatchers)
 		}
-		for ; looked < watchersPerHold && turns > 0 && s.behind.first != nil; looked++ {
+		for ; looked < watchersPerHold && turns > 0 && s.behind.First() != nil; looked++ {
 			turns--
 			c.looked++
-			s.turn(s.behind.first, compacted, &c)
+			s.turn(s.behind.First(), compacted, &c)
 		}
 		c.to = h.rev
-		if turns > 0 && s.behind.first != nil {
+		if turns > 0 && s.behind.First() != nil {
 			return looked, true
 		}
-		s.lagging.Store(s.behind.count > 0)
+		s.lagging.Store(s.behind.Len() > 0)
 		spans, c.next = h.history.since(c.from, catchUpBytes)
 		return looked, false
 	})
@@ -153,13 +153,13 @@ func (s *Stream) turn(w *watcher, compacted kv.Revision, c *chunk) {
 		s.enqueue(Response{WatchID: w.id, Canceled: true, Compact: compacted})
 		c.moved = true
 	case w.next > h.rev:
-		s.behind.remove(w)
+		w.listed.Remove()
 		h.behind--
 		h.step(w)
 		c.moved = true
 	default:
-		s.behind.remove(w)
-		s.behind.push(w)
+		w.listed.Remove()
+		s.behind.PushBack(&w.listed, w)
 		c.watchers = append(c.watchers, w)
 		c.from = min(c.from, w.next)
 		c.prev = c.prev || w.prevKV

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/linked"
 )
 
 // Options bound what the hub keeps in memory. Zero means the default.
@@ -58,9 +59,9 @@ type Hub struct {
 	store   *mvcc.Store // nil while detached
 
 	mu       sync.Mutex
-	rev      kv.Revision // published last; never falls
-	inStep   directory   // watchers that get what is published
-	stepping lane        // the same
+	rev      kv.Revision          // published last; never falls
+	inStep   directory            // watchers that get what is published
+	stepping linked.List[watcher] // the same
 	accounts map[string]*account
 	streams  int
 	opened   uint64 // streams without a name of their client, ever
@@ -110,7 +111,7 @@ type Stats struct {
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Streams: h.streams, Watchers: h.stepping.count + h.behind, Behind: h.behind}
+	s := Stats{Streams: h.streams, Watchers: h.stepping.Len() + h.behind, Behind: h.behind}
 	for _, a := range h.accounts {
 		s.WatcherBytes += a.watchers
 		s.WaitingBytes += a.waiting.Load()
@@ -123,7 +124,7 @@ func (h *Hub) Stats() Stats {
 func (h *Hub) Wanted() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.stepping.count > 0
+	return h.stepping.Len() > 0
 }
 
 // Publish hands out the events of the revisions after the last published one up to rev, in order. The store must have
@@ -137,7 +138,7 @@ func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	}
 	before := h.rev
 	h.rev = rev
-	if h.stepping.count == 0 {
+	if h.stepping.Len() == 0 {
 		h.history.clear()
 		return
 	}
@@ -198,8 +199,8 @@ func (h *Hub) Advance(rev kv.Revision) {
 // allFallBehind moves every watcher in step that may have to see something after before. It is called where nobody is in
 // step, or next to nobody, and when a snapshot has replaced the store.
 func (h *Hub) allFallBehind(before kv.Revision) {
-	for w := h.stepping.first; w != nil; {
-		after := w.after
+	for w := h.stepping.First(); w != nil; {
+		after := w.listed.Next()
 		if w.next = max(w.next, before+1); w.next <= h.rev {
 			h.fallBehind(w)
 		}
@@ -207,15 +208,15 @@ func (h *Hub) allFallBehind(before kv.Revision) {
 	}
 }
 
-// step puts a watcher that is in no lane in step.
+// step puts a watcher that is in no list in step.
 func (h *Hub) step(w *watcher) {
 	h.inStep.add(w)
-	h.stepping.push(w)
+	h.stepping.PushBack(&w.listed, w)
 }
 
-// leave puts a watcher that is in no lane behind.
+// leave puts a watcher that is in no list behind.
 func (h *Hub) leave(w *watcher) {
-	w.stream.behind.push(w)
+	w.stream.behind.PushBack(&w.listed, w)
 	h.behind++
 	w.stream.lagging.Store(true)
 }
@@ -223,7 +224,7 @@ func (h *Hub) leave(w *watcher) {
 // fallBehind moves a watcher out of step; its stream takes it from there.
 func (h *Hub) fallBehind(w *watcher) {
 	h.inStep.remove(w)
-	h.stepping.remove(w)
+	w.listed.Remove()
 	h.leave(w)
 	w.stream.signal()
 }

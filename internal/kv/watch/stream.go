@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/linked"
 )
 
 // Stream is the watchers of one client connection.
@@ -20,7 +21,7 @@ type Stream struct {
 	byID     map[int64]*watcher
 	notified []*watcher // those that asked for progress, in no order
 	futures  futures
-	behind   lane // who is read for next comes first
+	behind   linked.List[watcher] // who is read for next comes first
 	nextID   int64
 	ticks    uint64 // of progress
 	waits    bool   // in hub.waiting
@@ -54,9 +55,8 @@ type watcher struct {
 	removed  bool
 	heard    uint64 // the tick of its stream during which it had events
 
-	slot, notify, future int // places in stream.watchers, stream.notified, stream.futures
-	lane                 *lane
-	before, after        *watcher
+	slot, notify, future int                   // places in stream.watchers, stream.notified, stream.futures
+	listed               linked.Place[watcher] // in hub.stepping or stream.behind, in one of them at most
 	group                *group
 	place                int // in group.watchers
 }
@@ -229,12 +229,10 @@ func (s *Stream) remove(w *watcher) {
 	if w.group != nil {
 		s.hub.inStep.remove(w)
 	}
-	if w.lane == &s.behind {
+	if w.listed.List() == &s.behind {
 		s.hub.behind--
 	}
-	if w.lane != nil {
-		w.lane.remove(w)
-	}
+	w.listed.Remove()
 	last := len(s.watchers) - 1
 	s.watchers[w.slot] = s.watchers[last]
 	s.watchers[w.slot].slot = w.slot
@@ -252,7 +250,7 @@ func (s *Stream) remove(w *watcher) {
 	}
 	delete(s.byID, w.id)
 	s.account.watchers -= w.sizeBytes()
-	s.lagging.Store(s.behind.count > 0)
+	s.lagging.Store(s.behind.Len() > 0)
 }
 
 // RequestProgress enqueues a progress response for the whole stream if all its watchers are in step and have started;
@@ -262,7 +260,7 @@ func (s *Stream) RequestProgress() {
 	h.inHolds(func() (int, bool) {
 		for n := range watchersPerHold {
 			if len(s.futures) == 0 || s.futures[0].start > h.rev {
-				if len(s.watchers) > 0 && s.behind.count == 0 && len(s.futures) == 0 {
+				if len(s.watchers) > 0 && s.behind.Len() == 0 && len(s.futures) == 0 {
 					s.enqueue(Response{WatchID: NoID, Revision: h.rev})
 				}
 				return n, false

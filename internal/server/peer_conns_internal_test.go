@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/testnet"
@@ -71,7 +72,7 @@ func TestServer_listenPeers_flood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), crowds: crowds{peers: newPeerCrowd(8)}}
+	s := &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), conns: connLimits{peers: admission.NewUnidentified(8)}}
 	if err := s.openCerts(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestServer_listenPeers_flood(t *testing.T) {
 	if again, up := before.ConnectedSince(1); !up || again != since {
 		t.Error("the member that was there before the flood was disconnected")
 	}
-	if open, refused := s.crowds.peers.counts(); open != 8 || refused < 36 {
+	if open, refused := s.conns.peers.Counts(); open != 8 || refused < 36 {
 		t.Errorf("%d open, %d closed", open, refused)
 	}
 }
@@ -122,7 +123,7 @@ func TestServer_listenClients_ownBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{cfg: cfg, crowds: crowds{clients: newCrowd(1), http: newCrowd(1), metrics: newCrowd(1)}}
+	s := &Server{cfg: cfg, conns: connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1)}}
 	if err := s.listenClients(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -151,17 +152,5 @@ func TestServer_listenClients_ownBounds(t *testing.T) {
 			t.Fatalf("%s: nobody was let in", row.address)
 		}
 		wantEnd(t, silentDial(t, row.address))
-	}
-}
-
-func TestNewCrowds(t *testing.T) {
-	for _, row := range []struct {
-		files                  uint64
-		clients, http, metrics int
-	}{{0, maxClientConns, maxHTTPConns, maxMetricsConns}, {256, 128, 16, 16}, {16_384, 8_192, 1_024, maxMetricsConns}} {
-		c := newCrowds(row.files)
-		if c.clients.limit != row.clients || c.http.limit != row.http || c.metrics.limit != row.metrics {
-			t.Errorf("%d files: got %d, %d, %d", row.files, c.clients.limit, c.http.limit, c.metrics.limit)
-		}
 	}
 }

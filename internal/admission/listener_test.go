@@ -1,4 +1,4 @@
-package server
+package admission_test
 
 import (
 	"errors"
@@ -6,28 +6,19 @@ import (
 	"net"
 	"testing"
 	"time"
-)
 
-func TestClientConns(t *testing.T) {
-	for _, tc := range []struct {
-		files uint64
-		want  int
-	}{{0, maxClientConns}, {256, 128}, {16_384, 8_192}, {20_000, 11_808}, {1 << 20, maxClientConns}, {1<<64 - 1, maxClientConns}} {
-		if got := clientConns(tc.files); got != tc.want {
-			t.Errorf("%d files: got %d, want %d", tc.files, got, tc.want)
-		}
-	}
-}
+	"github.com/quorate/quorate/internal/admission"
+)
 
 // Ensure that connections beyond the limits are closed at once, that others are served meanwhile, and that whoever leaves
 // makes room, however often it is closed.
-func TestCrowd_listen(t *testing.T) {
+func TestHostBound_Listen(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCrowd(8) // one address may have seven
-	l := c.listen(inner)
+	b := admission.NewHostBound(8, 7)
+	l := b.Listen(inner)
 	defer l.Close()
 	served := make(chan net.Conn, 16)
 	go func() {
@@ -59,16 +50,17 @@ func TestCrowd_listen(t *testing.T) {
 	if _, err := turned.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !isReset(err) {
 		t.Fatalf("one connection too many: %v, want its end", err)
 	}
-	if open, refused := c.counts(); open != 7 || refused != 1 {
+	if open, refused := b.Counts(); open != 7 || refused != 1 {
 		t.Errorf("%d open, %d refused", open, refused)
 	}
-	if !c.enter("another") || c.enter("a third") {
+	leave, entered := b.Enter("another")
+	if _, second := b.Enter("a third"); !entered || second {
 		t.Error("another address has one place, and no more")
 	}
-	c.leave("another")
+	leave()
 	guests[0].Close()
 	guests[0].Close()
-	if open, _ := c.counts(); open != 6 {
+	if open, _ := b.Counts(); open != 6 {
 		t.Errorf("%d open after one has left, want 6", open)
 	}
 	dial()

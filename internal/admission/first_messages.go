@@ -1,0 +1,152 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/tap"
+
+	"github.com/quorate/quorate/internal/linked"
+)
+
+// FirstMessageLimits are how long the first message of a call may take to arrive.
+type FirstMessageLimits struct {
+	Timeout time.Duration
+	// While more than Many calls wait, the first message may take no longer than ManyTimeout.
+	Many        int
+	ManyTimeout time.Duration
+}
+
+// call is the context of a call. It is what gRPC's reader of the stream listens to, because it comes from Tap.
+type call struct {
+	context.Context
+	end  context.CancelFunc
+	late atomic.Bool
+
+	// Guarded by FirstMessages.mu.
+	began time.Time
+	place linked.Place[call]
+}
+
+type callKey struct{}
+
+// Err implements context.Context. gRPC's reader makes the status of the call of it.
+func (c *call) Err() error {
+	err := c.Context.Err()
+	if err != nil && c.late.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Value implements context.Context.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// FirstMessages ends calls whose first message does not come.
+//
+// A client that announces a message and sends a part of it makes a gRPC server keep that part for as long as the stream is
+// open. gRPC gives the window of the connection back when bytes arrive, so that flow control bounds each stream, but not
+// all of them. So the first message of a call has a deadline, and a shorter one while many are waited for: the memory of
+// half-sent messages is bounded by what the lines bring within it. Later messages of a stream have none: gRPC does not tell
+// a half-sent message from silence.
+type FirstMessages struct {
+	limits FirstMessageLimits
+
+	mu      sync.Mutex
+	waiting linked.List[call] // in the order in which they began to
+	ended   uint64
+}
+
+// NewFirstMessages makes one that ends calls while Run runs.
+func NewFirstMessages(limits FirstMessageLimits) *FirstMessages {
+	return &FirstMessages{limits: limits}
+}
+
+// Tap is for grpc.InTapHandle: it gives a call a context by which Sweep can end it.
+func (f *FirstMessages) Tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	c := new(call)
+	c.Context, c.end = context.WithCancel(ctx) // gRPC ends ctx, and so this one, with the stream
+	return c, nil
+}
+
+// Receive calls receive, which reads the first message of the call of ctx. When that takes too long the call ends with
+// DeadlineExceeded, which receive returns.
+func (f *FirstMessages) Receive(ctx context.Context, receive func() error) error {
+	c, tapped := ctx.Value(callKey{}).(*call)
+	if !tapped {
+		return errors.New("admission: the server has no tap")
+	}
+	f.enter(c, time.Now())
+	defer f.leave(c)
+	return receive()
+}
+
+func (f *FirstMessages) enter(c *call, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.began = now
+	f.waiting.PushBack(&c.place, c)
+}
+
+func (f *FirstMessages) leave(c *call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.place.Remove() // it is out already if it was overdue
+}
+
+// overdue takes out the call that has waited longest, if that is too long.
+func (f *FirstMessages) overdue(now time.Time) *call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	timeout := f.limits.Timeout
+	if f.waiting.Len() > f.limits.Many {
+		timeout = min(timeout, f.limits.ManyTimeout)
+	}
+	c := f.waiting.First()
+	if c == nil || now.Sub(c.began) < timeout {
+		return nil
+	}
+	c.place.Remove()
+	f.ended++
+	return c
+}
+
+// Sweep ends the calls that are overdue.
+func (f *FirstMessages) Sweep(now time.Time) {
+	for c := f.overdue(now); c != nil; c = f.overdue(now) {
+		c.late.Store(true)
+		c.end()
+	}
+}
+
+// sweepInterval is how often overdue calls are looked for.
+const sweepInterval = 250 * time.Millisecond
+
+// Run sweeps until stop is closed.
+func (f *FirstMessages) Run(stop <-chan struct{}) {
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			f.Sweep(now)
+		case <-stop:
+			return
+		}
+	}
+}
+
+// Counts returns how many calls wait for their first message, and how many were ended because it did not come.
+func (f *FirstMessages) Counts() (waiting int, ended uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting.Len(), f.ended
+}

@@ -1,0 +1,50 @@
+package admission
+
+import "sync"
+
+// HostBound lets so many in, of all hosts and of one; none waits.
+type HostBound struct {
+	limit, hostLimit int
+
+	mu      sync.Mutex
+	open    int
+	hosts   map[string]int
+	refused uint64
+}
+
+// NewHostBound makes a bound of limit in all and hostLimit of one host.
+func NewHostBound(limit, hostLimit int) *HostBound {
+	return &HostBound{limit: limit, hostLimit: hostLimit, hosts: map[string]int{}}
+}
+
+// Enter lets one of host in, or returns false. leave must be called once.
+func (b *HostBound) Enter(host string) (leave func(), entered bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open >= b.limit || b.hosts[host] >= b.hostLimit {
+		b.refused++
+		return nil, false
+	}
+	b.open++
+	b.hosts[host]++
+	return func() { b.leave(host) }, true
+}
+
+func (b *HostBound) leave(host string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open--
+	if b.hosts[host]--; b.hosts[host] == 0 {
+		delete(b.hosts, host)
+	}
+}
+
+// Limit is how many it lets in of all hosts.
+func (b *HostBound) Limit() int { return b.limit }
+
+// Counts returns how many are in, and how many were refused ever.
+func (b *HostBound) Counts() (open int, refused uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open, b.refused
+}

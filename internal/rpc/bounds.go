@@ -1,0 +1,62 @@
+package rpc
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/admission"
+)
+
+// How many calls that cost much run at once, and how many wait for their turn.
+const (
+	maxBackups     = 8 // each takes as much disk as the store, for as long as its client reads
+	maxHostBackups = 4 // of one address
+	maxScans       = 2 // Hash, HashKV and Defragment, which read the whole store
+	maxMoves       = 1 // of leadership: a second one would call off the first
+	maxTurnsWaited = 64
+)
+
+// How many streams clients may have open at one member: watches, keep-alives and all others.
+const (
+	maxStreams     = 65_536
+	maxHostStreams = 32_768
+)
+
+var (
+	errTooManyBackups = status.Error(codes.ResourceExhausted,
+		"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
+	errTooManyStreams = status.Error(codes.ResourceExhausted,
+		"quorate: too many streams are open at this member, or from this address: use fewer for more watchers and leases")
+)
+
+// bounds are those of calls that cost much.
+type bounds struct {
+	backups, streams *admission.HostBound
+	scans, moves     *admission.Queue
+}
+
+func newBounds() bounds {
+	return bounds{
+		backups: admission.NewHostBound(maxBackups, maxHostBackups),
+		streams: admission.NewHostBound(maxStreams, maxHostStreams),
+		scans:   admission.NewQueue(maxScans, maxTurnsWaited),
+		moves:   admission.NewQueue(maxMoves, maxTurnsWaited),
+	}
+}
+
+func (c *collector) collectBounds(e *emitter) {
+	bounds := &c.s.bounds
+	for _, row := range []struct {
+		call   string
+		counts func() (open int, refused uint64)
+	}{
+		{"backup", bounds.backups.Counts}, {"stream", bounds.streams.Counts},
+		{"scan", bounds.scans.Counts}, {"move_leader", bounds.moves.Counts},
+	} {
+		open, refused := row.counts()
+		e.gauge("quorate_costly_calls", "Calls that are bounded in number and run now, by what they are.", float64(open),
+			"call", row.call)
+		e.counter("quorate_costly_calls_refused_total", "Calls that were refused because too many of their kind run or wait.",
+			float64(refused), "call", row.call)
+	}
+}
