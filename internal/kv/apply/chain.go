@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // ChainMark is the hash over all entries after Since up to Index and what they did. Members whose marks have the same Since
@@ -31,6 +32,7 @@ type chain struct {
 	since   consensus.Index
 	sum     uint64   // of the entry that is being applied, or was last
 	pending []uint64 // of the entries of the batch under way
+	scratch []byte
 
 	mu     sync.Mutex // guards what readers see
 	first  consensus.Index
@@ -47,8 +49,8 @@ type effect struct {
 
 // add continues the chain with an entry, the store's revision after it, and its effect: which versions came, and which ones
 // they replaced, as they were read. What a put writes is in the entry, or in the version before.
-func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect, scratch []byte) []byte {
-	b := appendNumbers(scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
+func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
+	b := appendNumbers(c.scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
 		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
 		uint64(revision), xxhash.Sum64(e.Payload))
 	if did.err != nil {
@@ -71,7 +73,7 @@ func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect, scrat
 	}
 	c.sum = xxhash.Sum64(b)
 	c.pending = append(c.pending, c.sum)
-	return b
+	c.scratch = b
 }
 
 // chainFold bounds the buffer.
@@ -104,17 +106,15 @@ func (c *chain) keep(index consensus.Index, sum uint64) {
 	}
 }
 
-// Chain returns the mark of the last entry applied.
-func (m *Machine) Chain() ChainMark {
-	m.chain.mu.Lock()
-	defer m.chain.mu.Unlock()
-	return ChainMark{Since: m.chain.since, Index: m.chain.last, Sum: m.chain.recent[m.chain.last%chainRecent]}
+// latest returns the mark of the last entry applied.
+func (c *chain) latest() ChainMark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ChainMark{Since: c.since, Index: c.last, Sum: c.recent[c.last%chainRecent]}
 }
 
-// ChainAt returns the mark at index, or at the last index before it that is known: all of the last 4,096 entries are, and
-// before these the multiples of 1,024 among the last million, but none from before this machine was opened.
-func (m *Machine) ChainAt(index consensus.Index) (ChainMark, bool) {
-	c := &m.chain
+// at returns the mark at index, or at the last index before it that is known.
+func (c *chain) at(index consensus.Index) (ChainMark, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	index = min(index, c.last)
@@ -133,19 +133,21 @@ func seed(cluster consensus.ClusterID) uint64 {
 	return xxhash.Sum64(binary.LittleEndian.AppendUint64([]byte("quorate chain 1"), uint64(cluster)))
 }
 
+// append appends the row of the chain.
+func (c *chain) append(dst []byte) []byte { return appendChain(dst, c.since, c.sum) }
+
 func appendChain(dst []byte, since consensus.Index, sum uint64) []byte {
 	return binary.LittleEndian.AppendUint64(binary.AppendUvarint(dst, uint64(since)), sum)
 }
 
-// loadChain continues the chain of the store. One that was written before there was a chain begins it here, and can not be
-// compared with members that began elsewhere.
-func (m *Machine) loadChain() error {
-	c, at := &m.chain, m.Applied().Index
-	row, found, err := m.engine.Get(rowChain)
+// load continues the chain of a store in which the entries up to at are applied. One that was written before there was a
+// chain begins it here, and can not be compared with members that began elsewhere.
+func (c *chain) load(eng engine.Engine, cluster consensus.ClusterID, at consensus.Index) error {
+	row, found, err := eng.Get(rowChain)
 	if err != nil {
 		return fmt.Errorf("apply: read the chain: %w", err)
 	}
-	c.since, c.sum = at, seed(m.cluster)
+	c.since, c.sum = at, seed(cluster)
 	if found {
 		since, n := binary.Uvarint(row)
 		if n <= 0 || len(row) != n+8 {

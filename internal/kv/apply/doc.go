@@ -6,6 +6,10 @@
 // repeats what the engine had not flushed. Waiting for commitment and durability of entries is consensus's; fsync
 // is nobody's here.
 //
+// Each table is a type with its own state, lock and rows: configTable, memberTable, alarmTable, jobTable, sessionTable
+// (sessions and the results of their proposals), chain and position. An executor does commands, one after the other, in the
+// batch. Machine calls them in the order of apply.go, and answers readers from them.
+//
 // There are three ways to fail. A rejection (a lease that does not exist) is a Result, the same everywhere. An
 // operating error (the disk) is returned by Apply: the member stops, for it cannot know what the others know. A
 // broken law panics.

@@ -4,6 +4,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
 // Evaluate tells what Apply will give for an exact entry that is not applied yet, from the state as it is now (fastpath.md,
@@ -18,7 +20,8 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if e.Kind != consensus.EntryCommand || e.ExactRevision == 0 {
 		return kv.Result{}, false
 	}
-	v := evaluation{machine: m, rev: m.store.Revision(), exact: kv.Revision(e.ExactRevision)}
+	v := evaluation{store: m.store, leases: m.leases, alarms: m.alarms, rev: m.store.Revision(),
+		exact: kv.Revision(e.ExactRevision)}
 	v.room.left = maxFastAnswerBytes
 	if !m.awaits(e) {
 		return m.keptAt(e)
@@ -37,17 +40,9 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	return res, ok
 }
 
-func (m *Machine) hasReached(index consensus.Index) bool { return m.reached.Load() >= uint64(index) }
-
-// awaits reports whether an entry of this proposal would be executed.
+// awaits reports whether an entry would be executed.
 func (m *Machine) awaits(e *consensus.Entry) bool {
-	if m.hasReached(e.Index) {
-		return false
-	}
-	m.sessionMu.Lock()
-	defer m.sessionMu.Unlock()
-	s := m.sessions.find(e.Proposal.Session)
-	return s != nil && !s.has(e.Proposal.Sequence)
+	return !m.position.hasBegun(e.Index) && m.sessions.awaits(e.Proposal)
 }
 
 // keptAt returns the result that is kept of e's proposal, if it was executed at e's revision.
@@ -69,7 +64,10 @@ func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
 // evaluation is one command under evaluation. All of it reads one revision; what its own operations wrote before is not
 // imitated but given up on.
 type evaluation struct {
-	machine *Machine
+	store  *mvcc.Store
+	leases *lease.Lessor
+	alarms *alarmTable
+
 	rev     kv.Revision  // that is read
 	exact   kv.Revision  // that the command will have
 	written keyrange.Set // by the operations so far
@@ -78,7 +76,7 @@ type evaluation struct {
 }
 
 func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
-	noSpace, corrupt := kindsOf(v.machine.Alarms())
+	noSpace, corrupt := forbidden(v.alarms.list())
 	if v.rev >= v.exact || barred(cmd, noSpace, corrupt) != nil {
 		return kv.Result{}, false
 	}
@@ -104,7 +102,7 @@ func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
 func (v *evaluation) wrote() bool { return v.written.Len() > 0 }
 
 func (v *evaluation) holds(c *kv.Compare) bool {
-	holds, err := v.machine.store.CheckAt(c, v.rev)
+	holds, err := v.store.CheckAt(c, v.rev)
 	v.unknown = v.unknown || err != nil
 	return holds
 }
@@ -116,13 +114,13 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 		return kv.RangeResult{}
 	}
 	op.Revision = v.rev
-	found, _, err := v.machine.store.RangeWithin(op, &v.room)
+	found, _, err := v.store.RangeWithin(op, &v.room)
 	v.unknown = err != nil // compacted since, too large, or the disk
 	return found
 }
 
 func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
-	if op.Lease != 0 && !v.machine.leases.Exists(op.Lease) {
+	if op.Lease != 0 && !v.leases.Exists(op.Lease) {
 		v.unknown = true
 	}
 	res := &kv.PutResult{}
@@ -158,7 +156,7 @@ func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
 		return nil
 	}
 	if op.Revision > 0 {
-		found, _, err := v.machine.store.RangeWithin(op, &v.room)
+		found, _, err := v.store.RangeWithin(op, &v.room)
 		v.unknown = v.unknown || err != nil
 		return &found
 	}
@@ -167,7 +165,7 @@ func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
 	return &found
 }
 
-// run is Machine.run without its effects. It ends at the first operation that leaves no certainty.
+// run is executor.run without its effects. It ends at the first operation that leaves no certainty.
 func (v *evaluation) run(b *branch) *kv.TxnResult {
 	res := &kv.TxnResult{Succeeded: b.succeeded}
 	if len(b.ops) > 0 {

@@ -8,6 +8,6 @@ import (
 // AddToChain does for an entry what Apply does for the chain, and nothing else, as if it replaced before.
 func AddToChain(m *Machine, e *consensus.Entry, before *kv.KeyValue) {
 	did := effect{events: []kv.Event{{KV: *before, Prev: before}}}
-	m.batch.value = m.chain.add(e, 7, &did, m.batch.value)
+	m.chain.add(e, 7, &did)
 	m.chain.publish(e.Index)
 }

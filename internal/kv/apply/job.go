@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // Job is one row of the table of jobs: work that the cluster has accepted and some member drives. What the body says
@@ -18,23 +20,40 @@ type Job struct {
 	Body    []byte
 }
 
-// Jobs returns the jobs, sorted by id. The list and the bodies must not be modified.
-func (m *Machine) Jobs() []Job {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.jobs
+// jobTable holds the jobs. The goroutine that calls Apply changes it; anybody may read it.
+type jobTable struct {
+	mu   sync.RWMutex
+	jobs []Job // sorted by id; replaced, not changed
+}
+
+func (t *jobTable) load(eng engine.Engine) error {
+	return scan(eng, []byte{tableState, rowJob}, func(rest, value []byte) error {
+		version, n := binary.Uvarint(value)
+		if n <= 0 || len(rest) != 8 {
+			return fmt.Errorf("%w: job %x", ErrCorruptRow, rest)
+		}
+		t.jobs = append(t.jobs, Job{ID: binary.BigEndian.Uint64(rest), Version: version, Body: bytes.Clone(value[n:])})
+		return nil
+	})
+}
+
+// list returns the jobs. The list and the bodies must not be modified.
+func (t *jobTable) list() []Job {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.jobs
 }
 
 func findJob(jobs []Job, id uint64) (int, bool) {
 	return slices.BinarySearchFunc(jobs, id, func(j Job, id uint64) int { return cmp.Compare(j.ID, id) })
 }
 
-// writeJob creates or replaces a row, then deletes those to be pruned.
-func (m *Machine) writeJob(op *kv.JobOp) error {
+// write creates or replaces a row, then deletes those to be pruned. A write at another version than the row's is rejected.
+func (t *jobTable) write(w rowWriter, op *kv.JobOp) error {
 	if op.ID == 0 || len(op.Body) > kv.MaxJobBytes || slices.Contains(op.Prune, op.ID) {
 		return kv.ErrBadCommand
 	}
-	jobs := slices.Clone(m.jobs)
+	jobs := slices.Clone(t.jobs)
 	at, found := findJob(jobs, op.ID)
 	switch {
 	case op.Version == 0 && found:
@@ -46,16 +65,16 @@ func (m *Machine) writeJob(op *kv.JobOp) error {
 	}
 	// The body aliases the entry, which lives no longer than its batch.
 	jobs[at] = Job{ID: op.ID, Version: op.Version + 1, Body: bytes.Clone(op.Body)}
-	m.batch.w.Set(jobRow(op.ID), jobs[at].append(nil))
+	w.Set(jobRow(op.ID), jobs[at].append(nil))
 	for _, id := range op.Prune {
 		if at, found := findJob(jobs, id); found {
 			jobs = slices.Delete(jobs, at, at+1)
-			m.batch.w.DeleteRaw(jobRow(id))
+			w.DeleteRaw(jobRow(id))
 		}
 	}
-	m.mu.Lock()
-	m.jobs = jobs
-	m.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.jobs = jobs
 	return nil
 }
 
@@ -63,15 +82,4 @@ func jobRow(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{tabl
 
 func (j *Job) append(dst []byte) []byte {
 	return append(binary.AppendUvarint(dst, j.Version), j.Body...)
-}
-
-func (m *Machine) loadJobs() error {
-	return scan(m.engine, []byte{tableState, rowJob}, func(rest, value []byte) error {
-		version, n := binary.Uvarint(value)
-		if n <= 0 || len(rest) != 8 {
-			return fmt.Errorf("%w: job %x", ErrCorruptRow, rest)
-		}
-		m.jobs = append(m.jobs, Job{ID: binary.BigEndian.Uint64(rest), Version: version, Body: bytes.Clone(value[n:])})
-		return nil
-	})
 }

@@ -1,11 +1,6 @@
 package apply
 
 import (
-	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
@@ -24,47 +19,29 @@ type Options struct {
 	Hub *watch.Hub
 }
 
-// Machine is the replicated state of one member.
+// Machine is the replicated state of one member. Each of its tables has its own lock; what it does with an entry is in
+// apply.go.
 type Machine struct {
 	engine  engine.Engine
 	options Options
-	store   *mvcc.Store
-	leases  *lease.Lessor
-	hub     *watch.Hub
-
 	cluster consensus.ClusterID
 	owner   consensus.Identity // the directory's; not replicated
-	applied atomic.Pointer[consensus.Mark]
-	// reached is the index of the last entry that some reader may see an effect of: the leases and alarms of a batch show
-	// before its revision, and the revision before applied.
-	reached atomic.Uint64
+
+	store    *mvcc.Store
+	leases   *lease.Lessor
+	hub      *watch.Hub
+	config   *configTable
+	members  *memberTable
+	alarms   *alarmTable
+	jobs     *jobTable
+	sessions *sessionTable
+	chain    chain
+	position position
 
 	// Of the goroutine that calls Apply.
-	failed  error
-	batch   batch
-	noSpace bool // an alarm of that kind is raised
-	corrupt bool
-	chain   chain
-
-	// sessionMu is held by Apply, but for what executes a command (executeAside), and to look up a result.
-	sessionMu sync.Mutex
-	sessions  sessions
-	kept      atomic.Int64 // bytes of the table of results
-
-	mu        sync.RWMutex           // guards what follows; slices in it are replaced, not changed
-	meta      consensus.SnapshotMeta // as the last configuration entry, and what settled it, left it
-	config    consensus.Config       // in force, by meta
-	configID  consensus.ConfigID
-	tombs     []Tombstone
-	alarms    []kv.Alarm // sorted by member, then kind
-	published map[consensus.MemberID]kv.PublishOp
-	jobs      []Job // sorted by id
-}
-
-// Tombstone tells that a member was removed for ever, and by which entry.
-type Tombstone struct {
-	Member consensus.MemberID
-	Index  consensus.Index
+	executor executor
+	failed   error
+	row      []byte // buffer
 }
 
 // Store returns the versioned store, for reads.
@@ -76,14 +53,33 @@ func (m *Machine) Leases() *lease.Lessor { return m.leases }
 // Hub returns the watch hub.
 func (m *Machine) Hub() *watch.Hub { return m.hub }
 
-// QuotaBytes returns Options.QuotaBytes.
-func (m *Machine) QuotaBytes() int64 { return m.options.QuotaBytes }
+// Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait
+// for the machine that is opened with this one's Hub.
+func (m *Machine) Detach() { m.hub.Detach() }
+
+// Attach gives the machine a hub that another machine was detached from. Nothing may be applied meanwhile.
+func (m *Machine) Attach(hub *watch.Hub) {
+	m.hub = hub
+	hub.Reset(m.store)
+}
 
 // Cluster returns the cluster that the store belongs to.
 func (m *Machine) Cluster() consensus.ClusterID { return m.cluster }
 
+// SetOwner records whose store it is, durably. Nothing may be applied meanwhile.
+func (m *Machine) SetOwner(owner consensus.Identity) error {
+	if err := SetOwner(m.engine, owner); err != nil {
+		return err
+	}
+	m.owner = owner
+	return nil
+}
+
+// Owner returns whose store it is, as it was opened or set.
+func (m *Machine) Owner() consensus.Identity { return m.owner }
+
 // Applied returns the last entry applied, whether or not it would survive a crash.
-func (m *Machine) Applied() consensus.Mark { return *m.applied.Load() }
+func (m *Machine) Applied() consensus.Mark { return m.position.mark() }
 
 // DurableApplied returns the last entry that would still be applied after a power loss now: the log may forget what is
 // before it.
@@ -95,117 +91,86 @@ func (m *Machine) DurableApplied() (consensus.Mark, error) {
 	return decodeMark(row)
 }
 
-// DurableMeta is SnapshotMeta of what would be left after a power loss now: the base that the log may be cut to.
-func (m *Machine) DurableMeta() (consensus.SnapshotMeta, error) {
-	for {
-		mark, err := m.DurableApplied()
-		if err != nil {
-			return consensus.SnapshotMeta{}, err
-		}
-		row, found, err := m.engine.GetDurable(rowConfig)
-		if err != nil || !found {
-			return consensus.SnapshotMeta{}, err
-		}
-		meta, rest, err := consensus.DecodeSnapshotMeta(row)
-		if err != nil || len(rest) != 0 {
-			return consensus.SnapshotMeta{}, fmt.Errorf("%w: configuration: %w", ErrCorruptRow, err)
-		}
-		// The row bears the mark of its entry. If that is later, a flush came between the two reads.
-		if meta.Mark.Index <= mark.Index {
-			meta.Mark = mark
-			return meta, nil
-		}
-	}
-}
+// Chain returns the mark of the last entry applied.
+func (m *Machine) Chain() ChainMark { return m.chain.latest() }
+
+// ChainAt returns the mark at index, or at the last index before it that is known: all of the last 4,096 entries are, and
+// before these the multiples of 1,024 among the last million, but none from before this machine was opened.
+func (m *Machine) ChainAt(index consensus.Index) (ChainMark, bool) { return m.chain.at(index) }
 
 // Settled reports whether the configuration is no longer on its way: not joint, and known to enough members to be in
 // force. Members that it removed may be switched off.
-func (m *Machine) Settled() bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return !m.meta.Open
-}
+func (m *Machine) Settled() bool { return m.config.settled() }
 
 // Config returns the configuration that is in force with the last entry applied. It must not be modified.
-func (m *Machine) Config() (consensus.Config, consensus.ConfigID) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.config, m.configID
-}
+func (m *Machine) Config() (consensus.Config, consensus.ConfigID) { return m.config.inForce() }
 
 // SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the mark may lag behind
 // the data by a batch; who needs both at once must stop applying.
-func (m *Machine) SnapshotMeta() consensus.SnapshotMeta {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	meta := m.meta
-	meta.Mark, meta.Config, meta.Tombs = m.Applied(), meta.Config.Clone(), slices.Clone(meta.Tombs)
-	return meta
-}
+func (m *Machine) SnapshotMeta() consensus.SnapshotMeta { return m.config.snapshotMeta(m.Applied()) }
 
 // Tombstones returns the members that were removed, in the order of their ids. The list must not be modified.
-func (m *Machine) Tombstones() []Tombstone {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.tombs
-}
+func (m *Machine) Tombstones() []Tombstone { return m.members.tombstones() }
 
 // Removed reports whether a member was removed, and by which entry.
 func (m *Machine) Removed(id consensus.MemberID) (consensus.Index, bool) {
-	tombs := m.Tombstones()
-	at, found := findTombstone(tombs, id)
-	if !found {
-		return 0, false
-	}
-	return tombs[at].Index, true
-}
-
-func findTombstone(tombs []Tombstone, id consensus.MemberID) (int, bool) {
-	return slices.BinarySearchFunc(tombs, id, func(t Tombstone, id consensus.MemberID) int {
-		switch {
-		case t.Member < id:
-			return -1
-		case t.Member > id:
-			return 1
-		}
-		return 0
-	})
-}
-
-// Orphans returns the sessions of removed members that are still open, in no particular order.
-func (m *Machine) Orphans() []consensus.SessionID {
-	m.sessionMu.Lock()
-	defer m.sessionMu.Unlock()
-	var orphans []consensus.SessionID
-	for _, t := range m.Tombstones() {
-		for _, s := range m.sessions.byMember[t.Member] {
-			orphans = append(orphans, s.id)
-		}
-	}
-	return orphans
-}
-
-// Alarms returns the raised alarms, sorted. The list must not be modified.
-func (m *Machine) Alarms() []kv.Alarm {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.alarms
+	return m.members.removed(id)
 }
 
 // Published returns what a member made known of itself.
 func (m *Machine) Published(id consensus.MemberID) (kv.PublishOp, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	op, found := m.published[id]
-	return op, found
+	return m.members.publishedBy(id)
 }
 
-// Detach parts the watch hub from the store; to be called before the engine is closed. Streams stay open and wait
-// for the machine that is opened with this one's Hub.
-func (m *Machine) Detach() { m.hub.Detach() }
+// Alarms returns the raised alarms, sorted. The list must not be modified.
+func (m *Machine) Alarms() []kv.Alarm { return m.alarms.list() }
 
-// Attach gives the machine a hub that another machine was detached from. Nothing may be applied meanwhile.
-func (m *Machine) Attach(hub *watch.Hub) {
-	m.hub = hub
-	hub.Reset(m.store)
+// Jobs returns the jobs, sorted by id. The list and the bodies must not be modified.
+func (m *Machine) Jobs() []Job { return m.jobs.list() }
+
+// Result returns the result of a proposal, if an entry of it has been applied and its session is not retired.
+func (m *Machine) Result(id consensus.ProposalID) (kv.Result, bool, error) {
+	return m.sessions.result(id)
 }
+
+// Fate tells what is known of a proposal's end. done: an entry of it was applied, which decided its result, if not yet
+// visibly. retired: its session takes no proposals and never will, so none of it will be executed from now on; it may have
+// been before. Neither is true of a proposal that may still come, nor while this member has not applied the opening of its
+// session. What Fate says of an entry that is being applied is as certain as the log.
+func (m *Machine) Fate(id consensus.ProposalID) (done, retired bool) { return m.sessions.fate(id) }
+
+// SessionOpen reports whether proposals of a session are taken.
+func (m *Machine) SessionOpen(id consensus.SessionID) bool { return m.sessions.isOpen(id) }
+
+// SessionEnded reports whether a session is not open and never will be.
+func (m *Machine) SessionEnded(id consensus.SessionID) bool { return m.sessions.ended(id) }
+
+// Orphans returns the sessions of removed members that are still open, in no particular order.
+func (m *Machine) Orphans() []consensus.SessionID { return m.sessions.orphans() }
+
+// ClientSessions returns the open sessions of native clients, in no particular order.
+func (m *Machine) ClientSessions() []consensus.SessionID { return m.sessions.ofClients() }
+
+// NextClientSession returns a name under which a client may open its next session, unless others end before that comes to
+// pass that were opened after this call. above is the last session that the client has had: this member may not have applied
+// its opening yet, and the same name would be taken for a repeated opening of it.
+func (m *Machine) NextClientSession(client consensus.MemberID, above uint64) consensus.SessionID {
+	return m.sessions.nextOfClient(client, above)
+}
+
+// QuotaBytes returns Options.QuotaBytes.
+func (m *Machine) QuotaBytes() int64 { return m.options.QuotaBytes }
+
+// SizeBytes is what counts against the quota: the bytes of all versions that are kept, uncompressed, of the results of
+// proposals, and of leases with the keys that hang on them. It falls as compacted history is deleted, which each member does
+// at its own pace, so that members differ in it: nothing that is applied may depend on it. It does not depend on what the
+// engine has flushed or merged.
+func (m *Machine) SizeBytes() int64 {
+	return m.store.LogicalBytes() + m.sessions.kept.Load() + m.leases.SizeBytes()
+}
+
+// ResultBytes is what the results of proposals take.
+func (m *Machine) ResultBytes() int64 { return m.sessions.kept.Load() }
+
+// SessionBytes is what the results of one session take.
+func (m *Machine) SessionBytes(id consensus.SessionID) int64 { return m.sessions.bytesOf(id) }

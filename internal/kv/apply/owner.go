@@ -33,33 +33,21 @@ func SetOwner(eng engine.Engine, owner consensus.Identity) error {
 	return nil
 }
 
-// SetOwner records whose store it is, durably. Nothing may be applied meanwhile.
-func (m *Machine) SetOwner(owner consensus.Identity) error {
-	if err := SetOwner(m.engine, owner); err != nil {
-		return err
-	}
-	m.owner = owner
-	return nil
-}
-
-// Owner returns whose store it is, as it was opened or set.
-func (m *Machine) Owner() consensus.Identity { return m.owner }
-
-func (m *Machine) loadOwner() error {
-	row, found, err := m.engine.Get(rowOwner)
+// readOwner returns whose store it is. The owner is zero, and equal to no directory's, if none was recorded.
+func readOwner(eng engine.Engine) (consensus.Identity, error) {
+	row, found, err := eng.Get(rowOwner)
 	switch {
 	case err != nil:
-		return fmt.Errorf("apply: read the owner: %w", err)
+		return consensus.Identity{}, fmt.Errorf("apply: read the owner: %w", err)
 	case !found:
-		return nil // nobody's: Owner is zero, and equal to no directory's
+		return consensus.Identity{}, nil
 	case len(row) != ownerBytes:
-		return fmt.Errorf("%w: owner", ErrCorruptRow)
+		return consensus.Identity{}, fmt.Errorf("%w: owner", ErrCorruptRow)
 	}
-	m.owner = consensus.Identity{
+	return consensus.Identity{
 		Cluster: consensus.ClusterID(binary.LittleEndian.Uint64(row)),
 		Member:  consensus.MemberID(binary.LittleEndian.Uint64(row[8:])),
 		Storage: consensus.StorageID(row[16:32]),
 		Epoch:   consensus.Epoch{Number: binary.LittleEndian.Uint64(row[32:]), Recovery: [16]byte(row[40:])},
-	}
-	return nil
+	}, nil
 }

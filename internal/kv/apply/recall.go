@@ -111,7 +111,7 @@ func (r *recall) find(op *kv.RangeOp) *kv.RangeResult {
 	return &found
 }
 
-// run is Machine.run, afterwards.
+// run is executor.run, afterwards.
 func (r *recall) run(b *branch) *kv.TxnResult {
 	res := &kv.TxnResult{Succeeded: b.succeeded}
 	if len(b.ops) > 0 {

@@ -79,6 +79,15 @@ func outcomeBounds(slot uint32) (lower, upper []byte) {
 	return lower, binary.BigEndian.AppendUint32([]byte{tableOutcome}, slot+1)
 }
 
+// rowWriter takes changes of these tables into the engine batch under way. mvcc.Writer is one.
+type rowWriter interface {
+	Set(key, value []byte)
+	DeleteRaw(key []byte)
+	DeleteRawRange(lower, upper []byte)
+	GetRaw(key []byte) (value []byte, found bool) // as changed by the batch; see Err
+	Err() error
+}
+
 func appendMark(dst []byte, mark consensus.Mark) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(mark.Index)), uint64(mark.Term))
 }

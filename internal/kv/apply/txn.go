@@ -12,10 +12,10 @@ type branch struct {
 
 // txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
 // it untouched (law 4).
-func (m *Machine) txn(op *kv.TxnOp, res *kv.Result) {
-	b := choose(op, m.batch.w.Check)
-	if res.Err = m.check(&b); res.Err == nil {
-		res.Txn = m.run(&b)
+func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
+	b := choose(op, x.w.Check)
+	if res.Err = x.check(&b); res.Err == nil {
+		res.Txn = x.run(&b)
 	}
 }
 
@@ -36,20 +36,20 @@ func choose(op *kv.TxnOp, holds func(*kv.Compare) bool) branch {
 }
 
 // check looks for a reason to reject in every operation that would run.
-func (m *Machine) check(b *branch) error {
+func (x *executor) check(b *branch) error {
 	nested := 0
 	for i := range b.ops {
 		var err error
 		switch op := &b.ops[i]; {
 		case op.Range != nil:
-			err = m.batch.w.CheckRevision(op.Range.Revision)
-			if r := op.Range.Revision; r < 0 && r < m.batch.w.CompactRevision() {
+			err = x.w.CheckRevision(op.Range.Revision)
+			if r := op.Range.Revision; r < 0 && r < x.w.CompactRevision() {
 				err = kv.ErrCompacted // as in etcd, where only a range by itself reads now at any negative revision
 			}
 		case op.Put != nil:
-			err = m.checkPut(op.Put)
+			err = x.checkPut(op.Put)
 		case op.Txn != nil:
-			err = m.check(&b.nested[nested])
+			err = x.check(&b.nested[nested])
 			nested++
 		}
 		if err != nil {
@@ -61,8 +61,7 @@ func (m *Machine) check(b *branch) error {
 
 // run does the operations in order; each sees what those before it did. The revision of an OpResult is the store's
 // after that operation; a nested transaction shows none, as in etcd.
-func (m *Machine) run(b *branch) *kv.TxnResult {
-	w := m.batch.w
+func (x *executor) run(b *branch) *kv.TxnResult {
 	res := &kv.TxnResult{Succeeded: b.succeeded}
 	if len(b.ops) > 0 {
 		res.Responses = make([]kv.OpResult, len(b.ops))
@@ -72,17 +71,17 @@ func (m *Machine) run(b *branch) *kv.TxnResult {
 		out := &res.Responses[i]
 		switch op := &b.ops[i]; {
 		case op.Range != nil:
-			out.Range = m.batch.answer.read(w, op.Range)
+			out.Range = x.answer.read(x.w, op.Range)
 		case op.Put != nil:
-			out.Put = m.put(op.Put)
+			out.Put = x.put(op.Put)
 		case op.Delete != nil:
-			out.Delete = m.delete(op.Delete)
+			out.Delete = x.delete(op.Delete)
 		case op.Txn != nil:
-			out.Txn = m.run(&b.nested[nested])
+			out.Txn = x.run(&b.nested[nested])
 			nested++
 			continue
 		}
-		out.Revision = w.Revision()
+		out.Revision = x.w.Revision()
 	}
 	return res
 }

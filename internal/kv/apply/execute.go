@@ -1,0 +1,176 @@
+package apply
+
+import (
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+)
+
+// executor executes commands, one after the other, in the engine batch under way. Its buffers are used again by the next
+// batch.
+type executor struct {
+	leases   *lease.Lessor
+	alarms   *alarmTable
+	members  *memberTable
+	sessions *sessionTable
+	jobs     *jobTable
+
+	w      *mvcc.Writer
+	rows   lease.Rows
+	events eventBuffer
+	answer answer // to the command under way
+	puts   []kv.PutResult
+}
+
+// begin starts a batch of so many entries. wanted says that somebody watches.
+func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
+	x.w = w
+	x.rows.Table, x.rows.Prefix = w, []byte{tableLease}
+	x.events.begin(wanted)
+	x.answer = answer{answering: answering}
+	x.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
+}
+
+// end lets go of the batch.
+func (x *executor) end() {
+	x.w, x.rows.Table, x.puts = nil, nil, nil
+	x.events.begin(false)
+}
+
+// execute does one command. On a rejection res.Err is set and nothing was changed.
+func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
+	if res.Err = barred(cmd, x.alarms.noSpace, x.alarms.corrupt); res.Err != nil {
+		return
+	}
+	switch {
+	case cmd.Put != nil:
+		if res.Err = x.checkPut(cmd.Put); res.Err == nil {
+			res.Put = x.put(cmd.Put)
+		}
+	case cmd.Delete != nil:
+		res.Delete = x.delete(cmd.Delete)
+	case cmd.Txn != nil:
+		x.txn(cmd.Txn, res)
+	case cmd.Compact != nil:
+		res.Err = x.w.Compact(cmd.Compact.Revision)
+	case cmd.LeaseGrant != nil:
+		x.grant(cmd.LeaseGrant, res)
+	case cmd.LeaseRevoke != nil:
+		res.Err = x.revoke(cmd.LeaseRevoke.ID)
+	case cmd.Alarm != nil:
+		res.Alarms = x.alarms.change(x.w, cmd.Alarm)
+	case cmd.Publish != nil:
+		x.members.publish(x.w, cmd.Publish)
+	case cmd.SessionOpen != nil:
+		res.Err = x.sessions.applyOpen(x.w, cmd.SessionOpen)
+	case cmd.SessionRetire != nil:
+		x.sessions.retire(x.w, sessionID(cmd.SessionRetire.Member, cmd.SessionRetire.Number))
+	case cmd.Job != nil:
+		res.Err = x.jobs.write(x.w, cmd.Job)
+	}
+}
+
+func (x *executor) checkPut(op *kv.PutOp) error {
+	if op.Lease != 0 && !x.leases.Exists(op.Lease) {
+		return kv.ErrLeaseNotFound
+	}
+	if (op.IgnoreValue || op.IgnoreLease) && x.w.Get(op.Key) == nil {
+		return kv.ErrKeyNotFound
+	}
+	return nil
+}
+
+// put writes one key; checkPut has passed.
+func (x *executor) put(op *kv.PutOp) *kv.PutResult {
+	value, leaseID := op.Value, op.Lease
+	if op.IgnoreValue || op.IgnoreLease {
+		// Inside a transaction an earlier operation may have deleted the key since the check. Proposers refuse such
+		// transactions; if one comes, what is to be kept is empty.
+		if now := x.w.Get(op.Key); now != nil && op.IgnoreValue {
+			value = now.Value
+		}
+		if now := x.w.Get(op.Key); now != nil && op.IgnoreLease {
+			leaseID = now.Lease
+		}
+	}
+	_, prev := x.w.Put(op.Key, value, leaseID)
+	var was kv.LeaseID
+	if prev != nil {
+		was = prev.Lease
+	}
+	if was != leaseID {
+		if was != 0 {
+			x.leases.Detach(&x.rows, was, op.Key)
+		}
+		if leaseID != 0 {
+			x.leases.Attach(&x.rows, leaseID, op.Key)
+		}
+	}
+	res := x.newPutResult()
+	if op.PrevKV && prev != nil && x.answer.takes([]kv.KeyValue{*prev}, true) {
+		res.Prev = prev
+	}
+	return res
+}
+
+func (x *executor) newPutResult() *kv.PutResult {
+	if len(x.puts) == cap(x.puts) { // transactions have more puts than there are entries
+		x.puts = make([]kv.PutResult, 0, 2*cap(x.puts)+1)
+	}
+	x.puts = x.puts[:len(x.puts)+1]
+	return &x.puts[len(x.puts)-1]
+}
+
+func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
+	var room kv.Room
+	switch {
+	case x.events.wanted:
+		room = x.events.room()
+	case op.PrevKV && x.answer.given():
+		room = &fixedRoom{left: x.answer.left}
+	}
+	were, whole := x.w.DeleteRange(op.Key, op.End, room)
+	if !whole {
+		x.events.giveUp()
+	}
+	for i := range were {
+		if were[i].Lease != 0 {
+			x.leases.Detach(&x.rows, were[i].Lease, were[i].Key)
+		}
+	}
+	res := &kv.DeleteResult{Deleted: int64(len(were))}
+	if op.PrevKV && len(were) > 0 && x.answer.takes(were, whole) {
+		res.Prevs = were
+	}
+	return res
+}
+
+func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
+	switch {
+	case op.ID == 0:
+		res.Err = kv.ErrBadCommand
+	case op.TTLSeconds > kv.MaxLeaseTTLSeconds:
+		res.Err = kv.ErrLeaseTTLTooBig
+	case x.leases.Exists(op.ID):
+		res.Err = kv.ErrLeaseExists
+	default:
+		x.leases.Grant(&x.rows, op.ID, op.TTLSeconds)
+		res.Lease = &kv.LeaseResult{ID: op.ID, TTLSeconds: op.TTLSeconds}
+	}
+}
+
+// revoke deletes the keys of a lease in their order, all at one revision, and then the lease.
+func (x *executor) revoke(id kv.LeaseID) error {
+	keys, found := x.leases.Keys(id)
+	if !found {
+		return kv.ErrLeaseNotFound
+	}
+	for _, key := range keys {
+		x.delete(&kv.DeleteOp{Key: []byte(key)})
+	}
+	if x.w.Err() != nil {
+		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible
+	}
+	x.leases.Revoke(&x.rows, id)
+	return nil
+}

@@ -1,0 +1,162 @@
+package apply
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// session is an open session.
+type session struct {
+	id   consensus.SessionID
+	slot uint32
+	gone bool // retired by the entry that is being applied
+	// bytes is what its results take, keys and rows.
+	bytes int64
+	seen  map[uint64]*chunkOfSeen // which sequences have a result
+
+	// The chunk used last: proposals of a session come in order, nearly.
+	lastAt uint64
+	last   *chunkOfSeen
+}
+
+// chunkOfSeen has a bit for each of seenPerChunk sequences in a row.
+const seenPerChunk = 512
+
+type chunkOfSeen [seenPerChunk / 64]uint64
+
+func (s *session) chunk(at uint64) *chunkOfSeen {
+	if s.last != nil && s.lastAt == at {
+		return s.last
+	}
+	found := s.seen[at]
+	if found != nil {
+		s.lastAt, s.last = at, found
+	}
+	return found
+}
+
+// has reports whether a proposal of the session has a result.
+func (s *session) has(sequence uint64) bool {
+	c := s.chunk(sequence / seenPerChunk)
+	bit := sequence % seenPerChunk
+	return c != nil && c[bit/64]&(1<<(bit%64)) != 0
+}
+
+func (s *session) note(sequence uint64) {
+	at, bit := sequence/seenPerChunk, sequence%seenPerChunk
+	c := s.chunk(at)
+	if c == nil {
+		c = &chunkOfSeen{}
+		s.seen[at] = c
+		s.lastAt, s.last = at, c
+	}
+	c[bit/64] |= 1 << (bit % 64)
+}
+
+// maxRowBytes bounds a row of the table of results. Only transactions of many operations come to it.
+const maxRowBytes = 512
+
+// keep puts the result of a proposal into the table: without the keys and values that history has, and the same bytes on
+// every member, whoever answers.
+func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Result, a *answer) {
+	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
+	if !a.asked {
+		t.value = res.Append(t.value[:0])
+	}
+	if a.asked || len(t.value) > maxRowBytes && res.Txn != nil {
+		kept := a.kept(res)
+		t.value = kept.Append(t.value[:0])
+	}
+	w.Set(t.row, t.value)
+	s.note(sequence)
+	t.charge(s, int64(len(t.row)+len(t.value)))
+}
+
+// charge counts bytes of the table of results.
+func (t *sessionTable) charge(s *session, bytes int64) {
+	s.bytes += bytes
+	t.kept.Add(bytes)
+}
+
+// first returns the result of a proposal that has one, which may be of the batch under way.
+func (t *sessionTable) first(w rowWriter, s *session, id consensus.ProposalID) (kv.Result, error) {
+	row, found := w.GetRaw(appendOutcomeRow(nil, s.slot, id.Sequence))
+	if err := w.Err(); err != nil {
+		return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
+	}
+	invariant.True(found, "proposal %v is known and has a result", id)
+	res, err := kv.DecodeResult(row)
+	if err != nil {
+		return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
+	}
+	return res, nil
+}
+
+// awaits reports whether an entry of the proposal would be executed: its session is open, and it has no result.
+func (t *sessionTable) awaits(id consensus.ProposalID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.find(id.Session)
+	return s != nil && !s.has(id.Sequence)
+}
+
+// result returns the result of a proposal, if an entry of it has been applied and its session is not retired.
+func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) {
+	t.mu.Lock()
+	s := t.find(id.Session)
+	known := s != nil && s.has(id.Sequence)
+	var slot uint32
+	if known {
+		slot = s.slot
+	}
+	t.mu.Unlock()
+	if !known {
+		return kv.Result{}, false, nil
+	}
+	// Not found: noted by an Apply that has not committed, or retired since.
+	row, found, err := t.engine.Get(appendOutcomeRow(nil, slot, id.Sequence))
+	if err != nil || !found {
+		return kv.Result{}, false, err
+	}
+	res, err := kv.DecodeResult(row)
+	return res, err == nil, err
+}
+
+// fate tells whether a proposal has a result, and whether its session is retired or refused for ever.
+func (t *sessionTable) fate(id consensus.ProposalID) (done, retired bool) {
+	if id.IsZero() {
+		return false, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.find(id.Session); s != nil {
+		return s.has(id.Sequence), false
+	}
+	return false, !t.mayOpen(id.Session)
+}
+
+// bytesOf is what the results of one session take.
+func (t *sessionTable) bytesOf(id consensus.SessionID) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.find(id); s != nil {
+		return s.bytes
+	}
+	return 0
+}
+
+func (t *sessionTable) loadOutcomes(bySlot map[uint32]*session) error {
+	return scan(t.engine, []byte{tableOutcome}, func(rest, value []byte) error {
+		if len(rest) != 12 || bySlot[binary.BigEndian.Uint32(rest)] == nil {
+			return fmt.Errorf("%w: result %x of no session", ErrCorruptRow, rest)
+		}
+		s := bySlot[binary.BigEndian.Uint32(rest)]
+		s.note(binary.BigEndian.Uint64(rest[4:]))
+		t.charge(s, int64(1+len(rest)+len(value)))
+		return nil
+	})
+}

@@ -1,0 +1,43 @@
+package apply
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// position is how far the log is applied. The goroutine that calls Apply moves it; anybody may read it.
+type position struct {
+	applied atomic.Pointer[consensus.Mark]
+	// begun is the index of the last entry that some reader may see an effect of: the leases and alarms of a batch show
+	// before its revision, and the revision before applied.
+	begun atomic.Uint64
+}
+
+func (p *position) load(eng engine.Engine) error {
+	row, found, err := eng.Get(rowApplied)
+	if err != nil || !found {
+		return fmt.Errorf("%w: no applied mark: %w", ErrCorruptRow, err)
+	}
+	mark, err := decodeMark(row)
+	if err != nil {
+		return err
+	}
+	p.begin(mark.Index)
+	p.finish(mark)
+	return nil
+}
+
+// begin says that the entries up to index are being applied.
+func (p *position) begin(index consensus.Index) { p.begun.Store(uint64(index)) }
+
+// finish says that they are applied.
+func (p *position) finish(mark consensus.Mark) { p.applied.Store(&mark) }
+
+// mark is the last entry applied.
+func (p *position) mark() consensus.Mark { return *p.applied.Load() }
+
+// hasBegun reports whether readers may see an effect of the entry at index.
+func (p *position) hasBegun(index consensus.Index) bool { return p.begun.Load() >= uint64(index) }
