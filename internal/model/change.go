@@ -5,7 +5,7 @@ import "math/bits"
 // change appends a configuration, one at a time, once the leader's own no-op has committed.
 func (m *Model) change(s *state, a action) (bool, string) {
 	x := &s.M[a.A]
-	if x.Role != leader || x.Log.N >= maxLog-2 || !m.Rules.ChangeEarly && !x.open() {
+	if x.Role != leader || x.Log.N >= maxLog-2 || !m.Rules[ChangeEarly] && !x.open() {
 		return false, ""
 	}
 	at, _ := m.config(&x.Log)
@@ -16,7 +16,7 @@ func (m *Model) change(s *state, a action) (bool, string) {
 	if !allowed {
 		return false, ""
 	}
-	for i := x.Commit; i < x.Log.N && !m.Rules.ChangeTwice; i++ {
+	for i := x.Commit; i < x.Log.N && !m.Rules[ChangeTwice]; i++ {
 		if x.Log.E[i].Kind == configEntry {
 			return false, ""
 		}
@@ -52,7 +52,7 @@ func (m *Model) timeoutNow(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	h.Forced = true
-	x.LeaseBarred = x.LeaseBarred || !m.Rules.LeaseNotBarred
+	x.LeaseBarred = x.LeaseBarred || !m.Rules[LeaseNotBarred]
 	return true, ""
 }
 
@@ -77,14 +77,14 @@ func (m *Model) survive(s *state, a action) (bool, string) {
 	kept := m.keptBy(s, a.A, left)
 	list := m.adopted(s, x, left)
 	m.order(list, false)
-	if m.Rules.RecoveryDescending {
+	if m.Rules[RecoveryDescending] {
 		for i, k := 0, len(list)-1; i < k; i, k = i+1, k-1 {
 			list[i], list[k] = list[k], list[i]
 		}
 	}
 	m.lead(s, a.A, list)
 	s.Recovered = true
-	if !m.Rules.RecoverySameEpoch {
+	if !m.Rules[RecoverySameEpoch] {
 		s.Dead = (bit(int8(m.Scenario.Members)) - 1) &^ bit(a.A)
 		s.Committed = journal{}
 		s.TermCommit = [maxTerm + 1]int8{}
@@ -112,13 +112,13 @@ func (m *Model) lead(s *state, i int8, list []recovered) {
 
 // adopted returns the attempts that the compared directories hold and the survivor's log does not decide.
 func (m *Model) adopted(s *state, x *member, left uint8) (list []recovered) {
-	if m.Rules.RecoveryDrops {
+	if m.Rules[RecoveryDrops] {
 		return nil
 	}
 	st := m.applied(x)
 	held := uint16(0)
 	for i := range int8(m.Scenario.Members) {
-		if y := &s.M[i]; has(left, i) && (y == x || !m.Rules.RecoveryOwnOnly) {
+		if y := &s.M[i]; has(left, i) && (y == x || !m.Rules[RecoveryOwnOnly]) {
 			held |= m.held(i, y)
 		}
 	}

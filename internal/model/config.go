@@ -24,7 +24,7 @@ func (m *Model) config(l *journal) (at int8, id configID) {
 			changes++
 		}
 	}
-	if m.Rules.ConfigIDCounts {
+	if m.Rules[ConfigIDCounts] {
 		id = configID{changes, 0}
 	}
 	return at, id
@@ -59,7 +59,7 @@ func (m *Model) quorum(at int8, in uint8) bool {
 	if !c.joint() {
 		return majority(c.Old, in)
 	}
-	return majority(c.New, in) && (m.Rules.JointElectsInNew || majority(c.Old, in))
+	return majority(c.New, in) && (m.Rules[JointElectsInNew] || majority(c.Old, in))
 }
 
 // super reports whether in holds a superquorum of every set of voters.
@@ -67,10 +67,10 @@ func (m *Model) super(at int8, in uint8) bool {
 	c := m.Scenario.Configs[at]
 	enough := func(set uint8) bool {
 		need := quorum.Super(count(set))
-		if m.Rules.SuperquorumLess {
+		if m.Rules[SuperquorumLess] {
 			need--
 		}
-		if m.Rules.ProposerCountsLearners {
+		if m.Rules[ProposerCountsLearners] {
 			return count(in&(set|c.Learners)) >= need
 		}
 		return count(in&set) >= need
@@ -78,17 +78,17 @@ func (m *Model) super(at int8, in uint8) bool {
 	if !c.joint() {
 		return enough(c.Old)
 	}
-	return enough(c.New) && (m.Rules.JointDecidesInNew || enough(c.Old))
+	return enough(c.New) && (m.Rules[JointDecidesInNew] || enough(c.Old))
 }
 
 // recoverable reports whether the voters in in, out of those that voted, are enough for a record to be taken over.
 func (m *Model) recoverable(c config, in uint8) bool {
 	enough := func(set uint8) bool {
 		need := quorum.Recovery(count(set))
-		if m.Rules.RecoverMore {
+		if m.Rules[RecoverMore] {
 			need++
 		}
-		if m.Rules.RecoverLess {
+		if m.Rules[RecoverLess] {
 			need--
 		}
 		return count(in&set) >= need
@@ -98,9 +98,9 @@ func (m *Model) recoverable(c config, in uint8) bool {
 		return false
 	case !c.joint():
 		return enough(c.Old)
-	case m.Rules.RecoverInEither:
+	case m.Rules[RecoverInEither]:
 		return enough(c.Old) || enough(c.New)
-	case m.Rules.RecoverInNew:
+	case m.Rules[RecoverInNew]:
 		return enough(c.New)
 	}
 	return enough(c.Old) && enough(c.New)

@@ -6,7 +6,7 @@ package model
 func (m *Model) lose(s *state, a action) (bool, string) {
 	x, lost, empty := &s.M[a.A], s.Lost|bit(a.A), a.D == 0
 	voters := m.Scenario.Configs[0].Old
-	tooMany := 2*count(lost) >= count(voters) && !(empty && m.Rules.FoundByMajority)
+	tooMany := 2*count(lost) >= count(voters) && !(empty && m.Rules[FoundByMajority])
 	if !m.Scenario.Disks || tooMany || has(s.Lost, a.A) || a.C > x.Log.N || empty && a.C > 0 {
 		return false, ""
 	}
@@ -17,7 +17,7 @@ func (m *Model) lose(s *state, a action) (bool, string) {
 	switch {
 	case majority(voters, lost):
 		m.foundAgain(s)
-	case empty && !m.Rules.IgnoreBinding, !empty && !m.Rules.IgnoreLives:
+	case empty && !m.Rules[IgnoreBinding], !empty && !m.Rules[IgnoreLives]:
 		s.Dead |= bit(a.A)
 		x.leave()
 	default:

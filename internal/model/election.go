@@ -27,7 +27,7 @@ func (m *Model) leases() bool { return m.Scenario.Patience[0] != 0 }
 
 // promised reports whether a member has to wait for the end of a lease before it helps to elect anybody.
 func (m *Model) promised(s *state, x *member) bool {
-	return m.leases() && !m.Rules.LeaseVotesAnyway && s.Now < x.PatientUntil
+	return m.leases() && !m.Rules[LeaseVotesAnyway] && s.Now < x.PatientUntil
 }
 
 func (m *Model) campaign(s *state, a action) (bool, string) {
@@ -58,16 +58,16 @@ func (m *Model) stand(s *state, i int8) bool {
 
 // held is what a vote carries: the pool, and what the voter answered as a leader and has not applied.
 func (m *Model) held(i int8, x *member) uint16 {
-	if m.Rules.VoteWithout {
+	if m.Rules[VoteWithout] {
 		return 0
 	}
 	h := x.Pool
-	if m.Rules.VoteWithoutLog {
+	if m.Rules[VoteWithoutLog] {
 		return h
 	}
 	for k := x.Applied; k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules.VoteCarriesAll) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[VoteCarriesAll]) {
 			h |= 1 << uint(e.Attempt)
 		}
 	}
@@ -112,7 +112,7 @@ func (m *Model) preVote(s *state, a action) (bool, string) {
 // learn takes over what another member knows to have committed, if the own log has the same entry there.
 func (m *Model) learn(x, from *member) bool {
 	at := from.Commit
-	if at <= x.Commit || at > x.Log.N || !m.Rules.HintUnchecked && !x.Log.matches(at, from.Log.at(at).Term) {
+	if at <= x.Commit || at > x.Log.N || !m.Rules[HintUnchecked] && !x.Log.matches(at, from.Log.at(at).Term) {
 		return false
 	}
 	x.Commit = at
@@ -138,7 +138,7 @@ func (m *Model) win(s *state, a action) (bool, string) {
 	x.Votes, x.Held, x.Heir = 0, [maxMembers]uint16{}, -1
 	s.LeaderOf[x.Term] = a.A
 	noop := plainEntry(noopEntry, 0, x.Term)
-	if m.Rules.RecoverAfterNoop {
+	if m.Rules[RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for _, r := range list {
@@ -148,7 +148,7 @@ func (m *Model) win(s *state, a action) (bool, string) {
 			m.appendOwn(s, a.A, e)
 		}
 	}
-	if !m.Rules.RecoverAfterNoop {
+	if !m.Rules[RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for t := int8(1); t < x.Term; t++ {
@@ -164,11 +164,11 @@ func (m *Model) win(s *state, a action) (bool, string) {
 func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id configID) (list []recovered) {
 	for j := range int8(maxAttempts) {
 		t := &s.A[j]
-		if !t.Used || t.Revision == 0 || !m.Rules.RecoverAnyConfig && t.ID != id {
+		if !t.Used || t.Revision == 0 || !m.Rules[RecoverAnyConfig] && t.ID != id {
 			continue
 		}
 		same := func(proposal, revision int8) bool {
-			return proposal == t.Proposal && (revision == t.Revision || m.Rules.RecoverByID)
+			return proposal == t.Proposal && (revision == t.Revision || m.Rules[RecoverByID])
 		}
 		again := false
 		for _, r := range list {
@@ -182,7 +182,7 @@ func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id conf
 		for v := range int8(m.Scenario.Members) {
 			for k := range maxAttempts {
 				o := &s.A[k]
-				held := has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules.RecoverAnyConfig || o.ID == id)
+				held := has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[RecoverAnyConfig] || o.ID == id)
 				if held && same(o.Proposal, o.Revision) {
 					holders |= bit(v)
 					low = min(low, o.Revision)
@@ -203,7 +203,7 @@ func (m *Model) decidedInLog(l *journal, proposal, revision int8) bool {
 		if e.Kind == noopEntry || e.Kind == configEntry || e.Proposal != proposal {
 			continue
 		}
-		if e.Kind != exactEntry || e.Revision == revision || m.Rules.RecoverLoggedByID {
+		if e.Kind != exactEntry || e.Revision == revision || m.Rules[RecoverLoggedByID] {
 			return true
 		}
 	}
@@ -216,7 +216,7 @@ func (m *Model) order(list []recovered, tiesTurned bool) {
 		for k := i; k > 0; k-- {
 			before, after := list[k-1], list[k]
 			swap := after.revision < before.revision || after.revision == before.revision && tiesTurned
-			if m.Rules.RecoverDescending {
+			if m.Rules[RecoverDescending] {
 				swap = after.revision > before.revision
 			}
 			if !swap {

@@ -38,7 +38,7 @@ func (m *Model) conflict(s *state, x *member, t *attempt, drop meeting) bool {
 	}
 	for j := range maxAttempts {
 		o := &s.A[j]
-		if x.Pool>>j&1 == 0 || m.Rules.WitnessReplaces && o.Proposal == t.Proposal {
+		if x.Pool>>j&1 == 0 || m.Rules[WitnessReplaces] && o.Proposal == t.Proposal {
 			continue
 		}
 		if !drop.noPoolKeys && m.Scenario.Footprint[o.Proposal]&keys != 0 || !drop.noPoolOrder && t.Revision <= o.Revision {
@@ -51,10 +51,10 @@ func (m *Model) conflict(s *state, x *member, t *attempt, drop meeting) bool {
 			return true
 		}
 	}
-	if at, _ := m.config(&x.Log); !m.Rules.AcceptWhileJoint && m.Scenario.Configs[at].joint() {
+	if at, _ := m.config(&x.Log); !m.Rules[AcceptWhileJoint] && m.Scenario.Configs[at].joint() {
 		return true
 	}
-	return !m.Rules.AcceptWhileChanging && changing(x)
+	return !m.Rules[AcceptWhileChanging] && changing(x)
 }
 
 // record is a voter's answer to a proposal that it is asked to hold.
@@ -64,8 +64,8 @@ func (m *Model) record(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	_, id := m.config(&x.Log)
-	if !m.Rules.WitnessAnyTerm && x.Term != t.Term || !m.Rules.WitnessAnyConfig && id != t.ID ||
-		!m.Rules.WitnessNoVoter && !m.voter(x, a.A) {
+	if !m.Rules[WitnessAnyTerm] && x.Term != t.Term || !m.Rules[WitnessAnyConfig] && id != t.ID ||
+		!m.Rules[WitnessNoVoter] && !m.voter(x, a.A) {
 		return false, ""
 	}
 	if x.Pool>>a.B&1 == 1 {
@@ -73,13 +73,13 @@ func (m *Model) record(s *state, a action) (bool, string) {
 			return false, "" // the same answer once more
 		}
 	} else {
-		drop := meeting{m.Rules.WitnessNoLogKeys, m.Rules.WitnessNoPoolKeys, m.Rules.WitnessNoLogOrder,
-			m.Rules.WitnessNoPoolOrder}
+		drop := meeting{m.Rules[WitnessNoLogKeys], m.Rules[WitnessNoPoolKeys], m.Rules[WitnessNoLogOrder],
+			m.Rules[WitnessNoPoolOrder]}
 		st := m.applied(x)
 		if r := &st.Rows[t.Proposal]; r.Aborted || m.conflict(s, x, t, drop) {
 			return false, ""
 		}
-		if m.Rules.WitnessReplaces {
+		if m.Rules[WitnessReplaces] {
 			m.dropProposal(s, x, t.Proposal)
 		}
 		x.Pool |= 1 << a.B
@@ -92,23 +92,23 @@ func (m *Model) record(s *state, a action) (bool, string) {
 // propose is what a leader does with a proposal: fix its revision and answer at once, or append it as any other.
 func (m *Model) propose(s *state, a action) (bool, string) {
 	x, t := &s.M[a.A], &s.A[a.B]
-	if !t.Used || x.Role != leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.Rules.AcceptWhileTransfer {
+	if !t.Used || x.Role != leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.Rules[AcceptWhileTransfer] {
 		return false, ""
 	}
 	_, id := m.config(&x.Log)
-	if !m.Rules.LeaderAnyTerm && x.Term != t.Term || !m.Rules.LeaderAnyConfig && id != t.ID {
+	if !m.Rules[LeaderAnyTerm] && x.Term != t.Term || !m.Rules[LeaderAnyConfig] && id != t.ID {
 		return false, ""
 	}
-	if m.Rules.LeaderNoDedup && (t.Fast || t.Pending) || !m.Rules.LeaderNoDedup && m.logged(x, t.Proposal) {
+	if m.Rules[LeaderNoDedup] && (t.Fast || t.Pending) || !m.Rules[LeaderNoDedup] && m.logged(x, t.Proposal) {
 		return false, ""
 	}
-	drop := meeting{m.Rules.LeaderNoLogKeys, m.Rules.LeaderNoPoolKeys, m.Rules.LeaderNoLogOrder, m.Rules.LeaderNoPoolOrder}
-	if t.Revision == 0 || !x.open() && !m.Rules.LeaderOpensEarly || m.conflict(s, x, t, drop) {
+	drop := meeting{m.Rules[LeaderNoLogKeys], m.Rules[LeaderNoPoolKeys], m.Rules[LeaderNoLogOrder], m.Rules[LeaderNoPoolOrder]}
+	if t.Revision == 0 || !x.open() && !m.Rules[LeaderOpensEarly] || m.conflict(s, x, t, drop) {
 		m.appendOwn(s, a.A, plainEntry(slowEntry, t.Proposal, x.Term))
 		return true, ""
 	}
 	t.FastBy, t.FastTerm, t.FastID = a.A, x.Term, id
-	if m.Rules.LeaderEvaluatesLate {
+	if m.Rules[LeaderEvaluatesLate] {
 		t.Pending = true
 	} else {
 		st := m.applied(x)
@@ -136,24 +136,24 @@ func (m *Model) decide(s *state, a action) (bool, string) {
 	if !t.Used || !t.Fast || has(s.Reported, t.Proposal) {
 		return false, ""
 	}
-	if s.Recovered && t.FastTerm <= m.Scenario.MaxTerm && !m.Rules.RecoverySameEpoch {
+	if s.Recovered && t.FastTerm <= m.Scenario.MaxTerm && !m.Rules[RecoverySameEpoch] {
 		return false, "" // whoever is told now is told of what is lost
 	}
 	in := bit(t.FastBy)
 	for j := range int8(maxAttempts) {
 		o := &s.A[j]
-		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules.ProposerAnyAttempt && o.Revision != t.Revision {
+		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules[ProposerAnyAttempt] && o.Revision != t.Revision {
 			continue
 		}
 		for i := range int8(m.Scenario.Members) {
-			if has(o.Accepted, i) && (m.Rules.ProposerAnyTerm || o.AccTerm[i] == t.FastTerm) &&
-				(m.Rules.ProposerAnyConfig || o.AccID[i] == t.FastID) {
+			if has(o.Accepted, i) && (m.Rules[ProposerAnyTerm] || o.AccTerm[i] == t.FastTerm) &&
+				(m.Rules[ProposerAnyConfig] || o.AccID[i] == t.FastID) {
 				in |= bit(i)
 			}
 		}
 	}
 	// The proposer counts by the configuration that it knows under the id which the answers bear.
-	if !m.Rules.ProposerAnyTerm && t.FastTerm != t.Term || !m.Rules.ProposerAnyConfig && t.FastID != t.ID ||
+	if !m.Rules[ProposerAnyTerm] && t.FastTerm != t.Term || !m.Rules[ProposerAnyConfig] && t.FastID != t.ID ||
 		!m.super(t.Config, in) {
 		return false, ""
 	}
@@ -196,14 +196,14 @@ func (m *Model) answerAbort(s *state, a action) (bool, string) {
 // orphan is a record that waited for too long: the leader decides it by an abort, unless its log does.
 func (m *Model) orphan(s *state, a action) (bool, string) {
 	x, l, t := &s.M[a.A], &s.M[a.C], &s.A[a.B]
-	if x.Pool>>a.B&1 == 0 || l.Role != leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.Rules.AbortEarly {
+	if x.Pool>>a.B&1 == 0 || l.Role != leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.Rules[AbortEarly] {
 		return false, ""
 	}
-	if m.Rules.ForgetAtReport {
+	if m.Rules[ForgetAtReport] {
 		x.Pool &^= 1 << a.B
 	}
-	if !m.Rules.AbortLogged && m.logged(l, t.Proposal) {
-		return m.Rules.ForgetAtReport, ""
+	if !m.Rules[AbortLogged] && m.logged(l, t.Proposal) {
+		return m.Rules[ForgetAtReport], ""
 	}
 	m.appendOwn(s, a.C, plainEntry(abortEntry, t.Proposal, l.Term))
 	return true, ""

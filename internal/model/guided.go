@@ -168,7 +168,7 @@ func (w *walker) readBegins() {
 		}
 	}
 	w.push(action{Kind: word})
-	if w.m.Rules.ReadUncommitted {
+	if w.m.Rules[ReadUncommitted] {
 		w.push(action{Kind: hand})
 	}
 }

@@ -162,7 +162,7 @@ func (m *Model) inOffice(s *state, i int8) bool {
 
 // checkL5 wants the configuration of a fast success on the disks of a superquorum.
 func (m *Model) checkL5(s *state, t *attempt) string {
-	if m.Rules.UncheckedL5 || t.ID == (configID{}) {
+	if m.Rules[UncheckedL5] || t.ID == (configID{}) {
 		return ""
 	}
 	var in uint8
@@ -170,7 +170,7 @@ func (m *Model) checkL5(s *state, t *attempt) string {
 		l := &s.M[k].Log
 		for i := range l.N {
 			e := &l.E[i]
-			if e.Kind == configEntry && e.Proposal == t.Config && (m.Rules.ConfigIDCounts || t.ID == configID{i + 1, e.Term}) {
+			if e.Kind == configEntry && e.Proposal == t.Config && (m.Rules[ConfigIDCounts] || t.ID == configID{i + 1, e.Term}) {
 				in |= bit(k)
 			}
 		}

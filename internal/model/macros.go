@@ -181,7 +181,7 @@ func (w *walker) fastRound(k macro) {
 		}
 	}
 	w.shuffle(at)
-	if w.m.Rules.LeaderEvaluatesLate && l >= 0 && w.chance(60) {
+	if w.m.Rules[LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
 		w.push(action{Kind: evaluate, A: l, B: slot})
 	}
 	w.push(action{Kind: decide, A: slot})

@@ -1,6 +1,10 @@
 package model
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -105,31 +109,54 @@ func named(t *testing.T, name string) *Mutation {
 	return nil
 }
 
-// Ensure that every switch has a row in the table, and that each row says what is expected.
-func TestMutations_complete(t *testing.T) {
-	used := map[string]bool{"UncheckedL5": true} // a law, not a rule
-	names := map[string]bool{}
-	for _, mu := range Mutations() {
-		var r Rules
-		mu.Set(&r)
-		v := reflect.ValueOf(r)
-		for i := range v.NumField() {
-			if v.Field(i).Bool() {
-				used[v.Type().Field(i).Name] = true
+// ruleNames are the names of the rules, in their order.
+func ruleNames(t *testing.T) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range file.Decls {
+		if group, ok := decl.(*ast.GenDecl); ok && group.Tok == token.CONST {
+			for _, spec := range group.Specs {
+				names = append(names, spec.(*ast.ValueSpec).Names[0].Name)
 			}
+		}
+	}
+	if len(names) != int(rules)+1 {
+		t.Fatalf("got %d names of %d rules", len(names)-1, rules)
+	}
+	return names[:rules]
+}
+
+// Ensure that every rule has a row in the table, and that each row says what is expected, here and in the document.
+func TestMutations_complete(t *testing.T) {
+	document, err := os.ReadFile("../../docs/simulation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, names := Rules{UncheckedL5: true}, ruleNames(t) // UncheckedL5 drops a law, not a rule
+	seen := map[string]bool{}
+	for _, mu := range Mutations() {
+		var dropped []string
+		for _, rule := range mu.Drops {
+			used[rule] = true
+			dropped = append(dropped, "`"+names[rule]+"`")
+		}
+		if row := "| " + mu.Name + " | " + strings.Join(dropped, ", ") + " |"; !strings.Contains(string(document), row) {
+			t.Errorf("docs/simulation.md has no row that begins with %s", row)
 		}
 		if mu.Breaks == (mu.Why != "") {
 			t.Errorf("%s: either it breaks a law, or the table says why not", mu.Name)
 		}
-		if names[mu.Name] {
+		if seen[mu.Name] {
 			t.Errorf("%s is there twice", mu.Name)
 		}
-		names[mu.Name] = true
+		seen[mu.Name] = true
 	}
-	rules := reflect.TypeFor[Rules]()
-	for i := range rules.NumField() {
-		if name := rules.Field(i).Name; !used[name] {
-			t.Errorf("no mutation drops %s", name)
+	for rule, dropped := range used {
+		if !dropped {
+			t.Errorf("no mutation drops %s", names[rule])
 		}
 	}
 }
@@ -143,11 +170,11 @@ func TestSearch_least(t *testing.T) {
 	if res.States < 1000 {
 		t.Errorf("only %d states: the bound is empty", res.States)
 	}
-	f, _, err = Search("read2", Rules{ReadCommitIndex: true}, 1_000_000, 0)
+	f, _, err = Search("read2", Without(ReadCommitIndex), 1_000_000, 0)
 	if err != nil || f == nil || f.Law() != "L6" {
 		t.Fatalf("reads of the commit index: got %+v, %v", f, err)
 	}
-	if f.Replay(Rules{ReadCommitIndex: true}) == "" {
+	if f.Replay(Without(ReadCommitIndex)) == "" {
 		t.Errorf("the trace does not replay")
 	}
 }

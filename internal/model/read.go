@@ -18,7 +18,7 @@ func (m *Model) ask(s *state, a action) (bool, string) {
 	}
 	s.Reads++
 	r := read{Stage: readAsked, Reader: a.A, Term: x.Term, Leader: s.LeaderOf[x.Term], Must: s.Reported, Floor: s.highest()}
-	if m.Rules.ReadOldAnswers {
+	if m.Rules[ReadOldAnswers] {
 		r.Told, r.ToldTerm, r.ToldLast, r.ToldID, r.ToldAll = s.R.Told, s.R.ToldTerm, s.R.ToldLast, s.R.ToldID, s.R.ToldAll
 	}
 	s.R = r
@@ -36,14 +36,14 @@ func (m *Model) take(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	r.LeaderTerm, r.Index, r.LastTerm = l.Term, l.Log.N, l.Log.lastTerm()
-	if m.Rules.ReadCommitIndex {
+	if m.Rules[ReadCommitIndex] {
 		r.Index = l.Commit
 	}
 	r.Echoes = bit(r.Leader)
-	if r.Term <= l.Term || m.Rules.ReadAnyAsker {
+	if r.Term <= l.Term || m.Rules[ReadAnyAsker] {
 		r.Echoes |= bit(r.Reader)
 	}
-	r.Sure = m.Rules.ReadUnconfirmed || m.leaseHolds(s, l)
+	r.Sure = m.Rules[ReadUnconfirmed] || m.leaseHolds(s, l)
 	return true, ""
 }
 
@@ -56,7 +56,7 @@ func (m *Model) hand(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	at, _ := m.config(&l.Log)
-	if !r.Sure && !m.quorum(at, r.Echoes) || !m.Rules.ReadUncommitted && (l.Commit < r.Index || !l.open()) {
+	if !r.Sure && !m.quorum(at, r.Echoes) || !m.Rules[ReadUncommitted] && (l.Commit < r.Index || !l.open()) {
 		return false, ""
 	}
 	r.Stage = readReady
@@ -73,7 +73,7 @@ func (m *Model) word(s *state, _ action) (bool, string) {
 	}
 	_, own := m.config(&x.Log)
 	_, theirs := m.config(&s.TermLog[r.LeaderTerm])
-	if own != theirs || !m.stable(x) || !m.Rules.ReadUnchecked && !m.Rules.ReadChecked {
+	if own != theirs || !m.stable(x) || !m.Rules[ReadUnchecked] && !m.Rules[ReadChecked] {
 		return false, ""
 	}
 	r.Given = true
@@ -97,7 +97,7 @@ func (m *Model) tell(s *state, a action) (bool, string) {
 
 // knowsAll reports whether every write that was answered and that the member knows of is in its log.
 func (m *Model) knowsAll(x *member, i int8) bool {
-	return (x.Pool == 0 || m.Rules.ReadPastPool) && m.stable(x) && m.voter(x, i)
+	return (x.Pool == 0 || m.Rules[ReadPastPool]) && m.stable(x) && m.voter(x, i)
 }
 
 // confirm is the reader confirming by itself.
@@ -110,7 +110,7 @@ func (m *Model) confirm(s *state, a action) (bool, string) {
 	if a.B == 2 {
 		return m.confirmByMajority(s), ""
 	}
-	if !r.Given || x.Commit < r.Index || m.Rules.ReadChecked && !x.Log.matches(r.Index, r.LastTerm) {
+	if !r.Given || x.Commit < r.Index || m.Rules[ReadChecked] && !x.Log.matches(r.Index, r.LastTerm) {
 		return false, ""
 	}
 	in := bit(r.Reader) | bit(r.Leader)
@@ -136,7 +136,7 @@ func (m *Model) confirmByMajority(s *state) bool {
 	at, id := m.config(&x.Log)
 	var lasts []int8
 	for i := range int8(m.Scenario.Members) {
-		same := r.ToldID[i] == id || m.Rules.ReadOtherConfig
+		same := r.ToldID[i] == id || m.Rules[ReadOtherConfig]
 		if has(r.Told&r.ToldAll, i) && r.ToldTerm[i] <= x.Term && m.voter(x, i) && same {
 			lasts = append(lasts, r.ToldLast[i])
 		}
@@ -215,7 +215,7 @@ func (m *Model) extendLease(l *member, i int8) {
 	}
 	least := m.Scenario.Patience[i]
 	for k := range int8(m.Scenario.Members) {
-		if has(l.Echoes, k) && !m.Rules.LeaseOwnPatience {
+		if has(l.Echoes, k) && !m.Rules[LeaseOwnPatience] {
 			least = min(least, m.Scenario.Patience[k])
 		}
 	}

@@ -95,7 +95,7 @@ type member struct {
 	Term, Voted int8
 	Log         journal
 	Pool        uint16 // attempts that it holds as a witness
-	RowsLost    int8   // up to this index its table of results is missing (only with Rules.SnapshotNoTable)
+	RowsLost    int8   // up to this index its table of results is missing (only with SnapshotNoTable)
 
 	Role            role
 	Commit, Applied int8
@@ -128,7 +128,7 @@ type attempt struct {
 	AccID    [maxMembers]configID
 
 	Fast     bool // the leader's fast answer
-	Pending  bool // appended, not evaluated yet (only with Rules.LeaderEvaluatesLate)
+	Pending  bool // appended, not evaluated yet (only with LeaderEvaluatesLate)
 	FastBy   int8
 	FastTerm int8
 	FastID   configID

@@ -5,7 +5,7 @@ import "fmt"
 // apply changes the store by one entry.
 func (m *Model) apply(st *store, e *entry) {
 	if e.Kind == abortEntry {
-		if r := &st.Rows[e.Proposal]; !r.Done && !m.Rules.AbortNoRow {
+		if r := &st.Rows[e.Proposal]; !r.Done && !m.Rules[AbortNoRow] {
 			r.Aborted = true
 		}
 		return
@@ -14,7 +14,7 @@ func (m *Model) apply(st *store, e *entry) {
 		return
 	}
 	r := &st.Rows[e.Proposal]
-	if (r.Done || r.Aborted) && !m.Rules.ApplyTwice || m.Rules.SkipIsResult && st.Skipped[e.Proposal] != 0 {
+	if (r.Done || r.Aborted) && !m.Rules[ApplyTwice] || m.Rules[SkipIsResult] && st.Skipped[e.Proposal] != 0 {
 		return
 	}
 	revision := st.Revision + 1
@@ -22,9 +22,9 @@ func (m *Model) apply(st *store, e *entry) {
 		revision = e.Revision
 		if revision <= st.Revision {
 			switch {
-			case m.Rules.SkipTakesNext:
+			case m.Rules[SkipTakesNext]:
 				revision = st.Revision + 1
-			case m.Rules.SkipApplies:
+			case m.Rules[SkipApplies]:
 				st.Bad = fmt.Sprintf("L2: P%d applied at revision %d on a store at %d", e.Proposal, revision, st.Revision)
 			default:
 				st.Skipped[e.Proposal] |= 1 << uint(revision)
