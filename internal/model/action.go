@@ -49,21 +49,47 @@ type action struct {
 
 // steps are the transitions. Each reports whether the action was possible, and a law that the step itself broke; what is
 // not possible leaves the state as it was.
-var steps = [actionKinds]func(*Model, *state, action) (bool, string){
+var steps = [actionKinds]stepOf[*Model]{
 	campaign: (*Model).campaign, vote: (*Model).vote, win: (*Model).win, preVote: (*Model).preVote,
 	receive: (*Model).receive, commit: (*Model).commit, infer: (*Model).infer, apply: (*Model).applyUpTo,
 	snapshot: (*Model).snapshot, crash: (*Model).crash, send: (*Model).send, record: (*Model).record,
 	propose: (*Model).propose, evaluate: (*Model).evaluateLate, decide: (*Model).decide, answer: (*Model).answer,
 	answerAbort: (*Model).answerAbort, orphan: (*Model).orphan, change: (*Model).change, transfer: (*Model).transfer,
-	timeoutNow: (*Model).timeoutNow, tick: (*Model).tick, round: (*Model).round, echo: (*Model).echo, ask: (*Model).ask,
-	take: (*Model).take, hand: (*Model).hand, word: (*Model).word, tell: (*Model).tell, confirm: (*Model).confirm,
-	serve: (*Model).serve, survive: (*Model).survive, lose: (*Model).lose,
+	timeoutNow: (*Model).timeoutNow, tick: ofLeases((*leases).tick), round: ofLeases((*leases).round),
+	echo: ofReads((*reads).echo), ask: ofReads((*reads).ask),
+	take: ofReads((*reads).take), hand: ofReads((*reads).hand), word: ofReads((*reads).word),
+	tell: ofReads((*reads).tell), confirm: ofReads((*reads).confirm),
+	serve: ofReads((*reads).serve), survive: (*Model).survive, lose: (*Model).lose,
 }
 
-// Model is a scenario under a set of rules.
+type stepOf[T any] func(T, *state, action) (bool, string)
+
+func ofLeases(f stepOf[*leases]) stepOf[*Model] {
+	return func(m *Model, s *state, a action) (bool, string) { return f(m.leases, s, a) }
+}
+
+func ofReads(f stepOf[*reads]) stepOf[*Model] {
+	return func(m *Model, s *state, a action) (bool, string) { return f(m.reads, s, a) }
+}
+
+// Model is a scenario under a set of rules. Its methods are elections, the log, the fast path, and changes of the members.
 type Model struct {
-	Scenario *Scenario
-	Rules    Rules
+	scenario *Scenario
+	rules    Rules
+	machine
+	electorate
+	leases *leases
+	reads  *reads
+	laws   *laws
+}
+
+// New returns the model of a scenario.
+func New(sc *Scenario, r Rules) *Model {
+	m := &Model{scenario: sc, rules: r, machine: machine{r, &sc.Footprint}, electorate: electorate{r, sc.Configs}}
+	m.leases = &leases{m.electorate, &sc.Patience, sc.Members}
+	m.laws = &laws{m.machine, m.electorate, sc.Members}
+	m.reads = &reads{m.electorate, m.leases, m.laws}
+	return m
 }
 
 // begin is a cluster whose leader A of term 1 has committed and applied its no-op everywhere.
@@ -77,8 +103,8 @@ func (m *Model) begin(s *state) {
 	s.TermLog[1].add(noop)
 	s.TermCommit[1] = 1
 	s.Committed.add(noop)
-	c := m.Scenario.Configs[0]
-	for i := range int8(m.Scenario.Members) {
+	c := m.scenario.Configs[0]
+	for i := range int8(m.scenario.Members) {
 		x := &s.M[i]
 		x.Voted, x.Heir = -1, -1
 		if !has(c.voters()|c.Learners, i) {
@@ -100,7 +126,7 @@ func (m *Model) step(s *state, a action) (bool, string) {
 	if !ok || bad != "" {
 		return ok, bad
 	}
-	return true, m.laws(s, a)
+	return true, m.laws.check(s, a)
 }
 
 // actors are the members that must be alive for an action.

@@ -5,18 +5,18 @@ import "math/bits"
 // change appends a configuration, one at a time, once the leader's own no-op has committed.
 func (m *Model) change(s *state, a action) (bool, string) {
 	x := &s.M[a.A]
-	if x.Role != leader || x.Log.N >= maxLog-2 || !m.Rules[ChangeEarly] && !x.open() {
+	if x.Role != leader || x.Log.N >= maxLog-2 || !m.rules[ChangeEarly] && !x.open() {
 		return false, ""
 	}
 	at, _ := m.config(&x.Log)
 	allowed := false
-	for _, c := range m.Scenario.Next[at] {
+	for _, c := range m.scenario.Next[at] {
 		allowed = allowed || c == a.B
 	}
 	if !allowed {
 		return false, ""
 	}
-	for i := x.Commit; i < x.Log.N && !m.Rules[ChangeTwice]; i++ {
+	for i := x.Commit; i < x.Log.N && !m.rules[ChangeTwice]; i++ {
 		if x.Log.E[i].Kind == configEntry {
 			return false, ""
 		}
@@ -52,7 +52,7 @@ func (m *Model) timeoutNow(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	h.Forced = true
-	x.LeaseBarred = x.LeaseBarred || !m.Rules[LeaseNotBarred]
+	x.LeaseBarred = x.LeaseBarred || !m.rules[LeaseNotBarred]
 	return true, ""
 }
 
@@ -62,13 +62,13 @@ func (m *Model) timeoutNow(s *state, a action) (bool, string) {
 func (m *Model) survive(s *state, a action) (bool, string) {
 	x := &s.M[a.A]
 	left := a.M | bit(a.A)
-	if !m.Scenario.Recovers || s.Recovered || x.Term == 0 || left>>uint(m.Scenario.Members) != 0 {
+	if !m.scenario.Recovers || s.Recovered || x.Term == 0 || left>>uint(m.scenario.Members) != 0 {
 		return false, ""
 	}
-	if x.Log.N >= maxLog-6 || majority(m.Scenario.Configs[0].Old, left) {
+	if x.Log.N >= maxLog-6 || majority(m.scenario.Configs[0].Old, left) {
 		return false, ""
 	}
-	for i := range int8(m.Scenario.Members) {
+	for i := range int8(m.scenario.Members) {
 		y := &s.M[i].Log
 		if has(left, i) && (y.lastTerm() > x.Log.lastTerm() || y.lastTerm() == x.Log.lastTerm() && y.N > x.Log.N) {
 			return false, ""
@@ -77,15 +77,15 @@ func (m *Model) survive(s *state, a action) (bool, string) {
 	kept := m.keptBy(s, a.A, left)
 	list := m.adopted(s, x, left)
 	m.order(list, false)
-	if m.Rules[RecoveryDescending] {
+	if m.rules[RecoveryDescending] {
 		for i, k := 0, len(list)-1; i < k; i, k = i+1, k-1 {
 			list[i], list[k] = list[k], list[i]
 		}
 	}
 	m.lead(s, a.A, list)
 	s.Recovered = true
-	if !m.Rules[RecoverySameEpoch] {
-		s.Dead = (bit(int8(m.Scenario.Members)) - 1) &^ bit(a.A)
+	if !m.rules[RecoverySameEpoch] {
+		s.Dead = (bit(int8(m.scenario.Members)) - 1) &^ bit(a.A)
 		s.Committed = journal{}
 		s.TermCommit = [maxTerm + 1]int8{}
 	}
@@ -100,7 +100,7 @@ func (m *Model) survive(s *state, a action) (bool, string) {
 func (m *Model) lead(s *state, i int8, list []recovered) {
 	x := &s.M[i]
 	x.leave()
-	x.Term, x.Voted, x.Role = m.Scenario.MaxTerm+1, i, leader
+	x.Term, x.Voted, x.Role = m.scenario.MaxTerm+1, i, leader
 	s.LeaderOf[x.Term] = i
 	for _, r := range list {
 		e := plainEntry(exactEntry, r.proposal, x.Term)
@@ -112,13 +112,13 @@ func (m *Model) lead(s *state, i int8, list []recovered) {
 
 // adopted returns the attempts that the compared directories hold and the survivor's log does not decide.
 func (m *Model) adopted(s *state, x *member, left uint8) (list []recovered) {
-	if m.Rules[RecoveryDrops] {
+	if m.rules[RecoveryDrops] {
 		return nil
 	}
 	st := m.applied(x)
 	held := uint16(0)
-	for i := range int8(m.Scenario.Members) {
-		if y := &s.M[i]; has(left, i) && (y == x || !m.Rules[RecoveryOwnOnly]) {
+	for i := range int8(m.scenario.Members) {
+		if y := &s.M[i]; has(left, i) && (y == x || !m.rules[RecoveryOwnOnly]) {
 			held |= m.held(i, y)
 		}
 	}
@@ -144,7 +144,7 @@ func (m *Model) keptBy(s *state, i int8, left uint8) (kept uint8) {
 	x := &s.M[i]
 	st := m.storeAt(&x.Log, x.Log.N)
 	held := uint16(0)
-	for k := range int8(m.Scenario.Members) {
+	for k := range int8(m.scenario.Members) {
 		if has(left, k) {
 			held |= m.held(k, &s.M[k])
 		}

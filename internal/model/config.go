@@ -15,8 +15,14 @@ func (c config) joint() bool { return c.New != 0 }
 
 func count(set uint8) int { return bits.OnesCount8(set) }
 
+// electorate says which configuration is in force, and which members are enough to decide.
+type electorate struct {
+	rules   Rules
+	configs []config
+}
+
 // config returns the configuration in force on a log, as an index into the scenario, and its id.
-func (m *Model) config(l *journal) (at int8, id configID) {
+func (m electorate) config(l *journal) (at int8, id configID) {
 	changes := int8(0)
 	for i := range l.N {
 		if e := &l.E[i]; e.Kind == configEntry {
@@ -24,7 +30,7 @@ func (m *Model) config(l *journal) (at int8, id configID) {
 			changes++
 		}
 	}
-	if m.Rules[ConfigIDCounts] {
+	if m.rules[ConfigIDCounts] {
 		id = configID{changes, 0}
 	}
 	return at, id
@@ -41,36 +47,36 @@ func changing(x *member) bool {
 }
 
 // stable reports whether the member's configuration is applied and not joint.
-func (m *Model) stable(x *member) bool {
+func (m electorate) stable(x *member) bool {
 	at, _ := m.config(&x.Log)
-	return !changing(x) && !m.Scenario.Configs[at].joint()
+	return !changing(x) && !m.configs[at].joint()
 }
 
-func (m *Model) voter(x *member, i int8) bool {
+func (m electorate) voter(x *member, i int8) bool {
 	at, _ := m.config(&x.Log)
-	return has(m.Scenario.Configs[at].voters(), i)
+	return has(m.configs[at].voters(), i)
 }
 
 func majority(set, in uint8) bool { return count(in&set) >= quorum.Majority(count(set)) }
 
 // quorum reports whether in holds a majority of every set of voters.
-func (m *Model) quorum(at int8, in uint8) bool {
-	c := m.Scenario.Configs[at]
+func (m electorate) quorum(at int8, in uint8) bool {
+	c := m.configs[at]
 	if !c.joint() {
 		return majority(c.Old, in)
 	}
-	return majority(c.New, in) && (m.Rules[JointElectsInNew] || majority(c.Old, in))
+	return majority(c.New, in) && (m.rules[JointElectsInNew] || majority(c.Old, in))
 }
 
 // super reports whether in holds a superquorum of every set of voters.
-func (m *Model) super(at int8, in uint8) bool {
-	c := m.Scenario.Configs[at]
+func (m electorate) super(at int8, in uint8) bool {
+	c := m.configs[at]
 	enough := func(set uint8) bool {
 		need := quorum.Super(count(set))
-		if m.Rules[SuperquorumLess] {
+		if m.rules[SuperquorumLess] {
 			need--
 		}
-		if m.Rules[ProposerCountsLearners] {
+		if m.rules[ProposerCountsLearners] {
 			return count(in&(set|c.Learners)) >= need
 		}
 		return count(in&set) >= need
@@ -78,17 +84,17 @@ func (m *Model) super(at int8, in uint8) bool {
 	if !c.joint() {
 		return enough(c.Old)
 	}
-	return enough(c.New) && (m.Rules[JointDecidesInNew] || enough(c.Old))
+	return enough(c.New) && (m.rules[JointDecidesInNew] || enough(c.Old))
 }
 
 // recoverable reports whether the voters in in, out of those that voted, are enough for a record to be taken over.
-func (m *Model) recoverable(c config, in uint8) bool {
+func (m electorate) recoverable(c config, in uint8) bool {
 	enough := func(set uint8) bool {
 		need := quorum.Recovery(count(set))
-		if m.Rules[RecoverMore] {
+		if m.rules[RecoverMore] {
 			need++
 		}
-		if m.Rules[RecoverLess] {
+		if m.rules[RecoverLess] {
 			need--
 		}
 		return count(in&set) >= need
@@ -98,9 +104,9 @@ func (m *Model) recoverable(c config, in uint8) bool {
 		return false
 	case !c.joint():
 		return enough(c.Old)
-	case m.Rules[RecoverInEither]:
+	case m.rules[RecoverInEither]:
 		return enough(c.Old) || enough(c.New)
-	case m.Rules[RecoverInNew]:
+	case m.rules[RecoverInNew]:
 		return enough(c.New)
 	}
 	return enough(c.Old) && enough(c.New)

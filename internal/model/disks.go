@@ -5,9 +5,9 @@ package model
 // succeeded may be lost with it.
 func (m *Model) lose(s *state, a action) (bool, string) {
 	x, lost, empty := &s.M[a.A], s.Lost|bit(a.A), a.D == 0
-	voters := m.Scenario.Configs[0].Old
-	tooMany := 2*count(lost) >= count(voters) && !(empty && m.Rules[FoundByMajority])
-	if !m.Scenario.Disks || tooMany || has(s.Lost, a.A) || a.C > x.Log.N || empty && a.C > 0 {
+	voters := m.scenario.Configs[0].Old
+	tooMany := 2*count(lost) >= count(voters) && !(empty && m.rules[FoundByMajority])
+	if !m.scenario.Disks || tooMany || has(s.Lost, a.A) || a.C > x.Log.N || empty && a.C > 0 {
 		return false, ""
 	}
 	s.Lost = lost
@@ -17,7 +17,7 @@ func (m *Model) lose(s *state, a action) (bool, string) {
 	switch {
 	case majority(voters, lost):
 		m.foundAgain(s)
-	case empty && !m.Rules[IgnoreBinding], !empty && !m.Rules[IgnoreLives]:
+	case empty && !m.rules[IgnoreBinding], !empty && !m.rules[IgnoreLives]:
 		s.Dead |= bit(a.A)
 		x.leave()
 	default:
@@ -40,7 +40,7 @@ func (m *Model) restart(s *state, i, index int8) {
 // foundAgain lets those that lost their disks begin the cluster once more: they are a majority. A founding gives all of them
 // the same first entry.
 func (m *Model) foundAgain(s *state) {
-	for i := range int8(m.Scenario.Members) {
+	for i := range int8(m.scenario.Members) {
 		if has(s.Lost, i) {
 			m.restart(s, i, 1)
 			s.M[i].Commit, s.M[i].Applied = s.M[i].Log.N, s.M[i].Log.N

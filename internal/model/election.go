@@ -23,16 +23,9 @@ func (x *member) open() bool {
 	return x.Role == leader && x.Commit > 0 && x.Log.at(x.Commit).Term == x.Term
 }
 
-func (m *Model) leases() bool { return m.Scenario.Patience[0] != 0 }
-
-// promised reports whether a member has to wait for the end of a lease before it helps to elect anybody.
-func (m *Model) promised(s *state, x *member) bool {
-	return m.leases() && !m.Rules[LeaseVotesAnyway] && s.Now < x.PatientUntil
-}
-
 func (m *Model) campaign(s *state, a action) (bool, string) {
 	x := &s.M[a.A]
-	if x.Role == leader || m.promised(s, x) {
+	if x.Role == leader || m.leases.promised(s, x) {
 		return false, ""
 	}
 	return m.stand(s, a.A), ""
@@ -41,7 +34,7 @@ func (m *Model) campaign(s *state, a action) (bool, string) {
 // stand makes a member a candidate in the next term.
 func (m *Model) stand(s *state, i int8) bool {
 	x := &s.M[i]
-	last := m.Scenario.MaxTerm
+	last := m.scenario.MaxTerm
 	if s.Recovered {
 		last = maxTerm
 	}
@@ -58,16 +51,16 @@ func (m *Model) stand(s *state, i int8) bool {
 
 // held is what a vote carries: the pool, and what the voter answered as a leader and has not applied.
 func (m *Model) held(i int8, x *member) uint16 {
-	if m.Rules[VoteWithout] {
+	if m.rules[VoteWithout] {
 		return 0
 	}
 	h := x.Pool
-	if m.Rules[VoteWithoutLog] {
+	if m.rules[VoteWithoutLog] {
 		return h
 	}
 	for k := x.Applied; k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[VoteCarriesAll]) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.rules[VoteCarriesAll]) {
 			h |= 1 << uint(e.Attempt)
 		}
 	}
@@ -79,7 +72,7 @@ func (m *Model) vote(s *state, a action) (bool, string) {
 	if a.A == a.B || c.Role != candidate || v.Term > c.Term || v.Term == c.Term && v.Voted >= 0 {
 		return false, ""
 	}
-	if !c.Forced && m.promised(s, v) {
+	if !c.Forced && m.leases.promised(s, v) {
 		return false, ""
 	}
 	upToDate := c.Log.lastTerm() > v.Log.lastTerm() || c.Log.lastTerm() == v.Log.lastTerm() && c.Log.N >= v.Log.N
@@ -112,7 +105,7 @@ func (m *Model) preVote(s *state, a action) (bool, string) {
 // learn takes over what another member knows to have committed, if the own log has the same entry there.
 func (m *Model) learn(x, from *member) bool {
 	at := from.Commit
-	if at <= x.Commit || at > x.Log.N || !m.Rules[HintUnchecked] && !x.Log.matches(at, from.Log.at(at).Term) {
+	if at <= x.Commit || at > x.Log.N || !m.rules[HintUnchecked] && !x.Log.matches(at, from.Log.at(at).Term) {
 		return false
 	}
 	x.Commit = at
@@ -132,13 +125,13 @@ func (m *Model) win(s *state, a action) (bool, string) {
 	if s.LeaderOf[x.Term] >= 0 {
 		return true, fmt.Sprintf("election safety: two leaders in term %d", x.Term)
 	}
-	list := m.heldByEnough(s, x, a.M, m.Scenario.Configs[at], id)
+	list := m.heldByEnough(s, x, a.M, m.scenario.Configs[at], id)
 	m.order(list, a.C == 1)
 	x.Role = leader
 	x.Votes, x.Held, x.Heir = 0, [maxMembers]uint16{}, -1
 	s.LeaderOf[x.Term] = a.A
 	noop := plainEntry(noopEntry, 0, x.Term)
-	if m.Rules[RecoverAfterNoop] {
+	if m.rules[RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for _, r := range list {
@@ -148,7 +141,7 @@ func (m *Model) win(s *state, a action) (bool, string) {
 			m.appendOwn(s, a.A, e)
 		}
 	}
-	if !m.Rules[RecoverAfterNoop] {
+	if !m.rules[RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for t := int8(1); t < x.Term; t++ {
@@ -164,11 +157,11 @@ func (m *Model) win(s *state, a action) (bool, string) {
 func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id configID) (list []recovered) {
 	for j := range int8(maxAttempts) {
 		t := &s.A[j]
-		if !t.Used || t.Revision == 0 || !m.Rules[RecoverAnyConfig] && t.ID != id {
+		if !t.Used || t.Revision == 0 || !m.rules[RecoverAnyConfig] && t.ID != id {
 			continue
 		}
 		same := func(proposal, revision int8) bool {
-			return proposal == t.Proposal && (revision == t.Revision || m.Rules[RecoverByID])
+			return proposal == t.Proposal && (revision == t.Revision || m.rules[RecoverByID])
 		}
 		again := false
 		for _, r := range list {
@@ -179,10 +172,10 @@ func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id conf
 		}
 		var holders uint8
 		low := t.Revision
-		for v := range int8(m.Scenario.Members) {
+		for v := range int8(m.scenario.Members) {
 			for k := range maxAttempts {
 				o := &s.A[k]
-				held := has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[RecoverAnyConfig] || o.ID == id)
+				held := has(votes, v) && x.Held[v]>>k&1 == 1 && (m.rules[RecoverAnyConfig] || o.ID == id)
 				if held && same(o.Proposal, o.Revision) {
 					holders |= bit(v)
 					low = min(low, o.Revision)
@@ -203,7 +196,7 @@ func (m *Model) decidedInLog(l *journal, proposal, revision int8) bool {
 		if e.Kind == noopEntry || e.Kind == configEntry || e.Proposal != proposal {
 			continue
 		}
-		if e.Kind != exactEntry || e.Revision == revision || m.Rules[RecoverLoggedByID] {
+		if e.Kind != exactEntry || e.Revision == revision || m.rules[RecoverLoggedByID] {
 			return true
 		}
 	}
@@ -216,7 +209,7 @@ func (m *Model) order(list []recovered, tiesTurned bool) {
 		for k := i; k > 0; k-- {
 			before, after := list[k-1], list[k]
 			swap := after.revision < before.revision || after.revision == before.revision && tiesTurned
-			if m.Rules[RecoverDescending] {
+			if m.rules[RecoverDescending] {
 				swap = after.revision > before.revision
 			}
 			if !swap {

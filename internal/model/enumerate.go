@@ -3,7 +3,7 @@ package model
 // actions lists what is worth trying in a state of a bound.
 func (m *Model) actions(s *state, out []action) []action {
 	out = m.sends(s, out)
-	for i := range int8(m.Scenario.Members) {
+	for i := range int8(m.scenario.Members) {
 		out = m.elections(s, i, out)
 		x := &s.M[i]
 		for k := x.Log.N; x.Role == leader && k > x.Commit; k-- {
@@ -17,20 +17,20 @@ func (m *Model) actions(s *state, out []action) []action {
 				continue
 			}
 			out = append(out, action{Kind: record, A: i, B: j}, action{Kind: propose, A: i, B: j})
-			for l := range int8(m.Scenario.Members) {
+			for l := range int8(m.scenario.Members) {
 				out = append(out, action{Kind: orphan, A: i, B: j, C: l})
 			}
 		}
 		out = append(out, action{Kind: crash, A: i, C: x.Applied, D: x.Applied}, action{Kind: crash, A: i})
 	}
-	for t := int8(1); t <= m.Scenario.MaxTerm; t++ {
-		for i := range int8(m.Scenario.Members) {
+	for t := int8(1); t <= m.scenario.MaxTerm; t++ {
+		for i := range int8(m.scenario.Members) {
 			for k := int8(1); k <= s.TermLog[t].N; k++ {
 				out = append(out, action{Kind: receive, A: t, B: i, C: k, D: 1})
 			}
 		}
 	}
-	if m.Scenario.Reads {
+	if m.scenario.Reads {
 		out = m.readActions(s, out)
 	}
 	return out
@@ -47,17 +47,17 @@ func (m *Model) sends(s *state, out []action) []action {
 			slot = j
 		}
 	}
-	for p := range int8(m.Scenario.Proposals) {
-		if of[p] >= m.Scenario.Attempts || slot < 0 {
+	for p := range int8(m.scenario.Proposals) {
+		if of[p] >= m.scenario.Attempts || slot < 0 {
 			continue
 		}
 		seen := uint8(0)
-		for i := range int8(m.Scenario.Members) {
+		for i := range int8(m.scenario.Members) {
 			if has(seen, s.M[i].Term) {
 				continue
 			}
 			seen |= bit(s.M[i].Term)
-			for _, r := range m.Scenario.Revisions {
+			for _, r := range m.scenario.Revisions {
 				out = append(out, action{Kind: send, A: slot, B: p, C: r, D: i})
 			}
 		}
@@ -71,7 +71,7 @@ func (m *Model) elections(s *state, i int8, out []action) []action {
 	if x.Role != candidate {
 		return out
 	}
-	for v := range int8(m.Scenario.Members) {
+	for v := range int8(m.scenario.Members) {
 		out = append(out, action{Kind: vote, A: v, B: i})
 	}
 	for set := uint8(1); set < 8; set++ {
@@ -83,9 +83,9 @@ func (m *Model) elections(s *state, i int8, out []action) []action {
 }
 
 func (m *Model) readActions(s *state, out []action) []action {
-	for i := range int8(m.Scenario.Members) {
+	for i := range int8(m.scenario.Members) {
 		out = append(out, action{Kind: ask, A: i}, action{Kind: tell, A: i}, action{Kind: infer, A: i, C: s.M[i].Log.N})
-		for k := range int8(m.Scenario.Members) {
+		for k := range int8(m.scenario.Members) {
 			out = append(out, action{Kind: preVote, A: i, B: k})
 		}
 		if s.R.Stage != noRead {

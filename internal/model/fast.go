@@ -30,18 +30,18 @@ type meeting struct{ noLogKeys, noPoolKeys, noLogOrder, noPoolOrder bool }
 
 // conflict reports whether an attempt may not be accepted: its keys or its revision meet what the member has not applied.
 func (m *Model) conflict(s *state, x *member, t *attempt, drop meeting) bool {
-	keys := m.Scenario.Footprint[t.Proposal]
+	keys := m.scenario.Footprint[t.Proposal]
 	for i := x.Applied; i < x.Log.N && !drop.noLogKeys; i++ {
-		if e := &x.Log.E[i]; e.command() && m.Scenario.Footprint[e.Proposal]&keys != 0 {
+		if e := &x.Log.E[i]; e.command() && m.scenario.Footprint[e.Proposal]&keys != 0 {
 			return true
 		}
 	}
 	for j := range maxAttempts {
 		o := &s.A[j]
-		if x.Pool>>j&1 == 0 || m.Rules[WitnessReplaces] && o.Proposal == t.Proposal {
+		if x.Pool>>j&1 == 0 || m.rules[WitnessReplaces] && o.Proposal == t.Proposal {
 			continue
 		}
-		if !drop.noPoolKeys && m.Scenario.Footprint[o.Proposal]&keys != 0 || !drop.noPoolOrder && t.Revision <= o.Revision {
+		if !drop.noPoolKeys && m.scenario.Footprint[o.Proposal]&keys != 0 || !drop.noPoolOrder && t.Revision <= o.Revision {
 			return true
 		}
 	}
@@ -51,10 +51,10 @@ func (m *Model) conflict(s *state, x *member, t *attempt, drop meeting) bool {
 			return true
 		}
 	}
-	if at, _ := m.config(&x.Log); !m.Rules[AcceptWhileJoint] && m.Scenario.Configs[at].joint() {
+	if at, _ := m.config(&x.Log); !m.rules[AcceptWhileJoint] && m.scenario.Configs[at].joint() {
 		return true
 	}
-	return !m.Rules[AcceptWhileChanging] && changing(x)
+	return !m.rules[AcceptWhileChanging] && changing(x)
 }
 
 // record is a voter's answer to a proposal that it is asked to hold.
@@ -64,8 +64,8 @@ func (m *Model) record(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	_, id := m.config(&x.Log)
-	if !m.Rules[WitnessAnyTerm] && x.Term != t.Term || !m.Rules[WitnessAnyConfig] && id != t.ID ||
-		!m.Rules[WitnessNoVoter] && !m.voter(x, a.A) {
+	if !m.rules[WitnessAnyTerm] && x.Term != t.Term || !m.rules[WitnessAnyConfig] && id != t.ID ||
+		!m.rules[WitnessNoVoter] && !m.voter(x, a.A) {
 		return false, ""
 	}
 	if x.Pool>>a.B&1 == 1 {
@@ -73,13 +73,13 @@ func (m *Model) record(s *state, a action) (bool, string) {
 			return false, "" // the same answer once more
 		}
 	} else {
-		drop := meeting{m.Rules[WitnessNoLogKeys], m.Rules[WitnessNoPoolKeys], m.Rules[WitnessNoLogOrder],
-			m.Rules[WitnessNoPoolOrder]}
+		drop := meeting{m.rules[WitnessNoLogKeys], m.rules[WitnessNoPoolKeys], m.rules[WitnessNoLogOrder],
+			m.rules[WitnessNoPoolOrder]}
 		st := m.applied(x)
 		if r := &st.Rows[t.Proposal]; r.Aborted || m.conflict(s, x, t, drop) {
 			return false, ""
 		}
-		if m.Rules[WitnessReplaces] {
+		if m.rules[WitnessReplaces] {
 			m.dropProposal(s, x, t.Proposal)
 		}
 		x.Pool |= 1 << a.B
@@ -92,23 +92,24 @@ func (m *Model) record(s *state, a action) (bool, string) {
 // propose is what a leader does with a proposal: fix its revision and answer at once, or append it as any other.
 func (m *Model) propose(s *state, a action) (bool, string) {
 	x, t := &s.M[a.A], &s.A[a.B]
-	if !t.Used || x.Role != leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.Rules[AcceptWhileTransfer] {
+	if !t.Used || x.Role != leader || x.Log.N >= maxLog-2 || x.Heir >= 0 && !m.rules[AcceptWhileTransfer] {
 		return false, ""
 	}
 	_, id := m.config(&x.Log)
-	if !m.Rules[LeaderAnyTerm] && x.Term != t.Term || !m.Rules[LeaderAnyConfig] && id != t.ID {
+	if !m.rules[LeaderAnyTerm] && x.Term != t.Term || !m.rules[LeaderAnyConfig] && id != t.ID {
 		return false, ""
 	}
-	if m.Rules[LeaderNoDedup] && (t.Fast || t.Pending) || !m.Rules[LeaderNoDedup] && m.logged(x, t.Proposal) {
+	if m.rules[LeaderNoDedup] && (t.Fast || t.Pending) || !m.rules[LeaderNoDedup] && m.logged(x, t.Proposal) {
 		return false, ""
 	}
-	drop := meeting{m.Rules[LeaderNoLogKeys], m.Rules[LeaderNoPoolKeys], m.Rules[LeaderNoLogOrder], m.Rules[LeaderNoPoolOrder]}
-	if t.Revision == 0 || !x.open() && !m.Rules[LeaderOpensEarly] || m.conflict(s, x, t, drop) {
+	drop := meeting{m.rules[LeaderNoLogKeys], m.rules[LeaderNoPoolKeys], m.rules[LeaderNoLogOrder],
+		m.rules[LeaderNoPoolOrder]}
+	if t.Revision == 0 || !x.open() && !m.rules[LeaderOpensEarly] || m.conflict(s, x, t, drop) {
 		m.appendOwn(s, a.A, plainEntry(slowEntry, t.Proposal, x.Term))
 		return true, ""
 	}
 	t.FastBy, t.FastTerm, t.FastID = a.A, x.Term, id
-	if m.Rules[LeaderEvaluatesLate] {
+	if m.rules[LeaderEvaluatesLate] {
 		t.Pending = true
 	} else {
 		st := m.applied(x)
@@ -136,28 +137,28 @@ func (m *Model) decide(s *state, a action) (bool, string) {
 	if !t.Used || !t.Fast || has(s.Reported, t.Proposal) {
 		return false, ""
 	}
-	if s.Recovered && t.FastTerm <= m.Scenario.MaxTerm && !m.Rules[RecoverySameEpoch] {
+	if s.Recovered && t.FastTerm <= m.scenario.MaxTerm && !m.rules[RecoverySameEpoch] {
 		return false, "" // whoever is told now is told of what is lost
 	}
 	in := bit(t.FastBy)
 	for j := range int8(maxAttempts) {
 		o := &s.A[j]
-		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.Rules[ProposerAnyAttempt] && o.Revision != t.Revision {
+		if !o.Used || o.Proposal != t.Proposal || j != a.A && !m.rules[ProposerAnyAttempt] && o.Revision != t.Revision {
 			continue
 		}
-		for i := range int8(m.Scenario.Members) {
-			if has(o.Accepted, i) && (m.Rules[ProposerAnyTerm] || o.AccTerm[i] == t.FastTerm) &&
-				(m.Rules[ProposerAnyConfig] || o.AccID[i] == t.FastID) {
+		for i := range int8(m.scenario.Members) {
+			if has(o.Accepted, i) && (m.rules[ProposerAnyTerm] || o.AccTerm[i] == t.FastTerm) &&
+				(m.rules[ProposerAnyConfig] || o.AccID[i] == t.FastID) {
 				in |= bit(i)
 			}
 		}
 	}
 	// The proposer counts by the configuration that it knows under the id which the answers bear.
-	if !m.Rules[ProposerAnyTerm] && t.FastTerm != t.Term || !m.Rules[ProposerAnyConfig] && t.FastID != t.ID ||
+	if !m.rules[ProposerAnyTerm] && t.FastTerm != t.Term || !m.rules[ProposerAnyConfig] && t.FastID != t.ID ||
 		!m.super(t.Config, in) {
 		return false, ""
 	}
-	if bad := m.checkL5(s, t); bad != "" {
+	if bad := m.laws.checkL5(s, t); bad != "" {
 		return true, bad
 	}
 	return true, s.report(t.Proposal, t.Revision, t.Result)
@@ -196,14 +197,14 @@ func (m *Model) answerAbort(s *state, a action) (bool, string) {
 // orphan is a record that waited for too long: the leader decides it by an abort, unless its log does.
 func (m *Model) orphan(s *state, a action) (bool, string) {
 	x, l, t := &s.M[a.A], &s.M[a.C], &s.A[a.B]
-	if x.Pool>>a.B&1 == 0 || l.Role != leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.Rules[AbortEarly] {
+	if x.Pool>>a.B&1 == 0 || l.Role != leader || l.Log.N >= maxLog-2 || l.Heir >= 0 || !l.open() && !m.rules[AbortEarly] {
 		return false, ""
 	}
-	if m.Rules[ForgetAtReport] {
+	if m.rules[ForgetAtReport] {
 		x.Pool &^= 1 << a.B
 	}
-	if !m.Rules[AbortLogged] && m.logged(l, t.Proposal) {
-		return m.Rules[ForgetAtReport], ""
+	if !m.rules[AbortLogged] && m.logged(l, t.Proposal) {
+		return m.rules[ForgetAtReport], ""
 	}
 	m.appendOwn(s, a.C, plainEntry(abortEntry, t.Proposal, l.Term))
 	return true, ""

@@ -55,7 +55,7 @@ func (w *walker) rareMacro(k macro) {
 		}
 		return
 	}
-	if k == surviveOne && w.m.Scenario.Disks {
+	if k == surviveOne && w.m.scenario.Disks {
 		i := w.member()
 		a := action{Kind: lose, A: i, D: w.n(2)}
 		a.C = a.D * w.n(int(s.M[i].Log.N)+1)
@@ -168,7 +168,7 @@ func (w *walker) readBegins() {
 		}
 	}
 	w.push(action{Kind: word})
-	if w.m.Rules[ReadUncommitted] {
+	if w.m.rules[ReadUncommitted] {
 		w.push(action{Kind: hand})
 	}
 }

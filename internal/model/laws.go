@@ -30,8 +30,15 @@ func law(finding string) string {
 	return name
 }
 
-// laws checks what must hold in every state, as far as an action can have changed it.
-func (m *Model) laws(s *state, a action) string {
+// laws are what every state is checked for.
+type laws struct {
+	machine
+	electorate
+	members int
+}
+
+// check looks at what must hold in every state, as far as an action can have changed it.
+func (m *laws) check(s *state, a action) string {
 	bad := ""
 	switch a.Kind {
 	case commit, infer, decide, answer, survive:
@@ -56,7 +63,7 @@ func (m *Model) laws(s *state, a action) string {
 }
 
 // checkCommitted compares what was reported with the committed log.
-func (m *Model) checkCommitted(s *state) string {
+func (m *laws) checkCommitted(s *state) string {
 	st := m.storeAt(&s.Committed, s.Committed.N)
 	if st.Bad != "" {
 		return st.Bad
@@ -85,12 +92,12 @@ func (m *Model) checkCommitted(s *state) string {
 	return ""
 }
 
-func (m *Model) asReported(s *state, r *row, p int8) bool {
+func (m *laws) asReported(s *state, r *row, p int8) bool {
 	return r.Done && r.Revision == s.Revision[p] && (has(s.Loose, p) || r.Result == s.Result[p])
 }
 
 // checkLog compares a member's log with what is committed, and with what it acknowledged to its leader.
-func (m *Model) checkLog(s *state, i int8) string {
+func (m *laws) checkLog(s *state, i int8) string {
 	x := &s.M[i]
 	if has(s.Dead, i) {
 		return ""
@@ -106,7 +113,7 @@ func (m *Model) checkLog(s *state, i int8) string {
 }
 
 // checkApplied compares a member's store with that of the committed log.
-func (m *Model) checkApplied(s *state, i int8) string {
+func (m *laws) checkApplied(s *state, i int8) string {
 	x := &s.M[i]
 	if x.Applied > s.Committed.N || x.Log.shared(&s.Committed) < x.Applied {
 		return fmt.Sprintf("state machine safety: %s applied what is not committed", memberName(i))
@@ -124,8 +131,8 @@ func (m *Model) checkApplied(s *state, i int8) string {
 
 // checkOpenLeaders wants every reported proposal, with its revision and result, on each leader that may serve a read now:
 // its no-op has committed and a quorum is in its term. It finds most faults an election earlier than the applied state.
-func (m *Model) checkOpenLeaders(s *state) string {
-	for i := range int8(m.Scenario.Members) {
+func (m *laws) checkOpenLeaders(s *state) string {
+	for i := range int8(m.members) {
 		x := &s.M[i]
 		if !x.open() || has(s.Dead, i) || !m.inOffice(s, i) {
 			continue
@@ -148,10 +155,10 @@ func (m *Model) checkOpenLeaders(s *state) string {
 }
 
 // inOffice reports whether a quorum of a leader's configuration is in its term.
-func (m *Model) inOffice(s *state, i int8) bool {
+func (m *laws) inOffice(s *state, i int8) bool {
 	x := &s.M[i]
 	var in uint8
-	for k := range int8(m.Scenario.Members) {
+	for k := range int8(m.members) {
 		if s.M[k].Term == x.Term && !has(s.Dead, k) {
 			in |= bit(k)
 		}
@@ -161,21 +168,22 @@ func (m *Model) inOffice(s *state, i int8) bool {
 }
 
 // checkL5 wants the configuration of a fast success on the disks of a superquorum.
-func (m *Model) checkL5(s *state, t *attempt) string {
-	if m.Rules[UncheckedL5] || t.ID == (configID{}) {
+func (m *laws) checkL5(s *state, t *attempt) string {
+	if m.electorate.rules[UncheckedL5] || t.ID == (configID{}) {
 		return ""
 	}
 	var in uint8
-	for k := range int8(m.Scenario.Members) {
+	for k := range int8(m.members) {
 		l := &s.M[k].Log
 		for i := range l.N {
 			e := &l.E[i]
-			if e.Kind == configEntry && e.Proposal == t.Config && (m.Rules[ConfigIDCounts] || t.ID == configID{i + 1, e.Term}) {
+			if e.Kind == configEntry && e.Proposal == t.Config && (m.electorate.rules[ConfigIDCounts] ||
+				t.ID == configID{i + 1, e.Term}) {
 				in |= bit(k)
 			}
 		}
 	}
-	c := m.Scenario.Configs[t.Config]
+	c := m.configs[t.Config]
 	for _, set := range []uint8{c.Old, c.New} {
 		if set != 0 && count(in&set) < quorum.Super(count(set)) {
 			return fmt.Sprintf("L5: P%d succeeds on the fast path under configuration %v, which only %s hold durably",
@@ -186,7 +194,7 @@ func (m *Model) checkL5(s *state, t *attempt) string {
 }
 
 // checkRead is L6.
-func (m *Model) checkRead(s *state, x *member) string {
+func (m *laws) checkRead(s *state, x *member) string {
 	st := m.applied(x)
 	for p := range int8(maxProposals) {
 		if has(s.R.Must, p) && !st.Rows[p].Done {

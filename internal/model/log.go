@@ -8,7 +8,7 @@ func (m *Model) appendOwn(s *state, i int8, e entry) {
 	x.Log.add(e)
 	s.TermLog[x.Term] = x.Log
 	s.Acked[x.Term][i] = x.Log.N
-	if m.Rules[ForgetAtAppend] && e.command() {
+	if m.rules[ForgetAtAppend] && e.command() {
 		m.dropProposal(s, x, e.Proposal)
 	}
 }
@@ -42,7 +42,7 @@ func (m *Model) receive(s *state, a action) (bool, string) {
 	x.follow(a.A)
 	acked := a.C
 	if a.C > same && same < x.Commit {
-		if !m.Rules[AppendSkips] {
+		if !m.rules[AppendSkips] {
 			return true, "" // this log is committed there, and the leader's is another one: it will be deposed
 		}
 		same = min(x.Commit, a.C)
@@ -51,14 +51,14 @@ func (m *Model) receive(s *state, a action) (bool, string) {
 			same++
 		}
 	}
-	if m.Rules[AppendSkips] {
+	if m.rules[AppendSkips] {
 		acked = max(acked, x.Commit)
 	}
 	if a.C > same {
 		m.truncate(a.B, x, same)
 		for i := same; i < a.C; i++ {
 			x.Log.add(theirs.E[i])
-			if e := &theirs.E[i]; m.Rules[ForgetAtAppend] && e.command() {
+			if e := &theirs.E[i]; m.rules[ForgetAtAppend] && e.command() {
 				m.dropProposal(s, x, e.Proposal)
 			}
 		}
@@ -70,7 +70,7 @@ func (m *Model) receive(s *state, a action) (bool, string) {
 
 // truncate drops what follows an index; what the member answered as a leader moves back into its pool.
 func (m *Model) truncate(i int8, x *member, index int8) {
-	if !m.Rules[TruncateForgets] {
+	if !m.rules[TruncateForgets] {
 		m.rescue(i, x, index)
 	}
 	x.Log.cut(index)
@@ -79,7 +79,7 @@ func (m *Model) truncate(i int8, x *member, index int8) {
 func (m *Model) rescue(i int8, x *member, index int8) {
 	for k := max(index, x.Applied); k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[TruncateKeepsAll]) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.rules[TruncateKeepsAll]) {
 			x.Pool |= 1 << uint(e.Attempt)
 		}
 	}
@@ -115,7 +115,7 @@ func (m *Model) infer(s *state, a action) (bool, string) {
 	if x.Role != follower || l < 0 || l == a.A || a.C <= x.Commit || a.C > s.Acked[x.Term][a.A] || a.C > x.Log.N {
 		return false, ""
 	}
-	if x.Log.at(a.C).Term != x.Term && !m.Rules[InferOldTerm] || !m.stable(x) && !m.Rules[InferUnstable] {
+	if x.Log.at(a.C).Term != x.Term && !m.rules[InferOldTerm] || !m.stable(x) && !m.rules[InferUnstable] {
 		return false, ""
 	}
 	at, _ := m.config(&x.Log)
@@ -164,7 +164,7 @@ func (m *Model) forget(s *state, x *member) {
 		}
 		o := &s.A[j]
 		skipped := st.Skipped[o.Proposal]>>uint(o.Revision)&1 == 1
-		if m.Rules[ForgetByID] {
+		if m.rules[ForgetByID] {
 			skipped = st.Skipped[o.Proposal] != 0
 		}
 		if r := &st.Rows[o.Proposal]; r.Done || r.Aborted || skipped {
@@ -177,7 +177,7 @@ func (m *Model) forget(s *state, x *member) {
 func (m *Model) snapshot(s *state, a action) (bool, string) {
 	from, x := &s.M[a.A], &s.M[a.B]
 	far := from.Applied
-	if m.Rules[SnapshotTooFar] {
+	if m.rules[SnapshotTooFar] {
 		far = from.Log.N
 	}
 	if a.A == a.B || from.Role != leader || x.Term > from.Term || a.C > far || a.C <= x.Commit {
@@ -187,16 +187,16 @@ func (m *Model) snapshot(s *state, a action) (bool, string) {
 	if x.Log.matches(a.C, from.Log.at(a.C).Term) {
 		x.Commit = a.C
 	} else {
-		if !m.Rules[SnapshotForgets] {
+		if !m.rules[SnapshotForgets] {
 			m.rescue(a.B, x, 0)
 		}
 		x.Log = from.Log
 		x.Log.cut(a.C)
 		x.Commit, x.Applied = a.C, a.C
-		if m.Rules[SnapshotNoTable] {
+		if m.rules[SnapshotNoTable] {
 			x.RowsLost = a.C
 		}
-		if !m.Rules[SnapshotKeepsAll] {
+		if !m.rules[SnapshotKeepsAll] {
 			m.forget(s, x)
 		}
 	}
@@ -207,28 +207,28 @@ func (m *Model) snapshot(s *state, a action) (bool, string) {
 // crash loses what is not durable. The store may come back as it was earlier, and so may what is known of commits.
 func (m *Model) crash(s *state, a action) (bool, string) {
 	x := &s.M[a.A]
-	if s.Crashes >= m.Scenario.Crashes || a.C > x.Applied || a.D > x.Commit || a.D < a.C || a.C < x.RowsLost {
+	if s.Crashes >= m.scenario.Crashes || a.C > x.Applied || a.D > x.Commit || a.D < a.C || a.C < x.RowsLost {
 		return false, ""
 	}
 	s.Crashes++
 	led := x.Role == leader
 	x.leave()
 	x.Applied, x.Commit = a.C, a.D
-	if m.leases() {
+	if m.leases.on() {
 		x.PatientUntil = s.Now
-		if !m.Rules[LeaseForgotten] {
-			x.PatientUntil += m.Scenario.Patience[a.A]
+		if !m.rules[LeaseForgotten] {
+			x.PatientUntil += m.leases.patience[a.A]
 		}
 	}
-	if m.Rules[WitnessVolatile] {
+	if m.rules[WitnessVolatile] {
 		x.Pool = 0
 	}
-	if m.Rules[LeaderVolatile] {
+	if m.rules[LeaderVolatile] {
 		for x.Log.N > x.Commit && x.Log.at(x.Log.N).By == a.A {
 			x.Log.cut(x.Log.N - 1)
 		}
 	}
-	if m.Rules[InferLeaderTail] && led {
+	if m.rules[InferLeaderTail] && led {
 		x.Log.cut(x.Commit)
 	}
 	if s.R.Stage != noRead && s.R.Reader == a.A {

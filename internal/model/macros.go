@@ -67,8 +67,8 @@ const (
 
 func (w *walker) n(k int) int8        { return int8(w.r.IntN(k)) }
 func (w *walker) chance(p int) bool   { return w.r.IntN(100) < p }
-func (w *walker) member() int8        { return w.n(w.m.Scenario.Members) }
-func (w *walker) members() int8       { return int8(w.m.Scenario.Members) }
+func (w *walker) member() int8        { return w.n(w.m.scenario.Members) }
+func (w *walker) members() int8       { return int8(w.m.scenario.Members) }
 func (w *walker) always(a action)     { w.queue = append(w.queue, a) }
 func pick[T any](w *walker, o ...T) T { return o[w.r.IntN(len(o))] }
 
@@ -151,7 +151,7 @@ func (w *walker) fastRound(k macro) {
 	case orphanRound:
 		w.lose = 100
 	}
-	slot, p := int8(-1), w.n(w.m.Scenario.Proposals)
+	slot, p := int8(-1), w.n(w.m.scenario.Proposals)
 	for i := range s.A {
 		if !s.A[i].Used {
 			slot = int8(i)
@@ -181,7 +181,7 @@ func (w *walker) fastRound(k macro) {
 		}
 	}
 	w.shuffle(at)
-	if w.m.Rules[LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
+	if w.m.rules[LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
 		w.push(action{Kind: evaluate, A: l, B: slot})
 	}
 	w.push(action{Kind: decide, A: slot})
@@ -325,8 +325,8 @@ func (w *walker) memberStep(k macro) {
 			}
 		}
 	case changeOne:
-		if l >= 0 && len(w.m.Scenario.Configs) > 1 {
-			w.push(action{Kind: change, A: l, B: w.n(len(w.m.Scenario.Configs))})
+		if l >= 0 && len(w.m.scenario.Configs) > 1 {
+			w.push(action{Kind: change, A: l, B: w.n(len(w.m.scenario.Configs))})
 		}
 	case changeRound:
 		if l >= 0 {
@@ -345,7 +345,7 @@ func (w *walker) crash(i int8) {
 func (w *walker) changeRound(l int8) {
 	s := w.s
 	cfg, _ := w.m.config(&s.M[l].Log)
-	next := w.m.Scenario.Next[cfg]
+	next := w.m.scenario.Next[cfg]
 	if len(next) == 0 {
 		return
 	}
@@ -383,7 +383,7 @@ func (w *walker) singleStep(k macro) {
 			w.push(action{Kind: evaluate, A: t.FastBy, B: j})
 		}
 	case finish:
-		p := w.n(w.m.Scenario.Proposals)
+		p := w.n(w.m.scenario.Proposals)
 		w.push(pick(w, action{Kind: decide, A: w.n(maxAttempts)}, action{Kind: answer, A: w.member(), B: p},
 			action{Kind: answerAbort, A: w.member(), B: p}))
 	case singleVote:

@@ -182,7 +182,7 @@ func TestSearch_least(t *testing.T) {
 // Ensure that packing keeps every byte.
 func TestState_pack(t *testing.T) {
 	var s, back state
-	m := &Model{Scenario: scenarios["n5"]}
+	m := New(scenarios["n5"], Rules{})
 	m.begin(&s)
 	s.R = read{Stage: readAsked, Reader: 3, ToldTerm: [maxMembers]int8{0, 1, 0, 0, 7}}
 	unpack(pack(&s, nil), &back)

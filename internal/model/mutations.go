@@ -41,8 +41,8 @@ func (mu *Mutation) Try(seed uint64, limit time.Duration) (*Finding, Stats, erro
 		return Walk(o)
 	}
 	f := script()
-	f.model.Rules = o.Rules
-	f.trace, f.Broken = replay(&f.model, f.trace)
+	f.model = New(f.model.scenario, o.Rules)
+	f.trace, f.Broken = replay(f.model, f.trace)
 	st := Stats{Walks: 1, Steps: int64(len(f.trace))}
 	if f.Broken == "" {
 		return nil, st, nil

@@ -89,14 +89,16 @@ var sentences = [actionKinds]string{
 	preVote: "A asks B for a pre-vote", receive: "B receives the log of term a up to index c",
 	commit: "leader A commits up to index c",
 	infer:  "A infers that index c has committed", apply: "A applies up to index c",
-	snapshot: "B is sent the store of leader A at index c", crash: "A crashes and restarts with its store at c, commit index d",
-	send: "Pb is sent with revision c (as D sees term and config, slot a)", record: "A accepts the record of slot b",
+	snapshot: "B is sent the store of leader A at index c",
+	crash:    "A crashes and restarts with its store at c, commit index d",
+	send:     "Pb is sent with revision c (as D sees term and config, slot a)", record: "A accepts the record of slot b",
 	propose: "leader A receives the proposal of slot b", evaluate: "leader A evaluates slot b and answers",
 	decide: "slot a succeeds on the fast path", answer: "A answers for Pb, which it has applied",
 	answerAbort: "A answers that Pb was aborted", orphan: "A reports the record of slot b to leader C",
 	change: "leader A appends configuration b", transfer: "leader A begins to hand leadership to B",
-	timeoutNow: "leader A tells its heir to campaign", tick: "a tick passes", round: "leader A begins a round of heartbeats",
-	echo: "A answers a heartbeat of leader B", ask: "a read begins at A", take: "the leader takes the read index",
+	timeoutNow: "leader A tells its heir to campaign", tick: "a tick passes",
+	round: "leader A begins a round of heartbeats",
+	echo:  "A answers a heartbeat of leader B", ask: "a read begins at A", take: "the leader takes the read index",
 	hand: "the leader hands out the read index",
 	word: "the leader's unconfirmed index reaches the reader",
 	tell: "A answers the reader's question", confirm: "the reader confirms by itself (way b)",
@@ -192,8 +194,8 @@ func outcome(before, s *state, a action) string {
 
 // Print writes a finding as a trace that can be read.
 func (f *Finding) Print(out io.Writer) {
-	m := &f.model
-	sc := m.Scenario
+	m := f.model
+	sc := m.scenario
 	fmt.Fprintf(out, "  cluster %s, walk %d, %d steps; keys", sc.Name, f.Walk, len(f.trace))
 	for p := range sc.Proposals {
 		fmt.Fprintf(out, " P%d:%s", p, [...]string{"-", "a", "b", "ab"}[sc.Footprint[p]&3])

@@ -1,7 +1,7 @@
 package model
 
 // prepare draws the bounds, footprints and weights of a walk.
-func (w *walker) prepare(base *Scenario, prof profile) {
+func (w *walker) prepare(r Rules, base *Scenario, prof profile) {
 	sc := *base
 	sc.Proposals = 2 + w.r.IntN(3)
 	for p := range sc.Footprint {
@@ -12,7 +12,7 @@ func (w *walker) prepare(base *Scenario, prof profile) {
 		sc.MaxTerm = min(sc.MaxTerm, maxTerm-2)
 	}
 	sc.Crashes = int8(w.r.IntN(8))
-	w.m.Scenario = &sc
+	w.m = New(&sc, r)
 	w.drop, w.lose = pick(w, 0, 5, 15, 30), 5
 	w.plan = w.plan[:0]
 	for k := range w.weight {
@@ -87,7 +87,8 @@ func (w *walker) aim(prof profile) {
 	case churn:
 		w.some(1, 3, fastRound)
 		w.weight[election], w.weight[partial], w.weight[fastRound] = 12, 8+w.r.IntN(16), 3
-		w.quiet(commits, applies, crashOne, crashAll, report, readStep, readRound, replication, settle, slowRound, lateAppend,
+		w.quiet(commits, applies, crashOne, crashAll, report, readStep, readRound, replication, settle, slowRound,
+			lateAppend,
 			changeOne, changeRound, finish, snapshots, handOver, inference)
 		w.drop = pick(w, 0, 5, 10)
 	case skipping:
@@ -160,8 +161,8 @@ func (w *walker) planOldTerms() {
 	w.some(1, 1, settle)
 	w.drop = pick(w, 0, 5, 10)
 	if w.chance(60) {
-		for p := range w.m.Scenario.Footprint {
-			w.m.Scenario.Footprint[p] = pick[uint8](w, 1, 1, 2)
+		for p := range w.m.scenario.Footprint {
+			w.m.scenario.Footprint[p] = pick[uint8](w, 1, 1, 2)
 		}
 	}
 }
@@ -205,10 +206,10 @@ func (w *walker) planForeignCommit() {
 	w.weight[election], w.weight[replication], w.weight[partial], w.weight[touch] = 6, 5, 4, 3
 	w.weight[crashOne] = 3
 	w.quiet(crashAll, snapshots, handOver, report, changeOne, changeRound, lateAppend)
-	w.m.Scenario.Crashes = 3
+	w.m.scenario.Crashes = 3
 	if w.chance(70) {
-		w.m.Scenario.Proposals = maxProposals
-		w.m.Scenario.Footprint = [maxProposals]uint8{1, 2, 1, 2}
+		w.m.scenario.Proposals = maxProposals
+		w.m.scenario.Footprint = [maxProposals]uint8{1, 2, 1, 2}
 	}
 }
 

@@ -6,8 +6,15 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
+// reads are the linearizable reads, one at a time.
+type reads struct {
+	electorate
+	leases *leases
+	laws   *laws
+}
+
 // ask begins a read at any member that knows a leader, itself perhaps.
-func (m *Model) ask(s *state, a action) (bool, string) {
+func (m *reads) ask(s *state, a action) (bool, string) {
 	x := &s.M[a.A]
 	given := s.R.Stage != noRead && s.M[s.R.Reader].Term == s.R.Term // else its reader has given it up
 	if given || s.Reads >= 3 || s.Reported == 0 || x.Term == 0 || x.Role == candidate || s.LeaderOf[x.Term] < 0 {
@@ -18,7 +25,7 @@ func (m *Model) ask(s *state, a action) (bool, string) {
 	}
 	s.Reads++
 	r := read{Stage: readAsked, Reader: a.A, Term: x.Term, Leader: s.LeaderOf[x.Term], Must: s.Reported, Floor: s.highest()}
-	if m.Rules[ReadOldAnswers] {
+	if m.rules[ReadOldAnswers] {
 		r.Told, r.ToldTerm, r.ToldLast, r.ToldID, r.ToldAll = s.R.Told, s.R.ToldTerm, s.R.ToldLast, s.R.ToldID, s.R.ToldAll
 	}
 	s.R = r
@@ -26,7 +33,7 @@ func (m *Model) ask(s *state, a action) (bool, string) {
 }
 
 // take is the leader taking the index: its last one. Whoever asks vouches for the leader, unless its term is later.
-func (m *Model) take(s *state, a action) (bool, string) {
+func (m *reads) take(s *state, a action) (bool, string) {
 	r := &s.R
 	if r.Stage != readAsked || r.LeaderTerm != 0 {
 		return false, ""
@@ -36,19 +43,19 @@ func (m *Model) take(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	r.LeaderTerm, r.Index, r.LastTerm = l.Term, l.Log.N, l.Log.lastTerm()
-	if m.Rules[ReadCommitIndex] {
+	if m.rules[ReadCommitIndex] {
 		r.Index = l.Commit
 	}
 	r.Echoes = bit(r.Leader)
-	if r.Term <= l.Term || m.Rules[ReadAnyAsker] {
+	if r.Term <= l.Term || m.rules[ReadAnyAsker] {
 		r.Echoes |= bit(r.Reader)
 	}
-	r.Sure = m.Rules[ReadUnconfirmed] || m.leaseHolds(s, l)
+	r.Sure = m.rules[ReadUnconfirmed] || m.leases.hold(s, l)
 	return true, ""
 }
 
 // hand is the leader handing out the index, once it is confirmed and committed in its term.
-func (m *Model) hand(s *state, a action) (bool, string) {
+func (m *reads) hand(s *state, a action) (bool, string) {
 	r := &s.R
 	l := &s.M[r.Leader]
 	if r.Stage != readAsked || r.LeaderTerm == 0 || l.Role != leader || l.Term != r.LeaderTerm ||
@@ -56,7 +63,7 @@ func (m *Model) hand(s *state, a action) (bool, string) {
 		return false, ""
 	}
 	at, _ := m.config(&l.Log)
-	if !r.Sure && !m.quorum(at, r.Echoes) || !m.Rules[ReadUncommitted] && (l.Commit < r.Index || !l.open()) {
+	if !r.Sure && !m.quorum(at, r.Echoes) || !m.rules[ReadUncommitted] && (l.Commit < r.Index || !l.open()) {
 		return false, ""
 	}
 	r.Stage = readReady
@@ -64,7 +71,7 @@ func (m *Model) hand(s *state, a action) (bool, string) {
 }
 
 // word gives the reader the index before anybody confirmed it.
-func (m *Model) word(s *state, _ action) (bool, string) {
+func (m *reads) word(s *state, _ action) (bool, string) {
 	r := &s.R
 	x := &s.M[r.Reader]
 	if r.Stage != readAsked || r.LeaderTerm == 0 || r.Given ||
@@ -73,7 +80,7 @@ func (m *Model) word(s *state, _ action) (bool, string) {
 	}
 	_, own := m.config(&x.Log)
 	_, theirs := m.config(&s.TermLog[r.LeaderTerm])
-	if own != theirs || !m.stable(x) || !m.Rules[ReadUnchecked] && !m.Rules[ReadChecked] {
+	if own != theirs || !m.stable(x) || !m.rules[ReadUnchecked] && !m.rules[ReadChecked] {
 		return false, ""
 	}
 	r.Given = true
@@ -81,7 +88,7 @@ func (m *Model) word(s *state, _ action) (bool, string) {
 }
 
 // tell is a voter's answer to the reader: its term, how far its log goes, and whether that is all it knows.
-func (m *Model) tell(s *state, a action) (bool, string) {
+func (m *reads) tell(s *state, a action) (bool, string) {
 	r, v := &s.R, &s.M[a.A]
 	if r.Stage != readAsked || a.A == r.Reader || has(r.Told, a.A) || v.Term == 0 {
 		return false, ""
@@ -96,12 +103,12 @@ func (m *Model) tell(s *state, a action) (bool, string) {
 }
 
 // knowsAll reports whether every write that was answered and that the member knows of is in its log.
-func (m *Model) knowsAll(x *member, i int8) bool {
-	return (x.Pool == 0 || m.Rules[ReadPastPool]) && m.stable(x) && m.voter(x, i)
+func (m *reads) knowsAll(x *member, i int8) bool {
+	return (x.Pool == 0 || m.rules[ReadPastPool]) && m.stable(x) && m.voter(x, i)
 }
 
 // confirm is the reader confirming by itself.
-func (m *Model) confirm(s *state, a action) (bool, string) {
+func (m *reads) confirm(s *state, a action) (bool, string) {
 	r := &s.R
 	x := &s.M[r.Reader]
 	if r.Stage != readAsked || x.Term != r.Term || x.Role != follower {
@@ -110,11 +117,11 @@ func (m *Model) confirm(s *state, a action) (bool, string) {
 	if a.B == 2 {
 		return m.confirmByMajority(s), ""
 	}
-	if !r.Given || x.Commit < r.Index || m.Rules[ReadChecked] && !x.Log.matches(r.Index, r.LastTerm) {
+	if !r.Given || x.Commit < r.Index || m.rules[ReadChecked] && !x.Log.matches(r.Index, r.LastTerm) {
 		return false, ""
 	}
 	in := bit(r.Reader) | bit(r.Leader)
-	for i := range int8(m.Scenario.Members) {
+	for i := range int8(m.laws.members) {
 		if has(r.Told, i) && r.ToldTerm[i] <= x.Term {
 			in |= bit(i)
 		}
@@ -127,7 +134,7 @@ func (m *Model) confirm(s *state, a action) (bool, string) {
 }
 
 // confirmByMajority takes as index the farthest log of a majority that has nothing but its logs, the reader included.
-func (m *Model) confirmByMajority(s *state) bool {
+func (m *reads) confirmByMajority(s *state) bool {
 	r := &s.R
 	x := &s.M[r.Reader]
 	if !m.knowsAll(x, r.Reader) {
@@ -135,14 +142,14 @@ func (m *Model) confirmByMajority(s *state) bool {
 	}
 	at, id := m.config(&x.Log)
 	var lasts []int8
-	for i := range int8(m.Scenario.Members) {
-		same := r.ToldID[i] == id || m.Rules[ReadOtherConfig]
+	for i := range int8(m.laws.members) {
+		same := r.ToldID[i] == id || m.rules[ReadOtherConfig]
 		if has(r.Told&r.ToldAll, i) && r.ToldTerm[i] <= x.Term && m.voter(x, i) && same {
 			lasts = append(lasts, r.ToldLast[i])
 		}
 	}
 	slices.Sort(lasts)
-	others := quorum.Majority(count(m.Scenario.Configs[at].Old)) - 1
+	others := quorum.Majority(count(m.configs[at].Old)) - 1
 	if len(lasts) < others || others == 0 {
 		return false
 	}
@@ -155,43 +162,25 @@ func (m *Model) confirmByMajority(s *state) bool {
 }
 
 // serve answers the read once the reader has applied so far.
-func (m *Model) serve(s *state, _ action) (bool, string) {
+func (m *reads) serve(s *state, _ action) (bool, string) {
 	r := &s.R
 	x := &s.M[r.Reader]
 	if r.Stage != readReady || x.Applied < r.Index {
 		return false, ""
 	}
-	bad := m.checkRead(s, x)
+	bad := m.laws.checkRead(s, x)
 	*r = read{}
 	return true, bad
 }
 
-func (m *Model) tick(s *state, _ action) (bool, string) {
-	if !m.leases() || s.Now >= 100 {
-		return false, ""
-	}
-	s.Now++
-	return true, ""
-}
-
-// round begins a round of heartbeats; its echoes may bring a lease.
-func (m *Model) round(s *state, a action) (bool, string) {
-	x := &s.M[a.A]
-	if !m.leases() || x.Role != leader {
-		return false, ""
-	}
-	x.RoundAt, x.Echoes = s.Now, bit(a.A)
-	return true, ""
-}
-
 // echo is a follower's answer to a heartbeat: it confirms the leader for a read, and promises patience.
-func (m *Model) echo(s *state, a action) (bool, string) {
+func (m *reads) echo(s *state, a action) (bool, string) {
 	v, l := &s.M[a.A], &s.M[a.B]
 	if a.A == a.B || l.Role != leader || v.Term > l.Term || v.Term == 0 {
 		return false, ""
 	}
 	confirms := s.R.Stage == readAsked && s.R.Leader == a.B && s.R.LeaderTerm == l.Term && !has(s.R.Echoes, a.A)
-	promises := m.leases() && !has(l.Echoes, a.A) && l.Echoes != 0
+	promises := m.leases.on() && !has(l.Echoes, a.A) && l.Echoes != 0
 	if !confirms && !promises && v.Term == l.Term {
 		return false, ""
 	}
@@ -200,28 +189,7 @@ func (m *Model) echo(s *state, a action) (bool, string) {
 		s.R.Echoes |= bit(a.A)
 	}
 	if promises {
-		v.PatientUntil = s.Now + m.Scenario.Patience[a.A]
-		l.Echoes |= bit(a.A)
-		m.extendLease(l, a.B)
+		m.leases.promise(s, a.A, a.B)
 	}
 	return true, ""
-}
-
-// extendLease counts the least that anybody promised.
-func (m *Model) extendLease(l *member, i int8) {
-	at, _ := m.config(&l.Log)
-	if !m.quorum(at, l.Echoes) {
-		return
-	}
-	least := m.Scenario.Patience[i]
-	for k := range int8(m.Scenario.Members) {
-		if has(l.Echoes, k) && !m.Rules[LeaseOwnPatience] {
-			least = min(least, m.Scenario.Patience[k])
-		}
-	}
-	l.LeaseUntil = max(l.LeaseUntil, l.RoundAt+least)
-}
-
-func (m *Model) leaseHolds(s *state, l *member) bool {
-	return m.leases() && s.Now < l.LeaseUntil && !l.LeaseBarred && l.open()
 }

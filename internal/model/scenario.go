@@ -44,7 +44,8 @@ var (
 	fixedClusters = []string{"n3", "n4", "n5"}
 	changing3     = []string{"joint3", "joint3b"}
 	withLearner   = []string{"n3learner", "3to4"}
-	anyChange     = []string{"3to4", "4to3", "4to5", "5to4", "3to2", "2to3", "rollback", "addremove2", "addremove4", "joint3",
+	anyChange     = []string{"3to4", "4to3", "4to5", "5to4", "3to2", "2to3", "rollback", "addremove2", "addremove4",
+		"joint3",
 		"joint3b", "n3learner"}
 	withLeases = []string{"lease3", "lease5"}
 	recovering = []string{"recover3", "recover4", "recover5"}
@@ -90,8 +91,8 @@ var scenarios = map[string]*Scenario{
 	"joint3b": {Name: "joint3b", Members: 5, Configs: []config{
 		{Old: three, Learners: memberD | memberE}, {Old: three, New: memberA | memberD | memberE},
 		{Old: memberA | memberD | memberE}}, Next: [][]int8{{1}, {2}, {}}},
-	"lease3":   leases("lease3", 3, config{Old: three}),
-	"lease5":   leases("lease5", 5, config{Old: five}),
+	"lease3":   leased("lease3", 3, config{Old: three}),
+	"lease5":   leased("lease5", 5, config{Old: five}),
 	"disks3":   disks("disks3", 3, config{Old: three}),
 	"disks4":   disks("disks4", 4, config{Old: four}),
 	"disks5":   disks("disks5", 5, config{Old: five}),
@@ -109,8 +110,8 @@ func oneChange(name string, members int, from, to config) *Scenario {
 	return &Scenario{Name: name, Members: members, Configs: []config{from, to, from}, Next: [][]int8{{1}, {2}, {1}}}
 }
 
-// leases has members that are patient for different times.
-func leases(name string, members int, c config) *Scenario {
+// leased has members that are patient for different times.
+func leased(name string, members int, c config) *Scenario {
 	s := fixed(name, members, c)
 	s.Patience = [maxMembers]int8{5, 3, 4, 3, 4}
 	return s

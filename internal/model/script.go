@@ -16,7 +16,7 @@ func poolScript(footprint [maxProposals]uint8, revision int8) *Finding {
 	votes := func(who, c int8) action { return action{Kind: vote, A: who, B: c} }
 	gets := func(term, who, upTo int8) action { return action{Kind: receive, A: term, B: who, C: upTo} }
 	holds := func(who, slot int8) action { return action{Kind: record, A: who, B: slot} }
-	return &Finding{model: Model{Scenario: &sc}, trace: []action{
+	return &Finding{model: New(&sc, Rules{}), trace: []action{
 		{Kind: send, A: 0, B: 0, C: 5, D: 0}, {Kind: propose, A: 0, B: 0}, holds(1, 0),
 		{Kind: campaign, A: 1}, votes(2, 1), votes(3, 1), {Kind: win, A: 1, M: memberB | memberC | memberD},
 		gets(2, 2, 2), gets(2, 3, 2), {Kind: commit, A: 1, C: 2},

@@ -17,8 +17,8 @@ var bounds = map[string]*Scenario{
 	"disjoint2": bounded("disjoint2", 0, 2, []int8{2, 3}, 1, 1, 2),
 	"conflict2": bounded("conflict2", 0, 2, []int8{2, 3}, 1, 1, 1),
 	"retry2":    bounded("retry2", 0, 2, []int8{2, 3}, 2, 1),
-	"read2":     reads(bounded("read2", 0, 2, []int8{2}, 1)),
-	"read3":     reads(bounded("read3", 1, 3, []int8{2}, 1)),
+	"read2":     withReads(bounded("read2", 0, 2, []int8{2}, 1)),
+	"read3":     withReads(bounded("read3", 1, 3, []int8{2}, 1)),
 }
 
 // bounded has one proposal on key a, or proposals with the given footprints.
@@ -32,7 +32,7 @@ func bounded(name string, crashes, terms int8, revisions []int8, attempts int8, 
 	return s
 }
 
-func reads(s *Scenario) *Scenario {
+func withReads(s *Scenario) *Scenario {
 	s.Reads = true
 	return s
 }
@@ -70,7 +70,7 @@ func Search(name string, r Rules, most int, limit time.Duration) (*Finding, Sear
 	if sc == nil {
 		return nil, SearchResult{}, fmt.Errorf("there is no bound %q: there are %v", name, Bounds())
 	}
-	b := &search{m: &Model{Scenario: sc, Rules: r}, seen: map[uint64]struct{}{}}
+	b := &search{m: New(sc, r), seen: map[uint64]struct{}{}}
 	start := time.Now()
 	var s state
 	b.m.begin(&s)
@@ -154,15 +154,15 @@ func (b *search) finding(id int32, broken string) *Finding {
 			}
 		}
 	}
-	return &Finding{Broken: broken, model: *b.m, trace: trace}
+	return &Finding{Broken: broken, model: b.m, trace: trace}
 }
 
 // atOnceActions are the steps that a search takes at once: members apply what they know to be committed, proposers read the
 // answers that are there.
 func (m *Model) atOnceActions(s *state) (all []action) {
-	for i := range int8(m.Scenario.Members) {
+	for i := range int8(m.scenario.Members) {
 		all = append(all, action{Kind: apply, A: i, C: s.M[i].Commit})
-		for p := range int8(m.Scenario.Proposals) {
+		for p := range int8(m.scenario.Proposals) {
 			all = append(all, action{Kind: answer, A: i, B: p})
 		}
 	}

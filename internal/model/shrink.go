@@ -6,7 +6,7 @@ import "slices"
 type Finding struct {
 	Broken string // the law's name, a colon, and what was seen
 	Walk   uint64
-	model  Model
+	model  *Model
 	trace  []action
 }
 
@@ -17,11 +17,11 @@ func (f *Finding) Law() string { return law(f.Broken) }
 func (f *Finding) Steps() int { return len(f.trace) }
 
 // Cluster is the name of the scenario.
-func (f *Finding) Cluster() string { return f.model.Scenario.Name }
+func (f *Finding) Cluster() string { return f.model.scenario.Name }
 
 // Replay runs the trace under other rules and returns what breaks, or "".
 func (f *Finding) Replay(r Rules) string {
-	_, broken := replay(&Model{Scenario: f.model.Scenario, Rules: r}, f.trace)
+	_, broken := replay(New(f.model.scenario, r), f.trace)
 	return broken
 }
 

@@ -2,10 +2,16 @@ package model
 
 import "fmt"
 
+// machine is the state machine: what the entries of a log make of a store.
+type machine struct {
+	rules     Rules
+	footprint *[maxProposals]uint8 // keys of each proposal, as bits
+}
+
 // apply changes the store by one entry.
-func (m *Model) apply(st *store, e *entry) {
+func (m machine) apply(st *store, e *entry) {
 	if e.Kind == abortEntry {
-		if r := &st.Rows[e.Proposal]; !r.Done && !m.Rules[AbortNoRow] {
+		if r := &st.Rows[e.Proposal]; !r.Done && !m.rules[AbortNoRow] {
 			r.Aborted = true
 		}
 		return
@@ -14,7 +20,7 @@ func (m *Model) apply(st *store, e *entry) {
 		return
 	}
 	r := &st.Rows[e.Proposal]
-	if (r.Done || r.Aborted) && !m.Rules[ApplyTwice] || m.Rules[SkipIsResult] && st.Skipped[e.Proposal] != 0 {
+	if (r.Done || r.Aborted) && !m.rules[ApplyTwice] || m.rules[SkipIsResult] && st.Skipped[e.Proposal] != 0 {
 		return
 	}
 	revision := st.Revision + 1
@@ -22,9 +28,9 @@ func (m *Model) apply(st *store, e *entry) {
 		revision = e.Revision
 		if revision <= st.Revision {
 			switch {
-			case m.Rules[SkipTakesNext]:
+			case m.rules[SkipTakesNext]:
 				revision = st.Revision + 1
-			case m.Rules[SkipApplies]:
+			case m.rules[SkipApplies]:
 				st.Bad = fmt.Sprintf("L2: P%d applied at revision %d on a store at %d", e.Proposal, revision, st.Revision)
 			default:
 				st.Skipped[e.Proposal] |= 1 << uint(revision)
@@ -37,7 +43,7 @@ func (m *Model) apply(st *store, e *entry) {
 	}
 	r.Done, r.Revision, r.Result = true, revision, result{}
 	for k := range int8(maxKeys) {
-		if has(m.Scenario.Footprint[e.Proposal], k) {
+		if has(m.footprint[e.Proposal], k) {
 			r.Result[k] = st.Changed[k]
 			st.Changed[k] = revision
 		}
@@ -46,7 +52,7 @@ func (m *Model) apply(st *store, e *entry) {
 }
 
 // storeAt is the store after the first n entries of a log.
-func (m *Model) storeAt(l *journal, n int8) (st store) {
+func (m machine) storeAt(l *journal, n int8) (st store) {
 	st.Revision = 1
 	for i := range n {
 		m.apply(&st, &l.E[i])
@@ -55,7 +61,7 @@ func (m *Model) storeAt(l *journal, n int8) (st store) {
 }
 
 // applied is a member's store.
-func (m *Model) applied(x *member) (st store) {
+func (m machine) applied(x *member) (st store) {
 	if x.RowsLost == 0 {
 		return m.storeAt(&x.Log, x.Applied)
 	}
@@ -68,7 +74,7 @@ func (m *Model) applied(x *member) (st store) {
 }
 
 // bound is an upper bound of the revision of every entry in the member's log.
-func (m *Model) bound(x *member, st *store) int8 {
+func (m machine) bound(x *member, st *store) int8 {
 	b := st.Revision
 	for i := x.Applied; i < x.Log.N; i++ {
 		switch e := &x.Log.E[i]; e.Kind {
@@ -82,9 +88,9 @@ func (m *Model) bound(x *member, st *store) int8 {
 }
 
 // evaluate computes a command's result on an applied state.
-func (m *Model) evaluate(st *store, proposal int8) (res result) {
+func (m machine) evaluate(st *store, proposal int8) (res result) {
 	for k := range int8(maxKeys) {
-		if has(m.Scenario.Footprint[proposal], k) {
+		if has(m.footprint[proposal], k) {
 			res[k] = st.Changed[k]
 		}
 	}
@@ -93,7 +99,7 @@ func (m *Model) evaluate(st *store, proposal int8) (res result) {
 
 // logged reports whether the member knows the proposal in a form whose fate is open or decided. An applied entry that was
 // skipped does not count.
-func (m *Model) logged(x *member, proposal int8) bool {
+func (m machine) logged(x *member, proposal int8) bool {
 	for i := x.Applied; i < x.Log.N; i++ {
 		if e := &x.Log.E[i]; (e.command() || e.Kind == abortEntry) && e.Proposal == proposal {
 			return true

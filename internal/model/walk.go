@@ -91,14 +91,13 @@ func Walk(o WalkOptions) (*Finding, Stats, error) {
 			break
 		}
 		w.r = rand.New(rand.NewPCG(o.Seed, i))
-		w.m = &Model{Rules: o.Rules}
-		w.prepare(scenarios[o.Clusters[int(i%uint64(len(o.Clusters)))]], prof)
+		w.prepare(o.Rules, scenarios[o.Clusters[int(i%uint64(len(o.Clusters)))]], prof)
 		bad := w.walk(o.Length/2 + w.r.IntN(o.Length))
 		st.count(w)
 		if bad != "" {
 			trace, broken := shrink(w.m, slices.Clone(w.trace), bad)
 			st.Elapsed = time.Since(start)
-			return &Finding{Broken: broken, Walk: i, model: *w.m, trace: trace}, st, nil
+			return &Finding{Broken: broken, Walk: i, model: w.m, trace: trace}, st, nil
 		}
 	}
 	st.Elapsed = time.Since(start)
