@@ -9,10 +9,15 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv/apply"
 )
+
+var errDiskLow = status.Error(codes.ResourceExhausted, "the disk of this member is nearly full, and a backup needs room on "+
+	"it: take it from another member, or free space")
 
 // backupChunkBytes is the size of a Snapshot message's blob.
 const backupChunkBytes = 32 * 1024

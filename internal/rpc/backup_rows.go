@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,8 @@ const (
 	backupRevisionSpan = 1000 // revisions of history
 	backupReadBytes    = 16 << 20
 )
+
+var errBackup = errors.New("rpc: cannot write backup")
 
 // writeBackup writes the state of a machine, which nobody changes, to a database file.
 func writeBackup(ctx context.Context, name string, machine *apply.Machine, version Version) (err error) {

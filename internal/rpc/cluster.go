@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // clusterService is etcd's Cluster service.
@@ -175,7 +176,7 @@ func (c *clusterService) MemberPromote(
 	}
 	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id}))
 	if err != nil {
-		c.s.stats.promoteFailed(err)
+		c.s.stats.promoteFailed(etcderr.Wire(err))
 		return nil, err
 	}
 	c.s.stats.promoted.Add(1)

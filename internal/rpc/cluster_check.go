@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // The checks that etcd makes at the member that answers, before a change is proposed, unless StrictReconfig is off.
@@ -75,7 +77,7 @@ func (c *clusterService) checkAdd(learner bool) error {
 	if started := v.countStarted(consensus.NoMember); !learner && started < majority(len(v.ids)+1) {
 		// Growing from one member to two is how a cluster is restored.
 		if started != 1 || len(v.ids) != 1 {
-			return errNotEnoughStarted
+			return etcderr.ErrNotEnoughStarted
 		}
 	}
 	if len(v.ids) > 1 && c.countConnected(&v) < majority(len(v.ids)+1) {
@@ -99,7 +101,7 @@ func (c *clusterService) checkRemove(id consensus.MemberID) error {
 		others--
 	}
 	if v.countStarted(id) < majority(others) {
-		return errNotEnoughStarted
+		return etcderr.ErrNotEnoughStarted
 	}
 	if _, connected := c.s.options.ConnectedSince(id); !connected && id != consensus.MemberID(c.s.self) {
 		return nil
@@ -115,10 +117,12 @@ func (c *clusterService) checkRemove(id consensus.MemberID) error {
 func (c *clusterService) checkPromote() error {
 	v := c.voters()
 	if c.s.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1) {
-		return errNotEnoughStarted
+		return etcderr.ErrNotEnoughStarted
 	}
 	return nil
 }
+
+var errBadURL = errors.New("rpc: not a URL that a member can have")
 
 // parsePeerURLs checks URLs as etcd does and sorts them. One that is given twice counts once.
 func parsePeerURLs(raw []string) ([]string, error) {

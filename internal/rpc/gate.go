@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // gate is what every call passes: it admits it or not, counts it and, if it asked for a leader, ends it when there
@@ -77,7 +78,7 @@ func (g *gate) serves(method *methodStats) error {
 	if method.tellsOfItself {
 		return nil
 	}
-	return wireError(g.s.options.Superseded())
+	return etcderr.Wire(g.s.options.Superseded())
 }
 
 // isLearner tells whether this member was added as a learner. One that was added as a voter serves from the start, as
@@ -111,7 +112,7 @@ func pass[R any](
 	if err == nil {
 		response, err = serve()
 	}
-	err = wireError(err)
+	err = etcderr.Wire(err)
 	took := s.options.Clock.Now().Sub(begun)
 	stats.end(err, took, s.options.ExtensiveMetrics)
 	if took > s.options.SlowRequest {
@@ -145,7 +146,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	if err == nil {
 		err = g.runBounded(srv, ss, stats, requiresLeader, handle)
 	}
-	err = wireError(err)
+	err = etcderr.Wire(err)
 	stats.end(err, g.s.options.Clock.Now().Sub(begun), g.s.options.ExtensiveMetrics)
 	return err
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // check is one named question about this member's health.
@@ -69,19 +69,9 @@ func readsLocally(_ context.Context, s *Services) error {
 
 func readsEverywhere(ctx context.Context, s *Services) error {
 	if err := s.options.Member.ReadIndex(ctx); err != nil {
-		return wireText(err)
+		return etcderr.Text(err)
 	}
 	return readsLocally(ctx, s)
-}
-
-// wireText is an error with the text that etcd would show.
-func wireText(err error) error {
-	for _, row := range wireErrors {
-		if errors.Is(err, row.from) {
-			return errors.New(rpctypes.ErrorDesc(row.to))
-		}
-	}
-	return err
 }
 
 func isIntact(_ context.Context, s *Services) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // leaseService is etcd's Lease service.
@@ -125,7 +126,7 @@ func (s *Services) keepAlive(
 		// alive at a revision at which it was revoked already.
 		response := &pb.LeaseKeepAliveResponse{Header: s.headerNow().Message(), ID: request.ID}
 		if response.TTL, err = s.renew(stream.Context(), kv.LeaseID(request.ID)); err != nil {
-			return wireError(err)
+			return etcderr.Wire(err)
 		}
 		if err := stream.Send(response); err != nil {
 			return err

@@ -59,6 +59,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 }
 
 var (
+	errUnknownMethod  = status.Error(codes.Unknown, "etcdserver: unknown method")
 	errUnknownAlarm   = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm")
 	errTooManyCorrupt = status.Error(codes.FailedPrecondition,
 		"etcdserver: a majority of the voters cannot be marked corrupt: nothing would be served; `etcdctl alarm list` shows "+

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // membershipCodes maps what a member answers to native calls. The texts are the errors' own: nobody compares them.
@@ -72,7 +73,7 @@ func membershipError(err error, expected consensus.ConfigID) error {
 			return status.Error(row.code, strings.TrimPrefix(err.Error(), "member: "))
 		}
 	}
-	return wireError(err)
+	return etcderr.Wire(err)
 }
 
 func refusalError(refused *membership.RefusedError, expected consensus.ConfigID) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
 // Clients is what the native write service needs of a member, beyond what all services need: *member.Member.
@@ -336,7 +337,7 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 			if errors.Is(err, member.ErrClientID) {
 				err = errClientID
 			}
-			why := status.Convert(wireError(err))
+			why := status.Convert(etcderr.Wire(err))
 			opened = &quoratepb.SessionOpened{Code: uint32(why.Code()), Message: why.Message()}
 		}
 		p.mu.Lock()

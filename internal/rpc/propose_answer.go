@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -53,6 +54,10 @@ func (s *Services) admitProposal(
 	}
 	return nil, errProposal
 }
+
+// errResultGone answers what was executed before, when neither its response nor its history is kept.
+var errResultGone = status.Error(codes.OutOfRange,
+	"etcdserver: the request was executed, but its response is no longer kept")
 
 // Results are kept until their client says that it has them. Those of all clients together have a bound; beyond it only
 // clients of which little is kept may propose.
@@ -107,7 +112,7 @@ func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.A
 		}
 	}
 	if err != nil {
-		why := status.Convert(wireError(err))
+		why := status.Convert(etcderr.Wire(err))
 		answer.Code, answer.Message = uint32(why.Code()), why.Message()
 		s.stats.failedProposals.Add(1)
 		return answer

@@ -215,9 +215,9 @@ func (l *latencies) observe(took time.Duration) {
 	l.sum.Add(int64(took))
 }
 
-// promoteFailed counts a refused promotion under the text of its error, as etcd does.
+// promoteFailed counts a refused promotion under the text of its error on the wire, as etcd does.
 func (s *stats) promoteFailed(err error) {
-	text := status.Convert(wireError(err)).Message()
+	text := status.Convert(err).Message()
 	n, _ := s.promoteFailures.LoadOrStore(text, new(atomic.Uint64))
 	n.(*atomic.Uint64).Add(1)
 }

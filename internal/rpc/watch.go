@@ -18,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -210,5 +211,5 @@ func cancelReason(err error) string {
 	case errors.Is(err, kv.ErrCompacted):
 		return rpctypes.ErrCompacted.Error()
 	}
-	return wireError(err).Error()
+	return etcderr.Wire(err).Error()
 }

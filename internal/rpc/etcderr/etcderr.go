@@ -1,4 +1,4 @@
-package rpc
+package etcderr
 
 import (
 	"context"
@@ -19,15 +19,12 @@ import (
 // Some of etcd's errors reach its clients with code Unknown instead of the code that rpctypes names. clientv3 maps by
 // text, but other clients see the code, so it is kept.
 var (
-	errNotEnoughStarted = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCMemberNotEnoughStarted))
+	ErrNotEnoughStarted = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCMemberNotEnoughStarted))
 	errTooManyRequests  = status.Error(codes.Unknown, rpctypes.ErrorDesc(rpctypes.ErrGRPCRequestTooManyRequests))
-	errUnknownMethod    = status.Error(codes.Unknown, "etcdserver: unknown method")
 )
 
 // Why a leader refuses what etcd has no error for. Only the first is worth a retry.
 var (
-	errDiskLow = status.Error(codes.ResourceExhausted, "the disk of this member is nearly full, and a backup needs room on "+
-		"it: take it from another member, or free space")
 	errChangePending = status.Error(codes.Unavailable, "etcdserver: another membership change is in progress")
 	// errLastVoter: etcd would let the cluster lose its last voter.
 	errLastVoter   = status.Error(codes.FailedPrecondition, "etcdserver: the last voting member cannot be removed")
@@ -40,16 +37,6 @@ var (
 	errAllCordoned = status.Error(codes.FailedPrecondition,
 		"etcdserver: every voter would be cordoned, and somebody must lead: uncordon another one first")
 	errNoChange = status.Error(codes.FailedPrecondition, "etcdserver: there is nothing to change about the membership")
-)
-
-// errResultGone answers what was executed before, when neither its response nor its history is kept.
-var errResultGone = status.Error(codes.OutOfRange,
-	"etcdserver: the request was executed, but its response is no longer kept")
-
-// Of this package's own making.
-var (
-	errBadURL = errors.New("rpc: not a URL that a member can have")
-	errBackup = errors.New("rpc: cannot write backup")
 )
 
 // wireErrors maps what kv and member return to what goes on the wire. It is the only such table.
@@ -107,8 +94,18 @@ var refusals = map[consensus.RefusalReason]error{
 	consensus.ReasonAllCordoned:     errAllCordoned,
 }
 
-// wireError turns any error into one that may go on the wire.
-func wireError(err error) error {
+// Text is an error with the text that etcd would show.
+func Text(err error) error {
+	for _, row := range wireErrors {
+		if errors.Is(err, row.from) {
+			return errors.New(rpctypes.ErrorDesc(row.to))
+		}
+	}
+	return err
+}
+
+// Wire turns any error into one that may go on the wire.
+func Wire(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package rpc
+package etcderr
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func isEtcds(err error) bool {
 func TestErrors_table_isEtcds(t *testing.T) {
 	for _, row := range wireErrors {
 		wrapped := fmt.Errorf("apply: %w", row.from)
-		if got := wireError(wrapped); got != row.to {
+		if got := Wire(wrapped); got != row.to {
 			t.Errorf("%v: got %v, want %v", row.from, got, row.to)
 		}
 		if !isEtcds(row.to) {
@@ -35,7 +35,7 @@ func TestErrors_table_isEtcds(t *testing.T) {
 
 func TestErrors_refusals_areMapped(t *testing.T) {
 	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonAllCordoned; reason++ {
-		got := wireError(fmt.Errorf("add: %w", &membership.RefusedError{Reason: reason}))
+		got := Wire(fmt.Errorf("add: %w", &membership.RefusedError{Reason: reason}))
 		if _, listed := refusals[reason]; !listed {
 			t.Errorf("reason %d is not in the table", reason)
 		}
@@ -60,7 +60,7 @@ func TestErrors_others(t *testing.T) {
 		{"the client went away", fmt.Errorf("read: %w", context.Canceled), codes.Canceled, "context canceled"},
 		{"the client's time ran out", context.DeadlineExceeded, codes.DeadlineExceeded, "context deadline exceeded"},
 		{"too many requests are Unknown", member.ErrTooManyRequests, codes.Unknown, "etcdserver: too many requests"},
-		{"too few started are Unknown", errNotEnoughStarted, codes.Unknown,
+		{"too few started are Unknown", ErrNotEnoughStarted, codes.Unknown,
 			"etcdserver: re-configuration failed due to not enough started members"},
 		{"a change beside another may be tried again", &membership.RefusedError{Reason: consensus.ReasonChangePending},
 			codes.Unavailable, "etcdserver: another membership change is in progress"},
@@ -79,12 +79,12 @@ func TestErrors_others(t *testing.T) {
 			"etcdserver: m2 is cordoned and takes no leadership: choose another member, or run `quorate member uncordon m2` first"},
 		{"anything else is Unknown", errors.New("disk on fire"), codes.Unknown, "disk on fire"},
 	} {
-		got := status.Convert(wireError(row.err))
+		got := status.Convert(Wire(row.err))
 		if got.Code() != row.code || got.Message() != row.text {
 			t.Errorf("%s: got %v %q, want %v %q", row.name, got.Code(), got.Message(), row.code, row.text)
 		}
 	}
-	if wireError(nil) != nil {
+	if Wire(nil) != nil {
 		t.Error("no error became one")
 	}
 }
