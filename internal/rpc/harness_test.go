@@ -29,6 +29,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
@@ -73,8 +74,8 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	services.Register(grpcServer)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
-	httpServer := &http.Server{Handler: services.Handler(registry, nil), ConnContext: rpc.ConnContext}
-	mux := rpc.NewMux(listener)
+	httpServer := &http.Server{Handler: services.Handler(registry, nil), ConnContext: portmux.ConnContext}
+	mux := portmux.New(listener)
 	var running sync.WaitGroup
 	for _, run := range []func() error{
 		mux.Serve,

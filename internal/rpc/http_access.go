@@ -4,13 +4,15 @@ import (
 	"net"
 	"net/http"
 	"slices"
+
+	"github.com/quorate/quorate/internal/rpc/portmux"
 )
 
 // guarded lets through what --host-whitelist and --cors allow, as etcd does: a browser that was lured to another name of this
 // host is turned away, and scripts of foreign pages are told whether they may read the answer.
 func (s *Services) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !encrypted(r) && !allowed(s.options.AllowedHosts, hostOf(r)) {
+		if !portmux.Encrypted(r) && !allowed(s.options.AllowedHosts, hostOf(r)) {
 			http.Error(w, "the host name is not in --host-whitelist: "+hostOf(r), http.StatusMisdirectedRequest)
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -100,7 +101,7 @@ const (
 func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}),
-		grpc.Creds(newConnCredentials()),
+		grpc.Creds(portmux.Credentials()),
 		grpc.UnaryInterceptor(s.gate.unary),
 		grpc.StreamInterceptor(s.gate.stream),
 		grpc.InTapHandle(s.first.Tap),

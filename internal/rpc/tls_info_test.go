@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/portmux"
 )
 
 // hiddenTLS is a listener whose connections are encrypted below what they show, as those of package certs.
@@ -78,7 +79,7 @@ func TestMux_clientCertificates(t *testing.T) {
 			return handle(ctx, request)
 		}))
 	services.Register(server)
-	mux := rpc.NewMux(hiddenTLS{l, &tls.Config{Certificates: []tls.Certificate{makeCert(t, "server")},
+	mux := portmux.New(hiddenTLS{l, &tls.Config{Certificates: []tls.Certificate{makeCert(t, "server")},
 		ClientAuth: tls.RequireAnyClientCert, NextProtos: []string{"h2"}}})
 	ended := make(chan error, 2)
 	go func() { ended <- mux.Serve() }()

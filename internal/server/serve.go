@@ -20,6 +20,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
@@ -146,7 +147,7 @@ func (s *Server) serveClients(l net.Listener, handler http.Handler) {
 		s.wg.Go(func() { s.ended("grpc server", s.grpc.Serve(l)) })
 		return
 	}
-	mux := rpc.NewMux(l)
+	mux := portmux.New(l)
 	mux.CountSilent(&s.silent)
 	s.muxes = append(s.muxes, mux)
 	s.wg.Go(func() { s.ended("client listener", mux.Serve()) })
@@ -159,7 +160,7 @@ const idleTimeout = 3 * time.Minute
 
 func (s *Server) serveHTTP(l net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout: idleTimeout, ConnContext: rpc.ConnContext,
+		IdleTimeout: idleTimeout, ConnContext: portmux.ConnContext,
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn)} // the default one may block
 	s.https = append(s.https, server)
 	s.wg.Go(func() {

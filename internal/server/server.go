@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
@@ -57,7 +58,7 @@ type Server struct {
 	https     []*http.Server
 	clients   []net.Listener
 	plain     []plainListener
-	muxes     []*rpc.Mux
+	muxes     []*portmux.Mux
 	conns     connLimits
 	silent    atomic.Uint64
 

@@ -1,4 +1,4 @@
-package rpc_test
+package portmux_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/portmux"
 )
 
 // silentConn is a connection that says nothing until it is closed.
@@ -50,7 +50,7 @@ func (f *flood) Addr() net.Addr { return &net.TCPAddr{} }
 // one that says what it wants is served meanwhile.
 func TestMux_Serve_silentConnections(t *testing.T) {
 	listener := &flood{conns: make(chan net.Conn)}
-	mux := rpc.NewMux(listener)
+	mux := portmux.New(listener)
 	var counted atomic.Uint64
 	mux.CountSilent(&counted)
 	served := make(chan error, 1)
@@ -103,7 +103,7 @@ func TestMux_Serve_silentConnections(t *testing.T) {
 // Ensure that a flood from one address costs that address, and not one that has waited longer.
 func TestMux_Serve_silentConnectionsOfOneAddress(t *testing.T) {
 	listener := &flood{conns: make(chan net.Conn)}
-	mux := rpc.NewMux(listener)
+	mux := portmux.New(listener)
 	served := make(chan error, 1)
 	go func() { served <- mux.Serve() }()
 	slow := &silentConn{from: net.IPv4(10, 0, 0, 1), closed: make(chan struct{})}

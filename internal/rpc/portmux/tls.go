@@ -1,4 +1,4 @@
-package rpc
+package portmux
 
 import (
 	"context"
@@ -38,7 +38,7 @@ type connCredentials struct {
 	credentials.TransportCredentials
 }
 
-func newConnCredentials() credentials.TransportCredentials {
+func Credentials() credentials.TransportCredentials {
 	return connCredentials{insecure.NewCredentials()}
 }
 
@@ -69,8 +69,8 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// encrypted tells whether a request came over an encrypted connection.
-func encrypted(r *http.Request) bool {
+// Encrypted tells whether a request came over an encrypted connection.
+func Encrypted(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}

@@ -1,4 +1,4 @@
-package rpc
+package portmux
 
 import (
 	"errors"
@@ -37,8 +37,8 @@ const prefaceStart = "PRI"
 // peekTimeout bounds how long a connection may stay silent before it is given up.
 const peekTimeout = 10 * time.Second
 
-// NewMux splits listener. Serve makes it work.
-func NewMux(listener net.Listener) *Mux {
+// New splits listener. Serve makes it work.
+func New(listener net.Listener) *Mux {
 	return &Mux{listener: listener, grpc: newMuxListener(listener.Addr()), http: newMuxListener(listener.Addr()),
 		silent: admission.NewUnidentified(maxSilent), evicted: new(atomic.Uint64)}
 }
