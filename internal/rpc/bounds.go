@@ -5,6 +5,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
 // How many calls that cost much run at once, and how many wait for their turn.
@@ -22,12 +23,8 @@ const (
 	maxHostStreams = 32_768
 )
 
-var (
-	errTooManyBackups = status.Error(codes.ResourceExhausted,
-		"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
-	errTooManyStreams = status.Error(codes.ResourceExhausted,
-		"quorate: too many streams are open at this member, or from this address: use fewer for more watchers and leases")
-)
+var errTooManyBackups = status.Error(codes.ResourceExhausted,
+	"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
 
 // bounds are those of calls that cost much.
 type bounds struct {
@@ -44,19 +41,18 @@ func newBounds() bounds {
 	}
 }
 
-func (c *collector) collectBounds(e *emitter) {
-	bounds := &c.s.bounds
+func (b *bounds) collect(e *metrics.Emitter) {
 	for _, row := range []struct {
 		call   string
 		counts func() (open int, refused uint64)
 	}{
-		{"backup", bounds.backups.Counts}, {"stream", bounds.streams.Counts},
-		{"scan", bounds.scans.Counts}, {"move_leader", bounds.moves.Counts},
+		{"backup", b.backups.Counts}, {"stream", b.streams.Counts},
+		{"scan", b.scans.Counts}, {"move_leader", b.moves.Counts},
 	} {
 		open, refused := row.counts()
-		e.gauge("quorate_costly_calls", "Calls that are bounded in number and run now, by what they are.", float64(open),
+		e.Gauge("quorate_costly_calls", "Calls that are bounded in number and run now, by what they are.", float64(open),
 			"call", row.call)
-		e.counter("quorate_costly_calls_refused_total", "Calls that were refused because too many of their kind run or wait.",
+		e.Counter("quorate_costly_calls_refused_total", "Calls that were refused because too many of their kind run or wait.",
 			float64(refused), "call", row.call)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
 const (
@@ -38,8 +39,8 @@ func (f *firstMessages) close() {
 	f.running.Wait()
 }
 
-func (c *collector) collectFirstMessages(e *emitter) {
-	waiting, ended := c.s.first.Counts()
-	e.gauge("quorate_calls_unsent", "Calls whose request has not arrived yet.", float64(waiting))
-	e.counter("quorate_calls_unsent_ended_total", "Calls that were ended because their request did not arrive.", float64(ended))
+func (s *Services) collectFirstMessages(e *metrics.Emitter) {
+	waiting, ended := s.first.Counts()
+	e.Gauge("quorate_calls_unsent", "Calls whose request has not arrived yet.", float64(waiting))
+	e.Counter("quorate_calls_unsent_ended_total", "Calls that were ended because their request did not arrive.", float64(ended))
 }

@@ -74,7 +74,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	services.Register(grpcServer)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
-	httpServer := &http.Server{Handler: services.Handler(registry, nil), ConnContext: portmux.ConnContext}
+	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, nil), ConnContext: portmux.ConnContext}
 	mux := portmux.New(listener)
 	var running sync.WaitGroup
 	for _, run := range []func() error{

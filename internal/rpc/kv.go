@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -15,11 +16,11 @@ func (s *Services) kvDesc() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "etcdserverpb.KV",
 		Methods: []grpc.MethodDesc{
-			{MethodName: "Range", Handler: s.serveRange},
-			{MethodName: "Put", Handler: direct(s, s.stats.put, s.put)},
-			{MethodName: "DeleteRange", Handler: direct(s, s.stats.deletes, s.deleteRange)},
-			{MethodName: "Txn", Handler: direct(s, s.stats.txn, s.txn)},
-			{MethodName: "Compact", Handler: direct(s, s.stats.compact, s.compact)},
+			{MethodName: "Range", Handler: s.rangeHandler()},
+			{MethodName: "Put", Handler: direct(s, pb.KV_Put_FullMethodName, s.put)},
+			{MethodName: "DeleteRange", Handler: direct(s, pb.KV_DeleteRange_FullMethodName, s.deleteRange)},
+			{MethodName: "Txn", Handler: direct(s, pb.KV_Txn_FullMethodName, s.txn)},
+			{MethodName: "Compact", Handler: direct(s, pb.KV_Compact_FullMethodName, s.compact)},
 		},
 		Streams:  []grpc.StreamDesc{{StreamName: "RangeStream", Handler: s.serveRangeStream, ServerStreams: true}},
 		Metadata: "rpc.proto",
@@ -28,28 +29,30 @@ func (s *Services) kvDesc() *grpc.ServiceDesc {
 
 // direct makes a gRPC handler of a method. It passes the gate itself, so no interceptor is called.
 func direct[Call, Response any](
-	s *Services, stats *methodStats, serve func(context.Context, *Call) (Response, error),
+	s *Services, name string, serve func(context.Context, *Call) (Response, error),
 ) grpc.MethodHandler {
+	method := s.gate.Method(name)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		call := new(Call)
 		if err := decode(call); err != nil {
 			return nil, err
 		}
-		return pass(s, ctx, stats, false, func() (Response, error) { return serve(ctx, call) })
+		return gate.Pass(s.gate, ctx, method, false, func() (Response, error) { return serve(ctx, call) })
 	}
 }
 
-// serveRange is apart because a learner serves it if it is serializable.
-func (s *Services) serveRange(
-	_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
-) (any, error) {
-	call := new(wire.RangeCall)
-	if err := decode(call); err != nil {
-		return nil, err
+// rangeHandler is apart because a learner serves a range if it is serializable.
+func (s *Services) rangeHandler() grpc.MethodHandler {
+	method := s.gate.Method(pb.KV_Range_FullMethodName)
+	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		call := new(wire.RangeCall)
+		if err := decode(call); err != nil {
+			return nil, err
+		}
+		return gate.Pass(s.gate, ctx, method, call.Serializable, func() (*wire.RangeResponse, error) {
+			return s.rangeKeys(ctx, call)
+		})
 	}
-	return pass(s, ctx, s.stats.ranges, call.Serializable, func() (*wire.RangeResponse, error) {
-		return s.rangeKeys(ctx, call)
-	})
 }
 
 func (s *Services) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
 const (
@@ -56,13 +57,13 @@ func (s *Services) unanswered(err error) error {
 }
 
 // collectAnswers shows what answers take.
-func (c *collector) collectAnswers(e *emitter) {
-	e.gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.",
-		float64(c.s.options.Answers.UsedBytes()))
-	e.counter("quorate_answers_refused_total", "Answers that were too large, or found no memory in time.",
-		float64(c.s.options.Answers.Refused()))
-	machine, release := c.s.options.Member.Machine()
+func (s *Services) collectAnswers(e *metrics.Emitter) {
+	e.Gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.",
+		float64(s.options.Answers.UsedBytes()))
+	e.Counter("quorate_answers_refused_total", "Answers that were too large, or found no memory in time.",
+		float64(s.options.Answers.Refused()))
+	machine, release := s.options.Member.Machine()
 	defer release()
-	e.gauge("quorate_result_table_bytes", "What the results of proposals take in the store.",
+	e.Gauge("quorate_result_table_bytes", "What the results of proposals take in the store.",
 		float64(machine.ResultBytes()))
 }

@@ -5,74 +5,75 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
 // scrapePatience bounds what a scrape waits for. The member leads when it is asked, so it asks itself.
 const scrapePatience = 100 * time.Millisecond
 
 // collectMembership shows the configuration in force at this member and, on the leader, how the others are.
-func (c *collector) collectMembership(e *emitter) {
-	o := &c.s.options
+func (s *Services) collectMembership(e *metrics.Emitter) {
+	o := &s.options
 	status := o.Member.Status()
-	e.gauge("quorate_config_index", "Index of the entry that brought the configuration in force.",
+	e.Gauge("quorate_config_index", "Index of the entry that brought the configuration in force.",
 		float64(status.ConfigID.Index))
-	e.gauge("quorate_config_joint", "1 while two sets of voters must agree.", number(status.Config.IsJoint()))
-	e.gauge("quorate_config_settled", "1 if no membership change is under way: removed members may be switched off.",
-		number(status.ConfigSettled))
-	e.gauge("quorate_config_voters", "Voters of the configuration in force; while joint, of the new set.",
+	e.Gauge("quorate_config_joint", "1 while two sets of voters must agree.", metrics.Bool(status.Config.IsJoint()))
+	e.Gauge("quorate_config_settled", "1 if no membership change is under way: removed members may be switched off.",
+		metrics.Bool(status.ConfigSettled))
+	e.Gauge("quorate_config_voters", "Voters of the configuration in force; while joint, of the new set.",
 		float64(len(status.Config.Voters)))
-	e.gauge("quorate_config_learners", "Learners of the configuration in force.", float64(len(status.Config.Learners)))
+	e.Gauge("quorate_config_learners", "Learners of the configuration in force.", float64(len(status.Config.Learners)))
 	if o.Membership == nil {
 		return
 	}
 	for _, n := range o.Membership.ChangeCounts() {
-		e.counter("quorate_membership_changes_total", "Membership changes that ended, by protocol and outcome.",
+		e.Counter("quorate_membership_changes_total", "Membership changes that ended, by protocol and outcome.",
 			float64(n.Count), "protocol", n.Protocol.String(), "outcome", string(n.Outcome))
 	}
-	e.counter("quorate_stale_proposals_total",
+	e.Counter("quorate_stale_proposals_total",
 		"Commands that were sent again because the configuration had changed meanwhile.",
 		float64(o.Membership.StaleProposals()))
-	c.collectJobs(e)
+	s.collectJobs(e)
 	if o.Member.Leader() == o.Member.ID() {
-		c.collectFollowers(e)
+		s.collectFollowers(e)
 	}
 }
 
-func (c *collector) collectJobs(e *emitter) {
+func (s *Services) collectJobs(e *metrics.Emitter) {
 	states := []membership.State{membership.StateQueued, membership.StateRunning, membership.StateDone,
 		membership.StateFailed, membership.StateCancelled}
 	count := make(map[membership.State]int, len(states))
-	for _, job := range c.s.options.Membership.Jobs() {
+	for _, job := range s.options.Membership.Jobs() {
 		count[job.State]++
 	}
 	for _, state := range states {
-		e.gauge("quorate_membership_jobs", "Membership jobs that are remembered, by state.", float64(count[state]),
+		e.Gauge("quorate_membership_jobs", "Membership jobs that are remembered, by state.", float64(count[state]),
 			"state", string(state))
 	}
 }
 
-func (c *collector) collectFollowers(e *emitter) {
+func (s *Services) collectFollowers(e *metrics.Emitter) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 	defer cancel()
-	view, _, err := c.s.options.Membership.DescribeCluster(ctx)
-	if err != nil || view.Leader != c.s.options.Member.ID() {
+	view, _, err := s.options.Membership.DescribeCluster(ctx)
+	if err != nil || view.Leader != s.options.Member.ID() {
 		return // it just stopped leading
 	}
 	for i := range view.Members {
 		m := &view.Members[i]
 		peer := m.ID.String()
 		known, _ := view.Config.Member(m.ID)
-		e.gauge("quorate_member_cordoned", "1 if the member is cordoned: it leaves leadership to other voters.",
-			number(known.Cordoned), "peer", peer)
+		e.Gauge("quorate_member_cordoned", "1 if the member is cordoned: it leaves leadership to other voters.",
+			metrics.Bool(known.Cordoned), "peer", peer)
 		if m.ID == view.Leader {
 			continue
 		}
-		e.gauge("quorate_member_lag_entries", "Entries of the leader's log that the member lacks.",
+		e.Gauge("quorate_member_lag_entries", "Entries of the leader's log that the member lacks.",
 			float64(view.Last-min(m.Match, view.Last)), "peer", peer)
-		e.gauge("quorate_member_last_contact_seconds",
+		e.Gauge("quorate_member_last_contact_seconds",
 			"Since the leader heard the member last; 0 within an election timeout.", float64(m.SilentMS)/1000, "peer", peer)
 		if t := m.Snapshot; t != nil {
-			e.gauge("quorate_snapshot_transfer_bytes", "Bytes sent of the snapshot that is on its way to the member.",
+			e.Gauge("quorate_snapshot_transfer_bytes", "Bytes sent of the snapshot that is on its way to the member.",
 				float64(t.Sent), "peer", peer)
 		}
 	}

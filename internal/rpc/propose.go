@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -181,8 +182,8 @@ func (p *proposeStream) receive(request *quoratepb.ProposeRequest) {
 
 // take does what one message asks for.
 func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
-	if err := p.s.gate.stillServes(); err != nil {
-		return err
+	if p.s.options.Member.Learner() { // since the stream began
+		return rpctypes.ErrGRPCNotSupportedForLearner
 	}
 	p.s.options.Clients.KeepClient(p.client)
 	if request.Open != nil {

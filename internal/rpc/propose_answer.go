@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -149,30 +149,22 @@ func (s *Services) fastResponse(f *finished) wire.Encoder {
 	}
 }
 
-// stillServes refuses a stream whose member has become a learner since it began.
-func (g *gate) stillServes() error {
-	if g.isLearner() {
-		return rpctypes.ErrGRPCNotSupportedForLearner
-	}
-	return nil
-}
-
 // collectSessions shows how many sessions native clients have in the cluster, as this member knows.
-func (c *collector) collectSessions(e *emitter) {
-	if c.s.options.Clients == nil {
+func (s *Services) collectSessions(e *metrics.Emitter) {
+	if s.options.Clients == nil {
 		return
 	}
-	machine, release := c.s.options.Member.Machine()
+	machine, release := s.options.Member.Machine()
 	open := len(machine.ClientSessions())
 	release()
-	e.gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
-	e.gauge("quorate_clients_offered_bytes", "What native clients offered and the core has not looked at yet.",
-		float64(c.s.options.Clients.OfferedBytes()))
-	registered, refused := c.s.register.counts()
-	e.gauge("quorate_clients_registered", "Native clients that have a stream to this member, or had one a moment ago.",
+	e.Gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
+	e.Gauge("quorate_clients_offered_bytes", "What native clients offered and the core has not looked at yet.",
+		float64(s.options.Clients.OfferedBytes()))
+	registered, refused := s.register.counts()
+	e.Gauge("quorate_clients_registered", "Native clients that have a stream to this member, or had one a moment ago.",
 		float64(registered))
-	e.counter("quorate_clients_refused_total", "Streams of native clients that were refused because there were too many.",
+	e.Counter("quorate_clients_refused_total", "Streams of native clients that were refused because there were too many.",
 		float64(refused))
-	e.counter("quorate_clients_unread_total", "Streams of native clients that ended because nobody read the answers.",
-		float64(c.s.stats.unread.Load()))
+	e.Counter("quorate_clients_unread_total", "Streams of native clients that ended because nobody read the answers.",
+		float64(s.stats.unread.Load()))
 }

@@ -7,11 +7,13 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/health"
+	"github.com/quorate/quorate/internal/rpc/httpapi"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -21,12 +23,12 @@ type Services struct {
 	options Options
 	self    uint64
 	cluster uint64
-	stats   *stats
-	gate    *gate
-	health  *health.Server
+	stats   counters
+	gate    *gate.Gate
+	checker *health.Checker
+	health  *health.Watcher
+	http    *httpapi.API
 	quota   quota
-	checks  []*checkGroup
-	vigil   *vigil
 
 	register clientRegister
 	bounds   bounds
@@ -41,24 +43,32 @@ func New(options Options) *Services {
 		options: options,
 		self:    uint64(options.Member.ID()),
 		cluster: uint64(options.Member.Cluster()),
-		stats:   newStats(),
-		health:  health.NewServer(),
-		checks:  newCheckGroups(),
 		bounds:  newBounds(),
 		first:   newFirstMessages(options.FirstMessage),
 	}
 	s.register.init(options.Clock, options.Clients)
-	s.gate = newGate(s)
-	s.vigil = startVigil(s)
+	s.gate = gate.New(gate.Options{
+		Member: options.Member, Superseded: options.Superseded, Streams: s.bounds.streams,
+		ElectionTimeout: options.ElectionTimeout, SlowRequest: options.SlowRequest, Histograms: options.ExtensiveMetrics,
+		Clock: options.Clock, Logger: options.Logger,
+	})
+	asked := health.Options{Member: options.Member, Stalled: options.Stalled, Logger: options.Logger}
+	s.checker, s.health = health.New(asked), health.Watch(asked)
+	s.http = httpapi.New(httpapi.Options{
+		Health: s.checker, Version: httpapi.Version(options.Version), Logger: options.Logger,
+		AllowedHosts: options.AllowedHosts, AllowedOrigins: options.AllowedOrigins,
+	})
 	return s
 }
 
+// HTTP is the HTTP side of the member.
+func (s *Services) HTTP() *httpapi.API { return s.http }
+
 // Close ends the streams and what watches over them.
 func (s *Services) Close() {
-	s.vigil.stop()
+	s.health.Close()
 	s.first.close()
-	s.health.Shutdown()
-	s.gate.close()
+	s.gate.Close()
 }
 
 // Register adds the services to a server made by NewGRPCServer.
@@ -76,7 +86,7 @@ func (s *Services) Register(server *grpc.Server) {
 	if s.options.Clients != nil {
 		quoratepb.RegisterWriterServer(timed, &writerService{s: s})
 	}
-	healthpb.RegisterHealthServer(timed, s.health)
+	healthpb.RegisterHealthServer(timed, s.health.Server())
 }
 
 // Sizes and counts chosen with BenchmarkServer_Unary. Workers keep their grown stacks, which saves a tenth of the
@@ -102,8 +112,8 @@ func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}),
 		grpc.Creds(portmux.Credentials()),
-		grpc.UnaryInterceptor(s.gate.unary),
-		grpc.StreamInterceptor(s.gate.stream),
+		grpc.UnaryInterceptor(s.gate.Unary),
+		grpc.StreamInterceptor(s.gate.Stream),
 		grpc.InTapHandle(s.first.Tap),
 		grpc.MaxRecvMsgSize(s.options.maxMessageBytes()),
 		grpc.MaxSendMsgSize(math.MaxInt32),

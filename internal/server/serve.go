@@ -124,7 +124,7 @@ func (s *Server) serve(context.Context, Options) error {
 	s.services.Register(s.grpc)
 	registry := prometheus.NewRegistry()
 	s.register(registry)
-	handler, metrics := s.services.Handler(registry, s.addPprof), s.services.MetricsHandler(registry)
+	handler, metrics := s.services.HTTP().Handler(registry, s.addPprof), s.services.HTTP().MetricsHandler(registry)
 	for _, l := range s.clients {
 		s.serveClients(l, handler)
 		s.logger.Info("serving client traffic", "address", l.Addr().String())

@@ -1,36 +1,62 @@
-package rpc
+package httpapi
 
 import (
 	"encoding/json"
 	"expvar"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/quorate/quorate/internal/rpc/health"
 )
 
+// Options say what is served to whom.
+type Options struct {
+	Health  *health.Checker
+	Version Version
+	// AllowedHosts are the names by which requests that are not encrypted may call this member, AllowedOrigins the pages
+	// whose scripts may read what it answers. None, or "*", means all.
+	AllowedHosts, AllowedOrigins []string
+	Logger                       *slog.Logger
+}
+
+// Version is what this server says it is.
+type Version struct {
+	Server  string `json:"etcdserver"`
+	Cluster string `json:"etcdcluster"`
+	Storage string `json:"storage"`
+}
+
+// API is the HTTP side of one member.
+type API struct{ options Options }
+
+// New makes the HTTP side of a member.
+func New(options Options) *API { return &API{options} }
+
 // Handler serves the HTTP side: /health, /livez, /readyz, /version, /metrics and /debug/vars. It goes behind the
-// client port (Mux) or the URLs for HTTP clients. more adds what else they get.
-func (s *Services) Handler(registry *prometheus.Registry, more func(*http.ServeMux)) http.Handler {
-	mux := s.monitored(registry)
-	mux.Handle("/version", onlyGet(s.serveVersion))
+// client port (portmux.Mux) or the URLs for HTTP clients. more adds what else they get.
+func (a *API) Handler(registry *prometheus.Registry, more func(*http.ServeMux)) http.Handler {
+	mux := a.monitored(registry)
+	mux.Handle("/version", onlyGet(a.serveVersion))
 	mux.Handle("/debug/vars", onlyGet(serveVars))
 	if more != nil {
 		more(mux)
 	}
-	return s.guarded(mux)
+	return a.guarded(mux)
 }
 
 // MetricsHandler serves what the metrics URLs have: /metrics, /health, /livez and /readyz, and nothing else.
-func (s *Services) MetricsHandler(registry *prometheus.Registry) http.Handler {
-	return s.monitored(registry)
+func (a *API) MetricsHandler(registry *prometheus.Registry) http.Handler {
+	return a.monitored(registry)
 }
 
-func (s *Services) monitored(registry *prometheus.Registry) *http.ServeMux {
+func (a *API) monitored(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
-	s.addHealth(mux)
+	a.addHealth(mux)
 	mux.Handle("/metrics", inTime(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		EnableOpenMetrics: false, MaxRequestsInFlight: maxScrapes,
 	})))
@@ -66,24 +92,20 @@ func onlyGet(serve http.HandlerFunc) http.Handler {
 	})
 }
 
-func (s *Services) serveVersion(w http.ResponseWriter, _ *http.Request) {
-	body, err := json.Marshal(struct {
-		Server  string `json:"etcdserver"`
-		Cluster string `json:"etcdcluster"`
-		Storage string `json:"storage"`
-	}{s.options.Version.Server, s.options.Version.Cluster, s.options.Version.Storage})
+func (a *API) serveVersion(w http.ResponseWriter, _ *http.Request) {
+	body, err := json.Marshal(a.options.Version)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	s.write(w, body)
+	a.write(w, body)
 }
 
 // write sends a body. That the client went away meanwhile concerns nobody else.
-func (s *Services) write(w http.ResponseWriter, body []byte) {
+func (a *API) write(w http.ResponseWriter, body []byte) {
 	if _, err := w.Write(body); err != nil {
-		s.options.Logger.Debug("http response was not taken", "err", err)
+		a.options.Logger.Debug("http response was not taken", "err", err)
 	}
 }
 

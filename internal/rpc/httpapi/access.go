@@ -1,4 +1,4 @@
-package rpc
+package httpapi
 
 import (
 	"net"
@@ -10,15 +10,15 @@ import (
 
 // guarded lets through what --host-whitelist and --cors allow, as etcd does: a browser that was lured to another name of this
 // host is turned away, and scripts of foreign pages are told whether they may read the answer.
-func (s *Services) guarded(next http.Handler) http.Handler {
+func (a *API) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !portmux.Encrypted(r) && !allowed(s.options.AllowedHosts, hostOf(r)) {
+		if !portmux.Encrypted(r) && !allowed(a.options.AllowedHosts, hostOf(r)) {
 			http.Error(w, "the host name is not in --host-whitelist: "+hostOf(r), http.StatusMisdirectedRequest)
 			return
 		}
-		if allowed(s.options.AllowedOrigins, "*") {
+		if allowed(a.options.AllowedOrigins, "*") {
 			allowOrigin(w, "*")
-		} else if origin := r.Header.Get("Origin"); origin != "" && allowed(s.options.AllowedOrigins, origin) {
+		} else if origin := r.Header.Get("Origin"); origin != "" && allowed(a.options.AllowedOrigins, origin) {
 			allowOrigin(w, origin)
 		}
 		if r.Method == http.MethodOptions {

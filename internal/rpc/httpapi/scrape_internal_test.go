@@ -1,4 +1,4 @@
-package rpc
+package httpapi
 
 import (
 	"net/http"

@@ -1,0 +1,28 @@
+package rpc
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/status"
+)
+
+// counters are those of the services. They are plain atomics, because they are touched by every call; metrics.go turns
+// them into Prometheus metrics when these are asked for. The gate counts calls.
+type counters struct {
+	puts, deleted, ranged, txns atomic.Uint64
+	events                      atomic.Uint64 // handed to watchers
+	pending                     atomic.Int64  // proposals
+	failedProposals             atomic.Uint64
+	receivedBytes, sentBytes    atomic.Uint64 // of messages
+	promoted                    atomic.Uint64
+	promoteFailures             sync.Map      // text of the error -> *atomic.Uint64; as many as there are errors
+	unread                      atomic.Uint64 // streams of native clients that ended because of that
+}
+
+// promoteFailed counts a refused promotion under the text of its error on the wire, as etcd does.
+func (c *counters) promoteFailed(err error) {
+	text := status.Convert(err).Message()
+	n, _ := c.promoteFailures.LoadOrStore(text, new(atomic.Uint64))
+	n.(*atomic.Uint64).Add(1)
+}

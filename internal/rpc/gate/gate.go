@@ -1,0 +1,298 @@
+package gate
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/rpc/etcderr"
+)
+
+// Member is what the gate asks of a member.
+type Member interface {
+	Leader() consensus.MemberID
+	LeaderChanged() <-chan struct{}
+	// Learner is true for a member that was added as a learner. One that was added as a voter serves from the start, as
+	// clients expect of a member that says it is ready; it forwards what it may not decide.
+	Learner() bool
+	Corrupt() bool
+}
+
+// Options say whose calls pass, and what is worth a line in the log.
+type Options struct {
+	Member          Member
+	Superseded      func() error         // why this member serves nothing; nil error: it serves
+	Streams         *admission.HostBound // that may be open
+	ElectionTimeout time.Duration
+	SlowRequest     time.Duration // calls that take longer are logged
+	Histograms      bool          // of the latencies of each method
+	Clock           env.Clock
+	Logger          *slog.Logger
+}
+
+// ErrTooManyStreams is what a stream gets beyond the bound.
+var ErrTooManyStreams = status.Error(codes.ResourceExhausted,
+	"quorate: too many streams are open at this member, or from this address: use fewer for more watchers and leases")
+
+// Gate is what every call passes.
+type Gate struct {
+	options Options
+	methods *methods
+	clients *clientVersions
+	slow    slowLog
+
+	leaderChanges atomic.Uint64
+
+	closing sync.Once
+	stop    chan struct{}
+	done    chan struct{}
+
+	mu      sync.Mutex
+	streams map[*gatedStream]struct{}
+}
+
+// noLeaderTimeouts is how many election timeouts a stream that requires a leader survives without one. It is
+// more than one because a stream costs more to set up again than a refused call.
+const noLeaderTimeouts = 3
+
+// New makes a gate and begins to watch whether there is a leader.
+func New(options Options) *Gate {
+	g := &Gate{options: options, methods: newMethods(), clients: newClientVersions(),
+		stop: make(chan struct{}), done: make(chan struct{}), streams: make(map[*gatedStream]struct{})}
+	go g.watchLeader()
+	return g
+}
+
+// Close ends all streams. It may be called twice.
+func (g *Gate) Close() {
+	g.closing.Do(func() { close(g.stop) })
+	<-g.done
+}
+
+// Method finds a method by its full name.
+func (g *Gate) Method(name string) *Method { return g.methods.find(name) }
+
+// admit checks what does not depend on the method: learners serve almost nothing, the client's version must be text,
+// and a call may require a leader.
+func (g *Gate) admit(ctx context.Context, kind callKind, servedByLearner bool) (requiresLeader bool, err error) {
+	if !servedByLearner && g.options.Member.Learner() {
+		return false, rpctypes.ErrGRPCNotSupportedForLearner
+	}
+	version := ""
+	if values := metadata.ValueFromIncomingContext(ctx, rpctypes.MetadataClientAPIVersionKey); len(values) > 0 {
+		if version = values[0]; !utf8.ValidString(version) {
+			return false, rpctypes.ErrGRPCInvalidClientAPIVersion
+		}
+	}
+	g.clients.count(kind, version)
+	values := metadata.ValueFromIncomingContext(ctx, rpctypes.MetadataRequireLeaderKey)
+	if len(values) == 0 || values[0] != rpctypes.MetadataHasLeader {
+		return false, nil
+	}
+	if g.options.Member.Leader() == consensus.NoMember {
+		return true, rpctypes.ErrGRPCNoLeader
+	}
+	return true, nil
+}
+
+// intact refuses what would be answered from a state that is known to be wrong: the other members serve it.
+func (g *Gate) intact(method *Method) error {
+	if !method.servedByCorrupt && g.options.Member.Corrupt() {
+		return rpctypes.ErrGRPCCorrupt
+	}
+	return nil
+}
+
+// serves refuses what shows or changes what the cluster holds, while the cluster was recovered without this member.
+func (g *Gate) serves(method *Method) error {
+	if method.tellsOfItself {
+		return nil
+	}
+	return etcderr.Wire(g.options.Superseded())
+}
+
+// Unary is the interceptor of the generated services; the hand-written ones pass through Pass.
+func (g *Gate) Unary(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
+	method := g.methods.find(info.FullMethod)
+	return Pass(g, ctx, method, method.servedByLearner, func() (any, error) {
+		return handle(ctx, request)
+	})
+}
+
+// Pass runs one unary call: admitted, counted and, if slow, logged. Some calls of a method that learners do not serve are
+// served by them.
+func Pass[R any](
+	g *Gate, ctx context.Context, method *Method, servedByLearner bool, serve func() (R, error),
+) (R, error) {
+	begun := g.options.Clock.Now()
+	method.begin()
+	var response R
+	err := g.serves(method)
+	if err == nil {
+		_, err = g.admit(ctx, callUnary, servedByLearner)
+	}
+	if err == nil {
+		err = g.intact(method)
+	}
+	if err == nil {
+		response, err = serve()
+	}
+	err = etcderr.Wire(err)
+	took := g.options.Clock.Now().Sub(begun)
+	method.end(err, took, g.options.Histograms)
+	if took > g.options.SlowRequest {
+		g.logSlow(ctx, method, took, err)
+	}
+	return response, err
+}
+
+// logSlow reports a slow request, but not each of a flood: a warning that drowns the log warns nobody.
+func (g *Gate) logSlow(ctx context.Context, method *Method, took time.Duration, err error) {
+	suppressed, ok := g.slow.note(g.options.Clock.Now())
+	if !ok {
+		return
+	}
+	g.options.Logger.WarnContext(ctx, "slow request",
+		"method", method.name, "took", took, "expected", g.options.SlowRequest, "suppressed", suppressed, "err", err)
+}
+
+// Stream is the interceptor of all streams.
+func (g *Gate) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	method := g.methods.find(info.FullMethod)
+	begun := g.options.Clock.Now()
+	method.started.Add(1)
+	requiresLeader, err := g.admit(ss.Context(), callStream, method.servedByLearner)
+	if refused := g.serves(method); refused != nil {
+		err = refused
+	}
+	if err == nil {
+		err = g.intact(method)
+	}
+	if err == nil {
+		err = g.runBounded(srv, ss, method, requiresLeader, handle)
+	}
+	err = etcderr.Wire(err)
+	method.end(err, g.options.Clock.Now().Sub(begun), g.options.Histograms)
+	return err
+}
+
+// runBounded refuses streams beyond what one address, or all, may have open.
+func (g *Gate) runBounded(
+	srv any, ss grpc.ServerStream, method *Method, requiresLeader bool, handle grpc.StreamHandler,
+) error {
+	leave, entered := g.options.Streams.Enter(admission.CallerOf(ss.Context()).Host)
+	if !entered {
+		return ErrTooManyStreams
+	}
+	defer leave()
+	return g.run(srv, ss, method, requiresLeader, handle)
+}
+
+func (g *Gate) run(
+	srv any, ss grpc.ServerStream, method *Method, requiresLeader bool, handle grpc.StreamHandler,
+) error {
+	ctx, cancel := context.WithCancelCause(ss.Context())
+	defer cancel(nil)
+	stream := &gatedStream{ServerStream: ss, gate: g, ctx: ctx, cancel: cancel, method: method, requiresLeader: requiresLeader}
+	g.mu.Lock()
+	g.streams[stream] = struct{}{}
+	g.mu.Unlock()
+	err := handle(srv, stream)
+	g.mu.Lock()
+	delete(g.streams, stream)
+	g.mu.Unlock()
+	if cause := context.Cause(ctx); cause == rpctypes.ErrGRPCNoLeader || cause == rpctypes.ErrGRPCStopped {
+		return cause
+	}
+	return err
+}
+
+// gatedStream is a stream that the gate can end and whose messages are counted.
+type gatedStream struct {
+	grpc.ServerStream
+	gate           *Gate
+	ctx            context.Context
+	cancel         context.CancelCauseFunc
+	method         *Method
+	requiresLeader bool
+}
+
+// Context implements grpc.ServerStream.
+func (s *gatedStream) Context() context.Context { return s.ctx }
+
+// SendMsg implements grpc.ServerStream.
+func (s *gatedStream) SendMsg(m any) error {
+	err := s.gate.intact(s.method)
+	if err == nil {
+		err = s.ServerStream.SendMsg(m)
+	}
+	if err == nil {
+		s.method.sent.Add(1)
+	}
+	return err
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (s *gatedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if err == nil {
+		err = s.gate.intact(s.method)
+	}
+	if err == nil {
+		s.method.received.Add(1)
+	}
+	return err
+}
+
+// watchLeader ends the streams that require a leader once there was none for noLeaderTimeouts election timeouts.
+func (g *Gate) watchLeader() {
+	defer close(g.done)
+	member := g.options.Member
+	for {
+		changed := member.LeaderChanged()
+		var patience <-chan time.Time
+		if member.Leader() == consensus.NoMember {
+			patience = time.After(noLeaderTimeouts * g.options.ElectionTimeout)
+		}
+		select {
+		case <-g.stop:
+			g.endStreams(rpctypes.ErrGRPCStopped)
+			return
+		case <-changed:
+			g.leaderChanges.Add(1)
+		case <-patience:
+			g.endStreams(rpctypes.ErrGRPCNoLeader)
+			select {
+			case <-g.stop:
+				g.endStreams(rpctypes.ErrGRPCStopped)
+				return
+			case <-changed:
+				g.leaderChanges.Add(1)
+			}
+		}
+	}
+}
+
+func (g *Gate) endStreams(why error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for stream := range g.streams {
+		if stream.requiresLeader || why != rpctypes.ErrGRPCNoLeader {
+			stream.cancel(why)
+		}
+	}
+}

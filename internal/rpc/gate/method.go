@@ -1,0 +1,227 @@
+package gate
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/rpc/metrics"
+)
+
+// Method is one method: by which members it is served, and its counters.
+type Method struct {
+	name, service, method, kind string
+	servedByLearner             bool
+	servedByCorrupt             bool // by a member whose state is known to be wrong
+	tellsOfItself               bool // it shows how this member is, and nothing of what the cluster holds
+
+	started, received, sent atomic.Uint64
+	handled                 [17]atomic.Uint64 // by code
+	latency                 metrics.Latencies
+}
+
+// methods are all that a server may serve.
+type methods struct {
+	byName  map[string]*Method // by full method; never written to once made
+	order   []*Method
+	unknown *Method
+}
+
+func newMethods() *methods {
+	m := &methods{byName: make(map[string]*Method), unknown: &Method{name: "unknown"}}
+	for _, desc := range []*grpc.ServiceDesc{
+		&pb.KV_ServiceDesc, &pb.Watch_ServiceDesc, &pb.Lease_ServiceDesc, &pb.Cluster_ServiceDesc,
+		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
+		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc,
+	} {
+		for i := range desc.Methods {
+			m.add(desc.ServiceName, desc.Methods[i].MethodName, "unary")
+		}
+		for i := range desc.Streams {
+			kind := "server_stream"
+			if desc.Streams[i].ClientStreams {
+				kind = "bidi_stream"
+			}
+			m.add(desc.ServiceName, desc.Streams[i].StreamName, kind)
+		}
+	}
+	for _, method := range m.order {
+		method.decideWhoServes()
+	}
+	return m
+}
+
+func (m *methods) add(service, method, kind string) {
+	one := &Method{name: "/" + service + "/" + method, service: service, method: method, kind: kind}
+	m.byName[one.name] = one
+	m.order = append(m.order, one)
+}
+
+func (m *methods) find(name string) *Method {
+	if one, ok := m.byName[name]; ok {
+		return one
+	}
+	return m.unknown
+}
+
+// decideWhoServes is the table of what is served by learners, by corrupt members and by those that were left behind.
+func (m *Method) decideWhoServes() {
+	snapshot, status := m.name == pb.Maintenance_Snapshot_FullMethodName, m.name == pb.Maintenance_Status_FullMethodName
+	// Who operates a cluster asks whichever member answers, and what a learner does not know it asks the leader.
+	native := m.service == quoratepb.Membership_ServiceDesc.ServiceName
+	m.servedByLearner = native || snapshot || status
+	switch m.service {
+	case pb.Maintenance_ServiceDesc.ServiceName, pb.Cluster_ServiceDesc.ServiceName,
+		quoratepb.Membership_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName:
+		m.servedByCorrupt = !snapshot
+	}
+	m.tellsOfItself = native || status || m.name == pb.Cluster_MemberList_FullMethodName
+}
+
+func (m *Method) begin() {
+	m.started.Add(1)
+	m.received.Add(1)
+}
+
+func (m *Method) end(err error, took time.Duration, histogram bool) {
+	code := codes.OK
+	if err != nil {
+		code = status.Code(err)
+	} else if m.kind == "unary" {
+		m.sent.Add(1)
+	}
+	if int(code) < len(m.handled) {
+		m.handled[code].Add(1)
+	}
+	if histogram {
+		m.latency.Observe(took)
+	}
+}
+
+// callKind distinguishes calls in the counter of client versions.
+type callKind uint8
+
+const (
+	callUnary callKind = iota
+	callStream
+)
+
+func (k callKind) String() string {
+	if k == callStream {
+		return "stream"
+	}
+	return "unary"
+}
+
+// clientVersions counts calls by the version that clients say they are.
+type clientVersions struct {
+	mu     sync.Mutex
+	counts atomic.Pointer[map[clientKey]*atomic.Uint64]
+}
+
+type clientKey struct {
+	kind    callKind
+	version string
+}
+
+// maxClientVersions bounds the counter of client versions: the version is whatever a client sends.
+const maxClientVersions = 64
+
+func newClientVersions() *clientVersions {
+	v := new(clientVersions)
+	v.counts.Store(&map[clientKey]*atomic.Uint64{})
+	return v
+}
+
+// count counts a call of a client that says it is version.
+func (v *clientVersions) count(kind callKind, version string) {
+	if version == "" {
+		version = "unknown"
+	}
+	key := clientKey{kind, version}
+	if n, ok := (*v.counts.Load())[key]; ok {
+		n.Add(1)
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := *v.counts.Load()
+	if len(known) >= maxClientVersions {
+		key.version = "other"
+	}
+	if n, ok := known[key]; ok {
+		n.Add(1)
+		return
+	}
+	key.version = strings.Clone(key.version)
+	more := make(map[clientKey]*atomic.Uint64, len(known)+1)
+	for k, n := range known {
+		more[k] = n
+	}
+	more[key] = new(atomic.Uint64)
+	more[key].Add(1)
+	v.counts.Store(&more)
+}
+
+// slowLog lets one warning a second through and counts the rest.
+type slowLog struct {
+	total      atomic.Uint64
+	last       atomic.Int64
+	suppressed atomic.Uint64
+}
+
+// note counts a slow request and tells whether to log it, with how many were not logged before it.
+func (l *slowLog) note(now time.Time) (suppressed uint64, ok bool) {
+	l.total.Add(1)
+	last := l.last.Load()
+	if now.UnixNano()-last < int64(time.Second) || !l.last.CompareAndSwap(last, now.UnixNano()) {
+		l.suppressed.Add(1)
+		return 0, false
+	}
+	return l.suppressed.Swap(0), true
+}
+
+// Collect shows the counters of all methods, under etcd's names.
+func (g *Gate) Collect(e *metrics.Emitter) {
+	e.Counter("etcd_server_leader_changes_seen_total", "Changes of leader, its loss included.",
+		float64(g.leaderChanges.Load()))
+	e.Counter("quorate_slow_requests_total", "Requests that took longer than --warning-unary-request-duration.",
+		float64(g.slow.total.Load()))
+	for key, n := range *g.clients.counts.Load() {
+		e.Counter("etcd_server_client_requests_total", "Calls by the version that clients say they are.",
+			float64(n.Load()), "type", key.kind.String(), "client_api_version", key.version)
+	}
+	for _, m := range g.methods.order {
+		labels := []string{"grpc_type", m.kind, "grpc_service", m.service, "grpc_method", m.method}
+		e.Counter("grpc_server_started_total", "Calls begun.", float64(m.started.Load()), labels...)
+		e.Counter("grpc_server_msg_received_total", "Messages received.", float64(m.received.Load()), labels...)
+		e.Counter("grpc_server_msg_sent_total", "Messages sent.", float64(m.sent.Load()), labels...)
+		for code := range m.handled {
+			n := m.handled[code].Load()
+			if n == 0 && code != int(codes.OK) {
+				continue
+			}
+			e.Counter("grpc_server_handled_total", "Calls ended, by code.", float64(n),
+				append(labels[:6:6], "grpc_code", codeName(codes.Code(code)))...)
+		}
+		if g.options.Histograms {
+			e.Latencies("grpc_server_handling_seconds", "How long calls took.", &m.latency, labels...)
+		}
+	}
+}
+
+func codeName(code codes.Code) string {
+	if code > codes.Unauthenticated {
+		return strconv.Itoa(int(code))
+	}
+	return code.String()
+}

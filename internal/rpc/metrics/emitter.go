@@ -1,0 +1,62 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Collector makes a Prometheus collector of parts that write their own metrics.
+func Collector(parts ...func(*Emitter)) prometheus.Collector { return collector(parts) }
+
+type collector []func(*Emitter)
+
+// Describe implements prometheus.Collector. It describes nothing in advance.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(out chan<- prometheus.Metric) {
+	e := &Emitter{out: out}
+	for _, part := range c {
+		part(e)
+	}
+}
+
+// Emitter writes metrics; labels come as name, value, name, value.
+type Emitter struct{ out chan<- prometheus.Metric }
+
+// Gauge writes what goes up and down.
+func (e *Emitter) Gauge(name, help string, value float64, labels ...string) {
+	e.emit(prometheus.GaugeValue, name, help, value, labels)
+}
+
+// Counter writes what only grows.
+func (e *Emitter) Counter(name, help string, value float64, labels ...string) {
+	e.emit(prometheus.CounterValue, name, help, value, labels)
+}
+
+func (e *Emitter) emit(kind prometheus.ValueType, name, help string, value float64, labels []string) {
+	names, values := splitLabels(labels)
+	e.out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, names, nil), kind, value, values...)
+}
+
+// Latencies writes a histogram of seconds.
+func (e *Emitter) Latencies(name, help string, l *Latencies, labels ...string) {
+	names, values := splitLabels(labels)
+	total, sum, buckets := l.cumulative()
+	desc := prometheus.NewDesc(name, help, names, nil)
+	e.out <- prometheus.MustNewConstHistogram(desc, total, sum.Seconds(), buckets, values...)
+}
+
+func splitLabels(labels []string) (names, values []string) {
+	for i := 0; i < len(labels); i += 2 {
+		names, values = append(names, labels[i]), append(values, labels[i+1])
+	}
+	return names, values
+}
+
+// Bool is 1 for yes.
+func Bool(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
