@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/validate"
 )
 
 // clusterService is etcd's Cluster service.
@@ -28,7 +29,7 @@ func (c *clusterService) header() *pb.ResponseHeader { return c.s.headerAt(0).Me
 // MemberAdd adds a voter or a learner under a new id. An add that is repeated before the member has started, because its
 // answer was lost or a tool tries again, gives the member that is there: it would be started as that one anyway.
 func (c *clusterService) MemberAdd(ctx context.Context, r *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
-	urls, err := parsePeerURLs(r.PeerURLs)
+	urls, err := validate.PeerURLs(r.PeerURLs)
 	if err != nil {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}
@@ -148,7 +149,7 @@ func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberI
 func (c *clusterService) MemberUpdate(
 	ctx context.Context, r *pb.MemberUpdateRequest,
 ) (*pb.MemberUpdateResponse, error) {
-	urls, err := parsePeerURLs(r.PeerURLs)
+	urls, err := validate.PeerURLs(r.PeerURLs)
 	if err != nil {
 		return nil, rpctypes.ErrGRPCMemberBadURLs
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -56,7 +57,7 @@ func (s *Services) rangeHandler() grpc.MethodHandler {
 }
 
 func (s *Services) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
-	if err := checkRange(&call.Op); err != nil {
+	if err := validate.Range(&call.Op); err != nil {
 		return nil, err
 	}
 	if !call.Serializable {
@@ -99,10 +100,10 @@ func (s *Services) admitPut(ctx context.Context, c *wire.PutCall, quota quotaChe
 	if err := quota(ctx, s, &c.Command); err != nil {
 		return err
 	}
-	if err := checkPut(&c.Op); err != nil {
+	if err := validate.Put(&c.Op); err != nil {
 		return err
 	}
-	return s.options.checkSize(c.Size)
+	return validate.Size(c.Size, s.options.MaxRequestBytes)
 }
 
 // wire.PutResponse answers a put that was applied.
@@ -133,10 +134,10 @@ func (s *Services) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wir
 // admitDelete refuses a delete that may not be proposed, and makes its command.
 func (s *Services) admitDelete(c *wire.DeleteCall) error {
 	c.Command.Delete = &c.Op
-	if err := checkDelete(&c.Op); err != nil {
+	if err := validate.Delete(&c.Op); err != nil {
 		return err
 	}
-	return s.options.checkSize(c.Size)
+	return validate.Size(c.Size, s.options.MaxRequestBytes)
 }
 
 // wire.DeleteResponse answers a delete that was applied.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -21,7 +22,7 @@ func (s *Services) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	if err := stream.RecvMsg(call); err != nil {
 		return err
 	}
-	if err := checkRangeStream(&call.Op); err != nil {
+	if err := validate.RangeStream(&call.Op); err != nil {
 		return err
 	}
 	ctx := stream.Context()

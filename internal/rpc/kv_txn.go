@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -13,7 +14,7 @@ func (s *Services) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnRespon
 	if err := s.admitTxn(ctx, call, s.quota.check); err != nil {
 		return nil, err
 	}
-	if isReadOnly(&call.Op) {
+	if validate.ReadOnly(&call.Op) {
 		return s.readTxn(ctx, call)
 	}
 	result, err := s.propose(ctx, &call.Command)
@@ -29,19 +30,19 @@ func (s *Services) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaChe
 	if err := quota(ctx, s, &c.Command); err != nil {
 		return err
 	}
-	if err := checkTxn(&c.Op, s.options.MaxTxnOps, 1); err != nil {
+	if err := validate.Txn(&c.Op, s.options.MaxTxnOps); err != nil {
 		return err
 	}
 	// Only after the limits above is the request small enough for the search for overlaps.
 	for _, list := range [2][]kv.Op{c.Op.Then, c.Op.Else} {
-		if err := checkOverlaps(list); err != nil {
+		if err := validate.Overlaps(list); err != nil {
 			return err
 		}
 	}
-	if isReadOnly(&c.Op) {
+	if validate.ReadOnly(&c.Op) {
 		return nil
 	}
-	return s.options.checkSize(c.Size)
+	return validate.Size(c.Size, s.options.MaxRequestBytes)
 }
 
 // wire.TxnResponse answers a transaction that was applied.

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/rpc/validate"
 )
 
 // Membership is what the native membership service needs of a member, beyond what all services need: *member.Member.
@@ -110,7 +111,7 @@ func (m *membershipService) Join(ctx context.Context, r *quoratepb.JoinRequest) 
 		return nil, status.Errorf(codes.FailedPrecondition,
 			"this is a member of cluster %x, and the one to join is %x", m.s.cluster, want)
 	}
-	urls, err := parsePeerURLs(r.GetPeerUrls())
+	urls, err := validate.PeerURLs(r.GetPeerUrls())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument,
 			fmt.Sprintf("the peer URLs %q do not serve: each is http:// or https://, a host and a port", r.GetPeerUrls()))

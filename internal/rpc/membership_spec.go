@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/rpc/validate"
 )
 
 // specOf reads what an operator wants. Every fault that can be told without the cluster is refused here, with all the
@@ -63,7 +64,7 @@ func specOf(r *quoratepb.ChangeSpec) (membership.Spec, error) {
 
 // tidyURLs gives URLs the form in which members keep them. What is no URL stays, to be shown in the refusal.
 func tidyURLs(raw []string) []string {
-	if urls, err := parsePeerURLs(raw); err == nil {
+	if urls, err := validate.PeerURLs(raw); err == nil {
 		return urls
 	}
 	return raw

@@ -1,4 +1,4 @@
-package rpc
+package validate
 
 import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -11,7 +11,7 @@ import (
 
 // The checks that depend on the request alone. What depends on the store is checked when the command is applied.
 
-func checkRange(op *kv.RangeOp) error {
+func Range(op *kv.RangeOp) error {
 	if len(op.Key) == 0 {
 		return rpctypes.ErrGRPCEmptyKey
 	}
@@ -26,9 +26,9 @@ var (
 	errStreamFiltered = status.Error(codes.Unimplemented, "RangeStream does not support revision filters")
 )
 
-// checkRangeStream lets a sort target without an order through: see readChunk.
-func checkRangeStream(op *kv.RangeOp) error {
-	if err := checkRange(op); err != nil {
+// RangeStream lets a sort target without an order through: see readChunk.
+func RangeStream(op *kv.RangeOp) error {
+	if err := Range(op); err != nil {
 		return err
 	}
 	if op.Order != kv.SortNone && (op.Order != kv.SortAscend || op.Target != kv.SortByKey) {
@@ -40,7 +40,7 @@ func checkRangeStream(op *kv.RangeOp) error {
 	return nil
 }
 
-func checkPut(op *kv.PutOp) error {
+func Put(op *kv.PutOp) error {
 	switch {
 	case len(op.Key) == 0:
 		return rpctypes.ErrGRPCEmptyKey
@@ -52,16 +52,19 @@ func checkPut(op *kv.PutOp) error {
 	return nil
 }
 
-func checkDelete(op *kv.DeleteOp) error {
+func Delete(op *kv.DeleteOp) error {
 	if len(op.Key) == 0 {
 		return rpctypes.ErrGRPCEmptyKey
 	}
 	return nil
 }
 
-// checkTxn checks a transaction and what is nested in it. A nested one may use only what its parent's longest list
-// left of maxOps. depth counts the transactions around it, and itself: what the log cannot hold is not proposed.
-func checkTxn(op *kv.TxnOp, maxOps, depth int) error {
+// Txn checks a transaction of at most maxOps operations, and what is nested in it.
+func Txn(op *kv.TxnOp, maxOps int) error { return txn(op, maxOps, 1) }
+
+// txn lets a nested transaction use only what its parent's longest list left of maxOps. depth counts the transactions
+// around it, and itself: what the log cannot hold is not proposed.
+func txn(op *kv.TxnOp, maxOps, depth int) error {
 	used := max(len(op.Compares), len(op.Then), len(op.Else))
 	if used > maxOps || depth > kv.MaxTxnDepth {
 		return rpctypes.ErrGRPCTooManyOps
@@ -73,7 +76,7 @@ func checkTxn(op *kv.TxnOp, maxOps, depth int) error {
 	}
 	for _, list := range [2][]kv.Op{op.Then, op.Else} {
 		for i := range list {
-			if err := checkOp(&list[i], maxOps-used, depth); err != nil {
+			if err := nestedOp(&list[i], maxOps-used, depth); err != nil {
 				return err
 			}
 		}
@@ -81,23 +84,23 @@ func checkTxn(op *kv.TxnOp, maxOps, depth int) error {
 	return nil
 }
 
-func checkOp(op *kv.Op, maxOps, depth int) error {
+func nestedOp(op *kv.Op, maxOps, depth int) error {
 	switch {
 	case op.Range != nil:
-		return checkRange(op.Range)
+		return Range(op.Range)
 	case op.Put != nil:
-		return checkPut(op.Put)
+		return Put(op.Put)
 	case op.Delete != nil:
-		return checkDelete(op.Delete)
+		return Delete(op.Delete)
 	case op.Txn != nil:
-		return checkTxn(op.Txn, maxOps, depth+1)
+		return txn(op.Txn, maxOps, depth+1)
 	}
 	return rpctypes.ErrGRPCKeyNotFound
 }
 
-// isReadOnly tells whether the outer lists hold nothing but ranges. A nested transaction is never read-only here, even
+// ReadOnly tells whether the outer lists hold nothing but ranges. A nested transaction is never read-only here, even
 // if it writes nothing: etcd sends it through consensus.
-func isReadOnly(op *kv.TxnOp) bool {
+func ReadOnly(op *kv.TxnOp) bool {
 	for _, list := range [2][]kv.Op{op.Then, op.Else} {
 		for i := range list {
 			if list[i].Range == nil {

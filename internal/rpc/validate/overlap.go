@@ -1,4 +1,4 @@
-package rpc
+package validate
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 // puts of transactions nested before it, and a delete up to the end of the key space (range_end "\x00") is held
 // against nothing at all.
 
-// checkOverlaps checks one list of ops and everything nested in it.
-func checkOverlaps(ops []kv.Op) error {
+// Overlaps checks one list of ops and everything nested in it.
+func Overlaps(ops []kv.Op) error {
 	if len(ops) < 2 && (len(ops) == 0 || ops[0].Txn == nil) {
 		return nil
 	}
