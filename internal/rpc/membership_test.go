@@ -14,7 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
-	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/membershipapi"
 )
 
 // One member, on disk and behind a port, through the whole native service: what it is, what a change would do, the
@@ -184,7 +184,7 @@ func TestMembership_Join_again(t *testing.T) {
 
 // askedMembership answers for the leader and counts what it is asked.
 type askedMembership struct {
-	rpc.Membership
+	membershipapi.Cluster
 	asked int
 }
 

@@ -15,8 +15,14 @@ import (
 // Collector gives the metrics that the services and the member's state show, under etcd's names. Everything is read
 // when it is asked for: the services themselves only count in atomics.
 func (s *Services) Collector() prometheus.Collector {
-	return metrics.Collector(s.collectServer, s.collectStore, s.gate.Collect, s.checker.Collect, s.collectMembership,
-		s.collectSessions, s.collectAnswers, s.bounds.collect, s.collectFirstMessages)
+	parts := []func(*metrics.Emitter){
+		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect, s.collectSessions,
+		s.collectAnswers, s.bounds.collect, s.collectFirstMessages,
+	}
+	if s.membership != nil {
+		parts = append(parts, s.membership.Collect)
+	}
+	return metrics.Collector(parts...)
 }
 
 func (s *Services) collectServer(e *metrics.Emitter) {
@@ -101,4 +107,17 @@ func (s *Services) collectStore(e *metrics.Emitter) {
 	e.Counter("etcd_mvcc_delete_total", "Keys deleted by requests to this member.", float64(stats.deleted.Load()))
 	e.Counter("etcd_mvcc_range_total", "Ranges served by this member.", float64(stats.ranged.Load()))
 	e.Counter("etcd_mvcc_txn_total", "Writing transactions served by this member.", float64(stats.txns.Load()))
+}
+
+// collectConfig shows the configuration in force at this member.
+func (s *Services) collectConfig(e *metrics.Emitter) {
+	status := s.options.Member.Status()
+	e.Gauge("quorate_config_index", "Index of the entry that brought the configuration in force.",
+		float64(status.ConfigID.Index))
+	e.Gauge("quorate_config_joint", "1 while two sets of voters must agree.", metrics.Bool(status.Config.IsJoint()))
+	e.Gauge("quorate_config_settled", "1 if no membership change is under way: removed members may be switched off.",
+		metrics.Bool(status.ConfigSettled))
+	e.Gauge("quorate_config_voters", "Voters of the configuration in force; while joint, of the new set.",
+		float64(len(status.Config.Voters)))
+	e.Gauge("quorate_config_learners", "Learners of the configuration in force.", float64(len(status.Config.Learners)))
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/rpc/membershipapi"
 )
 
 // Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
 type Options struct {
 	Member Backend
 	// Membership is the same member, for the native membership service; nil leaves that out.
-	Membership Membership
+	Membership membershipapi.Cluster
 	// Clients is the same member, for the writes of native clients; nil leaves that service out.
 	Clients Clients
 	Version Version

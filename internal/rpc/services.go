@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/health"
 	"github.com/quorate/quorate/internal/rpc/httpapi"
+	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -28,7 +29,9 @@ type Services struct {
 	checker *health.Checker
 	health  *health.Watcher
 	http    *httpapi.API
-	quota   quota
+	// membership is the native service, nil if it is left out.
+	membership *membershipapi.Service
+	quota      quota
 
 	register clientRegister
 	bounds   bounds
@@ -54,6 +57,12 @@ func New(options Options) *Services {
 	})
 	asked := health.Options{Member: options.Member, Stalled: options.Stalled, Logger: options.Logger}
 	s.checker, s.health = health.New(asked), health.Watch(asked)
+	if options.Membership != nil {
+		s.membership = membershipapi.New(membershipapi.Options{
+			ClusterID: s.cluster, Member: options.Member, Cluster: options.Membership,
+			StrictReconfig: options.StrictReconfig, Clock: options.Clock,
+		})
+	}
 	s.http = httpapi.New(httpapi.Options{
 		Health: s.checker, Version: httpapi.Version(options.Version), Logger: options.Logger,
 		AllowedHosts: options.AllowedHosts, AllowedOrigins: options.AllowedOrigins,
@@ -80,8 +89,8 @@ func (s *Services) Register(server *grpc.Server) {
 	pb.RegisterClusterServer(timed, &clusterService{s: s})
 	pb.RegisterMaintenanceServer(timed, &maintenanceService{s: s})
 	pb.RegisterAuthServer(timed, &authService{s: s})
-	if s.options.Membership != nil {
-		quoratepb.RegisterMembershipServer(timed, &membershipService{s: s, survey: newSurvey(s)})
+	if s.membership != nil {
+		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}
 	if s.options.Clients != nil {
 		quoratepb.RegisterWriterServer(timed, &writerService{s: s})

@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"time"
@@ -15,8 +15,8 @@ const (
 )
 
 // Watch streams what changes. Configurations, leaders and jobs are told at once, how far members are not more often than
-// the caller wants; whoever reads too slowly misses what was between, and never the latest.
-func (m *membershipService) Watch(
+// the caller wants. A caller that reads slowly misses states between, and never the latest.
+func (m *Service) Watch(
 	r *quoratepb.WatchRequest, stream grpc.ServerStreamingServer[quoratepb.Event],
 ) error {
 	interval := time.Duration(r.GetIntervalMs()) * time.Millisecond
@@ -24,35 +24,35 @@ func (m *membershipService) Watch(
 		interval = defaultWatchInterval
 	}
 	interval = max(interval, minWatchInterval)
-	defer m.survey.join(interval)()
-	rest := time.NewTimer(interval)
-	defer rest.Stop()
-	rested := false
-	var sent *sight
+	defer m.poller.join(interval)()
+	pause := time.NewTimer(interval)
+	defer pause.Stop()
+	paused := false
+	var sent *state
 	for {
-		now, changed := m.survey.look()
-		events := news(sent, now)
-		if len(events) > 0 && (rested || events[0].Kind != quoratepb.Event_KIND_PROGRESS) {
+		now, changed := m.poller.look()
+		events := eventsBetween(sent, now)
+		if len(events) > 0 && (paused || events[0].Kind != quoratepb.Event_KIND_PROGRESS) {
 			for _, event := range events {
 				if err := stream.Send(event); err != nil {
 					return err
 				}
 			}
-			sent, rested = now, false
-			rest.Reset(interval)
+			sent, paused = now, false
+			pause.Reset(interval)
 		}
 		select {
 		case <-changed:
-		case <-rest.C:
-			rested = true
+		case <-pause.C:
+			paused = true
 		case <-stream.Context().Done():
 			return stream.Context().Err()
 		}
 	}
 }
 
-// news tells what somebody who saw one sight, or nothing, has to be told of a later one. Progress comes alone.
-func news(seen, now *sight) []*quoratepb.Event {
+// eventsBetween gives the events from a state that was seen, or none, to a later one. Progress comes alone.
+func eventsBetween(seen, now *state) []*quoratepb.Event {
 	if now == nil || now == seen {
 		return nil
 	}
@@ -73,7 +73,7 @@ func news(seen, now *sight) []*quoratepb.Event {
 	if jobs := changedJobs(seen.jobs, now.jobs); len(jobs) > 0 {
 		events = append(events, event(quoratepb.Event_KIND_JOB, jobs))
 	}
-	if len(events) == 0 && !proto.Equal(seen.still, now.still) {
+	if len(events) == 0 && !proto.Equal(seen.steady, now.steady) {
 		events = append(events, event(quoratepb.Event_KIND_PROGRESS, nil))
 	}
 	return events

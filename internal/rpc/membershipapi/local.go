@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
@@ -7,13 +7,13 @@ import (
 
 // localView is what this member knows of the cluster by itself: who the members are, not how. It needs neither a leader
 // nor a connection. Of the others only the leader's being there is known.
-func (s *Services) localView() (membership.View, consensus.Term) {
-	m := s.options.Member
+func localView(o *Options) (membership.View, consensus.Term) {
+	m := o.Member
 	status := m.Status()
 	v := membership.View{
 		Leader: m.Leader(), Config: status.Config, ID: status.ConfigID, Protocol: status.Protocol,
-		Settled: status.ConfigSettled, Last: status.LastIndex, Strict: s.options.StrictReconfig,
-		Now: s.options.Clock.Now().UnixMilli(),
+		Settled: status.ConfigSettled, Last: status.LastIndex, Strict: o.StrictReconfig,
+		Now: o.Clock.Now().UnixMilli(),
 	}
 	machine, release := m.Machine()
 	defer release()

@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"context"
@@ -12,74 +12,74 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// sight is the cluster and its jobs as they were at one moment. It is shared, and never written to.
-type sight struct {
+// state is the cluster and its jobs as they were at one moment. It is shared, and never written to.
+type state struct {
 	cluster *quoratepb.Cluster
 	jobs    []*quoratepb.Job
-	still   *quoratepb.Cluster // cluster, but for what moves by itself: how long somebody has been silent
+	steady  *quoratepb.Cluster // cluster, with the time coarse for which a member has been silent: it grows by itself
 }
 
-// survey looks at the cluster for all who watch it through this server: one question to the leader per interval,
+// poller looks at the cluster for all who watch it through this server: one question to the leader per interval,
 // however many they are, and none while nobody watches.
-type survey struct {
-	s *Services
+type poller struct {
+	options Options
 
 	mu        sync.Mutex
 	intervals map[*time.Duration]struct{} // one for each watcher
-	now       *sight                      // nil until the first answer
+	now       *state                      // nil until the first answer
 	changed   chan struct{}               // closed when now is replaced
-	hurry     chan struct{}               // a watcher came that is less patient
+	sooner    chan struct{}               // a watcher came with a shorter interval
 	stop      context.CancelFunc          // of the goroutine; nil while nobody watches
 	done      chan struct{}               // closed when it has ended
 }
 
-// describePatience bounds one question to the leader. Watchers then see what this member knows by itself.
-const describePatience = time.Second
+// describeTimeout bounds one question to the leader. Watchers then see what this member knows by itself.
+const describeTimeout = time.Second
 
-func newSurvey(s *Services) *survey {
-	return &survey{s: s, intervals: make(map[*time.Duration]struct{}), changed: make(chan struct{})}
+func newPoller(options Options) *poller {
+	return &poller{options: options, intervals: make(map[*time.Duration]struct{}), changed: make(chan struct{})}
 }
 
 // join begins to look at least that often; leave must be called.
-func (v *survey) join(interval time.Duration) (leave func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.intervals[&interval] = struct{}{}
-	if v.stop != nil {
+func (p *poller) join(interval time.Duration) (leave func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.intervals[&interval] = struct{}{}
+	if p.stop != nil {
 		select {
-		case v.hurry <- struct{}{}:
+		case p.sooner <- struct{}{}:
 		default:
 		}
 	} else {
 		var ctx context.Context
-		ctx, v.stop = context.WithCancel(context.Background())
-		v.done, v.hurry = make(chan struct{}), make(chan struct{}, 1)
-		run := &surveyor{survey: v, ctx: ctx, hurry: v.hurry, done: v.done}
+		ctx, p.stop = context.WithCancel(context.Background())
+		p.done, p.sooner = make(chan struct{}), make(chan struct{}, 1)
+		run := &pollLoop{poller: p, ctx: ctx, sooner: p.sooner, done: p.done}
 		go run.run()
 	}
-	return func() { v.leave(&interval) }
+	return func() { p.leave(&interval) }
 }
 
-func (v *survey) leave(interval *time.Duration) {
-	v.mu.Lock()
-	delete(v.intervals, interval)
+func (p *poller) leave(interval *time.Duration) {
+	p.mu.Lock()
+	delete(p.intervals, interval)
 	var done chan struct{}
-	if len(v.intervals) == 0 {
-		v.stop()
-		v.stop, v.now, done = nil, nil, v.done
+	if len(p.intervals) == 0 {
+		p.stop()
+		p.stop, p.now, done = nil, nil, p.done
 	}
-	v.mu.Unlock()
+	p.mu.Unlock()
 	if done != nil {
 		<-done
 	}
 }
 
-// interval is that of the least patient watcher.
-func (v *survey) interval() time.Duration {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+// interval is the shortest of all watchers.
+func (p *poller) interval() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	shortest := time.Duration(0)
-	for d := range v.intervals {
+	for d := range p.intervals {
 		if shortest == 0 || *d < shortest {
 			shortest = *d
 		}
@@ -88,29 +88,29 @@ func (v *survey) interval() time.Duration {
 }
 
 // look returns what is known, nil if nothing is yet, and what is closed once there is more.
-func (v *survey) look() (now *sight, changed <-chan struct{}) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.now, v.changed
+func (p *poller) look() (now *state, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now, p.changed
 }
 
 // publish shows watchers something else, unless ctx says that those who asked for it are gone.
-func (v *survey) publish(ctx context.Context, now *sight) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+func (p *poller) publish(ctx context.Context, now *state) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if ctx.Err() != nil {
 		return
 	}
-	v.now = now
-	close(v.changed)
-	v.changed = make(chan struct{})
+	p.now = now
+	close(p.changed)
+	p.changed = make(chan struct{})
 }
 
-// surveyor is the goroutine of a survey, from the first watcher's coming to the last one's going.
-type surveyor struct {
-	survey *survey
+// pollLoop is the goroutine of a poller, from the first watcher's coming to the last one's going.
+type pollLoop struct {
+	poller *poller
 	ctx    context.Context
-	hurry  <-chan struct{}
+	sooner <-chan struct{}
 	done   chan struct{}
 
 	view   membership.View // seen last
@@ -130,13 +130,13 @@ type description struct {
 
 // run waits for whatever may show something else. The channels are taken before the state is looked at, so that no
 // change falls between.
-func (r *surveyor) run() {
+func (r *pollLoop) run() {
 	defer close(r.done)
-	member, native := r.survey.s.options.Member, r.survey.s.options.Membership
-	due := time.NewTimer(r.survey.interval())
+	member, cluster := r.poller.options.Member, r.poller.options.Cluster
+	due := time.NewTimer(r.poller.interval())
 	defer due.Stop()
 	for act := r.refresh; ; {
-		leader, config, jobs := member.LeaderChanged(), native.ConfigChanged(), native.JobsChanged()
+		leader, config, jobs := member.LeaderChanged(), cluster.ConfigChanged(), cluster.JobsChanged()
 		act()
 		select {
 		case <-r.ctx.Done():
@@ -150,18 +150,18 @@ func (r *surveyor) run() {
 			act = r.refresh // a job that is done, say, is shown with the configuration that it led to
 		case d := <-r.answer:
 			act = func() { r.answered(&d) }
-			due.Reset(r.survey.interval())
-		case <-r.hurry:
-			act = func() { due.Reset(min(r.survey.interval(), describePatience)) }
+			due.Reset(r.poller.interval())
+		case <-r.sooner:
+			act = func() { due.Reset(min(r.poller.interval(), describeTimeout)) }
 		case <-due.C:
 			act = r.poll
-			due.Reset(r.survey.interval())
+			due.Reset(r.poller.interval())
 		}
 	}
 }
 
 // refresh asks how things are. An answer that is on its way may be too old.
-func (r *surveyor) refresh() {
+func (r *pollLoop) refresh() {
 	if r.answer != nil {
 		r.again = true
 		return
@@ -170,10 +170,10 @@ func (r *surveyor) refresh() {
 }
 
 // poll asks the leader unless a question is on its way. Without a leader this member's own knowledge has to do.
-func (r *surveyor) poll() {
+func (r *pollLoop) poll() {
 	switch {
 	case r.answer != nil:
-	case r.survey.s.options.Member.Leader() == consensus.NoMember:
+	case r.poller.options.Member.Leader() == consensus.NoMember:
 		r.local()
 	default:
 		r.ask()
@@ -181,23 +181,23 @@ func (r *surveyor) poll() {
 }
 
 // leaderChanged forgets what was asked of another leader. That there is none is shown at once.
-func (r *surveyor) leaderChanged() {
+func (r *pollLoop) leaderChanged() {
 	r.forget()
 	r.poll()
 }
 
-func (r *surveyor) ask() {
-	ctx, cancel := context.WithTimeout(r.ctx, describePatience)
+func (r *pollLoop) ask() {
+	ctx, cancel := context.WithTimeout(r.ctx, describeTimeout)
 	answer := make(chan description, 1)
 	r.answer, r.cancel = answer, cancel
-	native := r.survey.s.options.Membership
+	cluster := r.poller.options.Cluster
 	go func() {
-		view, term, err := native.DescribeCluster(ctx)
+		view, term, err := cluster.DescribeCluster(ctx)
 		answer <- description{view, term, err}
 	}()
 }
 
-func (r *surveyor) forget() {
+func (r *pollLoop) forget() {
 	if r.cancel != nil {
 		r.cancel()
 	}
@@ -205,7 +205,7 @@ func (r *surveyor) forget() {
 }
 
 // answered shows an answer. One that something has overtaken is not shown, if the one before it was.
-func (r *surveyor) answered(d *description) {
+func (r *pollLoop) answered(d *description) {
 	again := r.again
 	r.forget()
 	r.waived = again && !r.waived
@@ -223,24 +223,25 @@ func (r *surveyor) answered(d *description) {
 }
 
 // local shows what this member knows by itself.
-func (r *surveyor) local() {
-	r.view, r.term = r.survey.s.localView()
+func (r *pollLoop) local() {
+	r.view, r.term = localView(&r.poller.options)
 	r.show()
 }
 
 // show publishes the last view with the jobs of now.
-func (r *surveyor) show() {
-	s := r.survey.s
-	jobs := s.options.Membership.Jobs()
-	now := &sight{cluster: clusterMessage(s.cluster, &r.view, r.term, jobs), jobs: jobMessages(jobs)}
-	now.still = proto.CloneOf(now.cluster)
-	for _, m := range now.still.Members {
+func (r *pollLoop) show() {
+	options := &r.poller.options
+	jobs := options.Cluster.Jobs()
+	now := &state{cluster: clusterMessage(options.ClusterID, &r.view, r.term, jobs), jobs: jobMessages(jobs)}
+	now.steady = proto.CloneOf(now.cluster)
+	for _, m := range now.steady.Members {
 		m.SilentMs = coarse(m.SilentMs)
 	}
-	r.survey.publish(r.ctx, now)
+	r.poller.publish(r.ctx, now)
 }
 
-// coarse rounds a silence down, the more the longer it is, so that a dead member is not news twice a second for ever.
+// coarse rounds down for how long a member was silent, to longer units the longer it is, so that a dead member does not make
+// an event twice a second for ever.
 func coarse(ms int64) int64 {
 	const second, minute = 1_000, 60_000
 	switch {

@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 
 // fakeCluster is a member and the leader that it asks, in a bubble of time. Its view counts the questions.
 type fakeCluster struct {
-	Backend
-	Membership
+	Member
+	Cluster
 	machine *apply.Machine
 
 	mu     sync.Mutex
@@ -139,10 +139,8 @@ func (f *fakeCluster) DescribeCluster(ctx context.Context) (membership.View, con
 	return view, 3, err
 }
 
-func (f *fakeCluster) service() *membershipService {
-	s := &Services{options: Options{Member: f, Membership: f}, cluster: 0xc1}
-	s.options.Clock = env.WallClock{}
-	return &membershipService{s: s, survey: newSurvey(s)}
+func (f *fakeCluster) service() *Service {
+	return New(Options{ClusterID: 0xc1, Member: f, Cluster: f, Clock: env.WallClock{}})
 }
 
 // watching is a stream that keeps what it is told.
@@ -167,7 +165,7 @@ func (w *watching) Send(event *quoratepb.Event) error {
 	return nil
 }
 
-func watchFrom(m *membershipService, interval time.Duration) *watching {
+func watchFrom(m *Service, interval time.Duration) *watching {
 	w := &watching{ended: make(chan error, 1), began: time.Now()}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	go func() {
@@ -341,13 +339,13 @@ func TestMembership_Watch_leaderDoesNotAnswer(t *testing.T) {
 		if got := w.told(); len(got) != 0 {
 			t.Errorf("before the answer: got %v, want nothing yet", got)
 		}
-		elapse(describePatience)
+		elapse(describeTimeout)
 		got := w.told()
 		if len(got) != 1 || got[0].Kind != quoratepb.Event_KIND_STATE || got[0].Cluster.Leader != 1 ||
 			got[0].Cluster.LastIndex != 95 || len(got[0].Cluster.Members) != 3 {
 			t.Fatalf("after a while: got %v, want what this member knows", got)
 		}
-		elapse(describePatience / 2) // another question is on its way
+		elapse(describeTimeout / 2) // another question is on its way
 		f.change(func() { f.leader = consensus.NoMember }, &f.leaderNews)
 		if got := kinds(w.told()); got != "KIND_LEADER " {
 			t.Errorf("the leader is lost meanwhile: got %s, want to hear it at once", got)

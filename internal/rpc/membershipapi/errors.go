@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
-// membershipCodes maps what a member answers to native calls. The texts are the errors' own: nobody compares them.
-var membershipCodes = []struct {
+// errorCodes maps what a member answers to native calls. The texts are the errors' own: nobody compares them.
+var errorCodes = []struct {
 	err  error
 	code codes.Code
 }{
@@ -51,9 +51,9 @@ var refusalCodes = map[consensus.RefusalReason]codes.Code{
 	consensus.ReasonBadRequest:     codes.InvalidArgument,
 }
 
-// membershipError turns the error of a native call into one for the wire. expected is the configuration that the caller
+// wireError turns the error of a native call into one for the wire. expected is the configuration that the caller
 // believed in force, if it said so.
-func membershipError(err error, expected consensus.ConfigID) error {
+func wireError(err error, expected consensus.ConfigID) error {
 	var blocked *membership.BlockedError
 	var fault *membership.SpecError
 	var refused *membership.RefusedError
@@ -68,7 +68,7 @@ func membershipError(err error, expected consensus.ConfigID) error {
 	case errors.As(err, &address):
 		return status.Error(codes.FailedPrecondition, address.Text)
 	}
-	for _, row := range membershipCodes {
+	for _, row := range errorCodes {
 		if errors.Is(err, row.err) {
 			return status.Error(row.code, strings.TrimPrefix(err.Error(), "member: "))
 		}

@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"context"
@@ -10,14 +10,17 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/rpc/validate"
 )
 
-// Membership is what the native membership service needs of a member, beyond what all services need: *member.Member.
+// Cluster is what the service asks of a member about its cluster: *member.Member.
 // What only the leader knows or does, the member asks the leader for.
-type Membership interface {
+type Cluster interface {
 	DescribeCluster(ctx context.Context) (membership.View, consensus.Term, error)
 	Plan(ctx context.Context, spec *membership.Spec) (membership.Plan, error)
 	// StartJob draws an id if it is given none.
@@ -34,95 +37,120 @@ type Membership interface {
 	StaleProposals() uint64
 }
 
-// membershipService is the native Membership service.
-type membershipService struct {
+// Member is what the service asks of a member about itself.
+type Member interface {
+	ID() consensus.MemberID
+	Term() consensus.Term
+	Leader() consensus.MemberID
+	LeaderChanged() <-chan struct{}
+	Status() raft.Status
+	Machine() (machine *apply.Machine, release func())
+}
+
+// Options say whose cluster it is.
+type Options struct {
+	ClusterID uint64
+	Member    Member
+	Cluster   Cluster
+	// StrictReconfig refuses membership changes that would endanger the quorum.
+	StrictReconfig bool
+	Clock          env.Clock
+}
+
+// Service is the native Membership service.
+type Service struct {
 	quoratepb.UnsafeMembershipServer
-	s      *Services
-	survey *survey
+	options Options
+	poller  *poller
+}
+
+// New makes the service of a member.
+func New(options Options) *Service {
+	return &Service{options: options, poller: newPoller(options)}
 }
 
 // Describe tells the configuration in force and how each member is, as the leader sees it.
-func (m *membershipService) Describe(
+func (m *Service) Describe(
 	ctx context.Context, _ *quoratepb.DescribeRequest,
 ) (*quoratepb.DescribeResponse, error) {
-	view, term, err := m.s.options.Membership.DescribeCluster(ctx)
+	view, term, err := m.options.Cluster.DescribeCluster(ctx)
 	if err != nil {
-		return nil, membershipError(err, consensus.ConfigID{})
+		return nil, wireError(err, consensus.ConfigID{})
 	}
 	return &quoratepb.DescribeResponse{
-		Cluster: clusterMessage(m.s.cluster, &view, term, m.s.options.Membership.Jobs()),
+		Cluster: clusterMessage(m.options.ClusterID, &view, term, m.options.Cluster.Jobs()),
 	}, nil
 }
 
 // Plan tells what a change would do. What stands in its way is part of the answer, not an error.
-func (m *membershipService) Plan(
+func (m *Service) Plan(
 	ctx context.Context, r *quoratepb.ChangeSpec,
 ) (*quoratepb.PlanResponse, error) {
 	spec, err := specOf(r)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := m.s.options.Membership.Plan(ctx, &spec)
+	plan, err := m.options.Cluster.Plan(ctx, &spec)
 	if err != nil {
-		return nil, membershipError(err, spec.Expected)
+		return nil, wireError(err, spec.Expected)
 	}
 	return planMessage(&plan), nil
 }
 
 // Start makes a job of a change.
-func (m *membershipService) Start(ctx context.Context, r *quoratepb.StartRequest) (*quoratepb.Job, error) {
+func (m *Service) Start(ctx context.Context, r *quoratepb.StartRequest) (*quoratepb.Job, error) {
 	spec, err := specOf(r.GetSpec())
 	if err != nil {
 		return nil, err
 	}
-	job, err := m.s.options.Membership.StartJob(ctx, membership.JobID(r.GetRequestId()), &spec)
+	job, err := m.options.Cluster.StartJob(ctx, membership.JobID(r.GetRequestId()), &spec)
 	if err != nil {
-		return nil, membershipError(err, spec.Expected)
+		return nil, wireError(err, spec.Expected)
 	}
 	return m.jobMessage(&job), nil
 }
 
 // ListJobs tells the jobs that this member knows of, oldest first.
-func (m *membershipService) ListJobs(
+func (m *Service) ListJobs(
 	context.Context, *quoratepb.ListJobsRequest,
 ) (*quoratepb.ListJobsResponse, error) {
-	return &quoratepb.ListJobsResponse{Jobs: jobMessages(m.s.options.Membership.Jobs())}, nil
+	return &quoratepb.ListJobsResponse{Jobs: jobMessages(m.options.Cluster.Jobs())}, nil
 }
 
 // CancelJob asks the leader to stop a job.
-func (m *membershipService) CancelJob(
+func (m *Service) CancelJob(
 	ctx context.Context, r *quoratepb.CancelJobRequest,
 ) (*quoratepb.Job, error) {
-	job, err := m.s.options.Membership.CancelJob(ctx, membership.JobID(r.GetId()))
+	job, err := m.options.Cluster.CancelJob(ctx, membership.JobID(r.GetId()))
 	if err != nil {
-		return nil, membershipError(err, consensus.ConfigID{})
+		return nil, wireError(err, consensus.ConfigID{})
 	}
 	return m.jobMessage(&job), nil
 }
 
 // jobMessage tells a job that was just written; this member may not have applied it yet.
-func (m *membershipService) jobMessage(job *membership.Job) *quoratepb.Job {
-	return jobMessage(job, m.s.options.Membership.Jobs())
+func (m *Service) jobMessage(job *membership.Job) *quoratepb.Job {
+	return jobMessage(job, m.options.Cluster.Jobs())
 }
 
 // Join adds the caller as a member-to-be.
-func (m *membershipService) Join(ctx context.Context, r *quoratepb.JoinRequest) (*quoratepb.JoinResponse, error) {
-	if want := r.GetClusterId(); want != 0 && want != m.s.cluster {
+func (m *Service) Join(ctx context.Context, r *quoratepb.JoinRequest) (*quoratepb.JoinResponse, error) {
+	if want := r.GetClusterId(); want != 0 && want != m.options.ClusterID {
 		return nil, status.Errorf(codes.FailedPrecondition,
-			"this is a member of cluster %x, and the one to join is %x", m.s.cluster, want)
+			"this is a member of cluster %x, and the one to join is %x", m.options.ClusterID, want)
 	}
 	urls, err := validate.PeerURLs(r.GetPeerUrls())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument,
 			fmt.Sprintf("the peer URLs %q do not serve: each is http:// or https://, a host and a port", r.GetPeerUrls()))
 	}
-	answer, err := m.s.options.Membership.Join(ctx, autopilot.JoinRequest{
+	answer, err := m.options.Cluster.Join(ctx, autopilot.JoinRequest{
 		Name: r.GetName(), PeerURLs: urls, Learner: r.GetLearner(), Replaces: r.GetReplaces(),
 	})
 	if err != nil {
-		return nil, membershipError(err, consensus.ConfigID{})
+		return nil, wireError(err, consensus.ConfigID{})
 	}
-	config := m.s.options.Member.Status().Config
+	config := m.options.Member.Status().Config
 	response := &quoratepb.JoinResponse{
 		ClusterId: uint64(answer.Cluster), MemberId: uint64(answer.ID), Job: uint64(answer.Job),
 	}

@@ -1,4 +1,4 @@
-package rpc
+package membershipapi
 
 import (
 	"context"
@@ -250,18 +250,18 @@ func TestMembershipError_codes(t *testing.T) {
 		{"what has a status already", status.Error(codes.Aborted, "x"), codes.Aborted, "x"},
 		{"anything else", errors.New("disk on fire"), codes.Unknown, "disk on fire"},
 	} {
-		got := status.Convert(membershipError(row.err, consensus.ConfigID{Index: 5, Term: 2}))
+		got := status.Convert(wireError(row.err, consensus.ConfigID{Index: 5, Term: 2}))
 		if got.Code() != row.code || got.Message() != row.text {
 			t.Errorf("%s: got %v %q, want %v %q", row.name, got.Code(), got.Message(), row.code, row.text)
 		}
 	}
-	stale := status.Convert(membershipError(refused(consensus.ReasonStaleConfig), consensus.ConfigID{}))
+	stale := status.Convert(wireError(refused(consensus.ReasonStaleConfig), consensus.ConfigID{}))
 	if details := stale.Details(); len(details) != 1 ||
 		!proto.Equal(details[0].(proto.Message), &quoratepb.StaleConfig{Current: &quoratepb.ConfigID{Index: 9, Term: 3}}) {
 		t.Errorf("a stale configuration: got the details %v, want the one in force", details)
 	}
 	for reason := consensus.ReasonNoLeader; reason <= consensus.ReasonNoChange; reason++ {
-		if got := status.Code(membershipError(refused(reason), consensus.ConfigID{})); got == codes.Unknown || got == codes.OK {
+		if got := status.Code(wireError(refused(reason), consensus.ConfigID{})); got == codes.Unknown || got == codes.OK {
 			t.Errorf("%v: got the code %v", reason, got)
 		}
 	}
