@@ -16,8 +16,7 @@ type counters struct {
 	failedProposals             atomic.Uint64
 	receivedBytes, sentBytes    atomic.Uint64 // of messages
 	promoted                    atomic.Uint64
-	promoteFailures             sync.Map      // text of the error -> *atomic.Uint64; as many as there are errors
-	unread                      atomic.Uint64 // streams of native clients that ended because of that
+	promoteFailures             sync.Map // text of the error -> *atomic.Uint64; as many as there are errors
 }
 
 // promoteFailed counts a refused promotion under the text of its error on the wire, as etcd does.

@@ -16,11 +16,14 @@ import (
 // when it is asked for: the services themselves only count in atomics.
 func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
-		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect, s.collectSessions,
+		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
 		s.collectAnswers, s.bounds.collect, s.collectFirstMessages,
 	}
 	if s.membership != nil {
 		parts = append(parts, s.membership.Collect)
+	}
+	if s.writer != nil {
+		parts = append(parts, s.writer.Collect)
 	}
 	return metrics.Collector(parts...)
 }

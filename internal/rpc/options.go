@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
+	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
 
 // Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
@@ -19,7 +20,7 @@ type Options struct {
 	// Membership is the same member, for the native membership service; nil leaves that out.
 	Membership membershipapi.Cluster
 	// Clients is the same member, for the writes of native clients; nil leaves that service out.
-	Clients Clients
+	Clients writerapi.Clients
 	Version Version
 	Logger  *slog.Logger
 	Clock   env.Clock

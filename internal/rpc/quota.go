@@ -43,6 +43,13 @@ func (q *quota) check(ctx context.Context, s *Services, command *kv.Command) err
 	return kv.ErrNoSpace
 }
 
+// warn raises the alarm like check but admits the command. What a client proposes again was admitted once, and may have
+// happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
+func (q *quota) warn(ctx context.Context, s *Services, command *kv.Command) error {
+	_ = q.check(ctx, s, command)
+	return nil
+}
+
 func (s *Services) diskLow() bool { return s.options.DiskLow != nil && s.options.DiskLow() }
 
 // raise proposes the alarm, once for all requests that are refused at the same time.

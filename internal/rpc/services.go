@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/rpc/wire"
+	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
 
 // Services are etcd's gRPC services for one member, and the native one beside them.
@@ -31,11 +32,12 @@ type Services struct {
 	http    *httpapi.API
 	// membership is the native service, nil if it is left out.
 	membership *membershipapi.Service
-	quota      quota
+	// writer is the native service of writes, nil if it is left out.
+	writer *writerapi.Service
+	quota  quota
 
-	register clientRegister
-	bounds   bounds
-	first    *firstMessages
+	bounds bounds
+	first  *firstMessages
 }
 
 // New makes the services of a member. They answer from the moment they are registered; Close ends their background
@@ -49,7 +51,6 @@ func New(options Options) *Services {
 		bounds:  newBounds(),
 		first:   newFirstMessages(options.FirstMessage),
 	}
-	s.register.init(options.Clock, options.Clients)
 	s.gate = gate.New(gate.Options{
 		Member: options.Member, Superseded: options.Superseded, Streams: s.bounds.streams,
 		ElectionTimeout: options.ElectionTimeout, SlowRequest: options.SlowRequest, Histograms: options.ExtensiveMetrics,
@@ -61,6 +62,13 @@ func New(options Options) *Services {
 		s.membership = membershipapi.New(membershipapi.Options{
 			ClusterID: s.cluster, Member: options.Member, Cluster: options.Membership,
 			StrictReconfig: options.StrictReconfig, Clock: options.Clock,
+		})
+	}
+	if options.Clients != nil {
+		s.writer = writerapi.New(writerapi.Options{
+			ClusterID: s.cluster, MemberID: s.self, Member: options.Member, Clients: options.Clients, KV: nativeKV{s},
+			MaxMessageBytes: options.maxMessageBytes(), Pending: &s.stats.pending, Failed: &s.stats.failedProposals,
+			Clock: options.Clock,
 		})
 	}
 	s.http = httpapi.New(httpapi.Options{
@@ -92,8 +100,8 @@ func (s *Services) Register(server *grpc.Server) {
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}
-	if s.options.Clients != nil {
-		quoratepb.RegisterWriterServer(timed, &writerService{s: s})
+	if s.writer != nil {
+		quoratepb.RegisterWriterServer(timed, s.writer)
 	}
 	healthpb.RegisterHealthServer(timed, s.health.Server())
 }

@@ -1,4 +1,4 @@
-package rpc
+package writerapi
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
@@ -14,7 +14,7 @@ func (p *proposeStream) wait(bytes int) {
 	p.finished, p.heard = nil, heard{}
 	if p.received == nil {
 		p.received = errUnread
-		p.s.stats.unread.Add(1)
+		p.writer.unread.Add(1)
 		p.room.Broadcast()
 	}
 }

@@ -1,4 +1,4 @@
-package rpc
+package writerapi
 
 import (
 	"context"
@@ -14,18 +14,14 @@ import (
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/metrics"
-	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // admitProposal reads and checks one proposal as the calls of etcd's API are read and checked.
-func (s *Services) admitProposal(
+func (w *Service) admitProposal(
 	ctx context.Context, id consensus.ProposalID, r *quoratepb.Proposal,
 ) (*kv.Command, error) {
-	quota := s.quota.check
-	if r.Again {
-		quota = s.quota.warn
-	} else {
-		machine, release := s.options.Member.Machine()
+	if !r.Again {
+		machine, release := w.options.Member.Machine()
 		err := roomForResult(machine, id.Session, maxResultBytes)
 		release()
 		if err != nil {
@@ -33,24 +29,8 @@ func (s *Services) admitProposal(
 		}
 	}
 	switch r.Kind {
-	case quoratepb.Proposal_KIND_PUT:
-		call := new(wire.PutCall)
-		if err := call.DecodeWire(r.Request); err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
-		}
-		return &call.Command, s.admitPut(ctx, call, quota)
-	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		call := new(wire.DeleteCall)
-		if err := call.DecodeWire(r.Request); err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
-		}
-		return &call.Command, s.admitDelete(call)
-	case quoratepb.Proposal_KIND_TXN:
-		call := new(wire.TxnCall)
-		if err := call.DecodeWire(r.Request); err != nil {
-			return nil, status.Error(codes.InvalidArgument, err.Error())
-		}
-		return &call.Command, s.admitTxn(ctx, call, quota)
+	case quoratepb.Proposal_KIND_PUT, quoratepb.Proposal_KIND_DELETE_RANGE, quoratepb.Proposal_KIND_TXN:
+		return w.options.KV.Admit(ctx, r)
 	}
 	return nil, errProposal
 }
@@ -77,15 +57,8 @@ func roomForResult(machine *apply.Machine, session consensus.SessionID, mostByte
 	return nil
 }
 
-// warn raises the alarm like check but admits the command. What a client proposes again was admitted once, and may have
-// happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
-func (q *quota) warn(ctx context.Context, s *Services, command *kv.Command) error {
-	_ = q.check(ctx, s, command)
-	return nil
-}
-
 // proposalAnswer says what came of a proposal.
-func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.Answer {
+func (w *Service) proposalAnswer(ctx context.Context, f *finished) *quoratepb.Answer {
 	answer := &quoratepb.Answer{Session: f.id.Session.Number, Sequence: f.id.Sequence}
 	err := f.result.Err
 	switch {
@@ -108,16 +81,16 @@ func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.A
 	if err == nil && f.result.Left != nil {
 		err = errResultGone // of a command that asks for nothing, so that the first one was another
 		if f.command != nil {
-			err = s.complete(ctx, f.command, &f.result)
+			err = w.options.KV.Complete(ctx, f.command, &f.result)
 		}
 	}
 	if err != nil {
 		why := status.Convert(etcderr.Wire(err))
 		answer.Code, answer.Message = uint32(why.Code()), why.Message()
-		s.stats.failedProposals.Add(1)
+		w.options.Failed.Add(1)
 		return answer
 	}
-	response := s.proposalResponse(f)
+	response := w.options.KV.Response(f.kind, &f.result)
 	answer.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
 	if f.result.Room != nil { // from here on the stream's own bound counts
 		f.result.Room.Release()
@@ -125,46 +98,19 @@ func (s *Services) proposalAnswer(ctx context.Context, f *finished) *quoratepb.A
 	return answer
 }
 
-// proposalResponse is the response of etcd's API to a proposal that was applied.
-func (s *Services) proposalResponse(f *finished) wire.Encoder {
-	switch f.kind {
-	case quoratepb.Proposal_KIND_PUT:
-		return s.putResponse(&f.result)
-	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		return s.deleteResponse(&f.result)
-	default:
-		return s.txnResponse(&f.result)
-	}
-}
-
-// fastResponse is what proposalResponse will be, before the proposal is applied and counted.
-func (s *Services) fastResponse(f *finished) wire.Encoder {
-	switch f.kind {
-	case quoratepb.Proposal_KIND_PUT:
-		return s.putReply(&f.result)
-	case quoratepb.Proposal_KIND_DELETE_RANGE:
-		return s.deleteReply(&f.result)
-	default:
-		return s.txnReply(&f.result)
-	}
-}
-
-// collectSessions shows how many sessions native clients have in the cluster, as this member knows.
-func (s *Services) collectSessions(e *metrics.Emitter) {
-	if s.options.Clients == nil {
-		return
-	}
-	machine, release := s.options.Member.Machine()
+// Collect shows how many native clients are here, and how many sessions they have in the cluster, as this member knows.
+func (w *Service) Collect(e *metrics.Emitter) {
+	machine, release := w.options.Member.Machine()
 	open := len(machine.ClientSessions())
 	release()
 	e.Gauge("quorate_client_sessions", "Open sessions of native clients.", float64(open))
 	e.Gauge("quorate_clients_offered_bytes", "What native clients offered and the core has not looked at yet.",
-		float64(s.options.Clients.OfferedBytes()))
-	registered, refused := s.register.counts()
+		float64(w.options.Clients.OfferedBytes()))
+	registered, refused := w.register.counts()
 	e.Gauge("quorate_clients_registered", "Native clients that have a stream to this member, or had one a moment ago.",
 		float64(registered))
 	e.Counter("quorate_clients_refused_total", "Streams of native clients that were refused because there were too many.",
 		float64(refused))
 	e.Counter("quorate_clients_unread_total", "Streams of native clients that ended because nobody read the answers.",
-		float64(s.stats.unread.Load()))
+		float64(w.unread.Load()))
 }

@@ -1,4 +1,4 @@
-package rpc
+package writerapi
 
 import (
 	"slices"
@@ -40,7 +40,7 @@ func (p *proposeStream) listen() error {
 	if p.detach != nil {
 		return nil
 	}
-	detach, err := p.s.options.Clients.ListenFor(p.client, p)
+	detach, err := p.writer.options.Clients.ListenFor(p.client, p)
 	if err != nil {
 		return errClientID
 	}
@@ -70,7 +70,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 		p.room.Wait()
 	}
 	p.mu.Unlock()
-	p.hold(request)
+	p.record(request)
 	message := footingOf(request)
 	message.Kind = consensus.MsgFastPropose
 	for _, r := range request.Proposals {
@@ -84,19 +84,19 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 		p.mu.Lock()
 		p.offered[one.id] = one
 		p.mu.Unlock()
-		proposal, leads, err := p.s.options.Clients.ExpectFor(one.id, command, one)
+		proposal, leads, err := p.writer.options.Clients.ExpectFor(one.id, command, one)
 		if err != nil {
 			one.refuse(err)
 		} else if leads {
 			message.Proposals = append(message.Proposals, proposal)
 		}
 	}
-	p.s.options.Clients.Offer(p.client, message)
+	p.writer.options.Clients.Offer(p.client, message)
 	return nil
 }
 
-// hold asks the core to hold records, those that are wrong excepted.
-func (p *proposeStream) hold(request *quoratepb.ProposeRequest) {
+// record asks the core to hold records, those that are wrong excepted.
+func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 	message, refused := footingOf(request), footingOf(request)
 	message.Kind, refused.Kind = consensus.MsgRecord, consensus.MsgRecorded
 	for _, r := range request.Records {
@@ -105,8 +105,8 @@ func (p *proposeStream) hold(request *quoratepb.ProposeRequest) {
 		err := checkName(id)
 		if err == nil {
 			var command *kv.Command
-			if command, err = p.s.admitProposal(p.grpc.Context(), id, r); err == nil {
-				proposal, err = p.s.options.Clients.EncodeFor(id, command)
+			if command, err = p.writer.admitProposal(p.grpc.Context(), id, r); err == nil {
+				proposal, err = p.writer.options.Clients.EncodeFor(id, command)
 			}
 		}
 		if err == nil {
@@ -117,7 +117,7 @@ func (p *proposeStream) hold(request *quoratepb.ProposeRequest) {
 			Attempt: consensus.Attempt{Proposal: id}, Refusal: refusedHere,
 		})
 	}
-	p.s.options.Clients.Offer(p.client, message)
+	p.writer.options.Clients.Offer(p.client, message)
 	p.Hear(refused)
 }
 
@@ -166,7 +166,7 @@ func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict
 	if err != nil || one == nil || result.Err != nil {
 		return nil // it has its answer
 	}
-	response := p.s.fastResponse(&finished{id: one.id, kind: one.kind, result: result})
+	response := p.writer.options.KV.Reply(one.kind, &result)
 	told.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
 	return told
 }

@@ -1,4 +1,4 @@
-package rpc
+package writerapi
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -16,13 +17,16 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// Clients is what the native write service needs of a member, beyond what all services need: *member.Member.
+// Clients is what the service asks of a member for its clients: *member.Member.
 type Clients interface {
 	ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error
 	Abandon(id consensus.ProposalID, done proposals.Completion)
@@ -72,16 +76,54 @@ var (
 	errClientID = status.Error(codes.AlreadyExists, member.ErrClientID.Error())
 )
 
-// writerService is the native Writer service.
-type writerService struct {
+// Member is what the service asks of a member about itself.
+type Member interface {
+	Learner() bool
+	Machine() (machine *apply.Machine, release func())
+}
+
+// KV is etcd's KV service, whose requests and responses are in proposals and answers.
+type KV interface {
+	// Admit reads and checks a request. One that is proposed again was admitted once, and is not held against the quota.
+	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
+	// Response is the response to what was applied, which it counts; Reply is the same before that.
+	Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
+	Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
+	// Complete reads what a result needs beside what was kept of it.
+	Complete(ctx context.Context, command *kv.Command, result *kv.Result) error
+}
+
+// Options say for whom the service proposes.
+type Options struct {
+	ClusterID, MemberID uint64
+	Member              Member
+	Clients             Clients
+	KV                  KV
+	MaxMessageBytes     int            // that a client may send
+	Pending             *atomic.Int64  // proposals, counted with those of etcd's API
+	Failed              *atomic.Uint64 // proposals that ended without a result, counted likewise
+	Clock               env.Clock
+}
+
+// Service is the native Writer service.
+type Service struct {
 	quoratepb.UnsafeWriterServer
-	s *Services
+	options  Options
+	register clientRegister
+	unread   atomic.Uint64 // streams that ended because nobody read the answers
+}
+
+// New makes the service of a member.
+func New(options Options) *Service {
+	w := &Service{options: options}
+	w.register.init(options.Clock, options.Clients)
+	return w
 }
 
 // proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from
 // whoever applies.
 type proposeStream struct {
-	s      *Services
+	writer *Service
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 	client consensus.MemberID
 	wake   chan struct{}
@@ -124,7 +166,7 @@ type finished struct {
 }
 
 // Propose serves the stream of one client.
-func (w *writerService) Propose(
+func (w *Service) Propose(
 	stream grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse],
 ) error {
 	first, err := stream.Recv()
@@ -135,13 +177,13 @@ func (w *writerService) Propose(
 		return errNoClient
 	}
 	client := consensus.MemberID(quoratepb.ClientID(first.Key))
-	leave, err := w.s.register.enter(client, admission.CallerOf(stream.Context()))
+	leave, err := w.register.enter(client, admission.CallerOf(stream.Context()))
 	if err != nil {
 		return err
 	}
 	defer leave()
 	p := &proposeStream{
-		s: w.s, grpc: stream, client: client, wake: make(chan struct{}, 1),
+		writer: w, grpc: stream, client: client, wake: make(chan struct{}, 1),
 		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
 	}
 	p.room.L = &p.mu
@@ -182,10 +224,10 @@ func (p *proposeStream) receive(request *quoratepb.ProposeRequest) {
 
 // take does what one message asks for.
 func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
-	if p.s.options.Member.Learner() { // since the stream began
+	if p.writer.options.Member.Learner() { // since the stream began
 		return rpctypes.ErrGRPCNotSupportedForLearner
 	}
-	p.s.options.Clients.KeepClient(p.client)
+	p.writer.options.Clients.KeepClient(p.client)
 	if request.Open != nil {
 		if err := p.open(request.Open); err != nil {
 			return err
@@ -196,7 +238,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	}
 	for _, number := range request.Retire {
 		if session := (consensus.SessionID{Member: p.client, Number: number}); session.OfClient() {
-			p.s.options.Clients.RetireClientSession(session)
+			p.writer.options.Clients.RetireClientSession(session)
 		}
 	}
 	if request.Footing != nil {
@@ -222,7 +264,7 @@ func (p *proposeStream) propose(r *quoratepb.Proposal) error {
 	if err != nil || command == nil {
 		return err
 	}
-	if err := p.s.options.Clients.ProposeFor(one.id, command, one); err != nil {
+	if err := p.writer.options.Clients.ProposeFor(one.id, command, one); err != nil {
 		one.refuse(err)
 	}
 	return nil
@@ -239,12 +281,12 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		one.refuse(err)
 		return nil, one, nil
 	}
-	command, err := p.s.admitProposal(p.grpc.Context(), id, r)
+	command, err := p.writer.admitProposal(p.grpc.Context(), id, r)
 	if command != nil && kv.AsksForPairs(command) {
 		one.command = command
 	}
 	if r.Again {
-		if result, found := p.s.options.Clients.FirstResult(id); found {
+		if result, found := p.writer.options.Clients.FirstResult(id); found {
 			one.Complete(result, nil)
 			return nil, one, nil
 		}
@@ -282,7 +324,7 @@ func (p *proposeStream) enter(one *streamProposal) bool {
 	}
 	p.unanswered[one] = struct{}{}
 	p.bytes += one.bytes
-	p.s.stats.pending.Add(1)
+	p.writer.options.Pending.Add(1)
 	return true
 }
 
@@ -301,7 +343,7 @@ func (p *proposeStream) leave(one *streamProposal, f finished) {
 	}
 	p.mu.Unlock()
 	if waits {
-		p.s.stats.pending.Add(-1)
+		p.writer.options.Pending.Add(-1)
 		p.signal()
 	}
 }
@@ -332,7 +374,7 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 	}
 	p.opening = true
 	go func() {
-		session, err := p.s.options.Clients.OpenClientSession(p.grpc.Context(), p.client, r.Above, r.Keep)
+		session, err := p.writer.options.Clients.OpenClientSession(p.grpc.Context(), p.client, r.Above, r.Keep)
 		opened := &quoratepb.SessionOpened{Session: session.Number}
 		if err != nil {
 			if errors.Is(err, member.ErrClientID) {
@@ -354,7 +396,7 @@ func (p *proposeStream) send() error {
 	ctx := p.grpc.Context()
 	stand := true
 	for {
-		changed := p.s.options.Clients.FootingChanged()
+		changed := p.writer.options.Clients.FootingChanged()
 		response, ended, err := p.next()
 		if stand && response.Standing == nil {
 			response.Standing = p.standing()
@@ -399,7 +441,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 	response = &quoratepb.ProposeResponse{Opened: opened, Verdicts: p.verdicts(said)}
 	size := 0
 	for i := range answers {
-		answer := p.s.proposalAnswer(p.grpc.Context(), &answers[i])
+		answer := p.writer.proposalAnswer(p.grpc.Context(), &answers[i])
 		response.Answers = append(response.Answers, answer)
 		if size += len(answer.Response) + len(answer.Message); size > maxAnswerBytes {
 			p.mu.Lock()
@@ -419,17 +461,17 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 }
 
 func (p *proposeStream) standing() *quoratepb.Standing {
-	f := p.s.options.Clients.Footing()
+	f := p.writer.options.Clients.Footing()
 	voters := make([]uint64, len(f.Voters))
 	for i, id := range f.Voters {
 		voters[i] = uint64(id)
 	}
 	return &quoratepb.Standing{
-		Cluster: p.s.cluster, Member: p.s.self, Leader: uint64(f.Leader), Term: uint64(f.Term),
+		Cluster: p.writer.options.ClusterID, Member: p.writer.options.MemberID, Leader: uint64(f.Leader), Term: uint64(f.Term),
 		Footing: footing(f.Term, f.Config), Voters: voters, Fast: f.Fast,
 		SessionLength: member.ClientSessionLength, MaxUnanswered: maxStreamProposals,
-		PatienceMs:      uint64(p.s.options.Clients.ClientPatience().Milliseconds()),
-		MaxMessageBytes: uint64(p.s.options.maxMessageBytes()),
+		PatienceMs:      uint64(p.writer.options.Clients.ClientPatience().Milliseconds()),
+		MaxMessageBytes: uint64(p.writer.options.MaxMessageBytes),
 	}
 }
 
@@ -442,7 +484,7 @@ func (p *proposeStream) close() {
 	p.room.Broadcast()
 	p.mu.Unlock()
 	for one := range left {
-		p.s.options.Clients.Abandon(one.id, one)
-		p.s.stats.pending.Add(-1)
+		p.writer.options.Clients.Abandon(one.id, one)
+		p.writer.options.Pending.Add(-1)
 	}
 }

@@ -1,0 +1,81 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// nativeKV is what the native Writer service needs of KV.
+type nativeKV struct{ *Services }
+
+// Admit implements writerapi.KV.
+func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+	quota := k.quota.check
+	if r.Again {
+		quota = k.quota.warn
+	}
+	switch r.Kind {
+	case quoratepb.Proposal_KIND_PUT:
+		call := new(wire.PutCall)
+		if err := decode(call, r.Request); err != nil {
+			return nil, err
+		}
+		return &call.Command, k.admitPut(ctx, call, quota)
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		call := new(wire.DeleteCall)
+		if err := decode(call, r.Request); err != nil {
+			return nil, err
+		}
+		return &call.Command, k.admitDelete(call)
+	case quoratepb.Proposal_KIND_TXN:
+		call := new(wire.TxnCall)
+		if err := decode(call, r.Request); err != nil {
+			return nil, err
+		}
+		return &call.Command, k.admitTxn(ctx, call, quota)
+	}
+	return nil, fmt.Errorf("rpc: a proposal has no kind %d", r.Kind)
+}
+
+func decode(call wire.Decoder, request []byte) error {
+	if err := call.DecodeWire(request); err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return nil
+}
+
+// Response implements writerapi.KV.
+func (k nativeKV) Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder {
+	switch kind {
+	case quoratepb.Proposal_KIND_PUT:
+		return k.putResponse(result)
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		return k.deleteResponse(result)
+	default:
+		return k.txnResponse(result)
+	}
+}
+
+// Reply implements writerapi.KV.
+func (k nativeKV) Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder {
+	switch kind {
+	case quoratepb.Proposal_KIND_PUT:
+		return k.putReply(result)
+	case quoratepb.Proposal_KIND_DELETE_RANGE:
+		return k.deleteReply(result)
+	default:
+		return k.txnReply(result)
+	}
+}
+
+// Complete implements writerapi.KV.
+func (k nativeKV) Complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
+	return k.complete(ctx, command, result)
+}
