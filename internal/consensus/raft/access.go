@@ -9,21 +9,21 @@ func (r *Replica) Leader() consensus.MemberID { return r.leader }
 func (r *Replica) Term() consensus.Term { return r.term }
 
 // Commit returns up to where the log is committed, as far as this member knows.
-func (r *Replica) Commit() consensus.Index { return r.log.commit }
+func (r *Replica) Commit() consensus.Index { return r.log.Commit() }
 
 // InForce returns the configuration in force here.
 func (r *Replica) InForce() ConfigInForce {
-	c := r.inForce()
+	c := r.configs.InForce()
 	return ConfigInForce{
-		ID: r.ruling.id, Config: r.ruling.config, Protocol: c.protocol,
-		Committed: r.committed(c), Settled: r.settled(r.ruling.at),
+		ID: r.configs.ID(), Config: *r.configs.Config(), Protocol: c.Protocol,
+		Committed: r.configs.Committed(c), Settled: r.configs.Settled(),
 	}
 }
 
 // Stable reports whether no change of the configuration is under way, as far as this member knows.
-func (r *Replica) Stable() bool { return r.stable() }
+func (r *Replica) Stable() bool { return r.configs.Stable() }
 
 // Base returns what the log in memory begins after. The log on disk may forget the rest.
 func (r *Replica) Base() consensus.SnapshotMeta {
-	return r.metaAt(r.log.base)
+	return r.configs.MetaAt(r.log.Base())
 }

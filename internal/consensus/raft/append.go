@@ -22,10 +22,10 @@ func (r *Replica) becomeLeader() {
 	for _, p := range r.peers {
 		p.Heard = slices.Contains(r.granted, p.ID)
 	}
-	r.uncommitted = r.log.sizeAfter(r.log.commit)
-	r.log.weight.workAt = r.now // a store that hangs has as much time under each leader
+	r.uncommitted = r.log.SizeAfter(r.log.Commit())
+	r.log.RestartApplyWatch(r.now) // a store that hangs has as much time under each leader
 	r.recoverRecords()
-	r.noop = r.log.last() + 1
+	r.noop = r.log.Last() + 1
 	r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})
 	r.event(BecameLeader{Term: r.term, Noop: r.noop})
 }
@@ -40,8 +40,8 @@ func (r *Replica) leaveLeadership() {
 
 // appendEntry gives e its place in the leader's log.
 func (r *Replica) appendEntry(e consensus.Entry) consensus.Index {
-	e.Index, e.Term = r.log.last()+1, r.term
-	r.log.append(e)
+	e.Index, e.Term = r.log.Last()+1, r.term
+	r.log.Append(e)
 	r.uncommitted += e.SizeBytes()
 	return e.Index
 }
@@ -88,16 +88,16 @@ func (r *Replica) replicate(p *progress.Peer) {
 		p.CheckRound, p.CheckNext = r.round, p.Next
 	}
 	sent := false
-	last := r.log.last()
+	last := r.log.Last()
 	for (p.Next <= last || p.State == progress.Probe) && !p.Paused() && r.sendAppend(p) {
 		sent = true
 	}
 	if sent {
 		return
 	}
-	notice := p.State == progress.Replicate && p.CommitSent < r.log.commit
-	round := p.RoundSent < r.round && r.config().IsVoter(p.ID) && len(r.reads.waiting()) > 0
-	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, r.log.durable)
+	notice := p.State == progress.Replicate && p.CommitSent < r.log.Commit()
+	round := p.RoundSent < r.round && r.configs.Config().IsVoter(p.ID) && len(r.reads.waiting()) > 0
+	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, r.log.Durable())
 	if p.HeartbeatBy || notice || round || durable {
 		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
 		r.lead(p, &m)
@@ -108,7 +108,7 @@ func (r *Replica) replicate(p *progress.Peer) {
 // sendAppend sends one append; false if the log no longer holds what should be sent.
 func (r *Replica) sendAppend(p *progress.Peer) bool {
 	prev := p.Next - 1
-	term, ok := r.log.term(prev)
+	term, ok := r.log.Term(prev)
 	if !ok {
 		r.needSnapshot(p)
 		return false
@@ -116,7 +116,7 @@ func (r *Replica) sendAppend(p *progress.Peer) bool {
 	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Mark{Index: prev, Term: term}}
 	size := 0
 	if p.State == progress.Replicate || r.active(p) {
-		m.Entries, size = r.log.sliceBytes(p.Next, r.opts.MaxMessageBytes)
+		m.Entries, size = r.log.SliceBytes(p.Next, r.opts.MaxMessageBytes)
 	}
 	r.lead(p, &m)
 	r.sendAsLeader(m)
@@ -126,10 +126,10 @@ func (r *Replica) sendAppend(p *progress.Peer) bool {
 
 // lead puts into a message what every message of a leader carries.
 func (r *Replica) lead(p *progress.Peer, m *consensus.Message) {
-	m.Commit, m.Round = r.log.commit, r.round
-	m.Durable = min(r.log.durable, r.log.last())
+	m.Commit, m.Round = r.log.Commit(), r.round
+	m.Durable = min(r.log.Durable(), r.log.Last())
 	if r.opts.Faults.DurableTooSoon {
-		m.Durable = r.log.last()
+		m.Durable = r.log.Last()
 	}
 	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
 }
@@ -152,13 +152,13 @@ func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
 	case m.Reject && r.denies(p, m):
 		p.Denied = true
 		r.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
-	case m.Reject && m.Hint.Index > m.Refused.Index && r.log.matches(m.Hint):
+	case m.Reject && m.Hint.Index > m.Refused.Index && r.log.Matches(m.Hint):
 		p.Acknowledged(m.Hint.Index, r.round) // the follower has no entries so low any more, and is equal up to there
 		if p.State == progress.Probe {
 			p.BecomeReplicate()
 		}
 	case m.Reject:
-		p.Rejected(m.Refused.Index, r.log.lastNotAfter(m.Hint.Index, m.Hint.Term).Index)
+		p.Rejected(m.Refused.Index, r.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index)
 	default:
 		r.acknowledged(p, m)
 	}
@@ -176,7 +176,7 @@ func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
 		p.BecomeReplicate()
-	case p.State == progress.Snapshot && p.Match >= r.log.base.Index && p.Match >= p.Floor:
+	case p.State == progress.Snapshot && p.Match >= r.log.Base().Index && p.Match >= p.Floor:
 		p.BecomeReplicate()
 	}
 	if p.CheckRound == 0 || m.Round < p.CheckRound {
@@ -191,7 +191,7 @@ func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
 // holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
 // below the base of this log has committed here, so that counting it commits nothing.
 func (r *Replica) holdsMatch(match consensus.Mark) bool {
-	return match.Index < r.log.base.Index || r.log.matches(match) || (match == consensus.Mark{}) ||
+	return match.Index < r.log.Base().Index || r.log.Matches(match) || (match == consensus.Mark{}) ||
 		r.opts.Faults.SkipBelowCommit
 }
 
@@ -201,9 +201,9 @@ func (r *Replica) holdsMatch(match consensus.Mark) bool {
 func (r *Replica) handleAppend(m *consensus.Message) {
 	fresh := r.hearRound(m.Round)
 	prev, entries := m.Prev, m.Entries
-	known := r.log.base.Index
+	known := r.log.Base().Index
 	if r.opts.Faults.SkipBelowCommit {
-		known = r.log.commit
+		known = r.log.Commit()
 	}
 	if prev.Index < known {
 		if skip := min(known-prev.Index, consensus.Index(len(entries))); skip > 0 {
@@ -214,12 +214,12 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 			return
 		}
 	}
-	if !r.log.matches(prev) && !(r.opts.Faults.SkipBelowCommit && prev.Index <= r.log.commit) {
-		if prev.Index <= r.log.commit {
+	if !r.log.Matches(prev) && !(r.opts.Faults.SkipBelowCommit && prev.Index <= r.log.Commit()) {
+		if prev.Index <= r.log.Commit() {
 			r.refuseLog(m, prev)
 			return
 		}
-		hint := r.log.lastNotAfter(prev.Index, prev.Term)
+		hint := r.log.LastNotAfter(prev.Index, prev.Term)
 		r.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: hint, Reject: true, Round: r.roundHeard,
 		}, r.termPending())
@@ -231,7 +231,7 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 	}
 	r.matched = max(r.matched, prev.Index+consensus.Index(len(entries)))
 	if r.opts.Faults.SkipBelowCommit {
-		r.matched = max(r.matched, r.log.commit)
+		r.matched = max(r.matched, r.log.Commit())
 	}
 	r.hold(m.From, m.Durable)
 	r.commitTo(min(m.Commit, r.matched))
@@ -246,7 +246,7 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 // which was applied here, so that it is durable: the leader compares that with its own log.
 func (r *Replica) tellBase(m *consensus.Message) {
 	r.send(consensus.Message{
-		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: r.log.base, Reject: true, Round: r.roundHeard,
+		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: r.log.Base(), Reject: true, Round: r.roundHeard,
 	}, true)
 }
 
@@ -256,7 +256,7 @@ func (r *Replica) refuseLog(m *consensus.Message, at consensus.Mark) {
 	r.dropped.count(RefusedBelowCommit)
 	if r.conflictTold != m.Term {
 		r.conflictTold = m.Term
-		own, _ := r.log.term(at.Index)
+		own, _ := r.log.Term(at.Index)
 		r.event(LogConflict{Leader: m.From, Term: m.Term, At: at, Own: own})
 	}
 }
@@ -266,7 +266,7 @@ func (r *Replica) refuseLog(m *consensus.Message, at consensus.Mark) {
 // before.
 func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	same := 0
-	for same < len(entries) && r.log.matches(entries[same].Mark()) {
+	for same < len(entries) && r.log.Matches(entries[same].Mark()) {
 		same++
 	}
 	if same == len(entries) {
@@ -274,19 +274,36 @@ func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	}
 	entries = entries[same:]
 	from := entries[0].Index
-	if from <= r.log.last() {
-		if from <= r.log.commit || from <= r.matched {
+	if from <= r.log.Last() {
+		if from <= r.log.Commit() || from <= r.matched {
 			r.refuseLog(m, entries[0].Mark())
 			return false
 		}
-		r.event(Truncated{From: from, Last: r.log.last()})
+		r.event(Truncated{From: from, Last: r.log.Last()})
 		r.rescue(from)
-		r.log.truncate(from)
+		r.log.Truncate(from)
 		r.truncateConfigs(from)
 	}
-	r.log.append(entries...)
+	r.log.Append(entries...)
 	r.appendConfigs(entries)
 	return true
+}
+
+// fits returns those of a leader's entries that this member takes. One that has too much to apply takes nothing that makes
+// its log longer, and says nothing of it, as if the message had been lost: the leader probes with each heartbeat.
+func (r *Replica) fits(entries []consensus.Entry) []consensus.Entry {
+	if !r.log.Full() {
+		return entries
+	}
+	same := 0
+	for same < len(entries) && r.log.Matches(entries[same].Mark()) {
+		same++
+	}
+	if same == len(entries) || entries[same].Index <= r.log.Last() {
+		return entries // known, or in the place of others
+	}
+	r.counts.Withheld++
+	return entries[:same:same]
 }
 
 func (r *Replica) handleHeartbeat(m *consensus.Message) {
@@ -315,9 +332,9 @@ func (r *Replica) acknowledge() {
 		return
 	}
 	if ack {
-		after := len(r.log.writes) > 0 && !r.opts.Faults.AckBeforeDurable
+		after := r.log.Writing() && !r.opts.Faults.AckBeforeDurable
 		r.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: r.leader, Match: r.log.markAt(r.matched), Round: r.roundHeard,
+			Kind: consensus.MsgAppendReply, To: r.leader, Match: r.log.MarkAt(r.matched), Round: r.roundHeard,
 			Patience: r.patience(),
 		}, after)
 		r.tellProposers(r.matched, after)
@@ -327,6 +344,6 @@ func (r *Replica) acknowledge() {
 	}
 	r.send(consensus.Message{
 		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard, Patience: r.patience(),
-		Match: r.log.markAt(min(r.matched, r.log.durable)), Received: r.matched,
+		Match: r.log.MarkAt(min(r.matched, r.log.Durable())), Received: r.matched,
 	}, r.termPending())
 }

@@ -36,7 +36,7 @@ func (r *Replica) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
 		change, reason = r.abortChange()
 	} else {
 		facts := r.facts()
-		change, reason = reconfig.Next(r.config(), r.configID(), &request, &facts)
+		change, reason = reconfig.Next(r.configs.Config(), r.configs.ID(), &request, &facts)
 	}
 	if reason == consensus.ReasonNone {
 		r.appendChange(&change, p)
@@ -47,14 +47,14 @@ func (r *Replica) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
 // mayChange keeps changes apart. Two at once, or one before an entry of this term has committed, could leave two
 // configurations in use whose majorities do not meet (the single-server bug of 2015).
 func (r *Replica) mayChange(request *consensus.ChangeRequest) consensus.RefusalReason {
-	if request.Expected != (consensus.ConfigID{}) && request.Expected != r.configID() {
+	if request.Expected != (consensus.ConfigID{}) && request.Expected != r.configs.ID() {
 		return consensus.ReasonStaleConfig
 	}
-	if r.log.commit < r.noop && !r.opts.Faults.ChangeInOldTerm {
+	if r.log.Commit() < r.noop && !r.opts.Faults.ChangeInOldTerm {
 		return consensus.ReasonChangePending
 	}
-	last := len(r.configs) - 1
-	if !request.Abort && !r.opts.Faults.TwoChanges && (!r.settled(last) || r.notApplied(&r.configs[last])) {
+	pending := !r.configs.LastSettled() || r.configs.NotApplied(r.configs.Last())
+	if !request.Abort && !r.opts.Faults.TwoChanges && pending {
 		return consensus.ReasonChangePending
 	}
 	return consensus.ReasonNone
@@ -64,35 +64,22 @@ func (r *Replica) mayChange(request *consensus.ChangeRequest) consensus.RefusalR
 // voters decide in every configuration that can be in use then. It needs no more than they: the change that cannot
 // commit, because the incoming majority died, is the one that has to be aborted.
 func (r *Replica) abortChange() (consensus.ConfigChange, consensus.RefusalReason) {
-	if reason := r.mayAbort(); reason != consensus.ReasonNone {
+	if reason := r.configs.MayAbort(); reason != consensus.ReasonNone {
 		return consensus.ConfigChange{}, reason
 	}
-	c := r.lastConfig()
-	return reconfig.Abort(&c.config, c.id, c.protocol), consensus.ReasonNone
-}
-
-func (r *Replica) mayAbort() consensus.RefusalReason {
-	c := r.lastConfig()
-	switch {
-	case !c.config.IsJoint() || r.settled(len(r.configs)-1):
-		return consensus.ReasonNoChange
-	case c.protocol == consensus.ProtocolApply:
-		return consensus.ReasonProtocol
-	case c.protocol == consensus.ProtocolActivate, c.protocol == consensus.ProtocolJointEarly && r.committed(c):
-		return consensus.ReasonTooLate // somebody may have been told, or act on it already
-	}
-	return consensus.ReasonNone
+	c := r.configs.Last()
+	return reconfig.Abort(&c.Config, c.ID, c.Protocol), consensus.ReasonNone
 }
 
 // abortStuck takes back a joint change whose incoming voters are no longer heard: until then nothing commits, and after
 // this leader nobody could take it back any more.
 func (r *Replica) abortStuck() {
-	c := r.lastConfig()
-	if !c.config.IsJoint() || c != r.inForce() || r.log.commit < r.noop || r.mayAbort() != consensus.ReasonNone ||
-		r.heardOf(c.config.Voters) {
+	c := r.configs.Last()
+	if !c.Config.IsJoint() || c != r.configs.InForce() || r.log.Commit() < r.noop ||
+		r.configs.MayAbort() != consensus.ReasonNone || r.heardOf(c.Config.Voters) {
 		return
 	}
-	change := reconfig.Abort(&c.config, c.id, c.protocol)
+	change := reconfig.Abort(&c.Config, c.ID, c.Protocol)
 	r.appendChange(&change, nil)
 }
 
@@ -103,27 +90,27 @@ func (r *Replica) appendChange(change *consensus.ConfigChange, p *consensus.Prop
 		e.Proposal, e.Proposer = p.ID, p.Proposer
 	}
 	index := r.appendEntry(e)
-	r.appendConfigs(r.log.slice(index, index))
-	r.event(ConfigProposed{ID: r.lastConfig().id, Protocol: change.Protocol, Joint: change.Config.IsJoint()})
+	r.appendConfigs(r.log.Slice(index, index))
+	r.event(ConfigProposed{ID: r.configs.Last().ID, Protocol: change.Protocol, Joint: change.Config.IsJoint()})
 }
 
 // finishChange takes the next step of the change that the log ends with, once the one before is safe: an entry of this
 // term, and the change itself, have committed, and with protocol apply the change has been applied. Only a voter of
 // the new set leaves a joint configuration; another leader hands over first.
 func (r *Replica) finishChange() {
-	c := r.lastConfig()
-	if r.log.commit < r.noop || !r.committed(c) || r.settled(len(r.configs)-1) ||
-		(c.protocol == consensus.ProtocolApply && r.notApplied(c)) {
+	c := r.configs.Last()
+	if r.log.Commit() < r.noop || !r.configs.Committed(c) || r.configs.LastSettled() ||
+		(c.Protocol == consensus.ProtocolApply && r.configs.NotApplied(c)) {
 		return
 	}
 	switch {
-	case c.needsNotice():
-		if c.settledBy == 0 && slices.Contains(r.config().Voters, r.opts.ID) {
-			index := r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, c.id)})
-			c.settledBy = index
+	case c.NeedsNotice():
+		if c.SettledBy == 0 && slices.Contains(r.configs.Config().Voters, r.opts.ID) {
+			index := r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, c.ID)})
+			c.SettledBy = index
 		}
-	case slices.Contains(c.config.Voters, r.opts.ID):
-		change := reconfig.Leave(&c.config, c.id, c.protocol)
+	case slices.Contains(c.Config.Voters, r.opts.ID):
+		change := reconfig.Leave(&c.Config, c.ID, c.Protocol)
 		r.appendChange(&change, nil)
 	}
 }
@@ -136,11 +123,11 @@ func (r *Replica) mustHandOver() bool {
 		return false
 	}
 	p := r.heir()
-	return !r.config().IsJoint() || (p != nil && p.Next > r.log.last())
+	return !r.configs.Config().IsJoint() || (p != nil && p.Next > r.log.Last())
 }
 
 func (r *Replica) retires() bool {
-	return !slices.Contains(r.config().Voters, r.opts.ID) && r.committed(r.inForce())
+	return !slices.Contains(r.configs.Config().Voters, r.opts.ID) && r.configs.Committed(r.configs.InForce())
 }
 
 // heir returns the voter to hand over to, if its log is fed.

@@ -1,8 +1,6 @@
 package raft
 
 import (
-	"slices"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
@@ -11,7 +9,7 @@ import (
 // may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
 func (r *Replica) advanceCommit() {
 	index := consensus.Index(r.agreed(r.holds))
-	if index <= r.log.commit {
+	if index <= r.log.Commit() {
 		return
 	}
 	if index < r.noop && !r.opts.Faults.CommitOldTerm {
@@ -24,9 +22,9 @@ func (r *Replica) advanceCommit() {
 func (r *Replica) holds(id consensus.MemberID) uint64 {
 	if id == r.opts.ID {
 		if r.opts.Faults.AckBeforeDurable {
-			return uint64(r.log.last())
+			return uint64(r.log.Last())
 		}
-		return uint64(r.log.durable)
+		return uint64(r.log.Durable())
 	}
 	if p := r.peer(id); p != nil && !p.Denied {
 		return uint64(p.Match)
@@ -34,40 +32,9 @@ func (r *Replica) holds(id consensus.MemberID) uint64 {
 	return 0
 }
 
-// agreed returns what a majority, of each set of voters, has reached. Learners do not count, and neither does a leader
-// that is no voter.
+// agreed returns what a majority, of each set of voters, has reached.
 func (r *Replica) agreed(reached func(consensus.MemberID) uint64) uint64 {
-	c := r.config()
-	values := r.scratch[:0]
-	for _, id := range c.Voters {
-		values = append(values, reached(id))
-	}
-	if r.opts.Faults.CountSelf && r.role == Leader && !c.IsVoter(r.opts.ID) {
-		last := slices.Index(values, slices.Min(values)) // as many as the voters need, itself among them
-		values[last] = max(values[last], reached(r.opts.ID))
-	}
-	if r.opts.Faults.CountLearners {
-		for _, id := range c.Learners {
-			values = append(values, reached(id))
-		}
-	}
-	if r.opts.Faults.UnionOfJoint {
-		for _, id := range c.Outgoing {
-			if !slices.Contains(c.Voters, id) {
-				values = append(values, reached(id))
-			}
-		}
-	}
-	result := quorum.Agreed(values)
-	if c.IsJoint() && !r.opts.Faults.UnionOfJoint {
-		values = values[:0]
-		for _, id := range c.Outgoing {
-			values = append(values, reached(id))
-		}
-		result = min(result, quorum.Agreed(values))
-	}
-	r.scratch = values
-	return result
+	return r.configs.Agreed(reached, r.opts.Faults.CountSelf && r.role == Leader)
 }
 
 // quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2). While it
@@ -77,10 +44,10 @@ func (r *Replica) quorumHeard() bool {
 	if r.agreed(r.heardLately) == 1 {
 		return true
 	}
-	if r.log.commit < r.noop || r.mayAbort() != consensus.ReasonNone || r.lastConfig() != r.inForce() {
+	if r.log.Commit() < r.noop || r.configs.MayAbort() != consensus.ReasonNone || r.configs.Last() != r.configs.InForce() {
 		return false
 	}
-	return r.heardOf(r.config().Outgoing)
+	return r.heardOf(r.configs.Config().Outgoing)
 }
 
 // heardOf reports whether a majority of voters was heard within an election timeout.
@@ -104,32 +71,27 @@ func (r *Replica) heardLately(id consensus.MemberID) uint64 {
 
 // commitTo notes that everything up to index is committed, and which configurations are with it.
 func (r *Replica) commitTo(index consensus.Index) {
-	if index <= r.log.commit {
+	if index <= r.log.Commit() {
 		return
 	}
-	size := r.log.commitTo(index)
+	size := r.log.CommitTo(index)
 	if r.role == Leader {
 		r.uncommitted -= size
 	}
 	r.advanceConfigs()
 }
 
-// advanceConfigs takes note of the configurations that have committed, and of those that are settled.
+// advanceConfigs reports what the commit index brought for the configurations, and tells the members that were removed.
 func (r *Replica) advanceConfigs() {
-	for i := range r.configs {
-		c := &r.configs[i]
-		if c.id.Index > r.configSeen && r.committed(c) {
-			r.configSeen = c.id.Index
-			r.event(ConfigCommitted{ID: c.id})
+	for _, m := range r.configs.CommitTo(r.log.Commit()) {
+		if m.Committed {
+			r.event(ConfigCommitted{ID: m.ID})
 		}
-		if c.id.Index > r.configSettled && r.settled(i) {
-			r.configSettled = c.id.Index
-			if c.activates() || !c.config.IsJoint() { // else it is its successor that is settled
-				r.event(ConfigSettled{ID: c.id})
-			}
-			for _, id := range c.tombs {
-				r.bury(id)
-			}
+		if m.Settled {
+			r.event(ConfigSettled{ID: m.ID})
+		}
+		for _, id := range m.Removed {
+			r.bury(id)
 		}
 	}
 	r.reviseConfig()
@@ -137,9 +99,7 @@ func (r *Replica) advanceConfigs() {
 
 // bury notes that a committed change removed a member for ever.
 func (r *Replica) bury(id consensus.MemberID) {
-	if at, found := slices.BinarySearch(r.tombstones, id); !found {
-		r.tombstones = slices.Insert(r.tombstones, at, id)
-	}
+	r.configs.Bury(id)
 	if id == r.opts.ID && !r.removed {
 		r.removed = true
 		r.event(Removed{By: r.opts.ID})
@@ -148,11 +108,6 @@ func (r *Replica) bury(id consensus.MemberID) {
 		p.LeavesAt = r.now + uint64(r.opts.ElectionTicks)
 		r.sendAsLeader(consensus.Message{Kind: consensus.MsgRemoved, To: id})
 	}
-}
-
-func (r *Replica) isTombstone(id consensus.MemberID) bool {
-	_, found := slices.BinarySearch(r.tombstones, id)
-	return found
 }
 
 // handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is

@@ -67,7 +67,7 @@ func (c *cordon) next(now uint64, electionTicks int, fit []*progress.Peer) conse
 func (r *Replica) cordoned() bool { return r.leavesLeadership(r.opts.ID) }
 
 func (r *Replica) leavesLeadership(id consensus.MemberID) bool {
-	return leavesLeadership(r.config(), r.cordon.spared, id)
+	return leavesLeadership(r.configs.Config(), r.cordon.spared, id)
 }
 
 // leavesLeadership reports whether a member is cordoned, or spared by the shell. Where every voter that is not cordoned is
@@ -84,7 +84,7 @@ func leavesLeadership(c *consensus.Config, spared []consensus.MemberID, id conse
 // yieldLeadership hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
 // under way comes to its end first.
 func (r *Replica) yieldLeadership() {
-	if !r.cordoned() || r.transferee != consensus.NoMember || r.log.commit < r.noop || !r.stable() {
+	if !r.cordoned() || r.transferee != consensus.NoMember || r.log.Commit() < r.noop || !r.configs.Stable() {
 		return
 	}
 	if to := r.cordon.next(r.now, r.opts.ElectionTicks, r.ableToLead()); to != consensus.NoMember {
@@ -94,14 +94,14 @@ func (r *Replica) yieldLeadership() {
 
 // anyCordoned reports whether any voter is cordoned.
 func (r *Replica) anyCordoned() bool {
-	return slices.ContainsFunc(r.config().Voters, r.leavesLeadership)
+	return slices.ContainsFunc(r.configs.Config().Voters, r.leavesLeadership)
 }
 
 // ableToLead lists the other voters that are not cordoned and could lead at once.
 func (r *Replica) ableToLead() []*progress.Peer {
 	var able []*progress.Peer
 	for _, p := range r.peers {
-		if slices.Contains(r.config().Voters, p.ID) && !r.leavesLeadership(p.ID) && r.active(p) && r.caughtUp(p) {
+		if slices.Contains(r.configs.Config().Voters, p.ID) && !r.leavesLeadership(p.ID) && r.active(p) && r.caughtUp(p) {
 			able = append(able, p)
 		}
 	}

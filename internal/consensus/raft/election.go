@@ -61,44 +61,9 @@ func (r *Replica) hearsLeader() bool {
 	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
 }
 
-// mayCampaign reports whether this member counts as a candidate. A member that an uncommitted entry removes may be the
-// only one with a log long enough to be elected, and campaigns without counting itself (Raft thesis, section 4.2.2). A
-// member that knows of a change which it has not applied does not know yet whom to count (protocol apply).
+// mayCampaign reports whether this member counts as a candidate.
 func (r *Replica) mayCampaign() bool {
-	if r.removed || r.installing != nil || !r.bound() {
-		return false
-	}
-	if r.appliesFirst() {
-		return false
-	}
-	votes := r.config().IsVoter(r.opts.ID)
-	for i := range r.configs {
-		c := &r.configs[i]
-		if i > 0 && !r.committed(c) && c.protocol != consensus.ProtocolApply {
-			votes = votes || r.configs[i-1].config.IsVoter(r.opts.ID)
-		}
-	}
-	return votes
-}
-
-// bound reports whether this member speaks for the data directory that the configuration binds it to, so that it may count
-// itself. Others decide by the same rule whether to count it (package identity).
-func (r *Replica) bound() bool {
-	b := r.config().BindingOf(r.opts.ID, r.opts.Storage)
-	return b != consensus.BindingNone && b != consensus.BindingOther || r.opts.Faults.IgnoreBinding
-}
-
-// votes reports whether this member is a voter that may count itself.
-func (r *Replica) votes() bool { return r.config().IsVoter(r.opts.ID) && r.bound() }
-
-// appliesFirst reports whether this member knows of a change that has committed and that it has not applied.
-func (r *Replica) appliesFirst() bool {
-	for i := range r.configs {
-		if c := &r.configs[i]; c.protocol == consensus.ProtocolApply && r.committed(c) && r.notApplied(c) {
-			return true
-		}
-	}
-	return false
+	return !r.removed && r.installing == nil && r.configs.MayStand()
 }
 
 // campaign starts an election, or the inquiry before one.
@@ -160,12 +125,12 @@ func (r *Replica) becomeCandidate(force bool) {
 // askForVotes asks every voter. A vote leaves only once the term and the own vote are durable: a candidate that forgot
 // them could ask again in the same term with a shorter log, and be elected by the answers to the first question.
 func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, force bool) {
-	c := r.config()
+	c := r.configs.Config()
 	ask := func(id consensus.MemberID) {
 		if id == r.opts.ID {
 			return
 		}
-		m := consensus.Message{Kind: kind, To: id, Term: term, Last: r.log.lastMark(), Force: force}
+		m := consensus.Message{Kind: kind, To: id, Term: term, Last: r.log.LastMark(), Force: force}
 		r.tellCommit(&m)
 		r.send(m, kind == consensus.MsgVote)
 	}
@@ -182,8 +147,8 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 // tellCommit puts into a vote, or its answer, how far this member knows the log to be committed, and the term there.
 // A candidate that knows less so learns which configuration is in force before it counts (etcd issue 12359).
 func (r *Replica) tellCommit(m *consensus.Message) {
-	if term, ok := r.log.term(r.log.commit); ok {
-		m.Committed = consensus.Mark{Index: r.log.commit, Term: term}
+	if term, ok := r.log.Term(r.log.Commit()); ok {
+		m.Committed = consensus.Mark{Index: r.log.Commit(), Term: term}
 	}
 }
 
@@ -191,7 +156,7 @@ func (r *Replica) tellCommit(m *consensus.Message) {
 // log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Committed.Index > r.log.commit && r.log.matches(m.Committed) && r.knows(m.From) {
+	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.knows(m.From) {
 		r.commitTo(m.Committed.Index)
 	}
 }
@@ -202,7 +167,7 @@ func (r *Replica) startTally() {
 
 // outcome counts the votes, set by set. A candidate outside a set is not counted there.
 func (r *Replica) outcome() quorum.Outcome {
-	c := r.config()
+	c := r.configs.Config()
 	if r.opts.Faults.UnionOfJoint {
 		both := slices.Concat(c.Voters, c.Outgoing)
 		slices.Sort(both)
@@ -231,9 +196,9 @@ func (r *Replica) tally(voters []consensus.MemberID) quorum.Outcome {
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
 func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.learnCommit(m)
-	grant := m.Term > r.term && !r.hearsLeader() && !m.Last.Before(r.log.lastMark())
+	grant := m.Term > r.term && !r.hearsLeader() && !m.Last.Before(r.log.LastMark())
 	reply := consensus.Message{
-		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.term, Last: r.log.lastMark(), Reject: !grant,
+		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.term, Last: r.log.LastMark(), Reject: !grant,
 	}
 	if grant {
 		reply.Term = m.Term
@@ -249,14 +214,14 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	if r.opts.Faults.VoteTwice {
 		free = true
 	}
-	grant := free && r.role != Leader && !m.Last.Before(r.log.lastMark())
+	grant := free && r.role != Leader && !m.Last.Before(r.log.LastMark())
 	if grant {
 		r.vote = m.From
 		r.spread = 0
 		r.resetCampaign()
 	}
 	reply := consensus.Message{
-		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Last: r.log.lastMark(), Reject: !grant,
+		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Last: r.log.LastMark(), Reject: !grant,
 	}
 	if grant {
 		reply.Records = r.acknowledgedRecords() // from here on this member accepts those of the new term only
@@ -284,7 +249,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	}
 	if m.Reject {
 		r.refused = append(r.refused, m.From)
-		r.outdone = r.outdone || r.log.lastMark().Before(m.Last)
+		r.outdone = r.outdone || r.log.LastMark().Before(m.Last)
 	} else {
 		r.granted = append(r.granted, m.From)
 		if !pre {

@@ -139,13 +139,13 @@ func (r *Replica) fate(id consensus.ProposalID) Fate {
 
 // claimLog brings the claims up to the end of the log; false if there is too much that is not applied.
 func (r *Replica) claimLog() bool {
-	f, last := &r.fast, r.log.last()
-	f.claimedTo = max(f.claimedTo, r.log.applied)
-	if last-r.log.applied > maxUnapplied {
+	f, last := &r.fast, r.log.Last()
+	f.claimedTo = max(f.claimedTo, r.log.Applied())
+	if last-r.log.Applied() > maxUnapplied {
 		return false
 	}
 	if f.claimedTo < last {
-		entries := r.log.slice(f.claimedTo+1, last)
+		entries := r.log.Slice(f.claimedTo+1, last)
 		for i := range entries {
 			r.claim(&entries[i])
 		}
@@ -198,12 +198,12 @@ func (r *Replica) unclaim(c *claim) {
 func (r *Replica) unclaimApplied() {
 	f := &r.fast
 	n := 0
-	for n < len(f.claimed) && f.claimed[n].index <= r.log.applied {
+	for n < len(f.claimed) && f.claimed[n].index <= r.log.Applied() {
 		r.unclaim(&f.claimed[n])
 		n++
 	}
 	f.claimed = slices.Delete(f.claimed, 0, n)
-	f.claimedTo = max(f.claimedTo, r.log.applied)
+	f.claimedTo = max(f.claimedTo, r.log.Applied())
 }
 
 // unclaimFrom lets go of entries that are truncated, and of what was known of revisions.
@@ -223,10 +223,10 @@ func (r *Replica) unclaimFrom(from consensus.Index) {
 // takes the next revision, or none; one at an exact revision takes that, or none.
 func (r *Replica) boundOf() uint64 {
 	f := &r.fast
-	if f.boundFrom != r.log.applied || f.boundAt < r.log.applied || f.boundAt > r.log.last() {
-		f.bound, f.boundFrom, f.boundAt = f.revision, r.log.applied, r.log.applied
+	if f.boundFrom != r.log.Applied() || f.boundAt < r.log.Applied() || f.boundAt > r.log.Last() {
+		f.bound, f.boundFrom, f.boundAt = f.revision, r.log.Applied(), r.log.Applied()
 	}
-	entries := r.log.slice(f.boundAt+1, r.log.last())
+	entries := r.log.Slice(f.boundAt+1, r.log.Last())
 	for i := range entries {
 		switch e := &entries[i]; {
 		case e.Kind != consensus.EntryCommand:
@@ -237,7 +237,7 @@ func (r *Replica) boundOf() uint64 {
 			f.bound++
 		}
 	}
-	f.boundAt = r.log.last()
+	f.boundAt = r.log.Last()
 	return f.bound
 }
 
@@ -245,8 +245,8 @@ func (r *Replica) boundOf() uint64 {
 func (r *Replica) resetTally() {
 	f := &r.fast
 	if f.tally.Len() == 0 || !r.opts.Faults.Fast.MixAnswers {
-		f.tally.Reset(r.config().Voters)
+		f.tally.Reset(r.configs.Config().Voters)
 		f.own = f.own[:0]
 	}
-	f.tally.Rules = r.opts.Faults.Fast.Tally
+	f.proposer.Rules = r.opts.Faults.Fast.Tally
 }

@@ -23,7 +23,7 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 	}
 	var over map[consensus.ProposalID]bool // made when needed: most members hold nothing, they only count
 	var passed map[consensus.Attempt]bool
-	entries := r.log.slice(from, to)
+	entries := r.log.Slice(from, to)
 	for i := range entries {
 		e := &entries[i]
 		if e.Proposal.IsZero() {
@@ -111,7 +111,7 @@ func (r *Replica) askForOrphans() {
 // handleOrphans aborts proposals that are neither logged nor applied: none of them has succeeded, and none can any more once
 // the abort has committed. What is logged tells its end by itself.
 func (r *Replica) handleOrphans(m *consensus.Message) {
-	if r.role != Leader || !r.fastPath() || r.log.commit < r.noop || r.transferee != consensus.NoMember || !r.claimLog() {
+	if r.role != Leader || !r.fastPath() || r.log.Commit() < r.noop || r.transferee != consensus.NoMember || !r.claimLog() {
 		return
 	}
 	for i := range m.Verdicts {

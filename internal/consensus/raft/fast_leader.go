@@ -4,7 +4,7 @@ import "github.com/quorate/quorate/internal/consensus"
 
 // handleFastPropose appends proposals, at once fixed to a revision if nothing stands in the way, and else as any other.
 func (r *Replica) handleFastPropose(m *consensus.Message) {
-	if r.role != Leader || m.Config != r.configID() {
+	if r.role != Leader || m.Config != r.configs.ID() {
 		r.handlePropose(m)
 		return
 	}
@@ -35,9 +35,9 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 		return consensus.Entry{}, consensus.RefusedClosed
 	case term != r.term:
 		return consensus.Entry{}, consensus.RefusedTerm
-	case !r.stable() && !faults.AnyConfig, !r.config().IsVoter(r.opts.ID):
+	case !r.configs.Stable() && !faults.AnyConfig, !r.configs.Config().IsVoter(r.opts.ID):
 		return consensus.Entry{}, consensus.RefusedConfig
-	case r.log.commit < r.noop && !faults.OpenTooSoon, r.transferee != consensus.NoMember, r.feedsHeir():
+	case r.log.Commit() < r.noop && !faults.OpenTooSoon, r.transferee != consensus.NoMember, r.feedsHeir():
 		return consensus.Entry{}, consensus.RefusedClosed
 	}
 	claimed := r.claimLog()
@@ -50,7 +50,7 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 	case fate == FateStrange && !faults.AnswerStrangers:
 		return consensus.Entry{}, consensus.RefusedStrange // an abort could not decide it
 	}
-	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes || r.log.weight.full {
+	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes || r.log.Full() {
 		return consensus.Entry{}, consensus.RefusedFull
 	}
 	footprint := r.footprint(p.Payload)
@@ -89,7 +89,7 @@ func (r *Replica) evaluate(to consensus.MemberID, e consensus.Entry) {
 	n := len(f.evaluations)
 	if n == 0 || f.evaluations[n-1].Message.To != to {
 		f.evaluations = append(f.evaluations, Evaluation{Message: consensus.Message{
-			Kind: consensus.MsgFast, From: r.opts.ID, To: to, Term: r.term, Config: r.configID(),
+			Kind: consensus.MsgFast, From: r.opts.ID, To: to, Term: r.term, Config: r.configs.ID(),
 		}})
 		n++
 	}

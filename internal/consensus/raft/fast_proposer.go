@@ -15,7 +15,7 @@ type ownRecord struct {
 // leader alone.
 func (r *Replica) proposeFast(proposals []consensus.Proposal) {
 	if !r.opensFast() || r.role != Follower || r.leader == consensus.NoMember || r.boundTo != (consensus.ConfigID{}) ||
-		!r.stable() {
+		!r.configs.Stable() {
 		r.propose(proposals)
 		return
 	}
@@ -42,7 +42,7 @@ func (r *Replica) flushFast() {
 		batch := rest[:n:n]
 		rest = rest[n:]
 		r.send(consensus.Message{Kind: consensus.MsgFastPropose, To: r.leader, Proposals: batch}, false)
-		for _, id := range r.config().Voters {
+		for _, id := range r.configs.Config().Voters {
 			if id != r.leader {
 				r.send(consensus.Message{Kind: consensus.MsgRecord, To: id, Proposals: batch}, false)
 			}
@@ -112,7 +112,7 @@ func (r *Replica) handleFast(m *consensus.Message) {
 }
 
 func (r *Replica) current(m *consensus.Message) bool {
-	return m.Term == r.term && m.Config == r.configID() || r.opts.Faults.Fast.MixAnswers
+	return m.Term == r.term && m.Config == r.configs.ID() || r.opts.Faults.Fast.MixAnswers
 }
 
 func (r *Replica) noteRefused(why consensus.Refused) {
@@ -125,7 +125,7 @@ func (r *Replica) noteRefused(why consensus.Refused) {
 func (r *Replica) win(w proposer.Win, won bool) {
 	if won {
 		r.fast.counts.Won++
-		w.Config = r.configID()
+		w.Config = r.configs.ID()
 		r.out.Wins = append(r.out.Wins, w)
 	}
 }

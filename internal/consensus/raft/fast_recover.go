@@ -46,7 +46,7 @@ func (r *Replica) recoverRecords() {
 // logged returns the attempts in the log that are not applied; slow ones have revision zero.
 func (r *Replica) logged() map[consensus.Attempt]bool {
 	attempts := map[consensus.Attempt]bool{}
-	entries := r.log.slice(r.log.applied+1, r.log.last())
+	entries := r.log.Slice(r.log.Applied()+1, r.log.Last())
 	for i := range entries {
 		if e := &entries[i]; !e.Proposal.IsZero() {
 			attempts[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
@@ -61,8 +61,8 @@ func (r *Replica) logged() map[consensus.Attempt]bool {
 // heldByEnough returns, by ascending revision, what a recovery quorum of those that voted hold.
 func (r *Replica) heldByEnough(ballots []ballot) []recovered {
 	faults := &r.opts.Faults.Fast
-	last := r.lastConfig()
-	voters := last.config.Voters
+	last := r.configs.Last()
+	voters := last.Config.Voters
 	var found []recovered
 	at := map[consensus.Attempt]int{}
 	for _, b := range ballots {
@@ -75,7 +75,7 @@ func (r *Replica) heldByEnough(ballots []ballot) []recovered {
 			if faults.HoldersByID {
 				key.Revision = 0
 			}
-			underLast := record.Config.Index == last.id.Index && record.Config.Term == last.id.Term
+			underLast := record.Config.Index == last.ID.Index && record.Config.Term == last.ID.Term
 			if counted[key] || !underLast && !faults.AnyConfig && !r.opts.Faults.ReuseConfigIDs {
 				continue
 			}

@@ -41,11 +41,11 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 		return refused(consensus.RefusedClosed)
 	case r.role != Follower || r.leader == consensus.NoMember || (term != r.term && !faults.MixAnswers):
 		return refused(consensus.RefusedTerm)
-	case (config != r.configID() || !r.stable()) && !faults.AnyConfig, !r.votes():
+	case (config != r.configs.ID() || !r.configs.Stable()) && !faults.AnyConfig, !r.configs.Votes():
 		return refused(consensus.RefusedConfig)
 	}
 	for _, held := range f.pool.Find(p.ID) {
-		if held.Term == r.term && held.Config == r.configID() {
+		if held.Term == r.term && held.Config == r.configs.ID() {
 			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
 		}
 	}
@@ -84,7 +84,7 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	}
 	record := consensus.Record{
 		Attempt: consensus.Attempt{Proposal: p.ID, Revision: r.nextRevision()},
-		Term:    r.term, Config: r.configID(), Payload: p.Payload,
+		Term:    r.term, Config: r.configs.ID(), Payload: p.Payload,
 	}
 	r.keepRecord(record, footprint)
 	f.counts.Accepted++
@@ -136,7 +136,7 @@ func (r *Replica) acknowledgedRecords() []consensus.Record {
 	if faults.VoteWithoutOwn {
 		return records
 	}
-	entries := r.log.slice(r.log.applied+1, r.log.last())
+	entries := r.log.Slice(r.log.Applied()+1, r.log.Last())
 	for i := range entries {
 		if e := &entries[i]; e.Answered == r.opts.ID && e.ExactRevision != 0 {
 			records = append(records, r.recordOf(e))
@@ -145,28 +145,13 @@ func (r *Replica) acknowledgedRecords() []consensus.Record {
 	return records
 }
 
-// recordOf turns an entry that this member answered fast into the record that it stands for.
+// recordOf turns an entry that this member answered fast into the record that it stands for. The configuration in force then
+// was the last one before the entry, settled.
 func (r *Replica) recordOf(e *consensus.Entry) consensus.Record {
 	return consensus.Record{
 		Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
-		Term:    e.Term, Config: r.configBefore(e.Index), Payload: e.Payload,
+		Term:    e.Term, Config: r.configs.Before(e.Index), Payload: e.Payload,
 	}
-}
-
-// configBefore returns the id of the configuration that was in force when the entry at index was answered fast: the last one
-// before it, settled.
-func (r *Replica) configBefore(index consensus.Index) consensus.ConfigID {
-	at := 0
-	for i := range r.configs {
-		if r.configs[i].id.Index < index {
-			at = i
-		}
-	}
-	id := r.configs[at].id
-	if r.configs[at].activates() {
-		id.Stage = 1
-	}
-	return id
 }
 
 // rescue moves the entries from from on that this member answered fast back into its pool, before they are dropped.
@@ -174,9 +159,9 @@ func (r *Replica) rescue(from consensus.Index) {
 	if !r.fastPath() {
 		return
 	}
-	from = max(from, r.log.applied+1)
-	if from <= r.log.last() && !r.opts.Faults.Fast.TruncationForgets {
-		entries := slices.Clone(r.log.slice(from, r.log.last()))
+	from = max(from, r.log.Applied()+1)
+	if from <= r.log.Last() && !r.opts.Faults.Fast.TruncationForgets {
+		entries := slices.Clone(r.log.Slice(from, r.log.Last()))
 		for i := range entries {
 			if e := &entries[i]; e.Answered == r.opts.ID && e.ExactRevision != 0 {
 				r.keepRecord(r.recordOf(e), r.footprint(e.Payload))

@@ -24,7 +24,7 @@ type holding struct {
 
 // owe notes, on the leader, that the proposer of an entry counts who holds it.
 func (r *Replica) owe(proposer consensus.MemberID, index consensus.Index) {
-	if proposer == consensus.NoMember || proposer == r.opts.ID || !r.config().IsVoter(proposer) {
+	if proposer == consensus.NoMember || proposer == r.opts.ID || !r.configs.Config().IsVoter(proposer) {
 		return
 	}
 	if p := r.peer(proposer); p != nil {
@@ -34,20 +34,20 @@ func (r *Replica) owe(proposer consensus.MemberID, index consensus.Index) {
 
 // tellProposers tells those who proposed what is acknowledged to the leader, up to known, and had not been before.
 func (r *Replica) tellProposers(known consensus.Index, after bool) {
-	from := max(r.told, r.log.commit) + 1
+	from := max(r.told, r.log.Commit()) + 1
 	if from > known {
 		return
 	}
 	r.told = known
-	if !r.votes() {
+	if !r.configs.Votes() {
 		return
 	}
 	var last consensus.MemberID // they come in runs
-	entries := r.log.slice(from, known)
+	entries := r.log.Slice(from, known)
 	for i := range entries {
 		proposer := entries[i].Proposer
 		if proposer == last || proposer == consensus.NoMember || proposer == r.opts.ID || proposer == r.leader ||
-			entries[i].Term != r.term || !r.config().IsVoter(proposer) {
+			entries[i].Term != r.term || !r.configs.Config().IsVoter(proposer) {
 			continue
 		}
 		last = proposer
@@ -56,7 +56,7 @@ func (r *Replica) tellProposers(known consensus.Index, after bool) {
 		}
 	}
 	for _, id := range r.telling {
-		r.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Match: r.log.markAt(known)}, after)
+		r.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Match: r.log.MarkAt(known)}, after)
 	}
 	r.telling = r.telling[:0]
 }
@@ -78,7 +78,7 @@ func (r *Replica) hold(id consensus.MemberID, index consensus.Index) {
 // held is how far a member is known to hold the leader's log.
 func (r *Replica) held(id consensus.MemberID) uint64 {
 	if id == r.opts.ID {
-		return uint64(min(r.log.durable, r.matched))
+		return uint64(min(r.log.Durable(), r.matched))
 	}
 	for i := range r.holdings {
 		if r.holdings[i].id == id {
@@ -90,15 +90,15 @@ func (r *Replica) held(id consensus.MemberID) uint64 {
 
 // inferCommit commits what a majority is known to hold.
 func (r *Replica) inferCommit() {
-	if len(r.holdings) == 0 || r.role != Follower || r.matched <= r.log.commit || !r.stable() {
+	if len(r.holdings) == 0 || r.role != Follower || r.matched <= r.log.Commit() || !r.configs.Stable() {
 		return
 	}
 	index := min(consensus.Index(r.agreed(r.held)), r.matched)
-	if term, ok := r.log.term(index); !ok || index <= r.log.commit || (term != r.term && !r.opts.Faults.InferOldTerm) {
+	if term, ok := r.log.Term(index); !ok || index <= r.log.Commit() || (term != r.term && !r.opts.Faults.InferOldTerm) {
 		return
 	}
 	own := uint64(0)
-	entries := r.log.slice(r.log.commit+1, index)
+	entries := r.log.Slice(r.log.Commit()+1, index)
 	for i := range entries {
 		if entries[i].Proposer == r.opts.ID {
 			own++
@@ -106,7 +106,7 @@ func (r *Replica) inferCommit() {
 	}
 	if own > 0 || len(r.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
 		r.inferred += own
-		r.out.Inferred = &[2]consensus.Index{r.log.commit, index}
+		r.out.Inferred = &[2]consensus.Index{r.log.Commit(), index}
 		r.commitTo(index)
 	}
 }
@@ -114,12 +114,6 @@ func (r *Replica) inferCommit() {
 // Inferred returns how many entries that this member proposed it found committed before the leader told it, since it
 // started.
 func (r *Replica) Inferred() uint64 { return r.inferred }
-
-// stable reports whether the configuration in force is the last of the log, not joint, settled and applied here.
-func (r *Replica) stable() bool {
-	c := r.lastConfig()
-	return c == r.inForce() && !r.config().IsJoint() && !r.notApplied(c) && r.settled(len(r.configs)-1)
-}
 
 // forgetHoldings begins a term.
 func (r *Replica) forgetHoldings() {

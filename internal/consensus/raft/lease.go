@@ -70,7 +70,7 @@ func (r *Replica) leaseTicks(patience uint64) uint64 {
 
 // leaseHolds reports whether no other member can have been elected yet.
 func (r *Replica) leaseHolds() bool {
-	return r.opts.LeaderLease && !r.leaseBarred && r.now < r.agreed(r.leaseEnd) && r.log.commit >= r.noop
+	return r.opts.LeaderLease && !r.leaseBarred && r.now < r.agreed(r.leaseEnd) && r.log.Commit() >= r.noop
 }
 
 // leaseEnd is up to when a member promised to elect nobody else.

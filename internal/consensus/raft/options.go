@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/proposer"
 )
 
@@ -160,4 +161,13 @@ type Restored struct {
 	// Tombstones are the members that were removed for ever, as the replicated state knows them.
 	Tombstones []consensus.MemberID
 	Records    []consensus.Record // held for others
+}
+
+// configFaults are the faults of package configs.
+func (o *Options) configFaults() configs.Faults {
+	f := &o.Faults
+	return configs.Faults{
+		TwoChanges: f.TwoChanges, ReuseIDs: f.ReuseConfigIDs, CountLearners: f.CountLearners, UnionOfJoint: f.UnionOfJoint,
+		IgnoreBinding: f.IgnoreBinding,
+	}
 }

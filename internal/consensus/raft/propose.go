@@ -44,7 +44,7 @@ func (r *Replica) handlePropose(m *consensus.Message) {
 // admitBound admits commands only if their proposer believes in the configuration in force. Changes say themselves what
 // they expect.
 func (r *Replica) admitBound(m *consensus.Message) {
-	if m.Config == (consensus.ConfigID{}) || m.Config == r.configID() {
+	if m.Config == (consensus.ConfigID{}) || m.Config == r.configs.ID() {
 		r.admit(m.Proposals, m.From)
 		return
 	}
@@ -65,7 +65,7 @@ func (r *Replica) handleRefusals(m *consensus.Message) {
 		if m.Refusals[i].Reason != consensus.ReasonStaleConfig || m.From != r.leader {
 			continue
 		}
-		if r.boundTo = m.Refusals[i].Config; r.boundTo == r.configID() {
+		if r.boundTo = m.Refusals[i].Config; r.boundTo == r.configs.ID() {
 			r.boundTo = consensus.ConfigID{}
 		}
 	}
@@ -89,7 +89,7 @@ func (r *Replica) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
 		return consensus.ReasonBadRequest
 	case r.uncommitted > 0 && r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes,
-		r.log.weight.full && p.Kind == consensus.EntryCommand:
+		r.log.Full() && p.Kind == consensus.EntryCommand:
 		return consensus.ReasonBusy
 	case p.Kind == consensus.EntryConfig:
 		return r.proposeChange(p)
@@ -108,7 +108,7 @@ func (r *Replica) refuseAll(proposals []consensus.Proposal, to consensus.MemberI
 }
 
 func (r *Replica) refuse(id consensus.ProposalID, to consensus.MemberID, reason consensus.RefusalReason) {
-	refusal := consensus.Refusal{ID: id, Reason: reason, Config: r.configID()}
+	refusal := consensus.Refusal{ID: id, Reason: reason, Config: r.configs.ID()}
 	if to == r.opts.ID {
 		r.out.Refusals = append(r.out.Refusals, refusal)
 		return

@@ -86,9 +86,9 @@ func (r *Replica) handleRead(m *consensus.Message) {
 }
 
 func (r *Replica) enqueueRead(id uint64, from consensus.MemberID, asker bool) {
-	read := pendingRead{from: from, id: id, index: r.log.last(), asker: asker}
+	read := pendingRead{from: from, id: id, index: r.log.Last(), asker: asker}
 	if r.opts.Faults.Fast.CommitAsReadIndex {
-		read.index = r.log.commit
+		read.index = r.log.Commit()
 	}
 	if !r.leaseHolds() && !r.opts.Faults.SkipReadRound && !(asker && r.majority(from)) {
 		r.openRound()
@@ -134,15 +134,15 @@ func (r *Replica) confirmedBy(asker consensus.MemberID) uint64 {
 
 // answerReads hands out what is confirmed and committed, in the order of arrival.
 func (r *Replica) answerReads() {
-	if r.log.commit < r.noop {
+	if r.log.Commit() < r.noop {
 		return
 	}
-	for q := &r.sure; len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.commit; q.pop() {
+	for q := &r.sure; len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.Commit(); q.pop() {
 		r.answerRead(&q.waiting()[0])
 	}
 	if q := &r.reads; len(q.waiting()) > 0 {
 		confirmed := r.confirmed()
-		for len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.commit && r.isConfirmed(&q.waiting()[0], confirmed) {
+		for len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.Commit() && r.isConfirmed(&q.waiting()[0], confirmed) {
 			r.answerRead(&q.waiting()[0])
 			q.pop()
 		}

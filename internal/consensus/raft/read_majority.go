@@ -82,15 +82,15 @@ func (q *majorityRead) index(read uint64, voters []consensus.MemberID, config co
 // askVoters asks the voters for the ends of their logs, if this member's configuration is settled, and returns the name of
 // the question. The leader is asked by the message that forwards the reads.
 func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
-	if !r.stable() || !r.votes() {
+	if !r.configs.Stable() || !r.configs.Votes() {
 		return 0
 	}
 	for i := range reads {
 		query = max(query, reads[i].ID)
 	}
 	r.logEnds.asked = max(r.logEnds.asked, query)
-	r.logEnds.retain(r.config().Voters)
-	for _, id := range r.config().Voters {
+	r.logEnds.retain(r.configs.Config().Voters)
+	for _, id := range r.configs.Config().Voters {
 		if id != r.opts.ID && id != r.leader {
 			r.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, Query: query}, false)
 		}
@@ -101,17 +101,17 @@ func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
 // handleLogQuery tells how far this member's log goes, and whether that is all it knows.
 func (r *Replica) handleLogQuery(m *consensus.Message) {
 	r.send(consensus.Message{
-		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: r.log.lastMark(), Unlogged: !r.knowsAll(),
+		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: r.log.LastMark(), Unlogged: !r.knowsAll(),
 	}, false)
 }
 
 // knowsAll reports whether every write that was answered before now, and that this member knows of, is in its log.
 func (r *Replica) knowsAll() bool {
-	return (r.fast.pool.Len() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.stable() && r.votes()
+	return (r.fast.pool.Len() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.configs.Stable() && r.configs.Votes()
 }
 
 func (r *Replica) handleLogQueryReply(m *consensus.Message) {
-	if r.config().IsVoter(m.From) {
+	if r.configs.Config().IsVoter(m.From) {
 		r.logEnds.note(logEnd{id: m.From, query: m.Query, last: m.Last.Index, unlogged: m.Unlogged,
 			term: m.Term, config: m.Config})
 	}
@@ -124,7 +124,7 @@ func (r *Replica) readFromMajority() {
 	}
 	keep := r.forwarded[:0]
 	for _, id := range r.forwarded {
-		if index, told := r.indexFor(id); told && index <= r.log.commit {
+		if index, told := r.indexFor(id); told && index <= r.log.Commit() {
 			r.out.Reads = append(r.out.Reads, consensus.ReadIndex{ID: id, Index: index})
 		} else {
 			keep = append(keep, id)
@@ -138,11 +138,11 @@ func (r *Replica) indexFor(read uint64) (consensus.Index, bool) {
 		read = 1
 	}
 	if r.opts.Faults.ReadLeaderIndex {
-		if index, told := r.logEnds.leaderIndex(read, r.leader, r.term, r.config().Voters); told {
+		if index, told := r.logEnds.leaderIndex(read, r.leader, r.term, r.configs.Config().Voters); told {
 			return index, true
 		}
 	}
-	return r.logEnds.index(read, r.config().Voters, r.configID(), r.log.last())
+	return r.logEnds.index(read, r.configs.Config().Voters, r.configs.ID(), r.log.Last())
 }
 
 // leaderIndex is the fault ReadLeaderIndex: the end of the leader's log, if a majority is in no later term.

@@ -1,5 +1,7 @@
 package raft
 
+import "github.com/quorate/quorate/internal/consensus/raftlog"
+
 // RefusedMessage says why a message was dropped that no member of a sound cluster sends, or that came from a member whose
 // term is over. The counts are for a metric and for whoever has to find out which member misbehaves.
 type RefusedMessage uint8
@@ -42,7 +44,7 @@ type Counts struct {
 
 // LogCounts say how much memory the log takes, and how often its bounds were met.
 type LogCounts struct {
-	LogBytes
+	raftlog.Bytes
 	Withheld uint64 // appends, not taken because too much waits to be applied
 	Outrun   uint64 // snapshots to followers, given up because the log had grown too far beyond them
 }
@@ -50,6 +52,6 @@ type LogCounts struct {
 // Counts returns what happened here since the start.
 func (r *Replica) Counts() Counts {
 	log := r.counts
-	log.LogBytes = r.log.weight.LogBytes
+	log.Bytes = r.log.Bytes()
 	return Counts{Fast: r.FastCounts(), Refused: r.dropped, Log: log}
 }

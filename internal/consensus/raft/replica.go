@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/invariant"
 )
 
@@ -14,7 +16,7 @@ import (
 type Replica struct {
 	opts Options
 	rng  random
-	log  replicaLog
+	log  raftlog.Log
 
 	// Durable state (Raft paper, figure 2). hardSeq is the persist request that carries the current term.
 	term, hardTerm consensus.Term
@@ -39,14 +41,9 @@ type Replica struct {
 	granted, refused []consensus.MemberID
 	outdone          bool // somebody who refused has a better log
 
-	// Configurations, oldest first: that of base, then one per configuration entry in the log.
-	configs       []configRecord
-	ruling        ruling          // the one in force
-	configSeen    consensus.Index // configuration entries up to here were seen to commit
-	configSettled consensus.Index // and up to here to be settled
-	tombstones    []consensus.MemberID
-	removed       bool
-	calledIn      consensus.Term // told to campaign in this term, and a change has to be applied first
+	configs  configs.History
+	removed  bool
+	calledIn consensus.Term // told to campaign in this term, and a change has to be applied first
 
 	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
 	matched    consensus.Index
@@ -90,7 +87,6 @@ type Replica struct {
 	toLeader  outbox
 	boundTo   consensus.ConfigID // what the leader last said is in force, if this member's log does not say so yet
 	refusing  []addressedRefusal
-	scratch   []uint64
 	hardHint  consensus.Index // commit index in the hard state persisted last
 	fast      fastSide
 	lastSends int // capacity that the next Output.Send will likely need
@@ -102,12 +98,11 @@ func New(opts Options, restored Restored) (*Replica, error) {
 		return nil, err
 	}
 	r := &Replica{
-		opts:       opts,
-		rng:        random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15},
-		tombstones: slices.Clone(restored.Tombstones),
-		spread:     2 * opts.HeartbeatTicks,
+		opts:    opts,
+		rng:     random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15},
+		configs: configs.New(opts.ID, opts.Storage, restored.Tombstones, opts.configFaults()),
+		spread:  2 * opts.HeartbeatTicks,
 	}
-	slices.Sort(r.tombstones)
 	if err := r.restoreLog(&restored); err != nil {
 		return nil, err
 	}
@@ -118,7 +113,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	if r.term == restored.Hard.Term {
 		r.vote = restored.Hard.Vote
 	}
-	if last := r.log.lastMark(); last.Term > r.term {
+	if last := r.log.LastMark(); last.Term > r.term {
 		return nil, fmt.Errorf("%w: last entry %v, hard state of term %d", ErrRestored, last, r.term)
 	}
 	r.hardTerm, r.hardVote = r.term, r.vote
@@ -128,7 +123,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 		return nil, fmt.Errorf("%w: %d proposals are held, and nobody says what they touch", ErrRestored, len(restored.Records))
 	}
 	r.restoreRecords(&restored)
-	r.removed = r.isTombstone(opts.ID)
+	r.removed = r.configs.IsTombstone(opts.ID)
 	r.keepPromise(&restored.Hard)
 	r.resetCampaign()
 	r.out = Output{} // what happened before the start is no news
@@ -160,26 +155,18 @@ func (r *Replica) restoreLog(restored *Restored) error {
 		meta := restored.Base
 		r.resetMeta = &meta
 	}
-	r.log = replicaLog{base: base, entries: slices.Clone(entries), weight: weight{limit: r.opts.MaxUnappliedBytes}}
-	last := r.log.last()
-	if restored.Applied > last {
+	if last := base.Index + consensus.Index(len(entries)); restored.Applied > last {
 		return fmt.Errorf("%w: applied %d, last entry %d", ErrRestored, restored.Applied, last)
 	}
-	r.log.applied = max(base.Index, restored.Applied)
-	r.log.handed = r.log.applied
-	r.log.commit = max(r.log.applied, min(restored.Hard.Commit, last))
-	r.log.durable, r.log.unsent = last, last+1
-	r.hardHint = r.log.commit
-	r.log.weigh()
+	r.log = raftlog.Restore(base, slices.Clone(entries), restored.Applied, restored.Hard.Commit, r.opts.MaxUnappliedBytes)
+	r.hardHint = r.log.Commit()
 	return nil
 }
 
 // checkLaws holds what every Step must leave true.
 func (r *Replica) checkLaws() {
-	l := &r.log
-	if l.base.Index > l.applied || l.applied > l.handed || l.handed > l.commit || l.commit > l.last() ||
-		l.durable > l.last() || l.handed > l.durable {
+	if l := &r.log; !l.Ordered() {
 		invariant.True(false, "base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
-			l.base.Index, l.applied, l.handed, l.commit, l.durable, l.last(), r.opts.ID, r.term)
+			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), r.opts.ID, r.term)
 	}
 }

@@ -1,8 +1,6 @@
 package raft
 
 import (
-	"slices"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/progress"
 )
@@ -22,7 +20,7 @@ func (r *Replica) needSnapshot(p *progress.Peer) {
 	if !r.active(p) || r.now < p.SnapshotAt {
 		return
 	}
-	p.BecomeSnapshot(r.log.applied)
+	p.BecomeSnapshot(r.log.Applied())
 	r.out.NeedSnapshot = append(r.out.NeedSnapshot, SnapshotRequest{To: p.ID})
 	r.event(SnapshotNeeded{Follower: p.ID})
 }
@@ -32,7 +30,7 @@ func (r *Replica) snapshotSent(in *SnapshotSent) {
 	if r.role != Leader || p == nil || p.State != progress.Snapshot {
 		return
 	}
-	if !in.OK || !r.log.holdsAfter(in.Mark.Index) {
+	if !in.OK || !r.log.HoldsAfter(in.Mark.Index) {
 		p.BecomeProbe()
 		p.Sent = true // try again with the next heartbeat, not at once
 		return
@@ -41,18 +39,13 @@ func (r *Replica) snapshotSent(in *SnapshotSent) {
 	r.offerSnapshot(p)
 }
 
-// holdsAfter reports whether a member that has everything up to index can be fed from the log.
-func (l *replicaLog) holdsAfter(index consensus.Index) bool {
-	return index >= l.base.Index && index <= l.last()
-}
-
 func (r *Replica) offerSnapshot(p *progress.Peer) {
 	if p.Offer.Index == 0 {
 		return
 	}
-	meta := r.metaAt(p.Offer)
+	meta := r.configs.MetaAt(p.Offer)
 	m := consensus.Message{Kind: consensus.MsgSnapshotOffer, To: p.ID, Snapshot: &meta}
-	m.Commit, m.Round = r.log.commit, r.round
+	m.Commit, m.Round = r.log.Commit(), r.round
 	r.sendAsLeader(m)
 }
 
@@ -66,7 +59,7 @@ func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 		return
 	}
 	p.Acknowledged(m.Match.Index, r.round)
-	if p.State == progress.Snapshot && r.log.holdsAfter(p.Match) {
+	if p.State == progress.Snapshot && r.log.HoldsAfter(p.Match) {
 		p.BecomeReplicate()
 	}
 }
@@ -83,13 +76,13 @@ func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 	switch {
 	case r.installing != nil:
 		return // the answer to what is being installed will tell
-	case meta.Mark.Index < r.log.base.Index:
-		r.replySnapshot(r.log.base) // compared by the leader, as in tellBase
+	case meta.Mark.Index < r.log.Base().Index:
+		r.replySnapshot(r.log.Base()) // compared by the leader, as in tellBase
 		return
-	case r.log.matches(meta.Mark):
+	case r.log.Matches(meta.Mark):
 		r.matched = max(r.matched, meta.Mark.Index)
 		r.commitTo(meta.Mark.Index)
-	case meta.Mark.Index <= r.log.commit:
+	case meta.Mark.Index <= r.log.Commit():
 		r.refuseLog(m, meta.Mark)
 		return
 	default:
@@ -98,7 +91,7 @@ func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 		r.event(SnapshotOffered{Mark: meta.Mark})
 		return
 	}
-	r.replySnapshot(r.log.markAt(r.matched))
+	r.replySnapshot(r.log.MarkAt(r.matched))
 }
 
 // replySnapshot tells the leader up to where this log is durable and equal to its own.
@@ -129,16 +122,14 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 		r.bury(id)
 	}
 	switch {
-	case r.log.matches(mark):
+	case r.log.Matches(mark):
 		// The log got there while the store was being swapped: keep it.
 		r.commitTo(mark.Index)
-		r.log.handed = max(r.log.handed, mark.Index)
-		r.log.applied = max(r.log.applied, mark.Index)
-		r.log.durable = max(r.log.durable, mark.Index)
-		r.log.weigh()
+		r.log.Installed(mark.Index)
+		r.configs.ApplyTo(r.log.Applied())
 		r.unclaimApplied()
 		r.reviseConfig() // a change by protocol apply may have been applied by the snapshot
-	case mark.Index > r.log.base.Index:
+	case mark.Index > r.log.Base().Index:
 		r.resetTo(&in.Meta)
 	}
 	r.fast.revision = max(r.fast.revision, in.Revision)
@@ -150,8 +141,8 @@ func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 	if r.role == Leader {
 		return // a leader's log reaches further than any snapshot of its term
 	}
-	r.rescue(r.log.base.Index + 1)
-	r.log.reset(meta.Mark)
+	r.rescue(r.log.Base().Index + 1)
+	r.log.Reset(meta.Mark)
 	r.matched = meta.Mark.Index
 	r.restoreConfigs(meta)
 	kept := *meta
@@ -163,8 +154,8 @@ func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 // another one as soon as it ends. That is bounded in time, for the shell answers every request with SnapshotSent, and in
 // bytes.
 func (r *Replica) compact(index consensus.Index) {
-	index = min(index, r.log.applied)
-	if r.log.weight.Held-r.log.weight.Ready > r.opts.MaxSnapshotLogBytes {
+	index = min(index, r.log.Applied())
+	if r.log.Bytes().Held-r.log.Bytes().Ready > r.opts.MaxSnapshotLogBytes {
 		r.outrunSnapshots(index)
 	}
 	for _, p := range r.peers {
@@ -172,13 +163,8 @@ func (r *Replica) compact(index consensus.Index) {
 			index = min(index, p.Floor)
 		}
 	}
-	r.log.compact(index)
-	n := 0
-	for n+1 < len(r.configs) && r.configs[n+1].id.Index <= r.log.base.Index {
-		n++
-	}
-	r.configs = slices.Delete(r.configs, 0, n)
-	r.ruling.at -= n
+	r.log.Compact(index)
+	r.configs.Compact(r.log.Base().Index)
 }
 
 // keepsFor reports whether the log keeps what follows a snapshot on its way to a member.
@@ -191,11 +177,11 @@ func (r *Replica) keepsFor(p *progress.Peer) bool {
 func (r *Replica) outrunSnapshots(index consensus.Index) {
 	for {
 		p := r.oldestSnapshot()
-		if p == nil || p.Floor >= index || r.log.sizeAfter(p.Floor)-r.log.weight.Ready <= r.opts.MaxSnapshotLogBytes {
+		if p == nil || p.Floor >= index || r.log.SizeAfter(p.Floor)-r.log.Bytes().Ready <= r.opts.MaxSnapshotLogBytes {
 			return
 		}
 		r.counts.Outrun++
-		r.event(SnapshotOutrun{Follower: p.ID, Bytes: r.log.weight.Held})
+		r.event(SnapshotOutrun{Follower: p.ID, Bytes: r.log.Bytes().Held})
 		p.SnapshotAt = r.now + uint64(r.opts.ElectionTicks)<<p.Outruns
 		p.Outruns = min(p.Outruns+1, maxOutruns)
 		if p.Offer.Index > 0 {

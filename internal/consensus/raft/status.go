@@ -78,18 +78,18 @@ type PeerProgress struct {
 // Status returns a copy of what the replica knows.
 func (r *Replica) Status() Status {
 	in := r.InForce()
-	last := r.log.lastMark()
+	last := r.log.LastMark()
 	s := Status{
 		ID: r.opts.ID, Role: r.role, Term: r.term, Vote: r.vote, Leader: r.leader,
-		Commit: r.log.commit, Applied: r.log.applied, Durable: r.log.durable,
-		FirstIndex: r.log.base.Index + 1, LastIndex: last.Index, LastTerm: last.Term,
+		Commit: r.log.Commit(), Applied: r.log.Applied(), Durable: r.log.Durable(),
+		FirstIndex: r.log.Base().Index + 1, LastIndex: last.Index, LastTerm: last.Term,
 		Config: in.Config, ConfigID: in.ID, Protocol: in.Protocol, ConfigCommitted: in.Committed, ConfigSettled: in.Settled,
 		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.removed, Spared: r.cordon.spared,
 	}
 	if r.role != Leader {
 		return s
 	}
-	s.Transferee, s.TermStarted = r.transferee, r.log.commit >= r.noop
+	s.Transferee, s.TermStarted = r.transferee, r.log.Commit() >= r.noop
 	for _, p := range r.peers {
 		s.Progress = append(s.Progress, PeerProgress{
 			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.active(p),

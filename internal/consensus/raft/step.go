@@ -104,18 +104,28 @@ func (r *Replica) tickLeader() {
 // diskStalls reports whether this leader's disk hangs while those of a quorum do not. Such a leader can commit by the
 // others', but neither apply nor renew leases, and what waits for its disk would grow without bound.
 func (r *Replica) diskStalls() bool {
-	w := r.log.writes
-	return len(w) > 0 && r.now-w[0].at >= uint64(r.opts.ElectionTicks) && r.log.durable < r.log.commit
+	since, writing := r.log.WritingSince()
+	return writing && r.now-since >= uint64(r.opts.ElectionTicks) && r.log.Durable() < r.log.Commit()
 }
+
+// applyStalls reports whether this leader has as much to apply as it may keep, and gets no further with it: it could refuse
+// proposals for ever.
+func (r *Replica) applyStalls() bool {
+	since, applying := r.log.ApplyingSince()
+	return r.log.Full() && applying && r.now-since >= stallElections*uint64(r.opts.ElectionTicks) && r.bestVoter() != nil
+}
+
+// stallElections is how many election timeouts a leader may take to apply one batch while it has too much to apply.
+const stallElections = 3
 
 // electAlone spares the only voter the wait; but not one that was promised to a leader which has not heard yet that this
 // member alone decides. That leader resigns when it hears, so whoever knows that the configuration has committed is free.
 func (r *Replica) electAlone() {
-	c := r.config()
+	c := r.configs.Config()
 	if r.role == Leader || c.IsJoint() || len(c.Voters) != 1 || c.Voters[0] != r.opts.ID || !r.mayCampaign() {
 		return
 	}
-	if r.leader == consensus.NoMember && (!r.promised() || r.committed(r.inForce())) {
+	if r.leader == consensus.NoMember && (!r.promised() || r.configs.Committed(r.configs.InForce())) {
 		r.becomeCandidate(false)
 	}
 }
@@ -135,19 +145,20 @@ func (r *Replica) unreachable(member consensus.MemberID) {
 
 func (r *Replica) persisted(seq uint64) {
 	r.doneSeq = max(r.doneSeq, seq)
-	r.log.persisted(seq)
+	r.log.Persisted(seq)
 	r.countOwn()
 }
 
 // applied notes how far the state machine is, and its revision there. A change by protocol apply is in force from there on.
 func (r *Replica) applied(index consensus.Index, revision uint64) {
-	if from := r.log.applied + 1; index >= from && index <= r.log.handed {
-		r.log.applyTo(index, r.now)
+	if from := r.log.Applied() + 1; index >= from && index <= r.log.Handed() {
+		r.log.ApplyTo(index, r.now)
+		r.configs.ApplyTo(index)
 		r.fast.revision = max(r.fast.revision, revision)
 		r.forgetApplied(from, index)
 		r.unclaimApplied()
 	}
-	if len(r.configs) > 1 {
+	if r.configs.Len() > 1 {
 		r.reviseConfig()
 	}
 	r.answerCall()
@@ -165,7 +176,7 @@ func (r *Replica) receive(m *consensus.Message) {
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
-	if m.Kind != consensus.MsgRemoved && r.isTombstone(m.From) && !r.takesLeaveOf(m) {
+	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.takesLeaveOf(m) {
 		r.send(consensus.Message{Kind: consensus.MsgRemoved, To: m.From}, r.termPending())
 		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
 		// another leader: after a recovery from quorum loss the removed may hold what was never part of this history, and
@@ -346,7 +357,7 @@ func (r *Replica) send(m consensus.Message, after bool) {
 		m.Term = r.term
 	}
 	if m.Config == (consensus.ConfigID{}) {
-		m.Config = r.configID()
+		m.Config = r.configs.ID()
 	}
 	if after {
 		r.out.SendAfter = append(r.out.SendAfter, m)
@@ -390,10 +401,9 @@ func (r *Replica) finish() {
 
 // persist makes one request of all that must reach the disk.
 func (r *Replica) persist() {
-	last := r.log.last()
 	reset := r.resetMeta
 	hard := r.term != r.hardTerm || r.vote != r.hardVote || r.promise != r.hardPromise
-	entries := last >= r.log.unsent
+	entries := r.log.Unsent()
 	if !hard && !entries && reset == nil && !r.fast.due {
 		return
 	}
@@ -401,33 +411,27 @@ func (r *Replica) persist() {
 	r.out.Seq, r.out.Reset, r.resetMeta = r.seq, reset, nil
 	r.out.Records, r.fast.changes, r.fast.due = r.fast.changes, nil, false
 	// The commit index rides along with what is written anyway.
-	if hard || (entries && r.log.commit != r.hardHint) || reset != nil {
+	if hard || (entries && r.log.Commit() != r.hardHint) || reset != nil {
 		if r.term != r.hardTerm {
 			r.hardSeq = r.seq
 		}
 		if r.promise != r.hardPromise {
 			r.hardPromise, r.promiseSeq = r.promise, r.seq
 		}
-		r.hardTerm, r.hardVote, r.hardHint = r.term, r.vote, r.log.commit
-		r.out.Hard = &consensus.HardState{Term: r.term, Vote: r.vote, Commit: r.log.commit, Promise: r.promise}
+		r.hardTerm, r.hardVote, r.hardHint = r.term, r.vote, r.log.Commit()
+		r.out.Hard = &consensus.HardState{Term: r.term, Vote: r.vote, Commit: r.log.Commit(), Promise: r.promise}
 	}
-	w := write{seq: r.seq, at: r.now}
-	if entries {
-		r.out.Entries = r.log.slice(r.log.unsent, last)
-		r.log.unsent = last + 1
-		w.last = last
-	}
-	r.log.writes = append(r.log.writes, w)
+	r.out.Entries = r.log.Write(r.seq, r.now)
 }
 
 // handOut gives the state machine what is committed and durable here.
 func (r *Replica) handOut() {
-	if len(r.log.writes) == 0 && len(r.out.SendAfter) > 0 {
+	if !r.log.Writing() && len(r.out.SendAfter) > 0 {
 		// Nothing is under way to wait for.
 		r.out.Send = append(r.out.Send, r.out.SendAfter...)
 		r.out.SendAfter = nil
 	}
 	if r.installing == nil {
-		r.out.Apply = r.log.handOut(r.opts.MaxApplyingBytes, r.now)
+		r.out.Apply = r.log.HandOut(r.opts.MaxApplyingBytes, r.now)
 	}
 }

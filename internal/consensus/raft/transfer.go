@@ -21,7 +21,7 @@ func (r *Replica) transfer(to consensus.MemberID) {
 			to = p.ID
 		}
 	}
-	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.config().IsVoter(to) || r.leavesLeadership(to) {
+	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.configs.Config().IsVoter(to) || r.leavesLeadership(to) {
 		return
 	}
 	if r.transferee != consensus.NoMember {
@@ -37,11 +37,11 @@ func (r *Replica) advanceTransfer() {
 		return
 	}
 	p := r.peer(r.transferee)
-	if p == nil || !r.config().IsVoter(r.transferee) || r.leavesLeadership(r.transferee) {
+	if p == nil || !r.configs.Config().IsVoter(r.transferee) || r.leavesLeadership(r.transferee) {
 		r.abortTransfer()
 		return
 	}
-	if p.Match == r.log.last() && !r.transferSent {
+	if p.Match == r.log.Last() && !r.transferSent {
 		r.transferSent = true
 		r.sendTimeoutNow(p.ID, false)
 	}
@@ -68,7 +68,7 @@ func (r *Replica) bestVoter() *progress.Peer {
 	}
 	var best *progress.Peer
 	for _, p := range peers {
-		if !slices.Contains(r.config().Voters, p.ID) || !r.active(p) {
+		if !slices.Contains(r.configs.Config().Voters, p.ID) || !r.active(p) {
 			continue
 		}
 		if best == nil || p.Match > best.Match {
@@ -93,7 +93,7 @@ func (r *Replica) handOverLeadership() {
 // change removed has gone. A cordoned member does so only if force says that nobody else can.
 func (r *Replica) handleTimeoutNow(force bool) {
 	switch {
-	case r.appliesFirst():
+	case r.configs.AwaitsApply():
 		r.calledIn, r.cordon.forced = r.term, force // who is cordoned then, the change decides
 	case r.cordoned() && !force:
 	case r.mayCampaign():
@@ -103,7 +103,7 @@ func (r *Replica) handleTimeoutNow(force bool) {
 
 // answerCall campaigns if that was asked for in this term, and had to wait.
 func (r *Replica) answerCall() {
-	if r.calledIn != r.term || r.role != Follower || r.appliesFirst() {
+	if r.calledIn != r.term || r.role != Follower || r.configs.AwaitsApply() {
 		return
 	}
 	r.calledIn = 0

@@ -161,7 +161,7 @@ func (r *Replica) judge(m *consensus.Message) (dropped bool) {
 		return false
 	}
 	at := receiver{
-		term: r.term, leader: r.leader, hearsLeader: r.hearsNow(), joins: len(r.config().Members) == 0,
+		term: r.term, leader: r.leader, hearsLeader: r.hearsNow(), joins: len(r.configs.Config().Members) == 0,
 		knowsSender: r.knows(m.From),
 	}
 	why, dropped := at.judge(m)
@@ -181,13 +181,5 @@ func (r *Replica) hearsNow() bool {
 
 // knows reports whether a member is, or was, part of a configuration that this member's log knows of.
 func (r *Replica) knows(id consensus.MemberID) bool {
-	if id == r.opts.ID || r.isTombstone(id) || r.peer(id) != nil {
-		return true
-	}
-	for i := range r.configs {
-		if c := &r.configs[i]; c.config.Contains(id) || slices.Contains(c.tombs, id) {
-			return true
-		}
-	}
-	return false
+	return id == r.opts.ID || r.peer(id) != nil || r.configs.Knows(id)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
 // narrow bounds what may wait to be applied.
@@ -168,7 +169,7 @@ func TestReplica_Counts_log(t *testing.T) {
 					continue
 				}
 				s := n.replica.Status()
-				want := raft.LogBytes{}
+				want := raftlog.Bytes{}
 				for i := range n.log {
 					e := &n.log[i]
 					if e.Index >= s.FirstIndex {
@@ -180,7 +181,7 @@ func TestReplica_Counts_log(t *testing.T) {
 				}
 				got := n.replica.Counts().Log
 				if got.Held != want.Held || got.Ready != want.Ready || got.Applying > got.Ready || got.Applying < 0 {
-					t.Fatalf("seed %d, member %v: %+v, want %+v", seed, n.id, got.LogBytes, want)
+					t.Fatalf("seed %d, member %v: %+v, want %+v", seed, n.id, got.Bytes, want)
 				}
 			}
 		}

@@ -1,0 +1,251 @@
+package raftlog
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/invariant"
+)
+
+// Log is the log in memory: every entry after base, whether on disk yet or not.
+//
+//	base      applied   handed     commit         durable    last
+//	  |----------|---------|----------|--------------|---------|
+//	  compacted            being applied             persist requests under way
+//
+// Invariants: base <= applied <= handed <= min(commit, durable), commit <= last, durable <= last, unsent <= last+1.
+// On a leader durable may be behind commit: the others suffice.
+//
+// Outputs share the entries' memory, so no entry is ever overwritten in place: truncation cuts the capacity too.
+type Log struct {
+	base    consensus.Mark
+	entries []consensus.Entry
+
+	commit  consensus.Index
+	applied consensus.Index
+	handed  consensus.Index // handed out by HandOut
+	durable consensus.Index // this log, up to here, is on disk
+	unsent  consensus.Index // first entry that no persist request has carried yet
+
+	writes []write // outstanding persist requests, oldest first
+	weight weight
+}
+
+// write is a persist request under way. Once it is done, the log up to last is durable, unless it was truncated
+// meanwhile: then last was lowered to what the truncation left.
+type write struct {
+	seq  uint64
+	last consensus.Index
+	at   uint64 // tick at which it was asked for
+}
+
+// Restore returns a log that holds entries after base, all of them durable. The limit is that of Bytes.Ready.
+func Restore(base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index, limit int) Log {
+	l := Log{base: base, entries: entries, weight: weight{limit: limit}}
+	last := l.Last()
+	l.applied = max(base.Index, applied)
+	l.handed = l.applied
+	l.commit = max(l.applied, min(commit, last))
+	l.durable, l.unsent = last, last+1
+	l.weigh()
+	return l
+}
+
+// Base returns the position after which the log begins.
+func (l *Log) Base() consensus.Mark { return l.base }
+
+// Commit returns up to where the log is committed.
+func (l *Log) Commit() consensus.Index { return l.commit }
+
+// Applied returns up to where the log is applied.
+func (l *Log) Applied() consensus.Index { return l.applied }
+
+// Handed returns up to where the log was handed out to be applied.
+func (l *Log) Handed() consensus.Index { return l.handed }
+
+// Durable returns up to where the log is on disk.
+func (l *Log) Durable() consensus.Index { return l.durable }
+
+// Ordered reports whether the invariants hold.
+func (l *Log) Ordered() bool {
+	return l.base.Index <= l.applied && l.applied <= l.handed && l.handed <= l.commit && l.commit <= l.Last() &&
+		l.durable <= l.Last() && l.handed <= l.durable
+}
+
+// Last returns the index of the last entry, or of the base if there is none.
+func (l *Log) Last() consensus.Index {
+	return l.base.Index + consensus.Index(len(l.entries))
+}
+
+// LastMark returns the position of the last entry, or the base if there is none.
+func (l *Log) LastMark() consensus.Mark {
+	if len(l.entries) == 0 {
+		return l.base
+	}
+	return l.entries[len(l.entries)-1].Mark()
+}
+
+// Term returns the term of the entry at index, and false if the log does not hold it.
+func (l *Log) Term(index consensus.Index) (consensus.Term, bool) {
+	switch {
+	case index == l.base.Index:
+		return l.base.Term, true
+	case index < l.base.Index || index > l.Last():
+		return 0, false
+	}
+	return l.entries[index-l.base.Index-1].Term, true
+}
+
+// MarkAt returns the position of the entry at index, or none if the log does not hold it (any more).
+func (l *Log) MarkAt(index consensus.Index) consensus.Mark {
+	term, ok := l.Term(index)
+	if !ok {
+		return consensus.Mark{}
+	}
+	return consensus.Mark{Index: index, Term: term}
+}
+
+// Matches reports whether the log holds an entry at m, or begins after it.
+func (l *Log) Matches(m consensus.Mark) bool {
+	term, ok := l.Term(m.Index)
+	return ok && term == m.Term
+}
+
+// Slice returns the entries from..to, both included, sharing memory.
+func (l *Log) Slice(from, to consensus.Index) []consensus.Entry {
+	if from > to {
+		return nil
+	}
+	lo, hi := from-l.base.Index-1, to-l.base.Index
+	return l.entries[lo:hi:hi]
+}
+
+// SliceBytes returns entries from from on, at least one if there are any, up to about maxBytes, and their size.
+func (l *Log) SliceBytes(from consensus.Index, maxBytes int) ([]consensus.Entry, int) {
+	lo := int(from - l.base.Index - 1)
+	hi, size := lo, 0
+	for hi < len(l.entries) {
+		next := l.entries[hi].SizeBytes()
+		if hi > lo && size+next > maxBytes {
+			break
+		}
+		size += next
+		hi++
+	}
+	return l.entries[lo:hi:hi], size
+}
+
+// LastNotAfter returns the last position at or before index whose term is at most term: with terms that never fall
+// along a log, everything between it and index conflicts with a log that has term at index (Raft paper, section 5.3,
+// the end: a whole term, or more, is skipped per refusal).
+func (l *Log) LastNotAfter(index consensus.Index, term consensus.Term) consensus.Mark {
+	index = min(index, l.Last())
+	if index <= l.base.Index {
+		return l.base
+	}
+	n := int(index - l.base.Index)
+	// The first entry among n with a higher term.
+	at := sort.Search(n, func(i int) bool { return l.entries[i].Term > term })
+	if at == 0 {
+		return l.base
+	}
+	return l.entries[at-1].Mark()
+}
+
+// Append adds entries, which must follow the last.
+func (l *Log) Append(entries ...consensus.Entry) {
+	l.entries = append(l.entries, entries...)
+	l.weight.Held += sizeOf(entries)
+}
+
+// Truncate removes the entries from from on.
+func (l *Log) Truncate(from consensus.Index) {
+	if from <= l.commit {
+		invariant.True(false, "committed entries stay: truncate from %d, commit %d", from, l.commit)
+	}
+	keep := from - l.base.Index - 1
+	l.weight.Held -= sizeOf(l.entries[keep:])
+	l.entries = l.entries[:keep:keep]
+	l.durable = min(l.durable, from-1)
+	l.unsent = min(l.unsent, from)
+	for i := range l.writes {
+		l.writes[i].last = min(l.writes[i].last, from-1)
+	}
+}
+
+// Reset starts the log anew after mark, which an installed snapshot covers.
+func (l *Log) Reset(mark consensus.Mark) {
+	l.base = mark
+	l.entries = nil
+	l.commit, l.applied, l.handed, l.durable = mark.Index, mark.Index, mark.Index, mark.Index
+	l.unsent = mark.Index + 1
+	for i := range l.writes {
+		l.writes[i].last = 0
+	}
+	l.weigh()
+}
+
+// Installed notes that a snapshot put the state machine at index, which the log holds and which is committed.
+func (l *Log) Installed(index consensus.Index) {
+	l.handed, l.applied, l.durable = max(l.handed, index), max(l.applied, index), max(l.durable, index)
+	l.weigh()
+}
+
+// Compact forgets entries up to index. It copies the rest, with room to grow, so that the memory is really freed.
+func (l *Log) Compact(index consensus.Index) {
+	term, ok := l.Term(index)
+	if !ok || index <= l.base.Index {
+		return
+	}
+	rest := l.entries[index-l.base.Index:]
+	l.weight.Held -= sizeOf(l.entries[:index-l.base.Index])
+	l.entries = append(make([]consensus.Entry, 0, len(rest)+len(rest)/2+256), rest...)
+	l.base = consensus.Mark{Index: index, Term: term}
+}
+
+// Unsent reports whether there are entries that no persist request carries.
+func (l *Log) Unsent() bool { return l.Last() >= l.unsent }
+
+// Write notes the persist request seq, made now, and returns the entries that it carries: all that no request did before.
+func (l *Log) Write(seq, now uint64) []consensus.Entry {
+	w := write{seq: seq, at: now}
+	var entries []consensus.Entry
+	if last := l.Last(); last >= l.unsent {
+		entries = l.Slice(l.unsent, last)
+		l.unsent, w.last = last+1, last
+	}
+	l.writes = append(l.writes, w)
+	return entries
+}
+
+// Writing reports whether persist requests are under way.
+func (l *Log) Writing() bool { return len(l.writes) > 0 }
+
+// WritingSince returns the tick at which the oldest persist request under way was made; false if there is none.
+func (l *Log) WritingSince() (uint64, bool) {
+	if len(l.writes) == 0 {
+		return 0, false
+	}
+	return l.writes[0].at, true
+}
+
+// Persisted notes that the request seq and all before it are on disk.
+func (l *Log) Persisted(seq uint64) {
+	done := 0
+	for done < len(l.writes) && l.writes[done].seq <= seq {
+		l.durable = max(l.durable, l.writes[done].last)
+		done++
+	}
+	l.writes = slices.Delete(l.writes, 0, done)
+}
+
+// SizeAfter returns the size of the entries after index.
+func (l *Log) SizeAfter(index consensus.Index) int {
+	return sizeOf(l.entries[max(0, int(index)-int(l.base.Index)):])
+}
+
+// HoldsAfter reports whether a member that has everything up to index can be fed from the log.
+func (l *Log) HoldsAfter(index consensus.Index) bool {
+	return index >= l.base.Index && index <= l.Last()
+}

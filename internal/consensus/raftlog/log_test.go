@@ -1,0 +1,107 @@
+package raftlog_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+)
+
+func entriesAfter(mark consensus.Mark, term consensus.Term, n int, bytes int) []consensus.Entry {
+	var entries []consensus.Entry
+	for i := range n {
+		entries = append(entries, consensus.Entry{
+			Index: mark.Index + consensus.Index(i+1), Term: term, Payload: make([]byte, bytes),
+		})
+	}
+	return entries
+}
+
+func size(entries []consensus.Entry) int {
+	sum := 0
+	for i := range entries {
+		sum += entries[i].SizeBytes()
+	}
+	return sum
+}
+
+// Ensure that the laws and the sizes hold whatever happens to a log in whatever order.
+func TestLog_laws(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		l := raftlog.Restore(consensus.Mark{Index: 5, Term: 1}, nil, 0, 0, 2000)
+		term, seq := consensus.Term(2), uint64(0)
+		for now := range uint64(300) {
+			switch rng.IntN(9) {
+			case 0, 1:
+				l.Append(entriesAfter(l.LastMark(), term, 1+rng.IntN(3), rng.IntN(200))...)
+			case 2:
+				seq++
+				if entries := l.Write(seq, now); len(entries) > 0 && l.Unsent() {
+					t.Fatalf("seed %d: entries are left after a request", seed)
+				}
+			case 3:
+				l.Persisted(seq - min(seq, rng.Uint64N(3)))
+			case 4:
+				if l.Commit() < l.Last() {
+					l.CommitTo(l.Commit() + 1 + consensus.Index(rng.IntN(int(l.Last()-l.Commit()))))
+				}
+			case 5:
+				l.HandOut(500, now)
+			case 6:
+				if l.Applied() < l.Handed() {
+					l.ApplyTo(l.Applied()+1, now)
+				}
+			case 7:
+				l.Compact(l.Applied())
+			case 8:
+				if l.Commit() < l.Last() {
+					term++
+					l.Truncate(l.Commit() + 1 + consensus.Index(rng.IntN(int(l.Last()-l.Commit()))))
+				}
+			}
+			if !l.Ordered() {
+				t.Fatalf("seed %d, step %d: %+v", seed, now, l)
+			}
+			want := raftlog.Bytes{
+				Held:     size(l.Slice(l.Base().Index+1, l.Last())),
+				Ready:    size(l.Slice(l.Applied()+1, l.Commit())),
+				Applying: size(l.Slice(l.Applied()+1, l.Handed())),
+			}
+			if l.Bytes() != want {
+				t.Fatalf("seed %d, step %d: sizes are %+v, want %+v", seed, now, l.Bytes(), want)
+			}
+		}
+	}
+}
+
+// Ensure that what a reader was given stays as it is when the log is truncated and grows again.
+func TestLog_Slice_shared(t *testing.T) {
+	l := raftlog.Restore(consensus.Mark{Index: 1, Term: 1}, entriesAfter(consensus.Mark{Index: 1}, 1, 4, 0), 0, 2, 1000)
+	before := l.Slice(2, 5)
+	kept := slices.Clone(before)
+	l.Truncate(4)
+	l.Append(entriesAfter(l.LastMark(), 7, 3, 0)...)
+	for i := range before {
+		if before[i].Term != kept[i].Term {
+			t.Errorf("entry %d was overwritten: term %d, before %d", before[i].Index, before[i].Term, kept[i].Term)
+		}
+	}
+}
+
+// Ensure that a persist request that completes late makes nothing durable that was truncated meanwhile.
+func TestLog_Persisted_truncated(t *testing.T) {
+	l := raftlog.Restore(consensus.Mark{Index: 1, Term: 1}, nil, 0, 0, 1000)
+	l.Append(entriesAfter(l.LastMark(), 1, 4, 0)...)
+	l.Write(1, 10)
+	l.Truncate(3)
+	l.Append(entriesAfter(l.LastMark(), 2, 2, 0)...)
+	if l.Persisted(1); l.Durable() != 2 {
+		t.Errorf("durable up to %d, want 2", l.Durable())
+	}
+	if since, writing := l.WritingSince(); writing {
+		t.Errorf("a request of tick %d is still under way", since)
+	}
+}
