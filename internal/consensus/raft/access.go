@@ -3,10 +3,10 @@ package raft
 import "github.com/quorate/quorate/internal/consensus"
 
 // Leader returns whom this member follows, itself included, or NoMember. Cheaper than Status, for every round.
-func (r *Replica) Leader() consensus.MemberID { return r.leader }
+func (r *Replica) Leader() consensus.MemberID { return r.soft.leader }
 
 // Term returns the current term.
-func (r *Replica) Term() consensus.Term { return r.term }
+func (r *Replica) Term() consensus.Term { return r.hard.term }
 
 // Commit returns up to where the log is committed, as far as this member knows.
 func (r *Replica) Commit() consensus.Index { return r.log.Commit() }

@@ -4,179 +4,197 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
+
+// replication sends the leader's log to the others and counts how far they have it.
+type replication struct {
+	opts    *Options
+	clock   *clock
+	log     *raftlog.Log
+	configs *configs.History
+	hard    *hardState
+	soft    *softState
+	out     *outbox
+	journal *journal
+	peers   *peerSet
+	rounds  *rounds
+	reads   *leaderReads
+	stats   *stats
+
+	beatAt uint64 // tick of the next heartbeat
+}
 
 // becomeLeader takes office: a no-op of the new term, so that what earlier leaders left can commit (Raft paper,
 // section 8), and a probe to everybody.
 func (r *Replica) becomeLeader() {
-	r.role = Leader
+	r.soft.role = Leader
 	r.setLeader(r.opts.ID)
-	r.peers = r.peers[:0]
-	r.round, r.roundOpen, r.rounds = 0, false, r.rounds[:0]
-	r.leaseBarred = false
-	r.transferee, r.transferSent = consensus.NoMember, false
-	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
-	r.syncPeers()
-	r.escort()
-	for _, p := range r.peers {
-		p.Heard = slices.Contains(r.granted, p.ID)
+	r.peers.list = r.peers.list[:0]
+	r.rounds.last, r.rounds.open, r.rounds.started = 0, false, r.rounds.started[:0]
+	r.rounds.barred = false
+	r.transfer.target, r.transfer.sent = consensus.NoMember, false
+	r.repl.beatAt = r.clock.now + uint64(r.opts.HeartbeatTicks)
+	r.peers.sync()
+	r.peers.escort()
+	for _, p := range r.peers.list {
+		p.Heard = slices.Contains(r.elect.granted, p.ID)
 	}
-	r.uncommitted = r.log.SizeAfter(r.log.Commit())
-	r.log.RestartApplyWatch(r.now) // a store that hangs has as much time under each leader
+	r.log.RestartApplyWatch(r.clock.now) // a store that hangs has as much time under each leader
 	r.recoverRecords()
-	r.noop = r.log.Last() + 1
-	r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})
-	r.event(BecameLeader{Term: r.term, Noop: r.noop})
+	r.soft.noop = r.log.Last() + 1
+	r.repl.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})
+	r.out.event(BecameLeader{Term: r.hard.term, Noop: r.soft.noop})
 }
 
 // leaveLeadership refuses what waited for it.
 func (r *Replica) leaveLeadership() {
-	r.failReads()
-	r.peers = r.peers[:0]
-	r.transferee, r.transferSent = consensus.NoMember, false
-	r.uncommitted = 0
+	r.reads.fail()
+	r.peers.list = r.peers.list[:0]
+	r.transfer.target, r.transfer.sent = consensus.NoMember, false
 }
 
 // appendEntry gives e its place in the leader's log.
-func (r *Replica) appendEntry(e consensus.Entry) consensus.Index {
-	e.Index, e.Term = r.log.Last()+1, r.term
-	r.log.Append(e)
-	r.uncommitted += e.SizeBytes()
+func (l *replication) appendEntry(e consensus.Entry) consensus.Index {
+	e.Index, e.Term = l.log.Last()+1, l.hard.term
+	l.log.Append(e)
 	return e.Index
 }
 
-func (r *Replica) peer(id consensus.MemberID) *progress.Peer {
-	for _, p := range r.peers {
-		if p.ID == id {
-			return p
-		}
-	}
-	return nil
-}
-
-func (r *Replica) active(p *progress.Peer) bool {
-	return p.Heard && !p.Broken && !p.Denied && r.now-p.HeardAt < uint64(r.opts.ElectionTicks)
-}
-
 // beat makes a message to everybody due, with a new round: its echoes show who is there, and what was lost.
-func (r *Replica) beat() {
-	r.beatAt = r.now + uint64(r.opts.HeartbeatTicks)
-	r.openRound()
-	for _, p := range r.peers {
+func (l *replication) beat() {
+	l.beatAt = l.clock.now + uint64(l.opts.HeartbeatTicks)
+	l.rounds.begin()
+	for _, p := range l.peers.list {
 		p.HeartbeatBy = true
 		switch p.State {
 		case progress.Probe:
 			p.Sent = false // the last probe was lost, or its answer
 		case progress.Snapshot:
-			if p.Offer.Index > 0 && !r.active(p) {
+			if p.Offer.Index > 0 && !l.peers.active(p) {
 				p.BecomeProbe() // it died with the snapshot in its hands: the log must not be kept for it for ever
 				break
 			}
-			r.offerSnapshot(p)
+			l.offerSnapshot(p)
 		}
 		if p.LeavesAt > 0 {
-			r.sendAsLeader(consensus.Message{Kind: consensus.MsgRemoved, To: p.ID})
+			l.out.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: p.ID})
 		}
 	}
 }
 
 // replicate sends to one member what it lacks, as far as its pace allows, and else what is due: commit notices go out
 // at once, for readers and proposers on that member wait for them.
-func (r *Replica) replicate(p *progress.Peer) {
+func (l *replication) replicate(p *progress.Peer) {
 	if p.HeartbeatBy && p.CheckRound == 0 && p.State == progress.Replicate {
-		p.CheckRound, p.CheckNext = r.round, p.Next
+		p.CheckRound, p.CheckNext = l.rounds.last, p.Next
 	}
 	sent := false
-	last := r.log.Last()
-	for (p.Next <= last || p.State == progress.Probe) && !p.Paused() && r.sendAppend(p) {
+	last := l.log.Last()
+	for (p.Next <= last || p.State == progress.Probe) && !p.Paused() && l.sendAppend(p) {
 		sent = true
 	}
 	if sent {
 		return
 	}
-	notice := p.State == progress.Replicate && p.CommitSent < r.log.Commit()
-	round := p.RoundSent < r.round && r.configs.Config().IsVoter(p.ID) && len(r.reads.waiting()) > 0
-	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, r.log.Durable())
+	notice := p.State == progress.Replicate && p.CommitSent < l.log.Commit()
+	round := p.RoundSent < l.rounds.last && l.configs.Config().IsVoter(p.ID) && len(l.reads.queue.waiting()) > 0
+	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, l.log.Durable())
 	if p.HeartbeatBy || notice || round || durable {
 		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
-		r.lead(p, &m)
-		r.sendAsLeader(m)
+		l.lead(p, &m)
+		l.out.sendInTerm(m)
 	}
 }
 
 // sendAppend sends one append; false if the log no longer holds what should be sent.
-func (r *Replica) sendAppend(p *progress.Peer) bool {
+func (l *replication) sendAppend(p *progress.Peer) bool {
 	prev := p.Next - 1
-	term, ok := r.log.Term(prev)
+	term, ok := l.log.Term(prev)
 	if !ok {
-		r.needSnapshot(p)
+		l.needSnapshot(p)
 		return false
 	}
 	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Mark{Index: prev, Term: term}}
 	size := 0
-	if p.State == progress.Replicate || r.active(p) {
-		m.Entries, size = r.log.SliceBytes(p.Next, r.opts.MaxMessageBytes)
+	if p.State == progress.Replicate || l.peers.active(p) {
+		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
-	r.lead(p, &m)
-	r.sendAsLeader(m)
+	l.lead(p, &m)
+	l.out.sendInTerm(m)
 	p.SentEntries(prev+consensus.Index(len(m.Entries)), size)
 	return true
 }
 
 // lead puts into a message what every message of a leader carries.
-func (r *Replica) lead(p *progress.Peer, m *consensus.Message) {
-	m.Commit, m.Round = r.log.Commit(), r.round
-	m.Durable = min(r.log.Durable(), r.log.Last())
-	if r.opts.Faults.DurableTooSoon {
-		m.Durable = r.log.Last()
+func (l *replication) lead(p *progress.Peer, m *consensus.Message) {
+	m.Commit, m.Round = l.log.Commit(), l.rounds.last
+	m.Durable = min(l.log.Durable(), l.log.Last())
+	if l.opts.Faults.DurableTooSoon {
+		m.Durable = l.log.Last()
 	}
 	p.CommitSent, p.RoundSent, p.DurableSent, p.HeartbeatBy = m.Commit, m.Round, m.Durable, false
 }
 
-// sendAsLeader lets appends overtake the leader's own disk (Raft thesis, section 10.2.1), but never its term: a leader
-// that forgot its term could lead it again with other entries.
-func (r *Replica) sendAsLeader(m consensus.Message) { r.send(m, r.termPending()) }
+// diskStalls reports whether this leader's disk hangs while those of a quorum do not. Such a leader can commit by the
+// others', but neither apply nor renew leases, and what waits for its disk would grow without bound.
+func (l *replication) diskStalls() bool {
+	since, writing := l.log.WritingSince()
+	return writing && l.clock.now-since >= uint64(l.opts.ElectionTicks) && l.log.Durable() < l.log.Commit()
+}
+
+// applyStalls reports whether this leader has as much to apply as it may keep, and gets no further with it: it could refuse
+// proposals for ever.
+func (l *replication) applyStalls() bool {
+	since, applying := l.log.ApplyingSince()
+	return l.log.Full() && applying && l.clock.now-since >= stallElections*uint64(l.opts.ElectionTicks) &&
+		l.peers.bestVoter() != nil
+}
+
+// stallElections is how many election timeouts a leader may take to apply one batch while it has too much to apply.
+const stallElections = 3
 
 // handleReply takes what a follower says of its log.
-func (r *Replica) handleReply(p *progress.Peer, m *consensus.Message) {
-	p.Round = max(p.Round, min(m.Round, r.round))
-	r.noteEcho(p.ID, min(m.Round, r.round), m.Patience)
-	if !m.Reject && !r.holdsMatch(m.Match) {
-		r.dropped.count(RefusedForeignLog)
+func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
+	p.Round = max(p.Round, min(m.Round, l.rounds.last))
+	l.rounds.noteEcho(p.ID, min(m.Round, l.rounds.last), m.Patience)
+	if !m.Reject && !l.holdsMatch(m.Match) {
+		l.stats.dropped.count(RefusedForeignLog)
 		return
 	}
 	switch {
 	case m.Kind == consensus.MsgSnapshotReply:
-		r.handleSnapshotReply(p, m)
-	case m.Reject && r.denies(p, m):
+		l.handleSnapshotReply(p, m)
+	case m.Reject && l.denies(p, m):
 		p.Denied = true
-		r.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
-	case m.Reject && m.Hint.Index > m.Refused.Index && r.log.Matches(m.Hint):
-		p.Acknowledged(m.Hint.Index, r.round) // the follower has no entries so low any more, and is equal up to there
+		l.out.event(Denied{Member: p.ID, Match: p.Match, Claimed: m.Hint.Index})
+	case m.Reject && m.Hint.Index > m.Refused.Index && l.log.Matches(m.Hint):
+		p.Acknowledged(m.Hint.Index, l.rounds.last) // the follower has no entries so low any more, and is equal up to there
 		if p.State == progress.Probe {
 			p.BecomeReplicate()
 		}
 	case m.Reject:
-		p.Rejected(m.Refused.Index, r.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index)
+		p.Rejected(m.Refused.Index, l.log.LastNotAfter(m.Hint.Index, m.Hint.Term).Index)
 	default:
-		r.acknowledged(p, m)
+		l.acknowledged(p, m)
 	}
 }
 
 // denies reports whether a follower refuses what lies behind Match although it has heard a round that was opened after Match
 // was known. Whoever still holds what it acknowledged hints at Match or more then, however old the append that it refuses.
-func (r *Replica) denies(p *progress.Peer, m *consensus.Message) bool {
-	return m.Round > p.MatchRound && m.Round <= r.round && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
-		!r.opts.Faults.TrustDenial
+func (l *replication) denies(p *progress.Peer, m *consensus.Message) bool {
+	return m.Round > p.MatchRound && m.Round <= l.rounds.last && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
+		!l.opts.Faults.TrustDenial
 }
 
-func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
-	p.Acknowledged(m.Match.Index, r.round)
+func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
+	p.Acknowledged(m.Match.Index, l.rounds.last)
 	switch {
 	case p.State == progress.Probe && m.Kind == consensus.MsgAppendReply:
 		p.BecomeReplicate()
-	case p.State == progress.Snapshot && p.Match >= r.log.Base().Index && p.Match >= p.Floor:
+	case p.State == progress.Snapshot && p.Match >= l.log.Base().Index && p.Match >= p.Floor:
 		p.BecomeReplicate()
 	}
 	if p.CheckRound == 0 || m.Round < p.CheckRound {
@@ -190,9 +208,9 @@ func (r *Replica) acknowledged(p *progress.Peer, m *consensus.Message) {
 
 // holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
 // below the base of this log has committed here, so that counting it commits nothing.
-func (r *Replica) holdsMatch(match consensus.Mark) bool {
-	return match.Index < r.log.Base().Index || r.log.Matches(match) || (match == consensus.Mark{}) ||
-		r.opts.Faults.SkipBelowCommit
+func (l *replication) holdsMatch(match consensus.Mark) bool {
+	return match.Index < l.log.Base().Index || l.log.Matches(match) || (match == consensus.Mark{}) ||
+		l.opts.Faults.SkipBelowCommit
 }
 
 // handleAppend brings this log in line with the leader's (Raft paper, figure 2, "AppendEntries"). Every entry that this log
@@ -220,21 +238,21 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 			return
 		}
 		hint := r.log.LastNotAfter(prev.Index, prev.Term)
-		r.send(consensus.Message{
+		r.out.sendInTerm(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: hint, Reject: true, Round: r.roundHeard,
-		}, r.termPending())
+		})
 		return
 	}
 	offered := len(entries)
 	if entries = r.fits(entries); !r.extend(m, entries) {
 		return
 	}
-	r.matched = max(r.matched, prev.Index+consensus.Index(len(entries)))
+	r.soft.matched = max(r.soft.matched, prev.Index+consensus.Index(len(entries)))
 	if r.opts.Faults.SkipBelowCommit {
-		r.matched = max(r.matched, r.log.Commit())
+		r.soft.matched = max(r.soft.matched, r.log.Commit())
 	}
-	r.hold(m.From, m.Durable)
-	r.commitTo(min(m.Commit, r.matched))
+	r.infer.note(m.From, m.Durable)
+	r.journal.commitTo(min(m.Commit, r.soft.matched))
 	if len(entries) < offered && len(entries) == 0 {
 		r.echoDue = r.echoDue || fresh // an acknowledgement would have the leader stream again
 		return
@@ -245,7 +263,7 @@ func (r *Replica) handleAppend(m *consensus.Message) {
 // tellBase answers an append that lies below the base of this log, where there is nothing to compare. It hints at the base,
 // which was applied here, so that it is durable: the leader compares that with its own log.
 func (r *Replica) tellBase(m *consensus.Message) {
-	r.send(consensus.Message{
+	r.out.send(consensus.Message{
 		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: r.log.Base(), Reject: true, Round: r.roundHeard,
 	}, true)
 }
@@ -253,11 +271,11 @@ func (r *Replica) tellBase(m *consensus.Message) {
 // refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
 // logs is damaged. Nothing is acknowledged; the event tells of it once a term.
 func (r *Replica) refuseLog(m *consensus.Message, at consensus.Mark) {
-	r.dropped.count(RefusedBelowCommit)
+	r.stats.dropped.count(RefusedBelowCommit)
 	if r.conflictTold != m.Term {
 		r.conflictTold = m.Term
 		own, _ := r.log.Term(at.Index)
-		r.event(LogConflict{Leader: m.From, Term: m.Term, At: at, Own: own})
+		r.out.event(LogConflict{Leader: m.From, Term: m.Term, At: at, Own: own})
 	}
 }
 
@@ -275,17 +293,17 @@ func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	entries = entries[same:]
 	from := entries[0].Index
 	if from <= r.log.Last() {
-		if from <= r.log.Commit() || from <= r.matched {
+		if from <= r.log.Commit() || from <= r.soft.matched {
 			r.refuseLog(m, entries[0].Mark())
 			return false
 		}
-		r.event(Truncated{From: from, Last: r.log.Last()})
+		r.out.event(Truncated{From: from, Last: r.log.Last()})
 		r.rescue(from)
 		r.log.Truncate(from)
-		r.truncateConfigs(from)
+		r.journal.truncateConfigs(from)
 	}
 	r.log.Append(entries...)
-	r.appendConfigs(entries)
+	r.journal.appendConfigs(entries)
 	return true
 }
 
@@ -302,7 +320,7 @@ func (r *Replica) fits(entries []consensus.Entry) []consensus.Entry {
 	if same == len(entries) || entries[same].Index <= r.log.Last() {
 		return entries // known, or in the place of others
 	}
-	r.counts.Withheld++
+	r.stats.log.Withheld++
 	return entries[:same:same]
 }
 
@@ -310,8 +328,8 @@ func (r *Replica) handleHeartbeat(m *consensus.Message) {
 	if r.hearRound(m.Round) {
 		r.echoDue = true
 	}
-	r.hold(m.From, m.Durable)
-	r.commitTo(min(m.Commit, r.matched))
+	r.infer.note(m.From, m.Durable)
+	r.journal.commitTo(min(m.Commit, r.soft.matched))
 }
 
 // hearRound reports whether a round is new: only then the leader waits for an echo.
@@ -328,22 +346,22 @@ func (r *Replica) hearRound(round uint64) bool {
 func (r *Replica) acknowledge() {
 	ack, echo, fresh := r.ackDue, r.echoDue, r.roundNew
 	r.ackDue, r.echoDue, r.roundNew = false, false, false
-	if r.role != Follower || r.leader == consensus.NoMember || (!ack && !echo) {
+	if r.soft.role != Follower || r.soft.leader == consensus.NoMember || (!ack && !echo) {
 		return
 	}
 	if ack {
 		after := r.log.Writing() && !r.opts.Faults.AckBeforeDurable
-		r.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: r.leader, Match: r.log.MarkAt(r.matched), Round: r.roundHeard,
-			Patience: r.patience(),
+		r.out.send(consensus.Message{
+			Kind: consensus.MsgAppendReply, To: r.soft.leader, Match: r.log.MarkAt(r.soft.matched), Round: r.roundHeard,
+			Patience: r.hard.promised(r.opts.promise()),
 		}, after)
-		r.tellProposers(r.matched, after)
+		r.infer.tellProposers(r.soft.matched, after)
 		if !after || !fresh {
 			return
 		}
 	}
-	r.send(consensus.Message{
-		Kind: consensus.MsgHeartbeatReply, To: r.leader, Round: r.roundHeard, Patience: r.patience(),
-		Match: r.log.MarkAt(min(r.matched, r.log.Durable())), Received: r.matched,
-	}, r.termPending())
+	r.out.send(consensus.Message{
+		Kind: consensus.MsgHeartbeatReply, To: r.soft.leader, Round: r.roundHeard, Patience: r.hard.promised(r.opts.promise()),
+		Match: r.log.MarkAt(min(r.soft.matched, r.log.Durable())), Received: r.soft.matched,
+	}, r.hard.pending())
 }

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 )
 
@@ -20,124 +21,128 @@ import (
 //
 // Whoever leads goes on with what it finds in its log, so that a change is finished or undone whoever fails.
 
-// proposeChange turns a request into a configuration entry, or says why not.
-func (r *Replica) proposeChange(p *consensus.Proposal) consensus.RefusalReason {
+// changes takes changes of the configuration through the log of a leader. What is under way is in the log alone.
+type changes struct {
+	opts    *Options
+	log     *raftlog.Log
+	configs *configs.History
+	soft    *softState
+	out     *outbox
+	journal *journal
+	peers   *peerSet
+	repl    *replication
+}
+
+// propose turns a request into a configuration entry, or says why not.
+func (s *changes) propose(p *consensus.Proposal) consensus.RefusalReason {
 	request, rest, err := consensus.DecodeChangeRequest(p.Payload)
 	if err != nil || len(rest) > 0 {
 		return consensus.ReasonBadRequest
 	}
-	r.advanceCommit()
-	if reason := r.mayChange(&request); reason != consensus.ReasonNone {
+	s.repl.advanceCommit()
+	if reason := s.refuses(&request); reason != consensus.ReasonNone {
 		return reason
 	}
 	var change consensus.ConfigChange
 	reason := consensus.ReasonNone
 	if request.Abort {
-		change, reason = r.abortChange()
+		change, reason = s.abort()
 	} else {
-		facts := r.facts()
-		change, reason = reconfig.Next(r.configs.Config(), r.configs.ID(), &request, &facts)
+		facts := s.peers.facts()
+		change, reason = reconfig.Next(s.configs.Config(), s.configs.ID(), &request, &facts)
 	}
 	if reason == consensus.ReasonNone {
-		r.appendChange(&change, p)
+		s.append(&change, p)
 	}
 	return reason
 }
 
-// mayChange keeps changes apart. Two at once, or one before an entry of this term has committed, could leave two
+// refuses keeps changes apart. Two at once, or one before an entry of this term has committed, could leave two
 // configurations in use whose majorities do not meet (the single-server bug of 2015).
-func (r *Replica) mayChange(request *consensus.ChangeRequest) consensus.RefusalReason {
-	if request.Expected != (consensus.ConfigID{}) && request.Expected != r.configs.ID() {
+func (s *changes) refuses(request *consensus.ChangeRequest) consensus.RefusalReason {
+	if request.Expected != (consensus.ConfigID{}) && request.Expected != s.configs.ID() {
 		return consensus.ReasonStaleConfig
 	}
-	if r.log.Commit() < r.noop && !r.opts.Faults.ChangeInOldTerm {
+	if s.log.Commit() < s.soft.noop && !s.opts.Faults.ChangeInOldTerm {
 		return consensus.ReasonChangePending
 	}
-	pending := !r.configs.LastSettled() || r.configs.NotApplied(r.configs.Last())
-	if !request.Abort && !r.opts.Faults.TwoChanges && pending {
+	pending := !s.configs.LastSettled() || s.configs.NotApplied(s.configs.Last())
+	if !request.Abort && !s.opts.Faults.TwoChanges && pending {
 		return consensus.ReasonChangePending
 	}
 	return consensus.ReasonNone
 }
 
-// abortChange goes back from a joint configuration whose second entry is not in the log. Majorities of the outgoing
+// abort goes back from a joint configuration whose second entry is not in the log. Majorities of the outgoing
 // voters decide in every configuration that can be in use then. It needs no more than they: the change that cannot
 // commit, because the incoming majority died, is the one that has to be aborted.
-func (r *Replica) abortChange() (consensus.ConfigChange, consensus.RefusalReason) {
-	if reason := r.configs.MayAbort(); reason != consensus.ReasonNone {
+func (s *changes) abort() (consensus.ConfigChange, consensus.RefusalReason) {
+	if reason := s.configs.MayAbort(); reason != consensus.ReasonNone {
 		return consensus.ConfigChange{}, reason
 	}
-	c := r.configs.Last()
+	c := s.configs.Last()
 	return reconfig.Abort(&c.Config, c.ID, c.Protocol), consensus.ReasonNone
 }
 
 // abortStuck takes back a joint change whose incoming voters are no longer heard: until then nothing commits, and after
 // this leader nobody could take it back any more.
-func (r *Replica) abortStuck() {
-	c := r.configs.Last()
-	if !c.Config.IsJoint() || c != r.configs.InForce() || r.log.Commit() < r.noop ||
-		r.configs.MayAbort() != consensus.ReasonNone || r.heardOf(c.Config.Voters) {
+func (s *changes) abortStuck() {
+	c := s.configs.Last()
+	if !c.Config.IsJoint() || c != s.configs.InForce() || s.log.Commit() < s.soft.noop ||
+		s.configs.MayAbort() != consensus.ReasonNone || s.peers.heardOf(c.Config.Voters) {
 		return
 	}
 	change := reconfig.Abort(&c.Config, c.ID, c.Protocol)
-	r.appendChange(&change, nil)
+	s.append(&change, nil)
 }
 
-// appendChange logs a change, for the proposal p or, if p is nil, by the leader's own decision.
-func (r *Replica) appendChange(change *consensus.ConfigChange, p *consensus.Proposal) {
+// append logs a change, for the proposal p or, if p is nil, by the leader's own decision.
+func (s *changes) append(change *consensus.ConfigChange, p *consensus.Proposal) {
 	e := consensus.Entry{Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, change)}
 	if p != nil {
 		e.Proposal, e.Proposer = p.ID, p.Proposer
 	}
-	index := r.appendEntry(e)
-	r.appendConfigs(r.log.Slice(index, index))
-	r.event(ConfigProposed{ID: r.configs.Last().ID, Protocol: change.Protocol, Joint: change.Config.IsJoint()})
+	index := s.repl.appendEntry(e)
+	s.journal.appendConfigs(s.log.Slice(index, index))
+	s.out.event(ConfigProposed{ID: s.configs.Last().ID, Protocol: change.Protocol, Joint: change.Config.IsJoint()})
 }
 
-// finishChange takes the next step of the change that the log ends with, once the one before is safe: an entry of this
+// finish takes the next step of the change that the log ends with, once the one before is safe: an entry of this
 // term, and the change itself, have committed, and with protocol apply the change has been applied. Only a voter of
 // the new set leaves a joint configuration; another leader hands over first.
-func (r *Replica) finishChange() {
-	c := r.configs.Last()
-	if r.log.Commit() < r.noop || !r.configs.Committed(c) || r.configs.LastSettled() ||
-		(c.Protocol == consensus.ProtocolApply && r.configs.NotApplied(c)) {
+func (s *changes) finish() {
+	c := s.configs.Last()
+	if s.log.Commit() < s.soft.noop || !s.configs.Committed(c) || s.configs.LastSettled() ||
+		(c.Protocol == consensus.ProtocolApply && s.configs.NotApplied(c)) {
 		return
 	}
 	switch {
 	case c.NeedsNotice():
-		if c.SettledBy == 0 && slices.Contains(r.configs.Config().Voters, r.opts.ID) {
-			index := r.appendEntry(consensus.Entry{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, c.ID)})
-			c.SettledBy = index
+		if c.SettledBy == 0 && slices.Contains(s.configs.Config().Voters, s.opts.ID) {
+			notice := consensus.Entry{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, c.ID)}
+			c.SettledBy = s.repl.appendEntry(notice)
 		}
-	case slices.Contains(c.Config.Voters, r.opts.ID):
+	case slices.Contains(c.Config.Voters, s.opts.ID):
 		change := reconfig.Leave(&c.Config, c.ID, c.Protocol)
-		r.appendChange(&change, nil)
+		s.append(&change, nil)
 	}
 }
 
 // mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
 // configuration it steps down only for somebody who can finish it, and who has been sent all that this log holds: it
 // could win the next election again, and make its log longer by a no-op every time.
-func (r *Replica) mustHandOver() bool {
-	if !r.retires() {
+func (t *transfers) mustHandOver() bool {
+	if !t.retires() {
 		return false
 	}
-	p := r.heir()
-	return !r.configs.Config().IsJoint() || (p != nil && p.Next > r.log.Last())
+	p := t.peers.heir()
+	return !t.configs.Config().IsJoint() || (p != nil && p.Next > t.log.Last())
 }
 
-func (r *Replica) retires() bool {
-	return !slices.Contains(r.configs.Config().Voters, r.opts.ID) && r.configs.Committed(r.configs.InForce())
-}
-
-// heir returns the voter to hand over to, if its log is fed.
-func (r *Replica) heir() *progress.Peer {
-	if p := r.bestVoter(); p != nil && p.State == progress.Replicate {
-		return p
-	}
-	return nil
+func (t *transfers) retires() bool {
+	return !slices.Contains(t.configs.Config().Voters, t.opts.ID) && t.configs.Committed(t.configs.InForce())
 }
 
 // feedsHeir reports whether this leader only waits until all that its log holds has been sent: if it took more meanwhile,
 // the change would not end as long as clients write faster than that.
-func (r *Replica) feedsHeir() bool { return r.retires() && r.heir() != nil }
+func (t *transfers) feedsHeir() bool { return t.retires() && t.peers.heir() != nil }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/progress"
 )
 
@@ -25,21 +26,19 @@ const cordonWait = 3
 // maxPauseDoublings bounds the pause between two attempts to transfer leadership to 64 election timeouts.
 const maxPauseDoublings = 6
 
-// cordon limits how often a cordoned leader tries to transfer leadership. During an attempt the leader takes no writes, so
-// the pause doubles after each failure. It is kept across terms: otherwise a voter that can be elected but cannot lead would be
-// tried each time that this member leads again. The zero value is ready.
-type cordon struct {
-	spared    []consensus.MemberID // by input Spare
+// handoverPace limits how often a cordoned leader tries to transfer leadership. During an attempt the leader takes no
+// writes, so the pause doubles after each failure. It is kept across terms: otherwise a voter that can be elected but cannot
+// lead would be tried each time that this member leads again. The zero value is ready.
+type handoverPace struct {
 	tries     int
 	last      consensus.MemberID // who was tried last
 	notBefore uint64             // tick of the next attempt
 	forgetAt  uint64             // tick from which on the attempts before do not count
-	forced    bool               // of the call that has to wait (Replica.calledIn): whether nobody else can lead
 }
 
 // next returns the member of fit to hand over to now, and counts the attempt. It returns NoMember if it is too early or fit
 // is empty. Of several it takes the one with most of the log, and whoever was tried last only if there is nobody else.
-func (c *cordon) next(now uint64, electionTicks int, fit []*progress.Peer) consensus.MemberID {
+func (c *handoverPace) next(now uint64, electionTicks int, fit []*progress.Peer) consensus.MemberID {
 	if now < c.notBefore || len(fit) == 0 {
 		return consensus.NoMember
 	}
@@ -63,11 +62,18 @@ func (c *cordon) next(now uint64, electionTicks int, fit []*progress.Peer) conse
 	return best.ID
 }
 
-// cordoned reports whether this member leaves leadership to others.
-func (r *Replica) cordoned() bool { return r.leavesLeadership(r.opts.ID) }
+// cordon says who leaves leadership to others.
+type cordon struct {
+	opts    *Options
+	configs *configs.History
+	spared  []consensus.MemberID // by input Spare
+}
 
-func (r *Replica) leavesLeadership(id consensus.MemberID) bool {
-	return leavesLeadership(r.configs.Config(), r.cordon.spared, id)
+// self reports whether this member leaves leadership to others.
+func (c *cordon) self() bool { return c.covers(c.opts.ID) }
+
+func (c *cordon) covers(id consensus.MemberID) bool {
+	return leavesLeadership(c.configs.Config(), c.spared, id)
 }
 
 // leavesLeadership reports whether a member is cordoned, or spared by the shell. Where every voter that is not cordoned is
@@ -81,36 +87,25 @@ func leavesLeadership(c *consensus.Config, spared []consensus.MemberID, id conse
 	})
 }
 
-// yieldLeadership hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
+// yield hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
 // under way comes to its end first.
-func (r *Replica) yieldLeadership() {
-	if !r.cordoned() || r.transferee != consensus.NoMember || r.log.Commit() < r.noop || !r.configs.Stable() {
+func (t *transfers) yield() {
+	if !t.cordon.self() || t.target != consensus.NoMember || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
 		return
 	}
-	if to := r.cordon.next(r.now, r.opts.ElectionTicks, r.ableToLead()); to != consensus.NoMember {
-		r.transfer(to)
+	if to := t.pace.next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {
+		t.begin(to)
 	}
 }
 
-// anyCordoned reports whether any voter is cordoned.
-func (r *Replica) anyCordoned() bool {
-	return slices.ContainsFunc(r.configs.Config().Voters, r.leavesLeadership)
-}
-
-// ableToLead lists the other voters that are not cordoned and could lead at once.
-func (r *Replica) ableToLead() []*progress.Peer {
-	var able []*progress.Peer
-	for _, p := range r.peers {
-		if slices.Contains(r.configs.Config().Voters, p.ID) && !r.leavesLeadership(p.ID) && r.active(p) && r.caughtUp(p) {
-			able = append(able, p)
-		}
-	}
-	return able
+// any reports whether any voter is cordoned.
+func (c *cordon) any() bool {
+	return slices.ContainsFunc(c.configs.Config().Voters, c.covers)
 }
 
 // delayCampaign sets the wait of a cordoned member anew if it was drawn before the member was cordoned.
 func (r *Replica) delayCampaign() {
-	if r.role != Leader && r.cordoned() {
-		r.resetCampaign()
+	if r.soft.role != Leader && r.cordon.self() {
+		r.elect.resetCampaign()
 	}
 }

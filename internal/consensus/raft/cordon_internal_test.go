@@ -9,14 +9,14 @@ import (
 
 // Ensure that attempts to hand over go to the member with most of the log, then to another, ever more rarely, and that the pace
 // is forgotten once attempts are far apart.
-func TestCordon_next(t *testing.T) {
+func TestHandoverPace_next(t *testing.T) {
 	peers := func(match ...consensus.Index) (list []*progress.Peer) {
 		for i, m := range match {
 			list = append(list, &progress.Peer{ID: consensus.MemberID(i + 2), Match: m})
 		}
 		return list
 	}
-	var c cordon
+	var c handoverPace
 	for _, step := range []struct {
 		name string
 		at   uint64

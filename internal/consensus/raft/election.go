@@ -4,71 +4,101 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
+
+// election is when a member campaigns, what it owes to leaders that it heard, and the votes that it was given. It belongs
+// to every role: a leader, too, draws when it would campaign.
+type election struct {
+	opts    *Options
+	clock   *clock
+	hard    *hardState
+	soft    *softState
+	out     *outbox
+	log     *raftlog.Log
+	configs *configs.History
+	cordon  *cordon
+	rng     random
+
+	heardAt    uint64 // when the leader was heard last, or this term's role began
+	campaignAt uint64 // when to campaign unless a leader is heard
+	spread     int    // of the next wait, in ticks, while waits are short; else zero
+	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
+	// patientUntil is when the last leader that was heard, in any term, can no longer have a lease for that reason.
+	patientUntil uint64
+
+	granted, refused []consensus.MemberID
+	outdone          bool // a voter that refused has a better log
+	removed          bool // for ever: never campaign again
+	// A leader asked this member to campaign in the term calledIn, and a change has to be applied first.
+	calledIn   consensus.Term
+	callForced bool // no other voter can lead
+}
 
 // resetCampaign draws when to campaign next. The spread keeps candidates apart (Raft paper, section 5.2). After a start,
 // or once the connection to the leader broke, the waits are short, each twice as long as the one before, until the
 // usual one is reached. A cordoned member waits longer, and never shortly: the others go first.
-func (r *Replica) resetCampaign() {
-	if r.cordoned() {
-		r.spread = 0
-		least := cordonWait * r.opts.ElectionTicks
-		r.campaignAt = r.now + uint64(r.rng.between(least, least+r.opts.ElectionTicks-1))
+func (e *election) resetCampaign() {
+	if e.cordon.self() {
+		e.spread = 0
+		least := cordonWait * e.opts.ElectionTicks
+		e.campaignAt = e.clock.now + uint64(e.rng.between(least, least+e.opts.ElectionTicks-1))
 		return
 	}
-	if r.spread > 0 && r.spread < r.opts.ElectionTicks && !r.opts.LeaderLease {
-		r.campaignAt = r.now + uint64(r.rng.between(1, r.spread))
-		r.spread *= 2
+	if e.spread > 0 && e.spread < e.opts.ElectionTicks && !e.opts.LeaderLease {
+		e.campaignAt = e.clock.now + uint64(e.rng.between(1, e.spread))
+		e.spread *= 2
 		return
 	}
-	r.spread = 0
-	r.campaignAt = r.now + uint64(r.rng.between(r.opts.ElectionTicks, 2*r.opts.ElectionTicks-1))
+	e.spread = 0
+	e.campaignAt = e.clock.now + uint64(e.rng.between(e.opts.ElectionTicks, 2*e.opts.ElectionTicks-1))
 }
 
 // hearLeader notes a sign of life of the current leader.
-func (r *Replica) hearLeader() {
-	r.heardAt, r.spread, r.suspect = r.now, 0, false
-	if r.opts.LeaderLease {
-		r.patientUntil = max(r.patientUntil, r.now+uint64(r.opts.ElectionTicks))
+func (e *election) hearLeader() {
+	e.heardAt, e.spread, e.suspect = e.clock.now, 0, false
+	if e.opts.LeaderLease {
+		e.patientUntil = max(e.patientUntil, e.clock.now+uint64(e.opts.ElectionTicks))
 	}
-	r.resetCampaign()
+	e.resetCampaign()
 }
 
 // suspectLeader acts on the evidence that the leader died: stop refusing others, and ask soon oneself. Under a leader
 // lease the promise to wait stands: reads of the leader rest on it.
-func (r *Replica) suspectLeader(member consensus.MemberID) {
-	if r.role != Follower || r.leader != member || r.suspect || r.opts.LeaderLease {
+func (e *election) suspectLeader(member consensus.MemberID) {
+	if e.soft.role != Follower || e.soft.leader != member || e.suspect || e.opts.LeaderLease {
 		return
 	}
-	r.suspect, r.spread = true, max(3, r.opts.HeartbeatTicks/2)
-	r.event(LeaderSuspected{Leader: member})
-	r.resetCampaign()
+	e.suspect, e.spread = true, max(3, e.opts.HeartbeatTicks/2)
+	e.out.event(LeaderSuspected{Leader: member})
+	e.resetCampaign()
 }
 
 // hearsLeader reports whether this member must not help to depose a leader that seems alive (Raft thesis, section
 // 4.2.3): so a removed or cut-off member cannot disrupt.
-func (r *Replica) hearsLeader() bool {
-	if r.promised() {
+func (e *election) hearsLeader() bool {
+	if e.promised() {
 		return true
 	}
-	if !r.opts.CheckQuorum {
+	if !e.opts.CheckQuorum {
 		return false
 	}
-	if r.role == Leader {
+	if e.soft.role == Leader {
 		return true
 	}
-	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
+	return e.soft.leader != consensus.NoMember && !e.suspect && e.clock.now-e.heardAt < uint64(e.opts.ElectionTicks)
 }
 
 // mayCampaign reports whether this member counts as a candidate.
 func (r *Replica) mayCampaign() bool {
-	return !r.removed && r.installing == nil && r.configs.MayStand()
+	return !r.elect.removed && r.installing == nil && r.configs.MayStand()
 }
 
 // campaign starts an election, or the inquiry before one.
 func (r *Replica) campaign() {
-	if r.role == Leader || r.removed || r.promised() {
+	if r.soft.role == Leader || r.elect.removed || r.elect.promised() {
 		return
 	}
 	if !r.mayCampaign() {
@@ -79,60 +109,60 @@ func (r *Replica) campaign() {
 		r.becomeCandidate(false)
 		return
 	}
-	r.role = PreCandidate
+	r.soft.role = PreCandidate
 	r.setLeader(consensus.NoMember)
-	r.event(BecamePreCandidate{Term: r.term})
-	r.resetCampaign()
-	r.startTally()
-	if r.outcome() == quorum.Won {
+	r.out.event(BecamePreCandidate{Term: r.hard.term})
+	r.elect.resetCampaign()
+	r.elect.startTally()
+	if r.elect.outcome() == quorum.Won {
 		r.becomeCandidate(false)
 		return
 	}
-	r.askForVotes(consensus.MsgPreVote, r.term+1, false)
+	r.elect.askForVotes(consensus.MsgPreVote, r.hard.term+1, false)
 }
 
 // inquire asks the voters as if for a pre-vote and counts nothing: a member that may not campaign, and hears nobody,
 // so learns the term, or that it was removed.
 func (r *Replica) inquire() {
 	r.setLeader(consensus.NoMember)
-	r.resetCampaign()
-	r.granted, r.refused = r.granted[:0], r.refused[:0]
-	r.askForVotes(consensus.MsgPreVote, r.term+1, false)
+	r.elect.resetCampaign()
+	r.elect.granted, r.elect.refused = r.elect.granted[:0], r.elect.refused[:0]
+	r.elect.askForVotes(consensus.MsgPreVote, r.hard.term+1, false)
 }
 
 func (r *Replica) becomeCandidate(force bool) {
 	if force {
-		r.patientUntil = 0 // the leader asked for it
+		r.elect.patientUntil = 0 // the leader asked for it
 	}
-	if r.term >= maxNumber {
+	if r.hard.term >= maxNumber {
 		return // there is no higher one
 	}
-	r.setTerm(r.term + 1)
-	r.vote = r.opts.ID
-	r.role = Candidate
+	r.setTerm(r.hard.term + 1)
+	r.hard.vote = r.opts.ID
+	r.soft.role = Candidate
 	r.setLeader(consensus.NoMember)
-	r.event(BecameCandidate{Term: r.term})
-	r.resetCampaign()
-	r.startTally()
+	r.out.event(BecameCandidate{Term: r.hard.term})
+	r.elect.resetCampaign()
+	r.elect.startTally()
 	r.fast.ballots = []ballot{{r.opts.ID, r.acknowledgedRecords()}}
-	if r.outcome() == quorum.Won {
+	if r.elect.outcome() == quorum.Won {
 		r.becomeLeader()
 		return
 	}
-	r.askForVotes(consensus.MsgVote, r.term, force)
+	r.elect.askForVotes(consensus.MsgVote, r.hard.term, force)
 }
 
 // askForVotes asks every voter. A vote leaves only once the term and the own vote are durable: a candidate that forgot
 // them could ask again in the same term with a shorter log, and be elected by the answers to the first question.
-func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, force bool) {
-	c := r.configs.Config()
+func (e *election) askForVotes(kind consensus.MessageKind, term consensus.Term, force bool) {
+	c := e.configs.Config()
 	ask := func(id consensus.MemberID) {
-		if id == r.opts.ID {
+		if id == e.opts.ID {
 			return
 		}
-		m := consensus.Message{Kind: kind, To: id, Term: term, Last: r.log.LastMark(), Force: force}
-		r.tellCommit(&m)
-		r.send(m, kind == consensus.MsgVote)
+		m := consensus.Message{Kind: kind, To: id, Term: term, Last: e.log.LastMark(), Force: force}
+		e.tellCommit(&m)
+		e.out.send(m, kind == consensus.MsgVote)
 	}
 	for _, id := range c.Voters {
 		ask(id)
@@ -146,9 +176,9 @@ func (r *Replica) askForVotes(kind consensus.MessageKind, term consensus.Term, f
 
 // tellCommit puts into a vote, or its answer, how far this member knows the log to be committed, and the term there.
 // A candidate that knows less so learns which configuration is in force before it counts (etcd issue 12359).
-func (r *Replica) tellCommit(m *consensus.Message) {
-	if term, ok := r.log.Term(r.log.Commit()); ok {
-		m.Committed = consensus.Mark{Index: r.log.Commit(), Term: term}
+func (e *election) tellCommit(m *consensus.Message) {
+	if term, ok := e.log.Term(e.log.Commit()); ok {
+		m.Committed = consensus.Mark{Index: e.log.Commit(), Term: term}
 	}
 }
 
@@ -157,36 +187,36 @@ func (r *Replica) tellCommit(m *consensus.Message) {
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
 	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.knows(m.From) {
-		r.commitTo(m.Committed.Index)
+		r.journal.commitTo(m.Committed.Index)
 	}
 }
 
-func (r *Replica) startTally() {
-	r.granted, r.refused, r.outdone = append(r.granted[:0], r.opts.ID), r.refused[:0], false
+func (e *election) startTally() {
+	e.granted, e.refused, e.outdone = append(e.granted[:0], e.opts.ID), e.refused[:0], false
 }
 
 // outcome counts the votes, set by set. A candidate outside a set is not counted there.
-func (r *Replica) outcome() quorum.Outcome {
-	c := r.configs.Config()
-	if r.opts.Faults.UnionOfJoint {
+func (e *election) outcome() quorum.Outcome {
+	c := e.configs.Config()
+	if e.opts.Faults.UnionOfJoint {
 		both := slices.Concat(c.Voters, c.Outgoing)
 		slices.Sort(both)
-		return r.tally(slices.Compact(both))
+		return e.tally(slices.Compact(both))
 	}
-	result := r.tally(c.Voters)
+	result := e.tally(c.Voters)
 	if c.IsJoint() {
-		result = quorum.Both(result, r.tally(c.Outgoing))
+		result = quorum.Both(result, e.tally(c.Outgoing))
 	}
 	return result
 }
 
-func (r *Replica) tally(voters []consensus.MemberID) quorum.Outcome {
+func (e *election) tally(voters []consensus.MemberID) quorum.Outcome {
 	granted, refused := 0, 0
 	for _, id := range voters {
 		switch {
-		case slices.Contains(r.granted, id):
+		case slices.Contains(e.granted, id):
 			granted++
-		case slices.Contains(r.refused, id):
+		case slices.Contains(e.refused, id):
 			refused++
 		}
 	}
@@ -196,67 +226,67 @@ func (r *Replica) tally(voters []consensus.MemberID) quorum.Outcome {
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
 func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.learnCommit(m)
-	grant := m.Term > r.term && !r.hearsLeader() && !m.Last.Before(r.log.LastMark())
+	grant := m.Term > r.hard.term && !r.elect.hearsLeader() && !m.Last.Before(r.log.LastMark())
 	reply := consensus.Message{
-		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.term, Last: r.log.LastMark(), Reject: !grant,
+		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
 	}
 	if grant {
 		reply.Term = m.Term
 	}
-	r.tellCommit(&reply)
-	r.send(reply, r.termPending())
+	r.elect.tellCommit(&reply)
+	r.out.sendInTerm(reply)
 }
 
 // handleVote answers a vote of the current term (Raft paper, sections 5.2 and 5.4.1).
 func (r *Replica) handleVote(m *consensus.Message) {
 	r.learnCommit(m)
-	free := (r.vote == consensus.NoMember && r.leader == consensus.NoMember) || r.vote == m.From
+	free := (r.hard.vote == consensus.NoMember && r.soft.leader == consensus.NoMember) || r.hard.vote == m.From
 	if r.opts.Faults.VoteTwice {
 		free = true
 	}
-	grant := free && r.role != Leader && !m.Last.Before(r.log.LastMark())
+	grant := free && r.soft.role != Leader && !m.Last.Before(r.log.LastMark())
 	if grant {
-		r.vote = m.From
-		r.spread = 0
-		r.resetCampaign()
+		r.hard.vote = m.From
+		r.elect.spread = 0
+		r.elect.resetCampaign()
 	}
 	reply := consensus.Message{
-		Kind: consensus.MsgVoteReply, To: m.From, Term: r.term, Last: r.log.LastMark(), Reject: !grant,
+		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
 	}
 	if grant {
 		reply.Records = r.acknowledgedRecords() // from here on this member accepts those of the new term only
 	}
-	r.tellCommit(&reply)
-	r.send(reply, true)
+	r.elect.tellCommit(&reply)
+	r.out.send(reply, true)
 }
 
 func (r *Replica) handleVoteReply(m *consensus.Message) {
 	r.learnCommit(m)
 	pre := m.Kind == consensus.MsgPreVoteReply
 	switch {
-	case pre && (r.role != PreCandidate || (!m.Reject && m.Term != r.term+1)):
+	case pre && (r.soft.role != PreCandidate || (!m.Reject && m.Term != r.hard.term+1)):
 		return
-	case !pre && (r.role != Candidate || m.Term != r.term):
+	case !pre && (r.soft.role != Candidate || m.Term != r.hard.term):
 		return
-	case slices.Contains(r.granted, m.From) || slices.Contains(r.refused, m.From):
+	case slices.Contains(r.elect.granted, m.From) || slices.Contains(r.elect.refused, m.From):
 		return
 	case !r.mayCampaign():
 		// The answer told of a change: it has to be applied first, or this member votes no more.
-		r.role = Follower
-		r.event(BecameFollower{Term: r.term})
-		r.campaignAt = r.now + uint64(r.rng.between(1, r.opts.HeartbeatTicks))
+		r.soft.role = Follower
+		r.out.event(BecameFollower{Term: r.hard.term})
+		r.elect.campaignAt = r.clock.now + uint64(r.elect.rng.between(1, r.opts.HeartbeatTicks))
 		return
 	}
 	if m.Reject {
-		r.refused = append(r.refused, m.From)
-		r.outdone = r.outdone || r.log.LastMark().Before(m.Last)
+		r.elect.refused = append(r.elect.refused, m.From)
+		r.elect.outdone = r.elect.outdone || r.log.LastMark().Before(m.Last)
 	} else {
-		r.granted = append(r.granted, m.From)
+		r.elect.granted = append(r.elect.granted, m.From)
 		if !pre {
 			r.fast.ballots = append(r.fast.ballots, ballot{m.From, m.Records})
 		}
 	}
-	switch r.outcome() {
+	switch r.elect.outcome() {
 	case quorum.Pending:
 	case quorum.Won:
 		if pre {
@@ -265,58 +295,58 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 			r.becomeLeader()
 		}
 	case quorum.Lost:
-		r.role = Follower
-		r.event(BecameFollower{Term: r.term})
-		if !pre && !r.outdone {
+		r.soft.role = Follower
+		r.out.event(BecameFollower{Term: r.hard.term})
+		if !pre && !r.elect.outdone {
 			// The rivals' round is over for everybody: an early second try ends a split vote soon. With a log for which
 			// nobody votes it would only keep those from trying who could win.
-			r.campaignAt = r.now + uint64(r.rng.between(1, r.opts.ElectionTicks))
+			r.elect.campaignAt = r.clock.now + uint64(r.elect.rng.between(1, r.opts.ElectionTicks))
 		}
 	}
 }
 
 // setTerm enters a new term, in which this member has not voted and knows nothing of the leader's log.
 func (r *Replica) setTerm(term consensus.Term) {
-	r.term, r.vote = term, consensus.NoMember
-	r.matched, r.roundHeard = 0, 0
+	r.hard.term, r.hard.vote = term, consensus.NoMember
+	r.soft.matched, r.roundHeard = 0, 0
 	r.ackDue, r.echoDue = false, false
-	r.forgetHoldings()
+	r.infer.reset()
 	r.fast.ballots = nil
 	r.resetTally()
-	r.granted, r.refused = r.granted[:0], r.refused[:0]
+	r.elect.granted, r.elect.refused = r.elect.granted[:0], r.elect.refused[:0]
 }
 
 func (r *Replica) setLeader(leader consensus.MemberID) {
-	if r.leader == leader {
+	if r.soft.leader == leader {
 		return
 	}
-	r.leader, r.boundTo = leader, consensus.ConfigID{}
-	r.failForwarded()
-	r.event(LeaderChanged{Leader: leader, Term: r.term})
+	r.soft.leader, r.soft.boundTo = leader, consensus.ConfigID{}
+	r.forwards.fail()
+	r.out.event(LeaderChanged{Leader: leader, Term: r.hard.term})
 }
 
 // becomeFollower enters term, if it is a higher one, under leader, if it is known.
 func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID) {
-	was := r.role
+	was := r.soft.role
 	if was == Leader {
 		r.leaveLeadership()
 	}
-	r.role, r.fast.ballots = Follower, nil
-	if term > r.term {
+	r.soft.role, r.fast.ballots = Follower, nil
+	if term > r.hard.term {
 		r.setTerm(term)
-		r.leader = consensus.NoMember
-		r.failForwarded()
+		r.soft.leader = consensus.NoMember
+		r.forwards.fail()
 		if leader == consensus.NoMember {
-			r.event(LeaderChanged{Term: term})
+			r.out.event(LeaderChanged{Term: term})
 		}
 	}
 	if was != Follower {
-		r.event(BecameFollower{Term: r.term})
+		r.out.event(BecameFollower{Term: r.hard.term})
 	}
 	r.setLeader(leader)
-	r.heardAt, r.suspect = r.now, false
-	if was == Follower && leader == consensus.NoMember && r.cordoned() {
+	r.elect.heardAt, r.elect.suspect = r.clock.now, false
+	if was == Follower && leader == consensus.NoMember && r.cordon.self() {
 		return // the candidates of higher terms that come by, which nobody may be able to elect, do not prolong its longer wait
 	}
-	r.resetCampaign()
+	r.elect.resetCampaign()
 }

@@ -39,7 +39,7 @@ func (r *Replica) forgetApplied(from, to consensus.Index) {
 			continue
 		}
 		if e.Kind == consensus.EntryAbort {
-			f.blame.Strike(e.Proposal.Session.Member, r.now, uint64(r.opts.ElectionTicks))
+			f.blame.Strike(e.Proposal.Session.Member, r.clock.now, uint64(r.opts.ElectionTicks))
 		}
 		if over == nil {
 			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
@@ -87,31 +87,32 @@ func (r *Replica) askForOrphans() {
 	if r.opts.Faults.Fast.HastyOrphans {
 		patience = uint64(retryTimeouts * r.opts.ElectionTicks)
 	}
-	early := r.now < f.askedAt+uint64(r.opts.ElectionTicks) || r.now < patience
-	if early || f.pool.Len() == 0 || r.leader == consensus.NoMember {
+	early := r.clock.now < f.askedAt+uint64(r.opts.ElectionTicks) || r.clock.now < patience
+	if early || f.pool.Len() == 0 || r.soft.leader == consensus.NoMember {
 		return
 	}
-	f.askedAt = r.now
+	f.askedAt = r.clock.now
 	r.forgetDecided()
-	ids := f.pool.Older(r.now-patience, r.now, orphansAtOnce)
+	ids := f.pool.Older(r.clock.now-patience, r.clock.now, orphansAtOnce)
 	if len(ids) == 0 {
 		return
 	}
-	m := consensus.Message{Kind: consensus.MsgOrphans, To: r.leader, Verdicts: make([]consensus.Verdict, len(ids))}
+	m := consensus.Message{Kind: consensus.MsgOrphans, To: r.soft.leader, Verdicts: make([]consensus.Verdict, len(ids))}
 	for i, id := range ids {
 		m.Verdicts[i].Proposal = id
 	}
-	if r.role == Leader {
+	if r.soft.role == Leader {
 		r.handleOrphans(&m)
 		return
 	}
-	r.send(m, r.termPending())
+	r.out.sendInTerm(m)
 }
 
 // handleOrphans aborts proposals that are neither logged nor applied: none of them has succeeded, and none can any more once
 // the abort has committed. What is logged tells its end by itself.
 func (r *Replica) handleOrphans(m *consensus.Message) {
-	if r.role != Leader || !r.fastPath() || r.log.Commit() < r.noop || r.transferee != consensus.NoMember || !r.claimLog() {
+	if r.soft.role != Leader || !r.fastPath() || r.log.Commit() < r.soft.noop ||
+		r.transfer.target != consensus.NoMember || !r.claimLog() {
 		return
 	}
 	for i := range m.Verdicts {
@@ -119,7 +120,7 @@ func (r *Replica) handleOrphans(m *consensus.Message) {
 		if id.IsZero() || r.fate(id).decided() || r.fast.inLog[id] > 0 {
 			continue
 		}
-		r.appendEntry(consensus.Entry{Kind: consensus.EntryAbort, Proposal: id})
+		r.repl.appendEntry(consensus.Entry{Kind: consensus.EntryAbort, Proposal: id})
 		r.fast.counts.Aborted++
 		if !r.claimLog() {
 			return

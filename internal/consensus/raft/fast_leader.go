@@ -4,7 +4,7 @@ import "github.com/quorate/quorate/internal/consensus"
 
 // handleFastPropose appends proposals, at once fixed to a revision if nothing stands in the way, and else as any other.
 func (r *Replica) handleFastPropose(m *consensus.Message) {
-	if r.role != Leader || m.Config != r.configs.ID() {
+	if r.soft.role != Leader || m.Config != r.configs.ID() {
 		r.handlePropose(m)
 		return
 	}
@@ -18,7 +18,7 @@ func (r *Replica) handleFastPropose(m *consensus.Message) {
 		case consensus.RefusedKnown:
 			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.
 		default:
-			r.admit(m.Proposals[i:i+1], m.From)
+			r.admission.admit(m.Proposals[i:i+1], m.From)
 		}
 		r.fast.verdicts = append(r.fast.verdicts, addressedVerdict{m.From, consensus.Verdict{
 			Attempt: consensus.Attempt{Proposal: p.ID}, Refusal: why,
@@ -33,11 +33,11 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 	switch {
 	case !r.opensFast() || p.Kind != consensus.EntryCommand || p.ID.IsZero():
 		return consensus.Entry{}, consensus.RefusedClosed
-	case term != r.term:
+	case term != r.hard.term:
 		return consensus.Entry{}, consensus.RefusedTerm
 	case !r.configs.Stable() && !faults.AnyConfig, !r.configs.Config().IsVoter(r.opts.ID):
 		return consensus.Entry{}, consensus.RefusedConfig
-	case r.log.Commit() < r.noop && !faults.OpenTooSoon, r.transferee != consensus.NoMember, r.feedsHeir():
+	case r.log.Commit() < r.soft.noop && !faults.OpenTooSoon, r.transfer.target != consensus.NoMember, r.transfer.feedsHeir():
 		return consensus.Entry{}, consensus.RefusedClosed
 	}
 	claimed := r.claimLog()
@@ -50,7 +50,7 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 	case fate == FateStrange && !faults.AnswerStrangers:
 		return consensus.Entry{}, consensus.RefusedStrange // an abort could not decide it
 	}
-	if !claimed || r.uncommitted+len(p.Payload) > r.opts.MaxUncommittedBytes || r.log.Full() {
+	if !claimed || r.log.Uncommitted()+len(p.Payload) > r.opts.MaxUncommittedBytes || r.log.Full() {
 		return consensus.Entry{}, consensus.RefusedFull
 	}
 	footprint := r.footprint(p.Payload)
@@ -69,8 +69,8 @@ func (r *Replica) admitFast(p *consensus.Proposal, term consensus.Term) (consens
 	entry := consensus.Entry{
 		Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Answered: r.opts.ID, ExactRevision: revision, Payload: p.Payload,
 	}
-	entry.Index, entry.Term = r.appendEntry(entry), r.term
-	r.owe(p.Proposer, entry.Index)
+	entry.Index, entry.Term = r.repl.appendEntry(entry), r.hard.term
+	r.admission.owe(p.Proposer, entry.Index)
 	f.counts.Answered++
 	return entry, consensus.RefusedNot
 }
@@ -89,7 +89,7 @@ func (r *Replica) evaluate(to consensus.MemberID, e consensus.Entry) {
 	n := len(f.evaluations)
 	if n == 0 || f.evaluations[n-1].Message.To != to {
 		f.evaluations = append(f.evaluations, Evaluation{Message: consensus.Message{
-			Kind: consensus.MsgFast, From: r.opts.ID, To: to, Term: r.term, Config: r.configs.ID(),
+			Kind: consensus.MsgFast, From: r.opts.ID, To: to, Term: r.hard.term, Config: r.configs.ID(),
 		}})
 		n++
 	}
@@ -108,7 +108,7 @@ func (r *Replica) flushVerdicts() {
 		for ; i < len(f.verdicts) && f.verdicts[i].to == m.To; i++ {
 			m.Verdicts = append(m.Verdicts, f.verdicts[i].verdict)
 		}
-		r.send(m, r.termPending())
+		r.out.sendInTerm(m)
 	}
 	f.verdicts = f.verdicts[:0]
 	if len(f.evaluations) > 0 {

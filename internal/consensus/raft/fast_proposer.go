@@ -14,8 +14,8 @@ type ownRecord struct {
 // proposeFast sends proposals to the leader and to all other voters at once, or, where the fast path is closed, to the
 // leader alone.
 func (r *Replica) proposeFast(proposals []consensus.Proposal) {
-	if !r.opensFast() || r.role != Follower || r.leader == consensus.NoMember || r.boundTo != (consensus.ConfigID{}) ||
-		!r.configs.Stable() {
+	if !r.opensFast() || r.soft.role != Follower || r.soft.leader == consensus.NoMember ||
+		r.soft.boundTo != (consensus.ConfigID{}) || !r.configs.Stable() {
 		r.propose(proposals)
 		return
 	}
@@ -33,18 +33,18 @@ func (r *Replica) proposeFast(proposals []consensus.Proposal) {
 func (r *Replica) flushFast() {
 	rest := r.fast.records
 	r.fast.records = nil
-	if len(rest) > 0 && (r.leader == consensus.NoMember || r.leader == r.opts.ID) {
-		r.refuseAll(rest, r.opts.ID, consensus.ReasonNoLeader)
+	if len(rest) > 0 && (r.soft.leader == consensus.NoMember || r.soft.leader == r.opts.ID) {
+		r.out.refuseAll(rest, r.opts.ID, consensus.ReasonNoLeader)
 		return
 	}
 	for len(rest) > 0 {
 		n := fitting(rest, r.opts.MaxMessageBytes)
 		batch := rest[:n:n]
 		rest = rest[n:]
-		r.send(consensus.Message{Kind: consensus.MsgFastPropose, To: r.leader, Proposals: batch}, false)
+		r.out.send(consensus.Message{Kind: consensus.MsgFastPropose, To: r.soft.leader, Proposals: batch}, false)
 		for _, id := range r.configs.Config().Voters {
-			if id != r.leader {
-				r.send(consensus.Message{Kind: consensus.MsgRecord, To: id, Proposals: batch}, false)
+			if id != r.soft.leader {
+				r.out.send(consensus.Message{Kind: consensus.MsgRecord, To: id, Proposals: batch}, false)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (r *Replica) recordOwn(m *consensus.Message) {
 func (r *Replica) stampOwn() {
 	own := r.fast.own
 	for i := len(own) - 1; i >= 0 && own[i].seq == 0; i-- {
-		own[i].seq = r.seq
+		own[i].seq = r.hard.seq
 	}
 	r.countOwn()
 }
@@ -75,7 +75,7 @@ func (r *Replica) stampOwn() {
 func (r *Replica) countOwn() {
 	f := &r.fast
 	n := 0
-	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= r.doneSeq || r.opts.Faults.Fast.RecordTooSoon) {
+	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= r.hard.doneSeq || r.opts.Faults.Fast.RecordTooSoon) {
 		r.win(f.tally.Accepted(r.opts.ID, f.own[n].attempt))
 		n++
 	}
@@ -98,7 +98,7 @@ func (r *Replica) handleRecorded(m *consensus.Message) {
 
 // handleFast counts the leader's answers. One that goes the slow way will not be decided otherwise.
 func (r *Replica) handleFast(m *consensus.Message) {
-	if !r.current(m) || (m.From != r.leader && !r.opts.Faults.Fast.MixAnswers) {
+	if !r.current(m) || (m.From != r.soft.leader && !r.opts.Faults.Fast.MixAnswers) {
 		return
 	}
 	for i := range m.Verdicts {
@@ -112,7 +112,7 @@ func (r *Replica) handleFast(m *consensus.Message) {
 }
 
 func (r *Replica) current(m *consensus.Message) bool {
-	return m.Term == r.term && m.Config == r.configs.ID() || r.opts.Faults.Fast.MixAnswers
+	return m.Term == r.hard.term && m.Config == r.configs.ID() || r.opts.Faults.Fast.MixAnswers
 }
 
 func (r *Replica) noteRefused(why consensus.Refused) {

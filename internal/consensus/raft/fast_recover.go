@@ -36,7 +36,7 @@ func (r *Replica) recoverRecords() {
 		if r.fate(id).decided() || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
 			continue
 		}
-		r.appendEntry(consensus.Entry{
+		r.repl.appendEntry(consensus.Entry{
 			Kind: consensus.EntryCommand, Proposal: id, ExactRevision: c.record.Revision, Payload: c.record.Payload,
 		})
 		r.fast.counts.Recovered++

@@ -25,8 +25,8 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 		verdicts[i] = r.record(&m.Proposals[i], m.Term, m.Config)
 		accepted = accepted || verdicts[i].Refusal == consensus.RefusedNot
 	}
-	after := (accepted || r.termPending()) && !r.opts.Faults.Fast.RecordTooSoon
-	r.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, after)
+	after := (accepted || r.hard.pending()) && !r.opts.Faults.Fast.RecordTooSoon
+	r.out.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, after)
 }
 
 // record holds a proposal at the revision that comes next after all that this member knows, or says why not. What it says
@@ -39,13 +39,13 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	switch {
 	case !r.opensFast() || r.installing != nil || p.Kind != consensus.EntryCommand || p.ID.IsZero():
 		return refused(consensus.RefusedClosed)
-	case r.role != Follower || r.leader == consensus.NoMember || (term != r.term && !faults.MixAnswers):
+	case r.soft.role != Follower || r.soft.leader == consensus.NoMember || (term != r.hard.term && !faults.MixAnswers):
 		return refused(consensus.RefusedTerm)
 	case (config != r.configs.ID() || !r.configs.Stable()) && !faults.AnyConfig, !r.configs.Votes():
 		return refused(consensus.RefusedConfig)
 	}
 	for _, held := range f.pool.Find(p.ID) {
-		if held.Term == r.term && held.Config == r.configs.ID() {
+		if held.Term == r.hard.term && held.Config == r.configs.ID() {
 			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
 		}
 	}
@@ -56,7 +56,7 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	default:
 		return refused(consensus.RefusedKnown)
 	}
-	if f.blame.Bars(p.ID.Session.Member, r.now) && !faults.NoBlame {
+	if f.blame.Bars(p.ID.Session.Member, r.clock.now) && !faults.NoBlame {
 		f.counts.Barred++
 		return refused(consensus.RefusedFull)
 	}
@@ -84,7 +84,7 @@ func (r *Replica) record(p *consensus.Proposal, term consensus.Term, config cons
 	}
 	record := consensus.Record{
 		Attempt: consensus.Attempt{Proposal: p.ID, Revision: r.nextRevision()},
-		Term:    r.term, Config: r.configs.ID(), Payload: p.Payload,
+		Term:    r.hard.term, Config: r.configs.ID(), Payload: p.Payload,
 	}
 	r.keepRecord(record, footprint)
 	f.counts.Accepted++
@@ -107,8 +107,9 @@ func (r *Replica) nextRevision() uint64 {
 // boundWithHeld is the bound of the log once all that is held is in it, too, but for what should have come long ago.
 func (r *Replica) boundWithHeld() uint64 {
 	coming := r.fast.unlogged
-	if patience := uint64(r.opts.ElectionTicks / 2); r.now > patience {
-		coming -= r.fast.pool.CountOld(r.now-patience, func(id consensus.ProposalID) bool { return r.fast.inLog[id] == 0 })
+	if patience := uint64(r.opts.ElectionTicks / 2); r.clock.now > patience {
+		unlogged := func(id consensus.ProposalID) bool { return r.fast.inLog[id] == 0 }
+		coming -= r.fast.pool.CountOld(r.clock.now-patience, unlogged)
 	}
 	invariant.True(coming >= 0, "%d records are held that are not logged", coming)
 	return r.boundOf() + uint64(coming)
@@ -116,7 +117,7 @@ func (r *Replica) boundWithHeld() uint64 {
 
 // keepRecord puts a record into the pool, in memory now and on disk with the next request.
 func (r *Replica) keepRecord(record consensus.Record, footprint consensus.Footprint) {
-	if r.fast.pool.Add(record, footprint, r.now) {
+	if r.fast.pool.Add(record, footprint, r.clock.now) {
 		if r.fast.inLog[record.Proposal] == 0 {
 			r.fast.unlogged++
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
 // The inferred commit. A member that proposed an entry need not wait for the leader to say that it committed: it counts
@@ -16,106 +18,124 @@ import (
 // was appended only after this one had committed, and any two majorities of neighbours meet. While a change is not
 // applied here, or is joint, nothing is inferred.
 
-// holding is how far a member said that its log is durable and equal to the log of this term's leader.
-type holding struct {
+// durableLog is how far a member said that its log is durable and equal to the log of this term's leader.
+type durableLog struct {
 	id    consensus.MemberID
 	index consensus.Index
 }
 
+// inference is how far each voter's log is known to equal the leader's, and whom this member told of its own.
+type inference struct {
+	opts     *Options
+	log      *raftlog.Log
+	configs  *configs.History
+	hard     *hardState
+	soft     *softState
+	out      *outbox
+	journal  *journal
+	peers    *peerSet
+	forwards *forwards
+
+	logs    []durableLog // of the leader and of voters, as they reported in this term
+	telling []consensus.MemberID
+	told    consensus.Index // proposers were told of this member's log up to here
+	count   uint64          // entries of this member that it found committed before the leader told it
+}
+
 // owe notes, on the leader, that the proposer of an entry counts who holds it.
-func (r *Replica) owe(proposer consensus.MemberID, index consensus.Index) {
-	if proposer == consensus.NoMember || proposer == r.opts.ID || !r.configs.Config().IsVoter(proposer) {
+func (a *admission) owe(proposer consensus.MemberID, index consensus.Index) {
+	if proposer == consensus.NoMember || proposer == a.opts.ID || !a.configs.Config().IsVoter(proposer) {
 		return
 	}
-	if p := r.peer(proposer); p != nil {
+	if p := a.peers.find(proposer); p != nil {
 		p.Awaits = index
 	}
 }
 
 // tellProposers tells those who proposed what is acknowledged to the leader, up to known, and had not been before.
-func (r *Replica) tellProposers(known consensus.Index, after bool) {
-	from := max(r.told, r.log.Commit()) + 1
+func (s *inference) tellProposers(known consensus.Index, after bool) {
+	from := max(s.told, s.log.Commit()) + 1
 	if from > known {
 		return
 	}
-	r.told = known
-	if !r.configs.Votes() {
+	s.told = known
+	if !s.configs.Votes() {
 		return
 	}
 	var last consensus.MemberID // they come in runs
-	entries := r.log.Slice(from, known)
+	entries := s.log.Slice(from, known)
 	for i := range entries {
 		proposer := entries[i].Proposer
-		if proposer == last || proposer == consensus.NoMember || proposer == r.opts.ID || proposer == r.leader ||
-			entries[i].Term != r.term || !r.configs.Config().IsVoter(proposer) {
+		if proposer == last || proposer == consensus.NoMember || proposer == s.opts.ID || proposer == s.soft.leader ||
+			entries[i].Term != s.hard.term || !s.configs.Config().IsVoter(proposer) {
 			continue
 		}
 		last = proposer
-		if !slices.Contains(r.telling, proposer) {
-			r.telling = append(r.telling, proposer)
+		if !slices.Contains(s.telling, proposer) {
+			s.telling = append(s.telling, proposer)
 		}
 	}
-	for _, id := range r.telling {
-		r.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Match: r.log.MarkAt(known)}, after)
+	for _, id := range s.telling {
+		s.out.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Match: s.log.MarkAt(known)}, after)
 	}
-	r.telling = r.telling[:0]
+	s.telling = s.telling[:0]
 }
 
-// hold takes note of what another member, or the leader, holds durably in this term.
-func (r *Replica) hold(id consensus.MemberID, index consensus.Index) {
-	if r.role != Follower || index == 0 {
+// note takes note of what another member, or the leader, holds durably in this term.
+func (s *inference) note(id consensus.MemberID, index consensus.Index) {
+	if s.soft.role != Follower || index == 0 {
 		return
 	}
-	for i := range r.holdings {
-		if r.holdings[i].id == id {
-			r.holdings[i].index = max(r.holdings[i].index, index)
+	for i := range s.logs {
+		if s.logs[i].id == id {
+			s.logs[i].index = max(s.logs[i].index, index)
 			return
 		}
 	}
-	r.holdings = append(r.holdings, holding{id, index})
+	s.logs = append(s.logs, durableLog{id, index})
 }
 
-// held is how far a member is known to hold the leader's log.
-func (r *Replica) held(id consensus.MemberID) uint64 {
-	if id == r.opts.ID {
-		return uint64(min(r.log.Durable(), r.matched))
+// logOf is how far a member is known to hold the leader's log.
+func (s *inference) logOf(id consensus.MemberID) uint64 {
+	if id == s.opts.ID {
+		return uint64(min(s.log.Durable(), s.soft.matched))
 	}
-	for i := range r.holdings {
-		if r.holdings[i].id == id {
-			return uint64(r.holdings[i].index)
+	for i := range s.logs {
+		if s.logs[i].id == id {
+			return uint64(s.logs[i].index)
 		}
 	}
 	return 0
 }
 
-// inferCommit commits what a majority is known to hold.
-func (r *Replica) inferCommit() {
-	if len(r.holdings) == 0 || r.role != Follower || r.matched <= r.log.Commit() || !r.configs.Stable() {
+// commit commits what a majority is known to hold.
+func (s *inference) commit() {
+	if len(s.logs) == 0 || s.soft.role != Follower || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
 		return
 	}
-	index := min(consensus.Index(r.agreed(r.held)), r.matched)
-	if term, ok := r.log.Term(index); !ok || index <= r.log.Commit() || (term != r.term && !r.opts.Faults.InferOldTerm) {
+	index := min(consensus.Index(s.peers.agreed(s.logOf)), s.soft.matched)
+	if term, ok := s.log.Term(index); !ok || index <= s.log.Commit() || (term != s.hard.term && !s.opts.Faults.InferOldTerm) {
 		return
 	}
 	own := uint64(0)
-	entries := r.log.Slice(r.log.Commit()+1, index)
+	entries := s.log.Slice(s.log.Commit()+1, index)
 	for i := range entries {
-		if entries[i].Proposer == r.opts.ID {
+		if entries[i].Proposer == s.opts.ID {
 			own++
 		}
 	}
-	if own > 0 || len(r.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
-		r.inferred += own
-		r.out.Inferred = &[2]consensus.Index{r.log.Commit(), index}
-		r.commitTo(index)
+	if own > 0 || len(s.forwards.forwarded) > 0 { // else nobody waits here, and the leader's word brings larger batches
+		s.count += own
+		s.out.Inferred = &[2]consensus.Index{s.log.Commit(), index}
+		s.journal.commitTo(index)
 	}
 }
 
 // Inferred returns how many entries that this member proposed it found committed before the leader told it, since it
 // started.
-func (r *Replica) Inferred() uint64 { return r.inferred }
+func (r *Replica) Inferred() uint64 { return r.infer.count }
 
-// forgetHoldings begins a term.
-func (r *Replica) forgetHoldings() {
-	r.holdings, r.told = r.holdings[:0], 0
+// reset begins a term.
+func (s *inference) reset() {
+	s.logs, s.told = s.logs[:0], 0
 }

@@ -1,6 +1,9 @@
 package raft
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+)
 
 // A leader lease rests on promises: for so long after it heard the leader, a member helps to elect nobody else (Raft thesis,
 // section 6.4.1). A promise travels with each echo of a round, in microseconds, for members may have other settings than the
@@ -8,6 +11,21 @@ import "github.com/quorate/quorate/internal/consensus"
 // counts for each voter what that voter promised, from the moment at which the echoed round began, and the lease ends when the
 // promises of a quorum do. A promise outlives the term and, on disk with the hard state, the process: a member that starts
 // again under other settings keeps it.
+
+// rounds are the rounds of messages by which a leader confirms its term: reads wait for their echoes, and the leader lease
+// counts from their beginning.
+type rounds struct {
+	opts  *Options
+	clock *clock
+	log   *raftlog.Log
+	soft  *softState
+	peers *peerSet
+
+	last    uint64
+	open    bool         // the last round was begun in this Step and has not left yet
+	started []roundStart // for the leader lease
+	barred  bool         // a transfer let a member ignore the lease
+}
 
 // roundStart remembers when a round began, for the promises that its echoes bring.
 type roundStart struct {
@@ -27,72 +45,64 @@ func (o *Options) promise() uint64 {
 }
 
 // keepPromise notes, at the start, what was promised before, and what is promised from now on.
-func (r *Replica) keepPromise(hard *consensus.HardState) {
-	r.hardPromise = hard.Promise
-	r.promise = max(r.opts.promise(), hard.Promise)
+func (e *election) keepPromise(hard *consensus.HardState) {
+	e.hard.savedPromise = hard.Promise
+	e.hard.promise = max(e.opts.promise(), hard.Promise)
 	if hard.Term > 0 {
 		// When the leader was heard last is forgotten. One tick more: the first may come at once.
-		r.patientUntil = (r.promise+r.opts.tickMicros()-1)/r.opts.tickMicros() + 1
-		if r.promise == 0 {
-			r.patientUntil = 0
+		e.patientUntil = (e.hard.promise+e.opts.tickMicros()-1)/e.opts.tickMicros() + 1
+		if e.hard.promise == 0 {
+			e.patientUntil = 0
 		}
 	}
 }
 
 // endPromise lets go, once nobody can rely on it any more, of a longer promise of an earlier life.
-func (r *Replica) endPromise() {
-	if own := r.opts.promise(); r.promise > own && r.now >= r.patientUntil {
-		r.promise = own
+func (e *election) endPromise() {
+	if own := e.opts.promise(); e.hard.promise > own && e.clock.now >= e.patientUntil {
+		e.hard.promise = own
 	}
 }
 
 // promised reports whether a leader may still hold a lease that rests on the patience of this member: it helps to elect
 // nobody meanwhile, itself included. Only a vote that a leader asked for ends it early.
-func (r *Replica) promised() bool { return r.now < r.patientUntil }
-
-// patience is the promise that an echo carries: none before it is on the disk.
-func (r *Replica) patience() uint64 {
-	if own := r.opts.promise(); own > 0 && r.hardPromise >= own && r.promiseSeq <= r.doneSeq {
-		return own
-	}
-	return 0
-}
+func (e *election) promised() bool { return e.clock.now < e.patientUntil }
 
 // leaseTicks is how many of the leader's ticks a promise protects it, from the beginning of the echoed round: less than was
 // promised by the granularity of ticks, twice, and by what clocks may drift.
-func (r *Replica) leaseTicks(patience uint64) uint64 {
-	if r.opts.Faults.OwnLeaseTicks {
-		patience = uint64(r.opts.ElectionTicks) * r.opts.tickMicros()
+func (s *rounds) leaseTicks(patience uint64) uint64 {
+	if s.opts.Faults.OwnLeaseTicks {
+		patience = uint64(s.opts.ElectionTicks) * s.opts.tickMicros()
 	}
-	ticks := min(patience, maxNumber) / r.opts.tickMicros()
+	ticks := min(patience, maxNumber) / s.opts.tickMicros()
 	return ticks - min(ticks, 2+ticks/8)
 }
 
 // leaseHolds reports whether no other member can have been elected yet.
-func (r *Replica) leaseHolds() bool {
-	return r.opts.LeaderLease && !r.leaseBarred && r.now < r.agreed(r.leaseEnd) && r.log.Commit() >= r.noop
+func (s *rounds) leaseHolds() bool {
+	return s.opts.LeaderLease && !s.barred && s.clock.now < s.peers.agreed(s.leaseEnd) && s.log.Commit() >= s.soft.noop
 }
 
 // leaseEnd is up to when a member promised to elect nobody else.
-func (r *Replica) leaseEnd(id consensus.MemberID) uint64 {
-	if id == r.opts.ID {
+func (s *rounds) leaseEnd(id consensus.MemberID) uint64 {
+	if id == s.opts.ID {
 		return maxNumber
 	}
-	if p := r.peer(id); p != nil {
+	if p := s.peers.find(id); p != nil {
 		return p.LeaseEnd
 	}
 	return 0
 }
 
 // noteEcho notes what an echo promises. Of the rounds that began before, the latest one that it echoes counts.
-func (r *Replica) noteEcho(id consensus.MemberID, round, patience uint64) {
-	p := r.peer(id)
-	if p == nil || !r.opts.LeaderLease {
+func (s *rounds) noteEcho(id consensus.MemberID, round, patience uint64) {
+	p := s.peers.find(id)
+	if p == nil || !s.opts.LeaderLease {
 		return
 	}
-	for i := len(r.rounds) - 1; i >= 0; i-- {
-		if r.rounds[i].round <= round {
-			if end := r.rounds[i].at + r.leaseTicks(patience); r.leaseTicks(patience) > 0 {
+	for i := len(s.started) - 1; i >= 0; i-- {
+		if s.started[i].round <= round {
+			if end := s.started[i].at + s.leaseTicks(patience); s.leaseTicks(patience) > 0 {
 				p.LeaseEnd = max(p.LeaseEnd, end)
 			}
 			return
@@ -100,17 +110,63 @@ func (r *Replica) noteEcho(id consensus.MemberID, round, patience uint64) {
 	}
 }
 
-// forgetRounds drops rounds that began too long ago to protect anything.
-func (r *Replica) forgetRounds() {
+// forget drops rounds that began too long ago to protect anything.
+func (s *rounds) forget() {
 	n := 0
-	for n < len(r.rounds) && len(r.rounds)-n > maxRoundsNoted {
+	for n < len(s.started) && len(s.started)-n > maxRoundsNoted {
 		n++
 	}
-	for n < len(r.rounds) && r.now-r.rounds[n].at > uint64(2*r.opts.ElectionTicks) {
+	for n < len(s.started) && s.clock.now-s.started[n].at > uint64(2*s.opts.ElectionTicks) {
 		n++
 	}
-	r.rounds = append(r.rounds[:0], r.rounds[n:]...)
+	s.started = append(s.started[:0], s.started[n:]...)
 }
 
 // maxRoundsNoted bounds the rounds whose beginning is remembered: an echo of an older one promises nothing.
 const maxRoundsNoted = 1024
+
+// begin begins a round, one per Step at most: it leaves at the end of the Step, after all reads of the Step.
+func (s *rounds) begin() {
+	if s.open {
+		return
+	}
+	s.last++
+	s.open = true
+	if s.opts.LeaderLease {
+		s.started = append(s.started, roundStart{s.last, s.clock.now})
+		s.forget()
+	}
+}
+
+// confirmed returns the highest round that a quorum has echoed.
+func (s *rounds) confirmed() uint64 { return s.peers.agreed(s.echoed) }
+
+func (s *rounds) echoed(id consensus.MemberID) uint64 {
+	if id == s.opts.ID {
+		return s.last
+	}
+	if p := s.peers.find(id); p != nil {
+		return p.Round
+	}
+	return 0
+}
+
+// majority reports whether this member and one other are a quorum by themselves.
+func (s *rounds) majority(other consensus.MemberID) bool {
+	return s.peers.agreed(func(id consensus.MemberID) uint64 {
+		if id == s.opts.ID || id == other {
+			return 1
+		}
+		return 0
+	}) == 1
+}
+
+// confirmedBy returns the same as confirmed, if asker counts as one that echoed every round.
+func (s *rounds) confirmedBy(asker consensus.MemberID) uint64 {
+	return s.peers.agreed(func(id consensus.MemberID) uint64 {
+		if id == asker {
+			return s.last
+		}
+		return s.echoed(id)
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
 // A linearizable read costs no log entry (Raft thesis, section 6.4), only the certainty that no other leader had
@@ -43,29 +44,30 @@ func (q *readQueue) pop() {
 	}
 }
 
-// openRound begins a round, one per Step at most: it leaves at the end of the Step, after all reads of the Step.
-func (r *Replica) openRound() {
-	if r.roundOpen {
-		return
-	}
-	r.round++
-	r.roundOpen = true
-	if r.opts.LeaderLease {
-		r.rounds = append(r.rounds, roundStart{r.round, r.now})
-		r.forgetRounds()
-	}
+// leaderReads are the reads that wait at the leader, its own and those of others, in the order of arrival.
+type leaderReads struct {
+	opts   *Options
+	log    *raftlog.Log
+	hard   *hardState
+	soft   *softState
+	out    *outbox
+	rounds *rounds
+
+	queue readQueue         // that wait for a round
+	sure  readQueue         // that were confirmed as they came, and wait for the log to commit
+	reply consensus.Message // to the reader that is being answered
 }
 
 func (r *Replica) read(ids []uint64, spread bool) {
 	switch {
-	case r.role == Leader:
+	case r.soft.role == Leader:
 		for _, id := range ids {
-			r.enqueueRead(id, r.opts.ID, false)
+			r.reads.add(id, r.opts.ID, false)
 		}
-	case r.leader != consensus.NoMember:
-		r.toLeader.spread = r.toLeader.spread || spread
+	case r.soft.leader != consensus.NoMember:
+		r.forwards.box.spread = r.forwards.box.spread || spread
 		for _, id := range ids {
-			r.toLeader.reads = append(r.toLeader.reads, consensus.ReadIndex{ID: id})
+			r.forwards.box.reads = append(r.forwards.box.reads, consensus.ReadIndex{ID: id})
 		}
 	default:
 		r.out.FailedReads = append(r.out.FailedReads, ids...)
@@ -73,148 +75,115 @@ func (r *Replica) read(ids []uint64, spread bool) {
 }
 
 func (r *Replica) handleRead(m *consensus.Message) {
-	if r.role != Leader {
-		r.send(consensus.Message{Kind: consensus.MsgReadReply, To: m.From, Reads: m.Reads, Reject: true}, false)
+	if r.soft.role != Leader {
+		r.out.send(consensus.Message{Kind: consensus.MsgReadReply, To: m.From, Reads: m.Reads, Reject: true}, false)
 		return
 	}
 	for i := range m.Reads {
-		r.enqueueRead(m.Reads[i].ID, m.From, m.Term <= r.term)
+		r.reads.add(m.Reads[i].ID, m.From, m.Term <= r.hard.term)
 	}
 	if m.Query != 0 {
 		r.handleLogQuery(m)
 	}
 }
 
-func (r *Replica) enqueueRead(id uint64, from consensus.MemberID, asker bool) {
-	read := pendingRead{from: from, id: id, index: r.log.Last(), asker: asker}
-	if r.opts.Faults.Fast.CommitAsReadIndex {
-		read.index = r.log.Commit()
+func (s *leaderReads) add(id uint64, from consensus.MemberID, asker bool) {
+	read := pendingRead{from: from, id: id, index: s.log.Last(), asker: asker}
+	if s.opts.Faults.Fast.CommitAsReadIndex {
+		read.index = s.log.Commit()
 	}
-	if !r.leaseHolds() && !r.opts.Faults.SkipReadRound && !(asker && r.majority(from)) {
-		r.openRound()
-		read.round = r.round
-		r.reads.queue = append(r.reads.queue, read)
+	if !s.rounds.leaseHolds() && !s.opts.Faults.SkipReadRound && !(asker && s.rounds.majority(from)) {
+		s.rounds.begin()
+		read.round = s.rounds.last
+		s.queue.queue = append(s.queue.queue, read)
 		return
 	}
-	r.sure.queue = append(r.sure.queue, read)
+	s.sure.queue = append(s.sure.queue, read)
 }
 
-// confirmed returns the highest round that a quorum has echoed.
-func (r *Replica) confirmed() uint64 { return r.agreed(r.echoed) }
-
-func (r *Replica) echoed(id consensus.MemberID) uint64 {
-	if id == r.opts.ID {
-		return r.round
-	}
-	if p := r.peer(id); p != nil {
-		return p.Round
-	}
-	return 0
-}
-
-// majority reports whether this member and one other are a quorum by themselves.
-func (r *Replica) majority(other consensus.MemberID) bool {
-	return r.agreed(func(id consensus.MemberID) uint64 {
-		if id == r.opts.ID || id == other {
-			return 1
-		}
-		return 0
-	}) == 1
-}
-
-// confirmedBy returns the same as confirmed, if asker counts as one that echoed every round.
-func (r *Replica) confirmedBy(asker consensus.MemberID) uint64 {
-	return r.agreed(func(id consensus.MemberID) uint64 {
-		if id == asker {
-			return r.round
-		}
-		return r.echoed(id)
-	})
-}
-
-// answerReads hands out what is confirmed and committed, in the order of arrival.
-func (r *Replica) answerReads() {
-	if r.log.Commit() < r.noop {
+// answer hands out what is confirmed and committed, in the order of arrival.
+func (s *leaderReads) answer() {
+	if s.log.Commit() < s.soft.noop {
 		return
 	}
-	for q := &r.sure; len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.Commit(); q.pop() {
-		r.answerRead(&q.waiting()[0])
+	for q := &s.sure; len(q.waiting()) > 0 && q.waiting()[0].index <= s.log.Commit(); q.pop() {
+		s.answerOne(&q.waiting()[0])
 	}
-	if q := &r.reads; len(q.waiting()) > 0 {
-		confirmed := r.confirmed()
-		for len(q.waiting()) > 0 && q.waiting()[0].index <= r.log.Commit() && r.isConfirmed(&q.waiting()[0], confirmed) {
-			r.answerRead(&q.waiting()[0])
+	if q := &s.queue; len(q.waiting()) > 0 {
+		confirmed := s.rounds.confirmed()
+		for len(q.waiting()) > 0 && q.waiting()[0].index <= s.log.Commit() && s.isConfirmed(&q.waiting()[0], confirmed) {
+			s.answerOne(&q.waiting()[0])
 			q.pop()
 		}
 	}
-	if len(r.answer.Reads) > 0 {
-		r.flushAnswers()
+	if len(s.reply.Reads) > 0 {
+		s.flush()
 	}
 }
 
-func (r *Replica) isConfirmed(read *pendingRead, confirmed uint64) bool {
-	return read.round <= confirmed || (read.asker && read.round <= r.confirmedBy(read.from))
+func (s *leaderReads) isConfirmed(read *pendingRead, confirmed uint64) bool {
+	return read.round <= confirmed || (read.asker && read.round <= s.rounds.confirmedBy(read.from))
 }
 
-// answerRead answers here, or gathers the answers to one member, as long as they come in a row, in one message.
-func (r *Replica) answerRead(read *pendingRead) {
+// answerOne answers here, or gathers the answers to one member, as long as they come in a row, in one message.
+func (s *leaderReads) answerOne(read *pendingRead) {
 	answer := consensus.ReadIndex{ID: read.id, Index: read.index}
-	if read.from == r.opts.ID {
-		r.out.Reads = append(r.out.Reads, answer)
+	if read.from == s.opts.ID {
+		s.out.Reads = append(s.out.Reads, answer)
 		return
 	}
-	if len(r.answer.Reads) > 0 && r.answer.To != read.from {
-		r.flushAnswers()
+	if len(s.reply.Reads) > 0 && s.reply.To != read.from {
+		s.flush()
 	}
-	r.answer.To = read.from
-	r.answer.Reads = append(r.answer.Reads, answer)
+	s.reply.To = read.from
+	s.reply.Reads = append(s.reply.Reads, answer)
 }
 
-func (r *Replica) flushAnswers() {
-	r.answer.Kind = consensus.MsgReadReply
-	r.send(r.answer, r.termPending())
-	r.answer = consensus.Message{}
+func (s *leaderReads) flush() {
+	s.reply.Kind = consensus.MsgReadReply
+	s.out.sendInTerm(s.reply)
+	s.reply = consensus.Message{}
 }
 
-// failReads tells everybody who waits that this member leads no more.
-func (r *Replica) failReads() {
-	for _, q := range []*readQueue{&r.sure, &r.reads} {
+// fail tells everybody who waits that this member leads no more.
+func (s *leaderReads) fail() {
+	for _, q := range []*readQueue{&s.sure, &s.queue} {
 		for _, read := range q.waiting() {
-			if read.from == r.opts.ID {
-				r.out.FailedReads = append(r.out.FailedReads, read.id)
+			if read.from == s.opts.ID {
+				s.out.FailedReads = append(s.out.FailedReads, read.id)
 				continue
 			}
-			r.send(consensus.Message{
+			s.out.send(consensus.Message{
 				Kind: consensus.MsgReadReply, To: read.from, Reject: true, Reads: []consensus.ReadIndex{{ID: read.id}},
 			}, false)
 		}
 		*q = readQueue{queue: q.queue[:0]}
 	}
-	r.rounds = r.rounds[:0]
+	s.rounds.started = s.rounds.started[:0]
 }
 
 // handleReadReply takes the leader's answers to forwarded reads; what was given up meanwhile is not answered twice.
-func (r *Replica) handleReadReply(m *consensus.Message) {
-	if m.From != r.leader {
-		r.dropped.count(RefusedReadAnswer) // what another leader was asked was given up with it
+func (f *forwards) handleReadReply(m *consensus.Message) {
+	if m.From != f.soft.leader {
+		f.stats.dropped.count(RefusedReadAnswer) // what another leader was asked was given up with it
 		return
 	}
 	for _, answer := range m.Reads {
-		at := slices.Index(r.forwarded, answer.ID)
+		at := slices.Index(f.forwarded, answer.ID)
 		if at < 0 {
 			continue
 		}
-		r.forwarded = slices.Delete(r.forwarded, at, at+1)
+		f.forwarded = slices.Delete(f.forwarded, at, at+1)
 		if m.Reject {
-			r.out.FailedReads = append(r.out.FailedReads, answer.ID)
+			f.out.FailedReads = append(f.out.FailedReads, answer.ID)
 		} else {
-			r.out.Reads = append(r.out.Reads, answer)
+			f.out.Reads = append(f.out.Reads, answer)
 		}
 	}
 }
 
-// failForwarded gives up the reads that a leader, no longer followed, has not answered.
-func (r *Replica) failForwarded() {
-	r.out.FailedReads = append(r.out.FailedReads, r.forwarded...)
-	r.forwarded = r.forwarded[:0]
+// fail gives up the reads that a leader, no longer followed, has not answered.
+func (f *forwards) fail() {
+	f.out.FailedReads = append(f.out.FailedReads, f.forwarded...)
+	f.forwarded = f.forwarded[:0]
 }

@@ -81,18 +81,18 @@ func (q *majorityRead) index(read uint64, voters []consensus.MemberID, config co
 
 // askVoters asks the voters for the ends of their logs, if this member's configuration is settled, and returns the name of
 // the question. The leader is asked by the message that forwards the reads.
-func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
-	if !r.configs.Stable() || !r.configs.Votes() {
+func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
+	if !f.configs.Stable() || !f.configs.Votes() {
 		return 0
 	}
 	for i := range reads {
 		query = max(query, reads[i].ID)
 	}
-	r.logEnds.asked = max(r.logEnds.asked, query)
-	r.logEnds.retain(r.configs.Config().Voters)
-	for _, id := range r.configs.Config().Voters {
-		if id != r.opts.ID && id != r.leader {
-			r.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, Query: query}, false)
+	f.logEnds.asked = max(f.logEnds.asked, query)
+	f.logEnds.retain(f.configs.Config().Voters)
+	for _, id := range f.configs.Config().Voters {
+		if id != f.opts.ID && id != f.soft.leader {
+			f.out.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, Query: query}, false)
 		}
 	}
 	return query
@@ -100,7 +100,7 @@ func (r *Replica) askVoters(reads []consensus.ReadIndex) (query uint64) {
 
 // handleLogQuery tells how far this member's log goes, and whether that is all it knows.
 func (r *Replica) handleLogQuery(m *consensus.Message) {
-	r.send(consensus.Message{
+	r.out.send(consensus.Message{
 		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: r.log.LastMark(), Unlogged: !r.knowsAll(),
 	}, false)
 }
@@ -110,39 +110,39 @@ func (r *Replica) knowsAll() bool {
 	return (r.fast.pool.Len() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.configs.Stable() && r.configs.Votes()
 }
 
-func (r *Replica) handleLogQueryReply(m *consensus.Message) {
-	if r.configs.Config().IsVoter(m.From) {
-		r.logEnds.note(logEnd{id: m.From, query: m.Query, last: m.Last.Index, unlogged: m.Unlogged,
+func (f *forwards) handleLogQueryReply(m *consensus.Message) {
+	if f.configs.Config().IsVoter(m.From) {
+		f.logEnds.note(logEnd{id: m.From, query: m.Query, last: m.Last.Index, unlogged: m.Unlogged,
 			term: m.Term, config: m.Config})
 	}
 }
 
+// asked reports whether reads wait for voters that have answered.
+func (f *forwards) asked() bool { return len(f.forwarded) > 0 && len(f.logEnds.answers) > 0 }
+
 // readFromMajority answers the reads for which a majority told how far their logs go, if all of that has committed here.
-func (r *Replica) readFromMajority() {
-	if len(r.forwarded) == 0 || len(r.logEnds.answers) == 0 || (!r.knowsAll() && !r.opts.Faults.ReadLeaderIndex) {
-		return
-	}
-	keep := r.forwarded[:0]
-	for _, id := range r.forwarded {
-		if index, told := r.indexFor(id); told && index <= r.log.Commit() {
-			r.out.Reads = append(r.out.Reads, consensus.ReadIndex{ID: id, Index: index})
+func (f *forwards) readFromMajority() {
+	keep := f.forwarded[:0]
+	for _, id := range f.forwarded {
+		if index, told := f.indexFor(id); told && index <= f.log.Commit() {
+			f.out.Reads = append(f.out.Reads, consensus.ReadIndex{ID: id, Index: index})
 		} else {
 			keep = append(keep, id)
 		}
 	}
-	r.forwarded = keep
+	f.forwarded = keep
 }
 
-func (r *Replica) indexFor(read uint64) (consensus.Index, bool) {
-	if r.opts.Faults.CountOldAnswers {
+func (f *forwards) indexFor(read uint64) (consensus.Index, bool) {
+	if f.opts.Faults.CountOldAnswers {
 		read = 1
 	}
-	if r.opts.Faults.ReadLeaderIndex {
-		if index, told := r.logEnds.leaderIndex(read, r.leader, r.term, r.configs.Config().Voters); told {
+	if f.opts.Faults.ReadLeaderIndex {
+		if index, told := f.logEnds.leaderIndex(read, f.soft.leader, f.hard.term, f.configs.Config().Voters); told {
 			return index, true
 		}
 	}
-	return r.logEnds.index(read, r.configs.Config().Voters, r.configs.ID(), r.log.Last())
+	return f.logEnds.index(read, f.configs.Config().Voters, f.configs.ID(), f.log.Last())
 }
 
 // leaderIndex is the fault ReadLeaderIndex: the end of the leader's log, if a majority is in no later term.

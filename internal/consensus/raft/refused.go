@@ -32,8 +32,14 @@ type refusedCounts [RefusedMessages]uint64
 
 func (c *refusedCounts) count(why RefusedMessage) { c[why]++ }
 
+// stats counts what happened since the start.
+type stats struct {
+	dropped refusedCounts
+	log     LogCounts
+}
+
 // RefusedMessages returns how many messages were dropped since the start, by reason.
-func (r *Replica) RefusedMessages() [RefusedMessages]uint64 { return r.dropped }
+func (r *Replica) RefusedMessages() [RefusedMessages]uint64 { return r.stats.dropped }
 
 // Counts are what happened in a replica since it started.
 type Counts struct {
@@ -51,7 +57,7 @@ type LogCounts struct {
 
 // Counts returns what happened here since the start.
 func (r *Replica) Counts() Counts {
-	log := r.counts
+	log := r.stats.log
 	log.Bytes = r.log.Bytes()
-	return Counts{Fast: r.FastCounts(), Refused: r.dropped, Log: log}
+	return Counts{Fast: r.FastCounts(), Refused: r.stats.dropped, Log: log}
 }

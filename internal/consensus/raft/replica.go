@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
-	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/invariant"
 )
@@ -14,82 +13,36 @@ import (
 // Replica is the state of one member in the protocol. Each concern has its file: election, append, commit, read,
 // snapshot, config, propose, transfer; step.go ties them together.
 type Replica struct {
-	opts Options
-	rng  random
-	log  raftlog.Log
+	opts    Options
+	clock   clock
+	hard    hardState
+	soft    softState
+	out     outbox
+	log     raftlog.Log
+	configs configs.History
+	journal journal
+	cordon  cordon
+	elect   election
 
-	// Durable state (Raft paper, figure 2). hardSeq is the persist request that carries the current term.
-	term, hardTerm consensus.Term
-	vote, hardVote consensus.MemberID
-	// promise is what was, or will be, promised to leaders in microseconds; promiseSeq is the request that carries it.
-	promise, hardPromise, promiseSeq uint64
-	hardSeq                          uint64
+	peers     peerSet
+	rounds    rounds
+	repl      replication
+	reads     leaderReads
+	transfer  transfers
+	changes   changes
+	admission admission
 
-	role   Role
-	leader consensus.MemberID
+	roundHeard   uint64         // of the leader
+	roundNew     bool           // a new round was heard in this Step
+	ackDue       bool           // appends of this Step want an acknowledgement
+	echoDue      bool           // heartbeats of this Step want an answer
+	conflictTold consensus.Term // a LogConflict was reported in this term
+	installing   *consensus.SnapshotMeta
+	infer        inference
+	forwards     forwards
 
-	// Time, in ticks.
-	now        uint64
-	heardAt    uint64 // when the leader was heard last, or this term's role began
-	campaignAt uint64 // when to campaign unless a leader is heard
-	spread     int    // of the next wait, in ticks, while waits are short; else zero
-	suspect    bool   // the connection to the leader broke: refuse nobody for its sake
-	// patientUntil is when the last leader that was heard, in any term, can no longer hold a lease for that reason.
-	patientUntil uint64
-
-	// Election.
-	granted, refused []consensus.MemberID
-	outdone          bool // somebody who refused has a better log
-
-	configs  configs.History
-	removed  bool
-	calledIn consensus.Term // told to campaign in this term, and a change has to be applied first
-
-	// Follower: the log is known to equal the leader's up to matched (in this term), and the round echoed last.
-	matched    consensus.Index
-	roundHeard uint64
-	roundNew   bool      // a new round was heard in this Step
-	ackDue     bool      // appends of this Step want an acknowledgement
-	echoDue    bool      // heartbeats of this Step want an answer
-	holdings   []holding // who holds the leader's log, as they told: infer.go
-	telling    []consensus.MemberID
-	inferred   uint64
-	told       consensus.Index // proposers were told of what this member holds up to here
-	logEnds    majorityRead
-	forwarded  []uint64 // reads sent to the leader and not answered yet
-	installing *consensus.SnapshotMeta
-
-	// Leader.
-	peers        []*progress.Peer // of every other member, sorted by id
-	noop         consensus.Index  // first entry of this term
-	uncommitted  int              // bytes appended and not committed
-	round        uint64
-	roundOpen    bool         // the current round was begun in this Step and has not left yet
-	rounds       []roundStart // for the leader lease
-	leaseBarred  bool         // a transfer let somebody ignore the lease
-	beatAt       uint64
-	reads        readQueue         // that wait for a round
-	sure         readQueue         // that were confirmed as they came, and wait for the log to commit
-	answer       consensus.Message // to the reader that is being answered
-	transferee   consensus.MemberID
-	transferBy   uint64
-	transferSent bool
-	cordon       cordon // paces the attempts to hand over while this leader is cordoned
-
-	dropped      refusedCounts
-	counts       LogCounts
-	conflictTold consensus.Term // a LogConflict was told in this term
-
-	seq       uint64 // of the last persist request
-	doneSeq   uint64
-	resetMeta *consensus.SnapshotMeta
-	out       Output
-	toLeader  outbox
-	boundTo   consensus.ConfigID // what the leader last said is in force, if this member's log does not say so yet
-	refusing  []addressedRefusal
-	hardHint  consensus.Index // commit index in the hard state persisted last
-	fast      fastSide
-	lastSends int // capacity that the next Output.Send will likely need
+	fast  fastSide
+	stats stats
 }
 
 // New returns a replica that goes on from what its disk holds.
@@ -99,35 +52,77 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	}
 	r := &Replica{
 		opts:    opts,
-		rng:     random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15},
 		configs: configs.New(opts.ID, opts.Storage, restored.Tombstones, opts.configFaults()),
-		spread:  2 * opts.HeartbeatTicks,
 	}
+	r.wire()
 	if err := r.restoreLog(&restored); err != nil {
 		return nil, err
 	}
 	if restored.Hard.Term > maxNumber {
 		return nil, fmt.Errorf("%w: term %d is beyond what elections reach", ErrRestored, restored.Hard.Term)
 	}
-	r.term = max(restored.Hard.Term, restored.Base.Mark.Term)
-	if r.term == restored.Hard.Term {
-		r.vote = restored.Hard.Vote
+	r.hard.term = max(restored.Hard.Term, restored.Base.Mark.Term)
+	if r.hard.term == restored.Hard.Term {
+		r.hard.vote = restored.Hard.Vote
 	}
-	if last := r.log.LastMark(); last.Term > r.term {
-		return nil, fmt.Errorf("%w: last entry %v, hard state of term %d", ErrRestored, last, r.term)
+	if last := r.log.LastMark(); last.Term > r.hard.term {
+		return nil, fmt.Errorf("%w: last entry %v, hard state of term %d", ErrRestored, last, r.hard.term)
 	}
-	r.hardTerm, r.hardVote = r.term, r.vote
-	r.restoreConfigs(&restored.Base)
-	r.advanceConfigs()
+	r.hard.savedTerm, r.hard.savedVote = r.hard.term, r.hard.vote
+	r.journal.restoreConfigs(&restored.Base)
+	r.journal.advanceConfigs()
 	if len(restored.Records) > 0 && !r.fastPath() {
 		return nil, fmt.Errorf("%w: %d proposals are held, and nobody says what they touch", ErrRestored, len(restored.Records))
 	}
 	r.restoreRecords(&restored)
-	r.removed = r.configs.IsTombstone(opts.ID)
-	r.keepPromise(&restored.Hard)
-	r.resetCampaign()
-	r.out = Output{} // what happened before the start is no news
+	r.elect.removed = r.configs.IsTombstone(opts.ID)
+	r.elect.keepPromise(&restored.Hard)
+	r.elect.resetCampaign()
+	r.out.Output = Output{} // what happened before the start is no news
 	return r, nil
+}
+
+// wire tells each part of the others that it uses.
+func (r *Replica) wire() {
+	r.out.opts, r.out.hard, r.out.configs = &r.opts, &r.hard, &r.configs
+	r.cordon.opts, r.cordon.configs = &r.opts, &r.configs
+	r.journal = journal{log: &r.log, configs: &r.configs, soft: &r.soft, out: &r.out, observer: r}
+	r.elect = election{
+		opts: &r.opts, clock: &r.clock, hard: &r.hard, soft: &r.soft, out: &r.out, log: &r.log, configs: &r.configs,
+		cordon: &r.cordon,
+		rng:    random{state: r.opts.Seed ^ uint64(r.opts.ID)*0x9e3779b97f4a7c15},
+		spread: 2 * r.opts.HeartbeatTicks,
+	}
+	r.peers = peerSet{
+		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, soft: &r.soft, cordon: &r.cordon,
+	}
+	r.rounds = rounds{opts: &r.opts, clock: &r.clock, log: &r.log, soft: &r.soft, peers: &r.peers}
+	r.repl = replication{
+		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out,
+		journal: &r.journal, peers: &r.peers, rounds: &r.rounds, reads: &r.reads, stats: &r.stats,
+	}
+	r.reads = leaderReads{
+		opts: &r.opts, log: &r.log, hard: &r.hard, soft: &r.soft, out: &r.out, rounds: &r.rounds,
+	}
+	r.transfer = transfers{
+		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, soft: &r.soft, out: &r.out, peers: &r.peers,
+		rounds: &r.rounds, cordon: &r.cordon,
+	}
+	r.changes = changes{
+		opts: &r.opts, log: &r.log, configs: &r.configs, soft: &r.soft, out: &r.out, journal: &r.journal, peers: &r.peers,
+		repl: &r.repl,
+	}
+	r.admission = admission{
+		opts: &r.opts, log: &r.log, configs: &r.configs, out: &r.out, peers: &r.peers, repl: &r.repl,
+		transfer: &r.transfer, changes: &r.changes,
+	}
+	r.forwards = forwards{
+		opts: &r.opts, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out, stats: &r.stats,
+	}
+	r.infer = inference{
+		opts: &r.opts, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out, journal: &r.journal,
+		peers: &r.peers, forwards: &r.forwards,
+	}
 }
 
 // restoreLog checks the log found on disk and takes it over. All of it is durable.
@@ -153,13 +148,13 @@ func (r *Replica) restoreLog(restored *Restored) error {
 	if len(entries) == 0 && base.Index > 0 {
 		// The disk may know an older base than the store does: the first Step says where the log begins.
 		meta := restored.Base
-		r.resetMeta = &meta
+		r.journal.resetMeta = &meta
 	}
 	if last := base.Index + consensus.Index(len(entries)); restored.Applied > last {
 		return fmt.Errorf("%w: applied %d, last entry %d", ErrRestored, restored.Applied, last)
 	}
 	r.log = raftlog.Restore(base, slices.Clone(entries), restored.Applied, restored.Hard.Commit, r.opts.MaxUnappliedBytes)
-	r.hardHint = r.log.Commit()
+	r.hard.savedCommit = r.log.Commit()
 	return nil
 }
 
@@ -167,6 +162,6 @@ func (r *Replica) restoreLog(restored *Restored) error {
 func (r *Replica) checkLaws() {
 	if l := &r.log; !l.Ordered() {
 		invariant.True(false, "base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
-			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), r.opts.ID, r.term)
+			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), r.opts.ID, r.hard.term)
 	}
 }

@@ -16,40 +16,40 @@ import (
 // The offer is repeated with every heartbeat until it is answered (Raft paper, section 7) or the follower is gone.
 
 // needSnapshot asks the shell to feed a member that needs entries from before the log. Nobody streams to the dead.
-func (r *Replica) needSnapshot(p *progress.Peer) {
-	if !r.active(p) || r.now < p.SnapshotAt {
+func (l *replication) needSnapshot(p *progress.Peer) {
+	if !l.peers.active(p) || l.clock.now < p.SnapshotAt {
 		return
 	}
-	p.BecomeSnapshot(r.log.Applied())
-	r.out.NeedSnapshot = append(r.out.NeedSnapshot, SnapshotRequest{To: p.ID})
-	r.event(SnapshotNeeded{Follower: p.ID})
+	p.BecomeSnapshot(l.log.Applied())
+	l.out.NeedSnapshot = append(l.out.NeedSnapshot, SnapshotRequest{To: p.ID})
+	l.out.event(SnapshotNeeded{Follower: p.ID})
 }
 
-func (r *Replica) snapshotSent(in *SnapshotSent) {
-	p := r.peer(in.To)
-	if r.role != Leader || p == nil || p.State != progress.Snapshot {
+func (l *replication) snapshotSent(in *SnapshotSent) {
+	p := l.peers.find(in.To)
+	if l.soft.role != Leader || p == nil || p.State != progress.Snapshot {
 		return
 	}
-	if !in.OK || !r.log.HoldsAfter(in.Mark.Index) {
+	if !in.OK || !l.log.HoldsAfter(in.Mark.Index) {
 		p.BecomeProbe()
 		p.Sent = true // try again with the next heartbeat, not at once
 		return
 	}
 	p.Offer, p.Floor, p.Outrun = in.Mark, in.Mark.Index, false
-	r.offerSnapshot(p)
+	l.offerSnapshot(p)
 }
 
-func (r *Replica) offerSnapshot(p *progress.Peer) {
+func (l *replication) offerSnapshot(p *progress.Peer) {
 	if p.Offer.Index == 0 {
 		return
 	}
-	meta := r.configs.MetaAt(p.Offer)
+	meta := l.configs.MetaAt(p.Offer)
 	m := consensus.Message{Kind: consensus.MsgSnapshotOffer, To: p.ID, Snapshot: &meta}
-	m.Commit, m.Round = r.log.Commit(), r.round
-	r.sendAsLeader(m)
+	m.Commit, m.Round = l.log.Commit(), l.rounds.last
+	l.out.sendInTerm(m)
 }
 
-func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
+func (l *replication) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 	if m.Reject {
 		if p.State == progress.Snapshot && m.Refused == p.Offer {
 			p.Offer = consensus.Mark{}
@@ -58,8 +58,8 @@ func (r *Replica) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 		}
 		return
 	}
-	p.Acknowledged(m.Match.Index, r.round)
-	if p.State == progress.Snapshot && r.log.HoldsAfter(p.Match) {
+	p.Acknowledged(m.Match.Index, l.rounds.last)
+	if p.State == progress.Snapshot && l.log.HoldsAfter(p.Match) {
 		p.BecomeReplicate()
 	}
 }
@@ -80,18 +80,18 @@ func (r *Replica) handleSnapshotOffer(m *consensus.Message) {
 		r.replySnapshot(r.log.Base()) // compared by the leader, as in tellBase
 		return
 	case r.log.Matches(meta.Mark):
-		r.matched = max(r.matched, meta.Mark.Index)
-		r.commitTo(meta.Mark.Index)
+		r.soft.matched = max(r.soft.matched, meta.Mark.Index)
+		r.journal.commitTo(meta.Mark.Index)
 	case meta.Mark.Index <= r.log.Commit():
 		r.refuseLog(m, meta.Mark)
 		return
 	default:
 		r.installing = &meta
 		r.out.Install = &meta
-		r.event(SnapshotOffered{Mark: meta.Mark})
+		r.out.event(SnapshotOffered{Mark: meta.Mark})
 		return
 	}
-	r.replySnapshot(r.log.MarkAt(r.matched))
+	r.replySnapshot(r.log.MarkAt(r.soft.matched))
 }
 
 // replySnapshot tells the leader up to where this log is durable and equal to its own.
@@ -100,11 +100,11 @@ func (r *Replica) replySnapshot(match consensus.Mark) {
 }
 
 func (r *Replica) answerOffer(m consensus.Message) {
-	if r.role != Follower || r.leader == consensus.NoMember {
+	if r.soft.role != Follower || r.soft.leader == consensus.NoMember {
 		return
 	}
-	m.Kind, m.To, m.Round = consensus.MsgSnapshotReply, r.leader, r.roundHeard
-	r.send(m, true)
+	m.Kind, m.To, m.Round = consensus.MsgSnapshotReply, r.soft.leader, r.roundHeard
+	r.out.send(m, true)
 }
 
 // snapshotInstalled goes on from the store that the shell has swapped in: it holds Meta.Mark, durably.
@@ -124,11 +124,11 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 	switch {
 	case r.log.Matches(mark):
 		// The log got there while the store was being swapped: keep it.
-		r.commitTo(mark.Index)
+		r.journal.commitTo(mark.Index)
 		r.log.Installed(mark.Index)
 		r.configs.ApplyTo(r.log.Applied())
 		r.unclaimApplied()
-		r.reviseConfig() // a change by protocol apply may have been applied by the snapshot
+		r.journal.reviseConfig() // a change by protocol apply may have been applied by the snapshot
 	case mark.Index > r.log.Base().Index:
 		r.resetTo(&in.Meta)
 	}
@@ -138,16 +138,16 @@ func (r *Replica) snapshotInstalled(in *SnapshotInstalled) {
 }
 
 func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
-	if r.role == Leader {
+	if r.soft.role == Leader {
 		return // a leader's log reaches further than any snapshot of its term
 	}
 	r.rescue(r.log.Base().Index + 1)
 	r.log.Reset(meta.Mark)
-	r.matched = meta.Mark.Index
-	r.restoreConfigs(meta)
+	r.soft.matched = meta.Mark.Index
+	r.journal.restoreConfigs(meta)
 	kept := *meta
-	r.resetMeta = &kept
-	r.event(LogReset{Mark: meta.Mark})
+	r.journal.resetMeta = &kept
+	r.out.event(LogReset{Mark: meta.Mark})
 }
 
 // compact forgets what is applied here, except what follows a snapshot on its way: else a slow stream would need
@@ -156,10 +156,10 @@ func (r *Replica) resetTo(meta *consensus.SnapshotMeta) {
 func (r *Replica) compact(index consensus.Index) {
 	index = min(index, r.log.Applied())
 	if r.log.Bytes().Held-r.log.Bytes().Ready > r.opts.MaxSnapshotLogBytes {
-		r.outrunSnapshots(index)
+		r.repl.outrunSnapshots(index)
 	}
-	for _, p := range r.peers {
-		if r.keepsFor(p) {
+	for _, p := range r.peers.list {
+		if r.peers.keepsFor(p) {
 			index = min(index, p.Floor)
 		}
 	}
@@ -167,22 +167,17 @@ func (r *Replica) compact(index consensus.Index) {
 	r.configs.Compact(r.log.Base().Index)
 }
 
-// keepsFor reports whether the log keeps what follows a snapshot on its way to a member.
-func (r *Replica) keepsFor(p *progress.Peer) bool {
-	return r.role == Leader && p.State == progress.Snapshot && !p.Outrun
-}
-
 // outrunSnapshots gives up snapshots for which entries up to index are still kept, the oldest first, until the log is within
 // its bound. Whom they were for gets a newer one, after a pause that doubles each time.
-func (r *Replica) outrunSnapshots(index consensus.Index) {
+func (l *replication) outrunSnapshots(index consensus.Index) {
 	for {
-		p := r.oldestSnapshot()
-		if p == nil || p.Floor >= index || r.log.SizeAfter(p.Floor)-r.log.Bytes().Ready <= r.opts.MaxSnapshotLogBytes {
+		p := l.peers.oldestSnapshot()
+		if p == nil || p.Floor >= index || l.log.SizeAfter(p.Floor)-l.log.Bytes().Ready <= l.opts.MaxSnapshotLogBytes {
 			return
 		}
-		r.counts.Outrun++
-		r.event(SnapshotOutrun{Follower: p.ID, Bytes: r.log.Bytes().Held})
-		p.SnapshotAt = r.now + uint64(r.opts.ElectionTicks)<<p.Outruns
+		l.stats.log.Outrun++
+		l.out.event(SnapshotOutrun{Follower: p.ID, Bytes: l.log.Bytes().Held})
+		p.SnapshotAt = l.clock.now + uint64(l.opts.ElectionTicks)<<p.Outruns
 		p.Outruns = min(p.Outruns+1, maxOutruns)
 		if p.Offer.Index > 0 {
 			p.BecomeProbe() // it has received the snapshot, and takes long to put it in place
@@ -190,19 +185,8 @@ func (r *Replica) outrunSnapshots(index consensus.Index) {
 			continue
 		}
 		p.Outrun = true // SnapshotSent will end it
-		r.out.StopSnapshot = append(r.out.StopSnapshot, p.ID)
+		l.out.StopSnapshot = append(l.out.StopSnapshot, p.ID)
 	}
-}
-
-// oldestSnapshot returns the member whose snapshot makes this log keep most, or nil.
-func (r *Replica) oldestSnapshot() *progress.Peer {
-	var oldest *progress.Peer
-	for _, p := range r.peers {
-		if r.keepsFor(p) && (oldest == nil || p.Floor < oldest.Floor) {
-			oldest = p
-		}
-	}
-	return oldest
 }
 
 // maxOutruns bounds the pause before another snapshot to 64 election timeouts.

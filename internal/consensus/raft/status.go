@@ -80,21 +80,21 @@ func (r *Replica) Status() Status {
 	in := r.InForce()
 	last := r.log.LastMark()
 	s := Status{
-		ID: r.opts.ID, Role: r.role, Term: r.term, Vote: r.vote, Leader: r.leader,
+		ID: r.opts.ID, Role: r.soft.role, Term: r.hard.term, Vote: r.hard.vote, Leader: r.soft.leader,
 		Commit: r.log.Commit(), Applied: r.log.Applied(), Durable: r.log.Durable(),
 		FirstIndex: r.log.Base().Index + 1, LastIndex: last.Index, LastTerm: last.Term,
 		Config: in.Config, ConfigID: in.ID, Protocol: in.Protocol, ConfigCommitted: in.Committed, ConfigSettled: in.Settled,
-		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.removed, Spared: r.cordon.spared,
+		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.elect.removed, Spared: r.cordon.spared,
 	}
-	if r.role != Leader {
+	if r.soft.role != Leader {
 		return s
 	}
-	s.Transferee, s.TermStarted = r.transferee, r.log.Commit() >= r.noop
-	for _, p := range r.peers {
+	s.Transferee, s.TermStarted = r.transfer.target, r.log.Commit() >= r.soft.noop
+	for _, p := range r.peers.list {
 		s.Progress = append(s.Progress, PeerProgress{
-			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.active(p),
-			Paused: p.Paused(), Learner: in.Config.IsLearner(p.ID), Leaving: p.Leaving, CaughtUp: r.caughtUp(p),
-			HeardTicks: r.now - p.HeardAt,
+			ID: p.ID, State: p.State.String(), Match: p.Match, Next: p.Next, RecentActive: r.peers.active(p),
+			Paused: p.Paused(), Learner: in.Config.IsLearner(p.ID), Leaving: p.Leaving, CaughtUp: r.peers.caughtUp(p),
+			HeardTicks: r.clock.now - p.HeardAt,
 		})
 	}
 	return s

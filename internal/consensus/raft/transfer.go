@@ -1,92 +1,82 @@
 package raft
 
 import (
-	"slices"
-
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/progress"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
-// transfer begins to hand leadership to a voter, the best suited if to names none (Raft thesis, section 3.10).
+// transfers is the transfer of leadership that a leader has begun.
+type transfers struct {
+	opts    *Options
+	clock   *clock
+	log     *raftlog.Log
+	configs *configs.History
+	soft    *softState
+	out     *outbox
+	peers   *peerSet
+	rounds  *rounds
+	cordon  *cordon
+
+	target   consensus.MemberID // or NoMember
+	deadline uint64             // tick at which it is given up
+	sent     bool               // the target was told to campaign
+	pace     handoverPace       // of the transfers that a cordoned leader begins by itself
+}
+
+// begin begins to hand leadership to a voter, the best suited if to names none (Raft thesis, section 3.10).
 // Proposals are refused until it ends: the target must be able to catch up. It never goes to a cordoned voter.
-func (r *Replica) transfer(to consensus.MemberID) {
-	if r.role != Leader {
-		if r.leader != consensus.NoMember {
-			r.toLeader.transfer, r.toLeader.asks = to, true
-		}
-		return
-	}
+func (t *transfers) begin(to consensus.MemberID) {
 	if to == consensus.NoMember {
-		if p := r.bestVoter(); p != nil {
+		if p := t.peers.bestVoter(); p != nil {
 			to = p.ID
 		}
 	}
-	if to == r.opts.ID || to == r.transferee || r.peer(to) == nil || !r.configs.Config().IsVoter(to) || r.leavesLeadership(to) {
+	if to == t.opts.ID || to == t.target || t.peers.find(to) == nil || !t.configs.Config().IsVoter(to) || t.cordon.covers(to) {
 		return
 	}
-	if r.transferee != consensus.NoMember {
-		r.abortTransfer()
+	if t.target != consensus.NoMember {
+		t.abort()
 	}
-	r.transferee, r.transferBy = to, r.now+uint64(r.opts.ElectionTicks)
-	r.event(TransferStarted{To: to})
+	t.target, t.deadline = to, t.clock.now+uint64(t.opts.ElectionTicks)
+	t.out.event(TransferStarted{To: to})
 }
 
-// advanceTransfer tells the target to campaign as soon as it holds the whole log.
-func (r *Replica) advanceTransfer() {
-	if r.transferee == consensus.NoMember {
+// advance tells the target to campaign as soon as it holds the whole log.
+func (t *transfers) advance() {
+	if t.target == consensus.NoMember {
 		return
 	}
-	p := r.peer(r.transferee)
-	if p == nil || !r.configs.Config().IsVoter(r.transferee) || r.leavesLeadership(r.transferee) {
-		r.abortTransfer()
+	p := t.peers.find(t.target)
+	if p == nil || !t.configs.Config().IsVoter(t.target) || t.cordon.covers(t.target) {
+		t.abort()
 		return
 	}
-	if p.Match == r.log.Last() && !r.transferSent {
-		r.transferSent = true
-		r.sendTimeoutNow(p.ID, false)
+	if p.Match == t.log.Last() && !t.sent {
+		t.sent = true
+		t.sendTimeoutNow(p.ID, false)
 	}
 }
 
-func (r *Replica) sendTimeoutNow(to consensus.MemberID, force bool) {
-	r.leaseBarred = true // from here on somebody may be elected without waiting for the lease, at any time in this term
-	r.sendAsLeader(consensus.Message{Kind: consensus.MsgTimeoutNow, To: to, Force: force})
+func (t *transfers) sendTimeoutNow(to consensus.MemberID, force bool) {
+	t.rounds.barred = true // from here on somebody may be elected without waiting for the lease, at any time in this term
+	t.out.sendInTerm(consensus.Message{Kind: consensus.MsgTimeoutNow, To: to, Force: force})
 }
 
-func (r *Replica) abortTransfer() {
-	r.event(TransferAborted{To: r.transferee})
-	r.transferee, r.transferSent = consensus.NoMember, false
-}
-
-// bestVoter returns the voter, other than this one, that holds most of the log and was heard lately. A cordoned one is taken
-// only if no other could lead at once.
-func (r *Replica) bestVoter() *progress.Peer {
-	peers := r.peers
-	if r.anyCordoned() {
-		if able := r.ableToLead(); len(able) > 0 {
-			peers = able
-		}
-	}
-	var best *progress.Peer
-	for _, p := range peers {
-		if !slices.Contains(r.configs.Config().Voters, p.ID) || !r.active(p) {
-			continue
-		}
-		if best == nil || p.Match > best.Match {
-			best = p
-		}
-	}
-	return best
+func (t *transfers) abort() {
+	t.out.event(TransferAborted{To: t.target})
+	t.target, t.sent = consensus.NoMember, false
 }
 
 // handOverLeadership ends the term of a leader that must not lead on: a committed change removed or demoted it, or its
 // disk hangs. In the first case the entries and the commit notice left just before on the same streams, so that the
 // successor can be elected at once.
 func (r *Replica) handOverLeadership() {
-	if p := r.bestVoter(); p != nil {
-		r.event(TransferStarted{To: p.ID})
-		r.sendTimeoutNow(p.ID, r.leavesLeadership(p.ID))
+	if p := r.peers.bestVoter(); p != nil {
+		r.out.event(TransferStarted{To: p.ID})
+		r.transfer.sendTimeoutNow(p.ID, r.cordon.covers(p.ID))
 	}
-	r.becomeFollower(r.term, consensus.NoMember)
+	r.becomeFollower(r.hard.term, consensus.NoMember)
 }
 
 // handleTimeoutNow campaigns at once, or, if a change has to be applied first, as soon as it is: the leader that this
@@ -94,8 +84,8 @@ func (r *Replica) handOverLeadership() {
 func (r *Replica) handleTimeoutNow(force bool) {
 	switch {
 	case r.configs.AwaitsApply():
-		r.calledIn, r.cordon.forced = r.term, force // who is cordoned then, the change decides
-	case r.cordoned() && !force:
+		r.elect.calledIn, r.elect.callForced = r.hard.term, force // who is cordoned then, the change decides
+	case r.cordon.self() && !force:
 	case r.mayCampaign():
 		r.becomeCandidate(true)
 	}
@@ -103,11 +93,11 @@ func (r *Replica) handleTimeoutNow(force bool) {
 
 // answerCall campaigns if that was asked for in this term, and had to wait.
 func (r *Replica) answerCall() {
-	if r.calledIn != r.term || r.role != Follower || r.configs.AwaitsApply() {
+	if r.elect.calledIn != r.hard.term || r.soft.role != Follower || r.configs.AwaitsApply() {
 		return
 	}
-	r.calledIn = 0
-	if r.mayCampaign() && (r.cordon.forced || !r.cordoned()) {
+	r.elect.calledIn = 0
+	if r.mayCampaign() && (r.elect.callForced || !r.cordon.self()) {
 		r.becomeCandidate(true)
 	}
 }

@@ -161,25 +161,25 @@ func (r *Replica) judge(m *consensus.Message) (dropped bool) {
 		return false
 	}
 	at := receiver{
-		term: r.term, leader: r.leader, hearsLeader: r.hearsNow(), joins: len(r.configs.Config().Members) == 0,
+		term: r.hard.term, leader: r.soft.leader, hearsLeader: r.hearsNow(), joins: len(r.configs.Config().Members) == 0,
 		knowsSender: r.knows(m.From),
 	}
 	why, dropped := at.judge(m)
 	if dropped {
-		r.dropped.count(why)
+		r.stats.dropped.count(why)
 	}
 	return dropped
 }
 
 // hearsNow reports whether this member leads with its quorum alive, or hears a leader.
 func (r *Replica) hearsNow() bool {
-	if r.role == Leader {
-		return r.quorumHeard()
+	if r.soft.role == Leader {
+		return r.peers.quorumHeard()
 	}
-	return r.leader != consensus.NoMember && !r.suspect && r.now-r.heardAt < uint64(r.opts.ElectionTicks)
+	return r.soft.leader != consensus.NoMember && !r.elect.suspect && r.clock.now-r.elect.heardAt < uint64(r.opts.ElectionTicks)
 }
 
 // knows reports whether a member is, or was, part of a configuration that this member's log knows of.
 func (r *Replica) knows(id consensus.MemberID) bool {
-	return id == r.opts.ID || r.peer(id) != nil || r.configs.Knows(id)
+	return id == r.opts.ID || r.peers.find(id) != nil || r.configs.Knows(id)
 }

@@ -156,7 +156,9 @@ func (l *Log) LastNotAfter(index consensus.Index, term consensus.Term) consensus
 // Append adds entries, which must follow the last.
 func (l *Log) Append(entries ...consensus.Entry) {
 	l.entries = append(l.entries, entries...)
-	l.weight.Held += sizeOf(entries)
+	size := sizeOf(entries)
+	l.weight.Held += size
+	l.weight.uncommitted += size
 }
 
 // Truncate removes the entries from from on.
@@ -165,7 +167,9 @@ func (l *Log) Truncate(from consensus.Index) {
 		invariant.True(false, "committed entries stay: truncate from %d, commit %d", from, l.commit)
 	}
 	keep := from - l.base.Index - 1
-	l.weight.Held -= sizeOf(l.entries[keep:])
+	size := sizeOf(l.entries[keep:])
+	l.weight.Held -= size
+	l.weight.uncommitted -= size
 	l.entries = l.entries[:keep:keep]
 	l.durable = min(l.durable, from-1)
 	l.unsent = min(l.unsent, from)

@@ -15,9 +15,10 @@ type Bytes struct {
 // of uncommitted ones it could wait for ever, for those may need the next entry to commit.
 type weight struct {
 	Bytes
-	limit  int    // of Ready
-	full   bool   // Ready has reached limit, and has not fallen to half of it since
-	workAt uint64 // tick at which something was applied last, or handed out after nothing was
+	limit       int // of Ready
+	uncommitted int
+	full        bool   // Ready has reached limit, and has not fallen to half of it since
+	workAt      uint64 // tick at which something was applied last, or handed out after nothing was
 }
 
 // revise notes that Ready changed.
@@ -46,16 +47,17 @@ func (l *Log) weigh() {
 		Ready:    sizeOf(l.Slice(l.applied+1, l.commit)),
 		Applying: sizeOf(l.Slice(l.applied+1, l.handed)),
 	}
+	l.weight.uncommitted = l.SizeAfter(l.commit)
 	l.weight.revise()
 }
 
-// CommitTo moves the commit index and returns the size of what it passed.
-func (l *Log) CommitTo(index consensus.Index) int {
+// CommitTo moves the commit index.
+func (l *Log) CommitTo(index consensus.Index) {
 	size := sizeOf(l.Slice(l.commit+1, index))
 	l.commit = index
 	l.weight.Ready += size
+	l.weight.uncommitted -= size
 	l.weight.revise()
-	return size
 }
 
 // ApplyTo notes that everything up to index is applied, of what was handed out.
@@ -92,6 +94,9 @@ func (l *Log) HandOut(credit int, now uint64) []consensus.Entry {
 
 // Bytes returns how much memory the log takes.
 func (l *Log) Bytes() Bytes { return l.weight.Bytes }
+
+// Uncommitted returns the size in bytes of the entries that have not committed.
+func (l *Log) Uncommitted() int { return l.weight.uncommitted }
 
 // Full reports whether too much waits to be applied: from when the limit is reached until half of it is left.
 func (l *Log) Full() bool { return l.weight.full }
