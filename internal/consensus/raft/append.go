@@ -43,7 +43,9 @@ func (r *Replica) becomeLeader() {
 		p.Heard = slices.Contains(r.elect.granted, p.ID)
 	}
 	r.log.RestartApplyWatch(r.clock.now) // a store that hangs has as much time under each leader
-	r.recoverRecords()
+	for _, e := range r.fast.Recover() {
+		r.repl.appendEntry(e)
+	}
 	r.soft.noop = r.log.Last() + 1
 	r.repl.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})
 	r.out.event(BecameLeader{Term: r.hard.term, Noop: r.soft.noop})
@@ -213,155 +215,44 @@ func (l *replication) holdsMatch(match consensus.Mark) bool {
 		l.opts.Faults.SkipBelowCommit
 }
 
-// handleAppend brings this log in line with the leader's (Raft paper, figure 2, "AppendEntries"). Every entry that this log
-// holds is compared, also below the commit index: that an index has committed does not make this log's entry the one of
-// this leader, whose term may be over while this member has learned of later commits (learnCommit).
-func (r *Replica) handleAppend(m *consensus.Message) {
-	fresh := r.hearRound(m.Round)
-	prev, entries := m.Prev, m.Entries
-	known := r.log.Base().Index
-	if r.opts.Faults.SkipBelowCommit {
-		known = r.log.Commit()
+// compact forgets what is applied here, except what follows a snapshot on its way: else a slow stream would need
+// another one as soon as it ends. That is bounded in time, for the shell answers every request with SnapshotSent, and in
+// bytes.
+func (l *replication) compact(index consensus.Index) {
+	index = min(index, l.log.Applied())
+	if l.log.Bytes().Held-l.log.Bytes().Ready > l.opts.MaxSnapshotLogBytes {
+		l.outrunSnapshots(index)
 	}
-	if prev.Index < known {
-		if skip := min(known-prev.Index, consensus.Index(len(entries))); skip > 0 {
-			prev, entries = entries[skip-1].Mark(), entries[skip:]
+	for _, p := range l.peers.list {
+		if l.peers.keepsFor(p) {
+			index = min(index, p.Floor)
 		}
-		if prev.Index < known && !r.opts.Faults.SkipBelowCommit {
-			r.tellBase(m)
+	}
+	l.log.Compact(index)
+	l.configs.Compact(l.log.Base().Index)
+}
+
+// outrunSnapshots gives up snapshots for which entries up to index are still kept, the oldest first, until the log is within
+// its bound. Whom they were for gets a newer one, after a pause that doubles each time.
+func (l *replication) outrunSnapshots(index consensus.Index) {
+	for {
+		p := l.peers.oldestSnapshot()
+		if p == nil || p.Floor >= index || l.log.SizeAfter(p.Floor)-l.log.Bytes().Ready <= l.opts.MaxSnapshotLogBytes {
 			return
 		}
-	}
-	if !r.log.Matches(prev) && !(r.opts.Faults.SkipBelowCommit && prev.Index <= r.log.Commit()) {
-		if prev.Index <= r.log.Commit() {
-			r.refuseLog(m, prev)
-			return
+		l.stats.log.Outrun++
+		l.out.event(SnapshotOutrun{Follower: p.ID, Bytes: l.log.Bytes().Held})
+		p.SnapshotAt = l.clock.now + uint64(l.opts.ElectionTicks)<<p.Outruns
+		p.Outruns = min(p.Outruns+1, maxOutruns)
+		if p.Offer.Index > 0 {
+			p.BecomeProbe() // it has received the snapshot, and takes long to put it in place
+			p.Sent = true
+			continue
 		}
-		hint := r.log.LastNotAfter(prev.Index, prev.Term)
-		r.out.sendInTerm(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: hint, Reject: true, Round: r.roundHeard,
-		})
-		return
-	}
-	offered := len(entries)
-	if entries = r.fits(entries); !r.extend(m, entries) {
-		return
-	}
-	r.soft.matched = max(r.soft.matched, prev.Index+consensus.Index(len(entries)))
-	if r.opts.Faults.SkipBelowCommit {
-		r.soft.matched = max(r.soft.matched, r.log.Commit())
-	}
-	r.infer.note(m.From, m.Durable)
-	r.journal.commitTo(min(m.Commit, r.soft.matched))
-	if len(entries) < offered && len(entries) == 0 {
-		r.echoDue = r.echoDue || fresh // an acknowledgement would have the leader stream again
-		return
-	}
-	r.ackDue = true
-}
-
-// tellBase answers an append that lies below the base of this log, where there is nothing to compare. It hints at the base,
-// which was applied here, so that it is durable: the leader compares that with its own log.
-func (r *Replica) tellBase(m *consensus.Message) {
-	r.out.send(consensus.Message{
-		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: r.log.Base(), Reject: true, Round: r.roundHeard,
-	}, true)
-}
-
-// refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
-// logs is damaged. Nothing is acknowledged; the event tells of it once a term.
-func (r *Replica) refuseLog(m *consensus.Message, at consensus.Mark) {
-	r.stats.dropped.count(RefusedBelowCommit)
-	if r.conflictTold != m.Term {
-		r.conflictTold = m.Term
-		own, _ := r.log.Term(at.Index)
-		r.out.event(LogConflict{Leader: m.From, Term: m.Term, At: at, Own: own})
+		p.Outrun = true // SnapshotSent will end it
+		l.out.StopSnapshot = append(l.out.StopSnapshot, p.ID)
 	}
 }
 
-// extend appends what is new. Only a conflict truncates: an append that says less than the log holds may be an old one. It
-// reports false, and changes nothing, if the entries conflict with what is committed, or with what this term's leader sent
-// before.
-func (r *Replica) extend(m *consensus.Message, entries []consensus.Entry) bool {
-	same := 0
-	for same < len(entries) && r.log.Matches(entries[same].Mark()) {
-		same++
-	}
-	if same == len(entries) {
-		return true
-	}
-	entries = entries[same:]
-	from := entries[0].Index
-	if from <= r.log.Last() {
-		if from <= r.log.Commit() || from <= r.soft.matched {
-			r.refuseLog(m, entries[0].Mark())
-			return false
-		}
-		r.out.event(Truncated{From: from, Last: r.log.Last()})
-		r.rescue(from)
-		r.log.Truncate(from)
-		r.journal.truncateConfigs(from)
-	}
-	r.log.Append(entries...)
-	r.journal.appendConfigs(entries)
-	return true
-}
-
-// fits returns those of a leader's entries that this member takes. One that has too much to apply takes nothing that makes
-// its log longer, and says nothing of it, as if the message had been lost: the leader probes with each heartbeat.
-func (r *Replica) fits(entries []consensus.Entry) []consensus.Entry {
-	if !r.log.Full() {
-		return entries
-	}
-	same := 0
-	for same < len(entries) && r.log.Matches(entries[same].Mark()) {
-		same++
-	}
-	if same == len(entries) || entries[same].Index <= r.log.Last() {
-		return entries // known, or in the place of others
-	}
-	r.stats.log.Withheld++
-	return entries[:same:same]
-}
-
-func (r *Replica) handleHeartbeat(m *consensus.Message) {
-	if r.hearRound(m.Round) {
-		r.echoDue = true
-	}
-	r.infer.note(m.From, m.Durable)
-	r.journal.commitTo(min(m.Commit, r.soft.matched))
-}
-
-// hearRound reports whether a round is new: only then the leader waits for an echo.
-func (r *Replica) hearRound(round uint64) bool {
-	if round <= r.roundHeard {
-		return false
-	}
-	r.roundHeard, r.roundNew = round, true
-	return true
-}
-
-// acknowledge answers the leader once for all that it said in this Step. Entries are acknowledged from the disk; the
-// echo of a round, for which readers wait, does not wait for it.
-func (r *Replica) acknowledge() {
-	ack, echo, fresh := r.ackDue, r.echoDue, r.roundNew
-	r.ackDue, r.echoDue, r.roundNew = false, false, false
-	if r.soft.role != Follower || r.soft.leader == consensus.NoMember || (!ack && !echo) {
-		return
-	}
-	if ack {
-		after := r.log.Writing() && !r.opts.Faults.AckBeforeDurable
-		r.out.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: r.soft.leader, Match: r.log.MarkAt(r.soft.matched), Round: r.roundHeard,
-			Patience: r.hard.promised(r.opts.promise()),
-		}, after)
-		r.infer.tellProposers(r.soft.matched, after)
-		if !after || !fresh {
-			return
-		}
-	}
-	r.out.send(consensus.Message{
-		Kind: consensus.MsgHeartbeatReply, To: r.soft.leader, Round: r.roundHeard, Patience: r.hard.promised(r.opts.promise()),
-		Match: r.log.MarkAt(min(r.soft.matched, r.log.Durable())), Received: r.soft.matched,
-	}, r.hard.pending())
-}
+// maxOutruns bounds the pause before another snapshot to 64 election timeouts.
+const maxOutruns = 6

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -156,7 +157,7 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 			adapt(&o)
 		}
 		if o.Fast.Footprint != nil {
-			o.Fast.Fate = func(proposal consensus.ProposalID) raft.Fate { return c.node(id).store.keys.fate(proposal) }
+			o.Fast.Fate = func(proposal consensus.ProposalID) fast.Fate { return c.node(id).store.keys.fate(proposal) }
 		}
 		return o
 	}

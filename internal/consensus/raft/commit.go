@@ -18,11 +18,11 @@ func (l *replication) advanceCommit() {
 func (r *Replica) configChanged() {
 	in := r.InForce()
 	r.out.Config = &in
-	r.resetTally()
+	r.fast.ResetTally()
 	if r.soft.role == Leader {
 		r.peers.sync()
 	}
-	r.delayCampaign()
+	r.elect.delayCampaign()
 }
 
 // bury notes that a committed change removed a member for ever.
@@ -41,7 +41,7 @@ func (r *Replica) bury(id consensus.MemberID) {
 // handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is
 // alive: its log, or that leader, would tell. A survivor that was recovered apart from a living majority must not stop it.
 func (r *Replica) handleRemoved(m *consensus.Message) {
-	if r.hearsNow() && m.From != r.soft.leader && !r.opts.Faults.BelieveMessages {
+	if r.filter.hearsNow() && m.From != r.soft.leader && !r.opts.Faults.BelieveMessages {
 		r.stats.dropped.count(RefusedRemoval)
 		return
 	}

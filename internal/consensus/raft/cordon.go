@@ -104,8 +104,8 @@ func (c *cordon) any() bool {
 }
 
 // delayCampaign sets the wait of a cordoned member anew if it was drawn before the member was cordoned.
-func (r *Replica) delayCampaign() {
-	if r.soft.role != Leader && r.cordon.self() {
-		r.elect.resetCampaign()
+func (e *election) delayCampaign() {
+	if e.soft.role != Leader && e.cordon.self() {
+		e.resetCampaign()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -18,11 +19,11 @@ func TestReplica_record_drift(t *testing.T) {
 		Footprint: func(payload []byte) consensus.Footprint {
 			return consensus.Footprint{Leases: []int64{int64(payload[0])}}
 		},
-		Fate: func(id consensus.ProposalID) raft.Fate {
+		Fate: func(id consensus.ProposalID) fast.Fate {
 			if applied[id] {
-				return raft.FateDone
+				return fast.FateDone
 			}
-			return raft.FateUnknown
+			return fast.FateUnknown
 		},
 	}
 	r, err := raft.New(options, raft.Restored{

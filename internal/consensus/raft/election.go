@@ -93,7 +93,7 @@ func (e *election) hearsLeader() bool {
 
 // mayCampaign reports whether this member counts as a candidate.
 func (r *Replica) mayCampaign() bool {
-	return !r.elect.removed && r.installing == nil && r.configs.MayStand()
+	return !r.elect.removed && r.follower.installing == nil && r.configs.MayStand()
 }
 
 // campaign starts an election, or the inquiry before one.
@@ -144,7 +144,7 @@ func (r *Replica) becomeCandidate(force bool) {
 	r.out.event(BecameCandidate{Term: r.hard.term})
 	r.elect.resetCampaign()
 	r.elect.startTally()
-	r.fast.ballots = []ballot{{r.opts.ID, r.acknowledgedRecords()}}
+	r.fast.StartElection()
 	if r.elect.outcome() == quorum.Won {
 		r.becomeLeader()
 		return
@@ -186,7 +186,7 @@ func (e *election) tellCommit(m *consensus.Message) {
 // log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.knows(m.From) {
+	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.filter.knows(m.From) {
 		r.journal.commitTo(m.Committed.Index)
 	}
 }
@@ -254,7 +254,7 @@ func (r *Replica) handleVote(m *consensus.Message) {
 		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
 	}
 	if grant {
-		reply.Records = r.acknowledgedRecords() // from here on this member accepts those of the new term only
+		reply.Records = r.fast.Acknowledged() // from here on this member accepts those of the new term only
 	}
 	r.elect.tellCommit(&reply)
 	r.out.send(reply, true)
@@ -283,7 +283,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	} else {
 		r.elect.granted = append(r.elect.granted, m.From)
 		if !pre {
-			r.fast.ballots = append(r.fast.ballots, ballot{m.From, m.Records})
+			r.fast.AddBallot(m.From, m.Records)
 		}
 	}
 	switch r.elect.outcome() {
@@ -308,11 +308,11 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 // setTerm enters a new term, in which this member has not voted and knows nothing of the leader's log.
 func (r *Replica) setTerm(term consensus.Term) {
 	r.hard.term, r.hard.vote = term, consensus.NoMember
-	r.soft.matched, r.roundHeard = 0, 0
-	r.ackDue, r.echoDue = false, false
+	r.soft.matched, r.follower.roundHeard = 0, 0
+	r.follower.ackDue, r.follower.echoDue = false, false
 	r.infer.reset()
-	r.fast.ballots = nil
-	r.resetTally()
+	r.fast.EndElection()
+	r.fast.ResetTally()
 	r.elect.granted, r.elect.refused = r.elect.granted[:0], r.elect.refused[:0]
 }
 
@@ -331,7 +331,8 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 	if was == Leader {
 		r.leaveLeadership()
 	}
-	r.soft.role, r.fast.ballots = Follower, nil
+	r.soft.role = Follower
+	r.fast.EndElection()
 	if term > r.hard.term {
 		r.setTerm(term)
 		r.soft.leader = consensus.NoMember

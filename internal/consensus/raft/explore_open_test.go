@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -53,9 +54,9 @@ func openCluster(adapt func(o *raft.Options)) *cluster {
 	c.opts = func(id memberID) raft.Options {
 		o := opts(id)
 		fate := o.Fast.Fate
-		o.Fast.Fate = func(asked consensus.ProposalID) raft.Fate {
+		o.Fast.Fate = func(asked consensus.ProposalID) fast.Fate {
 			if asked.Session.Number == strange {
-				return raft.FateStrange
+				return fast.FateStrange
 			}
 			return fate(asked)
 		}

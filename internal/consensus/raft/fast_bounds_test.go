@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -90,9 +91,9 @@ func (c *cluster) stranger(id consensus.ProposalID) {
 	c.opts = func(member memberID) raft.Options {
 		o := opts(member)
 		fate := o.Fast.Fate
-		o.Fast.Fate = func(asked consensus.ProposalID) raft.Fate {
+		o.Fast.Fate = func(asked consensus.ProposalID) fast.Fate {
 			if asked == id { // as kv/apply: an abort leaves no result for it
-				return raft.FateStrange
+				return fast.FateStrange
 			}
 			return fate(asked)
 		}

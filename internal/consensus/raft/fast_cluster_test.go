@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/keyrange"
 )
@@ -148,11 +149,11 @@ func (k *keys) abort(e *entry) {
 	}
 }
 
-func (k *keys) fate(id consensus.ProposalID) raft.Fate {
+func (k *keys) fate(id consensus.ProposalID) fast.Fate {
 	if r, done := k.results[id]; done && r.reply != "skipped" {
-		return raft.FateDone
+		return fast.FateDone
 	}
-	return raft.FateUnknown
+	return fast.FateUnknown
 }
 
 // keep performs what a persist request says of the pool.

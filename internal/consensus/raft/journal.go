@@ -1,15 +1,21 @@
 package raft
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/invariant"
 )
 
 // journal changes the log and the configurations that derive from it together.
 type journal struct {
+	opts     *Options
 	log      *raftlog.Log
 	configs  *configs.History
+	hard     *hardState
 	soft     *softState
 	out      *outbox
 	observer observer
@@ -87,4 +93,45 @@ func (j *journal) advanceConfigs() {
 		}
 	}
 	j.reviseConfig()
+}
+
+// restoreLog checks the log found on disk and takes it over. All of it is durable.
+func (j *journal) restoreLog(restored *Restored) error {
+	base, entries := restored.Base.Mark, restored.Entries
+	for i := 1; i < len(entries); i++ {
+		if entries[i].Index != entries[i-1].Index+1 || entries[i].Term < entries[i-1].Term {
+			return fmt.Errorf("%w: entry %v follows %v", ErrRestored, entries[i].Mark(), entries[i-1].Mark())
+		}
+	}
+	if len(entries) > 0 && entries[0].Index > base.Index+1 {
+		return fmt.Errorf("%w: log begins at %d, base is %v", ErrRestored, entries[0].Index, base)
+	}
+	if len(entries) > 0 && entries[0].Index <= base.Index {
+		// The store was swapped for a snapshot and the log was not reset yet, or the log was not compacted yet.
+		at := int(base.Index - entries[0].Index)
+		if at < len(entries) && entries[at].Term == base.Term {
+			entries = entries[at+1:]
+		} else {
+			entries = nil
+		}
+	}
+	if len(entries) == 0 && base.Index > 0 {
+		// The disk may know an older base than the store does: the first Step says where the log begins.
+		meta := restored.Base
+		j.resetMeta = &meta
+	}
+	if last := base.Index + consensus.Index(len(entries)); restored.Applied > last {
+		return fmt.Errorf("%w: applied %d, last entry %d", ErrRestored, restored.Applied, last)
+	}
+	*j.log = raftlog.Restore(base, slices.Clone(entries), restored.Applied, restored.Hard.Commit, j.opts.MaxUnappliedBytes)
+	j.hard.savedCommit = j.log.Commit()
+	return nil
+}
+
+// checkLaws holds what every Step must leave true.
+func (j *journal) checkLaws() {
+	if l := j.log; !l.Ordered() {
+		invariant.True(false, "base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
+			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), j.opts.ID, j.hard.term)
+	}
 }

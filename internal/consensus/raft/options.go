@@ -5,7 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/fast"
 )
 
 // Options are fixed for the life of a Replica. Start from Defaults.
@@ -74,40 +74,11 @@ type Faults struct {
 	Fast FastFaults
 }
 
-// FastFaults break a rule of the fast path each.
-type FastFaults struct {
-	MixAnswers            bool // add up answers given in other terms or under other configurations
-	AnyConfig             bool // accept, answer and recover under any configuration, also while one is on its way
-	NoPoolFootprint       bool // a voter holds proposals that conflict
-	NoLogFootprint        bool // nobody looks at what is logged
-	NoPoolOrder           bool // a voter promises revisions twice
-	NoLogOrder            bool // or revisions that its log has
-	RecordTooSoon         bool // a voter answers before the record is on disk
-	NoLeaderOrder         bool // the leader ignores what is logged and not applied
-	NoLeaderPoolOrder     bool // or what it holds itself
-	NoLeaderPoolFootprint bool
-	NoDedup               bool // the leader answers a proposal that it has logged before
-	OpenTooSoon           bool // the leader answers fast before an entry of its term has committed
-	VoteWithout           bool // votes carry nothing
-	VoteWithoutOwn        bool // votes carry no entries that the voter answered as a leader
-	TruncationForgets     bool // those are forgotten when they are truncated
-	SkipForgetsAll        bool // an entry that was passed over takes all attempts of its proposal out of the pool
-	LoggedByID            bool // an entry of any attempt keeps the others from being recovered
-	HoldersByID           bool // all attempts of a proposal are counted together
-	RecoverMore           int  // so many holders more than needed
-	RecoverLess           int
-	RecoverDescending     bool
-	ReadPastPool          bool // a member that holds proposals says that its log is all it knows
-	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
-	AnswerStrangers       bool // a leader answers for sessions that are not open, and no abort decides such a proposal
-	SessionsCommute       bool // the end of a session meets no proposal of it
-	AnyWidth              bool // records may touch ranges
-	NoShares              bool // one proposer may fill the pool
-	SessionsMeetAll       bool // the beginning or end of a session meets every proposal
-	HastyOrphans          bool // voters ask what became of a record while its proposer may still ask again
-	NoBlame               bool // a proposer may offer what it never proposes for as long as it wants
-	Tally                 proposer.Rules
-}
+// FastOptions and FastFaults are those of the fast path.
+type (
+	FastOptions = fast.Options
+	FastFaults  = fast.Faults
+)
 
 // Defaults returns the options a member uses unless it is told otherwise, with the tick as 10 ms in mind.
 func Defaults(id consensus.MemberID) Options {
@@ -161,6 +132,14 @@ type Restored struct {
 	// Tombstones are the members that were removed for ever, as the replicated state knows them.
 	Tombstones []consensus.MemberID
 	Records    []consensus.Record // held for others
+}
+
+// fastSettings are those of package fast.
+func (o *Options) fastSettings() fast.Settings {
+	return fast.Settings{
+		Self: o.ID, ElectionTicks: o.ElectionTicks, MaxUncommittedBytes: o.MaxUncommittedBytes, Options: o.Fast,
+		Faults: o.Faults.Fast, ReuseConfigIDs: o.Faults.ReuseConfigIDs,
+	}
 }
 
 // configFaults are the faults of package configs.

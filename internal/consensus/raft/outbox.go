@@ -13,13 +13,20 @@ type outbox struct {
 	configs *configs.History
 
 	refusing  []addressedRefusal
-	lastSends int // capacity that the next Output.Send will likely need
+	verdicts  []addressedVerdict // of the leader, on the fast path
+	lastSends int                // capacity that the next Output.Send will likely need
 }
 
 // addressedRefusal is a refusal on its way to the member that forwarded the proposal.
 type addressedRefusal struct {
 	to      consensus.MemberID
 	refusal consensus.Refusal
+}
+
+// addressedVerdict is a verdict on its way to a proposer.
+type addressedVerdict struct {
+	to      consensus.MemberID
+	verdict consensus.Verdict
 }
 
 // take returns what was gathered, and begins the next Output.
@@ -80,4 +87,22 @@ func (o *outbox) flushRefusals() {
 		o.send(m, false)
 	}
 	o.refusing = o.refusing[:0]
+}
+
+// refuseFast tells a proposer that the leader did not take a proposal the fast way.
+func (o *outbox) refuseFast(id consensus.ProposalID, to consensus.MemberID, why consensus.Refused) {
+	verdict := consensus.Verdict{Attempt: consensus.Attempt{Proposal: id}, Refusal: why}
+	o.verdicts = append(o.verdicts, addressedVerdict{to, verdict})
+}
+
+// flushVerdicts sends the verdicts of this Step, those in a row to one member in one message.
+func (o *outbox) flushVerdicts() {
+	for i := 0; i < len(o.verdicts); {
+		m := consensus.Message{Kind: consensus.MsgFast, To: o.verdicts[i].to}
+		for ; i < len(o.verdicts) && o.verdicts[i].to == m.To; i++ {
+			m.Verdicts = append(m.Verdicts, o.verdicts[i].verdict)
+		}
+		o.sendInTerm(m)
+	}
+	o.verdicts = o.verdicts[:0]
 }

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/proposer"
 )
 
@@ -62,6 +63,9 @@ type ConfigInForce struct {
 	Committed bool
 	Settled   bool
 }
+
+// Evaluation asks for the results of entries that the leader took on the fast path.
+type Evaluation = fast.Evaluation
 
 // SnapshotRequest names a follower that needs entries which the log no longer holds.
 type SnapshotRequest struct {

@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -15,9 +16,11 @@ type forwards struct {
 	soft    *softState
 	out     *outbox
 	stats   *stats
+	fast    *fast.Path
 
 	box       forwardBox
-	forwarded []uint64 // reads sent to the leader and not answered yet
+	offered   []consensus.Proposal // of this Step, for the leader and all other voters
+	forwarded []uint64             // reads sent to the leader and not answered yet
 	logEnds   majorityRead
 }
 
@@ -40,6 +43,7 @@ type admission struct {
 	repl     *replication
 	transfer *transfers
 	changes  *changes
+	fast     *fast.Path
 }
 
 // propose takes this member's own proposals: into the log, to the leader, or back.
@@ -80,6 +84,26 @@ func (a *admission) admitBound(m *consensus.Message) {
 			continue
 		}
 		a.out.refuse(p.ID, m.From, consensus.ReasonStaleConfig)
+	}
+}
+
+// admitFast appends proposals, at once fixed to a revision if nothing stands in the way, and else as any other.
+func (a *admission) admitFast(v *fast.View, m *consensus.Message) {
+	for i := range m.Proposals {
+		p := &m.Proposals[i]
+		entry, why := a.fast.Admit(v, p, m.Term)
+		switch why {
+		case consensus.RefusedNot:
+			entry.Index, entry.Term = a.repl.appendEntry(entry), v.Term
+			a.owe(p.Proposer, entry.Index)
+			a.fast.Evaluate(v, m.From, entry)
+			continue
+		case consensus.RefusedKnown:
+			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.
+		default:
+			a.admit(m.Proposals[i:i+1], m.From)
+		}
+		a.out.refuseFast(p.ID, m.From, why)
 	}
 }
 
@@ -156,6 +180,27 @@ func (f *forwards) flush() {
 	}
 	if box.asks {
 		f.out.send(consensus.Message{Kind: consensus.MsgTransfer, To: f.soft.leader, Target: box.transfer}, false)
+	}
+}
+
+// flushFast sends what was offered in this Step; leadership may have moved within it.
+func (f *forwards) flushFast() {
+	rest := f.offered
+	f.offered = nil
+	if len(rest) > 0 && (f.soft.leader == consensus.NoMember || f.soft.leader == f.opts.ID) {
+		f.out.refuseAll(rest, f.opts.ID, consensus.ReasonNoLeader)
+		return
+	}
+	for len(rest) > 0 {
+		n := fitting(rest, f.opts.MaxMessageBytes)
+		batch := rest[:n:n]
+		rest = rest[n:]
+		f.out.send(consensus.Message{Kind: consensus.MsgFastPropose, To: f.soft.leader, Proposals: batch}, false)
+		for _, id := range f.configs.Config().Voters {
+			if id != f.soft.leader {
+				f.out.send(consensus.Message{Kind: consensus.MsgRecord, To: id, Proposals: batch}, false)
+			}
+		}
 	}
 }
 

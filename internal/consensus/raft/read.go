@@ -83,7 +83,7 @@ func (r *Replica) handleRead(m *consensus.Message) {
 		r.reads.add(m.Reads[i].ID, m.From, m.Term <= r.hard.term)
 	}
 	if m.Query != 0 {
-		r.handleLogQuery(m)
+		r.forwards.handleLogQuery(m)
 	}
 }
 

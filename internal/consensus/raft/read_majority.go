@@ -99,15 +99,15 @@ func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
 }
 
 // handleLogQuery tells how far this member's log goes, and whether that is all it knows.
-func (r *Replica) handleLogQuery(m *consensus.Message) {
-	r.out.send(consensus.Message{
-		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: r.log.LastMark(), Unlogged: !r.knowsAll(),
+func (f *forwards) handleLogQuery(m *consensus.Message) {
+	f.out.send(consensus.Message{
+		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: f.log.LastMark(), Unlogged: !f.knowsAll(),
 	}, false)
 }
 
 // knowsAll reports whether every write that was answered before now, and that this member knows of, is in its log.
-func (r *Replica) knowsAll() bool {
-	return (r.fast.pool.Len() == 0 || r.opts.Faults.Fast.ReadPastPool) && r.configs.Stable() && r.configs.Votes()
+func (f *forwards) knowsAll() bool {
+	return (f.fast.Held() == 0 || f.opts.Faults.Fast.ReadPastPool) && f.configs.Stable() && f.configs.Votes()
 }
 
 func (f *forwards) handleLogQueryReply(m *consensus.Message) {
@@ -117,11 +117,11 @@ func (f *forwards) handleLogQueryReply(m *consensus.Message) {
 	}
 }
 
-// asked reports whether reads wait for voters that have answered.
-func (f *forwards) asked() bool { return len(f.forwarded) > 0 && len(f.logEnds.answers) > 0 }
-
 // readFromMajority answers the reads for which a majority told how far their logs go, if all of that has committed here.
 func (f *forwards) readFromMajority() {
+	if len(f.forwarded) == 0 || len(f.logEnds.answers) == 0 || (!f.knowsAll() && !f.opts.Faults.ReadLeaderIndex) {
+		return
+	}
 	keep := f.forwarded[:0]
 	for _, id := range f.forwarded {
 		if index, told := f.indexFor(id); told && index <= f.log.Commit() {

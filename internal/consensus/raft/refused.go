@@ -1,6 +1,9 @@
 package raft
 
-import "github.com/quorate/quorate/internal/consensus/raftlog"
+import (
+	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+)
 
 // RefusedMessage says why a message was dropped that no member of a sound cluster sends, or that came from a member whose
 // term is over. The counts are for a metric and for whoever has to find out which member misbehaves.
@@ -38,6 +41,9 @@ type stats struct {
 	log     LogCounts
 }
 
+// FastCounts are what the fast path did since the start.
+type FastCounts = fast.Counts
+
 // RefusedMessages returns how many messages were dropped since the start, by reason.
 func (r *Replica) RefusedMessages() [RefusedMessages]uint64 { return r.stats.dropped }
 
@@ -55,9 +61,12 @@ type LogCounts struct {
 	Outrun   uint64 // snapshots to followers, given up because the log had grown too far beyond them
 }
 
+// FastCounts returns what the fast path did here.
+func (r *Replica) FastCounts() FastCounts { return r.fast.Counts() }
+
 // Counts returns what happened here since the start.
 func (r *Replica) Counts() Counts {
 	log := r.stats.log
 	log.Bytes = r.log.Bytes()
-	return Counts{Fast: r.FastCounts(), Refused: r.stats.dropped, Log: log}
+	return Counts{Fast: r.fast.Counts(), Refused: r.stats.dropped, Log: log}
 }

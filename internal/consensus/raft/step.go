@@ -15,7 +15,7 @@ func (r *Replica) Step(inputs ...Input) Output {
 	}
 	r.electAlone()
 	r.finish()
-	r.checkLaws()
+	r.journal.checkLaws()
 	return r.out.take()
 }
 
@@ -42,7 +42,7 @@ func (r *Replica) take(input Input) {
 	case Applied:
 		r.applied(in.Index, in.Revision)
 	case SnapshotInstalled:
-		r.snapshotInstalled(&in)
+		r.follower.snapshotInstalled(&in)
 	case SnapshotSent:
 		r.repl.snapshotSent(&in)
 	case Unreachable:
@@ -56,9 +56,9 @@ func (r *Replica) take(input Input) {
 		}
 	case Spare:
 		r.cordon.spared = slices.Clone(in.Members)
-		r.delayCampaign()
+		r.elect.delayCampaign()
 	case Compact:
-		r.compact(in.Index)
+		r.repl.compact(in.Index)
 	case Campaign:
 		r.campaign()
 	}
@@ -131,7 +131,7 @@ func (r *Replica) unreachable(member consensus.MemberID) {
 func (r *Replica) persisted(seq uint64) {
 	r.hard.doneSeq = max(r.hard.doneSeq, seq)
 	r.log.Persisted(seq)
-	r.countOwn()
+	r.fast.CountOwn(r.hard.doneSeq)
 }
 
 // applied notes how far the state machine is, and its revision there. A change by protocol apply is in force from there on.
@@ -139,9 +139,7 @@ func (r *Replica) applied(index consensus.Index, revision uint64) {
 	if from := r.log.Applied() + 1; index >= from && index <= r.log.Handed() {
 		r.log.ApplyTo(index, r.clock.now)
 		r.configs.ApplyTo(index)
-		r.fast.revision = max(r.fast.revision, revision)
-		r.forgetApplied(from, index)
-		r.unclaimApplied()
+		r.fast.Applied(from, index, revision, r.clock.now)
 	}
 	if r.configs.Len() > 1 {
 		r.journal.reviseConfig()
@@ -156,7 +154,7 @@ func (r *Replica) receive(m *consensus.Message) {
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
-	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.takesLeaveOf(m) {
+	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.filter.takesLeaveOf(m) {
 		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: m.From})
 		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
 		// another leader: after a recovery from quorum loss the removed may hold what was never part of this history, and
@@ -165,7 +163,7 @@ func (r *Replica) receive(m *consensus.Message) {
 			return
 		}
 	}
-	if r.judge(m) {
+	if r.filter.judge(m) {
 		return
 	}
 	switch m.Kind {
@@ -181,7 +179,7 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.handlePreVote(m)
 		return
 	case consensus.MsgVote:
-		if r.mustIgnore(m) {
+		if r.filter.mustIgnore(m) {
 			return
 		}
 	}
@@ -204,29 +202,6 @@ func (r *Replica) receive(m *consensus.Message) {
 func fromClient(m *consensus.Message) bool {
 	fast := m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose
 	return fast && len(m.Proposals) > 0 && m.Proposals[0].ID.Session.OfClient()
-}
-
-// mustIgnore reports whether a vote is asked for while a leader seems alive.
-func (r *Replica) mustIgnore(vote *consensus.Message) bool {
-	switch {
-	case vote.Force && vote.Term > r.hard.term:
-		r.elect.patientUntil = 0 // the leader of the term before asked for it, and trusts no lease any more
-		return false
-	case vote.Term > r.hard.term:
-		return r.elect.hearsLeader()
-	}
-	return vote.Term == r.hard.term && !vote.Force && r.elect.promised()
-}
-
-// takesLeaveOf reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
-// its clients asked it for just before.
-func (r *Replica) takesLeaveOf(m *consensus.Message) bool {
-	switch m.Kind {
-	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
-		consensus.MsgFastPropose, consensus.MsgRead:
-		return r.soft.role == Leader && r.peers.find(m.From) != nil
-	}
-	return false
 }
 
 // fromLeader reports whether only the leader of its term sends this kind.
@@ -259,17 +234,19 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 	case consensus.MsgReadReply:
 		r.forwards.handleReadReply(m)
 	case consensus.MsgLogQuery:
-		r.handleLogQuery(m)
+		r.forwards.handleLogQuery(m)
 	case consensus.MsgLogQueryReply:
 		r.forwards.handleLogQueryReply(m)
 	case consensus.MsgRecord:
 		r.handleRecord(m)
 	case consensus.MsgRecorded:
-		r.handleRecorded(m)
+		v := r.view()
+		r.fast.Recorded(&v, m)
 	case consensus.MsgFastPropose:
 		r.handleFastPropose(m)
 	case consensus.MsgFast:
-		r.handleFast(m)
+		v := r.view()
+		r.fast.Answered(&v, m)
 	case consensus.MsgOrphans:
 		r.handleOrphans(m)
 	case consensus.MsgTransfer:
@@ -299,11 +276,11 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 	case consensus.MsgVote:
 		r.handleVote(m)
 	case consensus.MsgAppend:
-		r.handleAppend(m)
+		r.follower.handleAppend(m)
 	case consensus.MsgHeartbeat:
-		r.handleHeartbeat(m)
+		r.follower.handleHeartbeat(m)
 	case consensus.MsgSnapshotOffer:
-		r.handleSnapshotOffer(m)
+		r.follower.handleSnapshotOffer(m)
 	case consensus.MsgTimeoutNow:
 		r.handleTimeoutNow(m.Force)
 	case consensus.MsgHolds:
@@ -331,16 +308,16 @@ func (r *Replica) finish() {
 		}
 	}
 	r.infer.commit()
-	if r.forwards.asked() && (r.knowsAll() || r.opts.Faults.ReadLeaderIndex) {
-		r.forwards.readFromMajority()
-	}
+	r.forwards.readFromMajority()
 	r.forwards.flush()
-	r.flushFast()
-	r.flushVerdicts()
+	r.forwards.flushFast()
+	r.out.flushVerdicts()
+	r.out.Evaluate = r.fast.TakeEvaluations()
 	r.out.flushRefusals()
 	r.persist()
-	r.stampOwn()
-	r.acknowledge()
+	r.fast.StampOwn(r.hard.seq, r.hard.doneSeq)
+	r.out.Wins = r.fast.TakeWins()
+	r.follower.acknowledge()
 	r.handOut()
 	r.rounds.open = false
 }
@@ -349,12 +326,12 @@ func (r *Replica) finish() {
 func (r *Replica) persist() {
 	reset := r.journal.resetMeta
 	entries := r.log.Unsent()
-	if !r.hard.changed() && !entries && reset == nil && !r.fast.due {
+	if !r.hard.changed() && !entries && reset == nil && !r.fast.Due() {
 		return
 	}
 	r.hard.seq++
 	r.out.Seq, r.out.Reset, r.journal.resetMeta = r.hard.seq, reset, nil
-	r.out.Records, r.fast.changes, r.fast.due = r.fast.changes, nil, false
+	r.out.Records = r.fast.TakeChanges()
 	// The commit index rides along with what is written anyway.
 	if r.hard.changed() || (entries && r.log.Commit() != r.hard.savedCommit) || reset != nil {
 		r.out.Hard = r.hard.save(r.log.Commit())
@@ -369,7 +346,7 @@ func (r *Replica) handOut() {
 		r.out.Send = append(r.out.Send, r.out.SendAfter...)
 		r.out.SendAfter = nil
 	}
-	if r.installing == nil {
+	if r.follower.installing == nil {
 		r.out.Apply = r.log.HandOut(r.opts.MaxApplyingBytes, r.clock.now)
 	}
 }

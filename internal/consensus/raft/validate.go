@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/fast"
 )
 
 // Messages come from outside. Before anything else looks at one, it is judged here: by its shape, which needs no state, and
@@ -20,8 +22,8 @@ const (
 	// maxNumber. It leaves room for recoveries from quorum loss, which raise the term by 1<<20 each. A member that holds no
 	// configuration yet has no term to compare with.
 	maxTermJump = 1 << 32
-	// maxOrphansTold is how many proposals one message may ask about; see orphansAtOnce.
-	maxOrphansTold = orphansAtOnce
+	// maxOrphansTold is how many proposals one message may ask about; see fast.MaxOrphans.
+	maxOrphansTold = fast.MaxOrphans
 )
 
 // receiver is what is known of a message's receiver when the message is judged.
@@ -155,31 +157,66 @@ func offerFormed(m *consensus.Message) bool {
 	return true
 }
 
+// filter says which messages are looked at.
+type filter struct {
+	opts    *Options
+	clock   *clock
+	hard    *hardState
+	soft    *softState
+	configs *configs.History
+	elect   *election
+	peers   *peerSet
+	stats   *stats
+}
+
 // judge drops a message that must not be looked at, and counts it.
-func (r *Replica) judge(m *consensus.Message) (dropped bool) {
-	if r.opts.Faults.BelieveMessages {
+func (f *filter) judge(m *consensus.Message) (dropped bool) {
+	if f.opts.Faults.BelieveMessages {
 		return false
 	}
 	at := receiver{
-		term: r.hard.term, leader: r.soft.leader, hearsLeader: r.hearsNow(), joins: len(r.configs.Config().Members) == 0,
-		knowsSender: r.knows(m.From),
+		term: f.hard.term, leader: f.soft.leader, hearsLeader: f.hearsNow(), joins: len(f.configs.Config().Members) == 0,
+		knowsSender: f.knows(m.From),
 	}
 	why, dropped := at.judge(m)
 	if dropped {
-		r.stats.dropped.count(why)
+		f.stats.dropped.count(why)
 	}
 	return dropped
 }
 
 // hearsNow reports whether this member leads with its quorum alive, or hears a leader.
-func (r *Replica) hearsNow() bool {
-	if r.soft.role == Leader {
-		return r.peers.quorumHeard()
+func (f *filter) hearsNow() bool {
+	if f.soft.role == Leader {
+		return f.peers.quorumHeard()
 	}
-	return r.soft.leader != consensus.NoMember && !r.elect.suspect && r.clock.now-r.elect.heardAt < uint64(r.opts.ElectionTicks)
+	return f.soft.leader != consensus.NoMember && !f.elect.suspect && f.clock.now-f.elect.heardAt < uint64(f.opts.ElectionTicks)
 }
 
 // knows reports whether a member is, or was, part of a configuration that this member's log knows of.
-func (r *Replica) knows(id consensus.MemberID) bool {
-	return id == r.opts.ID || r.peers.find(id) != nil || r.configs.Knows(id)
+func (f *filter) knows(id consensus.MemberID) bool {
+	return id == f.opts.ID || f.peers.find(id) != nil || f.configs.Knows(id)
+}
+
+// mustIgnore reports whether a vote is asked for while a leader seems alive.
+func (f *filter) mustIgnore(vote *consensus.Message) bool {
+	switch {
+	case vote.Force && vote.Term > f.hard.term:
+		f.elect.patientUntil = 0 // the leader of the term before asked for it, and trusts no lease any more
+		return false
+	case vote.Term > f.hard.term:
+		return f.elect.hearsLeader()
+	}
+	return vote.Term == f.hard.term && !vote.Force && f.elect.promised()
+}
+
+// takesLeaveOf reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
+// its clients asked it for just before.
+func (f *filter) takesLeaveOf(m *consensus.Message) bool {
+	switch m.Kind {
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
+		consensus.MsgFastPropose, consensus.MsgRead:
+		return f.soft.role == Leader && f.peers.find(m.From) != nil
+	}
+	return false
 }

@@ -1,4 +1,4 @@
-package raft
+package fast
 
 import (
 	"cmp"
@@ -14,43 +14,59 @@ type ballot struct {
 	records []consensus.Record
 }
 
-// recovered is an attempt, and how many of those that voted hold it.
+// recovered is an attempt, and how many of those that voted have a record of it.
 type recovered struct {
 	record  consensus.Record
 	holders int
 }
 
-// recoverRecords appends, before the no-op of a new leader, what may have succeeded on the fast path and is not in its log:
-// every attempt that enough of its voters hold under the configuration that its log ends with. What was held under an
-// earlier one is in the log if it ever succeeded, for a change closes the fast path until it is applied.
-func (r *Replica) recoverRecords() {
-	ballots := r.fast.ballots
-	r.fast.ballots = nil
-	if !r.fastPath() {
-		return
+// StartElection begins to gather what came with votes, this member's own first.
+func (f *Path) StartElection() {
+	f.ballots = []ballot{{f.settings.Self, f.Acknowledged()}}
+}
+
+// AddBallot notes what came with a granted vote.
+func (f *Path) AddBallot(voter consensus.MemberID, records []consensus.Record) {
+	f.ballots = append(f.ballots, ballot{voter, records})
+}
+
+// EndElection drops what came with votes.
+func (f *Path) EndElection() { f.ballots = nil }
+
+// Recover returns the entries, but for index and term, that a new leader appends before its no-op: what may have succeeded
+// on the fast path and is not in its log. That is every attempt that enough of its voters recorded under the configuration
+// that its log ends with. What was recorded under an earlier one is in the log if it ever succeeded, for a change closes the
+// fast path until it is applied.
+func (f *Path) Recover() []consensus.Entry {
+	ballots := f.ballots
+	f.ballots = nil
+	if !f.Enabled() {
+		return nil
 	}
-	known := r.logged()
-	for _, c := range r.heldByEnough(ballots) {
+	var entries []consensus.Entry
+	known := f.logged()
+	for _, c := range f.recordedByEnough(ballots) {
 		id := c.record.Proposal
 		// A slow entry of the proposal, or an abort, has decided it; an entry of another attempt has not.
-		if r.fate(id).decided() || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
+		if f.fate(id).decided() || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
 			continue
 		}
-		r.repl.appendEntry(consensus.Entry{
+		entries = append(entries, consensus.Entry{
 			Kind: consensus.EntryCommand, Proposal: id, ExactRevision: c.record.Revision, Payload: c.record.Payload,
 		})
-		r.fast.counts.Recovered++
+		f.counts.Recovered++
 	}
+	return entries
 }
 
 // logged returns the attempts in the log that are not applied; slow ones have revision zero.
-func (r *Replica) logged() map[consensus.Attempt]bool {
+func (f *Path) logged() map[consensus.Attempt]bool {
 	attempts := map[consensus.Attempt]bool{}
-	entries := r.log.Slice(r.log.Applied()+1, r.log.Last())
+	entries := f.log.Slice(f.log.Applied()+1, f.log.Last())
 	for i := range entries {
 		if e := &entries[i]; !e.Proposal.IsZero() {
 			attempts[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
-			if r.opts.Faults.Fast.LoggedByID {
+			if f.faults.LoggedByID {
 				attempts[consensus.Attempt{Proposal: e.Proposal}] = true
 			}
 		}
@@ -58,10 +74,10 @@ func (r *Replica) logged() map[consensus.Attempt]bool {
 	return attempts
 }
 
-// heldByEnough returns, by ascending revision, what a recovery quorum of those that voted hold.
-func (r *Replica) heldByEnough(ballots []ballot) []recovered {
-	faults := &r.opts.Faults.Fast
-	last := r.configs.Last()
+// recordedByEnough returns, by ascending revision, what a recovery quorum of those that voted have recorded.
+func (f *Path) recordedByEnough(ballots []ballot) []recovered {
+	faults := f.faults
+	last := f.configs.Last()
 	voters := last.Config.Voters
 	var found []recovered
 	at := map[consensus.Attempt]int{}
@@ -76,7 +92,7 @@ func (r *Replica) heldByEnough(ballots []ballot) []recovered {
 				key.Revision = 0
 			}
 			underLast := record.Config.Index == last.ID.Index && record.Config.Term == last.ID.Term
-			if counted[key] || !underLast && !faults.AnyConfig && !r.opts.Faults.ReuseConfigIDs {
+			if counted[key] || !underLast && !faults.AnyConfig && !f.settings.ReuseConfigIDs {
 				continue
 			}
 			counted[key] = true

@@ -1,0 +1,108 @@
+package fast
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+)
+
+// A voter asks the leader about records that it has held for so many election timeouts, not more than so many at a time.
+// The timeouts are more than a proposer waits before it asks again (RetryTicks of package member: three), so that what is
+// still wanted is logged before it is asked about.
+const (
+	orphanTimeouts = 5
+	retryTimeouts  = 3
+	MaxOrphans     = 256
+)
+
+// forgetApplied drops what the entries from..to, which the state machine has applied, decided. A record leaves when its
+// proposal was applied, or when the entry of its own attempt was passed over; that of another attempt says nothing.
+func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
+	if from > to || (f.pool.Len() == 0 && f.tally.Len() == 0) {
+		return
+	}
+	var over map[consensus.ProposalID]bool // made when needed: most members hold nothing, they only count
+	var passed map[consensus.Attempt]bool
+	entries := f.log.Slice(from, to)
+	for i := range entries {
+		e := &entries[i]
+		if e.Proposal.IsZero() {
+			continue
+		}
+		switch f.tally.Close(e.Proposal) {
+		case proposer.EndAgreed:
+			f.counts.Overtaken++
+		case proposer.EndDisagreed:
+			f.counts.Disagreed++
+		}
+		if !f.pool.Holds(e.Proposal) {
+			continue
+		}
+		if e.Kind == consensus.EntryAbort {
+			f.blame.Strike(e.Proposal.Session.Member, now, uint64(f.settings.ElectionTicks))
+		}
+		if over == nil {
+			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
+		}
+		switch {
+		case f.fate(e.Proposal).decided(), f.faults.SkipForgetsAll && e.ExactRevision != 0:
+			over[e.Proposal] = true
+		case e.Kind == consensus.EntryAbort && !f.faults.AnswerStrangers:
+			// An abort of a stranger leaves no result: as far as the log goes, its session was not open. Nobody answered for
+			// it, so that nothing is lost with the record, and to hold it would be for ever.
+			over[e.Proposal] = true
+		case e.ExactRevision != 0:
+			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
+		}
+	}
+	if len(over)+len(passed) > 0 {
+		f.forget(func(record *consensus.Record) bool { return over[record.Proposal] || passed[record.Attempt] })
+	}
+}
+
+// forgetDecided drops every record whose fate the state machine knows.
+func (f *Path) forgetDecided() {
+	if f.pool.Len() > 0 {
+		f.forget(func(record *consensus.Record) bool { return f.fate(record.Proposal).decided() })
+	}
+}
+
+// forget drops records, on disk with whatever is written next: one that comes back after a crash is dropped again.
+func (f *Path) forget(drop func(*consensus.Record) bool) {
+	for _, attempt := range f.pool.Forget(drop) {
+		f.unapplied.forgotten(attempt.Proposal)
+		f.changes = append(f.changes, consensus.RecordChange{
+			Record: consensus.Record{Attempt: attempt}, Forget: true,
+		})
+	}
+	f.due = f.due || len(f.changes) >= maxPoolRecords
+}
+
+// Orphans returns proposals whose records were kept for long: their proposer is gone, or cannot reach the leader. The leader
+// is to be asked what became of them; nothing is returned again too soon.
+func (f *Path) Orphans(v *View) []consensus.ProposalID {
+	electionTicks := f.settings.ElectionTicks
+	patience := uint64(orphanTimeouts * electionTicks)
+	if f.faults.HastyOrphans {
+		patience = uint64(retryTimeouts * electionTicks)
+	}
+	early := v.Now < f.askedAt+uint64(electionTicks) || v.Now < patience
+	if early || f.pool.Len() == 0 || v.Leader == consensus.NoMember {
+		return nil
+	}
+	f.askedAt = v.Now
+	f.forgetDecided()
+	return f.pool.Older(v.Now-patience, v.Now, MaxOrphans)
+}
+
+// Update takes in the end of the log; false if there is too much that is not applied, so that nothing can be aborted.
+func (f *Path) Update() bool { return f.Enabled() && f.unapplied.update() }
+
+// Abort reports whether the leader is to abort a proposal that it was asked about: it is neither logged nor applied, so that
+// it has not succeeded, and cannot any more once the abort has committed. What is logged tells its end by itself.
+func (f *Path) Abort(id consensus.ProposalID) bool {
+	if id.IsZero() || f.fate(id).decided() || f.unapplied.holds(id) {
+		return false
+	}
+	f.counts.Aborted++
+	return true
+}

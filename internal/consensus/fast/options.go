@@ -1,0 +1,90 @@
+package fast
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+)
+
+// Bounds of what a member records for others. A proposal beyond goes the slow way.
+const (
+	maxPoolRecords    = 4096
+	maxPoolBytes      = 2 << 20
+	maxUnappliedBytes = 4 << 20 // of entries, which a vote may have to carry
+	maxUnapplied      = 16 << 10
+)
+
+// Fate is what the state machine knows of a proposal.
+type Fate uint8
+
+// The fates.
+const (
+	FateUnknown Fate = 0
+	FateDone    Fate = 1 // applied: it has a result
+	FateRetired Fate = 2 // its session is over: nothing of it will ever be applied again
+	FateStrange Fate = 3 // its session is not open: not yet, as far as is applied here; nothing is recorded or answered for it
+)
+
+// decided reports whether no later entry of the proposal can change anything.
+func (f Fate) decided() bool { return f == FateDone || f == FateRetired }
+
+// Options tie the fast path to the state machine. The zero value is for members that never took part in it.
+type Options struct {
+	// Closed takes no new proposals: what is recorded, and what was answered, still goes to whoever leads next, and is
+	// recovered.
+	Closed bool
+	// Footprint returns what a command touches: the same on every member.
+	Footprint func(payload []byte) consensus.Footprint
+	// Revises reports whether a command may take a revision; nil if all may.
+	Revises func(payload []byte) bool
+	// Fate asks the state machine, which may have applied more than this replica was told.
+	Fate func(id consensus.ProposalID) Fate
+}
+
+// Counts are what the fast path did since the start.
+type Counts struct {
+	Tried, Won uint64 // proposals of this member
+	Overtaken  uint64 // committed before all had answered; those who had, gave the same revision
+	Disagreed  uint64 // committed after not all had given the same revision
+	Accepted   uint64 // records of any member
+	Answered   uint64 // as a leader
+	Recovered  uint64
+	Aborted    uint64
+	Barred     uint64                           // offers of proposers whose records were given up again and again
+	Refused    [consensus.RefusedReasons]uint64 // answers to proposals of this member
+	Held       int                              // records, now
+}
+
+// Faults break a rule of the fast path each, as negative controls of the checkers. Tests only.
+type Faults struct {
+	MixAnswers            bool // add up answers given in other terms or under other configurations
+	AnyConfig             bool // accept, answer and recover under any configuration, also while one is on its way
+	NoPoolFootprint       bool // a voter holds proposals that conflict
+	NoLogFootprint        bool // nobody looks at what is logged
+	NoPoolOrder           bool // a voter promises revisions twice
+	NoLogOrder            bool // or revisions that its log has
+	RecordTooSoon         bool // a voter answers before the record is on disk
+	NoLeaderOrder         bool // the leader ignores what is logged and not applied
+	NoLeaderPoolOrder     bool // or what it holds itself
+	NoLeaderPoolFootprint bool
+	NoDedup               bool // the leader answers a proposal that it has logged before
+	OpenTooSoon           bool // the leader answers fast before an entry of its term has committed
+	VoteWithout           bool // votes carry nothing
+	VoteWithoutOwn        bool // votes carry no entries that the voter answered as a leader
+	TruncationForgets     bool // those are forgotten when they are truncated
+	SkipForgetsAll        bool // an entry that was passed over takes all attempts of its proposal out of the pool
+	LoggedByID            bool // an entry of any attempt keeps the others from being recovered
+	HoldersByID           bool // all attempts of a proposal are counted together
+	RecoverMore           int  // so many holders more than needed
+	RecoverLess           int
+	RecoverDescending     bool
+	ReadPastPool          bool // a member that holds proposals says that its log is all it knows
+	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
+	AnswerStrangers       bool // a leader answers for sessions that are not open, and no abort decides such a proposal
+	SessionsCommute       bool // the end of a session meets no proposal of it
+	AnyWidth              bool // records may touch ranges
+	NoShares              bool // one proposer may fill the pool
+	SessionsMeetAll       bool // the beginning or end of a session meets every proposal
+	HastyOrphans          bool // voters ask what became of a record while its proposer may still ask again
+	NoBlame               bool // a proposer may offer what it never proposes for as long as it wants
+	Tally                 proposer.Rules
+}

@@ -1,0 +1,110 @@
+package fast
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+)
+
+// ownRecord is what this member has recorded of its own proposals, once a persist request is durable.
+type ownRecord struct {
+	seq     uint64
+	attempt consensus.Attempt
+}
+
+// ResetTally makes the tally that of this term and of the configuration in force: answers given under others never count.
+func (f *Path) ResetTally() {
+	if f.tally.Len() == 0 || !f.faults.MixAnswers {
+		f.tally.Reset(f.configs.Config().Voters)
+		f.own = f.own[:0]
+	}
+	f.tally.Rules = f.faults.Tally
+}
+
+// Propose begins to count the answers to this member's own proposals.
+func (f *Path) Propose(proposals []consensus.Proposal) {
+	if f.tally.Len() > maxUnapplied {
+		f.ResetTally() // no answer tells of what was lost on all ways; those under way go the slow way
+	}
+	for i := range proposals {
+		f.tally.Open(proposals[i].ID)
+	}
+	f.counts.Tried += uint64(len(proposals))
+}
+
+// RecordOwn is what a voter does with its own proposals: its record counts as well.
+func (f *Path) RecordOwn(v *View, m *consensus.Message) {
+	for i := range m.Proposals {
+		verdict := f.record(v, &m.Proposals[i], m.Term, m.Config)
+		if verdict.Refusal != consensus.RefusedNot {
+			f.counts.Refused[verdict.Refusal]++
+			continue
+		}
+		f.own = append(f.own, ownRecord{attempt: verdict.Attempt})
+	}
+}
+
+// StampOwn notes which persist request, the last one, makes the own records of this Step durable.
+func (f *Path) StampOwn(seq, durable uint64) {
+	for i := len(f.own) - 1; i >= 0 && f.own[i].seq == 0; i-- {
+		f.own[i].seq = seq
+	}
+	f.CountOwn(durable)
+}
+
+// CountOwn counts the own records up to the persist request that is durable.
+func (f *Path) CountOwn(durable uint64) {
+	n := 0
+	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.faults.RecordTooSoon) {
+		f.decide(f.tally.Accepted(f.settings.Self, f.own[n].attempt))
+		n++
+	}
+	f.own = append(f.own[:0], f.own[n:]...)
+}
+
+// Recorded counts what a voter recorded. Only what was said in this term and under this configuration counts.
+func (f *Path) Recorded(v *View, m *consensus.Message) {
+	if !f.current(v, m) {
+		return
+	}
+	for i := range m.Verdicts {
+		if given := &m.Verdicts[i]; given.Refusal != consensus.RefusedNot {
+			f.noteRefused(given.Refusal)
+		} else {
+			f.decide(f.tally.Accepted(m.From, given.Attempt))
+		}
+	}
+}
+
+// Answered counts the leader's answers. A proposal that goes the slow way will not be decided otherwise.
+func (f *Path) Answered(v *View, m *consensus.Message) {
+	if !f.current(v, m) || (m.From != v.Leader && !f.faults.MixAnswers) {
+		return
+	}
+	for i := range m.Verdicts {
+		if given := &m.Verdicts[i]; given.Refusal != consensus.RefusedNot {
+			f.noteRefused(given.Refusal)
+			f.tally.Close(given.Proposal)
+		} else {
+			f.decide(f.tally.Answered(m.From, *given))
+		}
+	}
+}
+
+func (f *Path) current(v *View, m *consensus.Message) bool {
+	return m.Term == v.Term && m.Config == f.configs.ID() || f.faults.MixAnswers
+}
+
+func (f *Path) noteRefused(why consensus.Refused) {
+	if int(why) < len(f.counts.Refused) {
+		f.counts.Refused[why]++
+	}
+}
+
+// decide keeps a decided proposal for the shell.
+func (f *Path) decide(w proposer.Win, decided bool) {
+	if decided {
+		f.counts.Won++
+		w.Config = f.configs.ID()
+		f.wins = append(f.wins, w)
+	}
+}

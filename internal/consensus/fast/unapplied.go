@@ -1,0 +1,152 @@
+package fast
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/witness"
+)
+
+// unapplied is what is logged and not applied: what it touches, which proposals it holds, and which revisions it takes.
+type unapplied struct {
+	opts   *Options
+	faults *Faults
+	log    *raftlog.Log
+	pool   *witness.Pool
+
+	claims   witness.Claims
+	entries  []claim // those up to index upTo
+	inLog    map[consensus.ProposalID]int
+	unlogged int // records of the pool whose proposals are not among those
+	upTo     consensus.Index
+	bytes    int
+
+	revision  uint64 // of the store, at log.Applied
+	bound     uint64 // no entry up to boundAt has a greater revision
+	boundFrom consensus.Index
+	boundAt   consensus.Index
+}
+
+// claim is one logged entry that is not applied.
+type claim struct {
+	index     consensus.Index
+	id        consensus.ProposalID
+	footprint consensus.Footprint
+	bytes     int
+}
+
+// update takes in the entries up to the end of the log; false if there is too much that is not applied.
+func (u *unapplied) update() bool {
+	last := u.log.Last()
+	u.upTo = max(u.upTo, u.log.Applied())
+	if last-u.log.Applied() > maxUnapplied {
+		return false
+	}
+	if u.upTo < last {
+		entries := u.log.Slice(u.upTo+1, last)
+		for i := range entries {
+			u.add(&entries[i])
+		}
+		u.upTo = last
+	}
+	return u.bytes <= maxUnappliedBytes
+}
+
+func (u *unapplied) add(e *consensus.Entry) {
+	c := claim{index: e.Index, id: e.Proposal, bytes: e.SizeBytes()}
+	switch e.Kind {
+	case consensus.EntryCommand:
+		c.footprint = u.opts.Footprint(e.Payload)
+	case consensus.EntryConfig:
+		c.footprint.Barrier = true
+	}
+	if u.faults.NoLogFootprint {
+		c.footprint = consensus.Footprint{}
+	}
+	u.claims.Add(&c.footprint)
+	u.entries = append(u.entries, c)
+	u.bytes += c.bytes
+	if !c.id.IsZero() {
+		if u.inLog == nil {
+			u.inLog = map[consensus.ProposalID]int{}
+		}
+		if u.inLog[c.id] == 0 {
+			u.unlogged -= u.pool.Attempts(c.id)
+		}
+		u.inLog[c.id]++
+	}
+}
+
+func (u *unapplied) remove(c *claim) {
+	u.claims.Remove(&c.footprint)
+	u.bytes -= c.bytes
+	switch n := u.inLog[c.id]; n {
+	case 0: // it names no proposal
+	case 1:
+		delete(u.inLog, c.id)
+		u.unlogged += u.pool.Attempts(c.id)
+	default:
+		u.inLog[c.id] = n - 1
+	}
+}
+
+// drop removes what is applied.
+func (u *unapplied) drop() {
+	n := 0
+	for n < len(u.entries) && u.entries[n].index <= u.log.Applied() {
+		u.remove(&u.entries[n])
+		n++
+	}
+	u.entries = slices.Delete(u.entries, 0, n)
+	u.upTo = max(u.upTo, u.log.Applied())
+}
+
+// truncate removes entries from from on, and what was known of revisions.
+func (u *unapplied) truncate(from consensus.Index) {
+	n := len(u.entries)
+	for n > 0 && u.entries[n-1].index >= from {
+		n--
+		u.remove(&u.entries[n])
+	}
+	u.entries = slices.Delete(u.entries, n, len(u.entries))
+	u.upTo = min(u.upTo, from-1)
+	u.boundAt = 0
+}
+
+// holds reports whether an entry of a proposal is logged and not applied.
+func (u *unapplied) holds(id consensus.ProposalID) bool { return u.inLog[id] > 0 }
+
+// recorded notes that an attempt entered the pool, and forgotten that it left it.
+func (u *unapplied) recorded(id consensus.ProposalID) {
+	if u.inLog[id] == 0 {
+		u.unlogged++
+	}
+}
+
+func (u *unapplied) forgotten(id consensus.ProposalID) {
+	if u.inLog[id] == 0 {
+		u.unlogged--
+	}
+}
+
+// revisionBound returns the least revision that no entry of the log exceeds, as far as can be told without applying: a
+// command takes the next revision, or none; one at an exact revision takes that, or none.
+func (u *unapplied) revisionBound() uint64 {
+	if u.boundFrom != u.log.Applied() || u.boundAt < u.log.Applied() || u.boundAt > u.log.Last() {
+		u.bound, u.boundFrom, u.boundAt = u.revision, u.log.Applied(), u.log.Applied()
+	}
+	entries := u.log.Slice(u.boundAt+1, u.log.Last())
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.Kind != consensus.EntryCommand:
+		case e.ExactRevision != 0:
+			u.bound = max(u.bound, e.ExactRevision)
+		case u.opts.Revises != nil && !u.opts.Revises(e.Payload):
+		default:
+			u.bound++
+		}
+	}
+	u.boundAt = u.log.Last()
+	return u.bound
+}
