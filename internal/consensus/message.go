@@ -157,3 +157,15 @@ const (
 	ReasonUnbound         RefusalReason = 19 // others are bound, and the member that is to vote is not
 	ReasonAllCordoned     RefusalReason = 20 // every voter would be cordoned
 )
+
+// FromLeader reports whether only the leader of its term sends this kind.
+func (k MessageKind) FromLeader() bool {
+	switch k {
+	case MsgAppend, MsgHeartbeat, MsgSnapshotOffer, MsgTimeoutNow:
+		return true
+	}
+	return false
+}
+
+// MaxOrphans is how many proposals one MsgOrphans asks about at most.
+const MaxOrphans = 256

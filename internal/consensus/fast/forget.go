@@ -5,13 +5,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus/proposer"
 )
 
-// A voter asks the leader about records that it has held for so many election timeouts, not more than so many at a time.
+// A voter asks the leader about records that it has kept for so many election timeouts.
 // The timeouts are more than a proposer waits before it asks again (RetryTicks of package member: three), so that what is
 // still wanted is logged before it is asked about.
 const (
 	orphanTimeouts = 5
 	retryTimeouts  = 3
-	MaxOrphans     = 256
 )
 
 // forgetApplied drops what the entries from..to, which the state machine has applied, decided. A record leaves when its
@@ -91,7 +90,7 @@ func (f *Path) Orphans(v *View) []consensus.ProposalID {
 	}
 	f.askedAt = v.Now
 	f.forgetDecided()
-	return f.pool.Older(v.Now-patience, v.Now, MaxOrphans)
+	return f.pool.Older(v.Now-patience, v.Now, consensus.MaxOrphans)
 }
 
 // Update takes in the end of the log; false if there is too much that is not applied, so that nothing can be aborted.

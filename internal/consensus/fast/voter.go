@@ -56,7 +56,8 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 	return consensus.Verdict{Attempt: record.Attempt}
 }
 
-// admissible returns why the proposer, the size or the state of a proposal keep it out of the pool, RefusedNot if nothing does.
+// admissible returns why the proposer, the size or the state of a proposal keep it out of the pool, RefusedNot if nothing
+// does.
 func (f *Path) admissible(v *View, p *consensus.Proposal) consensus.Refused {
 	switch f.fate(p.ID) {
 	case FateUnknown:
@@ -87,7 +88,8 @@ func (f *Path) conflicts(p *consensus.Proposal, footprint *consensus.Footprint) 
 	if f.pool.Holds(p.ID) {
 		return consensus.RefusedConflict // another attempt, also of what touches nothing: one of both would come first
 	}
-	if f.ordered(p, footprint) || f.unapplied.claims.Meets(footprint) || (f.pool.Meets(footprint) && !f.faults.NoPoolFootprint) {
+	if f.ordered(p, footprint) || f.unapplied.claims.Meets(footprint) ||
+		(f.pool.Meets(footprint) && !f.faults.NoPoolFootprint) {
 		return consensus.RefusedConflict
 	}
 	return consensus.RefusedNot
@@ -110,7 +112,8 @@ func (f *Path) nextRevision(now uint64) uint64 {
 func (f *Path) boundWithRecords(now uint64) uint64 {
 	coming := f.unapplied.unlogged
 	if patience := uint64(f.settings.ElectionTicks / 2); now > patience {
-		coming -= f.pool.CountOld(now-patience, func(id consensus.ProposalID) bool { return !f.unapplied.holds(id) })
+		unlogged := func(id consensus.ProposalID) bool { return !f.unapplied.holds(id) }
+		coming -= f.pool.CountOld(now-patience, unlogged)
 	}
 	invariant.True(coming >= 0, "%d records are held that are not logged", coming)
 	return f.unapplied.revisionBound() + uint64(coming)
@@ -125,8 +128,8 @@ func (f *Path) keepRecord(record consensus.Record, footprint consensus.Footprint
 	}
 }
 
-// Acknowledged returns what this member acknowledged and has not applied: its pool, and what it answered as a leader. It goes
-// with a vote.
+// Acknowledged returns what this member acknowledged and has not applied: its pool, and what it answered as a leader. It
+// goes with a vote.
 func (f *Path) Acknowledged() []consensus.Record {
 	if f.faults.VoteWithout {
 		return nil

@@ -1,10 +1,9 @@
 package raft
 
 import (
-	"slices"
-
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
@@ -40,7 +39,7 @@ func (r *Replica) becomeLeader() {
 	r.peers.sync()
 	r.peers.escort()
 	for _, p := range r.peers.list {
-		p.Heard = slices.Contains(r.elect.granted, p.ID)
+		p.Heard = r.elect.votes.Granted(p.ID)
 	}
 	r.log.RestartApplyWatch(r.clock.now) // a store that hangs has as much time under each leader
 	for _, e := range r.fast.Recover() {
@@ -102,7 +101,7 @@ func (l *replication) replicate(p *progress.Peer) {
 		return
 	}
 	notice := p.State == progress.Replicate && p.CommitSent < l.log.Commit()
-	round := p.RoundSent < l.rounds.last && l.configs.Config().IsVoter(p.ID) && len(l.reads.queue.waiting()) > 0
+	round := p.RoundSent < l.rounds.last && l.configs.Config().IsVoter(p.ID) && len(l.reads.queue.Waiting()) > 0
 	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, l.log.Durable())
 	if p.HeartbeatBy || notice || round || durable {
 		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
@@ -163,7 +162,7 @@ func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
 	p.Round = max(p.Round, min(m.Round, l.rounds.last))
 	l.rounds.noteEcho(p.ID, min(m.Round, l.rounds.last), m.Patience)
 	if !m.Reject && !l.holdsMatch(m.Match) {
-		l.stats.dropped.count(RefusedForeignLog)
+		l.stats.dropped.Count(filter.ForeignLog)
 		return
 	}
 	switch {

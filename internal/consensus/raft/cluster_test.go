@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -157,7 +156,7 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 			adapt(&o)
 		}
 		if o.Fast.Footprint != nil {
-			o.Fast.Fate = func(proposal consensus.ProposalID) fast.Fate { return c.node(id).store.keys.fate(proposal) }
+			o.Fast.Fate = c.fateAt(id)
 		}
 		return o
 	}

@@ -1,6 +1,9 @@
 package raft
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
+)
 
 // advanceCommit commits what a majority holds durably, but only by counting entries of the own term: an earlier one
 // may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
@@ -41,8 +44,8 @@ func (r *Replica) bury(id consensus.MemberID) {
 // handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is
 // alive: its log, or that leader, would tell. A survivor that was recovered apart from a living majority must not stop it.
 func (r *Replica) handleRemoved(m *consensus.Message) {
-	if r.filter.hearsNow() && m.From != r.soft.leader && !r.opts.Faults.BelieveMessages {
-		r.stats.dropped.count(RefusedRemoval)
+	if r.gate.hearsNow() && m.From != r.soft.leader && !r.opts.Faults.BelieveMessages {
+		r.stats.dropped.Count(filter.Removal)
 		return
 	}
 	if !r.elect.removed {

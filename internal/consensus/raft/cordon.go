@@ -5,7 +5,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
-	"github.com/quorate/quorate/internal/consensus/progress"
 )
 
 // A cordoned voter (consensus.Config.Cordoned) votes, replicates and serves like any other, and does not lead while another
@@ -22,45 +21,6 @@ import (
 
 // A cordoned voter waits for cordonWait to cordonWait+1 election timeouts before it campaigns.
 const cordonWait = 3
-
-// maxPauseDoublings bounds the pause between two attempts to transfer leadership to 64 election timeouts.
-const maxPauseDoublings = 6
-
-// handoverPace limits how often a cordoned leader tries to transfer leadership. During an attempt the leader takes no
-// writes, so the pause doubles after each failure. It is kept across terms: otherwise a voter that can be elected but cannot
-// lead would be tried each time that this member leads again. The zero value is ready.
-type handoverPace struct {
-	tries     int
-	last      consensus.MemberID // who was tried last
-	notBefore uint64             // tick of the next attempt
-	forgetAt  uint64             // tick from which on the attempts before do not count
-}
-
-// next returns the member of fit to hand over to now, and counts the attempt. It returns NoMember if it is too early or fit
-// is empty. Of several it takes the one with most of the log, and whoever was tried last only if there is nobody else.
-func (c *handoverPace) next(now uint64, electionTicks int, fit []*progress.Peer) consensus.MemberID {
-	if now < c.notBefore || len(fit) == 0 {
-		return consensus.NoMember
-	}
-	if now >= c.forgetAt {
-		c.tries, c.last = 0, consensus.NoMember
-	}
-	best := slices.MaxFunc(fit, func(a, b *progress.Peer) int {
-		switch {
-		case a.ID == c.last:
-			return -1
-		case b.ID == c.last || a.Match > b.Match:
-			return 1
-		case a.Match < b.Match:
-			return -1
-		}
-		return 0
-	})
-	c.tries, c.last = min(c.tries+1, maxPauseDoublings), best.ID
-	pause := uint64(electionTicks) << c.tries
-	c.notBefore, c.forgetAt = now+pause, now+2*pause
-	return best.ID
-}
 
 // cordon says who leaves leadership to others.
 type cordon struct {
@@ -93,7 +53,7 @@ func (t *transfers) yield() {
 	if !t.cordon.self() || t.target != consensus.NoMember || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
 		return
 	}
-	if to := t.pace.next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {
+	if to := t.pace.Next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {
 		t.begin(to)
 	}
 }

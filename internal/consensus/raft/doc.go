@@ -1,18 +1,23 @@
-// Package raft puts commands in order: election, replication, commit, reads and single-server membership change.
+// Package raft puts commands in order: election, replication, commit, linearizable reads, snapshots and membership change
+// (Ongaro, Ousterhout: "In Search of an Understandable Consensus Algorithm", and Ongaro's thesis, chapters 3, 4 and 6).
 //
-// A Replica is the state of one member. It is a function: Step consumes the inputs that wait (ticks, messages,
-// proposals, completions of earlier outputs) and returns one Output, which the caller performs. It does no I/O, reads
-// no clock, starts no goroutine and keeps no lock; time is ticks, chance is a small generator seeded in Options.
-// What an entry means is not its business, and the fast path is package curp's, which wraps this one.
+// The main type is Replica, the state of one member. It is a function: Step consumes the inputs that wait (ticks, messages,
+// proposals, completions of earlier outputs) and returns one Output, which the caller performs. It does no I/O, reads no
+// clock, starts no goroutine and keeps no lock; time is ticks, chance is a small generator seeded in Options. What a command
+// means is not its business. The log, the configurations, the rules of a change, the fast path and the judging of messages
+// are packages beside this one: raftlog, configs, reconfig, fast, filter.
 //
-// Laws kept here (Ongaro, Ousterhout: "In Search of an Understandable Consensus Algorithm", figure 3, and Ongaro's
-// thesis, chapters 3, 4 and 6):
-//  1. At most one leader per term: votes and terms are durable before a message that depends on them leaves.
+// A Replica owns parts, each with its own state: hardState, softState, outbox (the Output of the Step), journal (log and
+// configurations, changed together), election, peerSet, rounds (and the leader lease), replication, leaderReads, transfers,
+// changes, admission, follower, inference, forwards, gate. A part is told the parts that it uses when it is made (wire), and
+// none knows the Replica, which dispatches: step.go.
+//
+// Laws:
+//  1. At most one leader a term: votes and terms are durable before a message that depends on them leaves.
 //  2. applied <= min(commit, durable) <= last: only entries that are committed and durable here are applied.
-//  3. Committed entries are never truncated; a leader commits by counting only entries of its own term.
-//  4. The configuration in force is the last one in the log, else the snapshot's; truncation undoes it.
-//  5. A read index is handed out only when a quorum has confirmed the leader after the read arrived, and the log up to
-//     that index has committed under this leader.
+//  3. Committed entries are never truncated; a majority is counted for entries of the own term only.
+//  4. A read index is handed out only if nobody else can have committed more when the read arrived: a quorum has echoed a
+//     round that began later, promised the leader a lease, or told how far its logs go.
 //
 // A Replica belongs to one goroutine. Slices in an Output share memory with the log and are never written to again.
 package raft

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
@@ -29,9 +30,9 @@ type election struct {
 	// patientUntil is when the last leader that was heard, in any term, can no longer have a lease for that reason.
 	patientUntil uint64
 
-	granted, refused []consensus.MemberID
-	outdone          bool // a voter that refused has a better log
-	removed          bool // for ever: never campaign again
+	votes   configs.Votes
+	outdone bool // a voter that refused has a better log
+	removed bool // for ever: never campaign again
 	// A leader asked this member to campaign in the term calledIn, and a change has to be applied first.
 	calledIn   consensus.Term
 	callForced bool // no other voter can lead
@@ -114,7 +115,7 @@ func (r *Replica) campaign() {
 	r.out.event(BecamePreCandidate{Term: r.hard.term})
 	r.elect.resetCampaign()
 	r.elect.startTally()
-	if r.elect.outcome() == quorum.Won {
+	if r.configs.Outcome(&r.elect.votes) == quorum.Won {
 		r.becomeCandidate(false)
 		return
 	}
@@ -126,7 +127,7 @@ func (r *Replica) campaign() {
 func (r *Replica) inquire() {
 	r.setLeader(consensus.NoMember)
 	r.elect.resetCampaign()
-	r.elect.granted, r.elect.refused = r.elect.granted[:0], r.elect.refused[:0]
+	r.elect.votes.Reset()
 	r.elect.askForVotes(consensus.MsgPreVote, r.hard.term+1, false)
 }
 
@@ -134,7 +135,7 @@ func (r *Replica) becomeCandidate(force bool) {
 	if force {
 		r.elect.patientUntil = 0 // the leader asked for it
 	}
-	if r.hard.term >= maxNumber {
+	if r.hard.term >= filter.MaxNumber {
 		return // there is no higher one
 	}
 	r.setTerm(r.hard.term + 1)
@@ -145,7 +146,7 @@ func (r *Replica) becomeCandidate(force bool) {
 	r.elect.resetCampaign()
 	r.elect.startTally()
 	r.fast.StartElection()
-	if r.elect.outcome() == quorum.Won {
+	if r.configs.Outcome(&r.elect.votes) == quorum.Won {
 		r.becomeLeader()
 		return
 	}
@@ -186,41 +187,16 @@ func (e *election) tellCommit(m *consensus.Message) {
 // log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
 // over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
 func (r *Replica) learnCommit(m *consensus.Message) {
-	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.filter.knows(m.From) {
+	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.gate.knows(m.From) {
 		r.journal.commitTo(m.Committed.Index)
 	}
 }
 
+// startTally begins to count votes, with this member's own.
 func (e *election) startTally() {
-	e.granted, e.refused, e.outdone = append(e.granted[:0], e.opts.ID), e.refused[:0], false
-}
-
-// outcome counts the votes, set by set. A candidate outside a set is not counted there.
-func (e *election) outcome() quorum.Outcome {
-	c := e.configs.Config()
-	if e.opts.Faults.UnionOfJoint {
-		both := slices.Concat(c.Voters, c.Outgoing)
-		slices.Sort(both)
-		return e.tally(slices.Compact(both))
-	}
-	result := e.tally(c.Voters)
-	if c.IsJoint() {
-		result = quorum.Both(result, e.tally(c.Outgoing))
-	}
-	return result
-}
-
-func (e *election) tally(voters []consensus.MemberID) quorum.Outcome {
-	granted, refused := 0, 0
-	for _, id := range voters {
-		switch {
-		case slices.Contains(e.granted, id):
-			granted++
-		case slices.Contains(e.refused, id):
-			refused++
-		}
-	}
-	return quorum.Tally(len(voters), granted, refused)
+	e.votes.Reset()
+	e.votes.Grant(e.opts.ID)
+	e.outdone = false
 }
 
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
@@ -268,7 +244,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		return
 	case !pre && (r.soft.role != Candidate || m.Term != r.hard.term):
 		return
-	case slices.Contains(r.elect.granted, m.From) || slices.Contains(r.elect.refused, m.From):
+	case r.elect.votes.Answered(m.From):
 		return
 	case !r.mayCampaign():
 		// The answer told of a change: it has to be applied first, or this member votes no more.
@@ -278,15 +254,15 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		return
 	}
 	if m.Reject {
-		r.elect.refused = append(r.elect.refused, m.From)
+		r.elect.votes.Refuse(m.From)
 		r.elect.outdone = r.elect.outdone || r.log.LastMark().Before(m.Last)
 	} else {
-		r.elect.granted = append(r.elect.granted, m.From)
+		r.elect.votes.Grant(m.From)
 		if !pre {
 			r.fast.AddBallot(m.From, m.Records)
 		}
 	}
-	switch r.elect.outcome() {
+	switch r.configs.Outcome(&r.elect.votes) {
 	case quorum.Pending:
 	case quorum.Won:
 		if pre {
@@ -313,7 +289,7 @@ func (r *Replica) setTerm(term consensus.Term) {
 	r.infer.reset()
 	r.fast.EndElection()
 	r.fast.ResetTally()
-	r.elect.granted, r.elect.refused = r.elect.granted[:0], r.elect.refused[:0]
+	r.elect.votes.Reset()
 }
 
 func (r *Replica) setLeader(leader consensus.MemberID) {

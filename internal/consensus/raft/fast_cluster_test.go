@@ -149,6 +149,11 @@ func (k *keys) abort(e *entry) {
 	}
 }
 
+// fateAt asks the state machine that a member has when it is asked.
+func (c *cluster) fateAt(id memberID) func(consensus.ProposalID) fast.Fate {
+	return func(proposal consensus.ProposalID) fast.Fate { return c.node(id).store.keys.fate(proposal) }
+}
+
 func (k *keys) fate(id consensus.ProposalID) fast.Fate {
 	if r, done := k.results[id]; done && r.reply != "skipped" {
 		return fast.FateDone

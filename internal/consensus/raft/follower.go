@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -87,7 +88,7 @@ func (w *follower) tellBase(m *consensus.Message) {
 // refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
 // logs is damaged. Nothing is acknowledged; the event tells of it once a term.
 func (w *follower) refuseLog(m *consensus.Message, at consensus.Mark) {
-	w.stats.dropped.count(RefusedBelowCommit)
+	w.stats.dropped.Count(filter.BelowCommit)
 	if w.conflictTold != m.Term {
 		w.conflictTold = m.Term
 		own, _ := w.log.Term(at.Index)

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -74,7 +75,7 @@ func (s *rounds) leaseTicks(patience uint64) uint64 {
 	if s.opts.Faults.OwnLeaseTicks {
 		patience = uint64(s.opts.ElectionTicks) * s.opts.tickMicros()
 	}
-	ticks := min(patience, maxNumber) / s.opts.tickMicros()
+	ticks := min(patience, filter.MaxNumber) / s.opts.tickMicros()
 	return ticks - min(ticks, 2+ticks/8)
 }
 
@@ -86,7 +87,7 @@ func (s *rounds) leaseHolds() bool {
 // leaseEnd is up to when a member promised to elect nobody else.
 func (s *rounds) leaseEnd(id consensus.MemberID) uint64 {
 	if id == s.opts.ID {
-		return maxNumber
+		return filter.MaxNumber
 	}
 	if p := s.peers.find(id); p != nil {
 		return p.LeaseEnd

@@ -6,52 +6,60 @@ import (
 	"github.com/quorate/quorate/internal/consensus/proposer"
 )
 
-// Output is what the caller must do after a Step, field by field in this order. Steps may go on while it is being
-// done, as long as persist requests reach the disk, and sends the network, in the order of the Steps.
+// Output is what the caller must do after a Step. The fields stand in the order in which they are performed. Steps may go on
+// meanwhile, as long as persist requests reach the disk, and sends the network, in the order of the Steps.
 type Output struct {
-	// Seq numbers the persist request that Hard, Reset, Entries and Records form together; zero if there is nothing to persist.
-	// Once it is durable, Persisted{Seq} is due; many may be outstanding, they complete in order.
+	// Config is set when another configuration came into force here: appended, truncated or installed. It comes first: what
+	// is sent may be for members that only this configuration names.
+	Config *ConfigInForce
+
+	// Send may leave at once, before anything is on disk.
+	Send []consensus.Message
+
+	// Seq numbers the persist request that Hard, Reset, Entries and Records form together: one write. It is zero if there is
+	// nothing to persist. Once the request is durable, Persisted{Seq} is due. Many may be under way; they complete in order.
 	Seq  uint64
 	Hard *consensus.HardState
-	// Reset makes the log begin anew after this mark: a snapshot was installed, what was logged before is gone. It comes
+	// Reset makes the log begin anew after this position: a snapshot was installed, what was logged before is gone. It comes
 	// before Entries.
 	Reset *consensus.SnapshotMeta
 	// Entries are appended to the log on disk, which is first truncated from Entries[0].Index on.
 	Entries []consensus.Entry
 	// Records enter the pool on disk or leave it.
 	Records []consensus.RecordChange
-
-	// Send may leave at once. SendAfter may leave only once Seq is durable, or, if Seq is zero, once every persist
-	// request before is.
-	Send      []consensus.Message
+	// SendAfter may leave only once Seq is durable, or, if Seq is zero, once every persist request before is: votes and
+	// acknowledgements promise what is on disk.
 	SendAfter []consensus.Message
-	// Evaluate is answered, like SendAfter, once what is asked to be persisted is durable.
+	// Evaluate is answered, like SendAfter, once Seq is durable.
 	Evaluate []Evaluation
 
-	// Inferred is what this member found committed by itself, before the leader told it: the entries after the first index, up
-	// to the second. Nobody needs to act on it.
+	// Install asks the shell to swap the store for the snapshot that it received; answered by SnapshotInstalled. What was
+	// handed out in Apply by earlier Steps is applied (or skipped) first. Nothing is handed out until the answer, so that
+	// Install and Apply are never both set.
+	Install *consensus.SnapshotMeta
+
+	// Inferred is what this member found committed by itself, before the leader told it: the entries after the first index,
+	// up to the second. It is for counts only, and comes before Apply, with which the proposals among them end.
 	Inferred *[2]consensus.Index
 
 	// Apply is committed and durable here, consecutive, handed out once; answered by Applied.
 	Apply []consensus.Entry
-	// Install asks the shell to swap the store for the snapshot that it received; answered by SnapshotInstalled. What
-	// was handed out in Apply before is applied (or skipped) first; nothing is handed out until the answer.
-	Install *consensus.SnapshotMeta
+
+	// StopSnapshot names followers to whom a snapshot is streamed that has become useless: the log no longer holds what
+	// follows it. SnapshotSent is due all the same. It comes before NeedSnapshot.
+	StopSnapshot []consensus.MemberID
 	// NeedSnapshot asks the shell to stream a snapshot of the applied state to a follower; answered by SnapshotSent.
 	NeedSnapshot []SnapshotRequest
-	// StopSnapshot names followers to whom a snapshot is streamed that has become useless: the log no longer holds what
-	// follows it. SnapshotSent is due all the same.
-	StopSnapshot []consensus.MemberID
 
-	// Wins are proposals of this member that are decided: they will be applied at that revision, with that result.
+	// Wins are proposals of this member that are decided: they will be applied at that revision, with that result. Their
+	// proposers may be answered at once.
 	Wins []proposer.Win
 
-	Reads       []consensus.ReadIndex // answered: serve once applied >= Index
+	Reads       []consensus.ReadIndex // answered: serve each once applied >= Index
 	FailedReads []uint64              // not answered and never will be: ask again
 	Refusals    []consensus.Refusal   // of this member's own proposals
 
-	// Config is set when another configuration came into force here: appended, truncated or installed.
-	Config *ConfigInForce
+	// Events are for logs, metrics and scripts. Nothing depends on them.
 	Events []Event
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/readindex"
 )
 
 // forwards is what this member sends to the leader for itself, and the reads that were not answered yet.
@@ -21,7 +22,7 @@ type forwards struct {
 	box       forwardBox
 	offered   []consensus.Proposal // of this Step, for the leader and all other voters
 	forwarded []uint64             // reads sent to the leader and not answered yet
-	logEnds   majorityRead
+	logEnds   readindex.Majority
 }
 
 // forwardBox gathers what this member forwards to the leader in one Step.

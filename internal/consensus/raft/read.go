@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/readindex"
 )
 
 // A linearizable read costs no log entry (Raft thesis, section 6.4), only the certainty that no other leader had
@@ -17,33 +19,6 @@ import (
 // such a vote elected can have committed anything before. With three voters a follower's question, and
 // the leader's being in office, are a majority, and no round is needed: one round trip.
 
-// pendingRead waits for both. Indexes never fall along the queue.
-type pendingRead struct {
-	from  consensus.MemberID
-	id    uint64
-	index consensus.Index
-	round uint64 // zero under a leader lease
-	asker bool   // from counts as one that echoed
-}
-
-// readQueue is a queue that reuses its memory.
-type readQueue struct {
-	queue []pendingRead
-	head  int
-}
-
-func (q *readQueue) waiting() []pendingRead { return q.queue[q.head:] }
-
-func (q *readQueue) pop() {
-	q.head++
-	switch {
-	case q.head == len(q.queue):
-		q.queue, q.head = q.queue[:0], 0
-	case q.head >= 1024 && q.head*2 >= len(q.queue):
-		q.queue, q.head = slices.Delete(q.queue, 0, q.head), 0
-	}
-}
-
 // leaderReads are the reads that wait at the leader, its own and those of others, in the order of arrival.
 type leaderReads struct {
 	opts   *Options
@@ -53,8 +28,8 @@ type leaderReads struct {
 	out    *outbox
 	rounds *rounds
 
-	queue readQueue         // that wait for a round
-	sure  readQueue         // that were confirmed as they came, and wait for the log to commit
+	queue readindex.Queue   // that wait for a round
+	sure  readindex.Queue   // that were confirmed as they came, and wait for the log to commit
 	reply consensus.Message // to the reader that is being answered
 }
 
@@ -88,17 +63,17 @@ func (r *Replica) handleRead(m *consensus.Message) {
 }
 
 func (s *leaderReads) add(id uint64, from consensus.MemberID, asker bool) {
-	read := pendingRead{from: from, id: id, index: s.log.Last(), asker: asker}
+	read := readindex.Pending{From: from, ID: id, Index: s.log.Last(), Asker: asker}
 	if s.opts.Faults.Fast.CommitAsReadIndex {
-		read.index = s.log.Commit()
+		read.Index = s.log.Commit()
 	}
 	if !s.rounds.leaseHolds() && !s.opts.Faults.SkipReadRound && !(asker && s.rounds.majority(from)) {
 		s.rounds.begin()
-		read.round = s.rounds.last
-		s.queue.queue = append(s.queue.queue, read)
+		read.Round = s.rounds.last
+		s.queue.Push(read)
 		return
 	}
-	s.sure.queue = append(s.sure.queue, read)
+	s.sure.Push(read)
 }
 
 // answer hands out what is confirmed and committed, in the order of arrival.
@@ -106,14 +81,14 @@ func (s *leaderReads) answer() {
 	if s.log.Commit() < s.soft.noop {
 		return
 	}
-	for q := &s.sure; len(q.waiting()) > 0 && q.waiting()[0].index <= s.log.Commit(); q.pop() {
-		s.answerOne(&q.waiting()[0])
+	for q := &s.sure; len(q.Waiting()) > 0 && q.Waiting()[0].Index <= s.log.Commit(); q.Pop() {
+		s.answerOne(&q.Waiting()[0])
 	}
-	if q := &s.queue; len(q.waiting()) > 0 {
+	if q := &s.queue; len(q.Waiting()) > 0 {
 		confirmed := s.rounds.confirmed()
-		for len(q.waiting()) > 0 && q.waiting()[0].index <= s.log.Commit() && s.isConfirmed(&q.waiting()[0], confirmed) {
-			s.answerOne(&q.waiting()[0])
-			q.pop()
+		for len(q.Waiting()) > 0 && q.Waiting()[0].Index <= s.log.Commit() && s.isConfirmed(&q.Waiting()[0], confirmed) {
+			s.answerOne(&q.Waiting()[0])
+			q.Pop()
 		}
 	}
 	if len(s.reply.Reads) > 0 {
@@ -121,21 +96,21 @@ func (s *leaderReads) answer() {
 	}
 }
 
-func (s *leaderReads) isConfirmed(read *pendingRead, confirmed uint64) bool {
-	return read.round <= confirmed || (read.asker && read.round <= s.rounds.confirmedBy(read.from))
+func (s *leaderReads) isConfirmed(read *readindex.Pending, confirmed uint64) bool {
+	return read.Round <= confirmed || (read.Asker && read.Round <= s.rounds.confirmedBy(read.From))
 }
 
 // answerOne answers here, or gathers the answers to one member, as long as they come in a row, in one message.
-func (s *leaderReads) answerOne(read *pendingRead) {
-	answer := consensus.ReadIndex{ID: read.id, Index: read.index}
-	if read.from == s.opts.ID {
+func (s *leaderReads) answerOne(read *readindex.Pending) {
+	answer := consensus.ReadIndex{ID: read.ID, Index: read.Index}
+	if read.From == s.opts.ID {
 		s.out.Reads = append(s.out.Reads, answer)
 		return
 	}
-	if len(s.reply.Reads) > 0 && s.reply.To != read.from {
+	if len(s.reply.Reads) > 0 && s.reply.To != read.From {
 		s.flush()
 	}
-	s.reply.To = read.from
+	s.reply.To = read.From
 	s.reply.Reads = append(s.reply.Reads, answer)
 }
 
@@ -147,17 +122,17 @@ func (s *leaderReads) flush() {
 
 // fail tells everybody who waits that this member leads no more.
 func (s *leaderReads) fail() {
-	for _, q := range []*readQueue{&s.sure, &s.queue} {
-		for _, read := range q.waiting() {
-			if read.from == s.opts.ID {
-				s.out.FailedReads = append(s.out.FailedReads, read.id)
+	for _, q := range []*readindex.Queue{&s.sure, &s.queue} {
+		for _, read := range q.Waiting() {
+			if read.From == s.opts.ID {
+				s.out.FailedReads = append(s.out.FailedReads, read.ID)
 				continue
 			}
 			s.out.send(consensus.Message{
-				Kind: consensus.MsgReadReply, To: read.from, Reject: true, Reads: []consensus.ReadIndex{{ID: read.id}},
+				Kind: consensus.MsgReadReply, To: read.From, Reject: true, Reads: []consensus.ReadIndex{{ID: read.ID}},
 			}, false)
 		}
-		*q = readQueue{queue: q.queue[:0]}
+		q.Clear()
 	}
 	s.rounds.started = s.rounds.started[:0]
 }
@@ -165,7 +140,7 @@ func (s *leaderReads) fail() {
 // handleReadReply takes the leader's answers to forwarded reads; what was given up meanwhile is not answered twice.
 func (f *forwards) handleReadReply(m *consensus.Message) {
 	if m.From != f.soft.leader {
-		f.stats.dropped.count(RefusedReadAnswer) // what another leader was asked was given up with it
+		f.stats.dropped.Count(filter.ReadAnswer) // what another leader was asked was given up with it
 		return
 	}
 	for _, answer := range m.Reads {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -124,7 +125,7 @@ func TestReplica_Receive_appendBelowCommit(t *testing.T) {
 				}
 			}
 		}
-		if count := two.replica.RefusedMessages()[raft.RefusedBelowCommit]; !broken && (count != 2 || conflicts != 1) {
+		if count := two.replica.RefusedMessages()[filter.BelowCommit]; !broken && (count != 2 || conflicts != 1) {
 			t.Errorf("refused %d, told %d times", count, conflicts)
 		}
 		if broken {
@@ -150,7 +151,7 @@ func TestReplica_Receive_ackOfAForeignLog(t *testing.T) {
 			lead.step(raft.Receive{Message: message{Kind: consensus.MsgAppendReply, From: id, To: 1, Term: s.Term, Match: match}})
 		}
 	}
-	if after := lead.replica.Status(); after.Commit != s.Commit || lead.replica.RefusedMessages()[raft.RefusedForeignLog] != 6 {
+	if after := lead.replica.Status(); after.Commit != s.Commit || lead.replica.RefusedMessages()[filter.ForeignLog] != 6 {
 		t.Errorf("committed up to %d, before %d; refused %v", after.Commit, s.Commit, lead.replica.RefusedMessages())
 	}
 	lead.step(raft.Receive{Message: message{

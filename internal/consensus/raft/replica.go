@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -33,7 +34,7 @@ type Replica struct {
 	follower follower
 	infer    inference
 	forwards forwards
-	filter   filter
+	gate     gate
 
 	fast  *fast.Path
 	stats stats
@@ -52,7 +53,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	if err := r.journal.restoreLog(&restored); err != nil {
 		return nil, err
 	}
-	if restored.Hard.Term > maxNumber {
+	if restored.Hard.Term > filter.MaxNumber {
 		return nil, fmt.Errorf("%w: term %d is beyond what elections reach", ErrRestored, restored.Hard.Term)
 	}
 	r.hard.term = max(restored.Hard.Term, restored.Base.Mark.Term)
@@ -123,7 +124,7 @@ func (r *Replica) wire() {
 		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out,
 		journal: &r.journal, infer: &r.infer, fast: r.fast, stats: &r.stats,
 	}
-	r.filter = filter{
+	r.gate = gate{
 		opts: &r.opts, clock: &r.clock, hard: &r.hard, soft: &r.soft, configs: &r.configs, elect: &r.elect,
 		peers: &r.peers, stats: &r.stats,
 	}

@@ -154,16 +154,16 @@ func (r *Replica) receive(m *consensus.Message) {
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
-	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.filter.takesLeaveOf(m) {
+	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.gate.takesLeaveOf(m) {
 		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: m.From})
 		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
 		// another leader: after a recovery from quorum loss the removed may hold what was never part of this history, and
 		// an answer would let them count this member, or learn its term.
-		if !fromLeader(m.Kind) || m.Term < r.hard.term || r.soft.role == Leader {
+		if !m.Kind.FromLeader() || m.Term < r.hard.term || r.soft.role == Leader {
 			return
 		}
 	}
-	if r.filter.judge(m) {
+	if r.gate.judge(m) {
 		return
 	}
 	switch m.Kind {
@@ -179,7 +179,7 @@ func (r *Replica) receive(m *consensus.Message) {
 		r.handlePreVote(m)
 		return
 	case consensus.MsgVote:
-		if r.filter.mustIgnore(m) {
+		if r.gate.mustIgnore(m) {
 			return
 		}
 	}
@@ -189,7 +189,7 @@ func (r *Replica) receive(m *consensus.Message) {
 	}
 	if m.Term > r.hard.term && !(m.Kind == consensus.MsgPreVoteReply && !m.Reject) {
 		leader := consensus.NoMember
-		if fromLeader(m.Kind) {
+		if m.Kind.FromLeader() {
 			leader = m.From
 		}
 		r.becomeFollower(m.Term, leader)
@@ -202,15 +202,6 @@ func (r *Replica) receive(m *consensus.Message) {
 func fromClient(m *consensus.Message) bool {
 	fast := m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose
 	return fast && len(m.Proposals) > 0 && m.Proposals[0].ID.Session.OfClient()
-}
-
-// fromLeader reports whether only the leader of its term sends this kind.
-func fromLeader(kind consensus.MessageKind) bool {
-	switch kind {
-	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer, consensus.MsgTimeoutNow:
-		return true
-	}
-	return false
 }
 
 // receiveStale answers where the sender is stuck without: a deposed leader, or a candidate, learns the term.
@@ -260,7 +251,7 @@ func (r *Replica) receiveTermless(m *consensus.Message) {
 
 // receiveCurrent handles messages of the current term (and granted pre-votes for the next).
 func (r *Replica) receiveCurrent(m *consensus.Message) {
-	if fromLeader(m.Kind) {
+	if m.Kind.FromLeader() {
 		if r.soft.role == Leader {
 			return // no sound member sends that: judge refused it
 		}

@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -18,10 +19,10 @@ type transfers struct {
 	rounds  *rounds
 	cordon  *cordon
 
-	target   consensus.MemberID // or NoMember
-	deadline uint64             // tick at which it is given up
-	sent     bool               // the target was told to campaign
-	pace     handoverPace       // of the transfers that a cordoned leader begins by itself
+	target   consensus.MemberID    // or NoMember
+	deadline uint64                // tick at which it is given up
+	sent     bool                  // the target was told to campaign
+	pace     progress.HandoverPace // of the transfers that a cordoned leader begins by itself
 }
 
 // begin begins to hand leadership to a voter, the best suited if to names none (Raft thesis, section 3.10).

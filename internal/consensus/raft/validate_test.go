@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
@@ -23,41 +24,41 @@ func TestReplica_Receive_refused(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		m    message // its term is added to the cluster's, 2
-		why  raft.RefusedMessage
+		why  filter.Reason
 		ok   bool // it is taken
 	}{
-		{"a heartbeat of a second leader", message{Kind: consensus.MsgHeartbeat, From: 3}, raft.RefusedLeader, false},
-		{"an append of a second leader", message{Kind: consensus.MsgAppend, From: 3, Prev: first}, raft.RefusedLeader, false},
-		{"a heartbeat of a stranger", message{Kind: consensus.MsgHeartbeat, From: 9}, raft.RefusedStranger, false},
-		{"a stranger that leads the next term", message{Kind: consensus.MsgHeartbeat, From: 9, Term: 1}, raft.RefusedStranger, false},
-		{"the greatest term", message{Kind: consensus.MsgHeartbeat, From: 3, Term: math.MaxUint64 - 2}, raft.RefusedMalformed, false},
-		{"a term far away", message{Kind: consensus.MsgVote, From: 3, Term: 1<<32 + 1, Last: first}, raft.RefusedTermJump, false},
-		{"a pre-vote of a term far away", message{Kind: consensus.MsgPreVote, From: 9, Term: 1 << 40}, raft.RefusedTermJump, false},
-		{"a put of a stranger", message{Kind: consensus.MsgPropose, From: 9, Proposals: []consensus.Proposal{own}}, raft.RefusedStranger, false},
+		{"a heartbeat of a second leader", message{Kind: consensus.MsgHeartbeat, From: 3}, filter.Leader, false},
+		{"an append of a second leader", message{Kind: consensus.MsgAppend, From: 3, Prev: first}, filter.Leader, false},
+		{"a heartbeat of a stranger", message{Kind: consensus.MsgHeartbeat, From: 9}, filter.Stranger, false},
+		{"a stranger that leads the next term", message{Kind: consensus.MsgHeartbeat, From: 9, Term: 1}, filter.Stranger, false},
+		{"the greatest term", message{Kind: consensus.MsgHeartbeat, From: 3, Term: math.MaxUint64 - 2}, filter.Malformed, false},
+		{"a term far away", message{Kind: consensus.MsgVote, From: 3, Term: 1<<32 + 1, Last: first}, filter.TermJump, false},
+		{"a pre-vote of a term far away", message{Kind: consensus.MsgPreVote, From: 9, Term: 1 << 40}, filter.TermJump, false},
+		{"a put of a stranger", message{Kind: consensus.MsgPropose, From: 9, Proposals: []consensus.Proposal{own}}, filter.Stranger, false},
 		{"a stranger's record",
-			message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client, own}}, raft.RefusedStranger, false},
+			message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client, own}}, filter.Stranger, false},
 		{"a native client's record", message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client}}, 0, true},
-		{"a stranger's transfer", message{Kind: consensus.MsgTransfer, From: 9, Target: 3}, raft.RefusedStranger, false},
-		{"a stranger that holds the log", message{Kind: consensus.MsgHolds, From: 9, Match: first}, raft.RefusedStranger, false},
-		{"a stranger's removal", message{Kind: consensus.MsgRemoved, From: 9}, raft.RefusedStranger, false},
-		{"a member's removal", message{Kind: consensus.MsgRemoved, From: 3}, raft.RefusedRemoval, false},
-		{"no kind", message{From: 3}, raft.RefusedMalformed, false},
-		{"a kind that is no more", message{Kind: 21, From: 3}, raft.RefusedMalformed, false},
-		{"a kind to come", message{Kind: 27, From: 3}, raft.RefusedMalformed, false},
+		{"a stranger's transfer", message{Kind: consensus.MsgTransfer, From: 9, Target: 3}, filter.Stranger, false},
+		{"a stranger that holds the log", message{Kind: consensus.MsgHolds, From: 9, Match: first}, filter.Stranger, false},
+		{"a stranger's removal", message{Kind: consensus.MsgRemoved, From: 9}, filter.Stranger, false},
+		{"a member's removal", message{Kind: consensus.MsgRemoved, From: 3}, filter.Removal, false},
+		{"no kind", message{From: 3}, filter.Malformed, false},
+		{"a kind that is no more", message{Kind: 21, From: 3}, filter.Malformed, false},
+		{"a kind to come", message{Kind: 27, From: 3}, filter.Malformed, false},
 		{"an index at the end",
-			message{Kind: consensus.MsgAppendReply, From: 3, Match: mark{Index: math.MaxUint64, Term: 1}}, raft.RefusedMalformed, false},
+			message{Kind: consensus.MsgAppendReply, From: 3, Match: mark{Index: math.MaxUint64, Term: 1}}, filter.Malformed, false},
 		{"entries with a gap", message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first,
-			Entries: []entry{noop(2, 3), noop(4, 3)}}, raft.RefusedMalformed, false},
+			Entries: []entry{noop(2, 3), noop(4, 3)}}, filter.Malformed, false},
 		{"entries of a falling term",
-			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{noop(2, 3), noop(3, 2)}}, raft.RefusedMalformed, false},
+			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{noop(2, 3), noop(3, 2)}}, filter.Malformed, false},
 		{"entries of a term to come",
-			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{noop(2, 4)}}, raft.RefusedMalformed, false},
+			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{noop(2, 4)}}, filter.Malformed, false},
 		{"an entry of no kind",
-			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{{Index: 2, Term: 3, Kind: 7}}}, raft.RefusedMalformed, false},
+			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{{Index: 2, Term: 3, Kind: 7}}}, filter.Malformed, false},
 		{"a revision at the end", message{Kind: consensus.MsgVoteReply, From: 3, Records: []consensus.Record{{
-			Attempt: consensus.Attempt{Proposal: own.ID, Revision: math.MaxUint64}, Term: 1}}}, raft.RefusedMalformed, false},
+			Attempt: consensus.Attempt{Proposal: own.ID, Revision: math.MaxUint64}, Term: 1}}}, filter.Malformed, false},
 		{"a snapshot without voters",
-			message{Kind: consensus.MsgSnapshotOffer, From: 3, Term: 1, Snapshot: &consensus.SnapshotMeta{Mark: mark{Index: 9, Term: 2}}}, raft.RefusedMalformed, false},
+			message{Kind: consensus.MsgSnapshotOffer, From: 3, Term: 1, Snapshot: &consensus.SnapshotMeta{Mark: mark{Index: 9, Term: 2}}}, filter.Malformed, false},
 	} {
 		for _, role := range []raft.Role{raft.Leader, raft.Follower} {
 			c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
@@ -69,7 +70,7 @@ func TestReplica_Receive_refused(t *testing.T) {
 			m.To, m.Term = 1, m.Term+before.Term
 			out := r.Step(raft.Receive{Message: m})
 			after := r.Status()
-			var want [raft.RefusedMessages]uint64
+			var want [filter.Reasons]uint64
 			if !tc.ok {
 				want[tc.why] = 1
 			}

@@ -1,0 +1,203 @@
+package fast_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/keyrange"
+)
+
+// bench is the fast path of one of three voters, with its log and its configurations. Member 1 leads term 2.
+type bench struct {
+	log     raftlog.Log
+	configs configs.History
+	path    *fast.Path
+	view    fast.View
+	fates   map[consensus.ProposalID]fast.Fate
+}
+
+func newBench(self consensus.MemberID, faults fast.Faults) *bench {
+	base := consensus.SnapshotMeta{
+		Mark: consensus.Mark{Index: 1, Term: 1}, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+		Config: consensus.Config{
+			Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
+		},
+	}
+	b := &bench{
+		log:     raftlog.Restore(base.Mark, nil, 1, 1, 1<<20),
+		configs: configs.New(self, consensus.StorageID{}, nil, configs.Faults{}),
+		view:    fast.View{Now: 1, Term: 2, Leader: 1, Follows: self != 1, Started: true},
+		fates:   map[consensus.ProposalID]fast.Fate{},
+	}
+	b.configs.Reset(&base, 1, 1)
+	b.configs.Revise()
+	b.path = fast.New(fast.Settings{
+		Self: self, ElectionTicks: 10, MaxUncommittedBytes: 1 << 20, Faults: faults,
+		Options: fast.Options{
+			Footprint: func(payload []byte) consensus.Footprint {
+				return consensus.Footprint{Keys: []keyrange.Range{keyrange.Single(payload)}}
+			},
+			Fate: func(id consensus.ProposalID) fast.Fate { return b.fates[id] },
+		},
+	}, &b.log, &b.configs)
+	b.path.Restore(100, nil)
+	return b
+}
+
+func proposalOf(sequence uint64, key string) consensus.Proposal {
+	return consensus.Proposal{
+		ID: consensus.ProposalID{Session: consensus.SessionID{Member: 2, Number: 1}, Sequence: sequence}, Proposer: 2,
+		Kind: consensus.EntryCommand, Payload: []byte(key),
+	}
+}
+
+// record offers a proposal to the voter, as the leader of its term does.
+func (b *bench) record(p consensus.Proposal) consensus.Verdict {
+	verdicts, _ := b.path.Record(&b.view, &consensus.Message{
+		Kind: consensus.MsgRecord, From: 2, Term: b.view.Term, Config: b.configs.ID(), Proposals: []consensus.Proposal{p},
+	})
+	return verdicts[0]
+}
+
+// append puts an entry into the log.
+func (b *bench) append(e consensus.Entry) {
+	e.Index, e.Term = b.log.Last()+1, b.view.Term
+	b.log.Append(e)
+}
+
+// Ensure that a voter gives ascending revisions to what does not conflict, and refuses what does, in its pool or in its log.
+func TestPath_Record(t *testing.T) {
+	b := newBench(3, fast.Faults{})
+	b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: proposalOf(1, "a").ID, Payload: []byte("a")})
+	for _, x := range []struct {
+		name     string
+		p        consensus.Proposal
+		revision uint64
+		refusal  consensus.Refused
+	}{
+		{"meets the log", proposalOf(2, "a"), 0, consensus.RefusedConflict},
+		{"free", proposalOf(3, "b"), 102, consensus.RefusedNot},
+		{"the same again", proposalOf(3, "b"), 102, consensus.RefusedNot},
+		{"meets the pool", proposalOf(4, "b"), 0, consensus.RefusedConflict},
+		{"free, after both", proposalOf(5, "c"), 103, consensus.RefusedNot},
+		{"is in the log", proposalOf(1, "z"), 0, consensus.RefusedKnown},
+	} {
+		got := b.record(x.p)
+		if got.Refusal != x.refusal || got.Revision != x.revision {
+			t.Errorf("%s: got %+v, want revision %d, refusal %d", x.name, got, x.revision, x.refusal)
+		}
+	}
+	if changes := b.path.TakeChanges(); len(changes) != 2 || b.path.Due() || b.path.Held() != 2 {
+		t.Errorf("%d changes of the pool, due %t, %d held", len(changes), b.path.Due(), b.path.Held())
+	}
+}
+
+// Ensure that without the rule a voter records what conflicts: the test above looks at the right thing.
+func TestPath_Record_conflict(t *testing.T) {
+	b := newBench(3, fast.Faults{NoPoolFootprint: true})
+	b.record(proposalOf(3, "b"))
+	if got := b.record(proposalOf(4, "b")); got.Refusal != consensus.RefusedNot {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Ensure that a record stays until its proposal is decided, and goes with votes as long.
+func TestPath_Applied(t *testing.T) {
+	b := newBench(3, fast.Faults{})
+	kept, gone := proposalOf(1, "a"), proposalOf(2, "b")
+	b.record(kept)
+	b.record(gone)
+	b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: gone.ID, ExactRevision: 102, Payload: []byte("b")})
+	b.log.Write(1, 1)
+	b.log.Persisted(1)
+	b.log.CommitTo(2)
+	b.log.HandOut(1<<20, 1)
+	b.log.ApplyTo(2, 1)
+	b.fates[gone.ID] = fast.FateDone
+	b.path.Applied(2, 2, 102, 1)
+	if left := b.path.Acknowledged(); len(left) != 1 || left[0].Proposal != kept.ID {
+		t.Errorf("left: %+v", left)
+	}
+}
+
+// Ensure that a leader takes a proposal at the next revision, once, and not before its term has started.
+func TestPath_Admit(t *testing.T) {
+	b := newBench(1, fast.Faults{})
+	p := proposalOf(1, "a")
+	b.view.Started = false
+	if _, why := b.path.Admit(&b.view, &p, 2); why != consensus.RefusedClosed {
+		t.Errorf("before the term has started: %d", why)
+	}
+	b.view.Started = true
+	e, why := b.path.Admit(&b.view, &p, 2)
+	if why != consensus.RefusedNot || e.ExactRevision != 101 || e.Answered != 1 {
+		t.Fatalf("got %+v, refused %d", e, why)
+	}
+	b.append(e)
+	if _, why := b.path.Admit(&b.view, &p, 2); why != consensus.RefusedKnown {
+		t.Errorf("the second time: %d", why)
+	}
+	other := proposalOf(2, "a")
+	if _, why := b.path.Admit(&b.view, &other, 2); why != consensus.RefusedConflict {
+		t.Errorf("another command on the key: %d", why)
+	}
+	if records := b.path.Acknowledged(); len(records) != 1 || records[0].Revision != 101 {
+		t.Errorf("with a vote go %+v", records)
+	}
+	b.path.Truncate(2, 1)
+	b.log.Truncate(2)
+	if b.path.Held() != 1 {
+		t.Errorf("%d records after the entry was truncated, want 1", b.path.Held())
+	}
+}
+
+// Ensure that a new leader recovers what a recovery quorum of its voters recorded, in the order of revisions.
+func TestPath_Recover(t *testing.T) {
+	b := newBench(3, fast.Faults{})
+	first, second, rare := proposalOf(1, "a"), proposalOf(2, "b"), proposalOf(3, "c")
+	b.record(first)
+	b.record(second)
+	b.record(rare)
+	b.path.StartElection()
+	record := func(p consensus.Proposal, revision uint64) consensus.Record {
+		return consensus.Record{
+			Attempt: consensus.Attempt{Proposal: p.ID, Revision: revision}, Term: 2, Config: b.configs.ID(), Payload: p.Payload,
+		}
+	}
+	b.path.AddBallot(2, []consensus.Record{record(second, 102), record(first, 101), record(rare, 109)})
+	entries := b.path.Recover()
+	if len(entries) != 2 || entries[0].ExactRevision != 101 || entries[1].ExactRevision != 102 {
+		t.Errorf("recovered %+v", entries)
+	}
+	if again := b.path.Recover(); len(again) != 0 {
+		t.Errorf("recovered again: %+v", again)
+	}
+}
+
+// Ensure that a proposal is decided once the leader and a superquorum gave it one revision, and that this member's own record
+// counts once it is durable.
+func TestPath_TakeWins(t *testing.T) {
+	b := newBench(2, fast.Faults{})
+	p := proposalOf(1, "a")
+	b.path.Propose([]consensus.Proposal{p})
+	b.path.RecordOwn(&b.view, &consensus.Message{
+		Kind: consensus.MsgRecord, From: 2, Term: 2, Config: b.configs.ID(), Proposals: []consensus.Proposal{p},
+	})
+	answer := consensus.Verdict{Attempt: consensus.Attempt{Proposal: p.ID, Revision: 101}, Reply: []byte("r")}
+	from := func(id consensus.MemberID) *consensus.Message {
+		return &consensus.Message{From: id, Term: 2, Config: b.configs.ID(), Verdicts: []consensus.Verdict{answer}}
+	}
+	b.path.Answered(&b.view, from(1))
+	b.path.Recorded(&b.view, from(3))
+	b.path.StampOwn(7, 6)
+	if wins := b.path.TakeWins(); len(wins) != 0 {
+		t.Fatalf("decided before the own record is durable: %+v", wins)
+	}
+	b.path.CountOwn(7)
+	if wins := b.path.TakeWins(); len(wins) != 1 || wins[0].Revision != 101 || string(wins[0].Reply) != "r" {
+		t.Errorf("decided: %+v", wins)
+	}
+}

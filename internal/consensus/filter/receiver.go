@@ -1,0 +1,60 @@
+package filter
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Bounds of the numbers in a message. Terms, indexes and revisions grow by one at a time, so that no sound cluster comes near,
+// and sums of a few of them do not overflow.
+const (
+	MaxNumber = 1 << 62
+	// maxTermJump is how much higher than the own term the term of a message may be: a cluster that elects once a second
+	// gets there in 136 years, and whoever sends forged terms needs a billion messages, each followed by a sync, to get to
+	// MaxNumber. It leaves room for recoveries from quorum loss, which raise the term by 1<<20 each. A member that holds no
+	// configuration yet has no term to compare with.
+	maxTermJump = 1 << 32
+)
+
+// Receiver is what is known of a message's receiver when the message is judged.
+type Receiver struct {
+	Term        consensus.Term
+	Leader      consensus.MemberID // of that term, or NoMember
+	HearsLeader bool               // or leads: it helps to depose nobody
+	Joins       bool               // it knows no configuration yet
+	KnowsSender bool               // a member of any configuration in the log, or removed
+}
+
+// Judge returns why a message is dropped, or false.
+func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
+	switch {
+	case !wellFormed(m):
+		return Malformed, true
+	case !at.Joins && m.Term > at.Term && m.Term-at.Term > maxTermJump:
+		return TermJump, true
+	case !at.KnowsSender && !at.Joins && !at.fromStranger(m):
+		return Stranger, true
+	case m.Kind.FromLeader() && m.Term == at.Term && at.Leader != consensus.NoMember && at.Leader != m.From:
+		return Leader, true
+	}
+	return 0, false
+}
+
+// fromStranger reports whether a member may send m of whom the receiver's log does not know yet: a candidate, or a leader,
+// that was added after the end of that log. Who hears its leader has no need of another one. Native clients offer proposals of
+// their own sessions.
+func (at *Receiver) fromStranger(m *consensus.Message) bool {
+	switch m.Kind {
+	case consensus.MsgPreVote, consensus.MsgVote:
+		return true
+	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
+		unled := m.Term > at.Term || at.Leader == consensus.NoMember
+		return m.Term < at.Term || m.From == at.Leader || (unled && !at.HearsLeader)
+	case consensus.MsgRemoved:
+		return !at.HearsLeader
+	case consensus.MsgRecord, consensus.MsgFastPropose:
+		return !slices.ContainsFunc(m.Proposals, func(p consensus.Proposal) bool { return !p.ID.Session.OfClient() })
+	}
+	return false
+}

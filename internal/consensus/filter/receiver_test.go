@@ -1,0 +1,56 @@
+package filter_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/filter"
+)
+
+// Ensure that a message passes, or is dropped for the right reason, by what its receiver knows.
+func TestReceiver_Judge(t *testing.T) {
+	member := filter.Receiver{Term: 7, Leader: 1, HearsLeader: true, KnowsSender: true}
+	stranger := member
+	stranger.KnowsSender = false
+	alone := filter.Receiver{Term: 7, KnowsSender: false}
+	joins := filter.Receiver{Joins: true}
+	heartbeat := func(from consensus.MemberID, term consensus.Term) consensus.Message {
+		return consensus.Message{Kind: consensus.MsgHeartbeat, From: from, Term: term}
+	}
+	gap := consensus.Message{Kind: consensus.MsgAppend, From: 1, Term: 7, Prev: consensus.Mark{Index: 3, Term: 7},
+		Entries: []consensus.Entry{{Index: 5, Term: 7}}}
+	many := consensus.Message{Kind: consensus.MsgOrphans, From: 2, Term: 7,
+		Verdicts: make([]consensus.Verdict, consensus.MaxOrphans+1)}
+	const passes = filter.Reason(255)
+	for _, x := range []struct {
+		name string
+		at   filter.Receiver
+		m    consensus.Message
+		want filter.Reason
+	}{
+		{"the leader's heartbeat", member, heartbeat(1, 7), passes},
+		{"a second leader of the term", member, heartbeat(2, 7), filter.Leader},
+		{"a leader of the next term", member, heartbeat(2, 8), passes},
+		{"a term that no election reaches", member, heartbeat(2, 1<<40), filter.TermJump},
+		{"the same, to a member that joins", joins, heartbeat(2, 1<<40), passes},
+		{"a number beyond reason", member, heartbeat(2, filter.MaxNumber+1), filter.Malformed},
+		{"a gap in the entries", member, gap, filter.Malformed},
+		{"a question about too many proposals", member, many, filter.Malformed},
+		{"a kind that nobody sends", member, consensus.Message{From: 2, Term: 7}, filter.Malformed},
+		{"a stranger that leads a later term, while the leader is heard", stranger, heartbeat(9, 8), filter.Stranger},
+		{"the same, while no leader is known", alone, heartbeat(9, 8), passes},
+		{"a stranger that asks for a vote", stranger, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, passes},
+		{"a stranger that reads", stranger, consensus.Message{Kind: consensus.MsgRead, From: 9, Term: 7}, filter.Stranger},
+		{"a stranger that says one was removed", stranger, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7},
+			filter.Stranger},
+		{"the same, while no leader is heard", alone, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7}, passes},
+	} {
+		got, dropped := x.at.Judge(&x.m)
+		if !dropped {
+			got = passes
+		}
+		if got != x.want {
+			t.Errorf("%s: got reason %d, want %d", x.name, got, x.want)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package filter
+
+import "github.com/quorate/quorate/internal/consensus"
+
+// wellFormed reports whether a member can mean m.
+func wellFormed(m *consensus.Message) bool {
+	if m.Kind < consensus.MsgPreVote || m.Kind > consensus.MsgOrphans || m.Kind == retiredKind {
+		return false
+	}
+	for _, n := range [...]uint64{
+		uint64(m.Term), uint64(m.Commit), uint64(m.Durable), uint64(m.Received), m.Round,
+		uint64(m.Config.Index), uint64(m.Config.Term),
+	} {
+		if n > MaxNumber {
+			return false
+		}
+	}
+	for _, mark := range [...]consensus.Mark{m.Prev, m.Last, m.Match, m.Refused, m.Hint, m.Committed} {
+		if mark.Index > MaxNumber || mark.Term > MaxNumber || (mark.Index == 0 && mark.Term != 0) {
+			return false
+		}
+	}
+	return entriesFormed(m) && listsFormed(m) && (m.Kind != consensus.MsgSnapshotOffer || offerFormed(m))
+}
+
+// retiredKind was the index of a leader that its reader had to confirm.
+const retiredKind = 21
+
+// entriesFormed checks what an append brings: consecutive after Prev, of terms that never fall and end with the leader's.
+func entriesFormed(m *consensus.Message) bool {
+	if len(m.Entries) > 0 && m.Kind != consensus.MsgAppend {
+		return false
+	}
+	before := m.Prev
+	for i := range m.Entries {
+		e := &m.Entries[i]
+		switch {
+		case e.Index != before.Index+1 || e.Term < before.Term || e.Term > m.Term || e.Term == 0:
+			return false
+		case e.Kind < consensus.EntryCommand || e.Kind > consensus.EntryAbort:
+			return false
+		case e.ExactRevision != 0 && (e.Kind != consensus.EntryCommand || e.Proposal.IsZero() || e.ExactRevision > MaxNumber):
+			return false
+		}
+		before = e.Mark()
+	}
+	return before.Index <= MaxNumber
+}
+
+func listsFormed(m *consensus.Message) bool {
+	if m.Kind == consensus.MsgOrphans && len(m.Verdicts) > consensus.MaxOrphans {
+		return false
+	}
+	for i := range m.Verdicts {
+		if m.Verdicts[i].Revision > MaxNumber {
+			return false
+		}
+	}
+	for i := range m.Records {
+		if r := &m.Records[i]; r.Proposal.IsZero() || r.Revision == 0 || r.Revision > MaxNumber || r.Term > m.Term {
+			return false
+		}
+	}
+	for i := range m.Refusals {
+		if c := m.Refusals[i].Config; c.Index > MaxNumber || c.Term > MaxNumber {
+			return false
+		}
+	}
+	for i := range m.Reads {
+		if m.Reads[i].Index > MaxNumber {
+			return false
+		}
+	}
+	return true
+}
+
+// offerFormed checks what a snapshot stands for: a configuration that somebody can decide by.
+func offerFormed(m *consensus.Message) bool {
+	s := m.Snapshot
+	if s == nil || s.Mark.Index == 0 || s.Mark.Index > MaxNumber || s.Mark.Term == 0 || s.Mark.Term > m.Term ||
+		s.ConfigID.Index > s.Mark.Index || len(s.Config.Voters) == 0 {
+		return false
+	}
+	for _, ids := range [...][]consensus.MemberID{s.Config.Voters, s.Config.Outgoing, s.Config.Learners} {
+		for _, id := range ids {
+			if _, named := s.Config.Member(id); id == consensus.NoMember || !named {
+				return false
+			}
+		}
+	}
+	return true
+}

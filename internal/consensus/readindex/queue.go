@@ -1,0 +1,43 @@
+package readindex
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Pending is a read that waits at the leader until a quorum has echoed its round and its index has committed. Indexes never
+// fall along a queue.
+type Pending struct {
+	From  consensus.MemberID
+	ID    uint64
+	Index consensus.Index
+	Round uint64 // zero under a leader lease
+	Asker bool   // From counts as one that echoed
+}
+
+// Queue is a queue that reuses its memory.
+type Queue struct {
+	queue []Pending
+	head  int
+}
+
+// Waiting returns the reads that wait, oldest first.
+func (q *Queue) Waiting() []Pending { return q.queue[q.head:] }
+
+// Push adds a read.
+func (q *Queue) Push(read Pending) { q.queue = append(q.queue, read) }
+
+// Clear drops all reads.
+func (q *Queue) Clear() { q.queue, q.head = q.queue[:0], 0 }
+
+// Pop drops the oldest read.
+func (q *Queue) Pop() {
+	q.head++
+	switch {
+	case q.head == len(q.queue):
+		q.queue, q.head = q.queue[:0], 0
+	case q.head >= 1024 && q.head*2 >= len(q.queue):
+		q.queue, q.head = slices.Delete(q.queue, 0, q.head), 0
+	}
+}
