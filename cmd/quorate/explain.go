@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/quorate/quorate/internal/config"
-	core "github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
@@ -25,7 +25,7 @@ func numberOrText(text string) any {
 // explain adds to an error that ended the server what the operator can do about it.
 func explain(c config.Config, err error) error {
 	switch {
-	case core.Unusable(err):
+	case datadir.Damaged(err):
 		return fmt.Errorf("%w. %s", err, replaceAdvice(c))
 	case errors.Is(err, wal.ErrNoSpace), errors.Is(err, engine.ErrNoSpace):
 		return fmt.Errorf("%w; nothing is lost", err) // what to do is said already

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/datadir"
 	core "github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -112,7 +113,7 @@ func explainRecovery(dir string, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrNoSpace):
 		return fmt.Errorf("%w; the recovery was not written", err)
-	case core.Unusable(err):
+	case datadir.Damaged(err):
 		return fmt.Errorf("%w. Use another survivor. Never put a file back from a copy: writes that this member acknowledged "+
 			"would be lost", err)
 	case errors.Is(err, fs.ErrPermission):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
@@ -52,7 +53,7 @@ type node struct {
 	fs     *vfs.MemFS
 	peers  *transport.Transport
 	urls   []string // where it says that it is, at its next start
-	stored *member.Data
+	stored *datadir.Data
 	listen net.Listener // held until the first start, so that nobody else gets the port
 }
 
@@ -122,8 +123,8 @@ func (c *cluster) reserve() *node {
 
 func (n *node) url() string { return "http://" + n.addr }
 
-func (n *node) data() member.DataOptions {
-	return member.DataOptions{
+func (n *node) data() datadir.Options {
+	return datadir.Options{
 		FS: n.fs, Dir: "data", Logger: slog.New(slog.DiscardHandler),
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: n.fs, Dir: dir})
@@ -135,7 +136,7 @@ func (n *node) create(first consensus.Config) {
 	n.c.t.Helper()
 	identity := wal.Identity{Cluster: testCluster, Member: n.id, Storage: wal.StorageID{1}}
 	binary.BigEndian.PutUint64(identity.Storage[8:], uint64(n.id)) // ids are random: all of it tells two members apart
-	if err := member.Create(n.data(), identity, first); err != nil {
+	if err := datadir.Create(n.data(), identity, first); err != nil {
 		n.c.t.Fatal(err)
 	}
 }
@@ -154,7 +155,7 @@ func (n *node) start() {
 	if os.Getenv("MEMBER_TEST_LOG") != "" {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", n.id.String())
 	}
-	data, err := member.Open(n.data())
+	data, err := datadir.Open(n.data())
 	if err != nil {
 		n.c.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -110,13 +111,13 @@ func (m *Member) retain(batch []consensus.Entry) error {
 	return nil
 }
 
-func (m *Member) flush(store *Generation) {
+func (m *Member) flush(store *datadir.Generation) {
 	defer m.retainer.flushing.Store(false)
-	if !store.hold() {
+	if !store.Hold() {
 		return // replaced meanwhile
 	}
-	defer store.release()
-	if err := store.Engine.Flush(); err != nil && store.life.Err() == nil {
+	defer store.Release()
+	if err := store.Engine.Flush(); err != nil && store.Life().Err() == nil {
 		m.fail(err)
 	}
 }
@@ -133,12 +134,12 @@ func (m *Member) background(f func()) {
 // Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile; it
 // ends early when the member stops or a snapshot replaces the store.
 func (m *Member) Defragment(ctx context.Context) error {
-	store, held := m.stores.hold()
+	store, held := m.stores.Hold()
 	if !held {
 		return ErrStopped
 	}
-	defer store.release()
-	ctx, cancel := store.within(ctx)
+	defer store.Release()
+	ctx, cancel := store.Within(ctx)
 	defer cancel()
 	if err := store.Engine.Defragment(ctx); err != nil {
 		return errors.Join(context.Cause(ctx), err)
@@ -148,10 +149,10 @@ func (m *Member) Defragment(ctx context.Context) error {
 
 // StorageStats returns what log and store have counted.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
-	store, held := m.stores.hold()
+	store, held := m.stores.Hold()
 	if !held {
 		return m.data.WAL.Stats(), engine.Stats{}
 	}
-	defer store.release()
+	defer store.Release()
 	return m.data.WAL.Stats(), store.Engine.Stats()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -44,7 +45,7 @@ type epochs struct {
 	why   string // it serves nothing
 }
 
-func (e *epochs) init(d *Data, patience time.Duration) {
+func (e *epochs) init(d *datadir.Data, patience time.Duration) {
 	e.own = identity.Claim{Cluster: d.Identity.Cluster, Epoch: d.Identity.Epoch, Member: d.Identity.Member}
 	e.state.Own, e.patience = d.Identity.Epoch, patience
 	e.names, e.news = map[consensus.MemberID]string{}, make(chan struct{}, 1)

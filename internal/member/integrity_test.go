@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -103,7 +104,7 @@ func TestMember_compareChains_findsWhatEntriesMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	sick.stop()
-	data, err := member.Open(sick.data())
+	data, err := datadir.Open(sick.data())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -24,9 +25,9 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// Options say how a member runs. Data is what Open found on disk.
+// Options say how a member runs. Data is what datadir.Open found on disk.
 type Options struct {
-	Data         *Data
+	Data         *datadir.Data
 	Raft         raft.Options
 	TickInterval time.Duration
 	// PeerURLs are where others reach this member, as somebody said at this start; empty: as the configuration says.
@@ -51,7 +52,7 @@ type Options struct {
 // Member is one running member of a cluster.
 type Member struct {
 	options   Options
-	data      *Data
+	data      *datadir.Data
 	logger    *slog.Logger
 	node      *node.Node
 	transport *transport.Transport
@@ -74,7 +75,7 @@ type Member struct {
 	pulses      pulses
 	epochs      epochs
 
-	stores generations // the store that counts; data.Generation is the same, for the goroutine that applies
+	stores datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
 	// fates is the machine, too, for the loop, which must not wait for a store that is being replaced: it asks the one before
 	// meanwhile what it knows in memory.
 	fates atomic.Pointer[apply.Machine]
@@ -138,8 +139,8 @@ func New(options Options) (*Member, error) {
 	})
 	m.repair = autopilot.NewRepair(options.Care, pilotPorts{m}, m.requests, m.logger)
 	m.stopping, m.stop = context.WithCancel(context.Background())
-	m.stores.set(options.Data.Generation)
-	context.AfterFunc(m.stopping, m.stores.stop)
+	m.stores.Set(options.Data.Generation)
+	context.AfterFunc(m.stopping, m.stores.Stop)
 	m.fates.Store(options.Data.Machine)
 	m.inbox.init()
 	m.offers.init()
@@ -272,11 +273,7 @@ func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster 
 // Machine gives the state machine for reading; release must be called when done. The pointer changes when a snapshot
 // replaces the store, so nobody may keep it.
 func (m *Member) Machine() (machine *apply.Machine, release func()) {
-	store, held := m.stores.hold()
-	if !held {
-		return store.Machine, func() {} // after Stop: what is not in memory can not be read
-	}
-	return store.Machine, store.done
+	return m.stores.Machine()
 }
 
 // Hub is the member's watch hub; it outlives store replacements.

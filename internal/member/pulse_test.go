@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
@@ -59,7 +60,7 @@ func startWatched(t *testing.T, change func(*member.Options)) *node {
 	n.id = 1
 	n.create(consensus.Config{Voters: []consensus.MemberID{1},
 		Members: []consensus.Member{{ID: 1, PeerURLs: []string{n.url()}}}})
-	data, err := member.Open(n.data())
+	data, err := datadir.Open(n.data())
 	if err != nil {
 		t.Fatal(err)
 	}

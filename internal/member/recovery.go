@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -187,17 +188,17 @@ func (r *Recovery) Covers(s, other *Survivor) bool {
 // Write does what was planned, and reads the data again to see that a member would start with it. Only the log is written,
 // by one append, which is also the epoch; the file that names the dropped members means nothing without it. The
 // data must be locked, and not have changed since it was inspected.
-func (r *Recovery) Write(options DataOptions) error {
-	log, found, err := wal.Open(options.wal())
+func (r *Recovery) Write(options datadir.Options) error {
+	log, found, err := wal.Open(options.WAL())
 	if err != nil {
 		return err
 	}
-	if last := lastMark(found.Base.Mark, found.Entries); found.Identity != r.identity || (r.reset == nil && last != r.after) {
+	if last := found.Last(); found.Identity != r.identity || (r.reset == nil && last != r.after) {
 		err = fmt.Errorf("member: %s changed while it was looked at: the log ends at %v and not at %v; try again",
 			options.Dir, last, r.after)
 		return errors.Join(err, log.Close())
 	}
-	if err = writeRecord(&options, droppedFile, droppedRecord{r.Epoch, r.dropped}); err != nil {
+	if err = datadir.WriteDropped(options, r.Epoch, r.dropped); err != nil {
 		return errors.Join(err, log.Close())
 	}
 	err = log.Append(wal.Batch{Reset: r.reset, Entries: r.entries, Hard: &r.hard, Epoch: &r.Epoch})
@@ -207,15 +208,8 @@ func (r *Recovery) Write(options DataOptions) error {
 	return r.verify(options)
 }
 
-func lastMark(base consensus.Mark, entries []consensus.Entry) consensus.Mark {
-	if n := len(entries); n > 0 {
-		return entries[n-1].Mark()
-	}
-	return base
-}
-
 // verify asks the core what it would start with.
-func (r *Recovery) verify(options DataOptions) error {
+func (r *Recovery) verify(options datadir.Options) error {
 	s, err := Inspect(options)
 	if err != nil {
 		return err

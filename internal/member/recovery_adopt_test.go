@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -25,10 +27,10 @@ func offered(sequence uint64, key, value string, revision uint64, config consens
 
 // holder is the closed data of one voter of a cluster, with an open session and records in its pool.
 func holder(t *testing.T, id consensus.MemberID, voters ids, records []consensus.Record, more ...consensus.Entry,
-) member.DataOptions {
+) datadir.Options {
 	t.Helper()
-	options := memoryOptions()
-	data := createdData(t, options, id)
+	options := datatest.Options()
+	data := datatest.Create(t, options, id)
 	open := kv.Command{SessionOpen: &kv.SessionOpenOp{Member: uint64(fastSession.Member), Number: fastSession.Number}}
 	entries := []consensus.Entry{
 		configEntry(1, 1, consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Config: membersOf(voters)}),
@@ -44,7 +46,7 @@ func holder(t *testing.T, id consensus.MemberID, voters ids, records []consensus
 	if err := data.WAL.Append(batch); err != nil {
 		t.Fatal(err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 	return options
 }
 
@@ -66,8 +68,8 @@ func TestSurvivor_Recover_keepsDecidedWrites(t *testing.T) {
 	if err := plan.Write(options); err != nil {
 		t.Fatal(err)
 	}
-	data := openData(t, options)
-	defer closeData(t, data)
+	data := datatest.Open(t, options)
+	defer datatest.Close(t, data)
 	entries := data.Restored.Entries
 	if n := len(entries); n != 5 || entries[n-1].Kind != consensus.EntryConfig {
 		t.Fatalf("the log does not end in the configuration: %+v", entries)

@@ -8,20 +8,12 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // A recovery begins the next epoch of the cluster: members of different epochs exchange nothing but who they are. So those
 // that were dropped, and a second survivor that was recovered apart, can be told from the members of this cluster.
-
-// droppedFile, beside the log of a survivor, names the members that its recovery dropped, so that it can look for them.
-const droppedFile = "dropped"
-
-// droppedRecord is what that file holds. It counts only if the log is of the same epoch: the file is written first.
-type droppedRecord struct {
-	Epoch   consensus.Epoch    `json:"epoch"`
-	Members []consensus.Member `json:"members"`
-}
 
 // nextEpoch makes the epoch after all that are known: those of the survivor and of the directories that were compared. A
 // learner whose directory got a new epoch before a crash counts, too, so that a repeated recovery goes beyond it.
@@ -64,12 +56,12 @@ func (r *Recovery) drops(s *Survivor) {
 
 // AdvanceLearner writes the epoch of r to the directory of a learner that stays, which was inspected as s. It must be done
 // before Write: a crash in between leaves a learner that nobody talks to, and the same command, given again, repairs it.
-func (r *Recovery) AdvanceLearner(options DataOptions, s *Survivor) error {
-	log, found, err := wal.Open(options.wal())
+func (r *Recovery) AdvanceLearner(options datadir.Options, s *Survivor) error {
+	log, found, err := wal.Open(options.WAL())
 	if err != nil {
 		return err
 	}
-	if last := lastMark(found.Base.Mark, found.Entries); found.Identity != s.Identity || (!s.ahead && last != s.Last) {
+	if last := found.Last(); found.Identity != s.Identity || (!s.ahead && last != s.Last) {
 		err = fmt.Errorf("member: %s changed while it was looked at: try again", options.Dir)
 		return errors.Join(err, log.Close())
 	}
@@ -78,14 +70,4 @@ func (r *Recovery) AdvanceLearner(options DataOptions, s *Survivor) error {
 		return fmt.Errorf("member: write the epoch to the log of a learner: %w", err)
 	}
 	return nil
-}
-
-// Dropped returns the members that the recovery which began this directory's epoch has dropped, if it was done here.
-func (d *Data) Dropped() ([]consensus.Member, error) {
-	var record droppedRecord
-	found, err := readRecord(&d.Options, droppedFile, &record)
-	if err != nil || !found || record.Epoch != d.Identity.Epoch {
-		return nil, err
-	}
-	return record.Members, nil
 }

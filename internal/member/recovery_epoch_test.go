@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/member"
 )
 
 // recovered plans and does the recovery of one survivor.
-func recovered(t *testing.T, options member.DataOptions, keep ids, others ...*member.Survivor) *member.Recovery {
+func recovered(t *testing.T, options datadir.Options, keep ids, others ...*member.Survivor) *member.Recovery {
 	t.Helper()
 	r, err := inspect(t, options).Recover(keep, others...)
 	if err != nil {
@@ -37,8 +39,8 @@ func TestRecovery_AdvanceLearner(t *testing.T) {
 		configEntry(4, 2, consensus.ConfigChange{
 			Protocol: consensus.ProtocolSingle, Config: membersOf(ids{1, 2, 3}, ids{4}),
 		}))
-	learner := memoryOptions()
-	closeData(t, createdData(t, learner, 4))
+	learner := datatest.Options()
+	datatest.Close(t, datatest.Create(t, learner, 4))
 
 	plan, err := inspect(t, options).Recover(ids{4}, inspect(t, learner))
 	if err != nil {
@@ -65,8 +67,8 @@ func TestRecovery_AdvanceLearner(t *testing.T) {
 	if err := again.Write(options); err != nil {
 		t.Fatal(err)
 	}
-	for name, dir := range map[string]member.DataOptions{"survivor": options, "learner": learner} {
-		data := openData(t, dir)
+	for name, dir := range map[string]datadir.Options{"survivor": options, "learner": learner} {
+		data := datatest.Open(t, dir)
 		if data.Identity.Epoch != again.Epoch || data.Machine.Owner() != data.Identity {
 			t.Errorf("the %s is of epoch %v, its store of %v, want %v", name, data.Identity.Epoch, data.Machine.Owner().Epoch,
 				again.Epoch)
@@ -83,7 +85,7 @@ func TestRecovery_AdvanceLearner(t *testing.T) {
 		if want := map[string]ids{"survivor": {2, 3}}[name]; !slices.Equal(gone, want) {
 			t.Errorf("the %s looks for %v, want %v", name, gone, want)
 		}
-		closeData(t, data)
+		datatest.Close(t, data)
 	}
 	if err := again.AdvanceLearner(learner, ahead); err == nil {
 		t.Error("a directory that was started meanwhile is written to")

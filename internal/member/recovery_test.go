@@ -13,6 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -44,19 +46,19 @@ func membersOf(sets ...ids) consensus.Config {
 }
 
 // survivor appends to the log of member 1, of 1, 2 and 3, that has three puts of term 2, and closes it.
-func survivor(t *testing.T, hard consensus.HardState, more ...consensus.Entry) member.DataOptions {
+func survivor(t *testing.T, hard consensus.HardState, more ...consensus.Entry) datadir.Options {
 	t.Helper()
-	options := memoryOptions()
-	data := createdData(t, options, 1)
-	entries := append(puts(1, 3, 2), more...)
+	options := datatest.Options()
+	data := datatest.Create(t, options, 1)
+	entries := append(datatest.Puts(1, 3, 2), more...)
 	if err := data.WAL.Append(wal.Batch{Hard: &hard, Entries: entries}); err != nil {
 		t.Fatal(err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 	return options
 }
 
-func inspect(t *testing.T, options member.DataOptions) *member.Survivor {
+func inspect(t *testing.T, options datadir.Options) *member.Survivor {
 	t.Helper()
 	s, err := member.Inspect(options)
 	if err != nil {
@@ -105,7 +107,7 @@ func TestSurvivor_Recover(t *testing.T) {
 		{name: "a learner is what survived", tombs: ids{2, 3},
 			more: []consensus.Entry{configEntry(4, 2, change(consensus.ProtocolSingle, membersOf(ids{2, 3}, ids{1})))}},
 		{name: "its own removal, not known to have committed", tombs: ids{2, 3}, undone: 4,
-			more: append([]consensus.Entry{configEntry(4, 2, removesSelf)}, puts(5, 2, 2)...)},
+			more: append([]consensus.Entry{configEntry(4, 2, removesSelf)}, datatest.Puts(5, 2, 2)...)},
 		{name: "its own removal by activation", tombs: ids{2, 3, 4, 5}, undone: 4,
 			more: []consensus.Entry{configEntry(4, 2, activate)}},
 	} {
@@ -131,7 +133,7 @@ func TestSurvivor_Recover(t *testing.T) {
 }
 
 // checkRecovered starts the core alone and lets it elect itself; all entries that were there are handed out.
-func checkRecovered(t *testing.T, options member.DataOptions, before *member.Survivor, tombs ids) {
+func checkRecovered(t *testing.T, options datadir.Options, before *member.Survivor, tombs ids) {
 	t.Helper()
 	after := inspect(t, options)
 	if !after.Alone() {
@@ -145,8 +147,8 @@ func checkRecovered(t *testing.T, options member.DataOptions, before *member.Sur
 			t.Errorf("a second time: got %v", err)
 		}
 	}
-	data := openData(t, options)
-	defer closeData(t, data)
+	data := datatest.Open(t, options)
+	defer datatest.Close(t, data)
 	want := before.Identity
 	want.Epoch = data.Identity.Epoch
 	if data.Identity != want || want.Epoch.Number != before.Identity.Epoch.Number+1 || want.Epoch.Recovery == [16]byte{} {
@@ -214,7 +216,7 @@ func TestSurvivor_Recover_refuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	if _, err := member.Inspect(memoryOptions()); err == nil || !strings.Contains(err.Error(), "holds no member's data") {
+	if _, err := member.Inspect(datatest.Options()); err == nil || !strings.Contains(err.Error(), "holds no member's data") {
 		t.Errorf("an empty directory: got %v", err)
 	}
 }
@@ -250,15 +252,15 @@ func TestRecovery_Write_crash(t *testing.T) {
 	})
 	for cut := 0; ; cut++ {
 		fs := vfs.NewCrashableMem()
-		options := memoryOptions()
+		options := datatest.Options()
 		options.FS, options.OpenEngine = fs, memoryEngine(fs)
-		data := createdData(t, options, 1)
+		data := datatest.Create(t, options, 1)
 		if err := data.WAL.Append(wal.Batch{
-			Hard: &consensus.HardState{Term: 2}, Entries: append(puts(1, 3, 2), undo),
+			Hard: &consensus.HardState{Term: 2}, Entries: append(datatest.Puts(1, 3, 2), undo),
 		}); err != nil {
 			t.Fatal(err)
 		}
-		closeData(t, data)
+		datatest.Close(t, data)
 		before := inspect(t, options)
 		r, err := before.Recover(nil)
 		if err != nil {
@@ -289,20 +291,20 @@ func TestRecovery_Write_crash(t *testing.T) {
 
 // Ensure that a survivor whose store a snapshot has put ahead of its log is recovered from there.
 func TestSurvivor_Recover_snapshotInstalled(t *testing.T) {
-	leader := createdData(t, memoryOptions(), 2)
-	defer closeData(t, leader)
-	if _, err := leader.Machine.Apply(puts(1, 50, 2)); err != nil {
+	leader := datatest.Create(t, datatest.Options(), 2)
+	defer datatest.Close(t, leader)
+	if _, err := leader.Machine.Apply(datatest.Puts(1, 50, 2)); err != nil {
 		t.Fatal(err)
 	}
-	options := memoryOptions()
-	data := createdData(t, options, 1)
-	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 2}, Entries: puts(1, 9, 1)}); err != nil {
+	options := datatest.Options()
+	data := datatest.Create(t, options, 1)
+	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 2}, Entries: datatest.Puts(1, 9, 1)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := data.Replace(leader.Machine.SnapshotMeta(), receivedSnapshot(t, options, leader)); err != nil {
+	if err := data.Replace(leader.Machine.SnapshotMeta(), datatest.Receive(t, options, leader)); err != nil {
 		t.Fatal(err)
 	}
-	closeData(t, data) // the crash: nobody told the log
+	datatest.Close(t, data) // the crash: nobody told the log
 	s := inspect(t, options)
 	if s.Last != (consensus.Mark{Index: 50, Term: 2}) || s.Commit != 50 {
 		t.Errorf("inspected: last %v, commit %d", s.Last, s.Commit)
@@ -314,8 +316,8 @@ func TestSurvivor_Recover_snapshotInstalled(t *testing.T) {
 	if err := r.Write(options); err != nil {
 		t.Fatal(err)
 	}
-	data = openData(t, options)
-	defer closeData(t, data)
+	data = datatest.Open(t, options)
+	defer datatest.Close(t, data)
 	if data.Restored.Base.Mark.Index != 50 || len(data.Restored.Entries) != 1 || data.Restored.Hard.Commit != 51 {
 		t.Errorf("base %v, %d entries, commit %d", data.Restored.Base.Mark, len(data.Restored.Entries), data.Restored.Hard.Commit)
 	}
@@ -326,8 +328,8 @@ func TestSurvivor_Recover_snapshotInstalled(t *testing.T) {
 
 func TestSurvivor_Behind(t *testing.T) {
 	short := inspect(t, survivor(t, consensus.HardState{Term: 9, Commit: 1}))
-	long := inspect(t, survivor(t, consensus.HardState{Term: 2}, puts(4, 2, 2)...))
-	later := inspect(t, survivor(t, consensus.HardState{Term: 4}, puts(4, 1, 4)...))
+	long := inspect(t, survivor(t, consensus.HardState{Term: 2}, datatest.Puts(4, 2, 2)...))
+	later := inspect(t, survivor(t, consensus.HardState{Term: 4}, datatest.Puts(4, 1, 4)...))
 	if !short.Behind(long) || long.Behind(short) || !long.Behind(later) || later.Behind(long) {
 		t.Error("the order is not that of an election")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -97,11 +98,11 @@ func (m *Member) streamSnapshot(ctx context.Context, to consensus.MemberID) (met
 func (m *Member) checkpoint(
 	ctx context.Context, f func(ctx context.Context, dir string, machine *apply.Machine) error,
 ) (err error) {
-	store, held := m.stores.hold()
+	store, held := m.stores.Hold()
 	if !held {
 		return ErrStopped
 	}
-	ctx, cancel := store.within(ctx)
+	ctx, cancel := store.Within(ctx)
 	defer cancel()
 	fs := m.data.Options.FS
 	name := fmt.Sprintf("outgoing-%d", m.received.next())
@@ -109,7 +110,7 @@ func (m *Member) checkpoint(
 	defer fs.RemoveAll(dir) //nolint:errcheck // Open removes what is left
 	// The store is held for the milliseconds that a checkpoint takes, not for the time that reading it takes.
 	err = snapshot.Build(store.Engine.Checkpoint, fs, dir)
-	store.release()
+	store.Release()
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (m *Member) checkpoint(
 	if err := snapshot.Clone(fs, dir, view); err != nil {
 		return err
 	}
-	opened, err := m.data.Options.openView(view)
+	opened, err := m.data.Options.View(view)
 	if err != nil {
 		return err
 	}
@@ -182,8 +183,8 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		m.inbox.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return nil
 	}
-	old, err := m.data.replace(meta, dir)
-	if errors.Is(err, ErrSwitch) {
+	old, err := m.data.Install(meta, dir)
+	if errors.Is(err, datadir.ErrSwitch) {
 		return fmt.Errorf("install snapshot %v: %w", meta.Mark, err)
 	}
 	if err != nil {
@@ -193,7 +194,7 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		return nil
 	}
 	m.serve(m.data.Generation)
-	m.background(func() { m.data.retire(old) })
+	m.background(func() { m.data.Retire(old) })
 	m.retainer.sizes, m.retainer.bytes = nil, 0
 	m.scrub.wake() // the new store may be less scrubbed than the old one was
 	if err := m.node.Restored(meta, m.data.Machine); err != nil {
@@ -204,17 +205,17 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 	m.configNews.tell()
 	m.jobs.changed.tell()
 	m.inbox.put(raft.SnapshotInstalled{
-		Meta: meta, Tombstones: m.data.tombstones(), Revision: uint64(m.data.Machine.Store().Revision()),
+		Meta: meta, Tombstones: m.data.Tombstones(), Revision: uint64(m.data.Machine.Store().Revision()),
 	})
 	m.logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
 	return nil
 }
 
 // serve makes a generation that the data has switched to the one that everybody reads.
-func (m *Member) serve(next *Generation) {
+func (m *Member) serve(next *datadir.Generation) {
 	if m.Leader() == m.ID() {
 		next.Machine.Leases().Promote(m.options.Clock.Now(), m.extendLeases())
 	}
 	m.fates.Store(next.Machine)
-	m.stores.set(next)
+	m.stores.Set(next)
 }

@@ -1,19 +1,14 @@
 package member
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cockroachdb/errors/oserror"
-
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -51,95 +46,21 @@ type configChange struct {
 
 // Inspect reads the data of a member that does not run, and changes nothing. Options.OpenEngine may open the store for
 // reading only.
-func Inspect(options DataOptions) (*Survivor, error) {
-	if err := refuseForeign(options); err != nil {
-		return nil, err
-	}
-	log, written, err := wal.Inspect(options.wal())
-	if errors.Is(err, wal.ErrNoLog) {
-		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir: %w", options.Dir,
-			options.walDir(), err)
-	}
+func Inspect(options datadir.Options) (*Survivor, error) {
+	c, err := datadir.Inspect(options)
 	if err != nil {
 		return nil, err
 	}
 	s := &Survivor{
-		Dir: options.Dir, Identity: log.Identity, Written: written, Term: log.Hard.Term, base: log.Base,
-		entries: log.Entries, names: map[consensus.MemberID]string{}, nonce: options.Nonce,
+		Dir: options.Dir, Identity: c.Log.Identity, Written: c.Written, Term: c.Log.Hard.Term, Last: c.Log.Last(),
+		Applied: c.Applied, Revision: c.Revision, Removed: c.Removed, names: c.Names, nonce: options.Nonce,
+		base: c.Log.Base, entries: c.Log.Entries, ahead: c.StoreAhead,
 	}
-	if err := s.readStore(options, &log); err != nil {
-		return nil, err
-	}
-	held, err := restoredRecords(log.Witness)
-	if err != nil {
-		return nil, fmt.Errorf("member: the log in %s: %w", options.walDir(), err)
-	}
-	if s.ahead { // the snapshot took the place of a log that may have entries which this member answered for
-		held = append(held, raft.AnsweredRecords(&log.Base, log.Entries, s.Identity.Member)...)
-	}
-	s.readRecords(held)
-	s.Last = lastMark(s.base.Mark, s.entries)
+	s.readRecords(c.Records)
 	s.Term = max(s.Term, s.Last.Term)
-	s.Commit = max(min(log.Hard.Commit, s.Last.Index), s.Applied.Index)
+	s.Commit = max(min(c.Log.Hard.Commit, s.Last.Index), s.Applied.Index)
 	s.readConfigs()
 	return s, nil
-}
-
-// refuseForeign refuses what is no member's data.
-func refuseForeign(options DataOptions) error {
-	exists, err := Exists(options)
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return fmt.Errorf("%s holds no member's data: give the --data-dir that the member was started with", options.Dir)
-	}
-	return nil
-}
-
-// readStore reads what the log does not say. A store that a snapshot has put ahead of the log replaces it, as in Open.
-func (s *Survivor) readStore(options DataOptions, log *wal.Recovered) (err error) {
-	current, err := snapshot.Load(options.FS, options.Dir)
-	if err != nil {
-		return err
-	}
-	dir := options.storeDir(current.Generation)
-	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
-		return fmt.Errorf("member: %w: %s is missing", ErrDamaged, dir)
-	}
-	store, err := options.OpenEngine(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	machine, err := apply.Open(store, options.Apply)
-	if err != nil {
-		return fmt.Errorf("member: read %s: %w", dir, err)
-	}
-	s.Applied, s.Revision = machine.Applied(), machine.Store().Revision()
-	_, s.Removed = machine.Removed(s.Identity.Member)
-	boots, err := readBoots(&options)
-	if err == nil {
-		err = checkParts(&options, &boots, log, part{"the store in", dir, machine.Owner()})
-	}
-	switch {
-	case err != nil:
-		return err
-	case holds(log, s.Applied):
-	case s.Applied.Index >= log.Base.Mark.Index && current.Installed == s.Applied:
-		s.base, s.entries, s.ahead = machine.SnapshotMeta(), nil, true
-	default:
-		return fmt.Errorf("member: the store in %s has applied %v but the log does not hold that entry: the two do not "+
-			"belong together; use another survivor", options.Dir, s.Applied)
-	}
-	config, _ := machine.Config()
-	for i := range config.Members {
-		id := config.Members[i].ID
-		if published, known := machine.Published(id); known {
-			s.names[id] = published.Name
-		}
-	}
-	return nil
 }
 
 // readConfigs finds the last configuration, and the names that members have published. A change that follows another
@@ -178,7 +99,8 @@ func (s *Survivor) Alone() bool {
 
 // Holds reports whether the log of other is a part of this one: what other has ever applied is here too.
 func (s *Survivor) Holds(other *Survivor) bool {
-	return holds(&wal.Recovered{Base: s.base, Entries: s.entries}, other.Last)
+	log := wal.Recovered{Base: s.base, Entries: s.entries}
+	return log.Holds(other.Last)
 }
 
 // Behind reports whether other may hold acknowledged writes that this member lacks: later terms win, then longer logs, as

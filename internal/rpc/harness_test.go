@@ -22,6 +22,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -129,17 +130,17 @@ func startMember(t testing.TB) *member.Member {
 	if os.Getenv("RPC_TEST_LOG") != "" {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
-	options := member.DataOptions{
+	options := datadir.Options{
 		FS: env.Disk, Dir: dir, NoSync: true, Logger: logger,
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
 		},
 	}
 	identity := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
-	if err := member.Create(options, identity, initialConfig()); err != nil {
+	if err := datadir.Create(options, identity, initialConfig()); err != nil {
 		t.Fatal(err)
 	}
-	data, err := member.Open(options)
+	data, err := datadir.Open(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Address:   s.advertised(),
 		Handler:   m,
 		Seen:      seen,
-		Remember:  s.data.RememberPeers,
+		Remember:  s.data.WriteSeenPeers,
 		Refused:   m.Refused,
 		Logger:    s.logger,
 		Listeners: listeners,

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
-func (s *Server) dataOptions() member.DataOptions {
-	return member.DataOptions{
+func (s *Server) dataOptions() datadir.Options {
+	return datadir.Options{
 		FS:     s.fs,
 		Dir:    filepath.Join(s.cfg.DataDir, "member"),
 		WALDir: s.cfg.WALDir,
@@ -36,13 +36,13 @@ func (s *Server) dataOptions() member.DataOptions {
 // a running one from what its members say.
 func (s *Server) openData(ctx context.Context, _ Options) error {
 	options := s.dataOptions()
-	var lost *member.LostError
-	if err := member.CheckLost(options); errors.As(err, &lost) {
+	var lost *datadir.LostError
+	if err := datadir.CheckLost(options); errors.As(err, &lost) {
 		return s.waitAsLost(ctx, lost)
 	} else if err != nil {
 		return err
 	}
-	exists, err := member.Exists(options)
+	exists, err := datadir.Exists(options)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 			return err
 		}
 	}
-	if s.data, err = member.Open(options); err != nil {
+	if s.data, err = datadir.Open(options); err != nil {
 		return err
 	}
 	if exists && len(s.cfg.Join) > 0 {
@@ -71,7 +71,7 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 	return s.checkIdentity(exists)
 }
 
-func (s *Server) createData(ctx context.Context, options member.DataOptions) error {
+func (s *Server) createData(ctx context.Context, options datadir.Options) error {
 	if err := s.cfg.ValidateBootstrap(); err != nil {
 		return err
 	}

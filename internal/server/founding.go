@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -34,7 +35,7 @@ const (
 // newcomer is a process without data, on its way to be a member.
 type newcomer struct {
 	s       *Server
-	options member.DataOptions
+	options datadir.Options
 	first   founding
 	door    *transport.Transport // answers others meanwhile
 	room    *waitingRoom         // answers clients meanwhile
@@ -50,12 +51,12 @@ type newcomer struct {
 
 // foundCluster makes this member's data once all members of the new cluster have met: see identity.Founder. It waits for
 // them, and says for whom.
-func (s *Server) foundCluster(ctx context.Context, options member.DataOptions, first founding) error {
+func (s *Server) foundCluster(ctx context.Context, options datadir.Options, first founding) error {
 	n := &newcomer{s: s, options: options, first: first}
 	if _, err := s.ownStorage(); err != nil {
 		return err
 	}
-	record, err := member.ReadFounding(options)
+	record, err := datadir.ReadFounding(options)
 	if err != nil {
 		return err
 	}
@@ -74,11 +75,11 @@ func (s *Server) foundCluster(ctx context.Context, options member.DataOptions, f
 }
 
 // makeData makes the data of a member, after which the record of how it came to be is of no use.
-func makeData(options member.DataOptions, identity wal.Identity, first consensus.Config) error {
-	if err := member.Create(options, identity, first); err != nil {
+func makeData(options datadir.Options, identity wal.Identity, first consensus.Config) error {
+	if err := datadir.Create(options, identity, first); err != nil {
 		return err
 	}
-	return member.ForgetFounding(options)
+	return datadir.RemoveFounding(options)
 }
 
 // outcome is what a newcomer has become.
@@ -130,7 +131,7 @@ func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
 
 // record puts the roster on disk before anybody hears of it.
 func (n *newcomer) record(roster []identity.Bound) error {
-	err := member.WriteFounding(n.options, member.FoundingRecord{Storage: n.founder.Own.Storage, Roster: roster})
+	err := datadir.WriteFounding(n.options, datadir.Founding{Storage: n.founder.Own.Storage, Roster: roster})
 	if err != nil {
 		return err
 	}
@@ -290,16 +291,16 @@ func (s *Server) advertised() string {
 // asks as the same.
 func (s *Server) ownStorage() (consensus.StorageID, error) {
 	options := s.dataOptions()
-	record, err := member.ReadFounding(options)
+	record, err := datadir.ReadFounding(options)
 	if err == nil && record.Storage.IsZero() {
-		record.Storage = member.NewStorageID()
-		err = member.WriteFounding(options, record)
+		record.Storage = datadir.NewStorageID()
+		err = datadir.WriteFounding(options, record)
 	}
 	return record.Storage, err
 }
 
 // waitAsLost keeps a process whose data directory is of no use where people can see it, until it is stopped.
-func (s *Server) waitAsLost(ctx context.Context, lost *member.LostError) error {
+func (s *Server) waitAsLost(ctx context.Context, lost *datadir.LostError) error {
 	room := s.openWaitingRoom()
 	defer room.close()
 	for {

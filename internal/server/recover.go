@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
@@ -16,7 +17,7 @@ import (
 
 // Stopped is the data of a member that does not run, locked so that it cannot be started meanwhile.
 type Stopped struct {
-	options member.DataOptions
+	options datadir.Options
 	lock    *dirLock
 }
 
@@ -29,10 +30,10 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 	case !stat.IsDir():
 		return nil, fmt.Errorf("--data-dir %s is not a directory", dataDir)
 	}
-	s := &Stopped{options: member.DataOptions{
+	s := &Stopped{options: datadir.Options{
 		FS: env.Disk, Dir: filepath.Join(dataDir, "member"), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
 	}}
-	exists, err := member.Exists(s.options)
+	exists, err := datadir.Exists(s.options)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (s *Stopped) AdvanceLearner(r *member.Recovery, learner *member.Survivor) e
 // Close lets the data go.
 func (s *Stopped) Close() error { return s.lock.release() }
 
-func readOnly(options member.DataOptions) member.DataOptions {
+func readOnly(options datadir.Options) datadir.Options {
 	options.OpenEngine = func(dir string) (engine.Engine, error) {
 		return engine.Open(engine.Options{FS: options.FS, Dir: dir, ReadOnly: true})
 	}
@@ -75,7 +76,7 @@ func (s *Server) refuseForce() error {
 
 // forceNewCluster makes this member the only one of its cluster, as `quorate recover` does. It is refused while other
 // voters answer: a flag that was forgotten in a unit file would remove them at the next start.
-func (s *Server) forceNewCluster(ctx context.Context, options member.DataOptions) error {
+func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) error {
 	survivor, err := member.Inspect(readOnly(options))
 	if err != nil {
 		return err

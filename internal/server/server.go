@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
@@ -46,7 +47,7 @@ type Server struct {
 	fatal     func(error)
 	fs        env.FS
 	lock      *dirLock
-	data      *member.Data
+	data      *datadir.Data
 	timings   *timings
 	dropped   func() uint64 // lines of the log; nil: nobody counts
 	member    *member.Member

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
@@ -126,7 +126,7 @@ func (w *World) foundAgain() {
 // anyData reports whether a first member has more on its disk than the record of a founding.
 func (w *World) anyData() bool {
 	for _, h := range w.list {
-		if exists, err := member.Exists(h.options()); exists || err != nil {
+		if exists, err := datadir.Exists(h.options()); exists || err != nil {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (w *World) anyData() bool {
 // new as before.
 func (w *World) nobodyKnows(h *host) bool {
 	for _, other := range w.list {
-		record, err := member.ReadFounding(other.options())
+		record, err := datadir.ReadFounding(other.options())
 		if other != h && (err != nil || record.Roster != nil) {
 			return false
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -122,7 +122,7 @@ func (h *host) remake() {
 		}
 	}
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: h.storageID()}
-	if err := member.Create(h.options(), own, config); err != nil {
+	if err := datadir.Create(h.options(), own, config); err != nil {
 		h.w.suite.Report("recovery", err.Error())
 	}
 }

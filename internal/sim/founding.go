@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -31,10 +31,10 @@ type newcomer struct {
 // found begins a founding, or goes on with one.
 func (h *host) found() {
 	options := h.options()
-	record, err := member.ReadFounding(options)
+	record, err := datadir.ReadFounding(options)
 	if err == nil && record.Storage.IsZero() {
 		record.Storage = h.storageID()
-		err = member.WriteFounding(options, record)
+		err = datadir.WriteFounding(options, record)
 	}
 	if err != nil {
 		h.startFailed(err)
@@ -131,7 +131,7 @@ func (n *newcomer) act(d identity.Decision) {
 		n.begin(d.Roster)
 		return
 	case identity.Record:
-		err := member.WriteFounding(h.options(), member.FoundingRecord{Storage: n.founder.Own.Storage, Roster: d.Roster})
+		err := datadir.WriteFounding(h.options(), datadir.Founding{Storage: n.founder.Own.Storage, Roster: d.Roster})
 		if err == nil {
 			n.founder.Roster = d.Roster
 			h.w.suite.Recorded(h.id, n.founder.Own.Storage, d.Roster)
@@ -153,9 +153,9 @@ func (n *newcomer) begin(roster []identity.Bound) {
 	h.w.suite.Began(h.id, n.founder.Own.Storage, roster, len(n.founder.Members), h.w.plan.byMajority)
 	h.stopFounding()
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: n.founder.Own.Storage}
-	err := member.Create(h.options(), own, n.founder.Config(roster))
+	err := datadir.Create(h.options(), own, n.founder.Config(roster))
 	if err == nil {
-		err = member.ForgetFounding(h.options())
+		err = datadir.RemoveFounding(h.options())
 	}
 	if err != nil {
 		h.startFailed(err)
@@ -194,13 +194,13 @@ func (h *host) waits() (bool, error) {
 		return h.ended, nil
 	}
 	h.stopFounding()
-	exists, err := member.Exists(h.options())
+	exists, err := datadir.Exists(h.options())
 	switch {
 	case err != nil:
 		return false, err
 	case exists:
-		var lost *member.LostError
-		err := member.CheckLost(h.options())
+		var lost *datadir.LostError
+		err := datadir.CheckLost(h.options())
 		h.ended = errors.As(err, &lost)
 		if h.ended {
 			return true, nil

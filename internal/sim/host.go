@@ -8,10 +8,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
@@ -41,7 +41,7 @@ type host struct {
 	life   int
 	begun  time.Time // by its own clock
 	ticked int64     // ticks since then
-	data   *member.Data
+	data   *datadir.Data
 	node   *node.Node
 	hub    *watch.Hub
 	gone   bool // removed from the cluster, or never needed again
@@ -76,9 +76,9 @@ type received struct {
 
 const dataDir = "data"
 
-func (h *host) options() member.DataOptions {
+func (h *host) options() datadir.Options {
 	fs := h.disk
-	return member.DataOptions{
+	return datadir.Options{
 		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.LyingLog,
 		Nonce: func() uint64 { return uint64(h.w.lives+1)<<32 | uint64(h.id) },
 		OpenEngine: func(dir string) (engine.Engine, error) {
@@ -188,18 +188,18 @@ func (h *host) start() {
 
 const clusterID consensus.ClusterID = 0x51
 
-func (h *host) open() (*member.Data, error) {
-	exists, err := member.Exists(h.options())
+func (h *host) open() (*datadir.Data, error) {
+	exists, err := datadir.Exists(h.options())
 	if err != nil {
 		return nil, err
 	}
 	if !exists {
 		identity := wal.Identity{Cluster: clusterID, Member: h.id, Storage: h.storageID()}
-		if err := member.Create(h.options(), identity, h.firstConfig()); err != nil {
+		if err := datadir.Create(h.options(), identity, h.firstConfig()); err != nil {
 			return nil, err
 		}
 	}
-	return member.Open(h.options())
+	return datadir.Open(h.options())
 }
 
 // storageID is that of the host's disk.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -137,7 +137,7 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 	dir := h.received.dir
 	h.received = received{}
 	switch err := h.data.Replace(meta, dir); {
-	case errors.Is(err, member.ErrSwitch):
+	case errors.Is(err, datadir.ErrSwitch):
 		h.fail(fmt.Errorf("install %v: %w", meta.Mark, err))
 		return false
 	case err != nil:

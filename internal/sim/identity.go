@@ -6,9 +6,9 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -94,7 +94,7 @@ func (h *host) bindMet() {
 // distrust shuts out a member that denied what it had acknowledged.
 func (h *host) distrust(e raft.Denied) {
 	if h.door != nil && h.door.Distrust(e.Member) {
-		if err := h.data.RememberPeers(h.door.Guard.Seen()); err != nil {
+		if err := h.data.WriteSeenPeers(h.door.Guard.Seen()); err != nil {
 			h.after(0, func() { h.fail(err) })
 		}
 	}
@@ -108,7 +108,7 @@ func (h *host) told(by *host, refusal *identity.Refusal) {
 		return
 	}
 	if refusal.Reason != identity.Cloned {
-		lost := &member.LostError{Reason: refusal.Reason, Text: refusal.Text}
+		lost := &datadir.LostError{Reason: refusal.Reason, Text: refusal.Text}
 		_ = h.data.MarkLost(lost) // else it is refused again
 	}
 	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
@@ -136,7 +136,7 @@ func (n *network) welcome(at, from *host, sent *standing, tell bool) bool {
 	switch outcome {
 	case door.Welcome:
 	case door.Remember:
-		if err := at.data.RememberPeers(at.door.Guard.Seen()); err != nil {
+		if err := at.data.WriteSeenPeers(at.door.Guard.Seen()); err != nil {
 			at.door.Undo(claim)
 			return false
 		}

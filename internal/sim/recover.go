@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -19,7 +19,7 @@ import (
 const ofAnotherEpoch = "was recovered apart"
 
 // recoverAlone makes a member that does not run the only voter of its cluster, as `quorate recover` does.
-func (h *host) recoverAlone(others []member.DataOptions) bool {
+func (h *host) recoverAlone(others []datadir.Options) bool {
 	held, records := h.w.suite.HeldBy(h.id)
 	recovery, err := epochs.Recover(h.options(), others)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *World) loseQuorum(name string, survivors int) {
 		if len(w.survivors) == survivors {
 			break
 		}
-		var compared []member.DataOptions
+		var compared []datadir.Options
 		if other := hosts[w.spoil.IntN(len(hosts))]; other != h && other.impostor == "" && dice.Chance(w.spoil, 0.5) {
 			compared = append(compared, other.options())
 		}

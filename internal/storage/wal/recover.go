@@ -22,6 +22,24 @@ type Recovered struct {
 	CutBytes int64                  // of an append that was never acknowledged and did not reach the disk whole
 }
 
+// Last is the last position of the log.
+func (r *Recovered) Last() consensus.Mark {
+	if n := len(r.Entries); n > 0 {
+		return r.Entries[n-1].Mark()
+	}
+	return r.Base.Mark
+}
+
+// Holds reports whether mark is a position of the log. An entry of another term at its index does not count.
+func (r *Recovered) Holds(mark consensus.Mark) bool {
+	base := r.Base.Mark
+	if mark.Index <= base.Index {
+		return mark == base
+	}
+	at := mark.Index - base.Index - 1
+	return at < consensus.Index(len(r.Entries)) && r.Entries[at].Term == mark.Term
+}
+
 // Create makes a log that holds nothing, durably, in a directory that holds no log.
 func Create(o Options, identity Identity) (*WAL, error) {
 	if err := o.fill(); err != nil {

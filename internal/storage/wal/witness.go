@@ -1,6 +1,10 @@
 package wal
 
-import "github.com/quorate/quorate/internal/consensus"
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
 
 // WitnessRecords returns changes of a voter's pool as a Batch takes them: by attempt, encoded by package consensus.
 func WitnessRecords(changes []consensus.RecordChange) []WitnessRecord {
@@ -16,4 +20,17 @@ func WitnessRecords(changes []consensus.RecordChange) []WitnessRecord {
 		}
 	}
 	return records
+}
+
+// DecodeRecords returns the records that a log held.
+func DecodeRecords(held []WitnessRecord) ([]consensus.Record, error) {
+	records := make([]consensus.Record, 0, len(held))
+	for i := range held {
+		record, rest, err := consensus.DecodeRecord(held[i].Payload)
+		if err != nil || len(rest) > 0 || AttemptOf(record.Attempt) != held[i].Attempt {
+			return nil, fmt.Errorf("record %x of another member's proposal does not decode", held[i].Attempt[:])
+		}
+		records = append(records, record)
+	}
+	return records, nil
 }

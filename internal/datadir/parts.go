@@ -1,20 +1,10 @@
-package member
+package datadir
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/wal"
-)
-
-// Errors of a data directory whose parts do not belong together.
-var (
-	// ErrMixed means that store, log and boots file are of different directories, members or clusters.
-	ErrMixed = errors.New("the parts of this data directory do not belong together")
-	// ErrRolledBack means that a part is older than the others say: it is from a copy.
-	ErrRolledBack = errors.New("a part of this data directory is older than the rest. A member that forgot what it " +
-		"acknowledged must not vote: if --wal-dir or --data-dir names a copy, correct it, else replace this member")
 )
 
 // part is one of the three that hold an identity.
@@ -23,7 +13,7 @@ type part struct {
 	identity   consensus.Identity
 }
 
-// mixed says that other is not of the same directory as p, or nil.
+// mixed returns an error if other is of another directory than p.
 func (p *part) mixed(other *part) error {
 	var what string
 	switch a, b := &p.identity, &other.identity; {
@@ -42,9 +32,9 @@ func (p *part) mixed(other *part) error {
 		"of one member", ErrMixed, p.name, p.path, what)
 }
 
-// checkParts compares what boots file and store say with the log. The log decides which epoch it is: recovery writes
-// there first, and only there.
-func checkParts(options *DataOptions, boots *bootsRecord, log *wal.Recovered, store part) error {
+// checkParts compares boots file and store with the log. The log decides which epoch it is, because a recovery writes the
+// epoch there and nowhere else.
+func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store part) error {
 	ofLog := part{"the log in", options.walDir(), log.Identity}
 	for _, p := range []part{{"the boots file", options.bootsFile(), boots.identity}, store} {
 		if err := p.mixed(&ofLog); err != nil {
@@ -60,7 +50,7 @@ func checkParts(options *DataOptions, boots *bootsRecord, log *wal.Recovered, st
 
 // checkBoots compares the two counters of starts. A start writes the log's first and sends nothing before both are
 // durable, so the log's is the same or one more.
-func checkBoots(options *DataOptions, file, log uint64) error {
+func checkBoots(options *Options, file, log uint64) error {
 	switch {
 	case log < file:
 		return fmt.Errorf("member: %w: the log in %s was opened %d times, this directory %d times, as %s says",

@@ -1,7 +1,6 @@
-package member
+package wal_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -26,11 +25,19 @@ func someRecords() []consensus.Record {
 	return []consensus.Record{record(1, 10, "one"), record(2, 11, strings.Repeat("x", 300)), record(1, 12, "one")}
 }
 
+func keepAll(records []consensus.Record) []consensus.RecordChange {
+	changes := make([]consensus.RecordChange, len(records))
+	for i := range records {
+		changes[i].Record = records[i]
+	}
+	return changes
+}
+
 func TestWitnessRecords_roundTrip(t *testing.T) {
 	records := someRecords()
 	changes := keepAll(records)
 	held := wal.WitnessRecords(changes)
-	got, err := restoredRecords(held)
+	got, err := wal.DecodeRecords(held)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +58,7 @@ func TestWitnessRecords_roundTrip(t *testing.T) {
 	}
 }
 
-func TestRestoredRecords_damaged(t *testing.T) {
+func TestDecodeRecords_damaged(t *testing.T) {
 	records := someRecords()
 	for name, spoil := range map[string]func(r *wal.WitnessRecord){
 		"cut":              func(r *wal.WitnessRecord) { r.Payload = r.Payload[:len(r.Payload)-1] },
@@ -62,8 +69,37 @@ func TestRestoredRecords_damaged(t *testing.T) {
 	} {
 		held := wal.WitnessRecords(keepAll(records[:2]))
 		spoil(&held[1])
-		if got, err := restoredRecords(held); !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: got %d records, %v; want ErrDamaged", name, len(got), err)
+		if got, err := wal.DecodeRecords(held); err == nil {
+			t.Errorf("%s: got %d records, want an error", name, len(got))
 		}
+	}
+}
+
+func TestRecovered_Holds(t *testing.T) {
+	log := wal.Recovered{Base: consensus.SnapshotMeta{Mark: consensus.Mark{Index: 3, Term: 2}}, Entries: []consensus.Entry{
+		{Index: 4, Term: 2}, {Index: 5, Term: 4},
+	}}
+	for _, tc := range []struct {
+		name string
+		mark consensus.Mark
+		want bool
+	}{
+		{"an entry", consensus.Mark{Index: 5, Term: 4}, true},
+		{"its index in another term", consensus.Mark{Index: 5, Term: 3}, false},
+		{"beyond the end", consensus.Mark{Index: 6, Term: 4}, false},
+		{"where it begins", consensus.Mark{Index: 3, Term: 2}, true},
+		{"where it begins, in another term", consensus.Mark{Index: 3, Term: 1}, false},
+		{"before it begins", consensus.Mark{Index: 2, Term: 2}, false},
+	} {
+		if got := log.Holds(tc.mark); got != tc.want {
+			t.Errorf("%s: got %t", tc.name, got)
+		}
+	}
+	if got := log.Last(); got != (consensus.Mark{Index: 5, Term: 4}) {
+		t.Errorf("last: got %v", got)
+	}
+	log.Entries = nil
+	if got := log.Last(); got != log.Base.Mark {
+		t.Errorf("last without entries: got %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package member
+package datadir
 
 import (
 	"crypto/rand"
@@ -56,7 +56,7 @@ func parseBoots(text string) (r bootsRecord, err error) {
 // bootsFormat2 is bootsFormat for reading.
 var bootsFormat2 = strings.ReplaceAll(bootsFormat, "%s", "%x")
 
-func readBoots(options *DataOptions) (bootsRecord, error) {
+func readBoots(options *Options) (bootsRecord, error) {
 	text, err := durable.ReadSealed(options.FS, options.bootsFile())
 	var r bootsRecord
 	if err == nil {
@@ -68,7 +68,7 @@ func readBoots(options *DataOptions) (bootsRecord, error) {
 	return r, nil
 }
 
-func writeBoots(options *DataOptions, r *bootsRecord) error {
+func writeBoots(options *Options, r *bootsRecord) error {
 	if err := durable.WriteSealed(options.FS, options.bootsFile(), r.text()); err != nil {
 		return fmt.Errorf("member: boots file: %w", err)
 	}

@@ -1,4 +1,4 @@
-package member_test
+package datadir_test
 
 import (
 	"errors"
@@ -12,27 +12,28 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // leaderOf50 is another member that has applied 50 entries of term 2.
-func leaderOf50(t *testing.T) *member.Data {
+func leaderOf50(t *testing.T) *datadir.Data {
 	t.Helper()
-	leader := createdData(t, memoryOptions(), 2)
-	t.Cleanup(func() { closeData(t, leader) })
-	if _, err := leader.Machine.Apply(puts(1, 50, 2)); err != nil {
+	leader := datatest.Create(t, datatest.Options(), 2)
+	t.Cleanup(func() { datatest.Close(t, leader) })
+	if _, err := leader.Machine.Apply(datatest.Puts(1, 50, 2)); err != nil {
 		t.Fatal(err)
 	}
 	return leader
 }
 
 // behind is data on fs that has applied 10 of the 20 entries in its log.
-func behind(t *testing.T, fs vfs.FS) *member.Data {
+func behind(t *testing.T, fs vfs.FS) *datadir.Data {
 	t.Helper()
-	data := createdData(t, dataIn(fs, "data"), 1)
-	log := puts(1, 20, 2)
+	data := datatest.Create(t, datatest.OptionsIn(fs, "data"), 1)
+	log := datatest.Puts(1, 20, 2)
 	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 2, Commit: 10}, Entries: log}); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func behind(t *testing.T, fs vfs.FS) *member.Data {
 }
 
 // install does what a member does with a received snapshot, the log included.
-func install(data *member.Data, meta consensus.SnapshotMeta, dir string) error {
+func install(data *datadir.Data, meta consensus.SnapshotMeta, dir string) error {
 	if err := data.Replace(meta, dir); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 		return nil
 	}))
 	data := behind(t, fs)
-	dir := receivedSnapshot(t, data.Options, leader)
+	dir := datatest.Receive(t, data.Options, leader)
 	armed = true
 	if err := install(data, meta, dir); err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 	armed = false
 	counts := map[consensus.Index]int{}
 	for i, left := range lost {
-		after, err := member.Open(dataIn(left, "data"))
+		after, err := datadir.Open(datatest.OptionsIn(left, "data"))
 		if err != nil {
 			t.Fatalf("power loss %d: %v", i, err)
 		}
@@ -94,9 +95,9 @@ func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 		if owner := after.Machine.Owner(); owner != after.Identity {
 			t.Errorf("power loss %d: the store is that of %+v", i, owner)
 		}
-		closeData(t, after)
+		datatest.Close(t, after)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 	if len(counts) != 2 {
 		t.Errorf("power losses left %v, want both outcomes", counts)
 	}
@@ -117,28 +118,28 @@ func TestData_Replace_everyOperationFails(t *testing.T) {
 			return nil
 		}))
 		data := behind(t, fs)
-		dir := receivedSnapshot(t, data.Options, leader)
+		dir := datatest.Receive(t, data.Options, leader)
 		left = at + 1
 		err := data.Replace(meta, dir)
 		done := left > 0
 		left = -1
 		if err != nil {
-			if _, err := data.Machine.Apply(puts(11, 1, 2)); err != nil || data.Machine.Applied().Index != 11 {
+			if _, err := data.Machine.Apply(datatest.Puts(11, 1, 2)); err != nil || data.Machine.Applied().Index != 11 {
 				t.Fatalf("operation %d: the old store does not go on: %v", at, err)
 			}
 		}
 		if _, err := data.Machine.Store().Get([]byte("k")); err != nil {
 			t.Errorf("operation %d: read: %v", at, err)
 		}
-		closeData(t, data)
-		again, openErr := member.Open(dataIn(disk, "data"))
+		datatest.Close(t, data)
+		again, openErr := datadir.Open(datatest.OptionsIn(disk, "data"))
 		if openErr != nil {
 			t.Fatalf("operation %d (%v): the next start: %v", at, err, openErr)
 		}
-		if got := again.Machine.Applied().Index; err == nil && got != 50 || err != nil && !errors.Is(err, member.ErrSwitch) && got != 10 {
+		if got := again.Machine.Applied().Index; err == nil && got != 50 || err != nil && !errors.Is(err, datadir.ErrSwitch) && got != 10 {
 			t.Errorf("operation %d (%v): %d is applied after the next start", at, err, got)
 		}
-		closeData(t, again)
+		datatest.Close(t, again)
 		if done {
 			return
 		}
@@ -155,10 +156,10 @@ func TestData_Replace_realStore(t *testing.T) {
 		}
 		return nil
 	}))
-	options := dataIn(fs, "data")
+	options := datatest.OptionsIn(fs, "data")
 	options.OpenEngine = func(dir string) (engine.Engine, error) { return engine.Open(engine.Options{FS: fs, Dir: dir}) }
-	data := createdData(t, options, 1)
-	dir := receivedSnapshot(t, dataIn(fs, "data"), leader)
+	data := datatest.Create(t, options, 1)
+	dir := datatest.Receive(t, datatest.OptionsIn(fs, "data"), leader)
 	bad.Store(true)
 	if err := data.Replace(leader.Machine.SnapshotMeta(), dir); !errors.Is(err, syscall.EIO) {
 		t.Errorf("got %v, want the error of the disk", err)
@@ -166,7 +167,7 @@ func TestData_Replace_realStore(t *testing.T) {
 	if _, err := data.Machine.Store().Get([]byte("x")); err != nil {
 		t.Errorf("read: %v", err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 	if _, err := data.Machine.Store().Get([]byte("y")); err != nil && !errors.Is(err, engine.ErrClosed) {
 		t.Errorf("read after the end: %v", err)
 	}
@@ -182,28 +183,28 @@ func TestOpen_olderLogAfterInstallation(t *testing.T) {
 	fs := vfs.NewMem()
 	data := behind(t, fs)
 	clone(t, fs, "data/wal", "old")
-	if err := install(data, leader.Machine.SnapshotMeta(), receivedSnapshot(t, data.Options, leader)); err != nil {
+	if err := install(data, leader.Machine.SnapshotMeta(), datatest.Receive(t, data.Options, leader)); err != nil {
 		t.Fatal(err)
 	}
-	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 7, Vote: 1}, Entries: puts(51, 10, 7)}); err != nil {
+	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 7, Vote: 1}, Entries: datatest.Puts(51, 10, 7)}); err != nil {
 		t.Fatal(err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 	clone(t, fs, "data/wal", "new")
 	clone(t, fs, "old", "data/wal")
-	again, err := member.Open(dataIn(fs, "data"))
+	again, err := datadir.Open(datatest.OptionsIn(fs, "data"))
 	if err == nil {
-		closeData(t, again)
+		datatest.Close(t, again)
 	}
 	if err == nil || !strings.Contains(err.Error(), "lost its end") {
 		t.Errorf("got %v, want a refusal of the older log", err)
 	}
 	clone(t, fs, "new", "data/wal")
-	again = openData(t, dataIn(fs, "data"))
+	again = datatest.Open(t, datatest.OptionsIn(fs, "data"))
 	if again.Restored.Hard.Term != 7 || len(again.Restored.Entries) != 10 {
 		t.Errorf("term %d and %d entries, want what was acknowledged", again.Restored.Hard.Term, len(again.Restored.Entries))
 	}
-	closeData(t, again)
+	datatest.Close(t, again)
 }
 
 // A snapshot that this version cannot read is refused where it was received; a member of the older version goes on.
@@ -211,7 +212,7 @@ func TestData_Check_newerFormat(t *testing.T) {
 	leader := leaderOf50(t)
 	fs := vfs.NewMem()
 	data := behind(t, fs)
-	dir := receivedSnapshot(t, data.Options, leader)
+	dir := datatest.Receive(t, data.Options, leader)
 	meta := leader.Machine.SnapshotMeta()
 	if err := data.Check(meta, dir); err != nil {
 		t.Fatal(err)
@@ -221,16 +222,16 @@ func TestData_Check_newerFormat(t *testing.T) {
 		t.Errorf("got %v, want ErrNewer", err)
 	}
 	data.Options.OpenView = nil
-	foreign := dataIn(vfs.NewMem(), "other")
+	foreign := datatest.OptionsIn(vfs.NewMem(), "other")
 	fillData(t, foreign, wal.Identity{Cluster: 10, Member: 2, Storage: wal.StorageID{2}})
-	other := openData(t, foreign)
-	defer closeData(t, other)
-	if err := data.Check(other.Machine.SnapshotMeta(), receivedSnapshot(t, data.Options, other)); err == nil ||
+	other := datatest.Open(t, foreign)
+	defer datatest.Close(t, other)
+	if err := data.Check(other.Machine.SnapshotMeta(), datatest.Receive(t, data.Options, other)); err == nil ||
 		!strings.Contains(err.Error(), "cluster a") {
 		t.Errorf("got %v, want a refusal of another cluster's", err)
 	}
 	if left, err := fs.List("data/snapshots"); err != nil || len(left) != 1 {
 		t.Errorf("%q are left (%v), want the received one", left, err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 }

@@ -1,4 +1,4 @@
-package member_test
+package datadir_test
 
 import (
 	"errors"
@@ -7,7 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -50,19 +51,19 @@ func TestCreate_killedWhileDiscarding(t *testing.T) {
 	killed := 0
 	for files := 0; ; files++ {
 		fs := &removing{FS: vfs.NewMem(), left: 1 << 20}
-		options := memoryOptions()
+		options := datatest.Options()
 		options.FS = fs
 		options.OpenEngine = func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: fs, Dir: dir})
 		}
-		if err := member.Create(options, identity, first); err != nil {
+		if err := datadir.Create(options, identity, first); err != nil {
 			t.Fatal(err)
 		}
 		if err := fs.Remove("data/boots"); err != nil { // it is written last
 			t.Fatal(err)
 		}
 		fs.left = files
-		err := member.Create(options, identity, first)
+		err := datadir.Create(options, identity, first)
 		if err == nil {
 			break
 		}
@@ -71,10 +72,10 @@ func TestCreate_killedWhileDiscarding(t *testing.T) {
 			t.Fatalf("%d files removed: %v", files, err)
 		}
 		fs.left = 1 << 20
-		if err := member.Create(options, identity, first); err != nil {
+		if err := datadir.Create(options, identity, first); err != nil {
 			t.Fatalf("a start after one that was killed with %d files removed: %v", files, err)
 		}
-		data, err := member.Open(options)
+		data, err := datadir.Open(options)
 		if err != nil {
 			t.Fatalf("%d files removed: %v", files, err)
 		}

@@ -1,4 +1,4 @@
-package member_test
+package datadir_test
 
 import (
 	"errors"
@@ -9,33 +9,23 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/storage/durable"
-	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// dataIn places a member's data on a file system that others share.
-func dataIn(fs vfs.FS, dir string) member.DataOptions {
-	o := memoryOptions()
-	o.FS, o.Dir = fs, dir
-	o.OpenEngine = func(dir string) (engine.Engine, error) {
-		return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
-	}
-	return o
-}
-
 // fillData makes data that has applied three entries of term 2.
-func fillData(t *testing.T, o member.DataOptions, identity wal.Identity) {
+func fillData(t *testing.T, o datadir.Options, identity wal.Identity) {
 	t.Helper()
 	first := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
 	}
-	if err := member.Create(o, identity, first); err != nil {
+	if err := datadir.Create(o, identity, first); err != nil {
 		t.Fatal(err)
 	}
-	data := openData(t, o)
-	entries := puts(1, 3, 2)
+	data := datatest.Open(t, o)
+	entries := datatest.Puts(1, 3, 2)
 	if err := data.WAL.Append(wal.Batch{Hard: &consensus.HardState{Term: 2, Commit: 3}, Entries: entries}); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +35,7 @@ func fillData(t *testing.T, o member.DataOptions, identity wal.Identity) {
 	if err := data.Engine.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 }
 
 func clone(t *testing.T, fs vfs.FS, from, to string) {
@@ -59,11 +49,11 @@ func clone(t *testing.T, fs vfs.FS, from, to string) {
 }
 
 // refuses demands that the data does not open, for a reason, in words that name what they must.
-func refuses(t *testing.T, o member.DataOptions, want error, words ...string) {
+func refuses(t *testing.T, o datadir.Options, want error, words ...string) {
 	t.Helper()
-	data, err := member.Open(o)
+	data, err := datadir.Open(o)
 	if err == nil {
-		closeData(t, data)
+		datatest.Close(t, data)
 	}
 	if !errors.Is(err, want) {
 		t.Fatalf("got %v, want %v", err, want)
@@ -91,7 +81,7 @@ func TestOpen_partsOfOthers(t *testing.T) {
 		for _, part := range []string{"wal", "stores", "boots"} {
 			t.Run(part+" "+name, func(t *testing.T) {
 				fs := vfs.NewMem()
-				a, b := dataIn(fs, "a"), dataIn(fs, "b")
+				a, b := datatest.OptionsIn(fs, "a"), datatest.OptionsIn(fs, "b")
 				mine := own
 				if other.identity.Epoch.Number > 0 {
 					mine.Epoch = consensus.Epoch{Number: 1, Recovery: [16]byte{8}}
@@ -99,8 +89,8 @@ func TestOpen_partsOfOthers(t *testing.T) {
 				fillData(t, a, mine)
 				fillData(t, b, other.identity)
 				clone(t, fs, "b/"+part, "a/"+part)
-				refuses(t, a, member.ErrMixed, other.word, "a/"+part)
-				if _, err := member.Inspect(a); !errors.Is(err, member.ErrMixed) {
+				refuses(t, a, datadir.ErrMixed, other.word, "a/"+part)
+				if _, err := datadir.Inspect(a); !errors.Is(err, datadir.ErrMixed) {
 					t.Errorf("Inspect: got %v", err)
 				}
 			})
@@ -116,21 +106,21 @@ func TestOpen_rolledBack(t *testing.T) {
 	} {
 		t.Run(row.part, func(t *testing.T) {
 			fs := vfs.NewMem()
-			o := dataIn(fs, "a")
+			o := datatest.OptionsIn(fs, "a")
 			fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 			clone(t, fs, "a/"+row.part, "old")
 			for range 2 {
-				closeData(t, openData(t, o))
+				datatest.Close(t, datatest.Open(t, o))
 			}
 			clone(t, fs, "a/"+row.part, "new")
 			clone(t, fs, "old", "a/"+row.part)
-			refuses(t, o, member.ErrRolledBack, row.word)
+			refuses(t, o, datadir.ErrRolledBack, row.word)
 			clone(t, fs, "new", "a/"+row.part)
-			data := openData(t, o)
+			data := datatest.Open(t, o)
 			if data.Boots != 4 {
 				t.Errorf("boots is %d, want 4: a refused start counts for nothing", data.Boots)
 			}
-			closeData(t, data)
+			datatest.Close(t, data)
 		})
 	}
 }
@@ -139,29 +129,29 @@ func TestOpen_rolledBack(t *testing.T) {
 // time before is refused from then on.
 func TestOpen_epochOfTheLog(t *testing.T) {
 	fs := vfs.NewMem()
-	o := dataIn(fs, "a")
+	o := datatest.OptionsIn(fs, "a")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 	clone(t, fs, "a", "before")
-	data := openData(t, o)
+	data := datatest.Open(t, o)
 	epoch := consensus.Epoch{Number: 1, Recovery: [16]byte{5}}
 	if err := data.WAL.Append(wal.Batch{Epoch: &epoch}); err != nil {
 		t.Fatal(err)
 	}
-	closeData(t, data)
+	datatest.Close(t, data)
 	for range 2 {
-		data = openData(t, o)
+		data = datatest.Open(t, o)
 		if data.Identity.Epoch != epoch || data.Machine.Owner() != data.Identity {
 			t.Errorf("epoch %v, owner of the store %+v", data.Identity.Epoch, data.Machine.Owner())
 		}
-		closeData(t, data)
+		datatest.Close(t, data)
 	}
 	clone(t, fs, "before/wal", "a/wal")
-	refuses(t, o, member.ErrRolledBack, "epoch 1-05000000")
+	refuses(t, o, datadir.ErrRolledBack, "epoch 1-05000000")
 }
 
 func TestOpen_damagedBoots(t *testing.T) {
 	fs := vfs.NewMem()
-	o := dataIn(fs, "a")
+	o := datatest.OptionsIn(fs, "a")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
 	text, err := durable.ReadSealed(fs, "a/boots")
 	if err != nil || !strings.Contains(text, "\nboots 1\n") {
@@ -177,8 +167,8 @@ func TestOpen_damagedBoots(t *testing.T) {
 		if err := durable.WriteSealed(fs, "a/boots", odd); err != nil {
 			t.Fatal(err)
 		}
-		if data, err := member.Open(o); err == nil {
-			closeData(t, data)
+		if data, err := datadir.Open(o); err == nil {
+			datatest.Close(t, data)
 			t.Errorf("opened with %q", odd)
 		}
 	}
@@ -188,21 +178,21 @@ func TestOpen_damagedBoots(t *testing.T) {
 // look like a log that was put back.
 func TestOpen_powerLossAtStart(t *testing.T) {
 	fs := vfs.NewCrashableMem()
-	o := dataIn(fs, "/data/member")
+	o := datatest.OptionsIn(fs, "/data/member")
 	fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
-	data := openData(t, o)
+	data := datatest.Open(t, o)
 	if err := data.WAL.Append(wal.Batch{Boots: data.Boots + 1}); err != nil { // the next start came this far
 		t.Fatal(err)
 	}
-	again := openData(t, dataIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/data/member"))
+	again := datatest.Open(t, datatest.OptionsIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/data/member"))
 	if again.Boots != data.Boots+1 {
 		t.Errorf("boots is %d, want %d", again.Boots, data.Boots+1)
 	}
 	if again.Life() == data.Life() || again.Nonce == data.Nonce {
 		t.Errorf("two lives are called %v", again.Life())
 	}
-	closeData(t, again)
-	closeData(t, data)
+	datatest.Close(t, again)
+	datatest.Close(t, data)
 }
 
 // Directories above those of a member may have been made by others, who synced nothing.
@@ -215,32 +205,32 @@ func TestCreate_directoriesAreDurable(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o := dataIn(fs, "/var/quorate/member")
+			o := datatest.OptionsIn(fs, "/var/quorate/member")
 			o.WALDir = "/mnt/log/q"
 			fillData(t, o, wal.Identity{Cluster: 9, Member: 1, Storage: wal.StorageID{1}})
-			left := dataIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/var/quorate/member")
+			left := datatest.OptionsIn(fs.CrashClone(vfs.CrashCloneCfg{}), "/var/quorate/member")
 			left.WALDir = o.WALDir
-			if exists, err := member.Exists(left); err != nil || !exists {
+			if exists, err := datadir.Exists(left); err != nil || !exists {
 				t.Fatalf("after a power loss: exists %v, %v", exists, err)
 			}
-			closeData(t, openData(t, left))
+			datatest.Close(t, datatest.Open(t, left))
 		})
 	}
 }
 
 // A snapshot that is not what was announced is refused while the old store serves, and the old store goes on.
 func TestData_Replace_refused(t *testing.T) {
-	leader := createdData(t, memoryOptions(), 2)
-	defer closeData(t, leader)
-	if _, err := leader.Machine.Apply(puts(1, 50, 2)); err != nil {
+	leader := datatest.Create(t, datatest.Options(), 2)
+	defer datatest.Close(t, leader)
+	if _, err := leader.Machine.Apply(datatest.Puts(1, 50, 2)); err != nil {
 		t.Fatal(err)
 	}
-	foreign := memoryOptions()
+	foreign := datatest.Options()
 	fillData(t, foreign, wal.Identity{Cluster: 10, Member: 2, Storage: wal.StorageID{2}})
-	other := openData(t, foreign)
-	defer closeData(t, other)
+	other := datatest.Open(t, foreign)
+	defer datatest.Close(t, other)
 	for name, row := range map[string]struct {
-		from *member.Data
+		from *datadir.Data
 		skew consensus.Index
 		word string
 	}{
@@ -248,21 +238,21 @@ func TestData_Replace_refused(t *testing.T) {
 		"another cluster": {other, 0, "cluster a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := memoryOptions()
-			data := createdData(t, options, 1)
-			if _, err := data.Machine.Apply(puts(1, 4, 1)); err != nil {
+			options := datatest.Options()
+			data := datatest.Create(t, options, 1)
+			if _, err := data.Machine.Apply(datatest.Puts(1, 4, 1)); err != nil {
 				t.Fatal(err)
 			}
 			meta := row.from.Machine.SnapshotMeta()
 			meta.Mark.Index += row.skew
-			err := data.Replace(meta, receivedSnapshot(t, options, row.from))
+			err := data.Replace(meta, datatest.Receive(t, options, row.from))
 			if err == nil || !strings.Contains(err.Error(), row.word) {
 				t.Errorf("got %v, want %q", err, row.word)
 			}
-			if _, err := data.Machine.Apply(puts(5, 1, 1)); err != nil || data.Machine.Applied().Index != 5 {
+			if _, err := data.Machine.Apply(datatest.Puts(5, 1, 1)); err != nil || data.Machine.Applied().Index != 5 {
 				t.Errorf("the old store does not go on: %v", err)
 			}
-			closeData(t, data)
+			datatest.Close(t, data)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package member
+package datadir
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// A snapshot takes the place of the store in steps. Until the switch the old generation serves and nothing is lost by a
-// failure; the switch is one small file; what follows only tidies.
+// A snapshot takes the place of the store in steps. Until the switch the old generation serves, and a failure loses nothing.
+// The switch is one small file. What follows only removes what is of no use any more.
 //
 //	step                                                        after a crash or an error here
 //	1 check the snapshot where it was received, for reading     the old generation goes on
@@ -21,9 +21,6 @@ import (
 //	5 CURRENT forgets the mark                                  at the next start
 //	6 close the old generation when nobody reads it, remove it  at the next start
 
-// ErrSwitch means that nobody knows which generation counts: only a restart can tell.
-var ErrSwitch = errors.New("member: the switch to a snapshot failed half way")
-
 // Check opens a received snapshot for reading and refuses one that is not what was announced, or that this version cannot
 // read. The store goes on meanwhile.
 func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
@@ -32,7 +29,7 @@ func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 	if err := snapshot.Clone(d.Options.FS, dir, view); err != nil {
 		return err
 	}
-	store, err := d.Options.openView(view)
+	store, err := d.Options.View(view)
 	if err != nil {
 		return err
 	}
@@ -54,18 +51,18 @@ func (d *Data) checkAnnounced(meta consensus.SnapshotMeta, machine *apply.Machin
 	return nil
 }
 
-// Replace makes the snapshot in dir the store that counts. After an error that is not ErrSwitch the present generation
-// goes on as if nothing had been.
+// Replace is Install and Retire in one.
 func (d *Data) Replace(meta consensus.SnapshotMeta, dir string) error {
-	old, err := d.replace(meta, dir)
+	old, err := d.Install(meta, dir)
 	if err == nil {
-		d.retire(old)
+		d.Retire(old)
 	}
 	return err
 }
 
-// replace does the steps up to the switch and returns the generation of before.
-func (d *Data) replace(meta consensus.SnapshotMeta, dir string) (old *Generation, err error) {
+// Install makes the snapshot in dir the store that counts and returns the generation that it replaces, which the caller
+// must Retire. After an error that is not ErrSwitch the present generation goes on unchanged.
+func (d *Data) Install(meta consensus.SnapshotMeta, dir string) (old *Generation, err error) {
 	number := d.Number + 1
 	next, err := d.stage(meta, dir, number)
 	if err != nil {
@@ -73,7 +70,7 @@ func (d *Data) replace(meta consensus.SnapshotMeta, dir string) (old *Generation
 	}
 	current := snapshot.Current{Generation: number, Installed: meta.Mark}
 	if err := d.switchTo(current); err != nil {
-		next.letGo(nil)
+		next.giveUp(nil)
 		return nil, fmt.Errorf("%w: %w", ErrSwitch, errors.Join(err, next.err))
 	}
 	old = d.Generation
@@ -108,16 +105,16 @@ func (d *Data) stage(meta consensus.SnapshotMeta, dir string, number uint64) (*G
 		err = next.Machine.SetOwner(d.Identity)
 	}
 	if err != nil {
-		next.letGo(nil)
+		next.giveUp(nil)
 		return nil, errors.Join(err, next.err)
 	}
 	return next, nil
 }
 
-// retire lets a generation go that does not count any more; its files go when it is closed.
-func (d *Data) retire(old *Generation) {
+// Retire closes a generation that was replaced, once nobody reads it, and then removes its files.
+func (d *Data) Retire(old *Generation) {
 	d.retired.Add(1)
-	old.letGo(func(g *Generation, err error) {
+	old.giveUp(func(g *Generation, err error) {
 		defer d.retired.Done()
 		if err = errors.Join(err, snapshot.Remove(d.Options.FS, d.Options.Dir, g.Number)); err != nil {
 			d.Options.Logger.Warn("could not remove an old store; the next start does", "generation", g.Number, "err", err)
@@ -125,9 +122,9 @@ func (d *Data) retire(old *Generation) {
 	})
 }
 
-// Persisted is to be called when batches are durable in the log. Once one has reset the log after the mark of the last
-// installation, the store may not be ahead of the log any more, and an older log that is put in its place is told. Any
-// goroutine may call it.
+// Persisted must be called when batches are durable in the log. Once one of them has reset the log after the mark of the last
+// installation, the store is not ahead of the log any more: from then on Open refuses an older log that is put in its
+// place. Any goroutine may call it.
 func (d *Data) Persisted(batches []wal.Batch) error {
 	for i := range batches {
 		if batches[i].Reset == nil {
@@ -144,7 +141,7 @@ func (d *Data) logTookOver(mark consensus.Mark) error {
 	d.currentMu.Lock()
 	defer d.currentMu.Unlock()
 	if mark == (consensus.Mark{}) || d.current.Installed != mark {
-		return nil // nothing to forget, or another snapshot came since
+		return nil // nothing is installed, or another snapshot since
 	}
 	current := snapshot.Current{Generation: d.current.Generation}
 	if err := snapshot.Switch(d.Options.FS, d.Options.Dir, current); err != nil {

@@ -1,4 +1,4 @@
-package member
+package datadir
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func FuzzReadRecord(f *testing.F) {
 	f.Add(`{"Epoch":{"Number":1},"Dropped":[{"ID":2,"PeerURLs":["http://a:1"]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		fs := vfs.NewMem()
-		options := DataOptions{FS: fs, Dir: "d"}
+		options := Options{FS: fs, Dir: "d"}
 		if err := fs.MkdirAll("d", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,6 @@ func FuzzReadRecord(f *testing.F) {
 			}
 		}
 		_ = CheckLost(options)
-		var dropped droppedRecord
-		_, _ = readRecord(&options, droppedFile, &dropped)
+		_, _ = (&Data{Options: options}).Dropped()
 	})
 }

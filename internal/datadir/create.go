@@ -1,0 +1,136 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/errors/oserror"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Exists reports whether there is a member's data. A creation that did not finish does not count: it leaves no boots file,
+// which is written last.
+func Exists(options Options) (bool, error) {
+	if _, err := options.FS.Stat(options.bootsFile()); err == nil {
+		return true, nil
+	} else if !oserror.IsNotExist(err) {
+		return false, fmt.Errorf("member: look for data in %s: %w", options.Dir, err)
+	}
+	return false, nil
+}
+
+const (
+	firstGeneration = 1
+	// discardedDir is where the stores of an interrupted creation are while they are removed.
+	discardedDir = "stores.discarded"
+)
+
+// Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
+// that will learn it from the log.
+func Create(options Options, identity wal.Identity, first consensus.Config) error {
+	if err := discardHalfCreated(options); err != nil {
+		return err
+	}
+	if identity.Storage.IsZero() {
+		return errors.New("member: a data directory needs a storage id")
+	}
+	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
+		return fmt.Errorf("member: create data directory: %w", err)
+	}
+	store, err := options.OpenEngine(options.storeDir(firstGeneration))
+	if err != nil {
+		return err
+	}
+	if err = apply.Bootstrap(store, identity.Cluster, first); err == nil {
+		err = apply.SetOwner(store, identity)
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return fmt.Errorf("member: create store: %w", err)
+	}
+	log, err := wal.Create(options.WAL(), identity)
+	if err != nil {
+		return err
+	}
+	base := consensus.Founding(first)
+	err = log.Append(wal.Batch{Reset: &base})
+	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	if err := snapshot.Switch(options.FS, options.Dir, snapshot.Current{Generation: firstGeneration}); err != nil {
+		return err
+	}
+	return writeBoots(&options, &bootsRecord{identity: identity})
+}
+
+// discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
+func discardHalfCreated(options Options) error {
+	fs := options.FS
+	discarded := fs.PathJoin(options.Dir, discardedDir)
+	if err := fs.RemoveAll(discarded); err != nil {
+		return err
+	}
+	if _, err := fs.Stat(options.walDir()); err == nil {
+		log, recovered, err := wal.Open(options.WAL())
+		switch {
+		case errors.Is(err, wal.ErrNoLog):
+		case err != nil:
+			return err
+		default:
+			if err := log.Close(); err != nil {
+				return err
+			}
+			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Mark.Index > 0 {
+				return fmt.Errorf("member: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
+					"them is wrong, else replace this member", ErrDamaged, options.walDir(), options.bootsFile())
+			}
+		}
+		if err := fs.RemoveAll(options.walDir()); err != nil {
+			return err
+		}
+	}
+	all, err := snapshot.Generations(fs, options.Dir)
+	if err != nil {
+		return err
+	}
+	for _, generation := range all {
+		if err := refuseUsedStore(options, options.storeDir(generation)); err != nil {
+			return err
+		}
+	}
+	// A store of which a part was removed would look damaged, so it is first renamed as a whole and then removed.
+	stores := fs.PathJoin(options.Dir, snapshot.StoresDir)
+	if _, err := fs.Stat(stores); oserror.IsNotExist(err) {
+		return nil
+	}
+	if err := fs.Rename(stores, discarded); err != nil {
+		return err
+	}
+	if err := durable.SyncDir(fs, options.Dir); err != nil {
+		return err
+	}
+	return fs.RemoveAll(discarded)
+}
+
+// refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boots file were
+// removed by hand, or --wal-dir names the wrong directory. A creation leaves a store that opens and has applied nothing.
+func refuseUsedStore(options Options, dir string) error {
+	store, err := options.OpenEngine(dir)
+	if err != nil {
+		return err
+	}
+	machine, err := apply.Open(store, options.Apply)
+	if errors.Is(err, apply.ErrNotBootstrapped) {
+		return store.Close()
+	}
+	used := err == nil && machine.Applied().Index > 0
+	if err := errors.Join(err, store.Close()); err != nil || !used {
+		return err
+	}
+	return fmt.Errorf("member: %w: %s holds data but %s and the log in %s are missing: correct --data-dir or --wal-dir if "+
+		"one of them is wrong, else replace this member", ErrDamaged, dir, options.bootsFile(), options.walDir())
+}

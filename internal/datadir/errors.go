@@ -1,0 +1,40 @@
+package datadir
+
+import (
+	"errors"
+
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Errors of a data directory.
+var (
+	// ErrDamaged means that a part is missing, or does not fit the rest.
+	ErrDamaged = errors.New("this data directory is damaged")
+	// ErrMixed means that store, log and boots file are of different directories, members or clusters.
+	ErrMixed = errors.New("the parts of this data directory do not belong together")
+	// ErrRolledBack means that a part is older than the others say: it is from a copy.
+	ErrRolledBack = errors.New("a part of this data directory is older than the rest. A member that forgot what it " +
+		"acknowledged must not vote: if --wal-dir or --data-dir names a copy, correct it, else replace this member")
+	// ErrSwitch means that CURRENT may name the old or the new store: only the next start can tell.
+	ErrSwitch = errors.New("member: the switch to a snapshot failed half way")
+	// ErrStoreEnded is why long work on a store was cut short.
+	ErrStoreEnded = errors.New("member: the store is being closed or replaced by a snapshot: try again")
+)
+
+// Damaged reports whether err says that a data directory is damaged, incomplete or too old for its member to run on it. The
+// member must be replaced: a single file that is put back from a copy may hide what it has acknowledged since.
+func Damaged(err error) bool {
+	for _, damage := range []error{
+		ErrDamaged, ErrRolledBack, wal.ErrCorrupt, wal.ErrNoLog, snapshot.ErrStoreMissing, snapshot.ErrCorrupt,
+		engine.ErrCorrupt, apply.ErrCorruptRow, mvcc.ErrCorruptRow,
+	} {
+		if errors.Is(err, damage) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package datadir
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// memoryStore is a store on a disk of its own.
+func memoryStore(t *testing.T) *Generation {
+	t.Helper()
+	store, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGeneration(firstGeneration)
+	g.Engine = store
+	return g
+}
+
+// Ensure that a reader keeps a store open that was replaced meanwhile, that its long work is cut short, that nobody gets
+// the old store any more, and that it is closed once, when the reader is done.
+func TestStores_Set_whileRead(t *testing.T) {
+	old, next := memoryStore(t), memoryStore(t)
+	var stores Stores
+	stores.Set(old)
+	held, ok := stores.Hold()
+	if !ok || held != old {
+		t.Fatal("the present store can not be held")
+	}
+	work, cancel := held.Within(t.Context())
+	defer cancel()
+
+	stores.Set(next)
+	closed := 0
+	old.giveUp(func(*Generation, error) { closed++ })
+	<-work.Done()
+	if now, ok := stores.Hold(); !ok || now != next {
+		t.Error("a new reader does not get the next store")
+	} else {
+		now.Release()
+	}
+	if old.Hold() && closed > 0 {
+		t.Error("a closed store can be held")
+	} else {
+		old.Release()
+	}
+	if _, _, err := held.Engine.Get([]byte("k")); err != nil || closed != 0 {
+		t.Errorf("the store was closed under its reader: %v", err)
+	}
+	held.Release()
+	if _, _, err := held.Engine.Get([]byte("k")); !errors.Is(err, engine.ErrClosed) || closed != 1 {
+		t.Errorf("after the last reader: got %v, closed %d times", err, closed)
+	}
+	if old.Hold() {
+		t.Error("a closed store can be held")
+	}
+}
+
+// Ensure that Stop ends long work on the present store, and on one that a snapshot brings later, and that whoever asks for the
+// machine of a closed store still gets it.
+func TestStores_Stop(t *testing.T) {
+	first, next := memoryStore(t), memoryStore(t)
+	next.Machine = new(apply.Machine)
+	var stores Stores
+	stores.Set(first)
+	work, cancel := first.Within(t.Context())
+	defer cancel()
+	stores.Stop()
+	<-work.Done()
+	if cause := context.Cause(work); !errors.Is(cause, ErrStoreEnded) {
+		t.Errorf("work on the store ended by %v", cause)
+	}
+	stores.Set(next)
+	<-next.Life().Done()
+	next.giveUp(nil)
+	if machine, release := stores.Machine(); machine != next.Machine {
+		t.Error("who asks after the end gets no machine")
+	} else {
+		release()
+	}
+}

@@ -1,0 +1,115 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/errors/oserror"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Contents is what the data directory of a stopped member holds.
+type Contents struct {
+	// Log is what the next start will find. If StoreAhead, a snapshot has put the store ahead of the log on disk: then Log
+	// begins after the snapshot and holds no entries.
+	Log        wal.Recovered
+	StoreAhead bool
+	Written    time.Time      // when the log was written last
+	Applied    consensus.Mark // by the store on disk; what follows is applied at the next start
+	Revision   kv.Revision    // at Applied
+	Removed    bool           // the store knows that this member was removed
+	// Records are what the member holds for proposers, beside what its log has.
+	Records []consensus.Record
+	Names   map[consensus.MemberID]string // that members have published, at Applied
+}
+
+// Inspect reads the data of a member that does not run, and changes nothing. Options.OpenEngine may open the store for
+// reading only.
+func Inspect(options Options) (*Contents, error) {
+	if err := refuseForeign(options); err != nil {
+		return nil, err
+	}
+	log, written, err := wal.Inspect(options.WAL())
+	if errors.Is(err, wal.ErrNoLog) {
+		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir: %w", options.Dir,
+			options.walDir(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &Contents{Log: log, Written: written, Names: map[consensus.MemberID]string{}}
+	if err := c.readStore(options); err != nil {
+		return nil, err
+	}
+	if c.Records, err = records(&options, &log); err != nil {
+		return nil, err
+	}
+	if c.StoreAhead { // the log on disk may have entries which this member answered for
+		c.Records = append(c.Records, raft.AnsweredRecords(&log.Base, log.Entries, log.Identity.Member)...)
+	}
+	return c, nil
+}
+
+// refuseForeign refuses what is no member's data.
+func refuseForeign(options Options) error {
+	exists, err := Exists(options)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return fmt.Errorf("%s holds no member's data: give the --data-dir that the member was started with", options.Dir)
+	}
+	return nil
+}
+
+// readStore reads what the log does not say. A store that a snapshot has put ahead of the log replaces it, as in Open.
+func (c *Contents) readStore(options Options) (err error) {
+	current, err := snapshot.Load(options.FS, options.Dir)
+	if err != nil {
+		return err
+	}
+	dir := options.storeDir(current.Generation)
+	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
+		return fmt.Errorf("member: %w: %s is missing", ErrDamaged, dir)
+	}
+	store, err := options.OpenEngine(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	machine, err := apply.Open(store, options.Apply)
+	if err != nil {
+		return fmt.Errorf("member: read %s: %w", dir, err)
+	}
+	c.Applied, c.Revision = machine.Applied(), machine.Store().Revision()
+	_, c.Removed = machine.Removed(c.Log.Identity.Member)
+	boots, err := readBoots(&options)
+	if err == nil {
+		err = checkParts(&options, &boots, &c.Log, part{"the store in", dir, machine.Owner()})
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.Log.Holds(c.Applied):
+	case c.Applied.Index >= c.Log.Base.Mark.Index && current.Installed == c.Applied:
+		c.Log.Base, c.Log.Entries, c.StoreAhead = machine.SnapshotMeta(), nil, true
+	default:
+		return fmt.Errorf("member: the store in %s has applied %v but the log does not hold that entry: the two do not "+
+			"belong together; use another survivor", options.Dir, c.Applied)
+	}
+	config, _ := machine.Config()
+	for i := range config.Members {
+		id := config.Members[i].ID
+		if published, known := machine.Published(id); known {
+			c.Names[id] = published.Name
+		}
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Data is everything a member has on disk, open.
+type Data struct {
+	Options  Options
+	Identity wal.Identity
+	Boots    uint64 // how often this data was opened, from 1; numbers the member's sessions
+	Nonce    uint64 // of this life
+	WAL      *wal.WAL
+	Restored raft.Restored
+	// Generation is the store that counts, with its Engine and its Machine. It belongs to the goroutine that applies.
+	*Generation
+
+	currentMu sync.Mutex // guards current and its file
+	current   snapshot.Current
+	retired   sync.WaitGroup // generations that were replaced and are not closed yet
+}
+
+// Life names this run of the member on its data. It is durable.
+func (d *Data) Life() consensus.Life { return consensus.Life{Boots: d.Boots, Nonce: d.Nonce} }
+
+// Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store and
+// boots file belong together.
+func Open(options Options) (*Data, error) {
+	current, err := snapshot.Recover(options.FS, options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	log, recovered, err := wal.Open(options.WAL())
+	if errors.Is(err, wal.ErrNoLog) {
+		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir if it is wrong, else "+
+			"replace this member: %w", options.Dir, options.walDir(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	boots, err := readBoots(&options)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	d := &Data{
+		Options: options, WAL: log, Identity: recovered.Identity, Boots: boots.boots + 1, Nonce: randomNonce(),
+		current: current,
+	}
+	if options.Nonce != nil {
+		d.Nonce = options.Nonce()
+	}
+	if d.Generation, err = d.openGeneration(current.Generation, options.Apply); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	ofStore := part{"the store in", options.storeDir(current.Generation), d.Machine.Owner()}
+	err = checkParts(&options, &boots, &recovered, ofStore)
+	if err == nil {
+		err = d.restore(recovered)
+	}
+	if err == nil {
+		err = d.begin()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// begin makes this start and the epoch of the log durable, in the log first: see checkBoots.
+func (d *Data) begin() error {
+	if d.Machine.Owner() != d.Identity {
+		if err := d.Machine.SetOwner(d.Identity); err != nil {
+			return err
+		}
+	}
+	if err := d.WAL.Append(wal.Batch{Boots: d.Boots}); err != nil {
+		return err
+	}
+	return writeBoots(&d.Options, &bootsRecord{identity: d.Identity, boots: d.Boots})
+}
+
+// openGeneration opens a store that lies in its place.
+func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation, error) {
+	dir := d.Options.storeDir(number)
+	store, err := d.Options.OpenEngine(dir)
+	if err != nil {
+		return nil, err
+	}
+	g := newGeneration(number)
+	options.Store.Life = g.life
+	machine, err := apply.Open(store, options)
+	if errors.Is(err, apply.ErrNotBootstrapped) {
+		err = fmt.Errorf("member: %w: %s has lost its contents: replace this member: %w", ErrDamaged, dir, err)
+	}
+	if err != nil {
+		g.end()
+		return nil, errors.Join(err, store.Close())
+	}
+	g.Engine, g.Machine = store, machine
+	return g, nil
+}
+
+// restore checks the log against the store and builds what the core begins with.
+func (d *Data) restore(recovered wal.Recovered) error {
+	applied := d.Machine.Applied()
+	base := recovered.Base
+	last := base.Mark.Index + consensus.Index(len(recovered.Entries))
+	if applied.Index < base.Mark.Index {
+		return fmt.Errorf("member: %w: the store in %s ends at index %d but the log begins after %d: the store was "+
+			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Mark.Index)
+	}
+	if !recovered.Holds(applied) {
+		// That is right only after a snapshot was installed that the log does not know of yet. What the log has instead never
+		// committed.
+		if d.current.Installed != applied {
+			return fmt.Errorf("member: %w: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
+				"that entry: it lost its end", ErrDamaged, d.Options.Dir, applied, last)
+		}
+		base = d.Machine.SnapshotMeta()
+		answered := raft.AnsweredRecords(&recovered.Base, recovered.Entries, d.Identity.Member)
+		batch := wal.Batch{Reset: &base, Witness: additions(answered)}
+		if err := d.WAL.Append(batch); err != nil {
+			return err
+		}
+		recovered.Entries, recovered.Witness = nil, append(recovered.Witness, batch.Witness...)
+	}
+	if err := d.logTookOver(d.current.Installed); err != nil {
+		return err
+	}
+	records, err := records(&d.Options, &recovered)
+	if err != nil {
+		return err
+	}
+	hard := recovered.Hard
+	hard.Commit = max(hard.Commit, applied.Index)
+	hard.Term = max(hard.Term, base.Mark.Term)
+	d.Restored = raft.Restored{
+		Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index, Tombstones: d.Tombstones(),
+		Revision: uint64(d.Machine.Store().Revision()), Records: records,
+	}
+	return nil
+}
+
+// additions writes records to the log that were entries of it.
+func additions(records []consensus.Record) []wal.WitnessRecord {
+	changes := make([]consensus.RecordChange, len(records))
+	for i := range records {
+		changes[i].Record = records[i]
+	}
+	return wal.WitnessRecords(changes)
+}
+
+// records returns what the log holds for proposers.
+func records(options *Options, log *wal.Recovered) ([]consensus.Record, error) {
+	records, err := wal.DecodeRecords(log.Witness)
+	if err != nil {
+		return nil, fmt.Errorf("member: the log in %s: %w: %w", options.walDir(), ErrDamaged, err)
+	}
+	return records, nil
+}
+
+// Tombstones returns the ids of the members that the cluster has removed, as the store knows them.
+func (d *Data) Tombstones() []consensus.MemberID {
+	var ids []consensus.MemberID
+	for _, t := range d.Machine.Tombstones() {
+		ids = append(ids, t.Member)
+	}
+	return ids
+}
+
+// Close closes log and store. It does not flush: the log has what the store lacks. It ends long work on the store and waits
+// for its readers.
+func (d *Data) Close() error {
+	err := d.WAL.Close()
+	d.giveUp(nil)
+	<-d.closed
+	d.retired.Wait()
+	return errors.Join(err, d.err)
+}
