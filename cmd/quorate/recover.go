@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/datadir"
-	core "github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/server"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
@@ -127,8 +127,8 @@ type recovering struct {
 	recoverFlags
 	command.Streams
 
-	survivor *core.Survivor
-	others   []*core.Survivor
+	survivor *recovery.Survivor
+	others   []*recovery.Survivor
 	lostIDs  []consensus.MemberID
 }
 
@@ -146,7 +146,7 @@ func (r *recovering) run(ctx context.Context) error {
 	}
 	r.showSurvivor()
 	if r.survivor.Alone() {
-		fmt.Fprintf(r.Out, "\n%s. Nothing was changed.\n", capital(core.ErrOnlyVoter.Error()))
+		fmt.Fprintf(r.Out, "\n%s. Nothing was changed.\n", capital(recovery.ErrOnlyVoter.Error()))
 		return nil
 	}
 	plan, err := r.plan()
@@ -177,7 +177,7 @@ func (r *recovering) run(ctx context.Context) error {
 
 // advanceLearners brings those that stay into the new epoch, before the survivor: if this breaks off, the same command
 // begins once more.
-func (r *recovering) advanceLearners(plan *core.Recovery) error {
+func (r *recovering) advanceLearners(plan *recovery.Plan) error {
 	for i, other := range r.others {
 		if !slices.Contains(plan.Config.Learners, other.Identity.Member) {
 			continue
@@ -239,7 +239,7 @@ func samePlace(a, b string) bool {
 }
 
 // plan refuses what would lose more than it must.
-func (r *recovering) plan() (*core.Recovery, error) {
+func (r *recovering) plan() (*recovery.Plan, error) {
 	var err error
 	if r.lostIDs, err = r.find("--members-are-lost", r.lost); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (r *recovering) plan() (*core.Recovery, error) {
 	if err := r.checkOthers(); err != nil {
 		return nil, err
 	}
-	plan, err := r.survivor.Recover(keep, r.others...)
+	plan, err := r.survivor.Plan(keep, r.others...)
 	if err != nil {
 		return nil, err
 	}
@@ -301,9 +301,9 @@ func (r *recovering) find(flag string, names []string) ([]consensus.MemberID, er
 }
 
 // checkKept wants to see that what a learner has is part of what is kept: it would serve the rest for ever.
-func (r *recovering) checkKept(plan *core.Recovery, keep []consensus.MemberID) error {
+func (r *recovering) checkKept(plan *recovery.Plan, keep []consensus.MemberID) error {
 	for _, id := range keep {
-		at := slices.IndexFunc(r.others, func(o *core.Survivor) bool { return o.Identity.Member == id })
+		at := slices.IndexFunc(r.others, func(o *recovery.Survivor) bool { return o.Identity.Member == id })
 		name := r.survivor.NameOf(id)
 		switch {
 		case at < 0:
@@ -323,10 +323,10 @@ func (r *recovering) checkLost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sighted := r.survivor.Hail(ctx, transport.Options{ClientTLS: config}, r.lostIDs)
-	r.showSighted(sighted)
-	err = r.survivor.CheckLost(sighted)
-	var present *core.QuorumError
+	found := r.survivor.FindVoters(ctx, transport.Options{ClientTLS: config}, r.lostIDs)
+	r.showFound(found)
+	err = r.survivor.CheckVoters(found)
+	var present *recovery.QuorumError
 	switch {
 	case !errors.As(err, &present):
 		return err

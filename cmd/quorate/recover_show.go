@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	core "github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -30,8 +30,8 @@ func (r *recovering) showSurvivor() {
 	if len(r.others) == 0 {
 		return
 	}
-	all := append([]*core.Survivor{s}, r.others...)
-	slices.SortStableFunc(all, func(a, b *core.Survivor) int {
+	all := append([]*recovery.Survivor{s}, r.others...)
+	slices.SortStableFunc(all, func(a, b *recovery.Survivor) int {
 		switch {
 		case b.Last.Before(a.Last):
 			return -1
@@ -50,7 +50,7 @@ func (r *recovering) showSurvivor() {
 	_ = w.Flush()
 }
 
-func beyond(s *core.Survivor) string {
+func beyond(s *recovery.Survivor) string {
 	switch n := s.Last.Index - s.Commit; n {
 	case 0:
 		return "that is all"
@@ -61,7 +61,7 @@ func beyond(s *core.Survivor) string {
 	}
 }
 
-func state(s *core.Survivor) string {
+func state(s *recovery.Survivor) string {
 	text := "committed"
 	if s.ConfigID.Index > s.Commit {
 		text = "not known to be committed"
@@ -96,7 +96,7 @@ func (r *recovering) names(ids []consensus.MemberID) string {
 }
 
 // showPlan tells what will be, and what will be lost.
-func (r *recovering) showPlan(plan *core.Recovery) {
+func (r *recovering) showPlan(plan *recovery.Plan) {
 	fmt.Fprintf(r.Out, "\nAfter the recovery:\n  %s is the only voter, under its id and with all of its log.\n", r.name())
 	fmt.Fprintf(r.Out, "  The cluster goes from epoch %v to epoch %v: members of other epochs are not obeyed, nor served.\n",
 		plan.Before, plan.Epoch)
@@ -128,14 +128,14 @@ func (r *recovering) showPlan(plan *core.Recovery) {
 	fmt.Fprintln(r.Out, "  Lost: whatever they acknowledged that is not in this log. Nobody can know what that is.")
 }
 
-// showSighted tells who of the other voters was found.
-func (r *recovering) showSighted(sighted []core.Sighting) {
+// showFound tells who of the other voters was found.
+func (r *recovering) showFound(found []recovery.Voter) {
 	words := map[transport.Presence]string{
 		transport.Silent: "does not answer", transport.Present: "answers", transport.Unsure: "may be there",
 		transport.Another: "is not there, somebody else answers",
 	}
 	fmt.Fprintln(r.Out)
-	for _, f := range sighted {
+	for _, f := range found {
 		if slices.Contains(r.lostIDs, f.ID) && f.Presence != transport.Present {
 			fmt.Fprintf(r.Out, "  %s is lost, as you say.\n", f.Name)
 			continue

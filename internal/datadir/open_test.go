@@ -142,7 +142,7 @@ func TestOpen_damagedRecord(t *testing.T) {
 	if err == nil {
 		datatest.Close(t, data)
 	}
-	if err == nil || !strings.Contains(err.Error(), "damaged") || !datadir.Unusable(err) ||
+	if err == nil || !strings.Contains(err.Error(), "damaged") || !datadir.Damaged(err) ||
 		!strings.Contains(err.Error(), "data/wal") {
 		t.Errorf("got %v, want an error that says where the damage is and what to do", err)
 	}

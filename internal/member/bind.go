@@ -78,7 +78,9 @@ func (m *Member) trouble(id consensus.MemberID) string {
 // Refused takes note that a peer has refused this member for good. It is the transport's handler.
 func (m *Member) Refused(by consensus.MemberID, refusal *identity.Refusal) {
 	m.refusedOnce.Do(func() {
-		lost := &datadir.LostError{Reason: refusal.Reason, Text: "member " + by.String() + " refused this member: " + refusal.Text}
+		lost := &datadir.LostError{
+			Reason: refusal.Reason, Text: "member " + by.String() + " refused this member: " + refusal.Text,
+		}
 		// Of two processes on one directory the other may be the copy: what was cloned is not useless for ever.
 		if refusal.Reason != identity.Cloned {
 			if err := m.data.MarkLost(lost); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -49,13 +49,13 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 }
 
 // Inspect reads the data and changes nothing.
-func (s *Stopped) Inspect() (*member.Survivor, error) { return member.Inspect(readOnly(s.options)) }
+func (s *Stopped) Inspect() (*recovery.Survivor, error) { return recovery.Inspect(readOnly(s.options)) }
 
 // Recover makes the member the only voter, as planned.
-func (s *Stopped) Recover(r *member.Recovery) error { return r.Write(readOnly(s.options)) }
+func (s *Stopped) Recover(r *recovery.Plan) error { return r.Write(readOnly(s.options)) }
 
 // AdvanceLearner brings a learner that stays, inspected as learner, into the epoch that the recovery begins.
-func (s *Stopped) AdvanceLearner(r *member.Recovery, learner *member.Survivor) error {
+func (s *Stopped) AdvanceLearner(r *recovery.Plan, learner *recovery.Survivor) error {
 	return r.AdvanceLearner(readOnly(s.options), learner)
 }
 
@@ -77,12 +77,12 @@ func (s *Server) refuseForce() error {
 // forceNewCluster makes this member the only one of its cluster, as `quorate recover` does. It is refused while other
 // voters answer: a flag that was forgotten in a unit file would remove them at the next start.
 func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) error {
-	survivor, err := member.Inspect(readOnly(options))
+	survivor, err := recovery.Inspect(readOnly(options))
 	if err != nil {
 		return err
 	}
-	plan, err := survivor.Recover(nil)
-	if errors.Is(err, member.ErrOnlyVoter) {
+	plan, err := survivor.Plan(nil)
+	if errors.Is(err, recovery.ErrOnlyVoter) {
 		s.logger.Warn("--force-new-cluster has no effect: this member is the only one; remove the flag")
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) e
 		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
 	asking := transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}
-	if err := survivor.CheckLost(survivor.Hail(ctx, asking, nil)); err != nil {
+	if err := survivor.CheckVoters(survivor.FindVoters(ctx, asking, nil)); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w; nothing was changed. Start without the flag to run as before. To go on "+
 			"without the others for ever use `quorate recover`, which lets you name those that are gone", err)
 	}

@@ -35,6 +35,7 @@ var floors = []struct {
 	{"internal/node", 4, "member"},
 	{"internal/proposals", 4, "member"},
 	{"internal/datadir", 4, "member"},
+	{"internal/recovery", 4, "member"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/rpc", 5, "rpc"},
 	{"internal/server", 6, "server"},

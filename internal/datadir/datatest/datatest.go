@@ -34,7 +34,8 @@ func Create(t *testing.T, options datadir.Options, self consensus.MemberID) *dat
 	first := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
 	}
-	if err := datadir.Create(options, wal.Identity{Cluster: 9, Member: self, Storage: wal.StorageID{byte(self)}}, first); err != nil {
+	identity := wal.Identity{Cluster: 9, Member: self, Storage: wal.StorageID{byte(self)}}
+	if err := datadir.Create(options, identity, first); err != nil {
 		t.Fatal(err)
 	}
 	return Open(t, options)

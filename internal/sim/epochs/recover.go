@@ -2,27 +2,27 @@ package epochs
 
 import (
 	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 )
 
 // Recover makes the member whose data options name the only voter of its cluster, in the next epoch. The others are
 // directories that the operator can compare it with. None of them may run.
-func Recover(options datadir.Options, others []datadir.Options) (*member.Recovery, error) {
-	survivor, err := member.Inspect(options)
+func Recover(options datadir.Options, others []datadir.Options) (*recovery.Plan, error) {
+	survivor, err := recovery.Inspect(options)
 	if err != nil {
 		return nil, err
 	}
-	var compared []*member.Survivor
+	var compared []*recovery.Survivor
 	for _, other := range others {
-		s, err := member.Inspect(other)
+		s, err := recovery.Inspect(other)
 		if err != nil {
 			return nil, err
 		}
 		compared = append(compared, s)
 	}
-	recovery, err := survivor.Recover(nil, compared...)
+	plan, err := survivor.Plan(nil, compared...)
 	if err != nil {
 		return nil, err
 	}
-	return recovery, recovery.Write(options)
+	return plan, plan.Write(options)
 }

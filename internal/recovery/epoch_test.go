@@ -1,4 +1,4 @@
-package member_test
+package recovery_test
 
 import (
 	"slices"
@@ -7,13 +7,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 )
 
 // recovered plans and does the recovery of one survivor.
-func recovered(t *testing.T, options datadir.Options, keep ids, others ...*member.Survivor) *member.Recovery {
+func recovered(t *testing.T, options datadir.Options, keep ids, others ...*recovery.Survivor) *recovery.Plan {
 	t.Helper()
-	r, err := inspect(t, options).Recover(keep, others...)
+	r, err := inspect(t, options).Plan(keep, others...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func recovered(t *testing.T, options datadir.Options, keep ids, others ...*membe
 }
 
 // Ensure that two survivors of one cluster that are recovered apart are of two epochs.
-func TestRecovery_Write_apart(t *testing.T) {
+func TestPlan_Write_apart(t *testing.T) {
 	a := recovered(t, survivor(t, consensus.HardState{Term: 2}), nil)
 	b := recovered(t, survivor(t, consensus.HardState{Term: 2}), nil)
 	if a.Epoch.Number != 1 || b.Epoch.Number != 1 || a.Epoch == b.Epoch || a.Before != consensus.FoundingEpoch {
@@ -34,7 +34,7 @@ func TestRecovery_Write_apart(t *testing.T) {
 
 // Ensure that a learner that stays is of the same epoch, and that the command, given again after a crash between the two
 // directories, makes it so.
-func TestRecovery_AdvanceLearner(t *testing.T) {
+func TestPlan_AdvanceLearner(t *testing.T) {
 	options := survivor(t, consensus.HardState{Term: 2},
 		configEntry(4, 2, consensus.ConfigChange{
 			Protocol: consensus.ProtocolSingle, Config: membersOf(ids{1, 2, 3}, ids{4}),
@@ -42,7 +42,7 @@ func TestRecovery_AdvanceLearner(t *testing.T) {
 	learner := datatest.Options()
 	datatest.Close(t, datatest.Create(t, learner, 4))
 
-	plan, err := inspect(t, options).Recover(ids{4}, inspect(t, learner))
+	plan, err := inspect(t, options).Plan(ids{4}, inspect(t, learner))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestRecovery_AdvanceLearner(t *testing.T) {
 	if ahead.Identity.Epoch != plan.Epoch || inspect(t, options).Identity.Epoch != consensus.FoundingEpoch {
 		t.Errorf("the learner is of epoch %v, want %v", ahead.Identity.Epoch, plan.Epoch)
 	}
-	again, err := inspect(t, options).Recover(ids{4}, ahead)
+	again, err := inspect(t, options).Plan(ids{4}, ahead)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package member_test
+package recovery_test
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -54,11 +54,11 @@ var firstConfig = consensus.ConfigID{Index: 1, Term: 1}
 
 // Ensure that a write which only the survivor's pool still holds is there after the recovery, at the revision that its
 // client was told.
-func TestSurvivor_Recover_keepsDecidedWrites(t *testing.T) {
+func TestSurvivor_Plan_keepsDecidedWrites(t *testing.T) {
 	options := holder(t, 1, ids{1, 2, 3}, []consensus.Record{
 		offered(2, "b", "late", 7, firstConfig), offered(1, "a", "early", 3, firstConfig),
 	})
-	plan, err := inspect(t, options).Recover(nil)
+	plan, err := inspect(t, options).Plan(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestSurvivor_Recover_keepsDecidedWrites(t *testing.T) {
 }
 
 // Ensure that records are adopted if they may have been decided, and no others.
-func TestSurvivor_Recover_adopts(t *testing.T) {
+func TestSurvivor_Plan_adopts(t *testing.T) {
 	a, b := offered(1, "a", "1", 5, firstConfig), offered(2, "a", "2", 5, firstConfig)
 	logged := func(r consensus.Record, exact uint64) consensus.Entry {
 		return consensus.Entry{Index: 3, Term: 2, Kind: consensus.EntryCommand, Proposal: r.Proposal, ExactRevision: exact,
@@ -125,11 +125,11 @@ func TestSurvivor_Recover_adopts(t *testing.T) {
 			pool{offered(1, "a", "1", 5, consensus.ConfigID{Index: 0, Term: 0})}, nil, nil, nil, 0},
 	} {
 		survivor := inspect(t, holder(t, 1, tc.voters, tc.own, tc.log...))
-		var others []*member.Survivor
+		var others []*recovery.Survivor
 		for i, held := range tc.others {
 			others = append(others, inspect(t, holder(t, consensus.MemberID(i+2), tc.voters, held)))
 		}
-		plan, err := survivor.Recover(nil, others...)
+		plan, err := survivor.Plan(nil, others...)
 		if err != nil {
 			t.Fatal(err)
 		}

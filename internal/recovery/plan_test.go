@@ -1,23 +1,29 @@
-package member_test
+package recovery_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -58,9 +64,9 @@ func survivor(t *testing.T, hard consensus.HardState, more ...consensus.Entry) d
 	return options
 }
 
-func inspect(t *testing.T, options datadir.Options) *member.Survivor {
+func inspect(t *testing.T, options datadir.Options) *recovery.Survivor {
 	t.Helper()
-	s, err := member.Inspect(options)
+	s, err := recovery.Inspect(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +75,7 @@ func inspect(t *testing.T, options datadir.Options) *member.Survivor {
 
 // Ensure that whatever change the log ends in, the survivor becomes the only voter, keeps every command, and takes the
 // others for removed.
-func TestSurvivor_Recover(t *testing.T) {
+func TestSurvivor_Plan(t *testing.T) {
 	first := consensus.ConfigID{}
 	joint := membersOf(ids{1, 4, 5}, nil, ids{1, 2, 3})
 	removesSelf := consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Replaces: first,
@@ -117,7 +123,7 @@ func TestSurvivor_Recover(t *testing.T) {
 			if s.Commit > 3+consensus.Index(len(tc.more)) || s.Last.Index != 3+consensus.Index(len(tc.more)) || s.Term != 3 {
 				t.Errorf("inspected: commit %d, last %v, term %d", s.Commit, s.Last, s.Term)
 			}
-			r, err := s.Recover(tc.keep)
+			r, err := s.Plan(tc.keep)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +139,7 @@ func TestSurvivor_Recover(t *testing.T) {
 }
 
 // checkRecovered starts the core alone and lets it elect itself; all entries that were there are handed out.
-func checkRecovered(t *testing.T, options datadir.Options, before *member.Survivor, tombs ids) {
+func checkRecovered(t *testing.T, options datadir.Options, before *recovery.Survivor, tombs ids) {
 	t.Helper()
 	after := inspect(t, options)
 	if !after.Alone() {
@@ -143,7 +149,7 @@ func checkRecovered(t *testing.T, options datadir.Options, before *member.Surviv
 		t.Error("the only voter is cordoned: it would hand over to the first that joins")
 	}
 	if len(after.Config.Learners) == 0 {
-		if _, err := after.Recover(nil); !errors.Is(err, member.ErrOnlyVoter) {
+		if _, err := after.Plan(nil); !errors.Is(err, recovery.ErrOnlyVoter) {
 			t.Errorf("a second time: got %v", err)
 		}
 	}
@@ -195,7 +201,7 @@ func checkRecovered(t *testing.T, options datadir.Options, before *member.Surviv
 	}
 }
 
-func TestSurvivor_Recover_refuses(t *testing.T) {
+func TestSurvivor_Plan_refuses(t *testing.T) {
 	removed := configEntry(4, 2, consensus.ConfigChange{
 		Protocol: consensus.ProtocolSingle, Config: membersOf(ids{2, 3}), Tombs: ids{1},
 	})
@@ -211,12 +217,12 @@ func TestSurvivor_Recover_refuses(t *testing.T) {
 		{"a voter to be kept", consensus.HardState{Term: 2}, nil, ids{2}, "not a learner"},
 		{"a stranger to be kept", consensus.HardState{Term: 2}, nil, ids{7}, "not a learner"},
 	} {
-		_, err := inspect(t, survivor(t, tc.hard, tc.more...)).Recover(tc.keep)
+		_, err := inspect(t, survivor(t, tc.hard, tc.more...)).Plan(tc.keep)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	if _, err := member.Inspect(datatest.Options()); err == nil || !strings.Contains(err.Error(), "holds no member's data") {
+	if _, err := recovery.Inspect(datatest.Options()); err == nil || !strings.Contains(err.Error(), "holds no member's data") {
 		t.Errorf("an empty directory: got %v", err)
 	}
 }
@@ -246,7 +252,7 @@ func crashAt(fs *vfs.MemFS, cut int) (left func() *vfs.MemFS, failing vfs.FS) {
 }
 
 // Ensure that after a crash at any moment of the one write the log says the old or the new, and nothing between.
-func TestRecovery_Write_crash(t *testing.T) {
+func TestPlan_Write_crash(t *testing.T) {
 	undo := configEntry(4, 2, consensus.ConfigChange{
 		Protocol: consensus.ProtocolSingle, Config: membersOf(ids{2, 3}), Tombs: ids{1},
 	})
@@ -262,7 +268,7 @@ func TestRecovery_Write_crash(t *testing.T) {
 		}
 		datatest.Close(t, data)
 		before := inspect(t, options)
-		r, err := before.Recover(nil)
+		r, err := before.Plan(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +296,7 @@ func TestRecovery_Write_crash(t *testing.T) {
 }
 
 // Ensure that a survivor whose store a snapshot has put ahead of its log is recovered from there.
-func TestSurvivor_Recover_snapshotInstalled(t *testing.T) {
+func TestSurvivor_Plan_snapshotInstalled(t *testing.T) {
 	leader := datatest.Create(t, datatest.Options(), 2)
 	defer datatest.Close(t, leader)
 	if _, err := leader.Machine.Apply(datatest.Puts(1, 50, 2)); err != nil {
@@ -309,7 +315,7 @@ func TestSurvivor_Recover_snapshotInstalled(t *testing.T) {
 	if s.Last != (consensus.Mark{Index: 50, Term: 2}) || s.Commit != 50 {
 		t.Errorf("inspected: last %v, commit %d", s.Last, s.Commit)
 	}
-	r, err := s.Recover(nil)
+	r, err := s.Plan(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,48 +344,65 @@ func TestSurvivor_Behind(t *testing.T) {
 	}
 }
 
-// Somebody may say that a member is lost, and be wrong: one that answers is there. Only of silence he knows more.
-func TestSurvivor_Hail_lostButThere(t *testing.T) {
-	c := startCluster(t, 1)
-	there := c.leader()
-	s := &member.Survivor{
-		Identity: wal.Identity{Cluster: testCluster, Member: 98},
-		Config: consensus.Config{Voters: ids{there.id, 97, 98}, Members: []consensus.Member{
-			{ID: there.id, Name: "there", PeerURLs: []string{there.url()}}, {ID: 97, Name: "gone", PeerURLs: []string{"nonsense"}},
+// answering is a member that answers, and knows no request.
+type answering struct{ transport.Handler }
+
+func (answering) Call(context.Context, string, []byte) ([]byte, error) {
+	return nil, status.Error(codes.Unimplemented, "unknown request")
+}
+
+// Ensure that a voter that answers is not taken for lost although the operator says so, and that a silent one is.
+func TestSurvivor_FindVoters_lostButThere(t *testing.T) {
+	l, err := net.Listen("tcp", testnet.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := transport.New(transport.Options{
+		Self: 1, Cluster: 9, Handler: answering{}, Listeners: []net.Listener{l}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer there.Close()
+	url := "http://" + l.Addr().String()
+	s := &recovery.Survivor{
+		Identity: wal.Identity{Cluster: 9, Member: 98},
+		Config: consensus.Config{Voters: ids{1, 97, 98}, Members: []consensus.Member{
+			{ID: 1, Name: "there", PeerURLs: []string{url}}, {ID: 97, Name: "gone", PeerURLs: []string{"nonsense"}},
 		}},
 	}
-	sighted := s.Hail(c.ctx, transport.Options{}, ids{there.id, 97})
-	if len(sighted) != 2 || sighted[0].Presence != transport.Present || sighted[1].Presence != transport.Silent {
-		t.Fatalf("got %+v", sighted)
+	found := s.FindVoters(t.Context(), transport.Options{}, ids{1, 97})
+	if len(found) != 2 || found[0].Presence != transport.Present || found[1].Presence != transport.Silent {
+		t.Fatalf("got %+v", found)
 	}
-	if err := s.CheckLost(sighted); err == nil || !strings.Contains(err.Error(), "there answers at "+there.url()+": with this") {
+	if err := s.CheckVoters(found); err == nil || !strings.Contains(err.Error(), "there answers at "+url+": with this") {
 		t.Errorf("got %v, want to hear that it is there", err)
 	}
 }
 
-func TestSurvivor_CheckLost(t *testing.T) {
+func TestSurvivor_CheckVoters(t *testing.T) {
 	s := inspect(t, survivor(t, consensus.HardState{Term: 2}))
-	sight := func(two, three transport.Presence) []member.Sighting {
-		return []member.Sighting{{ID: 2, Name: "m2", Presence: two}, {ID: 3, Name: "m3", Presence: three}}
+	found := func(two, three transport.Presence) []recovery.Voter {
+		return []recovery.Voter{{ID: 2, Name: "m2", Presence: two}, {ID: 3, Name: "m3", Presence: three}}
 	}
 	for _, tc := range []struct {
 		name   string
-		found  []member.Sighting
+		found  []recovery.Voter
 		wanted string
 	}{
-		{"silence", sight(transport.Silent, transport.Silent), ""},
-		{"somebody else at an address", sight(transport.Silent, transport.Another), ""},
-		{"one that answers", sight(transport.Silent, transport.Present), "that is a quorum"},
-		{"one that does not say who it is", sight(transport.Unsure, transport.Silent), "does not say who it is"},
+		{"silence", found(transport.Silent, transport.Silent), ""},
+		{"somebody else at an address", found(transport.Silent, transport.Another), ""},
+		{"one that answers", found(transport.Silent, transport.Present), "that is a quorum"},
+		{"one that does not say who it is", found(transport.Unsure, transport.Silent), "does not say who it is"},
 	} {
-		err := s.CheckLost(tc.found)
+		err := s.CheckVoters(tc.found)
 		if (err == nil) != (tc.wanted == "") || (err != nil && !strings.Contains(err.Error(), tc.wanted)) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.wanted)
 		}
 	}
 	five := inspect(t, survivor(t, consensus.HardState{Term: 2},
 		configEntry(4, 2, consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Config: membersOf(ids{1, 2, 3, 4, 5})})))
-	if err := five.CheckLost(sight(transport.Present, transport.Silent)); err == nil ||
+	if err := five.CheckVoters(found(transport.Present, transport.Silent)); err == nil ||
 		strings.Contains(err.Error(), "quorum") {
 		t.Errorf("one of four others: got %v", err)
 	}

@@ -1,4 +1,4 @@
-package member
+package recovery
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
 	"github.com/quorate/quorate/internal/transport"
 )
 
-// hailPatience is how long another member is waited for before it counts as gone.
-const hailPatience = 2 * time.Second
+// voterTimeout is how long FindVoters waits for an answer.
+const voterTimeout = 2 * time.Second
 
-// Sighting is what was found at the peer URLs of another voter.
-type Sighting struct {
+// Voter is what was found at the peer URLs of another voter.
+type Voter struct {
 	ID       consensus.MemberID
 	Name     string
 	URL      string // where it was found, or all that were tried
@@ -25,16 +26,16 @@ type Sighting struct {
 	Err      error // why nothing is known, if Presence is Unsure
 }
 
-// Hail looks for the other voters of s, all at once. Of those in lost, which somebody says are gone, only an answer counts:
-// it proves that they are not.
-func (s *Survivor) Hail(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Sighting {
-	ctx, cancel := context.WithTimeout(ctx, hailPatience)
+// FindVoters looks for the other voters of s, all at once. The operator says that those in lost are gone: they count as silent
+// unless they answer.
+func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Voter {
+	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
 	defer cancel()
-	var found []Sighting
+	var found []Voter
 	for i := range s.Config.Members {
 		m := &s.Config.Members[i]
 		if s.Config.IsVoter(m.ID) && m.ID != s.Identity.Member {
-			found = append(found, Sighting{ID: m.ID, Name: s.NameOf(m.ID), URL: strings.Join(m.PeerURLs, ",")})
+			found = append(found, Voter{ID: m.ID, Name: s.NameOf(m.ID), URL: strings.Join(m.PeerURLs, ",")})
 		}
 	}
 	var asking sync.WaitGroup
@@ -43,7 +44,7 @@ func (s *Survivor) Hail(ctx context.Context, o transport.Options, lost []consens
 			f := &found[i]
 			f.look(ctx, o, s.Identity.Cluster)
 			if slices.Contains(lost, f.ID) && f.Presence != transport.Present {
-				*f = Sighting{ID: f.ID, Name: f.Name, URL: f.URL}
+				*f = Voter{ID: f.ID, Name: f.Name, URL: f.URL}
 			}
 		})
 	}
@@ -51,8 +52,8 @@ func (s *Survivor) Hail(ctx context.Context, o transport.Options, lost []consens
 	return found
 }
 
-// look tries all URLs of one member. One that answers settles it; not to know is more than silence.
-func (f *Sighting) look(ctx context.Context, o transport.Options, cluster consensus.ClusterID) {
+// look tries all URLs of one member. An answer at one of them decides. Unsure at one of them outweighs silence at others.
+func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus.ClusterID) {
 	for url := range strings.SplitSeq(f.URL, ",") {
 		if url == "" {
 			continue
@@ -68,10 +69,10 @@ func (f *Sighting) look(ctx context.Context, o transport.Options, cluster consen
 	}
 }
 
-// QuorumError says that the cluster need not be recovered, or not yet, because other voters are there.
+// QuorumError says that the cluster need not be recovered, or not yet, because other voters run.
 type QuorumError struct {
-	Present []Sighting // that answer, or may
-	Enough  bool       // for a quorum, together with the survivor
+	Present []Voter // that answer, or may
+	Enough  bool    // for a quorum, together with the survivor
 }
 
 func (e *QuorumError) Error() string {
@@ -97,16 +98,16 @@ func (e *QuorumError) Error() string {
 	return text
 }
 
-// Unsure reports whether one of those sighted does not say who it is, or cannot be reached.
+// Unsure reports whether one of those found does not say who it is, or cannot be reached.
 func (e *QuorumError) Unsure() bool {
-	return slices.ContainsFunc(e.Present, func(f Sighting) bool { return f.Presence == transport.Unsure })
+	return slices.ContainsFunc(e.Present, func(f Voter) bool { return f.Presence == transport.Unsure })
 }
 
-// CheckLost returns a *QuorumError if any of those sighted may be there.
-func (s *Survivor) CheckLost(sighted []Sighting) error {
+// CheckVoters returns a *QuorumError if any of those found may run.
+func (s *Survivor) CheckVoters(found []Voter) error {
 	var e QuorumError
 	votes := []consensus.MemberID{s.Identity.Member}
-	for _, f := range sighted {
+	for _, f := range found {
 		if f.Presence == transport.Present || f.Presence == transport.Unsure {
 			e.Present = append(e.Present, f)
 		}
@@ -126,7 +127,7 @@ func (s *Survivor) Quorum(votes []consensus.MemberID) bool {
 	return majority(s.Config.Voters, votes) && majority(s.Config.Outgoing, votes)
 }
 
-// majority reports whether most of set are among votes; an empty set agrees to anything.
+// majority reports whether votes hold a majority of set, or set is empty.
 func majority(set, votes []consensus.MemberID) bool {
 	n := 0
 	for _, id := range set {
@@ -134,5 +135,5 @@ func majority(set, votes []consensus.MemberID) bool {
 			n++
 		}
 	}
-	return len(set) == 0 || n > len(set)/2
+	return len(set) == 0 || n >= quorum.Majority(len(set))
 }

@@ -1,4 +1,4 @@
-package member
+package recovery
 
 import (
 	"fmt"
@@ -30,11 +30,11 @@ type Survivor struct {
 
 	nonce   func() uint64 // draws the id of a recovery; nil: the system's generator
 	base    consensus.SnapshotMeta
-	ahead   bool // base is that of the store: the log has not heard of the snapshot that put it there
+	ahead   bool // base is that of the store: a snapshot has put it ahead of the log
 	entries []consensus.Entry
 	changes []configChange             // in the log, oldest first
-	records []consensus.Record         // it holds them for proposers, and their fate is not known
-	logged  map[consensus.Attempt]bool // in entries; slow ones have revision zero
+	records []consensus.Record         // of the fast path, held for proposers; they may have been decided or not
+	logged  map[consensus.Attempt]bool // in entries; those of the slow path have revision zero
 	names   map[consensus.MemberID]string
 }
 
@@ -44,8 +44,7 @@ type configChange struct {
 	id consensus.ConfigID
 }
 
-// Inspect reads the data of a member that does not run, and changes nothing. Options.OpenEngine may open the store for
-// reading only.
+// Inspect reads the data of a member that does not run, and changes nothing.
 func Inspect(options datadir.Options) (*Survivor, error) {
 	c, err := datadir.Inspect(options)
 	if err != nil {
@@ -63,8 +62,8 @@ func Inspect(options datadir.Options) (*Survivor, error) {
 	return s, nil
 }
 
-// readConfigs finds the last configuration, and the names that members have published. A change that follows another
-// one proves that this had committed.
+// readConfigs finds the last configuration, and the names that members have published. A change that follows another one
+// proves that the other had committed.
 func (s *Survivor) readConfigs() {
 	s.Config, s.ConfigID, s.Protocol = s.base.Config, s.base.ConfigID, s.base.Protocol
 	s.ConfigID.Stage = 0
@@ -91,7 +90,7 @@ func (s *Survivor) readConfigs() {
 	}
 }
 
-// Alone reports whether this member is the only voter already, and needs nobody to elect it.
+// Alone reports whether this member is the only voter already, so that it elects itself.
 func (s *Survivor) Alone() bool {
 	return !s.Config.IsJoint() && slices.Equal(s.Config.Voters, []consensus.MemberID{s.Identity.Member}) &&
 		(s.Protocol != consensus.ProtocolApply || s.ConfigID.Index <= s.Commit)
@@ -107,7 +106,7 @@ func (s *Survivor) Holds(other *Survivor) bool {
 // in an election.
 func (s *Survivor) Behind(other *Survivor) bool { return s.Last.Before(other.Last) }
 
-// NameOf returns how people call a member: its name, or its id if it has none.
+// NameOf returns the name of a member, or its id if it has none.
 func (s *Survivor) NameOf(id consensus.MemberID) string {
 	if name := s.names[id]; name != "" {
 		return name
@@ -118,7 +117,7 @@ func (s *Survivor) NameOf(id consensus.MemberID) string {
 	return id.String()
 }
 
-// Find returns the member of the last configuration that is called so, by name or id.
+// Find returns the member of the last configuration that has this name or id.
 func (s *Survivor) Find(name string) (consensus.MemberID, error) {
 	var known []string
 	for _, id := range s.Config.IDs() {
