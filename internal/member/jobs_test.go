@@ -154,9 +154,7 @@ func TestMember_CancelJob(t *testing.T) {
 		t.Fatalf("the second job: %+v, %v", second, err)
 	}
 	c.await("the newcomer being waited for", inPhase(first.ID, membership.PhaseStart), follower)
-	if got := follower.job(second.ID).State; got != membership.StateQueued {
-		t.Errorf("the second job is %s", got)
-	}
+	c.await("the second job being queued", inState(second.ID, membership.StateQueued), follower)
 	cancelled, err := follower.CancelJob(c.ctx, second.ID)
 	if err != nil || cancelled.State != membership.StateCancelled || cancelled.Ended == 0 {
 		t.Errorf("a job that waits, cancelled: %+v, %v", cancelled, err)
