@@ -97,7 +97,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		m.observeTime(m.options.Applied, begun)
 		m.node.Resolve(batch, results)
 		m.noteConfig(batch)
-		m.noteIntegrity()
+		m.integrity.Note()
 		m.noteJobs(batch)
 		// The store's revision, not that of the last result: a second entry of a proposal has the result of the first.
 		m.inbox.put(raft.Applied{

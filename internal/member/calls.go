@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -82,7 +83,7 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 		return json.Marshal(m.describe())
 	}
 	if ask := m.integrityCall(method); ask != nil {
-		return answer(ctx, body, func(ctx context.Context, q integrityQuestion) (integrityAnswer, error) {
+		return answer(ctx, body, func(ctx context.Context, q integrity.Question) (integrity.Answer, error) {
 			return ask(ctx, q), nil
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
@@ -41,7 +42,7 @@ type cluster struct {
 	clients time.Duration
 	clock   env.Clock // the machine's if nil
 	fast    member.FastPath
-	pace    member.IntegrityPace
+	pace    integrity.Pace
 }
 
 // node is one of them; Member is nil while it is down.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -46,7 +46,7 @@ func (n *node) alarms() []kv.Alarm {
 	return machine.Alarms()
 }
 
-func startCompared(t *testing.T, size int, pace member.IntegrityPace) *cluster {
+func startCompared(t *testing.T, size int, pace integrity.Pace) *cluster {
 	return startWith(t, size, &cluster{pace: pace})
 }
 
@@ -55,7 +55,7 @@ const often = 50 * time.Millisecond
 // One bit that differs in the store of one member is found by the next comparison of contents. That member stops serving,
 // the others go on.
 func TestMember_compareContents_findsOneBit(t *testing.T) {
-	c := startCompared(t, 3, member.IntegrityPace{Contents: often})
+	c := startCompared(t, 3, integrity.Pace{Contents: often})
 	leader := c.leader()
 	c.put(leader, "damaged")
 	sick := c.others(leader)[0]
@@ -78,7 +78,7 @@ func TestMember_compareContents_findsOneBit(t *testing.T) {
 
 // Negative control: without comparisons the same bit stays unnoticed.
 func TestMember_compareContents_off(t *testing.T) {
-	c := startCompared(t, 3, member.IntegrityPace{})
+	c := startCompared(t, 3, integrity.Pace{})
 	leader := c.leader()
 	c.put(leader, "damaged")
 	sick := c.others(leader)[0]
@@ -95,7 +95,7 @@ func TestMember_compareContents_off(t *testing.T) {
 // A member whose store was changed while it was down shows it by the chain, as soon as an entry meets what was changed,
 // without anybody reading a whole store.
 func TestMember_compareChains_findsWhatEntriesMeet(t *testing.T) {
-	c := startCompared(t, 3, member.IntegrityPace{Chains: often})
+	c := startCompared(t, 3, integrity.Pace{Chains: often})
 	leader := c.leader()
 	c.put(leader, "damaged")
 	sick := c.others(leader)[0]
@@ -120,7 +120,7 @@ func TestMember_compareChains_findsWhatEntriesMeet(t *testing.T) {
 
 // A leader that differs from its followers marks itself, and hands leadership over.
 func TestMember_compareContents_corruptLeader(t *testing.T) {
-	c := startCompared(t, 3, member.IntegrityPace{Contents: often})
+	c := startCompared(t, 3, integrity.Pace{Contents: often})
 	sick := c.leader()
 	c.put(sick, "damaged")
 	c.await("the put", func(n *node) bool { return n.has("damaged") }, c.running()...)
@@ -134,7 +134,7 @@ func TestMember_compareContents_corruptLeader(t *testing.T) {
 
 // Two members that differ: nobody knows who is right, so both stop, and writes with them.
 func TestMember_compareContents_undecided(t *testing.T) {
-	c := startCompared(t, 2, member.IntegrityPace{Contents: often})
+	c := startCompared(t, 2, integrity.Pace{Contents: often})
 	leader := c.leader()
 	c.put(leader, "damaged")
 	c.await("the put", func(n *node) bool { return n.has("damaged") }, c.running()...)

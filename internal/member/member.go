@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/room"
@@ -37,7 +38,7 @@ type Options struct {
 	MaxRequestBytes int           // encoded command; zero: unlimited
 	Retention       Retention
 	Scrub           ScrubPace
-	Integrity       IntegrityPace
+	Integrity       integrity.Pace
 	FastPath        FastPath
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Answers         *room.Budget      // memory for answers; nil: one of the default size
@@ -69,7 +70,7 @@ type Member struct {
 	received    receivedSnapshots
 	retainer    retainer
 	scrub       scrubber
-	integrity   integrity
+	integrity   *integrity.Checker
 	asked       statusQueue
 	known       atomic.Pointer[raft.Status] // the last copy that was asked for
 	pulses      pulses
@@ -154,7 +155,7 @@ func New(options Options) (*Member, error) {
 	m.pulses.init(options.Clock)
 	m.epochs.init(m.data, m.electionTimeout())
 	m.retainer.retention = options.Retention
-	m.noteIntegrity()
+	m.integrity = m.newIntegrity()
 	return m, nil
 }
 
@@ -179,7 +180,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.publish()
 	close(m.started)
 	m.wg.Add(12)
-	go m.run("integrity", m.compareMembers)
+	go m.run("integrity", func() error { return m.integrity.Run(m.stopping) })
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
 	go m.run("apply", m.applyEntries)

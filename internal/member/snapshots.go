@@ -201,7 +201,7 @@ func (m *Member) install(meta consensus.SnapshotMeta) error {
 		return err
 	}
 	m.noteRemoval()
-	m.noteIntegrity()
+	m.integrity.Note()
 	m.configNews.tell()
 	m.jobs.changed.tell()
 	m.inbox.put(raft.SnapshotInstalled{

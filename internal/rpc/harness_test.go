@@ -24,6 +24,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -240,7 +241,7 @@ func (b *machineBackend) Cluster() consensus.ClusterID { return testCluster }
 func (b *machineBackend) Term() consensus.Term         { return 7 }
 func (b *machineBackend) Learner() bool                { return b.learner }
 func (b *machineBackend) Corrupt() bool {
-	return member.MarkedCorrupt(b.machine.Alarms(), testMember)
+	return integrity.Marked(b.machine.Alarms(), testMember)
 }
 
 func (b *machineBackend) Status() raft.Status {

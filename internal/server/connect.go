@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
@@ -34,7 +35,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		MaxRequestBytes: s.cfg.MaxRequestBytes,
 		Retention:       member.DefaultRetention(),
 		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
-		Integrity:       member.IntegrityPace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
+		Integrity:       integrity.Pace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
 		FastPath:        member.FastPath(s.cfg.FastPath),
 		Care:            s.carePolicy(),
 		Answers:         s.answers,

@@ -80,12 +80,12 @@ func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_proposals_inferred_total",
 		"Proposals of this member that it found committed before the leader told it.", nil, nil),
 		prometheus.CounterValue, float64(c.member.Inferred()))
-	integrity := c.member.IntegrityCounts()
+	comparisons := c.member.IntegrityCounts()
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_integrity_comparisons_total",
 		"Rounds in which this member, as leader, compared what the members hold.", nil, nil),
-		prometheus.CounterValue, float64(integrity.Compared))
+		prometheus.CounterValue, float64(comparisons.Compared))
 	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_integrity_differences_total",
-		"Rounds of these that found a difference.", nil, nil), prometheus.CounterValue, float64(integrity.Different))
+		"Rounds of these that found a difference.", nil, nil), prometheus.CounterValue, float64(comparisons.Different))
 	c.collectFast(out)
 	c.collectRefused(out)
 	c.collectLog(out)

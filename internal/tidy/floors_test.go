@@ -36,6 +36,7 @@ var floors = []struct {
 	{"internal/proposals", 4, "member"},
 	{"internal/datadir", 4, "member"},
 	{"internal/recovery", 4, "member"},
+	{"internal/integrity", 4, "member"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/rpc", 5, "rpc"},
 	{"internal/server", 6, "server"},

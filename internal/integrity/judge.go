@@ -1,0 +1,89 @@
+package integrity
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Sample is what a member says its state hashes to: the chain of entries after Base up to At, or the contents at revision At,
+// compacted at revision Base.
+type Sample struct {
+	Member   consensus.MemberID
+	Base, At uint64
+	Sum      uint64
+}
+
+// Verdict is what samples say about the members that gave them.
+type Verdict struct {
+	Corrupt   []consensus.MemberID // they differ from most voters that answered
+	Undecided bool                 // voters differ, and no sum has most of them
+}
+
+// Judge compares the samples of the place that most voters answered for. A sum is right if more than half of these voters, and
+// at least two, have it. Whoever has another one, learners included, is corrupt. If no sum is right, nobody knows.
+func Judge(voters []consensus.MemberID, samples []Sample) Verdict {
+	type place struct{ base, at uint64 }
+	votes := map[place]int{}
+	var best place
+	for _, s := range samples {
+		if slices.Contains(voters, s.Member) {
+			p := place{s.Base, s.At}
+			if votes[p]++; votes[p] > votes[best] {
+				best = p
+			}
+		}
+	}
+	var v Verdict
+	bySum := map[uint64]int{}
+	var right uint64
+	for _, s := range samples {
+		if (place{s.Base, s.At}) == best && slices.Contains(voters, s.Member) {
+			if bySum[s.Sum]++; bySum[s.Sum] > bySum[right] {
+				right = s.Sum
+			}
+		}
+	}
+	if bySum[right] < 2 || 2*bySum[right] <= votes[best] {
+		v.Undecided = len(bySum) > 1
+		return v
+	}
+	for _, s := range samples {
+		if (place{s.Base, s.At}) == best && s.Sum != right {
+			v.Corrupt = append(v.Corrupt, s.Member)
+		}
+	}
+	slices.Sort(v.Corrupt)
+	return v
+}
+
+// lowest is the lowest place among samples, at most at. Members remember the chain at few indexes, and answer for the highest of
+// them that they have applied.
+func lowest(at uint64, samples []Sample) uint64 {
+	for _, s := range samples {
+		at = min(at, s.At)
+	}
+	return at
+}
+
+// CorruptMembers returns the members that alarms name, and all reports whether one names nobody in particular: then no member
+// may serve.
+func CorruptMembers(alarms []kv.Alarm) (members []consensus.MemberID, all bool) {
+	for _, a := range alarms {
+		switch {
+		case a.Kind != kv.AlarmCorrupt:
+		case a.Member == 0:
+			all = true
+		default:
+			members = append(members, consensus.MemberID(a.Member))
+		}
+	}
+	return members, all
+}
+
+// Marked reports whether alarms name a member, or nobody in particular. It must not answer from its state then.
+func Marked(alarms []kv.Alarm, id consensus.MemberID) bool {
+	members, all := CorruptMembers(alarms)
+	return all || slices.Contains(members, id)
+}
