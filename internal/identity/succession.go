@@ -7,27 +7,27 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Standing is what a member may do beside members of other epochs of its cluster.
-type Standing uint8
+// EpochState is what a member may do beside members of other epochs of its cluster.
+type EpochState uint8
 
-// The standings.
+// The states.
 const (
 	// Looking: it has no quorum and has not looked yet whether the cluster was recovered without it. It waits.
-	Looking Standing = 0
+	Looking EpochState = 0
 	// Sound: nobody of another epoch is about.
-	Sound Standing = 1
+	Sound EpochState = 1
 	// Contested: members of other epochs are about. It goes on and raises an alarm: it has a quorum, or no epoch is newer.
-	Contested Standing = 2
+	Contested EpochState = 2
 	// Superseded: the cluster was recovered without it, and it has no quorum. It keeps its data and serves nothing: it does
 	// not campaign, grants no vote, and acknowledges nothing, until it hears a leader of its own epoch.
-	Superseded Standing = 3
+	Superseded EpochState = 3
 )
 
-// Mute reports whether a member of this standing takes no part in elections.
-func (s Standing) Mute() bool { return s == Looking || s == Superseded }
+// Mute reports whether a member in this state takes no part in elections.
+func (s EpochState) Mute() bool { return s == Looking || s == Superseded }
 
-// Admit keeps of messages what a member of this standing may listen to: while it is mute, what a leader of its own epoch says.
-func (s Standing) Admit(messages []consensus.Message) []consensus.Message {
+// Admit keeps of messages what a member in this state may receive: while it is mute, what a leader of its own epoch says.
+func (s EpochState) Admit(messages []consensus.Message) []consensus.Message {
 	if !s.Mute() {
 		return messages
 	}
@@ -97,9 +97,9 @@ func (s *Succession) Looked() {
 // Foreign returns those of other epochs that are about.
 func (s *Succession) Foreign() []Foreign { return slices.Clone(s.foreign) }
 
-// Standing tells what the member may do. quorate says that it has a quorum: it leads, or hears a leader, or did so a moment
+// State returns what the member may do. quorate says that it has a quorum: it leads, or hears a leader, or did so a moment
 // ago.
-func (s *Succession) Standing(quorate bool) Standing {
+func (s *Succession) State(quorate bool) EpochState {
 	newer := s.newer() >= 0 && !s.Rules.ServeSuperseded
 	switch {
 	case newer && (!quorate || s.Rules.ObeyNewer):

@@ -18,13 +18,13 @@ func ofEpoch(id consensus.MemberID, e consensus.Epoch) identity.Foreign {
 	return identity.Foreign{Claim: identity.Claim{Cluster: 1, Member: id, Epoch: e, Address: "http://there"}, Name: "m9"}
 }
 
-func TestSuccession_Standing(t *testing.T) {
+func TestSuccession_State(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		met     []consensus.Epoch
 		looked  bool
 		quorate bool
-		want    identity.Standing
+		want    identity.EpochState
 	}{
 		{name: "just started", want: identity.Looking},
 		{name: "has looked", looked: true, want: identity.Sound},
@@ -45,7 +45,7 @@ func TestSuccession_Standing(t *testing.T) {
 		if row.looked {
 			s.Looked()
 		}
-		if got := s.Standing(row.quorate); got != row.want {
+		if got := s.State(row.quorate); got != row.want {
 			t.Errorf("%s: got %d, want %d", row.name, got, row.want)
 		}
 		if stands := row.want == identity.Superseded; stands != (!row.quorate && s.WaysOut() != "") {
@@ -145,7 +145,7 @@ func walkSuccessions(t *testing.T, rules identity.Rules) (broken int) {
 // elect lets all vote that may; all three are the majority of five.
 func elect(old []oldMember) bool {
 	for i := range old {
-		if standing := old[i].s.Standing(old[i].leader); standing == identity.Looking || standing == identity.Superseded {
+		if state := old[i].s.State(old[i].leader); state == identity.Looking || state == identity.Superseded {
 			return false
 		}
 	}
@@ -207,7 +207,7 @@ func majorityServes(rules identity.Rules) (stopped string, plays int) {
 			i, move := choice%members, &moves[choice/members]
 			move.do(&old[i])
 			how = append(how, fmt.Sprintf("member %d %s", i+2, move.name))
-			if standing := old[i].s.Standing(true); standing == identity.Looking || standing == identity.Superseded {
+			if state := old[i].s.State(true); state == identity.Looking || state == identity.Superseded {
 				return fmt.Sprintf("member %d of a majority that serves stops: %s", i+2, strings.Join(how, ", ")), plays
 			}
 		}

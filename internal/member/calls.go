@@ -120,8 +120,8 @@ func (m *Member) greet(ctx context.Context) ([]byte, error) {
 	if len(config.Members) == 0 {
 		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
 	}
-	m.met(ctx)
-	g := identity.Greeting{Claim: m.sayWho(), Stage: identity.Founded}
+	m.epochs.Meet(caller)
+	g := identity.Greeting{Claim: m.claim(), Stage: identity.Founded}
 	if known, ok := config.Member(caller.Member); ok {
 		g.Roster = identity.Line(&known, caller.Storage)
 	}
@@ -259,7 +259,7 @@ func Describe(ctx context.Context, o transport.Options, url string) (Description
 
 // Receive takes messages from other members. It is the transport's handler.
 func (m *Member) Receive(messages []consensus.Message) {
-	messages = m.epochs.now().Admit(messages)
+	messages = m.epochs.State().Admit(messages)
 	held := 0
 	for i := range messages {
 		if stamped(&messages[i]) {

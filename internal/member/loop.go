@@ -27,7 +27,7 @@ func (m *Member) loop() error {
 		m.pulses.begin(&m.pulses.loop)
 		inputs := m.inbox.take()
 		m.offers.taken(inputs)
-		if due := passed.due(m.options.Clock.Now()); len(due) > 0 && m.ticksNow() {
+		if due := passed.due(m.options.Clock.Now()); len(due) > 0 && !m.epochs.Update(m.Leader() != consensus.NoMember).Mute() {
 			inputs = append(due, inputs...)
 			m.node.CountHolders(m.countsHolders())
 			m.lookAtFastPath()

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -74,7 +75,7 @@ type Member struct {
 	asked       statusQueue
 	known       atomic.Pointer[raft.Status] // the last copy that was asked for
 	pulses      pulses
-	epochs      epochs
+	epochs      *epoch.Monitor
 
 	stores datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
 	// fates is the machine, too, for the loop, which must not wait for a store that is being replaced: it asks the one before
@@ -153,7 +154,7 @@ func New(options Options) (*Member, error) {
 	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.scrub.init()
 	m.pulses.init(options.Clock)
-	m.epochs.init(m.data, m.electionTimeout())
+	m.epochs = m.newEpochs()
 	m.retainer.retention = options.Retention
 	m.integrity = m.newIntegrity()
 	return m, nil
@@ -191,7 +192,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("jobs", m.runJobs)
 	go m.run("clients", m.watchClients)
 	go m.run("addresses", m.keepAddresses)
-	go m.run("epochs", m.watchEpochs)
+	go m.run("epochs", func() error { return m.epochs.Run(m.stopping) })
 	if m.options.Care.On() {
 		m.wg.Add(1)
 		go m.run("care", m.repairVoters)

@@ -233,7 +233,7 @@ func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Inpu
 		return nil
 	}
 	if to.epochs != nil {
-		messages = to.epochs.Standing(n.w.now).Admit(messages)
+		messages = to.epochs.State(n.w.now).Admit(messages)
 	}
 	if claim.Epoch != to.claim.Epoch && len(messages) > 0 {
 		n.w.suite.Report("epoch", fmt.Sprintf("member %v of epoch %v hears %v of epoch %v", to.id, to.claim.Epoch, from.id,

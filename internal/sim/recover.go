@@ -95,7 +95,7 @@ func (w *World) strikeMistake() {
 func (w *World) wayOut(mistaken *host) {
 	w.After(cureScan, func() { w.wayOut(mistaken) })
 	for _, h := range w.up() {
-		if h.epochs.Standing(w.now) != identity.Superseded {
+		if h.epochs.State(w.now) != identity.Superseded {
 			continue
 		}
 		if mistaken.alive {
@@ -137,7 +137,7 @@ func (w *World) recoveredPhase() {
 	w.runUntil(w.now+epochsMeet, nil)
 	for _, h := range w.survivors {
 		w.auditHeld(h)
-		if h.alive && len(w.survivors) > 1 && len(h.epochs.State.Foreign()) == 0 {
+		if h.alive && len(w.survivors) > 1 && !h.epochs.MetAny() {
 			w.suite.Report("recovery", fmt.Sprintf("member %v was recovered apart from another one and never noticed", h.id))
 		}
 	}
@@ -174,11 +174,11 @@ func (h *host) lookAround() {
 			})
 		}
 	}
-	h.after(h.extension(), func() { h.after(h.epochs.Looked(), h.lookAround) })
+	h.after(h.extension(), func() { h.after(h.epochs.Asked(), h.lookAround) })
 }
 
 // mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.
-func (h *host) mute() bool { return h.epochs != nil && h.epochs.Standing(h.w.now).Mute() }
+func (h *host) mute() bool { return h.epochs != nil && h.epochs.State(h.w.now).Mute() }
 
 // judgeEpoch checks a new leader: it did not know that the cluster was recovered without it.
 func (h *host) judgeEpoch() {

@@ -28,6 +28,7 @@ var floors = []struct {
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},
 	{"internal/kv/", 3, "kv"},
+	{"internal/epoch", 3, "epoch"},
 	{"internal/membership", 3, "membership"},
 	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
 	{"internal/model", 3, "model"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/member"
@@ -128,7 +129,7 @@ func Wire(err error) error {
 			return to
 		}
 	}
-	var superseded *member.SupersededError
+	var superseded *epoch.SupersededError
 	if errors.As(err, &superseded) {
 		return status.Error(codes.Unavailable, "etcdserver: "+superseded.Text) // clients try another member
 	}

@@ -30,7 +30,7 @@ func TestWatch_Knew(t *testing.T) {
 		if w.Knew(time.Minute) || !w.Knew(time.Minute+2*time.Second) {
 			t.Error("it knows at once, or never")
 		}
-		if got := w.Standing(2*time.Minute) == identity.Superseded; got == rules.ServeSuperseded {
+		if got := w.State(2*time.Minute) == identity.Superseded; got == rules.ServeSuperseded {
 			t.Errorf("superseded: %t with rules %+v", got, rules)
 		}
 		w.Led(2 * time.Minute)

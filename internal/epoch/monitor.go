@@ -1,0 +1,184 @@
+package epoch
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+// SupersededError is the answer of a member whose cluster was recovered without it. Nothing happened.
+type SupersededError struct{ Text string }
+
+func (e *SupersededError) Error() string { return e.Text }
+
+const (
+	// alarmInterval is how often the log tells of the same member of another epoch.
+	alarmInterval = time.Minute
+	// maxAsked bounds how many members are asked in one round.
+	maxAsked = 64
+)
+
+// Options say who a Monitor works for.
+type Options struct {
+	Own             identity.Claim
+	ElectionTimeout time.Duration
+	Clock           env.Clock
+	Logger          *slog.Logger
+	// Unconnected returns the other members of the configuration, with their names, to which there is no connection.
+	Unconnected func() []consensus.Member
+	// Dropped returns the members that the recovery of this directory dropped.
+	Dropped func() ([]consensus.Member, error)
+	// Greet asks whoever listens at a peer URL who it is.
+	Greet func(ctx context.Context, url string) (identity.Greeting, error)
+}
+
+// Monitor is a Watch for several goroutines, and the goroutine that asks others which epoch they are of.
+type Monitor struct {
+	options Options
+	begun   time.Time
+	state   atomic.Uint32 // identity.EpochState, as the loop has last seen it
+	news    chan struct{} // somebody was met who was not known
+
+	mu    sync.Mutex
+	watch *Watch
+	why   string // this member serves nothing
+}
+
+// New returns a Monitor that has met nobody.
+func New(options Options) *Monitor {
+	return &Monitor{
+		options: options, begun: options.Clock.Now(), news: make(chan struct{}, 1),
+		watch: NewWatch(options.Own, identity.Rules{}, options.ElectionTimeout),
+	}
+}
+
+func (m *Monitor) now() time.Duration { return m.options.Clock.Now().Sub(m.begun) }
+
+// Meet notes what a process claims that called or answered.
+func (m *Monitor) Meet(c identity.Claim) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.watch.Meet(c) {
+		select {
+		case m.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Update returns what the member may do now. led says that it knows a leader.
+func (m *Monitor) Update(led bool) identity.EpochState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	if led {
+		m.watch.Led(now)
+	}
+	state := m.watch.State(now)
+	m.state.Store(uint32(state))
+	if state == identity.Superseded {
+		m.why = m.watch.state.WaysOut()
+	}
+	return state
+}
+
+// State is what the last Update returned.
+func (m *Monitor) State() identity.EpochState { return identity.EpochState(m.state.Load()) }
+
+// Superseded returns a *SupersededError while this member serves nothing because the cluster was recovered without it.
+func (m *Monitor) Superseded() error {
+	if m.State() != identity.Superseded {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &SupersededError{m.why}
+}
+
+// Alarms returns for each member of another epoch that is about what to do about it.
+func (m *Monitor) Alarms() []string {
+	_, alarms := m.met()
+	return alarms
+}
+
+func (m *Monitor) met() ([]identity.Foreign, []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.watch.Met()
+}
+
+// Run asks those who are not connected, and those whom a recovery has dropped, which epoch they are of, until ctx ends.
+func (m *Monitor) Run(ctx context.Context) error {
+	dropped, err := m.options.Dropped()
+	if err != nil {
+		m.options.Logger.Warn("whom the recovery has dropped is not known any more; they are not looked for", "err", err)
+	}
+	told := map[consensus.MemberID]time.Time{}
+	for {
+		m.askAll(ctx, dropped)
+		m.mu.Lock()
+		pause := m.watch.Asked()
+		m.mu.Unlock()
+		for due := time.After(pause); due != nil; {
+			m.tell(told)
+			select {
+			case <-m.news:
+			case <-due:
+				due = nil
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// askAll asks each once, for an election timeout at most.
+func (m *Monitor) askAll(ctx context.Context, dropped []consensus.Member) {
+	peers := append(m.options.Unconnected(), dropped...)
+	peers = peers[:min(len(peers), maxAsked)]
+	ctx, cancel := context.WithTimeout(ctx, m.options.ElectionTimeout)
+	defer cancel()
+	var asking sync.WaitGroup
+	for i := range peers {
+		asking.Go(func() { m.ask(ctx, &peers[i]) })
+	}
+	asking.Wait()
+}
+
+func (m *Monitor) ask(ctx context.Context, peer *consensus.Member) {
+	m.mu.Lock()
+	m.watch.Name(peer.ID, peer.Name)
+	m.mu.Unlock()
+	for _, url := range peer.PeerURLs {
+		g, err := m.options.Greet(ctx, url)
+		if err != nil || g.Stage != identity.Founded {
+			continue
+		}
+		g.Claim.Address = url
+		m.Meet(g.Claim)
+	}
+}
+
+// tell writes the alarms to the log: of who is new, and of all again once in a while.
+func (m *Monitor) tell(told map[consensus.MemberID]time.Time) {
+	foreign, alarms := m.met()
+	superseded := m.Superseded()
+	for i := range foreign {
+		f := &foreign[i]
+		if now := m.options.Clock.Now(); now.Sub(told[f.Member]) >= alarmInterval {
+			told[f.Member] = now
+			text, log := alarms[i], m.options.Logger.Warn
+			if superseded != nil {
+				text, log = superseded.Error(), m.options.Logger.Error
+			}
+			log("a member of another epoch of this cluster: "+text, "peer", f.Member.String(), "name", f.Name,
+				"address", f.Address, "epoch", f.Epoch.String(), "own-epoch", m.options.Own.Epoch.String())
+		}
+	}
+}
