@@ -47,6 +47,9 @@ func (o *Options) storeDir(generation uint64) string {
 	return snapshot.StorePath(o.FS, o.Dir, generation)
 }
 
+// WorkDir holds snapshots that are built or received. Open empties it.
+func (o *Options) WorkDir() string { return o.FS.PathJoin(o.Dir, snapshot.WorkDir) }
+
 func (o *Options) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 
 // WAL returns how the log is opened.

@@ -106,7 +106,7 @@ func (m *Member) applyRun(entries []consensus.Entry) error {
 		if err := m.retain(batch); err != nil {
 			return err
 		}
-		if err := m.discardOutrun(batch[len(batch)-1].Index); err != nil {
+		if err := m.received.Discard(batch[len(batch)-1].Index); err != nil {
 			return err
 		}
 		m.scrub.consider(m.data.Machine.Store().CompactRevision())

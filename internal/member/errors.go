@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
 var (
 	// ErrStopped means that the member is shutting down.
-	ErrStopped = errors.New("member: stopped")
+	ErrStopped = datadir.ErrStopped
 	// ErrNoLeader means that no leader was known when the caller's time ran out.
 	ErrNoLeader = errors.New("member: no leader")
 	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
@@ -32,7 +33,6 @@ var (
 	ErrBadTransferee = errors.New("member: bad leader transferee")
 	// ErrTransferTimeout means that a leadership transfer did not finish in time.
 	ErrTransferTimeout = errors.New("member: leadership transfer timed out")
-	ErrDiskLow         = errors.New("member: the disk is nearly full: a snapshot is received once there is room")
 )
 
 // CordonedError means that leadership was to go to a member that is cordoned, or has the CORRUPT alarm.

@@ -132,7 +132,7 @@ func (m *Member) ports() node.Ports {
 		Apply:        func(entries []consensus.Entry) { m.applier.put(applyRequest{entries: entries}) },
 		Install:      func(meta consensus.SnapshotMeta) { m.applier.put(applyRequest{install: &meta}) },
 		SendSnapshot: m.sendSnapshot,
-		StopSnapshot: m.streams.stop,
+		StopSnapshot: m.sender.Stop,
 		Configure:    m.configure,
 		Observe:      m.observe,
 	}

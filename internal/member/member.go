@@ -24,6 +24,7 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -68,7 +69,8 @@ type Member struct {
 	pace        pace // of the loop
 	ahead       time.Duration
 	lastStamp   uint64
-	received    receivedSnapshots
+	received    *snapshots.Receiver
+	sender      *snapshots.Sender
 	retainer    retainer
 	scrub       scrubber
 	integrity   *integrity.Checker
@@ -103,8 +105,6 @@ type Member struct {
 	addresses   *autopilot.Addresses
 	requests    *autopilot.Requests
 	repair      *autopilot.Repair
-	transfers   transfers
-	streams     streams
 	roll        roll         // of native clients
 	retiring    retiring     // their sessions
 	refusedOnce sync.Once    // by a peer, for good
@@ -156,6 +156,7 @@ func New(options Options) (*Member, error) {
 	m.pulses.init(options.Clock)
 	m.epochs = m.newEpochs()
 	m.retainer.retention = options.Retention
+	m.received, m.sender = m.newReceiver(), m.newSender()
 	m.integrity = m.newIntegrity()
 	return m, nil
 }

@@ -84,6 +84,6 @@ func (m *Member) memberView(
 	if slices.Contains(status.Spared, member.ID) {
 		v.State = membership.MarkedCorrupt
 	}
-	v.Snapshot = m.transfers.of(member.ID)
+	v.Snapshot = m.sender.Progress(member.ID)
 	return v
 }

@@ -1,4 +1,4 @@
-package member
+package snapshots
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func TestStreams_stop(t *testing.T) {
 	defer endSecond()
 	endOld()
 	s.stop(1)
-	if !errors.Is(context.Cause(first), errOutrun) || errors.Is(context.Cause(old), errOutrun) || second.Err() != nil {
+	if !errors.Is(context.Cause(first), errUseless) || errors.Is(context.Cause(old), errUseless) || second.Err() != nil {
 		t.Errorf("causes: %v, %v, %v", context.Cause(old), context.Cause(first), context.Cause(second))
 	}
 	endFirst()

@@ -1,4 +1,4 @@
-package member
+package snapshots
 
 import (
 	"context"
@@ -8,11 +8,10 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// errOutrun ends a snapshot that has become useless on its way.
-var errOutrun = errors.New("member: the log has outgrown the snapshot on its way; a newer one follows")
+// errUseless ends a snapshot that has become useless on its way.
+var errUseless = errors.New("member: the log has outgrown the snapshot on its way; a newer one follows")
 
-// streams lets the core end the snapshots that this member sends. The core asks for one at a time for each member. The zero
-// value is ready.
+// streams ends snapshots that are on their way. The zero value is ready.
 type streams struct {
 	mu   sync.Mutex
 	byID map[consensus.MemberID]*stream
@@ -48,6 +47,6 @@ func (s *streams) stop(to consensus.MemberID) {
 	begun := s.byID[to]
 	s.mu.Unlock()
 	if begun != nil {
-		begun.cancel(errOutrun)
+		begun.cancel(errUseless)
 	}
 }
