@@ -1,22 +1,33 @@
 package member
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/upkeep"
+	"github.com/quorate/quorate/internal/watchdog"
 )
 
-// applyRequest is entries to apply, or a snapshot to put in place of the store.
+// applyRequest is entries to apply, or a snapshot to put in place of the store, or that this member leads in a term, or leads no
+// more.
 type applyRequest struct {
 	entries []consensus.Entry
 	install *consensus.SnapshotMeta
 	lead    *leadership
 }
 
-// leadership tells the lessor that this member leads in a term, or leads no more.
 type leadership struct {
 	leads bool
 	term  consensus.Term
@@ -45,17 +56,43 @@ func fitting(entries []consensus.Entry) int {
 	return n
 }
 
-// applyEntries is the goroutine that owns the state machine.
-func (m *Member) applyEntries() error {
+// applier owns the state machine: it applies entries in order, and puts snapshots in place of the store. All of it but the
+// queue belongs to the goroutine that runs it.
+type applier struct {
+	queue    applyQueue
+	data     *datadir.Data
+	stores   *datadir.Stores
+	received *snapshots.Receiver
+	leases   *expiry.Revoker
+	retainer *upkeep.Retainer
+	scrubber *upkeep.Scrubber
+	task     *watchdog.Task
+	clock    env.Clock
+	logger   *slog.Logger
+	observe  func(took time.Duration) // of each batch; may be nil
+
+	// room gives room for the answer to a proposal that somebody waits for here.
+	room func(id consensus.ProposalID) kv.Room
+	// applied takes note of a batch that was applied, restored of a snapshot that has replaced the store.
+	applied  func(batch []consensus.Entry, results []kv.Result)
+	restored func(meta consensus.SnapshotMeta, machine *apply.Machine) error
+	// serving is told of the machine that readers get from now on.
+	serving    func(machine *apply.Machine)
+	put        func(inputs ...raft.Input) // to the core
+	background func(f func())
+}
+
+// run applies what is queued until ctx ends.
+func (a *applier) run(ctx context.Context) error {
 	var spare []applyRequest
 	var run []consensus.Entry
 	for {
 		select {
-		case <-m.applier.signal:
-		case <-m.stopping.Done():
+		case <-a.queue.signal:
+		case <-ctx.Done():
 			return nil
 		}
-		requests := m.applier.take(spare)
+		requests := a.queue.take(spare)
 		spare = requests
 		run = run[:0]
 		for _, request := range requests {
@@ -63,19 +100,19 @@ func (m *Member) applyEntries() error {
 				run = append(run, request.entries...)
 				continue
 			}
-			if err := m.applyRun(run); err != nil {
+			if err := a.applyRun(run); err != nil {
 				return err
 			}
 			run = run[:0]
 			if request.lead != nil {
-				m.lead(*request.lead)
+				a.leases.Lead(a.data.Machine, request.lead.leads, request.lead.term)
 				continue
 			}
-			if err := m.install(*request.install); err != nil {
+			if err := a.install(*request.install); err != nil {
 				return err
 			}
 		}
-		if err := m.applyRun(run); err != nil {
+		if err := a.applyRun(run); err != nil {
 			return err
 		}
 		clear(run)
@@ -83,48 +120,65 @@ func (m *Member) applyEntries() error {
 }
 
 // applyRun applies entries in batches, completes who waits for them, and tells the core.
-func (m *Member) applyRun(entries []consensus.Entry) error {
-	defer m.pulses.idle(&m.pulses.apply)
+func (a *applier) applyRun(entries []consensus.Entry) error {
+	defer a.task.Idle()
 	for len(entries) > 0 {
-		m.pulses.begin(&m.pulses.apply)
+		a.task.Begin()
 		batch := entries[:fitting(entries)]
 		entries = entries[len(batch):]
-		begun := m.options.Clock.Now()
-		results, err := m.data.Machine.ApplyFor(batch, m.answering)
+		begun := a.clock.Now()
+		results, err := a.data.Machine.ApplyFor(batch, a.room)
 		if err != nil {
 			return err
 		}
-		m.observeTime(m.options.Applied, begun)
-		m.node.Resolve(batch, results)
-		m.noteConfig(batch)
-		m.integrity.Note()
-		m.noteJobs(batch)
+		if a.observe != nil {
+			a.observe(a.clock.Now().Sub(begun))
+		}
+		a.applied(batch, results)
+		last := batch[len(batch)-1].Index
 		// The store's revision, not that of the last result: a second entry of a proposal has the result of the first.
-		m.inbox.put(raft.Applied{
-			Index: batch[len(batch)-1].Index, Revision: uint64(m.data.Machine.Store().Revision()),
-		})
-		if err := m.retain(batch); err != nil {
+		a.put(raft.Applied{Index: last, Revision: uint64(a.data.Machine.Store().Revision())})
+		if err := a.retainer.Applied(a.data.Generation, batch); err != nil {
 			return err
 		}
-		if err := m.received.Discard(batch[len(batch)-1].Index); err != nil {
+		if err := a.received.Discard(last); err != nil {
 			return err
 		}
-		m.scrub.consider(m.data.Machine.Store().CompactRevision())
+		a.scrubber.Consider(a.data.Machine.Store().CompactRevision())
 	}
 	return nil
 }
 
-// answering gives room for the answer to a proposal that somebody waits for here.
-func (m *Member) answering(id consensus.ProposalID) kv.Room {
-	if !m.node.Awaits(id) {
+// install puts a received snapshot in place of the store.
+func (a *applier) install(meta consensus.SnapshotMeta) error {
+	dir, ok := a.received.Take(meta.Mark)
+	if !ok {
+		a.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return nil
 	}
-	return m.options.Answers.Open(0)
-}
-
-// observeTime tells an observer, if there is one, how long something took.
-func (m *Member) observeTime(observer func(time.Duration), begun time.Time) {
-	if observer != nil {
-		observer(m.options.Clock.Now().Sub(begun))
+	old, err := a.data.Install(meta, dir)
+	if errors.Is(err, datadir.ErrSwitch) {
+		return fmt.Errorf("install snapshot %v: %w", meta.Mark, err)
 	}
+	if err != nil {
+		a.logger.Error("could not install a snapshot: the present store serves on", "index",
+			uint64(meta.Mark.Index), "err", err)
+		a.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
+		return nil
+	}
+	machine := a.data.Machine
+	a.leases.Continue(machine)
+	a.serving(machine)
+	a.stores.Set(a.data.Generation)
+	a.background(func() { a.data.Retire(old) })
+	a.retainer.Replaced()
+	a.scrubber.Wake() // the new store may be less scrubbed than the old one was
+	if err := a.restored(meta, machine); err != nil {
+		return err
+	}
+	a.put(raft.SnapshotInstalled{
+		Meta: meta, Tombstones: a.data.Tombstones(), Revision: uint64(machine.Store().Revision()),
+	})
+	a.logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
+	return nil
 }

@@ -22,7 +22,7 @@ func TestFitting(t *testing.T) {
 		{name: "one always goes", entries: 2, payload: 2 * maxApplyBytes, want: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			entries := batchOf(1, 1, tc.payload)
+			entries := []consensus.Entry{{Index: 1, Payload: make([]byte, tc.payload)}}
 			for len(entries) < tc.entries {
 				entries = append(entries, entries[0])
 			}
@@ -35,7 +35,7 @@ func TestFitting(t *testing.T) {
 
 // Ensure that the core is told the revision of the store also when the last entry of a batch is a repetition, whose result
 // bears the revision of its first entry: what the core promises next must lie beyond.
-func TestMember_applyRun_revision(t *testing.T) {
+func TestApplier_applyRun_revision(t *testing.T) {
 	m := memberOfMachine(t)
 	body, err := node.New(node.Options{Raft: raft.Defaults(1)}, raft.Restored{}, node.Ports{})
 	if err != nil {
@@ -55,7 +55,7 @@ func TestMember_applyRun_revision(t *testing.T) {
 	log(1, put)
 	log(2, put)
 	log(1, put)
-	if err := m.applyRun(entries); err != nil {
+	if err := m.applier.applyRun(entries); err != nil {
 		t.Fatal(err)
 	}
 	want := uint64(m.data.Machine.Store().Revision())

@@ -57,14 +57,14 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 	switch method {
 	case methodLeaseRenew:
 		return answerLease(body, func(id kv.LeaseID) (leaseAnswer, error) {
-			ttl, err := m.onlyLeading(func() (int64, error) { return m.renewHere(ctx, id) })
+			ttl, err := m.onlyLeading(func() (int64, error) { return m.leases.Renew(ctx, id) })
 			return leaseAnswer{TTLSeconds: ttl}, err
 		})
 	case methodLeaseTTL:
 		return answerLease(body, func(id kv.LeaseID) (leaseAnswer, error) {
 			var granted int64
 			ttl, err := m.onlyLeading(func() (ttl int64, err error) {
-				ttl, granted, err = m.timeToLiveHere(ctx, id)
+				ttl, granted, err = m.leases.TimeToLive(ctx, id)
 				return ttl, err
 			})
 			return leaseAnswer{TTLSeconds: ttl, GrantedSeconds: granted}, err

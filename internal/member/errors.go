@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -28,7 +29,7 @@ var (
 		"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +
 		"another, empty directory")
 	// ErrNotLeader means that only the leader can do this.
-	ErrNotLeader = errors.New("member: not leader")
+	ErrNotLeader = expiry.ErrNotLeader
 	// ErrBadTransferee means that leadership cannot go to that member.
 	ErrBadTransferee = errors.New("member: bad leader transferee")
 	// ErrTransferTimeout means that a leadership transfer did not finish in time.

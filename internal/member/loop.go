@@ -24,7 +24,7 @@ func (m *Member) loop() error {
 		case <-m.stopping.Done():
 			return nil
 		}
-		m.pulses.begin(&m.pulses.loop)
+		m.loopTask.Begin()
 		inputs := m.inbox.take()
 		m.offers.taken(inputs)
 		if due := passed.due(m.options.Clock.Now()); len(due) > 0 && !m.epochs.Update(m.Leader() != consensus.NoMember).Mute() {
@@ -78,6 +78,13 @@ func (m *Member) publish() {
 	}
 }
 
+// statusTimeout is how long Status waits for the loop before it answers with what was last known, and maxAsked how many may wait
+// for it.
+const (
+	statusTimeout = 2 * time.Second
+	maxAsked      = 1024
+)
+
 // statusQueue holds those who wait for a copy of the core's state.
 type statusQueue = queue[chan<- raft.Status]
 
@@ -87,7 +94,7 @@ func (m *Member) Status() raft.Status {
 	if m.asked.len() >= maxAsked {
 		return m.lastStatus()
 	}
-	patience := timers.get(statusPatience)
+	patience := timers.get(statusTimeout)
 	defer timers.put(patience)
 	answer := make(chan raft.Status, 1)
 	m.asked.put(answer)
@@ -109,6 +116,11 @@ func (m *Member) lastStatus() raft.Status {
 	return raft.Status{}
 }
 
+// Stalled tells whether the member's loop, its log or its state machine has been at one piece of work for longer than
+// limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long, does
+// not count. It never waits for any of them.
+func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit) }
+
 // follow wakes those who wait for a change of leader.
 func (m *Member) follow(leader consensus.MemberID) {
 	before := consensus.MemberID(m.leader.Swap(uint64(leader)))
@@ -129,8 +141,8 @@ func (m *Member) ports() node.Ports {
 	return node.Ports{
 		Send:         m.send,
 		Persist:      m.disk.put,
-		Apply:        func(entries []consensus.Entry) { m.applier.put(applyRequest{entries: entries}) },
-		Install:      func(meta consensus.SnapshotMeta) { m.applier.put(applyRequest{install: &meta}) },
+		Apply:        func(entries []consensus.Entry) { m.applier.queue.put(applyRequest{entries: entries}) },
+		Install:      func(meta consensus.SnapshotMeta) { m.applier.queue.put(applyRequest{install: &meta}) },
 		SendSnapshot: m.sendSnapshot,
 		StopSnapshot: m.sender.Stop,
 		Configure:    m.configure,
@@ -150,14 +162,14 @@ func (m *Member) configure(inForce raft.ConfigInForce) {
 		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
 }
 
-// observe keeps the diary and tells the lessor who leads.
+// observe writes events to the log, and takes note of some.
 func (m *Member) observe(events []raft.Event) {
 	for _, event := range events {
 		switch e := event.(type) {
 		case raft.BecameLeader:
-			m.applier.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
+			m.applier.queue.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
 		case raft.BecameFollower:
-			m.applier.put(applyRequest{lead: &leadership{term: e.Term}})
+			m.applier.queue.put(applyRequest{lead: &leadership{term: e.Term}})
 		case raft.Denied:
 			m.distrust(e)
 		case raft.ConfigUndone:
@@ -177,9 +189,6 @@ func (m *Member) electionTimeout() time.Duration {
 	return time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval
 }
 
-// extendLeases is what a new leader adds to every lease: the cluster was without a leader for about so long.
-func (m *Member) extendLeases() time.Duration { return m.electionTimeout() }
-
 // writeDisk is the goroutine that owns the WAL: everything that waits goes into one sync.
 func (m *Member) writeDisk() error {
 	var spare []node.Persist
@@ -195,7 +204,7 @@ func (m *Member) writeDisk() error {
 		if len(requests) == 0 {
 			continue
 		}
-		m.pulses.begin(&m.pulses.disk)
+		m.diskTask.Begin()
 		batches = batches[:0]
 		var seq uint64
 		for i := range requests {
@@ -209,7 +218,9 @@ func (m *Member) writeDisk() error {
 			if err := m.data.WAL.Append(batches...); err != nil {
 				return err
 			}
-			m.observeTime(m.options.Synced, begun)
+			if m.options.Synced != nil {
+				m.options.Synced(m.options.Clock.Now().Sub(begun))
+			}
 			if err := m.data.Persisted(batches); err != nil {
 				return err
 			}
@@ -230,7 +241,7 @@ func (m *Member) writeDisk() error {
 				return err
 			}
 		}
-		m.pulses.idle(&m.pulses.disk)
+		m.diskTask.Idle()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/epoch"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -26,6 +27,8 @@ import (
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/upkeep"
+	"github.com/quorate/quorate/internal/watchdog"
 )
 
 // Options say how a member runs. Data is what datadir.Open found on disk.
@@ -38,8 +41,8 @@ type Options struct {
 
 	RequestTimeout  time.Duration // for callers without a deadline of their own
 	MaxRequestBytes int           // encoded command; zero: unlimited
-	Retention       Retention
-	Scrub           ScrubPace
+	Retention       upkeep.Retention
+	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace
 	FastPath        FastPath
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
@@ -63,7 +66,7 @@ type Member struct {
 
 	inbox       inbox
 	disk        diskQueue
-	applier     applyQueue
+	applier     *applier
 	evaluations queue[raft.Evaluation] // of what this member answers fast as a leader
 	holder      holder
 	pace        pace // of the loop
@@ -71,12 +74,14 @@ type Member struct {
 	lastStamp   uint64
 	received    *snapshots.Receiver
 	sender      *snapshots.Sender
-	retainer    retainer
-	scrub       scrubber
+	scrubber    *upkeep.Scrubber
+	leases      *expiry.Revoker
 	integrity   *integrity.Checker
 	asked       statusQueue
 	known       atomic.Pointer[raft.Status] // the last copy that was asked for
-	pulses      pulses
+	dog         *watchdog.Watchdog          // over the goroutines that everything depends on
+	loopTask    *watchdog.Task
+	diskTask    *watchdog.Task
 	epochs      *epoch.Monitor
 
 	stores datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
@@ -84,11 +89,9 @@ type Member struct {
 	// meanwhile what it knows in memory.
 	fates atomic.Pointer[apply.Machine]
 
-	leader  atomic.Uint64
-	learner atomic.Bool
-	term    atomic.Uint64
-	// lessorTerm is the term for which the deadlines of leases were begun last.
-	lessorTerm  atomic.Uint64
+	leader      atomic.Uint64
+	learner     atomic.Bool
+	term        atomic.Uint64
 	ownRemoval  atomic.Bool // applied, and answered
 	inferred    atomic.Uint64
 	coreCounts  atomic.Pointer[raft.Counts]
@@ -148,16 +151,17 @@ func New(options Options) (*Member, error) {
 	m.offers.init()
 	context.AfterFunc(m.stopping, m.offers.close)
 	m.disk.init()
-	m.applier.init()
 	m.evaluations.init()
 	m.holder.now, m.holder.deliver = options.Clock.Now, m.inbox.putMessages
 	m.holder.heard = map[consensus.MemberID]time.Time{}
-	m.scrub.init()
-	m.pulses.init(options.Clock)
+	m.dog = watchdog.New(options.Clock)
+	m.loopTask, m.diskTask = m.dog.Watch("the member's loop"), m.dog.Watch("writing the log")
+	m.scrubber = upkeep.NewScrubber(&m.stores, options.Scrub)
 	m.epochs = m.newEpochs()
-	m.retainer.retention = options.Retention
+	m.leases = m.newLeases()
 	m.received, m.sender = m.newReceiver(), m.newSender()
 	m.integrity = m.newIntegrity()
+	m.applier = m.newApplier()
 	return m, nil
 }
 
@@ -185,10 +189,10 @@ func (m *Member) Start(t *transport.Transport) error {
 	go m.run("integrity", func() error { return m.integrity.Run(m.stopping) })
 	go m.run("loop", m.loop)
 	go m.run("disk", m.writeDisk)
-	go m.run("apply", m.applyEntries)
+	go m.run("apply", func() error { return m.applier.run(m.stopping) })
 	go m.run("fast", m.answerFast)
-	go m.run("leases", m.expireLeases)
-	go m.run("scrub", m.scrubHistory)
+	go m.run("leases", func() error { return m.leases.Run(m.stopping) })
+	go m.run("scrub", func() error { return m.scrubber.Run(m.stopping) })
 	go m.run("promote", m.promoteLearners)
 	go m.run("jobs", m.runJobs)
 	go m.run("clients", m.watchClients)
@@ -242,8 +246,17 @@ func (m *Member) fail(err error) {
 func (m *Member) wakeAll() {
 	m.inbox.wake()
 	m.disk.wake()
-	m.applier.wake()
+	m.applier.queue.wake()
 	m.evaluations.wake()
+}
+
+// background runs f in a goroutine that Stop waits for.
+func (m *Member) background(f func()) {
+	m.wg.Add(1)
+	go func() {
+		defer m.wg.Done()
+		f()
+	}()
 }
 
 // Failed is closed when the member stopped by itself; Err then says why.

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
+	"github.com/quorate/quorate/internal/upkeep"
 )
 
 // ticksPerHeartbeat is how finely time is cut: election timeouts are spread in these steps.
@@ -33,8 +34,8 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		TickInterval:    s.cfg.HeartbeatInterval / ticksPerHeartbeat,
 		RequestTimeout:  requestPatience + 2*s.cfg.ElectionTimeout,
 		MaxRequestBytes: s.cfg.MaxRequestBytes,
-		Retention:       member.DefaultRetention(),
-		Scrub:           member.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
+		Retention:       upkeep.DefaultRetention(),
+		Scrub:           upkeep.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
 		Integrity:       integrity.Pace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
 		FastPath:        member.FastPath(s.cfg.FastPath),
 		Care:            s.carePolicy(),

@@ -1,4 +1,4 @@
-package member
+package upkeep
 
 import (
 	"testing"
@@ -30,7 +30,7 @@ func TestRetainer_applied(t *testing.T) {
 		{name: "few large entries are cut by bytes", entries: 40, payload: 1<<16 - 200, durable: 40, want: 24},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := retainer{retention: retention}
+			r := NewRetainer(RetainerOptions{Retention: retention})
 			got, err := r.applied(batchOf(1, tc.entries, tc.payload), func() (consensus.Mark, error) {
 				return consensus.Mark{Index: tc.durable}, nil
 			})
@@ -42,7 +42,9 @@ func TestRetainer_applied(t *testing.T) {
 }
 
 func TestRetainer_flushDue(t *testing.T) {
-	r := retainer{retention: Retention{CatchUpEntries: 1, CatchUpBytes: 1 << 30, Slack: 1 << 20, FlushBytes: 1000}}
+	r := NewRetainer(RetainerOptions{
+		Retention: Retention{CatchUpEntries: 1, CatchUpBytes: 1 << 30, Slack: 1 << 20, FlushBytes: 1000},
+	})
 	never := func() (consensus.Mark, error) { return consensus.Mark{}, nil }
 	if _, err := r.applied(batchOf(1, 10, 10), never); err != nil || r.flushDue() {
 		t.Errorf("flush due after %d bytes, %v", r.unflushed, err)

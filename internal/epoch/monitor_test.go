@@ -1,0 +1,97 @@
+package epoch_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/epoch"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+const timeout = time.Second // of elections
+
+func claim(id consensus.MemberID, number uint64) identity.Claim {
+	return identity.Claim{Cluster: 1, Member: id, Epoch: consensus.Epoch{Number: number}, Life: consensus.Life{Boots: 1}}
+}
+
+func TestWatch_State(t *testing.T) {
+	w := epoch.NewWatch(claim(1, 1), identity.Rules{}, timeout)
+	expect := func(what string, now time.Duration, want identity.EpochState) {
+		t.Helper()
+		if got := w.State(now); got != want {
+			t.Errorf("%s: got %d, want %d", what, got, want)
+		}
+	}
+	expect("before it has asked", 0, identity.Looking)
+	w.Asked()
+	expect("nobody is of another epoch", 0, identity.Sound)
+	w.Led(time.Minute)
+	for name, c := range map[string]identity.Claim{
+		"its own epoch": claim(2, 1), "another cluster": {Cluster: 2, Member: 2, Epoch: consensus.Epoch{Number: 2}, Life: consensus.Life{Boots: 1}},
+		"no member yet": {Cluster: 1, Member: 2, Epoch: consensus.Epoch{Number: 2}},
+	} {
+		if w.Meet(c) || w.MetAny() {
+			t.Errorf("a claim of %s counts", name)
+		}
+	}
+	if !w.Meet(claim(2, 2)) || w.Meet(claim(2, 2)) {
+		t.Error("a member of a newer epoch is news once")
+	}
+	expect("it had a leader a moment ago", time.Minute+5*timeout-1, identity.Contested)
+	expect("it has had none for five election timeouts", time.Minute+5*timeout, identity.Superseded)
+	w.Led(2 * time.Minute)
+	expect("it hears a leader of its epoch", 2*time.Minute, identity.Contested)
+}
+
+func TestWatch_Asked_pausesLonger(t *testing.T) {
+	w := epoch.NewWatch(claim(1, 1), identity.Rules{}, timeout)
+	for i, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
+		if got := w.Asked(); got != want*time.Second {
+			t.Errorf("after round %d: got %v, want %ds", i+1, got, want)
+		}
+	}
+}
+
+// Ensure that a member that was recovered without finds out by asking those whom it is not connected to, says so, and serves
+// again once it hears a leader of its own epoch.
+func TestMonitor_Run(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := epoch.New(epoch.Options{
+			Own: claim(1, 1), ElectionTimeout: timeout, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler),
+			Unconnected: func() []consensus.Member {
+				return []consensus.Member{{ID: 2, Name: "two", PeerURLs: []string{"http://silent", "http://two"}}}
+			},
+			Dropped: func() ([]consensus.Member, error) { return nil, errors.New("damaged") },
+			Greet: func(_ context.Context, url string) (identity.Greeting, error) {
+				if url != "http://two" {
+					return identity.Greeting{}, errors.New("nobody answers")
+				}
+				return identity.Greeting{Claim: claim(2, 2), Stage: identity.Founded}, nil
+			},
+		})
+		if m.Update(false) != identity.Looking || m.Superseded() != nil {
+			t.Error("it has asked nobody yet")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- m.Run(ctx) }()
+		synctest.Wait()
+		var superseded *epoch.SupersededError
+		if m.Update(false) != identity.Superseded || !errors.As(m.Superseded(), &superseded) || len(m.Alarms()) != 1 {
+			t.Errorf("it does not know that it was superseded: %v, %q", m.Superseded(), m.Alarms())
+		}
+		if m.Update(true) != identity.Contested || m.Superseded() != nil {
+			t.Errorf("it hears a leader: %v", m.Superseded())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package expiry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
+)
+
+const (
+	// scanInterval is how often a leader looks for expired leases; etcd's clients expect half a second or less.
+	scanInterval = 500 * time.Millisecond
+	// maxRevokesAtOnce bounds what one scan proposes.
+	maxRevokesAtOnce = 500
+)
+
+// ErrNotLeader means that only the leader can do this.
+var ErrNotLeader = errors.New("member: not leader")
+
+// Options say whom a Revoker works for.
+type Options struct {
+	Stores *datadir.Stores
+	Clock  env.Clock
+	Extend time.Duration // for about how long a cluster that elects a leader is without one
+	Logger *slog.Logger
+
+	Leads     func() bool
+	Corrupt   func() bool
+	ReadIndex func(ctx context.Context) error
+	Propose   func(ctx context.Context, command *kv.Command) (kv.Result, error)
+}
+
+// Revoker ends and renews leases while this member leads.
+type Revoker struct {
+	options Options
+	term    atomic.Uint64 // for which the deadlines began last
+}
+
+// New returns a Revoker of a member that does not lead.
+func New(options Options) *Revoker { return &Revoker{options: options} }
+
+// Lead notes that this member leads in a term, or leads no more. It may be late: leases then live longer.
+func (r *Revoker) Lead(machine *apply.Machine, leads bool, term consensus.Term) {
+	if !leads {
+		machine.Leases().Demote()
+		return
+	}
+	machine.Leases().Promote(r.options.Clock.Now(), r.options.Extend)
+	r.term.Store(uint64(term)) // after the new deadlines are there: see revokeExpired
+}
+
+// Continue begins the deadlines of a store that a snapshot has brought, if this member leads.
+func (r *Revoker) Continue(machine *apply.Machine) {
+	if r.options.Leads() {
+		machine.Leases().Promote(r.options.Clock.Now(), r.options.Extend)
+	}
+}
+
+// Run revokes what has expired while this member leads, until ctx ends.
+func (r *Revoker) Run(ctx context.Context) error {
+	ticker := time.NewTicker(scanInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if r.options.Leads() {
+				r.revokeExpired(ctx)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (r *Revoker) revokeExpired(ctx context.Context) {
+	term := r.term.Load() // before the question: the answer is of this term or a later one
+	machine, release := r.options.Stores.Machine()
+	most := maxRevokesAtOnce
+	if r.options.Corrupt() {
+		most = 0 // whoever leads next begins anew
+	}
+	expired := machine.Leases().Expired(r.options.Clock.Now(), most)
+	release()
+	done := make(chan struct{}, len(expired))
+	for _, id := range expired {
+		go func() {
+			command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id, Term: term}}
+			if _, err := r.options.Propose(ctx, &command); err != nil && !errors.Is(err, datadir.ErrStopped) {
+				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(id), "err", err)
+			}
+			done <- struct{}{}
+		}()
+	}
+	for range expired {
+		<-done
+	}
+}
+
+// Renew renews a lease and returns its TTL in seconds, if this member leads.
+func (r *Revoker) Renew(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
+	if err := r.confirm(ctx); err != nil {
+		return 0, err
+	}
+	machine, release := r.options.Stores.Machine()
+	defer release()
+	return machine.Leases().Renew(id, r.options.Clock.Now())
+}
+
+// TimeToLive returns the remaining and the granted TTL in whole seconds, if this member leads.
+func (r *Revoker) TimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
+	if err := r.confirm(ctx); err != nil {
+		return 0, 0, err
+	}
+	machine, release := r.options.Stores.Machine()
+	defer release()
+	info, err := machine.Leases().TimeToLive(id, r.options.Clock.Now())
+	return int64(info.Remaining / time.Second), info.TTLSeconds, err
+}
+
+// confirm fails unless a quorum confirms that this member leads.
+func (r *Revoker) confirm(ctx context.Context) error {
+	if err := r.options.ReadIndex(ctx); err != nil {
+		return err
+	}
+	if !r.options.Leads() {
+		return ErrNotLeader
+	}
+	return nil
+}
+
+// Elsewhere reports whether an error of Renew or TimeToLive only says that another member has to be asked, or this one again in
+// a moment.
+func Elsewhere(err error) bool {
+	return errors.Is(err, ErrNotLeader) || errors.Is(err, lease.ErrNotPrimary)
+}

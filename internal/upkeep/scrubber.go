@@ -1,0 +1,83 @@
+package upkeep
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// ScrubPace says how gently the history below the compact revision is deleted.
+type ScrubPace struct {
+	Keys  int           // in one step
+	Pause time.Duration // between two steps
+}
+
+// Scrubber deletes, in steps beside everything else, what a compaction made invisible.
+type Scrubber struct {
+	stores *datadir.Stores
+	pace   ScrubPace
+	signal chan struct{}
+
+	mu     sync.Mutex
+	wanted kv.Revision // the compact revision when last looked at
+}
+
+// NewScrubber returns a Scrubber that goes on with what a restart interrupted.
+func NewScrubber(stores *datadir.Stores, pace ScrubPace) *Scrubber {
+	s := &Scrubber{stores: stores, pace: pace, signal: make(chan struct{}, 1)}
+	s.Wake()
+	return s
+}
+
+// Consider wakes the scrubber if the compact revision has moved. It is called after every batch.
+func (s *Scrubber) Consider(compacted kv.Revision) {
+	s.mu.Lock()
+	moved := compacted > s.wanted
+	s.wanted = max(s.wanted, compacted)
+	s.mu.Unlock()
+	if moved {
+		s.Wake()
+	}
+}
+
+// Wake makes the scrubber look for work.
+func (s *Scrubber) Wake() {
+	select {
+	case s.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Run deletes until ctx ends.
+func (s *Scrubber) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-s.signal:
+		case <-ctx.Done():
+			return nil
+		}
+		for {
+			done, err := s.step()
+			if err != nil {
+				return err
+			}
+			if done {
+				break
+			}
+			select {
+			case <-time.After(s.pace.Pause):
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+func (s *Scrubber) step() (done bool, err error) {
+	machine, release := s.stores.Machine()
+	defer release()
+	return machine.Store().CompactStep(s.pace.Keys)
+}
