@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Exists reports whether there is a member's data. A creation that did not finish does not count: it leaves no boots file,
-// which is written last.
+// Exists reports whether there is a member's data. A creation that did not finish does not count: it leaves no boots
+// file, which is written last.
 func Exists(options Options) (bool, error) {
 	if _, err := options.FS.Stat(options.bootsFile()); err == nil {
 		return true, nil
@@ -117,7 +117,8 @@ func discardHalfCreated(options Options) error {
 }
 
 // refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boots file were
-// removed by hand, or --wal-dir names the wrong directory. A creation leaves a store that opens and has applied nothing.
+// removed by hand, or --wal-dir names the wrong directory. A creation leaves a store that opens and has applied
+// nothing.
 func refuseUsedStore(options Options, dir string) error {
 	store, err := options.OpenEngine(dir)
 	if err != nil {

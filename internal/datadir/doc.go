@@ -19,6 +19,6 @@
 //  3. The store may be ahead of the log only by a snapshot that CURRENT names.
 //  4. A store is closed when the next one has replaced it and its last reader has released it.
 //
-// Stores may be used by any goroutine, Persisted too. Everything else of Data belongs to the goroutine that applies. The
-// caller holds the lock of the directory.
+// Stores may be used by any goroutine, Persisted too. Everything else of Data belongs to the goroutine that applies.
+// The caller holds the lock of the directory.
 package datadir

@@ -27,8 +27,8 @@ var (
 	ErrStoreEnded = errors.New("member: the store is being closed or replaced by a snapshot: try again")
 )
 
-// Damaged reports whether err says that a data directory is damaged, incomplete or too old for its member to run on it. The
-// member must be replaced: a single file that is put back from a copy may hide what it has acknowledged since.
+// Damaged reports whether err says that a data directory is damaged, incomplete or too old for its member to run on it.
+// The member must be replaced: a single file that is put back from a copy may hide what it has acknowledged since.
 func Damaged(err error) bool {
 	for _, damage := range []error{
 		ErrDamaged, ErrRolledBack, wal.ErrCorrupt, wal.ErrNoLog, snapshot.ErrStoreMissing, snapshot.ErrCorrupt,

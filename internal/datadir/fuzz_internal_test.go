@@ -22,7 +22,8 @@ func FuzzParseBoots(f *testing.F) {
 	})
 }
 
-// The small records in a data directory are JSON with a checksum that a damaged disk does not fake, and a careless person does.
+// The small records in a data directory are JSON with a checksum that a damaged disk does not fake, and a careless
+// person does.
 func FuzzReadRecord(f *testing.F) {
 	f.Add(`{"Storage":"01","Roster":[{"Member":1}]}`)
 	f.Add(`{"reason":4,"text":"x"}`)

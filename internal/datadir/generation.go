@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// Generation is one store: the one that a member opened at its start, or one that a snapshot brought. Readers hold it. It
-// is closed once the member has given it up and the last reader has released it.
+// Generation is one store: the one that a member opened at its start, or one that a snapshot brought. Readers hold it.
+// It is closed once the member has given it up and the last reader has released it.
 type Generation struct {
 	Number  uint64
 	Engine  engine.Engine
@@ -75,8 +75,8 @@ type Stores struct {
 	stopped bool
 }
 
-// Hold returns the present generation, held. A generation that the next one has replaced is not returned any more. After
-// the member stopped it returns the last one, which may be closed: then it is not held.
+// Hold returns the present generation, held. A generation that the next one has replaced is not returned any more.
+// After the member stopped it returns the last one, which may be closed: then it is not held.
 func (s *Stores) Hold() (*Generation, bool) {
 	for {
 		g := s.current.Load()
@@ -89,8 +89,8 @@ func (s *Stores) Hold() (*Generation, bool) {
 	}
 }
 
-// Machine returns the state machine for reading; release must be called when done. Nobody may keep the pointer: a snapshot
-// brings another one. Once the store is closed only what the machine has in memory can be read.
+// Machine returns the state machine for reading; release must be called when done. Nobody may keep the pointer: a
+// snapshot brings another one. Once the store is closed only what the machine has in memory can be read.
 func (s *Stores) Machine() (machine *apply.Machine, release func()) {
 	store, held := s.Hold()
 	if !held {

@@ -17,8 +17,8 @@ import (
 
 // Contents is what the data directory of a stopped member holds.
 type Contents struct {
-	// Log is what the next start will find. If StoreAhead, a snapshot has put the store ahead of the log on disk: then Log
-	// begins after the snapshot and holds no entries.
+	// Log is what the next start will find. If StoreAhead, a snapshot has put the store ahead of the log on disk: then
+	// Log begins after the snapshot and holds no entries.
 	Log        wal.Recovered
 	StoreAhead bool
 	Written    time.Time      // when the log was written last

@@ -31,8 +31,8 @@ type Data struct {
 // Life names this run of the member on its data. It is durable.
 func (d *Data) Life() consensus.Life { return consensus.Life{Boots: d.Boots, Nonce: d.Nonce} }
 
-// Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store and
-// boots file belong together.
+// Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store
+// and boots file belong together.
 func Open(options Options) (*Data, error) {
 	current, err := snapshot.Recover(options.FS, options.Dir)
 	if err != nil {
@@ -118,8 +118,8 @@ func (d *Data) restore(recovered wal.Recovered) error {
 			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Mark.Index)
 	}
 	if !recovered.Holds(applied) {
-		// That is right only after a snapshot was installed that the log does not know of yet. What the log has instead never
-		// committed.
+		// That is right only after a snapshot was installed that the log does not know of yet. What the log has instead
+		// never committed.
 		if d.current.Installed != applied {
 			return fmt.Errorf("member: %w: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
 				"that entry: it lost its end", ErrDamaged, d.Options.Dir, applied, last)
@@ -176,8 +176,8 @@ func (d *Data) Tombstones() []consensus.MemberID {
 	return ids
 }
 
-// Close closes log and store. It does not flush: the log has what the store lacks. It ends long work on the store and waits
-// for its readers.
+// Close closes log and store. It does not flush: the log has what the store lacks. It ends long work on the store and
+// waits for its readers.
 func (d *Data) Close() error {
 	err := d.WAL.Close()
 	d.giveUp(nil)

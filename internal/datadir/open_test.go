@@ -56,8 +56,8 @@ func heldRecord(e *consensus.Entry, config consensus.ConfigID) consensus.Record 
 	}
 }
 
-// former is the data of a member that led in term 1: it answered entries on the fast path that nobody else got, and holds
-// a record for another member.
+// former is the data of a member that led in term 1: it answered entries on the fast path that nobody else got, and
+// holds a record for another member.
 func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []consensus.Record) {
 	t.Helper()
 	data = datatest.Create(t, options, 1)
@@ -87,8 +87,8 @@ func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []c
 	}
 }
 
-// What a leader answered on the fast path is promised by its entry. When a snapshot that a crash kept the log from hearing
-// of takes the log's place, the promise stays, as a record, and is as durable as the new beginning of the log.
+// What a leader answered on the fast path is promised by its entry. When a snapshot that a crash kept the log from
+// hearing of takes the log's place, the promise stays, as a record, and is as durable as the new beginning of the log.
 func TestOpen_snapshotInstalled_keepsWhatWasAnswered(t *testing.T) {
 	leader := datatest.Create(t, datatest.Options(), 2)
 	defer datatest.Close(t, leader)

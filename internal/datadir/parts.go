@@ -32,8 +32,8 @@ func (p *part) mixed(other *part) error {
 		"of one member", ErrMixed, p.name, p.path, what)
 }
 
-// checkParts compares boots file and store with the log. The log decides which epoch it is, because a recovery writes the
-// epoch there and nowhere else.
+// checkParts compares boots file and store with the log. The log decides which epoch it is, because a recovery writes
+// the epoch there and nowhere else.
 func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store part) error {
 	ofLog := part{"the log in", options.walDir(), log.Identity}
 	for _, p := range []part{{"the boots file", options.bootsFile(), boots.identity}, store} {

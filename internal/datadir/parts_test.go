@@ -125,8 +125,8 @@ func TestOpen_rolledBack(t *testing.T) {
 	}
 }
 
-// Ensure that a recovery, which writes its epoch to the log alone, is taken over by the other parts, and that a log of the
-// time before is refused from then on.
+// Ensure that a recovery, which writes its epoch to the log alone, is taken over by the other parts, and that a log of
+// the time before is refused from then on.
 func TestOpen_epochOfTheLog(t *testing.T) {
 	fs := vfs.NewMem()
 	o := datatest.OptionsIn(fs, "a")

@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// A snapshot takes the place of the store in steps. Until the switch the old generation serves, and a failure loses nothing.
-// The switch is one small file. What follows only removes what is of no use any more.
+// A snapshot takes the place of the store in steps. Until the switch the old generation serves, and a failure loses
+// nothing. The switch is one small file. What follows only removes what is of no use any more.
 //
 //	step                                                        after a crash or an error here
 //	1 check the snapshot where it was received, for reading     the old generation goes on
@@ -21,8 +21,8 @@ import (
 //	5 CURRENT forgets the mark                                  at the next start
 //	6 close the old generation when nobody reads it, remove it  at the next start
 
-// Check opens a received snapshot for reading and refuses one that is not what was announced, or that this version cannot
-// read. The store goes on meanwhile.
+// Check opens a received snapshot for reading and refuses one that is not what was announced, or that this version
+// cannot read. The store goes on meanwhile.
 func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 	view := d.Options.FS.PathJoin(d.Options.FS.PathDir(dir), d.Options.FS.PathBase(dir)+"-check")
 	defer func() { err = errors.Join(err, d.Options.FS.RemoveAll(view)) }()
@@ -122,9 +122,9 @@ func (d *Data) Retire(old *Generation) {
 	})
 }
 
-// Persisted must be called when batches are durable in the log. Once one of them has reset the log after the mark of the last
-// installation, the store is not ahead of the log any more: from then on Open refuses an older log that is put in its
-// place. Any goroutine may call it.
+// Persisted must be called when batches are durable in the log. Once one of them has reset the log after the mark of
+// the last installation, the store is not ahead of the log any more: from then on Open refuses an older log that is put
+// in its place. Any goroutine may call it.
 func (d *Data) Persisted(batches []wal.Batch) error {
 	for i := range batches {
 		if batches[i].Reset == nil {

@@ -33,8 +33,8 @@ type Founding struct {
 	Roster  []identity.Bound    `json:"roster,omitempty"`
 }
 
-// SeenPeers returns what is on disk about the data directories of others. A member may start without it: it learns it again,
-// but does not recognize a copy that comes back before its original.
+// SeenPeers returns what is on disk about the data directories of others. A member may start without it: it learns it
+// again, but does not recognize a copy that comes back before its original.
 func (d *Data) SeenPeers() ([]identity.Seen, error) {
 	var seen []identity.Seen
 	_, err := readRecord(&d.Options, seenFile, &seen)
@@ -85,8 +85,8 @@ func RemoveFounding(options Options) error {
 	return err
 }
 
-// dropped is what the file of the dropped members holds. It counts only if the log is of the same epoch: the file is written
-// first.
+// dropped is what the file of the dropped members holds. It counts only if the log is of the same epoch: the file is
+// written first.
 type dropped struct {
 	Epoch   consensus.Epoch    `json:"epoch"`
 	Members []consensus.Member `json:"members"`

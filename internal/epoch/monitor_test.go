@@ -58,8 +58,8 @@ func TestWatch_Asked_pausesLonger(t *testing.T) {
 	}
 }
 
-// Ensure that a member that was recovered without finds out by asking those whom it is not connected to, says so, and serves
-// again once it hears a leader of its own epoch.
+// Ensure that a member that was recovered without finds out by asking those whom it is not connected to, says so, and
+// serves again once it hears a leader of its own epoch.
 func TestMonitor_Run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := epoch.New(epoch.Options{

@@ -45,8 +45,8 @@ func (w *Watch) State(now time.Duration) identity.EpochState { return w.state.St
 // Name notes how a member is called.
 func (w *Watch) Name(id consensus.MemberID, name string) { w.names[id] = name }
 
-// Meet notes what a process claims that called or answered. It returns true if that is a member of another epoch that was not
-// known. A process that is no member yet has no life.
+// Meet notes what a process claims that called or answered. It returns true if that is a member of another epoch that
+// was not known. A process that is no member yet has no life.
 func (w *Watch) Meet(c identity.Claim) bool {
 	if !w.Foreign(&c) {
 		return false

@@ -1,15 +1,15 @@
 // Package expiry ends the leases of clients on the leader, and renews them.
 //
-// Package kv/lease keeps the leases and their deadlines, which only the leader counts. A Revoker tells it who leads, and on the
-// leader proposes to revoke what has expired. A lease ends only by that entry, the same on every member.
+// Package kv/lease keeps the leases and their deadlines, which only the leader counts. A Revoker tells it who leads,
+// and on the leader proposes to revoke what has expired. A lease ends only by that entry, the same on every member.
 //
 // Laws:
-//  1. A new leader begins every deadline anew, and adds the time that the cluster was without a leader. Leases may live longer,
-//     never shorter.
+//  1. A new leader begins every deadline anew, and adds the time that the cluster was without a leader. Leases may live
+//     longer, never shorter.
 //  2. A revocation names the term in which the deadlines began, so that one from before a new term does nothing.
 //  3. A renewal needs no log entry: a quorum confirms that this member leads, and only the leader expires leases.
 //  4. A member that is marked corrupt revokes nothing: its leases may be wrong.
 //
-// Lead and Continue belong to the goroutine that applies, so that the loop never waits for a store that is being replaced.
-// Everything else may be called concurrently.
+// Lead and Continue belong to the goroutine that applies, so that the loop never waits for a store that is being
+// replaced. Everything else may be called concurrently.
 package expiry

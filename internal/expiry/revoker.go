@@ -136,8 +136,8 @@ func (r *Revoker) confirm(ctx context.Context) error {
 	return nil
 }
 
-// Elsewhere reports whether an error of Renew or TimeToLive only says that another member has to be asked, or this one again in
-// a moment.
+// Elsewhere reports whether an error of Renew or TimeToLive only says that another member has to be asked, or this one
+// again in a moment.
 func Elsewhere(err error) bool {
 	return errors.Is(err, ErrNotLeader) || errors.Is(err, lease.ErrNotPrimary)
 }

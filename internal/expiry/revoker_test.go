@@ -48,8 +48,8 @@ func newLeader(t *testing.T) (l *leader, data *datadir.Data) {
 	return l, data
 }
 
-// Ensure that a leader revokes a lease after its TTL and the time without a leader, in the term in which it began to count, and
-// that one that is marked corrupt revokes nothing.
+// Ensure that a leader revokes a lease after its TTL and the time without a leader, in the term in which it began to
+// count, and that one that is marked corrupt revokes nothing.
 func TestRevoker_Run(t *testing.T) {
 	for _, corrupt := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

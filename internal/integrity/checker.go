@@ -70,8 +70,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Checker compares the members while this one leads, answers when another one compares, and knows whether this member is
-// marked corrupt.
+// Checker compares the members while this one leads, answers when another one compares, and knows whether this member
+// is marked corrupt.
 type Checker struct {
 	options   Options
 	marked    atomic.Bool
@@ -197,8 +197,9 @@ func (c *Checker) raiseAlarm(ctx context.Context, id consensus.MemberID) {
 	}
 }
 
-// sampleChains asks the members for their chains at one index that all of them remember: first at the index of the leader, then
-// at the lowest one that somebody answered for, which may be too old for others to remember, then once more.
+// sampleChains asks the members for their chains at one index that all of them remember: first at the index of the
+// leader, then at the lowest one that somebody answered for, which may be too old for others to remember, then once
+// more.
 func (c *Checker) sampleChains(ctx context.Context, members []consensus.MemberID) []Sample {
 	at := c.chain(^uint64(0)).At
 	var samples []Sample

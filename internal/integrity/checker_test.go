@@ -15,7 +15,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// leader is the checker of the leader of three members that answer by a function, and whom it marked. It has applied 90 entries.
+// leader is the checker of the leader of three members that answer by a function, and whom it marked. It has applied 90
+// entries.
 func leader(
 	t *testing.T, pace integrity.Pace, answer func(id consensus.MemberID, at uint64) integrity.Answer,
 ) (c *integrity.Checker, marked *[]consensus.MemberID) {

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Sample is what a member says its state hashes to: the chain of entries after Base up to At, or the contents at revision At,
-// compacted at revision Base.
+// Sample is what a member says its state hashes to: the chain of entries after Base up to At, or the contents at
+// revision At, compacted at revision Base.
 type Sample struct {
 	Member   consensus.MemberID
 	Base, At uint64
@@ -21,8 +21,9 @@ type Verdict struct {
 	Undecided bool                 // voters differ, and no sum has most of them
 }
 
-// Judge compares the samples of the place that most voters answered for. A sum is right if more than half of these voters, and
-// at least two, have it. Whoever has another one, learners included, is corrupt. If no sum is right, nobody knows.
+// Judge compares the samples of the place that most voters answered for. A sum is right if more than half of these
+// voters, and at least two, have it. Whoever has another one, learners included, is corrupt. If no sum is right, nobody
+// knows.
 func Judge(voters []consensus.MemberID, samples []Sample) Verdict {
 	type place struct{ base, at uint64 }
 	votes := map[place]int{}
@@ -58,8 +59,8 @@ func Judge(voters []consensus.MemberID, samples []Sample) Verdict {
 	return v
 }
 
-// lowest is the lowest place among samples, at most at. Members remember the chain at few indexes, and answer for the highest of
-// them that they have applied.
+// lowest is the lowest place among samples, at most at. Members remember the chain at few indexes, and answer for the
+// highest of them that they have applied.
 func lowest(at uint64, samples []Sample) uint64 {
 	for _, s := range samples {
 		at = min(at, s.At)
@@ -67,8 +68,8 @@ func lowest(at uint64, samples []Sample) uint64 {
 	return at
 }
 
-// CorruptMembers returns the members that alarms name, and all reports whether one names nobody in particular: then no member
-// may serve.
+// CorruptMembers returns the members that alarms name, and all reports whether one names nobody in particular: then no
+// member may serve.
 func CorruptMembers(alarms []kv.Alarm) (members []consensus.MemberID, all bool) {
 	for _, a := range alarms {
 		switch {

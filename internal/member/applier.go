@@ -20,8 +20,8 @@ import (
 	"github.com/quorate/quorate/internal/watchdog"
 )
 
-// applyRequest is entries to apply, or a snapshot to put in place of the store, or that this member leads in a term, or leads no
-// more.
+// applyRequest is entries to apply, or a snapshot to put in place of the store, or that this member leads in a term, or
+// leads no more.
 type applyRequest struct {
 	entries []consensus.Entry
 	install *consensus.SnapshotMeta
@@ -56,8 +56,8 @@ func fitting(entries []consensus.Entry) int {
 	return n
 }
 
-// applier owns the state machine: it applies entries in order, and puts snapshots in place of the store. All of it but the
-// queue belongs to the goroutine that runs it.
+// applier owns the state machine: it applies entries in order, and puts snapshots in place of the store. All of it but
+// the queue belongs to the goroutine that runs it.
 type applier struct {
 	queue    applyQueue
 	data     *datadir.Data

@@ -45,7 +45,8 @@ func (m *Member) claim() identity.Claim {
 	return identity.Claim{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Life: m.data.Life()}
 }
 
-// Superseded returns an *epoch.SupersededError while this member serves nothing because the cluster was recovered without it.
+// Superseded returns an *epoch.SupersededError while this member serves nothing because the cluster was recovered
+// without it.
 func (m *Member) Superseded() error { return m.epochs.Superseded() }
 
 // ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.

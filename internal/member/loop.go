@@ -78,8 +78,8 @@ func (m *Member) publish() {
 	}
 }
 
-// statusTimeout is how long Status waits for the loop before it answers with what was last known, and maxAsked how many may wait
-// for it.
+// statusTimeout is how long Status waits for the loop before it answers with what was last known, and maxAsked how many
+// may wait for it.
 const (
 	statusTimeout = 2 * time.Second
 	maxAsked      = 1024
@@ -117,8 +117,8 @@ func (m *Member) lastStatus() raft.Status {
 }
 
 // Stalled tells whether the member's loop, its log or its state machine has been at one piece of work for longer than
-// limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long, does
-// not count. It never waits for any of them.
+// limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long,
+// does not count. It never waits for any of them.
 func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit) }
 
 // follow wakes those who wait for a change of leader.

@@ -36,8 +36,8 @@ func (m *Member) sendSnapshot(to consensus.MemberID) {
 	})
 }
 
-// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f gets
-// ends when the member stops, too.
+// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f
+// gets ends when the member stops, too.
 func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error {
 	return m.sender.Backup(ctx, f)
 }

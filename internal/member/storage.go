@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/upkeep"
 )
 
-// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile; it
-// ends early when the member stops or a snapshot replaces the store.
+// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile;
+// it ends early when the member stops or a snapshot replaces the store.
 func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragment(ctx, &m.stores) }
 
 // StorageStats returns what log and store have counted.

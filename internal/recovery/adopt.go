@@ -11,13 +11,13 @@ import (
 )
 
 // A write that the fast path decided need not be in any log yet: a superquorum holds it as a record. Recovery therefore
-// adopts the records of the survivor and of every directory that was compared, as a new leader adopts those of its voters:
-// as exact entries in ascending revision, before the configuration entry.
+// adopts the records of the survivor and of every directory that was compared, as a new leader adopts those of its
+// voters: as exact entries in ascending revision, before the configuration entry.
 //
-// A leader asks a majority and so knows which records may have been decided. Recovery knows only the directories that it was
-// given. The other voters may hold any record, so a record is adopted if it was decided in case all of them hold it. Of two
-// such records that conflict at most one was decided: the one that more of the known members hold is adopted; among equals
-// that of the survivor.
+// A leader asks a majority and so knows which records may have been decided. Recovery knows only the directories that
+// it was given. The other voters may hold any record, so a record is adopted if it was decided in case all of them hold
+// it. Of two such records that conflict at most one was decided: the one that more of the known members hold is
+// adopted; among equals that of the survivor.
 
 // candidate is an attempt that was found on disk.
 type candidate struct {
@@ -27,8 +27,8 @@ type candidate struct {
 	own       bool // the survivor holds it
 }
 
-// adopt returns the records that must be kept, by ascending revision, and how many others were given up because they conflict
-// with those.
+// adopt returns the records that must be kept, by ascending revision, and how many others were given up because they
+// conflict with those.
 func (s *Survivor) adopt(others []*Survivor) (kept []consensus.Record, dropped int) {
 	voters := s.Config.Voters
 	if s.Config.IsJoint() {
@@ -65,8 +65,8 @@ func (s *Survivor) adopt(others []*Survivor) (kept []consensus.Record, dropped i
 	return kept, dropped
 }
 
-// count adds what one member holds. Only records under the last configuration of the survivor's log matter. What was decided
-// under an earlier one is in the log: a change closes the fast path until it is applied.
+// count adds what one member holds. Only records under the last configuration of the survivor's log matter. What was
+// decided under an earlier one is in the log: a change closes the fast path until it is applied.
 func (s *Survivor) count(found []candidate, holder *Survivor) []candidate {
 	counted := map[consensus.Attempt]bool{}
 	for _, record := range holder.records {

@@ -12,11 +12,12 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// A recovery begins the next epoch of the cluster. Members of different epochs exchange nothing but their claims. So members
-// that were dropped, and a second survivor that was recovered on its own, are not taken for members of this cluster.
+// A recovery begins the next epoch of the cluster. Members of different epochs exchange nothing but their claims. So
+// members that were dropped, and a second survivor that was recovered on its own, are not taken for members of this
+// cluster.
 
-// nextEpoch makes the epoch after all known ones: that of the survivor and those of the directories that were compared. That
-// includes a learner that AdvanceLearner gave a new epoch before a crash.
+// nextEpoch makes the epoch after all known ones: that of the survivor and those of the directories that were compared.
+// That includes a learner that AdvanceLearner gave a new epoch before a crash.
 func (p *Plan) nextEpoch(s *Survivor, others []*Survivor) {
 	p.Before = s.Identity.Epoch
 	p.Epoch = consensus.Epoch{Number: s.Identity.Epoch.Number}
@@ -31,8 +32,8 @@ func (p *Plan) nextEpoch(s *Survivor, others []*Survivor) {
 	_, _ = rand.Read(p.Epoch.Recovery[:]) // never fails
 }
 
-// sameEpoch returns those of the epoch of s. Two separate recoveries may have made the same configuration id, so the records
-// of another epoch do not count.
+// sameEpoch returns those of the epoch of s. Two separate recoveries may have made the same configuration id, so the
+// records of another epoch do not count.
 func (s *Survivor) sameEpoch(others []*Survivor) []*Survivor {
 	return slices.DeleteFunc(slices.Clone(others), func(o *Survivor) bool { return o.Identity.Epoch != s.Identity.Epoch })
 }
@@ -54,8 +55,8 @@ func (p *Plan) drops(s *Survivor) {
 	}
 }
 
-// AdvanceLearner writes the epoch of p to the directory of a learner that stays, which was inspected as s. It must be called
-// before Write. After a crash in between nobody talks to the learner until the recovery is repeated.
+// AdvanceLearner writes the epoch of p to the directory of a learner that stays, which was inspected as s. It must be
+// called before Write. After a crash in between nobody talks to the learner until the recovery is repeated.
 func (p *Plan) AdvanceLearner(options datadir.Options, s *Survivor) error {
 	log, found, err := wal.Open(options.WAL())
 	if err != nil {

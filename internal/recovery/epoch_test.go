@@ -32,8 +32,8 @@ func TestPlan_Write_apart(t *testing.T) {
 	}
 }
 
-// Ensure that a learner that stays is of the same epoch, and that the command, given again after a crash between the two
-// directories, makes it so.
+// Ensure that a learner that stays is of the same epoch, and that the command, given again after a crash between the
+// two directories, makes it so.
 func TestPlan_AdvanceLearner(t *testing.T) {
 	options := survivor(t, consensus.HardState{Term: 2},
 		configEntry(4, 2, consensus.ConfigChange{

@@ -12,31 +12,31 @@ import (
 )
 
 // The operator makes a survivor the only voter. No protocol can do it, because nobody knows what the lost members have
-// acknowledged among themselves. Everything that the survivor's log holds is kept and becomes committed. One configuration
-// entry after it removes all others for ever:
+// acknowledged among themselves. Everything that the survivor's log holds is kept and becomes committed. One
+// configuration entry after it removes all others for ever:
 //
 //	before   ... entry n, of term t
 //	after    ... entry n | adopted records, and voters {self}, tombstones {all others}, of term t+gap | hard state: commit
 //	                     | the next epoch
 //
-// It is one write to the log, so that a crash leaves the old state or the new one. The result is a configuration like any
-// other: the member starts in no special mode.
+// It is one write to the log, so that a crash leaves the old state or the new one. The result is a configuration like
+// any other: the member starts in no special mode.
 
-// termGap is how far the recovery goes beyond the terms that this member knows. The lost members may have held elections
-// without it. An entry of theirs must not have the same index and term as one of ours. A million elections would have been
-// noticed.
+// termGap is how far the recovery goes beyond the terms that this member knows. The lost members may have held
+// elections without it. An entry of theirs must not have the same index and term as one of ours. A million elections
+// would have been noticed.
 const termGap consensus.Term = 1 << 20
 
 // Plan is what will be written to a survivor's log.
 type Plan struct {
 	Config consensus.Config
 	Tombs  []consensus.MemberID
-	// Undone is the first entry of a change, not known to have committed, that removes this member itself: from there on
-	// the log loses its configuration entries and keeps the rest. Zero: there is none.
+	// Undone is the first entry of a change, not known to have committed, that removes this member itself: from there
+	// on the log loses its configuration entries and keeps the rest. Zero: there is none.
 	Undone consensus.Index
-	// Adopted is how many writes are kept that no log has, because the survivor, or a member that was compared, holds them
-	// for the fast path. Conflicting is how many others of that kind were given up: of two that conflict at most one was
-	// acknowledged, and nobody can know which.
+	// Adopted is how many writes are kept that no log has, because the survivor, or a member that was compared, holds
+	// them for the fast path. Conflicting is how many others of that kind were given up: of two that conflict at most
+	// one was acknowledged, and nobody can know which.
 	Adopted, Conflicting int
 	// Before is the epoch of the survivor, Epoch the one that the recovery begins.
 	Before, Epoch consensus.Epoch
@@ -58,8 +58,8 @@ var (
 )
 
 // Plan plans the recovery of s as the only voter. The learners in keep stay. Their logs must be part of that of s (see
-// Holds): else they would serve entries that are not part of the history any more. Others are further survivors: the records
-// that they hold for the fast path are adopted too.
+// Holds): else they would serve entries that are not part of the history any more. Others are further survivors: the
+// records that they hold for the fast path are adopted too.
 func (s *Survivor) Plan(keep []consensus.MemberID, others ...*Survivor) (*Plan, error) {
 	self := s.Identity.Member
 	switch {
@@ -138,8 +138,8 @@ func (p *Plan) keep(from *consensus.Config, id consensus.MemberID, name string) 
 	return nil
 }
 
-// others returns all members that the log names and c does not hold. A change that was under way may have added members that
-// the last configuration does not hold.
+// others returns all members that the log names and c does not hold. A change that was under way may have added members
+// that the last configuration does not hold.
 func (s *Survivor) others(c *consensus.Config) []consensus.MemberID {
 	ids := slices.Concat(s.base.Config.IDs(), s.base.Tombs)
 	for i := range s.changes {
@@ -185,9 +185,9 @@ func (p *Plan) Covers(s, other *Survivor) bool {
 	return s.Holds(other) && (p.Undone == 0 || other.Last.Index < p.Undone)
 }
 
-// Write carries out the plan, and reads the data again to check that a member would start with it. One append to the log
-// holds everything, the epoch too; the file that names the dropped members counts only with that epoch. The caller has locked
-// the data, which must not have changed since it was inspected.
+// Write carries out the plan, and reads the data again to check that a member would start with it. One append to the
+// log holds everything, the epoch too; the file that names the dropped members counts only with that epoch. The caller
+// has locked the data, which must not have changed since it was inspected.
 func (p *Plan) Write(options datadir.Options) error {
 	log, found, err := wal.Open(options.WAL())
 	if err != nil {

@@ -62,8 +62,8 @@ func Inspect(options datadir.Options) (*Survivor, error) {
 	return s, nil
 }
 
-// readConfigs finds the last configuration, and the names that members have published. A change that follows another one
-// proves that the other had committed.
+// readConfigs finds the last configuration, and the names that members have published. A change that follows another
+// one proves that the other had committed.
 func (s *Survivor) readConfigs() {
 	s.Config, s.ConfigID, s.Protocol = s.base.Config, s.base.ConfigID, s.base.Protocol
 	s.ConfigID.Stage = 0
@@ -102,8 +102,8 @@ func (s *Survivor) Holds(other *Survivor) bool {
 	return log.Holds(other.Last)
 }
 
-// Behind reports whether other may hold acknowledged writes that this member lacks: later terms win, then longer logs, as
-// in an election.
+// Behind reports whether other may hold acknowledged writes that this member lacks: later terms win, then longer logs,
+// as in an election.
 func (s *Survivor) Behind(other *Survivor) bool { return s.Last.Before(other.Last) }
 
 // NameOf returns the name of a member, or its id if it has none.

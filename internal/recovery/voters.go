@@ -26,8 +26,8 @@ type Voter struct {
 	Err      error // why nothing is known, if Presence is Unsure
 }
 
-// FindVoters looks for the other voters of s, all at once. The operator says that those in lost are gone: they count as silent
-// unless they answer.
+// FindVoters looks for the other voters of s, all at once. The operator says that those in lost are gone: they count as
+// silent unless they answer.
 func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Voter {
 	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
 	defer cancel()
@@ -52,7 +52,8 @@ func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []c
 	return found
 }
 
-// look tries all URLs of one member. An answer at one of them decides. Unsure at one of them outweighs silence at others.
+// look tries all URLs of one member. An answer at one of them decides. Unsure at one of them outweighs silence at
+// others.
 func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus.ClusterID) {
 	for url := range strings.SplitSeq(f.URL, ",") {
 		if url == "" {

@@ -85,8 +85,8 @@ func (r *Receiver) Take(mark consensus.Mark) (dir string, ok bool) {
 	return dir, true
 }
 
-// Discard removes a snapshot that shows nothing beyond applied: the core will not ask for it any more. That happens when a new
-// leader streams another one while the last is being installed.
+// Discard removes a snapshot that shows nothing beyond applied: the core will not ask for it any more. That happens
+// when a new leader streams another one while the last is being installed.
 func (r *Receiver) Discard(applied consensus.Index) error {
 	if dir := r.useless(applied); dir != "" {
 		return r.options.Data.FS.RemoveAll(dir)

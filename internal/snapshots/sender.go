@@ -40,8 +40,8 @@ type Sender struct {
 // NewSender returns a Sender.
 func NewSender(options SenderOptions) *Sender { return &Sender{options: options} }
 
-// Begin prepares the sending of a snapshot to a member. Stop ends it from now on, also before send is called. send returns the
-// mark of the snapshot once the member has accepted it.
+// Begin prepares the sending of a snapshot to a member. Stop ends it from now on, also before send is called. send
+// returns the mark of the snapshot once the member has accepted it.
 func (s *Sender) Begin(ctx context.Context, to consensus.MemberID) (send func() (consensus.Mark, error)) {
 	streaming, done := s.streams.begin(ctx, to)
 	return func() (consensus.Mark, error) {
@@ -80,8 +80,8 @@ func (s *Sender) send(ctx context.Context, to consensus.MemberID) (meta consensu
 	return meta, err
 }
 
-// checkpoint makes a checkpoint of the store, opens a copy of it for reading, calls f and removes both. f must not write
-// to dir. The context that f gets ends with ctx and with the store's life.
+// checkpoint makes a checkpoint of the store, opens a copy of it for reading, calls f and removes both. f must not
+// write to dir. The context that f gets ends with ctx and with the store's life.
 func (s *Sender) checkpoint(
 	ctx context.Context, f func(ctx context.Context, dir string, machine *apply.Machine) error,
 ) (err error) {
@@ -120,8 +120,8 @@ func (s *Sender) checkpoint(
 	return f(ctx, dir, machine)
 }
 
-// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f gets
-// ends when the member stops, too.
+// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f
+// gets ends when the member stops, too.
 func (s *Sender) Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error {
 	return s.checkpoint(ctx, func(ctx context.Context, _ string, machine *apply.Machine) error { return f(ctx, machine) })
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 )
 
-// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile. It ends
-// early when ctx or the store's life does.
+// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile.
+// It ends early when ctx or the store's life does.
 func Defragment(ctx context.Context, stores *datadir.Stores) error {
 	store, held := stores.Hold()
 	if !held {

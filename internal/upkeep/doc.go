@@ -1,14 +1,14 @@
 // Package upkeep keeps log and store of a running member from growing: beside everything else, and slowly enough.
 //
-// A Retainer says how far the log may be compacted behind what was applied, and flushes the store when the log would otherwise
-// have to keep too much. A Scrubber deletes, step by step, what a compaction of revisions made invisible. Defragment rewrites
-// the store's tables on demand.
+// A Retainer says how far the log may be compacted behind what was applied, and flushes the store when the log would
+// otherwise have to keep too much. A Scrubber deletes, step by step, what a compaction of revisions made invisible.
+// Defragment rewrites the store's tables on demand.
 //
 // It does not decide which revisions are compacted: clients do, or package server's automatic compaction.
 //
 // Laws:
-//  1. The log keeps what the store does not hold durably. The store writes no log of its own, so that after a crash its end is
-//     applied again from the log.
+//  1. The log keeps what the store does not hold durably. The store writes no log of its own, so that after a crash its
+//     end is applied again from the log.
 //  2. Long work ends when the store that it works on is replaced, or when the member stops.
 //
 // A Retainer belongs to the goroutine that applies. A Scrubber's methods may be called concurrently.

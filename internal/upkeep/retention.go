@@ -89,8 +89,9 @@ func (r *Retainer) applied(
 		r.unflushed += size
 	}
 	r.since += len(batch)
-	over := len(r.sizes) > r.options.Retention.CatchUpEntries+r.options.Retention.Slack || r.bytes > 2*r.options.Retention.CatchUpBytes
-	if !over || r.since < checkEvery && r.bytes < 2*r.options.Retention.CatchUpBytes {
+	keep := &r.options.Retention
+	over := len(r.sizes) > keep.CatchUpEntries+keep.Slack || r.bytes > 2*keep.CatchUpBytes
+	if !over || r.since < checkEvery && r.bytes < 2*keep.CatchUpBytes {
 		return 0, nil
 	}
 	r.since = 0
@@ -102,7 +103,7 @@ func (r *Retainer) applied(
 	drop := 0
 	count, bytes := len(r.sizes), r.bytes
 	for _, e := range r.sizes {
-		if e.index > limit.Index || count <= r.options.Retention.CatchUpEntries && bytes <= r.options.Retention.CatchUpBytes {
+		if e.index > limit.Index || count <= keep.CatchUpEntries && bytes <= keep.CatchUpBytes {
 			break
 		}
 		target = e.index

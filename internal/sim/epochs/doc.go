@@ -1,5 +1,5 @@
-// Package epochs is what a simulated member does about other epochs of its cluster: package epoch, as in a real member, and what
-// the checkers want to know beside it. It also recovers survivors, by the same code as `quorate recover`.
+// Package epochs is what a simulated member does about other epochs of its cluster: package epoch, as in a real member,
+// and what the checkers want to know beside it. It also recovers survivors, by the same code as `quorate recover`.
 //
 // Laws:
 //  1. A member does not campaign before it has asked its peers once.

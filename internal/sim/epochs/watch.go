@@ -35,6 +35,6 @@ func (w *Watch) Meet(c identity.Claim, now time.Duration) {
 	}
 }
 
-// Knew reports whether the member has known for longer than an election timeout that the cluster was recovered without it, and
-// has had no quorum since. It must serve nothing then, whatever it does about it: this is for checkers.
+// Knew reports whether the member has known for longer than an election timeout that the cluster was recovered without
+// it, and has had no quorum since. It must serve nothing then, whatever it does about it: this is for checkers.
 func (w *Watch) Knew(now time.Duration) bool { return w.newer > 0 && now > w.newer+w.timeout }
