@@ -54,24 +54,11 @@ func start(args []string, out, diary io.Writer) int {
 		if refused, err = checkTrace(args[1:], out); refused {
 			return 1
 		}
-	case "model":
+	case "model", "mends", "operators", "reconfig":
+		explore := map[string]func([]string, io.Writer) (bool, error){
+			"model": runModel, "mends": runMends, "operators": runOperators, "reconfig": runReconfig}[command]
 		var broken bool
-		if broken, err = runModel(args[1:], out); broken && err == nil {
-			return 1
-		}
-	case "mends":
-		var missed bool
-		if missed, err = runMends(args[1:], out); missed && err == nil {
-			return 1
-		}
-	case "operators":
-		var broken bool
-		if broken, err = runOperators(args[1:], out); broken && err == nil {
-			return 1
-		}
-	case "reconfig":
-		var violated bool
-		if violated, err = runReconfig(args[1:], out); violated && err == nil {
+		if broken, err = explore(args[1:], out); broken && err == nil {
 			return 1
 		}
 	default:
@@ -106,8 +93,7 @@ func list(out io.Writer) {
 
 func runCommand(command string, args []string, out, diary io.Writer) (violated bool, err error) {
 	c := campaign{out: out, diary: diary}
-	flags := flag.NewFlagSet("quoratesim "+command, flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags(command)
 	seeded := false
 	flags.Func("seed", "run this seed `number` only (run: unless --for is given too, then from it on)",
 		func(text string) error {

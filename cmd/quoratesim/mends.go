@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -50,20 +48,11 @@ type sight struct {
 }
 
 func runMends(args []string, out io.Writer) (missed bool, err error) {
-	flags := flag.NewFlagSet("quoratesim mends", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("mends")
 	limit := flags.Duration("for", 10*time.Minute, "how long one row may take, in real `time`")
 	only := flags.String("only", "", "only rows that contain `text`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, mendsUsage)
-			flags.SetOutput(out)
-			flags.PrintDefaults()
-		}
+	if err := parseFlags(flags, args, mendsUsage, out); err != nil {
 		return false, err
-	}
-	if flags.NArg() > 0 {
-		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	rows := 0
 	for _, m := range mends() {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/model"
+	"github.com/quorate/quorate/internal/model/explore"
 )
 
 const modelUsage = `quoratesim model explores a model of the protocol, step by step, and checks its laws.
@@ -26,7 +26,7 @@ sense.
 // modelCommand is what the flags of model say.
 type modelCommand struct {
 	out      io.Writer
-	walk     model.WalkOptions
+	walk     explore.WalkOptions
 	clusters string
 	bound    string
 	states   int
@@ -36,21 +36,9 @@ type modelCommand struct {
 
 func runModel(args []string, out io.Writer) (broken bool, err error) {
 	c := modelCommand{out: out}
-	verb := ""
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		verb, args = args[0], args[1:]
-	}
-	flags := c.flags()
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, modelUsage)
-			flags.SetOutput(out)
-			flags.PrintDefaults()
-		}
+	verb, args := cutVerb(args)
+	if err := parseFlags(c.flags(), args, modelUsage, out); err != nil {
 		return false, err
-	}
-	if flags.NArg() > 0 {
-		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if c.clusters != "" {
 		c.walk.Clusters = strings.Split(c.clusters, ",")
@@ -67,16 +55,16 @@ func runModel(args []string, out io.Writer) (broken bool, err error) {
 }
 
 func (c *modelCommand) flags() *flag.FlagSet {
-	flags := flag.NewFlagSet("quoratesim model", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("model")
 	flags.Uint64Var(&c.walk.Seed, "seed", 1, "`number` that decides every walk")
 	flags.DurationVar(&c.walk.Time, "for", 30*time.Second, "how long to walk or search, in real `time`; mutate: for each rule")
 	flags.Uint64Var(&c.walk.First, "first", 0, "walk: `number` of the first walk")
 	flags.Uint64Var(&c.walk.Walks, "walks", 0, "walk: how many; 0 until the time is over")
 	flags.IntVar(&c.walk.Length, "length", 70, "walk: mean `number` of steps")
-	flags.StringVar(&c.clusters, "clusters", "", "walk: `names` with commas between, of "+strings.Join(model.Scenarios(), ", "))
-	flags.StringVar(&c.walk.Profile, "profile", "", "walk: kind of walk, of "+strings.Join(model.Profiles(), ", "))
-	flags.StringVar(&c.bound, "bound", "least", "search: `name` of the bound, of "+strings.Join(model.Bounds(), ", "))
+	flags.StringVar(&c.clusters, "clusters", "",
+		"walk: `names` with commas between, of "+strings.Join(explore.Scenarios(), ", "))
+	flags.StringVar(&c.walk.Profile, "profile", "", "walk: kind of walk, of "+strings.Join(explore.Profiles(), ", "))
+	flags.StringVar(&c.bound, "bound", "least", "search: `name` of the bound, of "+strings.Join(explore.Bounds(), ", "))
 	flags.IntVar(&c.states, "states", 6_000_000, "search: most `number` of states; a million takes about 1 GB")
 	flags.StringVar(&c.only, "only", "", "mutate: only rows whose name contains `text`")
 	flags.BoolVar(&c.quiet, "quiet", false, "mutate: no traces")
@@ -84,7 +72,7 @@ func (c *modelCommand) flags() *flag.FlagSet {
 }
 
 func (c *modelCommand) runWalk() (broken bool, err error) {
-	f, st, err := model.Walk(c.walk)
+	f, st, err := explore.Walk(c.walk)
 	if err != nil {
 		return false, err
 	}
@@ -93,20 +81,16 @@ func (c *modelCommand) runWalk() (broken bool, err error) {
 }
 
 func (c *modelCommand) runSearch() (broken bool, err error) {
-	f, res, err := model.Search(c.bound, model.Rules{}, c.states, c.walk.Time)
+	f, res, err := explore.Search(c.bound, model.Rules{}, c.states, c.walk.Time)
 	if err != nil {
 		return false, err
 	}
-	how := "stopped in"
-	if res.Complete {
-		how = "complete at"
-	}
-	fmt.Fprintf(c.out, "bound %s: %s depth %d, %d states, %d transitions, %v\n", c.bound, how, res.Depth, res.States,
-		res.Transitions, res.Elapsed.Round(time.Second))
+	fmt.Fprintf(c.out, "bound %s: %s depth %d, %d states, %d transitions, %v\n", c.bound, reach(res.Complete),
+		res.Depth, res.States, res.Transitions, res.Elapsed.Round(time.Second))
 	return c.judge(f), nil
 }
 
-func (c *modelCommand) judge(f *model.Finding) (broken bool) {
+func (c *modelCommand) judge(f *explore.Finding) (broken bool) {
 	if f == nil {
 		fmt.Fprintln(c.out, "no law broken")
 		return false
@@ -117,7 +101,7 @@ func (c *modelCommand) judge(f *model.Finding) (broken bool) {
 
 func (c *modelCommand) runMutate() (broken bool, err error) {
 	rows := 0
-	for _, mu := range model.Mutations() {
+	for _, mu := range explore.Mutations() {
 		if !strings.Contains(mu.Name, c.only) {
 			continue
 		}

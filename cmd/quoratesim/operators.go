@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -23,27 +21,16 @@ sense.
 `
 
 func runOperators(args []string, out io.Writer) (broken bool, err error) {
-	verb := ""
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		verb, args = args[0], args[1:]
-	}
-	flags := flag.NewFlagSet("quoratesim operators", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	verb, args := cutVerb(args)
+	flags := newFlags("operators")
 	limit := flags.Duration("for", time.Minute, "how long to explore, in real `time`; mutate: for each rule")
 	voters := flags.Int("voters", 3, "explore: `number` of voters at first, 3 to 7")
 	depth := flags.Int("depth", 0, "explore: most `number` of moves; 0 until the time is over")
 	only := flags.String("only", "", "mutate: only rows whose name contains `text`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, operatorsUsage)
-			flags.SetOutput(out)
-			flags.PrintDefaults()
-		}
+	if err := parseFlags(flags, args, operatorsUsage, out); err != nil {
 		return false, err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return false, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case *voters < 3 || *voters > 7:
 		return false, fmt.Errorf("--voters %d: it must be 3 to 7", *voters)
 	case verb == "explore":
@@ -57,11 +44,7 @@ func runOperators(args []string, out io.Writer) (broken bool, err error) {
 }
 
 func printOperators(out io.Writer, f *operators.Finding, res operators.Result) {
-	how := "stopped in"
-	if res.Complete {
-		how = "complete at"
-	}
-	fmt.Fprintf(out, "%s depth %d, %d states, %d moves, %v\n", how, res.Depth, res.States, res.Moves,
+	fmt.Fprintf(out, "%s depth %d, %d states, %d moves, %v\n", reach(res.Complete), res.Depth, res.States, res.Moves,
 		res.Elapsed.Round(time.Millisecond))
 	if f == nil {
 		fmt.Fprintln(out, "no law broken")

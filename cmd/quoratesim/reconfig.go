@@ -73,8 +73,7 @@ func runReconfig(args []string, out io.Writer) (violated bool, err error) {
 
 func (c *reconfigCommand) flags() *flag.FlagSet {
 	o := &c.options
-	flags := flag.NewFlagSet("quoratesim reconfig", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("reconfig")
 	flags.Func("protocol", "`name` of the protocol: "+strings.Join(consensus.ProtocolNames(), ", "), func(name string) error {
 		protocol, known := consensus.ParseProtocol(name)
 		if !known {

@@ -6,26 +6,26 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
-// config is a set of voters, or two while joint, and learners.
-type config struct{ Old, New, Learners uint8 }
+// Config is a set of voters, or two while joint, and learners.
+type Config struct{ Old, New, Learners uint8 }
 
-func (c config) voters() uint8 { return c.Old | c.New }
+func (c Config) voters() uint8 { return c.Old | c.New }
 
-func (c config) joint() bool { return c.New != 0 }
+func (c Config) joint() bool { return c.New != 0 }
 
-func count(set uint8) int { return bits.OnesCount8(set) }
+func Count(set uint8) int { return bits.OnesCount8(set) }
 
 // electorate says which configuration is in force, and which members are enough to decide.
 type electorate struct {
 	rules   Rules
-	configs []config
+	configs []Config
 }
 
-// config returns the configuration in force on a log, as an index into the scenario, and its id.
-func (m electorate) config(l *journal) (at int8, id configID) {
+// Config returns the configuration in force on a log, as an index into the scenario, and its id.
+func (m electorate) Config(l *journal) (at int8, id configID) {
 	changes := int8(0)
 	for i := range l.N {
-		if e := &l.E[i]; e.Kind == configEntry {
+		if e := &l.E[i]; e.Kind == ConfigEntry {
 			at, id = e.Proposal, configID{i + 1, e.Term}
 			changes++
 		}
@@ -39,7 +39,7 @@ func (m electorate) config(l *journal) (at int8, id configID) {
 // changing reports whether a configuration entry of the log is not applied yet.
 func changing(x *member) bool {
 	for i := x.Applied; i < x.Log.N; i++ {
-		if x.Log.E[i].Kind == configEntry {
+		if x.Log.E[i].Kind == ConfigEntry {
 			return true
 		}
 	}
@@ -48,19 +48,19 @@ func changing(x *member) bool {
 
 // stable reports whether the member's configuration is applied and not joint.
 func (m electorate) stable(x *member) bool {
-	at, _ := m.config(&x.Log)
+	at, _ := m.Config(&x.Log)
 	return !changing(x) && !m.configs[at].joint()
 }
 
 func (m electorate) voter(x *member, i int8) bool {
-	at, _ := m.config(&x.Log)
-	return has(m.configs[at].voters(), i)
+	at, _ := m.Config(&x.Log)
+	return Has(m.configs[at].voters(), i)
 }
 
-func majority(set, in uint8) bool { return count(in&set) >= quorum.Majority(count(set)) }
+func majority(set, in uint8) bool { return Count(in&set) >= quorum.Majority(Count(set)) }
 
-// quorum reports whether in holds a majority of every set of voters.
-func (m electorate) quorum(at int8, in uint8) bool {
+// Quorum reports whether in holds a majority of every set of voters.
+func (m electorate) Quorum(at int8, in uint8) bool {
 	c := m.configs[at]
 	if !c.joint() {
 		return majority(c.Old, in)
@@ -72,14 +72,14 @@ func (m electorate) quorum(at int8, in uint8) bool {
 func (m electorate) super(at int8, in uint8) bool {
 	c := m.configs[at]
 	enough := func(set uint8) bool {
-		need := quorum.Super(count(set))
+		need := quorum.Super(Count(set))
 		if m.rules[SuperquorumLess] {
 			need--
 		}
 		if m.rules[ProposerCountsLearners] {
-			return count(in&(set|c.Learners)) >= need
+			return Count(in&(set|c.Learners)) >= need
 		}
-		return count(in&set) >= need
+		return Count(in&set) >= need
 	}
 	if !c.joint() {
 		return enough(c.Old)
@@ -88,16 +88,16 @@ func (m electorate) super(at int8, in uint8) bool {
 }
 
 // recoverable reports whether the voters in in, out of those that voted, are enough for a record to be taken over.
-func (m electorate) recoverable(c config, in uint8) bool {
+func (m electorate) recoverable(c Config, in uint8) bool {
 	enough := func(set uint8) bool {
-		need := quorum.Recovery(count(set))
+		need := quorum.Recovery(Count(set))
 		if m.rules[RecoverMore] {
 			need++
 		}
 		if m.rules[RecoverLess] {
 			need--
 		}
-		return count(in&set) >= need
+		return Count(in&set) >= need
 	}
 	switch {
 	case in == 0:

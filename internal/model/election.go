@@ -4,7 +4,7 @@ import "fmt"
 
 // leave ends a candidacy or a leadership.
 func (x *member) leave() {
-	x.Role, x.Votes, x.Held = follower, 0, [maxMembers]uint16{}
+	x.Role, x.Votes, x.Held = Follower, 0, [MaxMembers]uint16{}
 	x.Forced, x.Heir, x.Echoes, x.RoundAt, x.LeaseUntil, x.LeaseBarred = false, -1, 0, 0, 0, false
 }
 
@@ -13,70 +13,70 @@ func (x *member) follow(term int8) {
 	if x.Term < term {
 		x.Term, x.Voted = term, -1
 	}
-	if x.Role != follower {
+	if x.Role != Follower {
 		x.leave()
 	}
 }
 
 // open reports whether a leader has committed an entry of its own term.
 func (x *member) open() bool {
-	return x.Role == leader && x.Commit > 0 && x.Log.at(x.Commit).Term == x.Term
+	return x.Role == Leader && x.Commit > 0 && x.Log.At(x.Commit).Term == x.Term
 }
 
-func (m *Model) campaign(s *state, a action) (bool, string) {
+func (m *Model) campaign(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
-	if x.Role == leader || m.leases.promised(s, x) {
+	if x.Role == Leader || m.leases.promised(s, x) {
 		return false, ""
 	}
 	return m.stand(s, a.A), ""
 }
 
 // stand makes a member a candidate in the next term.
-func (m *Model) stand(s *state, i int8) bool {
+func (m *Model) stand(s *State, i int8) bool {
 	x := &s.M[i]
-	last := m.scenario.MaxTerm
+	last := m.Scenario.MaxTerm
 	if s.Recovered {
-		last = maxTerm
+		last = MaxTerm
 	}
 	if x.Term == 0 || x.Term >= last || !m.voter(x, i) {
 		return false
 	}
 	x.Term++
-	x.Voted, x.Role, x.Forced = i, candidate, false
-	x.Votes = bit(i)
-	x.Held = [maxMembers]uint16{}
+	x.Voted, x.Role, x.Forced = i, Candidate, false
+	x.Votes = Bit(i)
+	x.Held = [MaxMembers]uint16{}
 	x.Held[i] = m.held(i, x)
 	return true
 }
 
 // held is what a vote carries: the pool, and what the voter answered as a leader and has not applied.
 func (m *Model) held(i int8, x *member) uint16 {
-	if m.rules[VoteWithout] {
+	if m.Rules[VoteWithout] {
 		return 0
 	}
 	h := x.Pool
-	if m.rules[VoteWithoutLog] {
+	if m.Rules[VoteWithoutLog] {
 		return h
 	}
 	for k := x.Applied; k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.rules[VoteCarriesAll]) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[VoteCarriesAll]) {
 			h |= 1 << uint(e.Attempt)
 		}
 	}
 	return h
 }
 
-func (m *Model) vote(s *state, a action) (bool, string) {
+func (m *Model) vote(s *State, a Action) (bool, string) {
 	v, c := &s.M[a.A], &s.M[a.B]
-	if a.A == a.B || c.Role != candidate || v.Term > c.Term || v.Term == c.Term && v.Voted >= 0 {
+	if a.A == a.B || c.Role != Candidate || v.Term > c.Term || v.Term == c.Term && v.Voted >= 0 {
 		return false, ""
 	}
 	if !c.Forced && m.leases.promised(s, v) {
 		return false, ""
 	}
 	upToDate := c.Log.lastTerm() > v.Log.lastTerm() || c.Log.lastTerm() == v.Log.lastTerm() && c.Log.N >= v.Log.N
-	if v.Term == c.Term && (!upToDate || v.Role != follower) {
+	if v.Term == c.Term && (!upToDate || v.Role != Follower) {
 		return false, ""
 	}
 	if v.Term < c.Term {
@@ -87,16 +87,16 @@ func (m *Model) vote(s *state, a action) (bool, string) {
 	m.learn(c, v)
 	if upToDate {
 		v.Voted = a.B
-		c.Votes |= bit(a.A)
+		c.Votes |= Bit(a.A)
 		c.Held[a.A] = m.held(a.A, v)
 	}
 	return true, ""
 }
 
 // preVote asks for a vote before any term changes: all it changes is what the asked knows of commits.
-func (m *Model) preVote(s *state, a action) (bool, string) {
+func (m *Model) preVote(s *State, a Action) (bool, string) {
 	x, y := &s.M[a.A], &s.M[a.B]
-	if a.A == a.B || x.Role == leader || x.Term == 0 || y.Term == 0 {
+	if a.A == a.B || x.Role == Leader || x.Term == 0 || y.Term == 0 {
 		return false, ""
 	}
 	return m.learn(y, x), ""
@@ -105,7 +105,7 @@ func (m *Model) preVote(s *state, a action) (bool, string) {
 // learn takes over what another member knows to have committed, if the own log has the same entry there.
 func (m *Model) learn(x, from *member) bool {
 	at := from.Commit
-	if at <= x.Commit || at > x.Log.N || !m.rules[HintUnchecked] && !x.Log.matches(at, from.Log.at(at).Term) {
+	if at <= x.Commit || at > x.Log.N || !m.Rules[HintUnchecked] && !x.Log.matches(at, from.Log.At(at).Term) {
 		return false
 	}
 	x.Commit = at
@@ -116,22 +116,22 @@ func (m *Model) learn(x, from *member) bool {
 type recovered struct{ proposal, revision, slot int8 }
 
 // win makes a candidate leader: it recovers records, ascending by revision, and then appends its no-op.
-func (m *Model) win(s *state, a action) (bool, string) {
+func (m *Model) win(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
-	at, id := m.config(&x.Log)
-	if x.Role != candidate || a.M&^x.Votes != 0 || !has(a.M, a.A) || !m.quorum(at, a.M) || x.Log.N >= maxLog-5 {
+	at, id := m.Config(&x.Log)
+	if x.Role != Candidate || a.M&^x.Votes != 0 || !Has(a.M, a.A) || !m.Quorum(at, a.M) || x.Log.N >= maxLog-5 {
 		return false, ""
 	}
 	if s.LeaderOf[x.Term] >= 0 {
 		return true, fmt.Sprintf("election safety: two leaders in term %d", x.Term)
 	}
-	list := m.heldByEnough(s, x, a.M, m.scenario.Configs[at], id)
+	list := m.heldByEnough(s, x, a.M, m.Scenario.Configs[at], id)
 	m.order(list, a.C == 1)
-	x.Role = leader
-	x.Votes, x.Held, x.Heir = 0, [maxMembers]uint16{}, -1
+	x.Role = Leader
+	x.Votes, x.Held, x.Heir = 0, [MaxMembers]uint16{}, -1
 	s.LeaderOf[x.Term] = a.A
 	noop := plainEntry(noopEntry, 0, x.Term)
-	if m.rules[RecoverAfterNoop] {
+	if m.Rules[RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for _, r := range list {
@@ -141,7 +141,7 @@ func (m *Model) win(s *state, a action) (bool, string) {
 			m.appendOwn(s, a.A, e)
 		}
 	}
-	if !m.rules[RecoverAfterNoop] {
+	if !m.Rules[RecoverAfterNoop] {
 		m.appendOwn(s, a.A, noop)
 	}
 	for t := int8(1); t < x.Term; t++ {
@@ -154,14 +154,14 @@ func (m *Model) win(s *state, a action) (bool, string) {
 }
 
 // heldByEnough returns the attempts that enough of the voters in votes hold and that the log does not decide.
-func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id configID) (list []recovered) {
-	for j := range int8(maxAttempts) {
+func (m *Model) heldByEnough(s *State, x *member, votes uint8, c Config, id configID) (list []recovered) {
+	for j := range int8(MaxAttempts) {
 		t := &s.A[j]
-		if !t.Used || t.Revision == 0 || !m.rules[RecoverAnyConfig] && t.ID != id {
+		if !t.Used || t.Revision == 0 || !m.Rules[RecoverAnyConfig] && t.ID != id {
 			continue
 		}
 		same := func(proposal, revision int8) bool {
-			return proposal == t.Proposal && (revision == t.Revision || m.rules[RecoverByID])
+			return proposal == t.Proposal && (revision == t.Revision || m.Rules[RecoverByID])
 		}
 		again := false
 		for _, r := range list {
@@ -172,12 +172,12 @@ func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id conf
 		}
 		var holders uint8
 		low := t.Revision
-		for v := range int8(m.scenario.Members) {
-			for k := range maxAttempts {
+		for v := range int8(m.Scenario.Members) {
+			for k := range MaxAttempts {
 				o := &s.A[k]
-				held := has(votes, v) && x.Held[v]>>k&1 == 1 && (m.rules[RecoverAnyConfig] || o.ID == id)
+				held := Has(votes, v) && x.Held[v]>>k&1 == 1 && (m.Rules[RecoverAnyConfig] || o.ID == id)
 				if held && same(o.Proposal, o.Revision) {
-					holders |= bit(v)
+					holders |= Bit(v)
 					low = min(low, o.Revision)
 				}
 			}
@@ -193,10 +193,10 @@ func (m *Model) heldByEnough(s *state, x *member, votes uint8, c config, id conf
 func (m *Model) decidedInLog(l *journal, proposal, revision int8) bool {
 	for i := range l.N {
 		e := &l.E[i]
-		if e.Kind == noopEntry || e.Kind == configEntry || e.Proposal != proposal {
+		if e.Kind == noopEntry || e.Kind == ConfigEntry || e.Proposal != proposal {
 			continue
 		}
-		if e.Kind != exactEntry || e.Revision == revision || m.rules[RecoverLoggedByID] {
+		if e.Kind != exactEntry || e.Revision == revision || m.Rules[RecoverLoggedByID] {
 			return true
 		}
 	}
@@ -209,7 +209,7 @@ func (m *Model) order(list []recovered, tiesTurned bool) {
 		for k := i; k > 0; k-- {
 			before, after := list[k-1], list[k]
 			swap := after.revision < before.revision || after.revision == before.revision && tiesTurned
-			if m.rules[RecoverDescending] {
+			if m.Rules[RecoverDescending] {
 				swap = after.revision > before.revision
 			}
 			if !swap {

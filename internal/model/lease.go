@@ -3,7 +3,7 @@ package model
 // leases are the leader leases: members promise the leader not to help to elect another for a while.
 type leases struct {
 	electorate
-	patience *[maxMembers]int8 // ticks; zero without leader leases
+	patience *[MaxMembers]int8 // ticks; zero without leader leases
 	members  int
 }
 
@@ -11,12 +11,12 @@ type leases struct {
 func (l *leases) on() bool { return l.patience[0] != 0 }
 
 // promised reports whether a member has to wait for the end of a lease before it helps to elect anybody.
-func (l *leases) promised(s *state, x *member) bool {
+func (l *leases) promised(s *State, x *member) bool {
 	return l.on() && !l.rules[LeaseVotesAnyway] && s.Now < x.PatientUntil
 }
 
 // tick lets time pass.
-func (l *leases) tick(s *state, _ action) (bool, string) {
+func (l *leases) tick(s *State, _ Action) (bool, string) {
 	if !l.on() || s.Now >= 100 {
 		return false, ""
 	}
@@ -25,31 +25,31 @@ func (l *leases) tick(s *state, _ action) (bool, string) {
 }
 
 // round begins a round of heartbeats; its echoes may bring a lease.
-func (l *leases) round(s *state, a action) (bool, string) {
+func (l *leases) round(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
-	if !l.on() || x.Role != leader {
+	if !l.on() || x.Role != Leader {
 		return false, ""
 	}
-	x.RoundAt, x.Echoes = s.Now, bit(a.A)
+	x.RoundAt, x.Echoes = s.Now, Bit(a.A)
 	return true, ""
 }
 
 // promise notes that a follower answered a round of leader i: it helps to elect nobody for a while.
-func (l *leases) promise(s *state, v, i int8) {
+func (l *leases) promise(s *State, v, i int8) {
 	s.M[v].PatientUntil = s.Now + l.patience[v]
-	s.M[i].Echoes |= bit(v)
+	s.M[i].Echoes |= Bit(v)
 	l.extend(&s.M[i], i)
 }
 
 // extend counts the least that anybody promised.
 func (l *leases) extend(x *member, i int8) {
-	at, _ := l.config(&x.Log)
-	if !l.quorum(at, x.Echoes) {
+	at, _ := l.Config(&x.Log)
+	if !l.Quorum(at, x.Echoes) {
 		return
 	}
 	least := l.patience[i]
 	for k := range int8(l.members) {
-		if has(x.Echoes, k) && !l.rules[LeaseOwnPatience] {
+		if Has(x.Echoes, k) && !l.rules[LeaseOwnPatience] {
 			least = min(least, l.patience[k])
 		}
 	}
@@ -57,6 +57,6 @@ func (l *leases) extend(x *member, i int8) {
 }
 
 // hold reports whether a leader's lease holds.
-func (l *leases) hold(s *state, x *member) bool {
+func (l *leases) hold(s *State, x *member) bool {
 	return l.on() && s.Now < x.LeaseUntil && !x.LeaseBarred && x.open()
 }

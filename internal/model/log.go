@@ -3,18 +3,18 @@ package model
 import "fmt"
 
 // appendOwn appends an entry to a leader's log; its own disk has it before anybody counts it.
-func (m *Model) appendOwn(s *state, i int8, e entry) {
+func (m *Model) appendOwn(s *State, i int8, e entry) {
 	x := &s.M[i]
 	x.Log.add(e)
 	s.TermLog[x.Term] = x.Log
 	s.Acked[x.Term][i] = x.Log.N
-	if m.rules[ForgetAtAppend] && e.command() {
+	if m.Rules[ForgetAtAppend] && e.command() {
 		m.dropProposal(s, x, e.Proposal)
 	}
 }
 
-func (m *Model) dropProposal(s *state, x *member, proposal int8) {
-	for j := range maxAttempts {
+func (m *Model) dropProposal(s *State, x *member, proposal int8) {
+	for j := range MaxAttempts {
 		if x.Pool>>j&1 == 1 && s.A[j].Proposal == proposal {
 			x.Pool &^= 1 << j
 		}
@@ -23,7 +23,7 @@ func (m *Model) dropProposal(s *state, x *member, proposal int8) {
 
 // receive brings a follower's log in line with that of a leader, up to an index (Raft paper, figure 2). The append begins
 // at the first entry: what both have is skipped, so appends that begin later add nothing.
-func (m *Model) receive(s *state, a action) (bool, string) {
+func (m *Model) receive(s *State, a Action) (bool, string) {
 	if s.LeaderOf[a.A] < 0 || s.LeaderOf[a.A] == a.B || a.C > s.TermLog[a.A].N {
 		return false, ""
 	}
@@ -36,29 +36,29 @@ func (m *Model) receive(s *state, a action) (bool, string) {
 		commit = min(a.C, s.TermCommit[a.A])
 	}
 	same := x.Log.shared(theirs)
-	if x.Term == a.A && x.Role == follower && a.C <= same && commit <= x.Commit && s.Acked[a.A][a.B] >= a.C {
+	if x.Term == a.A && x.Role == Follower && a.C <= same && commit <= x.Commit && s.Acked[a.A][a.B] >= a.C {
 		return false, "" // nothing new
 	}
 	x.follow(a.A)
 	acked := a.C
 	if a.C > same && same < x.Commit {
-		if !m.rules[AppendSkips] {
+		if !m.Rules[AppendSkips] {
 			return true, "" // this log is committed there, and the leader's is another one: it will be deposed
 		}
 		same = min(x.Commit, a.C)
 		acked = max(a.C, x.Commit)
-		for same < a.C && x.Log.matches(same+1, theirs.at(same+1).Term) {
+		for same < a.C && x.Log.matches(same+1, theirs.At(same+1).Term) {
 			same++
 		}
 	}
-	if m.rules[AppendSkips] {
+	if m.Rules[AppendSkips] {
 		acked = max(acked, x.Commit)
 	}
 	if a.C > same {
 		m.truncate(a.B, x, same)
 		for i := same; i < a.C; i++ {
 			x.Log.add(theirs.E[i])
-			if e := &theirs.E[i]; m.rules[ForgetAtAppend] && e.command() {
+			if e := &theirs.E[i]; m.Rules[ForgetAtAppend] && e.command() {
 				m.dropProposal(s, x, e.Proposal)
 			}
 		}
@@ -70,7 +70,7 @@ func (m *Model) receive(s *state, a action) (bool, string) {
 
 // truncate drops what follows an index; what the member answered as a leader moves back into its pool.
 func (m *Model) truncate(i int8, x *member, index int8) {
-	if !m.rules[TruncateForgets] {
+	if !m.Rules[TruncateForgets] {
 		m.rescue(i, x, index)
 	}
 	x.Log.cut(index)
@@ -79,54 +79,54 @@ func (m *Model) truncate(i int8, x *member, index int8) {
 func (m *Model) rescue(i int8, x *member, index int8) {
 	for k := max(index, x.Applied); k < x.Log.N; k++ {
 		e := &x.Log.E[k]
-		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.rules[TruncateKeepsAll]) {
+		if e.Kind == exactEntry && e.Attempt >= 0 && (e.By == i || m.Rules[TruncateKeepsAll]) {
 			x.Pool |= 1 << uint(e.Attempt)
 		}
 	}
 }
 
-// holders are the members known to hold the log of a term durably up to an index.
-func (s *state) holders(term, index int8) (in uint8) {
-	for i := range int8(maxMembers) {
+// Holders are the members known to hold the log of a term durably up to an index.
+func (s *State) Holders(term, index int8) (in uint8) {
+	for i := range int8(MaxMembers) {
 		if s.Acked[term][i] >= index {
-			in |= bit(i)
+			in |= Bit(i)
 		}
 	}
 	return in
 }
 
 // commit is Raft's rule: an entry of the own term that a majority holds.
-func (m *Model) commit(s *state, a action) (bool, string) {
+func (m *Model) commit(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
-	if x.Role != leader || a.C <= x.Commit || a.C > x.Log.N || x.Log.at(a.C).Term != x.Term {
+	if x.Role != Leader || a.C <= x.Commit || a.C > x.Log.N || x.Log.At(a.C).Term != x.Term {
 		return false, ""
 	}
-	at, _ := m.config(&x.Log)
-	if !m.quorum(at, s.holders(x.Term, a.C)) {
+	at, _ := m.Config(&x.Log)
+	if !m.Quorum(at, s.Holders(x.Term, a.C)) {
 		return false, ""
 	}
 	return true, m.committed(s, x, a.C)
 }
 
 // infer is the same rule, counted by a follower (ADR 0013).
-func (m *Model) infer(s *state, a action) (bool, string) {
+func (m *Model) infer(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	l := s.LeaderOf[x.Term]
-	if x.Role != follower || l < 0 || l == a.A || a.C <= x.Commit || a.C > s.Acked[x.Term][a.A] || a.C > x.Log.N {
+	if x.Role != Follower || l < 0 || l == a.A || a.C <= x.Commit || a.C > s.Acked[x.Term][a.A] || a.C > x.Log.N {
 		return false, ""
 	}
-	if x.Log.at(a.C).Term != x.Term && !m.rules[InferOldTerm] || !m.stable(x) && !m.rules[InferUnstable] {
+	if x.Log.At(a.C).Term != x.Term && !m.Rules[InferOldTerm] || !m.stable(x) && !m.Rules[InferUnstable] {
 		return false, ""
 	}
-	at, _ := m.config(&x.Log)
-	if !m.quorum(at, s.holders(x.Term, a.C)) {
+	at, _ := m.Config(&x.Log)
+	if !m.Quorum(at, s.Holders(x.Term, a.C)) {
 		return false, ""
 	}
 	return true, m.committed(s, x, a.C)
 }
 
 // committed notes that a member found an index committed in its term.
-func (m *Model) committed(s *state, x *member, index int8) string {
+func (m *Model) committed(s *State, x *member, index int8) string {
 	x.Commit = index
 	s.TermCommit[x.Term] = max(s.TermCommit[x.Term], index)
 	n := min(s.Committed.N, index)
@@ -142,7 +142,7 @@ func (m *Model) committed(s *state, x *member, index int8) string {
 	return ""
 }
 
-func (m *Model) applyUpTo(s *state, a action) (bool, string) {
+func (m *Model) applyUpTo(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
 	if a.C <= x.Applied || a.C > x.Commit {
 		return false, ""
@@ -153,18 +153,18 @@ func (m *Model) applyUpTo(s *state, a action) (bool, string) {
 }
 
 // forget removes from the pool what the applied state has decided.
-func (m *Model) forget(s *state, x *member) {
+func (m *Model) forget(s *State, x *member) {
 	if x.Pool == 0 {
 		return
 	}
-	st := m.applied(x)
-	for j := range maxAttempts {
+	st := m.Applied(x)
+	for j := range MaxAttempts {
 		if x.Pool>>j&1 == 0 {
 			continue
 		}
 		o := &s.A[j]
 		skipped := st.Skipped[o.Proposal]>>uint(o.Revision)&1 == 1
-		if m.rules[ForgetByID] {
+		if m.Rules[ForgetByID] {
 			skipped = st.Skipped[o.Proposal] != 0
 		}
 		if r := &st.Rows[o.Proposal]; r.Done || r.Aborted || skipped {
@@ -174,29 +174,29 @@ func (m *Model) forget(s *state, x *member) {
 }
 
 // snapshot gives a follower the leader's store in the place of its log.
-func (m *Model) snapshot(s *state, a action) (bool, string) {
+func (m *Model) snapshot(s *State, a Action) (bool, string) {
 	from, x := &s.M[a.A], &s.M[a.B]
 	far := from.Applied
-	if m.rules[SnapshotTooFar] {
+	if m.Rules[SnapshotTooFar] {
 		far = from.Log.N
 	}
-	if a.A == a.B || from.Role != leader || x.Term > from.Term || a.C > far || a.C <= x.Commit {
+	if a.A == a.B || from.Role != Leader || x.Term > from.Term || a.C > far || a.C <= x.Commit {
 		return false, ""
 	}
 	x.follow(from.Term)
-	if x.Log.matches(a.C, from.Log.at(a.C).Term) {
+	if x.Log.matches(a.C, from.Log.At(a.C).Term) {
 		x.Commit = a.C
 	} else {
-		if !m.rules[SnapshotForgets] {
+		if !m.Rules[SnapshotForgets] {
 			m.rescue(a.B, x, 0)
 		}
 		x.Log = from.Log
 		x.Log.cut(a.C)
 		x.Commit, x.Applied = a.C, a.C
-		if m.rules[SnapshotNoTable] {
+		if m.Rules[SnapshotNoTable] {
 			x.RowsLost = a.C
 		}
-		if !m.rules[SnapshotKeepsAll] {
+		if !m.Rules[SnapshotKeepsAll] {
 			m.forget(s, x)
 		}
 	}
@@ -205,34 +205,34 @@ func (m *Model) snapshot(s *state, a action) (bool, string) {
 }
 
 // crash loses what is not durable. The store may come back as it was earlier, and so may what is known of commits.
-func (m *Model) crash(s *state, a action) (bool, string) {
+func (m *Model) crash(s *State, a Action) (bool, string) {
 	x := &s.M[a.A]
-	if s.Crashes >= m.scenario.Crashes || a.C > x.Applied || a.D > x.Commit || a.D < a.C || a.C < x.RowsLost {
+	if s.Crashes >= m.Scenario.Crashes || a.C > x.Applied || a.D > x.Commit || a.D < a.C || a.C < x.RowsLost {
 		return false, ""
 	}
 	s.Crashes++
-	led := x.Role == leader
+	led := x.Role == Leader
 	x.leave()
 	x.Applied, x.Commit = a.C, a.D
 	if m.leases.on() {
 		x.PatientUntil = s.Now
-		if !m.rules[LeaseForgotten] {
+		if !m.Rules[LeaseForgotten] {
 			x.PatientUntil += m.leases.patience[a.A]
 		}
 	}
-	if m.rules[WitnessVolatile] {
+	if m.Rules[WitnessVolatile] {
 		x.Pool = 0
 	}
-	if m.rules[LeaderVolatile] {
-		for x.Log.N > x.Commit && x.Log.at(x.Log.N).By == a.A {
+	if m.Rules[LeaderVolatile] {
+		for x.Log.N > x.Commit && x.Log.At(x.Log.N).By == a.A {
 			x.Log.cut(x.Log.N - 1)
 		}
 	}
-	if m.rules[InferLeaderTail] && led {
+	if m.Rules[InferLeaderTail] && led {
 		x.Log.cut(x.Commit)
 	}
-	if s.R.Stage != noRead && s.R.Reader == a.A {
-		s.R = read{}
+	if s.R.Stage != NoRead && s.R.Reader == a.A {
+		s.R = Read{}
 	}
 	return true, ""
 }

@@ -5,10 +5,10 @@ import "unsafe"
 // A state is a plain value: its bytes are its identity. The search keeps its front as bytes without the runs of zeros, a
 // tenth of the size. This is the only file that looks at a state's bytes.
 
-func bytesOf(s *state) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s)) }
+func bytesOf(s *State) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s)) }
 
-// pack appends the packed bytes of a state to out.
-func pack(s *state, out []byte) []byte {
+// Pack appends the packed bytes of a state to out.
+func Pack(s *State, out []byte) []byte {
 	in := bytesOf(s)
 	for i := 0; i < len(in); {
 		if in[i] != 0 {
@@ -26,8 +26,8 @@ func pack(s *state, out []byte) []byte {
 	return out
 }
 
-func unpack(b []byte, s *state) {
-	*s = state{}
+func Unpack(b []byte, s *State) {
+	*s = State{}
 	out := bytesOf(s)
 	for i, k := 0, 0; i < len(b); i++ {
 		if b[i] == 0 {
@@ -40,7 +40,7 @@ func unpack(b []byte, s *state) {
 	}
 }
 
-func hash(s *state) uint64 {
+func hash(s *State) uint64 {
 	in := bytesOf(s)
 	h := uint64(0x9e3779b97f4a7c15)
 	for i := 0; i < len(in); i++ {

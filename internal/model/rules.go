@@ -103,11 +103,11 @@ const (
 	IgnoreBinding     // a member whose disk is empty votes and acknowledges under its old id
 	IgnoreLives       // so does one with an old copy of its disk
 	FoundByMajority   // a majority with empty disks begins the cluster once more
-	rules             // how many there are
+	RuleCount         // how many there are
 )
 
 // Rules says which rules are dropped. The zero value is the full protocol.
-type Rules [rules]bool
+type Rules [RuleCount]bool
 
 // Without returns rules of which some are dropped.
 func Without(dropped ...Rule) (r Rules) {

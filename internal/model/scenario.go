@@ -1,22 +1,17 @@
 package model
 
-import (
-	"maps"
-	"slices"
-)
-
 // Scenario is a cluster, its possible changes, and the bounds of an exploration.
 type Scenario struct {
 	Name      string
 	Members   int
-	Configs   []config
+	Configs   []Config
 	Next      [][]int8 // changes allowed from each configuration
 	Proposals int
-	Footprint [maxProposals]uint8 // keys of each proposal, as bits
+	Footprint [MaxProposals]uint8 // keys of each proposal, as bits
 	MaxTerm   int8
 	Crashes   int8
 
-	Patience [maxMembers]int8 // ticks; zero without leader leases
+	Patience [MaxMembers]int8 // ticks; zero without leader leases
 	Recovers bool             // quorum may be lost: configuration 1+i has member i alone
 	Disks    bool             // members may lose their disks, a minority of them
 
@@ -24,109 +19,4 @@ type Scenario struct {
 	Revisions []int8
 	Attempts  int8 // per proposal
 	Reads     bool
-}
-
-const (
-	memberA uint8 = 1 << iota
-	memberB
-	memberC
-	memberD
-	memberE
-)
-
-const (
-	three = memberA | memberB | memberC
-	four  = three | memberD
-	five  = four | memberE
-)
-
-var (
-	fixedClusters = []string{"n3", "n4", "n5"}
-	changing3     = []string{"joint3", "joint3b"}
-	withLearner   = []string{"n3learner", "3to4"}
-	anyChange     = []string{"3to4", "4to3", "4to5", "5to4", "3to2", "2to3", "rollback", "addremove2", "addremove4",
-		"joint3",
-		"joint3b", "n3learner"}
-	withLeases = []string{"lease3", "lease5"}
-	recovering = []string{"recover3", "recover4", "recover5"}
-	withDisks  = []string{"disks3", "disks4", "disks5"}
-)
-
-// everywhere is where the full protocol is walked.
-func everywhere() []string {
-	return slices.Concat(fixedClusters, anyChange, withLeases, recovering, withDisks)
-}
-
-// Scenarios returns the names of the clusters that can be walked.
-func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
-
-// scenarios are the clusters of the walks. Footprints are drawn per walk.
-var scenarios = map[string]*Scenario{
-	"n3":        fixed("n3", 3, config{Old: three}),
-	"n4":        fixed("n4", 4, config{Old: four}),
-	"n5":        fixed("n5", 5, config{Old: five}),
-	"n3learner": fixed("n3learner", 4, config{Old: three, Learners: memberD}),
-	"3to4":      oneChange("3to4", 4, config{Old: three, Learners: memberD}, config{Old: four}),
-	"4to3":      oneChange("4to3", 4, config{Old: four}, config{Old: three}),
-	"4to5":      oneChange("4to5", 5, config{Old: four, Learners: memberE}, config{Old: five}),
-	"5to4":      oneChange("5to4", 5, config{Old: five}, config{Old: four}),
-	"3to2":      oneChange("3to2", 3, config{Old: three}, config{Old: memberA | memberB}),
-	"2to3":      oneChange("2to3", 3, config{Old: memberA | memberB, Learners: memberC}, config{Old: three}),
-	// Changes compete: one is rolled back for another, and undone again.
-	"rollback": {Name: "rollback", Members: 5, Configs: []config{
-		{Old: three, Learners: memberD | memberE}, {Old: four, Learners: memberE},
-		{Old: three | memberE, Learners: memberD}, {Old: memberA | memberB, Learners: memberD | memberE},
-		{Old: memberB | memberC, Learners: memberD | memberE}}, Next: [][]int8{{1, 2, 3, 4}, {0}, {0}, {0}, {0}}},
-	// An addition competes with a removal, from an even size.
-	"addremove2": {Name: "addremove2", Members: 3, Configs: []config{
-		{Old: memberA | memberB, Learners: memberC}, {Old: three}, {Old: memberA, Learners: memberC},
-		{Old: memberB, Learners: memberC}}, Next: [][]int8{{1, 2, 3}, {0}, {0}, {0}}},
-	"addremove4": {Name: "addremove4", Members: 5, Configs: []config{
-		{Old: four, Learners: memberE}, {Old: five}, {Old: four &^ memberA, Learners: memberE},
-		{Old: three, Learners: memberE}}, Next: [][]int8{{1, 2, 3}, {0}, {0}, {0}}},
-	"joint3": {Name: "joint3", Members: 4, Configs: []config{
-		{Old: three, Learners: memberD}, {Old: three, New: four &^ memberA}, {Old: four &^ memberA}},
-		Next: [][]int8{{1}, {2}, {}}},
-	// One common voter.
-	"joint3b": {Name: "joint3b", Members: 5, Configs: []config{
-		{Old: three, Learners: memberD | memberE}, {Old: three, New: memberA | memberD | memberE},
-		{Old: memberA | memberD | memberE}}, Next: [][]int8{{1}, {2}, {}}},
-	"lease3":   leased("lease3", 3, config{Old: three}),
-	"lease5":   leased("lease5", 5, config{Old: five}),
-	"disks3":   disks("disks3", 3, config{Old: three}),
-	"disks4":   disks("disks4", 4, config{Old: four}),
-	"disks5":   disks("disks5", 5, config{Old: five}),
-	"recover3": recovery("recover3", 3, three),
-	"recover4": recovery("recover4", 4, four),
-	"recover5": recovery("recover5", 5, five),
-}
-
-func fixed(name string, members int, c config) *Scenario {
-	return &Scenario{Name: name, Members: members, Configs: []config{c}, Next: [][]int8{{}}}
-}
-
-// oneChange is a single change and its reverse.
-func oneChange(name string, members int, from, to config) *Scenario {
-	return &Scenario{Name: name, Members: members, Configs: []config{from, to, from}, Next: [][]int8{{1}, {2}, {1}}}
-}
-
-// leased has members that are patient for different times.
-func leased(name string, members int, c config) *Scenario {
-	s := fixed(name, members, c)
-	s.Patience = [maxMembers]int8{5, 3, 4, 3, 4}
-	return s
-}
-
-func disks(name string, members int, c config) *Scenario {
-	s := fixed(name, members, c)
-	s.Disks = true
-	return s
-}
-
-func recovery(name string, members int, voters uint8) *Scenario {
-	s := &Scenario{Name: name, Members: members, Configs: []config{{Old: voters}}, Next: [][]int8{{}}, Recovers: true}
-	for i := range members {
-		s.Configs, s.Next = append(s.Configs, config{Old: 1 << i}), append(s.Next, nil)
-	}
-	return s
 }

@@ -2,11 +2,11 @@ package model
 
 // Bounds of a state. They keep it a plain value without pointers, so that it can be copied, compared and hashed.
 const (
-	maxMembers   = 5
+	MaxMembers   = 5
 	maxLog       = 16
-	maxProposals = 4
-	maxAttempts  = 10
-	maxTerm      = 7
+	MaxProposals = 4
+	MaxAttempts  = 10
+	MaxTerm      = 7
 	maxRevision  = 24
 	maxKeys      = 2
 )
@@ -19,7 +19,7 @@ const (
 	noopEntry
 	slowEntry  // applied at the next revision
 	exactEntry // applied at the revision it carries, or skipped
-	configEntry
+	ConfigEntry
 	abortEntry // decides a proposal: it will never be executed
 )
 
@@ -49,7 +49,7 @@ type journal struct {
 
 func (l *journal) add(e entry) { l.E[l.N] = e; l.N++ }
 
-func (l *journal) at(index int8) *entry { return &l.E[index-1] }
+func (l *journal) At(index int8) *entry { return &l.E[index-1] }
 
 func (l *journal) lastTerm() int8 {
 	if l.N == 0 {
@@ -85,9 +85,9 @@ func (l *journal) cut(index int8) {
 type role uint8
 
 const (
-	follower role = iota
-	candidate
-	leader
+	Follower role = iota
+	Candidate
+	Leader
 )
 
 // member is one server. Term, Voted, Log and Pool are durable, the rest is lost in a crash.
@@ -100,7 +100,7 @@ type member struct {
 	Role            role
 	Commit, Applied int8
 	Votes           uint8              // candidate: who granted
-	Held            [maxMembers]uint16 // candidate: what each vote carried
+	Held            [MaxMembers]uint16 // candidate: what each vote carried
 	Forced          bool               // candidate: the leader asked it to campaign
 	Heir            int8               // leader: whom it hands leadership to, or -1
 
@@ -124,8 +124,8 @@ type attempt struct {
 	Config                   int8 // what the proposer takes ID for
 
 	Accepted uint8 // members that answered accepted, with the term and config id of their answer
-	AccTerm  [maxMembers]int8
-	AccID    [maxMembers]configID
+	AccTerm  [MaxMembers]int8
+	AccID    [MaxMembers]configID
 
 	Fast     bool // the leader's fast answer
 	Pending  bool // appended, not evaluated yet (only with LeaderEvaluatesLate)
@@ -142,13 +142,13 @@ type result [maxKeys]int8
 type readStage int8
 
 const (
-	noRead    readStage = iota
-	readAsked           // the question is on its way
+	NoRead    readStage = iota
+	ReadAsked           // the question is on its way
 	readReady           // the reader knows the index and waits until it has applied so far
 )
 
-// read is the one linearizable read that may be in flight.
-type read struct {
+// Read is the one linearizable read that may be in flight.
+type Read struct {
 	Stage        readStage
 	Reader, Term int8 // who reads, in which term it asked
 	Leader       int8 // whom it took for the leader
@@ -161,36 +161,36 @@ type read struct {
 	Given      bool  // the reader has the leader's index, unconfirmed
 
 	Told     uint8 // voters that answered the reader's question themselves
-	ToldTerm [maxMembers]int8
-	ToldLast [maxMembers]int8
-	ToldID   [maxMembers]configID
+	ToldTerm [MaxMembers]int8
+	ToldLast [MaxMembers]int8
+	ToldID   [MaxMembers]configID
 	ToldAll  uint8 // of those, who held nothing that its log did not
 
 	Floor int8  // largest revision reported before the read was invoked
 	Must  uint8 // proposals reported before the read was invoked
 }
 
-// state is a state of the whole cluster. Messages are kept as histories: TermLog[t] is the log that the leader of term
+// State is a state of the whole cluster. Messages are kept as histories: TermLog[t] is the log that the leader of term
 // t reached, so that every append of that term is one of its beginnings; Acked[t][i] is how far member i acknowledged it.
-type state struct {
-	M          [maxMembers]member
-	A          [maxAttempts]attempt
-	TermLog    [maxTerm + 1]journal
-	TermCommit [maxTerm + 1]int8
-	LeaderOf   [maxTerm + 1]int8
-	Acked      [maxTerm + 1][maxMembers]int8
+type State struct {
+	M          [MaxMembers]member
+	A          [MaxAttempts]attempt
+	TermLog    [MaxTerm + 1]journal
+	TermCommit [MaxTerm + 1]int8
+	LeaderOf   [MaxTerm + 1]int8
+	Acked      [MaxTerm + 1][MaxMembers]int8
 
 	// Ghosts: what the laws look at, and no rule does.
 	Committed journal // everything ever committed
 	Invoked   uint8
 	Reported  uint8 // proposals reported successful
-	Revision  [maxProposals]int8
-	Result    [maxProposals]result
-	Floor     [maxProposals]int8 // largest revision reported before the proposal was invoked
+	Revision  [MaxProposals]int8
+	Result    [MaxProposals]result
+	Floor     [MaxProposals]int8 // largest revision reported before the proposal was invoked
 	Aborted   uint8              // proposals reported aborted
 	Loose     uint8              // reported before a recovery: only the revision must hold
 
-	R         read
+	R         Read
 	Reads     int8
 	Crashes   int8
 	Now       int8
@@ -210,11 +210,11 @@ type row struct {
 type store struct {
 	Revision int8
 	Changed  result // revision of the last change of each key
-	Rows     [maxProposals]row
-	Skipped  [maxProposals]uint32 // carried revisions of skipped entries, as bits
+	Rows     [MaxProposals]row
+	Skipped  [MaxProposals]uint32 // carried revisions of skipped entries, as bits
 	Bad      string               // a law that applying broke
 }
 
-func bit(i int8) uint8 { return 1 << uint(i) }
+func Bit(i int8) uint8 { return 1 << uint(i) }
 
-func has(set uint8, i int8) bool { return set>>uint(i)&1 == 1 }
+func Has(set uint8, i int8) bool { return set>>uint(i)&1 == 1 }

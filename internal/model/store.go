@@ -5,7 +5,7 @@ import "fmt"
 // machine is the state machine: what the entries of a log make of a store.
 type machine struct {
 	rules     Rules
-	footprint *[maxProposals]uint8 // keys of each proposal, as bits
+	footprint *[MaxProposals]uint8 // keys of each proposal, as bits
 }
 
 // apply changes the store by one entry.
@@ -43,7 +43,7 @@ func (m machine) apply(st *store, e *entry) {
 	}
 	r.Done, r.Revision, r.Result = true, revision, result{}
 	for k := range int8(maxKeys) {
-		if has(m.footprint[e.Proposal], k) {
+		if Has(m.footprint[e.Proposal], k) {
 			r.Result[k] = st.Changed[k]
 			st.Changed[k] = revision
 		}
@@ -51,8 +51,8 @@ func (m machine) apply(st *store, e *entry) {
 	st.Revision = revision
 }
 
-// storeAt is the store after the first n entries of a log.
-func (m machine) storeAt(l *journal, n int8) (st store) {
+// StoreAt is the store after the first n entries of a log.
+func (m machine) StoreAt(l *journal, n int8) (st store) {
 	st.Revision = 1
 	for i := range n {
 		m.apply(&st, &l.E[i])
@@ -60,21 +60,21 @@ func (m machine) storeAt(l *journal, n int8) (st store) {
 	return st
 }
 
-// applied is a member's store.
-func (m machine) applied(x *member) (st store) {
+// Applied is a member's store.
+func (m machine) Applied(x *member) (st store) {
 	if x.RowsLost == 0 {
-		return m.storeAt(&x.Log, x.Applied)
+		return m.StoreAt(&x.Log, x.Applied)
 	}
-	st = m.storeAt(&x.Log, x.RowsLost)
-	st.Rows, st.Skipped = [maxProposals]row{}, [maxProposals]uint32{}
+	st = m.StoreAt(&x.Log, x.RowsLost)
+	st.Rows, st.Skipped = [MaxProposals]row{}, [MaxProposals]uint32{}
 	for i := x.RowsLost; i < x.Applied; i++ {
 		m.apply(&st, &x.Log.E[i])
 	}
 	return st
 }
 
-// bound is an upper bound of the revision of every entry in the member's log.
-func (m machine) bound(x *member, st *store) int8 {
+// Bound is an upper bound of the revision of every entry in the member's log.
+func (m machine) Bound(x *member, st *store) int8 {
 	b := st.Revision
 	for i := x.Applied; i < x.Log.N; i++ {
 		switch e := &x.Log.E[i]; e.Kind {
@@ -90,7 +90,7 @@ func (m machine) bound(x *member, st *store) int8 {
 // evaluate computes a command's result on an applied state.
 func (m machine) evaluate(st *store, proposal int8) (res result) {
 	for k := range int8(maxKeys) {
-		if has(m.footprint[proposal], k) {
+		if Has(m.footprint[proposal], k) {
 			res[k] = st.Changed[k]
 		}
 	}
@@ -105,6 +105,6 @@ func (m machine) logged(x *member, proposal int8) bool {
 			return true
 		}
 	}
-	st := m.applied(x)
+	st := m.Applied(x)
 	return st.Rows[proposal].Done || st.Rows[proposal].Aborted
 }

@@ -6,8 +6,8 @@ var orders = [][3]int8{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2
 
 func renameSet(set uint8, to [3]int8) (o uint8) {
 	for i, x := range to {
-		if has(set, int8(i)) {
-			o |= bit(x)
+		if Has(set, int8(i)) {
+			o |= Bit(x)
 		}
 	}
 	return o
@@ -27,7 +27,7 @@ func renameLog(l *journal, to [3]int8) {
 }
 
 // rename gives the members of a state other names.
-func rename(s *state, to [3]int8) state {
+func rename(s *State, to [3]int8) State {
 	o := *s
 	for i, other := range to {
 		x := s.M[i]
@@ -64,8 +64,8 @@ func rename(s *state, to [3]int8) state {
 	return o
 }
 
-func renameRead(o, r *read, to [3]int8) {
-	if r.Stage == noRead {
+func renameRead(o, r *Read, to [3]int8) {
+	if r.Stage == NoRead {
 		return
 	}
 	o.Reader, o.Leader = to[r.Reader], to[r.Leader]
@@ -75,8 +75,8 @@ func renameRead(o, r *read, to [3]int8) {
 	}
 }
 
-// canonical is the same for states that differ only in the names of their members.
-func canonical(s *state) uint64 {
+// Canonical is the same for states that differ only in the names of their members.
+func Canonical(s *State) uint64 {
 	best := ^uint64(0)
 	for _, to := range orders {
 		o := rename(s, to)

@@ -1,4 +1,6 @@
-package model
+package explore
+
+import "github.com/quorate/quorate/internal/model"
 
 import "math/rand/v2"
 
@@ -6,14 +8,14 @@ import "math/rand/v2"
 // replication), any of which may be left out, so that deep states are met often. Each walk draws its own weights, some
 // of them zero (swarm testing), and its own footprints.
 type walker struct {
-	m      *Model
-	s      *state
+	m      *model.Model
+	s      *model.State
 	r      *rand.Rand
-	queue  []action
+	queue  []model.Action
 	weight [macros]int
 	drop   int // per cent of a macro's steps that are left out
 	lose   int // per cent of the fast rounds whose Propose is lost
-	trace  []action
+	trace  []model.Action
 	plan   []macro // macros to run before the weights apply
 	away   int8    // a member that hears nobody for a while, or -1
 }
@@ -65,25 +67,25 @@ const (
 	macros
 )
 
-func (w *walker) n(k int) int8        { return int8(w.r.IntN(k)) }
-func (w *walker) chance(p int) bool   { return w.r.IntN(100) < p }
-func (w *walker) member() int8        { return w.n(w.m.scenario.Members) }
-func (w *walker) members() int8       { return int8(w.m.scenario.Members) }
-func (w *walker) always(a action)     { w.queue = append(w.queue, a) }
-func pick[T any](w *walker, o ...T) T { return o[w.r.IntN(len(o))] }
+func (w *walker) n(k int) int8          { return int8(w.r.IntN(k)) }
+func (w *walker) chance(p int) bool     { return w.r.IntN(100) < p }
+func (w *walker) member() int8          { return w.n(w.m.Scenario.Members) }
+func (w *walker) members() int8         { return int8(w.m.Scenario.Members) }
+func (w *walker) always(a model.Action) { w.queue = append(w.queue, a) }
+func pick[T any](w *walker, o ...T) T   { return o[w.r.IntN(len(o))] }
 
-func (w *walker) push(a action) {
+func (w *walker) push(a model.Action) {
 	if !w.chance(w.drop) && !w.unheard(a) {
 		w.always(a)
 	}
 }
 
 // unheard reports whether an action is a message to the member that hears nobody.
-func (w *walker) unheard(a action) bool {
+func (w *walker) unheard(a model.Action) bool {
 	switch a.Kind {
-	case receive, preVote, snapshot:
+	case model.Receive, model.PreVote, model.Snapshot:
 		return a.B == w.away
-	case vote, record, echo, tell:
+	case model.Vote, model.Record, model.Echo, model.Tell:
 		return a.A == w.away
 	}
 	return false
@@ -98,7 +100,7 @@ func (w *walker) shuffle(from int) {
 func (w *walker) leader() int8 {
 	best := int8(-1)
 	for i := range w.members() {
-		if w.s.M[i].Role == leader && (best < 0 || w.s.M[i].Term > w.s.M[best].Term && w.chance(85)) {
+		if w.s.M[i].Role == model.Leader && (best < 0 || w.s.M[i].Term > w.s.M[best].Term && w.chance(85)) {
 			best = i
 		}
 	}
@@ -151,14 +153,14 @@ func (w *walker) fastRound(k macro) {
 	case orphanRound:
 		w.lose = 100
 	}
-	slot, p := int8(-1), w.n(w.m.scenario.Proposals)
+	slot, p := int8(-1), w.n(w.m.Scenario.Proposals)
 	for i := range s.A {
 		if !s.A[i].Used {
 			slot = int8(i)
 			break
 		}
 	}
-	if slot < 0 || has(s.Reported, p) || k != retryRound && has(s.Invoked, p) && w.chance(70) {
+	if slot < 0 || model.Has(s.Reported, p) || k != retryRound && model.Has(s.Invoked, p) && w.chance(70) {
 		return
 	}
 	l := w.leader()
@@ -170,29 +172,29 @@ func (w *walker) fastRound(k macro) {
 	if k == slowRound {
 		revision = 0
 	}
-	w.always(action{Kind: send, A: slot, B: p, C: revision, D: from})
+	w.always(model.Action{Kind: model.Send, A: slot, B: p, C: revision, D: from})
 	at := len(w.queue)
 	if l >= 0 && !w.chance(w.lose) {
-		w.push(action{Kind: propose, A: l, B: slot})
+		w.push(model.Action{Kind: model.Propose, A: l, B: slot})
 	}
 	for i := range w.members() {
 		if i != l && revision > 0 {
-			w.push(action{Kind: record, A: i, B: slot})
+			w.push(model.Action{Kind: model.Record, A: i, B: slot})
 		}
 	}
 	w.shuffle(at)
-	if w.m.rules[LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
-		w.push(action{Kind: evaluate, A: l, B: slot})
+	if w.m.Rules[model.LeaderEvaluatesLate] && l >= 0 && w.chance(60) {
+		w.push(model.Action{Kind: model.Evaluate, A: l, B: slot})
 	}
-	w.push(action{Kind: decide, A: slot})
+	w.push(model.Action{Kind: model.Decide, A: slot})
 }
 
 // revision is mostly the next one after all that a member knows.
 func (w *walker) revision(i int8) int8 {
 	x := &w.s.M[i]
-	st := w.m.applied(x)
-	b := w.m.bound(x, &st)
-	for j := range maxAttempts {
+	st := w.m.Applied(x)
+	b := w.m.Bound(x, &st)
+	for j := range model.MaxAttempts {
 		if x.Pool>>j&1 == 1 {
 			b = max(b, w.s.A[j].Revision)
 		}
@@ -210,7 +212,7 @@ func (w *walker) logRound(k macro) {
 	s := w.s
 	if k == election {
 		c := w.member()
-		w.push(action{Kind: campaign, A: c})
+		w.push(model.Action{Kind: model.Campaign, A: c})
 		w.votes(c)
 		return
 	}
@@ -231,18 +233,18 @@ func (w *walker) logRound(k macro) {
 			if w.chance(35) {
 				upTo = 1 + w.n(int(full))
 			}
-			w.push(action{Kind: receive, A: t, B: i, C: upTo, D: w.n(2)})
+			w.push(model.Action{Kind: model.Receive, A: t, B: i, C: upTo, D: w.n(2)})
 		}
 		w.shuffle(at)
 		if w.chance(60) {
-			w.push(action{Kind: commit, A: l, C: full})
+			w.push(model.Action{Kind: model.Commit, A: l, C: full})
 		}
 	case partial:
-		w.push(action{Kind: receive, A: t, B: w.member(), C: max(1, full-w.n(4)), D: w.n(2)})
+		w.push(model.Action{Kind: model.Receive, A: t, B: w.member(), C: max(1, full-w.n(4)), D: w.n(2)})
 	case touch:
 		for i := range w.members() {
 			if w.chance(60) {
-				w.push(action{Kind: receive, A: t, B: i, C: 1})
+				w.push(model.Action{Kind: model.Receive, A: t, B: i, C: 1})
 			}
 		}
 	case settle:
@@ -254,11 +256,11 @@ func (w *walker) votes(c int8) {
 	at := len(w.queue)
 	for i := range w.members() {
 		if i != c {
-			w.push(action{Kind: vote, A: i, B: c})
+			w.push(model.Action{Kind: model.Vote, A: i, B: c})
 		}
 	}
 	w.shuffle(at)
-	w.push(action{Kind: win, A: c, C: w.n(2)})
+	w.push(model.Action{Kind: model.Win, A: c, C: w.n(2)})
 }
 
 func (w *walker) settle(l, t, full int8) {
@@ -267,14 +269,14 @@ func (w *walker) settle(l, t, full int8) {
 			if !w.chance(85) {
 				continue
 			}
-			w.push(action{Kind: receive, A: t, B: i, C: full, D: told})
+			w.push(model.Action{Kind: model.Receive, A: t, B: i, C: full, D: told})
 			if told == 1 {
-				w.push(action{Kind: apply, A: i, C: full})
+				w.push(model.Action{Kind: model.Apply, A: i, C: full})
 			}
 		}
 		if told == 0 {
-			w.push(action{Kind: commit, A: l, C: full})
-			w.push(action{Kind: apply, A: l, C: full})
+			w.push(model.Action{Kind: model.Commit, A: l, C: full})
+			w.push(model.Action{Kind: model.Apply, A: l, C: full})
 		}
 	}
 }
@@ -294,20 +296,20 @@ func (w *walker) memberStep(k macro) {
 	case commits:
 		if l >= 0 {
 			upTo := w.between(s.M[l].Commit, s.M[l].Log.N)
-			w.push(action{Kind: commit, A: l, C: upTo})
+			w.push(model.Action{Kind: model.Commit, A: l, C: upTo})
 			if w.chance(50) {
-				w.push(action{Kind: apply, A: l, C: upTo})
+				w.push(model.Action{Kind: model.Apply, A: l, C: upTo})
 			}
 		}
 	case applies:
 		if x := &s.M[i]; x.Commit > x.Applied {
-			w.push(action{Kind: apply, A: i, C: w.between(x.Applied, x.Commit)})
+			w.push(model.Action{Kind: model.Apply, A: i, C: w.between(x.Applied, x.Commit)})
 		}
 	case inference:
-		w.push(action{Kind: infer, A: i, C: w.between(s.M[i].Commit, s.M[i].Log.N)})
+		w.push(model.Action{Kind: model.Infer, A: i, C: w.between(s.M[i].Commit, s.M[i].Log.N)})
 	case lateAppend:
-		if t := 1 + w.n(maxTerm); s.LeaderOf[t] >= 0 {
-			w.push(action{Kind: receive, A: t, B: i, C: 1 + w.n(int(s.TermLog[t].N)), D: w.n(2)})
+		if t := 1 + w.n(model.MaxTerm); s.LeaderOf[t] >= 0 {
+			w.push(model.Action{Kind: model.Receive, A: t, B: i, C: 1 + w.n(int(s.TermLog[t].N)), D: w.n(2)})
 		}
 	case crashOne:
 		if l >= 0 && w.chance(60) {
@@ -319,14 +321,14 @@ func (w *walker) memberStep(k macro) {
 			w.crash(i)
 		}
 	case report:
-		for j := range int8(maxAttempts) {
+		for j := range int8(model.MaxAttempts) {
 			if l >= 0 && s.M[i].Pool>>j&1 == 1 {
-				w.push(action{Kind: orphan, A: i, B: j, C: l})
+				w.push(model.Action{Kind: model.Orphan, A: i, B: j, C: l})
 			}
 		}
 	case changeOne:
-		if l >= 0 && len(w.m.scenario.Configs) > 1 {
-			w.push(action{Kind: change, A: l, B: w.n(len(w.m.scenario.Configs))})
+		if l >= 0 && len(w.m.Scenario.Configs) > 1 {
+			w.push(model.Action{Kind: model.Change, A: l, B: w.n(len(w.m.Scenario.Configs))})
 		}
 	case changeRound:
 		if l >= 0 {
@@ -339,33 +341,33 @@ func (w *walker) memberStep(k macro) {
 func (w *walker) crash(i int8) {
 	x := &w.s.M[i]
 	at := pick(w, 0, x.Applied, w.n(int(x.Applied)+1))
-	w.push(action{Kind: crash, A: i, C: at, D: pick(w, at, at, x.Commit)})
+	w.push(model.Action{Kind: model.Crash, A: i, C: at, D: pick(w, at, at, x.Commit)})
 }
 
 func (w *walker) changeRound(l int8) {
 	s := w.s
-	cfg, _ := w.m.config(&s.M[l].Log)
-	next := w.m.scenario.Next[cfg]
+	cfg, _ := w.m.Config(&s.M[l].Log)
+	next := w.m.Scenario.Next[cfg]
 	if len(next) == 0 {
 		return
 	}
 	at, t := s.M[l].Log.N+1, s.M[l].Term
 	loss := pick(w, 20, 50, 80, 100)
-	w.push(action{Kind: change, A: l, B: next[w.r.IntN(len(next))]})
+	w.push(model.Action{Kind: model.Change, A: l, B: next[w.r.IntN(len(next))]})
 	for i := range w.members() {
 		if !w.chance(loss) {
-			w.push(action{Kind: receive, A: t, B: i, C: at})
+			w.push(model.Action{Kind: model.Receive, A: t, B: i, C: at})
 		}
 	}
 	if !w.chance(75) {
 		return
 	}
-	w.push(action{Kind: commit, A: l, C: at})
-	w.push(action{Kind: apply, A: l, C: at})
+	w.push(model.Action{Kind: model.Commit, A: l, C: at})
+	w.push(model.Action{Kind: model.Apply, A: l, C: at})
 	for i := range w.members() {
 		if !w.chance(40) {
-			w.push(action{Kind: receive, A: t, B: i, C: at, D: 1})
-			w.push(action{Kind: apply, A: i, C: at})
+			w.push(model.Action{Kind: model.Receive, A: t, B: i, C: at, D: 1})
+			w.push(model.Action{Kind: model.Apply, A: i, C: at})
 		}
 	}
 }
@@ -373,22 +375,23 @@ func (w *walker) changeRound(l int8) {
 func (w *walker) singleStep(k macro) {
 	switch k {
 	case deliver:
-		j := w.n(maxAttempts)
+		j := w.n(model.MaxAttempts)
 		t := &w.s.A[j]
 		if !t.Used {
 			return
 		}
-		w.push(action{Kind: pick(w, record, record, propose), A: w.member(), B: j})
+		w.push(model.Action{Kind: pick(w, model.Record, model.Record, model.Propose), A: w.member(), B: j})
 		if t.Pending {
-			w.push(action{Kind: evaluate, A: t.FastBy, B: j})
+			w.push(model.Action{Kind: model.Evaluate, A: t.FastBy, B: j})
 		}
 	case finish:
-		p := w.n(w.m.scenario.Proposals)
-		w.push(pick(w, action{Kind: decide, A: w.n(maxAttempts)}, action{Kind: answer, A: w.member(), B: p},
-			action{Kind: answerAbort, A: w.member(), B: p}))
+		p := w.n(w.m.Scenario.Proposals)
+		w.push(pick(w, model.Action{Kind: model.Decide, A: w.n(model.MaxAttempts)}, model.Action{Kind: model.Answer,
+			A: w.member(), B: p},
+			model.Action{Kind: model.AnswerAbort, A: w.member(), B: p}))
 	case singleVote:
-		w.push(action{Kind: vote, A: w.member(), B: w.member()})
+		w.push(model.Action{Kind: model.Vote, A: w.member(), B: w.member()})
 	case singleWin:
-		w.push(action{Kind: win, A: w.member(), C: w.n(2)})
+		w.push(model.Action{Kind: model.Win, A: w.member(), C: w.n(2)})
 	}
 }

@@ -1,4 +1,4 @@
-package model
+package explore
 
 import (
 	"go/ast"
@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/quorate/quorate/internal/model"
 )
 
 // Ensure that the full rules keep every law in walks over every cluster, and that the walks meet what they are for.
@@ -73,8 +75,8 @@ func TestMutations_found(t *testing.T) {
 			t.Errorf("%s: no law broken", want.name)
 		case f.Law() != want.law:
 			t.Errorf("%s: broke %q, want %s", want.name, f.Broken, want.law)
-		case f.Replay(Rules{}) != "":
-			t.Errorf("%s: the trace breaks the full rules, too: %s", want.name, f.Replay(Rules{}))
+		case f.Replay(model.Rules{}) != "":
+			t.Errorf("%s: the trace breaks the full rules, too: %s", want.name, f.Replay(model.Rules{}))
 		}
 	}
 }
@@ -112,7 +114,7 @@ func named(t *testing.T, name string) *Mutation {
 // ruleNames are the names of the rules, in their order.
 func ruleNames(t *testing.T) (names []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../rules.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,19 +125,19 @@ func ruleNames(t *testing.T) (names []string) {
 			}
 		}
 	}
-	if len(names) != int(rules)+1 {
-		t.Fatalf("got %d names of %d rules", len(names)-1, rules)
+	if len(names) != int(model.RuleCount)+1 {
+		t.Fatalf("got %d names of %d rules", len(names)-1, model.RuleCount)
 	}
-	return names[:rules]
+	return names[:model.RuleCount]
 }
 
 // Ensure that every rule has a row in the table, and that each row says what is expected, here and in the document.
 func TestMutations_complete(t *testing.T) {
-	document, err := os.ReadFile("../../docs/simulation.md")
+	document, err := os.ReadFile("../../../docs/simulation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	used, names := Rules{UncheckedL5: true}, ruleNames(t) // UncheckedL5 drops a law, not a rule
+	used, names := model.Rules{model.UncheckedL5: true}, ruleNames(t) // UncheckedL5 drops a law, not a rule
 	seen := map[string]bool{}
 	for _, mu := range Mutations() {
 		var dropped []string
@@ -163,31 +165,19 @@ func TestMutations_complete(t *testing.T) {
 
 // Ensure that a small bound is searched to its end, and that a search finds what a dropped rule breaks.
 func TestSearch_least(t *testing.T) {
-	f, res, err := Search("least", Rules{}, 1_000_000, 0)
+	f, res, err := Search("least", model.Rules{}, 1_000_000, 0)
 	if err != nil || f != nil || !res.Complete {
 		t.Fatalf("got %+v, %+v, %v", f, res, err)
 	}
 	if res.States < 1000 {
 		t.Errorf("only %d states: the bound is empty", res.States)
 	}
-	f, _, err = Search("read2", Without(ReadCommitIndex), 1_000_000, 0)
+	f, _, err = Search("read2", model.Without(model.ReadCommitIndex), 1_000_000, 0)
 	if err != nil || f == nil || f.Law() != "L6" {
 		t.Fatalf("reads of the commit index: got %+v, %v", f, err)
 	}
-	if f.Replay(Without(ReadCommitIndex)) == "" {
+	if f.Replay(model.Without(model.ReadCommitIndex)) == "" {
 		t.Errorf("the trace does not replay")
-	}
-}
-
-// Ensure that packing keeps every byte.
-func TestState_pack(t *testing.T) {
-	var s, back state
-	m := New(scenarios["n5"], Rules{})
-	m.begin(&s)
-	s.R = read{Stage: readAsked, Reader: 3, ToldTerm: [maxMembers]int8{0, 1, 0, 0, 7}}
-	unpack(pack(&s, nil), &back)
-	if s != back {
-		t.Errorf("got %+v, want %+v", back, s)
 	}
 }
 
@@ -198,7 +188,7 @@ func TestWalk_unknown(t *testing.T) {
 			t.Errorf("%+v: no error", o)
 		}
 	}
-	if _, _, err := Search("x", Rules{}, 1, 0); err == nil {
+	if _, _, err := Search("x", model.Rules{}, 1, 0); err == nil {
 		t.Error("search of an unknown bound: no error")
 	}
 }

@@ -1,10 +1,12 @@
-package model
+package explore
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/quorate/quorate/internal/model"
 )
 
 // profile aims the walks at one kind of failure.
@@ -33,7 +35,7 @@ func Profiles() []string { return profileNames[:] }
 
 // WalkOptions says where and how long to walk.
 type WalkOptions struct {
-	Rules    Rules
+	Rules    model.Rules
 	Clusters []string // names; empty: all
 	Profile  string   // of Profiles; empty: drawn for each walk
 	Seed     uint64
@@ -84,7 +86,7 @@ func Walk(o WalkOptions) (*Finding, Stats, error) {
 		return nil, st, err
 	}
 	start := time.Now()
-	var s state
+	var s model.State
 	w := &walker{s: &s}
 	for i := o.First; o.Walks == 0 || i < o.First+o.Walks; i++ {
 		if i%64 == 0 && o.Time > 0 && time.Since(start) > o.Time {
@@ -109,35 +111,35 @@ func (st *Stats) count(w *walker) {
 	st.Steps += int64(len(w.trace))
 	for _, a := range w.trace {
 		switch a.Kind {
-		case decide:
+		case model.Decide:
 			st.Fast++
-		case answer:
+		case model.Answer:
 			st.Slow++
-		case answerAbort:
+		case model.AnswerAbort:
 			st.Aborted++
-		case win:
+		case model.Win:
 			st.Elections++
-		case infer:
+		case model.Infer:
 			st.Inferred++
-		case preVote:
+		case model.PreVote:
 			st.Hints++
-		case serve:
+		case model.Serve:
 			st.Reads++
-		case snapshot:
+		case model.Snapshot:
 			st.Snapshots++
-		case survive:
+		case model.Survive:
 			st.Recoveries++
-		case lose:
+		case model.Lose:
 			st.Disks++
 		}
 	}
 	l := &w.s.Committed
-	end := w.m.storeAt(l, l.N)
-	if end.Skipped != [maxProposals]uint32{} {
+	end := w.m.StoreAt(l, l.N)
+	if end.Skipped != [model.MaxProposals]uint32{} {
 		st.Skipped++
 	}
 	for k := range l.N {
-		if l.E[k].Kind == configEntry {
+		if l.E[k].Kind == model.ConfigEntry {
 			st.Changes++
 		}
 	}
@@ -145,7 +147,7 @@ func (st *Stats) count(w *walker) {
 
 // walk takes up to so many steps and returns a broken law.
 func (w *walker) walk(steps int) string {
-	w.m.begin(w.s)
+	w.m.Begin(w.s)
 	w.trace, w.queue, w.away = w.trace[:0], w.queue[:0], -1
 	for try := 0; len(w.trace) < steps && try < steps*6; try++ {
 		if len(w.queue) == 0 {
@@ -154,10 +156,10 @@ func (w *walker) walk(steps int) string {
 		}
 		a := w.queue[0]
 		w.queue = w.queue[1:]
-		if a.Kind == win {
+		if a.Kind == model.Win {
 			a.M = w.someQuorum(a.A)
 		}
-		ok, bad := w.m.step(w.s, a)
+		ok, bad := w.m.Step(w.s, a)
 		if !ok {
 			continue
 		}
@@ -173,13 +175,13 @@ func (w *walker) walk(steps int) string {
 func (w *walker) someQuorum(i int8) uint8 {
 	x := &w.s.M[i]
 	votes := x.Votes
-	at, _ := w.m.config(&x.Log)
-	if !w.m.quorum(at, votes) || w.chance(50) {
+	at, _ := w.m.Config(&x.Log)
+	if !w.m.Quorum(at, votes) || w.chance(50) {
 		return votes
 	}
 	for range 3 {
-		if v := w.n(maxMembers); v != i && has(votes, v) && w.m.quorum(at, votes&^bit(v)) {
-			votes &^= bit(v)
+		if v := w.n(model.MaxMembers); v != i && model.Has(votes, v) && w.m.Quorum(at, votes&^model.Bit(v)) {
+			votes &^= model.Bit(v)
 		}
 	}
 	return votes

@@ -1,13 +1,20 @@
-package model
+package explore
 
-import "slices"
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/quorate/quorate/internal/model"
+)
 
 // Finding is a broken law with a shrunk trace that breaks it.
 type Finding struct {
 	Broken string // the law's name, a colon, and what was seen
 	Walk   uint64
-	model  *Model
-	trace  []action
+	model  *model.Model
+	trace  []model.Action
 }
 
 // Law is the name of the broken law.
@@ -17,21 +24,53 @@ func (f *Finding) Law() string { return law(f.Broken) }
 func (f *Finding) Steps() int { return len(f.trace) }
 
 // Cluster is the name of the scenario.
-func (f *Finding) Cluster() string { return f.model.scenario.Name }
+func (f *Finding) Cluster() string { return f.model.Scenario.Name }
 
 // Replay runs the trace under other rules and returns what breaks, or "".
-func (f *Finding) Replay(r Rules) string {
-	_, broken := replay(New(f.model.scenario, r), f.trace)
+func (f *Finding) Replay(r model.Rules) string {
+	_, broken := replay(model.New(f.model.Scenario, r), f.trace)
 	return broken
 }
 
+// Print writes a finding as a trace that can be read.
+func (f *Finding) Print(out io.Writer) {
+	m := f.model
+	sc := m.Scenario
+	fmt.Fprintf(out, "  cluster %s, walk %d, %d steps; keys", sc.Name, f.Walk, len(f.trace))
+	for p := range sc.Proposals {
+		fmt.Fprintf(out, " P%d:%s", p, [...]string{"-", "a", "b", "ab"}[sc.Footprint[p]&3])
+	}
+	if len(sc.Configs) > 1 {
+		fmt.Fprintf(out, "; configurations")
+		for i, c := range sc.Configs {
+			fmt.Fprintf(out, " %d:%v", i, c)
+		}
+	}
+	fmt.Fprintln(out)
+	var s model.State
+	m.Begin(&s)
+	for i, a := range f.trace {
+		before := s
+		m.Step(&s, a)
+		fmt.Fprintf(out, "  %2d. %s%s\n", i+1, a, model.Outcome(&before, &s, a))
+	}
+	fmt.Fprintf(out, "   => %s\n", f.Broken)
+	s.Print(out, sc.Members)
+}
+
+// law is the name with which a finding begins.
+func law(finding string) string {
+	name, _, _ := strings.Cut(finding, ":")
+	return name
+}
+
 // replay runs the possible actions of a trace and returns them, up to a broken law.
-func replay(m *Model, trace []action) ([]action, string) {
-	var s state
-	m.begin(&s)
-	var out []action
+func replay(m *model.Model, trace []model.Action) ([]model.Action, string) {
+	var s model.State
+	m.Begin(&s)
+	var out []model.Action
 	for _, a := range trace {
-		ok, bad := m.step(&s, a)
+		ok, bad := m.Step(&s, a)
 		if !ok {
 			continue
 		}
@@ -44,9 +83,9 @@ func replay(m *Model, trace []action) ([]action, string) {
 }
 
 // shrink removes steps, in runs and then in pairs, as long as the same law breaks.
-func shrink(m *Model, trace []action, broken string) ([]action, string) {
+func shrink(m *model.Model, trace []model.Action, broken string) ([]model.Action, string) {
 	name := law(broken)
-	try := func(shorter []action) bool {
+	try := func(shorter []model.Action) bool {
 		o, bad := replay(m, shorter)
 		if bad == "" || law(bad) != name || len(o) >= len(trace) {
 			return false
@@ -71,7 +110,7 @@ func shrink(m *Model, trace []action, broken string) ([]action, string) {
 }
 
 // shrinkPairs removes two steps that only make sense together.
-func shrinkPairs(trace *[]action, try func([]action) bool) (shorter bool) {
+func shrinkPairs(trace *[]model.Action, try func([]model.Action) bool) (shorter bool) {
 	for i := 0; i < len(*trace) && len(*trace) < 60; i++ {
 		for k := i + 1; k < len(*trace); k++ {
 			t := slices.Delete(slices.Clone(*trace), k, k+1)

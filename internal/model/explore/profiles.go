@@ -1,18 +1,20 @@
-package model
+package explore
+
+import "github.com/quorate/quorate/internal/model"
 
 // prepare draws the bounds, footprints and weights of a walk.
-func (w *walker) prepare(r Rules, base *Scenario, prof profile) {
+func (w *walker) prepare(r model.Rules, base *model.Scenario, prof profile) {
 	sc := *base
 	sc.Proposals = 2 + w.r.IntN(3)
 	for p := range sc.Footprint {
 		sc.Footprint[p] = pick[uint8](w, 1, 1, 1, 2, 2, 3)
 	}
-	sc.MaxTerm = int8(3 + w.r.IntN(maxTerm-2))
+	sc.MaxTerm = int8(3 + w.r.IntN(model.MaxTerm-2))
 	if sc.Recovers {
-		sc.MaxTerm = min(sc.MaxTerm, maxTerm-2)
+		sc.MaxTerm = min(sc.MaxTerm, model.MaxTerm-2)
 	}
 	sc.Crashes = int8(w.r.IntN(8))
-	w.m = New(&sc, r)
+	w.m = model.New(&sc, r)
 	w.drop, w.lose = pick(w, 0, 5, 15, 30), 5
 	w.plan = w.plan[:0]
 	for k := range w.weight {
@@ -34,7 +36,7 @@ func (w *walker) prepare(r Rules, base *Scenario, prof profile) {
 }
 
 // bound leaves out what the scenario cannot do.
-func (w *walker) bound(sc *Scenario) {
+func (w *walker) bound(sc *model.Scenario) {
 	if len(sc.Configs) > 1 && !sc.Recovers {
 		w.weight[changeOne]++
 		w.weight[changeRound]++
@@ -50,7 +52,7 @@ func (w *walker) bound(sc *Scenario) {
 	}
 }
 
-func (w *walker) choose(sc *Scenario, prof profile) profile {
+func (w *walker) choose(sc *model.Scenario, prof profile) profile {
 	switch {
 	case prof >= 0:
 		return prof
@@ -161,8 +163,8 @@ func (w *walker) planOldTerms() {
 	w.some(1, 1, settle)
 	w.drop = pick(w, 0, 5, 10)
 	if w.chance(60) {
-		for p := range w.m.scenario.Footprint {
-			w.m.scenario.Footprint[p] = pick[uint8](w, 1, 1, 2)
+		for p := range w.m.Scenario.Footprint {
+			w.m.Scenario.Footprint[p] = pick[uint8](w, 1, 1, 2)
 		}
 	}
 }
@@ -206,10 +208,10 @@ func (w *walker) planForeignCommit() {
 	w.weight[election], w.weight[replication], w.weight[partial], w.weight[touch] = 6, 5, 4, 3
 	w.weight[crashOne] = 3
 	w.quiet(crashAll, snapshots, handOver, report, changeOne, changeRound, lateAppend)
-	w.m.scenario.Crashes = 3
+	w.m.Scenario.Crashes = 3
 	if w.chance(70) {
-		w.m.scenario.Proposals = maxProposals
-		w.m.scenario.Footprint = [maxProposals]uint8{1, 2, 1, 2}
+		w.m.Scenario.Proposals = model.MaxProposals
+		w.m.Scenario.Footprint = [model.MaxProposals]uint8{1, 2, 1, 2}
 	}
 }
 

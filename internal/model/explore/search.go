@@ -1,15 +1,17 @@
-package model
+package explore
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/quorate/quorate/internal/model"
 )
 
 // bounds are the small worlds that are searched breadth first, all with three voters. Steps are coarser than in a walk: a
 // leader commits as far as it can, and members apply, and proposers read their answers, at once.
-var bounds = map[string]*Scenario{
+var bounds = map[string]*model.Scenario{
 	"least":     bounded("least", 0, 2, []int8{2}, 1),
 	"one2":      bounded("one2", 1, 2, []int8{2, 3}, 1),
 	"one3":      bounded("one3", 1, 3, []int8{2}, 1),
@@ -22,8 +24,8 @@ var bounds = map[string]*Scenario{
 }
 
 // bounded has one proposal on key a, or proposals with the given footprints.
-func bounded(name string, crashes, terms int8, revisions []int8, attempts int8, footprints ...uint8) *Scenario {
-	s := fixed(name, 3, config{Old: three})
+func bounded(name string, crashes, terms int8, revisions []int8, attempts int8, footprints ...uint8) *model.Scenario {
+	s := fixed(name, 3, model.Config{Old: three})
 	if len(footprints) == 0 {
 		footprints = []uint8{1}
 	}
@@ -32,7 +34,7 @@ func bounded(name string, crashes, terms int8, revisions []int8, attempts int8, 
 	return s
 }
 
-func withReads(s *Scenario) *Scenario {
+func withReads(s *model.Scenario) *model.Scenario {
 	s.Reads = true
 	return s
 }
@@ -51,12 +53,12 @@ type SearchResult struct {
 
 // search is a breadth-first search that remembers how each state was reached.
 type search struct {
-	m      *Model
+	m      *model.Model
 	seen   map[uint64]struct{}
 	parent []int32
-	via    []action
+	via    []model.Action
 	steps  int
-	acts   []action
+	acts   []model.Action
 }
 
 type found struct {
@@ -65,18 +67,18 @@ type found struct {
 }
 
 // Search goes through a bound under rules, until it is complete, most states were seen, or the time is over.
-func Search(name string, r Rules, most int, limit time.Duration) (*Finding, SearchResult, error) {
+func Search(name string, r model.Rules, most int, limit time.Duration) (*Finding, SearchResult, error) {
 	sc := bounds[name]
 	if sc == nil {
 		return nil, SearchResult{}, fmt.Errorf("there is no bound %q: there are %v", name, Bounds())
 	}
-	b := &search{m: New(sc, r), seen: map[uint64]struct{}{}}
+	b := &search{m: model.New(sc, r), seen: map[uint64]struct{}{}}
 	start := time.Now()
-	var s state
-	b.m.begin(&s)
-	b.seen[canonical(&s)] = struct{}{}
-	b.parent, b.via = append(b.parent, -1), append(b.via, action{})
-	level := []found{{0, pack(&s, nil)}}
+	var s model.State
+	b.m.Begin(&s)
+	b.seen[model.Canonical(&s)] = struct{}{}
+	b.parent, b.via = append(b.parent, -1), append(b.via, model.Action{})
+	level := []found{{0, model.Pack(&s, nil)}}
 	res := SearchResult{}
 	for ; len(level) > 0; res.Depth++ {
 		var next []found
@@ -100,20 +102,20 @@ func Search(name string, r Rules, most int, limit time.Duration) (*Finding, Sear
 
 // expand takes every action in a state.
 func (b *search) expand(n *found, next []found) ([]found, *Finding) {
-	var s state
-	unpack(n.packed, &s)
-	b.acts = b.m.actions(&s, b.acts[:0])
+	var s model.State
+	model.Unpack(n.packed, &s)
+	b.acts = b.actions(&s, b.acts[:0])
 	c := s
 	for _, a := range b.acts {
-		ok, bad := b.m.step(&c, a) // what is not possible leaves c as it is
+		ok, bad := b.m.Step(&c, a) // what is not possible leaves c as it is
 		if !ok {
 			continue
 		}
 		b.steps++
 		if bad == "" {
-			bad = b.m.atOnce(&c)
+			bad = b.atOnce(&c)
 		}
-		h := canonical(&c)
+		h := model.Canonical(&c)
 		if _, dup := b.seen[h]; dup && bad == "" {
 			c = s
 			continue
@@ -124,7 +126,7 @@ func (b *search) expand(n *found, next []found) ([]found, *Finding) {
 		if bad != "" {
 			return next, b.finding(id, bad)
 		}
-		next = append(next, found{id, pack(&c, nil)})
+		next = append(next, found{id, model.Pack(&c, nil)})
 		c = s
 	}
 	return next, nil
@@ -132,21 +134,21 @@ func (b *search) expand(n *found, next []found) ([]found, *Finding) {
 
 // finding rebuilds the way to a state, with the steps that were taken at once.
 func (b *search) finding(id int32, broken string) *Finding {
-	var way []action
+	var way []model.Action
 	for i := id; i > 0; i = b.parent[i] {
 		way = append(way, b.via[i])
 	}
 	slices.Reverse(way)
-	var s state
-	b.m.begin(&s)
-	var trace []action
+	var s model.State
+	b.m.Begin(&s)
+	var trace []model.Action
 	for _, a := range way {
 		trace = append(trace, a)
-		if _, bad := b.m.step(&s, a); bad != "" {
+		if _, bad := b.m.Step(&s, a); bad != "" {
 			break
 		}
-		for _, o := range b.m.atOnceActions(&s) {
-			if ok, bad := b.m.step(&s, o); ok {
+		for _, o := range b.atOnceActions(&s) {
+			if ok, bad := b.m.Step(&s, o); ok {
 				trace = append(trace, o)
 				if bad != "" {
 					break
@@ -159,22 +161,22 @@ func (b *search) finding(id int32, broken string) *Finding {
 
 // atOnceActions are the steps that a search takes at once: members apply what they know to be committed, proposers read the
 // answers that are there.
-func (m *Model) atOnceActions(s *state) (all []action) {
-	for i := range int8(m.scenario.Members) {
-		all = append(all, action{Kind: apply, A: i, C: s.M[i].Commit})
-		for p := range int8(m.scenario.Proposals) {
-			all = append(all, action{Kind: answer, A: i, B: p})
+func (b *search) atOnceActions(s *model.State) (all []model.Action) {
+	for i := range int8(b.m.Scenario.Members) {
+		all = append(all, model.Action{Kind: model.Apply, A: i, C: s.M[i].Commit})
+		for p := range int8(b.m.Scenario.Proposals) {
+			all = append(all, model.Action{Kind: model.Answer, A: i, B: p})
 		}
 	}
-	for j := range int8(maxAttempts) {
-		all = append(all, action{Kind: decide, A: j})
+	for j := range int8(model.MaxAttempts) {
+		all = append(all, model.Action{Kind: model.Decide, A: j})
 	}
 	return all
 }
 
-func (m *Model) atOnce(s *state) string {
-	for _, a := range m.atOnceActions(s) {
-		if _, bad := m.step(s, a); bad != "" {
+func (b *search) atOnce(s *model.State) string {
+	for _, a := range b.atOnceActions(s) {
+		if _, bad := b.m.Step(s, a); bad != "" {
 			return bad
 		}
 	}

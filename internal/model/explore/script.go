@@ -1,0 +1,36 @@
+package explore
+
+import "github.com/quorate/quorate/internal/model"
+
+// scripts are traces for mutations whose absence needs more terms than the walks reach. With every rule on, the marked step
+// is refused and nothing breaks.
+var scripts = map[string]func() *Finding{
+	"leader: no keys against the pool":  func() *Finding { return poolScript([model.MaxProposals]uint8{1, 2, 1}, 7) },
+	"leader: no order against the pool": func() *Finding { return poolScript([model.MaxProposals]uint8{1, 1, 2}, 5) },
+}
+
+// poolScript: four voters. A (term 1) answers P0@5 fast; only B holds its record. B (term 2) is elected without recovering
+// P0, C and D hold the orphan P1@4, and B answers P2 fast against its own pool: the marked step. C (term 3) recovers P1 and P2
+// and replaces P2 on B by P1 before it fails. B (term 4), with the votes of A and D, finds two holders of P0 and two of P2.
+func poolScript(footprint [model.MaxProposals]uint8, revision int8) *Finding {
+	sc := *scenarios["n4"]
+	sc.Proposals, sc.MaxTerm, sc.Footprint = 3, 4, footprint
+	votes := func(who, c int8) model.Action { return model.Action{Kind: model.Vote, A: who, B: c} }
+	gets := func(term, who, upTo int8) model.Action {
+		return model.Action{Kind: model.Receive, A: term, B: who, C: upTo}
+	}
+	holds := func(who, slot int8) model.Action { return model.Action{Kind: model.Record, A: who, B: slot} }
+	return &Finding{model: model.New(&sc, model.Rules{}), trace: []model.Action{
+		{Kind: model.Send, A: 0, B: 0, C: 5, D: 0}, {Kind: model.Propose, A: 0, B: 0}, holds(1, 0),
+		{Kind: model.Campaign, A: 1}, votes(2, 1), votes(3, 1), {Kind: model.Win, A: 1, M: memberB | memberC | memberD},
+		gets(2, 2, 2), gets(2, 3, 2), {Kind: model.Commit, A: 1, C: 2},
+		{Kind: model.Send, A: 1, B: 1, C: 4, D: 1}, holds(2, 1), holds(3, 1),
+		{Kind: model.Send, A: 2, B: 2, C: revision, D: 1},
+		{Kind: model.Propose, A: 1, B: 2}, // marked
+		holds(2, 2), holds(3, 2), {Kind: model.Decide, A: 2},
+		{Kind: model.Campaign, A: 2}, votes(3, 2), votes(0, 2), {Kind: model.Win, A: 2, M: memberA | memberC | memberD},
+		gets(3, 1, 3),
+		{Kind: model.Campaign, A: 1}, votes(0, 1), votes(3, 1), {Kind: model.Win, A: 1, M: memberA | memberB | memberD},
+		gets(4, 3, 6), gets(4, 0, 6), {Kind: model.Commit, A: 1, C: 6},
+	}}
+}
