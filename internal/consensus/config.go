@@ -18,7 +18,7 @@ const (
 	// ProtocolJointEarly is ProtocolJoint whose change is decided, and reported, once the joint entry has committed; the
 	// second entry follows in the background.
 	ProtocolJointEarly Protocol = 3
-	// ProtocolActivate holds both sets in one entry: joint at append, and the new set alone for every member that knows
+	// ProtocolActivate puts both sets into one entry: joint at append, and the new set alone for every member that knows
 	// the entry to be committed (Shraer et al., "Dynamic Reconfiguration of Primary/Backup Clusters", 2012).
 	ProtocolActivate Protocol = 4
 	// ProtocolApply takes effect when the entry is applied, and not before (etcd-raft's ConfChangeV2 with automatic
@@ -125,7 +125,7 @@ func (c *Config) Member(id MemberID) (Member, bool) {
 type Binding uint8
 
 const (
-	// BindingStranger says that the configuration does not hold the member. Nobody counts what strangers say.
+	// BindingStranger says that the configuration does not contain the member. No member counts what strangers say.
 	BindingStranger Binding = 0
 	// BindingOpen says that no member is bound: the cluster is just being founded by a majority, or was made by restore.
 	BindingOpen Binding = 1

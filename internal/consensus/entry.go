@@ -36,7 +36,7 @@ type Entry struct {
 	Term     Term
 	Kind     EntryKind
 	Proposal ProposalID // zero for entries that a leader made itself
-	Proposer MemberID   // the member that wants to be told, by everybody, who holds it; or NoMember
+	Proposer MemberID   // the member that gets every voter's acknowledgement of it; or NoMember
 	Answered MemberID   // the leader that answers it on the fast path, before it has committed; NoMember for slow entries
 	// ExactRevision is the revision that the entry must be applied at, or zero for "the next one" (a slow entry).
 	ExactRevision uint64
@@ -86,7 +86,7 @@ type SnapshotMeta struct {
 	Config   Config
 	ConfigID ConfigID
 	Protocol Protocol // of that entry; zero for the first configuration of a cluster
-	// Open is true until the change is settled: nobody may be told of its removal yet. Tombs are those who will be.
+	// Open is true until the change is settled: no member learns of its removal yet. Tombs are those who will.
 	Open  bool
 	Tombs []MemberID
 }

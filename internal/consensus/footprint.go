@@ -3,7 +3,7 @@ package consensus
 import "github.com/quorate/quorate/internal/keyrange"
 
 // Footprint is what a command reads or may write. Two commands whose footprints do not conflict give the same results in
-// either order, but for the revision (docs/fast-path.md). The core never looks into a command: who knows commands tells it
+// either order, but for the revision (docs/fast-path.md). The core never looks into a command: whoever knows commands tells it
 // their footprints.
 type Footprint struct {
 	Keys   []keyrange.Range

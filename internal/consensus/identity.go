@@ -78,7 +78,7 @@ func (l Life) IsZero() bool { return l == Life{} }
 
 func (l Life) String() string { return fmt.Sprintf("%d-%08x", l.Boots, uint32(l.Nonce)) }
 
-// Identity says whose data it is. Store, log and boots file of a data directory hold it.
+// Identity says whose data it is. It is in the store, the log and the boots file of a data directory.
 type Identity struct {
 	Cluster ClusterID
 	Member  MemberID

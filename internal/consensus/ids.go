@@ -20,7 +20,7 @@ type ClusterID uint64
 func (id MemberID) String() string  { return fmt.Sprintf("%x", uint64(id)) }
 func (id ClusterID) String() string { return fmt.Sprintf("%x", uint64(id)) }
 
-// ConfigID names a configuration by the entry that introduced it, and by its stage: an entry that holds both sets of
+// ConfigID names a configuration by the entry that introduced it, and by its stage: an entry with both sets of
 // voters is in force first as a joint configuration (stage 0) and then as the new one (stage 1). A counter or a hash
 // would be met again after a roll-back, which loses writes (docs: fastpath, table row "config id a counter").
 type ConfigID struct {

@@ -24,11 +24,11 @@ const (
 	MsgHolds          MessageKind = 18 // voter -> the proposer of an entry: the leader's log is durable here up to Match
 	MsgLogQuery       MessageKind = 19 // reader -> voters: how far does your log go? Query names the question
 	MsgLogQueryReply  MessageKind = 20 // voter -> reader: Last, Unlogged; Query repeated
-	MsgRecord         MessageKind = 22 // proposer -> voters but the leader, itself included: Proposals to hold
+	MsgRecord         MessageKind = 22 // proposer -> voters but the leader, itself included: Proposals to record
 	MsgRecorded       MessageKind = 23 // voter -> proposer: Verdicts
 	MsgFastPropose    MessageKind = 24 // proposer -> leader: Proposals to answer before they have committed, if it can be
-	MsgFast           MessageKind = 25 // leader -> proposer: Verdicts with replies; its log holds them durably
-	MsgOrphans        MessageKind = 26 // voter -> leader: Verdicts that name proposals it has held for long
+	MsgFast           MessageKind = 25 // leader -> proposer: Verdicts with replies; its log has them durably
+	MsgOrphans        MessageKind = 26 // voter -> leader: Verdicts that name proposals recorded long ago
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
@@ -82,7 +82,7 @@ type Message struct {
 	Refusals  []Refusal
 	Reads     []ReadIndex
 	Snapshot  *SnapshotMeta
-	Records   []Record  // with a granted vote: what the voter holds that was accepted, or answered, before
+	Records   []Record  // with a granted vote: what the voter has that was accepted, or answered, before
 	Verdicts  []Verdict // on proposals of the fast path
 }
 
@@ -92,7 +92,7 @@ type ReadIndex struct {
 	Index Index  // zero in the question
 }
 
-// Refusal tells a proposer that its proposal did not enter the log and never will through this message.
+// Refusal says that a proposal did not enter the log and never will through this message.
 type Refusal struct {
 	ID     ProposalID
 	Reason RefusalReason

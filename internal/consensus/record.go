@@ -9,7 +9,7 @@ type Attempt struct {
 	Revision uint64
 }
 
-// Record is a proposal that a voter holds in its witness pool, durably, until its fate is known: the voter promised that
+// Record is a proposal that a voter keeps in its witness pool, durably, until its fate is known: the voter promised that
 // nothing which it accepts later comes before it (CURP, NSDI 2019, section 3.2.2).
 type Record struct {
 	Attempt
@@ -24,7 +24,7 @@ type RecordChange struct {
 	Forget bool
 }
 
-// Verdict is what a member says of one proposal of the fast path: the revision at which it holds it, or none.
+// Verdict is what a member says of one proposal of the fast path: the revision at which it has it, or none.
 type Verdict struct {
 	Attempt         // Revision is zero if it was not accepted
 	Refusal Refused // why not

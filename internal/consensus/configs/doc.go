@@ -11,7 +11,7 @@
 //  2. In force is the last configuration of the log, but for those that wait to be applied (protocol apply), and the second
 //     stage of one that activates once it is known to have committed.
 //  3. A change is settled once it has committed, is not half of a joint change, and enough members know that it is in
-//     force. Only then the members that it removed may be told.
+//     force. Only then the members that it removed learn of it.
 //  4. A majority is counted in each set of voters of a joint configuration.
 //
 // Sources: see package reconfig.

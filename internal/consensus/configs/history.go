@@ -15,7 +15,7 @@ type Faults struct {
 	IgnoreBinding bool // this member counts itself, whatever data directory it is bound to
 }
 
-// History is the configurations that a member's log holds. Begin with New and Reset.
+// History is the configurations of a member's log. Begin with New and Reset.
 type History struct {
 	self    consensus.MemberID
 	storage consensus.StorageID // this member's own data directory
@@ -104,7 +104,7 @@ func (h *History) Append(e *consensus.Entry) (proven consensus.Index) {
 
 // noteSettling notes which entry settles the last change. Its leader knew that the change had committed, so whoever has
 // it in the log knows too, also if it forgot, or never heard, how far the log is committed: members that the change
-// removed may be switched off as soon as a majority has the entry, and nobody else could tell.
+// removed may be switched off as soon as a majority has the entry, and no other member knows.
 func (h *History) noteSettling(e *consensus.Entry) (proven consensus.Index) {
 	if len(e.Payload) == 0 {
 		return 0
@@ -203,7 +203,7 @@ func (h *History) Revise() bool {
 }
 
 // isSettled reports whether the i-th configuration can be taken for granted: it has committed, it is not half of a change,
-// and enough members know that it is in force. Then those whom it removes may be told. A committed successor proves it.
+// and enough members know that it is in force. Then those whom it removes learn of it. A committed successor proves it.
 func (h *History) isSettled(i int) bool {
 	if i+1 < len(h.records) && h.Committed(&h.records[i+1]) {
 		return true

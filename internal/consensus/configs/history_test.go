@@ -119,14 +119,14 @@ func TestHistory_CommitTo_removed(t *testing.T) {
 	if len(reached) != 1 || !slices.Equal(reached[0].Removed, []consensus.MemberID{3}) || !reached[0].Settled {
 		t.Fatalf("reached %+v", reached)
 	}
-	h.Bury(3)
+	h.AddTombstone(3)
 	if slices.Contains(h.Recipients(), 3) || !h.IsTombstone(3) || len(h.CommitTo(9)) != 0 {
 		t.Errorf("recipients after: %v", h.Recipients())
 	}
 }
 
 // Ensure that a joint configuration needs a majority of each set; counting all voters together, a fault, does not.
-func TestHistory_Agreed(t *testing.T) {
+func TestHistory_Reached(t *testing.T) {
 	reached := func(id consensus.MemberID) uint64 {
 		if id >= 3 {
 			return 9
@@ -137,7 +137,7 @@ func TestHistory_Agreed(t *testing.T) {
 		h := historyOf(configs.Faults{UnionOfJoint: broken})
 		h.Append(changeAt(5, consensus.ProtocolJoint, jointOf([]consensus.MemberID{1, 2, 3}, 3, 4, 5)))
 		h.Revise()
-		if got := h.Agreed(reached, false); (got == 2) == broken {
+		if got := h.Reached(reached, false); (got == 2) == broken {
 			t.Errorf("a majority reached %d, with the fault %t", got, broken)
 		}
 	}

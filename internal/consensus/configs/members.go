@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
-// Agreed returns what a majority, of each set of voters, has reached. Learners do not count, and neither does a leader that
+// Reached returns what a majority, of each set of voters, has reached. Learners do not count, and neither does a leader that
 // is no voter, unless countSelf, a fault, says so.
-func (h *History) Agreed(reached func(consensus.MemberID) uint64, countSelf bool) uint64 {
+func (h *History) Reached(reached func(consensus.MemberID) uint64, countSelf bool) uint64 {
 	c := &h.config
 	values := h.scratch[:0]
 	for _, id := range c.Voters {
@@ -31,13 +31,13 @@ func (h *History) Agreed(reached func(consensus.MemberID) uint64, countSelf bool
 			}
 		}
 	}
-	result := quorum.Agreed(values)
+	result := quorum.Reached(values)
 	if c.IsJoint() && !h.faults.UnionOfJoint {
 		values = values[:0]
 		for _, id := range c.Outgoing {
 			values = append(values, reached(id))
 		}
-		result = min(result, quorum.Agreed(values))
+		result = min(result, quorum.Reached(values))
 	}
 	h.scratch = values
 	return result
@@ -89,7 +89,7 @@ func (h *History) MayAbort() consensus.RefusalReason {
 	case c.Protocol == consensus.ProtocolApply:
 		return consensus.ReasonProtocol
 	case c.Protocol == consensus.ProtocolActivate, c.Protocol == consensus.ProtocolJointEarly && h.Committed(c):
-		return consensus.ReasonTooLate // somebody may have been told, or act on it already
+		return consensus.ReasonTooLate // it may have been reported, or a member acts on it already
 	}
 	return consensus.ReasonNone
 }
@@ -135,8 +135,8 @@ func (h *History) Knows(id consensus.MemberID) bool {
 	return false
 }
 
-// Bury notes that a committed change removed a member for ever.
-func (h *History) Bury(id consensus.MemberID) {
+// AddTombstone notes that a committed change removed a member for ever.
+func (h *History) AddTombstone(id consensus.MemberID) {
 	if at, found := slices.BinarySearch(h.tombstones, id); !found {
 		h.tombstones = slices.Insert(h.tombstones, at, id)
 	}

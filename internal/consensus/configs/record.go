@@ -10,7 +10,7 @@ import (
 type Record struct {
 	ID       consensus.ConfigID // stage 0
 	Protocol consensus.Protocol // zero for the first configuration of a cluster
-	Config   consensus.Config   // as the entry holds it; never written to: outputs share it
+	Config   consensus.Config   // as in the entry; never written to: outputs share it
 	Tombs    []consensus.MemberID
 	// SettledBy is the entry, in the log, that settles a change whose protocol has no second entry; or zero.
 	SettledBy consensus.Index
@@ -30,7 +30,7 @@ func baseRecord(base *consensus.SnapshotMeta) Record {
 	}
 }
 
-// Activates reports whether the record holds both sets of voters and the new one is in force once the record has committed.
+// Activates reports whether the record has both sets of voters and the new one is in force once the record has committed.
 func (c *Record) Activates() bool {
 	return c.Protocol == consensus.ProtocolActivate && c.Config.IsJoint()
 }

@@ -10,7 +10,7 @@
 //
 // The main type is Path: what a member does as a voter (voter.go), as the leader (leader.go), as the proposer
 // (proposer.go), as a new leader (recover.go), and when a record is dropped (forget.go). It appends to no log and sends
-// nothing: package raft does. It reads the replica's log and configurations, and is told the rest in a View. A Path belongs
+// nothing: package raft does. It reads the replica's log and configurations, and gets the rest as a View. A Path belongs
 // to one goroutine.
 //
 // Laws; why each is needed: docs/fast-path.md.

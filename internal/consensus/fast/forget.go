@@ -19,7 +19,7 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 	if from > to || (f.pool.Len() == 0 && f.tally.Len() == 0) {
 		return
 	}
-	var over map[consensus.ProposalID]bool // made when needed: most members hold nothing, they only count
+	var over map[consensus.ProposalID]bool // made when needed: most members have no records
 	var passed map[consensus.Attempt]bool
 	entries := f.log.Slice(from, to)
 	for i := range entries {
@@ -28,7 +28,7 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			continue
 		}
 		switch f.tally.Close(e.Proposal) {
-		case proposer.EndAgreed:
+		case proposer.EndOvertaken:
 			f.counts.Overtaken++
 		case proposer.EndDisagreed:
 			f.counts.Disagreed++
@@ -47,7 +47,7 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			over[e.Proposal] = true
 		case e.Kind == consensus.EntryAbort && !f.faults.AnswerStrangers:
 			// An abort of a stranger leaves no result: as far as the log goes, its session was not open. Nobody answered for
-			// it, so that nothing is lost with the record, and to hold it would be for ever.
+			// it, so that nothing is lost with the record, and it would stay for ever.
 			over[e.Proposal] = true
 		case e.ExactRevision != 0:
 			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
@@ -97,7 +97,7 @@ func (f *Path) Orphans(v *View) []consensus.ProposalID {
 func (f *Path) Update() bool { return f.Enabled() && f.unapplied.update() }
 
 // Abort reports whether the leader is to abort a proposal that it was asked about: it is neither logged nor applied, so that
-// it has not succeeded, and cannot any more once the abort has committed. What is logged tells its end by itself.
+// it has not succeeded, and cannot any more once the abort has committed. What is logged ends when it is applied.
 func (f *Path) Abort(id consensus.ProposalID) bool {
 	if id.IsZero() || f.fate(id).decided() || f.unapplied.holds(id) {
 		return false

@@ -36,7 +36,7 @@ type Options struct {
 	Footprint func(payload []byte) consensus.Footprint
 	// Revises reports whether a command may take a revision; nil if all may.
 	Revises func(payload []byte) bool
-	// Fate asks the state machine, which may have applied more than this replica was told.
+	// Fate asks the state machine, which may have applied more than this replica knows of.
 	Fate func(id consensus.ProposalID) Fate
 }
 
@@ -58,13 +58,13 @@ type Counts struct {
 type Faults struct {
 	MixAnswers            bool // add up answers given in other terms or under other configurations
 	AnyConfig             bool // accept, answer and recover under any configuration, also while one is on its way
-	NoPoolFootprint       bool // a voter holds proposals that conflict
+	NoPoolFootprint       bool // a voter records proposals that conflict
 	NoLogFootprint        bool // nobody looks at what is logged
 	NoPoolOrder           bool // a voter promises revisions twice
 	NoLogOrder            bool // or revisions that its log has
 	RecordTooSoon         bool // a voter answers before the record is on disk
 	NoLeaderOrder         bool // the leader ignores what is logged and not applied
-	NoLeaderPoolOrder     bool // or what it holds itself
+	NoLeaderPoolOrder     bool // or its own records
 	NoLeaderPoolFootprint bool
 	NoDedup               bool // the leader answers a proposal that it has logged before
 	OpenTooSoon           bool // the leader answers fast before an entry of its term has committed
@@ -74,10 +74,10 @@ type Faults struct {
 	SkipForgetsAll        bool // an entry that was passed over takes all attempts of its proposal out of the pool
 	LoggedByID            bool // an entry of any attempt keeps the others from being recovered
 	HoldersByID           bool // all attempts of a proposal are counted together
-	RecoverMore           int  // so many holders more than needed
+	RecoverMore           int  // so many voters more than needed
 	RecoverLess           int
 	RecoverDescending     bool
-	ReadPastPool          bool // a member that holds proposals says that its log is all it knows
+	ReadPastPool          bool // a member that has records says that its log is all it knows
 	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
 	AnswerStrangers       bool // a leader answers for sessions that are not open, and no abort decides such a proposal
 	SessionsCommute       bool // the end of a session meets no proposal of it

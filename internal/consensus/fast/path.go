@@ -18,7 +18,7 @@ type Settings struct {
 	ReuseConfigIDs      bool // a fault: ids of configurations say nothing
 }
 
-// View is what a Path is told of its replica, beside the log and the configurations.
+// View is what a Path sees of its replica, beside the log and the configurations.
 type View struct {
 	Now        uint64 // in ticks
 	Term       consensus.Term
@@ -66,7 +66,7 @@ func New(settings Settings, log *raftlog.Log, history *configs.History) *Path {
 	return f
 }
 
-// Restore takes over the records that the disk holds, but for those that were decided before, and the revision of the store.
+// Restore takes over the records on the disk, but for those that were decided before, and the revision of the store.
 func (f *Path) Restore(revision uint64, records []consensus.Record) {
 	f.unapplied.revision = revision
 	f.ResetTally()

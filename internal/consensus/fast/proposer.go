@@ -23,7 +23,7 @@ func (f *Path) ResetTally() {
 // Propose begins to count the answers to this member's own proposals.
 func (f *Path) Propose(proposals []consensus.Proposal) {
 	if f.tally.Len() > maxUnapplied {
-		f.ResetTally() // no answer tells of what was lost on all ways; those under way go the slow way
+		f.ResetTally() // what was lost on all ways has no end; those under way go the slow way
 	}
 	for i := range proposals {
 		f.tally.Open(proposals[i].ID)
@@ -100,7 +100,7 @@ func (f *Path) noteRefused(why consensus.Refused) {
 	}
 }
 
-// decide keeps a decided proposal for the shell.
+// decide keeps a decided proposal for TakeWins.
 func (f *Path) decide(w proposer.Win, decided bool) {
 	if decided {
 		f.counts.Won++

@@ -16,8 +16,8 @@ type ballot struct {
 
 // recovered is an attempt, and how many of those that voted have a record of it.
 type recovered struct {
-	record  consensus.Record
-	holders int
+	record consensus.Record
+	voters int
 }
 
 // StartElection begins to gather what came with votes, this member's own first.
@@ -100,11 +100,11 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 				at[key] = len(found)
 				found = append(found, recovered{record: record})
 			}
-			found[at[key]].holders++
+			found[at[key]].voters++
 		}
 	}
 	need := quorum.Recovery(len(voters)) + faults.RecoverMore - faults.RecoverLess
-	found = slices.DeleteFunc(found, func(c recovered) bool { return c.holders < need })
+	found = slices.DeleteFunc(found, func(c recovered) bool { return c.voters < need })
 	slices.SortFunc(found, func(a, b recovered) int {
 		if faults.RecoverDescending {
 			a, b = b, a
@@ -117,7 +117,7 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 	return found
 }
 
-// AnsweredRecords returns the records that entries of a log stand for which a member answered fast as a leader. A shell that
+// AnsweredRecords returns the records of the entries that a member answered fast as a leader. A shell that
 // drops such a log, because a snapshot took its place, must put them into the pool on disk at the same time. Base is what
 // that log begins after.
 func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, self consensus.MemberID) []consensus.Record {

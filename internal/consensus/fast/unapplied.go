@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/witness"
 )
 
-// unapplied is what is logged and not applied: what it touches, which proposals it holds, and which revisions it takes.
+// unapplied is what is logged and not applied: what it touches, of which proposals it is, and which revisions it takes.
 type unapplied struct {
 	opts   *Options
 	faults *Faults
@@ -130,7 +130,7 @@ func (u *unapplied) forgotten(id consensus.ProposalID) {
 	}
 }
 
-// revisionBound returns the least revision that no entry of the log exceeds, as far as can be told without applying: a
+// revisionBound returns the least revision that no entry of the log exceeds, as far as is known without applying: a
 // command takes the next revision, or none; one at an exact revision takes that, or none.
 func (u *unapplied) revisionBound() uint64 {
 	if u.boundFrom != u.log.Applied() || u.boundAt < u.log.Applied() || u.boundAt > u.log.Last() {

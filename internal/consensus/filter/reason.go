@@ -7,7 +7,7 @@ type Reason uint8
 // The reasons.
 const (
 	BelowCommit Reason = 0 // a leader's log differs from what is committed here
-	ForeignLog  Reason = 1 // a follower acknowledges what this leader's log does not hold
+	ForeignLog  Reason = 1 // a follower acknowledges what this leader's log does not have
 	Stranger    Reason = 2 // the sender is no member, and strangers do not send that kind
 	Malformed   Reason = 3 // no member can mean it: entries with gaps, an unknown kind, numbers beyond reason
 	TermJump    Reason = 4 // its term is further ahead than elections get

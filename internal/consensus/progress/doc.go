@@ -1,4 +1,4 @@
-// Package progress is a leader's view of one other member: what it holds for certain, what was sent to it, and how
+// Package progress is a leader's view of one other member: what it has for certain, what was sent to it, and how
 // much may be sent next. It decides pace, never safety: a wrong guess costs a round trip; Match alone counts.
 //
 //	         acknowledged                     gap, loss

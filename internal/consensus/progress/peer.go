@@ -42,7 +42,7 @@ type Peer struct {
 	CommitSent  consensus.Index // the highest commit index that was sent to it
 	DurableSent consensus.Index // how far the leader's own disk was said to be
 	LeaseEnd    uint64          // tick of the leader up to which it promised to elect nobody else
-	Awaits      consensus.Index // the last entry that it proposed and counts the holders of
+	Awaits      consensus.Index // the last entry of which it counts the acknowledgements itself
 	HeartbeatBy bool            // a message is due even if there is nothing to say
 
 	// The leader notes, with some round, what it had sent before: should the echo say that less has arrived, the rest was
@@ -68,7 +68,7 @@ type Peer struct {
 	Inflights Window
 }
 
-// New returns the view of a member that nothing is known of: one probe at next will tell.
+// New returns the view of a member of which nothing is known: it is probed at next.
 func New(id consensus.MemberID, next consensus.Index, maxMessages, maxBytes int) *Peer {
 	return &Peer{ID: id, Next: next, Inflights: Window{maxMessages: maxMessages, maxBytes: maxBytes}}
 }
@@ -84,7 +84,7 @@ func (p *Peer) Paused() bool {
 	return true
 }
 
-// BecomeProbe falls back to one append at a time, from the first entry that the follower is not known to hold.
+// BecomeProbe falls back to one append at a time, from the first entry that the follower is not known to have.
 func (p *Peer) BecomeProbe() {
 	next := p.Match + 1
 	if p.State == Snapshot {

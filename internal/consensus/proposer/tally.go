@@ -62,7 +62,7 @@ type End uint8
 const (
 	EndUnknown   End = 0 // it was not under way
 	EndOpen      End = 1 // the leader did not answer it, or took it the slow way
-	EndAgreed    End = 2 // all who had answered said the same: it was only overtaken by its commit
+	EndOvertaken End = 2 // all who had answered said the same: it was only overtaken by its commit
 	EndDisagreed End = 3
 )
 
@@ -81,7 +81,7 @@ func (t *Tally) Close(id consensus.ProposalID) End {
 			return EndDisagreed
 		}
 	}
-	return EndAgreed
+	return EndOvertaken
 }
 
 // Accepted notes that a voter holds an attempt durably.

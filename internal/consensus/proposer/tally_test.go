@@ -107,7 +107,7 @@ func TestTally_leaderOutside_Close_Reset(t *testing.T) {
 	tally.Open(id)
 	tally.Answered(1, verdict(1, 8, ""))
 	tally.Accepted(2, attempt(1, 8))
-	if tally.Close(id) != proposer.EndAgreed {
+	if tally.Close(id) != proposer.EndOvertaken {
 		t.Error("two of three said the same")
 	}
 	tally.Open(id)

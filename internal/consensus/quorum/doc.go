@@ -1,5 +1,5 @@
 // Package quorum is the arithmetic of agreement: how many voters suffice, what a quorum has acknowledged, whether a
-// vote is won. It knows numbers and sets of answers, and nothing of messages, terms or members' states.
+// vote is decided. It knows numbers and sets of answers, and nothing of messages, terms or members' states.
 //
 // Laws:
 //  1. Two majorities of the same voters share a voter (Raft paper, section 5.2).

@@ -3,7 +3,7 @@ package quorum
 // Majority returns how many of n voters decide.
 func Majority(n int) int { return n/2 + 1 }
 
-// Recovery returns how many voters of one majority must hold a record for a new leader to take it over.
+// Recovery returns how many voters of one majority must have a record for a new leader to recover it.
 func Recovery(n int) int { return Majority(n)/2 + 1 }
 
 // Super returns how many of n voters must accept a proposal for the fast path. Of none, one must: nothing succeeds.
@@ -17,9 +17,9 @@ func Tolerated(n int) int {
 	return n - Majority(n)
 }
 
-// Agreed returns the largest value that a majority of voters has reached, given the value of each. It sorts values in
+// Reached returns the largest value that a majority of voters has reached, given the value of each. It sorts values in
 // place: a handful of numbers, where insertion beats everything.
-func Agreed(values []uint64) uint64 {
+func Reached(values []uint64) uint64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -53,7 +53,7 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Tally returns the outcome of a vote among n voters. Grants decide; refusals only tell when to stop waiting.
+// Tally returns the outcome of a vote among n voters. Grants decide; refusals only end the wait early.
 func Tally(n, granted, refused int) Outcome {
 	switch {
 	case n > 0 && granted >= Majority(n):

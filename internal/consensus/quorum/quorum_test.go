@@ -42,12 +42,12 @@ func TestQuorum_intersection(t *testing.T) {
 	}
 }
 
-// Ensure that Agreed is the largest value that a majority has reached, by counting.
-func TestAgreed_counting(t *testing.T) {
+// Ensure that Reached is the largest value that a majority has reached, by counting.
+func TestReached_counting(t *testing.T) {
 	if got := quorum.Super(0); got != 1 {
 		t.Errorf("%d of no voters succeed on the fast path", got)
 	}
-	if got := quorum.Agreed(nil); got != 0 {
+	if got := quorum.Reached(nil); got != 0 {
 		t.Fatalf("nobody agreed on %d", got)
 	}
 	for n := 1; n <= 5; n++ {
@@ -72,7 +72,7 @@ func TestAgreed_counting(t *testing.T) {
 					want = v
 				}
 			}
-			if got := quorum.Agreed(slices.Clone(values)); got != want {
+			if got := quorum.Reached(slices.Clone(values)); got != want {
 				t.Fatalf("%v: got %d, want %d", values, got, want)
 			}
 		}

@@ -27,3 +27,7 @@ func (r *Replica) Stable() bool { return r.configs.Stable() }
 func (r *Replica) Base() consensus.SnapshotMeta {
 	return r.configs.MetaAt(r.log.Base())
 }
+
+// Inferred returns how many entries that this member proposed it found committed before the leader said so, since it
+// started.
+func (r *Replica) Inferred() uint64 { return r.infer.count }

@@ -15,7 +15,7 @@ import (
 //   - a transfer that a leader makes without need is ignored: it may have been sent before the member was cordoned,
 //   - if it is elected nevertheless, it transfers leadership to a voter that is not cordoned once one has caught up.
 //
-// The shell may ask the same for members whose applied state is wrong (input Spare).
+// The same is asked for members whose applied state is wrong (input Spare).
 //
 // The longer wait does not change the promise to a leader on which its lease depends.
 
@@ -36,7 +36,7 @@ func (c *cordon) covers(id consensus.MemberID) bool {
 	return leavesLeadership(c.configs.Config(), c.spared, id)
 }
 
-// leavesLeadership reports whether a member is cordoned, or spared by the shell. Where every voter that is not cordoned is
+// leavesLeadership reports whether a member is cordoned, or spared. Where every voter that is not cordoned is
 // spared, the marks of cordon mean nothing: what is spared has a wrong state, and must not lead for that.
 func leavesLeadership(c *consensus.Config, spared []consensus.MemberID, id consensus.MemberID) bool {
 	if slices.Contains(spared, id) {
@@ -47,25 +47,7 @@ func leavesLeadership(c *consensus.Config, spared []consensus.MemberID, id conse
 	})
 }
 
-// yield hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
-// under way comes to its end first.
-func (t *transfers) yield() {
-	if !t.cordon.self() || t.target != consensus.NoMember || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
-		return
-	}
-	if to := t.pace.Next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {
-		t.begin(to)
-	}
-}
-
 // any reports whether any voter is cordoned.
 func (c *cordon) any() bool {
 	return slices.ContainsFunc(c.configs.Config().Voters, c.covers)
-}
-
-// delayCampaign sets the wait of a cordoned member anew if it was drawn before the member was cordoned.
-func (e *election) delayCampaign() {
-	if e.soft.role != Leader && e.cordon.self() {
-		e.resetCampaign()
-	}
 }

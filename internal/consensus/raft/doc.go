@@ -9,15 +9,15 @@
 //
 // A Replica owns parts, each with its own state: hardState, softState, outbox (the Output of the Step), journal (log and
 // configurations, changed together), election, peerSet, rounds (and the leader lease), replication, leaderReads, transfers,
-// changes, admission, follower, inference, forwards, gate. A part is told the parts that it uses when it is made (wire), and
-// none knows the Replica, which dispatches: step.go.
+// changes, admission, follower, inference, forwards, gate. A part is made with the parts that it uses (wire), and none
+// knows the Replica, which dispatches: step.go.
 //
 // Laws:
 //  1. At most one leader a term: votes and terms are durable before a message that depends on them leaves.
 //  2. applied <= min(commit, durable) <= last: only entries that are committed and durable here are applied.
 //  3. Committed entries are never truncated; a majority is counted for entries of the own term only.
 //  4. A read index is handed out only if nobody else can have committed more when the read arrived: a quorum has echoed a
-//     round that began later, promised the leader a lease, or told how far its logs go.
+//     round that began later, promised the leader a lease, or answered how far its logs go.
 //
 // A Replica belongs to one goroutine. Slices in an Output share memory with the log and are never written to again.
 package raft

@@ -19,7 +19,7 @@ type (
 	BecamePreCandidate struct{ Term consensus.Term }
 	// BecameCandidate starts an election of Term.
 	BecameCandidate struct{ Term consensus.Term }
-	// BecameLeader won the election of Term; the no-op has index Noop.
+	// BecameLeader: elected in Term; the no-op has index Noop.
 	BecameLeader struct {
 		Term consensus.Term
 		Noop consensus.Index
@@ -29,7 +29,7 @@ type (
 		Leader consensus.MemberID
 		Term   consensus.Term
 	}
-	// Denied says that a follower does not hold what it acknowledged in this term, up to Match: its log ends, or differs, after
+	// Denied says that a follower does not have what it acknowledged in this term, up to Match: its log ends, or differs, after
 	// Claimed. Its disk was rolled back, and it counts nowhere until it is replaced.
 	Denied struct {
 		Member         consensus.MemberID
@@ -67,16 +67,16 @@ type (
 	// LogReset says that the log begins after an installed snapshot now.
 	LogReset struct{ Mark consensus.Mark }
 	// LogConflict says that a leader's log differs from what is committed here, which was refused: the leader was deposed
-	// and does not know it, or one of the two logs is damaged. It is told once a term.
+	// and does not know it, or one of the two logs is damaged. It is reported once a term.
 	LogConflict struct {
 		Leader consensus.MemberID
 		Term   consensus.Term
 		At     consensus.Mark // the leader's entry
-		Own    consensus.Term // of the entry here, zero if the log no longer holds it
+		Own    consensus.Term // of the entry here, zero if the log no longer has it
 	}
 	// Truncated says that entries from From on, of a deposed leader, gave way.
 	Truncated struct{ From, Last consensus.Index }
-	// TransferStarted, TransferAborted tell of leadership transfers; a transfer succeeds by LeaderChanged.
+	// TransferStarted, TransferAborted report leadership transfers; a transfer succeeds by LeaderChanged.
 	TransferStarted struct{ To consensus.MemberID }
 	TransferAborted struct{ To consensus.MemberID }
 	// Removed says that a committed change removed this member for ever: it should stop.

@@ -7,7 +7,7 @@ import (
 
 // The fast path is decided in package fast. Here its messages are received and sent, and its entries appended.
 
-// view is what the fast path is told of this replica.
+// view is what the fast path sees of this replica.
 func (r *Replica) view() fast.View {
 	v := fast.View{
 		Now: r.clock.now, Term: r.hard.term, Leader: r.soft.leader, Follows: r.soft.role == Follower,
@@ -15,7 +15,7 @@ func (r *Replica) view() fast.View {
 	}
 	if r.soft.role == Leader {
 		v.Started = r.log.Commit() >= r.soft.noop
-		v.Leaving = r.transfer.target != consensus.NoMember || r.transfer.feedsHeir()
+		v.Leaving = r.transfer.target != consensus.NoMember || r.transfer.feedsSuccessor()
 	}
 	return v
 }

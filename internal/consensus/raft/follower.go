@@ -22,16 +22,16 @@ type follower struct {
 	fast    *fast.Path
 	stats   *stats
 
-	roundHeard   uint64                  // of the leader, in this term
-	roundNew     bool                    // a new round was heard in this Step
-	ackDue       bool                    // appends of this Step want an acknowledgement
-	echoDue      bool                    // heartbeats of this Step want an answer
-	conflictTold consensus.Term          // a LogConflict was reported in this term
-	installing   *consensus.SnapshotMeta // the snapshot that takes the place of the state
+	roundHeard       uint64                  // of the leader, in this term
+	roundNew         bool                    // a new round was heard in this Step
+	ackDue           bool                    // appends of this Step want an acknowledgement
+	echoDue          bool                    // heartbeats of this Step want an answer
+	conflictReported consensus.Term          // a LogConflict was reported in this term
+	installing       *consensus.SnapshotMeta // the snapshot that takes the place of the state
 }
 
 // handleAppend brings this log in line with the leader's (Raft paper, figure 2, "AppendEntries"). Every entry that this log
-// holds is compared, also below the commit index: that an index has committed does not make this log's entry the one of
+// has is compared, also below the commit index: that an index has committed does not make this log's entry the one of
 // this leader, whose term may be over while this member has learned of later commits (learnCommit).
 func (w *follower) handleAppend(m *consensus.Message) {
 	fresh := w.hearRound(m.Round)
@@ -45,7 +45,7 @@ func (w *follower) handleAppend(m *consensus.Message) {
 			prev, entries = entries[skip-1].Mark(), entries[skip:]
 		}
 		if prev.Index < known && !w.opts.Faults.SkipBelowCommit {
-			w.tellBase(m)
+			w.refuseBelowBase(m)
 			return
 		}
 	}
@@ -77,26 +77,26 @@ func (w *follower) handleAppend(m *consensus.Message) {
 	w.ackDue = true
 }
 
-// tellBase answers an append that lies below the base of this log, where there is nothing to compare. It hints at the base,
-// which was applied here, so that it is durable: the leader compares that with its own log.
-func (w *follower) tellBase(m *consensus.Message) {
+// refuseBelowBase answers an append that lies below the base of this log, where there is nothing to compare. It hints at the
+// base, which was applied here, so that it is durable: the leader compares that with its own log.
+func (w *follower) refuseBelowBase(m *consensus.Message) {
 	w.out.send(consensus.Message{
 		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: w.log.Base(), Reject: true, Round: w.roundHeard,
 	}, true)
 }
 
 // refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
-// logs is damaged. Nothing is acknowledged; the event tells of it once a term.
+// logs is damaged. Nothing is acknowledged; the event reports it once a term.
 func (w *follower) refuseLog(m *consensus.Message, at consensus.Mark) {
 	w.stats.dropped.Count(filter.BelowCommit)
-	if w.conflictTold != m.Term {
-		w.conflictTold = m.Term
+	if w.conflictReported != m.Term {
+		w.conflictReported = m.Term
 		own, _ := w.log.Term(at.Index)
 		w.out.event(LogConflict{Leader: m.From, Term: m.Term, At: at, Own: own})
 	}
 }
 
-// extend appends what is new. Only a conflict truncates: an append that says less than the log holds may be an old one. It
+// extend appends what is new. Only a conflict truncates: an append that says less than the log has may be an old one. It
 // reports false, and changes nothing, if the entries conflict with what is committed, or with what this term's leader sent
 // before.
 func (w *follower) extend(m *consensus.Message, entries []consensus.Entry) bool {
@@ -172,7 +172,7 @@ func (w *follower) acknowledge() {
 			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.MarkAt(w.soft.matched), Round: w.roundHeard,
 			Patience: w.hard.promised(w.opts.promise()),
 		}, after)
-		w.infer.tellProposers(w.soft.matched, after)
+		w.infer.reportMatch(w.soft.matched, after)
 		if !after || !fresh {
 			return
 		}

@@ -59,9 +59,9 @@ func (g *gate) mustIgnore(vote *consensus.Message) bool {
 	return vote.Term == g.hard.term && !vote.Force && g.elect.promised()
 }
 
-// takesLeaveOf reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
+// fromLeaving reports whether m is from a removed member that this leader still feeds, and about what it is fed, or what
 // its clients asked it for just before.
-func (g *gate) takesLeaveOf(m *consensus.Message) bool {
+func (g *gate) fromLeaving(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgPropose,
 		consensus.MsgFastPropose, consensus.MsgRead:

@@ -7,7 +7,7 @@ import "github.com/quorate/quorate/internal/consensus"
 type hardState struct {
 	term, savedTerm consensus.Term
 	vote, savedVote consensus.MemberID
-	// promise is what was, or will be, promised to leaders in microseconds: lease.go.
+	// promise is what was, or will be, promised to leaders in microseconds: rounds.go.
 	promise, savedPromise uint64
 	savedCommit           consensus.Index
 

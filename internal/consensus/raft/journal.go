@@ -25,8 +25,8 @@ type journal struct {
 
 // observer acts on what is rare: a change of the configurations.
 type observer interface {
-	configChanged()             // another configuration is in force
-	bury(id consensus.MemberID) // a committed change removed a member for ever
+	configChanged()                      // another configuration is in force
+	memberRemoved(id consensus.MemberID) // a committed change removed a member for ever
 }
 
 // restoreConfigs derives the configurations from what the log begins after and from the log.
@@ -79,7 +79,7 @@ func (j *journal) commitTo(index consensus.Index) {
 	j.advanceConfigs()
 }
 
-// advanceConfigs reports what the commit index brought for the configurations, and tells the members that were removed.
+// advanceConfigs reports what the commit index brought for the configurations, and which members it removed.
 func (j *journal) advanceConfigs() {
 	for _, m := range j.configs.CommitTo(j.log.Commit()) {
 		if m.Committed {
@@ -89,7 +89,7 @@ func (j *journal) advanceConfigs() {
 			j.out.event(ConfigSettled{ID: m.ID})
 		}
 		for _, id := range m.Removed {
-			j.observer.bury(id)
+			j.observer.memberRemoved(id)
 		}
 	}
 	j.reviseConfig()
@@ -128,7 +128,7 @@ func (j *journal) restoreLog(restored *Restored) error {
 	return nil
 }
 
-// checkLaws holds what every Step must leave true.
+// checkLaws asserts what every Step must leave true.
 func (j *journal) checkLaws() {
 	if l := j.log; !l.Ordered() {
 		invariant.True(false, "base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",

@@ -29,7 +29,7 @@ type Options struct {
 	// MaxUnappliedBytes is how much that is committed may wait here to be applied. A leader beyond refuses commands with
 	// ReasonBusy, a follower takes no more entries; both until half of it is applied.
 	MaxUnappliedBytes int
-	// MaxSnapshotLogBytes is how much of what is applied a leader's log may hold for the sake of a follower that is sent a
+	// MaxSnapshotLogBytes is how much of what is applied a leader's log may keep for a follower that is sent a
 	// snapshot. Beyond, the snapshot is given up for a newer one.
 	MaxSnapshotLogBytes int
 
@@ -61,12 +61,12 @@ type Faults struct {
 	ReuseConfigIDs   bool // name configurations by a counter, which a roll-back turns back
 	CountSelf        bool // a leader that is no voter counts itself
 	CountOldAnswers  bool // a voter's answer to a log query counts for later reads as well
-	ReadLeaderIndex  bool // any logs of a majority confirm the last index that the leader told
+	ReadLeaderIndex  bool // any logs of a majority confirm the last index that the leader reported
 	SkipBelowCommit  bool // a follower takes for equal, and acknowledges, what is committed in its own log
 	BelieveMessages  bool // nobody judges messages before they are looked at
 	OwnLeaseTicks    bool // a leader takes for promised what its own settings would promise
 	InferOldTerm     bool // infer commits of entries of earlier terms
-	DurableTooSoon   bool // a leader tells proposers of entries that its disk does not hold yet
+	DurableTooSoon   bool // a leader reports entries to proposers that are not on its disk yet
 	UnionOfJoint     bool // a joint configuration decides by a majority of all its voters together
 	TrustDenial      bool // a follower that denies what it acknowledged still counts
 	IgnoreBinding    bool // a member campaigns, and counts itself, whatever data directory it is bound to
@@ -80,7 +80,7 @@ type (
 	FastFaults  = fast.Faults
 )
 
-// Defaults returns the options a member uses unless it is told otherwise, with the tick as 10 ms in mind.
+// Defaults returns the options that a member has by default, with the tick as 10 ms in mind.
 func Defaults(id consensus.MemberID) Options {
 	return Options{
 		ID:                  id,
@@ -131,7 +131,7 @@ type Restored struct {
 	Revision uint64            // of the store then
 	// Tombstones are the members that were removed for ever, as the replicated state knows them.
 	Tombstones []consensus.MemberID
-	Records    []consensus.Record // held for others
+	Records    []consensus.Record // of the witness pool
 }
 
 // fastSettings are those of package fast.

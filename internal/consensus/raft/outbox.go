@@ -89,7 +89,7 @@ func (o *outbox) flushRefusals() {
 	o.refusing = o.refusing[:0]
 }
 
-// refuseFast tells a proposer that the leader did not take a proposal the fast way.
+// refuseFast lets a proposer know that the leader did not take a proposal the fast way.
 func (o *outbox) refuseFast(id consensus.ProposalID, to consensus.MemberID, why consensus.Refused) {
 	verdict := consensus.Verdict{Attempt: consensus.Attempt{Proposal: id}, Refusal: why}
 	o.verdicts = append(o.verdicts, addressedVerdict{to, verdict})

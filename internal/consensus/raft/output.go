@@ -38,14 +38,14 @@ type Output struct {
 	// Install and Apply are never both set.
 	Install *consensus.SnapshotMeta
 
-	// Inferred is what this member found committed by itself, before the leader told it: the entries after the first index,
+	// Inferred is what this member found committed by itself, before the leader said so: the entries after the first index,
 	// up to the second. It is for counts only, and comes before Apply, with which the proposals among them end.
 	Inferred *[2]consensus.Index
 
 	// Apply is committed and durable here, consecutive, handed out once; answered by Applied.
 	Apply []consensus.Entry
 
-	// StopSnapshot names followers to whom a snapshot is streamed that has become useless: the log no longer holds what
+	// StopSnapshot names followers to whom a snapshot is streamed that has become useless: the log no longer has what
 	// follows it. SnapshotSent is due all the same. It comes before NeedSnapshot.
 	StopSnapshot []consensus.MemberID
 	// NeedSnapshot asks the shell to stream a snapshot of the applied state to a follower; answered by SnapshotSent.
@@ -75,7 +75,7 @@ type ConfigInForce struct {
 // Evaluation asks for the results of entries that the leader took on the fast path.
 type Evaluation = fast.Evaluation
 
-// SnapshotRequest names a follower that needs entries which the log no longer holds.
+// SnapshotRequest names a follower that needs entries which the log no longer has.
 type SnapshotRequest struct {
 	To consensus.MemberID
 }

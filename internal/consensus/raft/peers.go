@@ -37,9 +37,9 @@ func (s *peerSet) sync() {
 	}
 }
 
-// escort makes a new leader feed, for a while, those whom the last change removed: a leader that removed itself has yet to
+// addRemoved makes a new leader feed, for a while, those whom the last change removed: a leader that removed itself has yet to
 // learn how what it was asked for ended.
-func (s *peerSet) escort() {
+func (s *peerSet) addRemoved() {
 	for _, id := range s.configs.Last().Tombs {
 		if p := s.add(id); p != nil {
 			p.Leaving, p.LeavesAt = true, s.clock.now+uint64(s.opts.ElectionTicks)
@@ -94,7 +94,7 @@ func (s *peerSet) facts() reconfig.Facts {
 	return facts
 }
 
-// caughtUp reports whether a member follows the log and holds nearly all of it: all that has committed, however much is on
+// caughtUp reports whether a member follows the log and has nearly all of it: all that has committed, however much is on
 // its way, or all but about one heartbeat's worth.
 func (s *peerSet) caughtUp(p *progress.Peer) bool {
 	if p.State != progress.Replicate {
@@ -117,8 +117,8 @@ func (s *peerSet) active(p *progress.Peer) bool {
 	return p.Heard && !p.Broken && !p.Denied && s.clock.now-p.HeardAt < uint64(s.opts.ElectionTicks)
 }
 
-// holds is how far a member's log is durable and equal to the leader's. The leader's own disk counts like another's.
-func (s *peerSet) holds(id consensus.MemberID) uint64 {
+// matchOf is how far a member's log is durable and equal to the leader's. The leader's own disk counts like another's.
+func (s *peerSet) matchOf(id consensus.MemberID) uint64 {
 	if id == s.opts.ID {
 		if s.opts.Faults.AckBeforeDurable {
 			return uint64(s.log.Last())
@@ -131,16 +131,16 @@ func (s *peerSet) holds(id consensus.MemberID) uint64 {
 	return 0
 }
 
-// agreed returns what a majority, of each set of voters, has reached.
-func (s *peerSet) agreed(reached func(consensus.MemberID) uint64) uint64 {
-	return s.configs.Agreed(reached, s.opts.Faults.CountSelf && s.soft.role == Leader)
+// reached returns what a majority, of each set of voters, has reached.
+func (s *peerSet) reached(reached func(consensus.MemberID) uint64) uint64 {
+	return s.configs.Reached(reached, s.opts.Faults.CountSelf && s.soft.role == Leader)
 }
 
 // quorumHeard reports whether the leader heard a majority within an election timeout (Raft thesis, section 6.2). While it
 // can take back the joint configuration that it is in, the outgoing voters are enough: nobody is elected without them,
 // and nobody but this leader can abort the change if it is the incoming ones that died.
 func (s *peerSet) quorumHeard() bool {
-	if s.agreed(s.heardLately) == 1 {
+	if s.reached(s.heardLately) == 1 {
 		return true
 	}
 	if s.log.Commit() < s.soft.noop || s.configs.MayAbort() != consensus.ReasonNone || s.configs.Last() != s.configs.InForce() {
@@ -155,7 +155,7 @@ func (s *peerSet) heardOf(voters []consensus.MemberID) bool {
 	for _, id := range voters {
 		heard = append(heard, s.heardLately(id))
 	}
-	return quorum.Agreed(heard) == 1
+	return quorum.Reached(heard) == 1
 }
 
 func (s *peerSet) heardLately(id consensus.MemberID) uint64 {
@@ -194,7 +194,7 @@ func (s *peerSet) ableToLead() []*progress.Peer {
 	return able
 }
 
-// bestVoter returns the voter, other than this one, that holds most of the log and was heard lately. A cordoned one is taken
+// bestVoter returns the voter, other than this one, that has most of the log and was heard lately. A cordoned one is taken
 // only if no other could lead at once.
 func (s *peerSet) bestVoter() *progress.Peer {
 	peers := s.list
@@ -215,8 +215,8 @@ func (s *peerSet) bestVoter() *progress.Peer {
 	return best
 }
 
-// heir returns the voter to hand over to, if its log is fed.
-func (s *peerSet) heir() *progress.Peer {
+// successor returns the voter to hand over to, if its log is fed.
+func (s *peerSet) successor() *progress.Peer {
 	if p := s.bestVoter(); p != nil && p.State == progress.Replicate {
 		return p
 	}

@@ -5,13 +5,13 @@ import (
 	"github.com/quorate/quorate/internal/consensus/readindex"
 )
 
-// There are two ways to confirm a linearizable read. The leader's round is in read.go. The other one asks a majority
+// There are two ways to confirm a linearizable read. The leader's round is in reads.go. The other one asks a majority
 // (PQR, HotStorage 2019), which saves a far reader the wait for the leader's round: the reader asks all other voters, the
-// leader among them, how far their logs go and whether they hold records of the fast path.
+// leader among them, how far their logs go and whether they have records of the fast path.
 //
 // A write that was answered before the question has either committed in the log, so that every majority has a member with
-// it in its log, or succeeded on the fast path, so that every majority has a member that logged it or holds a record of it.
-// So if no member of a majority holds records, the write lies at or below the greatest of their last indexes. The read is
+// it in its log, or succeeded on the fast path, so that every majority has a member that logged it or has a record of it.
+// So if no member of a majority has records, the write lies at or below the greatest of their last indexes. The read is
 // answered once this member knows that its own log is committed up to there. Nothing is taken from the leader: that index
 // is a bound of what must be applied, not a position in anybody's log, and there is one committed prefix only, whichever
 // term it was learned in (ADR 0016).
@@ -37,7 +37,7 @@ func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
 	return query
 }
 
-// handleLogQuery tells how far this member's log goes, and whether that is all it knows.
+// handleLogQuery answers how far this member's log goes, and whether that is all it knows.
 func (f *forwards) handleLogQuery(m *consensus.Message) {
 	f.out.send(consensus.Message{
 		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: f.log.LastMark(), Unlogged: !f.knowsAll(),
@@ -57,14 +57,14 @@ func (f *forwards) handleLogQueryReply(m *consensus.Message) {
 	}
 }
 
-// readFromMajority answers the reads for which a majority told how far their logs go, if all of that has committed here.
+// readFromMajority answers the reads for which a majority answered how far their logs go, if all of that has committed here.
 func (f *forwards) readFromMajority() {
 	if len(f.forwarded) == 0 || !f.logEnds.Answered() || (!f.knowsAll() && !f.opts.Faults.ReadLeaderIndex) {
 		return
 	}
 	keep := f.forwarded[:0]
 	for _, id := range f.forwarded {
-		if index, told := f.indexFor(id); told && index <= f.log.Commit() {
+		if index, known := f.indexFor(id); known && index <= f.log.Commit() {
 			f.out.Reads = append(f.out.Reads, consensus.ReadIndex{ID: id, Index: index})
 		} else {
 			keep = append(keep, id)
@@ -78,7 +78,7 @@ func (f *forwards) indexFor(read uint64) (consensus.Index, bool) {
 		read = 1
 	}
 	if f.opts.Faults.ReadLeaderIndex {
-		if index, told := f.logEnds.LeaderIndex(read, f.soft.leader, f.hard.term, f.configs.Config().Voters); told {
+		if index, known := f.logEnds.LeaderIndex(read, f.soft.leader, f.hard.term, f.configs.Config().Voters); known {
 			return index, true
 		}
 	}

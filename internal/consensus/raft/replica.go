@@ -40,7 +40,7 @@ type Replica struct {
 	stats stats
 }
 
-// New returns a replica that goes on from what its disk holds.
+// New returns a replica that continues from what its disk has.
 func New(opts Options, restored Restored) (*Replica, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	return r, nil
 }
 
-// wire tells each part of the others that it uses.
+// wire makes the parts, each with the others that it uses.
 func (r *Replica) wire() {
 	r.fast = fast.New(r.opts.fastSettings(), &r.log, &r.configs)
 	r.out.opts, r.out.hard, r.out.configs = &r.opts, &r.hard, &r.configs

@@ -15,7 +15,7 @@ import (
 //
 // The offer is repeated with every heartbeat until it is answered (Raft paper, section 7) or the follower is gone.
 
-// needSnapshot asks the shell to feed a member that needs entries from before the log. Nobody streams to the dead.
+// needSnapshot asks the shell to send a snapshot to a member that needs entries from before the log, unless it is unreachable.
 func (l *replication) needSnapshot(p *progress.Peer) {
 	if !l.peers.active(p) || l.clock.now < p.SnapshotAt {
 		return
@@ -75,9 +75,9 @@ func (w *follower) handleSnapshotOffer(m *consensus.Message) {
 	meta := *m.Snapshot
 	switch {
 	case w.installing != nil:
-		return // the answer to what is being installed will tell
+		return // what is being installed will be answered
 	case meta.Mark.Index < w.log.Base().Index:
-		w.replySnapshot(w.log.Base()) // compared by the leader, as in tellBase
+		w.replySnapshot(w.log.Base()) // compared by the leader, as in refuseBelowBase
 		return
 	case w.log.Matches(meta.Mark):
 		w.soft.matched = max(w.soft.matched, meta.Mark.Index)
@@ -94,7 +94,7 @@ func (w *follower) handleSnapshotOffer(m *consensus.Message) {
 	w.replySnapshot(w.log.MarkAt(w.soft.matched))
 }
 
-// replySnapshot tells the leader up to where this log is durable and equal to its own.
+// replySnapshot reports to the leader up to where this log is durable and equal to its own.
 func (w *follower) replySnapshot(match consensus.Mark) {
 	w.answerOffer(consensus.Message{Match: match})
 }
@@ -107,7 +107,7 @@ func (w *follower) answerOffer(m consensus.Message) {
 	w.out.send(m, true)
 }
 
-// snapshotInstalled goes on from the store that the shell has swapped in: it holds Meta.Mark, durably.
+// snapshotInstalled continues from the store that took the place of the former one: it is at Meta.Mark, durably.
 func (w *follower) snapshotInstalled(in *SnapshotInstalled) {
 	if w.installing == nil {
 		return
@@ -119,7 +119,7 @@ func (w *follower) snapshotInstalled(in *SnapshotInstalled) {
 		return
 	}
 	for _, id := range in.Tombstones {
-		w.journal.observer.bury(id)
+		w.journal.observer.memberRemoved(id)
 	}
 	switch {
 	case w.log.Matches(mark):

@@ -50,7 +50,7 @@ type Status struct {
 	ConfigID        consensus.ConfigID
 	Protocol        consensus.Protocol // by which it came; zero for the first configuration
 	ConfigCommitted bool
-	Spared          []consensus.MemberID // as the shell said last
+	Spared          []consensus.MemberID // by the last input Spare
 	ConfigSettled   bool                 // committed, not half of a change, and known to enough members that it is
 	IsLearner       bool
 	Removed         bool // for ever: this member should stop
@@ -71,7 +71,7 @@ type PeerProgress struct {
 	HeardTicks   uint64 // since it was heard last, or since this leader began to listen for it
 	Paused       bool
 	Learner      bool
-	Leaving      bool // no longer in the configuration, and told so
+	Leaving      bool // no longer in the configuration; MsgRemoved was sent
 	CaughtUp     bool // near enough to the leader's log to vote
 }
 

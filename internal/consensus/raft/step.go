@@ -98,8 +98,8 @@ func (r *Replica) tickLeader() {
 		r.transfer.abort()
 	}
 	r.transfer.yield()
-	if r.clock.now >= r.repl.beatAt {
-		r.repl.beat()
+	if r.clock.now >= r.repl.heartbeatAt {
+		r.repl.heartbeat()
 	}
 }
 
@@ -144,7 +144,7 @@ func (r *Replica) applied(index consensus.Index, revision uint64) {
 	if r.configs.Len() > 1 {
 		r.journal.reviseConfig()
 	}
-	r.answerCall()
+	r.campaignIfAsked()
 }
 
 // receive sorts messages by term first (Raft paper, figure 2, "rules for all servers"), after judge dropped what no sound
@@ -154,10 +154,10 @@ func (r *Replica) receive(m *consensus.Message) {
 	if own || m.From == consensus.NoMember || (m.To != r.opts.ID && m.To != consensus.NoMember) {
 		return
 	}
-	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.gate.takesLeaveOf(m) {
+	if m.Kind != consensus.MsgRemoved && r.configs.IsTombstone(m.From) && !r.gate.fromLeaving(m) {
 		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgRemoved, To: m.From})
 		// A removed leader may still have to commit its own removal: its entries are heard. Not those of the past, nor by
-		// another leader: after a recovery from quorum loss the removed may hold what was never part of this history, and
+		// another leader: after a recovery from quorum loss the removed may have what was never part of this history, and
 		// an answer would let them count this member, or learn its term.
 		if !m.Kind.FromLeader() || m.Term < r.hard.term || r.soft.role == Leader {
 			return

@@ -8,5 +8,5 @@
 // Laws:
 //  1. base <= applied <= handed <= min(commit, durable), and commit and durable do not exceed the last index.
 //  2. Committed entries are never truncated.
-//  3. An entry is never overwritten in place: who holds a slice may go on reading it.
+//  3. An entry is never overwritten in place: a slice that was returned may be read on.
 package raftlog

@@ -40,7 +40,7 @@ type write struct {
 	at   uint64 // tick at which it was asked for
 }
 
-// Restore returns a log that holds entries after base, all of them durable. The limit is that of Bytes.Ready.
+// Restore returns a log of entries after base, all of them durable. The limit is that of Bytes.Ready.
 func Restore(base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index, limit int) Log {
 	l := Log{base: base, entries: entries, weight: weight{limit: limit}}
 	last := l.Last()
@@ -86,7 +86,7 @@ func (l *Log) LastMark() consensus.Mark {
 	return l.entries[len(l.entries)-1].Mark()
 }
 
-// Term returns the term of the entry at index, and false if the log does not hold it.
+// Term returns the term of the entry at index, and false if the log does not have it.
 func (l *Log) Term(index consensus.Index) (consensus.Term, bool) {
 	switch {
 	case index == l.base.Index:
@@ -97,7 +97,7 @@ func (l *Log) Term(index consensus.Index) (consensus.Term, bool) {
 	return l.entries[index-l.base.Index-1].Term, true
 }
 
-// MarkAt returns the position of the entry at index, or none if the log does not hold it (any more).
+// MarkAt returns the position of the entry at index, or none if the log does not have it (any more).
 func (l *Log) MarkAt(index consensus.Index) consensus.Mark {
 	term, ok := l.Term(index)
 	if !ok {
@@ -106,7 +106,7 @@ func (l *Log) MarkAt(index consensus.Index) consensus.Mark {
 	return consensus.Mark{Index: index, Term: term}
 }
 
-// Matches reports whether the log holds an entry at m, or begins after it.
+// Matches reports whether the log has an entry at m, or begins after it.
 func (l *Log) Matches(m consensus.Mark) bool {
 	term, ok := l.Term(m.Index)
 	return ok && term == m.Term
@@ -190,7 +190,7 @@ func (l *Log) Reset(mark consensus.Mark) {
 	l.weigh()
 }
 
-// Installed notes that a snapshot put the state machine at index, which the log holds and which is committed.
+// Installed notes that a snapshot put the state machine at index, which the log has and which is committed.
 func (l *Log) Installed(index consensus.Index) {
 	l.handed, l.applied, l.durable = max(l.handed, index), max(l.applied, index), max(l.durable, index)
 	l.weigh()

@@ -19,7 +19,7 @@ type Answer struct {
 	Voter    consensus.MemberID
 	Query    uint64
 	Last     consensus.Index // of its log
-	Unlogged bool            // writes may have been answered that its log does not hold
+	Unlogged bool            // writes may have been answered that are not in its log
 	Term     consensus.Term
 	Config   consensus.ConfigID
 }
@@ -76,7 +76,7 @@ func (q *Majority) Index(read uint64, voters []consensus.MemberID, config consen
 
 // LeaderIndex is the fault ReadLeaderIndex: the end of the leader's log, if a majority is in no later term.
 func (q *Majority) LeaderIndex(read uint64, leader consensus.MemberID, term consensus.Term,
-	voters []consensus.MemberID) (index consensus.Index, told bool) {
+	voters []consensus.MemberID) (index consensus.Index, known bool) {
 	others := 0
 	for i := range q.answers {
 		a := &q.answers[i]
@@ -85,8 +85,8 @@ func (q *Majority) LeaderIndex(read uint64, leader consensus.MemberID, term cons
 		}
 		others++
 		if a.Voter == leader && a.Term == term {
-			index, told = a.Last, true
+			index, known = a.Last, true
 		}
 	}
-	return index, told && others >= quorum.Majority(len(voters))-1
+	return index, known && others >= quorum.Majority(len(voters))-1
 }

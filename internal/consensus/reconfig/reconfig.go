@@ -10,7 +10,7 @@ import (
 // Facts are what the leader knows beside the configuration.
 type Facts struct {
 	Active      []consensus.MemberID // heard lately, the leader included
-	CaughtUp    []consensus.MemberID // hold nearly all of the leader's log, the leader included
+	CaughtUp    []consensus.MemberID // have nearly all of the leader's log, the leader included
 	Tombstones  []consensus.MemberID // removed for ever
 	MaxLearners int                  // zero: no limit
 	Strict      bool                 // refuse what would leave no reachable majority
@@ -72,7 +72,7 @@ func Leave(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Pr
 }
 
 // Abort returns the change that goes back from the joint configuration with the given id: the outgoing voters decide
-// alone. Nobody is removed: voters that were to join stay as learners, and hold what they have. Peer URLs that the change
+// alone. Nobody is removed: voters that were to join stay as learners, and keep what they have. Peer URLs that the change
 // updated stay updated, and marks of cordon as they are: they say where a member is and who should lead, not who decides.
 func Abort(joint *consensus.Config, id consensus.ConfigID, protocol consensus.Protocol) consensus.ConfigChange {
 	back := joint.Clone()
@@ -103,7 +103,7 @@ func VotersChanged(a, b *consensus.Config) int {
 	return n
 }
 
-// choose settles on a protocol, and tells whether the change goes through a joint configuration.
+// choose picks a protocol, and reports whether the change goes through a joint configuration.
 func choose(asked consensus.Protocol, current, target *consensus.Config) (
 	protocol consensus.Protocol, joint bool, reason consensus.RefusalReason,
 ) {
@@ -122,8 +122,8 @@ func choose(asked consensus.Protocol, current, target *consensus.Config) (
 	case consensus.ProtocolJoint, consensus.ProtocolJointEarly, consensus.ProtocolActivate:
 		return asked, differ > 0, consensus.ReasonNone
 	case consensus.ProtocolApply:
-		// From two voters to one the survivor may hold the entry and never learn that it committed: the only other member
-		// that could tell is the one that was removed.
+		// From two voters to one the survivor may have the entry and never learn that it committed: the only other member
+		// that knows is the one that was removed.
 		if len(current.Voters) == 2 && len(target.Voters) == 1 {
 			return 0, false, consensus.ReasonProtocol
 		}
@@ -161,7 +161,7 @@ func repeated(steps []consensus.ChangeStep) bool {
 	return false
 }
 
-// checkQuorums refuses a change that leaves nobody to decide, or, if strict, no majority that is heard and holds the log.
+// checkQuorums refuses a change that leaves nobody to decide, or, if strict, no majority that is heard and has the log.
 // A voter that answers and has not caught up cannot commit anything yet, and may never do so: one whose old directory was
 // put back stays in that state for ever. A new voter that was no learner has not been heard: the others must be a
 // majority without it. Only a lone voter may take that risk, or it could never grow by adding voters.

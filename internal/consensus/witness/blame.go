@@ -8,7 +8,7 @@ import (
 )
 
 // Blame counts, for each proposer, the records that this voter gave up because they were never proposed to the leader. A
-// proposer with many strikes is barred for a time: the voter holds no record of it. Its ordinary proposals are not affected.
+// proposer with many strikes is barred for a time: the voter records nothing of it. Its ordinary proposals are not affected.
 // Times are in ticks. The zero value is ready.
 //
 // Records that are given up within one episode are one strike: a crash of a proposer leaves many at once.

@@ -135,7 +135,7 @@ func (c *Claims) touches(r keyrange.Range) bool {
 	return found
 }
 
-// singleKey returns the key of a range that holds no other.
+// singleKey returns the key of a range that contains no other.
 func singleKey(r keyrange.Range) ([]byte, bool) {
 	if r.IsSingle() {
 		return r.Start, true

@@ -1,4 +1,4 @@
-// Package witness holds what a member must know to promise an order: the pool of proposals that it keeps for others until
+// Package witness has what a member must know to promise an order: the pool of proposals that it keeps for others until
 // their fate is known (CURP, NSDI 2019, section 3.2.2), and the claims of all commands that it has not applied, on keys and
 // leases.
 //

@@ -6,24 +6,24 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Pool is the records that a member holds.
+// Pool is the records of a member.
 type Pool struct {
 	records []held // in the order of arrival
 	byID    map[consensus.ProposalID]int
 	claims  Claims
 	bytes   int
 	top     uint64 // the greatest revision
-	shares  map[share]holding
+	shares  map[share]usage
 }
 
-// share is on whose account a record is held: its proposer's, and, for native clients, that of all clients together.
+// share is the account of a record: its proposer's, and, for native clients, that of all clients together.
 type share struct {
 	owner   consensus.MemberID
 	clients bool
 }
 
-// holding is what is held on one account.
-type holding struct{ records, bytes int }
+// usage is what one account uses.
+type usage struct{ records, bytes int }
 
 // Limits of one account, in records and in bytes of payloads. All native clients together have twice as much.
 const (
@@ -38,7 +38,7 @@ func sharesOf(id consensus.ProposalID) []share {
 	return []share{{owner: id.Session.Member, clients: true}, {clients: true}}
 }
 
-// HasRoom reports whether a proposer, and all native clients if it is one, may have another record of so many bytes held.
+// HasRoom reports whether a proposer, and all native clients if it is one, may have another record of so many bytes.
 func (p *Pool) HasRoom(id consensus.ProposalID, bytes int) bool {
 	for _, s := range sharesOf(id) {
 		h, times := p.shares[s], 1
@@ -54,7 +54,7 @@ func (p *Pool) HasRoom(id consensus.ProposalID, bytes int) bool {
 
 func (p *Pool) charge(id consensus.ProposalID, records, bytes int) {
 	if p.shares == nil {
-		p.shares = map[share]holding{}
+		p.shares = map[share]usage{}
 	}
 	for _, s := range sharesOf(id) {
 		h := p.shares[s]

@@ -331,7 +331,7 @@ func (c *Checker) backed(m *server, index uint64) bool {
 				held = append(held, c.acked[term][id])
 			}
 		}
-		at := quorum.Agreed(held)
+		at := quorum.Reached(held)
 		if t, _ := log.term(at); at >= index && t == term {
 			return true
 		}

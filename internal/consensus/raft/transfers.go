@@ -1,6 +1,8 @@
 package raft
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/progress"
@@ -21,7 +23,7 @@ type transfers struct {
 
 	target   consensus.MemberID    // or NoMember
 	deadline uint64                // tick at which it is given up
-	sent     bool                  // the target was told to campaign
+	sent     bool                  // MsgTimeoutNow was sent
 	pace     progress.HandoverPace // of the transfers that a cordoned leader begins by itself
 }
 
@@ -43,7 +45,7 @@ func (t *transfers) begin(to consensus.MemberID) {
 	t.out.event(TransferStarted{To: to})
 }
 
-// advance tells the target to campaign as soon as it holds the whole log.
+// advance asks the target to campaign as soon as it has the whole log.
 func (t *transfers) advance() {
 	if t.target == consensus.NoMember {
 		return
@@ -69,36 +71,32 @@ func (t *transfers) abort() {
 	t.target, t.sent = consensus.NoMember, false
 }
 
-// handOverLeadership ends the term of a leader that must not lead on: a committed change removed or demoted it, or its
-// disk hangs. In the first case the entries and the commit notice left just before on the same streams, so that the
-// successor can be elected at once.
-func (r *Replica) handOverLeadership() {
-	if p := r.peers.bestVoter(); p != nil {
-		r.out.event(TransferStarted{To: p.ID})
-		r.transfer.sendTimeoutNow(p.ID, r.cordon.covers(p.ID))
-	}
-	r.becomeFollower(r.hard.term, consensus.NoMember)
-}
-
-// handleTimeoutNow campaigns at once, or, if a change has to be applied first, as soon as it is: the leader that this
-// change removed has gone. A cordoned member does so only if force says that nobody else can.
-func (r *Replica) handleTimeoutNow(force bool) {
-	switch {
-	case r.configs.AwaitsApply():
-		r.elect.calledIn, r.elect.callForced = r.hard.term, force // who is cordoned then, the change decides
-	case r.cordon.self() && !force:
-	case r.mayCampaign():
-		r.becomeCandidate(true)
-	}
-}
-
-// answerCall campaigns if that was asked for in this term, and had to wait.
-func (r *Replica) answerCall() {
-	if r.elect.calledIn != r.hard.term || r.soft.role != Follower || r.configs.AwaitsApply() {
+// yield hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
+// under way comes to its end first.
+func (t *transfers) yield() {
+	if !t.cordon.self() || t.target != consensus.NoMember || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
 		return
 	}
-	r.elect.calledIn = 0
-	if r.mayCampaign() && (r.elect.callForced || !r.cordon.self()) {
-		r.becomeCandidate(true)
+	if to := t.pace.Next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {
+		t.begin(to)
 	}
 }
+
+// mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
+// configuration it steps down only for somebody who can finish it, and who has been sent all of this log: it
+// could win the next election again, and make its log longer by a no-op every time.
+func (t *transfers) mustHandOver() bool {
+	if !t.retires() {
+		return false
+	}
+	p := t.peers.successor()
+	return !t.configs.Config().IsJoint() || (p != nil && p.Next > t.log.Last())
+}
+
+func (t *transfers) retires() bool {
+	return !slices.Contains(t.configs.Config().Voters, t.opts.ID) && t.configs.Committed(t.configs.InForce())
+}
+
+// feedsSuccessor reports whether this leader only waits until all of its log has been sent: if it took more meanwhile,
+// the change would not end as long as clients write faster than that.
+func (t *transfers) feedsSuccessor() bool { return t.retires() && t.peers.successor() != nil }

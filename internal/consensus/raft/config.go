@@ -5,19 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/filter"
 )
 
-// advanceCommit commits what a majority holds durably, but only by counting entries of the own term: an earlier one
-// may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
-func (l *replication) advanceCommit() {
-	index := consensus.Index(l.peers.agreed(l.peers.holds))
-	if index <= l.log.Commit() {
-		return
-	}
-	if index < l.soft.noop && !l.opts.Faults.CommitOldTerm {
-		return
-	}
-	l.journal.commitTo(index)
-}
-
+// configChanged acts on another configuration in force.
 func (r *Replica) configChanged() {
 	in := r.InForce()
 	r.out.Config = &in
@@ -28,9 +16,9 @@ func (r *Replica) configChanged() {
 	r.elect.delayCampaign()
 }
 
-// bury notes that a committed change removed a member for ever.
-func (r *Replica) bury(id consensus.MemberID) {
-	r.configs.Bury(id)
+// memberRemoved notes that a committed change removed a member for ever.
+func (r *Replica) memberRemoved(id consensus.MemberID) {
+	r.configs.AddTombstone(id)
 	if id == r.opts.ID && !r.elect.removed {
 		r.elect.removed = true
 		r.out.event(Removed{By: r.opts.ID})
@@ -42,7 +30,8 @@ func (r *Replica) bury(id consensus.MemberID) {
 }
 
 // handleRemoved obeys whoever says that this member was removed, but for a member whose leader, or as leader its quorum, is
-// alive: its log, or that leader, would tell. A survivor that was recovered apart from a living majority must not stop it.
+// alive: it learns from its log, or from that leader. A survivor that was recovered apart from a living majority must not stop
+// it.
 func (r *Replica) handleRemoved(m *consensus.Message) {
 	if r.gate.hearsNow() && m.From != r.soft.leader && !r.opts.Faults.BelieveMessages {
 		r.stats.dropped.Count(filter.Removal)

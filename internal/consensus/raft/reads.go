@@ -1,10 +1,7 @@
 package raft
 
 import (
-	"slices"
-
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/consensus/readindex"
 )
@@ -17,7 +14,7 @@ import (
 //
 // The question of a voter counts as its echo: it had voted in no later term when the question left, so that nobody whom
 // such a vote elected can have committed anything before. With three voters a follower's question, and
-// the leader's being in office, are a majority, and no round is needed: one round trip.
+// that the leader leads, are a majority, and no round is needed: one round trip.
 
 // leaderReads are the reads that wait at the leader, its own and those of others, in the order of arrival.
 type leaderReads struct {
@@ -31,35 +28,6 @@ type leaderReads struct {
 	queue readindex.Queue   // that wait for a round
 	sure  readindex.Queue   // that were confirmed as they came, and wait for the log to commit
 	reply consensus.Message // to the reader that is being answered
-}
-
-func (r *Replica) read(ids []uint64, spread bool) {
-	switch {
-	case r.soft.role == Leader:
-		for _, id := range ids {
-			r.reads.add(id, r.opts.ID, false)
-		}
-	case r.soft.leader != consensus.NoMember:
-		r.forwards.box.spread = r.forwards.box.spread || spread
-		for _, id := range ids {
-			r.forwards.box.reads = append(r.forwards.box.reads, consensus.ReadIndex{ID: id})
-		}
-	default:
-		r.out.FailedReads = append(r.out.FailedReads, ids...)
-	}
-}
-
-func (r *Replica) handleRead(m *consensus.Message) {
-	if r.soft.role != Leader {
-		r.out.send(consensus.Message{Kind: consensus.MsgReadReply, To: m.From, Reads: m.Reads, Reject: true}, false)
-		return
-	}
-	for i := range m.Reads {
-		r.reads.add(m.Reads[i].ID, m.From, m.Term <= r.hard.term)
-	}
-	if m.Query != 0 {
-		r.forwards.handleLogQuery(m)
-	}
 }
 
 func (s *leaderReads) add(id uint64, from consensus.MemberID, asker bool) {
@@ -120,7 +88,7 @@ func (s *leaderReads) flush() {
 	s.reply = consensus.Message{}
 }
 
-// fail tells everybody who waits that this member leads no more.
+// fail answers all waiting reads that this member leads no more.
 func (s *leaderReads) fail() {
 	for _, q := range []*readindex.Queue{&s.sure, &s.queue} {
 		for _, read := range q.Waiting() {
@@ -135,30 +103,4 @@ func (s *leaderReads) fail() {
 		q.Clear()
 	}
 	s.rounds.started = s.rounds.started[:0]
-}
-
-// handleReadReply takes the leader's answers to forwarded reads; what was given up meanwhile is not answered twice.
-func (f *forwards) handleReadReply(m *consensus.Message) {
-	if m.From != f.soft.leader {
-		f.stats.dropped.Count(filter.ReadAnswer) // what another leader was asked was given up with it
-		return
-	}
-	for _, answer := range m.Reads {
-		at := slices.Index(f.forwarded, answer.ID)
-		if at < 0 {
-			continue
-		}
-		f.forwarded = slices.Delete(f.forwarded, at, at+1)
-		if m.Reject {
-			f.out.FailedReads = append(f.out.FailedReads, answer.ID)
-		} else {
-			f.out.Reads = append(f.out.Reads, answer)
-		}
-	}
-}
-
-// fail gives up the reads that a leader, no longer followed, has not answered.
-func (f *forwards) fail() {
-	f.out.FailedReads = append(f.out.FailedReads, f.forwarded...)
-	f.forwarded = f.forwarded[:0]
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // The inferred commit. A member that proposed an entry need not wait for the leader to say that it committed: it counts
-// by itself who holds the entry. Every voter that acknowledges it to the leader tells its proposer too, and the leader
-// says how far its own disk is. With three voters the leader's word and the proposer's own disk are a majority: one
+// the acknowledgements itself. Every voter that acknowledges the entry to the leader sends the same to its proposer, and the
+// leader says how far its own disk is. With three voters the leader's word and the proposer's own disk are a majority: one
 // round trip. It is Raft's own rule, counted elsewhere: an entry of the current term, durable on a majority of each set
 // of voters, is committed, and so is all before it.
 //
@@ -24,7 +24,7 @@ type durableLog struct {
 	index consensus.Index
 }
 
-// inference is how far each voter's log is known to equal the leader's, and whom this member told of its own.
+// inference is how far each voter's log is known to equal the leader's, and up to where this member has reported its own.
 type inference struct {
 	opts     *Options
 	log      *raftlog.Log
@@ -36,29 +36,19 @@ type inference struct {
 	peers    *peerSet
 	forwards *forwards
 
-	logs    []durableLog // of the leader and of voters, as they reported in this term
-	telling []consensus.MemberID
-	told    consensus.Index // proposers were told of this member's log up to here
-	count   uint64          // entries of this member that it found committed before the leader told it
+	logs     []durableLog // of the leader and of voters, as they reported in this term
+	telling  []consensus.MemberID
+	reported consensus.Index // to proposers, of this member's log
+	count    uint64          // entries of this member that it found committed before the leader said so
 }
 
-// owe notes, on the leader, that the proposer of an entry counts who holds it.
-func (a *admission) owe(proposer consensus.MemberID, index consensus.Index) {
-	if proposer == consensus.NoMember || proposer == a.opts.ID || !a.configs.Config().IsVoter(proposer) {
-		return
-	}
-	if p := a.peers.find(proposer); p != nil {
-		p.Awaits = index
-	}
-}
-
-// tellProposers tells those who proposed what is acknowledged to the leader, up to known, and had not been before.
-func (s *inference) tellProposers(known consensus.Index, after bool) {
-	from := max(s.told, s.log.Commit()) + 1
+// reportMatch reports to the proposers of entries what is acknowledged to the leader, up to known, and was not before.
+func (s *inference) reportMatch(known consensus.Index, after bool) {
+	from := max(s.reported, s.log.Commit()) + 1
 	if from > known {
 		return
 	}
-	s.told = known
+	s.reported = known
 	if !s.configs.Votes() {
 		return
 	}
@@ -81,7 +71,7 @@ func (s *inference) tellProposers(known consensus.Index, after bool) {
 	s.telling = s.telling[:0]
 }
 
-// note takes note of what another member, or the leader, holds durably in this term.
+// note notes what another member, or the leader, has durably in this term.
 func (s *inference) note(id consensus.MemberID, index consensus.Index) {
 	if s.soft.role != Follower || index == 0 {
 		return
@@ -95,7 +85,7 @@ func (s *inference) note(id consensus.MemberID, index consensus.Index) {
 	s.logs = append(s.logs, durableLog{id, index})
 }
 
-// logOf is how far a member is known to hold the leader's log.
+// logOf is how far a member is known to have the leader's log.
 func (s *inference) logOf(id consensus.MemberID) uint64 {
 	if id == s.opts.ID {
 		return uint64(min(s.log.Durable(), s.soft.matched))
@@ -108,12 +98,12 @@ func (s *inference) logOf(id consensus.MemberID) uint64 {
 	return 0
 }
 
-// commit commits what a majority is known to hold.
+// commit commits what a majority is known to have.
 func (s *inference) commit() {
 	if len(s.logs) == 0 || s.soft.role != Follower || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
 		return
 	}
-	index := min(consensus.Index(s.peers.agreed(s.logOf)), s.soft.matched)
+	index := min(consensus.Index(s.peers.reached(s.logOf)), s.soft.matched)
 	if term, ok := s.log.Term(index); !ok || index <= s.log.Commit() || (term != s.hard.term && !s.opts.Faults.InferOldTerm) {
 		return
 	}
@@ -131,11 +121,7 @@ func (s *inference) commit() {
 	}
 }
 
-// Inferred returns how many entries that this member proposed it found committed before the leader told it, since it
-// started.
-func (r *Replica) Inferred() uint64 { return r.infer.count }
-
 // reset begins a term.
 func (s *inference) reset() {
-	s.logs, s.told = s.logs[:0], 0
+	s.logs, s.reported = s.logs[:0], 0
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
-// A leader lease rests on promises: for so long after it heard the leader, a member helps to elect nobody else (Raft thesis,
+// A leader lease depends on promises: for so long after it heard the leader, a member helps to elect nobody else (Raft thesis,
 // section 6.4.1). A promise travels with each echo of a round, in microseconds, for members may have other settings than the
 // leader: another election timeout, ticks of another length, or no leader lease at all, as in a rolling restart. The leader
 // counts for each voter what that voter promised, from the moment at which the echoed round began, and the lease ends when the
@@ -45,30 +45,6 @@ func (o *Options) promise() uint64 {
 	return uint64(o.ElectionTicks) * o.tickMicros()
 }
 
-// keepPromise notes, at the start, what was promised before, and what is promised from now on.
-func (e *election) keepPromise(hard *consensus.HardState) {
-	e.hard.savedPromise = hard.Promise
-	e.hard.promise = max(e.opts.promise(), hard.Promise)
-	if hard.Term > 0 {
-		// When the leader was heard last is forgotten. One tick more: the first may come at once.
-		e.patientUntil = (e.hard.promise+e.opts.tickMicros()-1)/e.opts.tickMicros() + 1
-		if e.hard.promise == 0 {
-			e.patientUntil = 0
-		}
-	}
-}
-
-// endPromise lets go, once nobody can rely on it any more, of a longer promise of an earlier life.
-func (e *election) endPromise() {
-	if own := e.opts.promise(); e.hard.promise > own && e.clock.now >= e.patientUntil {
-		e.hard.promise = own
-	}
-}
-
-// promised reports whether a leader may still hold a lease that rests on the patience of this member: it helps to elect
-// nobody meanwhile, itself included. Only a vote that a leader asked for ends it early.
-func (e *election) promised() bool { return e.clock.now < e.patientUntil }
-
 // leaseTicks is how many of the leader's ticks a promise protects it, from the beginning of the echoed round: less than was
 // promised by the granularity of ticks, twice, and by what clocks may drift.
 func (s *rounds) leaseTicks(patience uint64) uint64 {
@@ -81,7 +57,7 @@ func (s *rounds) leaseTicks(patience uint64) uint64 {
 
 // leaseHolds reports whether no other member can have been elected yet.
 func (s *rounds) leaseHolds() bool {
-	return s.opts.LeaderLease && !s.barred && s.clock.now < s.peers.agreed(s.leaseEnd) && s.log.Commit() >= s.soft.noop
+	return s.opts.LeaderLease && !s.barred && s.clock.now < s.peers.reached(s.leaseEnd) && s.log.Commit() >= s.soft.noop
 }
 
 // leaseEnd is up to when a member promised to elect nobody else.
@@ -140,7 +116,7 @@ func (s *rounds) begin() {
 }
 
 // confirmed returns the highest round that a quorum has echoed.
-func (s *rounds) confirmed() uint64 { return s.peers.agreed(s.echoed) }
+func (s *rounds) confirmed() uint64 { return s.peers.reached(s.echoed) }
 
 func (s *rounds) echoed(id consensus.MemberID) uint64 {
 	if id == s.opts.ID {
@@ -154,7 +130,7 @@ func (s *rounds) echoed(id consensus.MemberID) uint64 {
 
 // majority reports whether this member and one other are a quorum by themselves.
 func (s *rounds) majority(other consensus.MemberID) bool {
-	return s.peers.agreed(func(id consensus.MemberID) uint64 {
+	return s.peers.reached(func(id consensus.MemberID) uint64 {
 		if id == s.opts.ID || id == other {
 			return 1
 		}
@@ -164,7 +140,7 @@ func (s *rounds) majority(other consensus.MemberID) bool {
 
 // confirmedBy returns the same as confirmed, if asker counts as one that echoed every round.
 func (s *rounds) confirmedBy(asker consensus.MemberID) uint64 {
-	return s.peers.agreed(func(id consensus.MemberID) uint64 {
+	return s.peers.reached(func(id consensus.MemberID) uint64 {
 		if id == asker {
 			return s.last
 		}

@@ -23,38 +23,7 @@ type replication struct {
 	reads   *leaderReads
 	stats   *stats
 
-	beatAt uint64 // tick of the next heartbeat
-}
-
-// becomeLeader takes office: a no-op of the new term, so that what earlier leaders left can commit (Raft paper,
-// section 8), and a probe to everybody.
-func (r *Replica) becomeLeader() {
-	r.soft.role = Leader
-	r.setLeader(r.opts.ID)
-	r.peers.list = r.peers.list[:0]
-	r.rounds.last, r.rounds.open, r.rounds.started = 0, false, r.rounds.started[:0]
-	r.rounds.barred = false
-	r.transfer.target, r.transfer.sent = consensus.NoMember, false
-	r.repl.beatAt = r.clock.now + uint64(r.opts.HeartbeatTicks)
-	r.peers.sync()
-	r.peers.escort()
-	for _, p := range r.peers.list {
-		p.Heard = r.elect.votes.Granted(p.ID)
-	}
-	r.log.RestartApplyWatch(r.clock.now) // a store that hangs has as much time under each leader
-	for _, e := range r.fast.Recover() {
-		r.repl.appendEntry(e)
-	}
-	r.soft.noop = r.log.Last() + 1
-	r.repl.appendEntry(consensus.Entry{Kind: consensus.EntryNoop})
-	r.out.event(BecameLeader{Term: r.hard.term, Noop: r.soft.noop})
-}
-
-// leaveLeadership refuses what waited for it.
-func (r *Replica) leaveLeadership() {
-	r.reads.fail()
-	r.peers.list = r.peers.list[:0]
-	r.transfer.target, r.transfer.sent = consensus.NoMember, false
+	heartbeatAt uint64 // tick of the next heartbeat
 }
 
 // appendEntry gives e its place in the leader's log.
@@ -64,9 +33,9 @@ func (l *replication) appendEntry(e consensus.Entry) consensus.Index {
 	return e.Index
 }
 
-// beat makes a message to everybody due, with a new round: its echoes show who is there, and what was lost.
-func (l *replication) beat() {
-	l.beatAt = l.clock.now + uint64(l.opts.HeartbeatTicks)
+// heartbeat makes a message to everybody due, with a new round: its echoes show who is there, and what was lost.
+func (l *replication) heartbeat() {
+	l.heartbeatAt = l.clock.now + uint64(l.opts.HeartbeatTicks)
 	l.rounds.begin()
 	for _, p := range l.peers.list {
 		p.HeartbeatBy = true
@@ -105,12 +74,12 @@ func (l *replication) replicate(p *progress.Peer) {
 	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, l.log.Durable())
 	if p.HeartbeatBy || notice || round || durable {
 		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
-		l.lead(p, &m)
+		l.stamp(p, &m)
 		l.out.sendInTerm(m)
 	}
 }
 
-// sendAppend sends one append; false if the log no longer holds what should be sent.
+// sendAppend sends one append; false if the log no longer has what should be sent.
 func (l *replication) sendAppend(p *progress.Peer) bool {
 	prev := p.Next - 1
 	term, ok := l.log.Term(prev)
@@ -123,14 +92,14 @@ func (l *replication) sendAppend(p *progress.Peer) bool {
 	if p.State == progress.Replicate || l.peers.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
 	}
-	l.lead(p, &m)
+	l.stamp(p, &m)
 	l.out.sendInTerm(m)
 	p.SentEntries(prev+consensus.Index(len(m.Entries)), size)
 	return true
 }
 
-// lead puts into a message what every message of a leader carries.
-func (l *replication) lead(p *progress.Peer, m *consensus.Message) {
+// stamp puts into a message what every message of a leader carries.
+func (l *replication) stamp(p *progress.Peer, m *consensus.Message) {
 	m.Commit, m.Round = l.log.Commit(), l.rounds.last
 	m.Durable = min(l.log.Durable(), l.log.Last())
 	if l.opts.Faults.DurableTooSoon {
@@ -184,7 +153,8 @@ func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
 }
 
 // denies reports whether a follower refuses what lies behind Match although it has heard a round that was opened after Match
-// was known. Whoever still holds what it acknowledged hints at Match or more then, however old the append that it refuses.
+// was known. A follower that still has what it acknowledged hints at Match or more then, however old the append that it
+// refuses.
 func (l *replication) denies(p *progress.Peer, m *consensus.Message) bool {
 	return m.Round > p.MatchRound && m.Round <= l.rounds.last && m.Refused.Index >= p.Match && m.Hint.Index < p.Match &&
 		!l.opts.Faults.TrustDenial
@@ -215,7 +185,7 @@ func (l *replication) holdsMatch(match consensus.Mark) bool {
 }
 
 // compact forgets what is applied here, except what follows a snapshot on its way: else a slow stream would need
-// another one as soon as it ends. That is bounded in time, for the shell answers every request with SnapshotSent, and in
+// another one as soon as it ends. That is bounded in time, for every request is answered with SnapshotSent, and in
 // bytes.
 func (l *replication) compact(index consensus.Index) {
 	index = min(index, l.log.Applied())
@@ -255,3 +225,16 @@ func (l *replication) outrunSnapshots(index consensus.Index) {
 
 // maxOutruns bounds the pause before another snapshot to 64 election timeouts.
 const maxOutruns = 6
+
+// advanceCommit commits what a majority has durably, but only by counting entries of the own term: an earlier one
+// may still be overwritten, even on a majority (Raft paper, section 5.4.2 and figure 8).
+func (l *replication) advanceCommit() {
+	index := consensus.Index(l.peers.reached(l.peers.matchOf))
+	if index <= l.log.Commit() {
+		return
+	}
+	if index < l.soft.noop && !l.opts.Faults.CommitOldTerm {
+		return
+	}
+	l.journal.commitTo(index)
+}

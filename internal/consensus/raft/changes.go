@@ -17,7 +17,7 @@ import (
 //	     |
 //	finishChange    leaves a joint configuration, or says that the change is in force
 //	     |
-//	  settled       the removed are told: bury
+//	  settled       the removed get MsgRemoved: memberRemoved
 //
 // Whoever leads goes on with what it finds in its log, so that a change is finished or undone whoever fails.
 
@@ -127,22 +127,3 @@ func (s *changes) finish() {
 		s.append(&change, nil)
 	}
 }
-
-// mustHandOver reports whether this leader is no voter of the configuration to come, which has committed. Out of a joint
-// configuration it steps down only for somebody who can finish it, and who has been sent all that this log holds: it
-// could win the next election again, and make its log longer by a no-op every time.
-func (t *transfers) mustHandOver() bool {
-	if !t.retires() {
-		return false
-	}
-	p := t.peers.heir()
-	return !t.configs.Config().IsJoint() || (p != nil && p.Next > t.log.Last())
-}
-
-func (t *transfers) retires() bool {
-	return !slices.Contains(t.configs.Config().Voters, t.opts.ID) && t.configs.Committed(t.configs.InForce())
-}
-
-// feedsHeir reports whether this leader only waits until all that its log holds has been sent: if it took more meanwhile,
-// the change would not end as long as clients write faster than that.
-func (t *transfers) feedsHeir() bool { return t.retires() && t.peers.heir() != nil }

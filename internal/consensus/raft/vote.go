@@ -1,0 +1,97 @@
+package raft
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+)
+
+// handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
+func (r *Replica) handlePreVote(m *consensus.Message) {
+	r.learnCommit(m)
+	grant := m.Term > r.hard.term && !r.elect.hearsLeader() && !m.Last.Before(r.log.LastMark())
+	reply := consensus.Message{
+		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
+	}
+	if grant {
+		reply.Term = m.Term
+	}
+	r.elect.attachCommit(&reply)
+	r.out.sendInTerm(reply)
+}
+
+// handleVote answers a vote of the current term (Raft paper, sections 5.2 and 5.4.1).
+func (r *Replica) handleVote(m *consensus.Message) {
+	r.learnCommit(m)
+	free := (r.hard.vote == consensus.NoMember && r.soft.leader == consensus.NoMember) || r.hard.vote == m.From
+	if r.opts.Faults.VoteTwice {
+		free = true
+	}
+	grant := free && r.soft.role != Leader && !m.Last.Before(r.log.LastMark())
+	if grant {
+		r.hard.vote = m.From
+		r.elect.spread = 0
+		r.elect.resetCampaign()
+	}
+	reply := consensus.Message{
+		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
+	}
+	if grant {
+		reply.Records = r.fast.Acknowledged() // from here on this member accepts those of the new term only
+	}
+	r.elect.attachCommit(&reply)
+	r.out.send(reply, true)
+}
+
+func (r *Replica) handleVoteReply(m *consensus.Message) {
+	r.learnCommit(m)
+	pre := m.Kind == consensus.MsgPreVoteReply
+	switch {
+	case pre && (r.soft.role != PreCandidate || (!m.Reject && m.Term != r.hard.term+1)):
+		return
+	case !pre && (r.soft.role != Candidate || m.Term != r.hard.term):
+		return
+	case r.elect.votes.Answered(m.From):
+		return
+	case !r.mayCampaign():
+		// The answer brought a change: it has to be applied first, or this member votes no more.
+		r.soft.role = Follower
+		r.out.event(BecameFollower{Term: r.hard.term})
+		r.elect.campaignAt = r.clock.now + uint64(r.elect.rng.between(1, r.opts.HeartbeatTicks))
+		return
+	}
+	if m.Reject {
+		r.elect.votes.Refuse(m.From)
+		r.elect.logBehind = r.elect.logBehind || r.log.LastMark().Before(m.Last)
+	} else {
+		r.elect.votes.Grant(m.From)
+		if !pre {
+			r.fast.AddBallot(m.From, m.Records)
+		}
+	}
+	switch r.configs.Outcome(&r.elect.votes) {
+	case quorum.Pending:
+	case quorum.Won:
+		if pre {
+			r.becomeCandidate(false)
+		} else {
+			r.becomeLeader()
+		}
+	case quorum.Lost:
+		r.soft.role = Follower
+		r.out.event(BecameFollower{Term: r.hard.term})
+		if !pre && !r.elect.logBehind {
+			// The rivals' round is over for everybody: an early second try ends a split vote soon. With a log for which
+			// nobody votes it would only keep those from trying who could win.
+			r.elect.campaignAt = r.clock.now + uint64(r.elect.rng.between(1, r.opts.ElectionTicks))
+		}
+	}
+}
+
+// learnCommit takes what a candidate, or a voter, knows to be committed, in whatever term it learned that. It holds for this
+// log if this log has that entry. It says nothing about the log of the leader that this member follows, whose term may be
+// over: nothing else may be taken for equal to that leader's log because it is committed here (see matched).
+func (r *Replica) learnCommit(m *consensus.Message) {
+	if m.Committed.Index > r.log.Commit() && r.log.Matches(m.Committed) && r.gate.knows(m.From) {
+		r.journal.commitTo(m.Committed.Index)
+	}
+}
