@@ -14,7 +14,7 @@ import (
 // The refusals come from the embedded type's place, method by method, so that a new RPC does not go unnoticed.
 type authService struct {
 	pb.UnsafeAuthServer
-	s *Services
+	*shared
 }
 
 // errNoAuth is what every RPC answers that would change users, roles or permissions.
@@ -22,12 +22,12 @@ var errNoAuth = status.Error(codes.Unimplemented, "etcdserver: authentication is
 
 // AuthStatus says that authentication is disabled. Revision 1 is that of an auth store nobody wrote to.
 func (a *authService) AuthStatus(context.Context, *pb.AuthStatusRequest) (*pb.AuthStatusResponse, error) {
-	return &pb.AuthStatusResponse{Header: a.s.headerNow().Message(), Enabled: false, AuthRevision: 1}, nil
+	return &pb.AuthStatusResponse{Header: a.headerNow().Message(), Enabled: false, AuthRevision: 1}, nil
 }
 
 // AuthDisable does nothing, as there is nothing to disable.
 func (a *authService) AuthDisable(context.Context, *pb.AuthDisableRequest) (*pb.AuthDisableResponse, error) {
-	return &pb.AuthDisableResponse{Header: a.s.headerNow().Message()}, nil
+	return &pb.AuthDisableResponse{Header: a.headerNow().Message()}, nil
 }
 
 // Authenticate fails: there is nothing to log in to.
@@ -37,12 +37,12 @@ func (a *authService) Authenticate(context.Context, *pb.AuthenticateRequest) (*p
 
 // UserList lists no users.
 func (a *authService) UserList(context.Context, *pb.AuthUserListRequest) (*pb.AuthUserListResponse, error) {
-	return &pb.AuthUserListResponse{Header: a.s.headerNow().Message()}, nil
+	return &pb.AuthUserListResponse{Header: a.headerNow().Message()}, nil
 }
 
 // RoleList lists no roles.
 func (a *authService) RoleList(context.Context, *pb.AuthRoleListRequest) (*pb.AuthRoleListResponse, error) {
-	return &pb.AuthRoleListResponse{Header: a.s.headerNow().Message()}, nil
+	return &pb.AuthRoleListResponse{Header: a.headerNow().Message()}, nil
 }
 
 // UserGet finds no user.

@@ -27,24 +27,24 @@ const backupChunkBytes = 32 * 1024
 func (m *maintenanceService) Snapshot(
 	_ *pb.SnapshotRequest, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) error {
-	begun := m.s.options.Clock.Now()
-	leave, entered := m.s.bounds.backups.Enter(admission.CallerOf(stream.Context()).Host)
+	begun := m.options.Clock.Now()
+	leave, entered := m.bounds.backups.Enter(admission.CallerOf(stream.Context()).Host)
 	if !entered {
 		return errTooManyBackups
 	}
 	defer leave()
-	if m.s.diskLow() {
+	if m.diskLow() {
 		return errDiskLow
 	}
-	file, err := os.CreateTemp(m.s.options.TempDir, "backup-*.db")
+	file, err := os.CreateTemp(m.options.TempDir, "backup-*.db")
 	if err != nil {
 		return fmt.Errorf("rpc: create a file for the backup: %w", err)
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
 	ctx := stream.Context()
-	err = m.s.options.Member.Backup(ctx, func(ctx context.Context, machine *apply.Machine) error {
-		return writeBackup(ctx, file.Name(), machine, m.s.options.Version)
+	err = m.options.Member.Backup(ctx, func(ctx context.Context, machine *apply.Machine) error {
+		return writeBackup(ctx, file.Name(), machine, m.options.Version)
 	})
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (m *maintenanceService) Snapshot(
 	if err != nil {
 		return err
 	}
-	m.s.options.Logger.InfoContext(ctx, "sent a backup", "bytes", size, "took", m.s.options.Clock.Now().Sub(begun))
+	m.options.Logger.InfoContext(ctx, "sent a backup", "bytes", size, "took", m.options.Clock.Now().Sub(begun))
 	return nil
 }
 
@@ -78,11 +78,11 @@ func (m *maintenanceService) sendBackup(
 		hash.Write(blob)
 		sent += int64(len(blob))
 		err := stream.Send(&pb.SnapshotResponse{
-			RemainingBytes: uint64(info.Size() - sent), Blob: blob, Version: m.s.options.Version.Storage,
+			RemainingBytes: uint64(info.Size() - sent), Blob: blob, Version: m.options.Version.Storage,
 		})
 		if err != nil {
 			return sent, err
 		}
 	}
-	return sent, stream.Send(&pb.SnapshotResponse{Blob: hash.Sum(nil), Version: m.s.options.Version.Storage})
+	return sent, stream.Send(&pb.SnapshotResponse{Blob: hash.Sum(nil), Version: m.options.Version.Storage})
 }

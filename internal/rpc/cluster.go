@@ -20,11 +20,11 @@ import (
 // clusterService is etcd's Cluster service.
 type clusterService struct {
 	pb.UnsafeClusterServer
-	s *Services
+	*shared
 }
 
 // header of a membership answer has no revision.
-func (c *clusterService) header() *pb.ResponseHeader { return c.s.headerAt(0).Message() }
+func (c *clusterService) header() *pb.ResponseHeader { return c.headerAt(0).Message() }
 
 // MemberAdd adds a voter or a learner under a new id. An add that is repeated before the member has started, because its
 // answer was lost or a tool tries again, gives the member that is there: it would be started as that one anyway.
@@ -72,7 +72,7 @@ func (c *clusterService) add(ctx context.Context, urls []string, learner bool) (
 func (c *clusterService) addedBefore(
 	ctx context.Context, urls []string, learner bool,
 ) (*pb.MemberAddResponse, error) {
-	if err := c.s.readIndex(ctx); err != nil {
+	if err := c.readIndex(ctx); err != nil {
 		return nil, err
 	}
 	found := c.awaited(urls, learner)
@@ -84,7 +84,7 @@ func (c *clusterService) addedBefore(
 
 // awaited returns the member with exactly these URLs and this role that has never started, or nil.
 func (c *clusterService) awaited(urls []string, learner bool) *pb.Member {
-	machine, release := c.s.options.Member.Machine()
+	machine, release := c.options.Member.Machine()
 	defer release()
 	config, _ := machine.Config()
 	for _, m := range memberMessages(machine, config.Settle()) {
@@ -131,7 +131,7 @@ func (c *clusterService) MemberRemove(
 // handOver gives leadership away before this member, which leads, removes itself, so that writes wait for a round trip
 // at most. If it fails, the change is made all the same: the leader then hands over when it commits.
 func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberID) {
-	m := c.s.options.Member
+	m := c.options.Member
 	if leaving != m.ID() || m.Leader() != leaving {
 		return
 	}
@@ -141,7 +141,7 @@ func (c *clusterService) handOver(ctx context.Context, leaving consensus.MemberI
 		return
 	}
 	if err := m.TransferLeadership(ctx, to); err != nil {
-		c.s.options.Logger.WarnContext(ctx, "could not hand over before removing myself", "peer", to.String(), "err", err)
+		c.options.Logger.WarnContext(ctx, "could not hand over before removing myself", "peer", to.String(), "err", err)
 	}
 }
 
@@ -177,17 +177,17 @@ func (c *clusterService) MemberPromote(
 	}
 	members, err := c.change(ctx, consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id}))
 	if err != nil {
-		c.s.stats.promoteFailed(etcderr.Wire(err))
+		c.stats.promoteFailed(etcderr.Wire(err))
 		return nil, err
 	}
-	c.s.stats.promoted.Add(1)
+	c.stats.promoted.Add(1)
 	return &pb.MemberPromoteResponse{Header: c.header(), Members: members}, nil
 }
 
 // MemberList lists the members, as of now everywhere (linearizable) or as this member knows them.
 func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
 	if r.Linearizable {
-		if err := c.s.readIndex(ctx); err != nil {
+		if err := c.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -197,17 +197,17 @@ func (c *clusterService) MemberList(ctx context.Context, r *pb.MemberListRequest
 // change makes a configuration change and gives the members after it. If it left a joint configuration, whose old voters
 // are still asked, the answer shows what was decided.
 func (c *clusterService) change(ctx context.Context, request consensus.ChangeRequest) ([]*pb.Member, error) {
-	config, err := c.s.options.Member.ChangeConfig(ctx, request)
+	config, err := c.options.Member.ChangeConfig(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	machine, release := c.s.options.Member.Machine()
+	machine, release := c.options.Member.Machine()
 	defer release()
 	return memberMessages(machine, config.Settle()), nil
 }
 
 func (c *clusterService) members() []*pb.Member {
-	machine, release := c.s.options.Member.Machine()
+	machine, release := c.options.Member.Machine()
 	defer release()
 	config, _ := machine.Config()
 	return memberMessages(machine, config)

@@ -20,7 +20,7 @@ type voters struct {
 }
 
 func (c *clusterService) voters() voters {
-	machine, release := c.s.options.Member.Machine()
+	machine, release := c.options.Member.Machine()
 	defer release()
 	config, _ := machine.Config()
 	v := voters{
@@ -50,11 +50,11 @@ func (v *voters) countStarted(except consensus.MemberID) int {
 
 // countConnected counts the voters to which this member has had a working connection for long enough, and itself.
 func (c *clusterService) countConnected(v *voters) int {
-	now := c.s.options.Clock.Now()
+	now := c.options.Clock.Now()
 	n := 0
 	for _, id := range v.ids {
-		since, ok := c.s.options.ConnectedSince(id)
-		if id == consensus.MemberID(c.s.self) || ok && now.Sub(since) > healthInterval {
+		since, ok := c.options.ConnectedSince(id)
+		if id == consensus.MemberID(c.self) || ok && now.Sub(since) > healthInterval {
 			n++
 		}
 	}
@@ -66,7 +66,7 @@ func majority(n int) int { return n/2 + 1 }
 // checkAdd refuses an add that could cost the quorum: a voter while too many others were never started, or any
 // member while this one is not connected to a quorum of the larger cluster, the new member counted as down.
 func (c *clusterService) checkAdd(learner bool) error {
-	if !c.s.options.StrictReconfig {
+	if !c.options.StrictReconfig {
 		return nil
 	}
 	v := c.voters()
@@ -85,7 +85,7 @@ func (c *clusterService) checkAdd(learner bool) error {
 // checkRemove refuses to remove a voter if the rest would not be a working quorum. Who is not connected is not part
 // of the quorum now, so it may go.
 func (c *clusterService) checkRemove(id consensus.MemberID) error {
-	if !c.s.options.StrictReconfig {
+	if !c.options.StrictReconfig {
 		return nil
 	}
 	v := c.voters()
@@ -99,7 +99,7 @@ func (c *clusterService) checkRemove(id consensus.MemberID) error {
 	if v.countStarted(id) < majority(others) {
 		return etcderr.ErrNotEnoughStarted
 	}
-	if _, connected := c.s.options.ConnectedSince(id); !connected && id != consensus.MemberID(c.s.self) {
+	if _, connected := c.options.ConnectedSince(id); !connected && id != consensus.MemberID(c.self) {
 		return nil
 	}
 	if c.countConnected(&v)-1 < majority(len(v.ids)-1) {
@@ -112,7 +112,7 @@ func (c *clusterService) checkRemove(id consensus.MemberID) error {
 // it is a learner at all the leader says: this member may not have heard of it yet.
 func (c *clusterService) checkPromote() error {
 	v := c.voters()
-	if c.s.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1) {
+	if c.options.StrictReconfig && 1+v.countStarted(consensus.NoMember) < majority(len(v.ids)+1) {
 		return etcderr.ErrNotEnoughStarted
 	}
 	return nil

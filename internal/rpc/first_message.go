@@ -39,8 +39,9 @@ func (f *firstMessages) close() {
 	f.running.Wait()
 }
 
-func (s *Services) collectFirstMessages(e *metrics.Emitter) {
-	waiting, ended := s.first.Counts()
+// collect shows the calls that wait for their first message.
+func (f *firstMessages) collect(e *metrics.Emitter) {
+	waiting, ended := f.Counts()
 	e.Gauge("quorate_calls_unsent", "Calls whose request has not arrived yet.", float64(waiting))
 	e.Counter("quorate_calls_unsent_ended_total", "Calls that were ended because their request did not arrive.", float64(ended))
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -12,8 +13,14 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// kvDesc describes the KV service with methods that read requests straight into kv's words.
-func (s *Services) kvDesc() *grpc.ServiceDesc {
+// kvService is etcd's KV service.
+type kvService struct {
+	*shared
+	gate *gate.Gate
+}
+
+// desc describes the service with methods that read requests straight into kv's words.
+func (s *kvService) desc() *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "etcdserverpb.KV",
 		Methods: []grpc.MethodDesc{
@@ -30,7 +37,7 @@ func (s *Services) kvDesc() *grpc.ServiceDesc {
 
 // direct makes a gRPC handler of a method. It passes the gate itself, so no interceptor is called.
 func direct[Call, Response any](
-	s *Services, name string, serve func(context.Context, *Call) (Response, error),
+	s *kvService, name string, serve func(context.Context, *Call) (Response, error),
 ) grpc.MethodHandler {
 	method := s.gate.Method(name)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
@@ -43,7 +50,7 @@ func direct[Call, Response any](
 }
 
 // rangeHandler is apart because a learner serves a range if it is serializable.
-func (s *Services) rangeHandler() grpc.MethodHandler {
+func (s *kvService) rangeHandler() grpc.MethodHandler {
 	method := s.gate.Method(pb.KV_Range_FullMethodName)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		call := new(wire.RangeCall)
@@ -56,7 +63,7 @@ func (s *Services) rangeHandler() grpc.MethodHandler {
 	}
 }
 
-func (s *Services) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
+func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
 	if err := validate.Range(&call.Op); err != nil {
 		return nil, err
 	}
@@ -80,8 +87,8 @@ func (s *Services) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.R
 	return response, nil
 }
 
-func (s *Services) put(ctx context.Context, call *wire.PutCall) (*wire.PutResponse, error) {
-	if err := s.admitPut(ctx, call, s.quota.check); err != nil {
+func (s *kvService) put(ctx context.Context, call *wire.PutCall) (*wire.PutResponse, error) {
+	if err := s.admitPut(ctx, call, s.checkQuota); err != nil {
 		return nil, err
 	}
 	result, err := s.propose(ctx, &call.Command)
@@ -91,13 +98,13 @@ func (s *Services) put(ctx context.Context, call *wire.PutCall) (*wire.PutRespon
 	return s.putResponse(&result), nil
 }
 
-// quotaCheck is quota.check, or what stands for it.
-type quotaCheck func(ctx context.Context, s *Services, command *kv.Command) error
+// quotaCheck is shared.checkQuota, or what stands for it.
+type quotaCheck func(ctx context.Context, command *kv.Command) error
 
 // admitPut refuses a put that may not be proposed, and makes its command.
-func (s *Services) admitPut(ctx context.Context, c *wire.PutCall, quota quotaCheck) error {
+func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, quota quotaCheck) error {
 	c.Command.Put = &c.Op
-	if err := quota(ctx, s, &c.Command); err != nil {
+	if err := quota(ctx, &c.Command); err != nil {
 		return err
 	}
 	if err := validate.Put(&c.Op); err != nil {
@@ -107,12 +114,12 @@ func (s *Services) admitPut(ctx context.Context, c *wire.PutCall, quota quotaChe
 }
 
 // wire.PutResponse answers a put that was applied.
-func (s *Services) putResponse(result *kv.Result) *wire.PutResponse {
+func (s *kvService) putResponse(result *kv.Result) *wire.PutResponse {
 	s.stats.puts.Add(1)
 	return s.putReply(result)
 }
 
-func (s *Services) putReply(result *kv.Result) *wire.PutResponse {
+func (s *kvService) putReply(result *kv.Result) *wire.PutResponse {
 	response := &wire.PutResponse{Header: s.headerAt(result.Revision), Room: result.Room}
 	if result.Put != nil {
 		response.Prev = result.Put.Prev
@@ -120,7 +127,7 @@ func (s *Services) putReply(result *kv.Result) *wire.PutResponse {
 	return response
 }
 
-func (s *Services) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wire.DeleteResponse, error) {
+func (s *kvService) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wire.DeleteResponse, error) {
 	if err := s.admitDelete(call); err != nil {
 		return nil, err
 	}
@@ -132,7 +139,7 @@ func (s *Services) deleteRange(ctx context.Context, call *wire.DeleteCall) (*wir
 }
 
 // admitDelete refuses a delete that may not be proposed, and makes its command.
-func (s *Services) admitDelete(c *wire.DeleteCall) error {
+func (s *kvService) admitDelete(c *wire.DeleteCall) error {
 	c.Command.Delete = &c.Op
 	if err := validate.Delete(&c.Op); err != nil {
 		return err
@@ -141,13 +148,13 @@ func (s *Services) admitDelete(c *wire.DeleteCall) error {
 }
 
 // wire.DeleteResponse answers a delete that was applied.
-func (s *Services) deleteResponse(result *kv.Result) *wire.DeleteResponse {
+func (s *kvService) deleteResponse(result *kv.Result) *wire.DeleteResponse {
 	response := s.deleteReply(result)
 	s.stats.deleted.Add(uint64(response.Result.Deleted))
 	return response
 }
 
-func (s *Services) deleteReply(result *kv.Result) *wire.DeleteResponse {
+func (s *kvService) deleteReply(result *kv.Result) *wire.DeleteResponse {
 	response := &wire.DeleteResponse{Header: s.headerAt(result.Revision), Result: result.Delete, Room: result.Room}
 	if response.Result == nil {
 		response.Result = &kv.DeleteResult{}
@@ -155,7 +162,7 @@ func (s *Services) deleteReply(result *kv.Result) *wire.DeleteResponse {
 	return response
 }
 
-func (s *Services) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
+func (s *kvService) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.CompactionResponse, error) {
 	op := &kv.CompactOp{Revision: kv.Revision(r.Revision)}
 	if _, err := s.propose(ctx, &kv.Command{Compact: op}); err != nil {
 		return nil, err
@@ -168,24 +175,24 @@ func (s *Services) compact(ctx context.Context, r *pb.CompactionRequest) (*pb.Co
 	return &pb.CompactionResponse{Header: s.headerNow().Message()}, nil
 }
 
-// propose replicates a command and makes its rejection an error.
-func (s *Services) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
-	if kv.AsksForPairs(command) { // what is executed can not be taken back if there is no room for the answer
-		if err := s.options.Answers.Ready(ctx); err != nil {
-			return kv.Result{}, s.unanswered(err)
+// compactionPoll is how often a physical compaction looks whether it is done.
+const compactionPoll = 10 * time.Millisecond
+
+// awaitCompaction waits until what a compaction made superfluous is deleted from this member's store.
+func (s *kvService) awaitCompaction(ctx context.Context, revision kv.Revision) error {
+	ticker := time.NewTicker(compactionPoll)
+	defer ticker.Stop()
+	for {
+		machine, release := s.options.Member.Machine()
+		done := machine.Store().CompactedTo() >= revision
+		release()
+		if done {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
 		}
 	}
-	s.stats.pending.Add(1)
-	ctx, tell := s.routed(ctx)
-	result, err := s.options.Member.Propose(ctx, command)
-	s.stats.pending.Add(-1)
-	tell()
-	if err != nil {
-		s.stats.failedProposals.Add(1)
-		return result, writeTimeout(err)
-	}
-	if result.Err != nil {
-		return result, result.Err
-	}
-	return result, s.complete(ctx, command, &result)
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // complete reads what a result needs beside what was kept of it, or could be read while it was applied.
-func (s *Services) complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
+func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
 	if result.Left == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *Services) complete(ctx context.Context, command *kv.Command, result *kv
 }
 
 // unanswered is why nothing was read, or proposed.
-func (s *Services) unanswered(err error) error {
+func (s *shared) unanswered(err error) error {
 	switch {
 	case errors.Is(err, kv.ErrAnswerTooLarge):
 		return status.Errorf(codes.ResourceExhausted, "etcdserver: the response is larger than %d bytes, or %d for a "+
@@ -57,7 +57,7 @@ func (s *Services) unanswered(err error) error {
 }
 
 // collectAnswers shows what answers take.
-func (s *Services) collectAnswers(e *metrics.Emitter) {
+func (s *shared) collectAnswers(e *metrics.Emitter) {
 	e.Gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.",
 		float64(s.options.Answers.UsedBytes()))
 	e.Counter("quorate_answers_refused_total", "Answers that were too large, or found no memory in time.",

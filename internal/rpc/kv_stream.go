@@ -17,7 +17,7 @@ import (
 // MaxRequestBytes.
 const firstChunkKeys = 10
 
-func (s *Services) serveRangeStream(_ any, stream grpc.ServerStream) error {
+func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	call := new(wire.RangeCall)
 	if err := stream.RecvMsg(call); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *Services) serveRangeStream(_ any, stream grpc.ServerStream) error {
 
 // rangeStream sends a range in chunks. Put together they are the response that Range would have given at the
 // revision of the first chunk. Only the last chunk has a header, a count and the word whether there is more.
-func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any) error) error {
+func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(any) error) error {
 	if op.CountOnly {
 		return s.streamCount(op, send)
 	}
@@ -84,7 +84,7 @@ func (s *Services) rangeStream(ctx context.Context, op kv.RangeOp, send func(any
 }
 
 // closeStream completes the last chunk. What the limit left out is counted now: op begins behind the last key sent.
-func (s *Services) closeStream(r *wire.RangeResponse, op kv.RangeOp, head wire.Header, sent int64, more bool) error {
+func (s *kvService) closeStream(r *wire.RangeResponse, op kv.RangeOp, head wire.Header, sent int64, more bool) error {
 	r.Headless, r.Header = false, head
 	r.Result.More, r.Result.Count = more, sent
 	if !more {
@@ -98,7 +98,7 @@ func (s *Services) closeStream(r *wire.RangeResponse, op kv.RangeOp, head wire.H
 }
 
 // streamCount answers a stream that only counts with its only message.
-func (s *Services) streamCount(op kv.RangeOp, send func(any) error) error {
+func (s *kvService) streamCount(op kv.RangeOp, send func(any) error) error {
 	machine, release := s.options.Member.Machine()
 	result, revision, err := machine.Store().Range(&op)
 	release()
@@ -112,7 +112,7 @@ func (s *Services) streamCount(op kv.RangeOp, send func(any) error) error {
 // readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the
 // stream is in the order of keys, which it becomes for good: it goes on behind the last key sent, and after a chunk
 // sorted otherwise that would repeat keys and lose others.
-func (s *Services) readChunk(
+func (s *kvService) readChunk(
 	ctx context.Context, op *kv.RangeOp,
 ) (result kv.RangeResult, revision kv.Revision, room kv.Room, err error) {
 	result, revision, room, err = s.readUncounted(ctx, op)
@@ -125,7 +125,7 @@ func (s *Services) readChunk(
 }
 
 // readUncounted reads fewer keys than asked if they are larger than those before.
-func (s *Services) readUncounted(
+func (s *kvService) readUncounted(
 	ctx context.Context, op *kv.RangeOp,
 ) (result kv.RangeResult, revision kv.Revision, room kv.Room, err error) {
 	for {

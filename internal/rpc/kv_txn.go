@@ -10,8 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-func (s *Services) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
-	if err := s.admitTxn(ctx, call, s.quota.check); err != nil {
+func (s *kvService) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
+	if err := s.admitTxn(ctx, call, s.checkQuota); err != nil {
 		return nil, err
 	}
 	if validate.ReadOnly(&call.Op) {
@@ -25,9 +25,9 @@ func (s *Services) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnRespon
 }
 
 // admitTxn refuses a transaction that may not be proposed, and makes its command.
-func (s *Services) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCheck) error {
+func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCheck) error {
 	c.Command.Txn = &c.Op
-	if err := quota(ctx, s, &c.Command); err != nil {
+	if err := quota(ctx, &c.Command); err != nil {
 		return err
 	}
 	if err := validate.Txn(&c.Op, s.options.MaxTxnOps); err != nil {
@@ -46,12 +46,12 @@ func (s *Services) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaChe
 }
 
 // wire.TxnResponse answers a transaction that was applied.
-func (s *Services) txnResponse(result *kv.Result) *wire.TxnResponse {
+func (s *kvService) txnResponse(result *kv.Result) *wire.TxnResponse {
 	s.stats.txns.Add(1)
 	return s.txnReply(result)
 }
 
-func (s *Services) txnReply(result *kv.Result) *wire.TxnResponse {
+func (s *kvService) txnReply(result *kv.Result) *wire.TxnResponse {
 	response := &wire.TxnResponse{Header: s.headerAt(result.Revision), Result: result.Txn, Room: result.Room}
 	if response.Result == nil {
 		response.Result = &kv.TxnResult{}
@@ -61,7 +61,7 @@ func (s *Services) txnReply(result *kv.Result) *wire.TxnResponse {
 
 // readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless
 // every range of it is serializable; one that only compares is always linearizable.
-func (s *Services) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
+func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
 	if call.Linearizable > 0 || call.Serializable == 0 {
 		if err := s.readIndex(ctx); err != nil {
 			return nil, err

@@ -18,27 +18,27 @@ import (
 // leaseService is etcd's Lease service.
 type leaseService struct {
 	pb.UnsafeLeaseServer
-	s *Services
+	*shared
 }
 
 // LeaseGrant creates a lease. Its TTL is raised to the shortest one allowed.
 func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
-	op := &kv.LeaseGrantOp{ID: kv.LeaseID(r.ID), TTLSeconds: max(r.TTL, l.s.options.minLeaseTTL())}
+	op := &kv.LeaseGrantOp{ID: kv.LeaseID(r.ID), TTLSeconds: max(r.TTL, l.options.minLeaseTTL())}
 	for op.ID == 0 {
 		op.ID = kv.LeaseID(rand.Int64())
 	}
 	command := &kv.Command{LeaseGrant: op}
-	if err := l.s.quota.check(ctx, l.s, command); err != nil {
+	if err := l.checkQuota(ctx, command); err != nil {
 		return nil, err
 	}
 	if r.TTL > kv.MaxLeaseTTLSeconds {
 		return nil, kv.ErrLeaseTTLTooBig
 	}
-	result, err := l.s.propose(ctx, command)
+	result, err := l.propose(ctx, command)
 	if err != nil {
 		return nil, err
 	}
-	header := l.s.headerAt(result.Revision).Message()
+	header := l.headerAt(result.Revision).Message()
 	response := &pb.LeaseGrantResponse{Header: header, ID: int64(op.ID), TTL: op.TTLSeconds}
 	if result.Lease != nil {
 		response.TTL = result.Lease.TTLSeconds
@@ -48,11 +48,11 @@ func (l *leaseService) LeaseGrant(ctx context.Context, r *pb.LeaseGrantRequest) 
 
 // LeaseRevoke ends a lease and deletes its keys.
 func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	result, err := l.s.propose(ctx, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}})
+	result, err := l.propose(ctx, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: kv.LeaseID(r.ID)}})
 	if err != nil {
 		return nil, err
 	}
-	return &pb.LeaseRevokeResponse{Header: l.s.headerAt(result.Revision).Message()}, nil
+	return &pb.LeaseRevokeResponse{Header: l.headerAt(result.Revision).Message()}, nil
 }
 
 // LeaseTimeToLive tells how long a lease has left; an unknown one has -1, which is not an error.
@@ -60,7 +60,7 @@ func (l *leaseService) LeaseTimeToLive(
 	ctx context.Context, r *pb.LeaseTimeToLiveRequest,
 ) (*pb.LeaseTimeToLiveResponse, error) {
 	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
-	remaining, granted, err := l.s.options.Member.LeaseTimeToLive(ctx, kv.LeaseID(r.ID))
+	remaining, granted, err := l.options.Member.LeaseTimeToLive(ctx, kv.LeaseID(r.ID))
 	switch {
 	case err == nil:
 		response.TTL, response.GrantedTTL = remaining, granted
@@ -69,11 +69,11 @@ func (l *leaseService) LeaseTimeToLive(
 	}
 	if r.Keys && err == nil {
 		// The leader has answered, but the keys are read here, where an older state may be applied.
-		if err := l.s.readIndex(ctx); err != nil {
+		if err := l.readIndex(ctx); err != nil {
 			return nil, err
 		}
 	}
-	machine, release := l.s.options.Member.Machine()
+	machine, release := l.options.Member.Machine()
 	defer release()
 	if r.Keys && err == nil {
 		keys, _ := machine.Leases().Keys(kv.LeaseID(r.ID))
@@ -81,16 +81,16 @@ func (l *leaseService) LeaseTimeToLive(
 			response.Keys = append(response.Keys, []byte(key))
 		}
 	}
-	response.Header = l.s.headerAt(machine.Store().Revision()).Message()
+	response.Header = l.headerAt(machine.Store().Revision()).Message()
 	return response, nil
 }
 
 // LeaseLeases lists the leases that this member knows.
 func (l *leaseService) LeaseLeases(context.Context, *pb.LeaseLeasesRequest) (*pb.LeaseLeasesResponse, error) {
-	machine, release := l.s.options.Member.Machine()
+	machine, release := l.options.Member.Machine()
 	defer release()
-	response := &pb.LeaseLeasesResponse{Header: l.s.headerAt(machine.Store().Revision()).Message()}
-	for _, info := range machine.Leases().Leases(l.s.options.Clock.Now()) {
+	response := &pb.LeaseLeasesResponse{Header: l.headerAt(machine.Store().Revision()).Message()}
+	for _, info := range machine.Leases().Leases(l.options.Clock.Now()) {
 		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: int64(info.ID)})
 	}
 	return response, nil
@@ -101,7 +101,7 @@ func (l *leaseService) LeaseKeepAlive(
 	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
 ) error {
 	ended := make(chan error, 1)
-	go func() { ended <- l.s.keepAlive(stream) }()
+	go func() { ended <- l.keepAlive(stream) }()
 	select {
 	case err := <-ended:
 		return err
@@ -111,7 +111,7 @@ func (l *leaseService) LeaseKeepAlive(
 	}
 }
 
-func (s *Services) keepAlive(
+func (l *leaseService) keepAlive(
 	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
 ) error {
 	for {
@@ -124,8 +124,8 @@ func (s *Services) keepAlive(
 		}
 		// The header is made first: its revision must not be newer than the renewal, or a client could see a lease
 		// alive at a revision at which it was revoked already.
-		response := &pb.LeaseKeepAliveResponse{Header: s.headerNow().Message(), ID: request.ID}
-		if response.TTL, err = s.renew(stream.Context(), kv.LeaseID(request.ID)); err != nil {
+		response := &pb.LeaseKeepAliveResponse{Header: l.headerNow().Message(), ID: request.ID}
+		if response.TTL, err = l.renew(stream.Context(), kv.LeaseID(request.ID)); err != nil {
 			return etcderr.Wire(err)
 		}
 		if err := stream.Send(response); err != nil {
@@ -139,9 +139,9 @@ const renewAgainAfter = 50 * time.Millisecond
 
 // renew gives the new TTL, zero if there is no such lease. A lease that expired but is not revoked yet makes the
 // caller wait: only the revocation decides that it is gone.
-func (s *Services) renew(ctx context.Context, id kv.LeaseID) (int64, error) {
+func (l *leaseService) renew(ctx context.Context, id kv.LeaseID) (int64, error) {
 	for {
-		ttl, err := s.options.Member.RenewLease(ctx, id)
+		ttl, err := l.options.Member.RenewLease(ctx, id)
 		switch {
 		case err == nil:
 			return ttl, nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -20,22 +19,22 @@ import (
 // maintenanceService is etcd's Maintenance service.
 type maintenanceService struct {
 	pb.UnsafeMaintenanceServer
-	s *Services
+	*shared
 }
 
 // Alarm lists, raises or disarms alarms. Listing is a linearizable read.
 func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
 	response := &pb.AlarmResponse{}
-	kind, err := m.s.checkAlarm(r)
+	kind, err := m.checkAlarm(r)
 	if err != nil {
 		return nil, err
 	}
 	switch r.Action {
 	case pb.AlarmRequest_GET:
-		if err := m.s.readIndex(ctx); err != nil {
+		if err := m.readIndex(ctx); err != nil {
 			return nil, err
 		}
-		for _, alarm := range m.s.alarms() {
+		for _, alarm := range m.alarms() {
 			if kind == kv.AlarmNone || kind == alarm.Kind {
 				response.Alarms = append(response.Alarms, alarmMessage(alarm))
 			}
@@ -44,7 +43,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 		if kind == kv.AlarmNone {
 			break
 		}
-		result, err := m.s.propose(ctx, &kv.Command{Alarm: &kv.AlarmOp{
+		result, err := m.propose(ctx, &kv.Command{Alarm: &kv.AlarmOp{
 			Activate: r.Action == pb.AlarmRequest_ACTIVATE, Member: r.MemberID, Kind: kind,
 		}})
 		if err != nil {
@@ -54,7 +53,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 			response.Alarms = append(response.Alarms, alarmMessage(alarm))
 		}
 	}
-	response.Header = m.s.headerNow().Message()
+	response.Header = m.headerNow().Message()
 	return response, nil
 }
 
@@ -68,19 +67,19 @@ var (
 
 // checkAlarm returns which kind of alarm a request is about. Alarms of kinds that no member knows are refused, and those that
 // are raised for who is no member: each is kept, by every member, until somebody disarms it.
-func (s *Services) checkAlarm(r *pb.AlarmRequest) (kv.AlarmKind, error) {
+func (m *maintenanceService) checkAlarm(r *pb.AlarmRequest) (kv.AlarmKind, error) {
 	switch r.Alarm {
 	case pb.AlarmType_NONE, pb.AlarmType_NOSPACE, pb.AlarmType_CORRUPT:
 	default:
 		return kv.AlarmNone, errUnknownAlarm
 	}
-	config := s.options.Member.Status().Config
+	config := m.options.Member.Status().Config
 	if r.Action == pb.AlarmRequest_ACTIVATE && r.MemberID != 0 &&
 		!config.Contains(consensus.MemberID(r.MemberID)) {
 		return kv.AlarmNone, rpctypes.ErrGRPCMemberNotFound
 	}
 	if r.Action == pb.AlarmRequest_ACTIVATE && r.Alarm == pb.AlarmType_CORRUPT &&
-		s.marksTooMany(consensus.MemberID(r.MemberID), config.Voters) {
+		m.marksTooMany(consensus.MemberID(r.MemberID), config.Voters) {
 		return kv.AlarmNone, errTooManyCorrupt
 	}
 	return kv.AlarmKind(r.Alarm), nil
@@ -88,23 +87,17 @@ func (s *Services) checkAlarm(r *pb.AlarmRequest) (kv.AlarmKind, error) {
 
 // marksTooMany reports whether a majority of the voters would be marked corrupt if id was, too: the cluster would serve
 // nothing. Members that compare themselves never mark a majority.
-func (s *Services) marksTooMany(id consensus.MemberID, voters []consensus.MemberID) bool {
+func (m *maintenanceService) marksTooMany(id consensus.MemberID, voters []consensus.MemberID) bool {
 	if !slices.Contains(voters, id) {
 		return false
 	}
 	marked := map[consensus.MemberID]bool{id: true}
-	for _, alarm := range s.alarms() {
+	for _, alarm := range m.alarms() {
 		if member := consensus.MemberID(alarm.Member); alarm.Kind == kv.AlarmCorrupt && slices.Contains(voters, member) {
 			marked[member] = true
 		}
 	}
 	return len(voters)-len(marked) < quorum.Majority(len(voters))
-}
-
-func (s *Services) alarms() []kv.Alarm {
-	machine, release := s.options.Member.Machine()
-	defer release()
-	return machine.Alarms()
 }
 
 func alarmMessage(alarm kv.Alarm) *pb.AlarmMember {
@@ -113,19 +106,19 @@ func alarmMessage(alarm kv.Alarm) *pb.AlarmMember {
 
 // Status tells how this member is. It needs neither a leader nor a quorum.
 func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
-	member := m.s.options.Member
+	member := m.options.Member
 	status := member.Status()
 	machine, release := member.Machine()
 	defer release()
 	store := machine.Store()
 	size := store.Size()
 	response := &pb.StatusResponse{
-		Header:           m.s.headerAt(store.Revision()).Message(),
-		Version:          m.s.options.Version.Server,
-		StorageVersion:   m.s.options.Version.Storage,
+		Header:           m.headerAt(store.Revision()).Message(),
+		Version:          m.options.Version.Server,
+		StorageVersion:   m.options.Version.Storage,
 		DbSize:           max(size.DiskBytes+size.UnflushedBytes, size.LogicalBytes),
 		DbSizeInUse:      size.LogicalBytes,
-		DbSizeQuota:      m.s.options.ReportedQuotaBytes,
+		DbSizeQuota:      m.options.ReportedQuotaBytes,
 		Leader:           uint64(member.Leader()),
 		RaftIndex:        uint64(status.Commit),
 		RaftAppliedIndex: uint64(machine.Applied().Index),
@@ -136,10 +129,10 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 	if member.Leader() == consensus.NoMember {
 		response.Errors = append(response.Errors, rpctypes.ErrorDesc(rpctypes.ErrGRPCNoLeader))
 	}
-	if err := m.s.options.Superseded(); err != nil {
+	if err := m.options.Superseded(); err != nil {
 		response.Errors = append(response.Errors, err.Error())
 	} else {
-		response.Errors = append(response.Errors, m.s.options.ForeignEpochs()...)
+		response.Errors = append(response.Errors, m.options.ForeignEpochs()...)
 	}
 	for _, alarm := range machine.Alarms() {
 		response.Errors = append(response.Errors, alarmMessage(alarm).String())
@@ -149,46 +142,46 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 
 // Defragment gives disk space back, if the store has something to give.
 func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
-	begun := m.s.options.Clock.Now()
-	leave, err := m.s.bounds.scans.Enter(ctx)
+	begun := m.options.Clock.Now()
+	leave, err := m.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if m.s.options.Defragment != nil {
-		if err := m.s.options.Defragment(ctx); err != nil {
+	if m.options.Defragment != nil {
+		if err := m.options.Defragment(ctx); err != nil {
 			return nil, err
 		}
 	}
-	m.s.options.Logger.InfoContext(ctx, "defragmented", "took", m.s.options.Clock.Now().Sub(begun))
+	m.options.Logger.InfoContext(ctx, "defragmented", "took", m.options.Clock.Now().Sub(begun))
 	return &pb.DefragmentResponse{}, nil
 }
 
 // Hash is a checksum over everything this member stores. It differs between members that compacted differently far.
 func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.HashResponse, error) {
-	leave, err := m.s.bounds.scans.Enter(ctx)
+	leave, err := m.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	machine, release := m.s.options.Member.Machine()
+	machine, release := m.options.Member.Machine()
 	defer release()
 	revision := machine.Store().Revision()
 	hash, err := machine.Store().Hash()
 	if err != nil {
 		return nil, err
 	}
-	return &pb.HashResponse{Header: m.s.headerAt(revision).Message(), Hash: hash}, nil
+	return &pb.HashResponse{Header: m.headerAt(revision).Message(), Hash: hash}, nil
 }
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.
 func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
-	leave, err := m.s.bounds.scans.Enter(ctx)
+	leave, err := m.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	machine, release := m.s.options.Member.Machine()
+	machine, release := m.options.Member.Machine()
 	defer release()
 	hash, compacted, current, err := machine.Store().HashKV(kv.Revision(r.Revision))
 	if err != nil {
@@ -199,7 +192,7 @@ func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*
 		at = int64(current)
 	}
 	return &pb.HashKVResponse{
-		Header: m.s.headerAt(current).Message(), Hash: hash, CompactRevision: int64(compacted), HashRevision: at,
+		Header: m.headerAt(current).Message(), Hash: hash, CompactRevision: int64(compacted), HashRevision: at,
 	}, nil
 }
 
@@ -207,15 +200,15 @@ func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*
 func (m *maintenanceService) MoveLeader(
 	ctx context.Context, r *pb.MoveLeaderRequest,
 ) (*pb.MoveLeaderResponse, error) {
-	if m.s.options.Member.Leader() != m.s.options.Member.ID() {
+	if m.options.Member.Leader() != m.options.Member.ID() {
 		return nil, rpctypes.ErrGRPCNotLeader
 	}
-	leave, err := m.s.bounds.moves.Enter(ctx)
+	leave, err := m.bounds.moves.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := m.s.options.Member.TransferLeadership(ctx, consensus.MemberID(r.TargetID)); err != nil {
+	if err := m.options.Member.TransferLeadership(ctx, consensus.MemberID(r.TargetID)); err != nil {
 		return nil, err
 	}
 	return &pb.MoveLeaderResponse{}, nil
@@ -231,13 +224,13 @@ func (m *maintenanceService) Downgrade(
 		if !isVersion(r.Version) {
 			return nil, rpctypes.ErrGRPCWrongDowngradeVersionFormat
 		}
-		if err := m.s.readIndex(ctx); err != nil {
+		if err := m.readIndex(ctx); err != nil {
 			return nil, err
 		}
 		return nil, rpctypes.ErrGRPCInvalidDowngradeTargetVersion
 	case pb.DowngradeRequest_CANCEL:
-		version := majorMinor(m.s.options.Version.Cluster)
-		return &pb.DowngradeResponse{Header: m.s.headerNow().Message(), Version: version}, nil
+		version := majorMinor(m.options.Version.Cluster)
+		return &pb.DowngradeResponse{Header: m.headerNow().Message(), Version: version}, nil
 	}
 	return nil, errUnknownMethod
 }
@@ -254,26 +247,4 @@ func isVersion(text string) bool {
 		}
 	}
 	return true
-}
-
-// compactionPoll is how often a physical compaction looks whether it is done.
-const compactionPoll = 10 * time.Millisecond
-
-// awaitCompaction waits until what a compaction made superfluous is deleted from this member's store.
-func (s *Services) awaitCompaction(ctx context.Context, revision kv.Revision) error {
-	ticker := time.NewTicker(compactionPoll)
-	defer ticker.Stop()
-	for {
-		machine, release := s.options.Member.Machine()
-		done := machine.Store().CompactedTo() >= revision
-		release()
-		if done {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }

@@ -17,7 +17,7 @@ import (
 func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
 		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
-		s.collectAnswers, s.bounds.collect, s.collectFirstMessages,
+		s.collectAnswers, s.bounds.collect, s.first.collect,
 	}
 	if s.membership != nil {
 		parts = append(parts, s.membership.Collect)
@@ -28,7 +28,7 @@ func (s *Services) Collector() prometheus.Collector {
 	return metrics.Collector(parts...)
 }
 
-func (s *Services) collectServer(e *metrics.Emitter) {
+func (s *shared) collectServer(e *metrics.Emitter) {
 	o := &s.options
 	status := o.Member.Status()
 	leader := o.Member.Leader()
@@ -83,7 +83,7 @@ func majorMinor(version string) string {
 	return version
 }
 
-func (s *Services) collectStore(e *metrics.Emitter) {
+func (s *shared) collectStore(e *metrics.Emitter) {
 	machine, release := s.options.Member.Machine()
 	defer release()
 	store := machine.Store()
@@ -113,7 +113,7 @@ func (s *Services) collectStore(e *metrics.Emitter) {
 }
 
 // collectConfig shows the configuration in force at this member.
-func (s *Services) collectConfig(e *metrics.Emitter) {
+func (s *shared) collectConfig(e *metrics.Emitter) {
 	status := s.options.Member.Status()
 	e.Gauge("quorate_config_index", "Index of the entry that brought the configuration in force.",
 		float64(status.ConfigID.Index))

@@ -13,13 +13,13 @@ import (
 )
 
 // nativeKV is what the native Writer service needs of KV.
-type nativeKV struct{ *Services }
+type nativeKV struct{ *kvService }
 
 // Admit implements writerapi.KV.
 func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
-	quota := k.quota.check
+	quota := k.checkQuota
 	if r.Again {
-		quota = k.quota.warn
+		quota = k.warnQuota
 	}
 	switch r.Kind {
 	case quoratepb.Proposal_KIND_PUT:

@@ -32,16 +32,11 @@ type Options struct {
 	// StrictReconfig refuses membership changes that would endanger the quorum.
 	StrictReconfig bool
 
-	MaxRequestBytes       int
-	MaxTxnOps             int
-	Answers               *room.Budget // memory for answers; nil: one of the default size
-	MaxConcurrentStreams  uint32
-	FirstMessage          admission.FirstMessageLimits // how long the request of a call may take to arrive
-	DiskLow               func() bool                  // nil: never; writes that grow are refused while it says so, and backups
-	QuotaBytes            int64                        // enforced; negative: none
-	ReportedQuotaBytes    int64                        // what Status says; zero: QuotaBytes
-	WatchProgressInterval time.Duration                // between progress notifications of a quiet watcher
-	SlowRequest           time.Duration                // requests that take longer are logged
+	Limits
+	Answers               *room.Budget  // memory for answers; nil: one of the default size
+	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
+	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
+	SlowRequest           time.Duration // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the pages
 	// whose scripts may read what it answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string
@@ -59,6 +54,16 @@ type Options struct {
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.
 	ExtensiveMetrics bool
+}
+
+// Limits are what one client may ask for, and all.
+type Limits struct {
+	MaxRequestBytes      int
+	MaxTxnOps            int
+	MaxConcurrentStreams uint32
+	FirstMessage         admission.FirstMessageLimits // how long the request of a call may take to arrive
+	QuotaBytes           int64                        // of the store, enforced; negative: none
+	ReportedQuotaBytes   int64                        // what Status says; zero: QuotaBytes
 }
 
 // Version is what this server says it is.

@@ -13,16 +13,16 @@ const (
 	leaseOverheadBytes = 64
 )
 
-// quota refuses what would make the store larger than allowed, and raises the alarm that then keeps all members from
-// growing until an operator has made room. It belongs to the proposing side: members differ in the size of their
-// files, so applying an entry cannot depend on it.
+// quota is for checkQuota, which refuses what would make the store larger than allowed, and raises the alarm that then
+// keeps all members from growing until an operator has made room. It belongs to the proposing side: members differ in the
+// size of their files, so applying an entry cannot depend on it.
 type quota struct {
 	mu      sync.Mutex
 	raising bool
 }
 
-// check admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted.
-func (q *quota) check(ctx context.Context, s *Services, command *kv.Command) error {
+// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted.
+func (s *shared) checkQuota(ctx context.Context, command *kv.Command) error {
 	cost := growth(command)
 	if cost == 0 {
 		return nil
@@ -39,21 +39,22 @@ func (q *quota) check(ctx context.Context, s *Services, command *kv.Command) err
 	if size+cost < s.options.QuotaBytes {
 		return nil
 	}
-	q.raise(ctx, s)
+	s.raiseNoSpace(ctx)
 	return kv.ErrNoSpace
 }
 
-// warn raises the alarm like check but admits the command. What a client proposes again was admitted once, and may have
-// happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
-func (q *quota) warn(ctx context.Context, s *Services, command *kv.Command) error {
-	_ = q.check(ctx, s, command)
+// warnQuota raises the alarm like checkQuota but admits the command. What a client proposes again was admitted once, and
+// may have happened: only the log, where a raised alarm counts as well, can give the answer that its first attempt got.
+func (s *shared) warnQuota(ctx context.Context, command *kv.Command) error {
+	_ = s.checkQuota(ctx, command)
 	return nil
 }
 
-func (s *Services) diskLow() bool { return s.options.DiskLow != nil && s.options.DiskLow() }
+func (s *shared) diskLow() bool { return s.options.DiskLow != nil && s.options.DiskLow() }
 
-// raise proposes the alarm, once for all requests that are refused at the same time.
-func (q *quota) raise(ctx context.Context, s *Services) {
+// raiseNoSpace proposes the alarm, once for all requests that are refused at the same time.
+func (s *shared) raiseNoSpace(ctx context.Context) {
+	q := &s.quota
 	q.mu.Lock()
 	busy := q.raising
 	q.raising = true

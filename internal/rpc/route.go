@@ -13,7 +13,7 @@ import (
 const routeKey = "quorate-route"
 
 // routed prepares to tell the client the route, if it asks. Tell is called with the answer.
-func (s *Services) routed(ctx context.Context) (_ context.Context, tell func()) {
+func routed(ctx context.Context) (_ context.Context, tell func()) {
 	if len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0 {
 		return ctx, func() {}
 	}

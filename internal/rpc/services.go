@@ -22,22 +22,16 @@ import (
 
 // Services are etcd's gRPC services for one member, and the native one beside them.
 type Services struct {
-	options Options
-	self    uint64
-	cluster uint64
-	stats   counters
+	*shared
+	kv      *kvService
 	gate    *gate.Gate
+	first   *firstMessages
 	checker *health.Checker
 	health  *health.Watcher
 	http    *httpapi.API
-	// membership is the native service, nil if it is left out.
+	// The native services, nil if they are left out.
 	membership *membershipapi.Service
-	// writer is the native service of writes, nil if it is left out.
-	writer *writerapi.Service
-	quota  quota
-
-	bounds bounds
-	first  *firstMessages
+	writer     *writerapi.Service
 }
 
 // New makes the services of a member. They answer from the moment they are registered; Close ends their background
@@ -45,17 +39,20 @@ type Services struct {
 func New(options Options) *Services {
 	options.setDefaults()
 	s := &Services{
-		options: options,
-		self:    uint64(options.Member.ID()),
-		cluster: uint64(options.Member.Cluster()),
-		bounds:  newBounds(),
-		first:   newFirstMessages(options.FirstMessage),
+		shared: &shared{
+			options: options,
+			self:    uint64(options.Member.ID()),
+			cluster: uint64(options.Member.Cluster()),
+			bounds:  newBounds(),
+		},
+		first: newFirstMessages(options.FirstMessage),
 	}
 	s.gate = gate.New(gate.Options{
 		Member: options.Member, Superseded: options.Superseded, Streams: s.bounds.streams,
 		ElectionTimeout: options.ElectionTimeout, SlowRequest: options.SlowRequest, Histograms: options.ExtensiveMetrics,
 		Clock: options.Clock, Logger: options.Logger,
 	})
+	s.kv = &kvService{s.shared, s.gate}
 	asked := health.Options{Member: options.Member, Stalled: options.Stalled, Logger: options.Logger}
 	s.checker, s.health = health.New(asked), health.Watch(asked)
 	if options.Membership != nil {
@@ -66,7 +63,7 @@ func New(options Options) *Services {
 	}
 	if options.Clients != nil {
 		s.writer = writerapi.New(writerapi.Options{
-			ClusterID: s.cluster, MemberID: s.self, Member: options.Member, Clients: options.Clients, KV: nativeKV{s},
+			ClusterID: s.cluster, MemberID: s.self, Member: options.Member, Clients: options.Clients, KV: nativeKV{s.kv},
 			MaxMessageBytes: options.maxMessageBytes(), Pending: &s.stats.pending, Failed: &s.stats.failedProposals,
 			Clock: options.Clock,
 		})
@@ -91,12 +88,12 @@ func (s *Services) Close() {
 // Register adds the services to a server made by NewGRPCServer.
 func (s *Services) Register(server *grpc.Server) {
 	timed := s.first.Registrar(server)
-	timed.RegisterService(s.kvDesc(), nil)
-	timed.RegisterService(watchDesc(s), nil)
-	pb.RegisterLeaseServer(timed, &leaseService{s: s})
-	pb.RegisterClusterServer(timed, &clusterService{s: s})
-	pb.RegisterMaintenanceServer(timed, &maintenanceService{s: s})
-	pb.RegisterAuthServer(timed, &authService{s: s})
+	timed.RegisterService(s.kv.desc(), nil)
+	timed.RegisterService(watchDesc(s.shared), nil)
+	pb.RegisterLeaseServer(timed, &leaseService{shared: s.shared})
+	pb.RegisterClusterServer(timed, &clusterService{shared: s.shared})
+	pb.RegisterMaintenanceServer(timed, &maintenanceService{shared: s.shared})
+	pb.RegisterAuthServer(timed, &authService{shared: s.shared})
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}

@@ -19,7 +19,7 @@ func writeTimeout(err error) error {
 
 // readIndex is ReadIndex of the member. A read that ran out of time is told so, as by etcd, whatever it waited for: it may
 // be asked again.
-func (s *Services) readIndex(ctx context.Context) error {
+func (s *shared) readIndex(ctx context.Context) error {
 	err := s.options.Member.ReadIndex(ctx)
 	for _, cause := range [...]error{member.ErrNoLeader, member.ErrLeaderFailed, member.ErrConnectionLost} {
 		if errors.Is(err, cause) {

@@ -23,7 +23,7 @@ import (
 )
 
 // watchDesc describes the Watch service.
-func watchDesc(s *Services) *grpc.ServiceDesc {
+func watchDesc(s *shared) *grpc.ServiceDesc {
 	return &grpc.ServiceDesc{
 		ServiceName: "etcdserverpb.Watch",
 		Streams: []grpc.StreamDesc{{
@@ -36,7 +36,7 @@ func watchDesc(s *Services) *grpc.ServiceDesc {
 // watchStream is one client's stream of watches; all streams of a client host share bounds. The goroutine of the call
 // sends, one more receives.
 type watchStream struct {
-	s        *Services
+	s        *shared
 	grpc     grpc.ServerStream
 	watches  *watch.Stream
 	response wire.WatchResponse // reused: it is encoded before SendMsg returns
@@ -45,7 +45,7 @@ type watchStream struct {
 	received error // why the receiver ended
 }
 
-func (s *Services) serveWatch(_ any, stream grpc.ServerStream) error {
+func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
 	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(admission.CallerOf(stream.Context()).Host)}
 	defer w.watches.Close()
 	stopTicks := w.tick()

@@ -1,0 +1,66 @@
+package rpc
+
+import (
+	"context"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// shared is what all of etcd's services have: the member that they serve and the bounds on doing so.
+type shared struct {
+	options Options
+	self    uint64
+	cluster uint64
+	stats   counters
+	quota   quota
+	bounds  bounds
+}
+
+// headerAt is this member's header for an answer given at revision.
+func (s *shared) headerAt(revision kv.Revision) wire.Header {
+	return wire.Header{
+		Cluster:  s.cluster,
+		Member:   s.self,
+		Revision: revision,
+		Term:     uint64(s.options.Member.Term()),
+	}
+}
+
+// headerNow is this member's header at the store's current revision.
+func (s *shared) headerNow() wire.Header { return s.headerAt(s.revision()) }
+
+// revision is the store's current revision.
+func (s *shared) revision() kv.Revision {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	return machine.Store().Revision()
+}
+
+func (s *shared) alarms() []kv.Alarm {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	return machine.Alarms()
+}
+
+// propose replicates a command and makes its rejection an error.
+func (s *shared) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if kv.AsksForPairs(command) { // what is executed can not be taken back if there is no room for the answer
+		if err := s.options.Answers.Ready(ctx); err != nil {
+			return kv.Result{}, s.unanswered(err)
+		}
+	}
+	s.stats.pending.Add(1)
+	ctx, tell := routed(ctx)
+	result, err := s.options.Member.Propose(ctx, command)
+	s.stats.pending.Add(-1)
+	tell()
+	if err != nil {
+		s.stats.failedProposals.Add(1)
+		return result, writeTimeout(err)
+	}
+	if result.Err != nil {
+		return result, result.Err
+	}
+	return result, s.complete(ctx, command, &result)
+}
