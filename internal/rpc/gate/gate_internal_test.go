@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+)
+
+// standIn is a member as the gate sees it.
+type standIn struct {
+	leader           consensus.MemberID
+	learner, corrupt bool
+	superseded       error
+}
+
+func (s *standIn) Leader() consensus.MemberID     { return s.leader }
+func (s *standIn) LeaderChanged() <-chan struct{} { return nil }
+func (s *standIn) Learner() bool                  { return s.learner }
+func (s *standIn) Corrupt() bool                  { return s.corrupt }
+
+func (s *standIn) gate(t *testing.T) *Gate {
+	g := New(Options{
+		Member: s, Superseded: func() error { return s.superseded }, Streams: admission.NewHostBound(1, 1),
+		ElectionTimeout: time.Hour, SlowRequest: time.Hour, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(g.Close)
+	return g
+}
+
+func call(ctx context.Context, g *Gate, method string) (served bool, err error) {
+	m := g.Method(method)
+	return Pass(g, ctx, m, m.servedByLearner, func() (bool, error) { return true, nil })
+}
+
+// Ensure which members serve what.
+func TestPass_whoServes(t *testing.T) {
+	left := errors.New("recovered without this member")
+	members := map[string]*standIn{
+		"sound": {leader: 1}, "learner": {leader: 1, learner: true}, "corrupt": {leader: 1, corrupt: true},
+		"left": {leader: 1, superseded: left},
+	}
+	for _, row := range []struct {
+		method                 string
+		learner, corrupt, left bool
+	}{
+		{pb.KV_Put_FullMethodName, false, false, false},
+		{pb.KV_Range_FullMethodName, false, false, false},
+		{pb.Cluster_MemberList_FullMethodName, false, true, true},
+		{pb.Cluster_MemberAdd_FullMethodName, false, true, false},
+		{pb.Maintenance_Status_FullMethodName, true, true, true},
+		{pb.Maintenance_Alarm_FullMethodName, false, true, false},
+		{pb.Maintenance_Snapshot_FullMethodName, true, false, false},
+		{quoratepb.Membership_Describe_FullMethodName, true, true, true},
+		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
+		{healthpb.Health_Check_FullMethodName, false, true, false},
+	} {
+		want := map[string]bool{"sound": true, "learner": row.learner, "corrupt": row.corrupt, "left": row.left}
+		for name, member := range members {
+			served, err := call(context.Background(), member.gate(t), row.method)
+			if served != want[name] || (err == nil) != served {
+				t.Errorf("%s of a %s member: served %v, %v; want %v", row.method, name, served, err, want[name])
+			}
+		}
+	}
+}
+
+func TestPass_admission(t *testing.T) {
+	with := func(key, value string) context.Context {
+		return metadata.NewIncomingContext(context.Background(), metadata.Pairs(key, value))
+	}
+	leaderless := &standIn{}
+	for _, row := range []struct {
+		name string
+		ctx  context.Context
+		want error
+	}{
+		{"requires no leader", context.Background(), nil},
+		{"requires a leader", with(rpctypes.MetadataRequireLeaderKey, rpctypes.MetadataHasLeader), rpctypes.ErrGRPCNoLeader},
+		{"has a version", with(rpctypes.MetadataClientAPIVersionKey, "3.6"), nil},
+		{"has a version that is no text", with(rpctypes.MetadataClientAPIVersionKey, "\xff"), rpctypes.ErrGRPCInvalidClientAPIVersion},
+	} {
+		if _, err := call(row.ctx, leaderless.gate(t), pb.KV_Range_FullMethodName); err != row.want {
+			t.Errorf("a call that %s: got %v, want %v", row.name, err, row.want)
+		}
+	}
+}
+
+// Ensure that clients cannot make as many counters as they like by the versions that they say they are.
+func TestClientVersions_count_bounded(t *testing.T) {
+	v := newClientVersions()
+	for i := range 3 * maxClientVersions {
+		v.count(callUnary, fmt.Sprint("version ", i%(2*maxClientVersions)))
+	}
+	counts := *v.counts.Load()
+	total := uint64(0)
+	for _, n := range counts {
+		total += n.Load()
+	}
+	if len(counts) != maxClientVersions+1 || total != 3*maxClientVersions {
+		t.Errorf("%d counters of %d calls; want %d of %d", len(counts), total, maxClientVersions+1, 3*maxClientVersions)
+	}
+}
+
+func TestSlowLog_note(t *testing.T) {
+	var l slowLog
+	begun := time.Unix(1000, 0)
+	for i, row := range []struct {
+		after      time.Duration
+		suppressed uint64
+		ok         bool
+	}{{0, 0, true}, {time.Millisecond, 0, false}, {999 * time.Millisecond, 0, false}, {time.Second, 2, true}} {
+		if suppressed, ok := l.note(begun.Add(row.after)); suppressed != row.suppressed || ok != row.ok {
+			t.Errorf("note %d: got %d, %v", i, suppressed, ok)
+		}
+	}
+	if n := l.total.Load(); n != 4 {
+		t.Errorf("%d were counted, want 4", n)
+	}
+}
