@@ -66,7 +66,7 @@ func TestCluster_MemberUpdate_takenURL(t *testing.T) {
 		t.Errorf("its own URLs: got %v, want no error, as with etcd", err)
 	}
 	if _, err := c.MemberUpdate(ctx, 1, []string{"http://127.0.0.1:23509"}); !errors.Is(err, rpctypes.ErrMemberNotFound) {
-		t.Errorf("a stranger: got %v, want %v", err, rpctypes.ErrMemberNotFound)
+		t.Errorf("no member: got %v, want %v", err, rpctypes.ErrMemberNotFound)
 	}
 }
 

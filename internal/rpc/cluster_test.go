@@ -39,7 +39,7 @@ func TestCluster_membersOfOne(t *testing.T) {
 		t.Errorf("promote a learner that never answered: got %v, want %v", err, rpctypes.ErrMemberLearnerNotReady)
 	}
 	if _, err := c.MemberPromote(ctx, 1); !errors.Is(err, rpctypes.ErrMemberNotFound) {
-		t.Errorf("promote a stranger: got %v, want %v", err, rpctypes.ErrMemberNotFound)
+		t.Errorf("promote no member: got %v, want %v", err, rpctypes.ErrMemberNotFound)
 	}
 	if _, err := c.MemberPromote(ctx, uint64(testMember)); !errors.Is(err, rpctypes.ErrMemberNotLearner) {
 		t.Errorf("promote a voter: got %v, want %v", err, rpctypes.ErrMemberNotLearner)

@@ -51,7 +51,7 @@ func TestMaintenance_statusHashAndAlarms(t *testing.T) {
 		t.Errorf("defragment: got %v, %v; want no header", r, err)
 	}
 	if _, err := c.MoveLeader(ctx, 99); !errors.Is(err, rpctypes.ErrBadLeaderTransferee) {
-		t.Errorf("move leader to a stranger: got %v, want %v", err, rpctypes.ErrBadLeaderTransferee)
+		t.Errorf("move leader to no member: got %v, want %v", err, rpctypes.ErrBadLeaderTransferee)
 	}
 	if _, err := c.Downgrade(ctx, clientv3.DowngradeCancel, ""); err != nil {
 		t.Errorf("cancel a downgrade: %v", err)
@@ -258,12 +258,12 @@ func TestMaintenance_Alarm_strange(t *testing.T) {
 		request *pb.AlarmRequest
 		want    codes.Code
 	}{
-		{"a stranger's", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.NotFound},
+		{"one of no member", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.NotFound},
 		{"an unknown kind", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 3}, codes.InvalidArgument},
 		{"a kind beyond a byte", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 257}, codes.InvalidArgument},
 		{"the end of a kind beyond a byte", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: 257}, codes.InvalidArgument},
 		{"no kind", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77}, codes.NotFound},
-		{"the end of a stranger's", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.OK},
+		{"the end of one of no member", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.OK},
 		{"a member's", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(testMember), Alarm: pb.AlarmType_NOSPACE}, codes.OK},
 	} {
 		if _, err := alarms.Alarm(ctx, tc.request); status.Code(err) != tc.want {

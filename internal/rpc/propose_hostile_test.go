@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// TestServices_Propose_stranger lets nobody who knows a client's id ask for what that client was told.
-func TestServices_Propose_stranger(t *testing.T) {
+// TestServices_Propose_otherClient lets nobody who knows a client's id ask for what that client was answered.
+func TestServices_Propose_otherClient(t *testing.T) {
 	s := serveNative(t, nil)
 	victim := openPropose(t, s, 0xc1)
 	session := victim.open()

@@ -103,8 +103,8 @@ func (s *Server) noteApplied(took time.Duration) {
 		return
 	}
 	s.timings.slow.Inc()
-	now, before := time.Since(s.timings.begun), s.timings.told.Load()
-	if (before == 0 || now-time.Duration(before) > slowApplyPause) && s.timings.told.CompareAndSwap(before, int64(now)) {
+	now, before := time.Since(s.timings.begun), s.timings.slowLogged.Load()
+	if (before == 0 || now-time.Duration(before) > slowApplyPause) && s.timings.slowLogged.CompareAndSwap(before, int64(now)) {
 		s.logger.Warn("applying entries took long", "took", took, "expected", s.cfg.WarningApplyDuration)
 	}
 }

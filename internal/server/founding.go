@@ -38,7 +38,7 @@ type newcomer struct {
 	options datadir.Options
 	first   founding
 	door    *transport.Transport // answers others meanwhile
-	room    *waitingRoom         // answers clients meanwhile
+	startup *startupServer       // answers clients meanwhile
 
 	mu      sync.Mutex
 	founder identity.Founder
@@ -105,7 +105,7 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 			continue
 		case identity.Wait:
 			n.say("waits for the other members of --initial-cluster to found the cluster: " +
-				n.founder.Waiting(decision.Missing) + n.strangers())
+				n.founder.Waiting(decision.Missing) + n.otherClusters())
 		case identity.Broken:
 			n.say(decision.Text)
 		default:
@@ -143,7 +143,7 @@ func (n *newcomer) record(roster []identity.Bound) error {
 
 // say tells the log, and those who ask whether this member is ready, what is waited for.
 func (n *newcomer) say(text string) {
-	n.room.say(text)
+	n.startup.say(text)
 	if text == n.said && time.Since(n.saidAt) < waitingLog {
 		return
 	}
@@ -183,8 +183,8 @@ func (n *newcomer) ask(ctx context.Context) identity.Decision {
 	return n.founder.Decide(met)
 }
 
-// strangers names those who answer for another cluster.
-func (n *newcomer) strangers() string {
+// otherClusters names those who answer for another cluster.
+func (n *newcomer) otherClusters() string {
 	if len(n.foreign) == 0 {
 		return ""
 	}
@@ -250,12 +250,12 @@ func (n *newcomer) open() error {
 		closeAll(listeners)
 		return err
 	}
-	n.room = n.s.openWaitingRoom()
+	n.startup = n.s.serveStartup()
 	return nil
 }
 
 func (n *newcomer) close() error {
-	n.room.close()
+	n.startup.close()
 	return n.door.Close()
 }
 
@@ -301,10 +301,10 @@ func (s *Server) ownStorage() (consensus.StorageID, error) {
 
 // waitAsLost keeps a process whose data directory is of no use where people can see it, until it is stopped.
 func (s *Server) waitAsLost(ctx context.Context, lost *datadir.LostError) error {
-	room := s.openWaitingRoom()
-	defer room.close()
+	startup := s.serveStartup()
+	defer startup.close()
 	for {
-		room.say(lost.Text)
+		startup.say(lost.Text)
 		s.logger.Error("this data directory can not be used by its member any more", "data-dir", s.cfg.DataDir,
 			"why", lost.Text)
 		select {

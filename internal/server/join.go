@@ -55,12 +55,12 @@ func (s *Server) findOwnPlace(ctx context.Context) (member.Description, consensu
 func (s *Server) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
 	member.Description, consensus.MemberID, error,
 ) {
-	room := s.openWaitingRoom()
-	defer room.close()
+	startup := s.serveStartup()
+	defer startup.close()
 	text := fmt.Sprintf("has lost its disk: member %v at these peer URLs is bound to another data directory, and this one is "+
 		"empty. It does not vote. Give it its directory back and start it again; if that is lost for ever, `quorate member "+
 		"reset %s` from any member that serves, and this process goes on by itself", lost, s.cfg.Name)
-	room.say(text)
+	startup.say(text)
 	var said time.Time
 	for {
 		if time.Since(said) > waitingLog {

@@ -16,12 +16,12 @@ import (
 
 // timings are the histograms that the member fills while it works.
 type timings struct {
-	sync  prometheus.Histogram
-	apply prometheus.Histogram
-	flush prometheus.Histogram
-	slow  prometheus.Counter
-	begun time.Time
-	told  atomic.Int64 // when a slow apply was logged last, in nanoseconds after begun
+	sync       prometheus.Histogram
+	apply      prometheus.Histogram
+	flush      prometheus.Histogram
+	slow       prometheus.Counter
+	begun      time.Time
+	slowLogged atomic.Int64 // when a slow apply was logged last, in nanoseconds after begun
 }
 
 func newTimings() *timings {

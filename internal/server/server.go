@@ -120,7 +120,7 @@ func (s *Server) watchMember() {
 		select {
 		case <-leaving:
 			leaving = nil
-			s.wg.Go(s.turnAway)
+			s.wg.Go(s.drain)
 			continue
 		case <-s.member.Failed():
 			s.logger.Error("the member stopped", "err", s.member.Err())
@@ -131,8 +131,8 @@ func (s *Server) watchMember() {
 	}
 }
 
-// turnAway sends clients of a removed member elsewhere and lets the requests under way end, before the member stops.
-func (s *Server) turnAway() {
+// drain sends clients of a removed member elsewhere and lets the requests under way end, before the member stops.
+func (s *Server) drain() {
 	s.logger.Info("removed from the cluster: clients are sent to other members")
 	s.services.Close()
 	for _, l := range s.clients {
@@ -159,7 +159,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.end(ctx, s.failure())
 	<-s.done
 	if err := s.Err(); err != nil {
-		return err // it failed while it was told to stop; how it closed is then no news
+		return err // it failed by itself; how it closed does not matter then
 	}
 	return s.stopErr
 }

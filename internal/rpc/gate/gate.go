@@ -264,9 +264,9 @@ func (g *Gate) watchLeader() {
 	member := g.options.Member
 	for {
 		changed := member.LeaderChanged()
-		var patience <-chan time.Time
+		var tooLong <-chan time.Time
 		if member.Leader() == consensus.NoMember {
-			patience = time.After(noLeaderTimeouts * g.options.ElectionTimeout)
+			tooLong = time.After(noLeaderTimeouts * g.options.ElectionTimeout)
 		}
 		select {
 		case <-g.stop:
@@ -274,7 +274,7 @@ func (g *Gate) watchLeader() {
 			return
 		case <-changed:
 			g.leaderChanges.Add(1)
-		case <-patience:
+		case <-tooLong:
 			g.endStreams(rpctypes.ErrGRPCNoLeader)
 			select {
 			case <-g.stop:

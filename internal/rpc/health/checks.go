@@ -54,8 +54,8 @@ func (c *Checker) Groups() []*Group { return c.groups }
 type Check struct {
 	Name string
 	ask  func(context.Context, Member) error
-	// patience is for how long the member may hang before the check fails without being asked: it would hang, too.
-	patience time.Duration
+	// limit is for how long the member may hang before the check fails without being asked: it would hang, too.
+	limit time.Duration
 	// How it went so far: for the metrics.
 	passed, failed atomic.Uint64
 	lastFailed     atomic.Bool
@@ -67,30 +67,30 @@ type Group struct {
 	Checks []*Check
 }
 
-// A member that hangs for readyPatience gets no more requests; who hangs for alivePatience may be started again, which
+// A member that hangs for readyLimit gets no more requests; who hangs for aliveLimit may be started again, which
 // helps against a deadlock but would only harm a member whose disk is slow.
 const (
-	readyPatience = 10 * time.Second
-	alivePatience = time.Minute
+	readyLimit = 10 * time.Second
+	aliveLimit = time.Minute
 )
 
 func newGroups() []*Group {
 	return []*Group{
 		{Name: "livez", Checks: []*Check{
-			{Name: "progress", ask: asksNothing, patience: alivePatience},
-			{Name: "serializable_read", ask: readsLocally, patience: alivePatience},
+			{Name: "progress", ask: asksNothing, limit: aliveLimit},
+			{Name: "serializable_read", ask: readsLocally, limit: aliveLimit},
 		}},
 		{Name: "readyz", Checks: []*Check{
-			{Name: "progress", ask: asksNothing, patience: readyPatience},
-			{Name: "data_corruption", ask: isIntact, patience: readyPatience},
-			{Name: "serializable_read", ask: readsLocally, patience: readyPatience},
-			{Name: "linearizable_read", ask: readsLinearizably, patience: readyPatience},
-			{Name: "non_learner", ask: isNoLearner, patience: readyPatience},
+			{Name: "progress", ask: asksNothing, limit: readyLimit},
+			{Name: "data_corruption", ask: isIntact, limit: readyLimit},
+			{Name: "serializable_read", ask: readsLocally, limit: readyLimit},
+			{Name: "linearizable_read", ask: readsLinearizably, limit: readyLimit},
+			{Name: "non_learner", ask: isNoLearner, limit: readyLimit},
 		}},
 	}
 }
 
-// asksNothing is for a check whose patience is the question.
+// asksNothing is for the check that asks only whether the member hangs.
 func asksNothing(context.Context, Member) error { return nil }
 
 func readsLocally(_ context.Context, m Member) error {
@@ -132,7 +132,7 @@ func (c *Checker) Run(
 		if excluded[check.Name] {
 			continue
 		}
-		err := c.options.Stalled(check.patience)
+		err := c.options.Stalled(check.limit)
 		if err == nil {
 			err = check.ask(ctx, c.options.Member)
 		}
@@ -166,7 +166,7 @@ func (c *Checker) Unhealthy(ctx context.Context, excluded map[string]bool, seria
 }
 
 func (c *Checker) unhealthyBecause(ctx context.Context, excluded map[string]bool, serializable bool) string {
-	if err := c.options.Stalled(readyPatience); err != nil {
+	if err := c.options.Stalled(readyLimit); err != nil {
 		return "NO PROGRESS:" + err.Error()
 	}
 	for _, alarm := range c.alarms() {

@@ -56,7 +56,7 @@ func (w *Watcher) run() {
 
 // look notes whether the member makes progress now.
 func (w *Watcher) look(served bool) (serves bool) {
-	err := w.options.Stalled(readyPatience)
+	err := w.options.Stalled(readyLimit)
 	switch {
 	case err != nil && served:
 		w.server.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)

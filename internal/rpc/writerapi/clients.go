@@ -26,8 +26,8 @@ var errTooManyClients = status.Error(codes.ResourceExhausted,
 
 // clientRegister knows which native clients are here, and bounds them.
 type clientRegister struct {
-	clock    env.Clock
-	patience time.Duration
+	clock   env.Clock
+	keepFor time.Duration // how long a client without a stream counts
 
 	hosts, connections *admission.HostBound
 
@@ -46,7 +46,7 @@ type registered struct {
 func (r *clientRegister) init(clock env.Clock, clients Clients) {
 	r.clock = clock
 	if clients != nil {
-		r.patience = clients.ClientPatience()
+		r.keepFor = clients.ClientPatience()
 	}
 	r.clients = map[consensus.MemberID]*registered{}
 	r.hosts = admission.NewHostBound(maxClients, maxHostClients)
@@ -97,7 +97,7 @@ func (r *clientRegister) leave(client consensus.MemberID, one *registered) {
 		return
 	}
 	visit := one.visit
-	r.clock.AfterFunc(r.patience, func() {
+	r.clock.AfterFunc(r.keepFor, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if one.streams > 0 || one.visit != visit {

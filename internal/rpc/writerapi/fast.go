@@ -156,17 +156,17 @@ func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict
 	p.heard.verdicts--
 	one := p.offered[v.Proposal]
 	p.mu.Unlock()
-	told := &quoratepb.Verdict{
+	answer := &quoratepb.Verdict{
 		Session: v.Proposal.Session.Number, Sequence: v.Proposal.Sequence, Revision: v.Revision, Refusal: uint32(v.Refusal),
 	}
 	if kind != consensus.MsgFast || v.Refusal != consensus.RefusedNot {
-		return told
+		return answer
 	}
 	result, err := kv.DecodeResult(v.Reply)
 	if err != nil || one == nil || result.Err != nil {
 		return nil // it has its answer
 	}
 	response := p.writer.options.KV.Reply(one.kind, &result)
-	told.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
-	return told
+	answer.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
+	return answer
 }

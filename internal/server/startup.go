@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// waitingRoom answers HTTP clients of a process that is no member yet: it is alive, not ready, and says why. Clients of gRPC
-// are turned away at once, so that they try another member.
-type waitingRoom struct {
+// startupServer answers HTTP clients of a process that is no member yet: it is alive, not ready, and says why. Clients of
+// gRPC are turned away at once, so that they try another member.
+type startupServer struct {
 	text    atomic.Pointer[string]
 	servers []*http.Server
 	serving sync.WaitGroup
 }
 
-func (s *Server) openWaitingRoom() *waitingRoom {
-	room := &waitingRoom{}
-	room.say("is starting")
+func (s *Server) serveStartup() *startupServer {
+	startup := &startupServer{}
+	startup.say("is starting")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	for _, path := range []string{"/readyz", "/health", "/"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			text := "[-]member failed: this process is no member yet: it " + *room.text.Load()
+			text := "[-]member failed: this process is no member yet: it " + *startup.text.Load()
 			http.Error(w, text, http.StatusServiceUnavailable)
 		})
 	}
@@ -39,24 +39,24 @@ func (s *Server) openWaitingRoom() *waitingRoom {
 			continue
 		}
 		server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-		room.servers = append(room.servers, server)
-		guests := lent.lend()
-		room.serving.Go(func() {
-			if err := server.Serve(guests); !errors.Is(err, http.ErrServerClosed) {
+		startup.servers = append(startup.servers, server)
+		borrowed := lent.lend()
+		startup.serving.Go(func() {
+			if err := server.Serve(borrowed); !errors.Is(err, http.ErrServerClosed) {
 				s.ended("http server", err)
 			}
 		})
 	}
-	return room
+	return startup
 }
 
-func (r *waitingRoom) say(text string) { r.text.Store(&text) }
+func (u *startupServer) say(text string) { u.text.Store(&text) }
 
-func (r *waitingRoom) close() {
-	for _, server := range r.servers {
+func (u *startupServer) close() {
+	for _, server := range u.servers {
 		_ = server.Close()
 	}
-	r.serving.Wait()
+	u.serving.Wait()
 }
 
 // relay is a listener that can be lent: what it accepts goes to the borrower, and to its owner again once the borrower has
