@@ -99,6 +99,10 @@ func (s *Stores) Machine() (machine *apply.Machine, release func()) {
 	return store.Machine, store.release
 }
 
+// Latest returns the state machine of the present store, which is not held: only what the machine has in memory may be read.
+// Its caller must not wait for a store that is being replaced.
+func (s *Stores) Latest() *apply.Machine { return s.current.Load().Machine }
+
 // Set makes g the present one.
 func (s *Stores) Set(g *Generation) {
 	s.mu.Lock()

@@ -20,11 +20,20 @@ func (m *Member) newApplier() *applier {
 			Fail:       m.fail,
 		}),
 		task: m.dog.Watch("applying entries"), clock: m.options.Clock, logger: m.logger, observe: m.options.Applied,
-		room: m.answerRoom, applied: m.applied, restored: m.restored, serving: m.fates.Store,
+		room: m.answerRoom, applied: m.applied, restored: m.restored,
 		put: m.inbox.put, background: m.background,
 	}
 	a.queue.init()
 	return a
+}
+
+func (m *Member) newDisk() *logWriter {
+	w := &logWriter{
+		data: m.data, task: m.dog.Watch("writing the log"), clock: m.options.Clock, observe: m.options.Synced,
+		deliver: m.deliver, evaluate: m.evaluations.put, put: m.inbox.put,
+	}
+	w.queue.init()
+	return w
 }
 
 func (m *Member) newLeases() *expiry.Revoker {

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/upkeep"
 	"github.com/quorate/quorate/internal/watchdog"
@@ -32,11 +31,6 @@ type leadership struct {
 	leads bool
 	term  consensus.Term
 }
-
-type (
-	applyQueue = queue[applyRequest]
-	diskQueue  = queue[node.Persist]
-)
 
 // These bound one engine batch, so that readers see progress and memory stays bounded also when a long log is replayed.
 const (
@@ -59,7 +53,7 @@ func fitting(entries []consensus.Entry) int {
 // applier owns the state machine: it applies entries in order, and puts snapshots in place of the store. All of it but
 // the queue belongs to the goroutine that runs it.
 type applier struct {
-	queue    applyQueue
+	queue    queue[applyRequest]
 	data     *datadir.Data
 	stores   *datadir.Stores
 	received *snapshots.Receiver
@@ -74,10 +68,8 @@ type applier struct {
 	// room gives room for the answer to a proposal that somebody waits for here.
 	room func(id consensus.ProposalID) kv.Room
 	// applied takes note of a batch that was applied, restored of a snapshot that has replaced the store.
-	applied  func(batch []consensus.Entry, results []kv.Result)
-	restored func(meta consensus.SnapshotMeta, machine *apply.Machine) error
-	// serving is told of the machine that readers get from now on.
-	serving    func(machine *apply.Machine)
+	applied    func(batch []consensus.Entry, results []kv.Result)
+	restored   func(meta consensus.SnapshotMeta, machine *apply.Machine) error
 	put        func(inputs ...raft.Input) // to the core
 	background func(f func())
 }
@@ -168,7 +160,6 @@ func (a *applier) install(meta consensus.SnapshotMeta) error {
 	}
 	machine := a.data.Machine
 	a.leases.Continue(machine)
-	a.serving(machine)
 	a.stores.Set(a.data.Generation)
 	a.background(func() { a.data.Retire(old) })
 	a.retainer.Replaced()

@@ -1,18 +1,22 @@
 package member
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // departure is how a removed member goes, so that nobody who asked it for something is left without an answer:
 //
 //	removal committed -> applied here -> Leaving is closed -> the server turns clients away and lets running requests
 //	end: the leader goes on sending the log for an election timeout -> Depart -> the member stops
 type departure struct {
-	leaving chan struct{}
-	done    chan struct{}
+	applied atomic.Bool   // the removal, and answered
+	leaving chan struct{} // closed: no new request should reach this member
+	done    chan struct{} // nobody waits for it any more
 }
 
-func newDeparture() departure {
-	return departure{leaving: make(chan struct{}), done: make(chan struct{}, 1)}
+func newDeparture() *departure {
+	return &departure{leaving: make(chan struct{}), done: make(chan struct{}, 1)}
 }
 
 // Leaving is closed when this member is about to stop because it was removed: no new request should reach it.
@@ -29,7 +33,7 @@ func (m *Member) Depart() {
 // leave ends a member that the cluster has removed. What was committed with the removal is applied first; one that is
 // told of its removal long after will not be sent that entry any more. Then requests under way may end.
 func (m *Member) leave() {
-	if !m.waitFor(m.appliedOwnRemoval) {
+	if !m.waitFor(m.departure.applied.Load) {
 		m.fail(ErrRemoved)
 		return
 	}
@@ -66,7 +70,5 @@ func (m *Member) waitFor(done func() bool) bool {
 // for it has been answered. Looking at the state alone would be too early: it shows the removal before the answer.
 func (m *Member) noteRemoval() {
 	config, _ := m.data.Machine.Config()
-	m.ownRemoval.Store(len(config.Members) > 0 && !config.Contains(m.ID()))
+	m.departure.applied.Store(len(config.Members) > 0 && !config.Contains(m.ID()))
 }
-
-func (m *Member) appliedOwnRemoval() bool { return m.ownRemoval.Load() }

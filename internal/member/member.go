@@ -3,7 +3,6 @@ package member
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -57,6 +56,9 @@ type Options struct {
 
 // Member is one running member of a cluster.
 type Member struct {
+	lifecycle
+	knownLeader
+
 	options   Options
 	data      *datadir.Data
 	logger    *slog.Logger
@@ -65,7 +67,7 @@ type Member struct {
 	hub       *watch.Hub
 
 	inbox       inbox
-	disk        diskQueue
+	disk        *logWriter
 	applier     *applier
 	evaluations queue[raft.Evaluation] // of what this member answers fast as a leader
 	holder      holder
@@ -77,49 +79,30 @@ type Member struct {
 	scrubber    *upkeep.Scrubber
 	leases      *expiry.Revoker
 	integrity   *integrity.Checker
-	asked       statusQueue
-	known       atomic.Pointer[raft.Status] // the last copy that was asked for
-	dog         *watchdog.Watchdog          // over the goroutines that everything depends on
+	status      statusBoard
+	dog         *watchdog.Watchdog // over the goroutines that everything depends on
 	loopTask    *watchdog.Task
-	diskTask    *watchdog.Task
 	epochs      *epoch.Monitor
 
-	stores datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
-	// fates is the machine, too, for the loop, which must not wait for a store that is being replaced: it asks the one before
-	// meanwhile what it knows in memory.
-	fates atomic.Pointer[apply.Machine]
-
-	leader      atomic.Uint64
-	learner     atomic.Bool
-	term        atomic.Uint64
-	ownRemoval  atomic.Bool // applied, and answered
+	stores      datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
 	inferred    atomic.Uint64
 	coreCounts  atomic.Pointer[raft.Counts]
 	changes     changeCounters
-	leaderMu    sync.Mutex
-	changed     chan struct{} // closed at the next change of leader
 	configNews  news
 	footing     atomic.Pointer[Footing]
 	footingNews news
 	direct      direct
 	offers      offers
-	departure   departure
+	departure   *departure
 	jobs        jobTable
 	addresses   *autopilot.Addresses
 	requests    *autopilot.Requests
 	repair      *autopilot.Repair
-	roll        roll         // of native clients
-	retiring    retiring     // their sessions
-	refusedOnce sync.Once    // by a peer, for good
-	lostAt      atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero while one is known
+	roll        roll      // of native clients
+	retiring    retiring  // their sessions
+	refusedOnce sync.Once // by a peer, for good
 
-	stop     context.CancelFunc
-	stopping context.Context
-	wg       sync.WaitGroup
-	failMu   sync.Mutex
-	failure  error
-	failed   chan struct{}
-	started  chan struct{} // closed by Start; others may ask before
+	started chan struct{} // closed by Start; others may ask before
 }
 
 // New builds a member from its data; Start makes it run.
@@ -132,8 +115,6 @@ func New(options Options) (*Member, error) {
 		data:    options.Data,
 		logger:  options.Logger,
 		hub:     options.Data.Machine.Hub(),
-		changed: make(chan struct{}),
-		failed:  make(chan struct{}),
 
 		departure: newDeparture(),
 		started:   make(chan struct{}),
@@ -143,25 +124,24 @@ func New(options Options) (*Member, error) {
 		ElectionTimeout: m.electionTimeout(), Poll: 5 * options.TickInterval,
 	})
 	m.repair = autopilot.NewRepair(options.Care, pilotPorts{m}, m.requests, m.logger)
-	m.stopping, m.stop = context.WithCancel(context.Background())
+	m.lifecycle.init()
+	m.knownLeader.init()
 	m.stores.Set(options.Data.Generation)
 	context.AfterFunc(m.stopping, m.stores.Stop)
-	m.fates.Store(options.Data.Machine)
 	m.inbox.init()
 	m.offers.init()
 	context.AfterFunc(m.stopping, m.offers.close)
-	m.disk.init()
 	m.evaluations.init()
 	m.holder.now, m.holder.deliver = options.Clock.Now, m.inbox.putMessages
 	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.dog = watchdog.New(options.Clock)
-	m.loopTask, m.diskTask = m.dog.Watch("the member's loop"), m.dog.Watch("writing the log")
+	m.loopTask = m.dog.Watch("the member's loop")
 	m.scrubber = upkeep.NewScrubber(&m.stores, options.Scrub)
 	m.epochs = m.newEpochs()
 	m.leases = m.newLeases()
 	m.received, m.sender = m.newReceiver(), m.newSender()
 	m.integrity = m.newIntegrity()
-	m.applier = m.newApplier()
+	m.disk, m.applier = m.newDisk(), m.newApplier()
 	return m, nil
 }
 
@@ -185,24 +165,27 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.node = body
 	m.publish()
 	close(m.started)
-	m.wg.Add(12)
-	go m.run("integrity", func() error { return m.integrity.Run(m.stopping) })
-	go m.run("loop", m.loop)
-	go m.run("disk", m.writeDisk)
-	go m.run("apply", func() error { return m.applier.run(m.stopping) })
-	go m.run("fast", m.answerFast)
-	go m.run("leases", func() error { return m.leases.Run(m.stopping) })
-	go m.run("scrub", func() error { return m.scrubber.Run(m.stopping) })
-	go m.run("promote", m.promoteLearners)
-	go m.run("jobs", m.runJobs)
-	go m.run("clients", m.watchClients)
-	go m.run("addresses", m.keepAddresses)
-	go m.run("epochs", func() error { return m.epochs.Run(m.stopping) })
+	m.run("integrity", m.integrity.Run)
+	m.run("loop", m.loop)
+	m.run("disk", m.disk.run)
+	m.run("apply", m.applier.run)
+	m.run("fast", always(m.answerFast))
+	m.run("leases", m.leases.Run)
+	m.run("scrub", m.scrubber.Run)
+	m.run("promote", always(m.promoteLearners))
+	m.run("jobs", always(m.runJobs))
+	m.run("clients", always(m.watchClients))
+	m.run("addresses", always(m.keepAddresses))
+	m.run("epochs", m.epochs.Run)
 	if m.options.Care.On() {
-		m.wg.Add(1)
-		go m.run("care", m.repairVoters)
+		m.run("care", always(m.repairVoters))
 	}
 	return nil
+}
+
+// always makes a goroutine of f, which knows by itself when this member stops.
+func always(f func() error) func(context.Context) error {
+	return func(context.Context) error { return f() }
 }
 
 // awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
@@ -222,58 +205,9 @@ func (m *Member) awaitStart(ctx context.Context) error {
 	}
 }
 
-// run ends the member with the error of one of its goroutines.
-func (m *Member) run(name string, f func() error) {
-	defer m.wg.Done()
-	if err := f(); err != nil {
-		m.fail(fmt.Errorf("%s: %w", name, err))
-	}
-}
-
-// fail stops the member for good: what can't be trusted does not go on.
-func (m *Member) fail(err error) {
-	m.failMu.Lock()
-	defer m.failMu.Unlock()
-	if m.failure != nil || m.stopping.Err() != nil {
-		return
-	}
-	m.failure = err
-	close(m.failed)
-	m.stop()
-	m.wakeAll()
-}
-
-func (m *Member) wakeAll() {
-	m.inbox.wake()
-	m.disk.wake()
-	m.applier.queue.wake()
-	m.evaluations.wake()
-}
-
-// background runs f in a goroutine that Stop waits for.
-func (m *Member) background(f func()) {
-	m.wg.Add(1)
-	go func() {
-		defer m.wg.Done()
-		f()
-	}()
-}
-
-// Failed is closed when the member stopped by itself; Err then says why.
-func (m *Member) Failed() <-chan struct{} { return m.failed }
-
-// Err returns why the member stopped by itself.
-func (m *Member) Err() error {
-	m.failMu.Lock()
-	defer m.failMu.Unlock()
-	return m.failure
-}
-
 // Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
 func (m *Member) Stop() error {
-	m.stop()
-	m.wakeAll()
-	m.wg.Wait()
+	m.end()
 	m.holder.stop()
 	if m.node != nil {
 		m.node.Proposals().FailAll(ErrStopped)
@@ -294,22 +228,6 @@ func (m *Member) Machine() (machine *apply.Machine, release func()) {
 
 // Hub is the member's watch hub; it outlives store replacements.
 func (m *Member) Hub() *watch.Hub { return m.hub }
-
-// Leader returns the known leader or NoMember.
-func (m *Member) Leader() consensus.MemberID { return consensus.MemberID(m.leader.Load()) }
-
-// Term returns the current term.
-func (m *Member) Term() consensus.Term { return consensus.Term(m.term.Load()) }
-
-// Learner reports whether this member was added to learn, not to vote once it has caught up.
-func (m *Member) Learner() bool { return m.learner.Load() }
-
-// LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
-func (m *Member) LeaderChanged() <-chan struct{} {
-	m.leaderMu.Lock()
-	defer m.leaderMu.Unlock()
-	return m.changed
-}
 
 // waiter is a Completion that a goroutine waits for.
 type waiter struct {
@@ -386,7 +304,7 @@ func (m *Member) timeoutError(begun time.Time) error {
 	if m.Leader() == consensus.NoMember {
 		return ErrNoLeader
 	}
-	if lost := m.lostAt.Load(); lost >= begun.UnixNano() {
+	if m.lostSince(begun) {
 		return ErrLeaderFailed
 	}
 	if leader := m.Leader(); leader != m.ID() {

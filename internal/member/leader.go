@@ -1,0 +1,58 @@
+package member
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// knownLeader is what any goroutine may read of who leads. The loop sets it.
+type knownLeader struct {
+	leader  atomic.Uint64
+	term    atomic.Uint64
+	learner atomic.Bool
+	lostAt  atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero: none was
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at the next change of leader
+}
+
+// init readies it for readers.
+func (k *knownLeader) init() { k.changed = make(chan struct{}) }
+
+// follow notes who leads, and wakes those who wait for a change.
+func (k *knownLeader) follow(leader consensus.MemberID, term consensus.Term, now func() time.Time) {
+	k.term.Store(uint64(term))
+	before := consensus.MemberID(k.leader.Swap(uint64(leader)))
+	if before == leader {
+		return
+	}
+	if before != consensus.NoMember {
+		k.lostAt.Store(now().UnixNano())
+	}
+	k.mu.Lock()
+	close(k.changed)
+	k.changed = make(chan struct{})
+	k.mu.Unlock()
+}
+
+// lostSince reports whether a leader was lost at begun or later.
+func (k *knownLeader) lostSince(begun time.Time) bool { return k.lostAt.Load() >= begun.UnixNano() }
+
+// Leader returns the known leader or NoMember.
+func (k *knownLeader) Leader() consensus.MemberID { return consensus.MemberID(k.leader.Load()) }
+
+// Term returns the current term.
+func (k *knownLeader) Term() consensus.Term { return consensus.Term(k.term.Load()) }
+
+// Learner reports whether this member was added to learn, not to vote once it has caught up.
+func (k *knownLeader) Learner() bool { return k.learner.Load() }
+
+// LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
+func (k *knownLeader) LeaderChanged() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.changed
+}

@@ -1,0 +1,69 @@
+package member
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// lifecycle is the goroutines of a member and their common end: it stops when it is told to, or when one of them fails.
+type lifecycle struct {
+	stopping context.Context
+	stop     context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex
+	failure error
+	failed  chan struct{} // closed with a failure
+}
+
+func (l *lifecycle) init() {
+	l.failed = make(chan struct{})
+	l.stopping, l.stop = context.WithCancel(context.Background())
+}
+
+// run runs f in a goroutine. It ends the member if f returns an error.
+func (l *lifecycle) run(name string, f func(ctx context.Context) error) {
+	l.background(func() {
+		if err := f(l.stopping); err != nil {
+			l.fail(fmt.Errorf("%s: %w", name, err))
+		}
+	})
+}
+
+// background runs f in a goroutine that Stop waits for.
+func (l *lifecycle) background(f func()) {
+	l.wg.Add(1)
+	go func() {
+		defer l.wg.Done()
+		f()
+	}()
+}
+
+// fail stops the member for good. Only the first failure counts, and none once it is being stopped.
+func (l *lifecycle) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure != nil || l.stopping.Err() != nil {
+		return
+	}
+	l.failure = err
+	close(l.failed)
+	l.stop()
+}
+
+// end stops all goroutines and waits for them.
+func (l *lifecycle) end() {
+	l.stop()
+	l.wg.Wait()
+}
+
+// Failed is closed when the member stopped by itself; Err then says why.
+func (l *lifecycle) Failed() <-chan struct{} { return l.failed }
+
+// Err returns why the member stopped by itself.
+func (l *lifecycle) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure
+}

@@ -1,0 +1,59 @@
+package member
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// statusTimeout is how long status waits for the loop before it answers with what was last known, and maxAsked how many
+// may wait for it.
+const (
+	statusTimeout = 2 * time.Second
+	maxAsked      = 1024
+)
+
+// statusBoard gives copies of the core's state to any goroutine. The loop makes them.
+type statusBoard struct {
+	asked queue[chan<- raft.Status]
+	known atomic.Pointer[raft.Status] // the last copy
+}
+
+// answer gives a copy to all who wait.
+func (b *statusBoard) answer(replica *raft.Replica) {
+	for _, answer := range b.asked.take(nil) {
+		status := replica.Status()
+		b.known.Store(&status)
+		answer <- status
+	}
+}
+
+// ask waits for a copy, after wake has woken the loop. If the loop hangs it returns the last copy: who looks at a member
+// that hangs must not hang, too. Once ctx has ended it returns the zero value.
+func (b *statusBoard) ask(ctx context.Context, wake func()) raft.Status {
+	if b.asked.len() >= maxAsked {
+		return b.last()
+	}
+	timer := timers.get(statusTimeout)
+	defer timers.put(timer)
+	answer := make(chan raft.Status, 1)
+	b.asked.put(answer)
+	wake()
+	select {
+	case status := <-answer:
+		return status
+	case <-timer.C:
+		return b.last()
+	case <-ctx.Done():
+		return raft.Status{}
+	}
+}
+
+func (b *statusBoard) last() raft.Status {
+	if known := b.known.Load(); known != nil {
+		return *known
+	}
+	return raft.Status{}
+}
