@@ -72,5 +72,5 @@ func (s *Server) connMetrics() []prometheus.Collector {
 	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "quorate_connections_silent_total",
 		Help: "Connections that were closed because too many newer ones had not said yet what they want.",
-	}, func() float64 { return float64(s.silent.Load()) }))
+	}, func() float64 { return float64(s.clients.silent.Load()) }))
 }

@@ -113,7 +113,7 @@ func TestServer_listenPeers_flood(t *testing.T) {
 }
 
 // Ensure that as many clients as there may be keep nobody from the HTTP and metrics URLs, nor these from each other.
-func TestServer_listenClients_ownBounds(t *testing.T) {
+func TestClientPorts_listen_ownBounds(t *testing.T) {
 	client, web, metrics := testnet.Address(t), testnet.Address(t), testnet.Address(t)
 	peer := "http://" + testnet.Address(t)
 	cfg, err := config.Load([]string{"--name=m", "--data-dir", filepath.Join(t.TempDir(), "d"),
@@ -123,14 +123,14 @@ func TestServer_listenClients_ownBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{cfg: cfg, conns: connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1)}}
-	if err := s.listenClients(t.Context(), Options{}); err != nil {
+	s := newClientPorts(t.Context(), &cfg, connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1)}, nil)
+	if err := s.listen(); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
 		address string
 		l       net.Listener
-	}{{client, s.clients[0]}, {web, s.plain[0]}, {metrics, s.plain[1]}} {
+	}{{client, s.listeners[0]}, {web, s.plain[0]}, {metrics, s.plain[1]}} {
 		served := make(chan net.Conn, 1)
 		ended := make(chan struct{})
 		go func() {

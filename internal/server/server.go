@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
@@ -20,7 +16,6 @@ import (
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
-	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/storage/reserve"
 	"github.com/quorate/quorate/internal/transport"
@@ -55,18 +50,12 @@ type Server struct {
 	transport *transport.Transport
 	reserve   *reserve.Watch
 	services  *rpc.Services
-	grpc      *grpc.Server
-	https     []*http.Server
-	clients   []net.Listener
-	plain     []plainListener
-	muxes     []*portmux.Mux
+	clients   *clientPorts
 	conns     connLimits
-	silent    atomic.Uint64
 
 	nameBefore string // by which this member was known when it was started; empty: not known
 
-	clientCerts *certs.Keeper // nil: no client URL is encrypted
-	peerCerts   *certs.Keeper
+	peerCerts *certs.Keeper
 
 	background context.CancelFunc
 	ctx        context.Context
@@ -88,6 +77,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 		s.fs = options.FS
 	}
 	s.ctx, s.background = context.WithCancel(context.Background())
+	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, s.logger)
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.serve, s.startCompactor, s.publish,
 	}
@@ -104,6 +94,8 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.logger.Info("ready to serve client requests")
 	return s, nil
 }
+
+func (s *Server) listenClients(context.Context, Options) error { return s.clients.listen() }
 
 // failure tells why the member stopped by itself, if it did.
 func (s *Server) failure() error {
@@ -135,12 +127,7 @@ func (s *Server) watchMember() {
 func (s *Server) drain() {
 	s.logger.Info("removed from the cluster: clients are sent to other members")
 	s.services.Close()
-	for _, l := range s.clients {
-		if err := ignoreClosed(l.Close()); err != nil {
-			s.logger.Warn("could not close a client port", "err", err)
-		}
-	}
-	s.grpc.GracefulStop()
+	s.clients.drain()
 	s.member.Depart()
 }
 
@@ -198,22 +185,10 @@ func (s *Server) handOver(ctx context.Context) {
 
 // close undoes the steps of Start in reverse order; it skips what was not reached.
 func (s *Server) close() error {
-	var err error
 	if s.services != nil {
 		s.services.Close()
 	}
-	if s.grpc != nil {
-		s.stopGRPC()
-	}
-	for _, l := range s.clients {
-		err = errors.Join(err, ignoreClosed(l.Close()))
-	}
-	for _, l := range s.plain {
-		err = errors.Join(err, ignoreClosed(l.Close()))
-	}
-	for _, server := range s.https {
-		err = errors.Join(err, server.Close())
-	}
+	err := s.clients.close()
 	s.wg.Wait()
 	if s.transport != nil {
 		err = errors.Join(err, s.transport.Close())
@@ -230,38 +205,8 @@ func (s *Server) close() error {
 	return err
 }
 
-// gracePeriod is how long running requests may go on when the server stops.
-const gracePeriod = 500 * time.Millisecond
-
-func (s *Server) stopGRPC() {
-	ended := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-time.After(gracePeriod):
-		s.grpc.Stop()
-		<-ended
-	}
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
 // ClientAddresses are where clients are served, for a configuration that asked for any free port.
-func (s *Server) ClientAddresses() []net.Addr {
-	var addresses []net.Addr
-	for _, l := range s.clients {
-		addresses = append(addresses, l.Addr())
-	}
-	return addresses
-}
+func (s *Server) ClientAddresses() []net.Addr { return s.clients.addresses() }
 
 // Member gives the running member, for tests and tools.
 func (s *Server) Member() *member.Member { return s.member }

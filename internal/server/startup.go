@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,11 +28,7 @@ func (s *Server) serveStartup() *startupServer {
 			http.Error(w, text, http.StatusServiceUnavailable)
 		})
 	}
-	listeners := slices.Clone(s.clients)
-	for _, l := range s.plain {
-		listeners = append(listeners, l.Listener)
-	}
-	for _, l := range listeners {
+	for _, l := range s.clients.all() {
 		lent, ok := l.(*relay)
 		if !ok {
 			continue
@@ -43,7 +38,7 @@ func (s *Server) serveStartup() *startupServer {
 		borrowed := lent.lend()
 		startup.serving.Go(func() {
 			if err := server.Serve(borrowed); !errors.Is(err, http.ErrServerClosed) {
-				s.ended("http server", err)
+				s.clients.ended("http server", err)
 			}
 		})
 	}

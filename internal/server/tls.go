@@ -20,27 +20,9 @@ func (s *Server) openCerts(context.Context, Options) error {
 	}
 	encrypted := slices.Concat(s.cfg.ListenClientURLs, s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs)
 	if slices.ContainsFunc(encrypted, config.URL.Secure) {
-		s.clientCerts, err = certs.Open(certs.Client, &s.cfg, s.logger)
+		s.clients.certs, err = certs.Open(certs.Client, &s.cfg, s.logger)
 	}
 	return err
-}
-
-// securedClients encrypts a client listener if its URL asks for that. If one of the other URLs is its twin, the
-// listener serves both kinds.
-func (s *Server) securedClients(l net.Listener, u config.URL, others []config.URL) net.Listener {
-	switch {
-	case slices.ContainsFunc(others, func(v config.URL) bool { return twins(u, v) }):
-		return s.clientCerts.ListenEither(l, certs.GRPCAndHTTP)
-	case u.Secure():
-		return s.clientCerts.Listen(l, certs.GRPCAndHTTP)
-	}
-	return l
-}
-
-// twins tells whether two URLs name one port, with and without encryption.
-func twins(u, v config.URL) bool {
-	return u.Secure() != v.Secure() && u.Network() == v.Network() && u.Address == v.Address &&
-		!strings.HasSuffix(u.Address, ":0")
 }
 
 // listenPeers opens the peer URLs.

@@ -1,0 +1,242 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/rpc/portmux"
+	"github.com/quorate/quorate/internal/server/certs"
+)
+
+// clientPorts are the ports of clients, and the gRPC and HTTP servers behind them.
+//
+//	listen --> (lent to a startupServer) --> serve --> drain or close
+type clientPorts struct {
+	cfg      *config.Config
+	logger   *slog.Logger
+	limits   connLimits
+	certs    *certs.Keeper   // nil: no client URL is encrypted
+	stopping context.Context // ended when the process is to stop: that servers end is expected then
+
+	listeners []net.Listener
+	plain     []plainListener
+	grpc      *grpc.Server // nil before serve
+	https     []*http.Server
+	silent    atomic.Uint64 // connections that were closed because newer ones had not said either what they want
+	serving   sync.WaitGroup
+}
+
+func newClientPorts(stopping context.Context, cfg *config.Config, limits connLimits, logger *slog.Logger) *clientPorts {
+	return &clientPorts{cfg: cfg, logger: logger, limits: limits, stopping: stopping}
+}
+
+// listen opens the ports before anything on disk is touched, so that a port in use harms nothing. Nobody
+// is answered before serve.
+func (p *clientPorts) listen() error {
+	urls := p.cfg.ListenClientURLs
+	for i, u := range urls {
+		if slices.ContainsFunc(urls[:i], func(v config.URL) bool { return samePort(u, v) }) {
+			continue
+		}
+		l, err := listen(u)
+		if err != nil {
+			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
+		}
+		p.listeners = append(p.listeners, newRelay(p.secured(p.limits.clients.Listen(l), u, urls[i+1:])))
+	}
+	for i, u := range slices.Concat(p.cfg.ListenClientHTTPURLs, p.cfg.ListenMetricsURLs) {
+		l, err := listen(u)
+		if err != nil {
+			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
+		}
+		metrics, bound := i >= len(p.cfg.ListenClientHTTPURLs), p.limits.http
+		if metrics {
+			bound = p.limits.metrics
+		}
+		l = bound.Listen(l)
+		if u.Secure() {
+			l = p.certs.Listen(l, certs.HTTP)
+		}
+		p.plain = append(p.plain, plainListener{newRelay(l), metrics})
+	}
+	return nil
+}
+
+// plainListener is one without gRPC.
+type plainListener struct {
+	net.Listener
+	metrics bool // and without anything but metrics and health
+}
+
+func listen(u config.URL) (net.Listener, error) {
+	l, err := net.Listen(u.Network(), u.Address)
+	if u.Network() == "unix" && errors.Is(err, syscall.EADDRINUSE) && abandoned(u.Address) {
+		if err := os.Remove(u.Address); err != nil {
+			return nil, err
+		}
+		return net.Listen(u.Network(), u.Address)
+	}
+	return l, err
+}
+
+// abandoned reports whether a socket file has nobody behind it any more, as after kill -9.
+func abandoned(path string) bool {
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		return conn.Close() != nil
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// secured encrypts a client listener if its URL asks for that. If one of the other URLs names
+// the same port, the listener serves both kinds.
+func (p *clientPorts) secured(l net.Listener, u config.URL, others []config.URL) net.Listener {
+	switch {
+	case slices.ContainsFunc(others, func(v config.URL) bool { return samePort(u, v) }):
+		return p.certs.ListenEither(l, certs.GRPCAndHTTP)
+	case u.Secure():
+		return p.certs.Listen(l, certs.GRPCAndHTTP)
+	}
+	return l
+}
+
+// samePort tells whether two URLs name one port, with and without encryption.
+func samePort(u, v config.URL) bool {
+	return u.Secure() != v.Secure() && u.Network() == v.Network() && u.Address == v.Address &&
+		!strings.HasSuffix(u.Address, ":0")
+}
+
+// all are the listeners of every kind.
+func (p *clientPorts) all() []net.Listener {
+	all := slices.Clone(p.listeners)
+	for _, l := range p.plain {
+		all = append(all, l.Listener)
+	}
+	return all
+}
+
+// addresses are where clients are served.
+func (p *clientPorts) addresses() []net.Addr {
+	var addresses []net.Addr
+	for _, l := range p.listeners {
+		addresses = append(addresses, l.Addr())
+	}
+	return addresses
+}
+
+// serve begins to answer clients. handler is for their HTTP requests, metrics for the metrics URLs.
+func (p *clientPorts) serve(server *grpc.Server, handler, metrics http.Handler) {
+	p.grpc = server
+	for _, l := range p.listeners {
+		p.serveClients(l, handler)
+		p.logger.Info("serving client traffic", "address", l.Addr().String())
+	}
+	for _, l := range p.plain {
+		if l.metrics {
+			p.serveHTTP(l, metrics)
+			p.logger.Info("serving metrics and health", "address", l.Addr().String())
+			continue
+		}
+		p.serveHTTP(l, handler)
+		p.logger.Info("serving HTTP clients", "address", l.Addr().String())
+	}
+}
+
+// serveClients serves gRPC and HTTP on one listener, or gRPC alone if HTTP clients have URLs of their own.
+func (p *clientPorts) serveClients(l net.Listener, handler http.Handler) {
+	if len(p.cfg.ListenClientHTTPURLs) > 0 {
+		p.serving.Go(func() { p.ended("grpc server", p.grpc.Serve(l)) })
+		return
+	}
+	mux := portmux.New(l)
+	mux.CountSilent(&p.silent)
+	p.serving.Go(func() { p.ended("client listener", mux.Serve()) })
+	p.serving.Go(func() { p.ended("grpc server", p.grpc.Serve(mux.GRPC())) })
+	p.serveHTTP(mux.HTTP(), handler)
+}
+
+// idleTimeout is how long an HTTP connection may be kept without a request.
+const idleTimeout = 3 * time.Minute
+
+func (p *clientPorts) serveHTTP(l net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout: idleTimeout, ConnContext: portmux.ConnContext,
+		ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn)} // the default one may block
+	p.https = append(p.https, server)
+	p.serving.Go(func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			p.ended("http server", err)
+		}
+	})
+}
+
+// ended logs a listener that failed under us; when the server stops, it is meant to end.
+func (p *clientPorts) ended(what string, err error) {
+	if err != nil && p.stopping.Err() == nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+		p.logger.Error(what+" failed", "err", err)
+	}
+}
+
+// drain takes no more connections and lets the calls under way end.
+func (p *clientPorts) drain() {
+	for _, l := range p.listeners {
+		if err := ignoreClosed(l.Close()); err != nil {
+			p.logger.Warn("could not close a client port", "err", err)
+		}
+	}
+	p.grpc.GracefulStop()
+}
+
+// close ends everything; it may be called in any state.
+func (p *clientPorts) close() error {
+	if p.grpc != nil {
+		p.stopGRPC()
+	}
+	var err error
+	for _, l := range p.all() {
+		err = errors.Join(err, ignoreClosed(l.Close()))
+	}
+	for _, server := range p.https {
+		err = errors.Join(err, server.Close())
+	}
+	p.serving.Wait()
+	return err
+}
+
+// gracePeriod is how long running requests may go on when the server stops.
+const gracePeriod = 500 * time.Millisecond
+
+func (p *clientPorts) stopGRPC() {
+	ended := make(chan struct{})
+	go func() {
+		p.grpc.GracefulStop()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(gracePeriod):
+		p.grpc.Stop()
+		<-ended
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
