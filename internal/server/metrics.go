@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -53,8 +54,8 @@ func (s *Server) register(registry *prometheus.Registry) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.services.Collector(),
+		metrics.Collector((&partCounters{member: s.member, transport: s.transport}).collect),
 		s.timings.sync, s.timings.apply, s.timings.flush, s.timings.slow,
-		&partsCollector{member: s.member, transport: s.transport},
 	)
 	registry.MustRegister(s.reserveMetrics()...)
 	registry.MustRegister(s.connMetrics()...)
@@ -66,89 +67,75 @@ func (s *Server) register(registry *prometheus.Registry) {
 	}
 }
 
-// partsCollector shows the counters that log, store and transport keep anyway.
-type partsCollector struct {
+// partCounters shows the counters that log, store and transport keep anyway.
+type partCounters struct {
 	member    *member.Member
 	transport *transport.Transport
 }
 
-// Describe sends nothing: peers, and so the labels, come and go.
-func (c *partsCollector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect reads every counter once.
-func (c *partsCollector) Collect(out chan<- prometheus.Metric) {
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_proposals_inferred_total",
-		"Proposals of this member that it found committed before the leader told it.", nil, nil),
-		prometheus.CounterValue, float64(c.member.Inferred()))
+// collect reads every counter once.
+func (c *partCounters) collect(e *metrics.Emitter) {
+	e.Counter("quorate_proposals_inferred_total",
+		"Proposals of this member that it found committed before the leader told it.", float64(c.member.Inferred()))
 	comparisons := c.member.IntegrityCounts()
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_integrity_comparisons_total",
-		"Rounds in which this member, as leader, compared what the members hold.", nil, nil),
-		prometheus.CounterValue, float64(comparisons.Compared))
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_integrity_differences_total",
-		"Rounds of these that found a difference.", nil, nil), prometheus.CounterValue, float64(comparisons.Different))
-	c.collectFast(out)
-	c.collectRefused(out)
-	c.collectLog(out)
-	c.collectStorage(out)
-	c.collectPeers(out)
-	c.collectIdentity(out)
+	e.Counter("quorate_integrity_comparisons_total",
+		"Rounds in which this member, as leader, compared what the members hold.", float64(comparisons.Compared))
+	e.Counter("quorate_integrity_differences_total", "Rounds of these that found a difference.", float64(comparisons.Different))
+	c.collectFast(e)
+	c.collectRefused(e)
+	c.collectLog(e)
+	c.collectStorage(e)
+	c.collectPeers(e)
+	c.collectIdentity(e)
 }
 
 // collectIdentity shows whom this member refused: docs/membership.md.
-func (c *partsCollector) collectIdentity(out chan<- prometheus.Metric) {
-	refusals := prometheus.NewDesc("quorate_peer_refusals_total",
-		"Connections and calls of other members that were refused, by reason.", []string{"reason"}, nil)
+func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 	for reason := identity.Welcome + 1; int(reason) < identity.Reasons; reason++ {
-		out <- prometheus.MustNewConstMetric(refusals, prometheus.CounterValue, float64(c.transport.Refusals(reason)),
-			reason.String())
+		e.Counter("quorate_peer_refusals_total",
+			"Connections and calls of other members that were refused, by reason.",
+			float64(c.transport.Refusals(reason)), "reason", reason.String())
 	}
-	superseded := 0.0
-	if c.member.Superseded() != nil {
-		superseded = 1
-	}
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_foreign_epoch_peers",
+	e.Gauge("quorate_foreign_epoch_peers",
 		"Members of other epochs of this cluster that are about: it was recovered without them, or they without this one.",
-		nil, nil), prometheus.GaugeValue, float64(len(c.member.ForeignEpochs())))
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_superseded",
-		"1 while this member serves nothing because the cluster was recovered without it.", nil, nil),
-		prometheus.GaugeValue, superseded)
+		float64(len(c.member.ForeignEpochs())))
+	e.Gauge("quorate_superseded",
+		"1 while this member serves nothing because the cluster was recovered without it.",
+		metrics.Bool(c.member.Superseded() != nil))
 }
 
 // collectRefused shows the messages between members that were dropped.
-func (c *partsCollector) collectRefused(out chan<- prometheus.Metric) {
-	desc := prometheus.NewDesc("quorate_raft_messages_refused_total",
-		"Messages of other members that were dropped because no sound member sends them, by reason.", []string{"reason"}, nil)
+func (c *partCounters) collectRefused(e *metrics.Emitter) {
 	for reason, n := range c.member.CoreCounts().Refused {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), raft.RefusedMessage(reason).String())
+		e.Counter("quorate_raft_messages_refused_total",
+			"Messages of other members that were dropped because no sound member sends them, by reason.",
+			float64(n), "reason",
+			raft.RefusedMessage(reason).String())
 	}
 }
 
 // collectLog shows how much memory the log takes: docs/limits.md.
-func (c *partsCollector) collectLog(out chan<- prometheus.Metric) {
+func (c *partCounters) collectLog(e *metrics.Emitter) {
 	log := c.member.CoreCounts().Log
-	bytes := prometheus.NewDesc("quorate_raft_log_bytes",
-		"Memory of the log: all that is held, of it what is committed and not applied, and of that what is being applied.",
-		[]string{"part"}, nil)
 	gauge := func(part string, value int) {
-		out <- prometheus.MustNewConstMetric(bytes, prometheus.GaugeValue, float64(value), part)
+		e.Gauge("quorate_raft_log_bytes",
+			"Memory of the log: all that is held, of it what is committed and not applied, and of that what is being applied.",
+			float64(value), "part", part)
 	}
 	gauge("held", log.Held)
 	gauge("unapplied", log.Ready)
 	gauge("applying", log.Applying)
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_raft_appends_withheld_total",
-		"Appends of the leader that this member did not take because too much waited to be applied.", nil, nil),
-		prometheus.CounterValue, float64(log.Withheld))
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_snapshots_outrun_total",
+	e.Counter("quorate_raft_appends_withheld_total",
+		"Appends of the leader that this member did not take because too much waited to be applied.", float64(log.Withheld))
+	e.Counter("quorate_snapshots_outrun_total",
 		"Snapshots to members that this leader gave up for newer ones, because the log had grown too far beyond them.",
-		nil, nil), prometheus.CounterValue, float64(log.Outrun))
+		float64(log.Outrun))
 }
 
 // collectFast shows what the fast path did: docs/fast-path.md.
-func (c *partsCollector) collectFast(out chan<- prometheus.Metric) {
+func (c *partCounters) collectFast(e *metrics.Emitter) {
 	counts := c.member.FastCounts()
-	count := func(name, help string, value uint64) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, float64(value))
-	}
+	count := func(name, help string, value uint64) { e.Counter(name, help, float64(value)) }
 	count("quorate_fast_proposals_total", "Proposals of this member that were offered to all voters at once.", counts.Tried)
 	count("quorate_fast_wins_total", "Proposals of this member that a superquorum decided.", counts.Won)
 	count("quorate_fast_overtaken_total",
@@ -161,72 +148,55 @@ func (c *partsCollector) collectFast(out chan<- prometheus.Metric) {
 	count("quorate_fast_aborted_total", "Proposals that this leader gave up because nobody asked for them any more.",
 		counts.Aborted)
 	count("quorate_fast_barred_total",
-		"Records that this voter did not hold because their proposer was found not to propose what it offers.", counts.Barred)
-	refused := prometheus.NewDesc("quorate_fast_refusals_total",
-		"Answers of leader and voters that they do not take a proposal of this member the fast way, by reason.",
-		[]string{"reason"}, nil)
+		"Records that this voter did not hold because their proposer was found not to propose what it offers.",
+		counts.Barred)
 	for reason := 1; reason < consensus.RefusedReasons; reason++ {
-		out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(counts.Refused[reason]),
-			consensus.Refused(reason).String())
+		e.Counter("quorate_fast_refusals_total",
+			"Answers of leader and voters that they do not take a proposal of this member the fast way, by reason.",
+			float64(counts.Refused[reason]),
+			"reason", consensus.Refused(reason).String())
 	}
-	out <- prometheus.MustNewConstMetric(prometheus.NewDesc("quorate_fast_records_held",
-		"Records that this voter holds now.", nil, nil), prometheus.GaugeValue, float64(counts.Held))
+	e.Gauge("quorate_fast_records_held", "Records that this voter holds now.", float64(counts.Held))
 }
 
-func (c *partsCollector) collectStorage(out chan<- prometheus.Metric) {
+func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	log, store := c.member.StorageStats()
-	count := func(name, help string, value float64) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue, value)
-	}
-	gauge := func(name, help string, value float64) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, value)
-	}
-	count("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
-	count("quorate_wal_syncs_total", "Syncs of the log.", float64(log.Syncs))
-	count("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
-	gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))
-	gauge("quorate_store_disk_bytes", "Disk space of the store.", float64(store.DiskBytes))
-	gauge("quorate_store_memtable_bytes", "Bytes that the store has not written to disk yet.", float64(store.MemTableBytes))
-	gauge("quorate_store_read_amplification", "Levels that a read may have to look at.", float64(store.ReadAmplification))
-	gauge("quorate_store_pressure", "How near the store is to a write stall: 0 idle, 1 stalled.", store.Pressure)
-	count("quorate_store_stalls_total", "Times that writes had to wait for the store.", float64(store.Stalls))
-	count("quorate_store_flushed_bytes_total", "Bytes written from memory.", float64(store.FlushedBytes))
-	count("quorate_store_compacted_bytes_total", "Bytes rewritten by LSM compactions.", float64(store.CompactedBytes))
-	count("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
-	count("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))
+	e.Counter("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
+	e.Counter("quorate_wal_syncs_total", "Syncs of the log.", float64(log.Syncs))
+	e.Counter("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
+	e.Gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))
+	e.Gauge("quorate_store_disk_bytes", "Disk space of the store.", float64(store.DiskBytes))
+	e.Gauge("quorate_store_memtable_bytes", "Bytes that the store has not written to disk yet.", float64(store.MemTableBytes))
+	e.Gauge("quorate_store_read_amplification", "Levels that a read may have to look at.", float64(store.ReadAmplification))
+	e.Gauge("quorate_store_pressure", "How near the store is to a write stall: 0 idle, 1 stalled.", store.Pressure)
+	e.Counter("quorate_store_stalls_total", "Times that writes had to wait for the store.", float64(store.Stalls))
+	e.Counter("quorate_store_flushed_bytes_total", "Bytes written from memory.", float64(store.FlushedBytes))
+	e.Counter("quorate_store_compacted_bytes_total", "Bytes rewritten by LSM compactions.", float64(store.CompactedBytes))
+	e.Counter("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
+	e.Counter("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))
 }
 
-func (c *partsCollector) collectPeers(out chan<- prometheus.Metric) {
+func (c *partCounters) collectPeers(e *metrics.Emitter) {
 	stats := c.transport.Stats()
-	total := func(kind prometheus.ValueType, name, help string, value float64) {
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), kind, value)
-	}
-	total(prometheus.GaugeValue, "quorate_peer_streams_unmet", "Streams and calls to the peer port without a hello yet.",
+	e.Gauge("quorate_peer_streams_unmet", "Streams and calls to the peer port without a hello yet.",
 		float64(stats.Unmet))
-	total(prometheus.CounterValue, "quorate_peer_streams_silent_total",
+	e.Counter("quorate_peer_streams_silent_total",
 		"Streams and calls to the peer port that were ended because no hello came.", float64(stats.Silent))
 	for i := range stats.Peers {
 		p := &stats.Peers[i]
 		peer := p.Peer.String()
-		metric := func(kind prometheus.ValueType, name, help, label string, value float64) {
-			desc := prometheus.NewDesc(name, help, []string{label}, nil)
-			out <- prometheus.MustNewConstMetric(desc, kind, value, peer)
-		}
-		active := 0.0
-		if !p.ConnectedSince.IsZero() {
-			active = 1
-		}
-		metric(prometheus.GaugeValue, "etcd_network_active_peers", "1 while the peer is connected.", "Remote", active)
-		metric(prometheus.CounterValue, "etcd_network_peer_sent_bytes_total", "Bytes sent to the peer.", "To",
-			float64(p.Sent.Bytes))
-		metric(prometheus.CounterValue, "etcd_network_peer_received_bytes_total", "Bytes received from the peer.", "From",
-			float64(p.Received.Bytes))
-		metric(prometheus.CounterValue, "etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", "To",
-			float64(p.Dropped))
-		metric(prometheus.CounterValue, "etcd_network_disconnected_peers_total", "Connections that broke.", "Remote",
-			float64(p.Losses))
-		out <- roundTrips(peer, &p.RoundTrips)
-		metric(prometheus.GaugeValue, "quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.",
-			"Remote", p.RTT.Seconds())
+		e.Gauge("etcd_network_active_peers", "1 while the peer is connected.", metrics.Bool(!p.ConnectedSince.IsZero()),
+			"Remote", peer)
+		e.Counter("etcd_network_peer_sent_bytes_total", "Bytes sent to the peer.", float64(p.Sent.Bytes),
+			"To", peer)
+		e.Counter("etcd_network_peer_received_bytes_total", "Bytes received from the peer.", float64(p.Received.Bytes),
+			"From", peer)
+		e.Counter("etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", float64(p.Dropped),
+			"To", peer)
+		e.Counter("etcd_network_disconnected_peers_total", "Connections that broke.", float64(p.Losses),
+			"Remote", peer)
+		roundTrips(e, peer, &p.RoundTrips)
+		e.Gauge("quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.", p.RTT.Seconds(),
+			"Remote", peer)
 	}
 }

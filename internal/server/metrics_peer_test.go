@@ -6,14 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/transport"
 )
-
-// one is a collector of one metric.
-type one struct{ prometheus.Metric }
-
-func (o one) Describe(out chan<- *prometheus.Desc) { out <- o.Desc() }
-func (o one) Collect(out chan<- prometheus.Metric) { out <- o.Metric }
 
 func TestRoundTrips(t *testing.T) {
 	within := make([]uint64, len(transport.TripBounds))
@@ -22,7 +17,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 	trips := &transport.Trips{Within: within, Count: 3, Sum: 2 * time.Second}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(one{roundTrips("a1", trips)})
+	registry.MustRegister(metrics.Collector(func(e *metrics.Emitter) { roundTrips(e, "a1", trips) }))
 	families, err := registry.Gather()
 	if err != nil || len(families) != 1 || families[0].GetName() != "etcd_network_peer_round_trip_time_seconds" {
 		t.Fatalf("got %v, %v", families, err)

@@ -40,10 +40,16 @@ func (e *Emitter) emit(kind prometheus.ValueType, name, help string, value float
 
 // Latencies writes a histogram of seconds.
 func (e *Emitter) Latencies(name, help string, l *Latencies, labels ...string) {
-	names, values := splitLabels(labels)
 	total, sum, buckets := l.cumulative()
-	desc := prometheus.NewDesc(name, help, names, nil)
-	e.out <- prometheus.MustNewConstHistogram(desc, total, sum.Seconds(), buckets, values...)
+	e.Histogram(name, help, total, sum.Seconds(), buckets, labels...)
+}
+
+// Histogram writes count observations of this sum; buckets says how many of them were at most so large.
+func (e *Emitter) Histogram(
+	name, help string, count uint64, sum float64, buckets map[float64]uint64, labels ...string,
+) {
+	names, values := splitLabels(labels)
+	e.out <- prometheus.MustNewConstHistogram(prometheus.NewDesc(name, help, names, nil), count, sum, buckets, values...)
 }
 
 func splitLabels(labels []string) (names, values []string) {
