@@ -34,7 +34,7 @@ const maxClientSessions = 10_000
 func (m *Member) ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
 	p, err := m.EncodeFor(id, command)
 	if err == nil {
-		err = m.node.Clients().Add(id, p.Payload, done, false)
+		err = m.node.Proposals().AddFor(id, p.Payload, done, false)
 	}
 	if err != nil {
 		return err

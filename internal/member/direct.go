@@ -119,7 +119,7 @@ func (m *Member) ExpectFor(
 		return p, false, err
 	}
 	leads := m.Leader() == m.ID()
-	if err := m.node.Clients().Add(id, p.Payload, done, leads); err != nil {
+	if err := m.node.Proposals().AddFor(id, p.Payload, done, leads); err != nil {
 		return p, false, err
 	}
 	if !leads {

@@ -211,7 +211,6 @@ func (m *Member) Stop() error {
 	m.holder.stop()
 	if m.node != nil {
 		m.node.Proposals().FailAll(ErrStopped)
-		m.node.Clients().FailAll(ErrStopped)
 	}
 	return m.data.Close()
 }
@@ -254,16 +253,16 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 	if limit := m.options.MaxRequestBytes; limit > 0 && len(payload) > limit {
 		return kv.Result{}, ErrTooLarge
 	}
-	return m.propose(ctx, consensus.EntryCommand, payload, false)
+	return m.propose(ctx, consensus.EntryCommand, payload)
 }
 
-func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload []byte, once bool) (kv.Result, error) {
+func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error) {
 	if err := m.awaitStart(ctx); err != nil {
 		return kv.Result{}, err
 	}
 	w := waiters.Get().(*waiter)
 	begun := m.options.Clock.Now()
-	q, err := m.node.Proposals().Add(kind, payload, once, w)
+	q, err := m.node.Proposals().Add(kind, payload, w)
 	if err != nil {
 		return kv.Result{}, err
 	}

@@ -11,19 +11,19 @@ import (
 // this attempt did nothing because the session is not open, or an error of this package if the member cannot tell. The
 // command is repeated until then, or until AbandonFor.
 func (n *Node) ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
-	return n.clients.Add(id, command.Append(nil), done, false)
+	return n.proposals.AddFor(id, command.Append(nil), done, false)
 }
 
 // ExpectFor is ProposeFor for a proposal that reaches the core by a message of the client: it is repeated only if it stays
 // without an end.
 func (n *Node) ExpectFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
-	return n.clients.Add(id, command.Append(nil), done, true)
+	return n.proposals.AddFor(id, command.Append(nil), done, true)
 }
 
 // RefusedFor takes what the core says to a client of proposals that ExpectFor knows.
-func (n *Node) RefusedFor(refusals []consensus.Refusal) { n.clients.Refuse(refusals) }
+func (n *Node) RefusedFor(refusals []consensus.Refusal) { n.proposals.Refuse(refusals) }
 
 // AbandonFor ends the wait of done for a proposal of a client. What was sent may still happen.
 func (n *Node) AbandonFor(id consensus.ProposalID, done proposals.Completion) {
-	n.clients.Abandon(id, done)
+	n.proposals.AbandonFor(id, done)
 }

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"errors"
-
 	"github.com/quorate/quorate/internal/consensus"
 	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -50,8 +48,7 @@ type Options struct {
 type Node struct {
 	replica   *raft.Replica
 	ports     Ports
-	proposals *proposals.Own
-	clients   *proposals.Clients // what native clients propose under ids of their own
+	proposals *proposals.Table
 	reads     *reads
 	options   Options
 	ticks     uint64
@@ -76,8 +73,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		replica:   replica,
 		ports:     ports,
 		options:   options,
-		proposals: proposals.NewOwn(options.Raft.ID, options.FirstSession),
-		clients:   &proposals.Clients{},
+		proposals: proposals.New(options.Raft.ID, options.FirstSession),
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -88,7 +84,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 
 // Propose queues a command; it leaves with the next Step. done is told once, by the goroutine that applies.
 func (n *Node) Propose(command *kv.Command, done proposals.Completion) (abandon func(), err error) {
-	q, err := n.proposals.Add(consensus.EntryCommand, command.Append(nil), false, done)
+	q, err := n.proposals.Add(consensus.EntryCommand, command.Append(nil), done)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +95,7 @@ func (n *Node) Propose(command *kv.Command, done proposals.Completion) (abandon 
 // not be told from success under the first.
 func (n *Node) ChangeConfig(request consensus.ChangeRequest, done proposals.Completion) (abandon func(), err error) {
 	payload := consensus.AppendChangeRequest(nil, &request)
-	q, err := n.proposals.Add(consensus.EntryConfig, payload, true, done)
+	q, err := n.proposals.Add(consensus.EntryConfig, payload, done)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +107,6 @@ func (n *Node) ChangeConfig(request consensus.ChangeRequest, done proposals.Comp
 func (n *Node) CountHolders(counts bool) {
 	n.counts = counts
 	n.proposals.CountHolders(counts)
-}
-
-// counter is the member that counts who holds what is proposed here, if that is this one.
-func (n *Node) counter() consensus.MemberID {
-	if n.counts {
-		return n.options.Raft.ID
-	}
-	return consensus.NoMember
 }
 
 // TryFast says whether this member offers what it proposes from now on to all voters at once, for the fast path.
@@ -150,11 +138,9 @@ func (n *Node) Step(inputs ...raft.Input) {
 // tick repeats what has been without answer for too long.
 func (n *Node) tick() {
 	n.ticks++
-	n.proposals.RetryRefused()
-	n.clients.Tick(n.ticks)
+	n.proposals.Tick(n.ticks)
 	if patience := uint64(n.options.RetryTicks); n.ticks > patience {
 		n.proposals.Resend(n.ticks - patience)
-		n.clients.Resend(n.ticks - patience)
 		n.reads.resend(n.ticks - patience)
 	}
 }
@@ -173,7 +159,6 @@ func (n *Node) collect() {
 			commands = append(commands, p.Proposal)
 		}
 	}
-	commands = n.clients.Take(commands, n.ticks, n.counter())
 	if len(commands) > 0 {
 		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
 	}
@@ -234,7 +219,6 @@ func (n *Node) perform(out *raft.Output) {
 	}
 	if len(out.Refusals) > 0 {
 		n.proposals.Refuse(out.Refusals)
-		n.clients.Refuse(out.Refusals)
 	}
 	n.follow()
 	if len(out.Events) > 0 {
@@ -251,7 +235,6 @@ func (n *Node) follow() {
 	n.leader, n.term = leader, term
 	if leader != consensus.NoMember {
 		n.proposals.Resend(n.ticks)
-		n.clients.Resend(n.ticks)
 		n.reads.resend(n.ticks)
 	}
 }
@@ -260,22 +243,16 @@ func (n *Node) follow() {
 // It may be called by the goroutine that applies; Step(raft.Applied) then tells the core.
 func (n *Node) Resolve(entries []consensus.Entry, results []kv.Result) {
 	n.proposals.Resolve(entries, results)
-	n.clients.Resolve(entries, results)
 	n.reads.advance(entries[len(entries)-1].Index)
 }
 
 // Awaits reports whether somebody waits here for the result of a proposal. One who comes later gets a result that may have
 // Left, as does one who waited for a snapshot, or for an entry that was not the first of its proposal.
-func (n *Node) Awaits(id consensus.ProposalID) bool {
-	if id.Session.OfClient() {
-		return n.clients.Awaits(id)
-	}
-	return id.Session.Member == n.options.Raft.ID && n.proposals.Awaits(id)
-}
+func (n *Node) Awaits(id consensus.ProposalID) bool { return n.proposals.Awaits(id) }
 
 // Restored does the same after a snapshot replaced the state machine.
 func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTable) error {
-	if err := errors.Join(n.proposals.Restored(results), n.clients.Restored(results)); err != nil {
+	if err := n.proposals.Restored(results); err != nil {
 		return err
 	}
 	n.reads.advance(meta.Mark.Index)
@@ -284,17 +261,14 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTab
 
 // Waiting reports whether the next Step has something to propose or ask.
 func (n *Node) Waiting() bool {
-	return n.leader != consensus.NoMember && (n.proposals.Waiting() || n.clients.Waiting() || n.reads.waiting())
+	return n.leader != consensus.NoMember && (n.proposals.Waiting() || n.reads.waiting())
 }
 
 // Replica gives the core, for status and for the simulator's checkers.
 func (n *Node) Replica() *raft.Replica { return n.replica }
 
-// Proposals gives the table of this member's own proposals. It may be used by any goroutine.
-func (n *Node) Proposals() *proposals.Own { return n.proposals }
-
-// Clients gives the table of what native clients propose. It may be used by any goroutine.
-func (n *Node) Clients() *proposals.Clients { return n.clients }
+// Proposals gives the table of what was proposed here. Any goroutine may use it.
+func (n *Node) Proposals() *proposals.Table { return n.proposals }
 
 // AwaitRead returns a channel that is closed once the state applied here shows everything acknowledged before the call. Any
 // goroutine may call it; the question leaves with the next Step.

@@ -13,86 +13,87 @@ func clientID(sequence uint64) consensus.ProposalID {
 	return consensus.ProposalID{Session: consensus.ClientSession(100, 1), Sequence: sequence}
 }
 
-func addFor(t *testing.T, c *Clients, sequence uint64) *outcome {
+func addFor(t *testing.T, c *Table, sequence uint64) *outcome {
 	t.Helper()
 	o := &outcome{}
-	if err := c.Add(clientID(sequence), []byte("x"), o, false); err != nil {
+	if err := c.AddFor(clientID(sequence), []byte("x"), o, false); err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func resolveFor(c *Clients, sequence uint64, result kv.Result) {
+func resolveFor(c *Table, sequence uint64, result kv.Result) {
 	c.Resolve([]consensus.Entry{{Proposal: clientID(sequence)}}, []kv.Result{result})
 }
 
-func sequences(proposals []consensus.Proposal) (all []uint64) {
+func sequences(proposals []Leaving) (all []uint64) {
 	for _, p := range proposals {
 		all = append(all, p.ID.Sequence)
 	}
 	return all
 }
 
-func TestClients_Resolve(t *testing.T) {
-	var c Clients
-	o := addFor(t, &c, 1)
-	back := addFor(t, &c, 1) // the client came back over another stream
-	if got := c.Take(nil, 1, 9); len(got) != 1 || got[0].ID != clientID(1) || got[0].Proposer != 9 {
+func TestTable_clients_Resolve(t *testing.T) {
+	c := opened(t)
+	o := addFor(t, c, 1)
+	back := addFor(t, c, 1) // the client came back over another stream
+	c.CountHolders(true)
+	if got := c.Take(nil, 1); len(got) != 1 || got[0].ID != clientID(1) || got[0].Proposer != self {
 		t.Fatalf("took %v, want it once", got)
 	}
-	resolveFor(&c, 1, kv.Result{Err: kv.ErrSkipped})
+	resolveFor(c, 1, kv.Result{Err: kv.ErrSkipped})
 	if o.times != 0 {
 		t.Error("a skipped entry ended it")
 	}
-	resolveFor(&c, 1, kv.Result{Revision: 5})
-	resolveFor(&c, 1, kv.Result{Revision: 6})
+	resolveFor(c, 1, kv.Result{Revision: 5})
+	resolveFor(c, 1, kv.Result{Revision: 6})
 	if o.times != 1 || back.times != 1 || o.result.Revision != 5 || back.result.Revision != 5 {
 		t.Errorf("got %+v and %+v, want the first result, once", o, back)
 	}
-	if len(c.open) != 0 || c.openBytes != 0 {
-		t.Errorf("%d proposals with %d bytes are left", len(c.open), c.openBytes)
+	if c.clients.open != 0 || c.clients.openBytes != 0 || len(c.named) != 0 {
+		t.Errorf("%d proposals with %d bytes are left", c.clients.open, c.clients.openBytes)
 	}
 }
 
-func TestClients_Resend(t *testing.T) {
-	var c Clients
+func TestTable_clients_Resend(t *testing.T) {
+	c := opened(t)
 	for sequence := uint64(1); sequence <= 20; sequence++ {
-		addFor(t, &c, sequence)
+		addFor(t, c, sequence)
 	}
-	want := sequences(c.Take(nil, 3, 0))
+	want := sequences(c.Take(nil, 3))
 	if c.Resend(2); c.Waiting() {
 		t.Error("what was sent at tick 3 is repeated for tick 2")
 	}
-	addFor(t, &c, 21)
+	addFor(t, c, 21)
 	c.Resend(3)
 	c.Resend(3)
-	if got := sequences(c.Take(nil, 4, 0)); !slices.Equal(got, append(want, 21)) {
+	if got := sequences(c.Take(nil, 4)); !slices.Equal(got, append(want, 21)) {
 		t.Errorf("got %v, want all in order", got)
 	}
 	c.Refuse([]consensus.Refusal{{ID: clientID(1), Reason: consensus.ReasonNoLeader},
 		{ID: clientID(2), Reason: consensus.ReasonStaleConfig}, {ID: clientID(3), Reason: consensus.ReasonBusy}})
-	if got := sequences(c.Take(nil, 5, 0)); !slices.Equal(got, []uint64{2}) {
+	if got := sequences(c.Take(nil, 5)); !slices.Equal(got, []uint64{2}) {
 		t.Errorf("after the refusals: got %v", got)
 	}
 	c.Tick(3)
-	if got := sequences(c.Take(nil, 6, 0)); !slices.Equal(got, []uint64{1}) {
+	if got := sequences(c.Take(nil, 6)); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("a tick later: got %v", got)
 	}
 }
 
-func TestClients_Abandon(t *testing.T) {
-	var c Clients
-	o, other := addFor(t, &c, 1), addFor(t, &c, 1)
-	c.Abandon(clientID(1), o)
-	if c.Take(nil, 1, 0); len(c.open) != 1 {
+func TestTable_clients_Abandon(t *testing.T) {
+	c := opened(t)
+	o, other := addFor(t, c, 1), addFor(t, c, 1)
+	c.AbandonFor(clientID(1), o)
+	if c.Take(nil, 1); c.clients.open != 1 {
 		t.Fatal("one who waits was forgotten with the other")
 	}
-	c.Abandon(clientID(1), other)
+	c.AbandonFor(clientID(1), other)
 	c.Resend(1)
-	if got := c.Take(nil, 2, 0); len(got) != 0 || len(c.open) != 0 || c.openBytes != 0 {
-		t.Errorf("sent again: %v; left: %d", got, len(c.open))
+	if got := c.Take(nil, 2); len(got) != 0 || c.clients.open != 0 || c.clients.openBytes != 0 {
+		t.Errorf("sent again: %v; left: %d", got, c.clients.open)
 	}
-	resolveFor(&c, 1, kv.Result{})
+	resolveFor(c, 1, kv.Result{})
 	c.FailAll(errStopped)
 	if o.times+other.times != 0 {
 		t.Error("who gave up was told")
@@ -113,9 +114,9 @@ func (r resultsOf) Result(id consensus.ProposalID) (kv.Result, bool, error) {
 func (r resultsOf) SessionOpen(consensus.SessionID) bool  { return !r.ended }
 func (r resultsOf) SessionEnded(consensus.SessionID) bool { return r.ended }
 
-func TestClients_Restored(t *testing.T) {
-	var c Clients
-	opening, known, unknown := addFor(t, &c, 0), addFor(t, &c, 1), addFor(t, &c, 2)
+func TestTable_clients_Restored(t *testing.T) {
+	c := opened(t)
+	opening, known, unknown := addFor(t, c, 0), addFor(t, c, 1), addFor(t, c, 2)
 	table := resultsOf{results: map[consensus.ProposalID]kv.Result{clientID(1): {Revision: 7}}}
 	if err := c.Restored(table); err != nil {
 		t.Fatal(err)
@@ -132,44 +133,20 @@ func TestClients_Restored(t *testing.T) {
 	}
 }
 
-// heard notes in a list which proposal ended.
-type heard struct {
-	list     *[]uint64
-	sequence uint64
-}
-
-func (h heard) Complete(kv.Result, error) { *h.list = append(*h.list, h.sequence) }
-
-// A run of the simulator is the same each time only if those who wait are told in one order.
-func TestClients_Restored_inOrder(t *testing.T) {
-	var c Clients
-	var want, got []uint64
-	table := resultsOf{results: map[consensus.ProposalID]kv.Result{}}
-	for sequence := uint64(1); sequence <= 20; sequence++ {
-		want = append(want, sequence)
-		table.results[clientID(sequence)] = kv.Result{}
-		if err := c.Add(clientID(sequence), nil, heard{&got, sequence}, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.Restored(table); err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v, want all in the order in which they came", got, err)
-	}
-}
-
-func TestClients_bounded(t *testing.T) {
-	c := Clients{openBytes: maxOpenBytes}
-	if err := c.Add(clientID(1), []byte("x"), &outcome{}, false); !errors.Is(err, ErrTooMany) {
+func TestTable_clients_bounded(t *testing.T) {
+	c := opened(t)
+	c.clients.openBytes = maxOpenBytes
+	if err := c.AddFor(clientID(1), []byte("x"), &outcome{}, false); !errors.Is(err, ErrTooMany) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestClients_offered sends what reached the core by a message only if it stays without an end, or its entry was skipped.
-func TestClients_offered(t *testing.T) {
-	var c Clients
+// TestTable_clients_offered sends what reached the core by a message only if it stays without an end, or its entry was skipped.
+func TestTable_clients_offered(t *testing.T) {
+	c := opened(t)
 	c.Tick(5)
 	o := &outcome{}
-	if err := c.Add(clientID(1), []byte("x"), o, true); err != nil {
+	if err := c.AddFor(clientID(1), []byte("x"), o, true); err != nil {
 		t.Fatal(err)
 	}
 	if c.Waiting() {
@@ -180,15 +157,15 @@ func TestClients_offered(t *testing.T) {
 		t.Error("it is repeated before its time")
 	}
 	c.Resend(5)
-	if got := sequences(c.Take(nil, 6, 0)); !slices.Equal(got, []uint64{1}) {
+	if got := sequences(c.Take(nil, 6)); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("without an end: took %v", got)
 	}
-	resolveFor(&c, 1, kv.Result{Err: kv.ErrSkipped})
-	if got := sequences(c.Take(nil, 7, 0)); !slices.Equal(got, []uint64{1}) || o.times != 0 {
+	resolveFor(c, 1, kv.Result{Err: kv.ErrSkipped})
+	if got := sequences(c.Take(nil, 7)); !slices.Equal(got, []uint64{1}) || o.times != 0 {
 		t.Errorf("skipped: took %v, ended %d times", got, o.times)
 	}
-	resolveFor(&c, 1, kv.Result{Revision: 3})
-	if o.times != 1 || len(c.open) != 0 {
+	resolveFor(c, 1, kv.Result{Revision: 3})
+	if o.times != 1 || c.clients.open != 0 {
 		t.Errorf("ended %d times", o.times)
 	}
 }

@@ -4,13 +4,14 @@
 // state machine applies an id once (package kv/apply). The package does no I/O and knows no clock: a tick is an argument.
 // It is not the protocol (package raft carries proposals), and it does not wait: a Completion is told.
 //
-// Own holds what this member proposes and names it in sessions of the member. Clients holds what native clients named.
+// The main type is Table. It holds the member's own proposals, which it names in sessions of the member, and those of native
+// clients, which bear the ids that the clients gave them. Each verb is there once, for both.
 //
 // Laws:
 //  1. A Completion is told once, in the order of the log.
 //  2. An id is given once. A proposal gets another id only after the log says that the first will never be applied.
 //  3. A session is retired only when all its proposals are resolved.
-//  4. What is open is bounded, in number and in bytes.
+//  4. What is open is bounded, in number and in bytes, apart for members and for clients.
 //
-// Own and Clients may be used concurrently. Completions are told with a lock held: they must not call back.
+// A Table may be used concurrently. Completions are told with its lock held: they must not call back.
 package proposals

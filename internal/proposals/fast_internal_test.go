@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
-	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -19,11 +19,11 @@ type routed struct {
 func (r *routed) Via(route Route) { r.route = route }
 
 // addPut proposes what may be decided on the fast path.
-func addPut(t *testing.T, p *Own) (*Pending, *routed) {
+func addPut(t *testing.T, p *Table) (*Pending, *routed) {
 	t.Helper()
 	o := &routed{}
 	command := kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v")}}
-	q, err := p.Add(consensus.EntryCommand, command.Append(nil), false, o)
+	q, err := p.Add(consensus.EntryCommand, command.Append(nil), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func addPut(t *testing.T, p *Own) (*Pending, *routed) {
 }
 
 // takeOne takes the one proposal that is to leave.
-func takeOne(t *testing.T, p *Own, tick uint64) Leaving {
+func takeOne(t *testing.T, p *Table, tick uint64) Leaving {
 	t.Helper()
 	left := p.Take(nil, tick)
 	if len(left) != 1 {
@@ -40,25 +40,25 @@ func takeOne(t *testing.T, p *Own, tick uint64) Leaving {
 	return left[0]
 }
 
-func winOf(l Leaving, revision kv.Revision) fastpath.Win {
+func winOf(l Leaving, revision kv.Revision) proposer.Win {
 	result := kv.Result{Revision: revision, Put: &kv.PutResult{}}
-	return fastpath.Win{
+	return proposer.Win{
 		Attempt: consensus.Attempt{Proposal: l.ID, Revision: uint64(revision)}, Reply: result.Append(nil),
 	}
 }
 
-func checkOpen(t *testing.T, p *Own, want int) {
+func checkOpen(t *testing.T, p *Table, want int) {
 	t.Helper()
-	if p.open != want || (p.openBytes == 0) != (want == 0) || p.openBytes < 0 {
-		t.Errorf("%d proposals of %d bytes count as open, want %d", p.open, p.openBytes, want)
+	if p.own.open != want || (p.own.openBytes == 0) != (want == 0) || p.own.openBytes < 0 {
+		t.Errorf("%d proposals of %d bytes count as open, want %d", p.own.open, p.own.openBytes, want)
 	}
 }
 
-func TestOwn_Won_answersOnceAndIsRepeated(t *testing.T) {
+func TestTable_Won_answersOnceAndIsRepeated(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.Won([]fastpath.Win{winOf(sent, 9)})
+	p.Won([]proposer.Win{winOf(sent, 9)})
 	if o.times != 1 || o.err != nil || o.result.Revision != 9 || o.result.Put == nil || o.route != RouteFast {
 		t.Fatalf("got %+v, want the leader's reply, once, by the fast path", o)
 	}
@@ -70,7 +70,7 @@ func TestOwn_Won_answersOnceAndIsRepeated(t *testing.T) {
 			t.Fatalf("got %+v, want %v again, the slow way", again, sent.ID)
 		}
 	}
-	p.Won([]fastpath.Win{winOf(sent, 9)})
+	p.Won([]proposer.Win{winOf(sent, 9)})
 	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
 	p.Resend(9)
 	if left := p.Take(nil, 9); len(left) != 0 || o.times != 1 {
@@ -79,7 +79,7 @@ func TestOwn_Won_answersOnceAndIsRepeated(t *testing.T) {
 	checkOpen(t, p, 0)
 }
 
-func TestOwn_Won_ignores(t *testing.T) {
+func TestTable_Won_ignores(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
@@ -88,12 +88,12 @@ func TestOwn_Won_ignores(t *testing.T) {
 	stranger.Proposal.Sequence = 77
 	unknown := winOf(sent, 9)
 	unknown.Proposal.Session.Number++
-	p.Won([]fastpath.Win{unreadable, stranger, unknown})
+	p.Won([]proposer.Win{unreadable, stranger, unknown})
 	if o.times != 0 {
 		t.Fatalf("got %+v, want no answer by what cannot be read or is not known", o)
 	}
 	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
-	p.Won([]fastpath.Win{winOf(sent, 9)})
+	p.Won([]proposer.Win{winOf(sent, 9)})
 	if o.times != 1 || o.route != RouteLeader {
 		t.Errorf("got %+v, want the answer of its entry alone", o)
 	}
@@ -102,12 +102,12 @@ func TestOwn_Won_ignores(t *testing.T) {
 
 // Until a decided proposal is applied, a later leader may find it in the votes alone: under a retired session it would be
 // refused for ever.
-func TestOwn_Won_holdsSessionOpen(t *testing.T) {
+func TestTable_Won_holdsSessionOpen(t *testing.T) {
 	p := opened(t)
-	p.limit = 1
+	p.sessions.length = 1
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	p.Won([]fastpath.Win{winOf(sent, 9)})
+	p.Won([]proposer.Win{winOf(sent, 9)})
 	applied(p, []Leaving{takeOne(t, p, 2)}) // opens the next session
 	for tick := uint64(3); tick < 6; tick++ {
 		p.Resend(tick)
@@ -125,12 +125,12 @@ func TestOwn_Won_holdsSessionOpen(t *testing.T) {
 	}
 }
 
-func TestOwn_Won_thenAbandoned(t *testing.T) {
+func TestTable_Won_thenAbandoned(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	_, other := addPut(t, p)
 	sent := p.Take(nil, 1)
-	p.Won([]fastpath.Win{winOf(sent[0], 9)})
+	p.Won([]proposer.Win{winOf(sent[0], 9)})
 	p.Abandon(q)
 	checkOpen(t, p, 1)
 	p.Resend(2)
@@ -144,15 +144,15 @@ func TestOwn_Won_thenAbandoned(t *testing.T) {
 	checkOpen(t, p, 0)
 }
 
-func TestOwn_Won_endsOnce(t *testing.T) {
-	for name, end := range map[string]func(p *Own, sent Leaving){
-		"the member stops":    func(p *Own, _ Leaving) { p.FailAll(errStopped) },
-		"the session is lost": func(p *Own, sent Leaving) { applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSessionUnknown}) },
-		"the leader refuses": func(p *Own, sent Leaving) {
+func TestTable_Won_endsOnce(t *testing.T) {
+	for name, end := range map[string]func(p *Table, sent Leaving){
+		"the member stops":    func(p *Table, _ Leaving) { p.FailAll(errStopped) },
+		"the session is lost": func(p *Table, sent Leaving) { applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSessionUnknown}) },
+		"the leader refuses": func(p *Table, sent Leaving) {
 			p.Refuse([]consensus.Refusal{{ID: sent.ID, Reason: consensus.ReasonNoLeader}})
-			p.RetryRefused()
+			p.Tick(2)
 		},
-		"another attempt is passed over": func(p *Own, sent Leaving) {
+		"another attempt is passed over": func(p *Table, sent Leaving) {
 			applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSkipped})
 		},
 	} {
@@ -160,7 +160,7 @@ func TestOwn_Won_endsOnce(t *testing.T) {
 			p := opened(t)
 			_, o := addPut(t, p)
 			sent := takeOne(t, p, 1)
-			p.Won([]fastpath.Win{winOf(sent, 9)})
+			p.Won([]proposer.Win{winOf(sent, 9)})
 			end(p, sent)
 			if o.times != 1 || o.err != nil {
 				t.Errorf("got %+v, want the one answer of the win", o)
@@ -170,7 +170,7 @@ func TestOwn_Won_endsOnce(t *testing.T) {
 	}
 }
 
-func TestOwn_Take_offersFast(t *testing.T) {
+func TestTable_Take_offersFast(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		command kv.Command
@@ -186,7 +186,7 @@ func TestOwn_Take_offersFast(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := opened(t)
-			if _, err := p.Add(consensus.EntryCommand, row.command.Append(nil), false, &outcome{}); err != nil {
+			if _, err := p.Add(consensus.EntryCommand, row.command.Append(nil), &outcome{}); err != nil {
 				t.Fatal(err)
 			}
 			if sent := takeOne(t, p, 1); sent.Fast != row.fast {
@@ -201,7 +201,7 @@ func TestOwn_Take_offersFast(t *testing.T) {
 	t.Run("no command", func(t *testing.T) {
 		p := opened(t)
 		put := kv.Command{Put: &kv.PutOp{Key: []byte("a")}}
-		if _, err := p.Add(consensus.EntryConfig, put.Append(nil), true, &outcome{}); err != nil {
+		if _, err := p.Add(consensus.EntryConfig, put.Append(nil), &outcome{}); err != nil {
 			t.Fatal(err)
 		}
 		if sent := takeOne(t, p, 1); sent.Fast {
@@ -209,26 +209,26 @@ func TestOwn_Take_offersFast(t *testing.T) {
 		}
 	})
 	t.Run("what the proposer itself proposes", func(t *testing.T) {
-		if opening := takeOne(t, NewOwn(self, 1), 0); opening.Fast {
+		if opening := takeOne(t, New(self, 1), 0); opening.Fast {
 			t.Error("the opening of the session is offered")
 		}
 	})
 }
 
-func TestOwn_Refuse_isNotOfferedAgain(t *testing.T) {
+func TestTable_Refuse_isNotOfferedAgain(t *testing.T) {
 	for _, reason := range []consensus.RefusalReason{consensus.ReasonNoLeader, consensus.ReasonStaleConfig} {
 		p := opened(t)
 		_, o := addPut(t, p)
 		sent := takeOne(t, p, 1)
 		p.Refuse([]consensus.Refusal{{ID: sent.ID, Reason: reason}})
-		p.RetryRefused()
+		p.Tick(2)
 		if again := takeOne(t, p, 2); again.ID != sent.ID || again.Fast || o.times != 0 {
 			t.Errorf("%v: got %+v, want %v again, the slow way", reason, again, sent.ID)
 		}
 	}
 }
 
-func TestOwn_Resolve_skippedIsRepeated(t *testing.T) {
+func TestTable_Resolve_skippedIsRepeated(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
@@ -263,12 +263,12 @@ func (t tableOf) SessionOpen(id consensus.SessionID) bool { return !t.retired[id
 func (t tableOf) SessionEnded(consensus.SessionID) bool { return false }
 
 // What was given up is proposed again under another id, however the member learns of it.
-func TestOwn_aborted(t *testing.T) {
-	for name, learn := range map[string]func(t *testing.T, p *Own, id consensus.ProposalID){
-		"by an entry": func(_ *testing.T, p *Own, id consensus.ProposalID) {
+func TestTable_aborted(t *testing.T) {
+	for name, learn := range map[string]func(t *testing.T, p *Table, id consensus.ProposalID){
+		"by an entry": func(_ *testing.T, p *Table, id consensus.ProposalID) {
 			p.Resolve([]consensus.Entry{{Index: 5, Kind: consensus.EntryAbort, Proposal: id}}, []kv.Result{{Err: kv.ErrAborted}})
 		},
-		"by a snapshot": func(t *testing.T, p *Own, id consensus.ProposalID) {
+		"by a snapshot": func(t *testing.T, p *Table, id consensus.ProposalID) {
 			t.Helper()
 			if err := p.Restored(tableOf{results: map[consensus.ProposalID]kv.Result{id: {Err: kv.ErrAborted}}}); err != nil {
 				t.Fatal(err)
@@ -292,20 +292,21 @@ func TestOwn_aborted(t *testing.T) {
 				applied(p, []Leaving{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
 				sent = again
 			}
-			p.Won([]fastpath.Win{winOf(sent, 9)})
+			p.Won([]proposer.Win{winOf(sent, 9)})
 			applied(p, []Leaving{sent}, kv.Result{Revision: 9})
 			if o.times != 1 || o.result.Revision != 9 || o.route != RouteFast {
 				t.Errorf("got %+v, want the answer of the last id", o)
 			}
 			checkOpen(t, p, 0)
-			if p.current.slots != nil {
-				t.Errorf("%d slots are kept of proposals that are over", len(p.current.slots))
+			if p.sessions.current.unresolved != 0 || len(p.named) != 0 || p.own.first != nil {
+				t.Errorf("%d are kept, and %d count as unresolved, of proposals that are over", len(p.named),
+					p.sessions.current.unresolved)
 			}
 		})
 	}
 }
 
-func TestOwn_aborted_thenAbandoned(t *testing.T) {
+func TestTable_aborted_thenAbandoned(t *testing.T) {
 	for name, left := range map[string]bool{"before it left again": false, "after it left again": true} {
 		t.Run(name, func(t *testing.T) {
 			p := opened(t)
@@ -330,7 +331,7 @@ func TestOwn_aborted_thenAbandoned(t *testing.T) {
 	}
 }
 
-func TestOwn_aborted_nobodyWaits(t *testing.T) {
+func TestTable_aborted_nobodyWaits(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
@@ -342,9 +343,9 @@ func TestOwn_aborted_nobodyWaits(t *testing.T) {
 }
 
 // The old id's session is free to end, and one that waits under another session's id does not go with it.
-func TestOwn_aborted_acrossSessions(t *testing.T) {
+func TestTable_aborted_acrossSessions(t *testing.T) {
 	p := opened(t)
-	p.limit = 1
+	p.sessions.length = 1
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
 	applied(p, []Leaving{takeOne(t, p, 2)}) // opens the next session
@@ -356,7 +357,7 @@ func TestOwn_aborted_acrossSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := takeOne(t, p, 3)
-	if again.ID.Session == sent.ID.Session || p.previous != nil {
+	if again.ID.Session == sent.ID.Session || p.sessions.previous != nil {
 		t.Fatalf("got %+v, want it in the session that is open, and the other one over", again)
 	}
 	applied(p, []Leaving{again}, kv.Result{Revision: 4})
@@ -365,7 +366,7 @@ func TestOwn_aborted_acrossSessions(t *testing.T) {
 	}
 }
 
-func TestOwn_aborted_failAll(t *testing.T) {
+func TestTable_aborted_failAll(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	applied(p, []Leaving{takeOne(t, p, 1)}, kv.Result{Err: kv.ErrAborted})
@@ -376,7 +377,7 @@ func TestOwn_aborted_failAll(t *testing.T) {
 	checkOpen(t, p, 0)
 }
 
-func TestOwn_Restored_tellsItsOwnRoute(t *testing.T) {
+func TestTable_Restored_tellsItsOwnRoute(t *testing.T) {
 	p := opened(t)
 	p.NoteInferred([2]consensus.Index{0, 3})
 	_, inferred := addPut(t, p)

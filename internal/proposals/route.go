@@ -16,11 +16,11 @@ const (
 )
 
 // tell completes a proposal, and says how to those who want to know.
-func tell(done Completion, result kv.Result, route Route) {
-	if r, wants := done.(interface{ Via(route Route) }); wants {
+func tell(done Completion, result kv.Result, route Route, err error) {
+	if r, wants := done.(interface{ Via(route Route) }); wants && err == nil {
 		r.Via(route)
 	}
-	done.Complete(result, nil)
+	done.Complete(result, err)
 }
 
 // inferredSpans are the stretches of the log that this member found committed by itself lately, for those who ask by which
@@ -45,11 +45,4 @@ func (s *inferredSpans) routeOf(index consensus.Index) Route {
 		}
 	}
 	return RouteLeader
-}
-
-// NoteInferred is told of a stretch before its entries are applied.
-func (p *Own) NoteInferred(span [2]consensus.Index) {
-	p.mu.Lock()
-	p.inferred.note(span[0], span[1])
-	p.mu.Unlock()
 }

@@ -26,7 +26,7 @@ func (o *outcome) Complete(result kv.Result, err error) {
 }
 
 // applied makes entries of proposals, in order, as the log would hold them.
-func applied(p *Own, proposals []Leaving, results ...kv.Result) {
+func applied(p *Table, proposals []Leaving, results ...kv.Result) {
 	entries := make([]consensus.Entry, len(proposals))
 	for i, q := range proposals {
 		entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Kind: q.Kind, Proposal: q.ID, Payload: q.Payload}
@@ -38,9 +38,9 @@ func applied(p *Own, proposals []Leaving, results ...kv.Result) {
 }
 
 // opened returns a proposer whose first session is open.
-func opened(t *testing.T) *Own {
+func opened(t *testing.T) *Table {
 	t.Helper()
-	p := NewOwn(self, 1<<32)
+	p := New(self, 1<<32)
 	open := p.Take(nil, 0)
 	if len(open) != 1 || open[0].ID.Sequence != 0 {
 		t.Fatalf("first take: got %v, want the session's opening alone", open)
@@ -49,17 +49,17 @@ func opened(t *testing.T) *Own {
 	return p
 }
 
-func add(t *testing.T, p *Own) *outcome {
+func add(t *testing.T, p *Table) *outcome {
 	t.Helper()
 	o := &outcome{}
-	if _, err := p.Add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
+	if _, err := p.Add(consensus.EntryCommand, []byte("x"), o); err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func TestOwn_Take_waitsForSession(t *testing.T) {
-	p := NewOwn(self, 0)
+func TestTable_Take_waitsForSession(t *testing.T) {
+	p := New(self, 0)
 	add(t, p)
 	first := p.Take(nil, 0)
 	if len(first) != 1 || first[0].ID.Sequence != 0 {
@@ -75,7 +75,7 @@ func TestOwn_Take_waitsForSession(t *testing.T) {
 	}
 }
 
-func TestOwn_Resolve_completesOnce(t *testing.T) {
+func TestTable_Resolve_completesOnce(t *testing.T) {
 	p := opened(t)
 	o := add(t, p)
 	sent := p.Take(nil, 1)
@@ -86,7 +86,7 @@ func TestOwn_Resolve_completesOnce(t *testing.T) {
 	}
 }
 
-func TestOwn_Resend_keepsIDAndOrder(t *testing.T) {
+func TestTable_Resend_keepsIDAndOrder(t *testing.T) {
 	p := opened(t)
 	add(t, p)
 	add(t, p)
@@ -106,25 +106,29 @@ func TestOwn_Resend_keepsIDAndOrder(t *testing.T) {
 	}
 }
 
-func TestOwn_Refuse(t *testing.T) {
+func TestTable_Refuse(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		reason consensus.RefusalReason
-		once   bool
+		change bool
 		want   error
 		again  bool
 	}{
 		{name: "no leader: goes out again", reason: consensus.ReasonNoLeader, again: true},
 		{name: "no leader for a change: it did not enter the log, goes out again", reason: consensus.ReasonNoLeader,
-			once: true, again: true},
+			change: true, again: true},
 		{name: "busy: stays, another copy may be in the log", reason: consensus.ReasonBusy},
-		{name: "refused change: the caller is told why", reason: consensus.ReasonMemberExists, once: true,
+		{name: "refused change: the caller is told why", reason: consensus.ReasonMemberExists, change: true,
 			want: &membership.RefusedError{Reason: consensus.ReasonMemberExists}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := opened(t)
 			o := &outcome{}
-			if _, err := p.Add(consensus.EntryCommand, nil, tc.once, o); err != nil {
+			kind := consensus.EntryCommand
+			if tc.change {
+				kind = consensus.EntryConfig
+			}
+			if _, err := p.Add(kind, nil, o); err != nil {
 				t.Fatal(err)
 			}
 			sent := p.Take(nil, 1)
@@ -132,7 +136,7 @@ func TestOwn_Refuse(t *testing.T) {
 			if len(p.Take(nil, 1)) != 0 {
 				t.Error("it was repeated before the next tick")
 			}
-			p.RetryRefused()
+			p.Tick(2)
 			if got := len(p.Take(nil, 2)) == 1; got != tc.again {
 				t.Errorf("goes out again: got %v, want %v", got, tc.again)
 			}
@@ -149,10 +153,10 @@ func TestOwn_Refuse(t *testing.T) {
 	}
 }
 
-func TestOwn_Abandon_isNotRepeated(t *testing.T) {
+func TestTable_Abandon_isNotRepeated(t *testing.T) {
 	p := opened(t)
 	o := &outcome{}
-	q, err := p.Add(consensus.EntryCommand, nil, false, o)
+	q, err := p.Add(consensus.EntryCommand, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +179,10 @@ func TestOwn_Abandon_isNotRepeated(t *testing.T) {
 }
 
 // A session is replaced when it is used up and retired only when everything in it is resolved.
-func TestOwn_Take_turnsSessions(t *testing.T) {
+func TestTable_Take_turnsSessions(t *testing.T) {
 	p := opened(t)
-	p.limit = 2
-	first := p.current.id
+	p.sessions.length = 2
+	first := p.sessions.current.id
 	straggler := add(t, p)
 	add(t, p)
 	sent := p.Take(nil, 1)
@@ -206,13 +210,13 @@ func TestOwn_Take_turnsSessions(t *testing.T) {
 		t.Fatalf("got %+v, %v, want the retirement of %v", command, err, first)
 	}
 	applied(p, retire)
-	if p.previous != nil || p.retiring {
+	if p.sessions.previous != nil || p.sessions.retiring {
 		t.Error("the retired session is still kept")
 	}
 }
 
-func TestOwn_opened_triesLargerNumber(t *testing.T) {
-	p := NewOwn(self, 1<<32)
+func TestTable_opened_triesLargerNumber(t *testing.T) {
+	p := New(self, 1<<32)
 	first := p.Take(nil, 0)
 	applied(p, first, kv.Result{Err: kv.ErrSessionUnknown})
 	second := p.Take(nil, 1)
@@ -221,9 +225,9 @@ func TestOwn_opened_triesLargerNumber(t *testing.T) {
 	}
 }
 
-func TestOwn_Resolve_lostSession(t *testing.T) {
+func TestTable_Resolve_lostSession(t *testing.T) {
 	p := opened(t)
-	lost := p.current.id
+	lost := p.sessions.current.id
 	a, b := add(t, p), add(t, p)
 	sent := p.Take(nil, 1)
 	applied(p, sent[:1], kv.Result{Err: kv.ErrSessionUnknown})
@@ -237,9 +241,9 @@ func TestOwn_Resolve_lostSession(t *testing.T) {
 }
 
 // A session that is lost while the one before it is being finished must not keep the next one from being opened.
-func TestOwn_Resolve_lostSessionWhileRetiring(t *testing.T) {
+func TestTable_Resolve_lostSessionWhileRetiring(t *testing.T) {
 	p := opened(t)
-	p.limit = 1
+	p.sessions.length = 1
 	straggler := add(t, p)
 	old := p.Take(nil, 1)
 	turn := p.Take(nil, 2)
@@ -267,36 +271,36 @@ func TestOwn_Resolve_lostSessionWhileRetiring(t *testing.T) {
 		t.Fatalf("got %+v and then %v, want the straggler done and its session retired", straggler, retire)
 	}
 	applied(p, retire)
-	if p.previous != nil || p.retiring {
+	if p.sessions.previous != nil || p.sessions.retiring {
 		t.Error("the retired session is still kept")
 	}
 }
 
-func TestOwn_Add_refusesTooMany(t *testing.T) {
+func TestTable_Add_refusesTooMany(t *testing.T) {
 	p := opened(t)
-	p.open = maxOpenProposals
-	if _, err := p.Add(consensus.EntryCommand, nil, false, &outcome{}); !errors.Is(err, ErrTooMany) {
+	p.own.open = maxOpenProposals
+	if _, err := p.Add(consensus.EntryCommand, nil, &outcome{}); !errors.Is(err, ErrTooMany) {
 		t.Errorf("got %v, want %v", err, ErrTooMany)
 	}
 }
 
-func TestOwn_Add_refusesTooManyBytes(t *testing.T) {
+func TestTable_Add_refusesTooManyBytes(t *testing.T) {
 	p := opened(t)
 	o := &outcome{}
-	q, err := p.Add(consensus.EntryCommand, make([]byte, maxOpenBytes), false, o)
+	q, err := p.Add(consensus.EntryCommand, make([]byte, maxOpenBytes), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Add(consensus.EntryCommand, []byte("x"), false, o); !errors.Is(err, ErrTooMany) {
+	if _, err := p.Add(consensus.EntryCommand, []byte("x"), o); !errors.Is(err, ErrTooMany) {
 		t.Errorf("got %v, want %v", err, ErrTooMany)
 	}
 	p.Abandon(q)
-	if _, err := p.Add(consensus.EntryCommand, []byte("x"), false, o); err != nil {
+	if _, err := p.Add(consensus.EntryCommand, []byte("x"), o); err != nil {
 		t.Errorf("after the large one was given up: %v", err)
 	}
 }
 
-func TestOwn_FailAll(t *testing.T) {
+func TestTable_FailAll(t *testing.T) {
 	p := opened(t)
 	sent, queued := add(t, p), (*outcome)(nil)
 	p.Take(nil, 1)
@@ -305,7 +309,7 @@ func TestOwn_FailAll(t *testing.T) {
 	if !errors.Is(sent.err, errStopped) || !errors.Is(queued.err, errStopped) {
 		t.Errorf("got %v and %v, want %v", sent.err, queued.err, errStopped)
 	}
-	if p.open != 0 || p.openBytes != 0 {
-		t.Errorf("%d of %d bytes are still counted as open", p.open, p.openBytes)
+	if p.own.open != 0 || p.own.openBytes != 0 {
+		t.Errorf("%d of %d bytes are still counted as open", p.own.open, p.own.openBytes)
 	}
 }

@@ -1,0 +1,174 @@
+package proposals
+
+import (
+	"errors"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// ResultTable is the part of the state machine that remembers what proposals gave.
+type ResultTable interface {
+	Result(id consensus.ProposalID) (kv.Result, bool, error)
+	SessionOpen(id consensus.SessionID) bool
+	SessionEnded(id consensus.SessionID) bool // and will never be open
+}
+
+// Resolve completes the proposals among entries that were applied with results: first this member's own, then those of
+// clients, each in the order of the log.
+func (t *Table) Resolve(entries []consensus.Entry, results []kv.Result) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resolveOf(&t.own, entries, results)
+	t.resolveOf(&t.clients, entries, results)
+}
+
+func (t *Table) resolveOf(l *lane, entries []consensus.Entry, results []kv.Result) {
+	if l.first == nil {
+		return
+	}
+	for i := range entries {
+		if id := entries[i].Proposal; t.laneOf(id) == l {
+			if p := t.named[id]; p != nil {
+				t.resolve(p, results[i], t.inferred.routeOf(entries[i].Index))
+			}
+		}
+	}
+}
+
+// resolve handles the result of one entry of a proposal.
+func (t *Table) resolve(p *Pending, result kv.Result, route Route) {
+	own := p.lane == &t.own
+	switch {
+	case p == t.sessions.opening:
+		t.settle(p)
+		t.sessions.opened(result.Err == nil)
+	case errors.Is(result.Err, kv.ErrSkipped):
+		p.lane.enqueue(p) // its entry came too late for its revision, and changed nothing: the next one is not tied to any
+	case own && errors.Is(result.Err, kv.ErrSessionUnknown):
+		t.lose(p.id.Session)
+	case own && errors.Is(result.Err, kv.ErrAborted):
+		t.renew(p)
+	default:
+		t.end(p, result, route, nil)
+	}
+}
+
+// end settles a proposal and completes it.
+func (t *Table) end(p *Pending, result kv.Result, route Route, err error) {
+	t.settle(p)
+	p.tell(result, route, err)
+}
+
+// renew proposes under another id what was given up because nobody could tell whether it was still wanted. It has never
+// been executed and never will be under the old one.
+func (t *Table) renew(p *Pending) {
+	t.settle(p)
+	if !p.awaited() {
+		return
+	}
+	p.renewed = &Pending{lane: p.lane, kind: p.kind, payload: p.payload, done: p.done, uncounted: p.uncounted}
+	p.done = nil
+	p.lane.enqueue(p.renewed)
+}
+
+// Refuse handles what the leader, or the core for want of one, refused. Of a command that is never the end: another copy of
+// the message, or of an earlier one to another leader, may be in the log, so that only the log can tell.
+func (t *Table) Refuse(refusals []consensus.Refusal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range refusals {
+		p := t.named[r.ID]
+		switch {
+		case p == nil:
+		case r.Reason == consensus.ReasonNoLeader:
+			p.lane.postpone(p) // it did not enter the log
+		case r.Reason == consensus.ReasonStaleConfig && p.repeats():
+			// The core binds what it sends from now on to the configuration that the leader named.
+			if p.lane.enqueue(p) && p.lane == &t.own {
+				t.stale.Add(1)
+			}
+		case r.Reason == consensus.ReasonBusy || p.repeats(): // it goes out again with Resend
+		default:
+			t.end(p, kv.Result{}, RouteLeader, &membership.RefusedError{Reason: r.Reason, Config: r.Config})
+		}
+	}
+}
+
+// Won completes own proposals that are decided and not applied here yet. They stay in their session, and are repeated under
+// their id, until they are: the session must not end before.
+func (t *Table) Won(wins []proposer.Win) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range wins {
+		p := t.named[wins[i].Proposal]
+		if p == nil || !p.awaited() {
+			continue
+		}
+		result, err := kv.DecodeResult(wins[i].Reply)
+		if err != nil {
+			continue // a leader of a later version: its entry will say the same
+		}
+		p.tell(result, RouteFast, nil)
+	}
+}
+
+// NoteInferred is told which entries this member found committed by itself, before they are applied: those after the first
+// index, up to the second.
+func (t *Table) NoteInferred(span [2]consensus.Index) {
+	t.mu.Lock()
+	t.inferred.note(span[0], span[1])
+	t.mu.Unlock()
+}
+
+// Restored completes what a snapshot has applied in our stead.
+func (t *Table) Restored(table ResultTable) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if o := t.sessions.opening; o != nil && table.SessionOpen(o.id.Session) {
+		t.resolve(o, kv.Result{}, RouteLeader)
+	}
+	for _, p := range append(t.own.all(), t.clients.all()...) {
+		if p.resolved || p == t.sessions.opening {
+			continue
+		}
+		result, found, err := table.Result(p.id)
+		switch {
+		case err != nil:
+			return err
+		case found:
+			t.resolve(p, result, RouteLeader)
+		case p.lane == &t.clients && p.id.Sequence != 0 && table.SessionEnded(p.id.Session):
+			t.end(p, kv.Result{}, RouteLeader, ErrSessionLost)
+		}
+	}
+	if s := t.sessions.previous; s != nil && !table.SessionOpen(s.id) {
+		t.lose(s.id) // its retire entry was part of the snapshot
+	}
+	return nil
+}
+
+// lose gives up a session that is not open any more. What was proposed under it may or may not have happened, and can not be
+// repeated under another id. Without our doing that happens only if an opening from before the last restart arrived late.
+func (t *Table) lose(id consensus.SessionID) {
+	for _, p := range t.own.all() {
+		if p.id.Session == id {
+			t.end(p, kv.Result{}, RouteLeader, ErrLeaderFailed)
+		}
+	}
+	t.sessions.lose(id)
+}
+
+// FailAll ends everything that waits, for a member that stops.
+func (t *Table) FailAll(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range []*lane{&t.own, &t.clients} {
+		for _, p := range append(l.all(), l.queue...) {
+			t.end(p, kv.Result{}, RouteLeader, err)
+		}
+		l.queue, l.postponed = nil, nil
+	}
+}

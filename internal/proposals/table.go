@@ -1,0 +1,241 @@
+package proposals
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// maxOpenProposals is how many callers may wait at once before new ones are refused: so many for proposals of this member,
+// and as many for those of native clients.
+const maxOpenProposals = 50_000
+
+// maxOpenBytes bounds the payloads of all of them, again of each kind.
+const maxOpenBytes = 256 << 20
+
+// Table holds the open proposals of one member: its own, which it names in sessions of its own, and those of native
+// clients that come through it, which bear the ids that the clients gave them.
+type Table struct {
+	mu       sync.Mutex
+	self     consensus.MemberID
+	counts   bool   // this member counts who holds what it proposes
+	tick     uint64 // now
+	named    map[consensus.ProposalID]*Pending
+	own      lane
+	clients  lane
+	sessions sessions
+	inferred inferredSpans
+	stale    atomic.Uint64 // own commands that were bound to a configuration no longer in force
+}
+
+// New returns the table of a member. firstSession is greater than the number of every session that the member had.
+func New(self consensus.MemberID, firstSession uint64) *Table {
+	return &Table{
+		self:     self,
+		named:    map[consensus.ProposalID]*Pending{},
+		sessions: sessions{self: self, number: firstSession, length: SessionLength},
+	}
+}
+
+// Leaving is a proposal that leaves now.
+type Leaving struct {
+	consensus.Proposal
+	Fast bool // it may be decided on the fast path
+}
+
+// CountHolders says whether this member counts who holds what it proposes from now on.
+func (t *Table) CountHolders(counts bool) {
+	t.mu.Lock()
+	t.counts = counts
+	t.mu.Unlock()
+}
+
+// Tick notes the time, and queues what was refused for want of a leader.
+func (t *Table) Tick(now uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tick = now
+	t.own.retry()
+	t.clients.retry()
+}
+
+// Add queues a proposal of this member. It gets its id when it leaves. The payload belongs to the table from now on.
+func (t *Table) Add(kind consensus.EntryKind, payload []byte, done Completion) (*Pending, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := &Pending{lane: &t.own, kind: kind, payload: payload, done: done}
+	if err := t.own.admit(p); err != nil {
+		return nil, err
+	}
+	t.own.enqueue(p)
+	return p, nil
+}
+
+// AddFor queues a command under the id that a native client gave it, or joins those who wait for it already. The payload
+// belongs to the table from now on. One that was sent already, by a message of the client, leaves again only if it stays
+// without an answer.
+func (t *Table) AddFor(id consensus.ProposalID, payload []byte, done Completion, sent bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.named[id]; p != nil {
+		p.more = append(p.more, done)
+		return nil
+	}
+	p := &Pending{lane: &t.clients, id: id, kind: consensus.EntryCommand, payload: payload, done: done, sentTick: t.tick}
+	if err := t.clients.admit(p); err != nil {
+		return err
+	}
+	t.named[id] = p
+	t.clients.pushBack(p)
+	if !sent {
+		t.clients.enqueue(p)
+	}
+	return nil
+}
+
+// Abandon forgets who waits for a proposal of this member. What was sent may still happen.
+func (t *Table) Abandon(p *Pending) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p = p.latest(); p.awaited() {
+		p.done = nil
+		t.unattended(p)
+	}
+}
+
+// AbandonFor forgets that done waits for a proposal of a client. What was sent may still happen.
+func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.named[id]; p != nil {
+		if p.forget(done); !p.awaited() {
+			t.unattended(p)
+		}
+	}
+}
+
+// unattended takes out a proposal that nobody waits for any more: it is not repeated, and its session may end over it.
+func (t *Table) unattended(p *Pending) {
+	p.lane.release(p)
+	t.settle(p)
+}
+
+// Sent reports whether p has left, at least as far as the core: only of one that has not, nothing can have happened.
+func (t *Table) Sent(p *Pending) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !p.latest().id.IsZero()
+}
+
+// Stale counts the own commands that a leader refused because they were bound to a configuration that was no longer in
+// force.
+func (t *Table) Stale() uint64 { return t.stale.Load() }
+
+// Awaits reports whether somebody waits here for the result of a proposal.
+func (t *Table) Awaits(id consensus.ProposalID) bool {
+	if t.laneOf(id) == nil {
+		return false // of another member, as most: they need no look
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.named[id]
+	return p != nil && p.awaited()
+}
+
+// laneOf returns where the proposals are kept that an id is of; nil for those of other members.
+func (t *Table) laneOf(id consensus.ProposalID) *lane {
+	switch {
+	case id.Session.OfClient():
+		return &t.clients
+	case id.Session.Member == t.self:
+		return &t.own
+	}
+	return nil
+}
+
+// Waiting reports whether Take would return something.
+func (t *Table) Waiting() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.clients.queue) > 0 {
+		return true
+	}
+	if t.sessions.current != nil {
+		return len(t.own.queue) > 0
+	}
+	// Without a session only what has an id can go, the opening of the session first. The loop must not spin for the rest.
+	return t.sessions.opening == nil || slices.ContainsFunc(t.own.queue, func(p *Pending) bool { return !p.id.IsZero() })
+}
+
+// Take appends what has to be sent now to dst: a session to open first, then the own proposals, then those of clients.
+func (t *Table) Take(dst []Leaving, tick uint64) []Leaving {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turnSession()
+	return t.takeFrom(&t.clients, t.takeFrom(&t.own, dst, tick), tick)
+}
+
+func (t *Table) takeFrom(l *lane, dst []Leaving, tick uint64) []Leaving {
+	if len(l.queue) == 0 {
+		return dst
+	}
+	counter := consensus.NoMember
+	if t.counts {
+		counter = t.self
+	}
+	keep := l.queue[:0]
+	for _, p := range l.queue {
+		if p.resolved || !p.queued {
+			continue
+		}
+		if p.id.IsZero() && !t.name(p) {
+			keep = append(keep, p)
+			continue
+		}
+		fast := l == &t.own && !p.sent && p.kind == consensus.EntryCommand && p.awaited() && mayBeFast(p.payload)
+		p.queued, p.sent, p.sentTick = false, true, tick
+		dst = append(dst, Leaving{
+			Proposal: consensus.Proposal{ID: p.id, Proposer: counter, Kind: p.kind, Payload: p.payload},
+			Fast:     fast,
+		})
+	}
+	clear(l.queue[len(keep):])
+	l.queue = keep
+	return dst
+}
+
+// name gives an own proposal the next id of the current session, if there is one.
+func (t *Table) name(p *Pending) bool {
+	id, ok := t.sessions.next()
+	if ok {
+		p.id = id
+		t.named[id] = p
+		t.own.pushBack(p)
+	}
+	return ok
+}
+
+// Resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.
+func (t *Table) Resend(tick uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.own.resend(tick)
+	t.clients.resend(tick)
+}
+
+// settle takes a proposal out whose end is known, or that nobody waits for.
+func (t *Table) settle(p *Pending) {
+	if p.resolved {
+		return
+	}
+	if p.resolved = true; p.id.IsZero() {
+		return // it never left the queue, which passes over it
+	}
+	delete(t.named, p.id)
+	p.lane.remove(p)
+	if s := t.sessions.of(p.id.Session); s != nil {
+		s.unresolved--
+	}
+}
