@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -259,19 +258,7 @@ func Describe(ctx context.Context, o transport.Options, url string) (Description
 
 // Receive takes messages from other members. It is the transport's handler.
 func (m *Member) Receive(messages []consensus.Message) {
-	messages = m.epochs.State().Admit(messages)
-	held := 0
-	for i := range messages {
-		if stamped(&messages[i]) {
-			held++
-			m.holder.put(messages[i])
-		}
-	}
-	if held == 0 {
-		m.inbox.putMessages(messages)
-		return
-	}
-	m.inbox.putMessages(slices.DeleteFunc(messages, func(message consensus.Message) bool { return stamped(&message) }))
+	m.inbox.putMessages(m.epochs.State().Admit(messages))
 }
 
 // PeerLost tells the core that a connection broke: evidence that the peer died. It is the transport's handler.

@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
@@ -41,7 +42,7 @@ type cluster struct {
 	// clients is for how long a native client may be silent.
 	clients time.Duration
 	clock   env.Clock // the machine's if nil
-	fast    member.FastPath
+	fast    fastpath.Setting
 	pace    integrity.Pace
 }
 
@@ -69,7 +70,7 @@ func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 	return startWith(t, size, &cluster{care: care})
 }
 
-func startFast(t *testing.T, size int, fast member.FastPath) *cluster {
+func startFast(t *testing.T, size int, fast fastpath.Setting) *cluster {
 	t.Helper()
 	return startWith(t, size, &cluster{fast: fast})
 }

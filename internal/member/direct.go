@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
 )
@@ -42,7 +43,7 @@ func (m *Member) publishFooting(replica *raft.Replica) {
 	inForce, stable := replica.InForce(), replica.Stable()
 	now := Footing{
 		Leader: replica.Leader(), Term: replica.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
-		Fast: stable && m.options.FastPath != FastPathNever, config: inForce.Config,
+		Fast: stable && m.options.FastPath != fastpath.Never, config: inForce.Config,
 	}
 	before := m.footing.Load()
 	if before != nil && before.Leader == now.Leader && before.Term == now.Term && before.Config == now.Config &&

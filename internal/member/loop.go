@@ -17,22 +17,28 @@ func (m *Member) loop(ctx context.Context) error {
 	if m.options.Raft.LeaderLease {
 		passed.most = int64(4 * m.options.Raft.ElectionTicks)
 	}
+	later := time.NewTimer(m.options.TickInterval) // for offers that are not due yet
+	defer later.Stop()
 	for {
 		select {
 		case <-m.inbox.signal:
 		case <-ticker.C:
+		case <-later.C:
 		case <-ctx.Done():
 			return nil
 		}
 		m.loopTask.Begin()
 		inputs := m.inbox.take()
-		m.offers.taken(inputs)
-		if due := passed.due(m.options.Clock.Now()); len(due) > 0 && !m.epochs.Update(m.Leader() != consensus.NoMember).Mute() {
+		now := m.options.Clock.Now()
+		if due := passed.due(now); len(due) > 0 && !m.epochs.Update(m.Leader() != consensus.NoMember).Mute() {
 			inputs = append(due, inputs...)
-			m.node.CountHolders(m.countsHolders())
-			m.lookAtFastPath()
+			counts := m.node.Replica().Counts()
+			m.coreCounts.Store(&counts)
 		}
-		m.node.Step(inputs...)
+		m.node.Step(now, inputs...)
+		if due, waits := m.node.Next(); waits {
+			later.Reset(due.Sub(m.options.Clock.Now()))
+		}
 		if m.node.Waiting() {
 			m.inbox.wake()
 		}
@@ -93,6 +99,8 @@ func (m *Member) ports() node.Ports {
 		StopSnapshot: m.sender.Stop,
 		Configure:    m.configure,
 		Observe:      m.observe,
+		Distance:     m.transport.Distance,
+		Taken:        m.offers.taken,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/expiry"
+	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -43,7 +44,7 @@ type Options struct {
 	Retention       upkeep.Retention
 	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace
-	FastPath        FastPath
+	FastPath        fastpath.Setting
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Answers         *room.Budget      // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
@@ -70,10 +71,6 @@ type Member struct {
 	disk        *logWriter
 	applier     *applier
 	evaluations queue[raft.Evaluation] // of what this member answers fast as a leader
-	holder      holder
-	pace        pace // of the loop
-	ahead       time.Duration
-	lastStamp   uint64
 	received    *snapshots.Receiver
 	sender      *snapshots.Sender
 	scrubber    *upkeep.Scrubber
@@ -92,7 +89,7 @@ type Member struct {
 	footing     atomic.Pointer[Footing]
 	footingNews news
 	direct      direct
-	offers      offers
+	offers      waitingRoom // of native clients
 	departure   *departure
 	jobs        jobTable
 	addresses   *autopilot.Addresses
@@ -132,8 +129,6 @@ func New(options Options) (*Member, error) {
 	m.offers.init()
 	context.AfterFunc(m.stopping, m.offers.close)
 	m.evaluations.init()
-	m.holder.now, m.holder.deliver = options.Clock.Now, m.inbox.putMessages
-	m.holder.heard = map[consensus.MemberID]time.Time{}
 	m.dog = watchdog.New(options.Clock)
 	m.loopTask = m.dog.Watch("the member's loop")
 	m.scrubber = upkeep.NewScrubber(&m.stores, options.Scrub)
@@ -154,6 +149,7 @@ func (m *Member) Start(t *transport.Transport) error {
 		Raft:         core,
 		FirstSession: m.data.Boots << 32,
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
+		FastPath:     m.options.FastPath,
 	}, m.data.Restored, m.ports())
 	if err == nil && body.Replica().Status().Removed {
 		err = ErrRemoved
@@ -208,7 +204,6 @@ func (m *Member) awaitStart(ctx context.Context) error {
 // Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
 func (m *Member) Stop() error {
 	m.end()
-	m.holder.stop()
 	if m.node != nil {
 		m.node.Proposals().FailAll(ErrStopped)
 	}

@@ -1,9 +1,12 @@
 package node
 
 import (
+	"time"
+
 	"github.com/quorate/quorate/internal/consensus"
-	fastpath "github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -22,8 +25,13 @@ type Ports struct {
 	StopSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
+	// Distance, if set, is the round trip to another member, false while nobody knows. With it the node decides by itself when
+	// to count and to offer (package fastpath); without, CountHolders and TryFast do.
+	Distance func(to consensus.MemberID) (time.Duration, bool)
+	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
+	Taken func(inputs []raft.Input)
 	// Won, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
-	Won func(wins []fastpath.Win)
+	Won func(wins []proposer.Win)
 }
 
 // Persist asks for one durable write. After leaves once it, and every request before it, is on disk.
@@ -42,6 +50,7 @@ type Options struct {
 	Raft         raft.Options
 	FirstSession uint64 // greater than every session number of this member before
 	RetryTicks   int    // a question or proposal without answer for so long is repeated
+	FastPath     fastpath.Setting
 }
 
 // Node is the body of a member's loop: it owns the core, the proposals and the reads of one member.
@@ -50,6 +59,8 @@ type Node struct {
 	ports     Ports
 	proposals *proposals.Table
 	reads     *reads
+	path      *fastpath.Path
+	due       []consensus.Message // scratch
 	options   Options
 	ticks     uint64
 	counts    bool // reads, too
@@ -74,6 +85,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		ports:     ports,
 		options:   options,
 		proposals: proposals.New(options.Raft.ID, options.FirstSession),
+		path:      fastpath.New(options.FastPath),
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -115,13 +127,33 @@ func (n *Node) TryFast(tries bool) { n.fast = tries }
 // Read calls done once the state applied here shows everything acknowledged before the call.
 func (n *Node) Read(done func()) { n.reads.join(done) }
 
-// Step feeds inputs, and what waits to be proposed and asked, to the core and performs what comes out.
-func (n *Node) Step(inputs ...raft.Input) {
-	n.inputs = append(n.inputs[:0], inputs...)
+// Step feeds inputs, and what waits to be proposed and asked, to the core and performs what comes out. now is what the
+// member's clock shows; it decides nothing that safety depends on.
+func (n *Node) Step(now time.Time, inputs ...raft.Input) {
+	ticked := false
+	n.inputs = n.inputs[:0]
 	for _, input := range inputs {
-		if _, ok := input.(raft.Tick); ok {
+		switch input := input.(type) {
+		case raft.Tick:
+			ticked = true
 			n.tick()
+		case raft.Receive:
+			if n.path.Hold(now, &input.Message) {
+				continue
+			}
 		}
+		n.inputs = append(n.inputs, input)
+	}
+	n.due = n.path.Take(n.due[:0], now)
+	for i := range n.due {
+		n.inputs = append(n.inputs, raft.Receive{Message: n.due[i]})
+	}
+	clear(n.due)
+	if n.ports.Taken != nil {
+		n.ports.Taken(n.inputs)
+	}
+	if ticked && n.ports.Distance != nil {
+		n.decideFastPath(now)
 	}
 	if n.leader != consensus.NoMember {
 		n.collect()
@@ -129,11 +161,29 @@ func (n *Node) Step(inputs ...raft.Input) {
 	first := n.replica.Base().Mark.Index
 	out := n.replica.Step(n.inputs...)
 	clear(n.inputs)
+	n.path.Stamp(now, out.Send)
 	n.perform(&out)
 	if base := n.replica.Base(); base.Mark.Index > first && out.Reset == nil {
 		n.ports.Persist(Persist{Base: &base})
 	}
 }
+
+// decideFastPath says how this member proposes until the next tick.
+func (n *Node) decideFastPath(now time.Time) {
+	counted := n.replica.FastCounts()
+	counts, offers := n.path.Decide(now, &fastpath.View{
+		Self: n.options.Raft.ID, Leader: n.replica.Leader(), Voters: n.replica.InForce().Config.Voters,
+		Outcomes: fastpath.Outcomes{
+			Tried: counted.Tried, Agreed: counted.Won + counted.Overtaken, Disagreed: counted.Disagreed,
+		},
+		Distance: n.ports.Distance,
+	})
+	n.CountHolders(counts)
+	n.TryFast(offers)
+}
+
+// Next returns when Step has something to do that waits for its time; false if nothing does.
+func (n *Node) Next() (time.Time, bool) { return n.path.Next() }
 
 // tick repeats what has been without answer for too long.
 func (n *Node) tick() {

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
@@ -37,7 +38,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Retention:       upkeep.DefaultRetention(),
 		Scrub:           upkeep.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
 		Integrity:       integrity.Pace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
-		FastPath:        member.FastPath(s.cfg.FastPath),
+		FastPath:        fastpath.Setting(s.cfg.FastPath),
 		Care:            s.carePolicy(),
 		Answers:         s.answers,
 		Clock:           env.WallClock{},

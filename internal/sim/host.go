@@ -307,7 +307,7 @@ func (h *host) step() {
 	h.inbox = nil
 	h.w.counts.Steps++
 	from := h.node.Replica().Term()
-	h.node.Step(inputs...)
+	h.node.Step(h.clock(), inputs...)
 	if h.epochs != nil && h.node.Replica().Leader() != consensus.NoMember {
 		h.epochs.Led(h.w.now)
 	}

@@ -34,6 +34,7 @@ var floors = []struct {
 	{"internal/membership", 3, "membership"},
 	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
 	{"internal/model", 3, "model"},
+	{"internal/fastpath", 3, "fastpath"},
 	{"internal/member", 4, "member"},
 	{"internal/node", 4, "member"},
 	{"internal/proposals", 4, "member"},

@@ -1,0 +1,77 @@
+package fastpath
+
+import (
+	"cmp"
+	"container/heap"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// maxWait bounds how long an offer waits for its stamp. A stamp further ahead comes from a clock that is wrong.
+const maxWait = 250 * time.Millisecond
+
+// Queue is a deadline queue: offers wait in it until they are due, so that all members look at those of several proposers
+// in one order, that of their stamps, and choose the same revisions. Clocks that disagree cost agreement and up to maxWait
+// of delay, never safety.
+type Queue struct {
+	waiting waitingMessages
+	arrived uint64 // messages so far
+}
+
+// HasStamp reports whether a message says when it is due.
+func HasStamp(m *consensus.Message) bool { return m.Due != 0 && isOffer(m) }
+
+// Put adds a message that has a stamp.
+func (q *Queue) Put(message consensus.Message) {
+	q.arrived++
+	heap.Push(&q.waiting, waitingMessage{message, q.arrived})
+}
+
+// Take appends the messages that are due to dst, in the order of their stamps.
+func (q *Queue) Take(dst []consensus.Message, now time.Time) []consensus.Message {
+	for {
+		due, some := q.Next()
+		if wait := due.Sub(now); !some || wait > 0 && wait <= maxWait {
+			return dst
+		}
+		dst = append(dst, heap.Pop(&q.waiting).(waitingMessage).Message)
+	}
+}
+
+// Next returns when the next message is due; false if none waits.
+func (q *Queue) Next() (time.Time, bool) {
+	if len(q.waiting) == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(0, int64(q.waiting[0].Due)), true
+}
+
+// waitingMessage is a message and when it came, as a count.
+type waitingMessage struct {
+	consensus.Message
+	arrival uint64
+}
+
+// waitingMessages is a heap by stamp, then proposer, then arrival: those of one proposer stay in their order.
+type waitingMessages []waitingMessage
+
+func (w waitingMessages) Len() int { return len(w) }
+
+func (w waitingMessages) Less(i, j int) bool {
+	a, b := &w[i], &w[j]
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.From, b.From), cmp.Compare(a.arrival, b.arrival)) < 0
+}
+
+func (w waitingMessages) Swap(i, j int) { w[i], w[j] = w[j], w[i] }
+
+// Push implements heap.Interface.
+func (w *waitingMessages) Push(m any) { *w = append(*w, m.(waitingMessage)) }
+
+// Pop implements heap.Interface.
+func (w *waitingMessages) Pop() any {
+	last := (*w)[len(*w)-1]
+	(*w)[len(*w)-1] = waitingMessage{}
+	*w = (*w)[:len(*w)-1]
+	return last
+}

@@ -1,0 +1,121 @@
+package fastpath
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Ensure that messages come out in the order of their stamps, whatever order they came in, and not before they are due.
+func TestPath_Take_order(t *testing.T) {
+	begun := time.Unix(1000, 0)
+	now := begun
+	p := New(Auto)
+	var got []string
+	take := func() {
+		for _, m := range p.Take(nil, now) {
+			got = append(got, fmt.Sprintf("%v of %v at %v", m.Proposals[0].ID.Sequence, m.From, now.Sub(begun)))
+		}
+	}
+	put := func(from consensus.MemberID, sequence uint64, after time.Duration) {
+		m := consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(begun.Add(after).UnixNano())}
+		m.Proposals = []consensus.Proposal{{ID: consensus.ProposalID{Sequence: sequence}}}
+		if !p.Hold(now, &m) {
+			t.Fatalf("%+v has no stamp", m)
+		}
+		take()
+	}
+	const ms = time.Millisecond
+	put(2, 1, 20*ms)
+	put(1, 1, 30*ms)
+	put(1, 2, 30*ms)
+	put(1, 3, 30*ms)
+	put(3, 1, 10*ms)
+	put(3, 2, -ms)
+	put(2, 2, 30*ms)
+	put(4, 1, time.Hour) // of a clock that is wrong
+	now = now.Add(5 * ms)
+	put(5, 1, 15*ms)
+	for {
+		due, waits := p.Next()
+		if !waits {
+			break
+		}
+		now = due
+		take()
+	}
+	want := []string{"2 of 3 at 0s", "1 of 3 at 10ms", "1 of 5 at 15ms", "1 of 2 at 20ms",
+		"1 of 1 at 30ms", "2 of 1 at 30ms", "3 of 1 at 30ms", "2 of 2 at 30ms", "1 of 4 at 30ms"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if !p.busy(now, 5) || p.busy(now, 6) {
+		t.Error("5 has just proposed, 6 never has")
+	}
+	if now = now.Add(busyFor); p.busy(now, 5) {
+		t.Error("5 has proposed nothing for long")
+	}
+}
+
+func TestPath_Hold_noStamp(t *testing.T) {
+	p := New(Auto)
+	for _, m := range []consensus.Message{{Kind: consensus.MsgRecord}, {Kind: consensus.MsgHeartbeat, Due: 5}} {
+		if _, waits := p.Next(); p.Hold(time.Unix(1, 0), &m) || waits {
+			t.Errorf("%+v waits", m)
+		}
+	}
+}
+
+// Ensure that a member's clock that goes back makes no stamp smaller, and that nothing else is marked.
+func TestStamps_Stamp(t *testing.T) {
+	var s Stamps
+	now := time.Unix(1000, 0)
+	stamp := func(now time.Time) []consensus.Message {
+		messages := []consensus.Message{
+			{Kind: consensus.MsgHeartbeat}, {Kind: consensus.MsgRecord}, {Kind: consensus.MsgFastPropose},
+		}
+		s.Stamp(now, messages)
+		return messages
+	}
+	if got := stamp(now); got[1].Due != 0 {
+		t.Errorf("got %+v, though nobody asked for stamps", got)
+	}
+	s.SetAhead(time.Millisecond)
+	first, second := stamp(now), stamp(now.Add(-time.Second))
+	want := uint64(now.Add(time.Millisecond).UnixNano())
+	if first[0].Due != 0 || first[1].Due != want || first[2].Due != want || second[1].Due != want+1 {
+		t.Errorf("got %+v and %+v", first, second)
+	}
+}
+
+// Ensure that a member counts only with a leader far away, and offers only where that can gain something.
+func TestPath_Decide(t *testing.T) {
+	const ms = time.Millisecond
+	far := func(consensus.MemberID) (time.Duration, bool) { return 50 * ms, true }
+	near := func(consensus.MemberID) (time.Duration, bool) { return ms / 10, true }
+	five, three := []consensus.MemberID{1, 2, 3, 4, 5}, []consensus.MemberID{1, 2, 3}
+	for _, row := range []struct {
+		name           string
+		setting        Setting
+		view           View
+		counts, offers bool
+	}{
+		{"far away", Auto, View{Leader: 2, Voters: five, Distance: far}, true, true},
+		{"few voters", Auto, View{Leader: 2, Voters: three, Distance: far}, true, false},
+		{"few voters, always", Always, View{Leader: 2, Voters: three, Distance: far}, true, true},
+		{"near", Auto, View{Leader: 2, Voters: five, Distance: near}, false, false},
+		{"near, always", Always, View{Leader: 2, Voters: five, Distance: near}, true, true},
+		{"never", Never, View{Leader: 2, Voters: five, Distance: far}, false, false},
+		{"the leader itself", Always, View{Leader: 1, Voters: five, Distance: far}, false, false},
+		{"no leader", Always, View{Voters: five, Distance: far}, false, false},
+		{"no configuration", Always, View{Leader: 2, Distance: far}, true, false},
+	} {
+		row.view.Self = 1
+		counts, offers := New(row.setting).Decide(time.Unix(1, 0), &row.view)
+		if counts != row.counts || offers != row.offers {
+			t.Errorf("%s: counts %v, offers %v; want %v, %v", row.name, counts, offers, row.counts, row.offers)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package fastpath
+
+import "time"
+
+// Policy decides how a member offers proposals to all voters: at once, stamped with when they are due, or not at all. It
+// looks at what became of those of the last second. When several members propose at once, each voter receives their
+// proposals in another order, and the voters choose different revisions: stamps prevent that, and cost a moment where
+// members are near. They do not help against conflicts. Where few offers are agreed on, offers would only cost.
+type Policy struct {
+	mode   Mode
+	resume Mode      // after a pause
+	since  time.Time // in this mode
+	looked time.Time
+	last   Outcomes
+}
+
+// Outcomes count what became of offers: all of them, those that were agreed on, and those that were given different
+// revisions. The others were refused.
+type Outcomes struct{ Tried, Agreed, Disagreed uint64 }
+
+// Mode is a way to offer.
+type Mode uint8
+
+// The modes.
+const (
+	AtOnce Mode = iota
+	Stamped
+	Paused
+)
+
+const (
+	lookInterval    = time.Second
+	fewestOffers    = 16               // in an interval that tell something
+	disorderShare   = 0.15             // of offers with different revisions, from which on stamps are needed
+	worthwhileShare = 0.25             // of offers that are agreed on, below which offers pause
+	stampedFor      = 30 * time.Second // how long to stamp before trying without
+	pausedFor       = 10 * time.Second
+)
+
+// Look takes the counters and returns the mode to go on in.
+func (p *Policy) Look(now time.Time, counted Outcomes) Mode {
+	if p.looked.IsZero() {
+		p.since, p.looked = now, now
+	}
+	if now.Sub(p.looked) < lookInterval {
+		return p.mode
+	}
+	offers := counted.Tried - p.last.Tried
+	share := func(counted, last uint64) float64 { return float64(counted-last) / float64(max(1, offers)) }
+	agreed, disagreed := share(counted.Agreed, p.last.Agreed), share(counted.Disagreed, p.last.Disagreed)
+	p.looked, p.last = now, counted
+	settled := offers >= fewestOffers && now.Sub(p.since) >= 2*lookInterval // offers from before may still be answered
+	switch {
+	case p.mode == Paused && now.Sub(p.since) >= pausedFor:
+		p.turn(p.resume, now)
+	case p.mode == Paused:
+	case settled && p.mode == AtOnce && disagreed > disorderShare:
+		p.turn(Stamped, now)
+	case settled && agreed < worthwhileShare:
+		p.resume = p.mode
+		p.turn(Paused, now)
+	case p.mode == Stamped && now.Sub(p.since) >= stampedFor:
+		p.turn(AtOnce, now)
+	}
+	return p.mode
+}
+
+func (p *Policy) turn(mode Mode, now time.Time) { p.mode, p.since = mode, now }
