@@ -220,7 +220,8 @@ func (n *Node) collect() {
 	}
 }
 
-// perform does what the core put out, in the order that architecture.md gives.
+// perform does what the core put out, field by field in the order of raft.Output, which gives the reason for each place. A new
+// leader is noticed once the refusals of the old one are known, and before the events, which nothing depends on.
 func (n *Node) perform(out *raft.Output) {
 	if out.Config != nil {
 		n.ports.Configure(*out.Config)
