@@ -22,7 +22,7 @@ test:
 
 # What runs many goroutines, under the race detector.
 race:
-	CGO_ENABLED=1 $(GO) test -race -short ./internal/member/... ./internal/transport/... ./internal/rpc/... \
+	CGO_ENABLED=1 $(GO) test -race -short ./internal/admission ./internal/member/... ./internal/transport/... ./internal/rpc/... \
 		./internal/kv/... ./internal/server/...
 
 # A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.

@@ -3,11 +3,8 @@ package writerapi
 import (
 	"context"
 	"errors"
-	"io"
 	"math"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
@@ -15,37 +12,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
-	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
-	"github.com/quorate/quorate/internal/rpc/wire"
 )
-
-// Clients is what the service asks of a member for its clients: *member.Member.
-type Clients interface {
-	ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error
-	Abandon(id consensus.ProposalID, done proposals.Completion)
-	FirstResult(id consensus.ProposalID) (kv.Result, bool)
-	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
-	RetireClientSession(session consensus.SessionID)
-	KeepClient(client consensus.MemberID)
-	ClientPatience() time.Duration
-
-	Footing() member.Footing
-	FootingChanged() <-chan struct{}
-	ListenFor(client consensus.MemberID, l member.Listener) (detach func(), err error)
-	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
-	ExpectFor(
-		id consensus.ProposalID, command *kv.Command, done proposals.Completion,
-	) (proposal consensus.Proposal, leads bool, err error)
-	Offer(client consensus.MemberID, message consensus.Message)
-	OfferedBytes() int
-}
 
 // What one stream may have waiting at the member, before no more is read from it.
 const (
@@ -75,50 +46,6 @@ var (
 		"quorate: the proposal has no session, sequence or kind that a client's proposal may have")
 	errClientID = status.Error(codes.AlreadyExists, member.ErrClientID.Error())
 )
-
-// Member is what the service asks of a member about itself.
-type Member interface {
-	Learner() bool
-	Machine() (machine *apply.Machine, release func())
-}
-
-// KV is etcd's KV service, whose requests and responses are in proposals and answers.
-type KV interface {
-	// Admit reads and checks a request. One that is proposed again was admitted once, and is not held against the quota.
-	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
-	// Response is the response to what was applied, which it counts; Reply is the same before that.
-	Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
-	Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
-	// Complete reads what a result needs beside what was kept of it.
-	Complete(ctx context.Context, command *kv.Command, result *kv.Result) error
-}
-
-// Options say for whom the service proposes.
-type Options struct {
-	ClusterID, MemberID uint64
-	Member              Member
-	Clients             Clients
-	KV                  KV
-	MaxMessageBytes     int            // that a client may send
-	Pending             *atomic.Int64  // proposals, counted with those of etcd's API
-	Failed              *atomic.Uint64 // proposals that ended without a result, counted likewise
-	Clock               env.Clock
-}
-
-// Service is the native Writer service.
-type Service struct {
-	quoratepb.UnsafeWriterServer
-	options  Options
-	register clientRegister
-	unread   atomic.Uint64 // streams that ended because nobody read the answers
-}
-
-// New makes the service of a member.
-func New(options Options) *Service {
-	w := &Service{options: options}
-	w.register.init(options.Clock, options.Clients)
-	return w
-}
 
 // proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from
 // whoever applies.
@@ -163,44 +90,6 @@ type finished struct {
 	result  kv.Result
 	err     error
 	refused error
-}
-
-// Propose serves the stream of one client.
-func (w *Service) Propose(
-	stream grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse],
-) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	if len(first.Key) != quoratepb.ClientKeyBytes {
-		return errNoClient
-	}
-	client := consensus.MemberID(quoratepb.ClientID(first.Key))
-	leave, err := w.register.enter(client, admission.CallerOf(stream.Context()))
-	if err != nil {
-		return err
-	}
-	defer leave()
-	p := &proposeStream{
-		writer: w, grpc: stream, client: client, wake: make(chan struct{}, 1),
-		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
-	}
-	p.room.L = &p.mu
-	received := make(chan struct{})
-	go func() {
-		p.receive(first)
-		close(received)
-	}()
-	err = p.send()
-	p.close()
-	go func() { // it ends with the call
-		<-received
-		if p.detach != nil {
-			p.detach()
-		}
-	}()
-	return err
 }
 
 // receive does what the client asks. It ends with the stream: when the call returns, Recv fails.
@@ -389,90 +278,6 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 		p.signal()
 	}()
 	return nil
-}
-
-// send delivers what there is to say, until the stream ends.
-func (p *proposeStream) send() error {
-	ctx := p.grpc.Context()
-	stand := true
-	for {
-		changed := p.writer.options.Clients.FootingChanged()
-		response, ended, err := p.next()
-		if stand && response.Standing == nil {
-			response.Standing = p.standing()
-		}
-		stand = false
-		if response.Standing != nil || response.Opened != nil || len(response.Answers) > 0 || len(response.Verdicts) > 0 {
-			if err := p.grpc.Send(response); err != nil {
-				return err
-			}
-			continue
-		}
-		if ended {
-			return err
-		}
-		select {
-		case <-p.wake:
-		case <-changed:
-			stand = true
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// next takes what waits to be said. ended means that nothing will follow, and err why.
-func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool, err error) {
-	p.mu.Lock()
-	opened, asked, ping, answers := p.opened, p.asked, p.ping, p.finished
-	p.opened, p.asked, p.finished = nil, false, nil
-	said := p.heard.messages
-	p.heard.messages = nil
-	p.unread = 0
-	p.room.Broadcast()
-	idle := len(p.unanswered) == 0 && !p.opening
-	switch {
-	case errors.Is(p.received, io.EOF): // the client asks for nothing more, but wants its answers
-		ended = idle
-	case p.received != nil:
-		ended, err = true, p.received
-	}
-	p.mu.Unlock()
-	response = &quoratepb.ProposeResponse{Opened: opened, Verdicts: p.verdicts(said)}
-	size := 0
-	for i := range answers {
-		answer := p.writer.proposalAnswer(p.grpc.Context(), &answers[i])
-		response.Answers = append(response.Answers, answer)
-		if size += len(answer.Response) + len(answer.Message); size > maxAnswerBytes {
-			p.mu.Lock()
-			p.finished = append(answers[i+1:len(answers):len(answers)], p.finished...)
-			for k := range answers[i+1:] {
-				p.wait(resultBytes(&answers[i+1+k].result))
-			}
-			p.mu.Unlock()
-			break
-		}
-	}
-	if asked {
-		response.Standing = p.standing()
-		response.Standing.Ping = ping
-	}
-	return response, ended, err
-}
-
-func (p *proposeStream) standing() *quoratepb.Standing {
-	f := p.writer.options.Clients.Footing()
-	voters := make([]uint64, len(f.Voters))
-	for i, id := range f.Voters {
-		voters[i] = uint64(id)
-	}
-	return &quoratepb.Standing{
-		Cluster: p.writer.options.ClusterID, Member: p.writer.options.MemberID, Leader: uint64(f.Leader), Term: uint64(f.Term),
-		Footing: footing(f.Term, f.Config), Voters: voters, Fast: f.Fast,
-		SessionLength: member.ClientSessionLength, MaxUnanswered: maxStreamProposals,
-		PatienceMs:      uint64(p.writer.options.Clients.ClientPatience().Milliseconds()),
-		MaxMessageBytes: uint64(p.writer.options.MaxMessageBytes),
-	}
 }
 
 // close gives up what is unanswered: the client asks again elsewhere.

@@ -1,0 +1,122 @@
+package writerapi
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// Clients is what the service asks of a member for its clients: *member.Member.
+type Clients interface {
+	ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error
+	Abandon(id consensus.ProposalID, done proposals.Completion)
+	FirstResult(id consensus.ProposalID) (kv.Result, bool)
+	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)
+	RetireClientSession(session consensus.SessionID)
+	KeepClient(client consensus.MemberID)
+	ClientPatience() time.Duration
+
+	Footing() member.Footing
+	FootingChanged() <-chan struct{}
+	ListenFor(client consensus.MemberID, l member.Listener) (detach func(), err error)
+	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
+	ExpectFor(
+		id consensus.ProposalID, command *kv.Command, done proposals.Completion,
+	) (proposal consensus.Proposal, leads bool, err error)
+	Offer(client consensus.MemberID, message consensus.Message)
+	OfferedBytes() int
+}
+
+// Member is what the service asks of a member about itself.
+type Member interface {
+	Learner() bool
+	Machine() (machine *apply.Machine, release func())
+}
+
+// KV is etcd's KV service, whose requests and responses are in proposals and answers.
+type KV interface {
+	// Admit reads and checks a request. One that is proposed again was admitted once, and is not held against the quota.
+	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
+	// Response is the response to what was applied, which it counts; Reply is the same before that.
+	Response(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
+	Reply(kind quoratepb.Proposal_Kind, result *kv.Result) wire.Encoder
+	// Complete reads what a result needs beside what was kept of it.
+	Complete(ctx context.Context, command *kv.Command, result *kv.Result) error
+}
+
+// Options say for whom the service proposes.
+type Options struct {
+	ClusterID, MemberID uint64
+	Member              Member
+	Clients             Clients
+	KV                  KV
+	MaxMessageBytes     int            // that a client may send
+	Pending             *atomic.Int64  // proposals, counted with those of etcd's API
+	Failed              *atomic.Uint64 // proposals that ended without a result, counted likewise
+	Clock               env.Clock
+}
+
+// Service is the native Writer service.
+type Service struct {
+	quoratepb.UnsafeWriterServer
+	options  Options
+	register clientRegister
+	unread   atomic.Uint64 // streams that ended because nobody read the answers
+}
+
+// New makes the service of a member.
+func New(options Options) *Service {
+	w := &Service{options: options}
+	w.register.init(options.Clock, options.Clients)
+	return w
+}
+
+// Propose serves the stream of one client.
+func (w *Service) Propose(
+	stream grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse],
+) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if len(first.Key) != quoratepb.ClientKeyBytes {
+		return errNoClient
+	}
+	client := consensus.MemberID(quoratepb.ClientID(first.Key))
+	leave, err := w.register.enter(client, admission.CallerOf(stream.Context()))
+	if err != nil {
+		return err
+	}
+	defer leave()
+	p := &proposeStream{
+		writer: w, grpc: stream, client: client, wake: make(chan struct{}, 1),
+		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
+	}
+	p.room.L = &p.mu
+	received := make(chan struct{})
+	go func() {
+		p.receive(first)
+		close(received)
+	}()
+	err = p.send()
+	p.close()
+	go func() { // it ends with the call
+		<-received
+		if p.detach != nil {
+			p.detach()
+		}
+	}()
+	return err
+}
