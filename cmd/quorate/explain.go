@@ -35,14 +35,14 @@ func explain(c config.Config, err error) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%w; --listen-client-urls and --listen-peer-urls must name addresses of this machine", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; make %s writable for the user that runs this server", err, c.DataDir)
+		return fmt.Errorf("%w; make %s writable for the user that runs this server", err, c.Storage.DataDir)
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w; make room on the disk of %s and start again, nothing is lost", err, c.DataDir)
+		return fmt.Errorf("%w; make room on the disk of %s and start again, nothing is lost", err, c.Storage.DataDir)
 	case errors.Is(err, syscall.EFBIG):
 		return fmt.Errorf("%w; raise the limit of this process on the size of files (ulimit -f) and start again, nothing "+
 			"is lost", err)
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w; --data-dir %s must be on a disk that can be written to", err, c.DataDir)
+		return fmt.Errorf("%w; --data-dir %s must be on a disk that can be written to", err, c.Storage.DataDir)
 	}
 	return err
 }
@@ -50,9 +50,9 @@ func explain(c config.Config, err error) error {
 // replaceAdvice says how a member whose data is of no use gets new data. It names no way to mend the old: a directory in which
 // one file is of another moment forgets what its member acknowledged, and nothing may tell.
 func replaceAdvice(c config.Config) string {
-	dirs := c.DataDir
-	if c.WALDir != "" {
-		dirs += " and " + c.WALDir
+	dirs := c.Storage.DataDir
+	if c.Storage.WALDir != "" {
+		dirs += " and " + c.Storage.WALDir
 	}
 	return fmt.Sprintf("Never put a file back from a copy: writes that this member acknowledged would be lost. If the "+
 		"others serve, move %s aside, run `quorate member reset %s` against one that serves, and start this one with its "+

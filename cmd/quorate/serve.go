@@ -58,8 +58,8 @@ func serve(args []string, s command.Streams) int {
 	case err != nil:
 		return fail(s, err)
 	}
-	log, err := logging.Open(logging.Options{Level: c.LogLevel, Format: logging.Format(c.LogFormat),
-		Outputs: c.LogOutputs, Stdout: s.Out, Stderr: s.Err})
+	log, err := logging.Open(logging.Options{Level: c.Monitoring.LogLevel, Format: logging.Format(c.Monitoring.LogFormat),
+		Outputs: c.Monitoring.LogOutputs, Stdout: s.Out, Stderr: s.Err})
 	if err != nil {
 		return fail(s, err)
 	}
@@ -146,7 +146,8 @@ func startUntil(first, second <-chan os.Signal, c config.Config, log *logging.Lo
 func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal) error {
 	boundHeap()
 	log.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
-		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.DataDir, "config-file", c.File(),
+		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.Storage.DataDir,
+		"config-file", c.File(),
 		"snapshot-catchup-entries", numberOrText(c.Compat("snapshot-catchup-entries")),
 		"v2-deprecation", c.Compat("v2-deprecation"))
 	for _, w := range c.Warnings {

@@ -28,24 +28,27 @@ var careSettings = []setting{
 	{name: "auto-care", def: "off", arg: "MODE",
 		help: "What the leader does about dead voters: 'off', 'suggest' (say which standby learner should take the place) or " +
 			"'auto' (let it). Use one value at all members.",
-		value: choices(func(c *Config) *AutoCare { return &c.AutoCare }, CareOff, CareSuggest, CareAuto)},
+		value: choices(func(c *Config) *AutoCare { return &c.Care.Mode }, CareOff, CareSuggest, CareAuto)},
 	{name: "auto-care-dead-after", def: "10m0s", arg: "DURATION",
 		help:  "How long a voter must have been silent to be taken for dead.",
-		value: durations(func(c *Config) *time.Duration { return &c.AutoCareDeadAfter })},
+		value: durations(func(c *Config) *time.Duration { return &c.Care.DeadAfter })},
 	{name: "auto-care-voters", def: "0", arg: "N",
 		help:  "Voters that the cluster should have: standby learners fill up to it; 0 means as many as there are.",
-		value: numbers(func(c *Config) *int { return &c.AutoCareVoters }, 0, maxInt)},
+		value: numbers(func(c *Config) *int { return &c.Care.Voters }, 0, maxInt)},
 }
 
 func (c *Config) careFaults() Faults {
 	var faults Faults
-	if len(c.Zone) > maxZoneBytes || strings.TrimSpace(c.Zone) != c.Zone || strings.ContainsFunc(c.Zone, unicode.IsControl) {
-		faults = append(faults, fmt.Sprintf("--zone %q must be a name of at most %d bytes, without blanks around it", c.Zone,
-			maxZoneBytes))
+	if len(c.Zone) > maxZoneBytes || strings.TrimSpace(c.Zone) != c.Zone || strings.ContainsFunc(c.Zone,
+		unicode.IsControl) {
+		faults = append(faults,
+			fmt.Sprintf("--zone %q must be a name of at most %d bytes, without blanks around it", c.Zone,
+				maxZoneBytes))
 	}
-	if least := careElections * c.ElectionTimeout; c.AutoCare != CareOff && c.AutoCareDeadAfter < least {
-		faults = append(faults, fmt.Sprintf("--auto-care-dead-after (%v) must be at least %d times --election-timeout (%v): a "+
-			"member that starts again is not dead", c.AutoCareDeadAfter, careElections, c.ElectionTimeout))
+	if least := careElections * c.Consensus.ElectionTimeout; c.Care.Mode != CareOff && c.Care.DeadAfter < least {
+		faults = append(faults,
+			fmt.Sprintf("--auto-care-dead-after (%v) must be at least %d times --election-timeout (%v): a "+
+				"member that starts again is not dead", c.Care.DeadAfter, careElections, c.Consensus.ElectionTimeout))
 	}
 	return faults
 }

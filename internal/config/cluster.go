@@ -32,7 +32,8 @@ type InitialMember struct {
 
 // JoinURLs are the URLs of --join but those of this member itself, so that all members may share one list.
 func (c *Config) JoinURLs() []URL {
-	return slices.DeleteFunc(slices.Clone(c.Join), func(u URL) bool { return slices.Contains(c.AdvertisePeerURLs, u) })
+	return slices.DeleteFunc(slices.Clone(c.Bootstrap.Join),
+		func(u URL) bool { return slices.Contains(c.Advertise.PeerURLs, u) })
 }
 
 // parseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.

@@ -6,90 +6,29 @@ import (
 	"time"
 )
 
-// Config is everything an operator may decide about a member. Fields that are not here are accepted or refused by
+// Config is everything an operator may decide about a member, by topic. Fields that are not here are accepted or refused by
 // name, see Compat.
 type Config struct {
-	Name    string
-	Zone    string // what fails together with this member; may be empty
-	DataDir string // never empty after Load: NAME.etcd by default
-	WALDir  string // empty: inside DataDir
+	Name string
+	Zone string // what fails together with this member; may be empty
 
-	ListenPeerURLs       []URL
-	ListenClientURLs     []URL
-	ListenClientHTTPURLs []URL // if there are any, ListenClientURLs serve gRPC only
-	ListenMetricsURLs    []URL
-	AdvertisePeerURLs    []URL
-	AdvertiseClientURLs  []URL
-
-	// The founding of the cluster; read once, when the data directory is empty.
-	InitialCluster []InitialMember
-	ClusterState   ClusterState
-	Founding       Founding // of a new cluster
-	ClusterToken   string
-	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState say nothing
-	JoinLearner    bool   // join to learn, not to vote
-	Replaces       string // name or id of the member that goes once this one has caught up
-
-	HeartbeatInterval   time.Duration
-	ElectionTimeout     time.Duration
-	PreVote             bool
-	LeaderLease         bool
-	StrictReconfigCheck bool
-	MaxLearners         int
-
-	AutoCare          AutoCare
-	FastPath          FastPath
-	AutoCareDeadAfter time.Duration
-	AutoCareVoters    int // 0: as many as there are
-
-	MaxRequestBytes      int
-	MaxTxnOps            int
-	MaxResponseBytes     int64
-	ResponseMemoryBytes  int64
-	MaxConcurrentStreams uint32
-	QuotaBackendBytes    int64 // see Quota and ReportedQuota
-	DiskReserveBytes     int64 // room that is kept on the disks; zero for none
-	SnapshotSendRate     int64 // bytes per second and snapshot; zero for no limit
-	SnapshotLogBytes     int   // of log kept for a member that is sent a snapshot
-
-	GRPCKeepaliveMinTime  time.Duration
-	GRPCKeepaliveInterval time.Duration // 0: never
-	GRPCKeepaliveTimeout  time.Duration
-	CORS                  []string
-	HostWhitelist         []string
-
-	AutoCompactionMode      CompactionMode
-	AutoCompactionRetention string // see AutoCompaction
-	CompactionBatchLimit    int
-	CompactionSleepInterval time.Duration
+	Storage    Storage
+	Listen     Listen
+	Advertise  Advertise
+	Bootstrap  Bootstrap
+	Consensus  Consensus
+	Care       Care
+	Limits     Limits
+	Keepalive  Keepalive
+	HTTP       HTTP
+	Compaction Compaction
+	Monitoring Monitoring
+	TLS        TLSSettings
 
 	WatchProgressNotifyInterval time.Duration
-	WarningApplyDuration        time.Duration
-	WarningUnaryRequestDuration time.Duration
-	CorruptCheckTime            time.Duration
-	CompactHashCheckTime        time.Duration
-
-	AuthToken string
-
-	EnablePprof bool
-	Metrics     string
-	LogLevel    string
-	LogFormat   string
-	LogOutputs  []string
-
-	ClientTLS              TLS // of ListenClientURLs, ListenClientHTTPURLs and ListenMetricsURLs
-	PeerTLS                TLS
-	SelfSignedCertValidity int // in years
-	TLSMinVersion          TLSVersion
-	TLSMaxVersion          TLSVersion // 0: the newest
-	CipherSuites           []string   // see CipherIDs
-
-	FeatureGates FeatureGates
-
-	PeerDelays []PeerDelay // see PeerDelay
-
-	ForceNewCluster bool
-	UnsafeNoFsync   bool
+	AuthToken                   string
+	FeatureGates                FeatureGates
+	PeerDelays                  []PeerDelay // see PeerDelay
 
 	// Warnings are lines for the log: settings without effect, unknown ETCD_ variables, likely mistakes.
 	Warnings []string
@@ -121,10 +60,12 @@ func (c *Config) Explicit(name string) bool { return c.explicit[name] }
 func (c *Config) Compat(name string) string { return c.compat[name] }
 
 // ElectionTicks is the election timeout counted in heartbeats.
-func (c *Config) ElectionTicks() int { return int(c.ElectionTimeout / c.HeartbeatInterval) }
+func (c *Config) ElectionTicks() int {
+	return int(c.Consensus.ElectionTimeout / c.Consensus.HeartbeatInterval)
+}
 
 // NewCluster tells whether a first start founds a cluster.
-func (c *Config) NewCluster() bool { return c.ClusterState == ClusterNew }
+func (c *Config) NewCluster() bool { return c.Bootstrap.ClusterState == ClusterNew }
 
 // defaultReportedQuota is the limit that etcd has, and that its clients expect to read, when none is set.
 const defaultReportedQuota = 2 << 30
@@ -132,15 +73,15 @@ const defaultReportedQuota = 2 << 30
 // Quota returns the size at which the member stops taking writes. etcd's default of 2 GiB protects a store that
 // slows down beyond a few GiB; ours does not, so that without an explicit quota there is no limit.
 func (c *Config) Quota() (bytes int64, limited bool) {
-	return max(c.QuotaBackendBytes, 0), c.QuotaBackendBytes > 0
+	return max(c.Storage.QuotaBytes, 0), c.Storage.QuotaBytes > 0
 }
 
 // ReportedQuota is what Status answers as its quota.
 func (c *Config) ReportedQuota() int64 {
-	if c.QuotaBackendBytes == 0 {
+	if c.Storage.QuotaBytes == 0 {
 		return defaultReportedQuota
 	}
-	return c.QuotaBackendBytes
+	return c.Storage.QuotaBytes
 }
 
 // CompactionMode is the measure of automatic compaction.
@@ -160,7 +101,7 @@ type Retention struct {
 
 // AutoCompaction reads the retention by its mode: a number alone means hours or revisions.
 func (c *Config) AutoCompaction() (Retention, error) {
-	text := c.AutoCompactionRetention
+	text := c.Compaction.Retention
 	if text == "" {
 		return Retention{}, nil
 	}
@@ -168,7 +109,7 @@ func (c *Config) AutoCompaction() (Retention, error) {
 	switch {
 	case notNumber == nil && n < 0:
 		return Retention{}, errNegative
-	case notNumber == nil && c.AutoCompactionMode == CompactRevision:
+	case notNumber == nil && c.Compaction.Mode == CompactRevision:
 		return Retention{Revisions: n}, nil
 	case notNumber == nil && n > math.MaxInt64/int64(time.Hour):
 		return Retention{}, errNotRetention
@@ -177,7 +118,7 @@ func (c *Config) AutoCompaction() (Retention, error) {
 	}
 	d, err := time.ParseDuration(text)
 	switch {
-	case err != nil || c.AutoCompactionMode == CompactRevision:
+	case err != nil || c.Compaction.Mode == CompactRevision:
 		return Retention{}, errNotRetention
 	case d < 0:
 		return Retention{}, errNegative

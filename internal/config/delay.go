@@ -89,9 +89,10 @@ func (c *Config) delayFaults() Faults {
 			faults = append(faults, "--peer-delay names this member itself, "+d.Name+": name the others")
 		}
 	}
-	if least := electionWays * longest; least > c.ElectionTimeout {
-		faults = append(faults, fmt.Sprintf("--peer-delay (%v) is too long for --election-timeout (%v), in which votes go to "+
-			"and fro: set that to at least %v", longest, c.ElectionTimeout, least))
+	if least := electionWays * longest; least > c.Consensus.ElectionTimeout {
+		faults = append(faults,
+			fmt.Sprintf("--peer-delay (%v) is too long for --election-timeout (%v), in which votes go to "+
+				"and fro: set that to at least %v", longest, c.Consensus.ElectionTimeout, least))
 	}
 	return faults
 }
@@ -106,9 +107,9 @@ func (c *Config) warnDelay() {
 // warnStrangers tells of delays for members that a new cluster will not have; others may join it later.
 func (c *Config) warnStrangers() {
 	for _, d := range c.PeerDelays {
-		if d.Name != "" && len(c.InitialCluster) > 0 && memberIndex(c.InitialCluster, d.Name) < 0 {
+		if d.Name != "" && len(c.Bootstrap.InitialCluster) > 0 && memberIndex(c.Bootstrap.InitialCluster, d.Name) < 0 {
 			c.warn("--peer-delay names %s, which --initial-cluster does not: its members are %s", d.Name,
-				memberNames(c.InitialCluster))
+				memberNames(c.Bootstrap.InitialCluster))
 		}
 	}
 }

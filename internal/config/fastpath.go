@@ -14,5 +14,6 @@ var fastPathSettings = []setting{
 	{name: "fast-path", def: "auto", arg: "WHEN",
 		help: "When a member finds out by itself that a client's write has committed, one round trip before the leader could " +
 			"tell it: 'always', 'never', or 'auto': while the leader is a millisecond or more away.",
-		value: choices(func(c *Config) *FastPath { return &c.FastPath }, FastPathAuto, FastPathAlways, FastPathNever)},
+		value: choices(func(c *Config) *FastPath { return &c.Consensus.FastPath }, FastPathAuto, FastPathAlways,
+			FastPathNever)},
 }

@@ -60,11 +60,13 @@ proxy: 'off'
 	} {
 		t.Run(given.name, func(t *testing.T) {
 			c := mustLoad(t, given.args, given.environ...)
-			if c.Name != "m1" || c.DataDir != "/var/lib/quorate" || c.HeartbeatInterval != 50*time.Millisecond ||
-				c.ElectionTimeout != 500*time.Millisecond || c.WatchProgressNotifyInterval != 5*time.Second ||
-				c.GRPCKeepaliveTimeout != 3*time.Second || len(c.ListenClientURLs) != 2 || len(c.LogOutputs) != 2 ||
-				len(c.CipherSuites) != 2 ||
-				c.StrictReconfigCheck || !c.FeatureGates.Enabled("InitialCorruptCheck") {
+			if c.Name != "m1" || c.Storage.DataDir != "/var/lib/quorate" ||
+				c.Consensus.HeartbeatInterval != 50*time.Millisecond ||
+				c.Consensus.ElectionTimeout != 500*time.Millisecond || c.WatchProgressNotifyInterval != 5*time.Second ||
+				c.Keepalive.Timeout != 3*time.Second || len(c.Listen.ClientURLs) != 2 ||
+				len(c.Monitoring.LogOutputs) != 2 ||
+				len(c.TLS.CipherSuites) != 2 ||
+				c.Consensus.StrictReconfigCheck || !c.FeatureGates.Enabled("InitialCorruptCheck") {
 				t.Errorf("got %+v", c)
 			}
 			if keep, err := c.AutoCompaction(); err != nil || keep.Period != time.Hour {

@@ -225,16 +225,16 @@ func lookup(environ []string, key string) string {
 // worth a warning.
 func (c *Config) foundingFaults() Faults {
 	faults := c.bootstrapFaults()
-	if (len(c.InitialCluster) > 1 || len(c.Join) > 0) && c.Name == "default" {
+	if (len(c.Bootstrap.InitialCluster) > 1 || len(c.Bootstrap.Join) > 0) && c.Name == "default" {
 		c.warn("members should have names of their own; this one is called \"default\"")
 	}
-	if !holdsFiles(c.DataDir) {
+	if !holdsFiles(c.Storage.DataDir) {
 		c.warnUnreachable()
 		c.warnStrangers()
 		return faults
 	}
 	for _, fault := range faults {
-		c.warn("ignored because %s holds a member already: %s", c.DataDir, fault)
+		c.warn("ignored because %s holds a member already: %s", c.Storage.DataDir, fault)
 	}
 	return nil
 }
@@ -250,11 +250,11 @@ func holdsFiles(dir string) bool {
 
 // warnUnreachable tells of a member that joins others from elsewhere by an address that means this machine to everybody.
 func (c *Config) warnUnreachable() {
-	elsewhere := slices.IndexFunc(c.Join, func(u URL) bool { return u.Network() == "tcp" && !u.local() })
-	for _, u := range c.AdvertisePeerURLs {
+	elsewhere := slices.IndexFunc(c.Bootstrap.Join, func(u URL) bool { return u.Network() == "tcp" && !u.local() })
+	for _, u := range c.Advertise.PeerURLs {
 		if elsewhere >= 0 && u.local() {
 			c.warn("this member advertises %s, which the member at %s cannot reach if it is on another machine; set "+
-				"--initial-advertise-peer-urls to an address of this machine", u, c.Join[elsewhere])
+				"--initial-advertise-peer-urls to an address of this machine", u, c.Bootstrap.Join[elsewhere])
 		}
 	}
 }
@@ -262,42 +262,43 @@ func (c *Config) warnUnreachable() {
 // derive fills what follows from other settings: the data directory from the name, the advertised URLs from those
 // listened on, the founding configuration from name and advertised URLs.
 func (c *Config) derive() {
-	if !c.Explicit("data-dir") || c.DataDir == "" {
-		c.DataDir = c.Name + ".etcd"
+	if !c.Explicit("data-dir") || c.Storage.DataDir == "" {
+		c.Storage.DataDir = c.Name + ".etcd"
 	}
 	if !c.Explicit("initial-advertise-peer-urls") && c.Explicit("listen-peer-urls") && !c.foundsWithDefault() {
-		c.AdvertisePeerURLs = c.reachable(c.ListenPeerURLs, "initial-advertise-peer-urls")
+		c.Advertise.PeerURLs = c.reachable(c.Listen.PeerURLs, "initial-advertise-peer-urls")
 	}
 	if !c.Explicit("advertise-client-urls") && c.Explicit("listen-client-urls") {
 		// A wildcard is left empty here, which validation reports: nobody could tell clients where to connect.
-		c.AdvertiseClientURLs = nil
-		if !slices.ContainsFunc(c.ListenClientURLs, URL.wildcard) {
-			c.AdvertiseClientURLs = slices.Clone(c.ListenClientURLs)
+		c.Advertise.ClientURLs = nil
+		if !slices.ContainsFunc(c.Listen.ClientURLs, URL.wildcard) {
+			c.Advertise.ClientURLs = slices.Clone(c.Listen.ClientURLs)
 		}
 	}
-	if len(c.Join) > 0 {
+	if len(c.Bootstrap.Join) > 0 {
 		// Who asks for its place has no list of members, and founds nothing.
 		if !c.Explicit("initial-cluster") {
-			c.InitialCluster = nil
+			c.Bootstrap.InitialCluster = nil
 		}
 		if !c.Explicit("initial-cluster-state") {
-			c.ClusterState = ClusterExisting
+			c.Bootstrap.ClusterState = ClusterExisting
 		}
 		return
 	}
-	if !c.Explicit("initial-cluster") || len(c.InitialCluster) == 0 {
-		c.InitialCluster = []InitialMember{{Name: c.Name, PeerURLs: slices.Clone(c.AdvertisePeerURLs)}}
+	if !c.Explicit("initial-cluster") || len(c.Bootstrap.InitialCluster) == 0 {
+		c.Bootstrap.InitialCluster = []InitialMember{{Name: c.Name, PeerURLs: slices.Clone(c.Advertise.PeerURLs)}}
 	}
-	if c.ClusterState == "" {
-		c.ClusterState = ClusterNew
+	if c.Bootstrap.ClusterState == "" {
+		c.Bootstrap.ClusterState = ClusterNew
 	}
 }
 
 // foundsWithDefault tells whether initial-cluster names this member by the default peer URL, which etcd advertises
 // whatever it listens on.
 func (c *Config) foundsWithDefault() bool {
-	at := memberIndex(c.InitialCluster, c.Name)
-	return c.Explicit("initial-cluster") && at >= 0 && slices.Equal(c.InitialCluster[at].PeerURLs, c.AdvertisePeerURLs)
+	at := memberIndex(c.Bootstrap.InitialCluster, c.Name)
+	return c.Explicit("initial-cluster") && at >= 0 && slices.Equal(c.Bootstrap.InitialCluster[at].PeerURLs,
+		c.Advertise.PeerURLs)
 }
 
 // reachable turns URLs that are listened on into URLs to advertise; a wildcard becomes localhost, which only serves

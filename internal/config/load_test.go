@@ -37,29 +37,29 @@ func TestLoad_defaults(t *testing.T) {
 		got, want any
 	}{
 		{"name", c.Name, "default"},
-		{"data dir", c.DataDir, "default.etcd"},
-		{"heartbeat", c.HeartbeatInterval, 100 * time.Millisecond},
-		{"election", c.ElectionTimeout, time.Second},
+		{"data dir", c.Storage.DataDir, "default.etcd"},
+		{"heartbeat", c.Consensus.HeartbeatInterval, 100 * time.Millisecond},
+		{"election", c.Consensus.ElectionTimeout, time.Second},
 		{"election ticks", c.ElectionTicks(), 10},
-		{"listen peer", c.ListenPeerURLs[0].String(), "http://localhost:2380"},
-		{"listen client", c.ListenClientURLs[0].String(), "http://localhost:2379"},
-		{"advertise peer", c.AdvertisePeerURLs[0].String(), "http://localhost:2380"},
-		{"advertise client", c.AdvertiseClientURLs[0].String(), "http://localhost:2379"},
-		{"initial cluster", c.InitialCluster[0].Name + "=" + c.InitialCluster[0].PeerURLs[0].String(),
+		{"listen peer", c.Listen.PeerURLs[0].String(), "http://localhost:2380"},
+		{"listen client", c.Listen.ClientURLs[0].String(), "http://localhost:2379"},
+		{"advertise peer", c.Advertise.PeerURLs[0].String(), "http://localhost:2380"},
+		{"advertise client", c.Advertise.ClientURLs[0].String(), "http://localhost:2379"},
+		{"initial cluster", c.Bootstrap.InitialCluster[0].Name + "=" + c.Bootstrap.InitialCluster[0].PeerURLs[0].String(),
 			"default=http://localhost:2380"},
-		{"request bytes", c.MaxRequestBytes, 3 << 19},
-		{"txn ops", c.MaxTxnOps, 128},
-		{"streams", c.MaxConcurrentStreams, uint32(10_000)},
-		{"learners", c.MaxLearners, 1},
-		{"snapshot rate", c.SnapshotSendRate, int64(64 << 20)},
-		{"snapshot log", c.SnapshotLogBytes, 1 << 30},
-		{"keepalive interval", c.GRPCKeepaliveInterval, 2 * time.Hour},
+		{"request bytes", c.Limits.MaxRequestBytes, 3 << 19},
+		{"txn ops", c.Limits.MaxTxnOps, 128},
+		{"streams", c.Limits.MaxConcurrentStreams, uint32(10_000)},
+		{"learners", c.Consensus.MaxLearners, 1},
+		{"snapshot rate", c.Storage.SnapshotSendRate, int64(64 << 20)},
+		{"snapshot log", c.Storage.SnapshotLogBytes, 1 << 30},
+		{"keepalive interval", c.Keepalive.Interval, 2 * time.Hour},
 		{"progress", c.WatchProgressNotifyInterval, 10 * time.Minute},
-		{"warn apply", c.WarningApplyDuration, 100 * time.Millisecond},
-		{"batch limit", c.CompactionBatchLimit, 1000},
-		{"strict", c.StrictReconfigCheck, true},
-		{"pre-vote", c.PreVote, true},
-		{"leader lease", c.LeaderLease, false},
+		{"warn apply", c.Monitoring.WarningApplyDuration, 100 * time.Millisecond},
+		{"batch limit", c.Compaction.BatchLimit, 1000},
+		{"strict", c.Consensus.StrictReconfigCheck, true},
+		{"pre-vote", c.Consensus.PreVote, true},
+		{"leader lease", c.Consensus.LeaderLease, false},
 		{"new cluster", c.NewCluster(), true},
 		{"reported quota", c.ReportedQuota(), int64(2147483648)},
 		{"warnings", len(c.Warnings), 0},
@@ -84,9 +84,10 @@ func TestLoad_flagForms(t *testing.T) {
 			t.Errorf("%q: got name %q, want m1", args, c.Name)
 		}
 	}
-	if c := mustLoad(t, []string{"--pre-vote=false", "--force-new-cluster", "--max-txn-ops=0x10"}); c.PreVote ||
-		!c.ForceNewCluster || c.MaxTxnOps != 16 {
-		t.Errorf("got pre-vote %v, force %v, ops %d; want false, true, 16", c.PreVote, c.ForceNewCluster, c.MaxTxnOps)
+	if c := mustLoad(t, []string{"--pre-vote=false", "--force-new-cluster", "--max-txn-ops=0x10"}); c.Consensus.PreVote ||
+		!c.Bootstrap.ForceNewCluster || c.Limits.MaxTxnOps != 16 {
+		t.Errorf("got pre-vote %v, force %v, ops %d; want false, true, 16", c.Consensus.PreVote,
+			c.Bootstrap.ForceNewCluster, c.Limits.MaxTxnOps)
 	}
 }
 
@@ -94,9 +95,9 @@ func TestLoad_flagForms(t *testing.T) {
 func TestLoad_units(t *testing.T) {
 	c := mustLoad(t, []string{"--heartbeat-interval=50", "--election-timeout=2s",
 		"--watch-progress-notify-interval=5s"})
-	if c.HeartbeatInterval != 50*time.Millisecond || c.ElectionTimeout != 2*time.Second ||
+	if c.Consensus.HeartbeatInterval != 50*time.Millisecond || c.Consensus.ElectionTimeout != 2*time.Second ||
 		c.WatchProgressNotifyInterval != 5*time.Second {
-		t.Errorf("got %v %v %v", c.HeartbeatInterval, c.ElectionTimeout,
+		t.Errorf("got %v %v %v", c.Consensus.HeartbeatInterval, c.Consensus.ElectionTimeout,
 			c.WatchProgressNotifyInterval)
 	}
 }
@@ -105,8 +106,9 @@ func TestLoad_units(t *testing.T) {
 func TestLoad_environment(t *testing.T) {
 	c := mustLoad(t, []string{"--max-learners=3"}, "ETCD_NAME=m7", "ETCD_MAX_LEARNERS=5", "ETCD_PORT=tcp://1.2.3.4:1",
 		"ETCDCTL_API=3", "ETCD_DATA_DIR=")
-	if c.Name != "m7" || c.MaxLearners != 3 || c.DataDir != "m7.etcd" {
-		t.Errorf("got name %q, learners %d, dir %q; want m7, 3, m7.etcd", c.Name, c.MaxLearners, c.DataDir)
+	if c.Name != "m7" || c.Consensus.MaxLearners != 3 || c.Storage.DataDir != "m7.etcd" {
+		t.Errorf("got name %q, learners %d, dir %q; want m7, 3, m7.etcd", c.Name, c.Consensus.MaxLearners,
+			c.Storage.DataDir)
 	}
 	want := []string{
 		"ETCD_MAX_LEARNERS is ignored because --max-learners is given",
@@ -245,11 +247,11 @@ func TestLoad_derived(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := mustLoad(t, row.args)
-			m := c.InitialCluster[0]
-			if got := c.AdvertisePeerURLs[0].String(); got != row.peers {
+			m := c.Bootstrap.InitialCluster[0]
+			if got := c.Advertise.PeerURLs[0].String(); got != row.peers {
 				t.Errorf("peer URL: got %s, want %s", got, row.peers)
 			}
-			if got := c.AdvertiseClientURLs[0].String(); got != row.client {
+			if got := c.Advertise.ClientURLs[0].String(); got != row.client {
 				t.Errorf("client URL: got %s, want %s", got, row.client)
 			}
 			if got := m.Name + "=" + m.PeerURLs[0].String(); got != row.cluster {
@@ -264,11 +266,11 @@ func TestLoad_initialCluster(t *testing.T) {
 	c := mustLoad(t, []string{"--name=b", "--initial-advertise-peer-urls=http://2.2.2.2:1,http://2.2.2.3:1",
 		"--initial-cluster=c=http://3.3.3.3:1,b=http://2.2.2.3:1,a=http://1.1.1.1:1,b=http://2.2.2.2:1"})
 	var got []string
-	for _, m := range c.InitialCluster {
+	for _, m := range c.Bootstrap.InitialCluster {
 		got = append(got, m.Name)
 	}
-	if !slices.Equal(got, []string{"c", "b", "a"}) || len(c.InitialCluster[1].PeerURLs) != 2 {
-		t.Errorf("got %v", c.InitialCluster)
+	if !slices.Equal(got, []string{"c", "b", "a"}) || len(c.Bootstrap.InitialCluster[1].PeerURLs) != 2 {
+		t.Errorf("got %v", c.Bootstrap.InitialCluster)
 	}
 }
 
@@ -330,7 +332,7 @@ func TestLoad_join(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := mustLoad(t, []string{"--config-file", writeFile(t, printed.String())})
-	if !slices.Equal(again.Join, joins.Join) || !again.JoinLearner || again.NewCluster() {
+	if !slices.Equal(again.Bootstrap.Join, joins.Bootstrap.Join) || !again.Bootstrap.JoinLearner || again.NewCluster() {
 		t.Errorf("printed and loaded again: %+v", again)
 	}
 }

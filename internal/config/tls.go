@@ -75,7 +75,7 @@ var olderSuites = map[string]string{
 func (c *Config) CipherIDs() ([]uint16, error) {
 	known := append(tls.CipherSuites(), tls.InsecureCipherSuites()...)
 	var ids []uint16
-	for _, name := range c.CipherSuites {
+	for _, name := range c.TLS.CipherSuites {
 		if newer, ok := olderSuites[name]; ok {
 			name = newer
 		}
@@ -97,7 +97,7 @@ type tlsSide struct {
 
 func (c *Config) tlsSides() []tlsSide {
 	lists := c.listenLists()
-	return []tlsSide{{&c.ClientTLS, "", lists[1:]}, {&c.PeerTLS, "peer-", lists[:1]}}
+	return []tlsSide{{&c.TLS.Client, "", lists[1:]}, {&c.TLS.Peer, "peer-", lists[:1]}}
 }
 
 func (c *Config) tlsFaults() Faults {
@@ -108,12 +108,12 @@ func (c *Config) tlsFaults() Faults {
 	if _, err := c.CipherIDs(); err != nil {
 		faults = append(faults, fmt.Sprintf("--cipher-suites: %v", err))
 	}
-	if len(c.CipherSuites) > 0 && c.TLSMinVersion == tls.VersionTLS13 {
+	if len(c.TLS.CipherSuites) > 0 && c.TLS.MinVersion == tls.VersionTLS13 {
 		faults = append(faults, "--cipher-suites cannot be chosen with --tls-min-version TLS1.3, which has its own")
 	}
-	if c.TLSMaxVersion != 0 && c.TLSMaxVersion < c.TLSMinVersion {
+	if c.TLS.MaxVersion != 0 && c.TLS.MaxVersion < c.TLS.MinVersion {
 		faults = append(faults, fmt.Sprintf("--tls-max-version (%v) must not be below --tls-min-version (%v)",
-			c.TLSMaxVersion, c.TLSMinVersion))
+			c.TLS.MaxVersion, c.TLS.MinVersion))
 	}
 	return faults
 }
@@ -144,8 +144,9 @@ func (s tlsSide) faults() Faults {
 			s.prefix))
 	}
 	if by := s.allowedBy(); by != "" && !s.Authenticates() {
-		faults = append(faults, fmt.Sprintf("--%[1]s%[2]s needs --%[1]sclient-cert-auth and --%[1]strusted-ca-file: nobody is "+
-			"asked for a certificate without", s.prefix, by))
+		faults = append(faults,
+			fmt.Sprintf("--%[1]s%[2]s needs --%[1]sclient-cert-auth and --%[1]strusted-ca-file: nobody is "+
+				"asked for a certificate without", s.prefix, by))
 	}
 	switch {
 	case s.SelfSigned() && s.Authenticates():

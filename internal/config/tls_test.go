@@ -93,11 +93,11 @@ func TestLoad_tls(t *testing.T) {
 		"client-cert-file: dc, client-key-file: dk, skip-client-san-verification: true, trusted-ca-file: pa, "+
 		"allowed-cn: [x, z]}\n"+
 		"cipher-suites: [TLS_RSA_WITH_AES_128_CBC_SHA, TLS_RSA_WITH_AES_256_CBC_SHA]\ntls-max-version: TLS1.3\n")})
-	if got, want := c.ClientTLS, (config.TLS{CertFile: "c", KeyFile: "k", TrustedCAFile: "a",
+	if got, want := c.TLS.Client, (config.TLS{CertFile: "c", KeyFile: "k", TrustedCAFile: "a",
 		ClientCertAuth: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("client: got %+v, want %+v", got, want)
 	}
-	if got, want := c.PeerTLS, (config.TLS{CertFile: "pc", KeyFile: "pk", ClientCertFile: "dc", ClientKeyFile: "dk",
+	if got, want := c.TLS.Peer, (config.TLS{CertFile: "pc", KeyFile: "pk", ClientCertFile: "dc", ClientKeyFile: "dk",
 		TrustedCAFile:             "pa",
 		SkipClientSANVerification: true, AllowedCNs: []string{"x", "z"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("peer: got %+v, want %+v", got, want)
@@ -107,8 +107,8 @@ func TestLoad_tls(t *testing.T) {
 		!slices.Equal(suites, want) {
 		t.Errorf("suites: got %v %v, want %v", suites, err, want)
 	}
-	if c.TLSMinVersion != tls.VersionTLS12 || c.TLSMaxVersion != tls.VersionTLS13 || c.SelfSignedCertValidity != 1 {
-		t.Errorf("got versions %v to %v, validity %d", c.TLSMinVersion, c.TLSMaxVersion, c.SelfSignedCertValidity)
+	if c.TLS.MinVersion != tls.VersionTLS12 || c.TLS.MaxVersion != tls.VersionTLS13 || c.TLS.SelfSignedValidity != 1 {
+		t.Errorf("got versions %v to %v, validity %d", c.TLS.MinVersion, c.TLS.MaxVersion, c.TLS.SelfSignedValidity)
 	}
 	_, err = load(t, []string{"--tls-min-version=TLS1.1"})
 	var usage *config.UsageError

@@ -41,7 +41,7 @@ func (c *Config) nameFaults() Faults {
 	if strings.ContainsAny(c.Name, "=,") {
 		faults = append(faults, fmt.Sprintf("--name %q must not contain = or ,", c.Name))
 	}
-	if c.WALDir != "" && filepath.Clean(c.WALDir) == filepath.Clean(c.DataDir) {
+	if c.Storage.WALDir != "" && filepath.Clean(c.Storage.WALDir) == filepath.Clean(c.Storage.DataDir) {
 		faults = append(faults, "--wal-dir and --data-dir must be different directories")
 	}
 	return faults
@@ -54,10 +54,10 @@ type urlList struct {
 
 func (c *Config) listenLists() []urlList {
 	return []urlList{
-		{"--listen-peer-urls", c.ListenPeerURLs},
-		{"--listen-client-urls", c.ListenClientURLs},
-		{"--listen-client-http-urls", c.ListenClientHTTPURLs},
-		{"--listen-metrics-urls", c.ListenMetricsURLs},
+		{"--listen-peer-urls", c.Listen.PeerURLs},
+		{"--listen-client-urls", c.Listen.ClientURLs},
+		{"--listen-client-http-urls", c.Listen.ClientHTTPURLs},
+		{"--listen-metrics-urls", c.Listen.MetricsURLs},
 	}
 }
 
@@ -104,15 +104,15 @@ func urlFaults(l urlList) Faults {
 
 func (c *Config) advertiseFaults() Faults {
 	var faults Faults
-	if len(c.AdvertisePeerURLs) == 0 {
+	if len(c.Advertise.PeerURLs) == 0 {
 		faults = append(faults, "--initial-advertise-peer-urls must name at least one URL")
 	}
-	if len(c.AdvertiseClientURLs) == 0 && len(c.ListenClientURLs) > 0 {
+	if len(c.Advertise.ClientURLs) == 0 && len(c.Listen.ClientURLs) > 0 {
 		faults = append(faults, "--advertise-client-urls is required when --listen-client-urls listens on all addresses")
 	}
 	for _, l := range []urlList{
-		{"--initial-advertise-peer-urls", c.AdvertisePeerURLs},
-		{"--advertise-client-urls", c.AdvertiseClientURLs},
+		{"--initial-advertise-peer-urls", c.Advertise.PeerURLs},
+		{"--advertise-client-urls", c.Advertise.ClientURLs},
 	} {
 		faults = append(faults, urlFaults(l)...)
 		for _, u := range l.urls {
@@ -126,7 +126,7 @@ func (c *Config) advertiseFaults() Faults {
 
 func (c *Config) timingFaults() Faults {
 	var faults Faults
-	heartbeat, election := c.HeartbeatInterval, c.ElectionTimeout
+	heartbeat, election := c.Consensus.HeartbeatInterval, c.Consensus.ElectionTimeout
 	if heartbeat <= 0 {
 		faults = append(faults, "--heartbeat-interval must be more than 0")
 	}
@@ -139,7 +139,7 @@ func (c *Config) timingFaults() Faults {
 	case election > maxElectionTimeout:
 		faults = append(faults, fmt.Sprintf("--election-timeout (%v) must be at most %v", election, maxElectionTimeout))
 	}
-	if c.CompactHashCheckTime <= 0 {
+	if c.Storage.CompactHashCheckTime <= 0 {
 		faults = append(faults, "--compact-hash-check-time must be more than 0")
 	}
 	return faults
@@ -148,7 +148,7 @@ func (c *Config) timingFaults() Faults {
 func (c *Config) serviceFaults() Faults {
 	var faults Faults
 	if _, err := c.AutoCompaction(); err != nil {
-		faults = append(faults, fmt.Sprintf("--auto-compaction-retention %q %v", c.AutoCompactionRetention, err))
+		faults = append(faults, fmt.Sprintf("--auto-compaction-retention %q %v", c.Compaction.Retention, err))
 	}
 	if c.AuthToken != "simple" {
 		kind, _, _ := strings.Cut(c.AuthToken, ",")
@@ -157,15 +157,15 @@ func (c *Config) serviceFaults() Faults {
 	if c.FeatureGates.Enabled("LeaseCheckpointPersist") && !c.FeatureGates.Enabled("LeaseCheckpoint") {
 		faults = append(faults, "--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint")
 	}
-	if len(c.LogOutputs) == 0 {
+	if len(c.Monitoring.LogOutputs) == 0 {
 		faults = append(faults, "--log-outputs must name at least one output")
 	}
-	for _, output := range c.LogOutputs {
+	for _, output := range c.Monitoring.LogOutputs {
 		switch {
 		case output == "systemd/journal":
 			faults = append(faults, "--log-outputs: the journal is not spoken to directly; log to stderr, which "+
 				"systemd collects")
-		case output == "default" && len(c.LogOutputs) > 1:
+		case output == "default" && len(c.Monitoring.LogOutputs) > 1:
 			faults = append(faults, "--log-outputs: 'default' cannot be combined with other outputs")
 		}
 	}
@@ -175,18 +175,18 @@ func (c *Config) serviceFaults() Faults {
 // bootstrapFaults checks what founds the cluster: every member named once, every URL used once, this member among
 // them and with the URLs it advertises.
 func (c *Config) bootstrapFaults() Faults {
-	if len(c.Join) > 0 {
+	if len(c.Bootstrap.Join) > 0 {
 		return c.joinFaults()
 	}
 	var faults Faults
-	if c.JoinLearner {
+	if c.Bootstrap.JoinLearner {
 		faults = append(faults, "--join-learner needs --join")
 	}
-	if c.Replaces != "" {
+	if c.Bootstrap.Replaces != "" {
 		faults = append(faults, "--replaces needs --join")
 	}
 	owner := map[URL]string{}
-	for _, m := range c.InitialCluster {
+	for _, m := range c.Bootstrap.InitialCluster {
 		for _, u := range m.PeerURLs {
 			switch other, taken := owner[u]; {
 			case taken && other == m.Name:
@@ -197,14 +197,14 @@ func (c *Config) bootstrapFaults() Faults {
 			owner[u] = m.Name
 		}
 	}
-	at := memberIndex(c.InitialCluster, c.Name)
+	at := memberIndex(c.Bootstrap.InitialCluster, c.Name)
 	if at < 0 {
 		return append(faults, fmt.Sprintf("--initial-cluster does not name this member: add %s=%s, or set --name to "+
-			"one of %s", c.Name, joinURLs(c.AdvertisePeerURLs), memberNames(c.InitialCluster)))
+			"one of %s", c.Name, joinURLs(c.Advertise.PeerURLs), memberNames(c.Bootstrap.InitialCluster)))
 	}
-	if !sameURLs(c.InitialCluster[at].PeerURLs, c.AdvertisePeerURLs) {
+	if !sameURLs(c.Bootstrap.InitialCluster[at].PeerURLs, c.Advertise.PeerURLs) {
 		faults = append(faults, fmt.Sprintf("--initial-cluster has %s for %s, but --initial-advertise-peer-urls is %s",
-			joinURLs(c.InitialCluster[at].PeerURLs), c.Name, joinURLs(c.AdvertisePeerURLs)))
+			joinURLs(c.Bootstrap.InitialCluster[at].PeerURLs), c.Name, joinURLs(c.Advertise.PeerURLs)))
 	}
 	return faults
 }
@@ -212,18 +212,21 @@ func (c *Config) bootstrapFaults() Faults {
 // joinFaults checks what a member says that asks another one for its place. Who asks does not know the others.
 func (c *Config) joinFaults() Faults {
 	var faults Faults
-	if len(c.InitialCluster) > 0 {
-		faults = append(faults, "--join and --initial-cluster exclude each other: with --join the cluster itself says who its "+
-			"members are; drop --initial-cluster")
+	if len(c.Bootstrap.InitialCluster) > 0 {
+		faults = append(faults,
+			"--join and --initial-cluster exclude each other: with --join the cluster itself says who its "+
+				"members are; drop --initial-cluster")
 	}
-	if c.ClusterState == ClusterNew {
+	if c.Bootstrap.ClusterState == ClusterNew {
 		faults = append(faults, "--join and --initial-cluster-state=new exclude each other: drop --join to found a cluster")
 	}
 	if len(c.JoinURLs()) == 0 {
-		faults = append(faults, fmt.Sprintf("--join %s names only this member itself: name one that runs", joinURLs(c.Join)))
+		faults = append(faults, fmt.Sprintf("--join %s names only this member itself: name one that runs",
+			joinURLs(c.Bootstrap.Join)))
 	}
-	if c.JoinLearner && c.Replaces != "" {
-		faults = append(faults, "--join-learner and --replaces exclude each other: who replaces a member votes if that one did")
+	if c.Bootstrap.JoinLearner && c.Bootstrap.Replaces != "" {
+		faults = append(faults,
+			"--join-learner and --replaces exclude each other: who replaces a member votes if that one did")
 	}
 	return faults
 }

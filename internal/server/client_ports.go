@@ -47,7 +47,7 @@ func newClientPorts(stopping context.Context, cfg *config.Config, limits connLim
 // listen opens the ports before anything on disk is touched, so that a port in use harms nothing. Nobody
 // is answered before serve.
 func (p *clientPorts) listen() error {
-	urls := p.cfg.ListenClientURLs
+	urls := p.cfg.Listen.ClientURLs
 	for i, u := range urls {
 		if slices.ContainsFunc(urls[:i], func(v config.URL) bool { return samePort(u, v) }) {
 			continue
@@ -58,12 +58,12 @@ func (p *clientPorts) listen() error {
 		}
 		p.listeners = append(p.listeners, newRelay(p.secured(p.limits.clients.Listen(l), u, urls[i+1:])))
 	}
-	for i, u := range slices.Concat(p.cfg.ListenClientHTTPURLs, p.cfg.ListenMetricsURLs) {
+	for i, u := range slices.Concat(p.cfg.Listen.ClientHTTPURLs, p.cfg.Listen.MetricsURLs) {
 		l, err := listen(u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
 		}
-		metrics, bound := i >= len(p.cfg.ListenClientHTTPURLs), p.limits.http
+		metrics, bound := i >= len(p.cfg.Listen.ClientHTTPURLs), p.limits.http
 		if metrics {
 			bound = p.limits.metrics
 		}
@@ -158,7 +158,7 @@ func (p *clientPorts) serve(server *grpc.Server, handler, metrics http.Handler) 
 
 // serveClients serves gRPC and HTTP on one listener, or gRPC alone if HTTP clients have URLs of their own.
 func (p *clientPorts) serveClients(l net.Listener, handler http.Handler) {
-	if len(p.cfg.ListenClientHTTPURLs) > 0 {
+	if len(p.cfg.Listen.ClientHTTPURLs) > 0 {
 		p.serving.Go(func() { p.ended("grpc server", p.grpc.Serve(l)) })
 		return
 	}

@@ -26,25 +26,26 @@ const requestPatience = 5 * time.Second
 // connect starts the member and its connections to the others.
 func (s *Server) connect(_ context.Context, options Options) error {
 	identity := s.data.Identity
-	s.answers = room.New(s.cfg.ResponseMemoryBytes, s.cfg.MaxResponseBytes)
+	s.answers = room.New(s.cfg.Limits.ResponseMemoryBytes, s.cfg.Limits.MaxResponseBytes)
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		DiskLow:         s.reserve.Low,
 		Raft:            s.raftOptions(identity.Member, identity.Cluster),
 		PeerURLs:        s.ownURLs(),
-		TickInterval:    s.cfg.HeartbeatInterval / ticksPerHeartbeat,
-		RequestTimeout:  requestPatience + 2*s.cfg.ElectionTimeout,
-		MaxRequestBytes: s.cfg.MaxRequestBytes,
+		TickInterval:    s.cfg.Consensus.HeartbeatInterval / ticksPerHeartbeat,
+		RequestTimeout:  requestPatience + 2*s.cfg.Consensus.ElectionTimeout,
+		MaxRequestBytes: s.cfg.Limits.MaxRequestBytes,
 		Retention:       upkeep.DefaultRetention(),
-		Scrub:           upkeep.ScrubPace{Keys: s.cfg.CompactionBatchLimit, Pause: s.cfg.CompactionSleepInterval},
-		Integrity:       integrity.Pace{Chains: s.cfg.CompactHashCheckTime, Contents: s.cfg.CorruptCheckTime},
-		FastPath:        fastpath.Setting(s.cfg.FastPath),
-		Care:            s.carePolicy(),
-		Answers:         s.answers,
-		Clock:           env.WallClock{},
-		Logger:          s.logger,
-		Synced:          func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
-		Applied:         s.noteApplied,
+		Scrub:           upkeep.ScrubPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
+		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
+			Contents: s.cfg.Storage.CorruptCheckTime},
+		FastPath: fastpath.Setting(s.cfg.Consensus.FastPath),
+		Care:     s.carePolicy(),
+		Answers:  s.answers,
+		Clock:    env.WallClock{},
+		Logger:   s.logger,
+		Synced:   func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
+		Applied:  s.noteApplied,
 	})
 	if err != nil {
 		return err
@@ -72,12 +73,12 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Logger:    s.logger,
 		Listeners: listeners,
 		DialTLS:   s.peerCerts.Dial,
-		DeadAfter: 3 * s.cfg.ElectionTimeout,
+		DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout,
 		Faults:    options.Faults,
 		Delay:     s.peerDelay(),
 
 		OpenMethods:            member.OpenMethods(),
-		SnapshotBytesPerSecond: s.cfg.SnapshotSendRate,
+		SnapshotBytesPerSecond: s.cfg.Storage.SnapshotSendRate,
 	})
 	if err != nil {
 		closeAll(listeners)
@@ -91,7 +92,7 @@ func (s *Server) ownURLs() []string {
 	if !s.cfg.Explicit("initial-advertise-peer-urls") {
 		return nil
 	}
-	return slices.Sorted(slices.Values(urlTexts(s.cfg.AdvertisePeerURLs)))
+	return slices.Sorted(slices.Values(urlTexts(s.cfg.Advertise.PeerURLs)))
 }
 
 // slowApplyPause is how often, at most, slow applies are worth a line.
@@ -100,13 +101,14 @@ const slowApplyPause = time.Second
 // noteApplied counts a batch of applied entries, and tells of those that took long.
 func (s *Server) noteApplied(took time.Duration) {
 	s.timings.apply.Observe(took.Seconds())
-	if took <= s.cfg.WarningApplyDuration {
+	if took <= s.cfg.Monitoring.WarningApplyDuration {
 		return
 	}
 	s.timings.slow.Inc()
 	now, before := time.Since(s.timings.begun), s.timings.slowLogged.Load()
-	if (before == 0 || now-time.Duration(before) > slowApplyPause) && s.timings.slowLogged.CompareAndSwap(before, int64(now)) {
-		s.logger.Warn("applying entries took long", "took", took, "expected", s.cfg.WarningApplyDuration)
+	if (before == 0 || now-time.Duration(before) > slowApplyPause) && s.timings.slowLogged.CompareAndSwap(before,
+		int64(now)) {
+		s.logger.Warn("applying entries took long", "took", took, "expected", s.cfg.Monitoring.WarningApplyDuration)
 	}
 }
 
@@ -137,10 +139,10 @@ const (
 
 func (s *Server) carePolicy() membership.Policy {
 	return membership.Policy{
-		Mode:        membership.Mode(s.cfg.AutoCare),
-		DeadAfterMS: s.cfg.AutoCareDeadAfter.Milliseconds(),
-		Voters:      s.cfg.AutoCareVoters,
-		StableMS:    max(careStable, 5*s.cfg.ElectionTimeout).Milliseconds(),
+		Mode:        membership.Mode(s.cfg.Care.Mode),
+		DeadAfterMS: s.cfg.Care.DeadAfter.Milliseconds(),
+		Voters:      s.cfg.Care.Voters,
+		StableMS:    max(careStable, 5*s.cfg.Consensus.ElectionTimeout).Milliseconds(),
 		MaxPerHour:  careBudget,
 	}
 }
@@ -149,13 +151,13 @@ func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID)
 	o := raft.Defaults(id)
 	o.Cluster, o.Storage = cluster, s.data.Identity.Storage
 	o.HeartbeatTicks = ticksPerHeartbeat
-	o.TickMicros = uint64(s.cfg.HeartbeatInterval.Microseconds()) / ticksPerHeartbeat
-	o.ElectionTicks = int(s.cfg.ElectionTimeout / (s.cfg.HeartbeatInterval / ticksPerHeartbeat))
+	o.TickMicros = uint64(s.cfg.Consensus.HeartbeatInterval.Microseconds()) / ticksPerHeartbeat
+	o.ElectionTicks = int(s.cfg.Consensus.ElectionTimeout / (s.cfg.Consensus.HeartbeatInterval / ticksPerHeartbeat))
 	o.Seed = randomID()
-	o.PreVote = s.cfg.PreVote
-	o.LeaderLease = s.cfg.LeaderLease
-	o.MaxLearners = s.cfg.MaxLearners
-	o.MaxSnapshotLogBytes = s.cfg.SnapshotLogBytes
-	o.StrictReconfig = s.cfg.StrictReconfigCheck
+	o.PreVote = s.cfg.Consensus.PreVote
+	o.LeaderLease = s.cfg.Consensus.LeaderLease
+	o.MaxLearners = s.cfg.Consensus.MaxLearners
+	o.MaxSnapshotLogBytes = s.cfg.Storage.SnapshotLogBytes
+	o.StrictReconfig = s.cfg.Consensus.StrictReconfigCheck
 	return o
 }

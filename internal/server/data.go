@@ -19,9 +19,9 @@ import (
 func (s *Server) dataOptions() datadir.Options {
 	return datadir.Options{
 		FS:     s.fs,
-		Dir:    filepath.Join(s.cfg.DataDir, "member"),
-		WALDir: s.cfg.WALDir,
-		NoSync: s.cfg.UnsafeNoFsync,
+		Dir:    filepath.Join(s.cfg.Storage.DataDir, "member"),
+		WALDir: s.cfg.Storage.WALDir,
+		NoSync: s.cfg.Storage.UnsafeNoFsync,
 		Logger: s.logger,
 		Apply:  apply.Options{},
 		OpenEngine: func(dir string) (engine.Engine, error) {
@@ -47,14 +47,14 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		return err
 	}
 	if !exists {
-		if s.cfg.ForceNewCluster {
+		if s.cfg.Bootstrap.ForceNewCluster {
 			return s.refuseForce()
 		}
 		if err := s.createData(ctx, options); err != nil {
 			return err
 		}
 	}
-	if exists && s.cfg.ForceNewCluster {
+	if exists && s.cfg.Bootstrap.ForceNewCluster {
 		if err := s.forceNewCluster(ctx, options); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 	if s.data, err = datadir.Open(options); err != nil {
 		return err
 	}
-	if exists && len(s.cfg.Join) > 0 {
+	if exists && len(s.cfg.Bootstrap.Join) > 0 {
 		if err := s.refuseOtherCluster(ctx); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (s *Server) createData(ctx context.Context, options datadir.Options) error 
 	}
 	if !s.cfg.NewCluster() {
 		join := s.join
-		if len(s.cfg.Join) > 0 {
+		if len(s.cfg.Bootstrap.Join) > 0 {
 			join = s.joinByURL
 		}
 		identity, err := join(ctx)
@@ -104,7 +104,7 @@ func (s *Server) checkIdentity(existed bool) error {
 		"applied", uint64(s.data.Machine.Applied().Index), "entries", len(s.data.Restored.Entries))
 	if name := s.nameOnDisk(); name != "" && name != s.cfg.Name && s.cfg.Explicit("name") {
 		return fmt.Errorf("--data-dir %s belongs to member %q, not to %q: give this member its own directory, or the "+
-			"directory its own name", s.cfg.DataDir, name, s.cfg.Name)
+			"directory its own name", s.cfg.Storage.DataDir, name, s.cfg.Name)
 	}
 	if !s.cfg.NewCluster() || !s.cfg.Explicit("initial-cluster") {
 		return nil
@@ -115,7 +115,8 @@ func (s *Server) checkIdentity(existed bool) error {
 	}
 	if f.cluster != identity.Cluster && f.self != identity.Member {
 		return fmt.Errorf("--data-dir %s belongs to cluster %v, but --initial-cluster and --initial-cluster-token "+
-			"describe cluster %v: use an empty directory, or correct the flags", s.cfg.DataDir, identity.Cluster, f.cluster)
+			"describe cluster %v: use an empty directory, or correct the flags", s.cfg.Storage.DataDir,
+			identity.Cluster, f.cluster)
 	}
 	return nil
 }

@@ -62,7 +62,8 @@ func (s *Server) foundCluster(ctx context.Context, options datadir.Options, firs
 	}
 	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: s.advertised()}
 	n.founder = identity.Founder{
-		Own: own, Members: first.config.Members, Roster: record.Roster, Majority: s.cfg.Founding == config.FoundingMajority,
+		Own: own, Members: first.config.Members, Roster: record.Roster,
+		Majority: s.cfg.Bootstrap.Founding == config.FoundingMajority,
 	}
 	if err := n.open(); err != nil {
 		return err
@@ -212,7 +213,7 @@ func (n *newcomer) greet(ctx context.Context, m *consensus.Member) (answer *iden
 // replacement finds the member that was added at this member's peer URLs in place of the lost one, and the epoch of the
 // cluster.
 func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consensus.Epoch) {
-	own := urlTexts(n.s.cfg.AdvertisePeerURLs)
+	own := urlTexts(n.s.cfg.Advertise.PeerURLs)
 	for _, m := range n.first.config.Members {
 		for _, url := range m.PeerURLs {
 			if slices.Contains(own, url) {
@@ -281,10 +282,10 @@ func (g greeter) Call(_ context.Context, method string, _ []byte) ([]byte, error
 
 // advertised is the address that others are told.
 func (s *Server) advertised() string {
-	if len(s.cfg.AdvertisePeerURLs) == 0 {
+	if len(s.cfg.Advertise.PeerURLs) == 0 {
 		return ""
 	}
-	return s.cfg.AdvertisePeerURLs[0].String()
+	return s.cfg.Advertise.PeerURLs[0].String()
 }
 
 // ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
@@ -305,7 +306,7 @@ func (s *Server) waitAsLost(ctx context.Context, lost *datadir.LostError) error 
 	defer startup.close()
 	for {
 		startup.say(lost.Text)
-		s.logger.Error("this data directory can not be used by its member any more", "data-dir", s.cfg.DataDir,
+		s.logger.Error("this data directory can not be used by its member any more", "data-dir", s.cfg.Storage.DataDir,
 			"why", lost.Text)
 		select {
 		case <-ctx.Done():

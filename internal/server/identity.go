@@ -23,9 +23,9 @@ type founding struct {
 // first eight bytes of SHA-1 over the sorted peer URLs and the token, and over the sorted member ids.
 func found(cfg *config.Config) (founding, error) {
 	var f founding
-	for _, m := range cfg.InitialCluster {
+	for _, m := range cfg.Bootstrap.InitialCluster {
 		member := consensus.Member{Name: m.Name, PeerURLs: urlTexts(m.PeerURLs)}
-		member.ID = memberID(member.PeerURLs, cfg.ClusterToken)
+		member.ID = memberID(member.PeerURLs, cfg.Bootstrap.ClusterToken)
 		if m.Name == cfg.Name {
 			f.self = member.ID
 		}

@@ -41,7 +41,7 @@ func (s *Server) join(ctx context.Context) (wal.Identity, error) {
 
 // findOwnPlace asks which member is expected at this one's peer URLs.
 func (s *Server) findOwnPlace(ctx context.Context) (member.Description, consensus.MemberID, error) {
-	own := urlTexts(s.cfg.AdvertisePeerURLs)
+	own := urlTexts(s.cfg.Advertise.PeerURLs)
 	description, err := s.describe(ctx, own)
 	if err != nil {
 		return description, consensus.NoMember, err
@@ -83,7 +83,7 @@ func (s *Server) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
 // describe returns what the first member that answers says.
 func (s *Server) describe(ctx context.Context, own []string) (member.Description, error) {
 	var failures []string
-	for _, m := range s.cfg.InitialCluster {
+	for _, m := range s.cfg.Bootstrap.InitialCluster {
 		for _, url := range urlTexts(m.PeerURLs) {
 			if slices.Contains(own, url) {
 				continue
@@ -117,12 +117,12 @@ func matchMembers(cfg *config.Config, own []string, d member.Description) (conse
 		return self, fmt.Errorf("cannot join: the cluster has no member with peer URLs %s: add it first with "+
 			"`etcdctl member add %s --peer-urls=%s`", strings.Join(own, ","), cfg.Name, strings.Join(own, ","))
 	}
-	if len(cfg.InitialCluster) != len(d.Members) {
+	if len(cfg.Bootstrap.InitialCluster) != len(d.Members) {
 		return self, fmt.Errorf("cannot join: member count is unequal: --initial-cluster names %d members, the cluster "+
-			"has %d: %s", len(cfg.InitialCluster), len(d.Members), formatMembers(d.Members))
+			"has %d: %s", len(cfg.Bootstrap.InitialCluster), len(d.Members), formatMembers(d.Members))
 	}
 	for _, m := range d.Members {
-		known := slices.ContainsFunc(cfg.InitialCluster, func(i config.InitialMember) bool {
+		known := slices.ContainsFunc(cfg.Bootstrap.InitialCluster, func(i config.InitialMember) bool {
 			return slices.Equal(urlTexts(i.PeerURLs), m.PeerURLs)
 		})
 		if !known {

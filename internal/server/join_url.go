@@ -35,8 +35,9 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 		return wal.Identity{}, err
 	}
 	request := autopilot.JoinRequest{
-		Name: s.cfg.Name, PeerURLs: urlTexts(s.cfg.AdvertisePeerURLs), Learner: s.cfg.JoinLearner, Replaces: s.cfg.Replaces,
-		Storage: storage,
+		Name: s.cfg.Name, PeerURLs: urlTexts(s.cfg.Advertise.PeerURLs), Learner: s.cfg.Bootstrap.JoinLearner,
+		Replaces: s.cfg.Bootstrap.Replaces,
+		Storage:  storage,
 	}
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, joinLimit)
@@ -61,8 +62,9 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 			if ctx.Err() != nil {
 				return wal.Identity{}, errors.New("stopped before the member had joined")
 			}
-			return wal.Identity{}, fmt.Errorf("cannot join: nobody could add this member within %v: %w; correct --join, or "+
-				"start the members there", joinLimit, err)
+			return wal.Identity{},
+				fmt.Errorf("cannot join: nobody could add this member within %v: %w; correct --join, or "+
+					"start the members there", joinLimit, err)
 		}
 	}
 }
@@ -73,17 +75,17 @@ func (s *Server) refuseOtherCluster(ctx context.Context) error {
 	own := s.data.Identity.Cluster
 	asked, cancel := context.WithTimeout(ctx, greetPatience)
 	defer cancel()
-	for _, url := range s.cfg.Join {
+	for _, url := range s.cfg.Bootstrap.Join {
 		d, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url.String())
 		if err == nil && d.Cluster != own {
 			return fmt.Errorf("--data-dir %s belongs to a member of cluster %v, and --join %v leads to cluster %v: give "+
-				"the new member an empty directory, or correct --join", s.cfg.DataDir, own, url.String(), d.Cluster)
+				"the new member an empty directory, or correct --join", s.cfg.Storage.DataDir, own, url.String(), d.Cluster)
 		}
 		if err == nil {
 			break
 		}
 	}
-	s.logger.Info("--join is ignored: this member belongs to the cluster already", "data-dir", s.cfg.DataDir)
+	s.logger.Info("--join is ignored: this member belongs to the cluster already", "data-dir", s.cfg.Storage.DataDir)
 	return nil
 }
 
@@ -93,7 +95,8 @@ func (s *Server) askAll(ctx context.Context, request autopilot.JoinRequest) (aut
 	var failures []error
 	for _, url := range s.cfg.JoinURLs() {
 		asked, cancel := context.WithTimeout(ctx, joinAttempt)
-		answer, err := member.Join(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url.String(), request)
+		answer, err := member.Join(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial},
+			url.String(), request)
 		cancel()
 		if err == nil && (answer.ID == consensus.NoMember || answer.Cluster == 0) {
 			err = status.Error(codes.Unimplemented, "the answer names no member")

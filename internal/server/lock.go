@@ -19,7 +19,7 @@ func (l *dirLock) release() error { return l.closer.Close() }
 
 // lockData creates and locks the data directory, before anything in it is read.
 func (s *Server) lockData(context.Context, Options) error {
-	dir := s.cfg.DataDir
+	dir := s.cfg.Storage.DataDir
 	if err := s.fs.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
 	}

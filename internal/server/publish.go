@@ -17,7 +17,7 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 	op := &kv.PublishOp{
 		Member:     uint64(s.member.ID()),
 		Name:       s.cfg.Name,
-		ClientURLs: urlTexts(s.cfg.AdvertiseClientURLs),
+		ClientURLs: urlTexts(s.cfg.Advertise.ClientURLs),
 		Version:    rpc.DefaultVersion.Server,
 		Zone:       s.cfg.Zone,
 	}

@@ -71,7 +71,7 @@ func readOnly(options datadir.Options) datadir.Options {
 
 func (s *Server) refuseForce() error {
 	return fmt.Errorf("--force-new-cluster keeps the contents of a member, but --data-dir %s holds none: correct "+
-		"--data-dir, or drop the flag to found a new cluster", s.cfg.DataDir)
+		"--data-dir, or drop the flag to found a new cluster", s.cfg.Storage.DataDir)
 }
 
 // forceNewCluster makes this member the only one of its cluster, as `quorate recover` does. It is refused while other

@@ -15,11 +15,11 @@ const reservePause = 250 * time.Millisecond
 
 // watchDisks begins to look at the room on this member's disks.
 func (s *Server) watchDisks(context.Context, Options) error {
-	dirs := []string{s.cfg.DataDir}
-	if s.cfg.WALDir != "" {
-		dirs = append(dirs, s.cfg.WALDir)
+	dirs := []string{s.cfg.Storage.DataDir}
+	if s.cfg.Storage.WALDir != "" {
+		dirs = append(dirs, s.cfg.Storage.WALDir)
 	}
-	s.reserve = reserve.New(env.Disk, s.cfg.DiskReserveBytes, dirs...)
+	s.reserve = reserve.New(env.Disk, s.cfg.Storage.DiskReserveBytes, dirs...)
 	s.lookAtDisks()
 	s.wg.Go(func() {
 		ticker := time.NewTicker(reservePause)
@@ -44,7 +44,7 @@ func (s *Server) lookAtDisks() {
 	case changed && s.reserve.Low():
 		s.logger.Warn("the disk is nearly full: clients' writes that grow, backups and received snapshots are refused until "+
 			"there is room; reads, deletions and compactions go on", "available-bytes", s.reserve.AvailableBytes(),
-			"disk-reserve-bytes", s.cfg.DiskReserveBytes)
+			"disk-reserve-bytes", s.cfg.Storage.DiskReserveBytes)
 	case changed:
 		s.logger.Info("the disk has room again: writes go on", "available-bytes", s.reserve.AvailableBytes())
 	}

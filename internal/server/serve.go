@@ -23,37 +23,37 @@ func (s *Server) serve(context.Context, Options) error {
 		quota = -1
 	}
 	// What a backup that was killed leaves there is removed at the next start.
-	backups := filepath.Join(s.cfg.DataDir, "member", snapshot.WorkDir)
+	backups := filepath.Join(s.cfg.Storage.DataDir, "member", snapshot.WorkDir)
 	if err := os.MkdirAll(backups, 0o700); err != nil {
-		return fmt.Errorf("--data-dir %s: %w", s.cfg.DataDir, bare(err))
+		return fmt.Errorf("--data-dir %s: %w", s.cfg.Storage.DataDir, bare(err))
 	}
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
 		Membership:      s.member,
 		Clients:         s.member,
 		Logger:          s.logger,
-		ElectionTimeout: s.cfg.ElectionTimeout,
+		ElectionTimeout: s.cfg.Consensus.ElectionTimeout,
 		ConnectedSince:  s.transport.ConnectedSince,
-		StrictReconfig:  s.cfg.StrictReconfigCheck,
+		StrictReconfig:  s.cfg.Consensus.StrictReconfigCheck,
 		Limits: rpc.Limits{
-			MaxRequestBytes:      s.cfg.MaxRequestBytes,
-			MaxTxnOps:            s.cfg.MaxTxnOps,
-			MaxConcurrentStreams: s.cfg.MaxConcurrentStreams,
+			MaxRequestBytes:      s.cfg.Limits.MaxRequestBytes,
+			MaxTxnOps:            s.cfg.Limits.MaxTxnOps,
+			MaxConcurrentStreams: s.cfg.Limits.MaxConcurrentStreams,
 			QuotaBytes:           quota,
 			ReportedQuotaBytes:   s.cfg.ReportedQuota(),
 		},
 		Answers:               s.answers,
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
-		SlowRequest:           s.cfg.WarningUnaryRequestDuration,
+		SlowRequest:           s.cfg.Monitoring.WarningRequestDuration,
 		TempDir:               backups,
-		AllowedHosts:          s.cfg.HostWhitelist,
-		AllowedOrigins:        s.cfg.CORS,
+		AllowedHosts:          s.cfg.HTTP.HostWhitelist,
+		AllowedOrigins:        s.cfg.HTTP.CORS,
 		Stalled:               s.member.Stalled,
 		Superseded:            s.member.Superseded,
 		ForeignEpochs:         s.member.ForeignEpochs,
 		Defragment:            s.defragment,
 		DiskLow:               s.reserve.Low,
-		ExtensiveMetrics:      s.cfg.Metrics == "extensive",
+		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
 	server := s.services.NewGRPCServer(s.keepalive()...)
 	s.services.Register(server)
@@ -66,18 +66,18 @@ func (s *Server) serve(context.Context, Options) error {
 
 func (s *Server) keepalive() []grpc.ServerOption {
 	options := []grpc.ServerOption{grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
-		MinTime: s.cfg.GRPCKeepaliveMinTime,
+		MinTime: s.cfg.Keepalive.MinTime,
 	})}
-	if s.cfg.GRPCKeepaliveInterval > 0 && s.cfg.GRPCKeepaliveTimeout > 0 {
+	if s.cfg.Keepalive.Interval > 0 && s.cfg.Keepalive.Timeout > 0 {
 		options = append(options, grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: s.cfg.GRPCKeepaliveInterval, Timeout: s.cfg.GRPCKeepaliveTimeout,
+			Time: s.cfg.Keepalive.Interval, Timeout: s.cfg.Keepalive.Timeout,
 		}))
 	}
 	return options
 }
 
 func (s *Server) addPprof(mux *http.ServeMux) {
-	if !s.cfg.EnablePprof {
+	if !s.cfg.Monitoring.EnablePprof {
 		return
 	}
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -18,7 +18,7 @@ func (s *Server) openCerts(context.Context, Options) error {
 	if s.peerCerts, err = certs.Open(certs.Peer, &s.cfg, s.logger); err != nil {
 		return err
 	}
-	encrypted := slices.Concat(s.cfg.ListenClientURLs, s.cfg.ListenClientHTTPURLs, s.cfg.ListenMetricsURLs)
+	encrypted := slices.Concat(s.cfg.Listen.ClientURLs, s.cfg.Listen.ClientHTTPURLs, s.cfg.Listen.MetricsURLs)
 	if slices.ContainsFunc(encrypted, config.URL.Secure) {
 		s.clients.certs, err = certs.Open(certs.Client, &s.cfg, s.logger)
 	}
@@ -27,7 +27,7 @@ func (s *Server) openCerts(context.Context, Options) error {
 
 // listenPeers opens the peer URLs.
 func (s *Server) listenPeers() (open []net.Listener, err error) {
-	for _, u := range s.cfg.ListenPeerURLs {
+	for _, u := range s.cfg.Listen.PeerURLs {
 		secure := u.Secure()
 		u.Scheme = strings.TrimSuffix(u.Scheme, "s")
 		l, err := transport.Listen(u.String(), nil)

@@ -35,27 +35,27 @@ type Keeper struct {
 // Open reads, or for auto-tls makes, the certificates of one kind. A failure is one line that names flag, file and
 // cause.
 func Open(kind Kind, c *config.Config, logger *slog.Logger) (*Keeper, error) {
-	k := &Keeper{kind: kind, files: c.ClientTLS, logger: logger}
+	k := &Keeper{kind: kind, files: c.TLS.Client, logger: logger}
 	prefix := "--"
 	if kind == Peer {
-		k.files, prefix = c.PeerTLS, "--peer-"
+		k.files, prefix = c.TLS.Peer, "--peer-"
 	}
 	suites, err := c.CipherIDs()
 	if err != nil {
 		return nil, err
 	}
 	k.base = tls.Config{
-		MinVersion:   max(uint16(c.TLSMinVersion), tls.VersionTLS12),
-		MaxVersion:   uint16(c.TLSMaxVersion),
+		MinVersion:   max(uint16(c.TLS.MinVersion), tls.VersionTLS12),
+		MaxVersion:   uint16(c.TLS.MaxVersion),
 		CipherSuites: suites,
 	}
 	f := &k.files
 	if f.SelfSigned() {
 		k.made = true
-		m := maker{dir: filepath.Join(c.DataDir, "certs", string(kind)), urls: c.ListenPeerURLs,
-			years: c.SelfSignedCertValidity, logger: logger}
+		m := maker{dir: filepath.Join(c.Storage.DataDir, "certs", string(kind)), urls: c.Listen.PeerURLs,
+			years: c.TLS.SelfSignedValidity, logger: logger}
 		if kind == Client {
-			m.urls = c.ListenClientURLs
+			m.urls = c.Listen.ClientURLs
 		}
 		if f.CertFile, f.KeyFile, err = m.files(time.Now()); err != nil {
 			return nil, err

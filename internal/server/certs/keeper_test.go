@@ -67,8 +67,8 @@ func (l *logs) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, ni
 func openKeeper(t *testing.T, kind certs.Kind, files config.TLS) (*certs.Keeper, *logs) {
 	t.Helper()
 	c := config.Default()
-	c.DataDir = t.TempDir()
-	c.ClientTLS, c.PeerTLS = files, files
+	c.Storage.DataDir = t.TempDir()
+	c.TLS.Client, c.TLS.Peer = files, files
 	lines := newLogs()
 	k, err := certs.Open(kind, &c, lines.logger())
 	if err != nil {
@@ -322,9 +322,9 @@ func TestKeeper_ListenEither(t *testing.T) {
 // Ensure that versions are kept to.
 func TestKeeper_versions(t *testing.T) {
 	c := config.Default()
-	c.DataDir = t.TempDir()
-	c.ClientTLS.Auto = true
-	c.TLSMinVersion = tls.VersionTLS13
+	c.Storage.DataDir = t.TempDir()
+	c.TLS.Client.Auto = true
+	c.TLS.MinVersion = tls.VersionTLS13
 	k, err := certs.Open(certs.Client, &c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -343,8 +343,8 @@ func TestKeeper_versions(t *testing.T) {
 // Ensure that a certificate that was made is kept for the next start, and made anew when it is damaged.
 func TestOpen_selfSigned(t *testing.T) {
 	c := config.Default()
-	c.DataDir = t.TempDir()
-	c.PeerTLS.Auto = true
+	c.Storage.DataDir = t.TempDir()
+	c.TLS.Peer.Auto = true
 	serial := func() string {
 		t.Helper()
 		k, err := certs.Open(certs.Peer, &c, slog.New(slog.DiscardHandler))
@@ -361,7 +361,7 @@ func TestOpen_selfSigned(t *testing.T) {
 	if second := serial(); second != first {
 		t.Error("a restart made another certificate")
 	}
-	certstest.Replace(t, filepath.Join(c.DataDir, "certs", "peer", "cert.pem"), nil)
+	certstest.Replace(t, filepath.Join(c.Storage.DataDir, "certs", "peer", "cert.pem"), nil)
 	if third := serial(); third == first {
 		t.Error("got the damaged certificate")
 	}
@@ -394,7 +394,7 @@ func TestOpen_failures(t *testing.T) {
 			": holds no certificate"},
 	} {
 		c := config.Default()
-		c.PeerTLS = row.files
+		c.TLS.Peer = row.files
 		_, err := certs.Open(certs.Peer, &c, slog.New(slog.DiscardHandler))
 		if err == nil || !strings.HasPrefix(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want one line with %q", err, row.want)

@@ -1,0 +1,114 @@
+package config
+
+import "time"
+
+// Storage is where a member keeps its data, how much of it, and how it compares that with the others.
+type Storage struct {
+	DataDir          string // never empty after Load: NAME.etcd by default
+	WALDir           string // empty: inside DataDir
+	QuotaBytes       int64  // see Config.Quota and Config.ReportedQuota
+	DiskReserveBytes int64  // room that is kept on the disks; zero for none
+	SnapshotSendRate int64  // bytes per second and snapshot; zero for no limit
+	SnapshotLogBytes int    // of log kept for a member that is sent a snapshot
+	UnsafeNoFsync    bool
+
+	CorruptCheckTime     time.Duration // between two comparisons of all data; 0: never
+	CompactHashCheckTime time.Duration // between two comparisons of hashes; 0: never
+}
+
+// Listen is where a member listens.
+type Listen struct {
+	PeerURLs       []URL
+	ClientURLs     []URL
+	ClientHTTPURLs []URL // if there are any, ClientURLs serve gRPC only
+	MetricsURLs    []URL
+}
+
+// Advertise is where others reach a member.
+type Advertise struct {
+	PeerURLs   []URL
+	ClientURLs []URL
+}
+
+// Bootstrap says how a member founds a cluster or joins one. It is read once, when the data directory is empty.
+type Bootstrap struct {
+	InitialCluster []InitialMember
+	ClusterState   ClusterState
+	Founding       Founding // of a new cluster
+	ClusterToken   string
+	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState say nothing
+	JoinLearner    bool   // join to learn, not to vote
+	Replaces       string // name or id of the member that goes once this one has caught up
+
+	// ForceNewCluster makes this member the only one of a new cluster that keeps its contents.
+	ForceNewCluster bool
+}
+
+// Consensus is how members agree.
+type Consensus struct {
+	HeartbeatInterval   time.Duration
+	ElectionTimeout     time.Duration
+	PreVote             bool
+	LeaderLease         bool
+	StrictReconfigCheck bool
+	MaxLearners         int
+	FastPath            FastPath
+}
+
+// Care is what a leader does about dead voters.
+type Care struct {
+	Mode      AutoCare
+	DeadAfter time.Duration
+	Voters    int // 0: as many as there are
+}
+
+// Limits bound what clients may ask for.
+type Limits struct {
+	MaxRequestBytes      int
+	MaxTxnOps            int
+	MaxResponseBytes     int64
+	ResponseMemoryBytes  int64
+	MaxConcurrentStreams uint32
+}
+
+// Keepalive is how the server and its clients ping each other.
+type Keepalive struct {
+	MinTime  time.Duration // clients that ping more often are disconnected
+	Interval time.Duration // 0: never
+	Timeout  time.Duration
+}
+
+// HTTP is whom the HTTP endpoints serve.
+type HTTP struct {
+	CORS          []string
+	HostWhitelist []string
+}
+
+// Compaction is automatic compaction, and the pace of every compaction.
+type Compaction struct {
+	Mode          CompactionMode
+	Retention     string // see Config.AutoCompaction
+	BatchLimit    int
+	SleepInterval time.Duration
+}
+
+// Monitoring is what a member tells of itself.
+type Monitoring struct {
+	Metrics                string
+	EnablePprof            bool
+	LogLevel               string
+	LogFormat              string
+	LogOutputs             []string
+	WarningApplyDuration   time.Duration
+	WarningRequestDuration time.Duration
+}
+
+// TLSSettings is how connections are encrypted.
+type TLSSettings struct {
+	Client             TLS // of the client, HTTP and metrics URLs
+	Peer               TLS
+	SelfSignedValidity int // in years
+	MinVersion         TLSVersion
+	MaxVersion         TLSVersion // 0: the newest
+	CipherSuites       []string   // see CipherIDs
+}
