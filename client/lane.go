@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/fastpath"
 )
 
 // laneBacklog is how many messages may wait for a voter before none is added: it is cut off, or too slow to be of use.
@@ -133,13 +135,13 @@ func (l *lane) put(client uint64, r *quoratepb.ProposeRequest) bool {
 
 // fleet is the lanes to all voters, while they are worth their cost.
 type fleet struct {
-	w     *writer
-	lanes map[uint64]*lane // of the link's goroutine
-	pace  pace
-	stamp uint64 // the last
-	ctx   context.Context
-	stop  context.CancelFunc
-	wg    sync.WaitGroup
+	w      *writer
+	lanes  map[uint64]*lane // of the link's goroutine
+	policy fastpath.Policy
+	stamps fastpath.Stamps
+	ctx    context.Context
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
 }
 
 func newFleet(w *writer) *fleet {
@@ -199,17 +201,19 @@ func (f *fleet) offer() bool {
 			others = append(others, id)
 		}
 	}
-	if len(others)+1 < superquorum(len(g.voters)) || !slices.Contains(g.voters, g.leader) {
+	if len(others)+1 < quorum.Super(len(g.voters)) || !slices.Contains(g.voters, g.leader) {
 		return false
 	}
 	now, stats := time.Now(), f.w.table.counted()
-	mode := f.pace.look(now, stats.Offered, stats.Won)
+	mode := f.policy.Look(now, fastpath.Outcomes{
+		Tried: stats.Offered, Agreed: stats.Won, Disagreed: stats.Offered - stats.Won, // an offer that failed was not agreed on
+	})
 	proposals, records := &quoratepb.ProposeRequest{}, &quoratepb.ProposeRequest{}
-	if mode == paceRest {
+	if mode == fastpath.Paused {
 		proposals.Proposals = f.w.table.offer(client, &g, leader, nil) // the leader's word comes sooner than any other's
 	} else {
 		proposals.Footing, records.Footing = g.message(), g.message()
-		if mode == paceStamped {
+		if mode == fastpath.Stamped {
 			proposals.Due = f.due(now, &g, others)
 			records.Due = proposals.Due
 		}
@@ -236,11 +240,6 @@ func (f *fleet) due(now time.Time, g *ground, others []uint64) uint64 {
 	for _, id := range others {
 		distances = append(distances, f.lanes[id].distance())
 	}
-	slices.Sort(distances)
-	farthest := f.lanes[g.leader].distance()
-	if needed := superquorum(len(g.voters)) - 1; needed > 0 {
-		farthest = max(farthest, distances[needed-1])
-	}
-	f.stamp = max(f.stamp+1, uint64(now.Add(farthest/2+max(time.Millisecond, farthest/25)).UnixNano()))
-	return f.stamp
+	f.stamps.SetAhead(fastpath.Ahead(f.lanes[g.leader].distance(), distances, quorum.Super(len(g.voters))-1))
+	return f.stamps.Next(now)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
 // footing is a term and a configuration: verdicts count together only if they were given on the same one.
@@ -49,12 +50,6 @@ type acceptance struct {
 	voter, revision uint64
 }
 
-// majority, superquorum and recoveryQuorum of n voters: a proposal is decided once a superquorum holds it, so that a new
-// leader, elected by any majority, finds at least a recovery quorum of holders, and fewer of anything else.
-func majority(n int) int       { return n/2 + 1 }
-func recoveryQuorum(n int) int { return majority(n)/2 + 1 }
-func superquorum(n int) int    { return n - majority(n) + recoveryQuorum(n) }
-
 // take notes what a member said, and reports whether the proposal is decided by it.
 func (r *race) take(member uint64, leads bool, on footing, v *quoratepb.Verdict) bool {
 	if v.Revision == 0 {
@@ -81,9 +76,9 @@ func (r *race) decided() bool {
 			holders++
 		}
 	}
-	return r.answered && holders >= superquorum(len(r.voters))
+	return r.answered && holders >= quorum.Super(len(r.voters))
 }
 
 // mayOutlive reports whether so many voters may hold the proposal that a new leader could find it, although the leader that
 // it was offered to has refused it.
-func (r *race) mayOutlive() bool { return len(r.asked) >= recoveryQuorum(len(r.voters)) }
+func (r *race) mayOutlive() bool { return len(r.asked) >= quorum.Recovery(len(r.voters)) }

@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/proposer"
-	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
 // TestRace_take counts as members count, whatever comes in whatever order.
@@ -59,14 +58,6 @@ func TestRace_take(t *testing.T) {
 	}
 	if won < 1000 {
 		t.Errorf("only %d were won", won)
-	}
-}
-
-func TestQuorums(t *testing.T) {
-	for n := 1; n <= 9; n++ {
-		if superquorum(n) != quorum.Super(n) || recoveryQuorum(n) != quorum.Recovery(n) {
-			t.Errorf("%d voters: %d and %d", n, superquorum(n), recoveryQuorum(n))
-		}
 	}
 }
 

@@ -6,6 +6,8 @@
 // looked at. None of this concerns safety, which is the business of packages raft and witness: it saves round trips and
 // conflicts. The idea of the deadlines is that of deadline-ordered multicast (Nezha, VLDB 2023).
 //
+// A native client (package client) uses Policy, Stamps and Ahead for what it offers itself.
+//
 // The package is pure: no clock, no goroutine, no lock. Time is an argument, so that the simulator can run it.
 //
 // Laws:

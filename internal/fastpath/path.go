@@ -79,7 +79,7 @@ func (p *Path) ahead(now time.Time, v *View) time.Duration {
 			toBusy = max(toBusy, distance)
 		}
 	}
-	return stampAhead(max(toLeader, toBusy), others, quorum.Super(len(v.Voters)))
+	return Ahead(max(toLeader, toBusy), others, quorum.Super(len(v.Voters))-2) // beside this member and the leader
 }
 
 // busy reports whether a member has proposed lately.

@@ -2,10 +2,10 @@ package fastpath
 
 import "time"
 
-// Policy decides how a member offers proposals to all voters: at once, stamped with when they are due, or not at all. It
-// looks at what became of those of the last second. When several members propose at once, each voter receives their
-// proposals in another order, and the voters choose different revisions: stamps prevent that, and cost a moment where
-// members are near. They do not help against conflicts. Where few offers are agreed on, offers would only cost.
+// Policy decides how a proposer, a member or a native client, offers proposals to all voters: at once, stamped with when they
+// are due, or not at all. It looks at what became of those of the last second. When several propose at once, each voter
+// receives their proposals in another order, and the voters choose different revisions: stamps prevent that, and cost a
+// moment where members are near. They do not help against conflicts. Where few offers are agreed on, offers would only cost.
 type Policy struct {
 	mode   Mode
 	resume Mode      // after a pause

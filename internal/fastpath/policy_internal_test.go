@@ -63,7 +63,7 @@ func TestStampAhead(t *testing.T) {
 		{10 * ms, nil, 2, 6 * ms},
 		{10 * ms, []time.Duration{20 * ms}, 4, 0}, // who else is needed is not known
 	} {
-		if got := stampAhead(tc.leader, tc.others, tc.super); got != tc.want {
+		if got := Ahead(tc.leader, tc.others, tc.super-2); got != tc.want {
 			t.Errorf("leader %v, others %v, %d needed: %v, want %v", tc.leader, tc.others, tc.super, got, tc.want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Stamps marks the offers of one member with when they are due. The zero value marks none.
+// Stamps marks the offers of one proposer with when they are due. The zero value marks none.
 type Stamps struct {
 	ahead time.Duration
 	last  uint64
@@ -27,11 +27,16 @@ func (s *Stamps) Stamp(now time.Time, messages []consensus.Message) {
 			continue
 		}
 		if at == 0 {
-			at = max(s.last+1, uint64(now.Add(s.ahead).UnixNano()))
-			s.last = at
+			at = s.Next(now)
 		}
 		messages[i].Due = at
 	}
+}
+
+// Next returns the stamp of an offer that leaves now, in nanoseconds of Unix time. It is larger than the one before.
+func (s *Stamps) Next(now time.Time) uint64 {
+	s.last = max(s.last+1, uint64(now.Add(s.ahead).UnixNano()))
+	return s.last
 }
 
 // isOffer reports whether a message offers proposals on the fast path: to a voter or to the leader.
@@ -39,11 +44,12 @@ func isOffer(m *consensus.Message) bool {
 	return m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose
 }
 
-// stampAhead returns how far ahead a stamp must be so that a superquorum, of this member, the leader and the nearest of the
-// others, has received what it marks by then: half of the longest of their round trips, and a little.
-func stampAhead(leader time.Duration, others []time.Duration, super int) time.Duration {
+// Ahead returns how far ahead a stamp must be so that the leader and the nearest of the others, as many as are needed, have
+// received by then what it marks: half of the longest of their round trips, and a little. It returns zero if the distances
+// of too few are known.
+func Ahead(leader time.Duration, others []time.Duration, needed int) time.Duration {
 	farthest := leader
-	if needed := super - 2; needed > 0 {
+	if needed > 0 {
 		if needed > len(others) {
 			return 0 // nobody knows how far some of them are
 		}

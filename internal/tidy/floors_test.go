@@ -1,6 +1,7 @@
 package tidy_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,7 @@ var floors = []struct {
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
 	{"internal/testnet", 0, "testnet"},
-	{"client", 1, "client"}, // what users import: it may know the API and nothing inside
+	{"client", 4, "client"}, // what users import: clientKnows says what of the inside
 	{"internal/consensus", 1, "words"},
 	{"internal/kv", 1, "words"},
 	{"internal/identity", 1, "words"},
@@ -99,6 +100,9 @@ func floorsHold(r *tree) []string {
 	return p
 }
 
+// clientKnows is what the native client uses of the inside: how proposals are counted and offered exists once.
+var clientKnows = []string{"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/fastpath"}
+
 // TestRealms keeps the two realms apart: agreement knows nothing of storage's meaning, and the other way round.
 func TestRealms(t *testing.T) { hold(t, realmsApart) }
 
@@ -117,6 +121,8 @@ func realmsApart(r *tree) []string {
 				p.addf("%s: consensus may not know %s: payloads are opaque to it", f.path, target)
 			case strings.HasPrefix(f.dir, "internal/kv") && strings.HasPrefix(target, "internal/consensus/"):
 				p.addf("%s: kv may know the words of consensus, not %s", f.path, target)
+			case f.dir == "client" && strings.HasPrefix(target, "internal/") && !slices.Contains(clientKnows, target):
+				p.addf("%s: users link the client: it may know %v of the inside, not %s", f.path, clientKnows, target)
 			case strings.HasPrefix(target, "internal/sim") && !strings.HasPrefix(f.dir, "internal/sim") &&
 				!strings.HasPrefix(f.dir, "cmd/"):
 				p.addf("%s: only commands and tests import the simulator", f.path)
