@@ -26,12 +26,6 @@ func (f *Finding) Steps() int { return len(f.trace) }
 // Cluster is the name of the scenario.
 func (f *Finding) Cluster() string { return f.model.Scenario.Name }
 
-// Replay runs the trace under other rules and returns what breaks, or "".
-func (f *Finding) Replay(r model.Rules) string {
-	_, broken := replay(model.New(f.model.Scenario, r), f.trace)
-	return broken
-}
-
 // Print writes a finding as a trace that can be read.
 func (f *Finding) Print(out io.Writer) {
 	m := f.model
