@@ -58,7 +58,7 @@ func newApply(s command.Streams) *cobra.Command {
 			if f.Protocol != "" && !cmd.Flags().Changed("protocol") {
 				c.protocol = f.Protocol
 			}
-			return c.run(cmd.Context(), design{
+			return c.run(cmd.Context(), change{
 				spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 					spec, kept, err := f.compare(cluster)
 					if err == nil && f.Cluster == "" && c.yes && !c.dryRun && !asksNothing(spec) {

@@ -9,8 +9,8 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
-// wish is a change in the words of the command line.
-type wish struct {
+// changeFlags are the flags that describe a change.
+type changeFlags struct {
 	add, addLearner, update []string // NAME=URL[,URL]
 	remove, promote, demote []string
 	cordon, uncordon        []string
@@ -23,7 +23,7 @@ const changeExample = `  quorate member change --add m4=http://10.0.4.9:2380 --r
 
 func newChange(s command.Streams) *cobra.Command {
 	c := newChanger(s)
-	return c.addJoinTo(c.addForceTo(c.addProtocolTo(c.addTo(c.wishCommand(&cobra.Command{
+	return c.addJoinTo(c.addForceTo(c.addProtocolTo(c.addTo(c.addChangeFlags(&cobra.Command{
 		Use:   "change",
 		Short: "Add, remove, promote, demote, update and cordon members, the voters in one atomic step",
 		Long: "Add, remove, promote, demote and update members. New voters join as learners and catch up first; then all " +
@@ -35,7 +35,7 @@ func newChange(s command.Streams) *cobra.Command {
 func newPlan(s command.Streams) *cobra.Command {
 	c := newChanger(s)
 	c.dryRun = true
-	return c.addProtocolTo(c.Connection.AddTo(c.wishCommand(&cobra.Command{
+	return c.addProtocolTo(c.Connection.AddTo(c.addChangeFlags(&cobra.Command{
 		Use:   "plan",
 		Short: "Show what a change would do, and what would block it; status 1 if it is blocked",
 		Long: "Tell what `member change` with the same flags would do, and change nothing. The other commands that change " +
@@ -44,9 +44,9 @@ func newPlan(s command.Streams) *cobra.Command {
 	})))
 }
 
-// wishCommand gives a command the flags of a wish.
-func (c *changer) wishCommand(cmd *cobra.Command) *cobra.Command {
-	var w wish
+// addChangeFlags gives a command the flags that describe a change.
+func (c *changer) addChangeFlags(cmd *cobra.Command) *cobra.Command {
+	var w changeFlags
 	cmd.Args = cobra.NoArgs
 	flags := cmd.Flags()
 	flags.StringArrayVar(&w.add, "add", nil, "NAME=URL[,URL]: a new voter, once it has caught up; may be repeated")
@@ -62,13 +62,13 @@ func (c *changer) wishCommand(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.run(cmd.Context(), design{spec: spec})
+		return c.run(cmd.Context(), change{spec: spec})
 	}
 	return cmd
 }
 
 // parse checks what can be checked without the cluster, and returns what makes a specification of it.
-func (w *wish) parse() (func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error), error) {
+func (w *changeFlags) parse() (func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error), error) {
 	voters, err := parseAssignments("--add", w.add)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (w *wish) parse() (func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error),
 }
 
 // resolve turns names into ids.
-func (w *wish) resolve(cluster *quoratepb.Cluster, newcomers []*quoratepb.Newcomer, updates []assignment) (
+func (w *changeFlags) resolve(cluster *quoratepb.Cluster, newcomers []*quoratepb.Newcomer, updates []assignment) (
 	*quoratepb.ChangeSpec, error) {
 	spec := &quoratepb.ChangeSpec{Kind: "change", Add: newcomers}
 	for _, set := range []struct {

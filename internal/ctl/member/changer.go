@@ -27,8 +27,8 @@ type changer struct {
 	joinWithin          time.Duration // defaultJoin if the command has no newcomers
 }
 
-// design is what such a command wants.
-type design struct {
+// change is what such a command asks for.
+type change struct {
 	// spec says it for a cluster as it is: names become ids.
 	spec func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error)
 	// etcd does the same by etcd's API, for servers that have no other; nil if it cannot be said there.
@@ -82,7 +82,7 @@ func (c *changer) check() error {
 	return nil
 }
 
-func (c *changer) run(ctx context.Context, d design) error {
+func (c *changer) run(ctx context.Context, d change) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *changer) run(ctx context.Context, d design) error {
 // maxPlans is how often a plan is made anew because the members changed between looking and planning.
 const maxPlans = 3
 
-func (c *changer) plan(ctx context.Context, s *session, d design) (*quoratepb.Cluster, *quoratepb.ChangeSpec,
+func (c *changer) plan(ctx context.Context, s *session, d change) (*quoratepb.Cluster, *quoratepb.ChangeSpec,
 	*quoratepb.PlanResponse, error) {
 	for attempt := 1; ; attempt++ {
 		cluster, err := s.describe(ctx)
@@ -222,7 +222,7 @@ func (s *session) printDetached(job *quoratepb.Job) error {
 }
 
 // runOnEtcd makes a change where no plan and no job can be had.
-func (c *changer) runOnEtcd(ctx context.Context, s *session, d design) error {
+func (c *changer) runOnEtcd(ctx context.Context, s *session, d change) error {
 	if !c.yes {
 		fmt.Fprintln(c.Streams.Err, "This server is an etcd, or an older version: the change happens at once, without a plan.")
 	}

@@ -91,8 +91,8 @@ func (f *follower) see(s streamItem) {
 		}
 		return
 	}
-	f.meet(s.event.Cluster)
-	f.meetJobs(s.event.Jobs...)
+	f.noteNames(s.event.Cluster)
+	f.noteJobNames(s.event.Jobs...)
 	f.cluster = s.event.Cluster
 	id := f.tracker.Job().Id
 	at := slices.IndexFunc(s.event.Jobs, func(j *quoratepb.Job) bool { return j.Id == id })

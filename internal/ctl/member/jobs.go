@@ -155,7 +155,7 @@ func listJobs(ctx context.Context, c *command.Connection) error {
 			fmt.Fprintln(s.Streams.Err, "no jobs")
 			return nil
 		}
-		s.meetJobs(answer.Jobs...)
+		s.noteJobNames(answer.Jobs...)
 		if _, err := s.describeForNames(ctx); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (s *session) describeForNames(ctx context.Context) (*quoratepb.Cluster, err
 }
 
 func (s *session) showJob(cluster *quoratepb.Cluster, job *quoratepb.Job) {
-	s.meetJobs(job)
+	s.noteJobNames(job)
 	now := time.Now()
 	tracker := progress.New(now, job)
 	tracker.Observe(now, cluster, nil)

@@ -33,7 +33,7 @@ func newReplace(s command.Streams) *cobra.Command {
 			if err := r.check(); err != nil {
 				return err
 			}
-			return c.run(cmd.Context(), design{spec: r.resolve})
+			return c.run(cmd.Context(), change{spec: r.resolve})
 		},
 	}
 	cmd.Flags().StringVar(&r.name, "name", "", "name of the newcomer")

@@ -21,7 +21,7 @@ func newReset(s command.Streams) *cobra.Command {
 		Example: "  quorate member reset m1",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return c.run(cmd.Context(), design{spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
+			return c.run(cmd.Context(), change{spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 				return resetSpec(cluster, words[0])
 			}})
 		},

@@ -135,19 +135,19 @@ func (s *session) describe(ctx context.Context) (*quoratepb.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.meet(answer.Cluster)
+	s.noteNames(answer.Cluster)
 	return answer.Cluster, nil
 }
 
-// meet remembers the names of the members of a cluster.
-func (s *session) meet(cluster *quoratepb.Cluster) {
+// noteNames remembers the names of the members of a cluster.
+func (s *session) noteNames(cluster *quoratepb.Cluster) {
 	for _, m := range cluster.GetMembers() {
 		s.names[m.Id] = progress.Name(m)
 	}
 }
 
-// meetJobs remembers the names that jobs note: of members that may be gone.
-func (s *session) meetJobs(jobs ...*quoratepb.Job) {
+// noteJobNames remembers the names that jobs note: of members that may be gone.
+func (s *session) noteJobNames(jobs ...*quoratepb.Job) {
 	for _, job := range jobs {
 		for _, n := range job.GetNames() {
 			if _, met := s.names[n.Id]; !met {

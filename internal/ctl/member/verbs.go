@@ -31,7 +31,7 @@ func newAdd(s command.Streams) *cobra.Command {
 				return err
 			}
 			newcomer.Learner = learner
-			return c.run(cmd.Context(), design{
+			return c.run(cmd.Context(), change{
 				spec: func(*quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 					return &quoratepb.ChangeSpec{Kind: "change", Add: []*quoratepb.Newcomer{newcomer}}, nil
 				},
@@ -104,7 +104,7 @@ func onMembers(c *changer, cmd *cobra.Command, put func(*quoratepb.ChangeSpec, [
 	etcd func(context.Context, *clientv3.Client, uint64) ([]*pb.Member, error)) *cobra.Command {
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
-		d := design{spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
+		d := change{spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 			ids, err := findMembers(cluster, words)
 			spec := &quoratepb.ChangeSpec{Kind: "change"}
 			put(spec, ids)
@@ -227,7 +227,7 @@ func newUpdate(s command.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.run(cmd.Context(), design{
+			return c.run(cmd.Context(), change{
 				spec: func(cluster *quoratepb.Cluster) (*quoratepb.ChangeSpec, error) {
 					m, err := findMember(cluster, words[0])
 					return &quoratepb.ChangeSpec{Kind: "change",

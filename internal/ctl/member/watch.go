@@ -67,8 +67,8 @@ func (s *session) printEvent(e *quoratepb.Event) error {
 	if !s.Tabular() {
 		return s.PrintObject(e)
 	}
-	s.meet(e.Cluster)
-	s.meetJobs(e.Jobs...)
+	s.noteNames(e.Cluster)
+	s.noteJobNames(e.Jobs...)
 	kind := strings.ToLower(strings.TrimPrefix(e.Kind.String(), "KIND_"))
 	line := fmt.Sprintf("%-8s  %s\n", kind, s.eventText(e))
 	if line == s.printed && e.Kind == quoratepb.Event_KIND_PROGRESS {
