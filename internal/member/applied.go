@@ -10,7 +10,7 @@ import (
 )
 
 // newApplier ties the applier to what wants to know of what it does.
-func (m *Member) newApplier() *applier {
+func newApplier(m *Member) *applier {
 	a := &applier{
 		data: m.data, stores: &m.stores, received: m.received, leases: m.leases, scrubber: m.scrubber,
 		retainer: upkeep.NewRetainer(upkeep.RetainerOptions{
@@ -27,7 +27,7 @@ func (m *Member) newApplier() *applier {
 	return a
 }
 
-func (m *Member) newDisk() *logWriter {
+func newDisk(m *Member) *logWriter {
 	w := &logWriter{
 		data: m.data, task: m.dog.Watch("writing the log"), clock: m.options.Clock, observe: m.options.Synced,
 		deliver: m.deliver, evaluate: m.evaluations.put, put: m.inbox.put,
@@ -36,7 +36,7 @@ func (m *Member) newDisk() *logWriter {
 	return w
 }
 
-func (m *Member) newLeases() *expiry.Revoker {
+func newLeases(m *Member) *expiry.Revoker {
 	return expiry.New(expiry.Options{
 		Stores: &m.stores, Clock: m.options.Clock, Extend: m.electionTimeout(), Logger: m.logger,
 		Leads:   func() bool { return m.Leader() == m.ID() },

@@ -10,7 +10,7 @@ import (
 )
 
 // newEpochs makes the watch over other epochs of the cluster (package epoch) for this member.
-func (m *Member) newEpochs() *epoch.Monitor {
+func newEpochs(m *Member) *epoch.Monitor {
 	own := m.claim()
 	own.Life = consensus.Life{}
 	return epoch.New(epoch.Options{

@@ -10,7 +10,7 @@ import (
 )
 
 // newIntegrity makes the comparison of members (package integrity) for this one.
-func (m *Member) newIntegrity() *integrity.Checker {
+func newIntegrity(m *Member) *integrity.Checker {
 	return integrity.New(integrity.Options{
 		Self: m.ID(), Stores: &m.stores, Pace: m.options.Integrity, Logger: m.logger,
 		Ports: integrity.Ports{

@@ -1,74 +1,84 @@
 package member
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
 )
 
-// departure is how a removed member goes, so that nobody who asked it for something is left without an answer:
+// departure is how a removed member stops, so that nobody who asked it for something is left without an answer:
 //
 //	removal committed -> applied here -> Leaving is closed -> the server turns clients away and lets running requests
 //	end: the leader goes on sending the log for an election timeout -> Depart -> the member stops
 type departure struct {
-	applied atomic.Bool   // the removal, and answered
-	leaving chan struct{} // closed: no new request should reach this member
-	done    chan struct{} // nobody waits for it any more
+	applied atomic.Bool   // the removal is applied here, and answered
+	leaving chan struct{} // see Leaving
+	done    chan struct{} // see Depart
 }
 
-func newDeparture() *departure {
-	return &departure{leaving: make(chan struct{}), done: make(chan struct{}, 1)}
-}
+func (d *departure) init() { d.leaving, d.done = make(chan struct{}), make(chan struct{}, 1) }
 
 // Leaving is closed when this member is about to stop because it was removed: no new request should reach it.
-func (m *Member) Leaving() <-chan struct{} { return m.departure.leaving }
+func (d *departure) Leaving() <-chan struct{} { return d.leaving }
 
 // Depart tells a leaving member that nobody waits for it any more.
-func (m *Member) Depart() {
+func (d *departure) Depart() {
 	select {
-	case m.departure.done <- struct{}{}:
+	case d.done <- struct{}{}:
 	default:
 	}
 }
 
-// leave ends a member that the cluster has removed. What was committed with the removal is applied first; one that is
-// told of its removal long after will not be sent that entry any more. Then requests under way may end.
-func (m *Member) leave() {
-	if !m.waitFor(m.departure.applied.Load) {
-		m.fail(ErrRemoved)
+// leave returns when a removed member may stop. What was committed with the removal is applied first, which is looked for
+// once per poll; a member that is told of its removal long after will not be sent that entry any more. Then requests that
+// run may end. Either takes timeout at most.
+func (d *departure) leave(ctx context.Context, timeout, poll time.Duration) {
+	if !d.awaitApplied(ctx, timeout, poll) {
 		return
 	}
-	close(m.departure.leaving)
-	patience := time.NewTimer(m.electionTimeout())
-	defer patience.Stop()
+	close(d.leaving)
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	select {
-	case <-m.departure.done:
-	case <-patience.C:
-	case <-m.stopping.Done():
+	case <-d.done:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
-	m.fail(ErrRemoved)
 }
 
-// waitFor polls for an election timeout; false if it passed, or the member stops.
-func (m *Member) waitFor(done func() bool) bool {
-	patience := time.NewTimer(m.electionTimeout())
-	defer patience.Stop()
-	poll := time.NewTicker(m.options.TickInterval)
-	defer poll.Stop()
-	for !done() {
+func (d *departure) awaitApplied(ctx context.Context, timeout, poll time.Duration) bool {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for !d.applied.Load() {
 		select {
-		case <-poll.C:
-		case <-patience.C:
+		case <-ticker.C:
+		case <-timer.C:
 			return false
-		case <-m.stopping.Done():
+		case <-ctx.Done():
 			return false
 		}
 	}
 	return true
 }
 
-// noteRemoval remembers, in the goroutine that applies, that this member's removal is applied and that whoever asked
-// for it has been answered. Looking at the state alone would be too early: it shows the removal before the answer.
+// note takes note of the configuration that is applied. It is called once who asked for it has been answered: the state
+// shows the removal before that.
+func (d *departure) note(config *consensus.Config, self consensus.MemberID) {
+	d.applied.Store(len(config.Members) > 0 && !config.Contains(self))
+}
+
+// leave ends a member that the cluster has removed.
+func (m *Member) leave() {
+	m.departure.leave(m.stopping, m.electionTimeout(), m.options.TickInterval)
+	m.fail(ErrRemoved)
+}
+
+// noteRemoval notes, in the goroutine that applies, whether this member is still part of the configuration.
 func (m *Member) noteRemoval() {
 	config, _ := m.data.Machine.Config()
-	m.departure.applied.Store(len(config.Members) > 0 && !config.Contains(m.ID()))
+	m.departure.note(&config, m.ID())
 }

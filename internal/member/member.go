@@ -59,6 +59,7 @@ type Options struct {
 type Member struct {
 	lifecycle
 	knownLeader
+	departure
 
 	options   Options
 	data      *datadir.Data
@@ -90,7 +91,6 @@ type Member struct {
 	footingNews news
 	direct      direct
 	offers      waitingRoom // of native clients
-	departure   *departure
 	jobs        jobTable
 	addresses   *autopilot.Addresses
 	requests    *autopilot.Requests
@@ -113,8 +113,7 @@ func New(options Options) (*Member, error) {
 		logger:  options.Logger,
 		hub:     options.Data.Machine.Hub(),
 
-		departure: newDeparture(),
-		started:   make(chan struct{}),
+		started: make(chan struct{}),
 	}
 	m.addresses = autopilot.NewAddresses(pilotPorts{m}, m.logger)
 	m.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
@@ -123,6 +122,7 @@ func New(options Options) (*Member, error) {
 	m.repair = autopilot.NewRepair(options.Care, pilotPorts{m}, m.requests, m.logger)
 	m.lifecycle.init()
 	m.knownLeader.init()
+	m.departure.init()
 	m.stores.Set(options.Data.Generation)
 	context.AfterFunc(m.stopping, m.stores.Stop)
 	m.inbox.init()
@@ -132,11 +132,11 @@ func New(options Options) (*Member, error) {
 	m.dog = watchdog.New(options.Clock)
 	m.loopTask = m.dog.Watch("the member's loop")
 	m.scrubber = upkeep.NewScrubber(&m.stores, options.Scrub)
-	m.epochs = m.newEpochs()
-	m.leases = m.newLeases()
-	m.received, m.sender = m.newReceiver(), m.newSender()
-	m.integrity = m.newIntegrity()
-	m.disk, m.applier = m.newDisk(), m.newApplier()
+	m.epochs = newEpochs(m)
+	m.leases = newLeases(m)
+	m.received, m.sender = newReceiver(m), newSender(m)
+	m.integrity = newIntegrity(m)
+	m.disk, m.applier = newDisk(m), newApplier(m)
 	return m, nil
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/quorate/quorate/internal/snapshots"
 )
 
-func (m *Member) newReceiver() *snapshots.Receiver {
+func newReceiver(m *Member) *snapshots.Receiver {
 	return snapshots.NewReceiver(snapshots.ReceiverOptions{
 		Stores: &m.stores, Data: &m.data.Options, Check: m.data.Check, DiskLow: m.options.DiskLow, Logger: m.logger,
 	})
 }
 
-func (m *Member) newSender() *snapshots.Sender {
+func newSender(m *Member) *snapshots.Sender {
 	return snapshots.NewSender(snapshots.SenderOptions{
 		Stores: &m.stores, Data: &m.data.Options, Clock: m.options.Clock, Logger: m.logger,
 		Stream: func(
