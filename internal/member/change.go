@@ -131,7 +131,7 @@ func (m *Member) ConfigChanged() <-chan struct{} { return m.configNews.next() }
 
 // noteConfig counts changes and wakes those who wait for ConfigChanged, once entries are applied.
 func (m *Member) noteConfig(entries []consensus.Entry) {
-	m.changes.applied(entries)
+	m.changes.Applied(entries)
 	for i := range entries {
 		e := &entries[i]
 		if e.Kind == consensus.EntryConfig || (e.Kind == consensus.EntryNoop && len(e.Payload) > 0) {

@@ -109,7 +109,7 @@ func (m *Member) configure(inForce raft.ConfigInForce) {
 	config := inForce.Config
 	config.Members = dialled(config.Members)
 	m.transport.Configure(&config)
-	m.changes.configured(&inForce)
+	m.changes.Configured(&inForce)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
@@ -127,7 +127,7 @@ func (m *Member) observe(events []raft.Event) {
 		case raft.Denied:
 			m.distrust(e)
 		case raft.ConfigUndone:
-			m.changes.undone(e.ID)
+			m.changes.Undone(e.ID)
 		case raft.Removed:
 			m.background(m.leave)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/proposals"
@@ -85,7 +86,7 @@ type Member struct {
 	stores      datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
 	inferred    atomic.Uint64
 	coreCounts  atomic.Pointer[raft.Counts]
-	changes     changeCounters
+	changes     changecount.Counter
 	configNews  news
 	footing     atomic.Pointer[Footing]
 	footingNews news

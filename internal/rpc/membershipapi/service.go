@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/rpc/validate"
 )
@@ -33,7 +33,7 @@ type Cluster interface {
 	JobsChanged() <-chan struct{}
 	ConfigChanged() <-chan struct{}
 
-	ChangeCounts() []member.ChangeCount
+	ChangeCounts() []changecount.Count
 	StaleProposals() uint64
 }
 

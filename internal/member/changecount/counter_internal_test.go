@@ -1,4 +1,4 @@
-package member
+package changecount
 
 import (
 	"slices"
@@ -10,7 +10,7 @@ import (
 
 // changeStory feeds the counters what a member sees of changes.
 type changeStory struct {
-	changeCounters
+	Counter
 	index consensus.Index
 }
 
@@ -25,66 +25,66 @@ func (s *changeStory) id() consensus.ConfigID { return consensus.ConfigID{Index:
 // log puts a configuration in force.
 func (s *changeStory) log(protocol consensus.Protocol, config consensus.Config) {
 	s.index++
-	s.configured(&raft.ConfigInForce{ID: s.id(), Protocol: protocol, Config: config})
+	s.Configured(&raft.ConfigInForce{ID: s.id(), Protocol: protocol, Config: config})
 }
 
 func (s *changeStory) apply(change consensus.ConfigChange) {
-	s.applied([]consensus.Entry{{Kind: consensus.EntryCommand}, {
+	s.Applied([]consensus.Entry{{Kind: consensus.EntryCommand}, {
 		Index: s.index, Term: 1, Kind: consensus.EntryConfig, Payload: consensus.AppendConfigChange(nil, &change),
 	}})
 }
 
 func (s *changeStory) settle() {
-	s.applied([]consensus.Entry{
+	s.Applied([]consensus.Entry{
 		{Kind: consensus.EntryNoop},
 		{Kind: consensus.EntryNoop, Payload: consensus.AppendConfigID(nil, s.id())},
 	})
 }
 
-func TestChangeCounters_stories(t *testing.T) {
+func TestCounter_stories(t *testing.T) {
 	joint := consensus.ProtocolJointEarly
 	for _, row := range []struct {
 		name string
 		tell func(s *changeStory)
-		want []ChangeCount
+		want []Count
 	}{
 		{"one entry that is in force at once is settled when applied", func(s *changeStory) {
 			s.log(consensus.ProtocolSingle, oneVoter())
 			s.apply(consensus.ConfigChange{Protocol: consensus.ProtocolSingle, Config: oneVoter()})
-		}, []ChangeCount{{consensus.ProtocolSingle, ChangeSettled, 1}}},
+		}, []Count{{consensus.ProtocolSingle, Settled, 1}}},
 		{"a joint change counts once, with its second entry", func(s *changeStory) {
 			s.log(joint, jointVoters())
 			s.apply(consensus.ConfigChange{Protocol: joint, Config: jointVoters()})
 			s.log(joint, oneVoter())
 			s.apply(consensus.ConfigChange{Protocol: joint, Config: oneVoter()})
-		}, []ChangeCount{{joint, ChangeSettled, 1}}},
+		}, []Count{{joint, Settled, 1}}},
 		{"a joint change that is aborted", func(s *changeStory) {
 			s.log(joint, jointVoters())
 			s.apply(consensus.ConfigChange{Protocol: joint, Config: jointVoters()})
 			s.log(joint, oneVoter())
 			s.apply(consensus.ConfigChange{Protocol: joint, Config: oneVoter(), Abort: true})
-		}, []ChangeCount{{joint, ChangeAborted, 1}}},
+		}, []Count{{joint, Aborted, 1}}},
 		{"one that activates is settled by the entry that names it, once", func(s *changeStory) {
 			s.log(consensus.ProtocolActivate, jointVoters())
 			s.apply(consensus.ConfigChange{Protocol: consensus.ProtocolActivate, Config: jointVoters()})
-			s.configured(&raft.ConfigInForce{
+			s.Configured(&raft.ConfigInForce{
 				ID: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Protocol: consensus.ProtocolActivate, Config: oneVoter(),
 			})
 			s.settle()
 			s.settle()
-		}, []ChangeCount{{consensus.ProtocolActivate, ChangeSettled, 1}}},
+		}, []Count{{consensus.ProtocolActivate, Settled, 1}}},
 		{"one that gives way to another leader's log", func(s *changeStory) {
 			s.log(consensus.ProtocolSingle, oneVoter())
-			s.undone(s.id())
-		}, []ChangeCount{{consensus.ProtocolSingle, ChangeUndone, 1}}},
+			s.Undone(s.id())
+		}, []Count{{consensus.ProtocolSingle, Undone, 1}}},
 		{"one that waited to be applied", func(s *changeStory) {
 			s.log(consensus.ProtocolSingle, oneVoter())
-			s.undone(consensus.ConfigID{Index: 9, Term: 1})
-		}, []ChangeCount{{consensus.ProtocolApply, ChangeUndone, 1}}},
+			s.Undone(consensus.ConfigID{Index: 9, Term: 1})
+		}, []Count{{consensus.ProtocolApply, Undone, 1}}},
 		{"the second entry of two gives way: the change goes on", func(s *changeStory) {
 			s.log(joint, jointVoters())
 			s.log(joint, oneVoter())
-			s.undone(s.id())
+			s.Undone(s.id())
 		}, nil},
 		{"what is settled long ago is forgotten", func(s *changeStory) {
 			for range 3 * maxRecentConfigs {
