@@ -102,7 +102,7 @@ var unfounds = []unfound{
 		[]string{"TestGuard_Meet_cloned", "TestCluster_cloned"}},
 	{"a host that could not be reached counted as down",
 		"what a refused connection is, the network of the simulator does not know",
-		[]string{"TestHail_unreachable", "TestRecover_noNetwork"}},
+		[]string{"TestFind_unreachable", "TestRecover_noNetwork"}},
 	{"one learner that was refused kept the others from being promoted", "the loop around it is no planner",
 		[]string{"TestFirstAccepted_goesOn"}},
 	{"the file of another cluster was applied",

@@ -76,7 +76,7 @@ func (p pilotPorts) Started(id consensus.MemberID) bool {
 func (p pilotPorts) Find(
 	ctx context.Context, id consensus.MemberID, url string,
 ) (transport.Presence, error) {
-	return p.m.transport.Hail(ctx, id, url)
+	return p.m.transport.Find(ctx, id, url)
 }
 
 func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {

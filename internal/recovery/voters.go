@@ -59,7 +59,7 @@ func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus
 		if url == "" {
 			continue
 		}
-		presence, err := transport.Hail(ctx, o, cluster, f.ID, url)
+		presence, err := transport.Find(ctx, o, cluster, f.ID, url)
 		switch {
 		case presence == transport.Present:
 			f.URL, f.Presence, f.Err = url, presence, nil

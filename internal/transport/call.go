@@ -37,7 +37,7 @@ func (t *Transport) checkCall(h *hello, method string) error {
 			"correct its peer URLs, or this member's", c.Cluster, own.Self, own.Cluster))
 	case h.to != consensus.NoMember && h.to != own.Self:
 		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self)
-	case method == methodHail || slices.Contains(own.OpenMethods, method):
+	case method == methodFind || slices.Contains(own.OpenMethods, method):
 		return nil
 	case c.Member == consensus.NoMember || c.Cluster == 0:
 		return t.turnAway(c, identity.Anonymous, fmt.Sprintf("%q is for members only, and the caller does not say which one "+
@@ -152,7 +152,7 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 		t.noteRefusal(h, err)
 		return nil, refusal(err)
 	}
-	if method == methodHail {
+	if method == methodFind {
 		return nil, status.Error(codes.Unimplemented, "transport: nothing but the answer was asked for")
 	}
 	t.meet(ctx, h.claim.Member)

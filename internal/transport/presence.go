@@ -29,12 +29,12 @@ const (
 // ErrUnreachable means that a member's host did not answer at all: it may be down, or the network between may be.
 var ErrUnreachable = errors.New("transport: the host cannot be reached")
 
-// methodHail is one that no member knows. Whoever says so has checked that the call is meant for it.
-const methodHail = "transport.hail"
+// methodFind is a method that no member answers. A member that says so has checked that the call is meant for it.
+const methodFind = "transport.hail"
 
-// Hail finds out whether a member listens at a peer URL, without asking it for anything: it answers although it has no
+// Find finds out whether a member listens at a peer URL, without asking it for anything: it answers although it has no
 // leader. The error says more about Unsure. Only the TLS and time options are used.
-func Hail(
+func Find(
 	ctx context.Context, o Options, cluster consensus.ClusterID, id consensus.MemberID, url string,
 ) (Presence, error) {
 	o.setDefaults()
@@ -54,7 +54,7 @@ func Hail(
 		return Unsure, fmt.Errorf("transport: close a connection to %s: %w", url, err)
 	}
 	h := hello{version: protocolVersion, to: id, claim: identity.Claim{Cluster: cluster}}
-	_, err = callURL(ctx, &o, h, url, methodHail, nil)
+	_, err = callURL(ctx, &o, h, url, methodFind, nil)
 	switch code := status.Code(err); {
 	case err == nil, code == codes.Unimplemented:
 		return Present, nil
@@ -64,4 +64,9 @@ func Hail(
 		return Unsure, err
 	}
 	return Unsure, errors.New(status.Convert(err).Message())
+}
+
+// Find finds out whether a member of this cluster listens at a peer URL.
+func (t *Transport) Find(ctx context.Context, id consensus.MemberID, url string) (Presence, error) {
+	return Find(ctx, t.options, t.options.Cluster, id, url)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Ensure that a look at an address tells the member from somebody else, from silence, and from what is not known.
-func TestHail(t *testing.T) {
+func TestFind(t *testing.T) {
 	b := start(t, 2)
 	b.call = func(context.Context, string, []byte) ([]byte, error) {
 		return nil, status.Error(codes.Unimplemented, "unknown request")
@@ -43,7 +43,7 @@ func TestHail(t *testing.T) {
 		{"no address", cluster, 2, "gopher://a:1", transport.Unsure},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
-		got, err := transport.Hail(ctx, transport.Options{}, row.cluster, row.id, row.url)
+		got, err := transport.Find(ctx, transport.Options{}, row.cluster, row.id, row.url)
 		cancel()
 		if got != row.want || (got == transport.Unsure) != (err != nil) {
 			t.Errorf("%s: got %d, %v, want %d", row.name, got, err, row.want)
@@ -52,10 +52,10 @@ func TestHail(t *testing.T) {
 }
 
 // Ensure that a host that cannot be reached does not pass for one on which nobody listens.
-func TestHail_unreachable(t *testing.T) {
+func TestFind_unreachable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got, err := transport.Hail(ctx, transport.Options{}, cluster, 2, "http://127.0.0.1:1")
+	got, err := transport.Find(ctx, transport.Options{}, cluster, 2, "http://127.0.0.1:1")
 	if got != transport.Unsure || !errors.Is(err, transport.ErrUnreachable) {
 		t.Errorf("got %d, %v", got, err)
 	}
