@@ -1,0 +1,31 @@
+package upkeep
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Ensure that a new scrubber looks for work once, and then only when the compact revision has moved up.
+func TestScrubber_Consider(t *testing.T) {
+	s := NewScrubber(nil, ScrubPace{})
+	woken := func() bool {
+		select {
+		case <-s.signal:
+			return true
+		default:
+			return false
+		}
+	}
+	if !woken() || woken() {
+		t.Error("what a restart interrupted does not go on once")
+	}
+	for _, step := range []struct {
+		compacted kv.Revision
+		wakes     bool
+	}{{0, false}, {5, true}, {5, false}, {4, false}, {6, true}} {
+		if s.Consider(step.compacted); woken() != step.wakes {
+			t.Errorf("at compact revision %d: woken %t, want %t", step.compacted, !step.wakes, step.wakes)
+		}
+	}
+}
