@@ -170,6 +170,17 @@ func (c *Config) Cordoned(id MemberID) bool {
 	})
 }
 
+// LeavesLeadership reports whether a member is to leave leadership to others: it is spared, or cordoned. Where every voter that
+// is not cordoned is spared, being cordoned means nothing: what is spared has a wrong state, and must not lead for that.
+func (c *Config) LeavesLeadership(spared []MemberID, id MemberID) bool {
+	if slices.Contains(spared, id) {
+		return true
+	}
+	return c.Cordoned(id) && slices.ContainsFunc(c.Voters, func(voter MemberID) bool {
+		return !c.Cordoned(voter) && !slices.Contains(spared, voter)
+	})
+}
+
 // IDs returns every member, sorted.
 func (c *Config) IDs() []MemberID {
 	ids := make([]MemberID, len(c.Members))

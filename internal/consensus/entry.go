@@ -90,3 +90,13 @@ type SnapshotMeta struct {
 	Open  bool
 	Tombs []MemberID
 }
+
+// Fitting returns how many proposals, from the first on, go into one message of about maxBytes, at least one.
+func Fitting(proposals []Proposal, maxBytes int) int {
+	n, size := 1, len(proposals[0].Payload)
+	for n < len(proposals) && size+len(proposals[n].Payload) <= maxBytes {
+		size += len(proposals[n].Payload)
+		n++
+	}
+	return n
+}

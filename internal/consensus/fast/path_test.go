@@ -26,8 +26,12 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 			Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
 		},
 	}
+	log, err := raftlog.Restore(base.Mark, nil, 1, 1, 1<<20)
+	if err != nil {
+		panic(err) // an empty log is one
+	}
 	b := &bench{
-		log:     raftlog.Restore(base.Mark, nil, 1, 1, 1<<20),
+		log:     log,
 		configs: configs.New(self, consensus.StorageID{}, nil, configs.Faults{}),
 		view:    fast.View{Now: 1, Term: 2, Leader: 1, Follows: self != 1, Started: true},
 		fates:   map[consensus.ProposalID]fast.Fate{},

@@ -69,7 +69,7 @@ func (a *admission) admit(proposals []consensus.Proposal, from consensus.MemberI
 
 func (a *admission) admitOne(p *consensus.Proposal) consensus.RefusalReason {
 	switch {
-	case a.transfer.target != consensus.NoMember || (p.Kind == consensus.EntryCommand && a.transfer.feedsSuccessor()):
+	case a.transfer.active() || (p.Kind == consensus.EntryCommand && a.transfer.feedsSuccessor()):
 		return consensus.ReasonNoLeader
 	case p.Kind != consensus.EntryCommand && p.Kind != consensus.EntryConfig:
 		return consensus.ReasonBadRequest

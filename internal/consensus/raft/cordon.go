@@ -33,18 +33,7 @@ type cordon struct {
 func (c *cordon) self() bool { return c.covers(c.opts.ID) }
 
 func (c *cordon) covers(id consensus.MemberID) bool {
-	return leavesLeadership(c.configs.Config(), c.spared, id)
-}
-
-// leavesLeadership reports whether a member is cordoned, or spared. Where every voter that is not cordoned is
-// spared, the marks of cordon mean nothing: what is spared has a wrong state, and must not lead for that.
-func leavesLeadership(c *consensus.Config, spared []consensus.MemberID, id consensus.MemberID) bool {
-	if slices.Contains(spared, id) {
-		return true
-	}
-	return c.Cordoned(id) && slices.ContainsFunc(c.Voters, func(voter consensus.MemberID) bool {
-		return !c.Cordoned(voter) && !slices.Contains(spared, voter)
-	})
+	return c.configs.Config().LeavesLeadership(c.spared, id)
 }
 
 // any reports whether any voter is cordoned.

@@ -87,8 +87,27 @@ func (e *election) hearsLeader() bool {
 	if e.soft.role == Leader {
 		return true
 	}
+	return e.heardLately()
+}
+
+// heardLately reports whether this member follows a leader that it heard within an election timeout and does not suspect.
+func (e *election) heardLately() bool {
 	return e.soft.leader != consensus.NoMember && !e.suspect && e.clock.now-e.heardAt < uint64(e.opts.ElectionTicks)
 }
+
+// beginTerm lets the wait for a leader count from now on.
+func (e *election) beginTerm() { e.heardAt, e.suspect = e.clock.now, false }
+
+// endShortWaits lets the next waits be as long as usual.
+func (e *election) endShortWaits() { e.spread = 0 }
+
+// campaignWithin draws when to campaign next, soon.
+func (e *election) campaignWithin(ticks int) {
+	e.campaignAt = e.clock.now + uint64(e.rng.between(1, ticks))
+}
+
+// releasePromise ends what was promised to a leader, because that leader said so.
+func (e *election) releasePromise() { e.patientUntil = 0 }
 
 // askForVotes asks every voter. A vote leaves only once the term and the own vote are durable: a candidate that forgot
 // them could ask again in the same term with a shorter log, and be elected by the answers to the first question.
@@ -156,4 +175,23 @@ func (e *election) delayCampaign() {
 	if e.soft.role != Leader && e.cordon.self() {
 		e.resetCampaign()
 	}
+}
+
+// random is a small generator (splitmix64): enough to spread timeouts, and the same on every machine for one seed.
+type random struct{ state uint64 }
+
+func (r *random) next() uint64 {
+	r.state += 0x9e3779b97f4a7c15
+	z := r.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// between returns a number in lo..hi, both included.
+func (r *random) between(lo, hi int) int {
+	if hi <= lo {
+		return lo
+	}
+	return lo + int(r.next()%uint64(hi-lo+1))
 }

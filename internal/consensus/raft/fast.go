@@ -15,7 +15,7 @@ func (r *Replica) view() fast.View {
 	}
 	if r.soft.role == Leader {
 		v.Started = r.log.Commit() >= r.soft.noop
-		v.Leaving = r.transfer.target != consensus.NoMember || r.transfer.feedsSuccessor()
+		v.Leaving = r.transfer.active() || r.transfer.feedsSuccessor()
 	}
 	return v
 }
@@ -29,7 +29,7 @@ func (r *Replica) proposeFast(proposals []consensus.Proposal) {
 		return
 	}
 	r.fast.Propose(proposals)
-	r.forwards.offered = append(r.forwards.offered, proposals...)
+	r.forwards.offer(proposals)
 }
 
 // handleRecord takes proposals into the pool, and answers for each once that is durable.
@@ -75,7 +75,7 @@ func (r *Replica) askForOrphans() {
 // handleOrphans aborts proposals that have not succeeded.
 func (r *Replica) handleOrphans(m *consensus.Message) {
 	started := r.soft.role == Leader && r.log.Commit() >= r.soft.noop
-	if !started || r.transfer.target != consensus.NoMember || !r.fast.Update() {
+	if !started || r.transfer.active() || !r.fast.Update() {
 		return
 	}
 	for i := range m.Verdicts {
@@ -92,12 +92,7 @@ func (r *Replica) handleOrphans(m *consensus.Message) {
 type Fate = fast.Fate
 
 // The fates.
-const (
-	FateUnknown = fast.FateUnknown
-	FateDone    = fast.FateDone
-	FateRetired = fast.FateRetired
-	FateStrange = fast.FateStrange
-)
+const FateUnknown, FateDone, FateRetired, FateStrange = fast.FateUnknown, fast.FateDone, fast.FateRetired, fast.FateStrange
 
 // AnsweredRecords is that of package fast.
 func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, self consensus.MemberID) []consensus.Record {

@@ -37,6 +37,29 @@ type forwardBox struct {
 	asks      bool // transfer is meant, even if it names nobody
 }
 
+// propose adds proposals for the leader.
+func (f *forwards) propose(proposals []consensus.Proposal) {
+	if f.box.proposals == nil {
+		f.box.proposals = proposals[:len(proposals):len(proposals)]
+		return
+	}
+	f.box.proposals = append(f.box.proposals, proposals...)
+}
+
+// offer adds proposals for the leader and, as records, for all other voters.
+func (f *forwards) offer(proposals []consensus.Proposal) { f.offered = append(f.offered, proposals...) }
+
+// read adds reads; with spread, the other voters are asked, too.
+func (f *forwards) read(ids []uint64, spread bool) {
+	f.box.spread = f.box.spread || spread
+	for _, id := range ids {
+		f.box.reads = append(f.box.reads, consensus.ReadIndex{ID: id})
+	}
+}
+
+// transfer asks the leader to transfer leadership.
+func (f *forwards) transfer(to consensus.MemberID) { f.box.transfer, f.box.asks = to, true }
+
 // flush sends what waits for the leader; leadership may have moved within the Step.
 func (f *forwards) flush() {
 	box := f.box
@@ -49,7 +72,7 @@ func (f *forwards) flush() {
 		return
 	}
 	for rest := box.proposals; len(rest) > 0; {
-		n := fitting(rest, f.opts.MaxMessageBytes)
+		n := consensus.Fitting(rest, f.opts.MaxMessageBytes)
 		f.out.send(consensus.Message{
 			Kind: consensus.MsgPropose, To: f.soft.leader, Config: f.soft.boundTo, Proposals: rest[:n:n],
 		}, false)
@@ -79,7 +102,7 @@ func (f *forwards) flushFast() {
 		return
 	}
 	for len(rest) > 0 {
-		n := fitting(rest, f.opts.MaxMessageBytes)
+		n := consensus.Fitting(rest, f.opts.MaxMessageBytes)
 		batch := rest[:n:n]
 		rest = rest[n:]
 		f.out.send(consensus.Message{Kind: consensus.MsgFastPropose, To: f.soft.leader, Proposals: batch}, false)
@@ -89,16 +112,6 @@ func (f *forwards) flushFast() {
 			}
 		}
 	}
-}
-
-// fitting returns how many of proposals go into one message of about maxBytes, at least one.
-func fitting(proposals []consensus.Proposal, maxBytes int) int {
-	n, size := 1, len(proposals[0].Payload)
-	for n < len(proposals) && size+len(proposals[n].Payload) <= maxBytes {
-		size += len(proposals[n].Payload)
-		n++
-	}
-	return n
 }
 
 // handleRefusals puts them out, and binds what is proposed from now on to the configuration that the leader

@@ -39,7 +39,7 @@ func (g *gate) hearsNow() bool {
 	if g.soft.role == Leader {
 		return g.peers.quorumHeard()
 	}
-	return g.soft.leader != consensus.NoMember && !g.elect.suspect && g.clock.now-g.elect.heardAt < uint64(g.opts.ElectionTicks)
+	return g.elect.heardLately()
 }
 
 // knows reports whether a member is, or was, part of a configuration that this member's log knows of.
@@ -51,7 +51,7 @@ func (g *gate) knows(id consensus.MemberID) bool {
 func (g *gate) mustIgnore(vote *consensus.Message) bool {
 	switch {
 	case vote.Force && vote.Term > g.hard.term:
-		g.elect.patientUntil = 0 // the leader of the term before asked for it, and trusts no lease any more
+		g.elect.releasePromise() // the leader of the term before asked for it, and trusts no lease any more
 		return false
 	case vote.Term > g.hard.term:
 		return g.elect.hearsLeader()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -18,12 +19,6 @@ import (
 // was appended only after this one had committed, and any two majorities of neighbours meet. While a change is not
 // applied here, or is joint, nothing is inferred.
 
-// durableLog is how far a member said that its log is durable and equal to the log of this term's leader.
-type durableLog struct {
-	id    consensus.MemberID
-	index consensus.Index
-}
-
 // inference is how far each voter's log is known to equal the leader's, and up to where this member has reported its own.
 type inference struct {
 	opts     *Options
@@ -36,7 +31,7 @@ type inference struct {
 	peers    *peerSet
 	forwards *forwards
 
-	logs     []durableLog // of the leader and of voters, as they reported in this term
+	logs     progress.Matches // of the leader and of voters, as they reported in this term
 	telling  []consensus.MemberID
 	reported consensus.Index // to proposers, of this member's log
 	count    uint64          // entries of this member that it found committed before the leader said so
@@ -73,16 +68,9 @@ func (s *inference) reportMatch(known consensus.Index, after bool) {
 
 // note notes what another member, or the leader, has durably in this term.
 func (s *inference) note(id consensus.MemberID, index consensus.Index) {
-	if s.soft.role != Follower || index == 0 {
-		return
+	if s.soft.role == Follower && index > 0 {
+		s.logs.Note(id, index)
 	}
-	for i := range s.logs {
-		if s.logs[i].id == id {
-			s.logs[i].index = max(s.logs[i].index, index)
-			return
-		}
-	}
-	s.logs = append(s.logs, durableLog{id, index})
 }
 
 // logOf is how far a member is known to have the leader's log.
@@ -90,17 +78,12 @@ func (s *inference) logOf(id consensus.MemberID) uint64 {
 	if id == s.opts.ID {
 		return uint64(min(s.log.Durable(), s.soft.matched))
 	}
-	for i := range s.logs {
-		if s.logs[i].id == id {
-			return uint64(s.logs[i].index)
-		}
-	}
-	return 0
+	return uint64(s.logs.Of(id))
 }
 
 // commit commits what a majority is known to have.
 func (s *inference) commit() {
-	if len(s.logs) == 0 || s.soft.role != Follower || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
+	if s.logs.Len() == 0 || s.soft.role != Follower || s.soft.matched <= s.log.Commit() || !s.configs.Stable() {
 		return
 	}
 	index := min(consensus.Index(s.peers.reached(s.logOf)), s.soft.matched)
@@ -123,5 +106,6 @@ func (s *inference) commit() {
 
 // reset begins a term.
 func (s *inference) reset() {
-	s.logs, s.reported = s.logs[:0], 0
+	s.logs.Clear()
+	s.reported = 0
 }

@@ -2,7 +2,6 @@ package raft
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
@@ -95,35 +94,19 @@ func (j *journal) advanceConfigs() {
 	j.reviseConfig()
 }
 
-// restoreLog checks the log found on disk and takes it over. All of it is durable.
+// restoreLog takes over the log found on disk.
 func (j *journal) restoreLog(restored *Restored) error {
-	base, entries := restored.Base.Mark, restored.Entries
-	for i := 1; i < len(entries); i++ {
-		if entries[i].Index != entries[i-1].Index+1 || entries[i].Term < entries[i-1].Term {
-			return fmt.Errorf("%w: entry %v follows %v", ErrRestored, entries[i].Mark(), entries[i-1].Mark())
-		}
+	base := restored.Base.Mark
+	log, err := raftlog.Restore(base, restored.Entries, restored.Applied, restored.Hard.Commit, j.opts.MaxUnappliedBytes)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRestored, err)
 	}
-	if len(entries) > 0 && entries[0].Index > base.Index+1 {
-		return fmt.Errorf("%w: log begins at %d, base is %v", ErrRestored, entries[0].Index, base)
-	}
-	if len(entries) > 0 && entries[0].Index <= base.Index {
-		// The store was swapped for a snapshot and the log was not reset yet, or the log was not compacted yet.
-		at := int(base.Index - entries[0].Index)
-		if at < len(entries) && entries[at].Term == base.Term {
-			entries = entries[at+1:]
-		} else {
-			entries = nil
-		}
-	}
-	if len(entries) == 0 && base.Index > 0 {
+	if log.Last() == base.Index && base.Index > 0 {
 		// The disk may know an older base than the store does: the first Step says where the log begins.
 		meta := restored.Base
 		j.resetMeta = &meta
 	}
-	if last := base.Index + consensus.Index(len(entries)); restored.Applied > last {
-		return fmt.Errorf("%w: applied %d, last entry %d", ErrRestored, restored.Applied, last)
-	}
-	*j.log = raftlog.Restore(base, slices.Clone(entries), restored.Applied, restored.Hard.Commit, j.opts.MaxUnappliedBytes)
+	*j.log = log
 	j.hard.savedCommit = j.log.Commit()
 	return nil
 }

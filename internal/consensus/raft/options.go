@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -74,10 +75,11 @@ type Faults struct {
 	Fast FastFaults
 }
 
-// FastOptions and FastFaults are those of the fast path.
+// FastOptions, FastFaults and FastCounts are those of the fast path.
 type (
 	FastOptions = fast.Options
 	FastFaults  = fast.Faults
+	FastCounts  = fast.Counts
 )
 
 // Defaults returns the options that a member has by default, with the tick as 10 ms in mind.
@@ -150,3 +152,10 @@ func (o *Options) configFaults() configs.Faults {
 		IgnoreBinding: f.IgnoreBinding,
 	}
 }
+
+var (
+	// ErrOptions is returned by New for options that cannot work.
+	ErrOptions = errors.New("raft: invalid options")
+	// ErrRestored is returned by New for a restored state that no run of a replica leaves behind.
+	ErrRestored = errors.New("raft: inconsistent restored state")
+)

@@ -27,6 +27,9 @@ type peerSet struct {
 	list []*progress.Peer // sorted by id
 }
 
+// reset forgets all members.
+func (s *peerSet) reset() { s.list = s.list[:0] }
+
 // sync makes the leader's view of the others fit the configurations.
 func (s *peerSet) sync() {
 	for _, id := range s.configs.Recipients() {

@@ -125,7 +125,7 @@ func TestReplica_Receive_appendBelowCommit(t *testing.T) {
 				}
 			}
 		}
-		if count := two.replica.RefusedMessages()[filter.BelowCommit]; !broken && (count != 2 || conflicts != 1) {
+		if count := two.replica.Counts().Refused[filter.BelowCommit]; !broken && (count != 2 || conflicts != 1) {
 			t.Errorf("refused %d, told %d times", count, conflicts)
 		}
 		if broken {
@@ -151,8 +151,8 @@ func TestReplica_Receive_ackOfAForeignLog(t *testing.T) {
 			lead.step(raft.Receive{Message: message{Kind: consensus.MsgAppendReply, From: id, To: 1, Term: s.Term, Match: match}})
 		}
 	}
-	if after := lead.replica.Status(); after.Commit != s.Commit || lead.replica.RefusedMessages()[filter.ForeignLog] != 6 {
-		t.Errorf("committed up to %d, before %d; refused %v", after.Commit, s.Commit, lead.replica.RefusedMessages())
+	if after := lead.replica.Status(); after.Commit != s.Commit || lead.replica.Counts().Refused[filter.ForeignLog] != 6 {
+		t.Errorf("committed up to %d, before %d; refused %v", after.Commit, s.Commit, lead.replica.Counts().Refused)
 	}
 	lead.step(raft.Receive{Message: message{
 		Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: s.Term, Match: mark{Index: s.LastIndex, Term: s.Term},

@@ -102,5 +102,5 @@ func (s *leaderReads) fail() {
 		}
 		q.Clear()
 	}
-	s.rounds.started = s.rounds.started[:0]
+	s.rounds.started.Clear()
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
-// Replica is the state of one member in the protocol. Each concern has its file: election, append, commit, read,
-// snapshot, config, propose, transfer; step.go ties them together.
+// Replica is the state of one member in the protocol: its parts, each in a file of its name. Step dispatches to them.
 type Replica struct {
 	opts    Options
 	clock   clock
@@ -23,6 +22,7 @@ type Replica struct {
 	cordon  cordon
 	elect   election
 
+	// Of a leader.
 	peers     peerSet
 	rounds    rounds
 	repl      replication
@@ -31,12 +31,13 @@ type Replica struct {
 	changes   changes
 	admission admission
 
+	// Of a follower.
 	follower follower
 	infer    inference
 	forwards forwards
-	gate     gate
 
 	fast  *fast.Path
+	gate  gate
 	stats stats
 }
 
@@ -79,53 +80,46 @@ func New(opts Options, restored Restored) (*Replica, error) {
 
 // wire makes the parts, each with the others that it uses.
 func (r *Replica) wire() {
-	r.fast = fast.New(r.opts.fastSettings(), &r.log, &r.configs)
-	r.out.opts, r.out.hard, r.out.configs = &r.opts, &r.hard, &r.configs
-	r.cordon.opts, r.cordon.configs = &r.opts, &r.configs
-	r.journal = journal{log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out, observer: r, opts: &r.opts}
+	opts, clock, log, configs := &r.opts, &r.clock, &r.log, &r.configs
+	hard, soft, out, stats := &r.hard, &r.soft, &r.out, &r.stats
+	r.fast = fast.New(opts.fastSettings(), log, configs)
+	r.out = outbox{opts: opts, hard: hard, configs: configs}
+	r.cordon = cordon{opts: opts, configs: configs}
+	r.journal = journal{opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, observer: r}
 	r.elect = election{
-		opts: &r.opts, clock: &r.clock, hard: &r.hard, soft: &r.soft, out: &r.out, log: &r.log, configs: &r.configs,
-		cordon: &r.cordon,
-		rng:    random{state: r.opts.Seed ^ uint64(r.opts.ID)*0x9e3779b97f4a7c15},
-		spread: 2 * r.opts.HeartbeatTicks,
+		opts: opts, clock: clock, log: log, configs: configs, hard: hard, soft: soft, out: out, cordon: &r.cordon,
+		rng: random{state: opts.Seed ^ uint64(opts.ID)*0x9e3779b97f4a7c15}, spread: 2 * opts.HeartbeatTicks,
 	}
-	r.peers = peerSet{
-		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, soft: &r.soft, cordon: &r.cordon,
-	}
-	r.rounds = rounds{opts: &r.opts, clock: &r.clock, log: &r.log, soft: &r.soft, peers: &r.peers}
+	r.peers = peerSet{opts: opts, clock: clock, log: log, configs: configs, soft: soft, cordon: &r.cordon}
+	r.rounds = rounds{opts: opts, clock: clock, log: log, soft: soft, peers: &r.peers}
+	r.reads = leaderReads{opts: opts, log: log, hard: hard, soft: soft, out: out, rounds: &r.rounds}
 	r.repl = replication{
-		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out,
-		journal: &r.journal, peers: &r.peers, rounds: &r.rounds, reads: &r.reads, stats: &r.stats,
-	}
-	r.reads = leaderReads{
-		opts: &r.opts, log: &r.log, hard: &r.hard, soft: &r.soft, out: &r.out, rounds: &r.rounds,
+		opts: opts, clock: clock, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats,
+		journal: &r.journal, peers: &r.peers, rounds: &r.rounds, reads: &r.reads,
 	}
 	r.transfer = transfers{
-		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, soft: &r.soft, out: &r.out, peers: &r.peers,
-		rounds: &r.rounds, cordon: &r.cordon,
+		opts: opts, clock: clock, log: log, configs: configs, soft: soft, out: out, peers: &r.peers, rounds: &r.rounds,
+		cordon: &r.cordon,
 	}
 	r.changes = changes{
-		opts: &r.opts, log: &r.log, configs: &r.configs, soft: &r.soft, out: &r.out, journal: &r.journal, peers: &r.peers,
-		repl: &r.repl,
+		opts: opts, log: log, configs: configs, soft: soft, out: out, journal: &r.journal, peers: &r.peers, repl: &r.repl,
 	}
 	r.admission = admission{
-		opts: &r.opts, log: &r.log, configs: &r.configs, out: &r.out, peers: &r.peers, repl: &r.repl,
-		transfer: &r.transfer, changes: &r.changes, fast: r.fast,
+		opts: opts, log: log, configs: configs, out: out, peers: &r.peers, repl: &r.repl, transfer: &r.transfer,
+		changes: &r.changes, fast: r.fast,
 	}
 	r.forwards = forwards{
-		opts: &r.opts, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out, stats: &r.stats,
-		fast: r.fast,
+		opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats, fast: r.fast,
 	}
 	r.infer = inference{
-		opts: &r.opts, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out, journal: &r.journal,
-		peers: &r.peers, forwards: &r.forwards,
+		opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, journal: &r.journal, peers: &r.peers,
+		forwards: &r.forwards,
 	}
 	r.follower = follower{
-		opts: &r.opts, clock: &r.clock, log: &r.log, configs: &r.configs, hard: &r.hard, soft: &r.soft, out: &r.out,
-		journal: &r.journal, infer: &r.infer, fast: r.fast, stats: &r.stats,
+		opts: opts, clock: clock, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats,
+		journal: &r.journal, infer: &r.infer, fast: r.fast,
 	}
 	r.gate = gate{
-		opts: &r.opts, clock: &r.clock, hard: &r.hard, soft: &r.soft, configs: &r.configs, elect: &r.elect,
-		peers: &r.peers, stats: &r.stats,
+		opts: opts, clock: clock, hard: hard, soft: soft, configs: configs, stats: stats, elect: &r.elect, peers: &r.peers,
 	}
 }

@@ -8,24 +8,23 @@ func (r *Replica) propose(proposals []consensus.Proposal) {
 	case r.soft.role == Leader:
 		r.admission.admit(proposals, r.opts.ID)
 	case r.soft.leader != consensus.NoMember:
-		if r.forwards.box.proposals == nil {
-			r.forwards.box.proposals = proposals[:len(proposals):len(proposals)]
-		} else {
-			r.forwards.box.proposals = append(r.forwards.box.proposals, proposals...)
-		}
+		r.forwards.propose(proposals)
 	default:
 		r.out.refuseAll(proposals, r.opts.ID, consensus.ReasonNoLeader)
 	}
 }
 
+// handlePropose takes proposals that were forwarded to this member.
 func (r *Replica) handlePropose(m *consensus.Message) {
 	if r.soft.role == Leader {
 		r.admission.admitBound(m)
 		return
 	}
-	r.out.refuseAll(m.Proposals, m.From, consensus.ReasonNoLeader) // never forwarded twice: two members could play ball
+	// Nothing is forwarded twice: two members could send it back and forth.
+	r.out.refuseAll(m.Proposals, m.From, consensus.ReasonNoLeader)
 }
 
+// read takes this member's own reads: it answers them as the leader, or forwards them.
 func (r *Replica) read(ids []uint64, spread bool) {
 	switch {
 	case r.soft.role == Leader:
@@ -33,15 +32,13 @@ func (r *Replica) read(ids []uint64, spread bool) {
 			r.reads.add(id, r.opts.ID, false)
 		}
 	case r.soft.leader != consensus.NoMember:
-		r.forwards.box.spread = r.forwards.box.spread || spread
-		for _, id := range ids {
-			r.forwards.box.reads = append(r.forwards.box.reads, consensus.ReadIndex{ID: id})
-		}
+		r.forwards.read(ids, spread)
 	default:
 		r.out.FailedReads = append(r.out.FailedReads, ids...)
 	}
 }
 
+// handleRead takes reads that were forwarded to this member.
 func (r *Replica) handleRead(m *consensus.Message) {
 	if r.soft.role != Leader {
 		r.out.send(consensus.Message{Kind: consensus.MsgReadReply, To: m.From, Reads: m.Reads, Reject: true}, false)

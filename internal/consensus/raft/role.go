@@ -11,10 +11,9 @@ import (
 func (r *Replica) becomeLeader() {
 	r.soft.role = Leader
 	r.setLeader(r.opts.ID)
-	r.peers.list = r.peers.list[:0]
-	r.rounds.last, r.rounds.open, r.rounds.started = 0, false, r.rounds.started[:0]
-	r.rounds.barred = false
-	r.transfer.target, r.transfer.sent = consensus.NoMember, false
+	r.peers.reset()
+	r.rounds.reset()
+	r.transfer.reset()
 	r.repl.heartbeatAt = r.clock.now + uint64(r.opts.HeartbeatTicks)
 	r.peers.sync()
 	r.peers.addRemoved()
@@ -33,8 +32,8 @@ func (r *Replica) becomeLeader() {
 // leaveLeadership refuses what waited for it.
 func (r *Replica) leaveLeadership() {
 	r.reads.fail()
-	r.peers.list = r.peers.list[:0]
-	r.transfer.target, r.transfer.sent = consensus.NoMember, false
+	r.peers.reset()
+	r.transfer.reset()
 }
 
 // campaign starts an election, or the inquiry before one.
@@ -78,7 +77,7 @@ func (r *Replica) mayCampaign() bool {
 
 func (r *Replica) becomeCandidate(force bool) {
 	if force {
-		r.elect.patientUntil = 0 // the leader asked for it
+		r.elect.releasePromise() // the leader asked for it
 	}
 	if r.hard.term >= filter.MaxNumber {
 		return // there is no higher one
@@ -118,7 +117,7 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 		r.out.event(BecameFollower{Term: r.hard.term})
 	}
 	r.setLeader(leader)
-	r.elect.heardAt, r.elect.suspect = r.clock.now, false
+	r.elect.beginTerm()
 	if was == Follower && leader == consensus.NoMember && r.cordon.self() {
 		return // the candidates of higher terms that come by, which nobody may be able to elect, do not prolong its longer wait
 	}

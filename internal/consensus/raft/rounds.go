@@ -3,6 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
+	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
@@ -23,15 +24,15 @@ type rounds struct {
 	peers *peerSet
 
 	last    uint64
-	open    bool         // the last round was begun in this Step and has not left yet
-	started []roundStart // for the leader lease
-	barred  bool         // a transfer let a member ignore the lease
+	open    bool            // the last round was begun in this Step and has not left yet
+	started progress.Starts // for the leader lease
+	barred  bool            // a transfer let a member ignore the lease
 }
 
-// roundStart remembers when a round began, for the promises that its echoes bring.
-type roundStart struct {
-	round uint64
-	at    uint64
+// reset begins the term of a leader.
+func (s *rounds) reset() {
+	s.last, s.open, s.barred = 0, false, false
+	s.started.Clear()
 }
 
 // tickMicros is the length of a tick.
@@ -77,30 +78,12 @@ func (s *rounds) noteEcho(id consensus.MemberID, round, patience uint64) {
 	if p == nil || !s.opts.LeaderLease {
 		return
 	}
-	for i := len(s.started) - 1; i >= 0; i-- {
-		if s.started[i].round <= round {
-			if end := s.started[i].at + s.leaseTicks(patience); s.leaseTicks(patience) > 0 {
-				p.LeaseEnd = max(p.LeaseEnd, end)
-			}
-			return
+	if ticks := s.leaseTicks(patience); ticks > 0 {
+		if at, known := s.started.Of(round); known {
+			p.LeaseEnd = max(p.LeaseEnd, at+ticks)
 		}
 	}
 }
-
-// forget drops rounds that began too long ago to protect anything.
-func (s *rounds) forget() {
-	n := 0
-	for n < len(s.started) && len(s.started)-n > maxRoundsNoted {
-		n++
-	}
-	for n < len(s.started) && s.clock.now-s.started[n].at > uint64(2*s.opts.ElectionTicks) {
-		n++
-	}
-	s.started = append(s.started[:0], s.started[n:]...)
-}
-
-// maxRoundsNoted bounds the rounds whose beginning is remembered: an echo of an older one promises nothing.
-const maxRoundsNoted = 1024
 
 // begin begins a round, one per Step at most: it leaves at the end of the Step, after all reads of the Step.
 func (s *rounds) begin() {
@@ -110,10 +93,12 @@ func (s *rounds) begin() {
 	s.last++
 	s.open = true
 	if s.opts.LeaderLease {
-		s.started = append(s.started, roundStart{s.last, s.clock.now})
-		s.forget()
+		s.started.Add(s.last, s.clock.now, uint64(2*s.opts.ElectionTicks))
 	}
 }
+
+// end notes that what belongs to the last round has left.
+func (s *rounds) end() { s.open = false }
 
 // confirmed returns the highest round that a quorum has echoed.
 func (s *rounds) confirmed() uint64 { return s.peers.reached(s.echoed) }

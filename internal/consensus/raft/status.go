@@ -102,7 +102,7 @@ func (r *Replica) Status() Status {
 
 // LeavesLeadership reports whether a member is to leave leadership to others: it is cordoned, or spared.
 func (s *Status) LeavesLeadership(id consensus.MemberID) bool {
-	return leavesLeadership(&s.Config, s.Spared, id)
+	return s.Config.LeavesLeadership(s.Spared, id)
 }
 
 // Heir returns the voter to which this leader can hand over at once, NoMember if there is none: one that was heard lately, has

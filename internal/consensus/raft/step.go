@@ -52,7 +52,7 @@ func (r *Replica) take(input Input) {
 		case r.soft.role == Leader:
 			r.transfer.begin(in.To)
 		case r.soft.leader != consensus.NoMember:
-			r.forwards.box.transfer, r.forwards.box.asks = in.To, true
+			r.forwards.transfer(in.To)
 		}
 	case Spare:
 		r.cordon.spared = slices.Clone(in.Members)
@@ -94,9 +94,7 @@ func (r *Replica) tickLeader() {
 		return
 	}
 	r.changes.abortStuck()
-	if r.transfer.target != consensus.NoMember && r.clock.now >= r.transfer.deadline {
-		r.transfer.abort()
-	}
+	r.transfer.expire()
 	r.transfer.yield()
 	if r.clock.now >= r.repl.heartbeatAt {
 		r.repl.heartbeat()
@@ -310,7 +308,7 @@ func (r *Replica) finish() {
 	r.out.Wins = r.fast.TakeWins()
 	r.follower.acknowledge()
 	r.handOut()
-	r.rounds.open = false
+	r.rounds.end()
 }
 
 // persist makes one request of all that must reach the disk.

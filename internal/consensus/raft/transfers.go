@@ -38,7 +38,7 @@ func (t *transfers) begin(to consensus.MemberID) {
 	if to == t.opts.ID || to == t.target || t.peers.find(to) == nil || !t.configs.Config().IsVoter(to) || t.cordon.covers(to) {
 		return
 	}
-	if t.target != consensus.NoMember {
+	if t.active() {
 		t.abort()
 	}
 	t.target, t.deadline = to, t.clock.now+uint64(t.opts.ElectionTicks)
@@ -47,7 +47,7 @@ func (t *transfers) begin(to consensus.MemberID) {
 
 // advance asks the target to campaign as soon as it has the whole log.
 func (t *transfers) advance() {
-	if t.target == consensus.NoMember {
+	if !t.active() {
 		return
 	}
 	p := t.peers.find(t.target)
@@ -58,6 +58,19 @@ func (t *transfers) advance() {
 	if p.Match == t.log.Last() && !t.sent {
 		t.sent = true
 		t.sendTimeoutNow(p.ID, false)
+	}
+}
+
+// reset begins or ends the term of a leader.
+func (t *transfers) reset() { t.target, t.sent = consensus.NoMember, false }
+
+// active reports whether a transfer is under way.
+func (t *transfers) active() bool { return t.target != consensus.NoMember }
+
+// expire gives up a transfer that takes too long.
+func (t *transfers) expire() {
+	if t.active() && t.clock.now >= t.deadline {
+		t.abort()
 	}
 }
 
@@ -74,7 +87,7 @@ func (t *transfers) abort() {
 // yield hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
 // under way comes to its end first.
 func (t *transfers) yield() {
-	if !t.cordon.self() || t.target != consensus.NoMember || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
+	if !t.cordon.self() || t.active() || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
 		return
 	}
 	if to := t.pace.Next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {

@@ -77,7 +77,7 @@ func TestReplica_Receive_refused(t *testing.T) {
 			if tc.m.Kind == consensus.MsgRemoved && tc.m.From == 3 && after.Removed {
 				t.Errorf("%v: %s: removed", role, tc.name)
 			}
-			if got := r.RefusedMessages(); got != want {
+			if got := r.Counts().Refused; got != want {
 				t.Errorf("%v: %s: refused %v, want %v", role, tc.name, got, want)
 			}
 			if !tc.ok && (after.Term != before.Term || after.Leader != before.Leader || after.LastIndex != before.LastIndex || len(out.Send) > 0) {

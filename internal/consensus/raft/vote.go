@@ -29,7 +29,7 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	grant := free && r.soft.role != Leader && !m.Last.Before(r.log.LastMark())
 	if grant {
 		r.hard.vote = m.From
-		r.elect.spread = 0
+		r.elect.endShortWaits()
 		r.elect.resetCampaign()
 	}
 	reply := consensus.Message{
@@ -56,7 +56,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		// The answer brought a change: it has to be applied first, or this member votes no more.
 		r.soft.role = Follower
 		r.out.event(BecameFollower{Term: r.hard.term})
-		r.elect.campaignAt = r.clock.now + uint64(r.elect.rng.between(1, r.opts.HeartbeatTicks))
+		r.elect.campaignWithin(r.opts.HeartbeatTicks)
 		return
 	}
 	if m.Reject {
@@ -82,7 +82,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 		if !pre && !r.elect.logBehind {
 			// The rivals' round is over for everybody: an early second try ends a split vote soon. With a log for which
 			// nobody votes it would only keep those from trying who could win.
-			r.elect.campaignAt = r.clock.now + uint64(r.elect.rng.between(1, r.opts.ElectionTicks))
+			r.elect.campaignWithin(r.opts.ElectionTicks)
 		}
 	}
 }

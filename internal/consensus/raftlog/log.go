@@ -1,6 +1,7 @@
 package raftlog
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
@@ -40,16 +41,37 @@ type write struct {
 	at   uint64 // tick at which it was asked for
 }
 
-// Restore returns a log of entries after base, all of them durable. The limit is that of Bytes.Ready.
-func Restore(base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index, limit int) Log {
-	l := Log{base: base, entries: entries, weight: weight{limit: limit}}
+// Restore returns the log found on disk, all of it durable, or says why it cannot be one. If the store is ahead of the log,
+// entries at or below base are dropped, and all of them if the log does not contain base. The limit is that of Bytes.Ready.
+func Restore(base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index, limit int) (Log, error) {
+	for i := 1; i < len(entries); i++ {
+		if entries[i].Index != entries[i-1].Index+1 || entries[i].Term < entries[i-1].Term {
+			return Log{}, fmt.Errorf("entry %v follows %v", entries[i].Mark(), entries[i-1].Mark())
+		}
+	}
+	if len(entries) > 0 && entries[0].Index > base.Index+1 {
+		return Log{}, fmt.Errorf("log begins at %d, base is %v", entries[0].Index, base)
+	}
+	if len(entries) > 0 && entries[0].Index <= base.Index {
+		// The store was swapped for a snapshot and the log was not reset yet, or the log was not compacted yet.
+		at := int(base.Index - entries[0].Index)
+		if at < len(entries) && entries[at].Term == base.Term {
+			entries = entries[at+1:]
+		} else {
+			entries = nil
+		}
+	}
+	if last := base.Index + consensus.Index(len(entries)); applied > last {
+		return Log{}, fmt.Errorf("applied %d, last entry %d", applied, last)
+	}
+	l := Log{base: base, entries: slices.Clone(entries), weight: weight{limit: limit}}
 	last := l.Last()
 	l.applied = max(base.Index, applied)
 	l.handed = l.applied
 	l.commit = max(l.applied, min(commit, last))
 	l.durable, l.unsent = last, last+1
 	l.weigh()
-	return l
+	return l, nil
 }
 
 // Base returns the position after which the log begins.

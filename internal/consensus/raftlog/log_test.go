@@ -27,11 +27,22 @@ func size(entries []consensus.Entry) int {
 	return sum
 }
 
+// restored returns a log found on disk.
+func restored(t *testing.T, base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index,
+	limit int) raftlog.Log {
+	t.Helper()
+	l, err := raftlog.Restore(base, entries, applied, commit, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // Ensure that the laws and the sizes hold whatever happens to a log in whatever order.
 func TestLog_laws(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		l := raftlog.Restore(consensus.Mark{Index: 5, Term: 1}, nil, 0, 0, 2000)
+		l := restored(t, consensus.Mark{Index: 5, Term: 1}, nil, 0, 0, 2000)
 		term, seq := consensus.Term(2), uint64(0)
 		for now := range uint64(300) {
 			switch rng.IntN(9) {
@@ -79,7 +90,7 @@ func TestLog_laws(t *testing.T) {
 
 // Ensure that what a reader was given stays as it is when the log is truncated and grows again.
 func TestLog_Slice_shared(t *testing.T) {
-	l := raftlog.Restore(consensus.Mark{Index: 1, Term: 1}, entriesAfter(consensus.Mark{Index: 1}, 1, 4, 0), 0, 2, 1000)
+	l := restored(t, consensus.Mark{Index: 1, Term: 1}, entriesAfter(consensus.Mark{Index: 1}, 1, 4, 0), 0, 2, 1000)
 	before := l.Slice(2, 5)
 	kept := slices.Clone(before)
 	l.Truncate(4)
@@ -93,7 +104,7 @@ func TestLog_Slice_shared(t *testing.T) {
 
 // Ensure that a persist request that completes late makes nothing durable that was truncated meanwhile.
 func TestLog_Persisted_truncated(t *testing.T) {
-	l := raftlog.Restore(consensus.Mark{Index: 1, Term: 1}, nil, 0, 0, 1000)
+	l := restored(t, consensus.Mark{Index: 1, Term: 1}, nil, 0, 0, 1000)
 	l.Append(entriesAfter(l.LastMark(), 1, 4, 0)...)
 	l.Write(1, 10)
 	l.Truncate(3)
@@ -103,5 +114,28 @@ func TestLog_Persisted_truncated(t *testing.T) {
 	}
 	if since, writing := l.WritingSince(); writing {
 		t.Errorf("a request of tick %d is still under way", since)
+	}
+}
+
+// Ensure that a log with gaps, one that begins too late and one that is shorter than what was applied are refused, and that
+// entries below the base are dropped.
+func TestRestore(t *testing.T) {
+	base := consensus.Mark{Index: 5, Term: 2}
+	gap := append(entriesAfter(base, 2, 1, 0), entriesAfter(consensus.Mark{Index: 8}, 2, 1, 0)...)
+	if _, err := raftlog.Restore(base, gap, 0, 0, 100); err == nil {
+		t.Error("a log with a gap was taken")
+	}
+	if _, err := raftlog.Restore(base, entriesAfter(consensus.Mark{Index: 6}, 2, 2, 0), 0, 0, 100); err == nil {
+		t.Error("a log that begins too late was taken")
+	}
+	if _, err := raftlog.Restore(base, entriesAfter(base, 2, 2, 0), 8, 8, 100); err == nil {
+		t.Error("a log that ends before what was applied was taken")
+	}
+	older := entriesAfter(consensus.Mark{Index: 2}, 2, 5, 0)
+	if l := restored(t, base, older, 5, 6, 100); l.Base() != base || l.Last() != 7 || l.Commit() != 6 {
+		t.Errorf("base %v, last %d, commit %d", l.Base(), l.Last(), l.Commit())
+	}
+	if l := restored(t, consensus.Mark{Index: 5, Term: 9}, older, 5, 6, 100); l.Last() != 5 {
+		t.Errorf("of a log that does not contain the base, entries up to %d are left", l.Last())
 	}
 }

@@ -1,7 +1,6 @@
 package raft
 
 import (
-	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
@@ -14,12 +13,6 @@ type stats struct {
 	dropped filter.Counts
 	log     LogCounts
 }
-
-// FastCounts are what the fast path did since the start.
-type FastCounts = fast.Counts
-
-// RefusedMessages returns how many messages were dropped since the start, by reason.
-func (r *Replica) RefusedMessages() filter.Counts { return r.stats.dropped }
 
 // Counts are what happened in a replica since it started.
 type Counts struct {

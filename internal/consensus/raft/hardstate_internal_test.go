@@ -1,0 +1,67 @@
+package raft
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+)
+
+// Ensure that a term is pending, and a promise not given, until the request that carries it is durable.
+func TestHardState_pending(t *testing.T) {
+	var h hardState
+	if h.pending() || h.changed() || h.promised(50) != 0 {
+		t.Fatalf("at the start: pending %t, changed %t, promised %d", h.pending(), h.changed(), h.promised(50))
+	}
+	h.term, h.vote, h.promise = 3, 1, 50
+	if !h.pending() || !h.changed() {
+		t.Errorf("before it is saved: pending %t, changed %t", h.pending(), h.changed())
+	}
+	h.seq = 4
+	got := h.save(7)
+	if want := (consensus.HardState{Term: 3, Vote: 1, Commit: 7, Promise: 50}); *got != want {
+		t.Errorf("saved %+v, want %+v", *got, want)
+	}
+	h.doneSeq = 3
+	if !h.pending() || h.changed() || h.promised(50) != 0 {
+		t.Errorf("under way: pending %t, changed %t, promised %d", h.pending(), h.changed(), h.promised(50))
+	}
+	h.doneSeq = 4
+	if h.pending() || h.promised(50) != 50 || h.promised(51) != 0 {
+		t.Errorf("durable: pending %t, promised %d, and more %d", h.pending(), h.promised(50), h.promised(51))
+	}
+	h.seq, h.vote = 5, 2
+	if h.save(8); h.pending() {
+		t.Error("a vote alone makes the term pending again")
+	}
+}
+
+// Ensure that what speaks for a term waits for it, and that refusals in a row to one member leave in one message.
+func TestOutbox_send(t *testing.T) {
+	opts := Options{ID: 1}
+	history := configs.New(1, consensus.StorageID{}, nil, configs.Faults{})
+	hard := hardState{term: 2}
+	o := outbox{opts: &opts, hard: &hard, configs: &history}
+	o.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 2})
+	hard.seq, hard.doneSeq = 1, 1
+	hard.save(0)
+	o.sendInTerm(consensus.Message{Kind: consensus.MsgHeartbeat, To: 3})
+	id := consensus.ProposalID{Sequence: 1}
+	for _, to := range []consensus.MemberID{2, 2, 1, 3} {
+		o.refuse(id, to, consensus.ReasonBusy)
+	}
+	o.flushRefusals()
+	out := o.take()
+	if len(out.SendAfter) != 1 || out.SendAfter[0].To != 2 || out.SendAfter[0].From != 1 || out.SendAfter[0].Term != 2 {
+		t.Errorf("waits for the term: %+v", out.SendAfter)
+	}
+	if len(out.Send) != 3 || out.Send[0].To != 3 || len(out.Send[1].Refusals) != 2 || len(out.Send[2].Refusals) != 1 {
+		t.Errorf("leaves at once: %+v", out.Send)
+	}
+	if len(out.Refusals) != 1 || out.Refusals[0].Reason != consensus.ReasonBusy {
+		t.Errorf("own refusals: %+v", out.Refusals)
+	}
+	if again := o.take(); len(again.Send)+len(again.SendAfter)+len(again.Refusals) != 0 {
+		t.Errorf("left over: %+v", again)
+	}
+}
