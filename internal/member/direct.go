@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
 )
@@ -15,44 +13,6 @@ import (
 // Native clients that propose on the fast path by themselves: they are proposers like members, under ids that no member has.
 // They offer a proposal to the leader and to all other voters at once, over the streams that they have to each, and count
 // the verdicts. This file takes what they offer to the core, and what the core says to them back to their streams.
-
-// Footing is what this member knows of the cluster that a proposer must know, too: all of it at one moment.
-type Footing struct {
-	Leader consensus.MemberID
-	Term   consensus.Term
-	Config consensus.ConfigID
-	Voters []consensus.MemberID
-	Fast   bool // clients may use the fast path: it is not turned off, and no change is under way here
-
-	config consensus.Config
-}
-
-// Footing returns what is known now; the zero value before Start has ended.
-func (m *Member) Footing() Footing {
-	if f := m.footing.Load(); f != nil {
-		return *f
-	}
-	return Footing{}
-}
-
-// FootingChanged returns a channel that is closed when Footing changes next.
-func (m *Member) FootingChanged() <-chan struct{} { return m.footingNews.next() }
-
-// publishFooting is the loop's.
-func (m *Member) publishFooting(replica *raft.Replica) {
-	inForce, stable := replica.InForce(), replica.Stable()
-	now := Footing{
-		Leader: replica.Leader(), Term: replica.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
-		Fast: stable && m.options.FastPath != fastpath.Never, config: inForce.Config,
-	}
-	before := m.footing.Load()
-	if before != nil && before.Leader == now.Leader && before.Term == now.Term && before.Config == now.Config &&
-		before.Fast == now.Fast {
-		return
-	}
-	m.footing.Store(&now)
-	m.footingNews.tell()
-}
 
 // Listener is told what members say to a native client. It must not block, nor call the member.
 type Listener interface {
@@ -103,11 +63,6 @@ func (m *Member) ListenFor(client consensus.MemberID, l Listener) (detach func()
 		return nil, ErrClientID
 	}
 	return m.direct.attach(client, l), nil
-}
-
-func (m *Member) isMember(client consensus.MemberID) bool {
-	f := m.footing.Load()
-	return client == consensus.NoMember || f != nil && f.config.Contains(client)
 }
 
 // ExpectFor is ProposeFor for a proposal that Offer takes to the core at once. If this member does not lead, it is proposed

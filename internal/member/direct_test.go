@@ -44,8 +44,8 @@ func putCommand(key string) *kv.Command {
 	return &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}}
 }
 
-// offer offers a put to some members as a client does that goes on the footing of one of them.
-func (c *cluster) offer(on member.Footing, id consensus.ProposalID, key string, done proposals.Completion, to ...*node) {
+// offer offers a put to some members as a client does that goes in the state of one of them.
+func (c *cluster) offer(on member.ClusterState, id consensus.ProposalID, key string, done proposals.Completion, to ...*node) {
 	c.t.Helper()
 	for _, n := range to {
 		m := consensus.Message{Kind: consensus.MsgRecord, Term: on.Term, Config: on.Config}
@@ -73,13 +73,13 @@ func (c *cluster) heard(e ear) consensus.Message {
 	}
 }
 
-// heardOn returns the next verdict on a proposal that is given on a footing; false if there will be none, for the footing is
+// heardOn returns the next verdict on a proposal that is given in a state; false if there will be none, for the state is
 // not that of n any more.
-func (c *cluster) heardOn(on *member.Footing, n *node, e ear, id consensus.ProposalID) (consensus.Message, bool) {
+func (c *cluster) heardOn(on *member.ClusterState, n *node, e ear, id consensus.ProposalID) (consensus.Message, bool) {
 	c.t.Helper()
 	for {
-		changed := n.FootingChanged()
-		if now := n.Footing(); now.Leader != on.Leader || now.Term != on.Term || now.Config != on.Config {
+		changed := n.ClusterStateChanged()
+		if now := n.ClusterState(); now.Leader != on.Leader || now.Term != on.Term || now.Config != on.Config {
 			return consensus.Message{}, false
 		}
 		select {
@@ -94,15 +94,15 @@ func (c *cluster) heardOn(on *member.Footing, n *node, e ear, id consensus.Propo
 	}
 }
 
-// footing waits for a leader on whose footing clients may propose by themselves.
-func (c *cluster) footing() (*node, member.Footing) {
+// openFastPath waits for a leader in whose state clients may propose by themselves.
+func (c *cluster) openFastPath() (*node, member.ClusterState) {
 	c.t.Helper()
 	leader := c.leader()
-	c.await("an open fast path", func(n *node) bool { return n.Footing().Fast || n.Leader() != n.ID() }, leader)
-	if on := leader.Footing(); on.Fast && on.Leader == leader.id {
+	c.await("an open fast path", func(n *node) bool { return n.ClusterState().Fast || n.Leader() != n.ID() }, leader)
+	if on := leader.ClusterState(); on.Fast && on.Leader == leader.id {
 		return leader, on
 	}
-	return c.footing()
+	return c.openFastPath()
 }
 
 // TestMember_Offer has a client count for itself: what it concludes is what the log says in the end.
@@ -114,9 +114,9 @@ func TestMember_Offer(t *testing.T) {
 	for sequence := uint64(1); sequence <= 10; sequence++ {
 		id, answer := consensus.ProposalID{Session: session, Sequence: sequence}, make(teller, 1)
 		c.level()
-		leader, on := c.footing()
+		leader, on := c.openFastPath()
 		if len(on.Voters) != 3 {
-			t.Fatalf("footing: got %+v", on)
+			t.Fatalf("state: got %+v", on)
 		}
 		var tally proposer.Tally
 		tally.Reset(on.Voters)
@@ -179,7 +179,7 @@ func TestMember_Offer_orphan(t *testing.T) {
 	id := consensus.ProposalID{Session: session, Sequence: 1}
 	c.level()
 	voters := c.others(leader)
-	c.offer(leader.Footing(), id, "k", nil, voters...)
+	c.offer(leader.ClusterState(), id, "k", nil, voters...)
 	for range voters {
 		if m := c.heard(e); m.Verdicts[0].Revision == 0 {
 			t.Fatalf("refused: %+v", m)
@@ -211,13 +211,13 @@ func TestMember_Offer_retired(t *testing.T) {
 	e := c.listen()
 	c.level()
 	voters := c.others(leader)
-	c.offer(leader.Footing(), consensus.ProposalID{Session: session, Sequence: 1}, "k", nil, voters...)
+	c.offer(leader.ClusterState(), consensus.ProposalID{Session: session, Sequence: 1}, "k", nil, voters...)
 	for range voters {
 		c.heard(e)
 	}
 	leader.RetireClientSession(session)
 	c.noneHeld()
-	c.offer(leader.Footing(), consensus.ProposalID{Session: session, Sequence: 2}, "k", nil, voters...)
+	c.offer(leader.ClusterState(), consensus.ProposalID{Session: session, Sequence: 2}, "k", nil, voters...)
 	for range voters {
 		if m := c.heard(e); m.Verdicts[0].Refusal == consensus.RefusedNot {
 			t.Errorf("held after its session: %+v", m)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/node"
 )
 
@@ -75,7 +76,7 @@ func (m *Member) publish() {
 	replica := m.node.Replica()
 	m.inferred.Store(replica.Inferred())
 	m.knownLeader.follow(replica.Leader(), replica.Term(), m.options.Clock.Now)
-	m.publishFooting(replica)
+	m.clusterBoard.publish(replica, m.options.FastPath != fastpath.Never)
 	m.status.answer(replica)
 }
 

@@ -61,6 +61,7 @@ type Member struct {
 	lifecycle
 	knownLeader
 	departure
+	clusterBoard
 
 	options   Options
 	data      *datadir.Data
@@ -88,8 +89,6 @@ type Member struct {
 	coreCounts  atomic.Pointer[raft.Counts]
 	changes     changecount.Counter
 	configNews  news
-	footing     atomic.Pointer[Footing]
-	footingNews news
 	direct      direct
 	offers      waitingRoom // of native clients
 	jobs        jobTable

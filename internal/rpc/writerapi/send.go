@@ -13,7 +13,7 @@ func (p *proposeStream) send() error {
 	ctx := p.grpc.Context()
 	stand := true
 	for {
-		changed := p.writer.options.Clients.FootingChanged()
+		changed := p.writer.options.Clients.ClusterStateChanged()
 		response, ended, err := p.next()
 		if stand && response.Standing == nil {
 			response.Standing = p.standing()
@@ -78,7 +78,7 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 }
 
 func (p *proposeStream) standing() *quoratepb.Standing {
-	f := p.writer.options.Clients.Footing()
+	f := p.writer.options.Clients.ClusterState()
 	voters := make([]uint64, len(f.Voters))
 	for i, id := range f.Voters {
 		voters[i] = uint64(id)

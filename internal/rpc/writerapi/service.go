@@ -28,8 +28,8 @@ type Clients interface {
 	KeepClient(client consensus.MemberID)
 	ClientPatience() time.Duration
 
-	Footing() member.Footing
-	FootingChanged() <-chan struct{}
+	ClusterState() member.ClusterState
+	ClusterStateChanged() <-chan struct{}
 	ListenFor(client consensus.MemberID, l member.Listener) (detach func(), err error)
 	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
 	ExpectFor(
