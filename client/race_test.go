@@ -6,7 +6,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
 // TestRace_take counts as members count, whatever comes in whatever order.
@@ -18,15 +18,15 @@ func TestRace_take(t *testing.T) {
 	for range 20000 {
 		n := 1 + random.IntN(7)
 		g := ground{footing: footing{term: 3, index: 9}, leader: 1}
-		var tally proposer.Tally
+		var count tally.Tally
 		var voters []consensus.MemberID
 		for id := range n {
 			g.voters = append(g.voters, uint64(id+1))
 			voters = append(voters, consensus.MemberID(id+1))
 		}
 		id := consensus.ProposalID{Session: consensus.ClientSession(7, 1), Sequence: 1}
-		tally.Reset(voters)
-		tally.Open(id)
+		count.Reset(voters)
+		count.Open(id)
 		r := &race{ground: g}
 		for range 2 * n {
 			member, on := uint64(1+random.IntN(n+1)), g.footing
@@ -39,11 +39,11 @@ func TestRace_take(t *testing.T) {
 			got := r.take(member, leads, on, &quoratepb.Verdict{Revision: attempt.Revision})
 			want, revision := false, uint64(0)
 			if current {
-				var w proposer.Win
+				var w tally.Win
 				if leads {
-					w, want = tally.Answered(1, consensus.Verdict{Attempt: attempt})
+					w, want = count.Answered(1, consensus.Verdict{Attempt: attempt})
 				} else {
-					w, want = tally.Accepted(consensus.MemberID(member), attempt)
+					w, want = count.Accepted(consensus.MemberID(member), attempt)
 				}
 				revision = w.Revision
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -52,7 +52,7 @@ func Inspect(options Options) (*Contents, error) {
 		return nil, err
 	}
 	if c.StoreAhead { // the log on disk may have entries which this member answered for
-		c.Records = append(c.Records, raft.AnsweredRecords(&log.Base, log.Entries, log.Identity.Member)...)
+		c.Records = append(c.Records, fast.AnsweredRecords(&log.Base, log.Entries, log.Identity.Member)...)
 	}
 	return c, nil
 }

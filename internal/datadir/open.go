@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/snapshot"
@@ -125,7 +126,7 @@ func (d *Data) restore(recovered wal.Recovered) error {
 				"that entry: it lost its end", ErrDamaged, d.Options.Dir, applied, last)
 		}
 		base = d.Machine.SnapshotMeta()
-		answered := raft.AnsweredRecords(&recovered.Base, recovered.Entries, d.Identity.Member)
+		answered := fast.AnsweredRecords(&recovered.Base, recovered.Entries, d.Identity.Member)
 		batch := wal.Batch{Reset: &base, Witness: additions(answered)}
 		if err := d.WAL.Append(batch); err != nil {
 			return err

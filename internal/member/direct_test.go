@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/proposals"
@@ -118,11 +118,11 @@ func TestMember_Offer(t *testing.T) {
 		if len(on.Voters) != 3 {
 			t.Fatalf("state: got %+v", on)
 		}
-		var tally proposer.Tally
-		tally.Reset(on.Voters)
-		tally.Open(id)
+		var count tally.Tally
+		count.Reset(on.Voters)
+		count.Open(id)
 		c.offer(on, id, "k", answer, c.running()...)
-		var won proposer.Win
+		var won tally.Win
 		for range 3 {
 			m, same := c.heardOn(&on, leader, e, id)
 			if !same {
@@ -136,9 +136,9 @@ func TestMember_Offer(t *testing.T) {
 			switch {
 			case v.Refusal != consensus.RefusedNot: // its entry was there first
 			case m.Kind == consensus.MsgFast:
-				won, decided = tally.Answered(m.From, v)
+				won, decided = count.Answered(m.From, v)
 			default:
-				won, decided = tally.Accepted(m.From, v.Attempt)
+				won, decided = count.Accepted(m.From, v.Attempt)
 			}
 			if decided {
 				wins++

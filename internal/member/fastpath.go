@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/node"
 )
@@ -24,7 +25,7 @@ func (m *Member) FastCounts() raft.FastCounts { return m.CoreCounts().Fast }
 
 // fate tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
 // true, and the core looks again when the new one is there.
-func (m *Member) fate(id consensus.ProposalID) raft.Fate { return node.FateOf(m.stores.Latest(), id) }
+func (m *Member) fate(id consensus.ProposalID) fast.Fate { return node.FateOf(m.stores.Latest(), id) }
 
 // send gives messages to the transport, but for the records of this member's own proposals, which it holds like any voter.
 func (m *Member) send(messages []consensus.Message) {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/env"
@@ -18,13 +18,13 @@ func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
 	if err := m.data.Close(); err != nil {
 		t.Fatal(err)
 	}
-	answer := make(chan raft.Fate, 1)
+	answer := make(chan fast.Fate, 1)
 	go func() {
 		answer <- m.fate(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
 	}()
 	select {
 	case fate := <-answer:
-		if fate != raft.FateStrange {
+		if fate != fast.FateStrange {
 			t.Errorf("got %d, though nobody opened that session", fate)
 		}
 	case <-time.After(10 * time.Second):

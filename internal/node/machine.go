@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -16,16 +17,16 @@ type Machine interface {
 }
 
 // FateOf asks a state machine.
-func FateOf(machine Machine, id consensus.ProposalID) raft.Fate {
+func FateOf(machine Machine, id consensus.ProposalID) fast.Fate {
 	switch done, retired := machine.Fate(id); {
 	case done:
-		return raft.FateDone
+		return fast.FateDone
 	case retired:
-		return raft.FateRetired
+		return fast.FateRetired
 	case !id.IsZero() && !machine.SessionOpen(id.Session):
-		return raft.FateStrange
+		return fast.FateStrange
 	}
-	return raft.FateUnknown
+	return fast.FateUnknown
 }
 
 // Answer evaluates what a leader is to answer fast, on the state that is applied now, and returns the message to send; false

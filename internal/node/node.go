@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
@@ -31,7 +31,7 @@ type Ports struct {
 	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
 	Taken func(inputs []raft.Input)
 	// Won, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
-	Won func(wins []proposer.Win)
+	Won func(wins []tally.Win)
 }
 
 // Persist asks for one durable write. After leaves once it, and every request before it, is on disk.

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -99,7 +99,7 @@ func (t *Table) Refuse(refusals []consensus.Refusal) {
 
 // Won completes own proposals that are decided and not applied here yet. They stay in their session, and are repeated under
 // their id, until they are: the session must not end before.
-func (t *Table) Won(wins []proposer.Win) {
+func (t *Table) Won(wins []tally.Win) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range wins {

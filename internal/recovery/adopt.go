@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/quorum"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -105,7 +105,7 @@ func compareRecords(a, b *consensus.Record) int {
 
 // readRecords finds what the member holds for others on disk, and which attempts its log has.
 func (s *Survivor) readRecords(held []consensus.Record) {
-	s.records = append(held, raft.AnsweredRecords(&s.base, s.entries, s.Identity.Member)...)
+	s.records = append(held, fast.AnsweredRecords(&s.base, s.entries, s.Identity.Member)...)
 	s.logged = map[consensus.Attempt]bool{}
 	for i := range s.entries {
 		if e := &s.entries[i]; !e.Proposal.IsZero() {

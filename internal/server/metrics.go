@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc/metrics"
@@ -110,7 +110,7 @@ func (c *partCounters) collectRefused(e *metrics.Emitter) {
 		e.Counter("quorate_raft_messages_refused_total",
 			"Messages of other members that were dropped because no sound member sends them, by reason.",
 			float64(n), "reason",
-			raft.RefusedMessage(reason).String())
+			filter.Reason(reason).String())
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	spec "github.com/quorate/quorate/internal/model/trace"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -142,7 +142,7 @@ func (a *actions) committed(h *host) {
 	}
 }
 
-func (a *actions) decided(id consensus.MemberID, wins []proposer.Win) {
+func (a *actions) decided(id consensus.MemberID, wins []tally.Win) {
 	if a == nil {
 		return
 	}

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
@@ -155,7 +156,7 @@ func (h *host) start() {
 	}
 	options.Fast = raft.FastOptions{
 		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
-		Fate: func(id consensus.ProposalID) raft.Fate { return node.FateOf(h.data.Machine, id) },
+		Fate: func(id consensus.ProposalID) fast.Fate { return node.FateOf(h.data.Machine, id) },
 	}
 	options.Seed += uint64(h.life)
 	infers, fast := h.w.plan.settings(&options, h.w.spoil)
@@ -374,7 +375,7 @@ func (h *host) ports() node.Ports {
 		SendSnapshot: h.sendSnapshot,
 		Configure:    func(c raft.ConfigInForce) { h.inForce = &c },
 		Observe:      h.observe,
-		Won: func(wins []proposer.Win) {
+		Won: func(wins []tally.Win) {
 			h.w.actions.decided(h.id, wins)
 			h.suite.Won(h.id, wins)
 		},

@@ -2,7 +2,7 @@ package fast
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
 // A voter asks the leader about records that it has kept for so many election timeouts.
@@ -28,9 +28,9 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			continue
 		}
 		switch f.tally.Close(e.Proposal) {
-		case proposer.EndOvertaken:
+		case tally.EndOvertaken:
 			f.counts.Overtaken++
-		case proposer.EndDisagreed:
+		case tally.EndDisagreed:
 			f.counts.Disagreed++
 		}
 		if !f.pool.Holds(e.Proposal) {

@@ -2,7 +2,7 @@ package fast
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
 // Bounds of what a member records for others. A proposal beyond goes the slow way.
@@ -86,5 +86,5 @@ type Faults struct {
 	SessionsMeetAll       bool // the beginning or end of a session meets every proposal
 	HastyOrphans          bool // voters ask what became of a record while its proposer may still ask again
 	NoBlame               bool // a proposer may offer what it never proposes for as long as it wants
-	Tally                 proposer.Rules
+	Tally                 tally.Rules
 }

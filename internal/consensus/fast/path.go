@@ -3,8 +3,8 @@ package fast
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
-	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/consensus/witness"
 )
 
@@ -49,9 +49,9 @@ type Path struct {
 	unapplied unapplied
 
 	// Proposer.
-	tally proposer.Tally
+	tally tally.Tally
 	own   []ownRecord // accepted here, for this member's own proposals, and not durable yet
-	wins  []proposer.Win
+	wins  []tally.Win
 
 	ballots     []ballot // of a candidate
 	evaluations []Evaluation
@@ -109,7 +109,7 @@ func (f *Path) TakeChanges() []consensus.RecordChange {
 }
 
 // TakeWins returns the proposals of this member that were decided since it was called last.
-func (f *Path) TakeWins() []proposer.Win {
+func (f *Path) TakeWins() []tally.Win {
 	wins := f.wins
 	f.wins = nil
 	return wins

@@ -2,7 +2,7 @@ package fast
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
 // ownRecord is what this member has recorded of its own proposals, once a persist request is durable.
@@ -101,7 +101,7 @@ func (f *Path) noteRefused(why consensus.Refused) {
 }
 
 // decide keeps a decided proposal for TakeWins.
-func (f *Path) decide(w proposer.Win, decided bool) {
+func (f *Path) decide(w tally.Win, decided bool) {
 	if decided {
 		f.counts.Won++
 		w.Config = f.configs.ID()

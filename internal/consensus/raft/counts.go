@@ -5,9 +5,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
-// RefusedMessage says why a message was dropped.
-type RefusedMessage = filter.Reason
-
 // stats counts what happened since the start.
 type stats struct {
 	dropped filter.Counts

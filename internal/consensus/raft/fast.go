@@ -87,14 +87,3 @@ func (r *Replica) handleOrphans(m *consensus.Message) {
 		}
 	}
 }
-
-// Fate is what the state machine knows of a proposal.
-type Fate = fast.Fate
-
-// The fates.
-const FateUnknown, FateDone, FateRetired, FateStrange = fast.FateUnknown, fast.FateDone, fast.FateRetired, fast.FateStrange
-
-// AnsweredRecords is that of package fast.
-func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, self consensus.MemberID) []consensus.Record {
-	return fast.AnsweredRecords(base, entries, self)
-}

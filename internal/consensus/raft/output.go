@@ -3,7 +3,7 @@ package raft
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
 // Output is what the caller must do after a Step. The fields stand in the order in which they are performed. Steps may go on
@@ -53,7 +53,7 @@ type Output struct {
 
 	// Wins are proposals of this member that are decided: they will be applied at that revision, with that result. Their
 	// proposers may be answered at once.
-	Wins []proposer.Win
+	Wins []tally.Win
 
 	Reads       []consensus.ReadIndex // answered: serve each once applied >= Index
 	FailedReads []uint64              // not answered and never will be: ask again

@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -42,7 +42,7 @@ func (w *won) init() {
 }
 
 // Won tells that a member learned that its proposals are decided.
-func (s *Suite) Won(member consensus.MemberID, wins []proposer.Win) {
+func (s *Suite) Won(member consensus.MemberID, wins []tally.Win) {
 	for i := range wins {
 		s.judgeSuperquorum(member, wins[i].Config)
 		p := promise{wins[i].Revision, wins[i].Reply, member}

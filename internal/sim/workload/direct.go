@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -19,7 +19,7 @@ type Footing struct {
 // offering is the first attempt of a write that is offered to all voters at once.
 type offering struct {
 	Footing
-	tally proposer.Tally
+	tally tally.Tally
 }
 
 // One in so many offers does not reach the leader, as if the client had died in between, or does not reach a voter.
@@ -83,7 +83,7 @@ func (n *native) hear(m consensus.Message) {
 		if v.Proposal != w.id || v.Refusal != consensus.RefusedNot {
 			continue
 		}
-		var win proposer.Win
+		var win tally.Win
 		won := false
 		switch m.Kind {
 		case consensus.MsgRecorded:
@@ -99,10 +99,10 @@ func (n *native) hear(m consensus.Message) {
 }
 
 // won ends a write that is decided, and perhaps applied nowhere yet.
-func (n *native) won(w *write, win proposer.Win) {
+func (n *native) won(w *write, win tally.Win) {
 	l := n.load
 	win.Config = w.offered.Config
-	l.suite.Won(w.offered.Leader, []proposer.Win{win})
+	l.suite.Won(w.offered.Leader, []tally.Win{win})
 	l.Direct++
 	result, err := kv.DecodeResult(win.Reply)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 )
@@ -47,10 +47,10 @@ type World interface {
 // Mix says how many clients there are and what they like to do. The weights are relative.
 type Mix struct {
 	Clients, Tenants, Watchers int
-	Natives                    int            // clients that name their writes themselves
-	Direct                     bool           // they offer their writes to all voters by themselves
-	Tally                      proposer.Rules // by which they count
-	Readers                    int            // of the clients, those that only read and stay with their member
+	Natives                    int         // clients that name their writes themselves
+	Direct                     bool        // they offer their writes to all voters by themselves
+	Tally                      tally.Rules // by which they count
+	Readers                    int         // of the clients, those that only read and stay with their member
 	Keys                       int
 	Think                      time.Duration // mean pause between two operations
 	Patience                   time.Duration

@@ -1,12 +1,12 @@
-package proposer_test
+package tally_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/proposer"
 	"github.com/quorate/quorate/internal/consensus/quorum"
+	"github.com/quorate/quorate/internal/consensus/tally"
 )
 
 func attempt(sequence, revision uint64) consensus.Attempt {
@@ -29,12 +29,12 @@ func verdict(sequence, revision uint64, reply string) consensus.Verdict {
 func TestTally_sizes(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for _, leaderLast := range []bool{false, true} {
-			var tally proposer.Tally
-			tally.Reset(voters(n))
-			tally.Open(attempt(1, 0).Proposal)
-			answer := func() (proposer.Win, bool) { return tally.Answered(1, verdict(1, 8, "r")) }
+			var count tally.Tally
+			count.Reset(voters(n))
+			count.Open(attempt(1, 0).Proposal)
+			answer := func() (tally.Win, bool) { return count.Answered(1, verdict(1, 8, "r")) }
 			wins, at := 0, 0
-			note := func(w proposer.Win, won bool) {
+			note := func(w tally.Win, won bool) {
 				at++
 				if won {
 					wins++
@@ -51,14 +51,14 @@ func TestTally_sizes(t *testing.T) {
 				others = quorum.Super(n) - 1
 			}
 			for id := 2; id <= others+1; id++ {
-				note(tally.Accepted(consensus.MemberID(id), attempt(1, 8)))
+				note(count.Accepted(consensus.MemberID(id), attempt(1, 8)))
 			}
 			if leaderLast {
 				note(answer())
 			}
 			note(answer())
-			if wins != 1 || tally.Len() != 0 {
-				t.Errorf("%d voters, leader last %t: won %d times, %d are left", n, leaderLast, wins, tally.Len())
+			if wins != 1 || count.Len() != 0 {
+				t.Errorf("%d voters, leader last %t: won %d times, %d are left", n, leaderLast, wins, count.Len())
 			}
 		}
 	}
@@ -66,63 +66,63 @@ func TestTally_sizes(t *testing.T) {
 
 // Ensure that nothing counts but distinct voters at the leader's revision, for a proposal that is under way.
 func TestTally_doNotCount(t *testing.T) {
-	for name, say := range map[string]func(tally *proposer.Tally) (proposer.Win, bool){
-		"a voter twice":          func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(2, attempt(1, 8)) },
-		"another revision":       func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(3, attempt(1, 9)) },
-		"another proposal":       func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(3, attempt(2, 8)) },
-		"no voter":               func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(9, attempt(1, 8)) },
-		"the leader as a voter":  func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(1, attempt(1, 8)) },
-		"the leader twice":       func(x *proposer.Tally) (proposer.Win, bool) { return x.Answered(1, verdict(1, 8, "")) },
-		"a second answer":        func(x *proposer.Tally) (proposer.Win, bool) { return x.Answered(3, verdict(1, 8, "")) },
-		"a voter that has moved": func(x *proposer.Tally) (proposer.Win, bool) { return x.Accepted(2, attempt(1, 9)) },
+	for name, say := range map[string]func(count *tally.Tally) (tally.Win, bool){
+		"a voter twice":          func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(2, attempt(1, 8)) },
+		"another revision":       func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(3, attempt(1, 9)) },
+		"another proposal":       func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(3, attempt(2, 8)) },
+		"no voter":               func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(9, attempt(1, 8)) },
+		"the leader as a voter":  func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(1, attempt(1, 8)) },
+		"the leader twice":       func(x *tally.Tally) (tally.Win, bool) { return x.Answered(1, verdict(1, 8, "")) },
+		"a second answer":        func(x *tally.Tally) (tally.Win, bool) { return x.Answered(3, verdict(1, 8, "")) },
+		"a voter that has moved": func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(2, attempt(1, 9)) },
 	} {
-		var tally proposer.Tally
-		tally.Reset(voters(3))
-		tally.Open(attempt(1, 0).Proposal)
-		tally.Answered(1, verdict(1, 8, ""))
-		tally.Accepted(2, attempt(1, 8))
-		if _, won := say(&tally); won || tally.Len() != 1 {
-			t.Errorf("%s counts: %d are under way", name, tally.Len())
+		var count tally.Tally
+		count.Reset(voters(3))
+		count.Open(attempt(1, 0).Proposal)
+		count.Answered(1, verdict(1, 8, ""))
+		count.Accepted(2, attempt(1, 8))
+		if _, won := say(&count); won || count.Len() != 1 {
+			t.Errorf("%s counts: %d are under way", name, count.Len())
 		}
 	}
 }
 
 // Ensure that a leader that is no voter answers and is not counted, and that closing and resetting forget.
 func TestTally_leaderOutside_Close_Reset(t *testing.T) {
-	var tally proposer.Tally
-	tally.Reset(voters(3))
+	var count tally.Tally
+	count.Reset(voters(3))
 	id := attempt(1, 0).Proposal
-	tally.Open(id)
-	tally.Answered(9, verdict(1, 8, ""))
+	count.Open(id)
+	count.Answered(9, verdict(1, 8, ""))
 	for voter := consensus.MemberID(1); voter <= 3; voter++ {
-		if _, won := tally.Accepted(voter, attempt(1, 8)); won != (voter == 3) {
+		if _, won := count.Accepted(voter, attempt(1, 8)); won != (voter == 3) {
 			t.Errorf("voter %v decides: %t", voter, won)
 		}
 	}
-	tally.Open(id)
-	tally.Open(id)
-	if first, again := tally.Close(id), tally.Close(id); first != proposer.EndOpen || again != proposer.EndUnknown || tally.Len() != 0 {
+	count.Open(id)
+	count.Open(id)
+	if first, again := count.Close(id), count.Close(id); first != tally.EndOpen || again != tally.EndUnknown || count.Len() != 0 {
 		t.Error("closed twice, or not at all, or agreed on by nobody")
 	}
-	tally.Open(id)
-	tally.Answered(1, verdict(1, 8, ""))
-	tally.Accepted(2, attempt(1, 8))
-	if tally.Close(id) != proposer.EndOvertaken {
+	count.Open(id)
+	count.Answered(1, verdict(1, 8, ""))
+	count.Accepted(2, attempt(1, 8))
+	if count.Close(id) != tally.EndOvertaken {
 		t.Error("two of three said the same")
 	}
-	tally.Open(id)
-	tally.Answered(1, verdict(1, 8, ""))
-	tally.Accepted(2, attempt(1, 9))
-	if tally.Close(id) != proposer.EndDisagreed {
+	count.Open(id)
+	count.Answered(1, verdict(1, 8, ""))
+	count.Accepted(2, attempt(1, 9))
+	if count.Close(id) != tally.EndDisagreed {
 		t.Error("they said different things")
 	}
-	for _, forget := range []func(){func() { tally.Close(id) }, func() { tally.Reset(voters(3)) }} {
-		tally.Open(id)
-		tally.Answered(1, verdict(1, 8, ""))
-		tally.Accepted(2, attempt(1, 8))
+	for _, forget := range []func(){func() { count.Close(id) }, func() { count.Reset(voters(3)) }} {
+		count.Open(id)
+		count.Answered(1, verdict(1, 8, ""))
+		count.Accepted(2, attempt(1, 8))
 		forget()
-		tally.Open(id)
-		if _, won := tally.Accepted(3, attempt(1, 8)); won {
+		count.Open(id)
+		if _, won := count.Accepted(3, attempt(1, 8)); won {
 			t.Error("what was said before counts")
 		}
 	}
@@ -130,14 +130,14 @@ func TestTally_leaderOutside_Close_Reset(t *testing.T) {
 
 // Ensure, on random answers, that a win is exactly what a list of all answers says, and that each rule, switched off, is missed.
 func TestTally_list(t *testing.T) {
-	for _, rules := range []proposer.Rules{{}, {CountAnyRevision: true}, {OneLess: true}} {
+	for _, rules := range []tally.Rules{{}, {CountAnyRevision: true}, {OneLess: true}} {
 		differ := 0
 		for seed := range uint64(2000) {
 			if wins, want := playTally(rand.New(rand.NewPCG(seed, 3)), rules); wins != want {
 				differ++
 			}
 		}
-		if (differ > 0) != (rules != proposer.Rules{}) {
+		if (differ > 0) != (rules != tally.Rules{}) {
 			t.Errorf("rules %+v: %d of 2000 differ from the list", rules, differ)
 		}
 	}
@@ -145,11 +145,11 @@ func TestTally_list(t *testing.T) {
 
 // playTally gives answers to one proposal, the first of each voter and of the leader counting, and returns whether it was won and
 // whether it should.
-func playTally(rng *rand.Rand, rules proposer.Rules) (won, want bool) {
+func playTally(rng *rand.Rand, rules tally.Rules) (won, want bool) {
 	n := 1 + rng.IntN(7)
-	tally := proposer.Tally{Rules: rules}
-	tally.Reset(voters(n))
-	tally.Open(attempt(1, 0).Proposal)
+	count := tally.Tally{Rules: rules}
+	count.Reset(voters(n))
+	count.Open(attempt(1, 0).Proposal)
 	said := map[consensus.MemberID]uint64{}
 	var leader uint64
 	for range 2 * n {
@@ -159,12 +159,12 @@ func playTally(rng *rand.Rand, rules proposer.Rules) (won, want bool) {
 			if leader == 0 {
 				leader = revision
 			}
-			_, w = tally.Answered(1, verdict(1, revision, ""))
+			_, w = count.Answered(1, verdict(1, revision, ""))
 		} else {
 			if said[voter] == 0 {
 				said[voter] = revision
 			}
-			_, w = tally.Accepted(voter, attempt(1, revision))
+			_, w = count.Accepted(voter, attempt(1, revision))
 		}
 		won = won || w
 		holders := 1
