@@ -30,7 +30,7 @@ func newApplier(m *Member) *applier {
 func newDisk(m *Member) *logWriter {
 	w := &logWriter{
 		data: m.data, task: m.dog.Watch("writing the log"), clock: m.options.Clock, observe: m.options.Synced,
-		deliver: m.deliver, evaluate: m.evaluations.put, put: m.inbox.put,
+		deliver: m.Deliver, evaluate: m.evaluations.put, put: m.inbox.put,
 	}
 	w.queue.init()
 	return w

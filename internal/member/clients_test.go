@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 )
 
 const testClient = consensus.MemberID(0xc11e)
@@ -176,10 +176,10 @@ func TestMember_KeepClient(t *testing.T) {
 			break
 		}
 	}
-	if _, err := asked.OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != member.ErrClientSession {
+	if _, err := asked.OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != clients.ErrClientSession {
 		t.Errorf("a client that uses the numbers up: got %v", err)
 	}
-	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), 0, nil); err != member.ErrClientID {
+	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), 0, nil); err != clients.ErrClientID {
 		t.Errorf("a client with the id of a member: got %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
@@ -233,7 +234,7 @@ func TestMember_ListenFor(t *testing.T) {
 	c := startCluster(t, 1)
 	n := c.leader()
 	for _, id := range []consensus.MemberID{consensus.NoMember, n.id} {
-		if _, err := n.ListenFor(id, make(ear, 1)); !errors.Is(err, member.ErrClientID) {
+		if _, err := n.ListenFor(id, make(ear, 1)); !errors.Is(err, clients.ErrClientID) {
 			t.Errorf("%v: got %v", id, err)
 		}
 	}

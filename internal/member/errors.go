@@ -13,7 +13,7 @@ var (
 	// ErrStopped means that the member is shutting down.
 	ErrStopped = datadir.ErrStopped
 	// ErrNoLeader means that no leader was known when the caller's time ran out.
-	ErrNoLeader = errors.New("member: no leader")
+	ErrNoLeader = proposals.ErrNoLeader
 	// ErrTimeout means that a leader was there but the request did not finish in time. It may still happen.
 	ErrTimeout = errors.New("member: request timed out")
 	// ErrLeaderFailed is a timeout during which the leader was lost. It may still happen.
@@ -23,7 +23,7 @@ var (
 	// ErrTooManyRequests means that too much is waiting already; nothing happened.
 	ErrTooManyRequests = proposals.ErrTooMany
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
-	ErrTooLarge = errors.New("member: request is too large")
+	ErrTooLarge = proposals.ErrTooLarge
 	// ErrRemoved means that the cluster removed this member for ever.
 	ErrRemoved = errors.New("the member has been permanently removed from the cluster: keep its data directory until " +
 		"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +

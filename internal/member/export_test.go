@@ -8,7 +8,5 @@ import (
 
 // HeardForTesting returns when a native client was heard last, as far as this member knows while it leads.
 func (m *Member) HeardForTesting(client consensus.MemberID) time.Time {
-	m.roll.mu.Lock()
-	defer m.roll.mu.Unlock()
-	return m.roll.heard[client]
+	return m.LastHeard(client)
 }

@@ -31,7 +31,7 @@ func (m *Member) fate(id consensus.ProposalID) fast.Fate { return node.FateOf(m.
 func (m *Member) send(messages []consensus.Message) {
 	own := slices.IndexFunc(messages, func(message consensus.Message) bool { return message.To == m.ID() })
 	if own < 0 {
-		m.deliver(messages)
+		m.Deliver(messages)
 		return
 	}
 	others := make([]consensus.Message, 0, len(messages))
@@ -42,7 +42,7 @@ func (m *Member) send(messages []consensus.Message) {
 			others = append(others, messages[i])
 		}
 	}
-	m.deliver(others)
+	m.Deliver(others)
 }
 
 // answerFast is the goroutine that evaluates what this member, as a leader, answers before it has committed.
@@ -68,7 +68,7 @@ func (m *Member) answerFast() error {
 		}
 		release()
 		if len(answers) > 0 {
-			m.deliver(answers)
+			m.Deliver(answers)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func (m *Member) ports() node.Ports {
 		Configure:    m.configure,
 		Observe:      m.observe,
 		Distance:     m.transport.Distance,
-		Taken:        m.offers.taken,
+		Taken:        m.Taken,
 	}
 }
 

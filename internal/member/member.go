@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
@@ -62,6 +63,7 @@ type Member struct {
 	knownLeader
 	departure
 	clusterBoard
+	*clients.Clients
 
 	options   Options
 	data      *datadir.Data
@@ -89,14 +91,10 @@ type Member struct {
 	coreCounts  atomic.Pointer[raft.Counts]
 	changes     changecount.Counter
 	configNews  news
-	direct      direct
-	offers      waitingRoom // of native clients
 	jobs        jobTable
 	addresses   *autopilot.Addresses
 	requests    *autopilot.Requests
 	repair      *autopilot.Repair
-	roll        roll      // of native clients
-	retiring    retiring  // their sessions
 	refusedOnce sync.Once // by a peer, for good
 
 	started chan struct{} // closed by Start; others may ask before
@@ -126,8 +124,7 @@ func New(options Options) (*Member, error) {
 	m.stores.Set(options.Data.Generation)
 	context.AfterFunc(m.stopping, m.stores.Stop)
 	m.inbox.init()
-	m.offers.init()
-	context.AfterFunc(m.stopping, m.offers.close)
+	m.Clients = m.newClients()
 	m.evaluations.init()
 	m.dog = watchdog.New(options.Clock)
 	m.loopTask = m.dog.Watch("the member's loop")
@@ -170,7 +167,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	m.run("scrub", m.scrubber.Run)
 	m.run("promote", always(m.promoteLearners))
 	m.run("jobs", always(m.runJobs))
-	m.run("clients", always(m.watchClients))
+	m.run("clients", m.Clients.Watch)
 	m.run("addresses", always(m.keepAddresses))
 	m.run("epochs", m.epochs.Run)
 	if m.options.Care.On() {

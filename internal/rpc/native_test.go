@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/quorate/quorate/client"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/clients"
 )
 
 func (s *server) native(t testing.TB) *client.Client {
@@ -123,7 +123,7 @@ func TestNative_sessions(t *testing.T) {
 	done := make(chan error, writers)
 	for range writers {
 		go func() {
-			for range member.ClientSessionLength / writers * 5 / 4 {
+			for range clients.ClientSessionLength / writers * 5 / 4 {
 				if _, err := c.Put(ctx, "k", "v"); err != nil {
 					done <- err
 					return
@@ -138,7 +138,7 @@ func TestNative_sessions(t *testing.T) {
 		}
 	}
 	got, err := c.Get(ctx, "k")
-	if want := int64(member.ClientSessionLength / writers * 5 / 4 * writers); err != nil || got.Kvs[0].Version != want {
+	if want := int64(clients.ClientSessionLength / writers * 5 / 4 * writers); err != nil || got.Kvs[0].Version != want {
 		t.Errorf("got %v, %v, want version %d", got, err, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/clients"
 )
 
 // proposeClient is one stream of a native client, by hand.
@@ -107,7 +107,7 @@ func put(key string) *pb.PutRequest {
 func TestServices_Propose_once(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
-	if c.first.Leader == 0 || c.first.Member != uint64(testMember) || c.first.SessionLength != member.ClientSessionLength {
+	if c.first.Leader == 0 || c.first.Member != uint64(testMember) || c.first.SessionLength != clients.ClientSessionLength {
 		t.Errorf("standing: got %v", c.first)
 	}
 	session := c.open()
@@ -188,7 +188,7 @@ func TestServices_Propose_refused(t *testing.T) {
 		{name: "no key", session: session, sequence: 1, request: put(""), want: codes.InvalidArgument},
 		{name: "a member's session", session: 5, sequence: 1, request: put("k"), want: codes.InvalidArgument},
 		{name: "no sequence", session: session, request: put("k"), want: codes.InvalidArgument},
-		{name: "beyond the session", session: session, sequence: member.ClientSessionLength + 1, request: put("k"),
+		{name: "beyond the session", session: session, sequence: clients.ClientSessionLength + 1, request: put("k"),
 			want: codes.InvalidArgument},
 		{name: "too large", session: session, sequence: 1, request: large, want: codes.InvalidArgument},
 		{name: "too many ops", session: session, sequence: 1, want: codes.InvalidArgument,
@@ -260,7 +260,7 @@ func TestServices_Propose_standing(t *testing.T) {
 	c := openPropose(t, s, 0xc1)
 	c.send(&quoratepb.ProposeRequest{})
 	standing := c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Standing != nil }).Standing
-	if time.Duration(standing.PatienceMs)*time.Millisecond != member.DefaultClientPatience || standing.MaxMessageBytes == 0 {
+	if time.Duration(standing.PatienceMs)*time.Millisecond != clients.DefaultClientPatience || standing.MaxMessageBytes == 0 {
 		t.Errorf("got %v", standing)
 	}
 }

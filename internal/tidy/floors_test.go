@@ -37,6 +37,7 @@ var floors = []struct {
 	{"internal/model", 3, "model"},
 	{"internal/fastpath", 3, "fastpath"},
 	{"internal/member", 4, "member"},
+	{"internal/clients", 4, "member"},
 	{"internal/node", 4, "member"},
 	{"internal/proposals", 4, "member"},
 	{"internal/datadir", 4, "member"},

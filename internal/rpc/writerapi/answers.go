@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
@@ -67,7 +68,7 @@ func (w *Service) proposalAnswer(ctx context.Context, f *finished) *quoratepb.An
 		if errors.Is(err, member.ErrTooManyRequests) || errors.Is(err, member.ErrNoLeader) {
 			answer.Verdict = quoratepb.Answer_VERDICT_AGAIN
 		}
-	case errors.Is(f.err, member.ErrSessionLost):
+	case errors.Is(f.err, proposals.ErrSessionLost):
 		err, answer.Verdict = f.err, quoratepb.Answer_VERDICT_LOST
 	case f.err != nil:
 		err, answer.Verdict = f.err, quoratepb.Answer_VERDICT_AGAIN

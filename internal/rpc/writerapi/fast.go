@@ -48,7 +48,7 @@ func (p *proposeStream) listen() error {
 	return nil
 }
 
-// Hear implements member.Listener.
+// Hear implements clients.Listener.
 func (p *proposeStream) Hear(message consensus.Message) {
 	p.mu.Lock()
 	if !p.closed && len(message.Verdicts) > 0 {

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/clients"
 )
 
 // send delivers what there is to say, until the stream ends.
@@ -86,7 +86,7 @@ func (p *proposeStream) standing() *quoratepb.Standing {
 	return &quoratepb.Standing{
 		Cluster: p.writer.options.ClusterID, Member: p.writer.options.MemberID, Leader: uint64(f.Leader), Term: uint64(f.Term),
 		Footing: footing(f.Term, f.Config), Voters: voters, Fast: f.Fast,
-		SessionLength: member.ClientSessionLength, MaxUnanswered: maxStreamProposals,
+		SessionLength: clients.ClientSessionLength, MaxUnanswered: maxStreamProposals,
 		PatienceMs:      uint64(p.writer.options.Clients.ClientPatience().Milliseconds()),
 		MaxMessageBytes: uint64(p.writer.options.MaxMessageBytes),
 	}

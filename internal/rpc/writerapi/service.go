@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
@@ -30,7 +31,7 @@ type Clients interface {
 
 	ClusterState() member.ClusterState
 	ClusterStateChanged() <-chan struct{}
-	ListenFor(client consensus.MemberID, l member.Listener) (detach func(), err error)
+	ListenFor(client consensus.MemberID, l clients.Listener) (detach func(), err error)
 	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)
 	ExpectFor(
 		id consensus.ProposalID, command *kv.Command, done proposals.Completion,

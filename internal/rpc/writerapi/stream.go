@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
 )
 
@@ -44,7 +44,7 @@ var (
 		"quorate: a client opens one session at a time, and keeps at most two others")
 	errProposal = status.Error(codes.InvalidArgument,
 		"quorate: the proposal has no session, sequence or kind that a client's proposal may have")
-	errClientID = status.Error(codes.AlreadyExists, member.ErrClientID.Error())
+	errClientID = status.Error(codes.AlreadyExists, clients.ErrClientID.Error())
 )
 
 // proposeStream is the stream of one client. The goroutine of the call sends, one more receives, and answers come from
@@ -193,7 +193,7 @@ func (p *proposeStream) name(r *quoratepb.Proposal) consensus.ProposalID {
 }
 
 func checkName(id consensus.ProposalID) error {
-	if !id.Session.OfClient() || id.Sequence == 0 || id.Sequence > member.ClientSessionLength {
+	if !id.Session.OfClient() || id.Sequence == 0 || id.Sequence > clients.ClientSessionLength {
 		return errProposal
 	}
 	return nil
@@ -266,7 +266,7 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 		session, err := p.writer.options.Clients.OpenClientSession(p.grpc.Context(), p.client, r.Above, r.Keep)
 		opened := &quoratepb.SessionOpened{Session: session.Number}
 		if err != nil {
-			if errors.Is(err, member.ErrClientID) {
+			if errors.Is(err, clients.ErrClientID) {
 				err = errClientID
 			}
 			why := status.Convert(etcderr.Wire(err))

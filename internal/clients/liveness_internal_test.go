@@ -1,4 +1,4 @@
-package member
+package clients
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-func TestRoll_silent(t *testing.T) {
-	var r roll
+func TestLiveness_silent(t *testing.T) {
+	var r liveness
 	begun := time.Unix(1000, 0)
 	at := func(seconds int) time.Time { return begun.Add(time.Duration(seconds) * time.Second) }
 	session := func(client consensus.MemberID) consensus.SessionID { return consensus.ClientSession(client, 1) }

@@ -1,4 +1,4 @@
-package member
+package clients
 
 import (
 	"sync"
@@ -60,6 +60,3 @@ func (w *waitingRoom) bytes() int {
 	defer w.mu.Unlock()
 	return w.room.Bytes()
 }
-
-// OfferedBytes is how many bytes of offers of native clients wait to be looked at.
-func (m *Member) OfferedBytes() int { return m.offers.bytes() }

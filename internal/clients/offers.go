@@ -1,4 +1,4 @@
-package member
+package clients
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
 )
@@ -58,40 +59,40 @@ func (d *direct) hear(m *consensus.Message) bool {
 }
 
 // ListenFor makes l hear what this member says to a client that offers proposals by itself, until detach.
-func (m *Member) ListenFor(client consensus.MemberID, l Listener) (detach func(), err error) {
-	if m.isMember(client) {
+func (c *Clients) ListenFor(client consensus.MemberID, l Listener) (detach func(), err error) {
+	if c.member.IsMember(client) {
 		return nil, ErrClientID
 	}
-	return m.direct.attach(client, l), nil
+	return c.direct.attach(client, l), nil
 }
 
 // ExpectFor is ProposeFor for a proposal that Offer takes to the core at once. If this member does not lead, it is proposed
 // as any other, and there is nothing to offer: then it returns false.
-func (m *Member) ExpectFor(
+func (c *Clients) ExpectFor(
 	id consensus.ProposalID, command *kv.Command, done proposals.Completion,
 ) (consensus.Proposal, bool, error) {
-	p, err := m.EncodeFor(id, command)
+	p, err := c.EncodeFor(id, command)
 	if err != nil {
 		return p, false, err
 	}
-	leads := m.Leader() == m.ID()
-	if err := m.node.Proposals().AddFor(id, p.Payload, done, leads); err != nil {
+	leads := c.member.Leader() == c.options.ID
+	if err := c.member.Proposals().AddFor(id, p.Payload, done, leads); err != nil {
 		return p, false, err
 	}
 	if !leads {
-		m.inbox.wake()
+		c.member.Wake()
 	}
 	return p, leads, nil
 }
 
 // EncodeFor returns a command of a client as a proposal: the same on every member.
-func (m *Member) EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error) {
+func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error) {
 	p := consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}
-	switch limit := m.options.MaxRequestBytes; {
-	case !m.hasStarted():
-		return p, ErrNoLeader
+	switch limit := c.options.MaxRequestBytes; {
+	case c.member.Proposals() == nil:
+		return p, proposals.ErrNoLeader
 	case limit > 0 && len(p.Payload) > limit:
-		return p, ErrTooLarge
+		return p, proposals.ErrTooLarge
 	}
 	return p, nil
 }
@@ -99,47 +100,81 @@ func (m *Member) EncodeFor(id consensus.ProposalID, command *kv.Command) (consen
 // Offer gives the core what a client proposes on the fast path, kind MsgFastPropose, or asks it to hold, MsgRecord, when Round
 // says that it is due. Term and Config are what the client believes; the rest is filled in. The ids of the proposals must be
 // of sessions of the client. It waits while too much of what clients offered waits to be looked at.
-func (m *Member) Offer(client consensus.MemberID, message consensus.Message) {
-	if len(message.Proposals) == 0 || m.isMember(client) || !m.hasStarted() {
+func (c *Clients) Offer(client consensus.MemberID, message consensus.Message) {
+	if len(message.Proposals) == 0 || c.member.IsMember(client) || c.member.Proposals() == nil {
 		return
 	}
-	message.From, message.To = client, m.ID()
-	if !m.offers.enter(&message) {
+	message.From, message.To = client, c.options.ID
+	if !c.offers.enter(&message) {
 		return
 	}
-	m.Receive([]consensus.Message{message})
+	c.member.Receive([]consensus.Message{message})
 }
 
-// deliver takes messages to the other members, and to the native clients that listen here. Every message of the core that
+// Deliver takes messages to the other members, and to the native clients that listen here. Every message of the core that
 // may be for a client leaves by it.
-func (m *Member) deliver(messages []consensus.Message) {
-	if m.direct.count.Load() == 0 {
-		m.transport.Send(messages)
+func (c *Clients) Deliver(messages []consensus.Message) {
+	if c.direct.count.Load() == 0 {
+		c.member.Send(messages)
 		return
 	}
 	others := make([]consensus.Message, 0, len(messages))
 	for i := range messages {
-		if !m.answersClient(&messages[i]) {
+		if !c.answersClient(&messages[i]) {
 			others = append(others, messages[i])
 		}
 	}
 	if len(others) > 0 {
-		m.transport.Send(others)
+		c.member.Send(others)
 	}
 }
 
 // answersClient delivers a message if it is for a client that listens here. One that was refused goes on here as any other.
-func (m *Member) answersClient(message *consensus.Message) bool {
+func (c *Clients) answersClient(message *consensus.Message) bool {
 	switch message.Kind {
 	case consensus.MsgRecorded, consensus.MsgFast:
-		return !m.isMember(message.To) && m.direct.hear(message)
+		return !c.member.IsMember(message.To) && c.direct.hear(message)
 	case consensus.MsgProposeReply:
-		if m.isMember(message.To) || !m.direct.hear(message) {
+		if c.member.IsMember(message.To) || !c.direct.hear(message) {
 			return false
 		}
-		m.node.RefusedFor(message.Refusals)
-		m.inbox.wake()
+		c.member.Proposals().Refuse(message.Refusals)
+		c.member.Wake()
 		return true
 	}
 	return false
 }
+
+// ProposeFor queues a command under the id that a native client gave it. done is told once, by the goroutine that applies, what
+// came of it: the result of the first entry of that id, kv.ErrSessionUnknown in the result if this attempt did nothing because
+// the session is not open, or an error if the member cannot tell. The command is repeated until then, or until Abandon.
+func (c *Clients) ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
+	p, err := c.EncodeFor(id, command)
+	if err == nil {
+		err = c.member.Proposals().AddFor(id, p.Payload, done, false)
+	}
+	if err != nil {
+		return err
+	}
+	c.member.Wake()
+	return nil
+}
+
+// Abandon ends the wait of done for a proposal of a client. What was sent may still happen.
+func (c *Clients) Abandon(id consensus.ProposalID, done proposals.Completion) {
+	c.member.Proposals().AbandonFor(id, done)
+}
+
+// FirstResult returns what a proposal of a client gave, if it has been applied here and its session is open.
+func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
+	machine, release := c.member.Machine()
+	defer release()
+	result, found, err := machine.Result(id)
+	return result, found && err == nil
+}
+
+// Taken makes room for the offers among inputs that the core takes.
+func (c *Clients) Taken(inputs []raft.Input) { c.offers.taken(inputs) }
+
+// OfferedBytes is how many bytes of offers of native clients wait to be looked at.
+func (c *Clients) OfferedBytes() int { return c.offers.bytes() }

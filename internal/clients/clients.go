@@ -1,0 +1,66 @@
+package clients
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/proposals"
+)
+
+// Member is the member that serves the clients.
+type Member interface {
+	Leader() consensus.MemberID
+	// IsMember reports whether an id can not be a client's: it is that of a member.
+	IsMember(id consensus.MemberID) bool
+	Machine() (machine *apply.Machine, release func())
+	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
+	ReadIndex(ctx context.Context) error
+	Receive(messages []consensus.Message)
+
+	// AwaitStart returns once requests are served, Proposals nil before that.
+	AwaitStart(ctx context.Context) error
+	Proposals() *proposals.Table
+	// Wake makes the loop look for what waits to be proposed.
+	Wake()
+	// Await waits for the end of a proposal of a client that propose queues.
+	Await(ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error) (kv.Result, error)
+	Send(messages []consensus.Message)
+	// TellHeard tells the leader which clients were heard here.
+	TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error
+	// Background runs f in a goroutine that the end of the member waits for.
+	Background(f func())
+}
+
+// Options say for which member, and how patient.
+type Options struct {
+	ID              consensus.MemberID
+	Patience        time.Duration   // for how long a client may be silent; zero: DefaultClientPatience
+	RequestTimeout  time.Duration   // to open a session
+	MaxRequestBytes int             // encoded command; zero: unlimited
+	Stopping        context.Context // ends with the member
+	Clock           env.Clock
+	Logger          *slog.Logger
+}
+
+// Clients is what a member does for native clients.
+type Clients struct {
+	options  Options
+	member   Member
+	direct   direct
+	offers   waitingRoom
+	alive    liveness
+	retiring retiring
+}
+
+// New returns the clients of a member. Watch looks after their sessions.
+func New(options Options, member Member) *Clients {
+	c := &Clients{options: options, member: member}
+	c.offers.init()
+	context.AfterFunc(options.Stopping, c.offers.close)
+	return c
+}

@@ -1,0 +1,137 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/proposals"
+)
+
+// ErrClientID means that a client cannot have the id that it drew.
+var ErrClientID = errors.New("member: this id is taken by a member of the cluster: draw another one for the client")
+
+// ErrClientSession means that a client says it had a session that it cannot have had.
+var ErrClientSession = errors.New("member: there was no such session: the client names a later one than there can be")
+
+// ClientSessionLength is how many proposals a session of a native client may number.
+const ClientSessionLength = proposals.SessionLength
+
+// maxClientAhead is by how much a client's last session may be beyond those that this member knows: more than are ever opened
+// while it lags, and so little that the row of numbers, which all clients share, outlasts those that lie.
+const maxClientAhead = 1 << 32
+
+// retirePatience bounds one attempt to end sessions.
+const retirePatience = 5 * time.Second
+
+// maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
+const maxClientSessions = 10_000
+
+// OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the number of
+// the last session that the client was given, zero if it has had none.
+func (c *Clients) OpenClientSession(
+	ctx context.Context, client consensus.MemberID, above uint64, keep []uint64,
+) (consensus.SessionID, error) {
+	var none consensus.SessionID
+	if err := c.member.AwaitStart(ctx); err != nil {
+		return none, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.RequestTimeout)
+	defer cancel()
+	for {
+		session, err := c.nextClientSession(client, above)
+		if err != nil {
+			return none, err
+		}
+		id := consensus.ProposalID{Session: session}
+		open := &kv.Command{SessionOpen: &kv.SessionOpenOp{Member: uint64(client), Number: session.Number, Keep: keep}}
+		result, err := c.member.Await(ctx, id, func(done proposals.Completion) error { return c.ProposeFor(id, open, done) })
+		switch {
+		case err != nil:
+			return none, err
+		case result.Err == nil:
+			c.KeepClient(client)
+			return session, nil
+		case !errors.Is(result.Err, kv.ErrSessionUnknown):
+			return none, result.Err
+		}
+		// Somebody's later session has ended meanwhile, and this member knows of it by now.
+	}
+}
+
+func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (consensus.SessionID, error) {
+	machine, release := c.member.Machine()
+	defer release()
+	config, _ := machine.Config()
+	if _, removed := machine.Removed(client); removed || config.Contains(client) || client == consensus.NoMember {
+		return consensus.SessionID{}, ErrClientID
+	}
+	if len(machine.ClientSessions()) >= maxClientSessions {
+		return consensus.SessionID{}, proposals.ErrTooMany
+	}
+	next := machine.NextClientSession(client, above)
+	if next.ClientNumber() > machine.NextClientSession(client, 0).ClientNumber()+maxClientAhead {
+		return consensus.SessionID{}, ErrClientSession
+	}
+	return next, nil
+}
+
+// RetireClientSession has a session retired of which the client says that it knows all results. It does not wait for it: if
+// that fails, the client's next session ends this one.
+func (c *Clients) RetireClientSession(session consensus.SessionID) {
+	if c.options.Stopping.Err() != nil || !c.retiring.begin(session, c.sessionOpen(session)) {
+		return
+	}
+	c.member.Background(func() {
+		defer c.retiring.end(session)
+		ctx, cancel := context.WithTimeout(c.options.Stopping, retirePatience)
+		defer cancel()
+		if c.member.AwaitStart(ctx) == nil {
+			c.retireClientSession(ctx, session)
+		}
+	})
+}
+
+func (c *Clients) sessionOpen(session consensus.SessionID) bool {
+	machine, release := c.member.Machine()
+	defer release()
+	return machine.SessionOpen(session)
+}
+
+// retiring are the sessions whose end is on its way because their clients asked for it. There are no more of them than open
+// sessions, however often the clients ask, nor entries of the log for what is not open.
+type retiring struct {
+	mu       sync.Mutex
+	sessions map[consensus.SessionID]struct{}
+}
+
+// begin reports whether somebody has to propose the end of a session now.
+func (r *retiring) begin(session consensus.SessionID, open bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.sessions[session]; known || !open {
+		return false
+	}
+	if r.sessions == nil {
+		r.sessions = map[consensus.SessionID]struct{}{}
+	}
+	r.sessions[session] = struct{}{}
+	return true
+}
+
+func (r *retiring) end(session consensus.SessionID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, session)
+}
+
+func (c *Clients) retireClientSession(ctx context.Context, session consensus.SessionID) {
+	command := kv.Command{SessionRetire: &kv.SessionRetireOp{Member: uint64(session.Member), Number: session.Number}}
+	_, err := c.member.Propose(ctx, &command)
+	if err != nil && c.options.Stopping.Err() == nil && !errors.Is(err, context.Canceled) {
+		c.options.Logger.Debug("could not retire the session of a client yet", "client", session.Member.String(), "err", err)
+	}
+}
