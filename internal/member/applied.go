@@ -1,6 +1,8 @@
 package member
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/expiry"
@@ -55,9 +57,11 @@ func (m *Member) answerRoom(id consensus.ProposalID) kv.Room {
 // applied completes who waits for a batch, and takes note of what it has changed.
 func (m *Member) applied(batch []consensus.Entry, results []kv.Result) {
 	m.node.Resolve(batch, results)
-	m.noteConfig(batch)
+	if slices.ContainsFunc(batch, ofConfig) {
+		m.noteRemoval()
+	}
+	m.members.applied(batch)
 	m.integrity.Note()
-	m.noteJobs(batch)
 }
 
 // restored does the same for a snapshot that has replaced the store.
@@ -67,7 +71,7 @@ func (m *Member) restored(meta consensus.SnapshotMeta, machine *apply.Machine) e
 	}
 	m.noteRemoval()
 	m.integrity.Note()
-	m.configNews.tell()
-	m.jobs.changed.tell()
+	m.members.changed.tell()
+	m.members.jobs.changed.tell()
 	return nil
 }

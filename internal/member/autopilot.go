@@ -29,7 +29,7 @@ func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.T
 	return p.m.viewInTerm(ctx)
 }
 
-func (p pilotPorts) Jobs() []autopilot.Row { return p.m.jobRows() }
+func (p pilotPorts) Jobs() []autopilot.Row { return p.m.members.jobs.rows() }
 
 func (p pilotPorts) Write(ctx context.Context, w *autopilot.Write) error {
 	op := &kv.JobOp{ID: uint64(w.Job.ID), Version: w.Version, Body: w.Job.Encode()}
@@ -80,7 +80,7 @@ func (p pilotPorts) Find(
 }
 
 func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {
-	view, _, err := p.m.DescribeCluster(ctx)
+	view, _, err := p.m.members.DescribeCluster(ctx)
 	return view, err
 }
 
@@ -90,7 +90,7 @@ func (m *Member) runJobs() error {
 	timer := time.NewTimer(autopilot.JobPoll)
 	defer timer.Stop()
 	for {
-		jobs, config, leader := m.JobsChanged(), m.ConfigChanged(), m.LeaderChanged()
+		jobs, config, leader := m.members.JobsChanged(), m.members.ConfigChanged(), m.LeaderChanged()
 		var poll <-chan time.Time
 		if pause, busy := m.runJob(runner); busy {
 			timer.Reset(pause)
@@ -143,7 +143,7 @@ func (m *Member) promoteReady() {
 		return
 	}
 	status := m.Status()
-	ready := autopilot.Promotable(&config, &status, m.jobRows())
+	ready := autopilot.Promotable(&config, &status, m.members.jobs.rows())
 	promoted, err := autopilot.FirstAccepted(ready, func(id consensus.MemberID) error {
 		ctx, cancel := context.WithTimeout(m.stopping, promotePatience)
 		defer cancel()
@@ -178,11 +178,22 @@ func (m *Member) retireRemoved(removed *autopilot.RemovedSessions) {
 
 // repairVoters is the goroutine of autopilot.Repair.
 func (m *Member) repairVoters() error {
-	return lookEvery(m.stopping, min(repairInterval, 2*m.electionTimeout()), func() { m.repair.Look(m.stopping) })
+	return lookEvery(m.stopping, min(repairInterval, 2*m.electionTimeout()), func() { m.members.repair.Look(m.stopping) })
 }
 
-// Advice says what is wrong with the voters: see autopilot.Repair.
-func (m *Member) Advice() string { return m.repair.Text() }
+// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, and on the leader those
+// that were not confirmed when they were changed.
+func (m *Member) keepAddresses() error {
+	told := len(m.options.PeerURLs) == 0 // the cluster knows where this member is
+	return lookEvery(m.stopping, min(addressInterval, 2*m.electionTimeout()), func() {
+		if m.Leader() == m.ID() {
+			m.members.requests.DropFormer(m.stopping)
+		}
+		if !told {
+			told = m.members.announce(m.options.PeerURLs)
+		}
+	})
+}
 
 // dialled are members as the transport has to know them.
 func dialled(members []consensus.Member) []consensus.Member {

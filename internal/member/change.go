@@ -22,7 +22,7 @@ func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeReque
 		return consensus.Config{}, err
 	}
 	for {
-		changed := m.ConfigChanged()
+		changed := m.members.ConfigChanged()
 		config := m.configNow()
 		switch {
 		case !abortable(&request):
@@ -71,7 +71,7 @@ func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeReq
 			return err
 		}
 		select {
-		case <-m.options.tickAfter():
+		case <-time.After(5 * m.options.TickInterval):
 		case <-patience:
 			return err
 		case <-ctx.Done():
@@ -81,9 +81,7 @@ func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeReq
 }
 
 func (m *Member) configNow() consensus.Config {
-	machine, release := m.Machine()
-	defer release()
-	config, _ := machine.Config()
+	config, _ := m.configApplied()
 	return config
 }
 
@@ -126,18 +124,8 @@ func fulfils(config *consensus.Config, steps []consensus.ChangeStep) bool {
 	return true
 }
 
-// ConfigChanged is closed when the next configuration entry, or one that settles a configuration, has been applied here.
-func (m *Member) ConfigChanged() <-chan struct{} { return m.configNews.next() }
-
-// noteConfig counts changes and wakes those who wait for ConfigChanged, once entries are applied.
-func (m *Member) noteConfig(entries []consensus.Entry) {
-	m.changes.Applied(entries)
-	for i := range entries {
-		e := &entries[i]
-		if e.Kind == consensus.EntryConfig || (e.Kind == consensus.EntryNoop && len(e.Payload) > 0) {
-			m.noteRemoval()
-			m.configNews.tell()
-			return
-		}
-	}
+func (m *Member) configApplied() (consensus.Config, consensus.ConfigID) {
+	machine, release := m.Machine()
+	defer release()
+	return machine.Config()
 }

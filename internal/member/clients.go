@@ -2,20 +2,14 @@ package member
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/proposals"
 )
-
-// methodClients tells the leader which native clients a member heard.
-const methodClients = "clients.heard"
 
 func (m *Member) newClients() *clients.Clients {
 	return clients.New(clients.Options{
@@ -74,25 +68,17 @@ func (p clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.Memb
 	if leader == consensus.NoMember {
 		return ErrNoLeader
 	}
-	body, err := json.Marshal(heard)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(p.stopping, p.electionTimeout())
 	defer cancel()
-	_, err = p.transport.Call(ctx, leader, methodClients, body)
+	_, err := peercall.Ask(ctx, p.caller, leader, &methodHeard, heard)
 	return err
 }
 
-// answerHeard takes the word of another member about its clients.
-func (m *Member) answerHeard(body []byte) ([]byte, error) {
-	var heard []consensus.MemberID
-	if err := json.Unmarshal(body, &heard); err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
+// noteHeard takes the word of another member about its clients.
+func (m *Member) noteHeard(_ context.Context, heard []consensus.MemberID) (peercall.Nothing, error) {
 	if m.Leader() != m.ID() {
-		return nil, toStatus(ErrNotLeader)
+		return peercall.Nothing{}, ErrNotLeader
 	}
 	m.Heard(heard)
-	return []byte("{}"), nil
+	return peercall.Nothing{}, nil
 }

@@ -49,6 +49,7 @@ type cluster struct {
 // node is one of them; Member is nil while it is down.
 type node struct {
 	*member.Member
+	*member.Membership
 	c      *cluster
 	id     consensus.MemberID
 	addr   string
@@ -173,6 +174,7 @@ func (n *node) start() {
 	if err != nil {
 		n.c.t.Fatal(err)
 	}
+	n.Membership = n.Member.Membership()
 	l := n.listen
 	if n.listen = nil; l == nil {
 		if l, err = net.Listen("tcp", n.addr); err != nil {

@@ -1,10 +1,5 @@
 package member
 
-import "github.com/quorate/quorate/internal/member/changecount"
-
-// ChangeCounts tells how configuration changes ended, for metrics.
-func (m *Member) ChangeCounts() []changecount.Count { return m.changes.Counts() }
-
 // StaleProposals counts the commands of this member that a leader refused because they were bound to a configuration
 // that was no longer in force. They went out again at once.
 func (m *Member) StaleProposals() uint64 {

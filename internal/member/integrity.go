@@ -2,11 +2,11 @@ package member
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/integrity"
+	"github.com/quorate/quorate/internal/peercall"
 )
 
 // newIntegrity makes the comparison of members (package integrity) for this one.
@@ -26,27 +26,8 @@ func newIntegrity(m *Member) *integrity.Checker {
 
 func (m *Member) askIntegrity(
 	ctx context.Context, id consensus.MemberID, kind integrity.Kind, q integrity.Question,
-) (answer integrity.Answer, err error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return answer, err
-	}
-	raw, err := m.askLeader(ctx, id, string(kind), body)
-	if err != nil {
-		return answer, err
-	}
-	return openReply[integrity.Answer](raw)
-}
-
-// integrityCall answers the questions of package integrity; nil for other methods.
-func (m *Member) integrityCall(method string) func(context.Context, integrity.Question) integrity.Answer {
-	kind := integrity.Kind(method)
-	if kind != integrity.Chain && kind != integrity.Contents {
-		return nil
-	}
-	return func(ctx context.Context, q integrity.Question) integrity.Answer {
-		return m.integrity.Answer(ctx, kind, q)
-	}
+) (integrity.Answer, error) {
+	return peercall.Ask(ctx, m.caller, id, integrityMethod(kind), q)
 }
 
 // IntegrityCounts returns how often members were compared here.

@@ -110,7 +110,7 @@ func (m *Member) configure(inForce raft.ConfigInForce) {
 	config := inForce.Config
 	config.Members = dialled(config.Members)
 	m.transport.Configure(&config)
-	m.changes.Configured(&inForce)
+	m.members.changes.Configured(&inForce)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
 	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
@@ -128,7 +128,7 @@ func (m *Member) observe(events []raft.Event) {
 		case raft.Denied:
 			m.distrust(e)
 		case raft.ConfigUndone:
-			m.changes.Undone(e.ID)
+			m.members.changes.Undone(e.ID)
 		case raft.Removed:
 			m.background(m.leave)
 		}

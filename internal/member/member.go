@@ -23,9 +23,9 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/transport"
@@ -89,12 +89,9 @@ type Member struct {
 	stores      datadir.Stores // the store that counts; data.Generation is the same, for the goroutine that applies
 	inferred    atomic.Uint64
 	coreCounts  atomic.Pointer[raft.Counts]
-	changes     changecount.Counter
-	configNews  news
-	jobs        jobTable
+	members     Membership
+	caller      *peercall.Caller
 	addresses   *autopilot.Addresses
-	requests    *autopilot.Requests
-	repair      *autopilot.Repair
 	refusedOnce sync.Once // by a peer, for good
 
 	started chan struct{} // closed by Start; others may ask before
@@ -113,13 +110,15 @@ func New(options Options) (*Member, error) {
 
 		started: make(chan struct{}),
 	}
-	m.addresses = autopilot.NewAddresses(pilotPorts{m}, m.logger)
-	m.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
-		ElectionTimeout: m.electionTimeout(), Poll: 5 * options.TickInterval,
-	})
-	m.repair = autopilot.NewRepair(options.Care, pilotPorts{m}, m.requests, m.logger)
 	m.lifecycle.init()
 	m.knownLeader.init()
+	m.addresses = autopilot.NewAddresses(pilotPorts{m}, m.logger)
+	m.members.init(m)
+	m.caller = peercall.NewCaller(m.answers(), callPorts{m}, peercall.Options{
+		Timeout: options.RequestTimeout, Poll: 5 * options.TickInterval, Stopping: m.stopping,
+		NoLeader: ErrNoLeader, TimedOut: ErrTimeout, Stopped: ErrStopped,
+	})
+	m.members.caller = m.caller
 	m.departure.init()
 	m.stores.Set(options.Data.Generation)
 	context.AfterFunc(m.stopping, m.stores.Stop)
@@ -216,6 +215,11 @@ func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster 
 func (m *Member) Machine() (machine *apply.Machine, release func()) {
 	return m.stores.Machine()
 }
+
+// Membership answers requests about the members of the cluster.
+func (m *Member) Membership() *Membership { return &m.members }
+
+func (m *Member) identity() consensus.Identity { return m.data.Identity }
 
 // Hub is the member's watch hub; it outlives store replacements.
 func (m *Member) Hub() *watch.Hub { return m.hub }

@@ -20,5 +20,5 @@ func (m *Member) NameOwner(name string) (consensus.MemberID, bool) {
 		view.Members = append(view.Members, known)
 	}
 	release()
-	return autopilot.NameOwner(&view, m.Jobs(), name, m.ID())
+	return autopilot.NameOwner(&view, m.members.Jobs(), name, m.ID())
 }

@@ -72,6 +72,7 @@ func startWatched(t *testing.T, change func(*member.Options)) *node {
 	if n.Member, err = member.New(options); err != nil {
 		t.Fatal(err)
 	}
+	n.Membership = n.Member.Membership()
 	n.peers, err = transport.New(transport.Options{Self: 1, Cluster: testCluster, Handler: n.Member,
 		Listeners: []net.Listener{n.listen}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -192,7 +192,7 @@ func serveMember(t testing.TB, change func(*rpc.Options)) *server {
 		t.Fatal(err)
 	}
 	return serve(t, m, func(o *rpc.Options) {
-		o.Membership = m
+		o.Membership = m.Membership()
 		if change != nil {
 			change(o)
 		}

@@ -29,7 +29,7 @@ func (s *Server) serve(context.Context, Options) error {
 	}
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
-		Membership:      s.member,
+		Membership:      s.member.Membership(),
 		Clients:         s.member,
 		Logger:          s.logger,
 		ElectionTimeout: s.cfg.Consensus.ElectionTimeout,

@@ -34,6 +34,7 @@ var floors = []struct {
 	{"internal/epoch", 3, "epoch"},
 	{"internal/membership", 3, "membership"},
 	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
+	{"internal/peercall", 3, "peercall"},    // what members ask each other
 	{"internal/model", 3, "model"},
 	{"internal/fastpath", 3, "fastpath"},
 	{"internal/member", 4, "member"},

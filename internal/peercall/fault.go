@@ -1,0 +1,110 @@
+package peercall
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Fault is an error that keeps its meaning between members.
+type Fault struct {
+	Code  byte // on the wire, from 1 on; never used for another one
+	Final bool // asking again changes nothing
+	// encode returns what is sent about err, and false if err is another one; decode is the other way round.
+	encode func(err error) ([]byte, bool)
+	decode func(src []byte) (error, error)
+}
+
+// Sentinel is an error that is one value. What has been added to its text is told, too.
+func Sentinel(code byte, final bool, sentinel error) Fault {
+	return Fault{
+		Code: code, Final: final,
+		encode: func(err error) ([]byte, bool) {
+			if !errors.Is(err, sentinel) {
+				return nil, false
+			}
+			return []byte(err.Error()), true
+		},
+		decode: func(src []byte) (error, error) {
+			if text := string(src); text != sentinel.Error() {
+				return &toldError{text: text, is: sentinel}, nil
+			}
+			return sentinel, nil
+		},
+	}
+}
+
+// Detailed is a final error with fields: a pointer to T.
+func Detailed[T any, E interface {
+	*T
+	error
+}](code byte) Fault {
+	codec := JSON[*T]()
+	return Fault{
+		Code: code, Final: true,
+		encode: func(err error) ([]byte, bool) {
+			var found E
+			if !errors.As(err, &found) {
+				return nil, false
+			}
+			text, err := codec.Append(nil, found)
+			return text, err == nil
+		},
+		decode: func(src []byte) (error, error) {
+			found, err := codec.Decode(src)
+			return E(found), err
+		},
+	}
+}
+
+// toldError is an error of another member, in its words.
+type toldError struct {
+	text string
+	is   error
+}
+
+func (e *toldError) Error() string { return e.text }
+func (e *toldError) Unwrap() error { return e.is }
+
+// Faults are the errors that keep their meaning. The first one that is meant is told.
+type Faults []Fault
+
+// append appends err, or reports that the table does not have it.
+func (f Faults) append(dst []byte, err error) ([]byte, bool) {
+	for i := range f {
+		if about, found := f[i].encode(err); found {
+			return append(append(dst, f[i].Code), about...), true
+		}
+	}
+	return dst, false
+}
+
+// decode returns the error of a code.
+func (f Faults) decode(code byte, about []byte) error {
+	for i := range f {
+		if f[i].Code != code {
+			continue
+		}
+		told, err := f[i].decode(about)
+		if err != nil {
+			return malformed(err)
+		}
+		return told
+	}
+	return &toldError{text: string(about), is: errors.ErrUnsupported} // the leader is newer
+}
+
+// final reports whether asking again would change nothing.
+func (f Faults) final(err error) bool {
+	if err == nil || errors.Is(err, errors.ErrUnsupported) {
+		return true
+	}
+	for i := range f {
+		if _, found := f[i].encode(err); found {
+			return f[i].Final
+		}
+	}
+	code := status.Code(err)
+	return code == codes.Unimplemented || code == codes.InvalidArgument
+}

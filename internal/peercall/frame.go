@@ -1,0 +1,99 @@
+package peercall
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// The bodies of a question and of its answer:
+//
+//	question   [index uvarint][term uvarint][stage byte]   of the configuration, if the method is fenced
+//	           the question as its codec writes it
+//	answer     [0]     the answer as its codec writes it
+//	           [code]  an error of the table, and what its codec writes about it
+
+// Codec is how one type is encoded.
+type Codec[T any] struct {
+	Append func(dst []byte, value T) ([]byte, error)
+	Decode func(src []byte) (T, error)
+}
+
+// JSON encodes what is rare and has many fields.
+func JSON[T any]() Codec[T] {
+	return Codec[T]{
+		Append: func(dst []byte, value T) ([]byte, error) {
+			text, err := json.Marshal(value)
+			return append(dst, text...), err
+		},
+		Decode: func(src []byte) (value T, err error) {
+			return value, json.Unmarshal(src, &value)
+		},
+	}
+}
+
+// Nothing is a question, or an answer, without contents.
+type Nothing = struct{}
+
+// Empty encodes it.
+func Empty() Codec[Nothing] {
+	return Codec[Nothing]{
+		Append: func(dst []byte, _ Nothing) ([]byte, error) { return dst, nil },
+		Decode: func([]byte) (Nothing, error) { return Nothing{}, nil },
+	}
+}
+
+// Numbers encodes a value as a list of numbers. It fails to decode what has fewer than least.
+func Numbers[T any](least int, split func(T) []uint64, join func([]uint64) T) Codec[T] {
+	return Codec[T]{
+		Append: func(dst []byte, value T) ([]byte, error) {
+			for _, n := range split(value) {
+				dst = binary.AppendUvarint(dst, n)
+			}
+			return dst, nil
+		},
+		Decode: func(src []byte) (value T, err error) {
+			list := make([]uint64, 0, least)
+			for len(src) > 0 {
+				n, read := binary.Uvarint(src)
+				if read <= 0 {
+					return value, errCut
+				}
+				list, src = append(list, n), src[read:]
+			}
+			if len(list) < least {
+				return value, errCut
+			}
+			return join(list), nil
+		},
+	}
+}
+
+var errCut = errors.New("peercall: a question or an answer is cut off")
+
+// malformed refuses what cannot be decoded: asking again changes nothing.
+func malformed(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }
+
+func appendFence(dst []byte, id consensus.ConfigID) []byte {
+	dst = binary.AppendUvarint(dst, uint64(id.Index))
+	dst = binary.AppendUvarint(dst, uint64(id.Term))
+	return append(dst, id.Stage)
+}
+
+func decodeFence(src []byte) (id consensus.ConfigID, rest []byte, err error) {
+	index, n := binary.Uvarint(src)
+	if n <= 0 {
+		return id, nil, errCut
+	}
+	term, m := binary.Uvarint(src[n:])
+	if m <= 0 || len(src) == n+m {
+		return id, nil, errCut
+	}
+	id = consensus.ConfigID{Index: consensus.Index(index), Term: consensus.Term(term), Stage: src[n+m]}
+	return id, src[n+m+1:], nil
+}
