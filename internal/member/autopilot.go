@@ -181,8 +181,8 @@ func (m *Member) repairVoters() error {
 	return lookEvery(m.stopping, min(repairInterval, 2*m.electionTimeout()), func() { m.members.repair.Look(m.stopping) })
 }
 
-// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, and on the leader those
-// that were not confirmed when they were changed.
+// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, and on the leader
+// those that were not confirmed when they were changed.
 func (m *Member) keepAddresses() error {
 	told := len(m.options.PeerURLs) == 0 // the cluster knows where this member is
 	return lookEvery(m.stopping, min(addressInterval, 2*m.electionTimeout()), func() {
