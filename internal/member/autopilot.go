@@ -32,11 +32,7 @@ func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.T
 func (p pilotPorts) Jobs() []autopilot.Row { return p.m.members.jobs.rows() }
 
 func (p pilotPorts) Write(ctx context.Context, w *autopilot.Write) error {
-	op := &kv.JobOp{ID: uint64(w.Job.ID), Version: w.Version, Body: w.Job.Encode()}
-	for _, id := range w.Forget {
-		op.Prune = append(op.Prune, uint64(id))
-	}
-	result, err := p.m.Propose(ctx, &kv.Command{Job: op})
+	result, err := p.m.Propose(ctx, &kv.Command{Job: JobOp(w)})
 	if err != nil {
 		return err
 	}

@@ -37,16 +37,23 @@ func (t *jobTable) rows() []autopilot.Row {
 	machine, release := t.machine()
 	stored := machine.Jobs()
 	release()
-	rows := make([]autopilot.Row, 0, len(stored))
+	rows, err := JobRows(stored)
+	if err != nil {
+		t.unreadable.Do(func() { t.logger.Error("cannot read a membership job", "err", err) })
+	}
+	return rows
+}
+
+// JobRows decodes rows of the state machine, oldest first. Those that it cannot read it leaves out, and says why of one.
+func JobRows(stored []apply.Job) (rows []autopilot.Row, unreadable error) {
+	rows = make([]autopilot.Row, 0, len(stored))
 	for i := range stored {
 		job, err := membership.DecodeJob(stored[i].Body)
 		if err == nil && job.ID != membership.JobID(stored[i].ID) {
 			err = fmt.Errorf("it says that it is job %v", job.ID)
 		}
 		if err != nil {
-			t.unreadable.Do(func() {
-				t.logger.Error("cannot read a membership job", "job", membership.JobID(stored[i].ID).String(), "err", err)
-			})
+			unreadable = fmt.Errorf("job %v: %w", membership.JobID(stored[i].ID), err)
 			continue
 		}
 		rows = append(rows, autopilot.Row{Job: job, Version: stored[i].Version})
@@ -54,5 +61,14 @@ func (t *jobTable) rows() []autopilot.Row {
 	slices.SortFunc(rows, func(a, b autopilot.Row) int {
 		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
 	})
-	return rows
+	return rows, unreadable
+}
+
+// JobOp is the command that writes a row.
+func JobOp(w *autopilot.Write) *kv.JobOp {
+	op := &kv.JobOp{ID: uint64(w.Job.ID), Version: w.Version, Body: w.Job.Encode()}
+	for _, id := range w.Forget {
+		op.Prune = append(op.Prune, uint64(id))
+	}
+	return op
 }

@@ -33,21 +33,39 @@ func (m *Member) viewInTerm(ctx context.Context) (membership.View, consensus.Ter
 	return m.viewOf(&status), status.Term, nil
 }
 
-// viewOf joins what the core knows with what the state machine does.
+// ViewOptions is what a View tells beside what core and state machine know.
+type ViewOptions struct {
+	MaxLearners int
+	Strict      bool
+	Tick        time.Duration
+	Now         time.Time
+	// Trouble says in two words why a member is refused here; empty: it is not.
+	// Transfer is how far a snapshot to it is, or nil.
+	Trouble  func(id consensus.MemberID) string
+	Transfer func(id consensus.MemberID) *membership.TransferView
+}
+
 func (m *Member) viewOf(status *raft.Status) membership.View {
 	machine, release := m.Machine()
 	defer release()
+	return ViewOf(status, machine, &ViewOptions{
+		MaxLearners: m.options.Raft.MaxLearners, Strict: m.options.Raft.StrictReconfig, Tick: m.options.TickInterval,
+		Now: m.options.Clock.Now(), Trouble: m.trouble, Transfer: m.sender.Progress,
+	})
+}
+
+// ViewOf joins what the core of a leader knows with what the state machine does.
+func ViewOf(status *raft.Status, machine *apply.Machine, o *ViewOptions) membership.View {
 	// What the core calls settled, the state machine may not have applied: tombstones would be missing, and the next change
 	// would be refused.
 	settled := status.ConfigSettled && machine.Settled() && machine.Applied().Index >= status.ConfigID.Index
 	v := membership.View{
 		Leader: status.ID, Config: status.Config, ID: status.ConfigID, Protocol: status.Protocol,
 		Settled: settled, Undecided: !status.ConfigCommitted, TermStarted: status.TermStarted, Last: status.LastIndex,
-		MaxLearners: m.options.Raft.MaxLearners, Strict: m.options.Raft.StrictReconfig,
-		Now: m.options.Clock.Now().UnixMilli(),
+		MaxLearners: o.MaxLearners, Strict: o.Strict, Now: o.Now.UnixMilli(),
 	}
 	for i := range status.Config.Members {
-		v.Members = append(v.Members, m.memberView(status, machine, &status.Config.Members[i]))
+		v.Members = append(v.Members, o.memberView(status, machine, &status.Config.Members[i]))
 	}
 	for _, tomb := range machine.Tombstones() {
 		v.Tombstones = append(v.Tombstones, tomb.Member)
@@ -55,7 +73,7 @@ func (m *Member) viewOf(status *raft.Status) membership.View {
 	return v
 }
 
-func (m *Member) memberView(
+func (o *ViewOptions) memberView(
 	status *raft.Status, machine *apply.Machine, member *consensus.Member,
 ) membership.MemberView {
 	v := membership.MemberView{ID: member.ID, Name: member.Name, PeerURLs: member.PeerURLs}
@@ -76,14 +94,14 @@ func (m *Member) memberView(
 	p := &status.Progress[at]
 	v.Active, v.CaughtUp, v.Match, v.State = p.RecentActive, p.CaughtUp, p.Match, p.State
 	if !p.RecentActive {
-		v.SilentMS = int64(time.Duration(p.HeardTicks) * m.options.TickInterval / time.Millisecond)
+		v.SilentMS = int64(time.Duration(p.HeardTicks) * o.Tick / time.Millisecond)
 	}
-	if trouble := m.trouble(member.ID); trouble != "" {
+	if trouble := o.Trouble(member.ID); trouble != "" {
 		v.Active, v.CaughtUp, v.State = false, false, trouble
 	}
 	if slices.Contains(status.Spared, member.ID) {
 		v.State = membership.MarkedCorrupt
 	}
-	v.Snapshot = m.sender.Progress(member.ID)
+	v.Snapshot = o.Transfer(member.ID)
 	return v
 }

@@ -58,6 +58,7 @@ type host struct {
 	inForce    *raft.ConfigInForce // told by the last step
 	received   received
 	names      int
+	pilot      *pilot // of this life; nil in worlds without jobs
 
 	frozen time.Duration // it does nothing before this time
 	slow   time.Duration // extra time of each write
@@ -185,6 +186,7 @@ func (h *host) start() {
 	if h.w.plan.reconfigures {
 		h.after(promoteScan, h.promote)
 	}
+	h.startPilot()
 }
 
 const clusterID consensus.ClusterID = 0x51

@@ -59,6 +59,13 @@ var nemeses = []nemesis{
 		(*World).strikeLastWord},
 }
 
+// jobs is drawn in no world: only who names it gets it.
+var jobs = nemesis{
+	"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
+	2 * time.Second,
+	func(p *plan, _ *rand.Rand) { p.jobs, p.reconfigures = true, true }, (*World).strikeJobs,
+}
+
 // Nemesis names a kind of fault for the command line.
 type Nemesis struct{ Name, About string }
 
@@ -68,7 +75,7 @@ func Nemeses() []Nemesis {
 	for _, n := range slices.Concat(nemeses, disks) {
 		list = append(list, Nemesis{n.Name, n.About})
 	}
-	return list
+	return append(list, Nemesis{jobs.Name, jobs.About})
 }
 
 // unleash makes a nemesis strike until the first phase is over.

@@ -51,6 +51,7 @@ type reconfiguration struct {
 	protocols    []consensus.Protocol
 	reconfigures bool // there are changes
 	hits         bool // and they are hit in their middle
+	jobs         bool // operators ask for jobs, and leaders repair the voters by themselves
 	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
 }
 
@@ -194,6 +195,12 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
+	if slices.Contains(asked, jobs.Name) { // not drawn otherwise, so that the seeds of other faults keep their meaning
+		known++
+		p.nemeses = append(p.nemeses, &jobs)
+		p.gaps[jobs.Name] = dice.Between(dice.Stream(o.Seed, streamJobs), jobs.shortest, 5*jobs.shortest)
+		jobs.plan(p, nil)
+	}
 	for i := range disks {
 		if slices.Contains(asked, disks[i].Name) {
 			known++

@@ -115,6 +115,10 @@ func (h *host) promote() {
 	if !h.leading || h.w.calm {
 		return
 	}
+	if h.w.plan.jobs {
+		h.promoteReady()
+		return
+	}
 	status := h.node.Replica().Status()
 	for _, p := range status.Progress {
 		m, _ := status.Config.Member(p.ID)

@@ -122,6 +122,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"found-by-majority":    {Members: 3, Nemesis: "wipe-most", Seed: 8},
 		"trust-denial":         {Members: 3, Nemesis: "forget", Seed: 2},
 		"serve-superseded":     {Members: 3, Nemesis: "recover"},
+		"job-twice":            {Members: 3, Nemesis: "jobs"},
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
 		"hasty-client":         {Members: 7, Nemesis: "last-word"},

@@ -40,6 +40,7 @@ const (
 	streamNatives
 	streamIdentity
 	streamPlanIdentity
+	streamJobs
 	streamHosts = 100
 )
 
@@ -114,6 +115,7 @@ func Run(o Options) (Report, error) {
 		w.guarded(w.suite.Finish)
 	}
 	w.counts.Load(w.load)
+	w.counts.Jobs = w.suite.Jobs.Done()
 	w.counts.Duplicates, w.counts.Fast, w.counts.Skipped = w.suite.Duplicates, w.suite.Fast, w.suite.Skipped
 	w.tallyChanges()
 	for _, h := range w.up() {
@@ -152,6 +154,7 @@ func newWorld(o Options) (*World, error) {
 		clients: map[consensus.MemberID]func(consensus.Message){}, astray: map[consensus.MemberID]*host{}}
 	base := firstConfig(p.members)
 	w.suite = check.NewSuite(w.Now, base)
+	w.suite.Jobs.Alone = p.jobsAlone()
 	w.suite.Leases.ClockDrift(p.drift)
 	w.actions = newActions(w, o.Actions)
 	w.actions.begin(base.Config.Voters)

@@ -21,6 +21,7 @@ type Set struct {
 	Sessions  bool // a retry goes out under another proposal id
 	Leases    bool // leases end a second early
 	Watch     bool // a watcher loses some of its events on the way
+	JobTwice  bool // a leader does not see that a job has ended
 	Client    bool // a native client is content with less than a superquorum
 }
 
@@ -77,6 +78,7 @@ var all = []Break{
 		func(b *Set) { b.Rules.ServeSuperseded = true }},
 	{"trust-denial", "a follower that denies what it acknowledged still counts",
 		func(b *Set) { b.Raft.TrustDenial = true }},
+	{"job-twice", "a leader takes a job that has ended for one that runs", func(b *Set) { b.JobTwice = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *Set) { b.Sessions = true }},
 	{"early-leases", "leases end a second early", func(b *Set) { b.Leases = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *Set) { b.Client = true }},

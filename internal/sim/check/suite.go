@@ -33,6 +33,7 @@ type Suite struct {
 	Acks     Acknowledgements
 	Leases   Leases
 	Bindings Bindings
+	Jobs     Jobs
 
 	elections elections
 	logs      logs
@@ -58,6 +59,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.won.init()
 	s.Bindings.init()
 	s.removals.init(&base)
+	s.Jobs.voters = len(base.Config.Voters)
 	first := base.Mark
 	for range first.Index {
 		s.logs.chosen = append(s.logs.chosen, first.Term)
@@ -97,6 +99,7 @@ func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, re
 		s.logs.committed(s, member, &entries[i])
 		s.configCommitted(&entries[i])
 		s.machine.applied(s, member, &entries[i], &results[i])
+		s.Jobs.applied(s, &entries[i], &results[i])
 	}
 	if n := len(entries); n > 0 {
 		s.commits.acted(s, member, entries[n-1].Index)

@@ -45,6 +45,7 @@ type Changes struct {
 	ByProtocol      map[string]uint64 // committed
 	Aborted, Undone uint64            // taken back by an entry; lost with a leader
 	Settled         uint64
+	Jobs            uint64 // that were done
 	LeadersLost     uint64 // in the middle of a change
 }
 
@@ -68,7 +69,8 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
-		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled}, {&c.LeadersLost, &o.LeadersLost},
+		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
+		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
 		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken}, {&c.Direct, &o.Direct},
 		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Strangers, &o.Strangers}, {&c.Cures, &o.Cures},
@@ -103,9 +105,10 @@ func list(counts map[string]uint64) string {
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d direct=%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
-		"changes: %s aborted=%d undone=%d settled=%d leaders-lost=%d strangers=%d cures=%d recoveries=%d adopted=%d faults: %s",
+		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
+		"strangers=%d cures=%d recoveries=%d adopted=%d faults: %s",
 		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
 		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
-		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.LeadersLost,
+		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Strangers, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
 }

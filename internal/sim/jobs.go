@@ -1,0 +1,288 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/sim/changes"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+const (
+	jobScan    = autopilot.JobPoll
+	repairScan = time.Second
+)
+
+var errNotLeading = errors.New("sim: not the leader")
+
+// pilot is package autopilot on one member: the code of members, with events in place of goroutines. A step whose outcome
+// comes later holds up the next one until then.
+type pilot struct {
+	h        *host
+	driver   autopilot.Driver
+	term     consensus.Term // of which everything from before it has been applied here
+	busy     bool
+	requests *autopilot.Requests
+	repair   *autopilot.Repair
+}
+
+// startPilot begins a life.
+func (h *host) startPilot() {
+	if !h.w.plan.jobs {
+		return
+	}
+	p := &pilot{h: h}
+	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
+	p.requests = autopilot.NewRequests(pilotPorts{h}, addresses, autopilot.RequestOptions{
+		Draw: func() uint64 { return h.w.rng.Uint64()>>1 | 1 },
+	})
+	silence := 2 * h.extension().Milliseconds()
+	p.repair = autopilot.NewRepair(membership.Policy{
+		Mode: membership.ModeAuto, DeadAfterMS: silence, StableMS: silence, Voters: h.w.plan.members,
+	}, pilotPorts{h}, p.requests, discard)
+	h.pilot = p
+	h.after(jobScan, p.scan)
+	h.after(repairScan, p.look)
+}
+
+// scan takes the steps of jobs.
+func (p *pilot) scan() {
+	p.h.after(jobScan, p.scan)
+	p.step()
+}
+
+// look repairs the voters. Of the view it demands what a member demands: everything acknowledged before is applied.
+func (p *pilot) look() {
+	p.h.after(repairScan, p.look)
+	if p.h.leading && !p.h.w.calm {
+		p.h.Read(func() { p.repair.Look(context.Background()) })
+	}
+}
+
+func (p *pilot) step() {
+	h := p.h
+	rows := pilotPorts{h}.Jobs()
+	if !h.leading || p.busy || h.w.calm || !autopilot.Unfinished(rows) {
+		return
+	}
+	view, term, err := pilotPorts{h}.View(context.Background())
+	if err != nil {
+		return
+	}
+	if p.term != term {
+		p.busy = true
+		h.Read(func() {
+			p.busy, p.term = false, term
+			p.driver.Restart()
+		})
+		return
+	}
+	step := p.driver.Next(h.clock(), rows, &view)
+	switch {
+	case step.Write != nil:
+		p.busy = true
+		h.Propose(&kv.Command{Job: member.JobOp(step.Write)}, func(r kv.Result, err error) {
+			if p.busy = false; err == nil && r.Err == nil {
+				p.step()
+			}
+		})
+	case step.Change != nil:
+		p.busy = true
+		h.change(*step.Change, func(err error) {
+			if p.busy = false; p.driver.Changed(&step, err) {
+				p.step()
+			}
+		})
+	case step.Transfer != consensus.NoMember:
+		h.put(raft.Transfer{To: step.Transfer})
+		p.driver.Transferred(&step, nil)
+	}
+}
+
+// change proposes a change of the configuration.
+func (h *host) change(request consensus.ChangeRequest, done func(error)) {
+	request.Steps = slices.Clone(request.Steps)
+	_, err := h.node.ChangeConfig(request, completion(func(_ kv.Result, err error) {
+		h.after(0, func() { done(err) })
+	}))
+	if err != nil {
+		h.after(0, func() { done(err) })
+	}
+	h.wake(h.w.plan.loop)
+}
+
+// promoteReady makes a voter of a learner that waits for it and has caught up.
+func (h *host) promoteReady() {
+	config, _ := h.data.Machine.Config()
+	status := h.node.Replica().Status()
+	for _, id := range autopilot.Promotable(&config, &status, pilotPorts{h}.Jobs()) {
+		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
+		request.Protocol = dice.Pick(h.w.rng, h.w.plan.protocols...)
+		h.w.ask(h, request)
+		return
+	}
+}
+
+// pilotPorts are what package autopilot sees of a host. What it writes and changes happens later.
+type pilotPorts struct{ h *host }
+
+func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, error) {
+	status := p.h.node.Replica().Status()
+	if status.Role != raft.Leader {
+		return membership.View{}, 0, errNotLeading
+	}
+	return member.ViewOf(&status, p.h.data.Machine, &member.ViewOptions{
+		MaxLearners: p.h.w.plan.raft.MaxLearners, Strict: p.h.w.plan.raft.StrictReconfig, Tick: p.h.w.plan.tick,
+		Now: p.h.clock(), Trouble: func(consensus.MemberID) string { return "" },
+		Transfer: func(consensus.MemberID) *membership.TransferView { return nil },
+	}), status.Term, nil
+}
+
+// FreshView is a View: who asks has read first.
+func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.Term, error) {
+	return p.View(ctx)
+}
+
+func (p pilotPorts) Jobs() []autopilot.Row {
+	rows, err := member.JobRows(p.h.data.Machine.Jobs())
+	if err != nil {
+		p.h.suite.Report("job", err.Error())
+	}
+	for i := range rows {
+		if p.h.w.broken.JobTwice && rows[i].State.Ended() {
+			rows[i].State = membership.StateRunning
+		}
+	}
+	return rows
+}
+
+func (p pilotPorts) Write(_ context.Context, w *autopilot.Write) error {
+	if w.Version == 0 {
+		p.h.w.struck("jobs", w.Job.Title())
+	}
+	p.h.Propose(&kv.Command{Job: member.JobOp(w)}, func(kv.Result, error) {})
+	return nil
+}
+
+func (p pilotPorts) Change(_ context.Context, request *consensus.ChangeRequest) error {
+	p.h.change(*request, func(error) {})
+	return nil
+}
+
+func (p pilotPorts) Transfer(_ context.Context, to consensus.MemberID) error {
+	p.h.put(raft.Transfer{To: to})
+	return nil
+}
+
+func (p pilotPorts) Sleep(context.Context, time.Duration) error { return nil }
+
+func (p pilotPorts) Config() consensus.Config {
+	config, _ := p.h.data.Machine.Config()
+	return config
+}
+
+func (p pilotPorts) Started(consensus.MemberID) bool { return true }
+
+// Find finds everybody: no address matters here.
+func (p pilotPorts) Find(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+	return transport.Present, nil
+}
+
+func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {
+	view, _, err := p.View(ctx)
+	return view, err
+}
+
+// jobsAlone reports whether only jobs change the voters.
+func (p *plan) jobsAlone() bool {
+	other := func(n *nemesis) bool { return n.Name == "membership" || n.Name == "reconfig-crash" }
+	return p.jobs && !p.identity && !slices.ContainsFunc(p.nemeses, other)
+}
+
+// strikeJobs asks the leader for a job that makes sense, or not, or for the end of one.
+func (w *World) strikeJobs() {
+	leader := w.leader()
+	if leader == nil || leader.pilot == nil {
+		return
+	}
+	if up := w.up(); len(up) > 2 && len(up) == len(w.present()) && dice.Chance(w.rng, 0.4) { // one at a time
+		h := up[w.rng.IntN(len(up))]
+		w.struck("dead", fmt.Sprint(h.slot))
+		h.crash()
+		h.startAfter(dice.Between(w.rng, 5*time.Second, 40*time.Second))
+		return
+	}
+	id, spec := membership.JobID(w.rng.Uint64()>>1|1), w.wish(leader)
+	leader.Read(func() {
+		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(w.rng, 0.15) {
+			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[w.rng.IntN(len(rows))].ID) // whatever it says
+			return
+		}
+		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // likewise
+	})
+}
+
+// wish draws what operators want of the members.
+func (w *World) wish(leader *host) membership.Spec {
+	config := leader.node.Replica().Status().Config
+	some := func(ids []consensus.MemberID) []consensus.MemberID {
+		if len(ids) == 0 {
+			return nil
+		}
+		return []consensus.MemberID{ids[w.rng.IntN(len(ids))]}
+	}
+	spec := membership.Spec{
+		JoinWithinMS: int64(dice.Pick(w.rng, 5_000, 60_000)), Protocol: dice.Pick(w.rng, append(w.plan.protocols, 0)...),
+	}
+	draw := w.rng.IntN(10)
+	if len(config.Learners) == 0 && dice.Chance(w.rng, 0.6) {
+		draw = 4
+	}
+	switch draw {
+	case 0, 1, 2:
+		spec.Kind, spec.Remove, spec.Add = membership.KindReplace, some(config.Voters), w.newcomers(false)
+	case 3:
+		if len(config.Voters) < maxVoters {
+			spec.Add = w.newcomers(false)
+		}
+	case 4, 5:
+		spec.Add = w.newcomers(true) // a standby
+	case 6:
+		spec.Promote = some(config.Learners)
+	case 7:
+		spec.Remove = some(config.IDs())
+	case 8:
+		spec.Kind, spec.Drain = membership.KindDrain, []consensus.MemberID{leader.id}
+	default:
+		id := some(config.Voters)
+		if config.Cordoned(id[0]) {
+			spec.Uncordon = id
+		} else {
+			spec.Cordon = id
+		}
+	}
+	return spec
+}
+
+// newcomers adds a machine, which seldom never starts.
+func (w *World) newcomers(learner bool) []membership.Newcomer {
+	if len(w.list) >= maxHosts {
+		return nil
+	}
+	h := w.addHost(w.rng.Uint64(), consensus.MemberID(len(w.list)+1), consensus.SnapshotMeta{})
+	if dice.Chance(w.rng, 0.9) {
+		h.startAfter(dice.Between(w.rng, 0, 2*time.Second))
+	}
+	known := changes.Describe(h.id)
+	return []membership.Newcomer{{ID: h.id, Name: known.Name, PeerURLs: known.PeerURLs, Learner: learner}}
+}
