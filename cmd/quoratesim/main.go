@@ -21,7 +21,7 @@ const usage = `quoratesim runs whole clusters in virtual time, under every fault
   quoratesim reconfig [flags] play one membership change, with faults, and draw it
   quoratesim model [flags]    explore a model of the protocol, and drop its rules one by one
   quoratesim operators [flags] explore what operators ask of a cluster's members, and drop the rules one by one
-  quoratesim mends [flags]    drop again what was mended after reviews, and show which checker finds it
+  quoratesim fixes [flags]    drop again what was fixed after reviews, and show which checker finds it
   quoratesim check-trace FILE check what replay --actions FILE wrote against the specification in spec/
 
 `
@@ -54,15 +54,15 @@ func start(args []string, out, diary io.Writer) int {
 		if refused, err = checkTrace(args[1:], out); refused {
 			return 1
 		}
-	case "model", "mends", "operators", "reconfig":
+	case "model", "fixes", "operators", "reconfig":
 		explore := map[string]func([]string, io.Writer) (bool, error){
-			"model": runModel, "mends": runMends, "operators": runOperators, "reconfig": runReconfig}[command]
+			"model": runModel, "fixes": runFixes, "operators": runOperators, "reconfig": runReconfig}[command]
 		var broken bool
 		if broken, err = explore(args[1:], out); broken && err == nil {
 			return 1
 		}
 	default:
-		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, model, operators, mends and check-trace",
+		err = fmt.Errorf("unknown command %q: there are run, replay, list, reconfig, model, operators, fixes and check-trace",
 			command)
 	}
 	if errors.Is(err, flag.ErrHelp) {

@@ -93,14 +93,6 @@ func AppendConfig(dst []byte, c *Config) []byte {
 	return dst
 }
 
-// DecodeConfig reads what AppendConfig wrote.
-func DecodeConfig(src []byte) (c Config, rest []byte, err error) {
-	r := reader{src: src}
-	c = r.config()
-	rest, err = r.end()
-	return c, rest, err
-}
-
 func (r *reader) config() Config {
 	c := Config{Voters: r.ids(), Outgoing: r.ids(), Learners: r.ids(), LearnersNext: r.ids()}
 	if n := r.count(memberMinBytes); n > 0 {

@@ -108,7 +108,7 @@ func newRoot(s command.Streams) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
 		newStatus(s), newLatency(s), member.New(s), newLease(s), newSnapshot(s),
-		newConfig(s), newVersion(s),
+		newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)
 	return root

@@ -25,7 +25,7 @@ func TestPolicy_Look(t *testing.T) {
 	}{
 		{"all is well", 3, Outcomes{100, 99, 1}, AtOnce},
 		{"a handful tells nothing", 3, Outcomes{fewestOffers - 1, 0, 10}, AtOnce},
-		{"conflicts are not mended by stamps", 3, Outcomes{100, 50, 2}, AtOnce},
+		{"stamps do not help against conflicts", 3, Outcomes{100, 50, 2}, AtOnce},
 		{"different orders are", 1, Outcomes{100, 50, 40}, Stamped},
 		{"what was offered before is still on its way", 1, Outcomes{100, 10, 80}, Stamped},
 		{"stamps help", 10, Outcomes{100, 60, 30}, Stamped},

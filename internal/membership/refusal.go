@@ -210,7 +210,7 @@ func (g *goal) readyWords(silent, late []consensus.MemberID) string {
 	var words []string
 	var startable []consensus.MemberID
 	for _, id := range silent {
-		if m, _ := g.view.Member(id); m.shutOut() {
+		if m, _ := g.view.Member(id); m.refused() {
 			words = append(words, g.resetWords(&m))
 		} else {
 			startable = append(startable, id)

@@ -104,7 +104,7 @@ type View struct {
 	Faults Faults `json:"-"`
 }
 
-// States of a member that is shut out for its data directory. It counts as silent, and starting it again cures nothing.
+// States of a member that is refused for its data directory. It counts as silent, and starting it again cures nothing.
 const (
 	LostItsDisk = "lost its disk"
 	RolledBack  = "rolled back"

@@ -17,9 +17,9 @@ func TestSpec_Validate_faults(t *testing.T) {
 	named := func(name string, urls ...string) membership.Newcomer {
 		return membership.Newcomer{Name: name, PeerURLs: urls}
 	}
-	crowd := membership.Spec{}
+	many := membership.Spec{}
 	for i := range 70 {
-		crowd.Remove = append(crowd.Remove, consensus.MemberID(i+1))
+		many.Remove = append(many.Remove, consensus.MemberID(i+1))
 	}
 	for _, tc := range []struct {
 		name string
@@ -56,7 +56,7 @@ func TestSpec_Validate_faults(t *testing.T) {
 		{"replace one by two", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Promote: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
 			"replace takes one member out and one in: name one to remove, and one to add or to promote"},
 		{"replace by a learner", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Promote: ids{2}}, ""},
-		{"too many", crowd, "70 members are named, more than 64: make several changes of it"},
+		{"too many", many, "70 members are named, more than 64: make several changes of it"},
 		{"too long", membership.Spec{Add: []membership.Newcomer{named(strings.Repeat("a", 200), "http://"+strings.Repeat("b", 600)+":1")}},
 			"newcomer " + strings.Repeat("a", 200) + " has a name of more than 128 bytes\n" +
 				"newcomer " + strings.Repeat("a", 200) + " has a peer URL of more than 512 bytes"},

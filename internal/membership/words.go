@@ -130,7 +130,7 @@ func (g *goal) awaiting() string {
 func (g *goal) progress(m *MemberView) string {
 	name := g.label(m.ID)
 	switch {
-	case m.shutOut():
+	case m.refused():
 		return g.resetWords(m)
 	case unheard(*m) && m.Started:
 		return fmt.Sprintf("%s has not answered for %s: start it again", name, seconds(m.SilentMS))
@@ -149,10 +149,10 @@ func (g *goal) progress(m *MemberView) string {
 	return fmt.Sprintf("%s is %s of the log behind", name, lag(g.view, m))
 }
 
-// shutOut reports whether the member has no data directory that it may use.
-func (m *MemberView) shutOut() bool { return m.State == LostItsDisk || m.State == RolledBack }
+// refused reports whether the member is refused: it has no data directory that it may use.
+func (m *MemberView) refused() bool { return m.State == LostItsDisk || m.State == RolledBack }
 
-// resetWords say what cures a member that is shut out.
+// resetWords say what cures a member that is refused.
 func (g *goal) resetWords(m *MemberView) string {
 	was := "was rolled back"
 	if m.State == LostItsDisk {

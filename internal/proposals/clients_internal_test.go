@@ -169,3 +169,28 @@ func TestTable_clients_offered(t *testing.T) {
 		t.Errorf("ended %d times", o.times)
 	}
 }
+
+// sequenceNoter notes in a list which proposal ended.
+type sequenceNoter struct {
+	list     *[]uint64
+	sequence uint64
+}
+
+func (n sequenceNoter) Complete(kv.Result, error) { *n.list = append(*n.list, n.sequence) }
+
+// A run of the simulator is the same each time only if those who wait are told in one order.
+func TestTable_clients_Restored_inOrder(t *testing.T) {
+	c := opened(t)
+	var want, got []uint64
+	table := resultsOf{results: map[consensus.ProposalID]kv.Result{}}
+	for sequence := uint64(1); sequence <= 20; sequence++ {
+		want = append(want, sequence)
+		table.results[clientID(sequence)] = kv.Result{}
+		if err := c.AddFor(clientID(sequence), nil, sequenceNoter{&got, sequence}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Restored(table); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want all in the order in which they came", got, err)
+	}
+}

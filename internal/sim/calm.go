@@ -34,7 +34,7 @@ func (w *World) calmPhase() {
 	}
 }
 
-// heal mends the network and the disks and starts all members, or just a majority. Machines that belong to no
+// heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no
 // configuration run too: a change that asks for them may still be on its way.
 func (w *World) heal() {
 	for _, l := range w.net.links {

@@ -93,7 +93,7 @@ func (h *host) noteInferred() {
 	c.Inferred += h.node.Replica().Inferred()
 	c.FastTried += fast.Tried
 	c.Recovered += fast.Recovered
-	c.Forsaken += fast.Aborted
+	c.Orphans += fast.Aborted
 }
 
 // tallyChanges counts, at the end, what the committed log holds.

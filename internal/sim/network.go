@@ -191,7 +191,7 @@ func (n *network) call(from, to *host, ask func(answer func(func()))) {
 	})
 }
 
-// cut holds the links from one set of hosts to another cut; heal lets go of them.
+// cut holds the links from one set of hosts to another cut; heal releases them.
 func (n *network) cut(from, to []*host, notice bool) {
 	n.hold(from, to, 1)
 	if !notice {

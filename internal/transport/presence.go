@@ -30,7 +30,7 @@ const (
 var ErrUnreachable = errors.New("transport: the host cannot be reached")
 
 // methodFind is a method that no member answers. A member that says so has checked that the call is meant for it.
-const methodFind = "transport.hail"
+const methodFind = "transport.find"
 
 // Find finds out whether a member listens at a peer URL, without asking it for anything: it answers although it has no
 // leader. The error says more about Unsure. Only the TLS and time options are used.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Ensure that each kind of misdeed is noticed, and an honest history is not.
+// Ensure that each kind of violation is noticed, and an honest history is not.
 func TestLists_Check(t *testing.T) {
 	for _, tc := range []struct {
 		name, final, want string

@@ -9,14 +9,6 @@ func Recovery(n int) int { return Majority(n)/2 + 1 }
 // Super returns how many of n voters must accept a proposal for the fast path. Of none, one must: nothing succeeds.
 func Super(n int) int { return max(1, n-Majority(n)+Recovery(n)) }
 
-// Tolerated returns how many of n voters may fail while the others still decide.
-func Tolerated(n int) int {
-	if n == 0 {
-		return 0
-	}
-	return n - Majority(n)
-}
-
 // Reached returns the largest value that a majority of voters has reached, given the value of each. It sorts values in
 // place: a handful of numbers, where insertion beats everything.
 func Reached(values []uint64) uint64 {

@@ -108,7 +108,7 @@ func TestTally_outcomes(t *testing.T) {
 func ExampleSuper() {
 	for n := 1; n <= 5; n++ {
 		fmt.Printf("%d voters: majority %d, recovery %d, superquorum %d, may fail %d\n",
-			n, quorum.Majority(n), quorum.Recovery(n), quorum.Super(n), quorum.Tolerated(n))
+			n, quorum.Majority(n), quorum.Recovery(n), quorum.Super(n), n-quorum.Majority(n))
 	}
 	// Output:
 	// 1 voters: majority 1, recovery 1, superquorum 1, may fail 0

@@ -107,7 +107,7 @@ func (c *cluster) stranger(id consensus.ProposalID) {
 	c.tick(1)
 }
 
-// Ensure that a record of a session which is not open, such as an earlier version may have left on the disk, is let go of once an
+// Ensure that a record of a session which is not open, such as an earlier version may have left on the disk, is dropped once an
 // abort of it is applied, and not held, and aborted again, for ever.
 func TestReplica_forgetApplied_stranger(t *testing.T) {
 	for _, broken := range []bool{false, true} {

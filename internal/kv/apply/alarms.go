@@ -88,8 +88,8 @@ func forbidden(alarms []kv.Alarm) (noSpace, corrupt bool) {
 	return noSpace, corrupt
 }
 
-// barred rejects what the raised alarms forbid (etcd-compat.md, 1.5). Both branches of a transaction count, so that the
-// answer does not depend on its compares, as in etcd.
+// barred rejects what the raised alarms forbid. As in etcd both branches of a transaction count, so that the answer does
+// not depend on its compares.
 func barred(cmd *kv.Command, noSpace, corrupt bool) error {
 	if !noSpace && !corrupt {
 		return nil

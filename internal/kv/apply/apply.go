@@ -92,7 +92,7 @@ func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) (effect, error)
 	return effect{}, fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Mark(), e.Kind)
 }
 
-// applyCommand is the rule of fastpath.md, "Applying": first what the proposal's session says, then the exact revision,
+// applyCommand is the rule of docs/fast-path.md, "Applying": first what the proposal's session says, then the exact revision,
 // then the command itself.
 func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, err error) {
 	x := &m.executor
@@ -151,7 +151,7 @@ func (m *Machine) executeAside(cmd *kv.Command, res *kv.Result) {
 	m.executor.execute(cmd, res)
 }
 
-// applyAbort makes kv.ErrAborted the result of a proposal that has none (fastpath.md, "Forgetting"). An entry of it that
+// applyAbort makes kv.ErrAborted the result of a proposal that has none (docs/fast-path.md, "Forgetting"). An entry of it that
 // comes later finds that result and does nothing. A session that is not open needs no result: it refuses the entry anyway,
 // and could only be opened by an entry from before the proposal.
 func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) (err error) {

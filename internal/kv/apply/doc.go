@@ -15,7 +15,7 @@
 // broken law panics.
 //
 // Laws:
-//  1. Applied mark, data, results and all other tables change in one batch (fastpath.md, "Applying").
+//  1. Applied mark, data, results and all other tables change in one batch (docs/fast-path.md, "Applying").
 //  2. A revision is used at most once and revisions grow along the log; an entry with an exact revision gets that one,
 //     or is skipped and leaves nothing, not even a result.
 //  3. The first entry of a proposal that is applied, which may be an abort, decides its result; a later one returns it and

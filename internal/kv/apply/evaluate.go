@@ -8,9 +8,10 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Evaluate tells what Apply will give for an exact entry that is not applied yet, from the state as it is now (fastpath.md,
-// "Accepting", rule 3). It says false if that is not certain: nobody may be answered early then. Rejections and commands
-// that change nothing are never certain, since the revision that their results bear is that of the store at that time.
+// Evaluate tells what Apply will give for an exact entry that is not applied yet, from the state as it is now
+// (docs/fast-path.md, "Accepting", rule 3). It says false if that is not certain: nobody may be answered early then.
+// Rejections and commands that change nothing are never certain, since the revision that their results bear is that of the
+// store at that time.
 //
 // The caller guarantees that of the entries between the last one applied and e none touches e's footprint, is a barrier or
 // bears its proposal, and that none of them takes the store to e's revision or beyond. Evaluate may be called beside Apply,

@@ -31,7 +31,7 @@ func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Ans
 	x.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
 }
 
-// end lets go of the batch.
+// end releases the batch.
 func (x *executor) end() {
 	x.w, x.rows.Table, x.puts = nil, nil, nil
 	x.events.begin(false)

@@ -11,8 +11,8 @@ import (
 	"github.com/quorate/quorate/internal/kv/apply"
 )
 
-// model is the state machine written as plainly as possible: every revision is a whole map. It follows etcd-compat.md
-// and fastpath.md, not the code.
+// model is the state machine written as plainly as possible: every revision is a whole map. It follows etcd's
+// documentation and docs/fast-path.md, not the code.
 type model struct {
 	revision, compact kv.Revision
 	now               map[string]kv.KeyValue

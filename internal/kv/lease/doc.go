@@ -16,7 +16,7 @@
 //  3. The replicated half depends on the log alone; the volatile half is never written.
 //  4. A key hangs on at most one lease, and the one in its newest version.
 //  5. The lock, which the state machine needs for every put with a lease, is held for at most leasesPerHold leases or
-//     keys at once, however many there are. Longer work lets go of it in between.
+//     keys at once, however many there are. Longer work releases it in between.
 //
 // All methods are safe for concurrent use; the replicated half has one writer, the state machine.
 package lease

@@ -44,7 +44,7 @@ func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	}
 }
 
-// Every operation that may meet very many leases or keys lets go of the lock after leasesPerHold of them: applying waits
+// Every operation that may meet very many leases or keys releases the lock after leasesPerHold of them: applying waits
 // for no longer than that.
 func TestLessor_holdsAreShort(t *testing.T) {
 	const leases, keys = 20_000, 5_000
@@ -114,7 +114,7 @@ func TestLessor_Promote_spreadsPiledUpExpiries(t *testing.T) {
 	}
 }
 
-// A walk that lets go of the lock misses no lease that stays, whatever else comes and goes meanwhile.
+// A walk that releases the lock misses no lease that stays, whatever else comes and goes meanwhile.
 func TestLessor_walk_missesNothingThatStays(t *testing.T) {
 	const seed = 5
 	t.Logf("seed %d", seed)

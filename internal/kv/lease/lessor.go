@@ -82,7 +82,7 @@ func (l *Lessor) SizeBytes() int64 {
 	return l.size
 }
 
-// inHolds calls step until it returns false, with the lock, and lets go of it in between. step returns how many leases
+// inHolds calls step until it returns false, with the lock, and releases it in between. step returns how many leases
 // or keys it has looked at.
 func (l *Lessor) inHolds(step func() (looked int, more bool)) {
 	for more := true; more; {

@@ -233,7 +233,7 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
-// Abandon lets go of the engine after an error of which the store does not recover, so that it can be closed.
+// Abandon releases the engine after an error of which the store does not recover, so that it can be closed.
 func (w *Writer) Abandon() { w.closeIter() }
 
 // renewBatch gives a large batch back, so that one bulk load does not hold its memory for ever.

@@ -81,7 +81,7 @@ func NewHub(options Options) *Hub {
 	}
 }
 
-// inHolds calls step until it returns false, with mu, and lets go of mu in between: Publish, and so the state machine,
+// inHolds calls step until it returns false, with mu, and releases mu in between: Publish, and so the state machine,
 // waits for one step at most. step returns how many watchers it has looked at.
 func (h *Hub) inHolds(step func() (looked int, more bool)) {
 	for more := true; more; {

@@ -32,7 +32,7 @@ func replace(index consensus.Index, protocol consensus.Protocol, voters ...conse
 	}
 }
 
-// Ensure that each kind of misdeed is noticed under its name, by a story as short as it can be.
+// Ensure that each kind of violation is noticed under its name, by a story as short as it can be.
 func TestSuite_notices(t *testing.T) {
 	config := consensus.Config{
 		Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},

@@ -37,7 +37,7 @@ type FastPath struct {
 	Direct          uint64 // of Fast, told to native clients
 	Skipped         uint64 // entries that came too late for their revision
 	Recovered       uint64 // records that a new leader took over
-	Forsaken        uint64 // given up because nobody asked for them any more
+	Orphans         uint64 // given up because nobody asked for them any more
 }
 
 // Changes counts changes of the configuration.
@@ -72,7 +72,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
-		{&c.Recovered, &o.Recovered}, {&c.Forsaken, &o.Forsaken}, {&c.Direct, &o.Direct},
+		{&c.Recovered, &o.Recovered}, {&c.Orphans, &o.Orphans}, {&c.Direct, &o.Direct},
 		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Strangers, &o.Strangers}, {&c.Cures, &o.Cures},
 	} {
 		*pair[0] += *pair[1]
@@ -104,11 +104,11 @@ func list(counts map[string]uint64) string {
 // String is one line.
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
-		"fast=%d/%d direct=%d skipped=%d recovered=%d forsaken=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"fast=%d/%d direct=%d skipped=%d recovered=%d orphans=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"strangers=%d cures=%d recoveries=%d adopted=%d faults: %s",
 		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
-		c.Recovered, c.Forsaken, c.Messages, c.Dropped, c.Elections,
+		c.Recovered, c.Orphans, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Strangers, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
 }

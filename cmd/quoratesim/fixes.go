@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-const mendsUsage = `quoratesim mends drops again what was mended after reviews, one rule after the other, and shows which
-checker finds it: the table "Dropped mends" of docs/simulation.md. Run it in the root of the repository; explorations of
+const fixesUsage = `quoratesim fixes drops again what was fixed after reviews, one rule after the other, and shows which
+checker finds it: the table "Dropped fixes" of docs/simulation.md. Run it in the root of the repository; explorations of
 the core are run by go test.
 
-  quoratesim mends [--only TEXT] [--for TIME]
+  quoratesim fixes [--only TEXT] [--for TIME]
 
 The exit code is 0 if every row was found, 1 if not, 2 if the command makes no sense.
 
 `
 
-// mend is a rule that mends something, and the checker that finds that it is dropped.
-type mend struct {
+// fix is a rule that fixes something, and the checker that finds that it is dropped.
+type fix struct {
 	wrong   string // what was wrong
-	rule    string // the switch that drops the mend
+	rule    string // the switch that drops the fix
 	command string
 	law     string // that breaks
 }
 
-// unfound is something that was mended and that no exploration can see missing.
+// unfound is something that was fixed and that no exploration can see missing.
 type unfound struct {
 	wrong, why string
 	tests      []string
@@ -47,15 +47,15 @@ type sight struct {
 	output string
 }
 
-func runMends(args []string, out io.Writer) (missed bool, err error) {
-	flags := newFlags("mends")
+func runFixes(args []string, out io.Writer) (missed bool, err error) {
+	flags := newFlags("fixes")
 	limit := flags.Duration("for", 10*time.Minute, "how long one row may take, in real `time`")
 	only := flags.String("only", "", "only rows that contain `text`")
-	if err := parseFlags(flags, args, mendsUsage, out); err != nil {
+	if err := parseFlags(flags, args, fixesUsage, out); err != nil {
 		return false, err
 	}
 	rows := 0
-	for _, m := range mends() {
+	for _, m := range fixes() {
 		if line := m.row("?"); !strings.Contains(line, *only) {
 			continue
 		}
@@ -75,12 +75,12 @@ func runMends(args []string, out io.Writer) (missed bool, err error) {
 }
 
 // row is the row of the table in docs/simulation.md.
-func (m *mend) row(took string) string {
+func (m *fix) row(took string) string {
 	return fmt.Sprintf("| %s | `%s` | `%s` | %s | %s |", m.wrong, m.rule, m.command, m.law, took)
 }
 
 // look runs a row.
-func (m *mend) look(limit time.Duration) sight {
+func (m *fix) look(limit time.Duration) sight {
 	var out bytes.Buffer
 	begun := time.Now()
 	broken := m.run(limit, &out)
@@ -89,7 +89,7 @@ func (m *mend) look(limit time.Duration) sight {
 }
 
 // run reports whether the command says that a law broke.
-func (m *mend) run(limit time.Duration, out io.Writer) (broken bool) {
+func (m *fix) run(limit time.Duration, out io.Writer) (broken bool) {
 	words := split(m.command)
 	if words[0] == "quoratesim" {
 		var text bytes.Buffer

@@ -9,19 +9,19 @@ import (
 	"testing"
 )
 
-func TestStart_mends(t *testing.T) {
+func TestStart_fixes(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
 		code int
 		want string
 	}{
-		{"help", []string{"mends", "--help"}, 0, "-only"},
-		{"a stray argument", []string{"mends", "now"}, 2, `"now"`},
-		{"no such row", []string{"mends", "--only", "the weather"}, 2, "the weather"},
-		{"a row of the model", []string{"mends", "--only", "RecoveryDrops"}, 0, "adopts no records"},
-		{"rows of operators", []string{"mends", "--only", "NobodyPasses"}, 0, "| queue |"},
-		{"too little time", []string{"mends", "--only", "LeaseOwnPatience", "--for", "1ns"}, 1, "NOT FOUND"},
+		{"help", []string{"fixes", "--help"}, 0, "-only"},
+		{"a stray argument", []string{"fixes", "now"}, 2, `"now"`},
+		{"no such row", []string{"fixes", "--only", "the weather"}, 2, "the weather"},
+		{"a row of the model", []string{"fixes", "--only", "RecoveryDrops"}, 0, "adopts no records"},
+		{"rows of operators", []string{"fixes", "--only", "NobodyPasses"}, 0, "| queue |"},
+		{"too little time", []string{"fixes", "--only", "LeaseOwnPatience", "--for", "1ns"}, 1, "NOT FOUND"},
 	} {
 		var out, diary bytes.Buffer
 		code := start(tc.args, &out, &diary)
@@ -32,12 +32,12 @@ func TestStart_mends(t *testing.T) {
 }
 
 // Ensure that the table in docs/simulation.md has every row, and that the tests which it names exist.
-func TestMends_documented(t *testing.T) {
+func TestFixes_documented(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/simulation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mends() {
+	for _, m := range fixes() {
 		if row := strings.TrimSuffix(m.row(""), " |"); !strings.Contains(string(doc), strings.TrimSpace(row)) {
 			t.Errorf("docs/simulation.md lacks the row\n%s", m.row("TIME"))
 		}

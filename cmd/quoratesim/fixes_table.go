@@ -12,16 +12,16 @@ func bySimulator(nemesis, control string) string {
 	return "quoratesim run --for 10m --members 3 --seed 1 --nemesis " + nemesis + " --break " + control
 }
 
-// mends are what the review of November 2026 found in consensus, and in members and their operation, and what finds it now.
-func mends() []mend {
-	var all []mend
-	for _, part := range [][]mend{readMends, pathMends, diskMends, operatorMends} {
+// fixes are what the review of November 2026 found in consensus, and in members and their operation, and what finds it now.
+func fixes() []fix {
+	var all []fix
+	for _, part := range [][]fix{readFixes, pathFixes, diskFixes, operatorFixes} {
 		all = append(all, part...)
 	}
 	return all
 }
 
-var readMends = []mend{
+var readFixes = []fix{
 	{"a stale linearizable read: a follower served its leader's index once it knew of as many commits, " +
 		"which were those of a later term",
 		"ReadUnchecked", byModel("log not compared"), "L6"},
@@ -41,7 +41,7 @@ var readMends = []mend{
 		"LeaseForgotten", byModel("promise forgotten"), "L6"},
 }
 
-var pathMends = []mend{
+var pathFixes = []fix{
 	{"a stranger's record was held for ever", "Faults.Fast.AnswerStrangers", byCore("strangers"), "held"},
 	{"one record over all keys closed the fast path", "Faults.Fast.AnyWidth", byCore("any_width"), "open"},
 	{"the records of one proposer left no room for others", "Faults.Fast.NoShares", byCore("no_shares"), "room"},
@@ -50,7 +50,7 @@ var pathMends = []mend{
 	{"a proposal was given up as its proposer asked again", "Faults.Fast.HastyOrphans", byCore("hasty"), "given up"},
 }
 
-var diskMends = []mend{
+var diskFixes = []fix{
 	{"a member whose disk was empty voted as the one that it had been",
 		"IgnoreBinding", byModel("empty disk is the member"), "L1"},
 	{"the same, in the simulator", "ignore-binding", bySimulator("wipe", "ignore-binding"), "counted"},
@@ -71,7 +71,7 @@ var diskMends = []mend{
 		"leader completeness"},
 }
 
-var operatorMends = []mend{
+var operatorFixes = []fix{
 	{"two peer URLs with a typo were accepted, and nobody led any more",
 		"AnyAddress", byOperators("URLs are not checked"), "addresses"},
 	{"a voter that answers and never catches up counted, so that a healthy one could be removed", "CountLaggards",
