@@ -105,7 +105,6 @@ func TestMember_careForMembers_suspectsTheNetwork(t *testing.T) {
 		t.Errorf("voters %v after jobs %+v", now.Voters, leader.Jobs())
 	}
 	voters[1].start()
-	c.advised("came back and may stay")
 	c.await("the swap", voting(leader, standby, voters[1], voters[2], voters[3]), c.running()...)
 	if jobs := standby.Jobs(); len(jobs) != 2 {
 		t.Errorf("got jobs %+v, want one that adds and one that swaps", jobs)
