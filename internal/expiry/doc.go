@@ -4,8 +4,7 @@
 // and on the leader proposes to revoke what has expired. A lease ends only by that entry, the same on every member.
 //
 // Laws:
-//  1. A new leader begins every deadline anew, and adds the time that the cluster was without a leader. Leases may live
-//     longer, never shorter.
+//  1. A new leader begins every deadline anew, and adds one election timeout. Leases may live longer, never shorter.
 //  2. A revocation names the term in which the deadlines began, so that one from before a new term does nothing.
 //  3. A renewal needs no log entry: a quorum confirms that this member leads, and only the leader expires leases.
 //  4. A member that is marked corrupt revokes nothing: its leases may be wrong.

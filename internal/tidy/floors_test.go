@@ -26,7 +26,6 @@ var floors = []struct {
 	{"internal/env", 1, "env"},
 	{"internal/admission", 1, "admission"},
 	{"internal/watchdog", 2, "watchdog"},
-	{"internal/firstmsg", 1, "firstmsg"},
 	{"internal/consensus/", 2, "consensus"},
 	{"internal/storage/", 2, "storage"},
 	{"internal/transport", 2, "transport"},

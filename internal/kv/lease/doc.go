@@ -10,7 +10,7 @@
 //  1. A lease never ends early. Its deadline is counted from a reading of the leader's clock that was taken after the
 //     grant was applied there (the first call with a time that follows it), or after the renewal was asked for, so no
 //     client can have started its own countdown later. A new leader knows nothing of the renewals its predecessor
-//     granted, so it restarts every lease in full, plus an extension that covers the gap between the two.
+//     granted, so it restarts every lease in full, plus an extension: one election timeout.
 //  2. A lease that has been named as due, or is past its deadline, cannot be renewed: its end may be in the log
 //     already.
 //  3. The replicated half depends on the log alone; the volatile half is never written.

@@ -26,7 +26,8 @@ func TestCollector(t *testing.T) {
 		t.Fatalf("got %d families, %v; want three", len(families), err)
 	}
 	gauge, counter, histogram := families[0].Metric[0], families[1].Metric[0], families[2].Metric[0].GetHistogram()
-	if gauge.GetGauge().GetValue() != 1 || fmt.Sprint(gauge.Label) != `[name:"kind" value:"x"]` {
+	if label := gauge.Label; gauge.GetGauge().GetValue() != 1 || len(label) != 1 || label[0].GetName() != "kind" ||
+		label[0].GetValue() != "x" {
 		t.Errorf("gauge: got %v", gauge)
 	}
 	if counter.GetCounter().GetValue() != 3 || families[1].GetHelp() != "A counter." {
