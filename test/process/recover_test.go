@@ -84,10 +84,7 @@ func (e *elastic) found() {
 func (e *elastic) fill(survivor *node) map[string]string {
 	e.t.Helper()
 	stop := e.load(4)
-	until(e.t, "a hundred writes", func(ctx context.Context) bool {
-		got, err := e.client.Get(ctx, "load/", clientv3.WithPrefix(), clientv3.WithCountOnly())
-		return err == nil && got.Count >= 100
-	})
+	e.awaitWrites(100)
 	acked := stop()
 	e.checkKeys(survivor, acked)
 	if len(acked) < 20 {
