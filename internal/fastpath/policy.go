@@ -15,7 +15,8 @@ type Policy struct {
 }
 
 // Outcomes count what became of offers: all of them, those that were agreed on, and those that were given different
-// revisions. The others were refused.
+// revisions. The others were refused. A native client does not know why an offer failed, and counts what is not agreed on yet
+// as disagreed, so that this number may fall.
 type Outcomes struct{ Tried, Agreed, Disagreed uint64 }
 
 // Mode is a way to offer.
@@ -46,7 +47,9 @@ func (p *Policy) Look(now time.Time, counted Outcomes) Mode {
 		return p.mode
 	}
 	offers := counted.Tried - p.last.Tried
-	share := func(counted, last uint64) float64 { return float64(counted-last) / float64(max(1, offers)) }
+	share := func(counted, last uint64) float64 {
+		return max(0, float64(int64(counted-last))) / float64(max(1, offers))
+	}
 	agreed, disagreed := share(counted.Agreed, p.last.Agreed), share(counted.Disagreed, p.last.Disagreed)
 	p.looked, p.last = now, counted
 	settled := offers >= fewestOffers && now.Sub(p.since) >= 2*lookInterval // offers from before may still be answered

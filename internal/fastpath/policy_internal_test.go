@@ -68,3 +68,18 @@ func TestStampAhead(t *testing.T) {
 		}
 	}
 }
+
+// A native client counts what is under way as disagreed. While all its offers are won it never stamps, however many are under
+// way when it looks.
+func TestPolicy_Look_underWay(t *testing.T) {
+	var p Policy
+	now := time.Unix(1000, 0)
+	for second := range uint64(60) {
+		offered := 100 * second
+		underWay := min(offered, (second*7)%11)
+		if got := p.Look(now, Outcomes{offered, offered - underWay, underWay}); got != AtOnce {
+			t.Fatalf("second %d, %d under way: mode %d", second, underWay, got)
+		}
+		now = now.Add(lookInterval)
+	}
+}

@@ -40,7 +40,7 @@ func Detailed[T any, E interface {
 	*T
 	error
 }](code byte) Fault {
-	codec := JSON[*T]()
+	codec := JSON[T]()
 	return Fault{
 		Code: code, Final: true,
 		encode: func(err error) ([]byte, bool) {
@@ -48,12 +48,12 @@ func Detailed[T any, E interface {
 			if !errors.As(err, &found) {
 				return nil, false
 			}
-			text, err := codec.Append(nil, found)
+			text, err := codec.Append(nil, *(*T)(found))
 			return text, err == nil
 		},
 		decode: func(src []byte) (error, error) {
 			found, err := codec.Decode(src)
-			return E(found), err
+			return E(&found), err
 		},
 	}
 }

@@ -140,6 +140,10 @@ func TestDecode_malformed(t *testing.T) {
 			t.Errorf("%v: %d, %v", body, got, err)
 		}
 	}
+	// An error that says nothing is still one whose text can be read.
+	if _, err := peercall.Decode(faults, &double, []byte("\x01null")); err == nil || err.Error() == "never" {
+		t.Errorf("null: %v", err)
+	}
 	if _, err := peercall.Decode(faults, &double, []byte("\x63newer")); !errors.Is(err, errors.ErrUnsupported) ||
 		err.Error() != "newer" {
 		t.Errorf("an error of a newer member: %v", err)
