@@ -22,8 +22,10 @@ test:
 
 # What runs many goroutines, under the race detector.
 race:
-	CGO_ENABLED=1 $(GO) test -race -short ./internal/admission ./internal/member/... ./internal/transport/... ./internal/rpc/... \
-		./internal/kv/... ./internal/server/...
+	CGO_ENABLED=1 $(GO) test -race -short ./internal/member/... ./internal/transport/... ./internal/rpc/... \
+		./internal/kv/... ./internal/server/... ./internal/admission ./internal/autopilot ./internal/clients \
+		./internal/datadir/... ./internal/epoch ./internal/expiry ./internal/integrity ./internal/peercall \
+		./internal/proposals ./internal/snapshots ./internal/upkeep ./internal/watchdog ./client
 
 # A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
 sim:
