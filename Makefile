@@ -24,7 +24,7 @@ test:
 race:
 	CGO_ENABLED=1 $(GO) test -race -short ./internal/member/... ./internal/transport/... ./internal/rpc/... \
 		./internal/kv/... ./internal/server/... ./internal/admission ./internal/autopilot ./internal/clients \
-		./internal/datadir/... ./internal/epoch ./internal/expiry ./internal/integrity ./internal/peercall \
+		./internal/epoch ./internal/expiry ./internal/integrity ./internal/peercall \
 		./internal/proposals ./internal/snapshots ./internal/upkeep ./internal/watchdog ./client
 
 # A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
