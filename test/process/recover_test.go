@@ -18,6 +18,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/consensus"
 )
 
 // nextPort counts through a range that nobody else uses, from where another run of these tests hardly is.
@@ -288,9 +290,10 @@ func TestRecover_apart(t *testing.T) {
 	}
 	for i, n := range rivals {
 		other := rivals[1-i]
+		id := consensus.MemberID(e.status(other).Header.MemberId)
 		until(t, n.name+" names the other", func(context.Context) bool {
-			log := tail(n.log, 1<<20)
-			return strings.Contains(log, other.name+" (") && strings.Contains(log, "http://"+other.peer) &&
+			log := tail(n.log, 1<<20) // with its name, too, if n has applied that far when the two meet
+			return strings.Contains(log, fmt.Sprintf("(%v) of epoch", id)) && strings.Contains(log, "http://"+other.peer) &&
 				strings.Contains(log, "was recovered apart from this member")
 		})
 		if alarms := e.status(n).Errors; !strings.Contains(strings.Join(alarms, " "), "was recovered apart") {
