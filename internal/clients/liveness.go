@@ -14,8 +14,9 @@ const (
 	// clientScanParts is how often, within the patience, a member tells the leader which clients it heard, and the leader
 	// looks for those that nobody heard.
 	clientScanParts = 20
-	// maxHeardClients bounds what the leader knows of clients, most of whom have no session yet or no more.
-	maxHeardClients = 8 * maxClientSessions
+	// MaxHeardClients bounds what the leader knows of clients, most of whom have no session yet or no more, and what a member
+	// tells it at once.
+	MaxHeardClients = 8 * maxClientSessions
 	// maxClientRetires bounds what one scan proposes.
 	maxClientRetires = 200
 )
@@ -46,7 +47,9 @@ func (r *liveness) add(clients ...consensus.MemberID) {
 		r.fresh = map[consensus.MemberID]struct{}{}
 	}
 	for _, id := range clients {
-		r.fresh[id] = struct{}{}
+		if _, known := r.fresh[id]; known || len(r.fresh) < MaxHeardClients {
+			r.fresh[id] = struct{}{}
+		}
 	}
 }
 
@@ -76,7 +79,7 @@ func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 		r.heard = map[consensus.MemberID]time.Time{}
 	}
 	for _, id := range clients {
-		if _, known := r.heard[id]; known || len(r.heard) < maxHeardClients {
+		if _, known := r.heard[id]; known || len(r.heard) < MaxHeardClients {
 			r.heard[id] = at
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
@@ -112,13 +113,13 @@ type movedQuestion struct {
 }
 
 var (
-	leaseIDCodec = peercall.Numbers(1,
+	leaseIDCodec = peercall.Numbers(1, 1,
 		func(id kv.LeaseID) []uint64 { return []uint64{uint64(id)} },
 		func(n []uint64) kv.LeaseID { return kv.LeaseID(n[0]) })
-	leaseTTLCodec = peercall.Numbers(2,
+	leaseTTLCodec = peercall.Numbers(2, 2,
 		func(l leaseTTL) []uint64 { return []uint64{uint64(l.remaining), uint64(l.granted)} },
 		func(n []uint64) leaseTTL { return leaseTTL{remaining: int64(n[0]), granted: int64(n[1])} })
-	memberIDsCodec = peercall.Numbers(0,
+	memberIDsCodec = peercall.Numbers(0, clients.MaxHeardClients,
 		func(ids []consensus.MemberID) (n []uint64) {
 			for _, id := range ids {
 				n = append(n, uint64(id))
@@ -131,10 +132,10 @@ var (
 			}
 			return ids
 		})
-	integrityQuestionCodec = peercall.Numbers(1,
+	integrityQuestionCodec = peercall.Numbers(1, 1,
 		func(q integrity.Question) []uint64 { return []uint64{q.At} },
 		func(n []uint64) integrity.Question { return integrity.Question{At: n[0]} })
-	integrityAnswerCodec = peercall.Numbers(4,
+	integrityAnswerCodec = peercall.Numbers(4, 4,
 		func(a integrity.Answer) []uint64 {
 			known := uint64(0)
 			if a.Known {

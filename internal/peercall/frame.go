@@ -48,8 +48,9 @@ func Empty() Codec[Nothing] {
 	}
 }
 
-// Numbers encodes a value as a list of numbers. It fails to decode what has fewer than least.
-func Numbers[T any](least int, split func(T) []uint64, join func([]uint64) T) Codec[T] {
+// Numbers encodes a value as a list of numbers. It fails to decode what has fewer than least or more than most: a body in
+// another encoding must not pass for a list of numbers, and a byte of it becomes eight in memory.
+func Numbers[T any](least, most int, split func(T) []uint64, join func([]uint64) T) Codec[T] {
 	return Codec[T]{
 		Append: func(dst []byte, value T) ([]byte, error) {
 			for _, n := range split(value) {
@@ -64,6 +65,9 @@ func Numbers[T any](least int, split func(T) []uint64, join func([]uint64) T) Co
 				if read <= 0 {
 					return value, errCut
 				}
+				if len(list) == most {
+					return value, errSurplus
+				}
 				list, src = append(list, n), src[read:]
 			}
 			if len(list) < least {
@@ -74,7 +78,10 @@ func Numbers[T any](least int, split func(T) []uint64, join func([]uint64) T) Co
 	}
 }
 
-var errCut = errors.New("peercall: a question or an answer is cut off")
+var (
+	errCut     = errors.New("peercall: a question or an answer is cut off")
+	errSurplus = errors.New("peercall: a question or an answer has more than it may; do the members run one version?")
+)
 
 // malformed refuses what cannot be decoded: asking again changes nothing.
 func malformed(err error) error { return status.Error(codes.InvalidArgument, err.Error()) }

@@ -34,7 +34,7 @@ var faults = peercall.Faults{
 var (
 	double = peercall.Method[uint64, uint64]{Name: "double", Question: number, Answer: number}
 	fenced = peercall.Method[uint64, uint64]{Name: "fenced", Fenced: true, Question: number, Answer: number}
-	number = peercall.Numbers(1, func(n uint64) []uint64 { return []uint64{n} }, func(l []uint64) uint64 { return l[0] })
+	number = peercall.Numbers(1, 1, func(n uint64) []uint64 { return []uint64{n} }, func(l []uint64) uint64 { return l[0] })
 )
 
 // fleet is some members; each answers by its table.
@@ -135,7 +135,7 @@ func TestAtLeader(t *testing.T) {
 
 // Ensure that what is cut off or of a newer member is an error, and none that is asked again.
 func TestDecode_malformed(t *testing.T) {
-	for _, body := range [][]byte{nil, {0}, {0, 0x80}, {1, '{'}} {
+	for _, body := range [][]byte{nil, {0}, {0, 0x80}, {1, '{'}, {0, 7, 8}, []byte("\x00{\"id\":7}")} {
 		if got, err := peercall.Decode(faults, &double, body); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("%v: %d, %v", body, got, err)
 		}

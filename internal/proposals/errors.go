@@ -1,11 +1,6 @@
 package proposals
 
-import (
-	"errors"
-	"fmt"
-
-	"github.com/quorate/quorate/internal/consensus"
-)
+import "errors"
 
 var (
 	// ErrTooMany means that too much is waiting already; nothing happened.
@@ -20,14 +15,3 @@ var (
 	// happened before.
 	ErrSessionLost = errors.New("member: the client's session was retired; the command may or may not have happened")
 )
-
-// RefusedError is a configuration change that the leader refused.
-type RefusedError struct {
-	Reason consensus.RefusalReason
-	Config consensus.ConfigID // in force at the leader
-	Why    string             // what has changed since, as far as it is known; may be empty
-}
-
-func (e *RefusedError) Error() string {
-	return fmt.Sprintf("member: change refused: %v (configuration %v)", e.Reason, e.Config)
-}

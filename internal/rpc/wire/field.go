@@ -29,9 +29,6 @@ const (
 	wireBytes  = 2
 )
 
-// sizeVarint is the encoded length of v.
-func sizeVarint(v uint64) int { return protowire.SizeVarint(v) }
-
 // sizeUint is the length of a varint field with a one-byte tag; zero is not written.
 func sizeUint(v uint64) int {
 	if v == 0 {
