@@ -26,7 +26,7 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{Client: plain, conns: &conns{plain: plain, byEndpoint: map[string]*grpc.ClientConn{}}}
-	members := newRoster(plain.Endpoints, plain.Cluster)
+	members := newDirectory(plain.Endpoints, plain.Cluster)
 	c.writer = newWriter(plain.Ctx(), members, c.conns.writer)
 	plain.KV = clientv3.NewKVFromKVClient(&remote{KVClient: clientv3.RetryKVClient(plain), writer: c.writer}, plain)
 	return c, nil

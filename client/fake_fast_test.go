@@ -10,10 +10,10 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-func (f *fakeCluster) footing() *quoratepb.Footing {
+func (f *fakeCluster) termConfig() *quoratepb.TermConfig {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return &quoratepb.Footing{Term: f.term, ConfigTerm: 1}
+	return &quoratepb.TermConfig{Term: f.term, ConfigTerm: 1}
 }
 
 // reserve returns the revision at which everybody holds a proposal, and at which it is applied.
@@ -55,7 +55,7 @@ func (m *fakeMember) fast(
 	stream *lockedStream, response *quoratepb.ProposeResponse, client uint64, r *quoratepb.ProposeRequest,
 ) error {
 	f := m.cluster
-	verdicts := &quoratepb.Verdicts{Footing: f.footing(), Leader: m.id == m.leader}
+	verdicts := &quoratepb.Verdicts{TermConfig: f.termConfig(), Leader: m.id == m.leader}
 	response.Verdicts = append(response.Verdicts, verdicts)
 	for _, p := range r.Records {
 		verdicts.Verdicts = append(verdicts.Verdicts, f.hold(client, p, verdicts))
@@ -87,7 +87,7 @@ func (f *fakeCluster) hold(client uint64, p *quoratepb.Proposal, all *quoratepb.
 	case disagree:
 		v.Revision++
 	case nextTerm:
-		all.Footing.Term++
+		all.TermConfig.Term++
 	case refuse:
 		v.Revision, v.Refusal = 0, 3
 	}
@@ -103,7 +103,7 @@ func (f *fakeCluster) answerFast(
 	v = &quoratepb.Verdict{Session: p.Session, Sequence: p.Sequence, Revision: uint64(revision)}
 	v.Response, _ = proto.Marshal(&pb.PutResponse{Header: &pb.ResponseHeader{Revision: revision}})
 	if what == nextTerm {
-		all.Footing.Term++
+		all.TermConfig.Term++
 	}
 	f.mu.Unlock()
 	switch what {

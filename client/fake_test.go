@@ -73,13 +73,13 @@ func newFakeCluster() *fakeCluster {
 	}
 }
 
-func (m *fakeMember) standing() *quoratepb.Standing {
+func (m *fakeMember) status() *quoratepb.MemberStatus {
 	cluster := uint64(1)
 	if m.foreign {
 		cluster = 2
 	}
-	return &quoratepb.Standing{
-		Footing: m.cluster.footing(), Voters: m.cluster.voters, Fast: len(m.cluster.voters) > 0, Term: m.cluster.footing().Term,
+	return &quoratepb.MemberStatus{
+		TermConfig: m.cluster.termConfig(), Voters: m.cluster.voters, Fast: len(m.cluster.voters) > 0, Term: m.cluster.termConfig().Term,
 		Cluster: cluster, Member: m.id, Leader: m.leader, SessionLength: m.cluster.length, MaxMessageBytes: 1 << 20,
 	}
 }
@@ -100,7 +100,7 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 		}
 		response := &quoratepb.ProposeResponse{Answers: kept}
 		kept = nil
-		if r.Footing != nil {
+		if r.TermConfig != nil {
 			if err := m.fast(locked, response, client, r); err != nil {
 				return err
 			}
@@ -124,8 +124,8 @@ func (m *fakeMember) Propose(stream quoratepb.Writer_ProposeServer) error {
 			response.Answers = append(response.Answers, answers...)
 		}
 		if len(r.Proposals) == 0 && r.Open == nil {
-			response.Standing = m.standing()
-			response.Standing.Ping = r.Ping
+			response.Status = m.status()
+			response.Status.Ping = r.Ping
 		}
 		if err := locked.Send(response); err != nil {
 			return err
@@ -243,8 +243,8 @@ func serveFake(t testing.TB, members ...*fakeMember) *writer {
 		endpoints = append(endpoints, endpoint)
 		services[endpoint] = quoratepb.NewWriterClient(conn)
 	}
-	roster := newRoster(func() []string { return endpoints }, nil)
-	w := newWriter(context.Background(), roster, func(endpoint string) (quoratepb.WriterClient, error) {
+	directory := newDirectory(func() []string { return endpoints }, nil)
+	w := newWriter(context.Background(), directory, func(endpoint string) (quoratepb.WriterClient, error) {
 		return services[endpoint], nil
 	})
 	t.Cleanup(w.close)

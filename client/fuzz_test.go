@@ -15,7 +15,7 @@ func FuzzTable_hears(f *testing.F) {
 		{Opened: &quoratepb.SessionOpened{Session: 7}},
 		{Answers: []*quoratepb.Answer{{Session: 7, Sequence: 1}, {Session: 7, Sequence: 2, Code: 8}}},
 		{Answers: []*quoratepb.Answer{{Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_GONE}}},
-		{Standing: &quoratepb.Standing{Leader: 1, Term: 3}},
+		{Status: &quoratepb.MemberStatus{Leader: 1, Term: 3}},
 		{Verdicts: []*quoratepb.Verdicts{{}}},
 	} {
 		message, err := proto.Marshal(r)
@@ -54,9 +54,9 @@ func FuzzTable_hears(f *testing.F) {
 			if proto.Unmarshal(message, &r) != nil {
 				return
 			}
-			if r.Standing != nil {
-				table.stand(r.Standing)
-				table.newTerm(r.Standing.Term)
+			if r.Status != nil {
+				table.noteStatus(r.Status)
+				table.newTerm(r.Status.Term)
 			}
 			for _, v := range r.Verdicts {
 				table.verdicts(1, v)

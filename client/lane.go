@@ -8,7 +8,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus/quorum"
-	"github.com/quorate/quorate/internal/fastpath"
+	"github.com/quorate/quorate/internal/offers"
 )
 
 // laneBacklog is how many messages may wait for a voter before none is added: it is cut off, or too slow to be of use.
@@ -37,7 +37,7 @@ func (l *lane) run(ctx context.Context) {
 			if err != nil {
 				continue
 			}
-			if stream.standing.Member != l.voter {
+			if stream.status.Member != l.voter {
 				stream.cancel()
 				continue
 			}
@@ -137,8 +137,8 @@ func (l *lane) put(client uint64, r *quoratepb.ProposeRequest) bool {
 type fleet struct {
 	w      *writer
 	lanes  map[uint64]*lane // of the link's goroutine
-	policy fastpath.Policy
-	stamps fastpath.Stamps
+	policy offers.Policy
+	stamps offers.Stamps
 	ctx    context.Context
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
@@ -161,7 +161,7 @@ const fewestVoters = 3
 
 // steer opens the lanes that are worth it, when the nearest member is so far away, and closes the others.
 func (f *fleet) steer(nearest time.Duration) {
-	g := f.w.members.footing()
+	g := f.w.members.latest()
 	var wanted []uint64
 	if g.fast && len(g.voters) >= fewestVoters && nearest >= f.w.far {
 		wanted = g.voters
@@ -190,7 +190,7 @@ func (f *fleet) offer() bool {
 	if len(f.lanes) == 0 {
 		return false
 	}
-	g := f.w.members.footing()
+	g := f.w.members.latest()
 	client, leader := f.w.table.id(), f.lanes[g.leader]
 	if !g.fast || leader == nil || !leader.open(client) {
 		return false
@@ -205,15 +205,15 @@ func (f *fleet) offer() bool {
 		return false
 	}
 	now, stats := time.Now(), f.w.table.counted()
-	mode := f.policy.Look(now, fastpath.Outcomes{
+	mode := f.policy.Look(now, offers.Outcomes{
 		Tried: stats.Offered, Agreed: stats.Won, Disagreed: stats.Offered - stats.Won, // an offer that failed was not agreed on
 	})
 	proposals, records := &quoratepb.ProposeRequest{}, &quoratepb.ProposeRequest{}
-	if mode == fastpath.Paused {
+	if mode == offers.Paused {
 		proposals.Proposals = f.w.table.offer(client, &g, leader, nil) // the leader's word comes sooner than any other's
 	} else {
-		proposals.Footing, records.Footing = g.message(), g.message()
-		if mode == fastpath.Stamped {
+		proposals.TermConfig, records.TermConfig = g.message(), g.message()
+		if mode == offers.Stamped {
 			proposals.Due = f.due(now, &g, others)
 			records.Due = proposals.Due
 		}
@@ -235,11 +235,11 @@ func (f *fleet) offer() bool {
 }
 
 // due returns when an offer that leaves now will have reached all who must hold it. Stamps grow.
-func (f *fleet) due(now time.Time, g *ground, others []uint64) uint64 {
+func (f *fleet) due(now time.Time, g *view, others []uint64) uint64 {
 	var distances []time.Duration
 	for _, id := range others {
 		distances = append(distances, f.lanes[id].distance())
 	}
-	f.stamps.SetAhead(fastpath.Ahead(f.lanes[g.leader].distance(), distances, quorum.Super(len(g.voters))-1))
+	f.stamps.SetAhead(offers.Ahead(f.lanes[g.leader].distance(), distances, quorum.Super(len(g.voters))-1))
 	return f.stamps.Next(now)
 }

@@ -32,7 +32,7 @@ type link struct {
 	stream   grpc.BidiStreamingClient[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 	ctx      context.Context
 	cancel   context.CancelFunc
-	standing *quoratepb.Standing
+	status   *quoratepb.MemberStatus
 
 	leaderless atomic.Int64 // since when it knows no leader; zero if it does
 	asked      atomic.Int64 // when it was asked how it stands last: that is the question's name
@@ -89,7 +89,7 @@ func (w *writer) race(endpoints []string) (*link, error) {
 			switch {
 			case a.err != nil:
 				errs = append(errs, a.err)
-			case a.link.standing.Leader != 0:
+			case a.link.status.Leader != 0:
 				if second != nil {
 					second.cancel()
 				}
@@ -146,11 +146,11 @@ func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 	if err == nil || errors.Is(err, io.EOF) { // then Recv says why
 		first, err = l.stream.Recv()
 	}
-	if err == nil && first.Standing == nil {
+	if err == nil && first.Status == nil {
 		err = errors.New("quorate: the member does not say who it is")
 	}
 	if err == nil {
-		err = w.members.note(endpoint, first.Standing)
+		err = w.members.note(endpoint, first.Status)
 	}
 	if err == nil && !slow.Stop() {
 		err = context.DeadlineExceeded
@@ -160,7 +160,7 @@ func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 		l.cancel()
 		return nil, err
 	}
-	l.standing = first.Standing
+	l.status = first.Status
 	return l, nil
 }
 
@@ -170,7 +170,7 @@ func (l *link) serve() {
 		l.cancel()
 		<-l.received
 	}()
-	l.stand(l.standing)
+	l.noteStatus(l.status)
 	deaf := time.AfterFunc(deafAfter, l.cancel)
 	defer deaf.Stop()
 	go l.receive(deaf)
@@ -254,12 +254,12 @@ func (l *link) receive(deaf *time.Timer) {
 			return
 		}
 		deaf.Reset(deafAfter)
-		if r.Standing != nil {
-			l.measure(r.Standing.Ping)
-			l.stand(r.Standing)
+		if r.Status != nil {
+			l.measure(r.Status.Ping)
+			l.noteStatus(r.Status)
 		}
 		for _, v := range r.Verdicts {
-			l.w.table.verdicts(l.standing.Member, v)
+			l.w.table.verdicts(l.status.Member, v)
 		}
 		for _, a := range r.Answers {
 			l.w.table.answer(a)
@@ -270,12 +270,12 @@ func (l *link) receive(deaf *time.Timer) {
 	}
 }
 
-func (l *link) stand(s *quoratepb.Standing) {
+func (l *link) noteStatus(s *quoratepb.MemberStatus) {
 	if l.w.members.note(l.endpoint, s) != nil {
 		l.cancel()
 		return
 	}
-	l.w.table.stand(s)
+	l.w.table.noteStatus(s)
 	if s.Leader != 0 {
 		l.w.table.newTerm(s.Term)
 	}

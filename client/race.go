@@ -8,28 +8,28 @@ import (
 	"github.com/quorate/quorate/internal/consensus/quorum"
 )
 
-// footing is a term and a configuration: verdicts count together only if they were given on the same one.
-type footing struct {
+// termConfig is a term and a configuration: verdicts count together only if they were given on the same one.
+type termConfig struct {
 	term, index, configTerm uint64
 	stage                   uint32
 }
 
-func footingOf(f *quoratepb.Footing) footing {
-	return footing{term: f.GetTerm(), index: f.GetConfigIndex(), configTerm: f.GetConfigTerm(), stage: f.GetConfigStage()}
+func termConfigOf(f *quoratepb.TermConfig) termConfig {
+	return termConfig{term: f.GetTerm(), index: f.GetConfigIndex(), configTerm: f.GetConfigTerm(), stage: f.GetConfigStage()}
 }
 
-func (f footing) message() *quoratepb.Footing {
-	return &quoratepb.Footing{Term: f.term, ConfigIndex: f.index, ConfigTerm: f.configTerm, ConfigStage: f.stage}
+func (f termConfig) message() *quoratepb.TermConfig {
+	return &quoratepb.TermConfig{Term: f.term, ConfigIndex: f.index, ConfigTerm: f.configTerm, ConfigStage: f.stage}
 }
 
 // before reports whether f is older than other.
-func (f footing) before(other footing) bool {
+func (f termConfig) before(other termConfig) bool {
 	return cmp.Or(cmp.Compare(f.term, other.term), cmp.Compare(f.index, other.index), cmp.Compare(f.stage, other.stage)) < 0
 }
 
-// ground is what a proposer on the fast path must know of the cluster, in one member's words.
-type ground struct {
-	footing
+// view is what a proposer on the fast path must know of the cluster, in one member's words.
+type view struct {
+	termConfig
 	leader uint64
 	voters []uint64
 	fast   bool
@@ -37,7 +37,7 @@ type ground struct {
 
 // race is one proposal that was offered to all voters at once.
 type race struct {
-	ground
+	view
 	asked    []uint64 // voters, beside the leader, that may hold it
 	accepted []acceptance
 	answered bool // by the leader, at revision
@@ -51,13 +51,13 @@ type acceptance struct {
 }
 
 // take notes what a member said, and reports whether the proposal is decided by it.
-func (r *race) take(member uint64, leads bool, on footing, v *quoratepb.Verdict) bool {
+func (r *race) take(member uint64, leads bool, on termConfig, v *quoratepb.Verdict) bool {
 	if v.Revision == 0 {
 		r.over = r.over || leads // it goes the slow way
 		r.asked = slices.DeleteFunc(r.asked, func(id uint64) bool { return id == member })
 		return false
 	}
-	if on != r.footing || r.over || !slices.Contains(r.voters, member) {
+	if on != r.termConfig || r.over || !slices.Contains(r.voters, member) {
 		return false
 	}
 	if leads && !r.answered {

@@ -17,7 +17,7 @@ func TestRace_take(t *testing.T) {
 	won := 0
 	for range 20000 {
 		n := 1 + random.IntN(7)
-		g := ground{footing: footing{term: 3, index: 9}, leader: 1}
+		g := view{termConfig: termConfig{term: 3, index: 9}, leader: 1}
 		var count tally.Tally
 		var voters []consensus.MemberID
 		for id := range n {
@@ -27,9 +27,9 @@ func TestRace_take(t *testing.T) {
 		id := consensus.ProposalID{Session: consensus.ClientSession(7, 1), Sequence: 1}
 		count.Reset(voters)
 		count.Open(id)
-		r := &race{ground: g}
+		r := &race{view: g}
 		for range 2 * n {
-			member, on := uint64(1+random.IntN(n+1)), g.footing
+			member, on := uint64(1+random.IntN(n+1)), g.termConfig
 			attempt := consensus.Attempt{Proposal: id, Revision: uint64(5 + random.IntN(2)*random.IntN(2))}
 			current := random.IntN(6) > 0
 			if !current {
@@ -63,12 +63,12 @@ func TestRace_take(t *testing.T) {
 
 // TestRace_mayOutlive knows how many may hold what the leader refused.
 func TestRace_mayOutlive(t *testing.T) {
-	r := &race{ground: ground{leader: 1, voters: []uint64{1, 2, 3, 4, 5}}, asked: []uint64{2, 3, 4, 5}}
+	r := &race{view: view{leader: 1, voters: []uint64{1, 2, 3, 4, 5}}, asked: []uint64{2, 3, 4, 5}}
 	for i, id := range []uint64{2, 2, 3, 4} {
 		if !r.mayOutlive() {
 			t.Errorf("after %d refusals: nothing can come of it", i)
 		}
-		r.take(id, false, footing{}, &quoratepb.Verdict{Refusal: 3})
+		r.take(id, false, termConfig{}, &quoratepb.Verdict{Refusal: 3})
 	}
 	if r.mayOutlive() {
 		t.Error("one voter that may hold it is enough")

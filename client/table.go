@@ -246,14 +246,14 @@ func (t *table) give(c *call) bool {
 }
 
 // stand takes the limits of the member that the stream is connected to.
-func (t *table) stand(standing *quoratepb.Standing) {
+func (t *table) noteStatus(status *quoratepb.MemberStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if standing.SessionLength > 0 {
-		t.length = standing.SessionLength
+	if status.SessionLength > 0 {
+		t.length = status.SessionLength
 	}
-	if standing.MaxMessageBytes > 0 {
-		t.message = int(standing.MaxMessageBytes)
+	if status.MaxMessageBytes > 0 {
+		t.message = int(status.MaxMessageBytes)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // offer names the writes that wait for their first attempt, as many as a message holds, and returns them to be offered to all
-// voters on a ground. They leave by the lane of the leader, which will also say how they end. Without others they go to
+// voters on a view. They leave by the lane of the leader, which will also say how they end. Without others they go to
 // the leader alone.
-func (t *table) offer(client uint64, g *ground, leader *lane, others []uint64) []*quoratepb.Proposal {
+func (t *table) offer(client uint64, g *view, leader *lane, others []uint64) []*quoratepb.Proposal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if client != t.client || t.closed != nil {
@@ -37,7 +37,7 @@ func (t *table) offer(client uint64, g *ground, leader *lane, others []uint64) [
 		c.attempts++
 		c.lane, c.term = leader, g.term
 		if len(others) > 0 {
-			c.race = &race{ground: *g, asked: slices.Clone(others)}
+			c.race = &race{view: *g, asked: slices.Clone(others)}
 			t.stats.Offered++
 		}
 		t.sent[c.name] = c
@@ -58,7 +58,7 @@ func (c *call) proposal() *quoratepb.Proposal {
 func (t *table) verdicts(member uint64, all *quoratepb.Verdicts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	on := footingOf(all.Footing)
+	on := termConfigOf(all.TermConfig)
 	for _, v := range all.Verdicts {
 		c := t.sent[name{v.Session, v.Sequence}]
 		if c == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-var fiveVoters = ground{footing: footing{term: 3, index: 9, configTerm: 2}, leader: 1, voters: []uint64{1, 2, 3, 4, 5}, fast: true}
+var fiveVoters = view{termConfig: termConfig{term: 3, index: 9, configTerm: 2}, leader: 1, voters: []uint64{1, 2, 3, 4, 5}, fast: true}
 
 // offerOne has one write offered to five voters, under session 7.
 func offerOne(t *testing.T) (*table, *call, *lane) {
@@ -27,10 +27,10 @@ func offerOne(t *testing.T) (*table, *call, *lane) {
 	return table, c, leader
 }
 
-// say has a member say a revision, zero for a refusal, on a ground.
-func say(table *table, member, revision uint64, on footing) {
+// say has a member say a revision, zero for a refusal, on a view.
+func say(table *table, member, revision uint64, on termConfig) {
 	table.verdicts(member, &quoratepb.Verdicts{
-		Footing: on.message(), Leader: member == 1,
+		TermConfig: on.message(), Leader: member == 1,
 		Verdicts: []*quoratepb.Verdict{{Session: 7, Sequence: 1, Revision: revision, Response: []byte("fast")}},
 	})
 }
@@ -53,7 +53,7 @@ func applied(table *table) {
 // TestTable_verdicts wins with the leader and three others of five, and then waits for the log before the session may end.
 func TestTable_verdicts(t *testing.T) {
 	table, c, _ := offerOne(t)
-	on := fiveVoters.footing
+	on := fiveVoters.termConfig
 	for _, member := range []uint64{1, 2, 3} {
 		say(table, member, 8, on)
 	}
@@ -82,7 +82,7 @@ func TestTable_verdicts(t *testing.T) {
 
 // TestTable_verdicts_not counts nothing that does not belong together.
 func TestTable_verdicts_not(t *testing.T) {
-	on := fiveVoters.footing
+	on := fiveVoters.termConfig
 	term, config := on, on
 	term.term++
 	config.index++
@@ -123,7 +123,7 @@ func TestTable_laneLost(t *testing.T) {
 	for _, won := range []bool{false, true} {
 		table, c, leader := offerOne(t)
 		for member := uint64(1); won && member <= 4; member++ {
-			say(table, member, 8, fiveVoters.footing)
+			say(table, member, 8, fiveVoters.termConfig)
 		}
 		table.restart() // the link's stream is another one
 		if r := table.next(); r != nil {
@@ -160,7 +160,7 @@ func TestTable_newTerm(t *testing.T) {
 		t.Error("it still waits for the former leader")
 	}
 	for member := uint64(1); member <= 4; member++ {
-		say(table, member, 8, fiveVoters.footing)
+		say(table, member, 8, fiveVoters.termConfig)
 	}
 	if !answered(c) {
 		t.Error("what was decided in its term is not")
@@ -195,7 +195,7 @@ func TestTable_answer_refusedByLeader(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			table, c, _ := offerOne(t)
 			for _, id := range tc.before {
-				say(table, id, 0, fiveVoters.footing)
+				say(table, id, 0, fiveVoters.termConfig)
 			}
 			for range 2 * maxRefusals {
 				table.answer(tc.answer)
@@ -203,7 +203,7 @@ func TestTable_answer_refusedByLeader(t *testing.T) {
 					break
 				}
 				for _, id := range tc.between {
-					say(table, id, 0, fiveVoters.footing)
+					say(table, id, 0, fiveVoters.termConfig)
 				}
 				table.retry()
 				if r := table.next(); r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again {
@@ -221,14 +221,14 @@ func TestTable_answer_refusedByLeader(t *testing.T) {
 // TestTable_answer_abortedOffer offers a write anew under another name once it is known never to happen under the first.
 func TestTable_answer_abortedOffer(t *testing.T) {
 	table, c, leader := offerOne(t)
-	say(table, 2, 8, fiveVoters.footing)
+	say(table, 2, 8, fiveVoters.termConfig)
 	table.answer(&quoratepb.Answer{Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_ABORTED})
 	offered := table.offer(table.id(), &fiveVoters, leader, []uint64{2, 3, 4, 5})
 	if len(offered) != 1 || offered[0].Sequence != 2 || offered[0].Again || c.ended {
 		t.Errorf("got %v, want it under another name", offered)
 	}
 	for member := uint64(1); member <= 4; member++ {
-		say(table, member, 8, fiveVoters.footing) // of the first name
+		say(table, member, 8, fiveVoters.termConfig) // of the first name
 	}
 	if answered(c) {
 		t.Error("verdicts on its first name count")

@@ -64,7 +64,7 @@ func TestTable_answer_aborted(t *testing.T) {
 // TestTable_turn opens the next session in time, and retires the former one only when all of it is known.
 func TestTable_turn(t *testing.T) {
 	table := newTable()
-	table.stand(&quoratepb.Standing{SessionLength: 4})
+	table.noteStatus(&quoratepb.MemberStatus{SessionLength: 4})
 	for range 5 {
 		addOne(t, table)
 	}

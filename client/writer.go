@@ -34,7 +34,7 @@ type writer struct {
 	table   *table
 	fleet   *fleet
 	far     time.Duration // how far the nearest member must be for the client to ask all voters by itself
-	members *roster
+	members *directory
 	dial    dial
 
 	ctx     context.Context
@@ -44,7 +44,7 @@ type writer struct {
 	done    chan struct{}
 }
 
-func newWriter(ctx context.Context, members *roster, dial dial) *writer {
+func newWriter(ctx context.Context, members *directory, dial dial) *writer {
 	w := &writer{
 		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}), far: farAway,
 	}

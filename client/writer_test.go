@@ -194,11 +194,11 @@ func TestWriter_connect(t *testing.T) {
 		}
 	})
 	t.Run("a foreign cluster", func(t *testing.T) {
-		r := newRoster(nil, nil)
-		if err := r.note("e", (&fakeMember{cluster: f, id: 1}).standing()); err != nil {
+		r := newDirectory(nil, nil)
+		if err := r.note("e", (&fakeMember{cluster: f, id: 1}).status()); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.note("e", (&fakeMember{cluster: f, id: 1, foreign: true}).standing()); !errors.Is(err, errForeign) {
+		if err := r.note("e", (&fakeMember{cluster: f, id: 1, foreign: true}).status()); !errors.Is(err, errForeign) {
 			t.Errorf("got %v", err)
 		}
 	})

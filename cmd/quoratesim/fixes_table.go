@@ -42,7 +42,7 @@ var readFixes = []fix{
 }
 
 var pathFixes = []fix{
-	{"a stranger's record was held for ever", "Faults.Fast.AnswerStrangers", byCore("strangers"), "held"},
+	{"a record without a session was held for ever", "Faults.Fast.AnswerUnopened", byCore("without_sessions"), "held"},
 	{"one record over all keys closed the fast path", "Faults.Fast.AnyWidth", byCore("any_width"), "open"},
 	{"the records of one proposer left no room for others", "Faults.Fast.NoShares", byCore("no_shares"), "room"},
 	{"the end of any session met every proposal", "Faults.Fast.SessionsMeetAll", byCore("sessions"), "open"},

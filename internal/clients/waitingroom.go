@@ -5,7 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/fastpath"
+	"github.com/quorate/quorate/internal/offers"
 )
 
 // waitingRoom lets what native clients offer in, when there is room. An offer that finds none waits, and with it the stream
@@ -14,7 +14,7 @@ type waitingRoom struct {
 	mu     sync.Mutex
 	left   sync.Cond
 	closed bool
-	room   fastpath.Room
+	room   offers.Room
 }
 
 func (w *waitingRoom) init() { w.left.L = &w.mu }

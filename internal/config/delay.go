@@ -104,8 +104,8 @@ func (c *Config) warnDelay() {
 	}
 }
 
-// warnStrangers tells of delays for members that a new cluster will not have; others may join it later.
-func (c *Config) warnStrangers() {
+// warnNonMembers tells of delays for members that a new cluster will not have; others may join it later.
+func (c *Config) warnNonMembers() {
 	for _, d := range c.PeerDelays {
 		if d.Name != "" && len(c.Bootstrap.InitialCluster) > 0 && memberIndex(c.Bootstrap.InitialCluster, d.Name) < 0 {
 			c.warn("--peer-delay names %s, which --initial-cluster does not: its members are %s", d.Name,

@@ -39,7 +39,7 @@ func TestLoad_peerDelay(t *testing.T) {
 }
 
 // Ensure that a name which the new cluster does not have is noticed, and one that an old one may have is not.
-func TestLoad_peerDelayOfStrangers(t *testing.T) {
+func TestLoad_peerDelayOfNonMembers(t *testing.T) {
 	args := []string{"--name=m1", "--initial-cluster=m1=http://localhost:2380,m2=http://b:1", "--peer-delay=m2=1ms,m3=1ms"}
 	all := strings.Join(mustLoad(t, args).Warnings, "\n")
 	if !strings.Contains(all, "--peer-delay names m3, which --initial-cluster does not: its members are m1, m2") ||

@@ -230,7 +230,7 @@ func (c *Config) foundingFaults() Faults {
 	}
 	if !holdsFiles(c.Storage.DataDir) {
 		c.warnUnreachable()
-		c.warnStrangers()
+		c.warnNonMembers()
 		return faults
 	}
 	for _, fault := range faults {

@@ -102,7 +102,7 @@ func TestLoad_units(t *testing.T) {
 	}
 }
 
-// Ensure that a flag beats the environment, which beats the default, and that strangers in it only warn.
+// Ensure that a flag beats the environment, which beats the default, and that unknown variables in it only warn.
 func TestLoad_environment(t *testing.T) {
 	c := mustLoad(t, []string{"--max-learners=3"}, "ETCD_NAME=m7", "ETCD_MAX_LEARNERS=5", "ETCD_PORT=tcp://1.2.3.4:1",
 		"ETCDCTL_API=3", "ETCD_DATA_DIR=")

@@ -125,8 +125,8 @@ func (c *Config) Member(id MemberID) (Member, bool) {
 type Binding uint8
 
 const (
-	// BindingStranger says that the configuration does not contain the member. No member counts what strangers say.
-	BindingStranger Binding = 0
+	// BindingNonMember says that the configuration does not contain the member. No member counts what non-members say.
+	BindingNonMember Binding = 0
 	// BindingOpen says that no member is bound: the cluster is just being founded by a majority, or was made by restore.
 	BindingOpen Binding = 1
 	// BindingNone says that others are bound, and the member not yet: what it says must not be counted.
@@ -142,7 +142,7 @@ func (c *Config) BindingOf(id MemberID, storage StorageID) Binding {
 	m, known := c.Member(id)
 	switch {
 	case !known:
-		return BindingStranger
+		return BindingNonMember
 	case m.Storage.IsZero() && !c.Binds():
 		return BindingOpen
 	case m.Storage.IsZero():

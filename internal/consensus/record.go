@@ -36,15 +36,15 @@ type Refused uint8
 
 // The reasons, for the metrics.
 const (
-	RefusedNot      Refused = 0
-	RefusedTerm     Refused = 1 // the proposer believes in another term, or this member follows nobody
-	RefusedConfig   Refused = 2 // in another configuration, or one is on its way
-	RefusedConflict Refused = 3 // something that is not applied yet touches the same keys, or everything
-	RefusedFull     Refused = 4 // the pool is full, or too much is not applied yet
-	RefusedKnown    Refused = 5 // the proposal is in the log already, or was applied
-	RefusedClosed   Refused = 6 // the leader is new, or hands over
-	RefusedStrange  Refused = 7 // its session is not open, as far as is applied here
-	RefusedWide     Refused = 8 // it touches ranges, or more keys than a record may
+	RefusedNot       Refused = 0
+	RefusedTerm      Refused = 1 // the proposer believes in another term, or this member follows nobody
+	RefusedConfig    Refused = 2 // in another configuration, or one is on its way
+	RefusedConflict  Refused = 3 // something that is not applied yet touches the same keys, or everything
+	RefusedFull      Refused = 4 // the pool is full, or too much is not applied yet
+	RefusedKnown     Refused = 5 // the proposal is in the log already, or was applied
+	RefusedClosed    Refused = 6 // the leader is new, or hands over
+	RefusedNoSession Refused = 7 // its session is not open, as far as is applied here
+	RefusedWide      Refused = 8 // it touches ranges, or more keys than a record may
 )
 
 // RefusedReasons is how many reasons there are, with RefusedNot.

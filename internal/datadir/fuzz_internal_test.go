@@ -25,7 +25,7 @@ func FuzzParseBoots(f *testing.F) {
 // The small records in a data directory are JSON with a checksum that a damaged disk does not fake, and a careless
 // person does.
 func FuzzReadRecord(f *testing.F) {
-	f.Add(`{"Storage":"01","Roster":[{"Member":1}]}`)
+	f.Add(`{"Storage":"01","Bindings":[{"Member":1}]}`)
 	f.Add(`{"reason":4,"text":"x"}`)
 	f.Add(`{"Epoch":{"Number":1},"Dropped":[{"ID":2,"PeerURLs":["http://a:1"]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {

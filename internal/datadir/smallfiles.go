@@ -29,8 +29,8 @@ func (e *LostError) Error() string { return e.Text }
 
 // Founding is what a member has on disk before it has data.
 type Founding struct {
-	Storage consensus.StorageID `json:"storage"`
-	Roster  []identity.Bound    `json:"roster,omitempty"`
+	Storage  consensus.StorageID `json:"storage"`
+	Bindings []identity.Bound    `json:"roster,omitempty"`
 }
 
 // SeenPeers returns what is on disk about the data directories of others. A member may start without it: it learns it

@@ -14,7 +14,7 @@ func Admit(
 	config *consensus.Config, from consensus.MemberID, storage consensus.StorageID, messages []consensus.Message, rules Rules,
 ) ([]consensus.Message, *Refusal) {
 	switch config.BindingOf(from, storage) {
-	case consensus.BindingOwn, consensus.BindingStranger, consensus.BindingOpen:
+	case consensus.BindingOwn, consensus.BindingNonMember, consensus.BindingOpen:
 		return messages, nil
 	case consensus.BindingOther:
 		if !rules.IgnoreBinding {

@@ -24,7 +24,7 @@ func TestAdmit(t *testing.T) {
 		{name: "another directory, rule broken", from: 2, storage: 9, rules: identity.Rules{IgnoreBinding: true}, kept: 2},
 		{name: "unbound", from: 3, storage: 3, kept: 1},
 		{name: "unbound, rule broken", from: 3, storage: 3, rules: identity.Rules{CountUnbound: true}, kept: 2},
-		{name: "stranger", from: 8, storage: 8, kept: 2},
+		{name: "non-member", from: 8, storage: 8, kept: 2},
 	} {
 		messages := []consensus.Message{
 			{Kind: consensus.MsgAppendReply, From: row.from}, {Kind: consensus.MsgPreVote, From: row.from},

@@ -22,11 +22,11 @@ const (
 type Greeting struct {
 	Claim Claim
 	Stage Stage
-	// Roster are the storage ids of all members, from Recorded on; of one that runs, the Line of the one who asks.
-	Roster []Bound
+	// Bindings are the storage ids of all members, from Recorded on; of one that runs, the Line of the one who asks.
+	Bindings []Bound
 }
 
-// Bound is a line of a roster.
+// Bound is a line of a list of bindings.
 type Bound struct {
 	Member  consensus.MemberID
 	Storage consensus.StorageID
@@ -36,7 +36,7 @@ type Bound struct {
 type Founder struct {
 	Own      Claim
 	Members  []consensus.Member // sorted by id
-	Roster   []Bound            // as recorded here; nil: not yet
+	Bindings []Bound            // as recorded here; nil: not yet
 	Majority bool               // --founding=majority: begin at once, and bind who comes
 	Rules    Rules
 }
@@ -47,8 +47,8 @@ type Verdict uint8
 // The verdicts.
 const (
 	Wait    Verdict = 0 // for those that Decision names
-	Record  Verdict = 1 // the roster, on disk, and ask again
-	Begin   Verdict = 2 // make the data, with the roster as bindings, if there is one
+	Record  Verdict = 1 // the bindings, on disk, and ask again
+	Begin   Verdict = 2 // make the data, with the bindings as bindings, if there is one
 	Lost    Verdict = 3 // this member existed before: its disk is lost
 	Retired Verdict = 4 // the cluster runs without this member
 	Broken  Verdict = 5 // somebody's disk was lost while the cluster was being founded
@@ -56,17 +56,17 @@ const (
 
 // Decision is a verdict and what belongs to it.
 type Decision struct {
-	Verdict Verdict
-	Roster  []Bound
-	Missing []consensus.MemberID // Wait: who did not answer, or is not as far
-	Text    string               // Lost, Retired, Broken: what is wrong, and what to do
+	Verdict  Verdict
+	Bindings []Bound
+	Missing  []consensus.MemberID // Wait: who did not answer, or is not as far
+	Text     string               // Lost, Retired, Broken: what is wrong, and what to do
 }
 
 // Greeting is what this founder tells others.
 func (f *Founder) Greeting() Greeting {
 	g := Greeting{Claim: f.Own, Stage: Fresh}
-	if f.Roster != nil {
-		g.Stage, g.Roster = Recorded, f.Roster
+	if f.Bindings != nil {
+		g.Stage, g.Bindings = Recorded, f.Bindings
 	}
 	return g
 }
@@ -102,8 +102,8 @@ func (f *Founder) Decide(met []Greeting) Decision {
 	switch {
 	case len(missing) > 0:
 		return Decision{Verdict: Wait, Missing: missing}
-	case f.Roster == nil:
-		return Decision{Verdict: Record, Roster: now}
+	case f.Bindings == nil:
+		return Decision{Verdict: Record, Bindings: now}
 	}
 	for i := range met {
 		if met[i].Stage != Recorded {
@@ -113,17 +113,17 @@ func (f *Founder) Decide(met []Greeting) Decision {
 	if len(missing) > 0 {
 		return Decision{Verdict: Wait, Missing: missing}
 	}
-	return Decision{Verdict: Begin, Roster: f.Roster}
+	return Decision{Verdict: Begin, Bindings: f.Bindings}
 }
 
-// broken finds a roster, here or elsewhere, that does not fit who is there now. A roster that two of the members wrote cannot
-// be begun with by one of them and not by the other, so nothing has been written yet; but nobody here can know that the lost
-// one did not begin alone, and a roster is written once.
+// broken finds recorded bindings, here or elsewhere, that do not fit who is there now. If two of the members recorded
+// them, one cannot have begun without the other, so nothing has been written yet; but nobody here can know that the lost
+// one did not begin alone, and bindings are recorded once.
 func (f *Founder) broken(met []Greeting) string {
 	all := append([]Greeting{f.Greeting()}, met...)
 	for i := range all {
 		for j := range all {
-			storage, listed := lookUp(all[i].Roster, all[j].Claim.Member)
+			storage, listed := lookUp(all[i].Bindings, all[j].Claim.Member)
 			if !listed || storage == all[j].Claim.Storage {
 				continue
 			}
@@ -145,7 +145,7 @@ func (f *Founder) breakOff(missing []consensus.MemberID) string {
 
 // meetFounded is the answer of a member that runs, or ran.
 func (f *Founder) meetFounded(g *Greeting) Decision {
-	storage, listed := lookUp(g.Roster, f.Own.Member)
+	storage, listed := lookUp(g.Bindings, f.Own.Member)
 	own, self := f.name(f.Own.Member), f.Own.Storage
 	switch {
 	case !listed:
@@ -159,10 +159,10 @@ func (f *Founder) meetFounded(g *Greeting) Decision {
 			"bound to another data directory; this one is new (%v). It does not vote. Give it its directory back and start "+
 			"it again; if that is lost for ever, `quorate member reset %s` from any member that serves, and this process "+
 			"goes on by itself", f.Own.Cluster, f.name(g.Claim.Member), own, self, own)}
-	case f.Roster == nil:
+	case f.Bindings == nil:
 		return Decision{Verdict: Broken, Text: "has lost the record of its founding: empty its data directory"}
 	}
-	return Decision{Verdict: Begin, Roster: f.Roster}
+	return Decision{Verdict: Begin, Bindings: f.Bindings}
 }
 
 func (f *Founder) name(id consensus.MemberID) string {
@@ -188,11 +188,11 @@ func (f *Founder) Waiting(ids []consensus.MemberID) string {
 	return strings.Join(words, ", ")
 }
 
-// Config returns the first configuration: all members vote, each bound as the roster says.
-func (f *Founder) Config(roster []Bound) consensus.Config {
+// Config returns the first configuration: all members vote, each bound as the bindings says.
+func (f *Founder) Config(bindings []Bound) consensus.Config {
 	var c consensus.Config
 	for _, m := range f.Members {
-		m.Storage, _ = lookUp(roster, m.ID)
+		m.Storage, _ = lookUp(bindings, m.ID)
 		c.Voters, c.Members = append(c.Voters, m.ID), append(c.Members, m)
 	}
 	return c
@@ -201,7 +201,7 @@ func (f *Founder) Config(roster []Bound) consensus.Config {
 // hidden stands for a storage id that the one who asks need not know.
 var hidden = consensus.StorageID{0xff}
 
-// Line is the roster that a running member tells a process which calls itself m: whether m is bound, and whether to the
+// Line is the bindings that a running member tells a process which calls itself m: whether m is bound, and whether to the
 // storage id that the process shows.
 func Line(m *consensus.Member, shown consensus.StorageID) []Bound {
 	if storage := m.Storage; storage.IsZero() || storage == shown {
@@ -210,8 +210,8 @@ func Line(m *consensus.Member, shown consensus.StorageID) []Bound {
 	return []Bound{{m.ID, hidden}}
 }
 
-func lookUp(roster []Bound, id consensus.MemberID) (consensus.StorageID, bool) {
-	for _, b := range roster {
+func lookUp(bindings []Bound, id consensus.MemberID) (consensus.StorageID, bool) {
+	for _, b := range bindings {
 		if b.Member == id {
 			return b.Storage, true
 		}

@@ -17,18 +17,18 @@ func founder(id consensus.MemberID, s byte) *identity.Founder {
 
 func fresh(id consensus.MemberID, s byte) identity.Greeting { return founder(id, s).Greeting() }
 
-func recorded(id consensus.MemberID, s byte, roster ...byte) identity.Greeting {
+func recorded(id consensus.MemberID, s byte, bindings ...byte) identity.Greeting {
 	f := founder(id, s)
-	f.Roster = rosterOf(roster...)
+	f.Bindings = bindingsOf(bindings...)
 	return f.Greeting()
 }
 
-func rosterOf(storages ...byte) []identity.Bound {
-	var roster []identity.Bound
+func bindingsOf(storages ...byte) []identity.Bound {
+	var bindings []identity.Bound
 	for i, s := range storages {
-		roster = append(roster, identity.Bound{Member: consensus.MemberID(i + 1), Storage: storage(s)})
+		bindings = append(bindings, identity.Bound{Member: consensus.MemberID(i + 1), Storage: storage(s)})
 	}
-	return roster
+	return bindings
 }
 
 func TestFounder_Decide(t *testing.T) {
@@ -38,14 +38,14 @@ func TestFounder_Decide(t *testing.T) {
 			m.Storage = storage(bound)
 		}
 		g := fresh(3, 3)
-		g.Stage, g.Roster = identity.Founded, identity.Line(&m, storage(1))
+		g.Stage, g.Bindings = identity.Founded, identity.Line(&m, storage(1))
 		return g
 	}
 	without := runs(1)
-	without.Roster = nil
+	without.Bindings = nil
 	for _, row := range []struct {
 		name     string
-		roster   []byte
+		bindings []byte
 		majority bool
 		met      []identity.Greeting
 		want     identity.Verdict
@@ -56,15 +56,15 @@ func TestFounder_Decide(t *testing.T) {
 		{name: "one is missing, and a majority may found", majority: true, met: []identity.Greeting{fresh(2, 2)},
 			want: identity.Begin},
 		{name: "all are there", met: []identity.Greeting{fresh(2, 2), fresh(3, 3)}, want: identity.Record},
-		{name: "others have not recorded", roster: []byte{1, 2, 3}, met: []identity.Greeting{fresh(2, 2), recorded(3, 3, 1, 2, 3)},
+		{name: "others have not recorded", bindings: []byte{1, 2, 3}, met: []identity.Greeting{fresh(2, 2), recorded(3, 3, 1, 2, 3)},
 			want: identity.Wait, missing: []consensus.MemberID{2}},
-		{name: "all have recorded", roster: []byte{1, 2, 3},
+		{name: "all have recorded", bindings: []byte{1, 2, 3},
 			met: []identity.Greeting{recorded(2, 2, 1, 2, 3), recorded(3, 3, 1, 2, 3)}, want: identity.Begin},
-		{name: "one lost its disk after this one recorded", roster: []byte{1, 2, 3},
+		{name: "one lost its disk after this one recorded", bindings: []byte{1, 2, 3},
 			met: []identity.Greeting{fresh(2, 9), recorded(3, 3, 1, 2, 3)}, want: identity.Broken},
 		{name: "this one lost its disk after another recorded", met: []identity.Greeting{recorded(2, 2, 9, 2, 3)},
 			want: identity.Broken},
-		{name: "one runs already, and this one has recorded", roster: []byte{1, 2, 3}, met: []identity.Greeting{runs(1)},
+		{name: "one runs already, and this one has recorded", bindings: []byte{1, 2, 3}, met: []identity.Greeting{runs(1)},
 			want: identity.Begin},
 		{name: "the cluster runs, and knew another disk", met: []identity.Greeting{fresh(2, 2), runs(8)}, want: identity.Lost},
 		{name: "and a majority may found", majority: true, met: []identity.Greeting{fresh(2, 2), runs(8)}, want: identity.Lost},
@@ -74,8 +74,8 @@ func TestFounder_Decide(t *testing.T) {
 	} {
 		f := founder(1, 1)
 		f.Majority = row.majority
-		if row.roster != nil {
-			f.Roster = rosterOf(row.roster...)
+		if row.bindings != nil {
+			f.Bindings = bindingsOf(row.bindings...)
 		}
 		got := f.Decide(row.met)
 		if got.Verdict != row.want || !slices.Equal(got.Missing, row.missing) {
@@ -84,7 +84,7 @@ func TestFounder_Decide(t *testing.T) {
 	}
 }
 
-// Ensure that whoever asks whom, crashes, or loses its disk: no two members begin with different rosters unless all that the
+// Ensure that whoever asks whom, crashes, or loses its disk: no two members begin with different lists of bindings unless all that the
 // first one named are gone; and that members which keep their disks begin in the end.
 func TestFounder_walk(t *testing.T) {
 	begun, broken := 0, 0
@@ -128,16 +128,16 @@ func TestFounder_walk(t *testing.T) {
 }
 
 type foundingDisk struct {
-	storage byte
-	roster  []identity.Bound
-	begun   []identity.Bound
+	storage  byte
+	bindings []identity.Bound
+	begun    []identity.Bound
 }
 
 type foundingWalk struct {
 	rng  *rand.Rand
 	next byte
 	data [4]foundingDisk
-	past [][]identity.Bound // rosters that somebody began with
+	past [][]identity.Bound // lists of bindings that somebody began with
 }
 
 func (w *foundingWalk) wipe(id consensus.MemberID) {
@@ -152,7 +152,7 @@ func (w *foundingWalk) turn(id consensus.MemberID) {
 		return
 	}
 	f := founder(id, own.storage)
-	f.Roster = own.roster
+	f.Bindings = own.bindings
 	var met []identity.Greeting
 	for other := consensus.MemberID(1); other <= 3; other++ {
 		if other == id || w.rng.IntN(4) == 0 {
@@ -160,20 +160,20 @@ func (w *foundingWalk) turn(id consensus.MemberID) {
 		}
 		d := &w.data[other]
 		of := founder(other, d.storage)
-		of.Roster = d.roster
+		of.Bindings = d.bindings
 		g := of.Greeting()
 		if d.begun != nil {
 			m := consensus.Member{ID: id, Storage: d.begun[id-1].Storage}
-			g.Stage, g.Roster = identity.Founded, identity.Line(&m, storage(own.storage))
+			g.Stage, g.Bindings = identity.Founded, identity.Line(&m, storage(own.storage))
 		}
 		met = append(met, g)
 	}
 	switch decision := f.Decide(met); decision.Verdict {
 	case identity.Record:
-		own.roster = decision.Roster
+		own.bindings = decision.Bindings
 	case identity.Begin:
-		own.begun = decision.Roster
-		w.past = append(w.past, decision.Roster)
+		own.begun = decision.Bindings
+		w.past = append(w.past, decision.Bindings)
 	}
 }
 
@@ -197,7 +197,7 @@ func (w *foundingWalk) check() error {
 // Ensure that nobody is told to empty a directory while a member that may have begun has not been asked.
 func TestFounder_Decide_brokenAdvice(t *testing.T) {
 	f := founder(1, 1)
-	f.Roster = rosterOf(1, 2, 3)
+	f.Bindings = bindingsOf(1, 2, 3)
 	all := f.Decide([]identity.Greeting{fresh(2, 9), recorded(3, 3, 1, 2, 3)})
 	if all.Verdict != identity.Broken || !strings.Contains(all.Text, "nobody has written anything yet") {
 		t.Errorf("all answer: %+v", all)

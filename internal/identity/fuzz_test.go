@@ -8,7 +8,7 @@ import (
 )
 
 // What other processes say of themselves comes as JSON. However it lies, a founder decides without a panic, and begins only
-// with a roster that has its own storage id.
+// with a list of bindings that has its own storage id.
 func FuzzFounder_Decide(f *testing.F) {
 	for _, met := range [][]identity.Greeting{
 		nil, {fresh(2, 2), fresh(3, 3)}, {recorded(2, 2, 1, 2, 3), recorded(3, 3, 1, 2, 3)}, {fresh(2, 9)},
@@ -27,22 +27,22 @@ func FuzzFounder_Decide(f *testing.F) {
 		}
 		founder := founder(1, 1)
 		if begun {
-			founder.Roster = rosterOf(1, 2, 3)
+			founder.Bindings = bindingsOf(1, 2, 3)
 		}
 		d := founder.Decide(met)
-		if len(d.Roster) == 0 {
+		if len(d.Bindings) == 0 {
 			return
 		}
-		for _, b := range d.Roster {
+		for _, b := range d.Bindings {
 			if b.Member == founder.Own.Member && b.Storage != founder.Own.Storage {
-				t.Errorf("%d with a roster that has another directory for this member: %+v", d.Verdict, d.Roster)
+				t.Errorf("%d with a list of bindings that has another directory for this member: %+v", d.Verdict, d.Bindings)
 			}
 		}
-		founder.Config(d.Roster)
+		founder.Config(d.Bindings)
 	})
 }
 
-// A claim from outside is judged without a panic, and what a guard remembers of strangers stays bounded.
+// A claim from outside is judged without a panic, and what a guard remembers of non-members stays bounded.
 func FuzzGuard_Meet(f *testing.F) {
 	own := claim(2, 2, 1)
 	text, err := json.Marshal([]identity.Claim{own, claim(3, 3, 1)})

@@ -15,7 +15,7 @@ type Seen struct {
 	Lost bool
 }
 
-// maxSeen bounds what is remembered beyond the members of the configuration: the directories of strangers.
+// maxSeen bounds what is remembered beyond the members of the configuration: the directories of non-members.
 const maxSeen = 64
 
 // Guard decides about the claims of others. It starts with what was remembered, and tells when there is more to remember.
@@ -120,11 +120,11 @@ func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember 
 		g.seen[at].Life, g.seen[at].Member, g.unsaved = c.Life, c.Member, true
 		return nil, true
 	}
-	if g.config.BindingOf(c.Member, c.Storage) == consensus.BindingStranger {
+	if g.config.BindingOf(c.Member, c.Storage) == consensus.BindingNonMember {
 		return nil, false // nobody counts it, and nobody need remember it
 	}
 	g.seen = slices.Insert(g.seen, at, Seen{Member: c.Member, Storage: c.Storage, Life: c.Life})
-	g.forgetStrangers()
+	g.forgetNonMembers()
 	g.unsaved = true
 	return nil, true
 }
@@ -158,8 +158,8 @@ func (g *Guard) find(storage consensus.StorageID) (at int, found bool) {
 	return slices.BinarySearchFunc(g.seen, storage, func(s Seen, id consensus.StorageID) int { return s.Storage.Compare(id) })
 }
 
-// forgetStrangers drops the directories that no member of the configuration is bound to while there are too many of them.
-func (g *Guard) forgetStrangers() {
+// forgetNonMembers drops the directories that no member of the configuration is bound to while there are too many of them.
+func (g *Guard) forgetNonMembers() {
 	for i := 0; len(g.seen) > maxSeen && i < len(g.seen); {
 		s := &g.seen[i]
 		if g.config.BindingOf(s.Member, s.Storage) == consensus.BindingOwn {

@@ -43,7 +43,7 @@ func TestGuard_Meet_claims(t *testing.T) {
 		want  identity.Reason
 	}{
 		{"who it is bound to", claim(2, 2, 5), identity.Rules{}, identity.Welcome},
-		{"a stranger", claim(9, 9, 1), identity.Rules{}, identity.Welcome},
+		{"not a member", claim(9, 9, 1), identity.Rules{}, identity.Welcome},
 		{"another data directory", claim(2, 8, 1), identity.Rules{}, identity.LostDisk},
 		{"no data directory", claim(2, 0, 1), identity.Rules{}, identity.LostDisk},
 		{"another data directory, rule broken", claim(2, 8, 1), identity.Rules{IgnoreBinding: true}, identity.Welcome},
@@ -187,7 +187,7 @@ func TestCounts_unbound(t *testing.T) {
 	}
 }
 
-// Ensure that strangers cannot make a member remember without bound, and that it forgets nobody whom it is bound to know.
+// Ensure that non-members cannot make a member remember without bound, and that it forgets nobody whom it is bound to know.
 func TestGuard_Seen_bounded(t *testing.T) {
 	g := identity.NewGuard(claim(1, 1, 1), nil, identity.Rules{})
 	g.Configure(bound(3))

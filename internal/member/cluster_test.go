@@ -17,11 +17,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/testnet"
@@ -42,7 +42,7 @@ type cluster struct {
 	// clients is for how long a native client may be silent.
 	clients time.Duration
 	clock   env.Clock // the machine's if nil
-	fast    fastpath.Setting
+	fast    offers.Setting
 	pace    integrity.Pace
 }
 
@@ -71,7 +71,7 @@ func startCared(t *testing.T, size int, care membership.Policy) *cluster {
 	return startWith(t, size, &cluster{care: care})
 }
 
-func startFast(t *testing.T, size int, fast fastpath.Setting) *cluster {
+func startFast(t *testing.T, size int, fast offers.Setting) *cluster {
 	t.Helper()
 	return startWith(t, size, &cluster{fast: fast})
 }

@@ -61,7 +61,7 @@ func (m *Member) greet(ctx context.Context) ([]byte, error) {
 	m.epochs.Meet(caller)
 	g := identity.Greeting{Claim: m.claim(), Stage: identity.Founded}
 	if known, ok := config.Member(caller.Member); ok {
-		g.Roster = identity.Line(&known, caller.Storage)
+		g.Bindings = identity.Line(&known, caller.Storage)
 	}
 	return json.Marshal(g)
 }

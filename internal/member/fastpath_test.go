@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -99,7 +99,7 @@ func routesOf(acked []toldPut) map[proposals.Route]int {
 // Five members write at the same time and answer early; the leader stops, and all of them do. What was acknowledged is
 // there at its revision, whatever the route, and the fast path is open again each time.
 func TestMember_fastPath(t *testing.T) {
-	c := startFast(t, 5, fastpath.Always)
+	c := startFast(t, 5, offers.Always)
 	var acked []toldPut
 	for round := range 3 {
 		won := func() bool {
@@ -136,8 +136,8 @@ func TestMember_fastPath(t *testing.T) {
 func TestMember_fastPath_closed(t *testing.T) {
 	for name, row := range map[string]struct {
 		size int
-		fast fastpath.Setting
-	}{"never": {5, fastpath.Never}, "auto, and few voters": {3, fastpath.Auto}} {
+		fast offers.Setting
+	}{"never": {5, offers.Never}, "auto, and few voters": {3, offers.Auto}} {
 		t.Run(name, func(t *testing.T) {
 			c := startFast(t, row.size, row.fast)
 			acked := c.putEverywhere(0, 10)
@@ -156,7 +156,7 @@ func TestMember_fastPath_closed(t *testing.T) {
 
 // A put whose caller has gone may still be decided; its member goes on, and so do others.
 func TestMember_fastPath_abandoned(t *testing.T) {
-	c := startFast(t, 5, fastpath.Always)
+	c := startFast(t, 5, offers.Always)
 	for i := range 50 {
 		n := c.nodes[i%5]
 		ctx, cancel := context.WithCancel(c.ctx)

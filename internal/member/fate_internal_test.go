@@ -24,7 +24,7 @@ func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
 	}()
 	select {
 	case fate := <-answer:
-		if fate != fast.FateStrange {
+		if fate != fast.FateNoSession {
 			t.Errorf("got %d, though nobody opened that session", fate)
 		}
 	case <-time.After(10 * time.Second):

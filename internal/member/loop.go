@@ -6,8 +6,8 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/offers"
 )
 
 // loop owns the node: it takes everything that waits, steps the core once, and publishes what others read.
@@ -76,7 +76,7 @@ func (m *Member) publish() {
 	replica := m.node.Replica()
 	m.inferred.Store(replica.Inferred())
 	m.knownLeader.follow(replica.Leader(), replica.Term(), m.options.Clock.Now)
-	m.clusterBoard.publish(replica, m.options.FastPath != fastpath.Never)
+	m.clusterBoard.publish(replica, m.options.FastPath != offers.Never)
 	m.status.answer(replica)
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/expiry"
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -25,6 +24,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/snapshots"
@@ -46,7 +46,7 @@ type Options struct {
 	Retention       upkeep.Retention
 	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace
-	FastPath        fastpath.Setting
+	FastPath        offers.Setting
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Answers         *room.Budget      // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience

@@ -164,7 +164,7 @@ func TestDraft_blockers(t *testing.T) {
 	}{
 		{"an invalid spec", found(t, 3, 0), membership.Spec{Remove: ids{2}, Demote: ids{2}}, nil,
 			[]string{"member 2 is named more than once: one change does one thing to it"}},
-		{"strangers", found(t, 3, 0), membership.Spec{Remove: ids{0x3f}, Promote: ids{0x4f}}, nil,
+		{"non-members", found(t, 3, 0), membership.Spec{Remove: ids{0x3f}, Promote: ids{0x4f}}, nil,
 			[]string{"member 3f is unknown; members are 1 (m1), 2 (m2) and 3 (m3)", "member 4f is unknown; members are 1 (m1), 2 (m2) and 3 (m3)"}},
 		{"a URL in use", found(t, 3, 0), membership.Spec{Remove: ids{2}, Add: []membership.Newcomer{at(0, 1)}}, nil,
 			[]string{"URL http://10.0.1.1:2380 belongs to m1: choose another, or remove m1 in the same change"}},

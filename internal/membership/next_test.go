@@ -294,13 +294,13 @@ func TestNext_fails(t *testing.T) {
 		cluster func(c *pretended)
 		want    string
 	}{
-		{"remove a stranger", membership.Spec{Remove: ids{0x3f}}, nil,
+		{"remove a non-member", membership.Spec{Remove: ids{0x3f}}, nil,
 			"member 3f is unknown; members are 1 (m1), 2 (m2), 3 (m3) and 4 (m4)"},
-		{"promote a stranger", membership.Spec{Promote: ids{0x3f}}, nil, "member 3f is unknown"},
+		{"promote a non-member", membership.Spec{Promote: ids{0x3f}}, nil, "member 3f is unknown"},
 		{"demote somebody who is gone", membership.Spec{Demote: ids{0x3f}}, func(c *pretended) { c.tombs = ids{0x3f} },
 			"member 3f was removed for ever"},
-		{"drain a stranger", membership.Spec{Drain: ids{0x3f}}, nil, "member 3f is unknown"},
-		{"update a stranger", membership.Spec{Update: []consensus.Member{{ID: 0x3f, PeerURLs: []string{url(5)}}}}, nil,
+		{"drain a non-member", membership.Spec{Drain: ids{0x3f}}, nil, "member 3f is unknown"},
+		{"update a non-member", membership.Spec{Update: []consensus.Member{{ID: 0x3f, PeerURLs: []string{url(5)}}}}, nil,
 			"member 3f is unknown"},
 		{"somebody removed the newcomer", membership.Spec{Add: []membership.Newcomer{newcomer(7)}},
 			func(c *pretended) { c.tombs = ids{7} }, "newcomer m7 (7) was removed by somebody else"},

@@ -80,7 +80,7 @@ func (g *goal) replacedFault() string {
 		return "" // it is unknown, which is told by another fault
 	}
 	return fmt.Sprintf("%s (%v) was replaced or removed already; members are %s: to have one more, use `quorate member add`",
-		g.label(gone), gone, g.roster())
+		g.label(gone), gone, g.memberList())
 }
 
 // nameFault refuses a second member of a name: people could not tell which one a command means.
@@ -105,12 +105,12 @@ func (g *goal) urlTaken(url string, owner consensus.MemberID) string {
 
 func (g *goal) unknown(id consensus.MemberID) string {
 	if g.tombstone(id) {
-		return fmt.Sprintf("%s was removed for ever; members are %s", g.label(id), g.roster())
+		return fmt.Sprintf("%s was removed for ever; members are %s", g.label(id), g.memberList())
 	}
 	if name := g.nameOf(id); name != "" {
-		return fmt.Sprintf("member %v (%s) is unknown; members are %s", id, name, g.roster())
+		return fmt.Sprintf("member %v (%s) is unknown; members are %s", id, name, g.memberList())
 	}
-	return fmt.Sprintf("member %v is unknown; members are %s", id, g.roster())
+	return fmt.Sprintf("member %v is unknown; members are %s", id, g.memberList())
 }
 
 // refusal says in words why the leader would refuse, and what to do.

@@ -62,8 +62,8 @@ func (g *goal) list(ids []consensus.MemberID) string {
 	return join(words)
 }
 
-// roster lists all members with their ids, for who named one that is not among them.
-func (g *goal) roster() string {
+// memberList names all members with their ids, for who named one that is not among them.
+func (g *goal) memberList() string {
 	var words []string
 	for _, id := range g.config.IDs() {
 		if name := g.nameOf(id); name != "" {

@@ -24,7 +24,7 @@ func FateOf(machine Machine, id consensus.ProposalID) fast.Fate {
 	case retired:
 		return fast.FateRetired
 	case !id.IsZero() && !machine.SessionOpen(id.Session):
-		return fast.FateStrange
+		return fast.FateNoSession
 	}
 	return fast.FateUnknown
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/tally"
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -26,7 +26,7 @@ type Ports struct {
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
 	// Distance, if set, is the round trip to another member, false while nobody knows. With it the node decides by itself when
-	// to count and to offer (package fastpath); without, CountHolders and TryFast do.
+	// to count and to offer (package offers); without, CountHolders and TryFast do.
 	Distance func(to consensus.MemberID) (time.Duration, bool)
 	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
 	Taken func(inputs []raft.Input)
@@ -50,7 +50,7 @@ type Options struct {
 	Raft         raft.Options
 	FirstSession uint64 // greater than every session number of this member before
 	RetryTicks   int    // a question or proposal without answer for so long is repeated
-	FastPath     fastpath.Setting
+	FastPath     offers.Setting
 }
 
 // Node is the body of a member's loop: it owns the core, the proposals and the reads of one member.
@@ -59,7 +59,7 @@ type Node struct {
 	ports     Ports
 	proposals *proposals.Table
 	reads     *reads
-	path      *fastpath.Path
+	path      *offers.Path
 	due       []consensus.Message // scratch
 	options   Options
 	ticks     uint64
@@ -85,7 +85,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		ports:     ports,
 		options:   options,
 		proposals: proposals.New(options.Raft.ID, options.FirstSession),
-		path:      fastpath.New(options.FastPath),
+		path:      offers.New(options.FastPath),
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -171,9 +171,9 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 // decideFastPath says how this member proposes until the next tick.
 func (n *Node) decideFastPath(now time.Time) {
 	counted := n.replica.FastCounts()
-	counts, offers := n.path.Decide(now, &fastpath.View{
+	counts, offers := n.path.Decide(now, &offers.View{
 		Self: n.options.Raft.ID, Leader: n.replica.Leader(), Voters: n.replica.InForce().Config.Voters,
-		Outcomes: fastpath.Outcomes{
+		Outcomes: offers.Outcomes{
 			Tried: counted.Tried, Agreed: counted.Won + counted.Overtaken, Disagreed: counted.Disagreed,
 		},
 		Distance: n.ports.Distance,

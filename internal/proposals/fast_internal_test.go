@@ -83,12 +83,12 @@ func TestTable_Won_ignores(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	unreadable, stranger := winOf(sent, 9), winOf(sent, 9)
+	unreadable, noSession := winOf(sent, 9), winOf(sent, 9)
 	unreadable.Reply = []byte{0xff, 1}
-	stranger.Proposal.Sequence = 77
+	noSession.Proposal.Sequence = 77
 	unknown := winOf(sent, 9)
 	unknown.Proposal.Session.Number++
-	p.Won([]tally.Win{unreadable, stranger, unknown})
+	p.Won([]tally.Win{unreadable, noSession, unknown})
 	if o.times != 0 {
 		t.Fatalf("got %+v, want no answer by what cannot be read or is not known", o)
 	}

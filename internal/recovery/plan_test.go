@@ -215,7 +215,7 @@ func TestSurvivor_Plan_refuses(t *testing.T) {
 		{"a member that knows of its removal", consensus.HardState{Term: 2, Commit: 4}, []consensus.Entry{removed}, nil,
 			"removed this member before"},
 		{"a voter to be kept", consensus.HardState{Term: 2}, nil, ids{2}, "not a learner"},
-		{"a stranger to be kept", consensus.HardState{Term: 2}, nil, ids{7}, "not a learner"},
+		{"a non-member to be kept", consensus.HardState{Term: 2}, nil, ids{7}, "not a learner"},
 	} {
 		_, err := inspect(t, survivor(t, tc.hard, tc.more...)).Plan(tc.keep)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {

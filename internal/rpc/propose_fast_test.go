@@ -11,9 +11,9 @@ import (
 )
 
 // offer offers proposals to the member as the leader, and returns the first verdict and the first answer.
-func (c *proposeClient) offer(on *quoratepb.Footing, proposals ...*quoratepb.Proposal) (*quoratepb.Verdicts, *quoratepb.Answer) {
+func (c *proposeClient) offer(on *quoratepb.TermConfig, proposals ...*quoratepb.Proposal) (*quoratepb.Verdicts, *quoratepb.Answer) {
 	c.t.Helper()
-	c.send(&quoratepb.ProposeRequest{Footing: on, Proposals: proposals})
+	c.send(&quoratepb.ProposeRequest{TermConfig: on, Proposals: proposals})
 	var verdicts *quoratepb.Verdicts
 	var answer *quoratepb.Answer
 	c.recv(func(r *quoratepb.ProposeResponse) bool {
@@ -41,12 +41,12 @@ func named(t *testing.T, session, sequence uint64, r proto.Message) *quoratepb.P
 func TestServices_Propose_offered(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
-	if !c.first.Fast || len(c.first.Voters) != 1 || c.first.Voters[0] != uint64(testMember) || c.first.Footing.Term == 0 {
-		t.Fatalf("standing: got %v", c.first)
+	if !c.first.Fast || len(c.first.Voters) != 1 || c.first.Voters[0] != uint64(testMember) || c.first.TermConfig.Term == 0 {
+		t.Fatalf("status: got %v", c.first)
 	}
 	session, fast := c.open(), 0
 	for sequence := uint64(1); sequence <= 20; sequence++ {
-		verdicts, answer := c.offer(c.first.Footing, named(t, session, sequence, put("k")))
+		verdicts, answer := c.offer(c.first.TermConfig, named(t, session, sequence, put("k")))
 		response := new(pb.PutResponse)
 		if answer.Verdict != quoratepb.Answer_VERDICT_APPLIED || proto.Unmarshal(answer.Response, response) != nil ||
 			response.Header.Revision != int64(1+sequence) {
@@ -56,7 +56,7 @@ func TestServices_Propose_offered(t *testing.T) {
 			continue // the answer was there before it
 		}
 		v := verdicts.Verdicts[0]
-		if !verdicts.Leader || !proto.Equal(verdicts.Footing, c.first.Footing) || v.Session != session || v.Sequence != sequence {
+		if !verdicts.Leader || !proto.Equal(verdicts.TermConfig, c.first.TermConfig) || v.Session != session || v.Sequence != sequence {
 			t.Fatalf("%d: got %v", sequence, verdicts)
 		}
 		if v.Revision != 0 {
@@ -67,22 +67,22 @@ func TestServices_Propose_offered(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 20 were answered before they were applied", fast)
-	stale := proto.Clone(c.first.Footing).(*quoratepb.Footing)
+	stale := proto.Clone(c.first.TermConfig).(*quoratepb.TermConfig)
 	stale.ConfigIndex += 7
 	if _, answer := c.offer(stale, named(t, session, 21, put("k"))); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 		t.Errorf("under another configuration: got %v, want it applied the slow way", answer)
 	}
-	stale.ConfigIndex, stale.Term = c.first.Footing.ConfigIndex, c.first.Footing.Term-1
+	stale.ConfigIndex, stale.Term = c.first.TermConfig.ConfigIndex, c.first.TermConfig.Term-1
 	if _, answer := c.offer(stale, named(t, session, 22, put("k"))); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 		t.Errorf("in another term: got %v, want it applied the slow way", answer)
 	}
-	_, answer := c.offer(c.first.Footing, named(t, session, 23, put("")))
+	_, answer := c.offer(c.first.TermConfig, named(t, session, 23, put("")))
 	if answer.Verdict != quoratepb.Answer_VERDICT_REFUSED || codes.Code(answer.Code) != codes.InvalidArgument {
 		t.Errorf("no key: got %v", answer)
 	}
 	again := named(t, session, 1, put("k"))
 	again.Again = true
-	if _, answer := c.offer(c.first.Footing, again); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
+	if _, answer := c.offer(c.first.TermConfig, again); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 		t.Errorf("again: got %v", answer)
 	}
 }
@@ -92,7 +92,7 @@ func TestServices_Propose_records(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
 	session := c.open()
-	c.send(&quoratepb.ProposeRequest{Footing: c.first.Footing, Records: []*quoratepb.Proposal{
+	c.send(&quoratepb.ProposeRequest{TermConfig: c.first.TermConfig, Records: []*quoratepb.Proposal{
 		named(t, session, 1, put("k")), named(t, session, 2, put("")), named(t, 5, 3, put("k")),
 	}})
 	refused := map[uint64]uint32{}

@@ -17,7 +17,7 @@ import (
 type proposeClient struct {
 	t      testing.TB
 	stream quoratepb.Writer_ProposeClient
-	first  *quoratepb.Standing
+	first  *quoratepb.MemberStatus
 	above  uint64
 }
 
@@ -34,7 +34,7 @@ func openPropose(t testing.TB, s *server, client uint64) *proposeClient {
 	}
 	c := &proposeClient{t: t, stream: stream}
 	c.send(&quoratepb.ProposeRequest{Key: clientKey(client)})
-	c.first = c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Standing != nil }).Standing
+	c.first = c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Status != nil }).Status
 	return c
 }
 
@@ -108,7 +108,7 @@ func TestServices_Propose_once(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
 	if c.first.Leader == 0 || c.first.Member != uint64(testMember) || c.first.SessionLength != clients.ClientSessionLength {
-		t.Errorf("standing: got %v", c.first)
+		t.Errorf("status: got %v", c.first)
 	}
 	session := c.open()
 	answer := c.propose(session, 1, put("k"), false)
@@ -259,8 +259,8 @@ func TestServices_Propose_standing(t *testing.T) {
 	s := serveNative(t, nil)
 	c := openPropose(t, s, 0xc1)
 	c.send(&quoratepb.ProposeRequest{})
-	standing := c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Standing != nil }).Standing
-	if time.Duration(standing.PatienceMs)*time.Millisecond != clients.DefaultClientPatience || standing.MaxMessageBytes == 0 {
-		t.Errorf("got %v", standing)
+	status := c.recv(func(r *quoratepb.ProposeResponse) bool { return r.Status != nil }).Status
+	if time.Duration(status.PatienceMs)*time.Millisecond != clients.DefaultClientPatience || status.MaxMessageBytes == 0 {
+		t.Errorf("got %v", status)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/fastpath"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/transport"
 	"github.com/quorate/quorate/internal/upkeep"
 )
@@ -39,7 +39,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Scrub:           upkeep.ScrubPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
 		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
 			Contents: s.cfg.Storage.CorruptCheckTime},
-		FastPath: fastpath.Setting(s.cfg.Consensus.FastPath),
+		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
 		Care:     s.carePolicy(),
 		Answers:  s.answers,
 		Clock:    env.WallClock{},

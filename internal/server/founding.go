@@ -62,7 +62,7 @@ func (s *Server) foundCluster(ctx context.Context, options datadir.Options, firs
 	}
 	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: s.advertised()}
 	n.founder = identity.Founder{
-		Own: own, Members: first.config.Members, Roster: record.Roster,
+		Own: own, Members: first.config.Members, Bindings: record.Bindings,
 		Majority: s.cfg.Bootstrap.Founding == config.FoundingMajority,
 	}
 	if err := n.open(); err != nil {
@@ -97,10 +97,10 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 		case identity.Begin:
 			n.s.logger.Info("founding a cluster", "cluster", n.first.cluster.String(), "member", n.first.self.String(),
 				"storage", n.founder.Own.Storage.String(), "members", len(n.first.config.Members),
-				"bound", decision.Roster != nil)
-			return outcome{n.identity(n.first.self), n.founder.Config(decision.Roster)}, nil
+				"bound", decision.Bindings != nil)
+			return outcome{n.identity(n.first.self), n.founder.Config(decision.Bindings)}, nil
 		case identity.Record:
-			if err := n.record(decision.Roster); err != nil {
+			if err := n.record(decision.Bindings); err != nil {
 				return outcome{}, err
 			}
 			continue
@@ -130,15 +130,15 @@ func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
 	return wal.Identity{Cluster: n.first.cluster, Member: id, Storage: n.founder.Own.Storage}
 }
 
-// record puts the roster on disk before anybody hears of it.
-func (n *newcomer) record(roster []identity.Bound) error {
-	err := datadir.WriteFounding(n.options, datadir.Founding{Storage: n.founder.Own.Storage, Roster: roster})
+// record puts the bindings on disk before anybody hears of it.
+func (n *newcomer) record(bindings []identity.Bound) error {
+	err := datadir.WriteFounding(n.options, datadir.Founding{Storage: n.founder.Own.Storage, Bindings: bindings})
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.founder.Roster = roster
+	n.founder.Bindings = bindings
 	return nil
 }
 

@@ -4,5 +4,5 @@ package server
 
 import "io/fs"
 
-// refuseStranger has nothing to compare here.
-func refuseStranger(string, fs.FileInfo) error { return nil }
+// refuseOtherUser has nothing to compare here.
+func refuseOtherUser(string, fs.FileInfo) error { return nil }

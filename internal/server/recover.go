@@ -41,7 +41,7 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 		return nil, fmt.Errorf("--data-dir %s holds no member's data: give the directory that the member was started with",
 			dataDir)
 	}
-	if err := refuseStranger(dataDir, stat); err != nil {
+	if err := refuseOtherUser(dataDir, stat); err != nil {
 		return nil, err
 	}
 	s.lock, err = takeLock(env.Disk, dataDir)

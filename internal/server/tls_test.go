@@ -167,7 +167,7 @@ func TestServer_tls(t *testing.T) {
 	browser.CloseIdleConnections()
 }
 
-// Ensure that nobody is served without a certificate, with a stranger's, or without encryption.
+// Ensure that nobody is served without a certificate, with one of another authority, or without encryption.
 func TestServer_tls_refuses(t *testing.T) {
 	s := startSecured(t, 1)
 	if err := s.visit(0, s.certified()); err != nil {
@@ -179,16 +179,16 @@ func TestServer_tls_refuses(t *testing.T) {
 	if err := s.put(0, s.trusting(), "k", 300*time.Millisecond); err == nil {
 		t.Error("no certificate: the official client was served")
 	}
-	strangers := t.TempDir()
-	cert, key := certstest.New(t, "stranger").Issue(strangers, "stranger", certstest.Loopback)
+	theirs := t.TempDir()
+	cert, key := certstest.New(t, "foreign").Issue(theirs, "foreign", certstest.Loopback)
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger := s.trusting()
-	stranger.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
-	if err := s.visit(0, stranger); err == nil || !strings.Contains(err.Error(), "unknown certificate authority") {
-		t.Errorf("a stranger's certificate: got %v, want a refusal", err)
+	foreign := s.trusting()
+	foreign.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	if err := s.visit(0, foreign); err == nil || !strings.Contains(err.Error(), "unknown certificate authority") {
+		t.Errorf("a certificate of another authority: got %v, want a refusal", err)
 	}
 	if answer, err := http.Get("http://" + s.address(0) + "/health"); err == nil {
 		answer.Body.Close()

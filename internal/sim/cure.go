@@ -50,8 +50,8 @@ func (w *World) cure(h *host) {
 
 // judgeDenial checks that a leader shuts out a follower that denies what it acknowledged to it.
 func (w *World) judgeDenial(h *host) {
-	if h.witness != nil && h.alive && h.denied > 0 && w.now-h.denied > denialLasts && w.net.mayHear(&h.standing, h.witness) &&
-		w.net.link(h.slot, h.witness.slot).cuts == 0 {
+	if h.witness != nil && h.alive && h.denied > 0 && w.now-h.denied > denialLasts &&
+		w.net.mayHear(&h.credentials, h.witness) && w.net.link(h.slot, h.witness.slot).cuts == 0 {
 		w.suite.Report("counted", fmt.Sprintf("leader %v goes on with member %v, which has denied for %v what it acknowledged",
 			h.witness.id, h.id, w.now-h.denied))
 	}
@@ -138,7 +138,7 @@ func (w *World) anyData() bool {
 func (w *World) nobodyKnows(h *host) bool {
 	for _, other := range w.list {
 		record, err := datadir.ReadFounding(other.options())
-		if other != h && (err != nil || record.Roster != nil) {
+		if other != h && (err != nil || record.Bindings != nil) {
 			return false
 		}
 	}

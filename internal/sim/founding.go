@@ -45,12 +45,12 @@ func (h *host) found() {
 	own := identity.Claim{Cluster: clusterID, Member: h.id, Storage: record.Storage,
 		Address: describeMember(h.slot).PeerURLs[0]}
 	n := &newcomer{h: h, founder: identity.Founder{
-		Own: own, Members: h.base.Config.Members, Roster: record.Roster, Majority: h.w.plan.byMajority,
+		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.w.plan.byMajority,
 		Rules: h.w.broken.Rules,
 	}}
 	h.founding = n
-	if record.Roster != nil {
-		h.w.suite.Recorded(h.id, record.Storage, record.Roster)
+	if record.Bindings != nil {
+		h.w.suite.Recorded(h.id, record.Storage, record.Bindings)
 	}
 	h.w.After(dice.Between(h.rng, 0, greetPause), n.ask)
 }
@@ -111,7 +111,7 @@ func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 			h.epochs.Meet(*caller, h.w.now)
 		}
 		line := h.door.Line(caller.Member, caller.Storage)
-		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Roster: line}, true
+		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Bindings: line}, true
 	case h.founding != nil:
 		return h.founding.founder.Greeting(), true
 	}
@@ -128,13 +128,13 @@ func (n *newcomer) act(d identity.Decision) {
 	n.verdict = d.Verdict
 	switch d.Verdict {
 	case identity.Begin:
-		n.begin(d.Roster)
+		n.begin(d.Bindings)
 		return
 	case identity.Record:
-		err := datadir.WriteFounding(h.options(), datadir.Founding{Storage: n.founder.Own.Storage, Roster: d.Roster})
+		err := datadir.WriteFounding(h.options(), datadir.Founding{Storage: n.founder.Own.Storage, Bindings: d.Bindings})
 		if err == nil {
-			n.founder.Roster = d.Roster
-			h.w.suite.Recorded(h.id, n.founder.Own.Storage, d.Roster)
+			n.founder.Bindings = d.Bindings
+			h.w.suite.Recorded(h.id, n.founder.Own.Storage, d.Bindings)
 			n.ask()
 			return
 		}
@@ -148,12 +148,12 @@ func (n *newcomer) act(d identity.Decision) {
 }
 
 // begin makes the data and lets the member run.
-func (n *newcomer) begin(roster []identity.Bound) {
+func (n *newcomer) begin(bindings []identity.Bound) {
 	h := n.h
-	h.w.suite.Began(h.id, n.founder.Own.Storage, roster, len(n.founder.Members), h.w.plan.byMajority)
+	h.w.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.w.plan.byMajority)
 	h.stopFounding()
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: n.founder.Own.Storage}
-	err := datadir.Create(h.options(), own, n.founder.Config(roster))
+	err := datadir.Create(h.options(), own, n.founder.Config(bindings))
 	if err == nil {
 		err = datadir.RemoveFounding(h.options())
 	}

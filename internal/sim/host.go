@@ -32,7 +32,7 @@ type host struct {
 	rate  float64 // of its clock
 	disk  *disk.FS
 	suite *check.Suite // the world's; of impostors their own
-	standing
+	credentials
 
 	vote       consensus.MemberID // last written, for the trace of actions
 	toldCommit consensus.Index    // last written, for the same

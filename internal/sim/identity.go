@@ -16,8 +16,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/epochs"
 )
 
-// standing is what a process claims to be, and what is true of it.
-type standing struct {
+// credentials is what a process claims to be, and what is true of it.
+type credentials struct {
 	// impostor says why nobody may count what this process says in the name of its member: its disk was emptied, put back
 	// from an older copy, or copied. Empty: it is the member.
 	impostor string
@@ -121,16 +121,17 @@ func (n *network) shake(from, to *host) bool {
 	if from.door == nil || !to.alive || to.door == nil {
 		return true
 	}
-	return n.mayHear(&to.standing, from) && n.welcome(from, to, &to.standing, false)
+	return n.mayHear(&to.credentials, from) && n.welcome(from, to, &to.credentials, false)
 }
 
 // meet lets both ends of a connection judge each other, for what travels outside of streams.
 func (n *network) meet(from, to *host) bool {
-	return n.shake(from, to) && (to.door == nil || n.mayHear(&from.standing, to) && n.welcome(to, from, &from.standing, true))
+	return n.shake(from, to) &&
+		(to.door == nil || n.mayHear(&from.credentials, to) && n.welcome(to, from, &from.credentials, true))
 }
 
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
-func (n *network) welcome(at, from *host, sent *standing, tell bool) bool {
+func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 	claim := &sent.claim
 	outcome, refusal := at.door.Judge(claim, n.w.now, n.listener(at))
 	switch outcome {
@@ -158,7 +159,7 @@ func (n *network) welcome(at, from *host, sent *standing, tell bool) bool {
 
 // refuse counts a refusal, and carries it to the process that is refused for its data directory.
 func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.Refusal) {
-	n.w.counts.Strangers++
+	n.w.counts.Unwelcome++
 	if !refusal.Reason.Final() || n.link(by.slot, from.slot).cuts > 0 {
 		return
 	}
@@ -190,7 +191,7 @@ func (n *network) listener(at *host) door.Listener {
 // take a copy for the original. So a copy reaches only those who hear the original, and an older disk only those who have
 // met the life that it was put back from. Of a copy that was made while the member ran only a leader knows what is missing,
 // while its log reaches back to there.
-func (n *network) mayHear(from *standing, to *host) bool {
+func (n *network) mayHear(from *credentials, to *host) bool {
 	switch {
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
@@ -206,12 +207,12 @@ func (n *network) mayHear(from *standing, to *host) bool {
 
 // excused says of a process that was put back from a copy made while it ran that a message promises nothing which it has
 // forgotten: it acknowledges no entries.
-func (s *standing) excused(m *consensus.Message) bool {
+func (s *credentials) excused(m *consensus.Message) bool {
 	return s.witness != nil && m.Kind != consensus.MsgAppendReply
 }
 
 // admit judges what arrives under a claim, and keeps what may reach the core.
-func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Input) []raft.Input {
+func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.Input) []raft.Input {
 	if to.door == nil {
 		return inputs
 	}
@@ -220,7 +221,7 @@ func (n *network) admit(from *host, sent *standing, to *host, inputs []raft.Inpu
 		messages[i] = inputs[i].(raft.Receive).Message
 	}
 	if err := identity.Addressed(messages[0].To, to.id); err != nil {
-		n.w.counts.Strangers++
+		n.w.counts.Unwelcome++
 		return nil
 	}
 	claim := &sent.claim

@@ -144,7 +144,7 @@ func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 		at = max(at, l.lastTime)
 		l.lastTime = at
 	}
-	life, sent := to.life, from.standing
+	life, sent := to.life, from.credentials
 	n.w.After(at-n.w.now, func() {
 		// A stream that was cut loses what was on its way; so does one whose other end started anew.
 		if l.cuts > 0 || !to.alive || to.life != life {

@@ -74,7 +74,7 @@ func (h *host) whole(command *kv.Command, r kv.Result, err error) (kv.Result, er
 }
 
 // Offer implements workload.Target.
-func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.Footing,
+func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.TermConfig,
 	done func(kv.Result, error),
 ) (abandon func()) {
 	message := consensus.Message{
@@ -114,11 +114,11 @@ func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command
 	}
 }
 
-// Footing implements workload.Target.
-func (h *host) Footing() workload.Footing {
+// TermConfig implements workload.Target.
+func (h *host) TermConfig() workload.TermConfig {
 	core := h.node.Replica()
 	inForce := core.InForce()
-	return workload.Footing{
+	return workload.TermConfig{
 		Leader: core.Leader(), Term: core.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
 	}
 }

@@ -35,7 +35,7 @@ var floors = []struct {
 	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
 	{"internal/peercall", 3, "peercall"},    // what members ask each other
 	{"internal/model", 3, "model"},
-	{"internal/fastpath", 3, "fastpath"},
+	{"internal/offers", 3, "fastpath"},
 	{"internal/member", 4, "member"},
 	{"internal/clients", 4, "member"},
 	{"internal/node", 4, "member"},
@@ -102,7 +102,7 @@ func floorsHold(r *tree) []string {
 }
 
 // clientKnows is what the native client uses of the inside: how proposals are counted and offered exists once.
-var clientKnows = []string{"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/fastpath"}
+var clientKnows = []string{"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/offers"}
 
 // TestRealms keeps the two realms apart: agreement knows nothing of storage's meaning, and the other way round.
 func TestRealms(t *testing.T) { hold(t, realmsApart) }

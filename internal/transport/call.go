@@ -48,7 +48,7 @@ func (t *Transport) checkCall(h *hello, method string) error {
 	}
 	config := t.door.config.Load()
 	switch binding := config.BindingOf(c.Member, c.Storage); {
-	case binding == consensus.BindingNone, binding == consensus.BindingStranger && config.Binds():
+	case binding == consensus.BindingNone, binding == consensus.BindingNonMember && config.Binds():
 		return t.turnAway(c, identity.Unbound, fmt.Sprintf("%q is for members only, and %v is not bound to its data directory "+
 			"in the configuration of this member (%v) yet: try again", method, c.Member, own.Self))
 	}

@@ -103,7 +103,7 @@ func TestTransport_Call_endsWithClose(t *testing.T) {
 	}
 }
 
-func TestCallURL_stranger(t *testing.T) {
+func TestCallURL_nonMember(t *testing.T) {
 	b := answering(start(t, 2, func(o *transport.Options) { o.OpenMethods = []string{"who"} }))
 	ctx := context.Background()
 	got, err := transport.CallURL(ctx, transport.Options{}, b.url, "who", nil)

@@ -169,7 +169,7 @@ func (t *Transport) delayTo(id consensus.MemberID) time.Duration {
 	return t.options.Delay(consensus.Member{ID: id})
 }
 
-// meet notes who is at the other end of a connection that we accepted: so far what we sent on it was meant for a stranger.
+// meet notes who is at the other end of a connection that we accepted: so far what we sent on it was meant for a non-member.
 func (t *Transport) meet(ctx context.Context, from consensus.MemberID) {
 	if t.options.Delay == nil {
 		return

@@ -7,7 +7,7 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 )
 
-// Doorkeeper is the remote address of a connection whose listener closes connections of strangers when there are too many.
+// Doorkeeper is the remote address of a connection whose listener closes connections of non-members when there are too many.
 type Doorkeeper interface {
 	net.Addr
 	// Admit tells that a member said who it is, and has a stream on the connection until leave is called.

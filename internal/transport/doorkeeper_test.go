@@ -46,7 +46,7 @@ func (a guardedAddr) Admit() (leave func()) {
 	return func() { a.by.left.Add(1) }
 }
 
-// Ensure that the listener is told of members that said who they are, also where messages are delayed, and of no stranger.
+// Ensure that the listener is told of members that said who they are, also where messages are delayed, and of no other process.
 func TestTransport_doorkeeper(t *testing.T) {
 	for name, delay := range map[string]func(consensus.Member) time.Duration{
 		"near": nil, "far": func(consensus.Member) time.Duration { return time.Microsecond },
@@ -61,7 +61,7 @@ func TestTransport_doorkeeper(t *testing.T) {
 				t.Error("a call of an unknown method was answered")
 			}
 			if n := door.admitted.Load(); n != 0 {
-				t.Errorf("%d strangers were admitted", n)
+				t.Errorf("%d non-members were admitted", n)
 			}
 			b := start(t, 2)
 			acquaint(a, b)
@@ -78,26 +78,26 @@ func TestTransport_doorkeeper(t *testing.T) {
 }
 
 // Ensure that a connection without streams is ended although it answers pings, and that members stay connected.
-func TestTransport_idleStranger(t *testing.T) {
+func TestTransport_idleAnonymous(t *testing.T) {
 	a := start(t, 1, func(o *transport.Options) { o.IdleAfter = 50 * time.Millisecond })
 	b := start(t, 2)
 	acquaint(a, b)
 	before, _ := b.ConnectedSince(1)
-	stranger, err := grpc.NewClient("passthrough:///"+a.url[len("http://"):],
+	nonMember, err := grpc.NewClient("passthrough:///"+a.url[len("http://"):],
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stranger.Close()
+	defer nonMember.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	stranger.Connect()
-	for state := stranger.GetState(); state != connectivity.Ready; state = stranger.GetState() {
-		if !stranger.WaitForStateChange(ctx, state) {
+	nonMember.Connect()
+	for state := nonMember.GetState(); state != connectivity.Ready; state = nonMember.GetState() {
+		if !nonMember.WaitForStateChange(ctx, state) {
 			t.Fatal("no connection")
 		}
 	}
-	if !stranger.WaitForStateChange(ctx, connectivity.Ready) {
+	if !nonMember.WaitForStateChange(ctx, connectivity.Ready) {
 		t.Fatal("the connection is still open")
 	}
 	if since, up := b.ConnectedSince(1); !up || since != before {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// Ensure that a stranger's headers are bounded before anything else is known of it.
+// Ensure that a non-member's headers are bounded before anything else is known of it.
 func TestTransport_headers(t *testing.T) {
 	m := start(t, 1)
 	conn, err := grpc.NewClient(strings.TrimPrefix(m.url, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))

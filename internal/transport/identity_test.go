@@ -140,8 +140,8 @@ func TestTransport_Call_anonymous(t *testing.T) {
 			t.Errorf("%+v: got %v, want a refusal", o, err)
 		}
 	}
-	stranger := start(t, 9, disk(9, 1))
-	if _, err := stranger.CallURL(ctx, b.url, "echo", nil); err == nil || !strings.Contains(err.Error(), "unbound") {
-		t.Errorf("a stranger: got %v, want a refusal", err)
+	nonMember := start(t, 9, disk(9, 1))
+	if _, err := nonMember.CallURL(ctx, b.url, "echo", nil); err == nil || !strings.Contains(err.Error(), "unbound") {
+		t.Errorf("a non-member: got %v, want a refusal", err)
 	}
 }

@@ -212,13 +212,13 @@ func (t *Transport) Send(messages []consensus.Message) {
 		}
 	}
 	if left > 0 {
-		t.sendToStrangers(messages)
+		t.sendToNonMembers(messages)
 	}
 }
 
-// sendToStrangers answers members that have a stream to us without being peers: one that was removed and has to be
+// sendToNonMembers answers members that have a stream to us without being peers: one that was removed and has to be
 // told, or one that joined by a configuration we have not applied yet. Everything else is dropped.
-func (t *Transport) sendToStrangers(messages []consensus.Message) {
+func (t *Transport) sendToNonMembers(messages []consensus.Message) {
 	for i := range messages {
 		m := &messages[i]
 		if t.peer(m.To) != nil {

@@ -148,7 +148,7 @@ func TestTransport_Send_unknownPeerIsCounted(t *testing.T) {
 	}
 }
 
-func TestTransport_Send_strangerIsAnswered(t *testing.T) {
+func TestTransport_Send_nonMemberIsAnswered(t *testing.T) {
 	// Member 1 has forgotten member 2, which does not know it yet and goes on asking.
 	a, b := start(t, 1), start(t, 2)
 	b.SetPeers([]consensus.Member{{ID: 1, PeerURLs: []string{a.url}}})

@@ -45,9 +45,9 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 		switch {
 		case f.fate(e.Proposal).decided(), f.faults.SkipForgetsAll && e.ExactRevision != 0:
 			over[e.Proposal] = true
-		case e.Kind == consensus.EntryAbort && !f.faults.AnswerStrangers:
-			// An abort of a stranger leaves no result: as far as the log goes, its session was not open. Nobody answered for
-			// it, so that nothing is lost with the record, and it would stay for ever.
+		case e.Kind == consensus.EntryAbort && !f.faults.AnswerUnopened:
+			// The session was not open as far as the log goes, so the abort leaves no result. Nobody answered for the
+			// record: nothing is lost with it, and it would stay for ever.
 			over[e.Proposal] = true
 		case e.ExactRevision != 0:
 			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true

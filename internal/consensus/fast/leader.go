@@ -31,8 +31,8 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (conse
 		return none, consensus.RefusedKnown
 	case fate == FateRetired:
 		return none, consensus.RefusedClosed
-	case fate == FateStrange && !faults.AnswerStrangers:
-		return none, consensus.RefusedStrange // an abort could not decide it
+	case fate == FateNoSession && !faults.AnswerUnopened:
+		return none, consensus.RefusedNoSession // an abort could not decide it
 	}
 	if !updated || f.log.Uncommitted()+len(p.Payload) > f.settings.MaxUncommittedBytes || f.log.Full() {
 		return none, consensus.RefusedFull

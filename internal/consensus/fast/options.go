@@ -18,10 +18,10 @@ type Fate uint8
 
 // The fates.
 const (
-	FateUnknown Fate = 0
-	FateDone    Fate = 1 // applied: it has a result
-	FateRetired Fate = 2 // its session is over: nothing of it will ever be applied again
-	FateStrange Fate = 3 // its session is not open: not yet, as far as is applied here; nothing is recorded or answered for it
+	FateUnknown   Fate = 0
+	FateDone      Fate = 1 // applied: it has a result
+	FateRetired   Fate = 2 // its session is over: nothing of it will ever be applied again
+	FateNoSession Fate = 3 // its session is not open, as far as is applied here: nothing is recorded or answered for it
 )
 
 // decided reports whether no later entry of the proposal can change anything.
@@ -79,7 +79,7 @@ type Faults struct {
 	RecoverDescending     bool
 	ReadPastPool          bool // a member that has records says that its log is all it knows
 	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
-	AnswerStrangers       bool // a leader answers for sessions that are not open, and no abort decides such a proposal
+	AnswerUnopened        bool // a leader answers for sessions that are not open, and no abort decides such a proposal
 	SessionsCommute       bool // the end of a session meets no proposal of it
 	AnyWidth              bool // records may touch ranges
 	NoShares              bool // one proposer may fill the pool

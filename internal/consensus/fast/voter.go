@@ -61,8 +61,8 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 func (f *Path) admissible(v *View, p *consensus.Proposal) consensus.Refused {
 	switch f.fate(p.ID) {
 	case FateUnknown:
-	case FateStrange: // nobody could ever decide it
-		return consensus.RefusedStrange
+	case FateNoSession: // nobody could ever decide it
+		return consensus.RefusedNoSession
 	default:
 		return consensus.RefusedKnown
 	}

@@ -8,5 +8,5 @@
 // Laws:
 //  1. No message of a sound member is dropped, but those of a term that is over.
 //  2. What passes has no gap in its entries, and no number from which a sum could overflow.
-//  3. A stranger gets through only with what a member may send whom the receiver's log does not know yet.
+//  3. A non-member gets through only with what a member may send whom the receiver's log does not know yet.
 package filter

@@ -8,7 +8,7 @@ type Reason uint8
 const (
 	BelowCommit Reason = 0 // a leader's log differs from what is committed here
 	ForeignLog  Reason = 1 // a follower acknowledges what this leader's log does not have
-	Stranger    Reason = 2 // the sender is no member, and strangers do not send that kind
+	NonMember   Reason = 2 // the sender is no member, and non-members do not send that kind
 	Malformed   Reason = 3 // no member can mean it: entries with gaps, an unknown kind, numbers beyond reason
 	TermJump    Reason = 4 // its term is further ahead than elections get
 	Leader      Reason = 5 // another member leads this term
@@ -20,7 +20,7 @@ const (
 const Reasons = 8
 
 var reasonTexts = [Reasons]string{
-	"below_commit", "foreign_log", "stranger", "malformed", "term_jump", "second_leader", "removal", "read_answer",
+	"below_commit", "foreign_log", "non_member", "malformed", "term_jump", "second_leader", "removal", "read_answer",
 }
 
 // String returns the reason as metrics name it.

@@ -33,18 +33,18 @@ func (at *Receiver) Judge(m *consensus.Message) (Reason, bool) {
 		return Malformed, true
 	case !at.Joins && m.Term > at.Term && m.Term-at.Term > maxTermJump:
 		return TermJump, true
-	case !at.KnowsSender && !at.Joins && !at.fromStranger(m):
-		return Stranger, true
+	case !at.KnowsSender && !at.Joins && !at.fromNonMember(m):
+		return NonMember, true
 	case m.Kind.FromLeader() && m.Term == at.Term && at.Leader != consensus.NoMember && at.Leader != m.From:
 		return Leader, true
 	}
 	return 0, false
 }
 
-// fromStranger reports whether a member may send m of whom the receiver's log does not know yet: a candidate, or a leader,
+// fromNonMember reports whether a member may send m of whom the receiver's log does not know yet: a candidate, or a leader,
 // that was added after the end of that log. Who hears its leader has no need of another one. Native clients offer proposals of
 // their own sessions.
-func (at *Receiver) fromStranger(m *consensus.Message) bool {
+func (at *Receiver) fromNonMember(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVote, consensus.MsgVote:
 		return true

@@ -10,8 +10,8 @@ import (
 // Ensure that a message passes, or is dropped for the right reason, by what its receiver knows.
 func TestReceiver_Judge(t *testing.T) {
 	member := filter.Receiver{Term: 7, Leader: 1, HearsLeader: true, KnowsSender: true}
-	stranger := member
-	stranger.KnowsSender = false
+	nonMember := member
+	nonMember.KnowsSender = false
 	alone := filter.Receiver{Term: 7, KnowsSender: false}
 	joins := filter.Receiver{Joins: true}
 	heartbeat := func(from consensus.MemberID, term consensus.Term) consensus.Message {
@@ -37,12 +37,12 @@ func TestReceiver_Judge(t *testing.T) {
 		{"a gap in the entries", member, gap, filter.Malformed},
 		{"a question about too many proposals", member, many, filter.Malformed},
 		{"a kind that nobody sends", member, consensus.Message{From: 2, Term: 7}, filter.Malformed},
-		{"a stranger that leads a later term, while the leader is heard", stranger, heartbeat(9, 8), filter.Stranger},
+		{"a non-member that leads a later term, while the leader is heard", nonMember, heartbeat(9, 8), filter.NonMember},
 		{"the same, while no leader is known", alone, heartbeat(9, 8), passes},
-		{"a stranger that asks for a vote", stranger, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, passes},
-		{"a stranger that reads", stranger, consensus.Message{Kind: consensus.MsgRead, From: 9, Term: 7}, filter.Stranger},
-		{"a stranger that says one was removed", stranger, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7},
-			filter.Stranger},
+		{"a non-member that asks for a vote", nonMember, consensus.Message{Kind: consensus.MsgVote, From: 9, Term: 8}, passes},
+		{"a non-member that reads", nonMember, consensus.Message{Kind: consensus.MsgRead, From: 9, Term: 7}, filter.NonMember},
+		{"a non-member that says one was removed", nonMember, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7},
+			filter.NonMember},
 		{"the same, while no leader is heard", alone, consensus.Message{Kind: consensus.MsgRemoved, From: 9, Term: 7}, passes},
 	} {
 		got, dropped := x.at.Judge(&x.m)

@@ -14,7 +14,7 @@ import (
 )
 
 // An exploration of who can close the fast path to others, with the real core and three voters. It tries all sequences of a few
-// moves of strangers, of proposers that are gone or greedy, and of sessions that end while nobody applies. After each sequence
+// moves of proposers without sessions, of proposers that are gone or greedy, and of sessions that end while nobody applies. After each sequence
 // it asks whether the fast path is open to a proposer that has nothing to do with them, and whether all records go once the
 // network is well. Laws:
 //
@@ -56,7 +56,7 @@ func openCluster(adapt func(o *raft.Options)) *cluster {
 		fate := o.Fast.Fate
 		o.Fast.Fate = func(asked consensus.ProposalID) fast.Fate {
 			if asked.Session.Number == strange {
-				return fast.FateStrange
+				return fast.FateNoSession
 			}
 			return fate(asked)
 		}
@@ -158,10 +158,10 @@ func slowly(c *cluster, all bool, commands ...string) string {
 }
 
 var openMoves = []openMove{
-	{"a stranger's proposal reaches the leader", func(c *cluster) string {
+	{"a proposal without a session reaches the leader", func(c *cluster) string {
 		return c.toLeader(by(96, strange, c.next(), "a=1"))
 	}},
-	{"a stranger's proposal reaches the voters", func(c *cluster) string {
+	{"a proposal without a session reaches the voters", func(c *cluster) string {
 		return c.toVoters(by(96, strange, c.next(), "a=1"))
 	}},
 	{"a proposal over all keys reaches the voters, and not the leader", func(c *cluster) string {
@@ -280,7 +280,7 @@ func TestReplica_Step_exploreOpen(t *testing.T) {
 	for _, r := range []openRule{
 		{name: "every rule", adapt: func(*raft.Options) {}, moves: openMoves, depth: deep},
 		{name: "every rule, greedy", adapt: func(*raft.Options) {}, moves: greedy, depth: 1, room: true},
-		{name: "strangers are answered", adapt: func(o *raft.Options) { o.Faults.Fast.AnswerStrangers = true },
+		{name: "proposals without sessions are answered", adapt: func(o *raft.Options) { o.Faults.Fast.AnswerUnopened = true },
 			moves: openMoves, depth: 3, law: "held"},
 		{name: "any width", adapt: func(o *raft.Options) { o.Faults.Fast.AnyWidth = true }, moves: openMoves, depth: 3, law: "open"},
 		{name: "no shares", adapt: func(o *raft.Options) { o.Faults.Fast.NoShares = true }, moves: greedy, depth: 1,

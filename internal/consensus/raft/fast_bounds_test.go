@@ -52,7 +52,7 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 		{"its session ends", "$99=1", "a=1", false, func(f *raft.FastFaults) { f.SessionsCommute = true }, consensus.RefusedConflict},
 		{"another's session ends", "$98=1", "a=1", false, nil, consensus.RefusedNot},
 		{"the end of a session", "", "$98=1", false, nil, consensus.RefusedConflict},
-		{"a stranger", "", "a=1", true, nil, consensus.RefusedStrange},
+		{"no session", "", "a=1", true, nil, consensus.RefusedNoSession},
 	} {
 		for _, id := range []memberID{1, 2} {
 			var faults raft.FastFaults
@@ -65,7 +65,7 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 				}
 				c := newFastCluster(func(o *raft.Options) { o.Faults.Fast = faults })
 				if tc.strange {
-					c.stranger(proposalOf(5, "").ID)
+					c.noSession(proposalOf(5, "").ID)
 				}
 				if tc.before != "" { // logged on both, and applied by neither
 					c.node(1).holdApply, c.node(2).holdApply = true, true
@@ -85,15 +85,15 @@ func TestReplica_receive_refusedFast(t *testing.T) {
 	}
 }
 
-// stranger makes all members take the session of a proposal for one that is not open.
-func (c *cluster) stranger(id consensus.ProposalID) {
+// noSession makes all members take the session of a proposal for one that is not open.
+func (c *cluster) noSession(id consensus.ProposalID) {
 	opts := c.opts
 	c.opts = func(member memberID) raft.Options {
 		o := opts(member)
 		fate := o.Fast.Fate
 		o.Fast.Fate = func(asked consensus.ProposalID) fast.Fate {
 			if asked == id { // as kv/apply: an abort leaves no result for it
-				return fast.FateStrange
+				return fast.FateNoSession
 			}
 			return fate(asked)
 		}
@@ -109,22 +109,22 @@ func (c *cluster) stranger(id consensus.ProposalID) {
 
 // Ensure that a record of a session which is not open, such as an earlier version may have left on the disk, is dropped once an
 // abort of it is applied, and not held, and aborted again, for ever.
-func TestReplica_forgetApplied_stranger(t *testing.T) {
+func TestReplica_forgetApplied_noSession(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.AnswerStrangers = broken })
+		c := newFastCluster(func(o *raft.Options) { o.Faults.Fast.AnswerUnopened = broken })
 		p := proposalOf(5, "a=S")
 		two := c.node(2)
 		if v := two.offered(consensus.MsgRecord, p); v.Refusal != consensus.RefusedNot {
 			t.Fatal(v.Refusal)
 		}
-		c.stranger(p.ID)
+		c.noSession(p.ID)
 		c.tick(200)
 		aborted := uint64(0)
 		for _, n := range c.nodes {
 			aborted += n.replica.FastCounts().Aborted
 		}
 		if held := two.replica.FastCounts().Held > 0; held != broken || (aborted > 1) != broken {
-			t.Errorf("aborts decide strangers: %t; held after 20 timeouts: %t, aborted %d times", !broken, held, aborted)
+			t.Errorf("aborts decide proposals without sessions: %t; held after 20 timeouts: %t, aborted %d times", !broken, held, aborted)
 		}
 	}
 }

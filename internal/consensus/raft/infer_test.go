@@ -121,7 +121,7 @@ func TestReplica_Step_logEndOfSomebody(t *testing.T) {
 	}{
 		{"as it should be", func(*message) {}, nil, true},
 		{"in a later term", func(m *message) { m.Term += 3 }, nil, true},
-		{"of a stranger", func(m *message) { m.From = 9 }, nil, false},
+		{"of a non-member", func(m *message) { m.From = 9 }, nil, false},
 		{"under another configuration", func(m *message) { m.Config.Index++ }, nil, false},
 		{"of an earlier question", func(m *message) { m.Query-- }, nil, false},
 		{"of a question to come", func(m *message) { m.Query++ }, nil, false},

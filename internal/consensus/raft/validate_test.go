@@ -29,18 +29,18 @@ func TestReplica_Receive_refused(t *testing.T) {
 	}{
 		{"a heartbeat of a second leader", message{Kind: consensus.MsgHeartbeat, From: 3}, filter.Leader, false},
 		{"an append of a second leader", message{Kind: consensus.MsgAppend, From: 3, Prev: first}, filter.Leader, false},
-		{"a heartbeat of a stranger", message{Kind: consensus.MsgHeartbeat, From: 9}, filter.Stranger, false},
-		{"a stranger that leads the next term", message{Kind: consensus.MsgHeartbeat, From: 9, Term: 1}, filter.Stranger, false},
+		{"a heartbeat of a non-member", message{Kind: consensus.MsgHeartbeat, From: 9}, filter.NonMember, false},
+		{"a non-member that leads the next term", message{Kind: consensus.MsgHeartbeat, From: 9, Term: 1}, filter.NonMember, false},
 		{"the greatest term", message{Kind: consensus.MsgHeartbeat, From: 3, Term: math.MaxUint64 - 2}, filter.Malformed, false},
 		{"a term far away", message{Kind: consensus.MsgVote, From: 3, Term: 1<<32 + 1, Last: first}, filter.TermJump, false},
 		{"a pre-vote of a term far away", message{Kind: consensus.MsgPreVote, From: 9, Term: 1 << 40}, filter.TermJump, false},
-		{"a put of a stranger", message{Kind: consensus.MsgPropose, From: 9, Proposals: []consensus.Proposal{own}}, filter.Stranger, false},
-		{"a stranger's record",
-			message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client, own}}, filter.Stranger, false},
+		{"a put of a non-member", message{Kind: consensus.MsgPropose, From: 9, Proposals: []consensus.Proposal{own}}, filter.NonMember, false},
+		{"a non-member's record",
+			message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client, own}}, filter.NonMember, false},
 		{"a native client's record", message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client}}, 0, true},
-		{"a stranger's transfer", message{Kind: consensus.MsgTransfer, From: 9, Target: 3}, filter.Stranger, false},
-		{"a stranger that holds the log", message{Kind: consensus.MsgHolds, From: 9, Match: first}, filter.Stranger, false},
-		{"a stranger's removal", message{Kind: consensus.MsgRemoved, From: 9}, filter.Stranger, false},
+		{"a non-member's transfer", message{Kind: consensus.MsgTransfer, From: 9, Target: 3}, filter.NonMember, false},
+		{"a non-member that holds the log", message{Kind: consensus.MsgHolds, From: 9, Match: first}, filter.NonMember, false},
+		{"a non-member's removal", message{Kind: consensus.MsgRemoved, From: 9}, filter.NonMember, false},
 		{"a member's removal", message{Kind: consensus.MsgRemoved, From: 3}, filter.Removal, false},
 		{"no kind", message{From: 3}, filter.Malformed, false},
 		{"a kind that is no more", message{Kind: 21, From: 3}, filter.Malformed, false},
@@ -188,7 +188,7 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 	return m
 }
 
-// besiege runs a cluster that somebody sends hostile messages, while clients write and read and members campaign. A stranger
+// besiege runs a cluster that somebody sends hostile messages, while clients write and read and members campaign. A non-member
 // breaks no law, unless somebody has come to follow it. One that bears the name of a member can cost elections and writes, but ends no process and moves no term
 // beyond what a message may.
 func besiege(seed uint64, from memberID, steps int, faults raft.Faults) (err error) {
@@ -281,7 +281,7 @@ func TestReplica_Receive_hostile(t *testing.T) {
 func FuzzStep(f *testing.F) {
 	f.Add(uint64(1), uint8(9))
 	f.Add(uint64(2), uint8(2))
-	f.Add(uint64(623), uint8('i')) // somebody follows the stranger
+	f.Add(uint64(623), uint8('i')) // somebody follows the non-member
 	f.Fuzz(func(t *testing.T, seed uint64, from uint8) {
 		sender := memberID(2 + from%2*7)
 		if err := besiege(seed, sender, 300, raft.Faults{}); err != nil {

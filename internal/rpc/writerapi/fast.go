@@ -20,16 +20,16 @@ type heard struct {
 	verdicts int
 }
 
-// footingOf is what a client believes, and when its offer is due, as the core knows it.
-func footingOf(r *quoratepb.ProposeRequest) consensus.Message {
-	f := r.Footing
+// termConfigOf is what a client believes, and when its offer is due, as the core knows it.
+func termConfigOf(r *quoratepb.ProposeRequest) consensus.Message {
+	f := r.TermConfig
 	return consensus.Message{Round: r.Due, Term: consensus.Term(f.Term), Config: consensus.ConfigID{
 		Index: consensus.Index(f.ConfigIndex), Term: consensus.Term(f.ConfigTerm), Stage: uint8(f.ConfigStage),
 	}}
 }
 
-func footing(term consensus.Term, config consensus.ConfigID) *quoratepb.Footing {
-	return &quoratepb.Footing{
+func termConfig(term consensus.Term, config consensus.ConfigID) *quoratepb.TermConfig {
+	return &quoratepb.TermConfig{
 		Term: uint64(term), ConfigIndex: uint64(config.Index), ConfigTerm: uint64(config.Term),
 		ConfigStage: uint32(config.Stage),
 	}
@@ -71,7 +71,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 	}
 	p.mu.Unlock()
 	p.record(request)
-	message := footingOf(request)
+	message := termConfigOf(request)
 	message.Kind = consensus.MsgFastPropose
 	for _, r := range request.Proposals {
 		command, one, err := p.begin(r)
@@ -97,7 +97,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 
 // record asks the core to hold records, those that are wrong excepted.
 func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
-	message, refused := footingOf(request), footingOf(request)
+	message, refused := termConfigOf(request), termConfigOf(request)
 	message.Kind, refused.Kind = consensus.MsgRecord, consensus.MsgRecorded
 	for _, r := range request.Records {
 		id := p.name(r)
@@ -127,7 +127,7 @@ func (p *proposeStream) verdicts(messages []consensus.Message) []*quoratepb.Verd
 	size := 0
 	for i := range messages {
 		m := &messages[i]
-		group := &quoratepb.Verdicts{Footing: footing(m.Term, m.Config), Leader: m.Kind == consensus.MsgFast}
+		group := &quoratepb.Verdicts{TermConfig: termConfig(m.Term, m.Config), Leader: m.Kind == consensus.MsgFast}
 		for k := range m.Verdicts {
 			if v := p.verdict(m.Kind, &m.Verdicts[k]); v != nil {
 				group.Verdicts = append(group.Verdicts, v)

@@ -15,11 +15,11 @@ func (p *proposeStream) send() error {
 	for {
 		changed := p.writer.options.Clients.ClusterStateChanged()
 		response, ended, err := p.next()
-		if stand && response.Standing == nil {
-			response.Standing = p.standing()
+		if stand && response.Status == nil {
+			response.Status = p.status()
 		}
 		stand = false
-		if response.Standing != nil || response.Opened != nil || len(response.Answers) > 0 || len(response.Verdicts) > 0 {
+		if response.Status != nil || response.Opened != nil || len(response.Answers) > 0 || len(response.Verdicts) > 0 {
 			if err := p.grpc.Send(response); err != nil {
 				return err
 			}
@@ -71,21 +71,21 @@ func (p *proposeStream) next() (response *quoratepb.ProposeResponse, ended bool,
 		}
 	}
 	if asked {
-		response.Standing = p.standing()
-		response.Standing.Ping = ping
+		response.Status = p.status()
+		response.Status.Ping = ping
 	}
 	return response, ended, err
 }
 
-func (p *proposeStream) standing() *quoratepb.Standing {
+func (p *proposeStream) status() *quoratepb.MemberStatus {
 	f := p.writer.options.Clients.ClusterState()
 	voters := make([]uint64, len(f.Voters))
 	for i, id := range f.Voters {
 		voters[i] = uint64(id)
 	}
-	return &quoratepb.Standing{
+	return &quoratepb.MemberStatus{
 		Cluster: p.writer.options.ClusterID, Member: p.writer.options.MemberID, Leader: uint64(f.Leader), Term: uint64(f.Term),
-		Footing: footing(f.Term, f.Config), Voters: voters, Fast: f.Fast,
+		TermConfig: termConfig(f.Term, f.Config), Voters: voters, Fast: f.Fast,
 		SessionLength: clients.ClientSessionLength, MaxUnanswered: maxStreamProposals,
 		PatienceMs:      uint64(p.writer.options.Clients.ClientPatience().Milliseconds()),
 		MaxMessageBytes: uint64(p.writer.options.MaxMessageBytes),

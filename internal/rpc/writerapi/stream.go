@@ -130,7 +130,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 			p.writer.options.Clients.RetireClientSession(session)
 		}
 	}
-	if request.Footing != nil {
+	if request.TermConfig != nil {
 		return p.fast(request)
 	}
 	for _, proposal := range request.Proposals {

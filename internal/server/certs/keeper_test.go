@@ -207,7 +207,7 @@ func TestListener_authentication(t *testing.T) {
 	dir := t.TempDir()
 	ours, theirs := certstest.New(t, "ours"), certstest.New(t, "theirs")
 	cert, key := ours.Issue(dir, "server", certstest.Loopback)
-	strangerCert, strangerKey := theirs.Issue(dir, "stranger", certstest.Loopback)
+	foreignCert, foreignKey := theirs.Issue(dir, "foreign", certstest.Loopback)
 	roots := ours.Publish(filepath.Join(dir, "ca.crt"))
 	k, lines := openKeeper(t, certs.Client, config.TLS{CertFile: cert, KeyFile: key, TrustedCAFile: roots})
 	address := echo(t, k.Listen(listenLoopback(t), certs.GRPCAndHTTP))
@@ -216,12 +216,12 @@ func TestListener_authentication(t *testing.T) {
 	}
 	anonymous := k.Dial()
 	anonymous.GetClientCertificate = nil
-	stranger := anonymous.Clone()
-	pair, err := tls.LoadX509KeyPair(strangerCert, strangerKey)
+	foreign := anonymous.Clone()
+	pair, err := tls.LoadX509KeyPair(foreignCert, foreignKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	foreign.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 	for _, row := range []struct {
 		name   string
 		client *tls.Config
@@ -229,7 +229,7 @@ func TestListener_authentication(t *testing.T) {
 	}{
 		{"no certificate", anonymous, "rejected connection on client endpoint"},
 		{"no certificate", anonymous, "client didn't provide a certificate"},
-		{"another authority", stranger, "certificate signed by unknown authority"},
+		{"another authority", foreign, "certificate signed by unknown authority"},
 		{"no TLS", nil, "first record does not look like a TLS handshake"},
 	} {
 		if _, err := ask(address, row.client); err == nil {

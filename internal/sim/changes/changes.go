@@ -142,15 +142,15 @@ func (d *Drawer) mixedSteps(c *consensus.Config) []consensus.ChangeStep {
 
 // oddSteps asks for what cannot be: a member that was removed or never was, or a promotion of a voter.
 func (d *Drawer) oddSteps(c *consensus.Config) []consensus.ChangeStep {
-	var strangers []consensus.MemberID
+	var outside []consensus.MemberID
 	for _, id := range d.Known {
 		if !c.Contains(id) {
-			strangers = append(strangers, id)
+			outside = append(outside, id)
 		}
 	}
 	kind := dice.Pick(d.Rng, consensus.ChangeAddLearner, consensus.ChangePromote, consensus.ChangeRemove,
 		consensus.ChangeAddVoter)
-	if list := d.someSteps(kind, strangers, 1); len(list) > 0 {
+	if list := d.someSteps(kind, outside, 1); len(list) > 0 {
 		return list
 	}
 	return d.someSteps(consensus.ChangePromote, c.Voters, 1)

@@ -13,7 +13,7 @@ import (
 type Bindings struct {
 	met      map[meeting]uint64
 	recorded map[consensus.MemberID]identity.Greeting
-	roster   []identity.Bound // of the first who began
+	bindings []identity.Bound // of the first who began
 }
 
 // meeting is a member and a data directory of another one.
@@ -73,35 +73,35 @@ func adds(m *consensus.Message) bool {
 	return false
 }
 
-// Recorded tells that a first member has the storage ids of all on disk, as roster says.
-func (s *Suite) Recorded(member consensus.MemberID, storage consensus.StorageID, roster []identity.Bound) {
+// Recorded tells that a first member has the storage ids of all on disk, as bindings says.
+func (s *Suite) Recorded(member consensus.MemberID, storage consensus.StorageID, bindings []identity.Bound) {
 	s.Bindings.recorded[member] = identity.Greeting{
-		Claim: identity.Claim{Member: member, Storage: storage}, Roster: slices.Clone(roster),
+		Claim: identity.Claim{Member: member, Storage: storage}, Bindings: slices.Clone(bindings),
 	}
 }
 
 // Began tells that a process makes the data of a first member, one of several.
 func (s *Suite) Began(
-	member consensus.MemberID, storage consensus.StorageID, roster []identity.Bound, members int, byMajority bool,
+	member consensus.MemberID, storage consensus.StorageID, bindings []identity.Bound, members int, byMajority bool,
 ) {
 	b := &s.Bindings
 	if byMajority {
 		return
 	}
-	if len(roster) != members {
+	if len(bindings) != members {
 		s.report("founding", "member %v begins with the data directories of %d members, not of all %d", member,
-			len(roster), members)
+			len(bindings), members)
 		return
 	}
-	if b.roster == nil {
-		b.roster = slices.Clone(roster)
+	if b.bindings == nil {
+		b.bindings = slices.Clone(bindings)
 	}
-	if !slices.Equal(roster, b.roster) || !slices.Contains(roster, identity.Bound{Member: member, Storage: storage}) {
+	if !slices.Equal(bindings, b.bindings) || !slices.Contains(bindings, identity.Bound{Member: member, Storage: storage}) {
 		s.report("founding", "member %v, on data directory %v, begins a second cluster with %v: the first began with %v",
-			member, storage, roster, b.roster)
+			member, storage, bindings, b.bindings)
 	}
-	for _, other := range roster {
-		if got := b.recorded[other.Member]; got.Claim.Storage != other.Storage || !slices.Equal(got.Roster, roster) {
+	for _, other := range bindings {
+		if got := b.recorded[other.Member]; got.Claim.Storage != other.Storage || !slices.Equal(got.Bindings, bindings) {
 			s.report("founding", "member %v begins although member %v never wrote down the same members", member,
 				other.Member)
 		}
@@ -109,7 +109,7 @@ func (s *Suite) Began(
 }
 
 // FoundAgain tells that all members of a cluster that nobody had any data of begin anew, with empty disks.
-func (b *Bindings) FoundAgain() { b.roster = nil }
+func (b *Bindings) FoundAgain() { b.bindings = nil }
 
 // Configs returns every configuration by which somebody may count, now or when a change that is under way goes on: the last
 // that was committed, and what members' logs hold from there on.

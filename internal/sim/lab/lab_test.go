@@ -291,9 +291,9 @@ func TestRun_badOptions(t *testing.T) {
 		{"nobody left", lab.Options{From: 2, Remove: memberIDs{1, 2}}, "nobody"},
 		{"sizes that do not fit", lab.Options{From: 3, To: 4, Add: 2}, ""},
 		{"too few removed", lab.Options{From: 3, To: 5, Add: 1}, "not 5"},
-		{"a stranger removed", lab.Options{From: 3, Remove: memberIDs{7}}, "no voter"},
+		{"a non-member removed", lab.Options{From: 3, Remove: memberIDs{7}}, "no voter"},
 		{"removed and demoted", lab.Options{From: 3, Remove: memberIDs{2}, Demote: memberIDs{2}}, "twice"},
-		{"a stranger crashes", lab.Options{From: 3, To: 4, Faults: faults(t, "crash-member:8@1")}, "1 to 4"},
+		{"a non-member crashes", lab.Options{From: 3, To: 4, Faults: faults(t, "crash-member:8@1")}, "1 to 4"},
 		{"no such rule", lab.Options{From: 3, To: 4, Breaks: []string{"gravity"}}, "union-of-joint"},
 		{"a slow link", lab.Options{From: 3, To: 4, Delay: 1e12}, "delay"},
 	} {

@@ -52,7 +52,7 @@ type Changes struct {
 // Identity counts what was told of data directories and epochs.
 type Identity struct {
 	Recoveries, Adopted uint64 // of survivors; records that they kept
-	Strangers, Cures    uint64 // processes refused by others; members reset
+	Unwelcome, Cures    uint64 // processes refused by others; members reset
 }
 
 // Load takes the counts of the clients.
@@ -73,7 +73,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
 		{&c.Recovered, &o.Recovered}, {&c.Orphans, &o.Orphans}, {&c.Direct, &o.Direct},
-		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Strangers, &o.Strangers}, {&c.Cures, &o.Cures},
+		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Unwelcome, &o.Unwelcome}, {&c.Cures, &o.Cures},
 	} {
 		*pair[0] += *pair[1]
 	}
@@ -106,9 +106,9 @@ func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d direct=%d skipped=%d recovered=%d orphans=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
-		"strangers=%d cures=%d recoveries=%d adopted=%d faults: %s",
+		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
 		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
 		c.Recovered, c.Orphans, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
-		c.Strangers, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
+		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
 }

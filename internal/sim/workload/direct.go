@@ -8,8 +8,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Footing is what a member tells native clients of the cluster, so that they can propose on the fast path by themselves.
-type Footing struct {
+// TermConfig is what a member tells native clients of the cluster, so that they can propose on the fast path by themselves.
+type TermConfig struct {
 	Leader consensus.MemberID
 	Term   consensus.Term
 	Config consensus.ConfigID
@@ -18,7 +18,7 @@ type Footing struct {
 
 // offering is the first attempt of a write that is offered to all voters at once.
 type offering struct {
-	Footing
+	TermConfig
 	tally tally.Tally
 }
 
@@ -32,24 +32,24 @@ func (n *native) offer(w *write) bool {
 	if source == nil {
 		return false
 	}
-	footing := source.Footing()
-	leader := n.member(footing.Leader)
+	termConfig := source.TermConfig()
+	leader := n.member(termConfig.Leader)
 	if leader == nil {
 		return false
 	}
-	w.offered = &offering{Footing: footing}
+	w.offered = &offering{TermConfig: termConfig}
 	w.offered.tally.Rules = l.mix.Tally
-	w.offered.tally.Reset(footing.Voters)
+	w.offered.tally.Reset(termConfig.Voters)
 	w.offered.tally.Open(w.id)
 	w.attempts += 2 // a new leader may find it by its records: the first answer does not speak for it
-	for _, id := range footing.Voters {
-		if t := n.member(id); t != nil && id != footing.Leader && l.rng.IntN(voterMissed) > 0 {
-			t.Offer(n.name, w.id, w.command, footing, nil)
+	for _, id := range termConfig.Voters {
+		if t := n.member(id); t != nil && id != termConfig.Leader && l.rng.IntN(voterMissed) > 0 {
+			t.Offer(n.name, w.id, w.command, termConfig, nil)
 		}
 	}
 	life, heard := leader.Life(), false
 	if l.rng.IntN(leaderMissed) > 0 {
-		w.abandons = append(w.abandons, leader.Offer(n.name, w.id, w.command, footing, func(r kv.Result, err error) {
+		w.abandons = append(w.abandons, leader.Offer(n.name, w.id, w.command, termConfig, func(r kv.Result, err error) {
 			heard = true
 			if err == nil {
 				n.end(w, r, true)

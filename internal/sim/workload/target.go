@@ -19,11 +19,11 @@ type Target interface {
 	// to be opened after one that it had.
 	ProposeFor(id consensus.ProposalID, command *kv.Command, done func(kv.Result, error)) (abandon func())
 	// Offer carries a native client's offer of a proposal to this member over the network, as its stream would: to the leader
-	// of the footing, whose done is called once the log has said what became of it, and to any other voter as a record. What
+	// of the termConfig, whose done is called once the log has said what became of it, and to any other voter as a record. What
 	// they say about it is heard by whoever listens for the client.
-	Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on Footing,
+	Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on TermConfig,
 		done func(kv.Result, error)) (abandon func())
-	Footing() Footing
+	TermConfig() TermConfig
 	ID() consensus.MemberID
 	NextSession(client consensus.MemberID, above uint64) consensus.SessionID
 	Read(done func())

@@ -1,4 +1,4 @@
-// Package fastpath decides when and how a member offers proposals to all voters at once, and in which order it looks at
+// Package offers decides when and how a member offers proposals to all voters at once, and in which order it looks at
 // those of others.
 //
 // A Path is one member's: its offer policy (Policy), the stamps of what it offers (Stamps), the deadline queue of what it is
@@ -16,4 +16,4 @@
 //  3. What clients have offered is bounded, for each client and for all.
 //
 // Nothing here may be used concurrently.
-package fastpath
+package offers

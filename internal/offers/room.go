@@ -1,4 +1,4 @@
-package fastpath
+package offers
 
 import "github.com/quorate/quorate/internal/consensus"
 
