@@ -67,7 +67,6 @@ type Node struct {
 	fast      bool
 	leader    consensus.MemberID
 	term      consensus.Term
-	scratch   []proposals.Leaving
 	inputs    []raft.Input
 }
 
@@ -197,23 +196,15 @@ func (n *Node) tick() {
 
 // collect adds the waiting proposals and reads to the inputs.
 func (n *Node) collect() {
-	n.scratch = n.proposals.Take(n.scratch[:0], n.ticks)
-	var commands, fast []consensus.Proposal
-	for _, p := range n.scratch {
-		switch {
-		case p.Kind == consensus.EntryConfig:
-			n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: p.Proposal})
-		case p.Fast && n.fast:
-			fast = append(fast, p.Proposal)
-		default:
-			commands = append(commands, p.Proposal)
-		}
+	out := n.proposals.Take(n.ticks, n.fast)
+	for _, change := range out.Changes {
+		n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: change})
 	}
-	if len(commands) > 0 {
-		n.inputs = append(n.inputs, raft.Propose{Proposals: commands})
+	if len(out.Commands) > 0 {
+		n.inputs = append(n.inputs, raft.Propose{Proposals: out.Commands})
 	}
-	if len(fast) > 0 {
-		n.inputs = append(n.inputs, raft.Propose{Proposals: fast, Fast: true})
+	if len(out.Offers) > 0 {
+		n.inputs = append(n.inputs, raft.Propose{Proposals: out.Offers, Fast: true})
 	}
 	if id := n.reads.take(n.ticks); id != 0 {
 		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}, Spread: n.counts})

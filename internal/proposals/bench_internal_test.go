@@ -17,10 +17,8 @@ func BenchmarkTable_put(b *testing.B) {
 	t := New(self, 1)
 	t.sessions.length = 1 << 62
 	done, payload := &ignored{}, (&kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}).Append(nil)
-	var left []Leaving
 	entries, results := make([]consensus.Entry, batch), make([]kv.Result, batch)
-	left = t.Take(left[:0], 1)
-	entries[0].Proposal = left[0].ID
+	entries[0].Proposal = t.Take(1, true).Commands[0].ID
 	t.Resolve(entries[:1], results[:1])
 	b.ReportAllocs()
 	for b.Loop() {
@@ -29,10 +27,9 @@ func BenchmarkTable_put(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		left = t.Take(left[:0], 1)
-		for i := range left {
-			entries[i].Proposal = left[i].ID
-			t.Awaits(left[i].ID)
+		for i, p := range t.Take(1, true).Offers {
+			entries[i].Proposal = p.ID
+			t.Awaits(p.ID)
 		}
 		t.Resolve(entries, results)
 	}

@@ -26,7 +26,7 @@ func resolveFor(c *Table, sequence uint64, result kv.Result) {
 	c.Resolve([]consensus.Entry{{Proposal: clientID(sequence)}}, []kv.Result{result})
 }
 
-func sequences(proposals []Leaving) (all []uint64) {
+func sequences(proposals []left) (all []uint64) {
 	for _, p := range proposals {
 		all = append(all, p.ID.Sequence)
 	}
@@ -38,7 +38,7 @@ func TestTable_clients_Resolve(t *testing.T) {
 	o := addFor(t, c, 1)
 	back := addFor(t, c, 1) // the client came back over another stream
 	c.CountHolders(true)
-	if got := c.Take(nil, 1); len(got) != 1 || got[0].ID != clientID(1) || got[0].Proposer != self {
+	if got := leave(c, 1); len(got) != 1 || got[0].ID != clientID(1) || got[0].Proposer != self {
 		t.Fatalf("took %v, want it once", got)
 	}
 	resolveFor(c, 1, kv.Result{Err: kv.ErrSkipped})
@@ -50,7 +50,7 @@ func TestTable_clients_Resolve(t *testing.T) {
 	if o.times != 1 || back.times != 1 || o.result.Revision != 5 || back.result.Revision != 5 {
 		t.Errorf("got %+v and %+v, want the first result, once", o, back)
 	}
-	if c.clients.open != 0 || c.clients.openBytes != 0 || len(c.named) != 0 {
+	if c.clients.open != 0 || c.clients.openBytes != 0 || len(c.ofClients) != 0 {
 		t.Errorf("%d proposals with %d bytes are left", c.clients.open, c.clients.openBytes)
 	}
 }
@@ -60,23 +60,23 @@ func TestTable_clients_Resend(t *testing.T) {
 	for sequence := uint64(1); sequence <= 20; sequence++ {
 		addFor(t, c, sequence)
 	}
-	want := sequences(c.Take(nil, 3))
+	want := sequences(leave(c, 3))
 	if c.Resend(2); c.Waiting() {
 		t.Error("what was sent at tick 3 is repeated for tick 2")
 	}
 	addFor(t, c, 21)
 	c.Resend(3)
 	c.Resend(3)
-	if got := sequences(c.Take(nil, 4)); !slices.Equal(got, append(want, 21)) {
+	if got := sequences(leave(c, 4)); !slices.Equal(got, append(want, 21)) {
 		t.Errorf("got %v, want all in order", got)
 	}
 	c.Refuse([]consensus.Refusal{{ID: clientID(1), Reason: consensus.ReasonNoLeader},
 		{ID: clientID(2), Reason: consensus.ReasonStaleConfig}, {ID: clientID(3), Reason: consensus.ReasonBusy}})
-	if got := sequences(c.Take(nil, 5)); !slices.Equal(got, []uint64{2}) {
+	if got := sequences(leave(c, 5)); !slices.Equal(got, []uint64{2}) {
 		t.Errorf("after the refusals: got %v", got)
 	}
 	c.Tick(3)
-	if got := sequences(c.Take(nil, 6)); !slices.Equal(got, []uint64{1}) {
+	if got := sequences(leave(c, 6)); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("a tick later: got %v", got)
 	}
 }
@@ -85,12 +85,12 @@ func TestTable_clients_Abandon(t *testing.T) {
 	c := opened(t)
 	o, other := addFor(t, c, 1), addFor(t, c, 1)
 	c.AbandonFor(clientID(1), o)
-	if c.Take(nil, 1); c.clients.open != 1 {
+	if leave(c, 1); c.clients.open != 1 {
 		t.Fatal("one who waits was forgotten with the other")
 	}
 	c.AbandonFor(clientID(1), other)
 	c.Resend(1)
-	if got := c.Take(nil, 2); len(got) != 0 || c.clients.open != 0 || c.clients.openBytes != 0 {
+	if got := leave(c, 2); len(got) != 0 || c.clients.open != 0 || c.clients.openBytes != 0 {
 		t.Errorf("sent again: %v; left: %d", got, c.clients.open)
 	}
 	resolveFor(c, 1, kv.Result{})
@@ -157,11 +157,11 @@ func TestTable_clients_offered(t *testing.T) {
 		t.Error("it is repeated before its time")
 	}
 	c.Resend(5)
-	if got := sequences(c.Take(nil, 6)); !slices.Equal(got, []uint64{1}) {
+	if got := sequences(leave(c, 6)); !slices.Equal(got, []uint64{1}) {
 		t.Errorf("without an end: took %v", got)
 	}
 	resolveFor(c, 1, kv.Result{Err: kv.ErrSkipped})
-	if got := sequences(c.Take(nil, 7)); !slices.Equal(got, []uint64{1}) || o.times != 0 {
+	if got := sequences(leave(c, 7)); !slices.Equal(got, []uint64{1}) || o.times != 0 {
 		t.Errorf("skipped: took %v, ended %d times", got, o.times)
 	}
 	resolveFor(c, 1, kv.Result{Revision: 3})

@@ -31,7 +31,7 @@ func (t *Table) resolveOf(l *lane, entries []consensus.Entry, results []kv.Resul
 	}
 	for i := range entries {
 		if id := entries[i].Proposal; t.laneOf(id) == l {
-			if p := t.named[id]; p != nil {
+			if p := t.find(id); p != nil {
 				t.resolve(p, results[i], t.inferred.routeOf(entries[i].Index))
 			}
 		}
@@ -48,7 +48,7 @@ func (t *Table) resolve(p *Pending, result kv.Result, route Route) {
 	case errors.Is(result.Err, kv.ErrSkipped):
 		p.lane.enqueue(p) // its entry came too late for its revision, and changed nothing: the next one is not tied to any
 	case own && errors.Is(result.Err, kv.ErrSessionUnknown):
-		t.lose(p.id.Session)
+		t.lose(p.ID.Session)
 	case own && errors.Is(result.Err, kv.ErrAborted):
 		t.renew(p)
 	default:
@@ -69,7 +69,9 @@ func (t *Table) renew(p *Pending) {
 	if !p.awaited() {
 		return
 	}
-	p.renewed = &Pending{lane: p.lane, kind: p.kind, payload: p.payload, done: p.done, uncounted: p.uncounted}
+	p.renewed = &Pending{
+		lane: p.lane, Proposal: consensus.Proposal{Kind: p.Kind, Payload: p.Payload}, done: p.done, uncounted: p.uncounted,
+	}
 	p.done = nil
 	p.lane.enqueue(p.renewed)
 }
@@ -80,7 +82,7 @@ func (t *Table) Refuse(refusals []consensus.Refusal) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range refusals {
-		p := t.named[r.ID]
+		p := t.find(r.ID)
 		switch {
 		case p == nil:
 		case r.Reason == consensus.ReasonNoLeader:
@@ -103,7 +105,7 @@ func (t *Table) Won(wins []tally.Win) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range wins {
-		p := t.named[wins[i].Proposal]
+		p := t.find(wins[i].Proposal)
 		if p == nil || !p.awaited() {
 			continue
 		}
@@ -127,20 +129,20 @@ func (t *Table) NoteInferred(span [2]consensus.Index) {
 func (t *Table) Restored(table ResultTable) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if o := t.sessions.opening; o != nil && table.SessionOpen(o.id.Session) {
+	if o := t.sessions.opening; o != nil && table.SessionOpen(o.ID.Session) {
 		t.resolve(o, kv.Result{}, RouteLeader)
 	}
 	for _, p := range append(t.own.all(), t.clients.all()...) {
 		if p.resolved || p == t.sessions.opening {
 			continue
 		}
-		result, found, err := table.Result(p.id)
+		result, found, err := table.Result(p.ID)
 		switch {
 		case err != nil:
 			return err
 		case found:
 			t.resolve(p, result, RouteLeader)
-		case p.lane == &t.clients && p.id.Sequence != 0 && table.SessionEnded(p.id.Session):
+		case p.lane == &t.clients && p.ID.Sequence != 0 && table.SessionEnded(p.ID.Session):
 			t.end(p, kv.Result{}, RouteLeader, ErrSessionLost)
 		}
 	}
@@ -154,7 +156,7 @@ func (t *Table) Restored(table ResultTable) error {
 // repeated under another id. Without our doing that happens only if an opening from before the last restart arrived late.
 func (t *Table) lose(id consensus.SessionID) {
 	for _, p := range t.own.all() {
-		if p.id.Session == id {
+		if p.ID.Session == id {
 			t.end(p, kv.Result{}, RouteLeader, ErrLeaderFailed)
 		}
 	}

@@ -31,16 +31,16 @@ func addPut(t *testing.T, p *Table) (*Pending, *routed) {
 }
 
 // takeOne takes the one proposal that is to leave.
-func takeOne(t *testing.T, p *Table, tick uint64) Leaving {
+func takeOne(t *testing.T, p *Table, tick uint64) left {
 	t.Helper()
-	left := p.Take(nil, tick)
+	left := leave(p, tick)
 	if len(left) != 1 {
 		t.Fatalf("at tick %d %d proposals leave, want one: %v", tick, len(left), left)
 	}
 	return left[0]
 }
 
-func winOf(l Leaving, revision kv.Revision) tally.Win {
+func winOf(l left, revision kv.Revision) tally.Win {
 	result := kv.Result{Revision: revision, Put: &kv.PutResult{}}
 	return tally.Win{
 		Attempt: consensus.Attempt{Proposal: l.ID, Revision: uint64(revision)}, Reply: result.Append(nil),
@@ -71,9 +71,9 @@ func TestTable_Won_answersOnceAndIsRepeated(t *testing.T) {
 		}
 	}
 	p.Won([]tally.Win{winOf(sent, 9)})
-	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
+	applied(p, []left{sent}, kv.Result{Revision: 9})
 	p.Resend(9)
-	if left := p.Take(nil, 9); len(left) != 0 || o.times != 1 {
+	if left := leave(p, 9); len(left) != 0 || o.times != 1 {
 		t.Errorf("once it is applied %v leaves, and it was answered %d times", left, o.times)
 	}
 	checkOpen(t, p, 0)
@@ -92,7 +92,7 @@ func TestTable_Won_ignores(t *testing.T) {
 	if o.times != 0 {
 		t.Fatalf("got %+v, want no answer by what cannot be read or is not known", o)
 	}
-	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
+	applied(p, []left{sent}, kv.Result{Revision: 9})
 	p.Won([]tally.Win{winOf(sent, 9)})
 	if o.times != 1 || o.route != RouteLeader {
 		t.Errorf("got %+v, want the answer of its entry alone", o)
@@ -108,14 +108,14 @@ func TestTable_Won_holdsSessionOpen(t *testing.T) {
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
 	p.Won([]tally.Win{winOf(sent, 9)})
-	applied(p, []Leaving{takeOne(t, p, 2)}) // opens the next session
+	applied(p, []left{takeOne(t, p, 2)}) // opens the next session
 	for tick := uint64(3); tick < 6; tick++ {
 		p.Resend(tick)
 		if again := takeOne(t, p, tick); again.ID != sent.ID {
 			t.Fatalf("got %v, want %v again and no retirement of its session", again, sent.ID)
 		}
 	}
-	applied(p, []Leaving{sent}, kv.Result{Revision: 9})
+	applied(p, []left{sent}, kv.Result{Revision: 9})
 	command, err := kv.DecodeCommand(takeOne(t, p, 7).Payload)
 	if err != nil || command.SessionRetire == nil || command.SessionRetire.Number != sent.ID.Session.Number {
 		t.Errorf("got %+v, %v, want the retirement of the session", command, err)
@@ -129,12 +129,12 @@ func TestTable_Won_thenAbandoned(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	_, other := addPut(t, p)
-	sent := p.Take(nil, 1)
+	sent := leave(p, 1)
 	p.Won([]tally.Win{winOf(sent[0], 9)})
 	p.Abandon(q)
 	checkOpen(t, p, 1)
 	p.Resend(2)
-	if again := p.Take(nil, 2); len(again) != 2 || again[0].ID != sent[0].ID {
+	if again := leave(p, 2); len(again) != 2 || again[0].ID != sent[0].ID {
 		t.Errorf("got %v, want it repeated although nobody waits any more", again)
 	}
 	applied(p, sent, kv.Result{Revision: 9}, kv.Result{Revision: 10})
@@ -145,15 +145,15 @@ func TestTable_Won_thenAbandoned(t *testing.T) {
 }
 
 func TestTable_Won_endsOnce(t *testing.T) {
-	for name, end := range map[string]func(p *Table, sent Leaving){
-		"the member stops":    func(p *Table, _ Leaving) { p.FailAll(errStopped) },
-		"the session is lost": func(p *Table, sent Leaving) { applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSessionUnknown}) },
-		"the leader refuses": func(p *Table, sent Leaving) {
+	for name, end := range map[string]func(p *Table, sent left){
+		"the member stops":    func(p *Table, _ left) { p.FailAll(errStopped) },
+		"the session is lost": func(p *Table, sent left) { applied(p, []left{sent}, kv.Result{Err: kv.ErrSessionUnknown}) },
+		"the leader refuses": func(p *Table, sent left) {
 			p.Refuse([]consensus.Refusal{{ID: sent.ID, Reason: consensus.ReasonNoLeader}})
 			p.Tick(2)
 		},
-		"another attempt is passed over": func(p *Table, sent Leaving) {
-			applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSkipped})
+		"another attempt is passed over": func(p *Table, sent left) {
+			applied(p, []left{sent}, kv.Result{Err: kv.ErrSkipped})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestTable_Resolve_skippedIsRepeated(t *testing.T) {
 	p := opened(t)
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrSkipped, Revision: 9})
+	applied(p, []left{sent}, kv.Result{Err: kv.ErrSkipped, Revision: 9})
 	if o.times != 0 || !p.Sent(q) {
 		t.Fatalf("got %+v, sent %t; want no answer, and what is under way counted as sent", o, p.Sent(q))
 	}
@@ -240,7 +240,7 @@ func TestTable_Resolve_skippedIsRepeated(t *testing.T) {
 	if again.ID != sent.ID || again.Fast || !slices.Equal(again.Payload, sent.Payload) {
 		t.Fatalf("got %+v, want %v again, at no revision of its own", again, sent.ID)
 	}
-	applied(p, []Leaving{again}, kv.Result{Revision: 10})
+	applied(p, []left{again}, kv.Result{Revision: 10})
 	if o.times != 1 || o.result.Revision != 10 || o.result.Err != nil {
 		t.Errorf("got %+v, want the result of the second entry", o)
 	}
@@ -289,17 +289,17 @@ func TestTable_aborted(t *testing.T) {
 				if again.ID == sent.ID || !again.Fast || !slices.Equal(again.Payload, sent.Payload) || !p.Sent(q) {
 					t.Fatalf("round %d: got %+v after %v, want the same under another id, for the first time", round, again, sent.ID)
 				}
-				applied(p, []Leaving{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
+				applied(p, []left{sent}, kv.Result{Revision: 8}) // a result of the old id is nobody's
 				sent = again
 			}
 			p.Won([]tally.Win{winOf(sent, 9)})
-			applied(p, []Leaving{sent}, kv.Result{Revision: 9})
+			applied(p, []left{sent}, kv.Result{Revision: 9})
 			if o.times != 1 || o.result.Revision != 9 || o.route != RouteFast {
 				t.Errorf("got %+v, want the answer of the last id", o)
 			}
 			checkOpen(t, p, 0)
-			if p.sessions.current.unresolved != 0 || len(p.named) != 0 || p.own.first != nil {
-				t.Errorf("%d are kept, and %d count as unresolved, of proposals that are over", len(p.named),
+			if p.sessions.current.unresolved != 0 || len(p.sessions.current.window) != 0 || p.own.first != nil {
+				t.Errorf("%d are kept, and %d count as unresolved, of proposals that are over", len(p.sessions.current.window),
 					p.sessions.current.unresolved)
 			}
 		})
@@ -307,20 +307,20 @@ func TestTable_aborted(t *testing.T) {
 }
 
 func TestTable_aborted_thenAbandoned(t *testing.T) {
-	for name, left := range map[string]bool{"before it left again": false, "after it left again": true} {
+	for name, hasLeft := range map[string]bool{"before it left again": false, "after it left again": true} {
 		t.Run(name, func(t *testing.T) {
 			p := opened(t)
 			q, o := addPut(t, p)
 			first := takeOne(t, p, 1)
-			applied(p, []Leaving{first}, kv.Result{Err: kv.ErrAborted})
-			var again []Leaving
-			if left {
-				again = p.Take(nil, 2)
+			applied(p, []left{first}, kv.Result{Err: kv.ErrAborted})
+			var again []left
+			if hasLeft {
+				again = leave(p, 2)
 			}
 			p.Abandon(q)
 			checkOpen(t, p, 0)
 			p.Resend(3)
-			if more := p.Take(nil, 3); len(more) != 0 {
+			if more := leave(p, 3); len(more) != 0 {
 				t.Errorf("%v leaves, and nobody waits", more)
 			}
 			applied(p, again, kv.Result{Revision: 3})
@@ -336,8 +336,8 @@ func TestTable_aborted_nobodyWaits(t *testing.T) {
 	q, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
 	p.Abandon(q)
-	applied(p, []Leaving{sent}, kv.Result{Err: kv.ErrAborted})
-	if left := p.Take(nil, 2); len(left) != 0 || o.times != 0 {
+	applied(p, []left{sent}, kv.Result{Err: kv.ErrAborted})
+	if left := leave(p, 2); len(left) != 0 || o.times != 0 {
 		t.Errorf("%v leaves, and it was answered %d times", left, o.times)
 	}
 }
@@ -348,7 +348,7 @@ func TestTable_aborted_acrossSessions(t *testing.T) {
 	p.sessions.length = 1
 	_, o := addPut(t, p)
 	sent := takeOne(t, p, 1)
-	applied(p, []Leaving{takeOne(t, p, 2)}) // opens the next session
+	applied(p, []left{takeOne(t, p, 2)}) // opens the next session
 	table := tableOf{
 		results: map[consensus.ProposalID]kv.Result{sent.ID: {Err: kv.ErrAborted}},
 		retired: map[consensus.SessionID]bool{sent.ID.Session: true},
@@ -360,7 +360,7 @@ func TestTable_aborted_acrossSessions(t *testing.T) {
 	if again.ID.Session == sent.ID.Session || p.sessions.previous != nil {
 		t.Fatalf("got %+v, want it in the session that is open, and the other one over", again)
 	}
-	applied(p, []Leaving{again}, kv.Result{Revision: 4})
+	applied(p, []left{again}, kv.Result{Revision: 4})
 	if o.times != 1 || o.result.Revision != 4 {
 		t.Errorf("got %+v, want the answer of the new id", o)
 	}
@@ -369,7 +369,7 @@ func TestTable_aborted_acrossSessions(t *testing.T) {
 func TestTable_aborted_failAll(t *testing.T) {
 	p := opened(t)
 	_, o := addPut(t, p)
-	applied(p, []Leaving{takeOne(t, p, 1)}, kv.Result{Err: kv.ErrAborted})
+	applied(p, []left{takeOne(t, p, 1)}, kv.Result{Err: kv.ErrAborted})
 	p.FailAll(errStopped)
 	if o.times != 1 || !errors.Is(o.err, errStopped) {
 		t.Errorf("got %+v, want %v once", o, errStopped)
@@ -382,7 +382,7 @@ func TestTable_Restored_tellsItsOwnRoute(t *testing.T) {
 	p.NoteInferred([2]consensus.Index{0, 3})
 	_, inferred := addPut(t, p)
 	_, restored := addPut(t, p)
-	sent := p.Take(nil, 1)
+	sent := leave(p, 1)
 	applied(p, sent[:1], kv.Result{Revision: 2})
 	if err := p.Restored(tableOf{results: map[consensus.ProposalID]kv.Result{sent[1].ID: {Revision: 3}}}); err != nil {
 		t.Fatal(err)
@@ -433,7 +433,8 @@ func TestMayBeFast(t *testing.T) {
 		{"a large one", put(1 << 20), false},
 		{"a lease, whose answer shows the revision of the store", kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 1}}, false},
 	} {
-		if got := mayBeFast(row.command.Append(nil)); got != row.want {
+		p := consensus.Proposal{Kind: consensus.EntryCommand, Payload: row.command.Append(nil)}
+		if got := mayBeFast(&p); got != row.want {
 			t.Errorf("%s: got %v", row.name, got)
 		}
 	}

@@ -14,15 +14,14 @@ type Completion interface {
 
 // Pending is one proposal on its way.
 type Pending struct {
+	consensus.Proposal // as it leaves; the id of an own one is zero until then
+
 	lane          *lane
-	before, after *Pending             // in the lane
-	id            consensus.ProposalID // of an own one zero until it leaves
-	kind          consensus.EntryKind
-	queued        bool // to be sent at the next opportunity
-	sent          bool // it has left before: only the leader is asked again
-	resolved      bool // its end is known, or nobody waits for it
-	uncounted     bool // proposed by the table itself: it uses up no bound
-	payload       []byte
+	before, after *Pending     // in the lane
+	queued        bool         // to be sent at the next opportunity
+	sent          bool         // it has left before: only the leader is asked again
+	resolved      bool         // its end is known, or nobody waits for it
+	uncounted     bool         // proposed by the table itself: it uses up no bound
 	done          Completion   // nil once it was told or abandoned
 	more          []Completion // others that wait: a client came back before its former stream was known to be dead
 	sentTick      uint64
@@ -31,7 +30,7 @@ type Pending struct {
 
 // repeats reports whether a proposal may go out again by itself. A configuration change may not: its refusal by a second
 // leader could not be told from success under the first.
-func (p *Pending) repeats() bool { return p.kind == consensus.EntryCommand }
+func (p *Pending) repeats() bool { return p.Kind == consensus.EntryCommand }
 
 // awaited reports whether somebody waits for the end of p.
 func (p *Pending) awaited() bool { return p.done != nil }
@@ -80,18 +79,18 @@ type lane struct {
 
 // admit counts a proposal, if there is room for it.
 func (l *lane) admit(p *Pending) error {
-	if l.open >= maxOpenProposals || l.openBytes+len(p.payload) > maxOpenBytes {
+	if l.open >= maxOpenProposals || l.openBytes+len(p.Payload) > maxOpenBytes {
 		return ErrTooMany
 	}
 	l.open++
-	l.openBytes += len(p.payload)
+	l.openBytes += len(p.Payload)
 	return nil
 }
 
 func (l *lane) release(p *Pending) {
 	if !p.uncounted {
 		l.open--
-		l.openBytes -= len(p.payload)
+		l.openBytes -= len(p.Payload)
 	}
 }
 

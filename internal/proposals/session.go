@@ -26,16 +26,52 @@ type session struct {
 	id         consensus.SessionID
 	sequence   uint64 // of its last proposal
 	unresolved int
+	// window is the proposals from sequence past+1 on, each nil once its end is known. They end nearly in order, so that
+	// it is hardly longer than what is unresolved.
+	window []*Pending
+	past   uint64
 }
 
-// next returns the next id of the current session; false while there is none.
-func (s *sessions) next() (consensus.ProposalID, bool) {
-	if s.current == nil {
-		return consensus.ProposalID{}, false
+// name gives a proposal the next id of the current session; false while there is none.
+func (s *sessions) name(p *Pending) bool {
+	c := s.current
+	if c == nil {
+		return false
 	}
-	s.current.sequence++
-	s.current.unresolved++
-	return consensus.ProposalID{Session: s.current.id, Sequence: s.current.sequence}, true
+	c.sequence++
+	c.unresolved++
+	c.window = append(c.window, p)
+	p.ID = consensus.ProposalID{Session: c.id, Sequence: c.sequence}
+	return true
+}
+
+// find returns the proposal with an id whose end is not known, nil if there is none.
+func (s *sessions) find(id consensus.ProposalID) *Pending {
+	if o := s.opening; o != nil && o.ID == id {
+		return o
+	}
+	one := s.of(id.Session)
+	if one == nil {
+		return nil
+	}
+	if at := id.Sequence - one.past - 1; at < uint64(len(one.window)) {
+		return one.window[at]
+	}
+	return nil
+}
+
+// settle notes that the end of a proposal is known.
+func (s *sessions) settle(id consensus.ProposalID) {
+	one := s.of(id.Session)
+	if one == nil || id.Sequence == 0 {
+		return
+	}
+	one.unresolved--
+	one.window[id.Sequence-one.past-1] = nil
+	for len(one.window) > 0 && one.window[0] == nil {
+		one.window = one.window[1:]
+		one.past++
+	}
 }
 
 // of returns the session with an id, if it is not over.
@@ -52,7 +88,7 @@ func (s *sessions) of(id consensus.SessionID) *session {
 // opened makes the session that was just opened the current one. A number that the cluster has seen already (the data
 // directory went back in time) is refused; a much larger one is tried next.
 func (s *sessions) opened(granted bool) {
-	id := s.opening.id.Session
+	id := s.opening.ID.Session
 	s.opening = nil
 	if !granted {
 		s.skip()
@@ -118,18 +154,20 @@ func (r retired) Complete(kv.Result, error) {
 func (t *Table) turnSession() {
 	if command := t.sessions.open(); command != nil {
 		p := &Pending{
-			lane: &t.own, kind: consensus.EntryCommand, payload: command.Append(nil), queued: true, uncounted: true,
-			id: consensus.ProposalID{Session: consensus.SessionID{Member: t.self, Number: t.sessions.number}},
+			Proposal: consensus.Proposal{
+				ID:   consensus.ProposalID{Session: consensus.SessionID{Member: t.self, Number: t.sessions.number}},
+				Kind: consensus.EntryCommand, Payload: command.Append(nil),
+			},
+			lane: &t.own, queued: true, uncounted: true,
 		}
 		t.sessions.opening = p
-		t.named[p.id] = p
 		t.own.pushFront(p)
 		t.own.queue = append([]*Pending{p}, t.own.queue...) // before all that needs it
 	}
 	if command := t.sessions.retire(); command != nil {
 		t.own.enqueue(&Pending{
-			lane: &t.own, kind: consensus.EntryCommand, payload: command.Append(nil), uncounted: true,
-			done: retired{&t.sessions, t.sessions.previous},
+			Proposal: consensus.Proposal{Kind: consensus.EntryCommand, Payload: command.Append(nil)},
+			lane:     &t.own, uncounted: true, done: retired{&t.sessions, t.sessions.previous},
 		})
 	}
 }

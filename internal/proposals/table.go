@@ -18,31 +18,32 @@ const maxOpenBytes = 256 << 20
 // Table holds the open proposals of one member: its own, which it names in sessions of its own, and those of native
 // clients that come through it, which bear the ids that the clients gave them.
 type Table struct {
-	mu       sync.Mutex
-	self     consensus.MemberID
-	counts   bool   // this member counts who holds what it proposes
-	tick     uint64 // now
-	named    map[consensus.ProposalID]*Pending
-	own      lane
-	clients  lane
-	sessions sessions
-	inferred inferredSpans
-	stale    atomic.Uint64 // own commands that were bound to a configuration no longer in force
+	mu        sync.Mutex
+	self      consensus.MemberID
+	counts    bool   // this member counts who holds what it proposes
+	tick      uint64 // now
+	own       lane
+	sessions  sessions // of own, with the proposals in them
+	clients   lane
+	ofClients map[consensus.ProposalID]*Pending
+	inferred  inferredSpans
+	stale     atomic.Uint64 // own commands that were bound to a configuration no longer in force
 }
 
 // New returns the table of a member. firstSession is greater than the number of every session that the member had.
 func New(self consensus.MemberID, firstSession uint64) *Table {
 	return &Table{
-		self:     self,
-		named:    map[consensus.ProposalID]*Pending{},
-		sessions: sessions{self: self, number: firstSession, length: SessionLength},
+		self:      self,
+		sessions:  sessions{self: self, number: firstSession, length: SessionLength},
+		ofClients: map[consensus.ProposalID]*Pending{},
 	}
 }
 
-// Leaving is a proposal that leaves now.
-type Leaving struct {
-	consensus.Proposal
-	Fast bool // it may be decided on the fast path
+// Outgoing is the proposals that leave with one Step, sorted by their way, each list in order.
+type Outgoing struct {
+	Changes  []consensus.Proposal // of the configuration
+	Commands []consensus.Proposal // for the leader
+	Offers   []consensus.Proposal // for all voters: the fast path may decide them
 }
 
 // CountHolders says whether this member counts who holds what it proposes from now on.
@@ -65,7 +66,7 @@ func (t *Table) Tick(now uint64) {
 func (t *Table) Add(kind consensus.EntryKind, payload []byte, done Completion) (*Pending, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := &Pending{lane: &t.own, kind: kind, payload: payload, done: done}
+	p := &Pending{Proposal: consensus.Proposal{Kind: kind, Payload: payload}, lane: &t.own, done: done}
 	if err := t.own.admit(p); err != nil {
 		return nil, err
 	}
@@ -79,15 +80,18 @@ func (t *Table) Add(kind consensus.EntryKind, payload []byte, done Completion) (
 func (t *Table) AddFor(id consensus.ProposalID, payload []byte, done Completion, sent bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.named[id]; p != nil {
+	if p := t.ofClients[id]; p != nil {
 		p.more = append(p.more, done)
 		return nil
 	}
-	p := &Pending{lane: &t.clients, id: id, kind: consensus.EntryCommand, payload: payload, done: done, sentTick: t.tick}
+	p := &Pending{
+		Proposal: consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: payload},
+		lane:     &t.clients, done: done, sentTick: t.tick,
+	}
 	if err := t.clients.admit(p); err != nil {
 		return err
 	}
-	t.named[id] = p
+	t.ofClients[id] = p
 	t.clients.pushBack(p)
 	if !sent {
 		t.clients.enqueue(p)
@@ -109,7 +113,7 @@ func (t *Table) Abandon(p *Pending) {
 func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if p := t.named[id]; p != nil {
+	if p := t.ofClients[id]; p != nil {
 		if p.forget(done); !p.awaited() {
 			t.unattended(p)
 		}
@@ -126,7 +130,7 @@ func (t *Table) unattended(p *Pending) {
 func (t *Table) Sent(p *Pending) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !p.latest().id.IsZero()
+	return !p.latest().ID.IsZero()
 }
 
 // Stale counts the own commands that a leader refused because they were bound to a configuration that was no longer in
@@ -140,8 +144,16 @@ func (t *Table) Awaits(id consensus.ProposalID) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.named[id]
+	p := t.find(id)
 	return p != nil && p.awaited()
+}
+
+// find returns the open proposal with an id, nil if there is none.
+func (t *Table) find(id consensus.ProposalID) *Pending {
+	if id.Session.OfClient() {
+		return t.ofClients[id]
+	}
+	return t.sessions.find(id)
 }
 
 // laneOf returns where the proposals are kept that an id is of; nil for those of other members.
@@ -166,55 +178,57 @@ func (t *Table) Waiting() bool {
 		return len(t.own.queue) > 0
 	}
 	// Without a session only what has an id can go, the opening of the session first. The loop must not spin for the rest.
-	return t.sessions.opening == nil || slices.ContainsFunc(t.own.queue, func(p *Pending) bool { return !p.id.IsZero() })
+	return t.sessions.opening == nil || slices.ContainsFunc(t.own.queue, func(p *Pending) bool { return !p.ID.IsZero() })
 }
 
-// Take appends what has to be sent now to dst: a session to open first, then the own proposals, then those of clients.
-func (t *Table) Take(dst []Leaving, tick uint64) []Leaving {
+// Take returns what has to be sent now: a session to open first, then the own proposals, then those of clients. Own commands
+// that may be decided on the fast path are among the Offers if the member offers. The lists are the caller's.
+func (t *Table) Take(tick uint64, offers bool) Outgoing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turnSession()
-	return t.takeFrom(&t.clients, t.takeFrom(&t.own, dst, tick), tick)
+	var out Outgoing
+	t.takeFrom(&t.own, &out, tick, offers)
+	t.takeFrom(&t.clients, &out, tick, false)
+	return out
 }
 
-func (t *Table) takeFrom(l *lane, dst []Leaving, tick uint64) []Leaving {
+func (t *Table) takeFrom(l *lane, out *Outgoing, tick uint64, offers bool) {
 	if len(l.queue) == 0 {
-		return dst
+		return
 	}
 	counter := consensus.NoMember
 	if t.counts {
 		counter = t.self
 	}
 	keep := l.queue[:0]
-	for _, p := range l.queue {
+	for i, p := range l.queue {
 		if p.resolved || !p.queued {
 			continue
 		}
-		if p.id.IsZero() && !t.name(p) {
-			keep = append(keep, p)
-			continue
+		if p.ID.IsZero() {
+			if !t.sessions.name(p) {
+				keep = append(keep, p)
+				continue
+			}
+			l.pushBack(p)
 		}
-		fast := l == &t.own && !p.sent && p.kind == consensus.EntryCommand && p.awaited() && mayBeFast(p.payload)
+		p.Proposer = counter
+		list := &out.Commands
+		switch {
+		case p.Kind == consensus.EntryConfig:
+			list = &out.Changes
+		case offers && !p.sent && p.awaited() && mayBeFast(&p.Proposal):
+			list = &out.Offers
+		}
+		if *list == nil {
+			*list = make([]consensus.Proposal, 0, len(l.queue)-i)
+		}
+		*list = append(*list, p.Proposal)
 		p.queued, p.sent, p.sentTick = false, true, tick
-		dst = append(dst, Leaving{
-			Proposal: consensus.Proposal{ID: p.id, Proposer: counter, Kind: p.kind, Payload: p.payload},
-			Fast:     fast,
-		})
 	}
 	clear(l.queue[len(keep):])
 	l.queue = keep
-	return dst
-}
-
-// name gives an own proposal the next id of the current session, if there is one.
-func (t *Table) name(p *Pending) bool {
-	id, ok := t.sessions.next()
-	if ok {
-		p.id = id
-		t.named[id] = p
-		t.own.pushBack(p)
-	}
-	return ok
 }
 
 // Resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.
@@ -230,12 +244,13 @@ func (t *Table) settle(p *Pending) {
 	if p.resolved {
 		return
 	}
-	if p.resolved = true; p.id.IsZero() {
+	if p.resolved = true; p.ID.IsZero() {
 		return // it never left the queue, which passes over it
 	}
-	delete(t.named, p.id)
 	p.lane.remove(p)
-	if s := t.sessions.of(p.id.Session); s != nil {
-		s.unresolved--
+	if p.lane == &t.clients {
+		delete(t.ofClients, p.ID)
+	} else {
+		t.sessions.settle(p.ID)
 	}
 }

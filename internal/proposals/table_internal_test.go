@@ -25,8 +25,26 @@ func (o *outcome) Complete(result kv.Result, err error) {
 	o.result, o.err = result, err
 }
 
+// left is a proposal that leaves, and whether it is offered to all voters.
+type left struct {
+	consensus.Proposal
+	Fast bool
+}
+
+// leave takes what leaves from a member that offers.
+func leave(p *Table, tick uint64) (all []left) {
+	out := p.Take(tick, true)
+	for _, one := range append(out.Changes, out.Commands...) {
+		all = append(all, left{Proposal: one})
+	}
+	for _, one := range out.Offers {
+		all = append(all, left{one, true})
+	}
+	return all
+}
+
 // applied makes entries of proposals, in order, as the log would hold them.
-func applied(p *Table, proposals []Leaving, results ...kv.Result) {
+func applied(p *Table, proposals []left, results ...kv.Result) {
 	entries := make([]consensus.Entry, len(proposals))
 	for i, q := range proposals {
 		entries[i] = consensus.Entry{Index: consensus.Index(i + 1), Kind: q.Kind, Proposal: q.ID, Payload: q.Payload}
@@ -41,7 +59,7 @@ func applied(p *Table, proposals []Leaving, results ...kv.Result) {
 func opened(t *testing.T) *Table {
 	t.Helper()
 	p := New(self, 1<<32)
-	open := p.Take(nil, 0)
+	open := leave(p, 0)
 	if len(open) != 1 || open[0].ID.Sequence != 0 {
 		t.Fatalf("first take: got %v, want the session's opening alone", open)
 	}
@@ -61,15 +79,15 @@ func add(t *testing.T, p *Table) *outcome {
 func TestTable_Take_waitsForSession(t *testing.T) {
 	p := New(self, 0)
 	add(t, p)
-	first := p.Take(nil, 0)
+	first := leave(p, 0)
 	if len(first) != 1 || first[0].ID.Sequence != 0 {
 		t.Fatalf("got %v, want only the opening of the session", first)
 	}
-	if again := p.Take(nil, 0); len(again) != 0 {
+	if again := leave(p, 0); len(again) != 0 {
 		t.Fatalf("got %v before the session is open, want nothing", again)
 	}
 	applied(p, first)
-	now := p.Take(nil, 0)
+	now := leave(p, 0)
 	if len(now) != 1 || now[0].ID.Sequence != 1 || now[0].ID.Session.Member != self {
 		t.Fatalf("got %v, want proposal 1 of the session", now)
 	}
@@ -78,7 +96,7 @@ func TestTable_Take_waitsForSession(t *testing.T) {
 func TestTable_Resolve_completesOnce(t *testing.T) {
 	p := opened(t)
 	o := add(t, p)
-	sent := p.Take(nil, 1)
+	sent := leave(p, 1)
 	applied(p, sent, kv.Result{Revision: 5})
 	applied(p, sent, kv.Result{Revision: 6}) // a second entry of the same proposal
 	if o.times != 1 || o.result.Revision != 5 || o.err != nil {
@@ -90,13 +108,13 @@ func TestTable_Resend_keepsIDAndOrder(t *testing.T) {
 	p := opened(t)
 	add(t, p)
 	add(t, p)
-	sent := p.Take(nil, 3)
-	if p.Resend(2); len(p.Take(nil, 4)) != 0 {
+	sent := leave(p, 3)
+	if p.Resend(2); len(leave(p, 4)) != 0 {
 		t.Error("what was sent at tick 3 was repeated for tick 2")
 	}
 	late := add(t, p)
 	p.Resend(3)
-	again := p.Take(nil, 5)
+	again := leave(p, 5)
 	if len(again) != 3 || again[0].ID != sent[0].ID || again[1].ID != sent[1].ID || again[2].ID.Sequence != 3 {
 		t.Errorf("got %v, want %v again and then the new one", again, sent)
 	}
@@ -131,13 +149,13 @@ func TestTable_Refuse(t *testing.T) {
 			if _, err := p.Add(kind, nil, o); err != nil {
 				t.Fatal(err)
 			}
-			sent := p.Take(nil, 1)
+			sent := leave(p, 1)
 			p.Refuse([]consensus.Refusal{{ID: sent[0].ID, Reason: tc.reason}})
-			if len(p.Take(nil, 1)) != 0 {
+			if len(leave(p, 1)) != 0 {
 				t.Error("it was repeated before the next tick")
 			}
 			p.Tick(2)
-			if got := len(p.Take(nil, 2)) == 1; got != tc.again {
+			if got := len(leave(p, 2)) == 1; got != tc.again {
 				t.Errorf("goes out again: got %v, want %v", got, tc.again)
 			}
 			var refused *membership.RefusedError
@@ -163,13 +181,13 @@ func TestTable_Abandon_isNotRepeated(t *testing.T) {
 	if p.Sent(q) {
 		t.Error("it counts as sent before it left")
 	}
-	sent := p.Take(nil, 1)
+	sent := leave(p, 1)
 	if !p.Sent(q) {
 		t.Error("it does not count as sent after it left")
 	}
 	p.Abandon(q)
 	p.Resend(5)
-	if got := p.Take(nil, 6); len(got) != 0 {
+	if got := leave(p, 6); len(got) != 0 {
 		t.Errorf("got %v, want nothing", got)
 	}
 	applied(p, sent)
@@ -185,23 +203,23 @@ func TestTable_Take_turnsSessions(t *testing.T) {
 	first := p.sessions.current.id
 	straggler := add(t, p)
 	add(t, p)
-	sent := p.Take(nil, 1)
+	sent := leave(p, 1)
 	applied(p, sent[1:])
 	add(t, p)
-	turn := p.Take(nil, 2)
+	turn := leave(p, 2)
 	if len(turn) != 2 || turn[0].ID.Sequence != 0 || turn[0].ID.Session == first || turn[1].ID.Session != first {
 		t.Fatalf("got %v, want the next session's opening, and a proposal of the current one meanwhile", turn)
 	}
 	applied(p, turn)
 	add(t, p)
-	if next := p.Take(nil, 3); len(next) != 1 || next[0].ID.Session == first {
+	if next := leave(p, 3); len(next) != 1 || next[0].ID.Session == first {
 		t.Fatalf("got %v, want one proposal of the new session, and no retirement before the straggler", next)
 	}
 	applied(p, sent[:1])
 	if straggler.times != 1 {
 		t.Fatal("the straggler was not completed")
 	}
-	retire := p.Take(nil, 4)
+	retire := leave(p, 4)
 	if len(retire) != 1 {
 		t.Fatalf("got %v, want the retirement", retire)
 	}
@@ -217,9 +235,9 @@ func TestTable_Take_turnsSessions(t *testing.T) {
 
 func TestTable_opened_triesLargerNumber(t *testing.T) {
 	p := New(self, 1<<32)
-	first := p.Take(nil, 0)
+	first := leave(p, 0)
 	applied(p, first, kv.Result{Err: kv.ErrSessionUnknown})
-	second := p.Take(nil, 1)
+	second := leave(p, 1)
 	if len(second) != 1 || second[0].ID.Session.Number <= first[0].ID.Session.Number+1 {
 		t.Errorf("got %v after %v was refused, want a much larger number", second, first)
 	}
@@ -229,12 +247,12 @@ func TestTable_Resolve_lostSession(t *testing.T) {
 	p := opened(t)
 	lost := p.sessions.current.id
 	a, b := add(t, p), add(t, p)
-	sent := p.Take(nil, 1)
+	sent := leave(p, 1)
 	applied(p, sent[:1], kv.Result{Err: kv.ErrSessionUnknown})
 	if !errors.Is(a.err, ErrLeaderFailed) || !errors.Is(b.err, ErrLeaderFailed) {
 		t.Errorf("got %v and %v, want %v: it may have happened", a.err, b.err, ErrLeaderFailed)
 	}
-	next := p.Take(nil, 2)
+	next := leave(p, 2)
 	if len(next) != 1 || next[0].ID.Sequence != 0 || next[0].ID.Session.Number <= lost.Number {
 		t.Errorf("got %v, want the opening of a larger session than %v", next, lost)
 	}
@@ -245,19 +263,19 @@ func TestTable_Resolve_lostSessionWhileRetiring(t *testing.T) {
 	p := opened(t)
 	p.sessions.length = 1
 	straggler := add(t, p)
-	old := p.Take(nil, 1)
-	turn := p.Take(nil, 2)
+	old := leave(p, 1)
+	turn := leave(p, 2)
 	applied(p, turn)
 	add(t, p)
-	sent := p.Take(nil, 3)
+	sent := leave(p, 3)
 	applied(p, sent, kv.Result{Err: kv.ErrSessionUnknown})
 	waits := add(t, p)
-	opening := p.Take(nil, 4)
+	opening := leave(p, 4)
 	if len(opening) != 1 || opening[0].ID.Sequence != 0 || opening[0].ID.Session == sent[0].ID.Session {
 		t.Fatalf("got %v, want the opening of another session", opening)
 	}
 	applied(p, opening)
-	next := p.Take(nil, 5)
+	next := leave(p, 5)
 	if len(next) != 1 || next[0].ID.Session != opening[0].ID.Session {
 		t.Fatalf("got %v, want one proposal of the new session", next)
 	}
@@ -266,7 +284,7 @@ func TestTable_Resolve_lostSessionWhileRetiring(t *testing.T) {
 		t.Errorf("got %+v, want the result of the new session", waits)
 	}
 	applied(p, old, kv.Result{Revision: 4})
-	retire := p.Take(nil, 6)
+	retire := leave(p, 6)
 	if straggler.times != 1 || len(retire) != 1 {
 		t.Fatalf("got %+v and then %v, want the straggler done and its session retired", straggler, retire)
 	}
@@ -303,7 +321,7 @@ func TestTable_Add_refusesTooManyBytes(t *testing.T) {
 func TestTable_FailAll(t *testing.T) {
 	p := opened(t)
 	sent, queued := add(t, p), (*outcome)(nil)
-	p.Take(nil, 1)
+	leave(p, 1)
 	queued = add(t, p)
 	p.FailAll(errStopped)
 	if !errors.Is(sent.err, errStopped) || !errors.Is(queued.err, errStopped) {
