@@ -27,7 +27,7 @@ func newActions(w *World, out io.Writer) *actions {
 }
 
 func (a *actions) write(s spec.Step) {
-	s.At = a.w.now.Microseconds()
+	s.At = a.w.Now().Microseconds()
 	if err := a.out.Encode(&s); err != nil {
 		a.w.suite.Report("trace", fmt.Sprintf("actions: %v", err))
 	}

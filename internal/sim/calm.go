@@ -109,7 +109,7 @@ func (w *World) probe(when string) bool {
 		}
 	}
 	ask()
-	if w.runUntil(w.now+w.patience(), func() bool { return missing() == nil }) {
+	if w.runUntil(w.Now()+w.patience(), func() bool { return missing() == nil }) {
 		return true
 	}
 	if h := missing(); h != nil && !w.suite.Failed() {
@@ -149,9 +149,9 @@ func (w *World) converge() bool {
 		return true
 	}
 	// Leases of up to a dozen seconds may have been renewed just now, and begin anew under a new leader.
-	end := w.now + w.patience() + 30*time.Second
-	for w.now < end && !w.suite.Failed() {
-		if w.runUntil(min(w.now+time.Second, end), nil); equal() {
+	end := w.Now() + w.patience() + 30*time.Second
+	for w.Now() < end && !w.suite.Failed() {
+		if w.runUntil(min(w.Now()+time.Second, end), nil); equal() {
 			return !w.suite.Failed()
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // Operation implements workload.World.
 func (w *World) Operation(client int, what string) {
-	w.trace.Note(w.now, -1, diary.Operation, uint64(client), 0, 0, func() string { return what })
+	w.trace.Note(w.Now(), -1, diary.Operation, uint64(client), 0, 0, func() string { return what })
 }
 
 // Listen implements workload.World.
@@ -22,5 +22,5 @@ func (w *World) Answer(client int, ok bool, revision kv.Revision) {
 	if ok {
 		answered = 1
 	}
-	w.trace.Note(w.now, -1, diary.Answer, uint64(client), answered, uint64(revision), nil)
+	w.trace.Note(w.Now(), -1, diary.Answer, uint64(client), answered, uint64(revision), nil)
 }

@@ -30,7 +30,7 @@ func (w *World) cure(h *host) {
 	}
 	w.After(cureScan, func() { w.cure(h) })
 	w.judgeDenial(h)
-	if !h.ended && w.now-h.since < cureLate {
+	if !h.ended && w.Now()-h.since < cureLate {
 		return
 	}
 	config := w.suite.CommittedConfig()
@@ -50,10 +50,10 @@ func (w *World) cure(h *host) {
 
 // judgeDenial checks that a leader shuts out a follower that denies what it acknowledged to it.
 func (w *World) judgeDenial(h *host) {
-	if h.witness != nil && h.alive && h.denied > 0 && w.now-h.denied > denialLasts &&
+	if h.witness != nil && h.alive && h.denied > 0 && w.Now()-h.denied > denialLasts &&
 		w.net.mayHear(&h.credentials, h.witness) && w.net.link(h.slot, h.witness.slot).cuts == 0 {
 		w.suite.Report("counted", fmt.Sprintf("leader %v goes on with member %v, which has denied for %v what it acknowledged",
-			h.witness.id, h.id, w.now-h.denied))
+			h.witness.id, h.id, w.Now()-h.denied))
 	}
 }
 

@@ -264,7 +264,7 @@ func (w *World) strikeFounding() {
 // strikeWipeMost leaves one disk. What the others held is lost, and nothing may serve from now on.
 func (w *World) strikeWipeMost() {
 	config := w.suite.CommittedConfig()
-	if len(config.Voters) < 2 || len(w.up()) == 0 || w.refusing || w.now < w.plan.faults/3 {
+	if len(config.Voters) < 2 || len(w.up()) == 0 || w.refusing || w.Now() < w.plan.faults/3 {
 		return
 	}
 	survivor := config.Voters[w.spoil.IntN(len(config.Voters))]
@@ -283,10 +283,10 @@ func (w *World) strikeWipeMost() {
 
 // refusalPhase sees that a cluster that lost most of its disks serves nobody and founds nothing.
 func (w *World) refusalPhase() {
-	w.runUntil(w.now+refusalSettles, nil)
+	w.runUntil(w.Now()+refusalSettles, nil)
 	before := w.suite.Acks.Len()
 	elections := w.counts.Elections
-	w.runUntil(w.now+refusalLasts, nil)
+	w.runUntil(w.Now()+refusalLasts, nil)
 	if n := w.suite.Acks.Len() - before; n > 0 || w.counts.Elections > elections {
 		w.suite.Report("refusal", fmt.Sprintf("after all disks but one were lost, %d writes were acknowledged and %d leaders "+
 			"elected", n, w.counts.Elections-elections))

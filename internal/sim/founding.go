@@ -106,9 +106,9 @@ func (n *network) greet(from *host, caller *identity.Claim, to *host, answer fun
 // greeted is how a process answers a greeting.
 func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	switch {
-	case h.alive && h.door != nil && h.door.Knows() && h.w.now >= h.frozen:
+	case h.alive && h.door != nil && h.door.Knows() && h.w.Now() >= h.frozen:
 		if h.epochs != nil {
-			h.epochs.Meet(*caller, h.w.now)
+			h.epochs.Meet(*caller, h.w.Now())
 		}
 		line := h.door.Line(caller.Member, caller.Storage)
 		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Bindings: line}, true
@@ -122,7 +122,7 @@ func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 func (n *newcomer) act(d identity.Decision) {
 	h := n.h
 	if n.verdict != d.Verdict {
-		h.w.trace.Note(h.w.now, h.slot, diary.Founding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
+		h.w.trace.Note(h.w.Now(), h.slot, diary.Founding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
 			func() string { return fmt.Sprintf("verdict %d %s", d.Verdict, d.Text) })
 	}
 	n.verdict = d.Verdict

@@ -96,8 +96,8 @@ func (h *host) after(d time.Duration, f func()) {
 	fire = func() {
 		switch {
 		case !h.alive || h.life != life:
-		case h.w.now < h.frozen:
-			h.w.After(h.frozen-h.w.now, fire)
+		case h.w.Now() < h.frozen:
+			h.w.After(h.frozen-h.w.Now(), fire)
 		default:
 			h.w.current = h
 			f()
@@ -108,7 +108,7 @@ func (h *host) after(d time.Duration, f func()) {
 
 // clock is what the member's own clock shows.
 func (h *host) clock() time.Time {
-	return time.Unix(1_000_000_000, 0).Add(time.Duration(float64(h.w.now) * h.rate))
+	return time.Unix(1_000_000_000, 0).Add(time.Duration(float64(h.w.Now()) * h.rate))
 }
 
 // startAfter starts the process again, unless somebody did meanwhile.
@@ -144,7 +144,7 @@ func (h *host) start() {
 	h.begun, h.ticked = h.clock(), 0
 	h.openDoor()
 	h.w.counts.Starts++
-	h.w.trace.Note(h.w.now, h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
 	h.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	h.suite.RecoveredRecords(h.id, data.Restored.Records)
@@ -221,7 +221,7 @@ func (h *host) startFailed(err error) {
 		h.suite.Report("recovery", err.Error())
 		return
 	}
-	h.w.trace.Note(h.w.now, h.slot, diary.Fail, 0, 0, 0, err.Error)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Fail, 0, 0, 0, err.Error)
 	if died {
 		h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	}
@@ -255,7 +255,7 @@ func (h *host) crash() {
 	}
 	h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	h.keepCopy()
-	h.w.trace.Note(h.w.now, h.slot, diary.Crash, 0, 0, 0, nil)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Crash, 0, 0, 0, nil)
 	h.down()
 }
 
@@ -275,7 +275,7 @@ func (h *host) down() {
 
 // fail ends the process because of an operating error, as the real member does. The disk keeps what it was given.
 func (h *host) fail(err error) {
-	h.w.trace.Note(h.w.now, h.slot, diary.Fail, 1, 0, 0, err.Error)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Fail, 1, 0, 0, err.Error)
 	if !h.disk.Full && !h.disk.Broken {
 		h.suite.Report("operating-error", err.Error())
 	}
@@ -312,7 +312,7 @@ func (h *host) step() {
 	from := h.node.Replica().Term()
 	h.node.Step(h.clock(), inputs...)
 	if h.epochs != nil && h.node.Replica().Leader() != consensus.NoMember {
-		h.epochs.Led(h.w.now)
+		h.epochs.Led(h.w.Now())
 	}
 	h.checkConfig()
 	h.suite.Committed(h.id, from, h.node.Replica().Term(), h.node.Replica().Commit())
@@ -328,7 +328,7 @@ func (h *host) checkConfig() {
 	}
 	c := h.inForce
 	h.inForce = nil
-	h.w.trace.Note(h.w.now, h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
 	h.suite.Configured(h.id, c.ID, &c.Config)
 	if h.door != nil {
 		h.door.Configure(&c.Config)
@@ -396,7 +396,7 @@ func (h *host) send(messages []consensus.Message) {
 
 func (h *host) observe(events []raft.Event) {
 	for _, event := range events {
-		h.w.trace.Note(h.w.now, h.slot, diary.Lead, 0, 0, 0, event.String)
+		h.w.trace.Note(h.w.Now(), h.slot, diary.Lead, 0, 0, 0, event.String)
 		switch e := event.(type) {
 		case raft.BecameLeader:
 			h.judgeEpoch()
@@ -433,7 +433,7 @@ func (h *host) retire() {
 	if h.gone {
 		return
 	}
-	h.w.trace.Note(h.w.now, h.slot, diary.Removed, 0, 0, 0, nil)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Removed, 0, 0, 0, nil)
 	h.gone = true
 	if h.alive {
 		h.down()

@@ -66,7 +66,7 @@ func (h *host) applyRun(entries []consensus.Entry) bool {
 			return false
 		}
 		last := batch[len(batch)-1].Index
-		h.w.trace.Note(h.w.now, h.slot, diary.Apply, uint64(last), uint64(results[len(results)-1].Revision),
+		h.w.trace.Note(h.w.Now(), h.slot, diary.Apply, uint64(last), uint64(results[len(results)-1].Revision),
 			uint64(len(batch)), nil)
 		h.suite.Applied(h.id, batch, results)
 		h.chained(batch[0].Index, last)
@@ -148,7 +148,7 @@ func (h *host) install(meta consensus.SnapshotMeta) bool {
 		return true
 	}
 	h.w.counts.Snapshots++
-	h.w.trace.Note(h.w.now, h.slot, diary.Snapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Snapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
 	h.chained(meta.Mark.Index, meta.Mark.Index)
 	machine := h.data.Machine
 	h.suite.Published(h.id, meta.Mark.Index, machine.Store().Revision())
@@ -189,7 +189,7 @@ func (h *host) sendSnapshot(to consensus.MemberID) {
 	_ = h.disk.RemoveAll(dir) // what is left is removed at the next start
 	size := stream.Len()
 	sent := func(ok bool) {
-		h.w.trace.Note(h.w.now, h.slot, diary.Snapshot, uint64(meta.Mark.Index), uint64(to), uint64(size),
+		h.w.trace.Note(h.w.Now(), h.slot, diary.Snapshot, uint64(meta.Mark.Index), uint64(to), uint64(size),
 			func() string { return fmt.Sprintf("sent: %t", ok) })
 		h.put(raft.SnapshotSent{To: to, Mark: meta.Mark, OK: ok})
 	}
@@ -207,7 +207,7 @@ func (h *host) sendSnapshot(to consensus.MemberID) {
 }
 
 func (h *host) receive(mark consensus.Mark, stream *bytes.Buffer) bool {
-	if h.w.now < h.frozen {
+	if h.w.Now() < h.frozen {
 		return false
 	}
 	dir := h.workPath("incoming")

@@ -81,7 +81,7 @@ func (h *host) written() {
 		h.suite.Synced(h.id, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
 		h.suite.SyncedRecords(h.id, r.Batch.Witness)
 	}
-	h.w.trace.Note(h.w.now, h.slot, diary.Persist, seq, uint64(len(requests)), 0, nil)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Persist, seq, uint64(len(requests)), 0, nil)
 	for i := range requests {
 		if len(requests[i].After) > 0 {
 			h.w.net.send(h, requests[i].After)

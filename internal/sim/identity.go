@@ -45,7 +45,7 @@ type credentials struct {
 // disown makes of a host one that nobody may count. What it does from now on is no part of the cluster's history, and has
 // checkers of its own, which nobody reads.
 func (h *host) disown(why string) {
-	h.impostor, h.since, h.ended = why, h.w.now, false
+	h.impostor, h.since, h.ended = why, h.w.Now(), false
 	h.suite = check.NewSuite(h.w.Now, h.base)
 }
 
@@ -102,7 +102,7 @@ func (h *host) distrust(e raft.Denied) {
 
 // told is what a process does that a peer has refused.
 func (h *host) told(by *host, refusal *identity.Refusal) {
-	h.w.trace.Note(h.w.now, h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
+	h.w.trace.Note(h.w.Now(), h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
 	if h.impostor == "" {
 		h.w.suite.Report("identity", fmt.Sprintf("member %v, on its own disk, was refused by %v: %v", h.id, by.id, refusal))
 		return
@@ -133,7 +133,7 @@ func (n *network) meet(from, to *host) bool {
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
 func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 	claim := &sent.claim
-	outcome, refusal := at.door.Judge(claim, n.w.now, n.listener(at))
+	outcome, refusal := at.door.Judge(claim, n.w.Now(), n.listener(at))
 	switch outcome {
 	case door.Welcome:
 	case door.Remember:
@@ -178,10 +178,10 @@ func (n *network) listener(at *host) door.Listener {
 			if !h.alive || h.claim.Life != life {
 				continue
 			}
-			if n.link(h.slot, at.slot).cuts > 0 || h.frozen > n.w.now {
+			if n.link(h.slot, at.slot).cuts > 0 || h.frozen > n.w.Now() {
 				return 0, true // a stream that is silent
 			}
-			return n.w.now, true
+			return n.w.Now(), true
 		}
 		return 0, false
 	}
@@ -195,7 +195,7 @@ func (n *network) mayHear(from *credentials, to *host) bool {
 	switch {
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
-		return from.original.alive && heard == n.w.now && to.hears[from.original.claim.Life]
+		return from.original.alive && heard == n.w.Now() && to.hears[from.original.claim.Life]
 	case from.witness != nil:
 		return to == from.witness && to.leading && to.node.Replica().Term() == from.term &&
 			to.suite.LogBase(to.id) <= from.forgot
@@ -234,7 +234,7 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 		return nil
 	}
 	if to.epochs != nil {
-		messages = to.epochs.State(n.w.now).Admit(messages)
+		messages = to.epochs.State(n.w.Now()).Admit(messages)
 	}
 	if claim.Epoch != to.claim.Epoch && len(messages) > 0 {
 		n.w.suite.Report("epoch", fmt.Sprintf("member %v of epoch %v hears %v of epoch %v", to.id, to.claim.Epoch, from.id,
@@ -242,7 +242,7 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 	}
 	if len(messages) > 0 && to == sent.witness && messages[0].Kind == consensus.MsgAppendReply && messages[0].Reject &&
 		from.denied == 0 {
-		from.denied = n.w.now
+		from.denied = n.w.Now()
 	}
 	kept := make([]raft.Input, len(messages))
 	for i := range messages {

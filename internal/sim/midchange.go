@@ -38,7 +38,7 @@ func (w *World) blow(leader *host) {
 	case draw == 3:
 		w.isolate([]*host{leader}, without(w.present(), leader), pause())
 	case draw == 4:
-		leader.frozen = w.now + pause()
+		leader.frozen = w.Now() + pause()
 	case draw < 7:
 		h := joining[w.rng.IntN(len(joining))]
 		h.crash()

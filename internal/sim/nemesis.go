@@ -96,7 +96,7 @@ func (w *World) unleash(n *nemesis, rng *rand.Rand) {
 
 func (w *World) struck(name, detail string) {
 	w.counts.Faults[name]++
-	w.trace.Note(w.now, -1, diary.Nemesis, w.counts.Faults[name], 0, 0, func() string { return name + " " + detail })
+	w.trace.Note(w.Now(), -1, diary.Nemesis, w.counts.Faults[name], 0, 0, func() string { return name + " " + detail })
 }
 
 // victim draws a member that is up, the leader more often than others.
@@ -210,7 +210,7 @@ func (w *World) strikeFullDisk() {
 func (w *World) strikePause() {
 	if h := w.victim(); h != nil {
 		w.struck("pause", fmt.Sprint(h.slot))
-		h.frozen = w.now + dice.Between(w.rng, 10*time.Millisecond, 8*time.Second)
+		h.frozen = w.Now() + dice.Between(w.rng, 10*time.Millisecond, 8*time.Second)
 	}
 }
 

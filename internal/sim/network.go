@@ -139,13 +139,13 @@ func (n *network) delay() time.Duration {
 }
 
 func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
-	at := n.w.now + n.delay()
+	at := n.w.Now() + n.delay()
 	if !dice.Chance(n.rng, n.weather.reorder) {
 		at = max(at, l.lastTime)
 		l.lastTime = at
 	}
 	life, sent := to.life, from.credentials
-	n.w.After(at-n.w.now, func() {
+	n.w.After(at-n.w.Now(), func() {
 		// A stream that was cut loses what was on its way; so does one whose other end started anew.
 		if l.cuts > 0 || !to.alive || to.life != life {
 			n.w.counts.Dropped += uint64(len(inputs))
@@ -156,7 +156,7 @@ func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 		}
 		n.w.counts.Messages += uint64(len(inputs))
 		first := inputs[0].(raft.Receive).Message
-		n.w.trace.Note(n.w.now, to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
+		n.w.trace.Note(n.w.Now(), to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
 			func() string { return describe(&first, len(inputs)) })
 		to.put(inputs...)
 	})

@@ -23,7 +23,7 @@ func (h *host) recoverAlone(others []datadir.Options) bool {
 	held, records := h.w.suite.HeldBy(h.id)
 	recovery, err := epochs.Recover(h.options(), others)
 	if err != nil {
-		h.w.trace.Note(h.w.now, h.slot, diary.Fail, 2, 0, 0, err.Error)
+		h.w.trace.Note(h.w.Now(), h.slot, diary.Fail, 2, 0, 0, err.Error)
 		return false // it is alone, or was removed, or never learned of a cluster
 	}
 	h.disown(ofAnotherEpoch)
@@ -43,7 +43,7 @@ func (w *World) strikeRecoverApart() { w.loseQuorum("recover-apart", 2) }
 func (w *World) loseQuorum(name string, survivors int) {
 	config := w.suite.CommittedConfig()
 	hosts := slices.DeleteFunc(w.present(), func(h *host) bool { return !config.IsVoter(h.id) })
-	if w.refusing || w.now < w.plan.faults/3 || len(hosts) <= survivors {
+	if w.refusing || w.Now() < w.plan.faults/3 || len(hosts) <= survivors {
 		return
 	}
 	for _, h := range w.up() {
@@ -95,7 +95,7 @@ func (w *World) strikeMistake() {
 func (w *World) wayOut(mistaken *host) {
 	w.After(cureScan, func() { w.wayOut(mistaken) })
 	for _, h := range w.up() {
-		if h.epochs.State(w.now) != identity.Superseded {
+		if h.epochs.State(w.Now()) != identity.Superseded {
 			continue
 		}
 		if mistaken.alive {
@@ -130,11 +130,11 @@ func (w *World) recoveredPhase() {
 	done := func() bool {
 		return !slices.ContainsFunc(w.survivors, func(h *host) bool { return !answered[h.id] })
 	}
-	if !w.runUntil(w.now+w.patience(), done) {
+	if !w.runUntil(w.Now()+w.patience(), done) {
 		w.suite.Report("recovery", fmt.Sprintf("who was recovered does not serve: %v of %d", answered, len(w.survivors)))
 		return
 	}
-	w.runUntil(w.now+epochsMeet, nil)
+	w.runUntil(w.Now()+epochsMeet, nil)
 	for _, h := range w.survivors {
 		w.auditHeld(h)
 		if h.alive && len(w.survivors) > 1 && !h.epochs.MetAny() {
@@ -169,7 +169,7 @@ func (h *host) lookAround() {
 		if peer := h.w.hosts[id]; peer != nil && peer != h {
 			h.w.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
 				if h.alive && h.life == life && g.Stage == identity.Founded {
-					h.epochs.Meet(g.Claim, h.w.now)
+					h.epochs.Meet(g.Claim, h.w.Now())
 				}
 			})
 		}
@@ -178,11 +178,11 @@ func (h *host) lookAround() {
 }
 
 // mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.
-func (h *host) mute() bool { return h.epochs != nil && h.epochs.State(h.w.now).Mute() }
+func (h *host) mute() bool { return h.epochs != nil && h.epochs.State(h.w.Now()).Mute() }
 
 // judgeEpoch checks a new leader: it did not know that the cluster was recovered without it.
 func (h *host) judgeEpoch() {
-	if h.epochs != nil && h.epochs.Knew(h.w.now) {
+	if h.epochs != nil && h.epochs.Knew(h.w.Now()) {
 		h.w.suite.Report("superseded", fmt.Sprintf("member %v leads in epoch %v and knew, without a quorum, of a newer one",
 			h.id, h.claim.Epoch))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/tally"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
@@ -73,7 +74,7 @@ const hastyClients = 6
 
 // World is one simulated cluster.
 type World struct {
-	agenda
+	kernel.Schedule
 	plan      *plan
 	broken    breaks.Set
 	rng       *rand.Rand
@@ -122,7 +123,7 @@ func Run(o Options) (Report, error) {
 		h.noteInferred()
 	}
 	return Report{
-		Seed: o.Seed, Plan: w.plan.String(), Simulated: w.now, Counts: w.counts,
+		Seed: o.Seed, Plan: w.plan.String(), Simulated: w.Now(), Counts: w.counts,
 		Violations: w.suite.Violations, TraceLines: w.trace.Lines, TraceSum: w.trace.Sum.Sum64(),
 	}, nil
 }
@@ -222,15 +223,19 @@ func (w *World) guarded(f func()) {
 
 // runUntil lets the world go on until a time, a condition, or a violation.
 func (w *World) runUntil(end time.Duration, done func() bool) bool {
-	for len(w.events) > 0 && w.events[0].at <= end && !w.suite.Failed() {
-		w.next()()
+	for !w.suite.Failed() {
+		do := w.Next(end)
+		if do == nil {
+			break
+		}
+		do()
 		w.counts.Events++
 		if done != nil && w.counts.Events%64 == 0 && done() {
 			return true
 		}
 	}
 	if !w.suite.Failed() {
-		w.now = max(w.now, end) // whatever comes next comes later
+		w.Pass(end) // whatever comes next comes later
 	}
 	return done != nil && done()
 }

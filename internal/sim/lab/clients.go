@@ -39,14 +39,14 @@ var (
 func (c *clients) start() {
 	c.on = true
 	for i := range clientCount {
-		c.w.after(c.w.delay*time.Duration(2+i), c.write)
+		c.w.After(c.w.delay*time.Duration(2+i), c.write)
 	}
 }
 
 // stop lets no write begin any more; those under way go on.
 func (c *clients) stop() {
 	if c.on {
-		c.on, c.closed = false, c.w.now
+		c.on, c.closed = false, c.w.Now()
 	}
 }
 
@@ -63,7 +63,7 @@ func (c *clients) ask(number uint64) {
 	if c.isAcked(number) {
 		return
 	}
-	c.w.after(c.w.tick*10, func() { c.ask(number) })
+	c.w.After(c.w.tick*10, func() { c.ask(number) })
 	for range c.w.members {
 		c.turn = (c.turn + 1) % len(c.w.members)
 		m := c.w.members[c.turn]
@@ -88,7 +88,7 @@ func (c *clients) leaderChanged(m *member) {
 		return
 	}
 	for _, number := range slices.Sorted(maps.Keys(m.waiting)) {
-		c.w.after(0, func() {
+		c.w.After(0, func() {
 			if m.running() && m.waiting[number] {
 				c.give(m, number)
 			}
@@ -107,7 +107,7 @@ func (c *clients) refused(m *member, refusal *consensus.Refusal) {
 		return
 	}
 	if refusal.Reason == consensus.ReasonStaleConfig {
-		c.w.after(0, func() {
+		c.w.After(0, func() {
 			if m.running() && m.waiting[number] {
 				c.give(m, number)
 			}
@@ -126,13 +126,13 @@ func (c *clients) applied(m *member, e *entry) {
 	if c.isAcked(e.Proposal.Sequence) {
 		return
 	}
-	c.acked = append(c.acked, ack{e.Proposal.Sequence, c.w.now})
+	c.acked = append(c.acked, ack{e.Proposal.Sequence, c.w.Now()})
 	c.w.journal.acked()
 	if c.told {
 		c.w.journal.add(KindNote, m.id, "w%d is acknowledged by %v", e.Proposal.Sequence, m.id)
 	}
 	if c.on {
-		c.w.after(c.w.delay*2, c.write)
+		c.w.After(c.w.delay*2, c.write)
 	}
 }
 

@@ -161,7 +161,7 @@ func (w *world) happen(f *Fault) {
 		leader.crash(fmt.Sprintf("%v crashes (%s)", leader.id, f))
 		if f.again > 0 {
 			w.stages.timed++
-			w.after(f.again, func() {
+			w.After(f.again, func() {
 				w.stages.timed--
 				leader.restart()
 			})

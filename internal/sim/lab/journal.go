@@ -113,7 +113,7 @@ func (j *journal) record(r Record) {
 	if j.silent {
 		return
 	}
-	r.At, r.Cells = j.w.now-j.w.origin, j.cells()
+	r.At, r.Cells = j.w.Now()-j.w.origin, j.cells()
 	j.records = append(j.records, r)
 }
 
@@ -127,11 +127,11 @@ func (j *journal) add(kind Kind, m memberID, format string, args ...any) {
 	j.record(Record{Kind: kind, Member: m, Mark: marks[kind], Text: fmt.Sprintf(format, args...)})
 }
 
-func (j *journal) acked() { j.acks = append(j.acks, j.w.now-j.w.origin) }
+func (j *journal) acked() { j.acks = append(j.acks, j.w.Now()-j.w.origin) }
 
 // sent notes a message that leaves now.
 func (j *journal) sent(m *message) *Arrow {
-	a := &Arrow{From: m.From, To: m.To, Sent: j.w.now - j.w.origin}
+	a := &Arrow{From: m.From, To: m.To, Sent: j.w.Now() - j.w.origin}
 	a.What, a.shown = j.describe(m)
 	j.record(Record{Kind: KindArrow, Member: m.From, Arrow: a})
 	return a

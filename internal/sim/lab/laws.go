@@ -48,7 +48,7 @@ type ledTerm struct {
 }
 
 func (l *laws) breach(at memberID, breach Breach, format string, args ...any) {
-	v := Violation{At: l.w.now - l.w.origin, Breach: breach, Detail: fmt.Sprintf(format, args...)}
+	v := Violation{At: l.w.Now() - l.w.origin, Breach: breach, Detail: fmt.Sprintf(format, args...)}
 	for _, before := range l.violations {
 		if before.Breach == v.Breach && before.Detail == v.Detail {
 			return

@@ -122,7 +122,7 @@ func (m *member) stopFor(reason string) {
 // soon plans something of this life.
 func (m *member) soon(wait time.Duration, run func()) {
 	life := m.life
-	m.w.after(wait, func() {
+	m.w.After(wait, func() {
 		if m.life == life {
 			run()
 		}

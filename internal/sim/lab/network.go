@@ -69,7 +69,7 @@ func (n *network) delayOf(from, to memberID) time.Duration {
 // arrival is when something that leaves now gets there: not before what left earlier.
 func (n *network) arrival(from, to memberID) time.Duration {
 	link := [2]memberID{from, to}
-	at := max(n.w.now+n.delayOf(from, to), n.arrived[link])
+	at := max(n.w.Now()+n.delayOf(from, to), n.arrived[link])
 	n.arrived[link] = at
 	return at
 }
@@ -92,7 +92,7 @@ func (n *network) send(m message) {
 			a.Lost = true
 			return
 		}
-		a.Arrived = w.now - w.origin
+		a.Arrived = w.Now() - w.origin
 		to.receive(m, a)
 	})
 }

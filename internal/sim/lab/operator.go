@@ -56,7 +56,7 @@ func (o *operator) begin(protocol consensus.Protocol, requests []request) {
 func (o *operator) current() *request { return &o.requests[o.at] }
 
 func (o *operator) next() {
-	o.phase, o.begunAt = phaseAsking, o.w.now
+	o.phase, o.begunAt = phaseAsking, o.w.Now()
 	o.number++ // the request before is in the log
 	if o.at == 0 {
 		o.w.stages.target = o.current().target
@@ -70,7 +70,7 @@ func (o *operator) ask() {
 		return
 	}
 	leader := o.w.leader()
-	if leader == nil || o.w.now-o.begunAt > o.w.tick*patienceTicks {
+	if leader == nil || o.w.Now()-o.begunAt > o.w.tick*patienceTicks {
 		o.again()
 		return
 	}
@@ -82,11 +82,11 @@ func (o *operator) ask() {
 const patienceTicks = 200
 
 func (o *operator) again() {
-	if o.w.now-o.begunAt > o.w.tick*patienceTicks {
+	if o.w.Now()-o.begunAt > o.w.tick*patienceTicks {
 		o.phase = phaseRefused
 		return
 	}
-	o.w.after(o.w.tick, o.ask)
+	o.w.After(o.w.tick, o.ask)
 }
 
 // refused asks again if that may help.
@@ -115,7 +115,7 @@ func (o *operator) noteLogged(m *member) {
 	}
 	o.phase = phaseLogged
 	if o.askedAt == 0 {
-		o.askedAt = o.w.now
+		o.askedAt = o.w.Now()
 	}
 }
 
@@ -171,12 +171,12 @@ func (o *operator) lost(m *member) {
 	o.w.journal.add(KindNote, m.id, "the change is undone: %s holds", o.w.names.full(m.status.ConfigID, &m.status.Config))
 	if o.at > 0 {
 		o.phase = phaseIdle
-		o.w.after(o.w.delay, o.next)
+		o.w.After(o.w.delay, o.next)
 	}
 }
 
 func (o *operator) done(m *member, settled bool) {
-	o.doneAt = o.w.now
+	o.doneAt = o.w.Now()
 	if !settled {
 		o.w.journal.add(KindDone, m.id, "the change is done, as %v knows", m.id)
 	}
@@ -186,7 +186,7 @@ func (o *operator) done(m *member, settled bool) {
 }
 
 func (o *operator) settled(m *member) {
-	o.settledAt = o.w.now
+	o.settledAt = o.w.Now()
 	text := "the change is done and settled, as %v knows"
 	if o.doneAt < o.settledAt {
 		text = "the change is settled, as %v knows"
@@ -198,7 +198,7 @@ func (o *operator) settled(m *member) {
 	o.off("removed, its process ends")
 	if o.at+1 < len(o.requests) {
 		o.at++
-		o.w.after(o.w.delay, o.next)
+		o.w.After(o.w.delay, o.next)
 	}
 }
 
@@ -211,7 +211,7 @@ func (o *operator) off(why string) {
 			end()
 			continue
 		}
-		o.w.after(4*o.w.delay, end)
+		o.w.After(4*o.w.delay, end)
 	}
 }
 

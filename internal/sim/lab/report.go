@@ -53,7 +53,7 @@ type Report struct {
 func (w *world) report(title string) *Report {
 	r := &Report{
 		Title: title, Records: w.journal.records, Acks: w.journal.acks, Violations: w.laws.violations, Counts: w.counts,
-		Members: len(w.members), delay: w.delay, round: 2*w.delay + w.pace.sync, took: w.now - w.origin,
+		Members: len(w.members), delay: w.delay, round: 2*w.delay + w.pace.sync, took: w.Now() - w.origin,
 		Acked: len(w.clients.acked), asked: len(w.operator.requests) > 0,
 	}
 	var terms []string

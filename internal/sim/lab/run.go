@@ -32,7 +32,7 @@ func Run(o Options) (*Report, error) {
 	w.journal.opening("; clients write all the time")
 	w.stages.plan(o.Faults)
 	requests := o.requests(p)
-	w.after(10*w.delay, func() { w.operator.begin(o.Protocol, requests) })
+	w.After(10*w.delay, func() { w.operator.begin(o.Protocol, requests) })
 	w.play(lastFault(o.Faults))
 	w.laws.finish()
 	return w.report(o.title()), nil
@@ -96,7 +96,7 @@ func (w *world) calm() {
 
 // over reports whether nothing more is to be seen: the operator is done, faults are over, and whoever can know does.
 func (w *world) over(lastFault time.Duration) bool {
-	if !w.operator.idle() || w.stages.timed > 0 || w.now < w.origin+lastFault {
+	if !w.operator.idle() || w.stages.timed > 0 || w.Now() < w.origin+lastFault {
 		return false
 	}
 	return w.quiet()

@@ -55,7 +55,7 @@ func (s Story) Play(safe bool) (*Report, error) {
 	w.journal.opening("")
 	d := &director{world: w, safe: safe}
 	s.play(d)
-	w.clients.closed = w.now
+	w.clients.closed = w.Now()
 	w.laws.finish()
 	r := w.report(s.Name + ": " + s.Title)
 	r.About = append([]string{mode}, s.About...)

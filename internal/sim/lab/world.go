@@ -1,12 +1,12 @@
 package lab
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/kernel"
 )
 
 // The words of this package.
@@ -39,10 +39,8 @@ func paceFor(delay time.Duration) pace {
 // world is the cluster, its network and its clock.
 type world struct {
 	pace
-	now    time.Duration
+	kernel.Schedule
 	origin time.Duration // the chart's zero
-	queue  schedule
-	number uint64 // of what was scheduled last
 	rng    *rand.Rand
 	broken breaks
 
@@ -64,50 +62,20 @@ func newWorld(seed uint64, delay time.Duration, broken breaks) *world {
 	return w
 }
 
-// event is something that will happen.
-type event struct {
-	at     time.Duration
-	number uint64 // of two at one time, the one planned first comes first
-	run    func()
-}
-
-type schedule []event
-
-func (s schedule) Len() int { return len(s) }
-func (s schedule) Less(i, j int) bool {
-	return s[i].at < s[j].at || (s[i].at == s[j].at && s[i].number < s[j].number)
-}
-func (s schedule) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s *schedule) Push(x any)   { *s = append(*s, x.(event)) }
-func (s *schedule) Pop() any {
-	old := *s
-	last := old[len(old)-1]
-	*s = old[:len(old)-1]
-	return last
-}
-
-func (w *world) after(wait time.Duration, run func()) { w.when(w.now+wait, run) }
-
-func (w *world) when(at time.Duration, run func()) {
-	w.number++
-	heap.Push(&w.queue, event{at: max(at, w.now), number: w.number, run: run})
-}
+func (w *world) when(at time.Duration, run func()) { w.After(at-w.Now(), run) }
 
 // runUntil lets events happen until ready says so, or for limit; it reports whether ready did.
 func (w *world) runUntil(limit time.Duration, ready func() bool) bool {
-	end := w.now + limit
-	for {
-		if ready() {
-			return true
-		}
-		if len(w.queue) == 0 || w.queue[0].at > end {
-			w.now = end
+	end := w.Now() + limit
+	for !ready() {
+		run := w.Next(end)
+		if run == nil {
+			w.Pass(end)
 			return false
 		}
-		next := heap.Pop(&w.queue).(event)
-		w.now = next.at
-		next.run()
+		run()
 	}
+	return true
 }
 
 func (w *world) runFor(limit time.Duration) { w.runUntil(limit, func() bool { return false }) }
@@ -146,7 +114,7 @@ func (w *world) start(voters, learners, total int, ticking bool) {
 // begin lets some time pass, unseen, and starts the chart.
 func (w *world) begin(wait time.Duration) {
 	w.runFor(wait)
-	w.origin, w.clients.begun = w.now, w.now
+	w.origin, w.clients.begun = w.Now(), w.Now()
 	w.journal.silent = false
 	w.counts = Counts{}
 }
@@ -213,9 +181,9 @@ func (w *world) startClocks() {
 		var tick func()
 		tick = func() {
 			m.step(raft.Tick{})
-			w.after(w.tick, tick)
+			w.After(w.tick, tick)
 		}
-		w.after(w.tick*time.Duration(i+1)/time.Duration(len(w.members)+1), tick)
+		w.After(w.tick*time.Duration(i+1)/time.Duration(len(w.members)+1), tick)
 	}
 }
 
