@@ -65,7 +65,7 @@ func (w *World) patience() time.Duration {
 	if w.plan.mixed {
 		ticks *= slowest
 	}
-	return 30*time.Second + time.Duration(ticks)*w.plan.tick
+	return 30*time.Second + time.Duration(ticks)*w.plan.Tick
 }
 
 // members returns the running hosts that belong to the last configuration that anybody committed.
@@ -92,12 +92,12 @@ func (w *World) probe(when string) bool {
 	var ask func()
 	ask = func() {
 		for _, h := range w.members() {
-			if answered[h.id] || h.Life() == 0 || asked[h.id] == h.life {
+			if answered[h.id] || !h.serves() || asked[h.id] == h.life {
 				continue
 			}
 			asked[h.id] = h.life
 			command := kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "probe/%v", h.id), Value: []byte(when)}}
-			h.Propose(&command, func(r kv.Result, err error) {
+			h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
 				answered[h.id] = err == nil && r.Err == nil
 				if !answered[h.id] {
 					asked[h.id] = 0
@@ -125,7 +125,7 @@ func (w *World) converge() bool {
 	equal := func() bool {
 		hosts := w.members()
 		for _, h := range hosts {
-			if h.Life() == 0 {
+			if !h.serves() {
 				why = "a member is down"
 				return false
 			}
@@ -133,7 +133,7 @@ func (w *World) converge() bool {
 				why = fmt.Sprintf("member %v is in the middle of a change", h.id)
 				return false
 			}
-			if a, b := h.data.Machine.Applied(), hosts[0].data.Machine.Applied(); a != b {
+			if a, b := h.proc.Data.Machine.Applied(), hosts[0].proc.Data.Machine.Applied(); a != b {
 				why = fmt.Sprintf("member %v has applied %v, member %v %v", h.id, a, hosts[0].id, b)
 				return false
 			}
@@ -164,11 +164,11 @@ func (w *World) converge() bool {
 func (w *World) describe() string {
 	text := ""
 	for _, h := range w.present() {
-		if h.Life() == 0 {
+		if !h.serves() {
 			text += fmt.Sprintf("[%v down] ", h.id)
 			continue
 		}
-		s := h.node.Replica().Status()
+		s := h.proc.Node.Replica().Status()
 		text += fmt.Sprintf("[%v %v term=%d leader=%v commit=%d applied=%d last=%d config=%v %v%v] ", h.id, s.Role, s.Term,
 			s.Leader, s.Commit, s.Applied, s.LastIndex, s.ConfigID, s.Config.Voters, s.Config.Outgoing)
 	}
@@ -188,7 +188,7 @@ func (w *World) audit() bool {
 
 // auditAcks reads acknowledged writes from the store of a member.
 func (h *host) auditAcks(property string, acks []check.Ack) bool {
-	store := h.data.Machine.Store()
+	store := h.proc.Data.Machine.Store()
 	for _, ack := range acks {
 		if ack.Revision < store.CompactRevision() {
 			continue

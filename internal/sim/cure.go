@@ -7,7 +7,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
@@ -41,9 +40,7 @@ func (w *World) cure(h *host) {
 	}
 	if leader := w.leader(); leader != nil {
 		if request := h.reset(leader); len(request.Steps) > 0 {
-			if _, err := leader.node.ChangeConfig(request, completion(func(kv.Result, error) {})); err == nil {
-				leader.wake(w.plan.loop)
-			}
+			_ = leader.proc.Clients.Change(request, func(error) {}) // it is tried again
 		}
 	}
 }
@@ -60,7 +57,7 @@ func (w *World) judgeDenial(h *host) {
 // leader returns the member that leads in the highest term.
 func (w *World) leader() (found *host) {
 	for _, h := range w.up() {
-		if h.leading && (found == nil || h.node.Replica().Term() > found.node.Replica().Term()) {
+		if h.leads() && (found == nil || h.proc.Node.Replica().Term() > found.proc.Node.Replica().Term()) {
 			found = h
 		}
 	}
@@ -72,7 +69,7 @@ func (w *World) leader() (found *host) {
 func (h *host) reset(leader *host) consensus.ChangeRequest {
 	w := h.w
 	request := consensus.ChangeRequest{Protocol: dice.Pick(w.spoil, w.plan.protocols...)}
-	status := leader.node.Replica().Status()
+	status := leader.proc.Node.Replica().Status()
 	for h.heir != nil && h.heir.impostor != "" {
 		h.heir = h.heir.heir // it has lost its disk, too
 	}

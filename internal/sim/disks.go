@@ -130,12 +130,12 @@ func (h *host) remake() {
 // keepCopy makes a copy of the disk of a process that has just ended.
 func (h *host) keepCopy() {
 	if h.w.plan.identity && h.impostor == "" && dice.Chance(h.w.spoil, 0.5) {
-		h.saved, h.savedAt = h.disk.Copy(), h.data.Boots
+		h.saved, h.savedAt = h.disk.Copy(), h.proc.Data.Boots
 	}
 }
 
 func (w *World) strikeRollBack() {
-	h := w.loser(func(h *host) bool { return h.saved != nil && h.savedAt < h.data.Boots })
+	h := w.loser(func(h *host) bool { return h.saved != nil && h.savedAt < h.proc.Data.Boots })
 	if h == nil {
 		if h = w.victim(); h != nil { // somebody must stop before a copy can be made
 			h.crash()
@@ -159,9 +159,9 @@ func (w *World) strikeForget() {
 		return
 	}
 	kept, held := h.disk.Copy(), w.suite.Durable(h.id)
-	life, term, led := h.life, leader.node.Replica().Term(), leader.life
+	life, term, led := h.life, leader.proc.Node.Replica().Term(), leader.life
 	w.After(dice.Between(w.spoil, 50*time.Millisecond, time.Second), func() {
-		now := leader.alive && leader.life == led && leader.leading && leader.node.Replica().Term() == term
+		now := leader.alive && leader.life == led && leader.leads() && leader.proc.Node.Replica().Term() == term
 		if !now || !h.alive || h.life != life || !w.mayLose(h) {
 			return
 		}
@@ -181,7 +181,7 @@ func (w *World) strikeForget() {
 
 // acknowledged returns how far a leader knows the log of a member.
 func (h *host) acknowledged(id consensus.MemberID) consensus.Index {
-	for _, p := range h.node.Replica().Status().Progress {
+	for _, p := range h.proc.Node.Replica().Status().Progress {
 		if p.ID == id {
 			return p.Match
 		}

@@ -1,10 +1,10 @@
 // Package sim runs whole clusters in one goroutine, under virtual time and every fault we can name.
 //
 // A World has N members with the real core, log, store and state machine; only the clock, the network and the disk are
-// simulated, together with the thin loop that package member puts around a Node. A seed draws the cluster, the faults
-// and the load. In the first phase everything may go wrong and nothing may be lost; in the second the faults end, and
-// the members must answer and become equal. Package check has the laws, package workload the clients, package disk
-// the disk. It is not a test of the shell's goroutines, of gRPC or of Pebble: other tests are.
+// simulated, together with the goroutines that package member has around a Node (package shell). A seed draws the
+// cluster, the faults and the load. In the first phase everything may go wrong and nothing may be lost; in the second the
+// faults end, and the members must answer and become equal. Package check has the laws, package workload the clients,
+// package disk the disk, package kernel the time. It is not a test of goroutines, of gRPC or of Pebble: other tests are.
 //
 // Laws:
 //  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance.

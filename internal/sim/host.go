@@ -6,74 +6,41 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/watch"
-	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// host is one machine and the member on it: the thin loop that package member runs in goroutines, turned into events.
+// host is one machine, and the member on it.
 type host struct {
-	w     *World
-	slot  int
-	id    consensus.MemberID
-	base  consensus.SnapshotMeta // what its data begins with
-	rng   *rand.Rand
-	rate  float64 // of its clock
-	disk  *disk.FS
-	suite *check.Suite // the world's; of impostors their own
+	w       *World
+	slot    int
+	id      consensus.MemberID
+	base    consensus.SnapshotMeta // what its data begins with
+	rng     *rand.Rand
+	rate    float64 // of its clock
+	disk    *disk.FS
+	suite   *check.Suite // the world's; of impostors their own
+	actions *actions.Member
 	credentials
 
-	vote       consensus.MemberID // last written, for the trace of actions
-	toldCommit consensus.Index    // last written, for the same
+	alive bool // its process runs
+	life  int
+	proc  *shell.Process // of this life, once it has read its disk
+	pilot *pilot         // likewise; nil in worlds without jobs
+	gone  bool           // removed from the cluster, or never needed again
 
-	// The process, if it runs.
-	alive  bool
-	life   int
-	begun  time.Time // by its own clock
-	ticked int64     // ticks since then
-	data   *datadir.Data
-	node   *node.Node
-	hub    *watch.Hub
-	gone   bool // removed from the cluster, or never needed again
-
-	inbox      []raft.Input
-	stepping   bool
-	waiting    []node.Persist // for the disk
-	writing    []node.Persist
-	applies    []work
-	applying   bool
-	leading    bool
-	lessorTerm consensus.Term      // in which the deadlines of leases began
-	inForce    *raft.ConfigInForce // told by the last step
-	received   received
-	names      int
-	pilot      *pilot // of this life; nil in worlds without jobs
+	inForce *raft.ConfigInForce // told by the last step
 
 	frozen time.Duration // it does nothing before this time
 	slow   time.Duration // extra time of each write
-}
-
-// work is entries to apply, or a snapshot to install.
-type work struct {
-	entries []consensus.Entry
-	install *consensus.SnapshotMeta
-}
-
-// received is the snapshot that was verified last.
-type received struct {
-	mark consensus.Mark
-	dir  string
 }
 
 const dataDir = "data"
@@ -140,53 +107,69 @@ func (h *host) start() {
 	}
 	h.disk.DieAfter(-1)
 	h.w.lives++
-	h.alive, h.life, h.data, h.hub = true, h.w.lives, data, data.Machine.Hub()
-	h.begun, h.ticked = h.clock(), 0
-	h.openDoor()
+	h.alive, h.life = true, h.w.lives
+	h.openDoor(data)
 	h.w.counts.Starts++
 	h.w.trace.Note(h.w.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
-	h.suite.Recovered(h.id, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
-	h.suite.RecoveredRecords(h.id, data.Restored.Records)
-	h.vote, h.toldCommit = data.Restored.Hard.Vote, 0
-	h.w.actions.started(h.id, data.Restored.Hard, data.Restored.Base.Mark, data.Restored.Entries)
-	options := h.w.plan.raft
-	options.ID, options.Cluster, options.Faults = h.id, clusterID, h.w.broken.Raft
-	if h.w.plan.identity {
-		options.Storage = h.data.Identity.Storage
-	}
-	options.Fast = raft.FastOptions{
-		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
-		Fate: func(id consensus.ProposalID) fast.Fate { return node.FateOf(h.data.Machine, id) },
-	}
-	options.Seed += uint64(h.life)
-	infers, fast := h.w.plan.settings(&options, h.w.spoil)
-	node, err := node.New(node.Options{
-		Raft:         options,
-		FirstSession: data.Boots << 32,
-		RetryTicks:   3 * options.ElectionTicks,
-	}, data.Restored, h.ports())
-	if err != nil {
+	if h.proc, err = shell.New(h.newLife(), data, h.processOptions(data)); err != nil {
 		h.suite.Report("recovery", err.Error())
 		return
 	}
-	h.node = node
-	node.CountHolders(infers)
-	node.TryFast(fast)
 	h.checkConfig()
-	h.w.actions.committed(h)
-	h.suite.Stepped(h.id)
-	h.after(dice.Between(h.rng, 0, h.w.plan.tick), h.tick)
-	h.after(dice.Exponential(h.rng, h.w.plan.flush), h.flush)
-	h.after(leaseScan, h.scanLeases)
+	h.proc.Begin()
 	if h.epochs != nil {
 		h.lookAround()
 	}
-	h.after(scrubPause, h.scrub)
+	h.proc.BeginScrub()
 	if h.w.plan.reconfigures {
 		h.after(promoteScan, h.promote)
 	}
 	h.startPilot()
+}
+
+// newLife is what the process gets from its machine.
+func (h *host) newLife() *shell.Life {
+	life := h.life
+	return &shell.Life{
+		ID: h.id, Pace: &h.w.plan.Pace, Rng: h.rng, Disk: h.disk, Suite: h.suite, Counts: &h.w.counts, Actions: h.actions,
+		Period: time.Duration(float64(h.w.plan.Tick) / h.rate),
+		Runs:   func() bool { return h.alive && h.life == life },
+		Serves: func() bool { return h.life == life && h.serves() },
+		After:  h.after,
+		Clock:  h.clock,
+		Slow:   func() time.Duration { return h.slow },
+		Send:   func(messages []consensus.Message) { h.w.net.send(h, messages) },
+		Fail:   h.fail,
+		Note: func(what diary.Kind, a, b, c uint64, text func() string) {
+			h.w.trace.Note(h.w.Now(), h.slot, what, a, b, c, text)
+		},
+	}
+}
+
+func (h *host) processOptions(data *datadir.Data) *shell.Options {
+	core := h.w.plan.raft
+	core.ID, core.Cluster, core.Faults = h.id, clusterID, h.w.broken.Raft
+	if h.w.plan.identity {
+		core.Storage = data.Identity.Storage
+	}
+	core.Seed += uint64(h.life)
+	infers, offers := h.w.plan.settings(&core, h.w.spoil)
+	o := &shell.Options{
+		Raft: core, Infers: infers, Offers: offers, Most: 1, Extend: h.extension(),
+		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.w.altered,
+		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
+	}
+	if h.w.plan.raft.LeaderLease {
+		o.Most = int64(4 * h.w.plan.raft.ElectionTicks)
+	}
+	if h.w.plan.mixed {
+		o.Most *= slowest
+	}
+	if h.w.broken.Leases {
+		o.Early = time.Second
+	}
+	return o
 }
 
 const clusterID consensus.ClusterID = 0x51
@@ -246,12 +229,12 @@ func (h *host) crash() {
 	}
 	h.w.current = h
 	switch {
-	case len(h.writing) > 0 && h.rng.IntN(4) > 0:
+	case h.proc.Writes() && h.rng.IntN(4) > 0:
 		h.disk.DieAfter(h.rng.IntN(4))
-		_ = h.append(h.writing) // the power fails during this call or right after it
+		h.proc.FinishWrite() // the power fails during this call or right after it
 	case h.rng.IntN(8) == 0:
 		h.disk.DieAfter(h.rng.IntN(8))
-		_ = h.data.Engine.Flush() // likewise
+		_ = h.proc.Data.Engine.Flush() // likewise
 	}
 	h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	h.keepCopy()
@@ -263,9 +246,8 @@ func (h *host) crash() {
 func (h *host) down() {
 	h.noteLoss()
 	h.noteInferred()
-	h.alive, h.node, h.data, h.hub = false, nil, nil, nil
-	h.inbox, h.stepping, h.waiting, h.writing, h.applies, h.applying = nil, false, nil, nil, nil, false
-	h.leading, h.inForce, h.received, h.frozen, h.door, h.epochs = false, nil, received{}, 0, nil, nil
+	h.alive, h.proc, h.pilot = false, nil, nil
+	h.inForce, h.frozen, h.door, h.epochs = nil, 0, nil, nil
 	for _, other := range h.w.up() {
 		if h.w.net.link(h.slot, other.slot).cuts == 0 {
 			h.w.net.notice(other, h)
@@ -285,41 +267,15 @@ func (h *host) fail(err error) {
 	h.startAfter(dice.Between(h.rng, 100*time.Millisecond, 4*time.Second))
 }
 
-// put leaves inputs for the next step.
-func (h *host) put(inputs ...raft.Input) {
-	h.inbox = append(h.inbox, inputs...)
-	h.wake(h.w.plan.loop)
-}
+// leads reports whether the member leads.
+func (h *host) leads() bool { return h.proc != nil && h.proc.Leads() }
 
-func (h *host) wake(d time.Duration) {
-	if h.stepping || !h.alive {
-		return
-	}
-	h.stepping = true
-	h.after(d, h.step)
-}
-
-// step is one round of the loop.
-func (h *host) step() {
-	h.stepping = false
-	due := h.dueTicks()
-	if h.mute() {
-		due = nil
-	}
-	inputs := append(due, h.inbox...)
-	h.inbox = nil
-	h.w.counts.Steps++
-	from := h.node.Replica().Term()
-	h.node.Step(h.clock(), inputs...)
-	if h.epochs != nil && h.node.Replica().Leader() != consensus.NoMember {
+// stepped takes note of what a step of the core has changed.
+func (h *host) stepped() {
+	if h.epochs != nil && h.proc.Node.Replica().Leader() != consensus.NoMember {
 		h.epochs.Led(h.w.Now())
 	}
 	h.checkConfig()
-	h.suite.Committed(h.id, from, h.node.Replica().Term(), h.node.Replica().Commit())
-	h.suite.Stepped(h.id)
-	if h.node.Waiting() {
-		h.wake(max(h.w.plan.loop, time.Millisecond))
-	}
 }
 
 func (h *host) checkConfig() {
@@ -340,60 +296,6 @@ func (h *host) checkConfig() {
 	h.w.pastIDs = append(h.w.pastIDs, c.ID)
 }
 
-func (h *host) tick() {
-	h.after(time.Duration(float64(h.w.plan.tick)/h.rate), h.tick)
-	h.wake(h.w.plan.loop)
-}
-
-// dueTicks returns the ticks that the member's clock says have passed, before whatever else waits: after a pause the
-// core must know that time went on, or it would trust promises that ended meanwhile.
-func (h *host) dueTicks() []raft.Input {
-	passed := int64(h.clock().Sub(h.begun) / h.w.plan.tick)
-	most := int64(1)
-	if h.w.plan.raft.LeaderLease {
-		most = int64(4 * h.w.plan.raft.ElectionTicks)
-	}
-	if h.w.plan.mixed {
-		most *= slowest
-	}
-	n := min(passed-h.ticked, most)
-	h.ticked = passed
-	ticks := make([]raft.Input, n, n+4)
-	for i := range ticks {
-		ticks[i] = raft.Tick{}
-	}
-	return ticks
-}
-
-func (h *host) ports() node.Ports {
-	return node.Ports{
-		Send:    h.send,
-		Persist: h.persist,
-		Apply: func(entries []consensus.Entry) {
-			h.w.actions.committed(h)
-			h.queue(work{entries: entries})
-		},
-		Install:      func(meta consensus.SnapshotMeta) { h.queue(work{install: &meta}) },
-		SendSnapshot: h.sendSnapshot,
-		Configure:    func(c raft.ConfigInForce) { h.inForce = &c },
-		Observe:      h.observe,
-		Won: func(wins []tally.Win) {
-			h.w.actions.decided(h.id, wins)
-			h.suite.Won(h.id, wins)
-		},
-	}
-}
-
-// send lets messages travel, but for those to itself.
-func (h *host) send(messages []consensus.Message) {
-	for i := range messages {
-		if messages[i].To == h.id {
-			h.put(raft.Receive{Message: messages[i]})
-		}
-	}
-	h.w.net.send(h, messages)
-}
-
 func (h *host) observe(events []raft.Event) {
 	for _, event := range events {
 		h.w.trace.Note(h.w.Now(), h.slot, diary.Lead, 0, 0, 0, event.String)
@@ -402,13 +304,12 @@ func (h *host) observe(events []raft.Event) {
 			h.judgeEpoch()
 			h.suite.Leader(h.id, e.Term)
 			h.w.counts.Elections++
-			h.lessorTerm = e.Term
-			h.lead(true)
+			h.proc.Leases.Elected(e.Term)
 		case raft.BecameFollower:
 			h.noteLoss()
-			h.lead(false)
+			h.proc.Leases.Lead(false)
 		case raft.LeaderChanged:
-			h.lead(e.Leader == h.id)
+			h.proc.Leases.Lead(e.Leader == h.id)
 		case raft.Removed:
 			h.suite.Removed(h.id)
 			h.w.After(h.leave(), h.retire)
@@ -440,4 +341,7 @@ func (h *host) retire() {
 	}
 }
 
-var _ env.FS = (*disk.FS)(nil)
+// extension is what a new leader adds to every lease, as the real member does.
+func (h *host) extension() time.Duration {
+	return time.Duration(h.w.plan.raft.ElectionTicks) * h.w.plan.Tick
+}

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/identity"
-	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -50,17 +49,17 @@ func (h *host) disown(why string) {
 }
 
 // openDoor begins a life among others.
-func (h *host) openDoor() {
+func (h *host) openDoor(data *datadir.Data) {
 	if !h.w.plan.identity {
 		return
 	}
-	seen, err := h.data.SeenPeers()
+	seen, err := data.SeenPeers()
 	if err != nil {
 		seen = nil // it is learned again, as in the real member
 	}
-	own := &h.data.Identity
+	own := &data.Identity
 	h.claim = identity.Claim{
-		Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Storage: own.Storage, Life: h.data.Life(),
+		Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Storage: own.Storage, Life: data.Life(),
 		Address: describeMember(h.slot).PeerURLs[0],
 	}
 	h.hears = map[consensus.Life]bool{}
@@ -79,22 +78,20 @@ const bindScan = 300 * time.Millisecond
 // bindMet is what a leader does by itself: it binds whom it has met to their data directories.
 func (h *host) bindMet() {
 	h.after(bindScan, h.bindMet)
-	if !h.leading {
+	if !h.leads() {
 		return
 	}
-	config := h.node.Replica().InForce().Config
+	config := h.proc.Node.Replica().InForce().Config
 	if steps := identity.Bindings(&config, h.door.Met(), h.id, h.claim.Storage); len(steps) > 0 {
 		request := consensus.ChangeRequest{Steps: steps, Protocol: consensus.ProtocolSingle}
-		if _, err := h.node.ChangeConfig(request, completion(func(kv.Result, error) {})); err == nil {
-			h.wake(h.w.plan.loop)
-		}
+		_ = h.proc.Clients.Change(request, func(error) {}) // it is tried again
 	}
 }
 
 // distrust shuts out a member that denied what it had acknowledged.
 func (h *host) distrust(e raft.Denied) {
 	if h.door != nil && h.door.Distrust(e.Member) {
-		if err := h.data.WriteSeenPeers(h.door.Guard.Seen()); err != nil {
+		if err := h.proc.Data.WriteSeenPeers(h.door.Guard.Seen()); err != nil {
 			h.after(0, func() { h.fail(err) })
 		}
 	}
@@ -109,7 +106,7 @@ func (h *host) told(by *host, refusal *identity.Refusal) {
 	}
 	if refusal.Reason != identity.Cloned {
 		lost := &datadir.LostError{Reason: refusal.Reason, Text: refusal.Text}
-		_ = h.data.MarkLost(lost) // else it is refused again
+		_ = h.proc.Data.MarkLost(lost) // else it is refused again
 	}
 	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
 	h.down()
@@ -137,7 +134,7 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 	switch outcome {
 	case door.Welcome:
 	case door.Remember:
-		if err := at.data.WriteSeenPeers(at.door.Guard.Seen()); err != nil {
+		if err := at.proc.Data.WriteSeenPeers(at.door.Guard.Seen()); err != nil {
 			at.door.Undo(claim)
 			return false
 		}
@@ -197,7 +194,7 @@ func (n *network) mayHear(from *credentials, to *host) bool {
 		heard, _ := n.listener(to)(from.original.claim.Life)
 		return from.original.alive && heard == n.w.Now() && to.hears[from.original.claim.Life]
 	case from.witness != nil:
-		return to == from.witness && to.leading && to.node.Replica().Term() == from.term &&
+		return to == from.witness && to.leads() && to.proc.Node.Replica().Term() == from.term &&
 			to.suite.LogBase(to.id) <= from.forgot
 	case from.impostor == rolledBack:
 		return n.w.suite.Bindings.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)

@@ -64,15 +64,15 @@ func (p *pilot) scan() {
 // look repairs the voters. Of the view it demands what a member demands: everything acknowledged before is applied.
 func (p *pilot) look() {
 	p.h.after(repairScan, p.look)
-	if p.h.leading && !p.h.w.calm {
-		p.h.Read(func() { p.repair.Look(context.Background()) })
+	if p.h.leads() && !p.h.w.calm {
+		p.h.proc.Clients.Read(func() { p.repair.Look(context.Background()) })
 	}
 }
 
 func (p *pilot) step() {
 	h := p.h
 	rows := pilotPorts{h}.Jobs()
-	if !h.leading || p.busy || h.w.calm || !autopilot.Unfinished(rows) {
+	if !h.leads() || p.busy || h.w.calm || !autopilot.Unfinished(rows) {
 		return
 	}
 	view, term, err := pilotPorts{h}.View(context.Background())
@@ -81,7 +81,7 @@ func (p *pilot) step() {
 	}
 	if p.term != term {
 		p.busy = true
-		h.Read(func() {
+		h.proc.Clients.Read(func() {
 			p.busy, p.term = false, term
 			p.driver.Restart()
 		})
@@ -91,7 +91,7 @@ func (p *pilot) step() {
 	switch {
 	case step.Write != nil:
 		p.busy = true
-		h.Propose(&kv.Command{Job: member.JobOp(step.Write)}, func(r kv.Result, err error) {
+		h.proc.Clients.Propose(&kv.Command{Job: member.JobOp(step.Write)}, func(r kv.Result, err error) {
 			if p.busy = false; err == nil && r.Err == nil {
 				p.step()
 			}
@@ -104,7 +104,7 @@ func (p *pilot) step() {
 			}
 		})
 	case step.Transfer != consensus.NoMember:
-		h.put(raft.Transfer{To: step.Transfer})
+		h.proc.Put(raft.Transfer{To: step.Transfer})
 		p.driver.Transferred(&step, nil)
 	}
 }
@@ -112,19 +112,16 @@ func (p *pilot) step() {
 // change proposes a change of the configuration.
 func (h *host) change(request consensus.ChangeRequest, done func(error)) {
 	request.Steps = slices.Clone(request.Steps)
-	_, err := h.node.ChangeConfig(request, completion(func(_ kv.Result, err error) {
-		h.after(0, func() { done(err) })
-	}))
+	err := h.proc.Clients.Change(request, func(err error) { h.after(0, func() { done(err) }) })
 	if err != nil {
 		h.after(0, func() { done(err) })
 	}
-	h.wake(h.w.plan.loop)
 }
 
 // promoteReady makes a voter of a learner that waits for it and has caught up.
 func (h *host) promoteReady() {
-	config, _ := h.data.Machine.Config()
-	status := h.node.Replica().Status()
+	config, _ := h.proc.Data.Machine.Config()
+	status := h.proc.Node.Replica().Status()
 	for _, id := range autopilot.Promotable(&config, &status, pilotPorts{h}.Jobs()) {
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
 		request.Protocol = dice.Pick(h.w.rng, h.w.plan.protocols...)
@@ -137,12 +134,12 @@ func (h *host) promoteReady() {
 type pilotPorts struct{ h *host }
 
 func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, error) {
-	status := p.h.node.Replica().Status()
+	status := p.h.proc.Node.Replica().Status()
 	if status.Role != raft.Leader {
 		return membership.View{}, 0, errNotLeading
 	}
-	return member.ViewOf(&status, p.h.data.Machine, &member.ViewOptions{
-		MaxLearners: p.h.w.plan.raft.MaxLearners, Strict: p.h.w.plan.raft.StrictReconfig, Tick: p.h.w.plan.tick,
+	return member.ViewOf(&status, p.h.proc.Data.Machine, &member.ViewOptions{
+		MaxLearners: p.h.w.plan.raft.MaxLearners, Strict: p.h.w.plan.raft.StrictReconfig, Tick: p.h.w.plan.Tick,
 		Now: p.h.clock(), Trouble: func(consensus.MemberID) string { return "" },
 		Transfer: func(consensus.MemberID) *membership.TransferView { return nil },
 	}), status.Term, nil
@@ -154,7 +151,7 @@ func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.T
 }
 
 func (p pilotPorts) Jobs() []autopilot.Row {
-	rows, err := member.JobRows(p.h.data.Machine.Jobs())
+	rows, err := member.JobRows(p.h.proc.Data.Machine.Jobs())
 	if err != nil {
 		p.h.suite.Report("job", err.Error())
 	}
@@ -170,7 +167,7 @@ func (p pilotPorts) Write(_ context.Context, w *autopilot.Write) error {
 	if w.Version == 0 {
 		p.h.w.struck("jobs", w.Job.Title())
 	}
-	p.h.Propose(&kv.Command{Job: member.JobOp(w)}, func(kv.Result, error) {})
+	p.h.proc.Clients.Propose(&kv.Command{Job: member.JobOp(w)}, func(kv.Result, error) {})
 	return nil
 }
 
@@ -180,14 +177,14 @@ func (p pilotPorts) Change(_ context.Context, request *consensus.ChangeRequest) 
 }
 
 func (p pilotPorts) Transfer(_ context.Context, to consensus.MemberID) error {
-	p.h.put(raft.Transfer{To: to})
+	p.h.proc.Put(raft.Transfer{To: to})
 	return nil
 }
 
 func (p pilotPorts) Sleep(context.Context, time.Duration) error { return nil }
 
 func (p pilotPorts) Config() consensus.Config {
-	config, _ := p.h.data.Machine.Config()
+	config, _ := p.h.proc.Data.Machine.Config()
 	return config
 }
 
@@ -223,7 +220,7 @@ func (w *World) strikeJobs() {
 		return
 	}
 	id, spec := membership.JobID(w.rng.Uint64()>>1|1), w.wish(leader)
-	leader.Read(func() {
+	leader.proc.Clients.Read(func() {
 		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(w.rng, 0.15) {
 			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[w.rng.IntN(len(rows))].ID) // whatever it says
 			return
@@ -234,7 +231,7 @@ func (w *World) strikeJobs() {
 
 // wish draws what operators want of the members.
 func (w *World) wish(leader *host) membership.Spec {
-	config := leader.node.Replica().Status().Config
+	config := leader.proc.Node.Replica().Status().Config
 	some := func(ids []consensus.MemberID) []consensus.MemberID {
 		if len(ids) == 0 {
 			return nil

@@ -82,15 +82,15 @@ func (w *World) joining(leader *host) (joining, rest []*host) {
 
 // noteLoss counts leaders that are lost while a change is under way.
 func (h *host) noteLoss() {
-	if h.leading && h.suite.Changing(h.id) {
+	if h.leads() && h.suite.Changing(h.id) {
 		h.w.counts.LeadersLost++
 	}
 }
 
 // noteInferred counts, at the end of a life, what it found committed by itself.
 func (h *host) noteInferred() {
-	c, fast := &h.w.counts, h.node.Replica().FastCounts()
-	c.Inferred += h.node.Replica().Inferred()
+	c, fast := &h.w.counts, h.proc.Node.Replica().FastCounts()
+	c.Inferred += h.proc.Node.Replica().Inferred()
 	c.FastTried += fast.Tried
 	c.Recovered += fast.Recovered
 	c.Orphans += fast.Aborted

@@ -52,7 +52,7 @@ var nemeses = []nemesis{
 	{"transfer", "leadership is handed over", time.Second, nil, (*World).strikeTransfer},
 	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
 		func(p *plan, rng *rand.Rand) {
-			p.keep, p.flush = 0, dice.Between(rng, 300*time.Millisecond, 2*time.Second)
+			p.Keep, p.Flush = 0, dice.Between(rng, 300*time.Millisecond, 2*time.Second)
 			p.mix.CompactEvery = time.Second
 		}, nil},
 	{"last-word", "only one member hears the leader for a moment, and then both lose power", 3 * time.Second, nil,
@@ -107,7 +107,7 @@ func (w *World) victim() *host {
 	}
 	if dice.Chance(w.rng, 0.4) {
 		for _, h := range up {
-			if h.node.Replica().Leader() == h.id {
+			if h.proc.Node.Replica().Leader() == h.id {
 				return h
 			}
 		}
@@ -221,7 +221,7 @@ func (w *World) strikeTransfer() {
 	}
 	from, to := up[w.rng.IntN(len(up))], up[w.rng.IntN(len(up))]
 	w.struck("transfer", fmt.Sprintf("%d to %d", from.slot, to.slot))
-	from.put(raft.Transfer{To: to.id})
+	from.proc.Put(raft.Transfer{To: to.id})
 }
 
 // strikeLastWord leaves what the fast path decided to those who hold it: one member has the leader's answers and nobody else
@@ -230,7 +230,7 @@ func (w *World) strikeLastWord() {
 	var leader *host
 	var rest []*host
 	for _, h := range w.up() {
-		if h.node.Replica().Leader() == h.id {
+		if h.proc.Node.Replica().Leader() == h.id {
 			leader = h
 		} else {
 			rest = append(rest, h)

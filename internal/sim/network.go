@@ -57,7 +57,7 @@ func (n *network) at(id consensus.MemberID) *host {
 // send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
 func (n *network) send(from *host, messages []consensus.Message) {
 	from.suite.Sent(messages)
-	n.w.actions.sent(messages)
+	n.w.actions.Sent(messages)
 	for len(messages) > 0 {
 		run := 1
 		for run < len(messages) && messages[run].To == messages[0].To {
@@ -76,7 +76,7 @@ func (n *network) send(from *host, messages []consensus.Message) {
 func (n *network) tellClient(from *host, messages []consensus.Message, hear func(consensus.Message)) {
 	for i := range messages {
 		if m := n.copy(&messages[i]); m.Kind == consensus.MsgProposeReply {
-			from.node.RefusedFor(m.Refusals)
+			from.proc.Node.RefusedFor(m.Refusals)
 		} else {
 			n.toClient(func() { hear(m) })
 		}
@@ -158,7 +158,7 @@ func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 		first := inputs[0].(raft.Receive).Message
 		n.w.trace.Note(n.w.Now(), to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
 			func() string { return describe(&first, len(inputs)) })
-		to.put(inputs...)
+		to.proc.Put(inputs...)
 	})
 }
 
@@ -227,7 +227,7 @@ func (n *network) notice(a, b *host) {
 	life := a.life
 	n.w.After(dice.Between(n.rng, 100*time.Microsecond, 20*time.Millisecond), func() {
 		if a.alive && a.life == life {
-			a.put(raft.Unreachable{Member: b.id})
+			a.proc.Put(raft.Unreachable{Member: b.id})
 		}
 	})
 }

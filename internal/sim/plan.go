@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -22,7 +23,8 @@ type plan struct {
 	disks   []*nemesis               // likewise, those of identity
 	gaps    map[string]time.Duration // mean time between two blows of a nemesis
 	weather weather
-	timing
+	shell.Pace
+	drift float64 // clocks run fast or slow by up to this share
 	torn  bool
 	lossy bool // minority stays down in phase 2
 	reconfiguration
@@ -33,17 +35,6 @@ type plan struct {
 	raft     raft.Options
 	mix      workload.Mix
 	segments int64
-}
-
-// timing is how long things take, and how often they happen.
-type timing struct {
-	tick  time.Duration
-	loop  time.Duration // from an input to the step that takes it
-	disk  time.Duration // mean of a write with its sync
-	apply time.Duration // mean of an apply
-	flush time.Duration
-	keep  uint64  // entries that stay in the log behind a flush
-	drift float64 // clocks run fast or slow by up to this share
 }
 
 // reconfiguration is what happens to the configuration.
@@ -68,13 +59,13 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	p := &plan{
 		members: dice.Pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
 		faults:  dice.Between(rng, 10*time.Second, 60*time.Second),
-		timing: timing{
-			tick:  dice.Pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
-			loop:  dice.Between(rng, 0, 100*time.Microsecond),
-			disk:  dice.Between(rng, 50*time.Microsecond, 5*time.Millisecond),
-			apply: dice.Between(rng, 10*time.Microsecond, time.Millisecond),
-			flush: dice.Between(rng, 500*time.Millisecond, 20*time.Second),
-			keep:  uint64(dice.Pick(rng, 0, 10, 200, 2000)),
+		Pace: shell.Pace{
+			Tick:  dice.Pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
+			Loop:  dice.Between(rng, 0, 100*time.Microsecond),
+			Disk:  dice.Between(rng, 50*time.Microsecond, 5*time.Millisecond),
+			Apply: dice.Between(rng, 10*time.Microsecond, time.Millisecond),
+			Flush: dice.Between(rng, 500*time.Millisecond, 20*time.Second),
+			Keep:  uint64(dice.Pick(rng, 0, 10, 200, 2000)),
 		},
 		lossy:    dice.Chance(rng, 0.3),
 		gaps:     map[string]time.Duration{},
@@ -148,7 +139,7 @@ func (p *plan) drawProtocols(o *Options, rng *rand.Rand) error {
 func (p *plan) drawRaft(rng *rand.Rand) {
 	r := raft.Defaults(1)
 	r.ElectionTicks, r.HeartbeatTicks = 10, 1
-	if p.tick < 50*time.Millisecond {
+	if p.Tick < 50*time.Millisecond {
 		r.ElectionTicks, r.HeartbeatTicks = dice.Pick(rng, 20, 50, 100), dice.Pick(rng, 2, 5, 10)
 	}
 	r.Seed = rng.Uint64()
@@ -242,8 +233,8 @@ func (p *plan) String() string {
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t fast=%t disk=%v keep=%d "+
 		"clients=%d natives=%d direct=%t [%s]",
-		p.members, p.faults.Round(time.Second), p.tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.infers, p.fast, p.disk.Round(time.Microsecond), p.keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
+		p.members, p.faults.Round(time.Second), p.Tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
+		p.infers, p.fast, p.Disk.Round(time.Microsecond), p.Keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
 		strings.Join(names, " "))
 }
 

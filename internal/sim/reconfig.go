@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
@@ -22,7 +21,7 @@ func (w *World) changes() *changes.Drawer {
 	d := &changes.Drawer{Rng: w.rng, Protocols: w.plan.protocols, MaxVoters: maxVoters, Add: w.addAnother}
 	for _, h := range w.list {
 		d.Known = append(d.Known, h.id)
-		if h.alive && h.leading && h.impostor == "" {
+		if h.alive && h.leads() && h.impostor == "" {
 			d.Leading = append(d.Leading, h.id)
 		}
 	}
@@ -71,25 +70,23 @@ func (w *World) anybody() *host {
 
 func (w *World) ask(asked *host, request consensus.ChangeRequest) {
 	w.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), asked.slot))
-	done := func(_ kv.Result, err error) {
+	done := func(err error) {
 		if err == nil && !request.Abort {
 			asked.after(0, asked.tellDecided)
 		}
 	}
-	if _, err := asked.node.ChangeConfig(request, completion(done)); err == nil {
-		asked.wake(w.plan.loop)
-	}
+	_ = asked.proc.Clients.Change(request, done) // whatever it says
 }
 
 // tellDecided is what the real member does when it has applied the first half of a change by joint-early: it asks whether
 // the change was turned back meanwhile, and if not, says that it is decided.
 func (h *host) tellDecided() {
-	before := h.data.Machine.SnapshotMeta()
+	before := h.proc.Data.Machine.SnapshotMeta()
 	if before.Protocol != consensus.ProtocolJointEarly || !before.Config.IsJoint() {
 		return
 	}
-	h.Read(func() {
-		if now := h.data.Machine.SnapshotMeta(); now.ConfigID == before.ConfigID {
+	h.proc.Clients.Read(func() {
+		if now := h.proc.Data.Machine.SnapshotMeta(); now.ConfigID == before.ConfigID {
 			h.suite.Decided(h.id, now.ConfigID)
 		}
 	})
@@ -112,14 +109,14 @@ func describeRequest(r *consensus.ChangeRequest) string {
 // promote is what a leader does by itself: it makes voters of learners that were added as such and have caught up.
 func (h *host) promote() {
 	h.after(promoteScan, h.promote)
-	if !h.leading || h.w.calm {
+	if !h.leads() || h.w.calm {
 		return
 	}
 	if h.w.plan.jobs {
 		h.promoteReady()
 		return
 	}
-	status := h.node.Replica().Status()
+	status := h.proc.Node.Replica().Status()
 	for _, p := range status.Progress {
 		m, _ := status.Config.Member(p.ID)
 		if !m.Promote || !status.Config.IsLearner(p.ID) || !p.CaughtUp || len(status.Config.Voters) >= maxVoters {
@@ -143,13 +140,13 @@ func (h *host) configEvent(event raft.Event) {
 		}
 		w.hitChange(h)
 	case raft.ConfigCommitted:
-		if h.leading && dice.Chance(w.rng, 0.1) && !w.calm {
+		if h.leads() && dice.Chance(w.rng, 0.1) && !w.calm {
 			w.After(0, func() { w.abort(h) }) // too late for most protocols
 		}
 	case raft.ConfigUndone:
 		w.counts.Undone++
 	case raft.ConfigSettled:
-		for _, id := range h.suite.Settled(h.id, e.ID, h.node.Replica().Term()) {
+		for _, id := range h.suite.Settled(h.id, e.ID, h.proc.Node.Replica().Term()) {
 			if retired := w.hosts[id]; w.plan.switchOff && retired != nil {
 				w.After(0, retired.retire) // the operator has waited for just that
 			}

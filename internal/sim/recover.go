@@ -117,9 +117,9 @@ func (w *World) recoveredPhase() {
 	var ask func()
 	ask = func() {
 		for _, h := range w.survivors {
-			if h.alive && h.leading && !answered[h.id] {
+			if h.alive && h.leads() && !answered[h.id] {
 				command := kv.Command{Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)}}
-				h.Propose(&command, func(r kv.Result, err error) {
+				h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
 					answered[h.id] = answered[h.id] || err == nil && r.Err == nil
 				})
 			}
@@ -157,9 +157,9 @@ func (w *World) auditHeld(h *host) {
 
 // lookAround asks those whom the member knows which epoch they are of. It does not campaign before that was done once.
 func (h *host) lookAround() {
-	config := h.node.Replica().InForce().Config
+	config := h.proc.Node.Replica().InForce().Config
 	ids := config.IDs()
-	if dropped, err := h.data.Dropped(); err == nil {
+	if dropped, err := h.proc.Data.Dropped(); err == nil {
 		for i := range dropped {
 			ids = append(ids, dropped[i].ID)
 		}

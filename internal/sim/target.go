@@ -2,121 +2,84 @@ package sim
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// A host is what clients of package workload talk to. Callbacks are events of their own: a Node calls its completions
-// while it holds locks.
+// target is a host as clients of package workload see it.
+type target struct{ h *host }
+
+// serves reports whether the member answers clients.
+func (h *host) serves() bool {
+	if !h.alive || h.proc == nil || h.impostor != "" { // clients are those of the cluster
+		return false
+	}
+	return !h.w.calm || h.suite.CommittedConfig().Contains(h.id) // else it answers nobody, and no client waits for ever
+}
 
 // Life implements workload.Target.
-func (h *host) Life() int {
-	if !h.alive || h.node == nil || h.impostor != "" { // clients are those of the cluster
+func (t target) Life() int {
+	if !t.h.serves() {
 		return 0
 	}
-	if h.w.calm && !h.suite.CommittedConfig().Contains(h.id) {
-		return 0 // it answers nobody, and no client waits for ever
-	}
-	return h.life
+	return t.h.life
 }
 
 // Propose implements workload.Target.
-func (h *host) Propose(command *kv.Command, done func(kv.Result, error)) (abandon func()) {
-	life := h.life
-	forget, err := h.node.Propose(command, completion(func(r kv.Result, err error) {
-		h.after(0, func() { done(h.whole(command, r, err)) })
-	}))
-	if err != nil {
-		h.after(0, func() { done(kv.Result{}, err) })
-		return func() {}
-	}
-	h.wake(h.w.plan.loop)
-	return func() {
-		if h.alive && h.life == life {
-			forget()
-		}
-	}
+func (t target) Propose(command *kv.Command, done func(kv.Result, error)) (abandon func()) {
+	return t.h.proc.Clients.Propose(command, done)
 }
 
 // ProposeFor implements workload.Target.
-func (h *host) ProposeFor(
+func (t target) ProposeFor(
 	id consensus.ProposalID, command *kv.Command, done func(kv.Result, error),
 ) (abandon func()) {
-	life := h.life
-	told := &answer{tell: func(r kv.Result, err error) {
-		h.after(0, func() { done(h.whole(command, r, err)) })
-	}}
-	if err := h.node.ProposeFor(id, command, told); err != nil {
-		h.after(0, func() { done(kv.Result{}, err) })
-		return func() {}
-	}
-	h.wake(h.w.plan.loop)
-	return func() {
-		if h.alive && h.life == life {
-			h.node.AbandonFor(id, told)
-		}
-	}
+	return t.h.proc.Clients.ProposeFor(id, command, done)
 }
 
-// whole completes a result as whoever answers does. Of one whose history is gone the client learns nothing.
-func (h *host) whole(command *kv.Command, r kv.Result, err error) (kv.Result, error) {
-	if err == nil && r.Left != nil {
-		if h.Life() != 0 {
-			h.recall(command, &r)
-		}
-		if r.Left != nil {
-			return kv.Result{}, kv.ErrResultGone
-		}
+// whole completes a result that a client gets after it has travelled, if this member can by then.
+func (t target) whole(command *kv.Command, r kv.Result, err error) (kv.Result, error) {
+	if !t.h.serves() {
+		return shell.Cut(r, err)
 	}
-	return r, err
+	return t.h.proc.Clients.Whole(command, r, err)
 }
 
 // Offer implements workload.Target.
-func (h *host) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.TermConfig,
+func (t target) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.TermConfig,
 	done func(kv.Result, error),
 ) (abandon func()) {
+	h := t.h
 	message := consensus.Message{
 		Kind: consensus.MsgRecord, From: client, To: h.id, Term: on.Term, Config: on.Config,
 		Proposals: []consensus.Proposal{{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}},
 	}
-	var told *answer
+	var told *shell.Answer
 	if done != nil {
 		message.Kind = consensus.MsgFastPropose
-		told = &answer{tell: func(r kv.Result, err error) { h.w.net.toClient(func() { done(h.whole(command, r, err)) }) }}
+		told = &shell.Answer{Tell: func(r kv.Result, err error) {
+			h.w.net.toClient(func() { done(t.whole(command, r, err)) })
+		}}
 	}
-	life, over := h.life, false
+	offered, over := h.proc.Clients, false
 	h.w.net.fromClient(h, func() {
-		switch {
-		case told == nil:
-		case over:
-			return
-		case h.node.Replica().Leader() != h.id:
-			if err := h.node.ProposeFor(id, command, told); err != nil {
-				told.tell(kv.Result{}, err)
-			}
-			h.wake(h.w.plan.loop)
-			return
-		default:
-			if err := h.node.ExpectFor(id, command, told); err != nil {
-				told.tell(kv.Result{}, err)
-				return
-			}
+		if told == nil || !over {
+			offered.Offered(&message, id, command, told)
 		}
-		h.put(raft.Receive{Message: message})
 	})
 	return func() {
 		over = true
-		if told != nil && h.alive && h.life == life {
-			h.node.AbandonFor(id, told)
+		if told != nil {
+			offered.Abandon(id, told)
 		}
 	}
 }
 
 // TermConfig implements workload.Target.
-func (h *host) TermConfig() workload.TermConfig {
-	core := h.node.Replica()
+func (t target) TermConfig() workload.TermConfig {
+	core := t.h.proc.Node.Replica()
 	inForce := core.InForce()
 	return workload.TermConfig{
 		Leader: core.Leader(), Term: core.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
@@ -124,54 +87,35 @@ func (h *host) TermConfig() workload.TermConfig {
 }
 
 // ID implements workload.Target.
-func (h *host) ID() consensus.MemberID { return h.id }
-
-// answer is a Completion that can be told from others, to be abandoned.
-type answer struct{ tell func(kv.Result, error) }
-
-// Complete implements proposals.Completion.
-func (a *answer) Complete(result kv.Result, err error) { a.tell(result, err) }
+func (t target) ID() consensus.MemberID { return t.h.id }
 
 // NextSession implements workload.Target.
-func (h *host) NextSession(client consensus.MemberID, above uint64) consensus.SessionID {
-	return h.data.Machine.NextClientSession(client, above)
+func (t target) NextSession(client consensus.MemberID, above uint64) consensus.SessionID {
+	return t.h.proc.Data.Machine.NextClientSession(client, above)
 }
 
 // Read implements workload.Target.
-func (h *host) Read(done func()) {
-	h.node.Read(func() { h.after(0, done) })
-	h.wake(h.w.plan.loop)
-}
+func (t target) Read(done func()) { t.h.proc.Clients.Read(done) }
 
 // Range implements workload.Target.
-func (h *host) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
-	return h.data.Machine.Store().Range(op)
+func (t target) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
+	return t.h.proc.Data.Machine.Store().Range(op)
 }
 
 // Hub implements workload.Target.
-func (h *host) Hub() *watch.Hub { return h.hub }
+func (t target) Hub() *watch.Hub { return t.h.proc.Hub() }
 
 // Renew implements workload.Target: it asks the leader, wherever it is, as the real member does.
-func (h *host) Renew(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
-	leader := h.node.Replica().Leader()
+func (t target) Renew(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
+	h := t.h
+	leader := h.proc.Node.Replica().Leader()
 	switch {
 	case leader == h.id:
-		h.renewHere(id, done)
+		h.proc.Clients.RenewLease(id, done)
 	case leader != consensus.NoMember && h.w.hosts[leader] != nil:
 		peer := h.w.hosts[leader]
 		h.w.net.call(h, peer, func(answer func(func())) {
-			peer.renewHere(id, func(ttl int64, err error) { answer(func() { done(ttl, err) }) })
+			peer.proc.Clients.RenewLease(id, func(ttl int64, err error) { answer(func() { done(ttl, err) }) })
 		})
 	}
-}
-
-// renewHere renews a lease once a quorum has confirmed that this member leads.
-func (h *host) renewHere(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
-	h.Read(func() {
-		if !h.leading {
-			return
-		}
-		ttl, err := h.data.Machine.Leases().Renew(id, h.clock())
-		done(ttl, err)
-	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -79,7 +80,7 @@ type World struct {
 	broken    breaks.Set
 	rng       *rand.Rand
 	trace     *diary.Diary
-	actions   *actions // nil if nobody reads them
+	actions   *actions.Writer // nil if nobody reads them
 	suite     *check.Suite
 	net       *network
 	load      *workload.Load
@@ -89,12 +90,12 @@ type World struct {
 	configs   map[consensus.MemberID]raft.ConfigInForce
 	pastIDs   []consensus.ConfigID // of every configuration that was in force at some member
 	lives     int
-	proposed  map[consensus.ProposalID]consensus.Index // for a negative control
-	calm      bool                                     // the first phase is over
-	current   *host                                    // whose code runs: for panics
-	spoil     *rand.Rand                               // of the faults of identity
-	survivors []*host                                  // of a lost quorum, recovered
-	refusing  bool                                     // most disks are lost: nothing may serve
+	altered   func([]consensus.Entry) []consensus.Entry // a negative control: what is applied instead of a batch; nil: itself
+	calm      bool                                      // the first phase is over
+	current   *host                                     // whose code runs: for panics
+	spoil     *rand.Rand                                // of the faults of identity
+	survivors []*host                                   // of a lost quorum, recovered
+	refusing  bool                                      // most disks are lost: nothing may serve
 }
 
 // Run runs one seed to its end or to the first violation.
@@ -136,12 +137,14 @@ func newWorld(o Options) (*World, error) {
 	w := &World{
 		plan: p, rng: dice.Stream(o.Seed, streamWorld), spoil: dice.Stream(o.Seed, streamIdentity), trace: diary.New(o.Trace),
 		hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{},
-		proposed: map[consensus.ProposalID]consensus.Index{},
 	}
 	if w.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err
 	}
 	p.mix.LoseEvents = w.broken.Watch
+	if w.broken.Sessions {
+		w.altered = unnamed{}.alter
+	}
 	if o.Break == "" || w.broken.Sessions { // other controls need few seeds, and keep those that they were found with
 		rng := dice.Stream(o.Seed, streamNatives)
 		p.mix.Natives = dice.Pick(rng, 0, 0, 1, 3)
@@ -157,8 +160,8 @@ func newWorld(o Options) (*World, error) {
 	w.suite = check.NewSuite(w.Now, base)
 	w.suite.Jobs.Alone = p.jobsAlone()
 	w.suite.Leases.ClockDrift(p.drift)
-	w.actions = newActions(w, o.Actions)
-	w.actions.begin(base.Config.Voters)
+	w.actions = actions.New(o.Actions, w.Now, func(err error) { w.suite.Report("trace", fmt.Sprintf("actions: %v", err)) })
+	w.actions.Begin(base.Config.Voters)
 	for i := range p.members {
 		h := w.addHost(o.Seed, base.Config.Members[i].ID, base)
 		w.After(p.begins(i, w.spoil), h.start)
@@ -198,7 +201,8 @@ func (w *World) addHost(seed uint64, id consensus.MemberID, base consensus.Snaps
 func (w *World) addMachine(seed uint64, id consensus.MemberID, base consensus.SnapshotMeta) *host {
 	slot := len(w.list)
 	rng := dice.Stream(seed, uint64(streamHosts+slot))
-	h := &host{w: w, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&w.broken), suite: w.suite, rate: 1}
+	h := &host{w: w, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&w.broken), suite: w.suite, rate: 1,
+		actions: w.actions.Member(id)}
 	h.rate += w.plan.drift * (2*rng.Float64() - 1)
 	w.list = append(w.list, h)
 	return h
@@ -258,18 +262,18 @@ func (w *World) compareHashes() {
 	if len(up) == 0 {
 		return
 	}
-	least := up[0].data.Machine.Store().Revision()
+	least := up[0].proc.Data.Machine.Store().Revision()
 	for _, h := range up {
-		least = min(least, h.data.Machine.Store().Revision())
+		least = min(least, h.proc.Data.Machine.Store().Revision())
 	}
 	for _, h := range up {
 		var gone []consensus.MemberID
-		for _, tomb := range h.data.Machine.Tombstones() {
+		for _, tomb := range h.proc.Data.Machine.Tombstones() {
 			gone = append(gone, tomb.Member)
 		}
-		meta := h.data.Machine.SnapshotMeta()
+		meta := h.proc.Data.Machine.SnapshotMeta()
 		w.suite.Stored(h.id, &meta, gone)
-		store := h.data.Machine.Store()
+		store := h.proc.Data.Machine.Store()
 		if store.CompactRevision() >= least {
 			continue
 		}
@@ -286,7 +290,7 @@ func (w *World) compareHashes() {
 func (w *World) up() []*host {
 	var up []*host
 	for _, h := range w.list {
-		if h.alive && h.node != nil && h.impostor == "" {
+		if h.alive && h.proc != nil && h.impostor == "" {
 			up = append(up, h)
 		}
 	}
@@ -306,7 +310,7 @@ func (c clients) Targets() []workload.Target {
 	present := c.present()
 	targets := make([]workload.Target, len(present))
 	for i, h := range present {
-		targets[i] = h
+		targets[i] = target{h}
 	}
 	return targets
 }

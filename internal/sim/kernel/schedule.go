@@ -39,7 +39,8 @@ func (s *Schedule) before(i, j int) bool {
 	return x.at < y.at || (x.at == y.at && x.seq < y.seq)
 }
 
-// Next takes the earliest event that happens by end, moves the time to it, and returns what is to be done; nil if there is none.
+// Next takes the earliest event that happens by end, moves the time to it, and returns what is to be done. It returns nil if
+// there is none.
 func (s *Schedule) Next(end time.Duration) func() {
 	last := len(s.events) - 1
 	if last < 0 || s.events[0].at > end {

@@ -1,0 +1,173 @@
+package actions
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/tally"
+	spec "github.com/quorate/quorate/internal/model/trace"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// Writer writes what the cores do as steps of package model/trace. A nil Writer writes nothing.
+type Writer struct {
+	out    *json.Encoder
+	now    func() time.Duration
+	report func(err error)
+}
+
+// New returns a Writer to out, or nil if there is none. Errors are reported.
+func New(out io.Writer, now func() time.Duration, report func(err error)) *Writer {
+	if out == nil {
+		return nil
+	}
+	return &Writer{json.NewEncoder(out), now, report}
+}
+
+// Member writes what the core of one machine does. A nil Member writes nothing.
+type Member struct {
+	w      *Writer
+	id     consensus.MemberID
+	vote   consensus.MemberID // last written
+	commit consensus.Index    // last written in this life
+}
+
+// Member returns what writes for the core of a machine.
+func (w *Writer) Member(id consensus.MemberID) *Member {
+	if w == nil {
+		return nil
+	}
+	return &Member{w: w, id: id}
+}
+
+func (w *Writer) write(s spec.Step) {
+	s.At = w.now().Microseconds()
+	if err := w.out.Encode(&s); err != nil {
+		w.report(err)
+	}
+}
+
+func markOf(m consensus.Mark) *spec.Mark { return &spec.Mark{uint64(m.Index), uint64(m.Term)} }
+
+func marksOf(entries []consensus.Entry) (marks []spec.Mark, changes bool) {
+	for i := range entries {
+		marks = append(marks, *markOf(entries[i].Mark()))
+		changes = changes || entries[i].Kind == consensus.EntryConfig
+	}
+	return marks, changes
+}
+
+// Begin writes who votes first.
+func (w *Writer) Begin(voters []consensus.MemberID) {
+	if w == nil {
+		return
+	}
+	s := spec.Step{Action: spec.Begin}
+	for _, id := range voters {
+		s.Voters = append(s.Voters, uint64(id))
+	}
+	w.write(s)
+}
+
+// Started writes what a core finds on its disk.
+func (m *Member) Started(hard consensus.HardState, base consensus.Mark, entries []consensus.Entry) {
+	if m == nil {
+		return
+	}
+	m.vote, m.commit = hard.Vote, 0
+	marks, _ := marksOf(entries)
+	m.w.write(spec.Step{Action: spec.Start, Member: uint64(m.id), Term: uint64(max(hard.Term, base.Term)),
+		Vote: uint64(hard.Vote), Base: markOf(base), Entries: marks})
+}
+
+// Persisted writes what is on its way to the disk: the core, in a term, has it.
+func (m *Member) Persisted(term consensus.Term, b *wal.Batch) {
+	if m == nil {
+		return
+	}
+	if b.Hard != nil {
+		m.vote = b.Hard.Vote
+	}
+	s := spec.Step{Action: spec.Persist, Member: uint64(m.id), Term: uint64(term), Vote: uint64(m.vote)}
+	s.Entries, s.Changes = marksOf(b.Entries)
+	if b.Reset != nil {
+		s.Base = markOf(b.Reset.Mark)
+	}
+	if b.Hard != nil || len(b.Entries) > 0 || b.Reset != nil {
+		m.w.write(s)
+	}
+	for i := range b.Witness {
+		m.recordedOwn(term, &b.Witness[i])
+	}
+}
+
+// recordedOwn: a proposer counts its own record without a message.
+func (m *Member) recordedOwn(term consensus.Term, r *wal.WitnessRecord) {
+	word := func(at int) uint64 { return binary.BigEndian.Uint64(r.Attempt[at:]) }
+	id := consensus.ProposalID{Sequence: word(16)}
+	id.Session.Member, id.Session.Number = consensus.MemberID(word(0)), word(8)
+	if id.Session.Member == m.id && !r.Forget {
+		m.w.write(spec.Step{Action: spec.Accept, Member: uint64(m.id), Term: uint64(term),
+			Proposal: fmt.Sprint(id), Revision: word(24)})
+	}
+}
+
+// Committed writes how far a core knows the log to be committed, if that is news.
+func (m *Member) Committed(term consensus.Term, commit consensus.Index) {
+	if m == nil || commit <= m.commit {
+		return
+	}
+	m.commit = commit
+	m.w.write(spec.Step{Action: spec.Commit, Member: uint64(m.id), Term: uint64(term), Index: uint64(commit)})
+}
+
+// Decided writes which of its proposals the fast path decided.
+func (m *Member) Decided(wins []tally.Win) {
+	if m == nil {
+		return
+	}
+	for i := range wins {
+		m.w.write(spec.Step{Action: spec.Decide, Member: uint64(m.id), Proposal: fmt.Sprint(wins[i].Proposal),
+			Revision: wins[i].Revision})
+	}
+}
+
+// Sent writes those messages that promise something.
+func (w *Writer) Sent(messages []consensus.Message) {
+	if w == nil {
+		return
+	}
+	for i := range messages {
+		m := &messages[i]
+		s := spec.Step{Member: uint64(m.From), To: uint64(m.To), Term: uint64(m.Term)}
+		switch m.Kind {
+		case consensus.MsgVoteReply:
+			if s.Action = spec.Grant; !m.Reject {
+				w.write(s)
+			}
+		case consensus.MsgAppendReply, consensus.MsgHolds:
+			if s.Action, s.Match = spec.Acknowledge, markOf(m.Match); !m.Reject && m.Match.Index > 0 {
+				w.write(s)
+			}
+		case consensus.MsgRecorded:
+			s.Action = spec.Accept
+			w.verdicts(s, m.Verdicts)
+		case consensus.MsgFast:
+			s.Action = spec.Answer
+			w.verdicts(s, m.Verdicts)
+		}
+	}
+}
+
+func (w *Writer) verdicts(s spec.Step, verdicts []consensus.Verdict) {
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Refusal == consensus.RefusedNot {
+			s.Proposal, s.Revision = fmt.Sprint(v.Proposal), v.Revision
+			w.write(s)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package shell
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/sim/actions"
+	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/tally"
+)
+
+// Pace is how long things take, and how often they happen.
+type Pace struct {
+	Tick  time.Duration
+	Loop  time.Duration // from an input to the step that takes it
+	Disk  time.Duration // mean of a write with its sync
+	Apply time.Duration // mean of an apply
+	Flush time.Duration
+	Keep  uint64 // entries that stay in the log behind a flush
+}
+
+// Life is one run of a process on a simulated machine: what its parts get from the machine.
+type Life struct {
+	ID      consensus.MemberID
+	Pace    *Pace
+	Rng     *rand.Rand
+	Disk    *disk.FS
+	Suite   *check.Suite
+	Counts  *tally.Counts
+	Actions *actions.Member
+	Period  time.Duration // of a tick, as long as it takes by this machine's clock
+
+	Serves func() bool                        // it answers clients
+	Runs   func() bool                        // it has not ended
+	After  func(d time.Duration, f func())    // makes f happen, unless the life ends before
+	Clock  func() time.Time                   // what the machine's clock shows
+	Slow   func() time.Duration               // up to how much longer a write takes now
+	Send   func(messages []consensus.Message) // to others
+	Fail   func(err error)                    // ends the life because of an operating error
+	Note   func(what diary.Kind, a, b, c uint64, text func() string)
+}
+
+// blames reports whether the disk is to blame for errors.
+func (l *Life) blames() bool { return l.Disk.Full || l.Disk.Broken }

@@ -1,0 +1,139 @@
+package shell
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/storage/wal"
+)
+
+// logWriter writes the log: one write at a time, of everything that waits.
+type logWriter struct {
+	*Life
+	data    *datadir.Data
+	core    func() *raft.Replica
+	put     func(inputs ...raft.Input)
+	waiting []node.Persist
+	writing []node.Persist
+}
+
+// persist queues a write. The checkers learn of the entries now, when the core has them, and again when they are safe.
+func (l *logWriter) persist(request node.Persist) {
+	s, batch, core := l.Suite, &request.Batch, l.core()
+	if batch.Reset != nil {
+		s.Rebased(l.ID, *batch.Reset, true)
+	}
+	s.Entered(l.ID, core.Term())
+	s.Appended(l.ID, batch.Entries)
+	s.ForgettingRecords(l.ID, batch.Witness)
+	for i := range batch.Entries {
+		if e := &batch.Entries[i]; e.Kind == consensus.EntryConfig && e.Term == core.Term() {
+			s.Proposed(l.ID, e.Mark(), core.Status().Commit)
+		}
+	}
+	l.Actions.Persisted(core.Term(), batch)
+	l.waiting = append(l.waiting, request)
+	l.write()
+}
+
+// write begins a write of everything that waits, if the disk is idle.
+func (l *logWriter) write() {
+	if len(l.writing) > 0 || len(l.waiting) == 0 {
+		return
+	}
+	l.writing, l.waiting = l.waiting, nil
+	took := dice.Exponential(l.Rng, l.Pace.Disk)
+	if slow := l.Slow(); slow > 0 {
+		took += dice.Between(l.Rng, 0, slow)
+	}
+	if l.writing[len(l.writing)-1].Seq == 0 && len(l.writing) == 1 {
+		took = 0 // nothing but messages that waited for earlier writes
+	}
+	l.After(took, l.written)
+}
+
+func (l *logWriter) append(requests []node.Persist) error {
+	batches := make([]wal.Batch, 0, len(requests))
+	for i := range requests {
+		if requests[i].Seq != 0 {
+			batches = append(batches, requests[i].Batch)
+		}
+	}
+	if len(batches) == 0 {
+		return nil
+	}
+	if err := l.data.WAL.Append(batches...); err != nil {
+		return err
+	}
+	return l.data.Persisted(batches)
+}
+
+// written is the end of a write: what it covers may be said to others.
+func (l *logWriter) written() {
+	requests := l.writing
+	if err := l.append(requests); err != nil {
+		l.Fail(err)
+		return
+	}
+	l.writing = nil
+	var seq uint64
+	for i := range requests {
+		r := &requests[i]
+		if r.Seq == 0 {
+			continue
+		}
+		seq = r.Seq
+		l.Suite.Synced(l.ID, r.Batch.Hard, r.Batch.Entries, r.Batch.Reset)
+		l.Suite.SyncedRecords(l.ID, r.Batch.Witness)
+	}
+	l.Note(diary.Persist, seq, uint64(len(requests)), 0, nil)
+	for i := range requests {
+		if len(requests[i].After) > 0 {
+			l.Send(requests[i].After)
+		}
+		l.answerFast(requests[i].Evaluate)
+	}
+	l.Suite.Released()
+	if seq != 0 {
+		l.put(raft.Persisted{Seq: seq})
+	}
+	if l.compact(requests) {
+		l.write()
+	}
+}
+
+// answerFast tells proposers what their entries will give, as the state that is applied a little later says.
+func (l *logWriter) answerFast(evaluations []raft.Evaluation) {
+	if len(evaluations) == 0 {
+		return
+	}
+	l.After(dice.Exponential(l.Rng, l.Pace.Apply), func() {
+		var answers []consensus.Message
+		for i := range evaluations {
+			if answer, known := node.Answer(&evaluations[i], l.data.Machine); known {
+				answers = append(answers, answer)
+			}
+		}
+		l.Send(answers)
+	})
+}
+
+// compact lets the log forget what the last of some requests says, after their write.
+func (l *logWriter) compact(requests []node.Persist) bool {
+	for i := len(requests) - 1; i >= 0; i-- {
+		base := requests[i].Base
+		if base == nil {
+			continue
+		}
+		if err := l.data.WAL.Compact(*base); err != nil {
+			l.Fail(err)
+			return false
+		}
+		l.Suite.Rebased(l.ID, *base, false)
+		return true
+	}
+	return true
+}

@@ -1,0 +1,80 @@
+package shell
+
+import (
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/sim/dice"
+)
+
+// loop steps the node: with the ticks that are due, and with all that was left for it.
+type loop struct {
+	*Life
+	node     *node.Node
+	begun    time.Time // by the machine's clock
+	ticked   int64     // ticks since then
+	most     int64     // ticks in one step
+	inbox    []raft.Input
+	stepping bool
+
+	mute    func() bool // time does not pass for the core
+	stepped func()      // is told of each step
+}
+
+// Put leaves inputs for the next step.
+func (l *loop) Put(inputs ...raft.Input) {
+	l.inbox = append(l.inbox, inputs...)
+	l.Wake()
+}
+
+// Wake makes a step happen soon.
+func (l *loop) Wake() { l.wake(l.Pace.Loop) }
+
+func (l *loop) wake(d time.Duration) {
+	if l.stepping || !l.Runs() {
+		return
+	}
+	l.stepping = true
+	l.After(d, l.step)
+}
+
+// begin makes time pass.
+func (l *loop) begin() { l.After(dice.Between(l.Rng, 0, l.Pace.Tick), l.tick) }
+
+func (l *loop) tick() {
+	l.After(l.Period, l.tick)
+	l.Wake()
+}
+
+func (l *loop) step() {
+	l.stepping = false
+	due := l.due()
+	if l.mute() {
+		due = nil
+	}
+	inputs := append(due, l.inbox...)
+	l.inbox = nil
+	l.Counts.Steps++
+	from := l.node.Replica().Term()
+	l.node.Step(l.Clock(), inputs...)
+	l.stepped()
+	l.Suite.Committed(l.ID, from, l.node.Replica().Term(), l.node.Replica().Commit())
+	l.Suite.Stepped(l.ID)
+	if l.node.Waiting() {
+		l.wake(max(l.Pace.Loop, time.Millisecond))
+	}
+}
+
+// due returns the ticks that the clock says have passed, before whatever else waits: after a pause the core must know that
+// time went on, or it would trust promises that ended meanwhile.
+func (l *loop) due() []raft.Input {
+	passed := int64(l.Clock().Sub(l.begun) / l.Pace.Tick)
+	n := min(passed-l.ticked, l.most)
+	l.ticked = passed
+	ticks := make([]raft.Input, n, n+4)
+	for i := range ticks {
+		ticks[i] = raft.Tick{}
+	}
+	return ticks
+}

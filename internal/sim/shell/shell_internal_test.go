@@ -1,0 +1,86 @@
+package shell
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/sim/tally"
+)
+
+// newLife returns a life in a world of its own, which nothing disturbs.
+func newLife(schedule *kernel.Schedule) *Life {
+	return &Life{
+		ID: 1, Pace: &Pace{Tick: 10 * time.Millisecond}, Rng: rand.New(rand.NewPCG(1, 1)), Counts: &tally.Counts{},
+		Runs: func() bool { return true }, Serves: func() bool { return true },
+		After: schedule.After,
+		Clock: func() time.Time { return time.Unix(0, 0).Add(schedule.Now()) },
+	}
+}
+
+// Ensure that ticks follow the clock, and that those of a pause are bounded and not made up for.
+func TestLoop_due(t *testing.T) {
+	var schedule kernel.Schedule
+	life := newLife(&schedule)
+	l := loop{Life: life, begun: life.Clock(), most: 3}
+	for _, step := range []struct {
+		at   time.Duration
+		want int
+	}{{5 * time.Millisecond, 0}, {10 * time.Millisecond, 1}, {29 * time.Millisecond, 1}, {time.Second, 3}, {time.Second, 0}} {
+		schedule.Pass(step.at)
+		if got := len(l.due()); got != step.want {
+			t.Errorf("at %v: %d ticks, want %d", step.at, got, step.want)
+		}
+	}
+}
+
+// Ensure that a process that is woken twice steps once, and one that has ended does not step.
+func TestLoop_Wake(t *testing.T) {
+	var schedule kernel.Schedule
+	life := newLife(&schedule)
+	steps := 0
+	life.After = func(time.Duration, func()) { steps++ }
+	l := loop{Life: life}
+	l.Wake()
+	l.Wake()
+	if steps != 1 {
+		t.Errorf("%d steps are due", steps)
+	}
+	ended := loop{Life: life}
+	life.Runs = func() bool { return false }
+	if ended.Wake(); steps != 1 {
+		t.Error("it steps after its end")
+	}
+}
+
+// Ensure that a snapshot can be taken once, and only under its mark.
+func TestSnapshots_take(t *testing.T) {
+	mark := consensus.Mark{Index: 3, Term: 1}
+	s := Snapshots{mark: mark, received: "incoming"}
+	if _, ok := s.take(consensus.Mark{Index: 4, Term: 1}); ok {
+		t.Error("another snapshot was taken")
+	}
+	if dir, ok := s.take(mark); dir != "incoming" || !ok {
+		t.Errorf("got %q, %t", dir, ok)
+	}
+	if _, ok := s.take(mark); ok {
+		t.Error("it was taken twice")
+	}
+}
+
+// Ensure that a client is told that a result is gone which nobody can complete, and nothing else is kept from it.
+func TestCut(t *testing.T) {
+	if _, err := Cut(kv.Result{Left: &kv.Left{}}, nil); !errors.Is(err, kv.ErrResultGone) {
+		t.Errorf("an incomplete result: %v", err)
+	}
+	if r, err := Cut(kv.Result{Revision: 7}, nil); r.Revision != 7 || err != nil {
+		t.Errorf("a whole one: %v, %v", r, err)
+	}
+	if _, err := Cut(kv.Result{}, kv.ErrJobConflict); !errors.Is(err, kv.ErrJobConflict) {
+		t.Errorf("an error: %v", err)
+	}
+}

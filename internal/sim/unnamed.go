@@ -1,0 +1,24 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// unnamed, a negative control, gives repeated proposals another id: the state machine does not know them then. It remembers
+// where each was first.
+type unnamed map[consensus.ProposalID]consensus.Index
+
+func (u unnamed) alter(batch []consensus.Entry) []consensus.Entry {
+	batch = slices.Clone(batch)
+	for i := range batch {
+		id := &batch[i].Proposal
+		if u[*id] != 0 && u[*id] != batch[i].Index && id.Sequence > 0 {
+			id.Sequence += 1 << 40
+			continue
+		}
+		u[*id] = batch[i].Index
+	}
+	return batch
+}
