@@ -31,6 +31,7 @@ type lsm struct {
 
 	stalled atomic.Bool
 	stalls  atomic.Uint64
+	begun   atomic.Bool // Pebble's own goroutines have begun to write
 	closed  atomic.Bool // Pebble panics when a closed store is asked
 
 	mu       sync.Mutex
@@ -51,7 +52,7 @@ func Open(options Options) (Engine, error) {
 		err = refuseLeftovers(options.FS, options.Dir)
 	}
 	if err == nil {
-		e.db, err = pebble.Open(options.Dir, e.pebbleOptions())
+		e.db, err = openPebble(options.Dir, e.pebbleOptions())
 	}
 	if err != nil {
 		e.cache.Unref()
@@ -61,6 +62,20 @@ func Open(options Options) (Engine, error) {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
+}
+
+// openPebble opens a store. It turns Pebble's panic about a directory that cannot be synced into an error.
+func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			db, err = nil, r
+		default:
+			panic(r)
+		}
+	}()
+	return pebble.Open(dir, options)
 }
 
 // OpenView opens a store for reading only, with a small cache. Whatever goes wrong in it is an error of the call that met
@@ -107,7 +122,7 @@ func refuseLeftovers(fs env.FS, dir string) error {
 func (e *lsm) pebbleOptions() *pebble.Options {
 	events := e.listener()
 	o := &pebble.Options{
-		FS:                          e.options.FS,
+		FS:                          &storeFS{e.options.FS, e.options.Dir, e.onUnsyncedDir},
 		Cache:                       e.cache,
 		Comparer:                    comparer,
 		DisableWAL:                  true,

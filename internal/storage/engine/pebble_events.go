@@ -94,7 +94,9 @@ func (e *lsm) listener() pebble.EventListener {
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			e.fail(info.Details) // whoever met it: a member that cannot read all of its store must not go on
 		},
-		FlushEnd: e.onFlushEnd,
+		FlushBegin:      func(pebble.FlushInfo) { e.begun.Store(true) },
+		FlushEnd:        e.onFlushEnd,
+		CompactionBegin: func(pebble.CompactionInfo) { e.begun.Store(true) },
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			e.stalled.Store(true)
 			e.stalls.Add(1)
@@ -146,13 +148,32 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.engine.options.Logger.Error("store reports", "dir", l.engine.options.Dir, "err", fmt.Sprintf(format, args...))
 }
 
-// Fatalf implements pebble.Logger: it must not return, since Pebble does not know what its manifest holds.
+// Fatalf implements pebble.Logger: it must not return, since Pebble does not know what its manifest holds. The error
+// among args stays recognizable: the disk may be full.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	cause := fmt.Errorf(strings.ReplaceAll(format, "%v", "%w"), args...) // keeps a full disk recognizable
-	err := diskError(l.engine.options.Dir, fmt.Errorf("cannot go on: %w", cause))
-	l.engine.options.Logger.Error("store cannot go on", "err", err)
-	if l.engine.options.OnFatal != nil {
-		l.engine.options.OnFatal(err)
+	cause := &plainError{text: fmt.Sprintf(format, args...)}
+	for _, arg := range args {
+		if err, ok := arg.(error); ok {
+			cause.cause = err
+		}
+	}
+	l.engine.die(cause)
+}
+
+// onUnsyncedDir ends the process if Pebble's goroutines have begun to write. Before, Pebble panics in the goroutine of Open,
+// which recovers.
+func (e *lsm) onUnsyncedDir(err error) {
+	if e.begun.Load() {
+		e.die(fmt.Errorf("sync the directory: %w", err))
+	}
+}
+
+// die ends the process. It does not return.
+func (e *lsm) die(cause error) {
+	err := diskError(e.options.Dir, fmt.Errorf("cannot go on: %w", cause))
+	e.options.Logger.Error("store cannot go on", "err", err)
+	if e.options.OnFatal != nil {
+		e.options.OnFatal(err)
 	}
 	panic(err.Error())
 }
