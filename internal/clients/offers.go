@@ -97,7 +97,7 @@ func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (conse
 	return p, nil
 }
 
-// Offer gives the core what a client proposes on the fast path, kind MsgFastPropose, or asks it to hold, MsgRecord, when Round
+// Offer gives the core what a client proposes on the fast path, kind MsgFastPropose, or asks it to hold, MsgRecord, when Due
 // says that it is due. Term and Config are what the client believes; the rest is filled in. The ids of the proposals must be
 // of sessions of the client. It waits while too much of what clients offered waits to be looked at.
 func (c *Clients) Offer(client consensus.MemberID, message consensus.Message) {

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"testing"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc/codes"
@@ -84,6 +85,21 @@ func TestServices_Propose_offered(t *testing.T) {
 	again.Again = true
 	if _, answer := c.offer(c.first.TermConfig, again); answer.Verdict != quoratepb.Answer_VERDICT_APPLIED {
 		t.Errorf("again: got %v", answer)
+	}
+}
+
+// TestServices_Propose_offeredDue looks at a stamped offer of a client when it is due, and not before.
+func TestServices_Propose_offeredDue(t *testing.T) {
+	s := serveNative(t, nil)
+	c := openPropose(t, s, 0xc1)
+	session := c.open()
+	due := time.Now().Add(100 * time.Millisecond)
+	c.send(&quoratepb.ProposeRequest{
+		TermConfig: c.first.TermConfig, Due: uint64(due.UnixNano()), Proposals: []*quoratepb.Proposal{named(t, session, 1, put("k"))},
+	})
+	c.recv(func(r *quoratepb.ProposeResponse) bool { return len(r.Answers) > 0 })
+	if early := time.Until(due); early > 0 {
+		t.Errorf("it was answered %v before it was due", early)
 	}
 }
 

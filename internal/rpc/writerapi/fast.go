@@ -23,7 +23,7 @@ type heard struct {
 // termConfigOf is what a client believes, and when its offer is due, as the core knows it.
 func termConfigOf(r *quoratepb.ProposeRequest) consensus.Message {
 	f := r.TermConfig
-	return consensus.Message{Round: r.Due, Term: consensus.Term(f.Term), Config: consensus.ConfigID{
+	return consensus.Message{Due: r.Due, Term: consensus.Term(f.Term), Config: consensus.ConfigID{
 		Index: consensus.Index(f.ConfigIndex), Term: consensus.Term(f.ConfigTerm), Stage: uint8(f.ConfigStage),
 	}}
 }
