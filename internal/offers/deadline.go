@@ -22,13 +22,17 @@ type Queue struct {
 // HasStamp reports whether a message says when it is due.
 func HasStamp(m *consensus.Message) bool { return m.Due != 0 && isOffer(m) }
 
-// Put adds a message that has a stamp.
+// tooFarAhead reports whether a stamp is not to be waited for. In the queue its message would be behind all others.
+func tooFarAhead(due uint64, now time.Time) bool { return due > uint64(now.Add(maxWait).UnixNano()) }
+
+// Put adds a message that has a stamp which is not too far ahead.
 func (q *Queue) Put(message consensus.Message) {
 	q.arrived++
 	heap.Push(&q.waiting, waitingMessage{message, q.arrived})
 }
 
-// Take appends the messages that are due to dst, in the order of their stamps.
+// Take appends the messages that are due to dst, in the order of their stamps. If the clock was put back, nothing waits for
+// what it showed before.
 func (q *Queue) Take(dst []consensus.Message, now time.Time) []consensus.Message {
 	for {
 		due, some := q.Next()

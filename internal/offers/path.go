@@ -91,13 +91,16 @@ func (p *Path) busy(now time.Time, id consensus.MemberID) bool {
 // Stamp marks the offers among messages that leave now.
 func (p *Path) Stamp(now time.Time, messages []consensus.Message) { p.stamps.Stamp(now, messages) }
 
-// Hold keeps a message back that has a stamp; false if it has none.
+// Hold keeps a message back that has a stamp; false if it has none, or one that nobody waits for.
 func (p *Path) Hold(now time.Time, m *consensus.Message) bool {
 	if !HasStamp(m) {
 		return false
 	}
 	if len(m.Proposals) == 0 || !m.Proposals[0].ID.Session.OfClient() {
 		p.heard[m.From] = now // clients see for themselves who is busy
+	}
+	if tooFarAhead(m.Due, now) {
+		return false
 	}
 	p.queue.Put(*m)
 	return true

@@ -2,6 +2,8 @@ package offers
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,7 +37,6 @@ func TestPath_Take_order(t *testing.T) {
 	put(3, 1, 10*ms)
 	put(3, 2, -ms)
 	put(2, 2, 30*ms)
-	put(4, 1, time.Hour) // of a clock that is wrong
 	now = now.Add(5 * ms)
 	put(5, 1, 15*ms)
 	for {
@@ -47,7 +48,7 @@ func TestPath_Take_order(t *testing.T) {
 		take()
 	}
 	want := []string{"2 of 3 at 0s", "1 of 3 at 10ms", "1 of 5 at 15ms", "1 of 2 at 20ms",
-		"1 of 1 at 30ms", "2 of 1 at 30ms", "3 of 1 at 30ms", "2 of 2 at 30ms", "1 of 4 at 30ms"}
+		"1 of 1 at 30ms", "2 of 1 at 30ms", "3 of 1 at 30ms", "2 of 2 at 30ms"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -56,6 +57,38 @@ func TestPath_Take_order(t *testing.T) {
 	}
 	if now = now.Add(busyFor); p.busy(now, 5) {
 		t.Error("5 has proposed nothing for long")
+	}
+}
+
+// Ensure that the stamp of a clock that is far ahead is not waited for, also while something else always waits.
+func TestPath_Hold_farAhead(t *testing.T) {
+	now := time.Unix(1000, 0)
+	p := New(Auto)
+	offer := func(from consensus.MemberID, after time.Duration) bool {
+		return p.Hold(now, &consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(now.Add(after).UnixNano())})
+	}
+	for _, ahead := range []time.Duration{time.Hour, math.MaxInt64} {
+		waits := offer(4, ahead)
+		for range 10 {
+			if !offer(1, maxWait) {
+				t.Fatal("a stamp is not waited for")
+			}
+			now = now.Add(maxWait / 2)
+			waits = waits && !slices.ContainsFunc(p.Take(nil, now), func(m consensus.Message) bool { return m.From == 4 })
+		}
+		if waits {
+			t.Errorf("a message waits for %v, because its stamp is %v ahead", 5*maxWait, ahead)
+		}
+	}
+}
+
+// Ensure that nothing waits any longer once the member's own clock is put back.
+func TestPath_Take_clockPutBack(t *testing.T) {
+	now := time.Unix(1000, 0)
+	p := New(Auto)
+	m := consensus.Message{Kind: consensus.MsgRecord, From: 1, Due: uint64(now.Add(maxWait).UnixNano())}
+	if !p.Hold(now, &m) || len(p.Take(nil, now)) != 0 || len(p.Take(nil, now.Add(-time.Second))) != 1 {
+		t.Error("want it to wait until then")
 	}
 }
 
