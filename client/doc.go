@@ -12,7 +12,7 @@
 // If the members are far away, a write is offered to all voters at once, and answered once the client has counted that it is
 // decided (docs/fast-path.md): fleet keeps the streams, race counts, table follows each write to its end in the log.
 //
-// Laws:
+// Invariants:
 //  1. A write that was answered happened exactly once, or was rejected and never happens.
 //  2. A write whose context ended may or may not have happened; it happens at most once, and not after the client is closed
 //     and its sessions are retired.

@@ -9,7 +9,7 @@
 //	Unidentified   connections of which nobody knows yet who they are: the newest gets in, an older one goes
 //	FirstMessages  calls whose first message has not arrived: those that take too long end
 //
-// Laws:
+// Invariants:
 //  1. A bound on hosts counts an IPv4 address, or the /64 of an IPv6 address, as one host: Host.
 //  2. A flood of one host costs that host before it costs another.
 //  3. What was given back can be had again, and giving back twice gives back once where the comment says so.

@@ -8,7 +8,7 @@
 //
 // It is not the loop (package member) and no goroutine of its own: who calls Runner.Turn decides when.
 //
-// Laws:
+// Invariants:
 //  1. A row is written before the step that it announces is taken, and only if it still has the version that was read.
 //  2. Nothing is remembered that matters: the next leader goes on from the configuration and the rows.
 //  3. A step names the configuration that it was decided for, so that of two leaders at most one gets its way.

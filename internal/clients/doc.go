@@ -8,7 +8,7 @@
 //
 // The main type is Clients; a member has one. What it needs of the member is the port Member.
 //
-// Laws:
+// Invariants:
 //  1. A session of a client ends only by a log entry, the same on every member.
 //  2. Only a leader that has confirmed its term retires the sessions of silent clients.
 //  3. What clients have offered and the core has not taken is bounded; who finds no room waits.

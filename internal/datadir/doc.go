@@ -12,7 +12,7 @@
 // identity). Create makes a directory, Open returns it as Data, Inspect reads one of a stopped member and changes
 // nothing.
 //
-// Laws:
+// Invariants:
 //  1. Log, store and boots file carry one identity. Open refuses a directory whose parts are of different members, or
 //     of which one part is older than the others.
 //  2. A start is durable, first in the log and then in the boots file, before the member sends anything.

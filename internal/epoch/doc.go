@@ -7,7 +7,7 @@
 //
 // It does not recover anything: see package recovery.
 //
-// Laws:
+// Invariants:
 //  1. A member without a quorum does not campaign before it has asked its peers once.
 //  2. A member counts as having a quorum until five election timeouts after it knew a leader last: an election is no
 //     loss of a quorum.

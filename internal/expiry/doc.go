@@ -3,7 +3,7 @@
 // Package kv/lease keeps the leases and their deadlines, which only the leader counts. A Revoker tells it who leads,
 // and on the leader proposes to revoke what has expired. A lease ends only by that entry, the same on every member.
 //
-// Laws:
+// Invariants:
 //  1. A new leader begins every deadline anew, and adds one election timeout. Leases may live longer, never shorter.
 //  2. A revocation names the term in which the deadlines began, so that one from before a new term does nothing.
 //  3. A renewal needs no log entry: a quorum confirms that this member leads, and only the leader expires leases.

@@ -6,7 +6,7 @@
 // configuration yet. Counts decides about single messages. All are pure: no clock, no I/O, no goroutine; the transport and
 // the simulator use the same ones. A Guard and a Founder belong to one goroutine at a time.
 //
-// Laws:
+// Invariants:
 //  1. A member is bound to one storage id, once. What comes under another one is refused, not ignored.
 //  2. What a member says that is bound nowhere is never counted, but in a cluster that has bound nobody yet.
 //  3. The members of a new cluster begin once each of them has the storage ids of all on its disk, and knows that all others

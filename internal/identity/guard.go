@@ -99,7 +99,7 @@ func nameOr(m *consensus.Member) string {
 	return m.ID.String()
 }
 
-// meetLife applies law 4.
+// meetLife applies invariant 4.
 func (g *Guard) meetLife(c *Claim, speaker Speaker) (refusal *Refusal, remember bool) {
 	at, known := g.find(c.Storage)
 	if known {

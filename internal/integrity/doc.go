@@ -8,7 +8,7 @@
 // It is not the alarm itself, which is a command like any other (package kv/apply), nor a check of files on disk
 // (packages storage/wal and storage/engine).
 //
-// Laws:
+// Invariants:
 //  1. Only samples of the same base and place are compared.
 //  2. A sum is right if more than half of the voters that answered, and at least two, have it. If no sum is right, the
 //     alarm is for nobody in particular, and all members stop serving.

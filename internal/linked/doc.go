@@ -7,7 +7,7 @@
 //	type waiter struct{ place linked.Place[waiter] }
 //	line.PushBack(&w.place, w)
 //
-// Laws:
+// Invariants:
 //  1. A Place is in one list at most.
 //  2. A Place that is in a list is not copied.
 //

@@ -10,7 +10,7 @@
 //
 // The package is pure: no clock, no goroutine, no lock. Time is an argument, so that the simulator can run it.
 //
-// Laws:
+// Invariants:
 //  1. Stamps of one member grow.
 //  2. A message waits for its stamp for at most maxWait; messages that wait leave in the order of their stamps.
 //  3. What clients have offered is bounded, for each client and for all.

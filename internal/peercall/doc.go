@@ -5,7 +5,7 @@
 // Ask asks one peer, AtLeader the leader, wherever it is, again and again while leadership moves. It knows no request: package
 // member lists them. It opens no connection: package transport does.
 //
-// Laws:
+// Invariants:
 //  1. An error is final, or it says to ask again; which one is written beside it in the table of errors.
 //  2. A leader answers a fenced method only if it has the configuration that is applied at the member that asks: else it was
 //     deposed, or is not ready.

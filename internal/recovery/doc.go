@@ -4,7 +4,7 @@
 // written to make it the only voter, and Write writes that to its log. It is no part of the protocol and of no running
 // member: what the lost members acknowledged among themselves is lost.
 //
-// Laws:
+// Invariants:
 //  1. Every entry in the survivor's log is kept, also those that had not committed, and every record that the fast path
 //     may have decided (adopt.go), unless it conflicts with one that is kept.
 //  2. All other voters are removed for ever, by tombstones, and the cluster is in its next epoch. Only learners that

@@ -8,7 +8,7 @@
 // read and written by hand), validate (what a request says by itself), etcderr (errors on the wire), health, httpapi and
 // metrics, and the native services. NewGRPCServer makes the server to register them with; portmux lets gRPC share a port.
 //
-// Laws:
+// Invariants:
 //  1. A response header's revision is the store's revision at the read or after the write that it answers.
 //  2. A linearizable read calls ReadIndex after it arrived and before it looks at the store.
 //  3. An error on the wire is one of etcd's, in code and text, where etcd has one.

@@ -7,7 +7,7 @@
 // It is not the format of a snapshot (package storage/snapshot), and it decides nothing: the core says who needs one,
 // and when.
 //
-// Laws:
+// Invariants:
 //  1. A store is held for the time that a checkpoint of it takes, not for the time that sending takes.
 //  2. A received snapshot is opened and checked before it is acknowledged.
 //  3. At most one received snapshot is kept, and none that shows nothing beyond what is applied.

@@ -26,11 +26,11 @@ var testsOnly = map[string]string{
 	"ModeOff":         "the zero value is off too; the name is that of the setting",
 }
 
-// TestCallers wants a user in production for everything that a package of this program exports.
-func TestCallers(t *testing.T) { hold(t, exportsCalled) }
+// TestCallers requires that each exported name is used outside of its package, by code that is not a test.
+func TestCallers(t *testing.T) { check(t, checkCallers) }
 
-// exportsCalled goes by names alone: what bears the name of something that is used passes for used.
-func exportsCalled(r *tree) []string {
+// checkCallers compares names alone: a declaration whose name is used for something else counts as used.
+func checkCallers(r *tree) []string {
 	var p report
 	users := map[string][]string{} // name -> packages that use it, each once
 	use := func(name, dir string) {
@@ -73,7 +73,7 @@ func exportsCalled(r *tree) []string {
 	return p
 }
 
-// servicesOf returns the types that gRPC calls: they embed what the generated code gives them for it.
+// servicesOf returns the types that gRPC calls: they embed a type of the generated code.
 func servicesOf(r *tree) map[string]bool {
 	services := map[string]bool{}
 	for i := range r.files {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// judged are fields of the configuration that have no effect beyond the judgement of internal/config itself, and why.
+// judged are fields of the configuration that only internal/config reads, to validate them, and why.
 var judged = map[string]string{
 	"AuthToken":            "only one value is accepted",
 	"FeatureGates":         "each gate without effect says so in a warning, with its reason",
@@ -14,11 +14,11 @@ var judged = map[string]string{
 	"CompactHashCheckTime": "members compare their contents in a change that is under way",
 }
 
-// TestFlags wants every setting that claims to act to be read by somebody: its field outside of internal/config, or a method
-// of the configuration that reads it. Those without effect stand in the table as such, and the help says why.
-func TestFlags(t *testing.T) { hold(t, flagsRead) }
+// TestFlags requires that every setting with an effect is read outside of internal/config: its field, or a method of Config
+// that reads the field. Settings without effect are marked in the table, and the help says why.
+func TestFlags(t *testing.T) { check(t, checkFlagsRead) }
 
-func flagsRead(r *tree) []string {
+func checkFlagsRead(r *tree) []string {
 	var p report
 	fields, readBy, read := map[string]bool{}, map[string][]string{}, map[string]bool{}
 	for i := range r.files {

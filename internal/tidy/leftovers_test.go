@@ -8,11 +8,11 @@ import (
 
 // TestLeftovers finds notes to oneself, and tests that sleep.
 func TestLeftovers(t *testing.T) {
-	hold(t, nothingLeft)
-	hold(t, testsAwake)
+	check(t, checkNotes)
+	check(t, checkSleeps)
 }
 
-func nothingLeft(r *tree) []string {
+func checkNotes(r *tree) []string {
 	var p report
 	marks := []string{"TO" + "DO", "FIX" + "ME", "X" + "XX"}
 	for i := range r.files {
@@ -27,9 +27,9 @@ func nothingLeft(r *tree) []string {
 	return p
 }
 
-// testsAwake allows no sleep in any test: who waits for a fixed time waits too long or not long enough. A load that is paced,
-// and a fault that lasts, use a timer or a ticker beside the context that ends them.
-func testsAwake(r *tree) []string {
+// checkSleeps allows no sleep in any test: a fixed time is too long or not long enough. A load at a certain rate, or a fault of
+// a certain length, uses a ticker or a timer, and a context that ends it.
+func checkSleeps(r *tree) []string {
 	var p report
 	for i := range r.files {
 		f := &r.files[i]

@@ -10,9 +10,9 @@ import (
 var code = regexp.MustCompile("`([^`]+)`")
 
 // TestLimits walks the table of docs/limits.md: each row names a constant or flag, a metric and a test that exist.
-func TestLimits(t *testing.T) { hold(t, limitsTrue) }
+func TestLimits(t *testing.T) { check(t, checkLimits) }
 
-func limitsTrue(r *tree) []string {
+func checkLimits(r *tree) []string {
 	var p report
 	names, texts := symbols(r)
 	for _, line := range strings.Split(r.read("docs/limits.md"), "\n") {

@@ -10,9 +10,9 @@ import (
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
 
 // TestLinks follows every relative link of every document.
-func TestLinks(t *testing.T) { hold(t, linksLead) }
+func TestLinks(t *testing.T) { check(t, checkLinks) }
 
-func linksLead(r *tree) []string {
+func checkLinks(r *tree) []string {
 	var p report
 	for _, doc := range r.texts {
 		for _, match := range link.FindAllStringSubmatch(doc.content, -1) {
@@ -29,9 +29,9 @@ func linksLead(r *tree) []string {
 }
 
 // TestDependencies wants every direct dependency in deps.txt with a sentence of reason, and no other.
-func TestDependencies(t *testing.T) { hold(t, dependenciesReasoned) }
+func TestDependencies(t *testing.T) { check(t, checkDependencies) }
 
-func dependenciesReasoned(r *tree) []string {
+func checkDependencies(r *tree) []string {
 	var p report
 	modules, reasons := r.read("go.mod"), r.read("deps.txt")
 	known := map[string]bool{}

@@ -11,9 +11,9 @@ var bannedNames = []string{"util", "utils", "common", "helper", "helpers", "type
 	"info", "new", "v2", "misc"}
 
 // TestPackages wants a doc of some length for each package, in doc.go, and a name that means something.
-func TestPackages(t *testing.T) { hold(t, packagesDocumented) }
+func TestPackages(t *testing.T) { check(t, checkPackageDocs) }
 
-func packagesDocumented(r *tree) []string {
+func checkPackageDocs(r *tree) []string {
 	var p report
 	documented := map[string]bool{}
 	var dirs []string
@@ -31,7 +31,7 @@ func packagesDocumented(r *tree) []string {
 	}
 	for _, dir := range dirs {
 		if !documented[dir] {
-			p.addf("%s: package has no doc: say in doc.go what it is, what it is not, and its laws", dir)
+			p.addf("%s: package has no doc: say in doc.go what it is, what it is not, and its invariants", dir)
 		}
 		if slices.Contains(bannedNames, path.Base(dir)) {
 			p.addf("%s: the name says nothing: name the duty", dir)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// impure are the packages through which the world gets in.
+// impure are the packages that give a function more than its arguments: time, locks, I/O, randomness.
 var impure = []string{"time", "sync", "sync/atomic", "context", "os", "net", "log", "log/slog", "math/rand",
 	"math/rand/v2", "crypto/rand", "io/fs", "runtime"}
 
@@ -18,9 +18,9 @@ func pure(f *file) bool {
 }
 
 // TestPurity keeps the core a function of its inputs: no clock, I/O, lock, goroutine, channel or map order.
-func TestPurity(t *testing.T) { hold(t, corePure) }
+func TestPurity(t *testing.T) { check(t, checkCoreInputs) }
 
-func corePure(r *tree) []string {
+func checkCoreInputs(r *tree) []string {
 	var p report
 	for i := range r.files {
 		f := &r.files[i]
@@ -59,9 +59,9 @@ func corePure(r *tree) []string {
 
 // TestPurity_mapOrder finds loops over what is declared as a map in the same file. It sees declared names only; the
 // simulator's equal-bytes test finds the rest.
-func TestPurity_mapOrder(t *testing.T) { hold(t, coreOrdered) }
+func TestPurity_mapOrder(t *testing.T) { check(t, checkCoreOrder) }
 
-func coreOrdered(r *tree) []string {
+func checkCoreOrder(r *tree) []string {
 	var p report
 	for i := range r.files {
 		f := &r.files[i]

@@ -28,12 +28,12 @@ var foreignFlags = []string{"http2-prior-knowledge"} // curl
 
 // TestReferences follows what comments and documents cite: files, tests, decisions, flags.
 func TestReferences(t *testing.T) {
-	hold(t, commentsTrue)
-	hold(t, documentsTrue)
-	hold(t, flagsExist)
+	check(t, checkComments)
+	check(t, checkDocuments)
+	check(t, checkFlagsExist)
 }
 
-// places are what can be cited: every file by each end of its path, every directory, every declared name.
+// places are what can be cited: every file by any suffix of its path, every directory, every declared name.
 type places struct {
 	files map[string]bool
 	names map[string]bool
@@ -98,7 +98,7 @@ func (p *places) declared(name string) bool {
 	return p.names[name]
 }
 
-func commentsTrue(r *tree) []string {
+func checkComments(r *tree) []string {
 	var p report
 	known := placesOf(r)
 	for i := range r.files {
@@ -115,7 +115,7 @@ func commentsTrue(r *tree) []string {
 	return p
 }
 
-func documentsTrue(r *tree) []string {
+func checkDocuments(r *tree) []string {
 	var p report
 	known := placesOf(r)
 	for _, doc := range r.texts {
@@ -135,8 +135,8 @@ func documentsTrue(r *tree) []string {
 	return p
 }
 
-// flagsExist looks for each documented flag among the string constants of the programs, where flags are declared.
-func flagsExist(r *tree) []string {
+// checkFlagsExist looks for each documented flag among the string constants of the programs, where flags are declared.
+func checkFlagsExist(r *tree) []string {
 	var p report
 	_, texts := symbols(r)
 	for _, doc := range r.texts {

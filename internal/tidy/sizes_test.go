@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The limits: what one can read in one sitting, on one screen. Generated files are not counted.
+// The limits. Generated files are not counted.
 const (
 	maxPackageLines = 4000 // without tests
 	maxFileLines    = 500
@@ -21,8 +21,8 @@ const (
 	maxTestColumns  = 170 // rows of tables
 )
 
-// outgrown says how much larger than its limit something is that is still to be split. A number may only become smaller,
-// and what has come below its limit must be removed from here.
+// outgrown has the size of what is above its limit and still to be split. A number may only become smaller; a row whose size
+// has come below the limit must be removed.
 var outgrown = map[string]int{
 	"internal/consensus.Message fields":       29,
 	"internal/consensus/fast.Faults fields":   31,
@@ -36,12 +36,12 @@ var outgrown = map[string]int{
 
 // TestSizes keeps packages, files, types, functions and lines readable.
 func TestSizes(t *testing.T) {
-	hold(t, linesKept)
-	hold(t, packagesKept)
-	hold(t, typesKept)
+	check(t, checkLines)
+	check(t, checkPackageSizes)
+	check(t, checkTypeSizes)
 }
 
-func linesKept(r *tree) []string {
+func checkLines(r *tree) []string {
 	var p report
 	sizes := map[string]int{}
 	for i := range r.files {
@@ -81,7 +81,7 @@ func (p *report) longFunctions(r *tree, f *file) {
 	}
 }
 
-func packagesKept(r *tree) []string {
+func checkPackageSizes(r *tree) []string {
 	var p report
 	sizes := map[string]int{}
 	for i := range r.files {
@@ -93,7 +93,7 @@ func packagesKept(r *tree) []string {
 	return p
 }
 
-func typesKept(r *tree) []string {
+func checkTypeSizes(r *tree) []string {
 	var p report
 	methods, fields := map[string]int{}, map[string]int{}
 	for i := range r.files {

@@ -53,14 +53,14 @@ var repository = sync.OnceValues(func() (*tree, error) {
 	return r, err
 })
 
-// hold fails the test for each line that the rule says of this repository.
-func hold(t *testing.T, kept rule) {
+// check fails the test for each breach of the rule in this repository.
+func check(t *testing.T, broken rule) {
 	t.Helper()
 	r, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, breach := range kept(r) {
+	for _, breach := range broken(r) {
 		t.Error(breach)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// bannedWords are words that this project once had of its own where the field has one, and what to say instead. They are
-// looked for in names, comments, texts and documents.
+// bannedWords are words that this project once used instead of the usual term, and what to say instead. They are looked for in
+// names, comments, texts and documents.
 var bannedWords = []struct{ word, say string }{
 	{"vouch", "confirm"},
 	{"crowd", "connections"},
@@ -28,10 +28,10 @@ var bannedWords = []struct{ word, say string }{
 // allowedWords are places that must name a banned word.
 var allowedWords = []string{"internal/tidy/", "CHANGELOG.md", "docs/track-record.md"}
 
-// TestWords keeps to the field's words, one meaning each.
-func TestWords(t *testing.T) { hold(t, wordsPlain) }
+// TestWords refuses the banned words.
+func TestWords(t *testing.T) { check(t, checkWords) }
 
-func wordsPlain(r *tree) []string {
+func checkWords(r *tree) []string {
 	var p report
 	var patterns []*regexp.Regexp
 	for _, b := range bannedWords {

@@ -9,7 +9,7 @@
 //
 // For trying out, Options.Delay makes other members far away (delay.go): nothing above the connections notices how.
 //
-// Laws:
+// Invariants:
 //  1. Messages to one peer arrive in the order of Send and at most once, except that express kinds may overtake.
 //  2. Send never blocks. What does not fit into the bounded queue of a peer is dropped and counted.
 //  3. A connection carries messages only after both sides agreed on protocol version, cluster and both member ids.

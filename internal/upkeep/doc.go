@@ -6,7 +6,7 @@
 //
 // It does not decide which revisions are compacted: clients do, or package server's automatic compaction.
 //
-// Laws:
+// Invariants:
 //  1. The log keeps what the store does not hold durably. The store writes no log of its own, so that after a crash its
 //     end is applied again from the log.
 //  2. Long work ends when the store that it works on is replaced, or when the member stops.

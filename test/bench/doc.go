@@ -5,7 +5,7 @@
 // between the servers round by round. It is not a benchmark of a machine: members and clients share its cores, so that
 // throughput is bounded by CPU per operation, and that figure is the steadier one.
 //
-// Laws:
+// Invariants:
 //  1. Both servers get the same flags, load, order of workloads and number of cores.
 //  2. Rounds alternate which server goes first; a ratio compares figures of the same round only.
 //  3. Only what ends inside the measured window counts; what fails is counted, never dropped.

@@ -3,7 +3,7 @@
 //
 // It knows no subcommand: internal/ctl and internal/ctl/member build them from its parts. The main type is Connection.
 //
-// Laws:
+// Invariants:
 //  1. Results go to the output, everything else to the error stream.
 //  2. An error that a command returns is one message, with the status to exit with: see Failure.
 //  3. A request ends early if nobody listens at any endpoint, and says so.

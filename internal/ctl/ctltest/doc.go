@@ -4,7 +4,7 @@
 //
 // The main type is Result.
 //
-// Laws:
+// Invariants:
 //  1. A command runs exactly as the program would run it: by ctl.Run, with streams and an environment of its own.
 //  2. Output is compared as a whole, errors by a part of them.
 //

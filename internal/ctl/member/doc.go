@@ -7,7 +7,7 @@
 //
 // The entry is New. The main types are changer, which plans, asks and starts a job, and session, which makes the requests.
 //
-// Laws:
+// Invariants:
 //  1. Nothing changes before a plan was shown and a person, or --yes, agreed to that very plan.
 //  2. The same command given again finds the same job.
 //  3. With -o json or yaml the output is one object of the API for each answer.

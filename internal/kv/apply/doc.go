@@ -12,9 +12,9 @@
 //
 // There are three ways to fail. A rejection (a lease that does not exist) is a Result, the same everywhere. An
 // operating error (the disk) is returned by Apply: the member stops, for it cannot know what the others know. A
-// broken law panics.
+// broken invariant panics.
 //
-// Laws:
+// Invariants:
 //  1. Applied mark, data, results and all other tables change in one batch (docs/fast-path.md, "Applying").
 //  2. A revision is used at most once and revisions grow along the log; an entry with an exact revision gets that one,
 //     or is skipped and leaves nothing, not even a result.

@@ -11,7 +11,7 @@ type branch struct {
 }
 
 // txn chooses, checks and only then runs: all compares look at the state before the transaction, and a rejection leaves
-// it untouched (law 4).
+// it untouched (invariant 4).
 func (x *executor) txn(op *kv.TxnOp, res *kv.Result) {
 	b := choose(op, x.w.Check)
 	if res.Err = x.check(&b); res.Err == nil {

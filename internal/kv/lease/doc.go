@@ -6,7 +6,7 @@
 // keep-alive moves without a log entry. The Lessor has no clock: whoever calls it says what time it is. It revokes
 // nothing by itself either: it names the leases that are due, and the member proposes their end.
 //
-// Laws:
+// Invariants:
 //  1. A lease never ends early. Its deadline is counted from a reading of the leader's clock that was taken after the
 //     grant was applied there (the first call with a time that follows it), or after the renewal was asked for, so no
 //     client can have started its own countdown later. A new leader knows nothing of the renewals its predecessor

@@ -39,7 +39,7 @@ func (l *Lessor) Demote() {
 }
 
 // begin gives a lease its deadline, if it has none in this epoch. Counting from now and not from the grant is what makes
-// law 1 hold without a clock in the state machine: now is later.
+// invariant 1 hold without a clock in the state machine: now is later.
 func (l *Lessor) begin(le *lease, now time.Time) {
 	if le.epoch == l.epoch || le.revoked {
 		return

@@ -5,7 +5,7 @@
 // bounded cache holds current versions. What leases, alarms and results need lives beside it in the engine, under table
 // bytes of their own, written through the same Writer so that one batch holds all effects of a command.
 //
-// Laws:
+// Invariants:
 //
 //  1. A revision, once published, never changes: a read at it gives the same answer until it is compacted.
 //  2. The writer makes changes visible in the order engine, cache, published revision. A reader takes the published

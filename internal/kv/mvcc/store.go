@@ -113,7 +113,7 @@ func checkTxnRevision(asked, current, compact kv.Revision) error {
 	return nil
 }
 
-// newIter takes an iterator and then makes sure that rev was not compacted before it was taken (law 3).
+// newIter takes an iterator and then makes sure that rev was not compacted before it was taken (invariant 3).
 func (s *Store) newIter(lower, upper []byte, rev kv.Revision) (engine.Iterator, error) {
 	it, err := s.engine.NewIter(lower, upper)
 	if err != nil {

@@ -179,7 +179,7 @@ func (v *viewer) take(r *watch.Response) {
 		}
 		v.seen[r.WatchID] = append(seen, r.Batch.Events...)
 	default:
-		for id, end := range v.seen { // law 2
+		for id, end := range v.seen { // invariant 2
 			if n := len(end); n > 0 && end[n-1].KV.ModRevision > r.Revision {
 				v.fail("progress %d came after revision %d of watcher %d", r.Revision, end[n-1].KV.ModRevision, id)
 			}

@@ -8,7 +8,7 @@
 // memory, no watcher has a goroutine, and Publish never waits. The package encodes nothing, cuts nothing into
 // fragments, has no clock and checks no permissions: that is rpc's.
 //
-// Laws:
+// Invariants:
 //  1. A watcher sees every event of its range from its start on, once, in the order of revisions, and all events of one
 //     revision in one Response; or it is cancelled with the revision of the compaction that overtook it.
 //  2. A progress revision is enqueued behind all events up to it that its watchers have to see.

@@ -249,7 +249,7 @@ func (h *Hub) Detach() {
 }
 
 // Reset gives the hub a store: at the start, or after a snapshot replaced the old one. Watchers go on at their next
-// revision, from the store if that is in its past (law 3).
+// revision, from the store if that is in its past (invariant 3).
 func (h *Hub) Reset(store *mvcc.Store) {
 	h.storeMu.Lock()
 	defer h.storeMu.Unlock()

@@ -8,7 +8,7 @@
 //
 // It knows no rule of the protocol itself, and it checks no law. The main types are Finding, WalkOptions and Mutation.
 //
-// Laws:
+// Invariants:
 //  1. The seed and the number of a walk decide it.
 //  2. A finding replays: its trace breaks the law again, and nothing under the full rules.
 //  3. Each rule of the model is dropped by a mutation.

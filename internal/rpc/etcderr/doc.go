@@ -5,7 +5,7 @@
 //
 // The main function is Wire. What no row knows goes out with code Unknown and its own text.
 //
-// Laws:
+// Invariants:
 //  1. Each row gives an error whose text etcd's clients know.
 //  2. Each reason for which a leader refuses a membership change has a row.
 //  3. An error that is a gRPC status stays as it is; no error stays none.

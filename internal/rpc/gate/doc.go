@@ -6,7 +6,7 @@
 // The main type is Gate: Unary and Stream are gRPC's interceptors, Pass is for services that need none. A Method holds the
 // counters of one method; Collect shows them.
 //
-// Laws:
+// Invariants:
 //  1. Nothing is answered from a state that is known to be wrong, or by a member whose cluster was recovered without it,
 //     but for methods that show how the member itself is.
 //  2. A learner serves only the methods that say so, and serializable ranges.

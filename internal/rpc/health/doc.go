@@ -5,7 +5,7 @@
 //
 // The main type is Checker; Watcher keeps gRPC's health service, and the log, at what Checker would say.
 //
-// Laws:
+// Invariants:
 //  1. A check does not wait for a member that hangs: whether it hangs is asked first, and that asks nothing of the member.
 //  2. /livez fails only for what a new start may cure; a slow disk is none of it.
 //

@@ -5,7 +5,7 @@
 //
 // The main type is API; Handler is for clients, MetricsHandler for the URLs of --listen-metrics-urls.
 //
-// Laws:
+// Invariants:
 //  1. A request that is not encrypted and calls the member by a name that is not allowed is refused before any handler.
 //  2. A scrape that nobody reads ends, and its connection serves other requests afterwards.
 //

@@ -6,7 +6,7 @@
 //
 // The main type is Service. One poller asks the leader for all watchers; a watcher gets the difference to what it saw.
 //
-// Laws:
+// Invariants:
 //  1. Every fault of a request that can be told without the cluster is refused before the leader is asked, all at once.
 //  2. What stands in the way of a plan is part of the answer, not an error.
 //  3. A watcher that reads slowly misses states between, and never the latest.

@@ -6,7 +6,7 @@
 //
 // The main type is Emitter.
 //
-// Laws:
+// Invariants:
 //  1. Counting costs an atomic addition; formatting costs the scrape.
 //
 // A Collector may be used concurrently, an Emitter belongs to one scrape.

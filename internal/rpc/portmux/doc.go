@@ -5,7 +5,7 @@
 //
 // The main type is Mux. Credentials and ConnContext are for the servers behind it, Encrypted for HTTP handlers.
 //
-// Laws:
+// Invariants:
 //  1. A connection is handed to exactly one server, or closed.
 //  2. A connection that says nothing keeps none waiting: it has a deadline, and is closed earlier when too many newer ones
 //     have said nothing yet.

@@ -5,7 +5,7 @@
 //
 // There is no main type; each function gives nil or the error that etcd gives.
 //
-// Laws:
+// Invariants:
 //  1. A request is accepted here if etcd accepts it, and refused with etcd's error otherwise; where we differ the comment says
 //     so.
 //

@@ -10,7 +10,7 @@
 //
 //	go test ./internal/rpc/wire -run - -bench Codec -benchtime 2000x -count 15    (the least counts)
 //
-// Laws, held against the protobuf library by tests and a fuzzer:
+// Invariants, checked against the protobuf library by tests and a fuzzer:
 //  1. What is read here means exactly what the protobuf library reads from the same bytes, errors included.
 //  2. What is written here is byte for byte what the protobuf library writes.
 //  3. A request may alias the bytes that it was read from; nobody writes to them or uses them again.

@@ -6,7 +6,7 @@
 //
 // The main type is Service; each call of Propose is a stream of its own.
 //
-// Laws:
+// Invariants:
 //  1. A proposal that has entered a stream is answered once, or given up when the stream ends.
 //  2. A client acts under its own sessions only, whatever its messages say.
 //  3. What waits in a stream is bounded, in proposals and bytes, also if the client does not read.

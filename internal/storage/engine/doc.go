@@ -4,7 +4,7 @@
 // member's log repeats what a crash took. There are two engines: Open gives Pebble (the only package that imports it),
 // OpenMem gives a deterministic one in memory for the simulator.
 //
-// Laws that both keep:
+// Invariants of both:
 //
 //  1. A batch is atomic: after a crash all of it is there or none.
 //  2. Batches become durable in the order of their commits: after a crash the store is a prefix of what was committed.

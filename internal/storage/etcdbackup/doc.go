@@ -8,7 +8,7 @@
 //
 //	Create -> Version, Change, Lease, Alarm, Member, ... -> Finish -> Close
 //
-// Laws:
+// Invariants:
 //  1. The file is complete and on disk after Finish returned nil. A file that was closed before is of no use.
 //  2. No two rows share a key: versions from before the compaction get the first sub-revision that is free.
 //  3. Memory is bounded: what is written is committed every so often.

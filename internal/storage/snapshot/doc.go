@@ -9,7 +9,7 @@
 // Everything lies in the data directory: generations of the store and the file that says which one counts in StoresDir,
 // snapshots that come and go in WorkDir. docs/adr/0018-generations-of-the-store.md says why.
 //
-// Laws, each tried by a crash at every operation of the file system:
+// Invariants, tested with a crash at every operation of the file system:
 //  1. After Receive returned nil, every byte and every name is on disk and agrees with the sender's checksums. After
 //     it returned an error, nothing is left.
 //  2. At any crash, Recover finds the old generation or the new one, whole; after Switch returned nil, the new one.

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// floors is the house: a package may import packages of lower floors, and of its own realm on its own floor.
+// layers says what a package may import: packages of lower layers, and of its own group in its own layer.
 // DO NOT CHANGE IT TO MAKE A BUILD PASS. A longer prefix wins.
-var floors = []struct {
+var layers = []struct {
 	prefix string
-	floor  int
-	realm  string
+	layer  int
+	group  string
 }{
 	{"internal/invariant", 0, "invariant"},
 	{"internal/keyrange", 0, "keyrange"},
@@ -19,10 +19,10 @@ var floors = []struct {
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},
 	{"internal/testnet", 0, "testnet"},
-	{"client", 4, "client"}, // what users import: clientKnows says what of the inside
-	{"internal/consensus", 1, "words"},
-	{"internal/kv", 1, "words"},
-	{"internal/identity", 1, "words"},
+	{"client", 4, "client"}, // users import it: clientImports says what it may import itself
+	{"internal/consensus", 1, "values"},
+	{"internal/kv", 1, "values"},
+	{"internal/identity", 1, "values"},
 	{"internal/env", 1, "env"},
 	{"internal/admission", 1, "admission"},
 	{"internal/watchdog", 2, "watchdog"},
@@ -35,7 +35,7 @@ var floors = []struct {
 	{"internal/autopilot", 3, "membership"}, // what a leader does for the membership, over ports
 	{"internal/peercall", 3, "peercall"},    // what members ask each other
 	{"internal/model", 3, "model"},
-	{"internal/offers", 3, "fastpath"},
+	{"internal/offers", 3, "offers"},
 	{"internal/member", 4, "member"},
 	{"internal/clients", 4, "member"},
 	{"internal/node", 4, "member"},
@@ -55,31 +55,31 @@ var floors = []struct {
 	{"test/", 7, "test"},
 }
 
-func place(dir string) (floor int, realm string, ok bool) {
+func layerOf(dir string) (layer int, group string, ok bool) {
 	longest := -1
-	for _, f := range floors {
+	for _, f := range layers {
 		match := dir == f.prefix || strings.HasPrefix(dir, strings.TrimSuffix(f.prefix, "/")+"/") ||
 			strings.HasSuffix(f.prefix, "/") && strings.HasPrefix(dir, f.prefix)
 		if strings.HasSuffix(f.prefix, "/") && dir == strings.TrimSuffix(f.prefix, "/") {
 			match = false
 		}
 		if match && len(f.prefix) > longest {
-			floor, realm, ok, longest = f.floor, f.realm, true, len(f.prefix)
+			layer, group, ok, longest = f.layer, f.group, true, len(f.prefix)
 		}
 	}
-	return floor, realm, ok
+	return layer, group, ok
 }
 
-// TestFloors keeps the house standing: nobody reaches upwards, or across into another realm of the same floor.
-func TestFloors(t *testing.T) { hold(t, floorsHold) }
+// TestLayers refuses imports of a higher layer, and of another group of the same layer.
+func TestLayers(t *testing.T) { check(t, checkLayers) }
 
-func floorsHold(r *tree) []string {
+func checkLayers(r *tree) []string {
 	var p report
 	for i := range r.files {
 		f := &r.files[i]
-		floor, realm, ok := place(f.dir)
+		layer, group, ok := layerOf(f.dir)
 		if !ok {
-			p.addf("%s: %s has no floor: give it one in floors_test.go", f.path, f.dir)
+			p.addf("%s: %s has no layer: give it one in layers_test.go", f.path, f.dir)
 			continue
 		}
 		for _, imported := range f.imports() {
@@ -87,27 +87,27 @@ func floorsHold(r *tree) []string {
 			if !own || f.test {
 				continue
 			}
-			lower, other, ok := place(target)
+			lower, other, ok := layerOf(target)
 			if !ok {
-				p.addf("%s: imports %s, which has no floor", f.path, target)
+				p.addf("%s: imports %s, which has no layer", f.path, target)
 				continue
 			}
-			mayKnow := realm == "env" && other == "words" // a port speaks in words
-			if !mayKnow && (lower > floor || lower == floor && other != realm) {
-				p.addf("%s: floor %d (%s) may not import %s of floor %d (%s)", f.path, floor, realm, target, lower, other)
+			port := group == "env" && other == "values" // ports use the value types of consensus and kv
+			if !port && (lower > layer || lower == layer && other != group) {
+				p.addf("%s: layer %d (%s) may not import %s of layer %d (%s)", f.path, layer, group, target, lower, other)
 			}
 		}
 	}
 	return p
 }
 
-// clientKnows is what the native client uses of the inside: how proposals are counted and offered exists once.
-var clientKnows = []string{"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/offers"}
+// clientImports are the internal packages that the native client uses, so that proposals are counted and offered by one code.
+var clientImports = []string{"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/offers"}
 
-// TestRealms keeps the two realms apart: agreement knows nothing of storage's meaning, and the other way round.
-func TestRealms(t *testing.T) { hold(t, realmsApart) }
+// TestGroups keeps consensus and kv apart: neither imports the other, but for the value types of package consensus.
+func TestGroups(t *testing.T) { check(t, checkGroups) }
 
-func realmsApart(r *tree) []string {
+func checkGroups(r *tree) []string {
 	var p report
 	for i := range r.files {
 		f := &r.files[i]
@@ -121,9 +121,9 @@ func realmsApart(r *tree) []string {
 			case strings.HasPrefix(f.dir, "internal/consensus") && strings.HasPrefix(target, "internal/kv"):
 				p.addf("%s: consensus may not know %s: payloads are opaque to it", f.path, target)
 			case strings.HasPrefix(f.dir, "internal/kv") && strings.HasPrefix(target, "internal/consensus/"):
-				p.addf("%s: kv may know the words of consensus, not %s", f.path, target)
-			case f.dir == "client" && strings.HasPrefix(target, "internal/") && !slices.Contains(clientKnows, target):
-				p.addf("%s: users link the client: it may know %v of the inside, not %s", f.path, clientKnows, target)
+				p.addf("%s: kv may import the value types of package consensus, not %s", f.path, target)
+			case f.dir == "client" && strings.HasPrefix(target, "internal/") && !slices.Contains(clientImports, target):
+				p.addf("%s: users link the client: it may import %v of internal, not %s", f.path, clientImports, target)
 			case strings.HasPrefix(target, "internal/sim") && !strings.HasPrefix(f.dir, "internal/sim") &&
 				!strings.HasPrefix(f.dir, "cmd/"):
 				p.addf("%s: only commands and tests import the simulator", f.path)
@@ -133,25 +133,25 @@ func realmsApart(r *tree) []string {
 	return p
 }
 
-// fences are imports that one package keeps for itself.
-var fences = []struct{ imported, only, reason string }{
+// confinedImports are imports that one package keeps for itself.
+var confinedImports = []struct{ imported, only, reason string }{
 	{"github.com/cockroachdb/pebble/v2", "internal/storage/engine", "the engine is a port: use internal/storage/engine"},
 	{"go.etcd.io/bbolt", "internal/storage/etcdbackup", "bbolt is only the format of etcd's backups"},
 	{"github.com/spf13/cobra", "internal/ctl", "subcommands live in internal/ctl"},
 }
 
-// TestFences keeps libraries where they can be replaced.
-func TestFences(t *testing.T) { hold(t, fencesHold) }
+// TestConfinedImports keeps a library in one package, where it can be replaced.
+func TestConfinedImports(t *testing.T) { check(t, checkConfined) }
 
-func fencesHold(r *tree) []string {
+func checkConfined(r *tree) []string {
 	var p report
 	for i := range r.files {
 		f := &r.files[i]
 		for _, imported := range f.imports() {
-			for _, fence := range fences {
-				inside := f.dir == fence.only || strings.HasPrefix(f.dir, fence.only+"/") || strings.HasPrefix(f.dir, "cmd/")
-				if imported == fence.imported && !inside && !f.test {
-					p.addf("%s: imports %s: %s", f.path, imported, fence.reason)
+			for _, confined := range confinedImports {
+				inside := f.dir == confined.only || strings.HasPrefix(f.dir, confined.only+"/") || strings.HasPrefix(f.dir, "cmd/")
+				if imported == confined.imported && !inside && !f.test {
+					p.addf("%s: imports %s: %s", f.path, imported, confined.reason)
 				}
 			}
 		}
