@@ -41,7 +41,7 @@ func newDisk(m *Member) *logWriter {
 func newLeases(m *Member) *expiry.Revoker {
 	return expiry.New(expiry.Options{
 		Stores: &m.stores, Clock: m.options.Clock, Extend: m.electionTimeout(), Logger: m.logger,
-		Leads:   func() bool { return m.Leader() == m.ID() },
+		Leads:   func() bool { return m.leads() },
 		Corrupt: m.Corrupt, ReadIndex: m.ReadIndex, Propose: m.Propose,
 	})
 }

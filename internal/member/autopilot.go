@@ -48,8 +48,8 @@ func (p pilotPorts) Transfer(ctx context.Context, to consensus.MemberID) error {
 }
 
 func (p pilotPorts) Sleep(ctx context.Context, d time.Duration) error {
-	timer := timers.get(d)
-	defer timers.put(timer)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
@@ -72,7 +72,7 @@ func (p pilotPorts) Started(id consensus.MemberID) bool {
 func (p pilotPorts) Find(
 	ctx context.Context, id consensus.MemberID, url string,
 ) (transport.Presence, error) {
-	return p.m.transport.Find(ctx, id, url)
+	return p.m.peers.transport.Find(ctx, id, url)
 }
 
 func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {
@@ -104,7 +104,7 @@ func (m *Member) runJobs() error {
 }
 
 func (m *Member) runJob(runner *autopilot.Runner) (pause time.Duration, busy bool) {
-	if m.Leader() != m.ID() {
+	if !m.leads() {
 		return 0, false
 	}
 	return runner.Turn(m.stopping)
@@ -125,7 +125,7 @@ const (
 func (m *Member) promoteLearners() error {
 	var removed autopilot.RemovedSessions
 	return lookEvery(m.stopping, promoteScanInterval, func() {
-		if m.Leader() == m.ID() {
+		if m.leads() {
 			m.bindMet()
 			m.promoteReady()
 			m.retireRemoved(&removed)
@@ -182,7 +182,7 @@ func (m *Member) repairVoters() error {
 func (m *Member) keepAddresses() error {
 	told := len(m.options.PeerURLs) == 0 // the cluster knows where this member is
 	return lookEvery(m.stopping, min(addressInterval, 2*m.electionTimeout()), func() {
-		if m.Leader() == m.ID() {
+		if m.leads() {
 			m.members.requests.DropFormer(m.stopping)
 		}
 		if !told {

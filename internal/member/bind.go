@@ -19,7 +19,7 @@ const bindPatience = 5 * time.Second
 // and founding members that came late. Until then nothing that they say is counted.
 func (m *Member) bindMet() {
 	config := m.configNow()
-	steps := identity.Bindings(&config, m.transport.Met(), m.ID(), m.options.Raft.Storage)
+	steps := identity.Bindings(&config, m.peers.transport.Met(), m.ID(), m.options.Raft.Storage)
 	if len(steps) == 0 {
 		return
 	}
@@ -45,7 +45,7 @@ func (m *Member) distrust(e raft.Denied) {
 		"do",
 		"move its data directory aside, start it with an empty one, and run `quorate member reset "+m.nameOf(e.Member)+"`")
 	m.background(func() {
-		if err := m.transport.Distrust(e.Member); err != nil {
+		if err := m.peers.transport.Distrust(e.Member); err != nil {
 			m.fail(err)
 		}
 	})
@@ -68,7 +68,7 @@ var troubleStates = map[identity.Reason]string{
 
 // trouble says in two words why a member is refused here; empty: it is not.
 func (m *Member) trouble(id consensus.MemberID) string {
-	trouble, found := m.transport.Trouble(id)
+	trouble, found := m.peers.transport.Trouble(id)
 	if !found {
 		return ""
 	}

@@ -199,7 +199,7 @@ func (p callPorts) Applied() consensus.ConfigID {
 func (p callPorts) Call(
 	ctx context.Context, to consensus.MemberID, method string, body []byte,
 ) ([]byte, error) {
-	return p.transport.Call(ctx, to, method, body)
+	return p.peers.transport.Call(ctx, to, method, body)
 }
 
 // callURL asks whoever listens at a peer URL, for a process that is no member yet.

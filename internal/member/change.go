@@ -64,7 +64,7 @@ func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeReq
 	payload := consensus.AppendChangeRequest(nil, request)
 	patience := time.After(m.electionTimeout())
 	for {
-		_, err := m.propose(ctx, consensus.EntryConfig, slices.Clone(payload))
+		_, err := m.requests.propose(ctx, consensus.EntryConfig, slices.Clone(payload))
 		var refused *membership.RefusedError
 		if !errors.As(err, &refused) || request.Expected != (consensus.ConfigID{}) ||
 			(refused.Reason != consensus.ReasonChangePending && refused.Reason != consensus.ReasonQuorumLost) {

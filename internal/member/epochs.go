@@ -23,7 +23,7 @@ func newEpochs(m *Member) *epoch.Monitor {
 func (m *Member) unconnected() []consensus.Member {
 	var peers []consensus.Member
 	for _, peer := range m.configNow().Members {
-		if _, connected := m.transport.ConnectedSince(peer.ID); peer.ID != m.ID() && !connected {
+		if _, connected := m.peers.transport.ConnectedSince(peer.ID); peer.ID != m.ID() && !connected {
 			peer.Name = m.nameOf(peer.ID)
 			peers = append(peers, peer)
 		}
@@ -32,7 +32,7 @@ func (m *Member) unconnected() []consensus.Member {
 }
 
 func (m *Member) greetURL(ctx context.Context, url string) (g identity.Greeting, err error) {
-	body, err := m.transport.CallURL(ctx, url, MethodGreet, nil)
+	body, err := m.peers.transport.CallURL(ctx, url, MethodGreet, nil)
 	if err != nil {
 		return g, err
 	}

@@ -14,7 +14,7 @@ func newIntegrity(m *Member) *integrity.Checker {
 	return integrity.New(integrity.Options{
 		Self: m.ID(), Stores: &m.stores, Pace: m.options.Integrity, Logger: m.logger,
 		Ports: integrity.Ports{
-			Leads:     func() bool { return m.Leader() == m.ID() },
+			Leads:     func() bool { return m.leads() },
 			Config:    func() consensus.Config { config, _ := m.configApplied(); return config },
 			ReadIndex: m.ReadIndex,
 			Propose:   m.Propose,

@@ -10,6 +10,7 @@ import (
 
 // knownLeader is what any goroutine may read of who leads. The loop sets it.
 type knownLeader struct {
+	self    consensus.MemberID
 	leader  atomic.Uint64
 	term    atomic.Uint64
 	learner atomic.Bool
@@ -19,8 +20,8 @@ type knownLeader struct {
 	changed chan struct{} // closed at the next change of leader
 }
 
-// init readies it for readers.
-func (k *knownLeader) init() { k.changed = make(chan struct{}) }
+// init readies it for readers at the member self.
+func (k *knownLeader) init(self consensus.MemberID) { k.self, k.changed = self, make(chan struct{}) }
 
 // follow notes who leads, and wakes those who wait for a change.
 func (k *knownLeader) follow(leader consensus.MemberID, term consensus.Term, now func() time.Time) {
@@ -43,6 +44,9 @@ func (k *knownLeader) lostSince(begun time.Time) bool { return k.lostAt.Load() >
 
 // Leader returns the known leader or NoMember.
 func (k *knownLeader) Leader() consensus.MemberID { return consensus.MemberID(k.leader.Load()) }
+
+// leads reports whether this member is the known leader.
+func (k *knownLeader) leads() bool { return k.Leader() == k.self }
 
 // Term returns the current term.
 func (k *knownLeader) Term() consensus.Term { return consensus.Term(k.term.Load()) }

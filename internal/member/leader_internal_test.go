@@ -11,7 +11,7 @@ import (
 // leader counts as one.
 func TestKnownLeader_follow(t *testing.T) {
 	var k knownLeader
-	k.init()
+	k.init(1)
 	now := time.Unix(100, 0)
 	clock := func() time.Time { return now }
 	for _, step := range []struct {

@@ -11,7 +11,7 @@ import (
 
 // RenewLease renews a lease wherever the leader is and returns its TTL in seconds.
 func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
-	if m.Leader() == m.ID() {
+	if m.leads() {
 		ttl, err := m.leases.Renew(ctx, id)
 		if !expiry.Elsewhere(err) {
 			return ttl, err
@@ -23,7 +23,7 @@ func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int6
 
 // LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
 func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
-	if m.Leader() == m.ID() {
+	if m.leads() {
 		remaining, granted, err := m.leases.TimeToLive(ctx, id)
 		if !expiry.Elsewhere(err) {
 			return remaining, granted, err
@@ -42,7 +42,7 @@ func withoutCause(err error) error {
 }
 
 func (m *Member) renewHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
-	if m.Leader() != m.ID() {
+	if !m.leads() {
 		return ttl, ErrNotLeader
 	}
 	ttl.remaining, err = m.leases.Renew(ctx, id)
@@ -50,7 +50,7 @@ func (m *Member) renewHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, er
 }
 
 func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
-	if m.Leader() != m.ID() {
+	if !m.leads() {
 		return ttl, ErrNotLeader
 	}
 	ttl.remaining, ttl.granted, err = m.leases.TimeToLive(ctx, id)

@@ -100,7 +100,7 @@ func (m *Member) ports() node.Ports {
 		StopSnapshot: m.sender.Stop,
 		Configure:    m.configure,
 		Observe:      m.observe,
-		Distance:     m.transport.Distance,
+		Distance:     m.peers.transport.Distance,
 		Taken:        m.Taken,
 	}
 }
@@ -109,7 +109,7 @@ func (m *Member) ports() node.Ports {
 func (m *Member) configure(inForce raft.ConfigInForce) {
 	config := inForce.Config
 	config.Members = dialled(config.Members)
-	m.transport.Configure(&config)
+	m.peers.transport.Configure(&config)
 	m.members.changes.Configured(&inForce)
 	self, _ := inForce.Config.Member(m.ID())
 	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)

@@ -26,7 +26,6 @@ import (
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/peercall"
-	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/transport"
 	"github.com/quorate/quorate/internal/upkeep"
@@ -65,12 +64,12 @@ type Member struct {
 	clusterBoard
 	*clients.Clients
 
-	options   Options
-	data      *datadir.Data
-	logger    *slog.Logger
-	node      *node.Node
-	transport *transport.Transport
-	hub       *watch.Hub
+	options Options
+	data    *datadir.Data
+	logger  *slog.Logger
+	node    *node.Node
+	peers   peers
+	hub     *watch.Hub
 
 	inbox       inbox
 	disk        *logWriter
@@ -93,8 +92,7 @@ type Member struct {
 	caller      *peercall.Caller
 	addresses   *autopilot.Addresses
 	refusedOnce sync.Once // by a peer, for good
-
-	started chan struct{} // closed by Start; others may ask before
+	requests    requests
 }
 
 // New builds a member from its data; Start makes it run.
@@ -107,11 +105,9 @@ func New(options Options) (*Member, error) {
 		data:    options.Data,
 		logger:  options.Logger,
 		hub:     options.Data.Machine.Hub(),
-
-		started: make(chan struct{}),
 	}
 	m.lifecycle.init()
-	m.knownLeader.init()
+	m.knownLeader.init(m.ID())
 	m.addresses = autopilot.NewAddresses(pilotPorts{m}, m.logger)
 	m.members.init(m)
 	m.caller = peercall.NewCaller(m.answers(), callPorts{m}, peercall.Options{
@@ -129,6 +125,11 @@ func New(options Options) (*Member, error) {
 	m.loopTask = m.dog.Watch("the member's loop")
 	m.scrubber = upkeep.NewScrubber(&m.stores, options.Scrub)
 	m.epochs = newEpochs(m)
+	m.requests = requests{
+		timeout: options.RequestTimeout, maxBytes: options.MaxRequestBytes, clock: options.Clock, stopping: m.stopping,
+		wake: m.inbox.wake, superseded: m.Superseded, leader: &m.knownLeader, connected: m.peers.connected,
+		started: make(chan struct{}),
+	}
 	m.leases = newLeases(m)
 	m.received, m.sender = newReceiver(m), newSender(m)
 	m.integrity = newIntegrity(m)
@@ -138,7 +139,7 @@ func New(options Options) (*Member, error) {
 
 // Start connects the member to the others and begins to tick. The transport must deliver to this member.
 func (m *Member) Start(t *transport.Transport) error {
-	m.transport = t
+	m.peers.transport = t
 	core := m.options.Raft
 	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, Fate: m.fate}
 	body, err := node.New(node.Options{
@@ -156,7 +157,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	}
 	m.node = body
 	m.publish()
-	close(m.started)
+	m.requests.open(body)
 	m.run("integrity", m.integrity.Run)
 	m.run("loop", m.loop)
 	m.run("disk", m.disk.run)
@@ -180,29 +181,10 @@ func always(f func() error) func(context.Context) error {
 	return func(context.Context) error { return f() }
 }
 
-// awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
-func (m *Member) awaitStart(ctx context.Context) error {
-	select {
-	case <-m.started:
-		return m.Superseded()
-	default:
-	}
-	select {
-	case <-m.started:
-		return m.Superseded()
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-m.stopping.Done():
-		return ErrStopped
-	}
-}
-
 // Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
 func (m *Member) Stop() error {
 	m.end()
-	if m.node != nil {
-		m.node.Proposals().FailAll(ErrStopped)
-	}
+	m.requests.close()
 	return m.data.Close()
 }
 
@@ -224,124 +206,20 @@ func (m *Member) identity() consensus.Identity { return m.data.Identity }
 // Hub is the member's watch hub; it outlives store replacements.
 func (m *Member) Hub() *watch.Hub { return m.hub }
 
-// waiter is a Completion that a goroutine waits for.
-type waiter struct {
-	result kv.Result
-	route  proposals.Route
-	err    error
-	done   chan struct{}
-}
-
-func (w *waiter) Complete(result kv.Result, err error) {
-	w.result, w.err = result, err
-	w.done <- struct{}{}
-}
-
-// Via notes by which way the answer comes.
-func (w *waiter) Via(route proposals.Route) { w.route = route }
-
-var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
-
 // Propose replicates a command and returns what applying it gave. Result.Err is a rejection; the error is one of
 // this package's and says whether the command may still happen.
 func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
-	payload := command.Append(nil)
-	if limit := m.options.MaxRequestBytes; limit > 0 && len(payload) > limit {
-		return kv.Result{}, ErrTooLarge
-	}
-	return m.propose(ctx, consensus.EntryCommand, payload)
-}
-
-func (m *Member) propose(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error) {
-	if err := m.awaitStart(ctx); err != nil {
-		return kv.Result{}, err
-	}
-	w := waiters.Get().(*waiter)
-	begun := m.options.Clock.Now()
-	q, err := m.node.Proposals().Add(kind, payload, w)
-	if err != nil {
-		return kv.Result{}, err
-	}
-	m.inbox.wake()
-	timer := timers.get(m.options.RequestTimeout)
-	defer timers.put(timer)
-	select {
-	case <-w.done:
-		result, err := w.result, w.err
-		noteRoute(ctx, w.route)
-		w.result, w.route, w.err = kv.Result{}, "", nil
-		waiters.Put(w)
-		return result, err
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-timer.C:
-		err = m.timeoutError(begun)
-		if m.node.Proposals().Sent(q) && errors.Is(err, ErrNoLeader) {
-			err = ErrLeaderFailed // it left for a leader that is gone since, so it may still happen
-		}
-	case <-m.stopping.Done():
-		select {
-		case <-w.done: // the answer came just before the end
-			return w.result, w.err
-		default:
-			err = ErrStopped
-		}
-	}
-	m.node.Proposals().Abandon(q) // the waiter is not pooled again: it may just be being completed
-	return kv.Result{}, err
-}
-
-// timeoutError says what a request that ran out of time most likely waited for, in etcd's distinctions.
-func (m *Member) timeoutError(begun time.Time) error {
-	if err := m.Superseded(); err != nil {
-		return err
-	}
-	if m.Leader() == consensus.NoMember {
-		return ErrNoLeader
-	}
-	if m.lostSince(begun) {
-		return ErrLeaderFailed
-	}
-	if leader := m.Leader(); leader != m.ID() {
-		if _, connected := m.transport.ConnectedSince(leader); !connected {
-			return ErrConnectionLost
-		}
-	}
-	return ErrTimeout
+	return m.requests.command(ctx, command)
 }
 
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
-func (m *Member) ReadIndex(ctx context.Context) error {
-	if err := m.awaitStart(ctx); err != nil {
-		return err
-	}
-	shown := m.node.AwaitRead()
-	m.inbox.wake()
-	select {
-	case <-shown:
-		return nil
-	default:
-	}
-	begun := m.options.Clock.Now()
-	timer := timers.get(m.options.RequestTimeout)
-	defer timers.put(timer)
-	select {
-	case <-shown:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return m.timeoutError(begun)
-	case <-m.stopping.Done():
-		return ErrStopped
-	}
-}
+func (m *Member) ReadIndex(ctx context.Context) error { return m.requests.readIndex(ctx) }
 
 // TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter, or one
 // that is marked corrupt, is refused with a *CordonedError.
 func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
 	status := m.Status()
-	if m.Leader() != m.ID() {
+	if !m.leads() {
 		return ErrNotLeader
 	}
 	if !status.Config.IsVoter(to) {

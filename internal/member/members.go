@@ -25,6 +25,7 @@ const (
 // leader for.
 type Membership struct {
 	self     selfPort
+	asks     *requests
 	caller   *peercall.Caller
 	requests *autopilot.Requests
 	repair   *autopilot.Repair
@@ -39,17 +40,15 @@ type Membership struct {
 type selfPort interface {
 	ID() consensus.MemberID
 	Leader() consensus.MemberID
-	awaitStart(ctx context.Context) error
 	viewInTerm(ctx context.Context) (membership.View, consensus.Term, error)
 	configNow() consensus.Config
 	identity() consensus.Identity
 	ForeignEpochs() []string
-	StaleProposals() uint64
 }
 
 // init ties it to its member, but for the caller.
 func (s *Membership) init(m *Member) {
-	s.self, s.logger, s.stopping = m, m.logger, m.stopping
+	s.self, s.asks, s.logger, s.stopping = m, &m.requests, m.logger, m.stopping
 	s.jobs.machine, s.jobs.logger = m.Machine, m.logger
 	s.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
 		ElectionTimeout: m.electionTimeout(), Poll: 5 * m.options.TickInterval,
@@ -90,7 +89,7 @@ func (s *Membership) serve(t *peercall.Table) {
 func atLeader[Q, A any](
 	ctx context.Context, s *Membership, method *peercall.Method[Q, A], q Q,
 ) (answer A, err error) {
-	if err := s.self.awaitStart(ctx); err != nil {
+	if err := s.asks.awaitStart(ctx); err != nil {
 		return answer, err
 	}
 	return peercall.AtLeader(ctx, s.caller, method, q)
@@ -153,7 +152,7 @@ func (s *Membership) ChangeCounts() []changecount.Count { return s.changes.Count
 
 // StaleProposals counts the commands of this member that a leader refused because they were bound to a configuration
 // that was no longer in force. They went out again at once.
-func (s *Membership) StaleProposals() uint64 { return s.self.StaleProposals() }
+func (s *Membership) StaleProposals() uint64 { return s.asks.stale() }
 
 // Advice says what is wrong with the voters: see autopilot.Repair.
 func (s *Membership) Advice() string { return s.repair.Text() }

@@ -22,7 +22,7 @@ func newSender(m *Member) *snapshots.Sender {
 		Stream: func(
 			ctx context.Context, to consensus.MemberID, meta consensus.SnapshotMeta, write func(io.Writer) error,
 		) error {
-			return m.transport.SendSnapshot(ctx, to, meta, write)
+			return m.peers.transport.SendSnapshot(ctx, to, meta, write)
 		},
 	})
 }

@@ -17,8 +17,9 @@ const (
 
 // statusBoard gives copies of the core's state to any goroutine. The loop makes them.
 type statusBoard struct {
-	asked queue[chan<- raft.Status]
-	known atomic.Pointer[raft.Status] // the last copy
+	asked  queue[chan<- raft.Status]
+	known  atomic.Pointer[raft.Status] // the last copy
+	timers timerPool
 }
 
 // answer gives a copy to all who wait.
@@ -36,8 +37,8 @@ func (b *statusBoard) ask(ctx context.Context, wake func()) raft.Status {
 	if b.asked.len() >= maxAsked {
 		return b.last()
 	}
-	timer := timers.get(statusTimeout)
-	defer timers.put(timer)
+	timer := b.timers.get(statusTimeout)
+	defer b.timers.put(timer)
 	answer := make(chan raft.Status, 1)
 	b.asked.put(answer)
 	wake()

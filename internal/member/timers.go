@@ -6,10 +6,8 @@ import (
 	"time"
 )
 
-// timerPool recycles request timers: one is needed for every request, and nearly none ever fires.
+// timerPool recycles timers of requests: each needs one, and nearly none ever fires. The zero value is ready.
 type timerPool struct{ pool sync.Pool }
-
-var timers timerPool
 
 func (p *timerPool) get(d time.Duration) *time.Timer {
 	if t, ok := p.pool.Get().(*time.Timer); ok {

@@ -20,7 +20,7 @@ func (m *Member) View(ctx context.Context) (membership.View, error) {
 }
 
 func (m *Member) viewInTerm(ctx context.Context) (membership.View, consensus.Term, error) {
-	if err := m.awaitStart(ctx); err != nil {
+	if err := m.requests.awaitStart(ctx); err != nil {
 		return membership.View{}, 0, err
 	}
 	status := m.Status()

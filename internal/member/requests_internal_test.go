@@ -1,0 +1,135 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/proposals"
+)
+
+// deafLoop takes requests and answers none.
+type deafLoop struct{ table *proposals.Table }
+
+func (l deafLoop) Proposals() *proposals.Table { return l.table }
+
+func (l deafLoop) AwaitRead() <-chan struct{} { return make(chan struct{}) }
+
+// asking are the requests of member 1, and what they are told.
+type asking struct {
+	requests
+	known     knownLeader
+	woken     int
+	replaced  error // why it serves nothing
+	connects  bool
+	endMember context.CancelFunc
+}
+
+func newAsking(t *testing.T) *asking {
+	a := &asking{}
+	stopping, cancel := context.WithCancel(t.Context())
+	a.known.init(1)
+	a.endMember = cancel
+	a.requests = requests{
+		timeout: time.Minute, maxBytes: 100, clock: env.WallClock{}, stopping: stopping, wake: func() { a.woken++ },
+		superseded: func() error { return a.replaced }, leader: &a.known,
+		connected: func(consensus.MemberID) bool { return a.connects }, started: make(chan struct{}),
+	}
+	return a
+}
+
+// Ensure that a request that comes before the start waits for it, and that one of a member that serves nothing is refused.
+func TestRequests_awaitStart(t *testing.T) {
+	superseded := errors.New("superseded")
+	for _, row := range []struct {
+		name string
+		meet func(a *asking, cancel context.CancelFunc)
+		want error
+	}{
+		{"it starts", func(a *asking, _ context.CancelFunc) { a.open(deafLoop{}) }, nil},
+		{"it starts superseded", func(a *asking, _ context.CancelFunc) {
+			a.replaced = superseded
+			a.open(deafLoop{})
+		}, superseded},
+		{"the caller gives up", func(_ *asking, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		{"it stops", func(a *asking, _ context.CancelFunc) { a.endMember() }, ErrStopped},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAsking(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var got error
+			ended := false
+			go func() {
+				got = a.awaitStart(ctx)
+				ended = true
+			}()
+			synctest.Wait()
+			if ended {
+				t.Errorf("%s: it did not wait: %v", row.name, got)
+			}
+			row.meet(a, cancel)
+			synctest.Wait()
+			if !ended || !errors.Is(got, row.want) {
+				t.Errorf("%s: ended %t with %v", row.name, ended, got)
+			}
+		})
+	}
+}
+
+// Ensure that a request that is not answered ends with what most likely kept it waiting, and is repeated no more.
+func TestRequests_command(t *testing.T) {
+	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
+	follow := func(leader consensus.MemberID) func(*asking) {
+		return func(a *asking) { a.known.follow(leader, 1, time.Now) }
+	}
+	for _, row := range []struct {
+		name     string
+		before   func(*asking)
+		meet     func(*asking)
+		connects bool
+		want     error
+	}{
+		{"no leader", follow(0), follow(0), true, ErrNoLeader},
+		{"it leads itself", follow(1), follow(1), false, ErrTimeout},
+		{"a leader that answers nothing", follow(2), follow(2), true, ErrTimeout},
+		{"the leader was lost meanwhile", follow(2), follow(3), true, ErrLeaderFailed},
+		{"no connection to the leader", follow(2), follow(2), false, ErrConnectionLost},
+		{"it left for a leader that is gone", follow(2), func(a *asking) {
+			table := a.loop.Proposals()
+			open := table.Take(1, false).Commands[0] // the opening of the session goes first
+			entry := consensus.Entry{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}
+			table.Resolve([]consensus.Entry{entry}, make([]kv.Result, 1))
+			table.Take(2, false)
+			follow(0)(a)
+		}, true, ErrLeaderFailed},
+		{"the member stops", follow(2), func(a *asking) { a.endMember() }, true, ErrStopped},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newAsking(t)
+			a.connects = row.connects
+			row.before(a)
+			a.open(deafLoop{proposals.New(1, 1)})
+			answer := make(chan error)
+			go func() {
+				_, err := a.command(t.Context(), put)
+				answer <- err
+			}()
+			synctest.Wait()
+			row.meet(a)
+			if err := <-answer; !errors.Is(err, row.want) || a.woken == 0 {
+				t.Errorf("%s: got %v, woken %d times", row.name, err, a.woken)
+			}
+		})
+	}
+	a := newAsking(t)
+	large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
+	if _, err := a.command(t.Context(), large); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large command: %v", err)
+	}
+}
