@@ -16,7 +16,7 @@ import (
 type pilotPorts struct{ m *Member }
 
 func (p pilotPorts) View(ctx context.Context) (membership.View, consensus.Term, error) {
-	return p.m.viewInTerm(ctx)
+	return p.m.views.view(ctx)
 }
 
 func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.Term, error) {
@@ -26,7 +26,7 @@ func (p pilotPorts) FreshView(ctx context.Context) (membership.View, consensus.T
 	if err := p.m.ReadIndex(ctx); err != nil {
 		return membership.View{}, 0, err
 	}
-	return p.m.viewInTerm(ctx)
+	return p.m.views.view(ctx)
 }
 
 func (p pilotPorts) Jobs() []autopilot.Row { return p.m.members.jobs.rows() }
@@ -40,7 +40,7 @@ func (p pilotPorts) Write(ctx context.Context, w *autopilot.Write) error {
 }
 
 func (p pilotPorts) Change(ctx context.Context, request *consensus.ChangeRequest) error {
-	return p.m.proposeChange(ctx, request)
+	return p.m.changer.propose(ctx, request)
 }
 
 func (p pilotPorts) Transfer(ctx context.Context, to consensus.MemberID) error {
@@ -60,14 +60,9 @@ func (p pilotPorts) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (p pilotPorts) Config() consensus.Config { return p.m.configNow() }
+func (p pilotPorts) Config() consensus.Config { return p.m.config.now() }
 
-func (p pilotPorts) Started(id consensus.MemberID) bool {
-	machine, release := p.m.Machine()
-	defer release()
-	_, started := machine.Published(id)
-	return started
-}
+func (p pilotPorts) Started(id consensus.MemberID) bool { return p.m.config.started(id) }
 
 func (p pilotPorts) Find(
 	ctx context.Context, id consensus.MemberID, url string,
@@ -134,7 +129,7 @@ func (m *Member) promoteLearners() error {
 }
 
 func (m *Member) promoteReady() {
-	config := m.configNow()
+	config := m.config.now()
 	if !autopilot.AwaitsPromotion(&config) {
 		return
 	}

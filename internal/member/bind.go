@@ -18,7 +18,7 @@ const bindPatience = 5 * time.Second
 // bindMet binds, on the leader, those members to their data directories that have been met and are not bound yet: newcomers,
 // and founding members that came late. Until then nothing that they say is counted.
 func (m *Member) bindMet() {
-	config := m.configNow()
+	config := m.config.now()
 	steps := identity.Bindings(&config, m.peers.transport.Met(), m.ID(), m.options.Raft.Storage)
 	if len(steps) == 0 {
 		return
@@ -43,21 +43,12 @@ func (m *Member) distrust(e raft.Denied) {
 	m.logger.Error("a member has lost what it acknowledged: its data directory is older than it was, and counts no more",
 		"peer", e.Member.String(), "acknowledged", uint64(e.Match), "holds", uint64(e.Claimed),
 		"do",
-		"move its data directory aside, start it with an empty one, and run `quorate member reset "+m.nameOf(e.Member)+"`")
+		"move its data directory aside, start it with an empty one, and run `quorate member reset "+m.config.nameOf(e.Member)+"`")
 	m.background(func() {
 		if err := m.peers.transport.Distrust(e.Member); err != nil {
 			m.fail(err)
 		}
 	})
-}
-
-// nameOf is what people call a member.
-func (m *Member) nameOf(id consensus.MemberID) string {
-	config := m.configNow()
-	if known, ok := config.Member(id); ok && known.Name != "" {
-		return known.Name
-	}
-	return id.String()
 }
 
 // troubleStates are how member list shows a member that is refused for its data directory.

@@ -151,7 +151,7 @@ var (
 // answers is the table of what this member answers.
 func (m *Member) answers() *peercall.Table {
 	t := peercall.NewTable(faults, func(ctx context.Context, asks consensus.ConfigID) error {
-		view, err := m.View(ctx)
+		view, _, err := m.views.view(ctx)
 		if err == nil && view.ID.Index < asks.Index {
 			err = ErrNotLeader
 		}
@@ -192,7 +192,7 @@ func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, 
 type callPorts struct{ *Member }
 
 func (p callPorts) Applied() consensus.ConfigID {
-	_, id := p.configApplied()
+	_, id := p.config.withID()
 	return id
 }
 

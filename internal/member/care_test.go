@@ -142,7 +142,7 @@ func TestMember_View_zones(t *testing.T) {
 			t.Fatal(err, result.Err)
 		}
 	}
-	view, err := leader.View(c.ctx)
+	view, _, err := leader.DescribeCluster(c.ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,38 +7,48 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
-// applied once the change is done by the rule of its protocol: joint waits for its second entry. It
-// fails with a *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if somebody
-// aborted a joint change.
-func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
-	if err := m.addresses.Confirm(ctx, &request, membership.Lenient); err != nil {
+// changer changes the configuration through the log, wherever the leader is.
+type changer struct {
+	confirm   func(ctx context.Context, request *consensus.ChangeRequest) error // the peer URLs in it
+	entry     func(ctx context.Context, kind consensus.EntryKind, payload []byte) (kv.Result, error)
+	readIndex func(ctx context.Context) error
+	config    func() consensus.Config // applied here
+	changed   func() <-chan struct{}  // closed when the next one is
+	patience  time.Duration           // with the change before, and with a leader that is new
+	poll      time.Duration
+	stopping  context.Context
+}
+
+// change returns once a change is done: see Member.ChangeConfig.
+func (c *changer) change(ctx context.Context, request *consensus.ChangeRequest) (consensus.Config, error) {
+	if err := c.confirm(ctx, request); err != nil {
 		return consensus.Config{}, err
 	}
-	if err := m.proposeChange(ctx, &request); err != nil {
+	if err := c.propose(ctx, request); err != nil {
 		return consensus.Config{}, err
 	}
 	for {
-		changed := m.members.ConfigChanged()
-		config := m.configNow()
+		changed := c.changed()
+		config := c.config()
 		switch {
-		case !abortable(&request):
+		case !abortable(request):
 			return config, nil
 		case !config.IsJoint() && !fulfils(&config, request.Steps):
 			return config, membership.ErrChangeAborted
 		case !config.IsJoint():
 			return config, nil
 		case request.Protocol != consensus.ProtocolJoint:
-			return m.decided(ctx, request.Steps)
+			return c.decided(ctx, request.Steps)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return config, ctx.Err()
-		case <-m.stopping.Done():
+		case <-c.stopping.Done():
 			return config, ErrStopped
 		}
 	}
@@ -46,43 +56,38 @@ func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeReque
 
 // decided returns the configuration once it is sure that the joint entry applied here was not aborted. An abort comes
 // before the entry has committed, but this member may learn of the commit first; whoever leads now has both or neither.
-func (m *Member) decided(ctx context.Context, steps []consensus.ChangeStep) (consensus.Config, error) {
-	if err := m.ReadIndex(ctx); err != nil {
+func (c *changer) decided(ctx context.Context, steps []consensus.ChangeStep) (consensus.Config, error) {
+	if err := c.readIndex(ctx); err != nil {
 		return consensus.Config{}, err
 	}
-	config := m.configNow()
+	config := c.config()
 	if !fulfils(&config, steps) {
 		return config, membership.ErrChangeAborted
 	}
 	return config, nil
 }
 
-// proposeChange proposes a change. Unless the caller expects a certain configuration it waits, for an election timeout
-// at most, while the change before is being finished, a new leader has committed nothing yet, or has not heard yet how
-// much of the log the others hold.
-func (m *Member) proposeChange(ctx context.Context, request *consensus.ChangeRequest) error {
+// propose proposes a change. Unless the caller expects a certain configuration it waits, for an election timeout at most, while
+// the change before is being finished, a new leader has committed nothing yet, or has not heard yet how much of the log the
+// others hold.
+func (c *changer) propose(ctx context.Context, request *consensus.ChangeRequest) error {
 	payload := consensus.AppendChangeRequest(nil, request)
-	patience := time.After(m.electionTimeout())
+	patience := time.After(c.patience)
 	for {
-		_, err := m.requests.propose(ctx, consensus.EntryConfig, slices.Clone(payload))
+		_, err := c.entry(ctx, consensus.EntryConfig, slices.Clone(payload))
 		var refused *membership.RefusedError
 		if !errors.As(err, &refused) || request.Expected != (consensus.ConfigID{}) ||
 			(refused.Reason != consensus.ReasonChangePending && refused.Reason != consensus.ReasonQuorumLost) {
 			return err
 		}
 		select {
-		case <-time.After(5 * m.options.TickInterval):
+		case <-time.After(c.poll):
 		case <-patience:
 			return err
 		case <-ctx.Done():
 			return err
 		}
 	}
-}
-
-func (m *Member) configNow() consensus.Config {
-	config, _ := m.configApplied()
-	return config
 }
 
 // abortable reports whether the change may have gone through a joint configuration that somebody can abort.
@@ -122,10 +127,4 @@ func fulfils(config *consensus.Config, steps []consensus.ChangeStep) bool {
 		}
 	}
 	return true
-}
-
-func (m *Member) configApplied() (consensus.Config, consensus.ConfigID) {
-	machine, release := m.Machine()
-	defer release()
-	return machine.Config()
 }

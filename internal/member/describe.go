@@ -54,7 +54,7 @@ func (m *Member) describe(ctx context.Context, _ peercall.Nothing) (Description,
 // greet says who this member is, and how the caller, which may have lost its disk, is bound here. What others are bound to is
 // for members only.
 func (m *Member) greet(ctx context.Context) ([]byte, error) {
-	config, caller := m.configNow(), transport.CallerClaim(ctx)
+	config, caller := m.config.now(), transport.CallerClaim(ctx)
 	if len(config.Members) == 0 {
 		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
 	}

@@ -22,9 +22,9 @@ func newEpochs(m *Member) *epoch.Monitor {
 // unconnected returns the other members of the configuration that no connection leads to, with their names.
 func (m *Member) unconnected() []consensus.Member {
 	var peers []consensus.Member
-	for _, peer := range m.configNow().Members {
+	for _, peer := range m.config.now().Members {
 		if _, connected := m.peers.transport.ConnectedSince(peer.ID); peer.ID != m.ID() && !connected {
-			peer.Name = m.nameOf(peer.ID)
+			peer.Name = m.config.nameOf(peer.ID)
 			peers = append(peers, peer)
 		}
 	}

@@ -15,7 +15,7 @@ func newIntegrity(m *Member) *integrity.Checker {
 		Self: m.ID(), Stores: &m.stores, Pace: m.options.Integrity, Logger: m.logger,
 		Ports: integrity.Ports{
 			Leads:     func() bool { return m.leads() },
-			Config:    func() consensus.Config { config, _ := m.configApplied(); return config },
+			Config:    func() consensus.Config { config, _ := m.config.withID(); return config },
 			ReadIndex: m.ReadIndex,
 			Propose:   m.Propose,
 			Ask:       m.askIntegrity,

@@ -2,9 +2,7 @@ package member
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +91,10 @@ type Member struct {
 	addresses   *autopilot.Addresses
 	refusedOnce sync.Once // by a peer, for good
 	requests    requests
+	config      appliedConfig
+	views       leaderView
+	changer     changer
+	transfer    transfer
 }
 
 // New builds a member from its data; Start makes it run.
@@ -124,11 +126,30 @@ func New(options Options) (*Member, error) {
 	m.dog = watchdog.New(options.Clock)
 	m.loopTask = m.dog.Watch("the member's loop")
 	m.scrubber = upkeep.NewScrubber(&m.stores, options.Scrub)
+	m.config = appliedConfig{&m.stores}
 	m.epochs = newEpochs(m)
 	m.requests = requests{
 		timeout: options.RequestTimeout, maxBytes: options.MaxRequestBytes, clock: options.Clock, stopping: m.stopping,
 		wake: m.inbox.wake, superseded: m.Superseded, leader: &m.knownLeader, connected: m.peers.connected,
 		started: make(chan struct{}),
+	}
+	m.views = leaderView{
+		awaitStart: m.requests.awaitStart, status: m.Status, stores: &m.stores, clock: options.Clock, stopping: m.stopping,
+		options: ViewOptions{
+			MaxLearners: options.Raft.MaxLearners, Strict: options.Raft.StrictReconfig, Tick: options.TickInterval,
+			Trouble: m.trouble, Transfer: func(id consensus.MemberID) *membership.TransferView { return m.sender.Progress(id) },
+		},
+	}
+	m.changer = changer{
+		confirm: func(ctx context.Context, request *consensus.ChangeRequest) error {
+			return m.addresses.Confirm(ctx, request, membership.Lenient)
+		},
+		entry: m.requests.propose, readIndex: m.ReadIndex, config: m.config.now, changed: m.members.ConfigChanged,
+		patience: m.electionTimeout(), poll: 5 * options.TickInterval, stopping: m.stopping,
+	}
+	m.transfer = transfer{
+		leader: &m.knownLeader, status: m.Status, nameOf: m.config.nameOf, patience: 3 * m.electionTimeout(),
+		begin: func(to consensus.MemberID) { m.inbox.put(raft.Transfer{To: to}) }, stopping: m.stopping,
 	}
 	m.leases = newLeases(m)
 	m.received, m.sender = newReceiver(m), newSender(m)
@@ -215,36 +236,16 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
 func (m *Member) ReadIndex(ctx context.Context) error { return m.requests.readIndex(ctx) }
 
+// ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
+// applied once the change is done by the rule of its protocol: joint waits for its second entry. It
+// fails with a *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if somebody
+// aborted a joint change.
+func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
+	return m.changer.change(ctx, &request)
+}
+
 // TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter, or one
 // that is marked corrupt, is refused with a *CordonedError.
 func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
-	status := m.Status()
-	if !m.leads() {
-		return ErrNotLeader
-	}
-	if !status.Config.IsVoter(to) {
-		return ErrBadTransferee
-	}
-	if status.LeavesLeadership(to) {
-		return &CordonedError{Name: m.nameOf(to), Corrupt: slices.Contains(status.Spared, to)}
-	}
-	m.inbox.put(raft.Transfer{To: to})
-	ctx, cancel := context.WithTimeout(ctx, 3*m.electionTimeout())
-	defer cancel()
-	for {
-		changed := m.LeaderChanged()
-		if m.Leader() == to {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return ErrTransferTimeout
-			}
-			return ctx.Err()
-		case <-m.stopping.Done():
-			return ErrStopped
-		}
-	}
+	return m.transfer.to(ctx, to)
 }

@@ -26,6 +26,8 @@ const (
 type Membership struct {
 	self     selfPort
 	asks     *requests
+	views    *leaderView
+	config   *appliedConfig
 	caller   *peercall.Caller
 	requests *autopilot.Requests
 	repair   *autopilot.Repair
@@ -40,15 +42,14 @@ type Membership struct {
 type selfPort interface {
 	ID() consensus.MemberID
 	Leader() consensus.MemberID
-	viewInTerm(ctx context.Context) (membership.View, consensus.Term, error)
-	configNow() consensus.Config
 	identity() consensus.Identity
 	ForeignEpochs() []string
 }
 
 // init ties it to its member, but for the caller.
 func (s *Membership) init(m *Member) {
-	s.self, s.asks, s.logger, s.stopping = m, &m.requests, m.logger, m.stopping
+	s.self, s.logger, s.stopping = m, m.logger, m.stopping
+	s.asks, s.views, s.config = &m.requests, &m.views, &m.config
 	s.jobs.machine, s.jobs.logger = m.Machine, m.logger
 	s.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
 		ElectionTimeout: m.electionTimeout(), Poll: 5 * m.options.TickInterval,
@@ -107,7 +108,7 @@ func (s *Membership) DescribeCluster(ctx context.Context) (membership.View, cons
 }
 
 func (s *Membership) viewHere(ctx context.Context, _ peercall.Nothing) (clusterAnswer, error) {
-	view, term, err := s.self.viewInTerm(ctx)
+	view, term, err := s.views.view(ctx)
 	view.Advice, view.Alarms = s.repair.Text(), s.self.ForeignEpochs()
 	return clusterAnswer{View: view, Term: term}, err
 }
@@ -218,7 +219,7 @@ func (s *Membership) movedHere(ctx context.Context, q movedQuestion) (peercall.N
 // announce tells the other members that this one is at urls, if the configuration says something else. They are asked one after
 // the other: nobody but they can be reached, for the leader does not know where to send what it has to say.
 func (s *Membership) announce(urls []string) (told bool) {
-	config, id := s.self.configNow(), s.self.ID()
+	config, id := s.config.now(), s.self.ID()
 	known, ok := config.Member(id)
 	if !ok || membership.SameURLs(known.PeerURLs, urls) {
 		return ok

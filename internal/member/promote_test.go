@@ -32,7 +32,7 @@ func TestMember_StartJob_adoptsNewcomer(t *testing.T) {
 	in.launch(answer.ID)
 	c.put(leader, "k")
 	c.await("the newcomer being near enough to vote", func(*node) bool {
-		view, err := leader.View(c.ctx)
+		view, _, err := leader.DescribeCluster(c.ctx)
 		seen, _ := view.Member(answer.ID)
 		return err == nil && seen.CaughtUp
 	}, leader)

@@ -7,30 +7,41 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/membership"
 )
 
-// View is what this member knows of its cluster, if it leads it; elsewhere it is ErrNotLeader. A leader that was deposed
-// and has not heard of it yet answers too, for an election timeout at most: what is done on the strength of a View must
-// name the configuration that it expects.
-func (m *Member) View(ctx context.Context) (membership.View, error) {
-	view, _, err := m.viewInTerm(ctx)
-	return view, err
+// leaderView looks at the cluster with the eyes of its leader.
+type leaderView struct {
+	awaitStart func(ctx context.Context) error
+	status     func() raft.Status
+	stores     *datadir.Stores
+	clock      env.Clock
+	options    ViewOptions // but for Now
+	stopping   context.Context
 }
 
-func (m *Member) viewInTerm(ctx context.Context) (membership.View, consensus.Term, error) {
-	if err := m.requests.awaitStart(ctx); err != nil {
+// view is what this member knows of its cluster, if it leads it, and its term; elsewhere it is ErrNotLeader. A leader that was
+// deposed and has not heard of it yet answers too, for an election timeout at most: what is done on the strength of a view must
+// name the configuration that it expects.
+func (l *leaderView) view(ctx context.Context) (membership.View, consensus.Term, error) {
+	if err := l.awaitStart(ctx); err != nil {
 		return membership.View{}, 0, err
 	}
-	status := m.Status()
+	status := l.status()
 	switch {
-	case m.stopping.Err() != nil:
+	case l.stopping.Err() != nil:
 		return membership.View{}, 0, ErrStopped
 	case status.Role != raft.Leader:
 		return membership.View{}, 0, ErrNotLeader
 	}
-	return m.viewOf(&status), status.Term, nil
+	machine, release := l.stores.Machine()
+	defer release()
+	o := l.options
+	o.Now = l.clock.Now()
+	return ViewOf(&status, machine, &o), status.Term, nil
 }
 
 // ViewOptions is what a View tells beside what core and state machine know.
@@ -43,15 +54,6 @@ type ViewOptions struct {
 	// Transfer is how far a snapshot to it is, or nil.
 	Trouble  func(id consensus.MemberID) string
 	Transfer func(id consensus.MemberID) *membership.TransferView
-}
-
-func (m *Member) viewOf(status *raft.Status) membership.View {
-	machine, release := m.Machine()
-	defer release()
-	return ViewOf(status, machine, &ViewOptions{
-		MaxLearners: m.options.Raft.MaxLearners, Strict: m.options.Raft.StrictReconfig, Tick: m.options.TickInterval,
-		Now: m.options.Clock.Now(), Trouble: m.trouble, Transfer: m.sender.Progress,
-	})
 }
 
 // ViewOf joins what the core of a leader knows with what the state machine does.

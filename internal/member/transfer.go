@@ -1,0 +1,61 @@
+package member
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// transfer hands leadership to another voter.
+type transfer struct {
+	leader   *knownLeader
+	status   func() raft.Status
+	begin    func(to consensus.MemberID) // in the core
+	nameOf   func(id consensus.MemberID) string
+	patience time.Duration
+	stopping context.Context
+}
+
+// to returns once another voter leads: see Member.TransferLeadership.
+func (t *transfer) to(ctx context.Context, id consensus.MemberID) error {
+	if err := t.allowed(id); err != nil {
+		return err
+	}
+	t.begin(id)
+	ctx, cancel := context.WithTimeout(ctx, t.patience)
+	defer cancel()
+	for {
+		changed := t.leader.LeaderChanged()
+		if t.leader.Leader() == id {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return ErrTransferTimeout
+			}
+			return ctx.Err()
+		case <-t.stopping.Done():
+			return ErrStopped
+		}
+	}
+}
+
+// allowed says why this member can not hand leadership to a member.
+func (t *transfer) allowed(id consensus.MemberID) error {
+	status := t.status()
+	switch {
+	case !t.leader.leads():
+		return ErrNotLeader
+	case !status.Config.IsVoter(id):
+		return ErrBadTransferee
+	case status.LeavesLeadership(id):
+		return &CordonedError{Name: t.nameOf(id), Corrupt: slices.Contains(status.Spared, id)}
+	}
+	return nil
+}
