@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -15,8 +16,6 @@ import (
 // Member is the member that serves the clients.
 type Member interface {
 	Leader() consensus.MemberID
-	// IsMember reports whether an id can not be a client's: it is that of a member.
-	IsMember(id consensus.MemberID) bool
 	Machine() (machine *apply.Machine, release func())
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
@@ -51,6 +50,7 @@ type Options struct {
 type Clients struct {
 	options  Options
 	member   Member
+	board    clusterBoard
 	direct   direct
 	offers   waitingRoom
 	alive    liveness
@@ -63,4 +63,19 @@ func New(options Options, member Member) *Clients {
 	c.offers.init()
 	context.AfterFunc(options.Stopping, c.offers.close)
 	return c
+}
+
+// ClusterState returns what is known now; the zero value before the member has started.
+func (c *Clients) ClusterState() ClusterState { return c.board.state() }
+
+// ClusterStateChanged returns a channel that is closed when ClusterState changes next.
+func (c *Clients) ClusterStateChanged() <-chan struct{} { return c.board.changes.Next() }
+
+// Follow shows clients the state of the core. fast says that they may use the fast path at all.
+func (c *Clients) Follow(replica *raft.Replica, fast bool) {
+	inForce := replica.InForce()
+	c.board.set(&ClusterState{
+		Leader: replica.Leader(), Term: replica.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
+		Fast: fast && replica.Stable(), config: inForce.Config,
+	})
 }

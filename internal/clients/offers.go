@@ -60,7 +60,7 @@ func (d *direct) hear(m *consensus.Message) bool {
 
 // ListenFor makes l hear what this member says to a client that offers proposals by itself, until detach.
 func (c *Clients) ListenFor(client consensus.MemberID, l Listener) (detach func(), err error) {
-	if c.member.IsMember(client) {
+	if c.board.isMember(client) {
 		return nil, ErrClientID
 	}
 	return c.direct.attach(client, l), nil
@@ -101,7 +101,7 @@ func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (conse
 // says that it is due. Term and Config are what the client believes; the rest is filled in. The ids of the proposals must be
 // of sessions of the client. It waits while too much of what clients offered waits to be looked at.
 func (c *Clients) Offer(client consensus.MemberID, message consensus.Message) {
-	if len(message.Proposals) == 0 || c.member.IsMember(client) || c.member.Proposals() == nil {
+	if len(message.Proposals) == 0 || c.board.isMember(client) || c.member.Proposals() == nil {
 		return
 	}
 	message.From, message.To = client, c.options.ID
@@ -133,9 +133,9 @@ func (c *Clients) Deliver(messages []consensus.Message) {
 func (c *Clients) answersClient(message *consensus.Message) bool {
 	switch message.Kind {
 	case consensus.MsgRecorded, consensus.MsgFast:
-		return !c.member.IsMember(message.To) && c.direct.hear(message)
+		return !c.board.isMember(message.To) && c.direct.hear(message)
 	case consensus.MsgProposeReply:
-		if c.member.IsMember(message.To) || !c.direct.hear(message) {
+		if c.board.isMember(message.To) || !c.direct.hear(message) {
 			return false
 		}
 		c.member.Proposals().Refuse(message.Refusals)

@@ -4,74 +4,64 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/expiry"
+	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/upkeep"
+	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/node"
 )
 
-// newApplier ties the applier to what wants to know of what it does.
-func newApplier(m *Member) *applier {
-	a := &applier{
-		data: m.data, stores: &m.stores, received: m.received, leases: m.leases, scrubber: m.scrubber,
-		retainer: upkeep.NewRetainer(upkeep.RetainerOptions{
-			Retention:  m.options.Retention,
-			Compact:    func(to consensus.Index) { m.inbox.put(raft.Compact{Index: to}) },
-			Background: m.background,
-			Fail:       m.fail,
-		}),
-		task: m.dog.Watch("applying entries"), clock: m.options.Clock, logger: m.logger, observe: m.options.Applied,
-		room: m.answerRoom, applied: m.applied, restored: m.restored,
-		put: m.inbox.put, background: m.background,
-	}
-	a.queue.init()
-	return a
+// applyPorts tell others what the applier has done: who waits for a proposal or a read, for a change of the members, and who
+// compares members.
+type applyPorts struct {
+	self      consensus.MemberID
+	data      *datadir.Data
+	answers   *room.Budget
+	loop      *loop // for its node
+	members   *Membership
+	integrity *integrity.Checker
+	departure *departure
 }
 
-func newDisk(m *Member) *logWriter {
-	w := &logWriter{
-		data: m.data, task: m.dog.Watch("writing the log"), clock: m.options.Clock, observe: m.options.Synced,
-		deliver: m.Deliver, evaluate: m.evaluations.put, put: m.inbox.put,
-	}
-	w.queue.init()
-	return w
-}
-
-func newLeases(m *Member) *expiry.Revoker {
-	return expiry.New(expiry.Options{
-		Stores: &m.stores, Clock: m.options.Clock, Extend: m.electionTimeout(), Logger: m.logger,
-		Leads:   func() bool { return m.leads() },
-		Corrupt: m.Corrupt, ReadIndex: m.ReadIndex, Propose: m.Propose,
-	})
-}
-
-// answerRoom gives room for the answer to a proposal that somebody waits for here.
-func (m *Member) answerRoom(id consensus.ProposalID) kv.Room {
-	if !m.node.Awaits(id) {
+// room gives room for the answer to a proposal that somebody waits for here.
+func (p *applyPorts) room(id consensus.ProposalID) kv.Room {
+	if !p.loop.node.Awaits(id) {
 		return nil
 	}
-	return m.options.Answers.Open(0)
+	return p.answers.Open(0)
 }
 
 // applied completes who waits for a batch, and takes note of what it has changed.
-func (m *Member) applied(batch []consensus.Entry, results []kv.Result) {
-	m.node.Resolve(batch, results)
+func (p *applyPorts) applied(batch []consensus.Entry, results []kv.Result) {
+	p.loop.node.Resolve(batch, results)
 	if slices.ContainsFunc(batch, ofConfig) {
-		m.noteRemoval()
+		p.noteRemoval()
 	}
-	m.members.applied(batch)
-	m.integrity.Note()
+	p.members.applied(batch)
+	p.integrity.Note()
 }
 
 // restored does the same for a snapshot that has replaced the store.
-func (m *Member) restored(meta consensus.SnapshotMeta, machine *apply.Machine) error {
-	if err := m.node.Restored(meta, machine); err != nil {
+func (p *applyPorts) restored(meta consensus.SnapshotMeta, machine *apply.Machine) error {
+	if err := p.loop.node.Restored(meta, machine); err != nil {
 		return err
 	}
-	m.noteRemoval()
-	m.integrity.Note()
-	m.members.changed.tell()
-	m.members.jobs.changed.tell()
+	p.noteRemoval()
+	p.integrity.Note()
+	p.members.restored()
 	return nil
+}
+
+// noteRemoval notes whether this member is still part of the configuration.
+func (p *applyPorts) noteRemoval() {
+	config, _ := p.data.Machine.Config()
+	p.departure.note(&config, p.self)
+}
+
+// fateIn tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
+// true, and the core looks again when the new one is there.
+func fateIn(stores *datadir.Stores) func(id consensus.ProposalID) fast.Fate {
+	return func(id consensus.ProposalID) fast.Fate { return node.FateOf(stores.Latest(), id) }
 }

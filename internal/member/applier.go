@@ -74,6 +74,26 @@ type applier struct {
 	background func(f func())
 }
 
+// newApplier ties the applier to what it uses and to whom it tells what it does.
+func newApplier(
+	o *Options, dog *watchdog.Watchdog, stores *datadir.Stores, received *snapshots.Receiver, leases *expiry.Revoker,
+	scrubber *upkeep.Scrubber, life *lifecycle, put func(...raft.Input), ports *applyPorts,
+) *applier {
+	a := &applier{
+		data: o.Data, stores: stores, received: received, leases: leases, scrubber: scrubber,
+		retainer: upkeep.NewRetainer(upkeep.RetainerOptions{
+			Retention:  o.Retention,
+			Compact:    func(to consensus.Index) { put(raft.Compact{Index: to}) },
+			Background: life.background,
+			Fail:       life.fail,
+		}),
+		task: dog.Watch("applying entries"), clock: o.Clock, logger: o.Logger, observe: o.Applied,
+		room: ports.room, applied: ports.applied, restored: ports.restored, put: put, background: life.background,
+	}
+	a.queue.init()
+	return a
+}
+
 // run applies what is queued until ctx ends.
 func (a *applier) run(ctx context.Context) error {
 	var spare []applyRequest

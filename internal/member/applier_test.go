@@ -41,7 +41,7 @@ func TestApplier_applyRun_revision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.node = body
+	m.loop.node = body
 	session := consensus.SessionID{Member: 1, Number: 1}
 	var entries []consensus.Entry
 	log := func(sequence uint64, command kv.Command) {
@@ -55,7 +55,7 @@ func TestApplier_applyRun_revision(t *testing.T) {
 	log(1, put)
 	log(2, put)
 	log(1, put)
-	if err := m.applier.applyRun(entries); err != nil {
+	if err := m.ports.applier.applyRun(entries); err != nil {
 		t.Fatal(err)
 	}
 	want := uint64(m.data.Machine.Store().Revision())

@@ -3,13 +3,9 @@ package member
 import (
 	"context"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
@@ -148,48 +144,33 @@ var (
 		})
 )
 
-// answers is the table of what this member answers.
-func (m *Member) answers() *peercall.Table {
-	t := peercall.NewTable(faults, func(ctx context.Context, asks consensus.ConfigID) error {
-		view, _, err := m.views.view(ctx)
+// newCaller makes what this member asks others with, and the table of what it answers, which is empty yet.
+func newCaller(o *Options, stopping context.Context, ports callPorts, views *leaderView) *peercall.Caller {
+	table := peercall.NewTable(faults, func(ctx context.Context, asks consensus.ConfigID) error {
+		view, _, err := views.view(ctx)
 		if err == nil && view.ID.Index < asks.Index {
 			err = ErrNotLeader
 		}
 		return err
 	})
-	peercall.Serve(t, &methodRenew, m.renewHere)
-	peercall.Serve(t, &methodTTL, m.timeToLiveHere)
-	peercall.Serve(t, &methodHeard, m.noteHeard)
-	peercall.Serve(t, &methodDescribe, m.describe)
-	for _, kind := range []integrity.Kind{integrity.Chain, integrity.Contents} {
-		peercall.Serve(t, integrityMethod(kind), func(ctx context.Context, q integrity.Question) (integrity.Answer, error) {
-			return m.integrity.Answer(ctx, kind, q), nil
-		})
-	}
-	m.members.serve(t)
-	return t
-}
-
-// Call answers a request of another member. It is the transport's handler.
-func (m *Member) Call(ctx context.Context, method string, body []byte) ([]byte, error) {
-	switch method {
-	case MethodGreet:
-		return m.greet(ctx)
-	case methodJoin.Name:
-		if transport.CallerClaim(ctx).Cluster == 0 {
-			return nil, status.Error(codes.FailedPrecondition, (&identity.Refusal{Reason: identity.Anonymous,
-				Text: "a process that joins must name the cluster: join with --join"}).Error())
-		}
-	}
-	answer, known, err := m.caller.Table().Answer(ctx, method, body)
-	if !known {
-		return nil, status.Errorf(codes.Unimplemented, "member: unknown request %q: is this member older?", method)
-	}
-	return answer, err
+	return peercall.NewCaller(table, ports, peercall.Options{
+		Timeout: o.RequestTimeout, Poll: 5 * o.TickInterval, Stopping: stopping,
+		NoLeader: ErrNoLeader, TimedOut: ErrTimeout, Stopped: ErrStopped,
+	})
 }
 
 // callPorts are what package peercall sees of a member.
-type callPorts struct{ *Member }
+type callPorts struct {
+	leader *knownLeader
+	config *appliedConfig
+	peers  *peers
+}
+
+func (p callPorts) ID() consensus.MemberID { return p.leader.self }
+
+func (p callPorts) Leader() consensus.MemberID { return p.leader.Leader() }
+
+func (p callPorts) LeaderChanged() <-chan struct{} { return p.leader.LeaderChanged() }
 
 func (p callPorts) Applied() consensus.ConfigID {
 	_, id := p.config.withID()

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
@@ -16,7 +17,7 @@ import (
 type changing struct {
 	changer
 	applied []consensus.Config // the first is applied now
-	news    news
+	news    broadcast.Signal
 	answers []error // to proposals; when they have run out, proposals are applied
 	asked   int
 	reads   int
@@ -37,7 +38,7 @@ func newChanging(t *testing.T, applied ...consensus.Config) *changing {
 			c.apply()
 			return nil
 		},
-		config: func() consensus.Config { return c.applied[0] }, changed: c.news.next,
+		config: func() consensus.Config { return c.applied[0] }, changed: c.news.Next,
 		patience: time.Second, poll: 100 * time.Millisecond, stopping: t.Context(),
 	}
 	return c
@@ -46,7 +47,7 @@ func newChanging(t *testing.T, applied ...consensus.Config) *changing {
 // apply applies the next configuration.
 func (c *changing) apply() {
 	c.applied = c.applied[1:]
-	c.news.tell()
+	c.news.Send()
 }
 
 // Ensure that a change is done when its protocol says so, and that one that was aborted is not taken for done.

@@ -2,59 +2,82 @@ package member
 
 import (
 	"context"
+	"time"
 
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
-func (m *Member) newClients() *clients.Clients {
-	return clients.New(clients.Options{
-		ID: m.ID(), Patience: m.options.ClientPatience, RequestTimeout: m.options.RequestTimeout,
-		MaxRequestBytes: m.options.MaxRequestBytes,
-		Stopping:        m.stopping, Clock: m.options.Clock, Logger: m.logger,
-	}, clientPorts{m})
+// clientPorts are what package clients sees of a member.
+type clientPorts struct {
+	leader   *knownLeader
+	stores   *datadir.Stores
+	requests *requests
+	handler  *PeerHandler
+	peers    *peers
+	caller   *peercall.Caller
+	life     *lifecycle
+	patience time.Duration // with a leader that is told which clients were heard
 }
 
-// clientPorts are what package clients sees of a member.
-type clientPorts struct{ *Member }
+func newClients(o *Options, ports *clientPorts) *clients.Clients {
+	return clients.New(clients.Options{
+		ID: ports.leader.self, Patience: o.ClientPatience, RequestTimeout: o.RequestTimeout, MaxRequestBytes: o.MaxRequestBytes,
+		Stopping: ports.life.stopping, Clock: o.Clock, Logger: o.Logger,
+	}, ports)
+}
 
-func (p clientPorts) AwaitStart(ctx context.Context) error { return p.requests.awaitStart(ctx) }
+func (p *clientPorts) Leader() consensus.MemberID { return p.leader.Leader() }
 
-func (p clientPorts) Proposals() *proposals.Table { return p.requests.proposals() }
+func (p *clientPorts) Machine() (machine *apply.Machine, release func()) { return p.stores.Machine() }
 
-func (p clientPorts) IsMember(id consensus.MemberID) bool { return p.isMember(id) }
+func (p *clientPorts) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	return p.requests.command(ctx, command)
+}
 
-func (p clientPorts) Wake() { p.inbox.wake() }
+func (p *clientPorts) ReadIndex(ctx context.Context) error { return p.requests.readIndex(ctx) }
 
-func (p clientPorts) Send(messages []consensus.Message) { p.peers.transport.Send(messages) }
+func (p *clientPorts) Receive(messages []consensus.Message) { p.handler.Receive(messages) }
 
-func (p clientPorts) Background(f func()) { p.background(f) }
+func (p *clientPorts) AwaitStart(ctx context.Context) error { return p.requests.awaitStart(ctx) }
 
-func (p clientPorts) Await(
+func (p *clientPorts) Proposals() *proposals.Table { return p.requests.proposals() }
+
+func (p *clientPorts) Wake() { p.requests.wake() }
+
+func (p *clientPorts) Send(messages []consensus.Message) { p.peers.transport.Send(messages) }
+
+func (p *clientPorts) Background(f func()) { p.life.background(f) }
+
+func (p *clientPorts) Await(
 	ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error,
 ) (kv.Result, error) {
 	return p.requests.await(ctx, id, propose)
 }
 
 // TellHeard asks the leader to take this member's word.
-func (p clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error {
+func (p *clientPorts) TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error {
 	if leader == consensus.NoMember {
 		return ErrNoLeader
 	}
-	ctx, cancel := context.WithTimeout(p.stopping, p.electionTimeout())
+	ctx, cancel := context.WithTimeout(p.life.stopping, p.patience)
 	defer cancel()
 	_, err := peercall.Ask(ctx, p.caller, leader, &methodHeard, heard)
 	return err
 }
 
-// noteHeard takes the word of another member about its clients.
-func (m *Member) noteHeard(_ context.Context, heard []consensus.MemberID) (peercall.Nothing, error) {
-	if !m.leads() {
-		return peercall.Nothing{}, ErrNotLeader
-	}
-	m.Heard(heard)
-	return peercall.Nothing{}, nil
+// serve takes the word of other members about their clients, while this one leads.
+func (p *clientPorts) serve(t *peercall.Table, c *clients.Clients) {
+	peercall.Serve(t, &methodHeard, func(_ context.Context, heard []consensus.MemberID) (peercall.Nothing, error) {
+		if !p.leader.leads() {
+			return peercall.Nothing{}, ErrNotLeader
+		}
+		c.Heard(heard)
+		return peercall.Nothing{}, nil
+	})
 }

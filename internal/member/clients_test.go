@@ -31,7 +31,7 @@ func (c *cluster) openSession(n *node, keep ...uint64) consensus.SessionID {
 	for _, number := range keep {
 		above = max(above, number)
 	}
-	session, err := n.OpenClientSession(c.ctx, testClient, above, keep)
+	session, err := n.Clients().OpenClientSession(c.ctx, testClient, above, keep)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (c *cluster) proposeFor(n *node, session consensus.SessionID, sequence uint
 	answer := make(teller, 1)
 	id := consensus.ProposalID{Session: session, Sequence: sequence}
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte(key), Value: []byte("v")}}
-	if err := n.ProposeFor(id, command, answer); err != nil {
+	if err := n.Clients().ProposeFor(id, command, answer); err != nil {
 		c.t.Fatal(err)
 	}
 	return answer
@@ -103,7 +103,7 @@ func TestMember_ProposeFor(t *testing.T) {
 	if k, lost := c.version(asked[0], "k"), c.version(asked[1], "lost"); k != 1 || lost != 1 {
 		t.Errorf("written %d and %d times, want once", k, lost)
 	}
-	if got, found := asked[0].FirstResult(consensus.ProposalID{Session: session, Sequence: 1}); !found ||
+	if got, found := asked[0].Clients().FirstResult(consensus.ProposalID{Session: session, Sequence: 1}); !found ||
 		got.Revision != first.result.Revision {
 		t.Errorf("the first result: got %v, %v", got, found)
 	}
@@ -111,7 +111,7 @@ func TestMember_ProposeFor(t *testing.T) {
 	if got := c.answered(c.proposeFor(asked[0], session, 3, "k")); got.result.Err != nil {
 		t.Errorf("a session that was kept: got %+v", got)
 	}
-	asked[0].RetireClientSession(session)
+	asked[0].Clients().RetireClientSession(session)
 	c.await("the end of the session", func(n *node) bool {
 		machine, release := n.Machine()
 		defer release()
@@ -152,7 +152,7 @@ func TestMember_KeepClient(t *testing.T) {
 	clock.advance(0)
 	leader := c.leader()
 	asked := c.others(leader)[0]
-	kept, err := asked.OpenClientSession(c.ctx, 0xaaaa, 0, nil)
+	kept, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestMember_KeepClient(t *testing.T) {
 			}
 			at := clock.Now()
 			c.await("the client that is heard", func(n *node) bool {
-				n.KeepClient(0xaaaa)
+				n.Clients().KeepClient(0xaaaa)
 				return !n.open(silent) || c.leaderHeard(n, 0xaaaa, at)
 			}, asked)
 			clock.advance(patience / 4)
@@ -176,10 +176,10 @@ func TestMember_KeepClient(t *testing.T) {
 			break
 		}
 	}
-	if _, err := asked.OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != clients.ErrClientSession {
+	if _, err := asked.Clients().OpenClientSession(c.ctx, 0xaaaa, math.MaxUint64-1, nil); err != clients.ErrClientSession {
 		t.Errorf("a client that uses the numbers up: got %v", err)
 	}
-	if _, err := asked.OpenClientSession(c.ctx, leader.ID(), 0, nil); err != clients.ErrClientID {
+	if _, err := asked.Clients().OpenClientSession(c.ctx, leader.ID(), 0, nil); err != clients.ErrClientID {
 		t.Errorf("a client with the id of a member: got %v", err)
 	}
 }

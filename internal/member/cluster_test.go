@@ -183,7 +183,7 @@ func (n *node) start() {
 	}
 	n.peers, err = transport.New(transport.Options{
 		OpenMethods: member.OpenMethods(),
-		Self:        n.id, Cluster: testCluster, Handler: n.Member, Listeners: []net.Listener{l}, Logger: logger,
+		Self:        n.id, Cluster: testCluster, Handler: n.PeerHandler(), Listeners: []net.Listener{l}, Logger: logger,
 	})
 	if err == nil {
 		err = n.Start(n.peers)

@@ -8,7 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -22,7 +21,7 @@ func (c *cluster) listen() ear {
 	c.t.Helper()
 	e := make(ear, 100)
 	for _, n := range c.running() {
-		detach, err := n.ListenFor(testClient, e)
+		detach, err := n.Clients().ListenFor(testClient, e)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -46,20 +45,20 @@ func putCommand(key string) *kv.Command {
 }
 
 // offer offers a put to some members as a client does that goes in the state of one of them.
-func (c *cluster) offer(on member.ClusterState, id consensus.ProposalID, key string, done proposals.Completion, to ...*node) {
+func (c *cluster) offer(on clients.ClusterState, id consensus.ProposalID, key string, done proposals.Completion, to ...*node) {
 	c.t.Helper()
 	for _, n := range to {
 		m := consensus.Message{Kind: consensus.MsgRecord, Term: on.Term, Config: on.Config}
-		p, err := n.EncodeFor(id, putCommand(key))
+		p, err := n.Clients().EncodeFor(id, putCommand(key))
 		if n.id == on.Leader {
 			m.Kind = consensus.MsgFastPropose
-			p, _, err = n.ExpectFor(id, putCommand(key), done)
+			p, _, err = n.Clients().ExpectFor(id, putCommand(key), done)
 		}
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		m.Proposals = []consensus.Proposal{p}
-		n.Offer(testClient, m)
+		n.Clients().Offer(testClient, m)
 	}
 }
 
@@ -76,11 +75,11 @@ func (c *cluster) heard(e ear) consensus.Message {
 
 // heardOn returns the next verdict on a proposal that is given in a state; false if there will be none, for the state is
 // not that of n any more.
-func (c *cluster) heardOn(on *member.ClusterState, n *node, e ear, id consensus.ProposalID) (consensus.Message, bool) {
+func (c *cluster) heardOn(on *clients.ClusterState, n *node, e ear, id consensus.ProposalID) (consensus.Message, bool) {
 	c.t.Helper()
 	for {
-		changed := n.ClusterStateChanged()
-		if now := n.ClusterState(); now.Leader != on.Leader || now.Term != on.Term || now.Config != on.Config {
+		changed := n.Clients().ClusterStateChanged()
+		if now := n.Clients().ClusterState(); now.Leader != on.Leader || now.Term != on.Term || now.Config != on.Config {
 			return consensus.Message{}, false
 		}
 		select {
@@ -96,11 +95,11 @@ func (c *cluster) heardOn(on *member.ClusterState, n *node, e ear, id consensus.
 }
 
 // openFastPath waits for a leader in whose state clients may propose by themselves.
-func (c *cluster) openFastPath() (*node, member.ClusterState) {
+func (c *cluster) openFastPath() (*node, clients.ClusterState) {
 	c.t.Helper()
 	leader := c.leader()
-	c.await("an open fast path", func(n *node) bool { return n.ClusterState().Fast || n.Leader() != n.ID() }, leader)
-	if on := leader.ClusterState(); on.Fast && on.Leader == leader.id {
+	c.await("an open fast path", func(n *node) bool { return n.Clients().ClusterState().Fast || n.Leader() != n.ID() }, leader)
+	if on := leader.Clients().ClusterState(); on.Fast && on.Leader == leader.id {
 		return leader, on
 	}
 	return c.openFastPath()
@@ -180,7 +179,7 @@ func TestMember_Offer_orphan(t *testing.T) {
 	id := consensus.ProposalID{Session: session, Sequence: 1}
 	c.level()
 	voters := c.others(leader)
-	c.offer(leader.ClusterState(), id, "k", nil, voters...)
+	c.offer(leader.Clients().ClusterState(), id, "k", nil, voters...)
 	for range voters {
 		if m := c.heard(e); m.Verdicts[0].Revision == 0 {
 			t.Fatalf("refused: %+v", m)
@@ -212,13 +211,13 @@ func TestMember_Offer_retired(t *testing.T) {
 	e := c.listen()
 	c.level()
 	voters := c.others(leader)
-	c.offer(leader.ClusterState(), consensus.ProposalID{Session: session, Sequence: 1}, "k", nil, voters...)
+	c.offer(leader.Clients().ClusterState(), consensus.ProposalID{Session: session, Sequence: 1}, "k", nil, voters...)
 	for range voters {
 		c.heard(e)
 	}
-	leader.RetireClientSession(session)
+	leader.Clients().RetireClientSession(session)
 	c.noneHeld()
-	c.offer(leader.ClusterState(), consensus.ProposalID{Session: session, Sequence: 2}, "k", nil, voters...)
+	c.offer(leader.Clients().ClusterState(), consensus.ProposalID{Session: session, Sequence: 2}, "k", nil, voters...)
 	for range voters {
 		if m := c.heard(e); m.Verdicts[0].Refusal == consensus.RefusedNot {
 			t.Errorf("held after its session: %+v", m)
@@ -234,7 +233,7 @@ func TestMember_ListenFor(t *testing.T) {
 	c := startCluster(t, 1)
 	n := c.leader()
 	for _, id := range []consensus.MemberID{consensus.NoMember, n.id} {
-		if _, err := n.ListenFor(id, make(ear, 1)); !errors.Is(err, clients.ErrClientID) {
+		if _, err := n.Clients().ListenFor(id, make(ear, 1)); !errors.Is(err, clients.ErrClientID) {
 			t.Errorf("%v: got %v", id, err)
 		}
 	}

@@ -5,49 +5,44 @@ import (
 	"encoding/json"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
 )
 
 // newEpochs makes the watch over other epochs of the cluster (package epoch) for this member.
-func newEpochs(m *Member) *epoch.Monitor {
-	own := m.claim()
+func newEpochs(o *Options, config *appliedConfig, peers *peers) *epoch.Monitor {
+	own := claimOf(o.Data)
 	own.Life = consensus.Life{}
 	return epoch.New(epoch.Options{
-		Own: own, ElectionTimeout: m.electionTimeout(), Clock: m.options.Clock, Logger: m.logger,
-		Unconnected: m.unconnected, Dropped: m.data.Dropped, Greet: m.greetURL,
+		Own: own, ElectionTimeout: o.electionTimeout(), Clock: o.Clock, Logger: o.Logger,
+		Unconnected: func() []consensus.Member { return unconnected(own.Member, config, peers) },
+		Dropped:     o.Data.Dropped, Greet: peers.greet,
 	})
 }
 
 // unconnected returns the other members of the configuration that no connection leads to, with their names.
-func (m *Member) unconnected() []consensus.Member {
-	var peers []consensus.Member
-	for _, peer := range m.config.now().Members {
-		if _, connected := m.peers.transport.ConnectedSince(peer.ID); peer.ID != m.ID() && !connected {
-			peer.Name = m.config.nameOf(peer.ID)
-			peers = append(peers, peer)
+func unconnected(self consensus.MemberID, config *appliedConfig, connections *peers) (unmet []consensus.Member) {
+	for _, peer := range config.now().Members {
+		if peer.ID != self && !connections.connected(peer.ID) {
+			peer.Name = config.nameOf(peer.ID)
+			unmet = append(unmet, peer)
 		}
 	}
-	return peers
+	return unmet
 }
 
-func (m *Member) greetURL(ctx context.Context, url string) (g identity.Greeting, err error) {
-	body, err := m.peers.transport.CallURL(ctx, url, MethodGreet, nil)
+// greet asks whoever listens at a peer URL who it is.
+func (p *peers) greet(ctx context.Context, url string) (g identity.Greeting, err error) {
+	body, err := p.transport.CallURL(ctx, url, MethodGreet, nil)
 	if err != nil {
 		return g, err
 	}
 	return g, json.Unmarshal(body, &g)
 }
 
-// claim is what this member says of itself.
-func (m *Member) claim() identity.Claim {
-	own := &m.data.Identity
-	return identity.Claim{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Life: m.data.Life()}
+// claimOf is what a member says of itself.
+func claimOf(data *datadir.Data) identity.Claim {
+	own := &data.Identity
+	return identity.Claim{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Life: data.Life()}
 }
-
-// Superseded returns an *epoch.SupersededError while this member serves nothing because the cluster was recovered
-// without it.
-func (m *Member) Superseded() error { return m.epochs.Superseded() }
-
-// ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.
-func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }

@@ -8,5 +8,5 @@ import (
 
 // HeardForTesting returns when a native client was heard last, as far as this member knows while it leads.
 func (m *Member) HeardForTesting(client consensus.MemberID) time.Time {
-	return m.LastHeard(client)
+	return m.clients.LastHeard(client)
 }

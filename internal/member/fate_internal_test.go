@@ -20,7 +20,7 @@ func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
 	}
 	answer := make(chan fast.Fate, 1)
 	go func() {
-		answer <- m.fate(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
+		answer <- fateIn(&m.stores)(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
 	}()
 	select {
 	case fate := <-answer:

@@ -10,28 +10,29 @@ import (
 )
 
 // newIntegrity makes the comparison of members (package integrity) for this one.
-func newIntegrity(m *Member) *integrity.Checker {
+func newIntegrity(
+	o *Options, leader *knownLeader, config *appliedConfig, requests *requests, caller *peercall.Caller,
+	put func(inputs ...raft.Input),
+) *integrity.Checker {
 	return integrity.New(integrity.Options{
-		Self: m.ID(), Stores: &m.stores, Pace: m.options.Integrity, Logger: m.logger,
+		Self: leader.self, Stores: config.stores, Pace: o.Integrity, Logger: o.Logger,
 		Ports: integrity.Ports{
-			Leads:     func() bool { return m.leads() },
-			Config:    func() consensus.Config { config, _ := m.config.withID(); return config },
-			ReadIndex: m.ReadIndex,
-			Propose:   m.Propose,
-			Ask:       m.askIntegrity,
-			Spare:     func(members []consensus.MemberID) { m.inbox.put(raft.Spare{Members: members}) },
+			Leads: leader.leads, Config: config.now, ReadIndex: requests.readIndex, Propose: requests.command,
+			Ask: func(
+				ctx context.Context, id consensus.MemberID, kind integrity.Kind, q integrity.Question,
+			) (integrity.Answer, error) {
+				return peercall.Ask(ctx, caller, id, integrityMethod(kind), q)
+			},
+			Spare: func(members []consensus.MemberID) { put(raft.Spare{Members: members}) },
 		},
 	})
 }
 
-func (m *Member) askIntegrity(
-	ctx context.Context, id consensus.MemberID, kind integrity.Kind, q integrity.Question,
-) (integrity.Answer, error) {
-	return peercall.Ask(ctx, m.caller, id, integrityMethod(kind), q)
+// serveIntegrity answers members that compare themselves with this one.
+func serveIntegrity(t *peercall.Table, checker *integrity.Checker) {
+	for _, kind := range []integrity.Kind{integrity.Chain, integrity.Contents} {
+		peercall.Serve(t, integrityMethod(kind), func(ctx context.Context, q integrity.Question) (integrity.Answer, error) {
+			return checker.Answer(ctx, kind, q), nil
+		})
+	}
 }
-
-// IntegrityCounts returns how often members were compared here.
-func (m *Member) IntegrityCounts() integrity.Counts { return m.integrity.Counts() }
-
-// Corrupt reports whether this member must not answer from its state.
-func (m *Member) Corrupt() bool { return m.integrity.Marked() }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -18,7 +19,7 @@ import (
 type jobTable struct {
 	machine    func() (*apply.Machine, func())
 	logger     *slog.Logger
-	changed    news
+	changed    broadcast.Signal
 	unreadable sync.Once
 }
 
@@ -26,7 +27,7 @@ type jobTable struct {
 func (t *jobTable) applied(entries []consensus.Entry) {
 	for i := range entries {
 		if entries[i].Kind == consensus.EntryCommand && kv.IsJob(entries[i].Payload) {
-			t.changed.tell()
+			t.changed.Send()
 			return
 		}
 	}

@@ -1,10 +1,10 @@
 package member
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -16,12 +16,11 @@ type knownLeader struct {
 	learner atomic.Bool
 	lostAt  atomic.Int64 // when the last leader was lost, Unix nanoseconds; zero: none was
 
-	mu      sync.Mutex
-	changed chan struct{} // closed at the next change of leader
+	changes broadcast.Signal
 }
 
 // init readies it for readers at the member self.
-func (k *knownLeader) init(self consensus.MemberID) { k.self, k.changed = self, make(chan struct{}) }
+func (k *knownLeader) init(self consensus.MemberID) { k.self = self }
 
 // follow notes who leads, and wakes those who wait for a change.
 func (k *knownLeader) follow(leader consensus.MemberID, term consensus.Term, now func() time.Time) {
@@ -33,10 +32,7 @@ func (k *knownLeader) follow(leader consensus.MemberID, term consensus.Term, now
 	if before != consensus.NoMember {
 		k.lostAt.Store(now().UnixNano())
 	}
-	k.mu.Lock()
-	close(k.changed)
-	k.changed = make(chan struct{})
-	k.mu.Unlock()
+	k.changes.Send()
 }
 
 // lostSince reports whether a leader was lost at begun or later.
@@ -55,8 +51,4 @@ func (k *knownLeader) Term() consensus.Term { return consensus.Term(k.term.Load(
 func (k *knownLeader) Learner() bool { return k.learner.Load() }
 
 // LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
-func (k *knownLeader) LeaderChanged() <-chan struct{} {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.changed
-}
+func (k *knownLeader) LeaderChanged() <-chan struct{} { return k.changes.Next() }

@@ -4,32 +4,51 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/expiry"
+	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/peercall"
 )
 
-// RenewLease renews a lease wherever the leader is and returns its TTL in seconds.
-func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
-	if m.leads() {
-		ttl, err := m.leases.Renew(ctx, id)
+// newRevoker makes what revokes leases that have expired, while this member leads.
+func newRevoker(
+	o *Options, stores *datadir.Stores, leader *knownLeader, requests *requests, checker *integrity.Checker,
+) *expiry.Revoker {
+	return expiry.New(expiry.Options{
+		Stores: stores, Clock: o.Clock, Extend: o.electionTimeout(), Logger: o.Logger, Leads: leader.leads,
+		Corrupt: checker.Marked, ReadIndex: requests.readIndex, Propose: requests.command,
+	})
+}
+
+// leaseCalls are requests about leases, which only the leader can answer: its clock counts.
+type leaseCalls struct {
+	leader  *knownLeader
+	revoker *expiry.Revoker
+	caller  *peercall.Caller
+}
+
+// renew renews a lease wherever the leader is and returns its TTL in seconds.
+func (l *leaseCalls) renew(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
+	if l.leader.leads() {
+		ttl, err := l.revoker.Renew(ctx, id)
 		if !expiry.Elsewhere(err) {
 			return ttl, err
 		}
 	}
-	ttl, err := peercall.AtLeader(ctx, m.caller, &methodRenew, id)
+	ttl, err := peercall.AtLeader(ctx, l.caller, &methodRenew, id)
 	return ttl.remaining, withoutCause(err)
 }
 
-// LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
-func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
-	if m.leads() {
-		remaining, granted, err := m.leases.TimeToLive(ctx, id)
+// timeToLive asks the leader for the remaining and the granted TTL in whole seconds.
+func (l *leaseCalls) timeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
+	if l.leader.leads() {
+		remaining, granted, err := l.revoker.TimeToLive(ctx, id)
 		if !expiry.Elsewhere(err) {
 			return remaining, granted, err
 		}
 	}
-	ttl, err := peercall.AtLeader(ctx, m.caller, &methodTTL, id)
+	ttl, err := peercall.AtLeader(ctx, l.caller, &methodTTL, id)
 	return ttl.remaining, ttl.granted, withoutCause(err)
 }
 
@@ -41,18 +60,24 @@ func withoutCause(err error) error {
 	return err
 }
 
-func (m *Member) renewHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
-	if !m.leads() {
+func (l *leaseCalls) renewHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
+	if !l.leader.leads() {
 		return ttl, ErrNotLeader
 	}
-	ttl.remaining, err = m.leases.Renew(ctx, id)
+	ttl.remaining, err = l.revoker.Renew(ctx, id)
 	return ttl, err
 }
 
-func (m *Member) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
-	if !m.leads() {
+func (l *leaseCalls) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
+	if !l.leader.leads() {
 		return ttl, ErrNotLeader
 	}
-	ttl.remaining, ttl.granted, err = m.leases.TimeToLive(ctx, id)
+	ttl.remaining, ttl.granted, err = l.revoker.TimeToLive(ctx, id)
 	return ttl, err
+}
+
+// serve answers members that ask this one as their leader.
+func (l *leaseCalls) serve(t *peercall.Table) {
+	peercall.Serve(t, &methodRenew, l.renewHere)
+	peercall.Serve(t, &methodTTL, l.timeToLiveHere)
 }

@@ -14,17 +14,14 @@ import (
 //	end: the leader goes on sending the log for an election timeout -> Depart -> the member stops
 type departure struct {
 	applied atomic.Bool   // the removal is applied here, and answered
-	leaving chan struct{} // see Leaving
-	done    chan struct{} // see Depart
+	leaving chan struct{} // see Member.Leaving
+	done    chan struct{} // see Member.Depart
 }
 
 func (d *departure) init() { d.leaving, d.done = make(chan struct{}), make(chan struct{}, 1) }
 
-// Leaving is closed when this member is about to stop because it was removed: no new request should reach it.
-func (d *departure) Leaving() <-chan struct{} { return d.leaving }
-
-// Depart tells a leaving member that nobody waits for it any more.
-func (d *departure) Depart() {
+// depart says that nobody waits for this member any more.
+func (d *departure) depart() {
 	select {
 	case d.done <- struct{}{}:
 	default:
@@ -69,16 +66,4 @@ func (d *departure) awaitApplied(ctx context.Context, timeout, poll time.Duratio
 // shows the removal before that.
 func (d *departure) note(config *consensus.Config, self consensus.MemberID) {
 	d.applied.Store(len(config.Members) > 0 && !config.Contains(self))
-}
-
-// leave ends a member that the cluster has removed.
-func (m *Member) leave() {
-	m.departure.leave(m.stopping, m.electionTimeout(), m.options.TickInterval)
-	m.fail(ErrRemoved)
-}
-
-// noteRemoval notes, in the goroutine that applies, whether this member is still part of the configuration.
-func (m *Member) noteRemoval() {
-	config, _ := m.data.Machine.Config()
-	m.departure.note(&config, m.ID())
 }

@@ -29,13 +29,13 @@ func TestDeparture_leave(t *testing.T) {
 				d.note(removed, 1)
 			}
 			if row.done {
-				d.Depart()
+				d.depart()
 			}
 			begun := time.Now()
 			d.leave(t.Context(), time.Second, 10*time.Millisecond)
 			leaving := false
 			select {
-			case <-d.Leaving():
+			case <-d.leaving:
 				leaving = true
 			default:
 			}

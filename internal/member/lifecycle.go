@@ -58,11 +58,8 @@ func (l *lifecycle) end() {
 	l.wg.Wait()
 }
 
-// Failed is closed when the member stopped by itself; Err then says why.
-func (l *lifecycle) Failed() <-chan struct{} { return l.failed }
-
-// Err returns why the member stopped by itself.
-func (l *lifecycle) Err() error {
+// err returns why the member stopped by itself.
+func (l *lifecycle) err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure

@@ -16,9 +16,9 @@ func TestLifecycle_run(t *testing.T) {
 		return errors.New("too late")
 	})
 	l.run("first", func(context.Context) error { return wrong })
-	<-l.Failed()
+	<-l.failed
 	l.end()
-	if err := l.Err(); !errors.Is(err, wrong) || err.Error() != "first: wrong" {
+	if err := l.err(); !errors.Is(err, wrong) || err.Error() != "first: wrong" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -32,7 +32,7 @@ func TestLifecycle_end(t *testing.T) {
 		return errors.New("interrupted")
 	})
 	l.end()
-	if err := l.Err(); err != nil {
+	if err := l.err(); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,6 +28,18 @@ type logWriter struct {
 	batches []wal.Batch // of the present write; kept for the next
 }
 
+func newLogWriter(
+	o *Options, dog *watchdog.Watchdog, deliver func([]consensus.Message), evaluate func(raft.Evaluation),
+	put func(...raft.Input),
+) *logWriter {
+	w := &logWriter{
+		data: o.Data, task: dog.Watch("writing the log"), clock: o.Clock, observe: o.Synced,
+		deliver: deliver, evaluate: evaluate, put: put,
+	}
+	w.queue.init()
+	return w
+}
+
 // run writes what is queued until ctx ends.
 func (w *logWriter) run(ctx context.Context) error {
 	var spare []node.Persist

@@ -2,49 +2,75 @@ package member
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/node"
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/watchdog"
 )
 
-// loop owns the node: it takes everything that waits, steps the core once, and publishes what others read.
-func (m *Member) loop(ctx context.Context) error {
-	ticker := time.NewTicker(m.options.TickInterval)
+// loop is the goroutine that owns the node, and what it publishes for others to read.
+type loop struct {
+	clock    env.Clock
+	interval time.Duration // of ticks
+	most     int64         // ticks at once
+	inbox    *inbox
+	epochs   *epoch.Monitor
+	leader   *knownLeader
+	task     *watchdog.Task
+	follow   func(replica *raft.Replica) // of others who follow the core
+	stopping context.Context
+
+	node       *node.Node // set before it runs
+	status     statusBoard
+	inferred   atomic.Uint64
+	coreCounts atomic.Pointer[raft.Counts]
+}
+
+// run takes everything that waits, steps the core once, and publishes what others read, until ctx ends.
+func (l *loop) run(ctx context.Context) error {
+	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()
-	passed := ticks{begun: m.options.Clock.Now(), interval: m.options.TickInterval, most: 1}
-	if m.options.Raft.LeaderLease {
-		passed.most = int64(4 * m.options.Raft.ElectionTicks)
-	}
-	later := time.NewTimer(m.options.TickInterval) // for offers that are not due yet
+	passed := ticks{begun: l.clock.Now(), interval: l.interval, most: l.most}
+	later := time.NewTimer(l.interval) // for offers that are not due yet
 	defer later.Stop()
 	for {
 		select {
-		case <-m.inbox.signal:
+		case <-l.inbox.signal:
 		case <-ticker.C:
 		case <-later.C:
 		case <-ctx.Done():
 			return nil
 		}
-		m.loopTask.Begin()
-		inputs := m.inbox.take()
-		now := m.options.Clock.Now()
-		if due := passed.due(now); len(due) > 0 && !m.epochs.Update(m.Leader() != consensus.NoMember).Mute() {
+		l.task.Begin()
+		inputs := l.inbox.take()
+		now := l.clock.Now()
+		if due := passed.due(now); len(due) > 0 && !l.epochs.Update(l.leader.Leader() != consensus.NoMember).Mute() {
 			inputs = append(due, inputs...)
-			counts := m.node.Replica().Counts()
-			m.coreCounts.Store(&counts)
+			counts := l.node.Replica().Counts()
+			l.coreCounts.Store(&counts)
 		}
-		m.node.Step(now, inputs...)
-		if due, waits := m.node.Next(); waits {
-			later.Reset(due.Sub(m.options.Clock.Now()))
+		l.node.Step(now, inputs...)
+		if due, waits := l.node.Next(); waits {
+			later.Reset(due.Sub(l.clock.Now()))
 		}
-		if m.node.Waiting() {
-			m.inbox.wake()
+		if l.node.Waiting() {
+			l.inbox.wake()
 		}
-		m.publish()
+		l.publish()
 	}
+}
+
+// mostTicks is how many ticks the core is told of at once, which is as many as its leader lease may count.
+func mostTicks(o *raft.Options) int64 {
+	if o.LeaderLease {
+		return int64(4 * o.ElectionTicks)
+	}
+	return 1
 }
 
 // ticks counts the ticks that the clock says have passed. They come before whatever else waits: a member that was
@@ -72,74 +98,21 @@ func (t *ticks) due(now time.Time) []raft.Input {
 }
 
 // publish makes the core's state readable by other goroutines.
-func (m *Member) publish() {
-	replica := m.node.Replica()
-	m.inferred.Store(replica.Inferred())
-	m.knownLeader.follow(replica.Leader(), replica.Term(), m.options.Clock.Now)
-	m.clusterBoard.publish(replica, m.options.FastPath != offers.Never)
-	m.status.answer(replica)
+func (l *loop) publish() {
+	replica := l.node.Replica()
+	l.inferred.Store(replica.Inferred())
+	l.leader.follow(replica.Leader(), replica.Term(), l.clock.Now)
+	l.follow(replica)
+	l.status.answer(replica)
 }
 
-// Status is a copy of what the core knows now. After Stop it is the zero value. If the loop hangs it is the last copy
-// that anybody got.
-func (m *Member) Status() raft.Status { return m.status.ask(m.stopping, m.inbox.wake) }
+// askStatus is Member.Status.
+func (l *loop) askStatus() raft.Status { return l.status.ask(l.stopping, l.inbox.wake) }
 
-// Stalled tells whether the member's loop, its log or its state machine has been at one piece of work for longer than
-// limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long,
-// does not count. It never waits for any of them.
-func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit) }
-
-// ports ties the node to the member's goroutines.
-func (m *Member) ports() node.Ports {
-	return node.Ports{
-		Send:         m.send,
-		Persist:      m.disk.queue.put,
-		Apply:        func(entries []consensus.Entry) { m.applier.queue.put(applyRequest{entries: entries}) },
-		Install:      func(meta consensus.SnapshotMeta) { m.applier.queue.put(applyRequest{install: &meta}) },
-		SendSnapshot: m.sendSnapshot,
-		StopSnapshot: m.sender.Stop,
-		Configure:    m.configure,
-		Observe:      m.observe,
-		Distance:     m.peers.transport.Distance,
-		Taken:        m.Taken,
+// counts is Member.CoreCounts.
+func (l *loop) counts() raft.Counts {
+	if counts := l.coreCounts.Load(); counts != nil {
+		return *counts
 	}
-}
-
-// configure opens and closes peers as the configuration in force says.
-func (m *Member) configure(inForce raft.ConfigInForce) {
-	config := inForce.Config
-	config.Members = dialled(config.Members)
-	m.peers.transport.Configure(&config)
-	m.members.changes.Configured(&inForce)
-	self, _ := inForce.Config.Member(m.ID())
-	m.learner.Store(inForce.Config.IsLearner(m.ID()) && !self.Promote)
-	m.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
-		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
-}
-
-// observe writes events to the log, and takes note of some.
-func (m *Member) observe(events []raft.Event) {
-	for _, event := range events {
-		switch e := event.(type) {
-		case raft.BecameLeader:
-			m.applier.queue.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
-		case raft.BecameFollower:
-			m.applier.queue.put(applyRequest{lead: &leadership{term: e.Term}})
-		case raft.Denied:
-			m.distrust(e)
-		case raft.ConfigUndone:
-			m.members.changes.Undone(e.ID)
-		case raft.Removed:
-			m.background(m.leave)
-		}
-		if _, conflict := event.(raft.LogConflict); conflict {
-			m.logger.Error(event.String())
-			continue
-		}
-		m.logger.Info(event.String())
-	}
-}
-
-func (m *Member) electionTimeout() time.Duration {
-	return time.Duration(m.options.Raft.ElectionTicks) * m.options.TickInterval
+	return raft.Counts{}
 }

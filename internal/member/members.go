@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/peercall"
@@ -21,40 +23,65 @@ const (
 	addressInterval = time.Second
 )
 
-// Membership answers, at any member, requests about the members of the cluster. What only the leader knows or does, it asks the
-// leader for.
+// Membership answers, at any member, requests about the members of the cluster, and changes them. What only the leader knows or
+// does, it asks the leader for.
 type Membership struct {
-	self     selfPort
-	asks     *requests
-	views    *leaderView
+	own       consensus.Identity
+	ports     membershipPorts
+	views     leaderView
+	changer   changer
+	transfer  transfer
+	addresses *autopilot.Addresses
+	requests  *autopilot.Requests
+	repair    *autopilot.Repair
+	jobs      jobTable
+	changes   changecount.Counter
+	changed   broadcast.Signal // of the configuration
+	logger    *slog.Logger
+}
+
+// membershipPorts are what Membership needs of its member.
+type membershipPorts struct {
+	leader   *knownLeader
+	requests *requests
 	config   *appliedConfig
+	peers    *peers
 	caller   *peercall.Caller
-	requests *autopilot.Requests
-	repair   *autopilot.Repair
-	jobs     jobTable
-	changes  changecount.Counter
-	changed  news // of the configuration
-	logger   *slog.Logger
+	status   func() raft.Status
+	put      func(inputs ...raft.Input) // to the core
+	progress func(to consensus.MemberID) *membership.TransferView
+	alarms   func() []string // of other epochs that are about
 	stopping context.Context
 }
 
-// selfPort is what it needs of its own member.
-type selfPort interface {
-	ID() consensus.MemberID
-	Leader() consensus.MemberID
-	identity() consensus.Identity
-	ForeignEpochs() []string
-}
-
-// init ties it to its member, but for the caller.
-func (s *Membership) init(m *Member) {
-	s.self, s.logger, s.stopping = m, m.logger, m.stopping
-	s.asks, s.views, s.config = &m.requests, &m.views, &m.config
-	s.jobs.machine, s.jobs.logger = m.Machine, m.logger
-	s.requests = autopilot.NewRequests(pilotPorts{m}, m.addresses, autopilot.RequestOptions{
-		ElectionTimeout: m.electionTimeout(), Poll: 5 * m.options.TickInterval,
+// init ties it to its member.
+func (s *Membership) init(o *Options, ports *membershipPorts) {
+	s.own, s.ports, s.logger = o.Data.Identity, *ports, o.Logger
+	s.jobs.machine, s.jobs.logger = ports.config.stores.Machine, o.Logger
+	s.views = leaderView{
+		awaitStart: ports.requests.awaitStart, status: ports.status, stores: ports.config.stores, clock: o.Clock,
+		stopping: ports.stopping,
+		options: ViewOptions{
+			MaxLearners: o.Raft.MaxLearners, Strict: o.Raft.StrictReconfig, Tick: o.TickInterval,
+			Trouble: ports.peers.trouble, Transfer: ports.progress,
+		},
+	}
+	s.addresses = autopilot.NewAddresses(pilotPorts{s}, o.Logger)
+	s.changer = changer{
+		confirm: func(ctx context.Context, request *consensus.ChangeRequest) error {
+			return s.addresses.Confirm(ctx, request, membership.Lenient)
+		},
+		entry: ports.requests.propose, readIndex: ports.requests.readIndex, config: ports.config.now,
+		changed: s.ConfigChanged, patience: o.electionTimeout(), poll: 5 * o.TickInterval, stopping: ports.stopping,
+	}
+	s.transfer = transfer{
+		leader: ports.leader, status: ports.status, nameOf: ports.config.nameOf, patience: 3 * o.electionTimeout(),
+		begin: func(to consensus.MemberID) { ports.put(raft.Transfer{To: to}) }, stopping: ports.stopping,
+	}
+	s.requests = autopilot.NewRequests(pilotPorts{s}, s.addresses, autopilot.RequestOptions{
+		ElectionTimeout: o.electionTimeout(), Poll: 5 * o.TickInterval,
 	})
-	s.repair = autopilot.NewRepair(m.options.Care, pilotPorts{m}, s.requests, m.logger)
+	s.repair = autopilot.NewRepair(o.Care, pilotPorts{s}, s.requests, o.Logger)
 }
 
 // applied takes note of entries that are applied here.
@@ -62,8 +89,14 @@ func (s *Membership) applied(entries []consensus.Entry) {
 	s.changes.Applied(entries)
 	s.jobs.applied(entries)
 	if slices.ContainsFunc(entries, ofConfig) {
-		s.changed.tell()
+		s.changed.Send()
 	}
+}
+
+// restored takes note of a snapshot that has replaced the store.
+func (s *Membership) restored() {
+	s.changed.Send()
+	s.jobs.changed.Send()
 }
 
 // ofConfig reports whether an entry changes the configuration, or settles it.
@@ -90,16 +123,16 @@ func (s *Membership) serve(t *peercall.Table) {
 func atLeader[Q, A any](
 	ctx context.Context, s *Membership, method *peercall.Method[Q, A], q Q,
 ) (answer A, err error) {
-	if err := s.asks.awaitStart(ctx); err != nil {
+	if err := s.ports.requests.awaitStart(ctx); err != nil {
 		return answer, err
 	}
-	return peercall.AtLeader(ctx, s.caller, method, q)
+	return peercall.AtLeader(ctx, s.ports.caller, method, q)
 }
 
 // DescribeCluster returns what the leader knows of the cluster, and its term.
 func (s *Membership) DescribeCluster(ctx context.Context) (membership.View, consensus.Term, error) {
 	answer, err := atLeader(ctx, s, &methodView, peercall.Nothing{})
-	for _, alarm := range s.self.ForeignEpochs() { // the leader may not have met them
+	for _, alarm := range s.ports.alarms() { // the leader may not have met them
 		if err == nil && !slices.Contains(answer.View.Alarms, alarm) {
 			answer.View.Alarms = append(answer.View.Alarms, alarm)
 		}
@@ -109,7 +142,7 @@ func (s *Membership) DescribeCluster(ctx context.Context) (membership.View, cons
 
 func (s *Membership) viewHere(ctx context.Context, _ peercall.Nothing) (clusterAnswer, error) {
 	view, term, err := s.views.view(ctx)
-	view.Advice, view.Alarms = s.repair.Text(), s.self.ForeignEpochs()
+	view.Advice, view.Alarms = s.repair.Text(), s.ports.alarms()
 	return clusterAnswer{View: view, Term: term}, err
 }
 
@@ -143,17 +176,17 @@ func (s *Membership) CancelJob(ctx context.Context, id membership.JobID) (member
 func (s *Membership) Jobs() []membership.Job { return autopilot.Jobs(s.jobs.rows()) }
 
 // JobsChanged is closed when the next write of a job has been applied here.
-func (s *Membership) JobsChanged() <-chan struct{} { return s.jobs.changed.next() }
+func (s *Membership) JobsChanged() <-chan struct{} { return s.jobs.changed.Next() }
 
 // ConfigChanged is closed when the next configuration entry, or one that settles a configuration, has been applied here.
-func (s *Membership) ConfigChanged() <-chan struct{} { return s.changed.next() }
+func (s *Membership) ConfigChanged() <-chan struct{} { return s.changed.Next() }
 
 // ChangeCounts tells how configuration changes ended, for metrics.
 func (s *Membership) ChangeCounts() []changecount.Count { return s.changes.Counts() }
 
 // StaleProposals counts the commands of this member that a leader refused because they were bound to a configuration
 // that was no longer in force. They went out again at once.
-func (s *Membership) StaleProposals() uint64 { return s.asks.stale() }
+func (s *Membership) StaleProposals() uint64 { return s.ports.requests.stale() }
 
 // Advice says what is wrong with the voters: see autopilot.Repair.
 func (s *Membership) Advice() string { return s.repair.Text() }
@@ -180,7 +213,7 @@ func (s *Membership) Join(ctx context.Context, r autopilot.JoinRequest) (autopil
 		case <-poll.C:
 		case <-ctx.Done():
 			return autopilot.JoinAnswer{}, ctx.Err()
-		case <-s.stopping.Done():
+		case <-s.ports.stopping.Done():
 			return autopilot.JoinAnswer{}, ErrStopped
 		}
 		poll.Stop()
@@ -189,8 +222,7 @@ func (s *Membership) Join(ctx context.Context, r autopilot.JoinRequest) (autopil
 
 func (s *Membership) joinHere(ctx context.Context, q autopilot.JoinQuestion) (autopilot.JoinStep, error) {
 	step, err := s.requests.Join(ctx, q)
-	own := s.self.identity()
-	step.Cluster, step.Epoch = own.Cluster, own.Epoch
+	step.Cluster, step.Epoch = s.own.Cluster, s.own.Epoch
 	return step, err
 }
 
@@ -219,21 +251,21 @@ func (s *Membership) movedHere(ctx context.Context, q movedQuestion) (peercall.N
 // announce tells the other members that this one is at urls, if the configuration says something else. They are asked one after
 // the other: nobody but they can be reached, for the leader does not know where to send what it has to say.
 func (s *Membership) announce(urls []string) (told bool) {
-	config, id := s.config.now(), s.self.ID()
+	config, id := s.ports.config.now(), s.own.Member
 	known, ok := config.Member(id)
 	if !ok || membership.SameURLs(known.PeerURLs, urls) {
 		return ok
 	}
-	if s.self.Leader() == id {
-		return s.requests.Moved(s.stopping, id, urls) == nil
+	if s.ports.leader.leads() {
+		return s.requests.Moved(s.ports.stopping, id, urls) == nil
 	}
 	for i := range config.Members {
 		to := config.Members[i].ID
 		if to == id {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(s.stopping, autopilot.StepPatience)
-		_, err := peercall.Ask(ctx, s.caller, to, &methodMoved, movedQuestion{ID: id, URLs: urls})
+		ctx, cancel := context.WithTimeout(s.ports.stopping, autopilot.StepPatience)
+		_, err := peercall.Ask(ctx, s.ports.caller, to, &methodMoved, movedQuestion{ID: id, URLs: urls})
 		cancel()
 		if err == nil {
 			s.logger.Info("told the cluster where this member is", "urls", urls)
@@ -242,4 +274,21 @@ func (s *Membership) announce(urls []string) (told bool) {
 		s.logger.Warn("could not tell the cluster where this member is now", "urls", urls, "asked", to.String(), "err", err)
 	}
 	return false
+}
+
+// NameOwner returns another member that is called so, as far as is known here, and that no job is about to remove: a
+// successor may bear the name of the member that it replaces.
+func (s *Membership) NameOwner(name string) (consensus.MemberID, bool) {
+	machine, release := s.ports.config.stores.Machine()
+	config, _ := machine.Config()
+	var view membership.View
+	for i := range config.Members {
+		known := membership.MemberView{ID: config.Members[i].ID, Name: config.Members[i].Name}
+		if published, ok := machine.Published(known.ID); ok && published.Name != "" {
+			known.Name = published.Name
+		}
+		view.Members = append(view.Members, known)
+	}
+	release()
+	return autopilot.NameOwner(&view, s.Jobs(), name, s.own.Member)
 }

@@ -2,6 +2,8 @@ package member
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -13,4 +15,19 @@ type peers struct{ transport *transport.Transport }
 func (p *peers) connected(id consensus.MemberID) bool {
 	_, connected := p.transport.ConnectedSince(id)
 	return connected
+}
+
+// troubleStates are how member list shows a member that is refused for its data directory.
+var troubleStates = map[identity.Reason]string{
+	identity.LostDisk:   membership.LostItsDisk,
+	identity.RolledBack: membership.RolledBack,
+}
+
+// trouble says in two words why a member is refused here; empty: it is not.
+func (p *peers) trouble(id consensus.MemberID) string {
+	trouble, found := p.transport.Trouble(id)
+	if !found {
+		return ""
+	}
+	return troubleStates[trouble.Reason]
 }

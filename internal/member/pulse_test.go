@@ -73,7 +73,7 @@ func startWatched(t *testing.T, change func(*member.Options)) *node {
 		t.Fatal(err)
 	}
 	n.Membership = n.Member.Membership()
-	n.peers, err = transport.New(transport.Options{Self: 1, Cluster: testCluster, Handler: n.Member,
+	n.peers, err = transport.New(transport.Options{Self: 1, Cluster: testCluster, Handler: n.PeerHandler(),
 		Listeners: []net.Listener{n.listen}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 func TestMember_Stop_endsLivesOfStores(t *testing.T) {
 	m := memberOfMachine(t)
 	first := m.data.Generation
-	m.stop()
+	m.life.stop()
 	<-first.Life().Done()
 	next := memberOfMachine(t).data.Generation
 	m.stores.Set(next)

@@ -154,7 +154,7 @@ func startMember(t testing.TB) *member.Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers, err := transport.New(transport.Options{Self: testMember, Cluster: testCluster, Handler: m, Logger: logger})
+	peers, err := transport.New(transport.Options{Self: testMember, Cluster: testCluster, Handler: m.PeerHandler(), Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

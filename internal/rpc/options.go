@@ -17,9 +17,9 @@ import (
 // Options say what the services serve and within which limits. Zero limits mean etcd's defaults.
 type Options struct {
 	Member Backend
-	// Membership is the same member, for the native membership service; nil leaves that out.
+	// Membership is that of the same member, for the native membership service; nil leaves that out.
 	Membership membershipapi.Cluster
-	// Clients is the same member, for the writes of native clients; nil leaves that service out.
+	// Clients is what it does for native clients; nil leaves that service out.
 	Clients writerapi.Clients
 	Version Version
 	Logger  *slog.Logger

@@ -49,7 +49,7 @@ func (s *Server) refuseName(ctx context.Context) error {
 	if s.nameBefore == s.cfg.Name || s.member.ReadIndex(ctx) != nil {
 		return nil
 	}
-	owner, taken := s.member.NameOwner(s.cfg.Name)
+	owner, taken := s.member.Membership().NameOwner(s.cfg.Name)
 	if !taken {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (s *Server) serve(context.Context, Options) error {
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
 		Membership:      s.member.Membership(),
-		Clients:         s.member,
+		Clients:         s.member.Clients(),
 		Logger:          s.logger,
 		ElectionTimeout: s.cfg.Consensus.ElectionTimeout,
 		ConnectedSince:  s.transport.ConnectedSince,

@@ -27,8 +27,6 @@ var outgrown = map[string]int{
 	"internal/consensus.Message fields":       29,
 	"internal/consensus/fast.Faults fields":   31,
 	"internal/consensus/progress.Peer fields": 27,
-	"internal/member.Member":                  81,
-	"internal/member.Member fields":           32,
 	"internal/membership.goal":                79,
 	"internal/sim.World":                      71,
 	"internal/transport.Options fields":       30,

@@ -14,12 +14,11 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
-// Clients is what the service asks of a member for its clients: *member.Member.
+// Clients is what the service asks of a member for its clients: *clients.Clients.
 type Clients interface {
 	ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error
 	Abandon(id consensus.ProposalID, done proposals.Completion)
@@ -29,7 +28,7 @@ type Clients interface {
 	KeepClient(client consensus.MemberID)
 	ClientPatience() time.Duration
 
-	ClusterState() member.ClusterState
+	ClusterState() clients.ClusterState
 	ClusterStateChanged() <-chan struct{}
 	ListenFor(client consensus.MemberID, l clients.Listener) (detach func(), err error)
 	EncodeFor(id consensus.ProposalID, command *kv.Command) (consensus.Proposal, error)

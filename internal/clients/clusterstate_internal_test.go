@@ -1,4 +1,4 @@
-package member
+package clients
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 // Ensure that whoever waits is woken by a change that a proposer must know, and by no other.
 func TestClusterBoard_set(t *testing.T) {
 	var b clusterBoard
-	if b.isMember(1) || !b.isMember(consensus.NoMember) || b.ClusterState().Leader != consensus.NoMember {
+	if b.isMember(1) || !b.isMember(consensus.NoMember) || b.state().Leader != consensus.NoMember {
 		t.Error("it knows something before the start")
 	}
 	members := consensus.Config{Members: []consensus.Member{{ID: 1}}}
@@ -25,7 +25,7 @@ func TestClusterBoard_set(t *testing.T) {
 		{"a configuration", ClusterState{Leader: 1, Term: 2, Config: consensus.ConfigID{Index: 3}, config: members}, true},
 		{"the fast path", ClusterState{Leader: 1, Term: 2, Config: consensus.ConfigID{Index: 3}, Fast: true, config: members}, true},
 	} {
-		changed := b.ClusterStateChanged()
+		changed := b.changes.Next()
 		b.set(&step.state)
 		woken := false
 		select {
@@ -33,7 +33,7 @@ func TestClusterBoard_set(t *testing.T) {
 			woken = true
 		default:
 		}
-		if now := b.ClusterState(); woken != step.wakes || !now.same(&step.state) {
+		if now := b.state(); woken != step.wakes || !now.same(&step.state) {
 			t.Errorf("%s: woken %t, now %+v", step.what, woken, now)
 		}
 	}

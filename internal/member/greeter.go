@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/transport"
@@ -31,14 +32,25 @@ func Describe(ctx context.Context, o transport.Options, url string) (Description
 	return callURL(ctx, o, url, &methodDescribe, peercall.Nothing{})
 }
 
-func (m *Member) describe(ctx context.Context, _ peercall.Nothing) (Description, error) {
-	if err := m.ReadIndex(ctx); err != nil {
+// greeter tells others who this member is, also those that are no members.
+type greeter struct {
+	claim     identity.Claim
+	config    *appliedConfig
+	epochs    *epoch.Monitor
+	readIndex func(ctx context.Context) error
+}
+
+// serve answers those who want to join.
+func (g *greeter) serve(t *peercall.Table) { peercall.Serve(t, &methodDescribe, g.describe) }
+
+func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description, error) {
+	if err := g.readIndex(ctx); err != nil {
 		return Description{}, err
 	}
-	machine, release := m.Machine()
+	machine, release := g.config.stores.Machine()
 	defer release()
 	config, _ := machine.Config()
-	d := Description{Cluster: m.Cluster(), Epoch: m.data.Identity.Epoch, Members: autopilot.WithoutStorage(config.Members),
+	d := Description{Cluster: g.claim.Cluster, Epoch: g.claim.Epoch, Members: autopilot.WithoutStorage(config.Members),
 		Learners: config.Learners}
 	for _, known := range config.Members {
 		if !known.Storage.IsZero() {
@@ -53,15 +65,15 @@ func (m *Member) describe(ctx context.Context, _ peercall.Nothing) (Description,
 
 // greet says who this member is, and how the caller, which may have lost its disk, is bound here. What others are bound to is
 // for members only.
-func (m *Member) greet(ctx context.Context) ([]byte, error) {
-	config, caller := m.config.now(), transport.CallerClaim(ctx)
+func (g *greeter) greet(ctx context.Context) ([]byte, error) {
+	config, caller := g.config.now(), transport.CallerClaim(ctx)
 	if len(config.Members) == 0 {
 		return nil, status.Error(codes.Unavailable, "member: it does not know its cluster yet")
 	}
-	m.epochs.Meet(caller)
-	g := identity.Greeting{Claim: m.claim(), Stage: identity.Founded}
+	g.epochs.Meet(caller)
+	greeting := identity.Greeting{Claim: g.claim, Stage: identity.Founded}
 	if known, ok := config.Member(caller.Member); ok {
-		g.Bindings = identity.Line(&known, caller.Storage)
+		greeting.Bindings = identity.Line(&known, caller.Storage)
 	}
-	return json.Marshal(g)
+	return json.Marshal(greeting)
 }

@@ -1,10 +1,10 @@
-package member
+package clients
 
 import (
 	"sync/atomic"
 
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 )
 
 // ClusterState is what this member knows of the cluster that a proposer must know, too: all of it at one moment.
@@ -23,30 +23,18 @@ func (s *ClusterState) same(as *ClusterState) bool {
 	return s.Leader == as.Leader && s.Term == as.Term && s.Config == as.Config && s.Fast == as.Fast
 }
 
-// clusterBoard shows the cluster's state to any goroutine. The loop publishes it.
+// clusterBoard shows the cluster's state to any goroutine. The loop of the member sets it.
 type clusterBoard struct {
 	present atomic.Pointer[ClusterState]
-	changes news
+	changes broadcast.Signal
 }
 
-// ClusterState returns what is known now; the zero value before Start has ended.
-func (b *clusterBoard) ClusterState() ClusterState {
+// state returns what is known now; the zero value before anything was set.
+func (b *clusterBoard) state() ClusterState {
 	if s := b.present.Load(); s != nil {
 		return *s
 	}
 	return ClusterState{}
-}
-
-// ClusterStateChanged returns a channel that is closed when ClusterState changes next.
-func (b *clusterBoard) ClusterStateChanged() <-chan struct{} { return b.changes.next() }
-
-// publish shows the state of the core. fast says that clients may use the fast path at all.
-func (b *clusterBoard) publish(replica *raft.Replica, fast bool) {
-	inForce := replica.InForce()
-	b.set(&ClusterState{
-		Leader: replica.Leader(), Term: replica.Term(), Config: inForce.ID, Voters: inForce.Config.Voters,
-		Fast: fast && replica.Stable(), config: inForce.Config,
-	})
 }
 
 func (b *clusterBoard) set(now *ClusterState) {
@@ -54,7 +42,7 @@ func (b *clusterBoard) set(now *ClusterState) {
 		return
 	}
 	b.present.Store(now)
-	b.changes.tell()
+	b.changes.Send()
 }
 
 // isMember reports whether an id is that of a member, or none, and so cannot be a client's.

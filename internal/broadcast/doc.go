@@ -1,0 +1,11 @@
+// Package broadcast wakes everybody who waits for something to change.
+//
+// A Signal carries no value: who is woken looks again. To miss nothing, take the channel of Next before you look, and wait on
+// it after that. It costs nothing while nobody waits. It is not a queue: several changes may wake a waiter once.
+//
+// The main type is Signal.
+//
+// Law: a Send closes every channel that Next returned before it, and none that Next returns after it.
+//
+// All methods may be called concurrently.
+package broadcast

@@ -1,0 +1,150 @@
+package member
+
+import (
+	"context"
+	"time"
+
+	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/integrity"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/storage/engine"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/upkeep"
+)
+
+// Stop ends the goroutines and closes log and store. Waiting requests fail with ErrStopped.
+func (m *Member) Stop() error {
+	m.life.end()
+	m.requests.close()
+	return m.data.Close()
+}
+
+// ID names this member, Cluster the cluster it belongs to.
+func (m *Member) ID() consensus.MemberID       { return m.data.Identity.Member }
+func (m *Member) Cluster() consensus.ClusterID { return m.data.Identity.Cluster }
+
+// PeerHandler takes what arrives from other members.
+func (m *Member) PeerHandler() *PeerHandler { return &m.handler }
+
+// Membership answers requests about the members of the cluster.
+func (m *Member) Membership() *Membership { return &m.members }
+
+// Clients is what this member does for native clients.
+func (m *Member) Clients() *clients.Clients { return m.clients }
+
+// Machine gives the state machine for reading; release must be called when done. The pointer changes when a snapshot
+// replaces the store, so nobody may keep it.
+func (m *Member) Machine() (machine *apply.Machine, release func()) { return m.stores.Machine() }
+
+// Hub is the member's watch hub; it outlives store replacements.
+func (m *Member) Hub() *watch.Hub { return m.hub }
+
+// Leader returns the known leader or NoMember, Term the current term.
+func (m *Member) Leader() consensus.MemberID { return m.leader.Leader() }
+func (m *Member) Term() consensus.Term       { return m.leader.Term() }
+
+// Learner reports whether this member was added to learn, not to vote once it has caught up.
+func (m *Member) Learner() bool { return m.leader.Learner() }
+
+// LeaderChanged returns a channel that is closed at the next change of leader, including its loss.
+func (m *Member) LeaderChanged() <-chan struct{} { return m.leader.LeaderChanged() }
+
+// Failed is closed when the member stopped by itself; Err then says why.
+func (m *Member) Failed() <-chan struct{} { return m.life.failed }
+
+// Err returns why the member stopped by itself.
+func (m *Member) Err() error { return m.life.err() }
+
+// Leaving is closed when this member is about to stop because it was removed: no new request should reach it.
+func (m *Member) Leaving() <-chan struct{} { return m.departure.leaving }
+
+// Depart tells a leaving member that nobody waits for it any more.
+func (m *Member) Depart() { m.departure.depart() }
+
+// Status is a copy of what the core knows now. After Stop it is the zero value. If the loop hangs it is the last copy
+// that anybody got.
+func (m *Member) Status() raft.Status { return m.loop.askStatus() }
+
+// Stalled tells whether the member's loop, its log or its state machine has been at one piece of work for longer than
+// limit, and which. The loop always has work: it ticks. The installation of a snapshot, which may rightly take long,
+// does not count. It never waits for any of them.
+func (m *Member) Stalled(limit time.Duration) error { return m.dog.Stalled(limit) }
+
+// Superseded returns an *epoch.SupersededError while this member serves nothing because the cluster was recovered
+// without it.
+func (m *Member) Superseded() error { return m.epochs.Superseded() }
+
+// ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.
+func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
+
+// Corrupt reports whether this member must not answer from its state.
+func (m *Member) Corrupt() bool { return m.integrity.Marked() }
+
+// IntegrityCounts returns how often members were compared here.
+func (m *Member) IntegrityCounts() integrity.Counts { return m.integrity.Counts() }
+
+// Inferred returns how many proposals of this member it found committed before the leader told it, since it started.
+func (m *Member) Inferred() uint64 { return m.loop.inferred.Load() }
+
+// CoreCounts returns what the core counted since this member started, about a second late.
+func (m *Member) CoreCounts() raft.Counts { return m.loop.counts() }
+
+// FastCounts returns what the fast path did here since this member started.
+func (m *Member) FastCounts() raft.FastCounts { return m.loop.counts().Fast }
+
+// Propose replicates a command and returns what applying it gave. Result.Err is a rejection; the error is one of
+// this package's and says whether the command may still happen.
+func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	return m.requests.command(ctx, command)
+}
+
+// ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
+func (m *Member) ReadIndex(ctx context.Context) error { return m.requests.readIndex(ctx) }
+
+// ChangeConfig asks the leader, wherever it is, for a configuration change, and returns the configuration that was
+// applied once the change is done by the rule of its protocol: joint waits for its second entry. It
+// fails with a *membership.RefusedError, with a *membership.AddressError for peer URLs, and with ErrChangeAborted if somebody
+// aborted a joint change.
+func (m *Member) ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error) {
+	return m.members.changer.change(ctx, &request)
+}
+
+// TransferLeadership hands leadership to another voter and returns when it leads. Only on the leader. A cordoned voter, or one
+// that is marked corrupt, is refused with a *CordonedError.
+func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) error {
+	return m.members.transfer.to(ctx, to)
+}
+
+// RenewLease renews a lease wherever the leader is and returns its TTL in seconds.
+func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
+	return m.leases.renew(ctx, id)
+}
+
+// LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
+func (m *Member) LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
+	return m.leases.timeToLive(ctx, id)
+}
+
+// Backup calls f with the opened state machine of a consistent checkpoint. Writes go on meanwhile. The context that f
+// gets ends when the member stops, too.
+func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error {
+	return m.sender.Backup(ctx, f)
+}
+
+// Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile;
+// it ends early when the member stops or a snapshot replaces the store.
+func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragment(ctx, &m.stores) }
+
+// StorageStats returns what log and store have counted.
+func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
+	store, held := m.stores.Hold()
+	if !held {
+		return m.data.WAL.Stats(), engine.Stats{}
+	}
+	defer store.Release()
+	return m.data.WAL.Stats(), store.Engine.Stats()
+}

@@ -1,0 +1,125 @@
+package member
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/snapshots"
+)
+
+// nodePorts does what the node puts out: it passes it on to the other goroutines and to the other members. The loop calls it.
+type nodePorts struct {
+	self      consensus.MemberID
+	handler   *PeerHandler
+	deliver   func(messages []consensus.Message) // to other members and to clients
+	taken     func(inputs []raft.Input)
+	disk      *logWriter
+	applier   *applier
+	sender    *snapshots.Sender
+	peers     *peers
+	members   *Membership
+	leader    *knownLeader
+	binder    *binder
+	departure *departure
+	life      *lifecycle
+	logger    *slog.Logger
+
+	tick, electionTimeout time.Duration
+}
+
+// ports ties the node to them.
+func (p *nodePorts) ports() node.Ports {
+	return node.Ports{
+		Send:         p.send,
+		Persist:      p.disk.queue.put,
+		Apply:        func(entries []consensus.Entry) { p.applier.queue.put(applyRequest{entries: entries}) },
+		Install:      func(meta consensus.SnapshotMeta) { p.applier.queue.put(applyRequest{install: &meta}) },
+		SendSnapshot: p.sendSnapshot,
+		StopSnapshot: p.sender.Stop,
+		Configure:    p.configure,
+		Observe:      p.observe,
+		Distance:     p.peers.transport.Distance,
+		Taken:        p.taken,
+	}
+}
+
+// send delivers messages, but for the records of this member's own proposals, which it holds like any voter.
+func (p *nodePorts) send(messages []consensus.Message) {
+	own := slices.IndexFunc(messages, func(message consensus.Message) bool { return message.To == p.self })
+	if own < 0 {
+		p.deliver(messages)
+		return
+	}
+	others := make([]consensus.Message, 0, len(messages))
+	for i := range messages {
+		if messages[i].To == p.self {
+			p.handler.Receive(messages[i : i+1 : i+1])
+		} else {
+			others = append(others, messages[i])
+		}
+	}
+	p.deliver(others)
+}
+
+// sendSnapshot streams a checkpoint of the store to a follower.
+func (p *nodePorts) sendSnapshot(to consensus.MemberID) {
+	send := p.sender.Begin(p.life.stopping, to)
+	p.life.background(func() {
+		mark, err := send()
+		p.handler.inbox.put(raft.SnapshotSent{To: to, Mark: mark, OK: err == nil})
+	})
+}
+
+// configure opens and closes peers as the configuration in force says.
+func (p *nodePorts) configure(inForce raft.ConfigInForce) {
+	config := inForce.Config
+	config.Members = dialled(config.Members)
+	p.peers.transport.Configure(&config)
+	p.members.changes.Configured(&inForce)
+	self, _ := inForce.Config.Member(p.self)
+	p.leader.learner.Store(inForce.Config.IsLearner(p.self) && !self.Promote)
+	p.logger.Info("configuration in force", "config", inForce.ID.String(), "voters", len(inForce.Config.Voters),
+		"learners", len(inForce.Config.Learners), "joint", inForce.Config.IsJoint())
+}
+
+// dialled are members as the transport has to know them.
+func dialled(members []consensus.Member) []consensus.Member {
+	all := slices.Clone(members)
+	for i := range all {
+		all[i].PeerURLs = all[i].DialURLs()
+	}
+	return all
+}
+
+// observe writes events to the log, and takes note of some.
+func (p *nodePorts) observe(events []raft.Event) {
+	for _, event := range events {
+		switch e := event.(type) {
+		case raft.BecameLeader:
+			p.applier.queue.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
+		case raft.BecameFollower:
+			p.applier.queue.put(applyRequest{lead: &leadership{term: e.Term}})
+		case raft.Denied:
+			p.binder.distrust(e)
+		case raft.ConfigUndone:
+			p.members.changes.Undone(e.ID)
+		case raft.Removed:
+			p.life.background(p.leave)
+		}
+		if _, conflict := event.(raft.LogConflict); conflict {
+			p.logger.Error(event.String())
+			continue
+		}
+		p.logger.Info(event.String())
+	}
+}
+
+// leave ends a member that the cluster has removed.
+func (p *nodePorts) leave() {
+	p.departure.leave(p.life.stopping, p.electionTimeout, p.tick)
+	p.life.fail(ErrRemoved)
+}

@@ -1,0 +1,43 @@
+package member
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/integrity"
+	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/upkeep"
+)
+
+// Options say how a member runs. Data is what datadir.Open found on disk.
+type Options struct {
+	Data         *datadir.Data
+	Raft         raft.Options
+	TickInterval time.Duration
+	// PeerURLs are where others reach this member, as somebody said at this start; empty: as the configuration says.
+	PeerURLs []string
+
+	RequestTimeout  time.Duration // for callers without a deadline of their own
+	MaxRequestBytes int           // encoded command; zero: unlimited
+	Retention       upkeep.Retention
+	Scrub           upkeep.ScrubPace
+	Integrity       integrity.Pace
+	FastPath        offers.Setting
+	Care            membership.Policy // of the members, if this one leads; the zero value is off
+	Answers         *room.Budget      // memory for answers; nil: one of the default size
+	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
+	Clock           env.Clock
+	DiskLow         func() bool // no room for what is not needed; nil: there always is
+	Logger          *slog.Logger
+	// Synced and Applied, if set, are told how long each write of the log and each applied batch took.
+	Synced, Applied func(took time.Duration)
+}
+
+func (o *Options) electionTimeout() time.Duration {
+	return time.Duration(o.Raft.ElectionTicks) * o.TickInterval
+}

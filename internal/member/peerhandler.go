@@ -1,0 +1,82 @@
+package member
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/epoch"
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/peercall"
+	"github.com/quorate/quorate/internal/snapshots"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// PeerHandler is what a member does with what arrives from others: it is the handler of its transport.
+type PeerHandler struct {
+	inbox    *inbox
+	epochs   *epoch.Monitor
+	received *snapshots.Receiver
+	calls    *peercall.Table
+	greeter  *greeter
+	data     *datadir.Data
+	life     *lifecycle
+	logger   *slog.Logger
+	refused  sync.Once // by a peer, for good
+}
+
+var _ transport.Handler = (*PeerHandler)(nil)
+
+// Receive takes messages from other members, and those from native clients.
+func (h *PeerHandler) Receive(messages []consensus.Message) {
+	h.inbox.putMessages(h.epochs.State().Admit(messages))
+}
+
+// PeerLost tells the core that a connection broke: evidence that the peer died.
+func (h *PeerHandler) PeerLost(peer consensus.MemberID) { h.inbox.put(raft.Unreachable{Member: peer}) }
+
+// ReceiveSnapshot verifies and keeps a snapshot that the leader streams.
+func (h *PeerHandler) ReceiveSnapshot(from consensus.MemberID, meta consensus.SnapshotMeta, r io.Reader) error {
+	return h.received.Receive(from, meta, r)
+}
+
+// Call answers a request of another member.
+func (h *PeerHandler) Call(ctx context.Context, method string, body []byte) ([]byte, error) {
+	switch method {
+	case MethodGreet:
+		return h.greeter.greet(ctx)
+	case methodJoin.Name:
+		if transport.CallerClaim(ctx).Cluster == 0 {
+			return nil, status.Error(codes.FailedPrecondition, (&identity.Refusal{Reason: identity.Anonymous,
+				Text: "a process that joins must name the cluster: join with --join"}).Error())
+		}
+	}
+	answer, known, err := h.calls.Answer(ctx, method, body)
+	if !known {
+		return nil, status.Errorf(codes.Unimplemented, "member: unknown request %q: is this member older?", method)
+	}
+	return answer, err
+}
+
+// Refused takes note that a peer has refused this member for good.
+func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) {
+	h.refused.Do(func() {
+		lost := &datadir.LostError{
+			Reason: refusal.Reason, Text: "member " + by.String() + " refused this member: " + refusal.Text,
+		}
+		// Of two processes on one directory the other may be the copy: what was cloned is not useless for ever.
+		if refusal.Reason != identity.Cloned {
+			if err := h.data.MarkLost(lost); err != nil {
+				h.logger.Error("could not mark the data directory", "err", err)
+			}
+		}
+		h.life.fail(lost)
+	})
+}

@@ -1,0 +1,137 @@
+package member
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// pilot runs what package autopilot decides, in one goroutine for each duty. But for its own address, it does nothing while
+// another member leads.
+type pilot struct {
+	members *Membership
+	ports   membershipPorts // of members
+	binder  *binder
+	clock   env.Clock
+	logger  *slog.Logger
+
+	electionTimeout time.Duration
+	peerURLs        []string // where somebody said at this start that this member is
+}
+
+// runJobs is the goroutine that takes the steps of jobs while this member leads.
+func (p *pilot) runJobs(ctx context.Context) error {
+	runner := autopilot.NewRunner(pilotPorts{p.members}, p.members.addresses, p.clock.Now, p.logger)
+	timer := time.NewTimer(autopilot.JobPoll)
+	defer timer.Stop()
+	for {
+		jobs, config, leader := p.members.JobsChanged(), p.members.ConfigChanged(), p.ports.leader.LeaderChanged()
+		var poll <-chan time.Time
+		if pause, busy := p.runJob(ctx, runner); busy {
+			timer.Reset(pause)
+			poll = timer.C
+		}
+		select {
+		case <-jobs:
+		case <-config:
+		case <-leader:
+		case <-poll:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (p *pilot) runJob(ctx context.Context, runner *autopilot.Runner) (pause time.Duration, busy bool) {
+	if !p.ports.leader.leads() {
+		return 0, false
+	}
+	return runner.Turn(ctx)
+}
+
+const (
+	// promoteScanInterval is how often a leader looks for learners that wait to be voters.
+	promoteScanInterval = 100 * time.Millisecond
+	// promotePatience bounds one attempt; the next scan tries again.
+	promotePatience = 5 * time.Second
+	// repairInterval is how often a leader looks after its voters, unless its clock is so fast that it is a long time.
+	repairInterval = time.Second
+)
+
+// promoteLearners is the goroutine that, on the leader, makes voters of members that were added as such and have caught up,
+// and does what else is due about members that come and go. It asks like everybody else, so that a refusal costs nothing and a
+// new leader simply goes on.
+func (p *pilot) promoteLearners(ctx context.Context) error {
+	var removed autopilot.RemovedSessions
+	return lookEvery(ctx, promoteScanInterval, func() {
+		if p.ports.leader.leads() {
+			p.binder.bindMet(ctx)
+			p.promoteReady(ctx)
+			p.retireRemoved(ctx, &removed)
+		}
+	})
+}
+
+func (p *pilot) promoteReady(ctx context.Context) {
+	config := p.ports.config.now()
+	if !autopilot.AwaitsPromotion(&config) {
+		return
+	}
+	status := p.ports.status()
+	ready := autopilot.Promotable(&config, &status, p.members.jobs.rows())
+	promoted, err := autopilot.FirstAccepted(ready, func(id consensus.MemberID) error {
+		attempt, cancel := context.WithTimeout(ctx, promotePatience)
+		defer cancel()
+		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
+		_, err := p.members.changer.change(attempt, &request)
+		return err
+	})
+	switch {
+	case promoted == consensus.NoMember:
+	case err == nil:
+		p.logger.Info("promoted a caught-up member", "peer", promoted.String())
+	case ctx.Err() == nil:
+		p.logger.Warn("could not promote a member yet", "peer", promoted.String(), "err", err)
+	}
+}
+
+// retireRemoved retires one session of a removed member, if there is one that nobody can need any more.
+func (p *pilot) retireRemoved(ctx context.Context, removed *autopilot.RemovedSessions) {
+	machine, release := p.ports.config.stores.Machine()
+	open := machine.Orphans()
+	release()
+	id, found := removed.Ripe(open, p.clock.Now(), 3*p.electionTimeout)
+	if !found {
+		return
+	}
+	attempt, cancel := context.WithTimeout(ctx, promotePatience)
+	defer cancel()
+	command := kv.Command{SessionRetire: &kv.SessionRetireOp{Member: uint64(id.Member), Number: id.Number}}
+	if _, err := p.ports.requests.command(attempt, &command); err != nil && ctx.Err() == nil {
+		p.logger.Debug("could not retire a session of a removed member yet", "peer", id.Member.String(), "err", err)
+	}
+}
+
+// repairVoters is the goroutine of autopilot.Repair.
+func (p *pilot) repairVoters(ctx context.Context) error {
+	return lookEvery(ctx, min(repairInterval, 2*p.electionTimeout), func() { p.members.repair.Look(ctx) })
+}
+
+// keepAddresses is the goroutine that puts addresses right: its own, after a restart at other peer URLs, and on the leader
+// those that were not confirmed when they were changed.
+func (p *pilot) keepAddresses(ctx context.Context) error {
+	told := len(p.peerURLs) == 0 // the cluster knows where this member is
+	return lookEvery(ctx, min(addressInterval, 2*p.electionTimeout), func() {
+		if p.ports.leader.leads() {
+			p.members.requests.DropFormer(ctx)
+		}
+		if !told {
+			told = p.members.announce(p.peerURLs)
+		}
+	})
+}
