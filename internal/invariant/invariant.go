@@ -9,6 +9,12 @@ import "fmt"
 // True panics unless ok is true. The format names the invariant and the values that break it.
 func True(ok bool, format string, args ...any) {
 	if !ok {
-		panic("invariant broken: " + fmt.Sprintf(format, args...))
+		Broken(format, args...)
 	}
+}
+
+// Broken panics as True does. Where every write passes, ask for the law first and call Broken if it does not hold: True
+// allocates its arguments also when it does.
+func Broken(format string, args ...any) {
+	panic("invariant broken: " + fmt.Sprintf(format, args...))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/quorate/quorate/internal/invariant"
 )
@@ -50,6 +51,9 @@ var errMalformed = errors.New("malformed bytes")
 // Append appends the binary form of c to dst. A Command without exactly one pointer set has none: it is a fault of the
 // caller, and Append panics.
 func (c *Command) Append(dst []byte) []byte {
+	if c.Put != nil {
+		dst = slices.Grow(dst, len(c.Put.Key)+len(c.Put.Value)+maxPutOverhead)
+	}
 	dst = append(dst, formatCommand)
 	switch {
 	case c.Put != nil:
@@ -79,12 +83,20 @@ func (c *Command) Append(dst []byte) []byte {
 	case c.Job != nil:
 		return c.Job.append(append(dst, commandJob))
 	}
-	invariant.True(false, "a command to encode has no operation")
+	invariant.Broken("a command to encode has no operation")
 	return nil
 }
 
 // DecodeCommand reads the binary form; the keys and values of the Command alias src. The error is ErrBadCommand.
-func DecodeCommand(src []byte) (Command, error) {
+func DecodeCommand(src []byte) (Command, error) { return decodeCommand(src, nil) }
+
+// Decoder reads commands one after the other, puts into the same memory. The zero value is ready.
+type Decoder struct{ put PutOp }
+
+// Decode is DecodeCommand; the Command is valid until the next call, what it aliases as long as src.
+func (d *Decoder) Decode(src []byte) (Command, error) { return decodeCommand(src, &d.put) }
+
+func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	r := reader{src: src}
 	if r.byte() != formatCommand {
 		r.fail()
@@ -92,7 +104,11 @@ func DecodeCommand(src []byte) (Command, error) {
 	var c Command
 	switch r.byte() {
 	case commandPut:
-		c.Put = r.put()
+		if put == nil {
+			put = new(PutOp)
+		}
+		*put = r.put()
+		c.Put = put
 	case commandDelete:
 		c.Delete = r.delete()
 	case commandTxn:

@@ -14,6 +14,10 @@ const (
 	putLease       = 8
 )
 
+// maxPutOverhead is what the binary form of a put takes beside key and value, at most: format, kind and flags, two lengths
+// and a lease.
+const maxPutOverhead = 3 + 3*binary.MaxVarintLen64
+
 func (op *PutOp) append(dst []byte) []byte {
 	dst = append(dst, flag(op.PrevKV, putPrevKV)|flag(op.IgnoreValue, putIgnoreValue)|
 		flag(op.IgnoreLease, putIgnoreLease)|flag(op.Lease != 0, putLease))
@@ -25,9 +29,9 @@ func (op *PutOp) append(dst []byte) []byte {
 	return dst
 }
 
-func (r *reader) put() *PutOp {
+func (r *reader) put() PutOp {
 	flags := r.flags(putPrevKV | putIgnoreValue | putIgnoreLease | putLease)
-	op := &PutOp{
+	op := PutOp{
 		Key:         r.bytes(),
 		Value:       r.bytes(),
 		PrevKV:      flags&putPrevKV != 0,
@@ -140,7 +144,7 @@ func appendOps(dst []byte, ops []Op) []byte {
 		case op.Txn != nil:
 			dst = op.Txn.append(append(dst, commandTxn))
 		default:
-			invariant.True(false, "operation %d of a transaction to encode is empty", i)
+			invariant.Broken("operation %d of a transaction to encode is empty", i)
 		}
 	}
 	return dst
@@ -157,7 +161,8 @@ func (r *reader) ops() []Op {
 		case commandRange:
 			ops[i].Range = r.rangeOp()
 		case commandPut:
-			ops[i].Put = r.put()
+			put := r.put()
+			ops[i].Put = &put
 		case commandDelete:
 			ops[i].Delete = r.delete()
 		case commandTxn:

@@ -90,7 +90,7 @@ func rejectionNumber(err error) byte {
 			return byte(i + 1)
 		}
 	}
-	invariant.True(false, "a result to encode bears an unknown rejection: %v", err)
+	invariant.Broken("a result to encode bears an unknown rejection: %v", err)
 	return 0
 }
 

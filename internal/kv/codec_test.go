@@ -93,6 +93,30 @@ func TestCommand_Append_round_trip(t *testing.T) {
 	}
 }
 
+// Ensure that a Decoder reads what DecodeCommand reads, whatever it read before, and that a put costs it no memory.
+func TestDecoder_Decode(t *testing.T) {
+	var d kv.Decoder
+	full := kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v"), Lease: 7, PrevKV: true}}
+	for name, want := range commands() {
+		for _, command := range []kv.Command{full, want} {
+			got, err := d.Decode(command.Append(nil))
+			if diff := cmp.Diff(command, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+				t.Fatalf("%s: %v; want -, got +\n%s", name, err, diff)
+			}
+		}
+	}
+	if _, err := d.Decode([]byte{1, 1}); !errors.Is(err, kv.ErrBadCommand) {
+		t.Errorf("half a put decodes: %v", err)
+	}
+	encoded := full.Append(nil)
+	if n := testing.AllocsPerRun(100, func() { _, _ = d.Decode(encoded) }); n != 0 {
+		t.Errorf("a put is decoded with %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = full.Append(nil) }); n != 1 {
+		t.Errorf("a put is encoded with %v allocations, want one", n)
+	}
+}
+
 // Ensure that a zone is written only if there is one, so that older members read what a member without zone publishes.
 func TestPublishOp_Append_zone(t *testing.T) {
 	plain := kv.Command{Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u"}, Version: "3"}}

@@ -114,7 +114,7 @@ func (j *journal) restoreLog(restored *Restored) error {
 // checkLaws asserts what every Step must leave true.
 func (j *journal) checkLaws() {
 	if l := j.log; !l.Ordered() {
-		invariant.True(false, "base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
+		invariant.Broken("base %d <= applied %d <= handed %d <= commit %d, durable %d <= last %d (member %v, term %d)",
 			l.Base().Index, l.Applied(), l.Handed(), l.Commit(), l.Durable(), l.Last(), j.opts.ID, j.hard.term)
 	}
 }

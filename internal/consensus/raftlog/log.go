@@ -186,7 +186,7 @@ func (l *Log) Append(entries ...consensus.Entry) {
 // Truncate removes the entries from from on.
 func (l *Log) Truncate(from consensus.Index) {
 	if from <= l.commit {
-		invariant.True(false, "committed entries stay: truncate from %d, commit %d", from, l.commit)
+		invariant.Broken("committed entries stay: truncate from %d, commit %d", from, l.commit)
 	}
 	keep := from - l.base.Index - 1
 	size := sizeOf(l.entries[keep:])

@@ -34,7 +34,9 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 	mark := m.Applied()
 	for i := range entries {
 		e := &entries[i]
-		invariant.True(e.Index == mark.Index+1 && e.Term >= mark.Term, "entry %v is applied after %v", e.Mark(), mark)
+		if e.Index != mark.Index+1 || e.Term < mark.Term {
+			invariant.Broken("entry %v is applied after %v", e.Mark(), mark)
+		}
 		mark = e.Mark()
 		m.sessions.mu.Lock()
 		did, err := m.applyEntry(e, &results[i])
@@ -108,7 +110,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		*res = kv.Result{Err: kv.ErrSkipped, Revision: w.Revision()}
 		return effect{}, nil
 	}
-	cmd, decodeErr := kv.DecodeCommand(e.Payload)
+	cmd, decodeErr := x.decoder.Decode(e.Payload)
 	if s == nil && !e.Proposal.IsZero() {
 		if s = m.sessions.openFor(w, e, &cmd); s == nil {
 			*res = kv.Result{Err: kv.ErrSessionUnknown, Revision: w.Revision()}

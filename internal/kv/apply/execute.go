@@ -15,11 +15,12 @@ type executor struct {
 	sessions *sessionTable
 	jobs     *jobTable
 
-	w      *mvcc.Writer
-	rows   lease.Rows
-	events eventBuffer
-	answer answer // to the command under way
-	puts   []kv.PutResult
+	w       *mvcc.Writer
+	decoder kv.Decoder
+	rows    lease.Rows
+	events  eventBuffer
+	answer  answer // to the command under way
+	puts    []kv.PutResult
 }
 
 // begin starts a batch of so many entries. wanted says that somebody watches.

@@ -95,7 +95,9 @@ func (l *Lessor) Attach(rows *Rows, id kv.LeaseID, key []byte) {
 
 func (l *Lessor) attach(id kv.LeaseID, key []byte) {
 	le := l.leases[id]
-	invariant.True(le != nil, "key %q is attached to lease %x, which is not there", key, int64(id))
+	if le == nil {
+		invariant.Broken("key %q is attached to lease %x, which is not there", key, int64(id))
+	}
 	if le.keys.add(string(key)) {
 		l.size += keyBytes + int64(len(key))
 	}

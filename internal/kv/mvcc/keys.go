@@ -44,9 +44,15 @@ func appendPrefix(dst, user []byte) []byte {
 
 // appendRev appends the inverted position, so that newer versions come first.
 func appendRev(dst []byte, rev kv.Rev) []byte {
-	invariant.True(rev.Sub >= 0 && rev.Sub <= maxSub, "sub revision %d of revision %d fits 32 bits", rev.Sub, rev.Main)
+	checkSub(rev)
 	dst = binary.BigEndian.AppendUint64(dst, ^uint64(rev.Main))
 	return binary.BigEndian.AppendUint32(dst, ^uint32(rev.Sub))
+}
+
+func checkSub(rev kv.Rev) {
+	if rev.Sub < 0 || rev.Sub > maxSub {
+		invariant.Broken("sub revision %d of revision %d fits 32 bits", rev.Sub, rev.Main)
+	}
 }
 
 func appendVersionKey(dst, user []byte, rev kv.Rev) []byte {
@@ -87,7 +93,7 @@ func appendUser(dst, prefix []byte) ([]byte, bool) {
 }
 
 func appendChangeKey(dst []byte, rev kv.Rev) []byte {
-	invariant.True(rev.Sub >= 0 && rev.Sub <= maxSub, "sub revision %d of revision %d fits 32 bits", rev.Sub, rev.Main)
+	checkSub(rev)
 	dst = append(dst, tableChanges)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(rev.Main))
 	return binary.BigEndian.AppendUint32(dst, uint32(rev.Sub))

@@ -49,7 +49,6 @@ func (w *Writer) begin(current *state) {
 	w.base = current
 	w.last, w.compact, w.numbers = current.revision, current.compact, current.numbers
 	w.main, w.exact, w.sub, w.open = 0, 0, 0, false
-	w.events = nil
 }
 
 // Err returns the engine error that Commit will return, nil if there is none so far.
@@ -77,21 +76,40 @@ func (w *Writer) BeginCommand() { w.BeginCommandAt(w.last + 1) }
 
 // BeginCommandAt opens a command whose changes get exactly this revision.
 func (w *Writer) BeginCommandAt(rev kv.Revision) {
-	invariant.True(!w.open, "one command at a time at revision %d", w.last)
-	invariant.True(rev > w.last, "revision %d of a command comes after %d", rev, w.last)
+	if w.open {
+		invariant.Broken("one command at a time at revision %d", w.last)
+	}
+	if rev <= w.last {
+		invariant.Broken("revision %d of a command comes after %d", rev, w.last)
+	}
+	w.dropEvents()
 	w.open, w.exact, w.main, w.sub = true, rev, 0, 0
 }
 
-// EndCommand closes the command and returns its changes in their order. They belong to the caller.
+// EndCommand closes the command and returns its changes in their order. The list is valid until the next command; what the
+// events point to stays as it is.
 func (w *Writer) EndCommand() []kv.Event {
-	invariant.True(w.open, "a command is open at revision %d", w.last)
+	w.mustBeOpen()
 	w.open = false
 	if w.main != 0 {
 		w.last, w.main = w.main, 0
 	}
-	events := w.events
-	w.events = nil
-	return events
+	return w.events
+}
+
+func (w *Writer) mustBeOpen() {
+	if !w.open {
+		invariant.Broken("a change at revision %d belongs to a command", w.last)
+	}
+}
+
+// dropEvents forgets those of the last command. A list that one large command made long is not kept.
+func (w *Writer) dropEvents() {
+	const keep = 64
+	if clear(w.events); cap(w.events) > keep {
+		w.events = nil
+	}
+	w.events = w.events[:0]
 }
 
 // Put writes one key and returns it with the version before, nil if there was none.
@@ -167,7 +185,7 @@ func (w *Writer) deleteOne(before *kv.KeyValue) {
 
 // nextRev takes the position of the next change.
 func (w *Writer) nextRev() kv.Rev {
-	invariant.True(w.open, "a change at revision %d belongs to a command", w.last)
+	w.mustBeOpen()
 	w.main = w.exact
 	rev := kv.Rev{Main: w.main, Sub: w.sub}
 	w.sub++
@@ -227,6 +245,7 @@ func (w *Writer) Commit() error {
 		}
 		w.renewBatch()
 	}
+	w.dropEvents()
 	w.pending.publish(w.store.cache)
 	w.raw.reset()
 	w.store.state.Store(&state{revision: w.last, compact: w.compact, numbers: w.numbers})

@@ -34,9 +34,10 @@ func (o *rawOverlay) reset() {
 
 func checkTable(key []byte) {
 	invariant.True(len(key) > 0, "a raw key begins with a table byte")
-	table := key[0]
-	invariant.True(table != 0 && table != tableVersions && table != tableChanges && table != tableNumbers,
-		"raw key %q has a table byte of its own", key)
+	switch key[0] {
+	case 0, tableVersions, tableChanges, tableNumbers:
+		invariant.Broken("raw key %q has a table byte of its own", key)
+	}
 }
 
 // Set writes a row of another table of the replicated state, in the same batch. Its first byte names the table: any but

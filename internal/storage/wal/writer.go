@@ -118,7 +118,7 @@ func (w *WAL) check(batches []Batch) {
 				last = min(last, index-1)
 			}
 			if index <= base || index != last+1 { // asked first, because the words of a panic are allocated
-				invariant.True(false, "entry %d in a log that holds %d to %d", index, base+1, last)
+				invariant.Broken("entry %d in a log that holds %d to %d", index, base+1, last)
 			}
 			last = index
 		}
