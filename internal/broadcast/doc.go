@@ -5,7 +5,7 @@
 //
 // The main type is Signal.
 //
-// Law: a Send closes every channel that Next returned before it, and none that Next returns after it.
+// Invariant: a Send closes every channel that Next returned before it, and none that Next returns after it.
 //
 // All methods may be called concurrently.
 package broadcast
