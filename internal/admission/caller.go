@@ -8,11 +8,11 @@ import (
 
 // Caller is where a call comes from.
 type Caller struct {
-	Host    string // that bounds of one host count, as Host gives it
+	Host    string // as Host returns it: what bounds count for one host
 	Address string // of the connection
 }
 
-// CallerOf finds where a gRPC call comes from; the zero Caller if nobody knows.
+// CallerOf returns where a gRPC call comes from; the zero Caller if that is unknown.
 func CallerOf(ctx context.Context) Caller {
 	from, ok := peer.FromContext(ctx)
 	if !ok || from.Addr == nil {

@@ -1,18 +1,18 @@
-// Package admission bounds what others may have open or under way here: connections, calls, streams, and messages that
-// have not arrived in full.
+// Package admission bounds the connections, calls, streams and incomplete messages that other processes may have open
+// at this one.
 //
-// It counts and refuses, and knows nothing of what is admitted: which call belongs to which bound, and what a client is told
-// when there is no room, are the caller's. Each bound is a type of its own:
+// It counts and refuses. The caller decides which call counts against which bound, and which error a refused client
+// gets. Each bound is a type of its own:
 //
-//	HostBound      so many in all, and so many from one host; none waits
-//	Queue          a few at once, and some more that wait for their turn
-//	Unidentified   connections of which nobody knows yet who they are: the newest gets in, an older one goes
-//	FirstMessages  calls whose first message has not arrived: those that take too long end
+//	HostBound      a limit for all hosts together and one for each host; nothing waits
+//	Queue          a limit of calls that run, and one of calls that wait for their turn
+//	Unidentified   a limit of connections whose peer is not identified yet: a new one evicts an older one
+//	FirstMessages  a deadline for the first message of a call
 //
 // Invariants:
 //  1. A bound on hosts counts an IPv4 address, or the /64 of an IPv6 address, as one host: Host.
-//  2. A flood of one host costs that host before it costs another.
-//  3. What was given back can be had again, and giving back twice gives back once where the comment says so.
+//  2. If one host has too many connections, its own are refused or evicted before those of other hosts.
+//  3. A place that was given back can be taken again. Where the comment says so, giving it back twice counts once.
 //
 // All methods may be called concurrently.
 package admission

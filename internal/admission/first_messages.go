@@ -12,7 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// FirstMessageLimits are how long the first message of a call may take to arrive.
+// FirstMessageLimits bound the time until the first message of a call has arrived in full.
 type FirstMessageLimits struct {
 	Timeout time.Duration
 	// While more than Many calls wait, the first message may take no longer than ManyTimeout.
@@ -20,7 +20,7 @@ type FirstMessageLimits struct {
 	ManyTimeout time.Duration
 }
 
-// call is the context of a call. It is what gRPC's reader of the stream listens to, because it comes from Tap.
+// call is the context of a call. gRPC's reader of the stream uses it, because Tap returned it.
 type call struct {
 	context.Context
 	end  context.CancelFunc
@@ -33,7 +33,7 @@ type call struct {
 
 type callKey struct{}
 
-// Err implements context.Context. gRPC's reader makes the status of the call of it.
+// Err implements context.Context. gRPC's reader derives the status of the call from it.
 func (c *call) Err() error {
 	err := c.Context.Err()
 	if err != nil && c.late.Load() {
@@ -50,18 +50,18 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// FirstMessages ends calls whose first message does not come.
+// FirstMessages ends calls whose first message does not arrive in time.
 //
-// A client that announces a message and sends a part of it makes a gRPC server keep that part for as long as the stream is
-// open. gRPC gives the window of the connection back when bytes arrive, so that flow control bounds each stream, but not
-// all of them. So the first message of a call has a deadline, and a shorter one while many are waited for: the memory of
-// half-sent messages is bounded by what the lines bring within it. Later messages of a stream have none: gRPC does not tell
-// a half-sent message from silence.
+// A client that announces a message and sends a part of it makes a gRPC server keep that part for as long as the stream
+// is open. gRPC gives the window of the connection back when bytes arrive, so that flow control bounds each stream, but
+// not all of them together. So the first message of a call has a deadline, and a shorter one while many are awaited:
+// the memory of half-sent messages is bounded by what the network delivers until the deadline. Later messages of a
+// stream have no deadline: gRPC does not distinguish a half-sent message from an idle stream.
 type FirstMessages struct {
 	limits FirstMessageLimits
 
 	mu      sync.Mutex
-	waiting linked.List[call] // in the order in which they began to
+	waiting linked.List[call] // calls that wait, in the order in which they began to
 	ended   uint64
 }
 
@@ -77,8 +77,8 @@ func (f *FirstMessages) Tap(ctx context.Context, _ *tap.Info) (context.Context, 
 	return c, nil
 }
 
-// Receive calls receive, which reads the first message of the call of ctx. When that takes too long the call ends with
-// DeadlineExceeded, which receive returns.
+// Receive calls receive, which reads the first message of the call of ctx. If that takes too long, the call ends, and
+// receive returns DeadlineExceeded.
 func (f *FirstMessages) Receive(ctx context.Context, receive func() error) error {
 	c, tapped := ctx.Value(callKey{}).(*call)
 	if !tapped {
@@ -102,7 +102,7 @@ func (f *FirstMessages) leave(c *call) {
 	c.place.Remove() // it is out already if it was overdue
 }
 
-// overdue takes out the call that has waited longest, if that is too long.
+// overdue removes and returns the call that has waited longest, if it has waited too long.
 func (f *FirstMessages) overdue(now time.Time) *call {
 	f.mu.Lock()
 	defer f.mu.Unlock()

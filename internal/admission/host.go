@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// siteBits is how much of an IPv6 address names whom it was given to: whoever has one /64 has all addresses in it.
+// siteBits is the prefix length of an IPv6 address that counts as one host: one customer usually has a whole /64.
 const siteBits = 64
 
 // Host names where a connection comes from, for bounds of one host: the IPv4 address, the /64 of an IPv6 address, or the

@@ -2,7 +2,7 @@ package admission
 
 import "sync"
 
-// HostBound lets so many in, of all hosts and of one; none waits.
+// HostBound limits how many may be in, of all hosts together and of each host; nothing waits.
 type HostBound struct {
 	limit, hostLimit int
 
@@ -12,7 +12,7 @@ type HostBound struct {
 	refused uint64
 }
 
-// NewHostBound makes a bound of limit in all and hostLimit of one host.
+// NewHostBound returns a bound of limit in all and hostLimit for each host.
 func NewHostBound(limit, hostLimit int) *HostBound {
 	return &HostBound{limit: limit, hostLimit: hostLimit, hosts: map[string]int{}}
 }
@@ -39,10 +39,10 @@ func (b *HostBound) leave(host string) {
 	}
 }
 
-// Limit is how many it lets in of all hosts.
+// Limit is the limit for all hosts together.
 func (b *HostBound) Limit() int { return b.limit }
 
-// Counts returns how many are in, and how many were refused ever.
+// Counts returns how many are in, and how many have been refused so far.
 func (b *HostBound) Counts() (open int, refused uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Listen bounds the connections that l accepts, until they are closed. A connection too many is closed at once, so that its
-// client tries another member.
+// Listen returns a listener that bounds the open connections that l accepted. A connection beyond the bound is closed
+// at once, so that its client tries another member.
 func (b *HostBound) Listen(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, bound: b}
 }

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// ErrQueueFull is what Queue.Enter gives when too many wait.
+// ErrQueueFull is what Queue.Enter returns if too many calls wait.
 var ErrQueueFull = errors.New("admission: too many wait")
 
-// Queue lets a few calls of a kind run at once; some more wait for their turn.
+// Queue limits how many calls of one kind run at once, and how many wait for their turn.
 type Queue struct {
 	slots      chan struct{}
 	maxWaiting int
@@ -19,7 +19,7 @@ type Queue struct {
 	refused uint64
 }
 
-// NewQueue makes a queue of calls of which atOnce run and maxWaiting wait.
+// NewQueue returns a queue in which at most atOnce calls run and maxWaiting wait.
 func NewQueue(atOnce, maxWaiting int) *Queue {
 	return &Queue{slots: make(chan struct{}, atOnce), maxWaiting: maxWaiting}
 }
@@ -61,7 +61,7 @@ func (q *Queue) stopWaiting() {
 	q.waiting--
 }
 
-// Counts returns how many run, and how many were refused ever.
+// Counts returns how many run, and how many have been refused so far.
 func (q *Queue) Counts() (running int, refused uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Registrar registers services at server such that the first message of each call is waited for by Receive. Streams on which
-// the client sends many messages are left alone: clients keep idle ones, and those are bounded in number.
+// Registrar registers services at server so that Receive waits for the first message of each call. Streams on which the
+// client sends many messages are excepted: clients keep idle streams open, and their number is bounded elsewhere.
 func (f *FirstMessages) Registrar(server grpc.ServiceRegistrar) grpc.ServiceRegistrar {
 	return timedRegistrar{server, f}
 }

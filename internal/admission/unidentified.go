@@ -7,9 +7,9 @@ import (
 	"github.com/quorate/quorate/internal/linked"
 )
 
-// Unidentified holds a bounded number of connections of which nobody knows yet who they are or what they want. When one
-// comes too many, the oldest of the host that has most is evicted, so that a flood of silent connections keeps nobody out
-// who speaks. Those that are pinned stay; they are at most half of all.
+// Unidentified holds a bounded number of connections whose peer has not identified itself yet. A connection beyond the
+// bound evicts the oldest one of the host that has most, so that a flood of silent connections does not keep others
+// out. Pinned connections are not evicted; at most half of all can be pinned.
 //
 //	Add --> waiting --Pin--> pinned
 //	          |  ^----Unpin----+
@@ -66,8 +66,8 @@ func (s *Slot) Remove() {
 	s.set.remove(s)
 }
 
-// Pin keeps the connection from being evicted until Unpin was called as often. Where half of all are pinned it goes on
-// waiting.
+// Pin keeps the connection from being evicted until Unpin was called as often as Pin. If half of all are pinned
+// already, it has no effect yet.
 func (s *Slot) Pin() {
 	u := s.set
 	u.mu.Lock()
@@ -95,7 +95,7 @@ func (s *Slot) Unpin() {
 	u.wait(s)
 }
 
-// Counts returns how many connections there are, and how many were evicted ever.
+// Counts returns how many connections there are, and how many have been evicted so far.
 func (u *Unidentified) Counts() (open int, evicted uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

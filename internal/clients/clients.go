@@ -21,24 +21,24 @@ type Member interface {
 	ReadIndex(ctx context.Context) error
 	Receive(messages []consensus.Message)
 
-	// AwaitStart returns once requests are served, Proposals nil before that.
+	// AwaitStart returns once requests are served. Before that, Proposals is nil.
 	AwaitStart(ctx context.Context) error
 	Proposals() *proposals.Table
-	// Wake makes the loop look for what waits to be proposed.
+	// Wake makes the loop propose what is queued.
 	Wake()
 	// Await waits for the end of a proposal of a client that propose queues.
 	Await(ctx context.Context, id consensus.ProposalID, propose func(done proposals.Completion) error) (kv.Result, error)
 	Send(messages []consensus.Message)
-	// TellHeard tells the leader which clients were heard here.
+	// TellHeard tells the leader which clients this member heard from.
 	TellHeard(leader consensus.MemberID, heard []consensus.MemberID) error
 	// Background runs f in a goroutine that the end of the member waits for.
 	Background(f func())
 }
 
-// Options say for which member, and how patient.
+// Options belong to one member.
 type Options struct {
 	ID              consensus.MemberID
-	Patience        time.Duration   // for how long a client may be silent; zero: DefaultClientPatience
+	Patience        time.Duration   // sessions of clients that are silent for longer are retired; zero: DefaultClientPatience
 	RequestTimeout  time.Duration   // to open a session
 	MaxRequestBytes int             // encoded command; zero: unlimited
 	Stopping        context.Context // ends with the member
@@ -52,12 +52,12 @@ type Clients struct {
 	member   Member
 	board    clusterBoard
 	direct   direct
-	offers   waitingRoom
+	offers   budget
 	alive    liveness
 	retiring retiring
 }
 
-// New returns the clients of a member. Watch looks after their sessions.
+// New returns the Clients of a member. Watch must run to retire their sessions.
 func New(options Options, member Member) *Clients {
 	c := &Clients{options: options, member: member}
 	c.offers.init()

@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// DefaultClientPatience is for how long nobody may have heard a native client before its sessions are retired.
+	// DefaultClientPatience is how long a native client may be silent before its sessions are retired.
 	DefaultClientPatience = time.Minute
-	// clientScanParts is how often, within the patience, a member tells the leader which clients it heard, and the leader
-	// looks for those that nobody heard.
+	// clientScanParts is how many times within the patience a member tells the leader which clients it heard, and the
+	// leader looks for silent ones.
 	clientScanParts = 20
-	// MaxHeardClients bounds what the leader knows of clients, most of whom have no session yet or no more, and what a member
-	// tells it at once.
+	// MaxHeardClients bounds how many clients the leader remembers, with or without a session, and how many ids a member
+	// sends it in one message.
 	MaxHeardClients = 8 * maxClientSessions
-	// maxClientRetires bounds what one scan proposes.
+	// maxClientRetires bounds how many sessions one scan retires.
 	maxClientRetires = 200
 )
 
-// liveness notes which native clients are there. Only the leader's counts, and it begins anew with each leader: then every
-// client has all of its time again.
+// liveness records when native clients were last heard. Only the leader's record counts. A new leader starts with an
+// empty one, so that every client has the full patience again.
 type liveness struct {
 	mu    sync.Mutex
 	fresh map[consensus.MemberID]struct{}  // heard here since the last scan
 	heard map[consensus.MemberID]time.Time // by any member, as the leader knows
 }
 
-// KeepClient notes that a native client was heard here.
+// KeepClient records that this member heard from a native client.
 func (c *Clients) KeepClient(client consensus.MemberID) { c.alive.add(client) }
 
-// ClientPatience is for how long a native client may be silent before its sessions are retired.
+// ClientPatience is how long a native client may be silent before its sessions are retired.
 func (c *Clients) ClientPatience() time.Duration {
 	if c.options.Patience > 0 {
 		return c.options.Patience
@@ -64,14 +64,14 @@ func (r *liveness) takeFresh() []consensus.MemberID {
 	return fresh
 }
 
-// forget begins anew: this member does not lead.
+// forget empties the record: this member does not lead.
 func (r *liveness) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.heard)
 }
 
-// note takes the word of a member, at the leader.
+// note records, at the leader, clients that a member reports.
 func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +85,8 @@ func (r *liveness) note(clients []consensus.MemberID, at time.Time) {
 	}
 }
 
-// silent returns those of the open sessions whose client was not heard for as long as patience. The clock of a client that
-// is new to this leader begins now.
+// silent returns the open sessions whose clients have been silent for longer than patience. For a client that this
+// leader does not know yet the time starts now.
 func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience time.Duration) []consensus.SessionID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +111,8 @@ func (r *liveness) silent(open []consensus.SessionID, now time.Time, patience ti
 	return silent
 }
 
-// Watch is the goroutine that tells the leader which clients were heard here, or that ends, on the leader, the
-// sessions of those that nobody heard. A session ends only by a log entry, the same on every member.
+// Watch tells the leader which clients were heard here or, on the leader, retires the sessions of silent clients. It
+// returns when ctx ends.
 func (c *Clients) Watch(ctx context.Context) error {
 	ticker := time.NewTicker(c.ClientPatience() / clientScanParts)
 	defer ticker.Stop()
@@ -139,7 +139,7 @@ func (c *Clients) scan() {
 	}
 }
 
-// Heard takes the word of a member, at the leader, about the clients that it heard.
+// Heard records, at the leader, the clients that a member reports as heard.
 func (c *Clients) Heard(clients []consensus.MemberID) { c.alive.note(clients, c.options.Clock.Now()) }
 
 // LastHeard returns when a client was heard last, as far as this member knows while it leads.
@@ -149,7 +149,7 @@ func (c *Clients) LastHeard(client consensus.MemberID) time.Time {
 	return c.alive.heard[client]
 }
 
-// retireSilent retires the sessions of clients that nobody heard for too long.
+// retireSilent retires the sessions of clients that have been silent for too long.
 func (c *Clients) retireSilent() {
 	machine, release := c.member.Machine()
 	open := machine.ClientSessions()

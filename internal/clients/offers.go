@@ -11,16 +11,16 @@ import (
 	"github.com/quorate/quorate/internal/proposals"
 )
 
-// Native clients that propose on the fast path by themselves: they are proposers like members, under ids that no member has.
-// They offer a proposal to the leader and to all other voters at once, over the streams that they have to each, and count
-// the verdicts. This file takes what they offer to the core, and what the core says to them back to their streams.
+// Native clients may propose on the fast path: they are proposers like members, with ids that no member has. A client
+// offers a proposal to the leader and to all other voters at once, over its streams to them, and counts the verdicts.
+// This file passes offers to the core, and verdicts to the clients' streams.
 
-// Listener is told what members say to a native client. It must not block, nor call the member.
+// Listener receives the messages of members to a native client. It must not block, nor call the member.
 type Listener interface {
 	Hear(message consensus.Message)
 }
 
-// direct knows where native clients listen.
+// direct has the listeners of native clients.
 type direct struct {
 	count     atomic.Int64 // of listeners: nothing is looked up while there are none
 	mu        sync.Mutex
@@ -48,7 +48,7 @@ func (d *direct) detach(client consensus.MemberID, l Listener) {
 	}
 }
 
-// hear passes a message on to a client; false if no such client listens here.
+// hear passes a message to the client that it is for; false if that client does not listen here.
 func (d *direct) hear(m *consensus.Message) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *direct) hear(m *consensus.Message) bool {
 	return len(d.listeners[m.To]) > 0
 }
 
-// ListenFor makes l hear what this member says to a client that offers proposals by itself, until detach.
+// ListenFor makes l receive the messages to a client that offers proposals itself, until detach is called.
 func (c *Clients) ListenFor(client consensus.MemberID, l Listener) (detach func(), err error) {
 	if c.board.isMember(client) {
 		return nil, ErrClientID
@@ -97,9 +97,10 @@ func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (conse
 	return p, nil
 }
 
-// Offer gives the core what a client proposes on the fast path, kind MsgFastPropose, or asks it to hold, MsgRecord, when Due
-// says that it is due. Term and Config are what the client believes; the rest is filled in. The ids of the proposals must be
-// of sessions of the client. It waits while too much of what clients offered waits to be looked at.
+// Offer passes an offer of a client to the core: of kind MsgFastPropose to the leader, or MsgRecord to another voter.
+// The core handles it at the time in Due, if there is one. Term and Config are those that the client knows; other
+// fields are filled in. The ids of the proposals must be of sessions of the client. Offer blocks while the budget of
+// offers is used up.
 func (c *Clients) Offer(client consensus.MemberID, message consensus.Message) {
 	if len(message.Proposals) == 0 || c.board.isMember(client) || c.member.Proposals() == nil {
 		return
@@ -111,8 +112,8 @@ func (c *Clients) Offer(client consensus.MemberID, message consensus.Message) {
 	c.member.Receive([]consensus.Message{message})
 }
 
-// Deliver takes messages to the other members, and to the native clients that listen here. Every message of the core that
-// may be for a client leaves by it.
+// Deliver sends messages to other members, and to the native clients that listen here. Every message of the core that
+// may be for a client must go through it.
 func (c *Clients) Deliver(messages []consensus.Message) {
 	if c.direct.count.Load() == 0 {
 		c.member.Send(messages)
@@ -145,9 +146,10 @@ func (c *Clients) answersClient(message *consensus.Message) bool {
 	return false
 }
 
-// ProposeFor queues a command under the id that a native client gave it. done is told once, by the goroutine that applies, what
-// came of it: the result of the first entry of that id, kv.ErrSessionUnknown in the result if this attempt did nothing because
-// the session is not open, or an error if the member cannot tell. The command is repeated until then, or until Abandon.
+// ProposeFor queues a command under the id that a native client gave it. The goroutine that applies calls done once:
+// with the result of the first entry of that id, with kv.ErrSessionUnknown in the result if this attempt did nothing
+// because the session is not open, or with an error if the member cannot know. The command is proposed again until
+// then, or until Abandon.
 func (c *Clients) ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error {
 	p, err := c.EncodeFor(id, command)
 	if err == nil {
@@ -165,7 +167,7 @@ func (c *Clients) Abandon(id consensus.ProposalID, done proposals.Completion) {
 	c.member.Proposals().AbandonFor(id, done)
 }
 
-// FirstResult returns what a proposal of a client gave, if it has been applied here and its session is open.
+// FirstResult returns the result of a proposal of a client, if it has been applied here and its session is open.
 func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
 	machine, release := c.member.Machine()
 	defer release()
@@ -173,8 +175,8 @@ func (c *Clients) FirstResult(id consensus.ProposalID) (kv.Result, bool) {
 	return result, found && err == nil
 }
 
-// Taken makes room for the offers among inputs that the core takes.
+// Taken gives the bytes of the offers among inputs, which the core takes now, back to the budget.
 func (c *Clients) Taken(inputs []raft.Input) { c.offers.taken(inputs) }
 
-// OfferedBytes is how many bytes of offers of native clients wait to be looked at.
+// OfferedBytes is how many bytes of offers of native clients wait for the core.
 func (c *Clients) OfferedBytes() int { return c.offers.bytes() }

@@ -11,17 +11,18 @@ import (
 	"github.com/quorate/quorate/internal/proposals"
 )
 
-// ErrClientID means that a client cannot have the id that it drew.
+// ErrClientID means that the random id of a client is that of a member.
 var ErrClientID = errors.New("member: this id is taken by a member of the cluster: draw another one for the client")
 
-// ErrClientSession means that a client says it had a session that it cannot have had.
+// ErrClientSession means that a client names a session number beyond those that were ever opened.
 var ErrClientSession = errors.New("member: there was no such session: the client names a later one than there can be")
 
 // ClientSessionLength is how many proposals a session of a native client may number.
 const ClientSessionLength = proposals.SessionLength
 
-// maxClientAhead is by how much a client's last session may be beyond those that this member knows: more than are ever opened
-// while it lags, and so little that the row of numbers, which all clients share, outlasts those that lie.
+// maxClientAhead is by how much a client's last session number may exceed those that this member knows: more than are
+// opened while the member lags, and so few that clients with false numbers do not exhaust the numbers, which all
+// clients share.
 const maxClientAhead = 1 << 32
 
 // retirePatience bounds one attempt to end sessions.
@@ -30,8 +31,8 @@ const retirePatience = 5 * time.Second
 // maxClientSessions bounds the replicated table of results: no more sessions of native clients are opened beyond it.
 const maxClientSessions = 10_000
 
-// OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the number of
-// the last session that the client was given, zero if it has had none.
+// OpenClientSession opens a session for a native client and retires its others but for those to keep. above is the
+// number of the last session that the client was given, zero if it has had none.
 func (c *Clients) OpenClientSession(
 	ctx context.Context, client consensus.MemberID, above uint64, keep []uint64,
 ) (consensus.SessionID, error) {
@@ -58,7 +59,7 @@ func (c *Clients) OpenClientSession(
 		case !errors.Is(result.Err, kv.ErrSessionUnknown):
 			return none, result.Err
 		}
-		// Somebody's later session has ended meanwhile, and this member knows of it by now.
+		// A session with this number or a later one has ended meanwhile: try the next number.
 	}
 }
 
@@ -79,8 +80,8 @@ func (c *Clients) nextClientSession(client consensus.MemberID, above uint64) (co
 	return next, nil
 }
 
-// RetireClientSession has a session retired of which the client says that it knows all results. It does not wait for it: if
-// that fails, the client's next session ends this one.
+// RetireClientSession retires a session whose results the client knows. It does not wait: if that fails, opening the
+// client's next session retires it.
 func (c *Clients) RetireClientSession(session consensus.SessionID) {
 	if c.options.Stopping.Err() != nil || !c.retiring.begin(session, c.sessionOpen(session)) {
 		return
@@ -101,14 +102,14 @@ func (c *Clients) sessionOpen(session consensus.SessionID) bool {
 	return machine.SessionOpen(session)
 }
 
-// retiring are the sessions whose end is on its way because their clients asked for it. There are no more of them than open
-// sessions, however often the clients ask, nor entries of the log for what is not open.
+// retiring has the sessions whose retirement is proposed because their clients asked for it, so that a client that asks
+// again or names a session that is not open adds no entry to the log.
 type retiring struct {
 	mu       sync.Mutex
 	sessions map[consensus.SessionID]struct{}
 }
 
-// begin reports whether somebody has to propose the end of a session now.
+// begin reports whether the caller must propose the end of a session now.
 func (r *retiring) begin(session consensus.SessionID, open bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,13 +18,13 @@ type SupersededError struct{ Text string }
 func (e *SupersededError) Error() string { return e.Text }
 
 const (
-	// alarmInterval is how often the log tells of the same member of another epoch.
+	// alarmInterval is the time between two log messages about the same member of another epoch.
 	alarmInterval = time.Minute
 	// maxAsked bounds how many members are asked in one round.
 	maxAsked = 64
 )
 
-// Options say who a Monitor works for.
+// Options are the member's identity, and what a Monitor needs of the member.
 type Options struct {
 	Own             identity.Claim
 	ElectionTimeout time.Duration
@@ -34,7 +34,7 @@ type Options struct {
 	Unconnected func() []consensus.Member
 	// Dropped returns the members that the recovery of this directory dropped.
 	Dropped func() ([]consensus.Member, error)
-	// Greet asks whoever listens at a peer URL who it is.
+	// Greet asks the process that listens at a peer URL who it is.
 	Greet func(ctx context.Context, url string) (identity.Greeting, error)
 }
 
@@ -43,14 +43,14 @@ type Monitor struct {
 	options Options
 	begun   time.Time
 	state   atomic.Uint32 // identity.EpochState, as the loop has last seen it
-	news    chan struct{} // somebody was met who was not known
+	news    chan struct{} // a member of another epoch was met for the first time
 
 	mu    sync.Mutex
 	watch *Watch
 	why   string // this member serves nothing
 }
 
-// New returns a Monitor that has met nobody.
+// New returns a Monitor that knows of no other epoch.
 func New(options Options) *Monitor {
 	return &Monitor{
 		options: options, begun: options.Clock.Now(), news: make(chan struct{}, 1),
@@ -60,7 +60,7 @@ func New(options Options) *Monitor {
 
 func (m *Monitor) now() time.Duration { return m.options.Clock.Now().Sub(m.begun) }
 
-// Meet notes what a process claims that called or answered.
+// Meet records the claim of a process that called or answered.
 func (m *Monitor) Meet(c identity.Claim) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +101,7 @@ func (m *Monitor) Superseded() error {
 	return &SupersededError{m.why}
 }
 
-// Alarms returns for each member of another epoch that is about what to do about it.
+// Alarms returns one text for each member of another epoch that was met lately: who it is, and what to do.
 func (m *Monitor) Alarms() []string {
 	_, alarms := m.met()
 	return alarms
@@ -113,7 +113,7 @@ func (m *Monitor) met() ([]identity.Foreign, []string) {
 	return m.watch.Met()
 }
 
-// Run asks those who are not connected, and those whom a recovery has dropped, which epoch they are of, until ctx ends.
+// Run asks the members that are not connected, and those that a recovery has dropped, for their epoch, until ctx ends.
 func (m *Monitor) Run(ctx context.Context) error {
 	dropped, err := m.options.Dropped()
 	if err != nil {
@@ -165,7 +165,7 @@ func (m *Monitor) ask(ctx context.Context, peer *consensus.Member) {
 	}
 }
 
-// tell writes the alarms to the log: of who is new, and of all again once in a while.
+// tell logs the alarms: new ones at once, and all of them again every alarmInterval.
 func (m *Monitor) tell(told map[consensus.MemberID]time.Time) {
 	foreign, alarms := m.met()
 	superseded := m.Superseded()

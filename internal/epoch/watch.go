@@ -15,7 +15,7 @@ const (
 	graceTimeouts = 5
 )
 
-// Watch is what one life of a member knows of other epochs. Times are since any fixed moment.
+// Watch is what one life of a member knows of other epochs. Times are durations since an arbitrary fixed moment.
 type Watch struct {
 	own             identity.Claim
 	electionTimeout time.Duration
@@ -42,11 +42,11 @@ func (w *Watch) HasQuorum(now time.Duration) bool { return now < w.quorumUntil }
 // State is what the member may do.
 func (w *Watch) State(now time.Duration) identity.EpochState { return w.state.State(w.HasQuorum(now)) }
 
-// Name notes how a member is called.
+// Name records the name of a member.
 func (w *Watch) Name(id consensus.MemberID, name string) { w.names[id] = name }
 
-// Meet notes what a process claims that called or answered. It returns true if that is a member of another epoch that
-// was not known. A process that is no member yet has no life.
+// Meet records the claim of a process that called or answered. It returns true if that is a member of another epoch
+// that was not known. A process that is not a member yet has no life, and is ignored.
 func (w *Watch) Meet(c identity.Claim) bool {
 	if !w.Foreign(&c) {
 		return false
@@ -59,7 +59,7 @@ func (w *Watch) Foreign(c *identity.Claim) bool {
 	return c.Cluster == w.own.Cluster && c.Epoch != w.own.Epoch && c.Member != consensus.NoMember && !c.Life.IsZero()
 }
 
-// Asked notes the end of a round of questions, and returns the time until the next one begins.
+// Asked records the end of a round of questions, and returns the time until the next round.
 func (w *Watch) Asked() (pause time.Duration) {
 	w.state.Looked()
 	pause = w.pause
@@ -67,10 +67,10 @@ func (w *Watch) Asked() (pause time.Duration) {
 	return pause
 }
 
-// MetAny reports whether members of other epochs are about.
+// MetAny reports whether members of other epochs were met lately.
 func (w *Watch) MetAny() bool { return len(w.state.Foreign()) > 0 }
 
-// Met returns the members of other epochs that are about, and for each what to do about it.
+// Met returns the members of other epochs that were met lately, and for each a text that says what to do.
 func (w *Watch) Met() (foreign []identity.Foreign, alarms []string) {
 	foreign = w.state.Foreign()
 	for i := range foreign {

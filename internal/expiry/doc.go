@@ -1,11 +1,12 @@
 // Package expiry ends the leases of clients on the leader, and renews them.
 //
-// Package kv/lease keeps the leases and their deadlines, which only the leader counts. A Revoker tells it who leads,
-// and on the leader proposes to revoke what has expired. A lease ends only by that entry, the same on every member.
+// Package kv/lease keeps the leases and their deadlines; deadlines exist at the leader only. A Revoker tells package
+// lease when its member leads, and then proposes to revoke expired leases. A lease ends only by that log entry, the
+// same on every member.
 //
 // Invariants:
 //  1. A new leader begins every deadline anew, and adds one election timeout. Leases may live longer, never shorter.
-//  2. A revocation names the term in which the deadlines began, so that one from before a new term does nothing.
+//  2. A revocation names the term in which the deadlines began. One of an earlier term has no effect.
 //  3. A renewal needs no log entry: a quorum confirms that this member leads, and only the leader expires leases.
 //  4. A member that is marked corrupt revokes nothing: its leases may be wrong.
 //

@@ -22,10 +22,10 @@ const (
 	maxRevokesAtOnce = 500
 )
 
-// ErrNotLeader means that only the leader can do this.
+// ErrNotLeader means that this member does not lead, and only a leader can do this.
 var ErrNotLeader = errors.New("member: not leader")
 
-// Options say whom a Revoker works for.
+// Options are what a Revoker needs of its member.
 type Options struct {
 	Stores *datadir.Stores
 	Clock  env.Clock
@@ -47,7 +47,7 @@ type Revoker struct {
 // New returns a Revoker of a member that does not lead.
 func New(options Options) *Revoker { return &Revoker{options: options} }
 
-// Lead notes that this member leads in a term, or leads no more. It may be late: leases then live longer.
+// Lead records that this member leads in a term, or does not lead. If the call is late, leases live longer.
 func (r *Revoker) Lead(machine *apply.Machine, leads bool, term consensus.Term) {
 	if !leads {
 		machine.Leases().Demote()
@@ -57,7 +57,7 @@ func (r *Revoker) Lead(machine *apply.Machine, leads bool, term consensus.Term) 
 	r.term.Store(uint64(term)) // after the new deadlines are there: see revokeExpired
 }
 
-// Continue begins the deadlines of a store that a snapshot has brought, if this member leads.
+// Continue starts the deadlines of a store that a snapshot has replaced, if this member leads.
 func (r *Revoker) Continue(machine *apply.Machine) {
 	if r.options.Leads() {
 		machine.Leases().Promote(r.options.Clock.Now(), r.options.Extend)

@@ -14,13 +14,13 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Pace says how often a leader compares what the members hold. Zero is never.
+// Pace says how often a leader compares the members. Zero means never.
 type Pace struct {
 	Chains   time.Duration // the hash over all that was applied: costs a small request to each member
 	Contents time.Duration // the hash over all that is stored: each member reads its whole store
 }
 
-// Kind is what is compared. It names the request on the wire.
+// Kind is what is compared. It is also the name of the request on the wire.
 type Kind string
 
 // The kinds.
@@ -57,11 +57,11 @@ type Ports struct {
 	Propose   func(ctx context.Context, command *kv.Command) (kv.Result, error)
 	// Ask takes a question to a member, this one too. An error counts as no answer.
 	Ask func(ctx context.Context, id consensus.MemberID, kind Kind, q Question) (Answer, error)
-	// Spare tells the core which members are named by alarms: others lead if they can.
+	// Spare tells the core which members alarms name, so that others lead if they can.
 	Spare func(members []consensus.MemberID)
 }
 
-// Options say whom a Checker works for.
+// Options belong to the member of a Checker.
 type Options struct {
 	Self   consensus.MemberID
 	Stores *datadir.Stores
@@ -81,7 +81,7 @@ type Checker struct {
 	spared    []consensus.MemberID // as the core was told last
 }
 
-// New returns a Checker that looks at the alarms once.
+// New returns a Checker that has read the present alarms.
 func New(options Options) *Checker {
 	c := &Checker{options: options}
 	c.Note()
@@ -96,10 +96,10 @@ func (c *Checker) Counts() Counts {
 	return Counts{Compared: c.compared.Load(), Different: c.different.Load()}
 }
 
-// Marked reports whether this member must not answer from its state: an alarm names it, or nobody in particular.
+// Marked reports whether an alarm names this member, or no member in particular. Then it must not answer from its state.
 func (c *Checker) Marked() bool { return c.marked.Load() }
 
-// Note looks at the alarms. It must be called after they may have changed.
+// Note reads the alarms. It must be called whenever they may have changed.
 func (c *Checker) Note() {
 	machine, release := c.options.Stores.Machine()
 	alarms, at := machine.Alarms(), machine.Applied().Index
@@ -169,7 +169,7 @@ func (c *Checker) compare(
 	}
 	c.different.Add(1)
 	if v.Undecided {
-		v.Corrupt = []consensus.MemberID{consensus.NoMember} // nobody in particular: all stop
+		v.Corrupt = []consensus.MemberID{consensus.NoMember} // no member in particular: all stop
 	}
 	for _, id := range v.Corrupt {
 		c.raiseAlarm(ctx, id)

@@ -7,23 +7,23 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Sample is what a member says its state hashes to: the chain of entries after Base up to At, or the contents at
-// revision At, compacted at revision Base.
+// Sample is one member's hash: of the chain of entries after index Base up to index At, or of the contents at revision
+// At of a store that is compacted at revision Base.
 type Sample struct {
 	Member   consensus.MemberID
 	Base, At uint64
 	Sum      uint64
 }
 
-// Verdict is what samples say about the members that gave them.
+// Verdict is what the samples show about the members.
 type Verdict struct {
 	Corrupt   []consensus.MemberID // they differ from most voters that answered
-	Undecided bool                 // voters differ, and no sum has most of them
+	Undecided bool                 // voters differ, and no hash has a majority of them
 }
 
-// Judge compares the samples of the place that most voters answered for. A sum is right if more than half of these
-// voters, and at least two, have it. Whoever has another one, learners included, is corrupt. If no sum is right, nobody
-// knows.
+// Judge compares the samples at the place (Base, At) that most voters answered for. A hash is right if more than half
+// of these voters, and at least two, have it. A member with another hash is corrupt, learners included. If no hash is
+// right, the verdict is Undecided.
 func Judge(voters []consensus.MemberID, samples []Sample) Verdict {
 	type place struct{ base, at uint64 }
 	votes := map[place]int{}
@@ -68,7 +68,7 @@ func lowest(at uint64, samples []Sample) uint64 {
 	return at
 }
 
-// CorruptMembers returns the members that alarms name, and all reports whether one names nobody in particular: then no
+// CorruptMembers returns the members that alarms name. all reports whether an alarm names no member in particular: then no
 // member may serve.
 func CorruptMembers(alarms []kv.Alarm) (members []consensus.MemberID, all bool) {
 	for _, a := range alarms {
@@ -83,7 +83,7 @@ func CorruptMembers(alarms []kv.Alarm) (members []consensus.MemberID, all bool) 
 	return members, all
 }
 
-// Marked reports whether alarms name a member, or nobody in particular. It must not answer from its state then.
+// Marked reports whether an alarm names the member, or no member in particular. Then it must not answer from its state.
 func Marked(alarms []kv.Alarm, id consensus.MemberID) bool {
 	members, all := CorruptMembers(alarms)
 	return all || slices.Contains(members, id)

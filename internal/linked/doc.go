@@ -1,8 +1,7 @@
-// Package linked is a doubly linked list whose elements hold their own places, so that nothing is allocated when one of them
-// is put in or taken out, and each can be taken out without a search.
+// Package linked is an intrusive doubly linked list: elements contain their own links, so that adding and removing allocate
+// nothing, and removing needs no search.
 //
-// It is not container/list, which allocates an element for each value. The main type is List; a Place is part of whatever is
-// listed:
+// Unlike container/list it does not allocate an element for each value. The main type is List. An element contains a Place:
 //
 //	type waiter struct{ place linked.Place[waiter] }
 //	line.PushBack(&w.place, w)
@@ -11,5 +10,5 @@
 //  1. A Place is in one list at most.
 //  2. A Place that is in a list is not copied.
 //
-// Lists have no lock: the caller's guards them.
+// Lists have no lock: the caller must have one.
 package linked

@@ -1,12 +1,12 @@
 package linked
 
-// List is a list of T, the one that was put in first in front. The zero List is empty.
+// List is a list of T, oldest first. The zero List is empty.
 type List[T any] struct {
 	first, last *Place[T]
 	count       int
 }
 
-// Place is where an element is.
+// Place has the links of one element.
 type Place[T any] struct {
 	list          *List[T] // nil: in none
 	before, after *Place[T]

@@ -25,8 +25,8 @@ type Ports struct {
 	StopSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
-	// Distance, if set, is the round trip to another member, false while nobody knows. With it the node decides by itself when
-	// to count and to offer (package offers); without, CountHolders and TryFast do.
+	// Distance, if set, is the round trip to another member, false while nobody knows. With it the node decides by
+	// itself when to count and to offer (package offers); without, CountHolders and TryFast do.
 	Distance func(to consensus.MemberID) (time.Duration, bool)
 	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
 	Taken func(inputs []raft.Input)
@@ -59,7 +59,7 @@ type Node struct {
 	ports     Ports
 	proposals *proposals.Table
 	reads     *reads
-	path      *offers.Path
+	scheduler *offers.Scheduler
 	due       []consensus.Message // scratch
 	options   Options
 	ticks     uint64
@@ -84,7 +84,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		ports:     ports,
 		options:   options,
 		proposals: proposals.New(options.Raft.ID, options.FirstSession),
-		path:      offers.New(options.FastPath),
+		scheduler: offers.New(options.FastPath),
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -137,13 +137,13 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 			ticked = true
 			n.tick()
 		case raft.Receive:
-			if n.path.Hold(now, &input.Message) {
+			if n.scheduler.Delay(now, &input.Message) {
 				continue
 			}
 		}
 		n.inputs = append(n.inputs, input)
 	}
-	n.due = n.path.Take(n.due[:0], now)
+	n.due = n.scheduler.Take(n.due[:0], now)
 	for i := range n.due {
 		n.inputs = append(n.inputs, raft.Receive{Message: n.due[i]})
 	}
@@ -160,7 +160,7 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 	first := n.replica.Base().Mark.Index
 	out := n.replica.Step(n.inputs...)
 	clear(n.inputs)
-	n.path.Stamp(now, out.Send)
+	n.scheduler.Stamp(now, out.Send)
 	n.perform(&out)
 	if base := n.replica.Base(); base.Mark.Index > first && out.Reset == nil {
 		n.ports.Persist(Persist{Base: &base})
@@ -170,7 +170,7 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 // decideFastPath says how this member proposes until the next tick.
 func (n *Node) decideFastPath(now time.Time) {
 	counted := n.replica.FastCounts()
-	counts, offers := n.path.Decide(now, &offers.View{
+	counts, offers := n.scheduler.Decide(now, &offers.View{
 		Self: n.options.Raft.ID, Leader: n.replica.Leader(), Voters: n.replica.InForce().Config.Voters,
 		Outcomes: offers.Outcomes{
 			Tried: counted.Tried, Agreed: counted.Won + counted.Overtaken, Disagreed: counted.Disagreed,
@@ -182,7 +182,7 @@ func (n *Node) decideFastPath(now time.Time) {
 }
 
 // Next returns when Step has something to do that waits for its time; false if nothing does.
-func (n *Node) Next() (time.Time, bool) { return n.path.Next() }
+func (n *Node) Next() (time.Time, bool) { return n.scheduler.Next() }
 
 // tick repeats what has been without answer for too long.
 func (n *Node) tick() {
@@ -211,8 +211,9 @@ func (n *Node) collect() {
 	}
 }
 
-// perform does what the core put out, field by field in the order of raft.Output, which gives the reason for each place. A new
-// leader is noticed once the refusals of the old one are known, and before the events, which nothing depends on.
+// perform does what the core put out, field by field in the order of raft.Output, which gives the reason for each
+// place. A new leader is noticed once the refusals of the old one are known, and before the events, which nothing
+// depends on.
 func (n *Node) perform(out *raft.Output) {
 	if out.Config != nil {
 		n.ports.Configure(*out.Config)

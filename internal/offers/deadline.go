@@ -11,9 +11,9 @@ import (
 // maxWait bounds how long an offer waits for its stamp. A stamp further ahead comes from a clock that is wrong.
 const maxWait = 250 * time.Millisecond
 
-// Queue is a deadline queue: offers wait in it until they are due, so that all members look at those of several proposers
-// in one order, that of their stamps, and choose the same revisions. Clocks that disagree cost agreement and up to maxWait
-// of delay, never safety.
+// Queue is a deadline queue: offers wait in it until they are due, so that all members handle the offers of several
+// proposers in the order of their stamps and choose the same revisions. If clocks disagree, fewer offers are decided on
+// the fast path, and an offer is delayed by up to maxWait; safety does not depend on clocks.
 type Queue struct {
 	waiting waitingMessages
 	arrived uint64 // messages so far

@@ -1,19 +1,21 @@
-// Package offers decides when and how a member offers proposals to all voters at once, and in which order it looks at
-// those of others.
+// Package offers decides when a member offers its proposals to all voters at once, how it stamps them, and in which order
+// it handles the offers of others.
 //
-// A Path is one member's: its offer policy (Policy), the stamps of what it offers (Stamps), the deadline queue of what it is
-// offered (Queue), and who has proposed lately (Proposers). Room bounds what native clients have offered and nobody has
-// looked at. None of this concerns safety, which is the business of packages raft and witness: it saves round trips and
-// conflicts. The idea of the deadlines is that of deadline-ordered multicast (Nezha, VLDB 2023).
+// A member has one Scheduler: it holds the offer policy (Policy), the stamps of the member's offers (Stamps), the
+// deadline queue of the offers it receives (Queue), and which members have proposed lately. A Budget bounds the bytes
+// that native clients have offered and the core has not taken yet. Safety does not depend on this package but on
+// packages raft, fast and witness; this package saves round trips and conflicts. Deadlines are those of
+// deadline-ordered multicast (Nezha, VLDB 2023).
 //
 // A native client (package client) uses Policy, Stamps and Ahead for what it offers itself.
 //
 // The package is pure: no clock, no goroutine, no lock. Time is an argument, so that the simulator can run it.
 //
 // Invariants:
-//  1. Stamps of one member grow.
-//  2. A message waits for its stamp for at most maxWait; messages that wait leave in the order of their stamps.
-//  3. What clients have offered is bounded, for each client and for all.
+//  1. The stamps of one proposer grow.
+//  2. A message waits until the time of its stamp, but at most maxWait; waiting messages leave in the order of their
+//     stamps.
+//  3. The bytes in a Budget are bounded, for each client and for all.
 //
 // Nothing here may be used concurrently.
 package offers

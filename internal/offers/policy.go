@@ -2,10 +2,11 @@ package offers
 
 import "time"
 
-// Policy decides how a proposer, a member or a native client, offers proposals to all voters: at once, stamped with when they
-// are due, or not at all. It looks at what became of those of the last second. When several propose at once, each voter
-// receives their proposals in another order, and the voters choose different revisions: stamps prevent that, and cost a
-// moment where members are near. They do not help against conflicts. Where few offers are agreed on, offers would only cost.
+// Policy decides how a proposer (a member or a native client) offers proposals to all voters: without a stamp, with a
+// stamp that says when they are due, or not at all. It decides by the outcomes of the last second. If several proposers
+// offer at once, each voter receives the proposals in another order, and the voters choose different revisions. Stamps
+// prevent that; they delay proposals a little where members are near, and do not help against conflicts. If few offers
+// are agreed on, offers pause.
 type Policy struct {
 	mode   Mode
 	resume Mode      // after a pause
@@ -14,9 +15,9 @@ type Policy struct {
 	last   Outcomes
 }
 
-// Outcomes count what became of offers: all of them, those that were agreed on, and those that were given different
-// revisions. The others were refused. A native client does not know why an offer failed, and counts what is not agreed on yet
-// as disagreed, so that this number may fall.
+// Outcomes count offers: all that were tried, those that the voters agreed on, and those for which they chose different
+// revisions. The others were refused. A native client does not know why an offer failed: it counts an offer as
+// disagreed until it is agreed on, so its Disagreed may fall.
 type Outcomes struct{ Tried, Agreed, Disagreed uint64 }
 
 // Mode is a way to offer.
@@ -31,9 +32,9 @@ const (
 
 const (
 	lookInterval    = time.Second
-	fewestOffers    = 16               // in an interval that tell something
-	disorderShare   = 0.15             // of offers with different revisions, from which on stamps are needed
-	worthwhileShare = 0.25             // of offers that are agreed on, below which offers pause
+	fewestOffers    = 16               // in an interval, so that their shares mean something
+	disorderShare   = 0.15             // with a larger share of disagreed offers, stamps are used
+	worthwhileShare = 0.25             // with a smaller share of agreed offers, offers pause
 	stampedFor      = 30 * time.Second // how long to stamp before trying without
 	pausedFor       = 10 * time.Second
 )

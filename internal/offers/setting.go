@@ -2,8 +2,8 @@ package offers
 
 import "time"
 
-// Setting says when a member finds out by itself that what it proposed has committed, and may offer it to all voters. The
-// zero value is auto.
+// Setting says when a member infers by itself that its proposals have committed, and may offer them to all voters: the flag
+// --fast-path. The zero value is auto.
 type Setting string
 
 // The settings.
@@ -13,11 +13,12 @@ const (
 	Never  Setting = "never"
 )
 
-// farAway is the round trip to the leader from which on counting pays: it saves the leader's round trip to the others, and
-// costs each of them a small message for each of theirs. Within a rack those cost more than they save.
+// farAway is the smallest round trip to the leader for which counting acknowledgements pays. Counting saves one message
+// delay from the leader, and costs a small message from each voter for each acknowledgement. Within a rack it costs
+// more than it saves.
 const farAway = time.Millisecond
 
-// Pays reports whether to count with a leader so far away; zero means that nobody knows yet.
+// Pays reports whether counting pays with a leader at this round trip; zero means that it is not measured yet.
 func (s Setting) Pays(distance time.Duration) bool {
 	switch s {
 	case Always:

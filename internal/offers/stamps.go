@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Stamps marks the offers of one proposer with when they are due. The zero value marks none.
+// Stamps gives the offers of one proposer the time at which they are due. The zero value gives none.
 type Stamps struct {
 	ahead time.Duration
 	last  uint64
@@ -16,7 +16,7 @@ type Stamps struct {
 // SetAhead says how far ahead the next stamps are; zero: no stamps.
 func (s *Stamps) SetAhead(ahead time.Duration) { s.ahead = ahead }
 
-// Stamp marks the offers among messages.
+// Stamp sets Due of the offers among messages.
 func (s *Stamps) Stamp(now time.Time, messages []consensus.Message) {
 	if s.ahead == 0 {
 		return
@@ -44,14 +44,14 @@ func isOffer(m *consensus.Message) bool {
 	return m.Kind == consensus.MsgRecord || m.Kind == consensus.MsgFastPropose
 }
 
-// Ahead returns how far ahead a stamp must be so that the leader and the nearest of the others, as many as are needed, have
-// received by then what it marks: half of the longest of their round trips, and a little. It returns zero if the distances
-// of too few are known.
+// Ahead returns how far ahead a stamp must be so that the leader and the nearest needed of the others have received the
+// message when it is due: half of the longest of their round trips, plus a margin. It returns zero if too few round
+// trips are known.
 func Ahead(leader time.Duration, others []time.Duration, needed int) time.Duration {
 	farthest := leader
 	if needed > 0 {
 		if needed > len(others) {
-			return 0 // nobody knows how far some of them are
+			return 0 // some round trips are unknown
 		}
 		nearest := slices.Sorted(slices.Values(others))
 		farthest = max(farthest, nearest[needed-1])

@@ -1,15 +1,15 @@
-// Package peercall is how members ask each other something, the leader above all: one table of methods with typed questions and
-// answers, and one table of the errors that keep their meaning on the way.
+// Package peercall is remote procedure calls between members, mostly to the leader: one table of methods with typed
+// questions and answers, and one table of the errors that are encoded so that the caller can recognize them.
 //
-// A Method names a request and says how question and answer are encoded. A Table holds what a member answers; Serve fills it.
-// Ask asks one peer, AtLeader the leader, wherever it is, again and again while leadership moves. It knows no request: package
-// member lists them. It opens no connection: package transport does.
+// A Method names a request and says how question and answer are encoded. A Table has the methods that a member answers;
+// Serve adds one. Ask asks one peer. AtLeader asks the leader, and asks again while leadership moves. The methods
+// themselves are in package member; connections are those of package transport.
 //
 // Invariants:
-//  1. An error is final, or it says to ask again; which one is written beside it in the table of errors.
-//  2. A leader answers a fenced method only if it has the configuration that is applied at the member that asks: else it was
-//     deposed, or is not ready.
-//  3. Whoever answers must bear being asked twice.
+//  1. An error is either final, or AtLeader asks again; the table of errors says which.
+//  2. A leader answers a fenced method only if it has the configuration that is applied at the member that asks.
+//     Otherwise it was deposed, or is not ready.
+//  3. A question may arrive twice: handlers must be idempotent.
 //
 // A Table is filled before it is used; then all may be called concurrently.
 package peercall

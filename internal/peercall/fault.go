@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Fault is an error that keeps its meaning between members.
+// Fault is how one error is encoded between members.
 type Fault struct {
 	Code  byte // on the wire, from 1 on; never used for another one
 	Final bool // asking again changes nothing
@@ -16,7 +16,7 @@ type Fault struct {
 	decode func(src []byte) (error, error)
 }
 
-// Sentinel is an error that is one value. What has been added to its text is told, too.
+// Sentinel encodes an error that wraps one value. Its whole text is sent.
 func Sentinel(code byte, final bool, sentinel error) Fault {
 	return Fault{
 		Code: code, Final: final,
@@ -35,7 +35,7 @@ func Sentinel(code byte, final bool, sentinel error) Fault {
 	}
 }
 
-// Detailed is a final error with fields: a pointer to T.
+// Detailed encodes a final error with fields: a pointer to T, as JSON.
 func Detailed[T any, E interface {
 	*T
 	error
@@ -58,7 +58,7 @@ func Detailed[T any, E interface {
 	}
 }
 
-// toldError is an error of another member, in its words.
+// toldError is an error that another member answered, with its text.
 type toldError struct {
 	text string
 	is   error
@@ -67,7 +67,7 @@ type toldError struct {
 func (e *toldError) Error() string { return e.text }
 func (e *toldError) Unwrap() error { return e.is }
 
-// Faults are the errors that keep their meaning. The first one that is meant is told.
+// Faults is the table of errors. The first row that fits an error encodes it.
 type Faults []Fault
 
 // append appends err, or reports that the table does not have it.

@@ -35,12 +35,12 @@ type Caller struct {
 	port    Port
 }
 
-// NewCaller returns that of a member that answers by a table.
+// NewCaller returns the caller of a member whose own answers are in table.
 func NewCaller(table *Table, port Port, options Options) *Caller {
 	return &Caller{options: options, table: table, port: port}
 }
 
-// Table is what the member answers itself.
+// Table has the methods that the member answers itself.
 func (c *Caller) Table() *Table { return c.table }
 
 // Ask asks one member, which may be this one.
@@ -59,8 +59,8 @@ func Ask[Q, A any](ctx context.Context, c *Caller, to consensus.MemberID, m *Met
 	return Decode(c.table.faults, m, raw)
 }
 
-// AtLeader has a question answered by the leader, which may be this member. It asks again, for as long as a request may take,
-// until there is an answer or a final error.
+// AtLeader asks the leader, which may be this member. It asks again until there is an answer or a final error, or until
+// Options.Timeout is over.
 func AtLeader[Q, A any](ctx context.Context, c *Caller, m *Method[Q, A], q Q) (answer A, err error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)

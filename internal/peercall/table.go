@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Method is one request: what it is called and how it is encoded.
+// Method is one request: its name on the wire, and how question and answer are encoded.
 type Method[Q, A any] struct {
 	Name string
 	// Fenced methods are answered only by a leader that has the configuration of the member that asks.
@@ -18,7 +18,7 @@ type Method[Q, A any] struct {
 	Answer   Codec[A]
 }
 
-// Table is what a member answers.
+// Table has the methods that a member answers.
 type Table struct {
 	faults Faults
 	fence  func(ctx context.Context, asks consensus.ConfigID) error
@@ -36,7 +36,7 @@ func NewTable(faults Faults, fence func(ctx context.Context, asks consensus.Conf
 	return &Table{faults: faults, fence: fence, served: map[string]*served{}}
 }
 
-// Serve lets a member answer a method by here.
+// Serve adds a method to the table; here answers it.
 func Serve[Q, A any](t *Table, m *Method[Q, A], here func(context.Context, Q) (A, error)) {
 	t.served[m.Name] = &served{here: here, wire: func(ctx context.Context, body []byte) ([]byte, error) {
 		asked, err := t.open(ctx, m.Fenced, body)
@@ -55,7 +55,7 @@ func Serve[Q, A any](t *Table, m *Method[Q, A], here func(context.Context, Q) (A
 	}}
 }
 
-// open checks the fence and returns what is behind it.
+// open checks the configuration in the body of a fenced method, and returns the question behind it.
 func (t *Table) open(ctx context.Context, fenced bool, body []byte) ([]byte, error) {
 	if !fenced {
 		return body, nil
@@ -96,7 +96,7 @@ func Encode[Q, A any](m *Method[Q, A], config consensus.ConfigID, q Q) ([]byte, 
 	return m.Question.Append(body, q)
 }
 
-// Decode returns what an answer says: a value, or the error that was told.
+// Decode returns the value in an answer, or the error.
 func Decode[Q, A any](faults Faults, m *Method[Q, A], body []byte) (answer A, err error) {
 	switch {
 	case len(body) == 0:

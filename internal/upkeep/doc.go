@@ -1,4 +1,4 @@
-// Package upkeep keeps log and store of a running member from growing: beside everything else, and slowly enough.
+// Package upkeep keeps the log and the store of a running member small, in the background and at a bounded rate.
 //
 // A Retainer says how far the log may be compacted behind what was applied, and flushes the store when the log would
 // otherwise have to keep too much. A Scrubber deletes, step by step, what a compaction of revisions made invisible.

@@ -9,10 +9,10 @@ import (
 
 // Retention says how much of the log a member keeps in memory and in the WAL.
 type Retention struct {
-	CatchUpEntries int // kept behind the applied index, so that a follower that was away needs no snapshot
-	CatchUpBytes   int // but no more than this
+	CatchUpEntries int // entries kept before the applied index, so that a follower that was away needs no snapshot
+	CatchUpBytes   int // upper bound of the bytes of those entries
 	Slack          int // entries beyond that before the log is compacted at all
-	FlushBytes     int // log bytes that the store lacks durably before it is flushed out of turn
+	FlushBytes     int // a flush begins when so many log bytes are not durable in the store
 }
 
 // DefaultRetention matches etcd's snapshot-count and catch-up entries, bounded in bytes as well.
@@ -20,7 +20,7 @@ func DefaultRetention() Retention {
 	return Retention{CatchUpEntries: 5_000, CatchUpBytes: 32 << 20, Slack: 5_000, FlushBytes: 128 << 20}
 }
 
-// RetainerOptions say what a Retainer keeps, and how it acts.
+// RetainerOptions are what a Retainer keeps, and what it needs of the member.
 type RetainerOptions struct {
 	Retention  Retention
 	Compact    func(to consensus.Index) // the log, once the core agrees
@@ -46,7 +46,7 @@ type entrySize struct {
 // checkEvery is how many entries are applied before the durable index is read again.
 const checkEvery = 1024
 
-// NewRetainer returns a Retainer that has counted nothing.
+// NewRetainer returns a Retainer.
 func NewRetainer(options RetainerOptions) *Retainer { return &Retainer{options: options} }
 
 // Applied counts a batch that was applied to store. It asks for a compaction or begins a flush, if one is due.

@@ -9,13 +9,13 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// ScrubPace says how gently the history below the compact revision is deleted.
+// ScrubPace bounds the rate at which history below the compact revision is deleted.
 type ScrubPace struct {
 	Keys  int           // in one step
 	Pause time.Duration // between two steps
 }
 
-// Scrubber deletes, in steps beside everything else, what a compaction made invisible.
+// Scrubber deletes in the background, in small steps, the versions that a compaction made invisible.
 type Scrubber struct {
 	stores *datadir.Stores
 	pace   ScrubPace

@@ -22,7 +22,7 @@ type Task struct {
 	since atomic.Int64 // it is at its present piece of work, in nanoseconds after begun; zero: it waits
 }
 
-// New returns a Watchdog that watches nobody.
+// New returns a Watchdog without goroutines to watch.
 func New(clock env.Clock) *Watchdog { return &Watchdog{clock: clock, begun: clock.Now()} }
 
 // Watch adds a goroutine. All must be added before the first of them begins.

@@ -12,7 +12,7 @@ func offerOf(client consensus.MemberID, bytes int) consensus.Message {
 	}}
 }
 
-func TestRoom_Enter(t *testing.T) {
+func TestBudget_Enter(t *testing.T) {
 	const each = 1 << 20
 	for _, test := range []struct {
 		name  string
@@ -24,7 +24,7 @@ func TestRoom_Enter(t *testing.T) {
 		{"one that is too large by itself", 1, func(int) consensus.Message { return offerOf(7, maxOffered) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var r Room
+			var r Budget
 			var in []consensus.Message
 			for i := range test.fit {
 				m := test.offer(i)
@@ -46,15 +46,15 @@ func TestRoom_Enter(t *testing.T) {
 				t.Errorf("all is taken, and %d bytes of %d clients wait", r.Bytes(), len(r.clients))
 			}
 			if !r.Enter(&last) {
-				t.Error("what did not fit does not fit the empty room")
+				t.Error("what did not fit does not fit the empty budget")
 			}
 		})
 	}
 }
 
-// Messages of members, and other messages, make no room.
-func TestRoom_Leave_others(t *testing.T) {
-	var r Room
+// Messages of members, and other messages, give nothing back.
+func TestBudget_Leave_others(t *testing.T) {
+	var r Budget
 	mine, theirs, other := offerOf(7, 100), offerOf(8, 100), offerOf(7, 100)
 	other.Kind = consensus.MsgHeartbeat
 	r.Enter(&mine)

@@ -11,7 +11,7 @@ import (
 )
 
 // Ensure that messages come out in the order of their stamps, whatever order they came in, and not before they are due.
-func TestPath_Take_order(t *testing.T) {
+func TestScheduler_Take_order(t *testing.T) {
 	begun := time.Unix(1000, 0)
 	now := begun
 	p := New(Auto)
@@ -24,7 +24,7 @@ func TestPath_Take_order(t *testing.T) {
 	put := func(from consensus.MemberID, sequence uint64, after time.Duration) {
 		m := consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(begun.Add(after).UnixNano())}
 		m.Proposals = []consensus.Proposal{{ID: consensus.ProposalID{Sequence: sequence}}}
-		if !p.Hold(now, &m) {
+		if !p.Delay(now, &m) {
 			t.Fatalf("%+v has no stamp", m)
 		}
 		take()
@@ -61,11 +61,11 @@ func TestPath_Take_order(t *testing.T) {
 }
 
 // Ensure that the stamp of a clock that is far ahead is not waited for, also while something else always waits.
-func TestPath_Hold_farAhead(t *testing.T) {
+func TestScheduler_Delay_farAhead(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := New(Auto)
 	offer := func(from consensus.MemberID, after time.Duration) bool {
-		return p.Hold(now, &consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(now.Add(after).UnixNano())})
+		return p.Delay(now, &consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(now.Add(after).UnixNano())})
 	}
 	for _, ahead := range []time.Duration{time.Hour, math.MaxInt64} {
 		waits := offer(4, ahead)
@@ -83,19 +83,19 @@ func TestPath_Hold_farAhead(t *testing.T) {
 }
 
 // Ensure that nothing waits any longer once the member's own clock is put back.
-func TestPath_Take_clockPutBack(t *testing.T) {
+func TestScheduler_Take_clockPutBack(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := New(Auto)
 	m := consensus.Message{Kind: consensus.MsgRecord, From: 1, Due: uint64(now.Add(maxWait).UnixNano())}
-	if !p.Hold(now, &m) || len(p.Take(nil, now)) != 0 || len(p.Take(nil, now.Add(-time.Second))) != 1 {
+	if !p.Delay(now, &m) || len(p.Take(nil, now)) != 0 || len(p.Take(nil, now.Add(-time.Second))) != 1 {
 		t.Error("want it to wait until then")
 	}
 }
 
-func TestPath_Hold_noStamp(t *testing.T) {
+func TestScheduler_Delay_noStamp(t *testing.T) {
 	p := New(Auto)
 	for _, m := range []consensus.Message{{Kind: consensus.MsgRecord}, {Kind: consensus.MsgHeartbeat, Due: 5}} {
-		if _, waits := p.Next(); p.Hold(time.Unix(1, 0), &m) || waits {
+		if _, waits := p.Next(); p.Delay(time.Unix(1, 0), &m) || waits {
 			t.Errorf("%+v waits", m)
 		}
 	}
@@ -124,7 +124,7 @@ func TestStamps_Stamp(t *testing.T) {
 }
 
 // Ensure that a member counts only with a leader far away, and offers only where that can gain something.
-func TestPath_Decide(t *testing.T) {
+func TestScheduler_Decide(t *testing.T) {
 	const ms = time.Millisecond
 	far := func(consensus.MemberID) (time.Duration, bool) { return 50 * ms, true }
 	near := func(consensus.MemberID) (time.Duration, bool) { return ms / 10, true }

@@ -13,10 +13,10 @@ func offerOf(client consensus.MemberID, bytes int) consensus.Message {
 	}}
 }
 
-// full returns a room with one offer that fills it, and a channel that is closed when another one gets in.
-func full(t *testing.T) (w *waitingRoom, in consensus.Message, more chan struct{}) {
+// full returns a budget with one offer that fills it, and a channel that is closed when another one gets in.
+func full(t *testing.T) (w *budget, in consensus.Message, more chan struct{}) {
 	t.Helper()
-	w = &waitingRoom{}
+	w = &budget{}
 	w.init()
 	in = offerOf(7, 64<<20)
 	if !w.enter(&in) {
@@ -32,9 +32,9 @@ func full(t *testing.T) (w *waitingRoom, in consensus.Message, more chan struct{
 	return w, in, more
 }
 
-func TestWaitingRoom_enter_waitsForRoom(t *testing.T) {
+func TestBudget_enter_waits(t *testing.T) {
 	w, in, more := full(t)
-	w.taken([]raft.Input{raft.Tick{}, raft.Receive{Message: offerOf(8, 1)}}) // makes no room
+	w.taken([]raft.Input{raft.Tick{}, raft.Receive{Message: offerOf(8, 1)}}) // gives nothing back
 	select {
 	case <-more:
 		t.Fatal("one more offer was let in")
@@ -48,7 +48,7 @@ func TestWaitingRoom_enter_waitsForRoom(t *testing.T) {
 	}
 }
 
-func TestWaitingRoom_close(t *testing.T) {
+func TestBudget_close(t *testing.T) {
 	w, _, more := full(t)
 	w.close()
 	m := offerOf(9, 1)
