@@ -9,11 +9,17 @@ type Evaluation struct {
 	Entries []consensus.Entry
 }
 
+// Admitted is a proposal that the leader takes on the fast path: its entry, at an exact revision, and what it touches.
+type Admitted struct {
+	Entry     consensus.Entry // index and term are those at which it is appended
+	Footprint consensus.Footprint
+}
+
 // Admit returns the entry, at an exact revision, by which the leader takes a proposal, or says why not. Nothing that is not
-// applied touches what it touches: the applied state is what it will meet. The entry is appended before Admit is called
-// again.
-func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (consensus.Entry, consensus.Refused) {
-	faults, none := f.faults, consensus.Entry{}
+// applied touches what it touches: the applied state is what it will meet. The entry is appended, and Appended called, before
+// Admit is called again.
+func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (Admitted, consensus.Refused) {
+	faults, none := f.faults, Admitted{}
 	switch {
 	case !f.Open() || p.Kind != consensus.EntryCommand || p.ID.IsZero():
 		return none, consensus.RefusedClosed
@@ -52,10 +58,11 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (conse
 		return none, consensus.RefusedConflict
 	}
 	f.counts.Answered++
-	return consensus.Entry{
+	entry := consensus.Entry{
 		Kind: p.Kind, Proposal: p.ID, Proposer: p.Proposer, Answered: f.settings.Self, ExactRevision: revision,
 		Payload: p.Payload,
-	}, consensus.RefusedNot
+	}
+	return Admitted{entry, footprint}, consensus.RefusedNot
 }
 
 // ordered reports whether a command may not go the fast way whatever keys it touches: it is a barrier or about sessions, or
@@ -66,8 +73,9 @@ func (f *Path) ordered(p *consensus.Proposal, footprint *consensus.Footprint) bo
 		(f.unapplied.claims.MeetsOwners() && f.faults.SessionsMeetAll)
 }
 
-// Evaluate asks for the reply to an entry that Admit returned, with those to the same proposer.
-func (f *Path) Evaluate(v *View, to consensus.MemberID, e consensus.Entry) {
+// Appended notes that the entry of a proposal is in the log, and asks for the reply to it, with those to the same proposer.
+func (f *Path) Appended(v *View, to consensus.MemberID, a *Admitted) {
+	f.unapplied.know(a.Entry.Index, a.Footprint)
 	n := len(f.evaluations)
 	if n == 0 || f.evaluations[n-1].Message.To != to {
 		f.evaluations = append(f.evaluations, Evaluation{Message: consensus.Message{
@@ -76,13 +84,13 @@ func (f *Path) Evaluate(v *View, to consensus.MemberID, e consensus.Entry) {
 		n++
 	}
 	last := &f.evaluations[n-1]
-	last.Entries = append(last.Entries, e)
+	last.Entries = append(last.Entries, a.Entry)
 	last.Message.Verdicts = append(last.Message.Verdicts, consensus.Verdict{
-		Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
+		Attempt: consensus.Attempt{Proposal: a.Entry.Proposal, Revision: a.Entry.ExactRevision},
 	})
 }
 
-// TakeEvaluations returns what Evaluate gathered since it was called last.
+// TakeEvaluations returns what Appended gathered since it was called last.
 func (f *Path) TakeEvaluations() []Evaluation {
 	evaluations := f.evaluations
 	f.evaluations = nil

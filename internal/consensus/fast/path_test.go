@@ -17,6 +17,7 @@ type bench struct {
 	path    *fast.Path
 	view    fast.View
 	fates   map[consensus.ProposalID]fast.Fate
+	decoded map[string]int // how often was asked what a command touches
 }
 
 func newBench(self consensus.MemberID, faults fast.Faults) *bench {
@@ -35,6 +36,7 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 		configs: configs.New(self, consensus.StorageID{}, nil, configs.Faults{}),
 		view:    fast.View{Now: 1, Term: 2, Leader: 1, Follows: self != 1, Started: true},
 		fates:   map[consensus.ProposalID]fast.Fate{},
+		decoded: map[string]int{},
 	}
 	b.configs.Reset(&base, 1, 1)
 	b.configs.Revise()
@@ -42,6 +44,7 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 		Self: self, ElectionTicks: 10, MaxUncommittedBytes: 1 << 20, Faults: faults,
 		Options: fast.Options{
 			Footprint: func(payload []byte) consensus.Footprint {
+				b.decoded[string(payload)]++
 				return consensus.Footprint{Keys: []keyrange.Range{keyrange.Single(payload)}}
 			},
 			Fate: func(id consensus.ProposalID) fast.Fate { return b.fates[id] },
@@ -136,11 +139,11 @@ func TestPath_Admit(t *testing.T) {
 		t.Errorf("before the term has started: %d", why)
 	}
 	b.view.Started = true
-	e, why := b.path.Admit(&b.view, &p, 2)
-	if why != consensus.RefusedNot || e.ExactRevision != 101 || e.Answered != 1 {
+	admitted, why := b.path.Admit(&b.view, &p, 2)
+	if e := admitted.Entry; why != consensus.RefusedNot || e.ExactRevision != 101 || e.Answered != 1 {
 		t.Fatalf("got %+v, refused %d", e, why)
 	}
-	b.append(e)
+	b.append(admitted.Entry)
 	if _, why := b.path.Admit(&b.view, &p, 2); why != consensus.RefusedKnown {
 		t.Errorf("the second time: %d", why)
 	}
@@ -155,6 +158,45 @@ func TestPath_Admit(t *testing.T) {
 	b.log.Truncate(2)
 	if b.path.Held() != 1 {
 		t.Errorf("%d records after the entry was truncated, want 1", b.path.Held())
+	}
+}
+
+// admit takes a proposal into the leader's log.
+func (b *bench) admit(t *testing.T, p consensus.Proposal) {
+	t.Helper()
+	admitted, why := b.path.Admit(&b.view, &p, 2)
+	if why != consensus.RefusedNot {
+		t.Fatalf("%q is refused: %v", p.Payload, why)
+	}
+	admitted.Entry.Index, admitted.Entry.Term = b.log.Last()+1, 2
+	b.log.Append(admitted.Entry)
+	b.path.Appended(&b.view, 2, &admitted)
+}
+
+// Ensure that the leader decodes a command once to take it, also when others follow, and that what it knows of an entry does not
+// outlive the entry.
+func TestPath_Appended(t *testing.T) {
+	b := newBench(1, fast.Faults{})
+	for i, key := range []string{"a", "b", "c"} {
+		b.admit(t, proposalOf(uint64(i+1), key))
+	}
+	again := proposalOf(4, "b")
+	if _, why := b.path.Admit(&b.view, &again, 2); why != consensus.RefusedConflict {
+		t.Errorf("what meets the second entry: %v", why)
+	}
+	if b.decoded["a"] != 1 || b.decoded["c"] != 1 {
+		t.Errorf("decoded %v, want the first and the last once", b.decoded)
+	}
+	if evaluations := b.path.TakeEvaluations(); len(evaluations) != 1 || len(evaluations[0].Entries) != 3 {
+		t.Errorf("to be answered: %+v, want three entries", evaluations)
+	}
+	b.admit(t, proposalOf(5, "d")) // nobody has looked at it yet when another entry takes its place
+	b.path.Truncate(5, 1)
+	b.log.Truncate(5)
+	b.append(consensus.Entry{Kind: consensus.EntryCommand, Proposal: proposalOf(6, "e").ID, Payload: []byte("e")})
+	other := proposalOf(7, "e")
+	if _, why := b.path.Admit(&b.view, &other, 2); why != consensus.RefusedConflict {
+		t.Errorf("what meets the entry that took the place of another: %v", why)
 	}
 }
 

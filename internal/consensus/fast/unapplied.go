@@ -17,6 +17,7 @@ type unapplied struct {
 
 	claims   witness.Claims
 	entries  []claim // those up to index upTo
+	known    []claim // footprints of entries after upTo that the leader admitted, by index
 	inLog    map[consensus.ProposalID]int
 	unlogged int // records of the pool whose proposals are not among those
 	upTo     consensus.Index
@@ -57,7 +58,7 @@ func (u *unapplied) add(e *consensus.Entry) {
 	c := claim{index: e.Index, id: e.Proposal, bytes: e.SizeBytes()}
 	switch e.Kind {
 	case consensus.EntryCommand:
-		c.footprint = u.opts.Footprint(e.Payload)
+		c.footprint = u.footprintOf(e)
 	case consensus.EntryConfig:
 		c.footprint.Barrier = true
 	}
@@ -75,6 +76,31 @@ func (u *unapplied) add(e *consensus.Entry) {
 			u.unlogged -= u.pool.Attempts(c.id)
 		}
 		u.inLog[c.id]++
+	}
+}
+
+// know keeps what an entry touches that was just appended, so that its command is decoded once.
+func (u *unapplied) know(index consensus.Index, footprint consensus.Footprint) {
+	u.known = append(u.known, claim{index: index, footprint: footprint})
+}
+
+// footprintOf returns what the command of an entry touches.
+func (u *unapplied) footprintOf(e *consensus.Entry) consensus.Footprint {
+	u.forgetKnown(e.Index - 1)
+	if len(u.known) > 0 && u.known[0].index == e.Index {
+		return u.known[0].footprint
+	}
+	return u.opts.Footprint(e.Payload)
+}
+
+// forgetKnown drops what is known of entries up to index.
+func (u *unapplied) forgetKnown(index consensus.Index) {
+	n := 0
+	for n < len(u.known) && u.known[n].index <= index {
+		n++
+	}
+	if u.known = u.known[n:]; len(u.known) == 0 {
+		u.known = nil
 	}
 }
 
@@ -100,6 +126,7 @@ func (u *unapplied) drop() {
 	}
 	u.entries = slices.Delete(u.entries, 0, n)
 	u.upTo = max(u.upTo, u.log.Applied())
+	u.forgetKnown(u.upTo)
 }
 
 // truncate removes entries from from on, and what was known of revisions.
@@ -111,6 +138,7 @@ func (u *unapplied) truncate(from consensus.Index) {
 	}
 	u.entries = slices.Delete(u.entries, n, len(u.entries))
 	u.upTo = min(u.upTo, from-1)
+	u.known = slices.DeleteFunc(u.known, func(c claim) bool { return c.index >= from })
 	u.boundAt = 0
 }
 

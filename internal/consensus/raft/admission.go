@@ -41,12 +41,12 @@ func (a *admission) admitBound(m *consensus.Message) {
 func (a *admission) admitFast(v *fast.View, m *consensus.Message) {
 	for i := range m.Proposals {
 		p := &m.Proposals[i]
-		entry, why := a.fast.Admit(v, p, m.Term)
+		admitted, why := a.fast.Admit(v, p, m.Term)
 		switch why {
 		case consensus.RefusedNot:
-			entry.Index, entry.Term = a.repl.appendEntry(entry), v.Term
-			a.countedBy(p.Proposer, entry.Index)
-			a.fast.Evaluate(v, m.From, entry)
+			admitted.Entry.Index, admitted.Entry.Term = a.repl.appendEntry(admitted.Entry), v.Term
+			a.countedBy(p.Proposer, admitted.Entry.Index)
+			a.fast.Appended(v, m.From, &admitted)
 			continue
 		case consensus.RefusedKnown:
 			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.
