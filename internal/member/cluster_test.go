@@ -17,6 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
@@ -182,8 +183,8 @@ func (n *node) start() {
 		}
 	}
 	n.peers, err = transport.New(transport.Options{
-		OpenMethods: member.OpenMethods(),
-		Self:        n.id, Cluster: testCluster, Handler: n.PeerHandler(), Listeners: []net.Listener{l}, Logger: logger,
+		Self: identity.Claim{Member: n.id, Cluster: testCluster}, OpenMethods: member.OpenMethods(),
+		Handler: n.PeerHandler(), Listeners: []net.Listener{l}, Logger: logger,
 	})
 	if err == nil {
 		err = n.Start(n.peers)

@@ -229,12 +229,12 @@ func (s *Membership) joinHere(ctx context.Context, q autopilot.JoinQuestion) (au
 // Join asks whoever listens at a peer URL to let the caller, who has no identity yet, be a member. It asks which cluster that
 // is first: nobody joins a cluster that it can not name.
 func Join(ctx context.Context, o transport.Options, url string, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
-	if o.Cluster == 0 {
+	if o.Self.Cluster == 0 {
 		d, err := Describe(ctx, o, url)
 		if err != nil {
 			return autopilot.JoinAnswer{}, err
 		}
-		o.Cluster = d.Cluster
+		o.Self.Cluster = d.Cluster
 	}
 	return callURL(ctx, o, url, &methodJoin, r)
 }

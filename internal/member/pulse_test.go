@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/transport"
@@ -73,7 +74,7 @@ func startWatched(t *testing.T, change func(*member.Options)) *node {
 		t.Fatal(err)
 	}
 	n.Membership = n.Member.Membership()
-	n.peers, err = transport.New(transport.Options{Self: 1, Cluster: testCluster, Handler: n.PeerHandler(),
+	n.peers, err = transport.New(transport.Options{Self: identity.Claim{Member: 1, Cluster: testCluster}, Handler: n.PeerHandler(),
 		Listeners: []net.Listener{n.listen}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

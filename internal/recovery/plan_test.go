@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -358,7 +359,8 @@ func TestSurvivor_FindVoters_lostButThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	there, err := transport.New(transport.Options{
-		Self: 1, Cluster: 9, Handler: answering{}, Listeners: []net.Listener{l}, Logger: slog.New(slog.DiscardHandler),
+		Self: identity.Claim{Member: 1, Cluster: 9}, Handler: answering{}, Listeners: []net.Listener{l},
+		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -137,8 +138,8 @@ func startMember(t testing.TB) *member.Member {
 			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
 		},
 	}
-	identity := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
-	if err := datadir.Create(options, identity, initialConfig()); err != nil {
+	own := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
+	if err := datadir.Create(options, own, initialConfig()); err != nil {
 		t.Fatal(err)
 	}
 	data, err := datadir.Open(options)
@@ -154,7 +155,8 @@ func startMember(t testing.TB) *member.Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peers, err := transport.New(transport.Options{Self: testMember, Cluster: testCluster, Handler: m.PeerHandler(), Logger: logger})
+	peers, err := transport.New(transport.Options{Self: identity.Claim{Member: testMember, Cluster: testCluster},
+		Handler: m.PeerHandler(), Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/member"
@@ -25,12 +26,12 @@ const requestPatience = 5 * time.Second
 
 // connect starts the member and its connections to the others.
 func (s *Server) connect(_ context.Context, options Options) error {
-	identity := s.data.Identity
+	own := &s.data.Identity
 	s.answers = room.New(s.cfg.Limits.ResponseMemoryBytes, s.cfg.Limits.MaxResponseBytes)
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		DiskLow:         s.reserve.Low,
-		Raft:            s.raftOptions(identity.Member, identity.Cluster),
+		Raft:            s.raftOptions(own.Member, own.Cluster),
 		PeerURLs:        s.ownURLs(),
 		TickInterval:    s.cfg.Consensus.HeartbeatInterval / ticksPerHeartbeat,
 		RequestTimeout:  requestPatience + 2*s.cfg.Consensus.ElectionTimeout,
@@ -60,31 +61,30 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		return err
 	}
 	s.transport, err = transport.New(transport.Options{
-		Self:      identity.Member,
-		Cluster:   identity.Cluster,
-		Storage:   s.data.Identity.Storage,
-		Epoch:     identity.Epoch,
-		Life:      s.data.Life(),
-		Address:   s.advertised(),
-		Handler:   m.PeerHandler(),
-		Seen:      seen,
-		Remember:  s.data.WriteSeenPeers,
-		Refused:   m.PeerHandler().Refused,
-		Logger:    s.logger,
-		Listeners: listeners,
-		DialTLS:   s.peerCerts.Dial,
-		DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout,
-		Faults:    options.Faults,
-		Delay:     s.peerDelay(),
-
-		OpenMethods:            member.OpenMethods(),
-		SnapshotBytesPerSecond: s.cfg.Storage.SnapshotSendRate,
+		Self:        s.claim(),
+		Handler:     m.PeerHandler(),
+		Logger:      s.logger,
+		Listeners:   listeners,
+		OpenMethods: member.OpenMethods(),
+		TLS:         transport.TLS{Dial: s.peerCerts.Dial},
+		Identity:    transport.Identity{Seen: seen, Remember: s.data.WriteSeenPeers, Refused: m.PeerHandler().Refused},
+		Times:       transport.Times{DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout},
+		Snapshot:    transport.Snapshot{BytesPerSecond: s.cfg.Storage.SnapshotSendRate},
+		Delay:       s.peerDelay(),
+		Faults:      options.Faults,
 	})
 	if err != nil {
 		closeAll(listeners)
 		return err
 	}
 	return m.Start(s.transport)
+}
+
+// claim is what other members are told of this one.
+func (s *Server) claim() identity.Claim {
+	own := &s.data.Identity
+	return identity.Claim{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Storage: own.Storage,
+		Life: s.data.Life(), Address: s.advertised()}
 }
 
 // ownURLs are where somebody said at this start that others reach this member. Without that, it is where it was.

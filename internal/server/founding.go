@@ -220,7 +220,7 @@ func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consens
 				continue
 			}
 			asked, cancel := context.WithTimeout(ctx, greetPatience)
-			d, err := member.Describe(asked, transport.Options{Logger: n.s.logger, DialTLS: n.s.peerCerts.Dial}, url)
+			d, err := member.Describe(asked, n.s.asking(), url)
 			cancel()
 			if err != nil || d.Cluster != n.first.cluster {
 				continue
@@ -243,8 +243,8 @@ func (n *newcomer) open() error {
 	}
 	own := &n.founder.Own
 	n.door, err = transport.New(transport.Options{
-		Self: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address,
-		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, DialTLS: n.s.peerCerts.Dial,
+		Self:    identity.Claim{Member: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address},
+		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, TLS: transport.TLS{Dial: n.s.peerCerts.Dial},
 		OpenMethods: []string{member.MethodGreet}, Delay: n.s.peerDelay(),
 	})
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/transport"
 )
 
 // joinPatience is how long one member is waited for when a joining member asks who the others are.
@@ -89,7 +88,7 @@ func (s *Server) describe(ctx context.Context, own []string) (member.Description
 				continue
 			}
 			asked, cancel := context.WithTimeout(ctx, joinPatience)
-			description, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url)
+			description, err := member.Describe(asked, s.asking(), url)
 			cancel()
 			if err == nil {
 				return description, nil

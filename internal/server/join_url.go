@@ -76,7 +76,7 @@ func (s *Server) refuseOtherCluster(ctx context.Context) error {
 	asked, cancel := context.WithTimeout(ctx, greetPatience)
 	defer cancel()
 	for _, url := range s.cfg.Bootstrap.Join {
-		d, err := member.Describe(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}, url.String())
+		d, err := member.Describe(asked, s.asking(), url.String())
 		if err == nil && d.Cluster != own {
 			return fmt.Errorf("--data-dir %s belongs to a member of cluster %v, and --join %v leads to cluster %v: give "+
 				"the new member an empty directory, or correct --join", s.cfg.Storage.DataDir, own, url.String(), d.Cluster)
@@ -95,7 +95,7 @@ func (s *Server) askAll(ctx context.Context, request autopilot.JoinRequest) (aut
 	var failures []error
 	for _, url := range s.cfg.JoinURLs() {
 		asked, cancel := context.WithTimeout(ctx, joinAttempt)
-		answer, err := member.Join(asked, transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial},
+		answer, err := member.Join(asked, s.asking(),
 			url.String(), request)
 		cancel()
 		if err == nil && (answer.ID == consensus.NoMember || answer.Cluster == 0) {

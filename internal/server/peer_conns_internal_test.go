@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -81,8 +82,8 @@ func TestServer_listenPeers_flood(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(id consensus.MemberID, listeners ...net.Listener) *transport.Transport {
-		tr, err := transport.New(transport.Options{Self: id, Cluster: 1, Handler: deaf{}, Listeners: listeners,
-			DialTLS: s.peerCerts.Dial, Logger: s.logger})
+		tr, err := transport.New(transport.Options{Self: identity.Claim{Member: id, Cluster: 1}, Handler: deaf{},
+			Listeners: listeners, TLS: transport.TLS{Dial: s.peerCerts.Dial}, Logger: s.logger})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/recovery"
 	"github.com/quorate/quorate/internal/storage/engine"
-	"github.com/quorate/quorate/internal/transport"
 )
 
 // Stopped is the data of a member that does not run, locked so that it cannot be started meanwhile.
@@ -89,7 +88,7 @@ func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) e
 	if err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
-	asking := transport.Options{Logger: s.logger, DialTLS: s.peerCerts.Dial}
+	asking := s.asking()
 	if err := survivor.CheckVoters(survivor.FindVoters(ctx, asking, nil)); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w; nothing was changed. Start without the flag to run as before. To go on "+
 			"without the others for ever use `quorate recover`, which lets you name those that are gone", err)

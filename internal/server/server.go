@@ -67,6 +67,11 @@ type Server struct {
 	err        error
 }
 
+// asking is what a process uses to call members before it is one.
+func (s *Server) asking() transport.Options {
+	return transport.Options{Logger: s.logger, TLS: transport.TLS{Dial: s.peerCerts.Dial}}
+}
+
 // Start builds and starts a member. It returns once the member is ready to serve clients, or with the one error that
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {

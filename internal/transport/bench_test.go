@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -54,7 +55,7 @@ func benchmarkSend(b *testing.B, entries int, window int64) {
 			b.Fatal(err)
 		}
 		urls[i] = "http://" + l.Addr().String()
-		transports[i], err = transport.New(transport.Options{Self: consensus.MemberID(i + 1), Cluster: cluster,
+		transports[i], err = transport.New(transport.Options{Self: identity.Claim{Member: consensus.MemberID(i + 1), Cluster: cluster},
 			Handler: sink, Listeners: []net.Listener{l}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)

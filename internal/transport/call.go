@@ -32,11 +32,11 @@ func CallerClaim(ctx context.Context) identity.Claim {
 func (t *Transport) checkCall(h *hello, method string) error {
 	own, c := &t.options, &h.claim
 	switch {
-	case c.Cluster != 0 && c.Cluster != own.Cluster:
+	case c.Cluster != 0 && c.Cluster != own.Self.Cluster:
 		return t.turnAway(c, identity.ForeignCluster, fmt.Sprintf("it is of cluster %v, this member (%v) of cluster %v: "+
-			"correct its peer URLs, or this member's", c.Cluster, own.Self, own.Cluster))
-	case h.to != consensus.NoMember && h.to != own.Self:
-		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self)
+			"correct its peer URLs, or this member's", c.Cluster, own.Self.Member, own.Self.Cluster))
+	case h.to != consensus.NoMember && h.to != own.Self.Member:
+		return fmt.Errorf("%w: it wants %s, this member is %s", ErrWrongMember, h.to, own.Self.Member)
 	case method == methodFind || slices.Contains(own.OpenMethods, method):
 		return nil
 	case c.Member == consensus.NoMember || c.Cluster == 0:
@@ -50,7 +50,7 @@ func (t *Transport) checkCall(h *hello, method string) error {
 	switch binding := config.BindingOf(c.Member, c.Storage); {
 	case binding == consensus.BindingNone, binding == consensus.BindingNonMember && config.Binds():
 		return t.turnAway(c, identity.Unbound, fmt.Sprintf("%q is for members only, and %v is not bound to its data directory "+
-			"in the configuration of this member (%v) yet: try again", method, c.Member, own.Self))
+			"in the configuration of this member (%v) yet: try again", method, c.Member, own.Self.Member))
 	}
 	return nil
 }
@@ -94,7 +94,8 @@ func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte
 // time are used, and Cluster, Storage and Address, so far as they are known.
 func CallURL(ctx context.Context, o Options, url, method string, body []byte) ([]byte, error) {
 	o.setDefaults()
-	h := hello{version: protocolVersion, claim: identity.Claim{Cluster: o.Cluster, Storage: o.Storage, Address: o.Address}}
+	known := identity.Claim{Cluster: o.Self.Cluster, Storage: o.Self.Storage, Address: o.Self.Address}
+	h := hello{version: protocolVersion, claim: known}
 	return callURL(ctx, &o, h, url, method, body)
 }
 
@@ -103,12 +104,12 @@ func callURL(ctx context.Context, o *Options, h hello, url, method string, body 
 	if err != nil {
 		return nil, err
 	}
-	if a.secure && o.clientTLS() == nil {
+	if a.secure && o.TLS.forDialling() == nil {
 		return nil, fmt.Errorf("%w: %q", ErrNeedsTLS, url)
 	}
 	conn, err := newConn(o, func(ctx context.Context) (net.Conn, error) {
-		return dialURL(ctx, url, o.clientTLS(), o.DialTimeout)
-	}, o.DialTimeout)
+		return dialURL(ctx, url, o.TLS.forDialling(), o.Times.Dial)
+	}, o.Times.Dial)
 	if err != nil {
 		return nil, err
 	}

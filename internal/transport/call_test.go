@@ -114,7 +114,7 @@ func TestCallURL_nonMember(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "anonymous") {
 		t.Errorf("a call that is for members: got %v, want a refusal", err)
 	}
-	foreign := start(t, 1, func(o *transport.Options) { o.Cluster = 0xc2 })
+	foreign := start(t, 1, func(o *transport.Options) { o.Self.Cluster = 0xc2 })
 	_, err = foreign.CallURL(ctx, b.url, "who", nil)
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "foreign-cluster") {
 		t.Errorf("got %v, want a refusal because of the cluster", err)
@@ -126,7 +126,7 @@ func TestCallURL_nonMember(t *testing.T) {
 
 func TestTransport_tls(t *testing.T) {
 	server, client := selfSigned(t)
-	secure := func(o *transport.Options) { o.ServerTLS, o.ClientTLS = server, client }
+	secure := func(o *transport.Options) { o.TLS.Server, o.TLS.Client = server, client }
 	var members []*member
 	for id := consensus.MemberID(1); id <= 2; id++ {
 		l, err := transport.Listen("https://127.0.0.1:0", server)

@@ -33,10 +33,8 @@ type Trouble struct {
 }
 
 func (d *door) init(o *Options) {
-	d.remember, d.rules = o.Remember, o.Rules
-	own := identity.Claim{Cluster: o.Cluster, Epoch: o.Epoch, Member: o.Self, Storage: o.Storage, Life: o.Life,
-		Address: o.Address}
-	d.guard = identity.NewGuard(own, o.Seen, o.Rules)
+	d.remember, d.rules = o.Identity.Remember, o.Identity.Rules
+	d.guard = identity.NewGuard(o.Self, o.Identity.Seen, o.Identity.Rules)
 	d.config.Store(&consensus.Config{})
 	d.troubles = map[consensus.MemberID]Trouble{}
 	d.met = map[consensus.MemberID]identity.Claim{}
@@ -169,7 +167,7 @@ func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
 // speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to us, and
 // something arrives on it after the claim. A stream of a process that died ends, or stays silent.
 func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
-	begun, deadAfter := time.Now(), t.options.DeadAfter
+	begun, deadAfter := time.Now(), t.options.Times.DeadAfter
 	for {
 		open, heard := t.otherLife(c)
 		if open == nil {

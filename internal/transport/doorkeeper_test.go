@@ -79,7 +79,7 @@ func TestTransport_doorkeeper(t *testing.T) {
 
 // Ensure that a connection without streams is ended although it answers pings, and that members stay connected.
 func TestTransport_idleAnonymous(t *testing.T) {
-	a := start(t, 1, func(o *transport.Options) { o.IdleAfter = 50 * time.Millisecond })
+	a := start(t, 1, func(o *transport.Options) { o.Times.IdleAfter = 50 * time.Millisecond })
 	b := start(t, 2)
 	acquaint(a, b)
 	before, _ := b.ConnectedSince(1)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTransport_handshake_refused(t *testing.T) {
-	foreign := func(o *transport.Options) { o.Cluster = 0xc2 }
+	foreign := func(o *transport.Options) { o.Self.Cluster = 0xc2 }
 	for _, row := range []struct {
 		name     string
 		dialler  *member

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -85,7 +86,7 @@ func startOn(t *testing.T, id consensus.MemberID, l net.Listener, changes ...fun
 	t.Helper()
 	m := &member{t: t, id: id, url: "http://" + l.Addr().String(), logs: &logLines{},
 		messages: make(chan consensus.Message, 1<<16), lost: make(chan consensus.MemberID, 1<<10)}
-	o := transport.Options{Self: id, Cluster: cluster, Handler: ear{m}, Listeners: []net.Listener{l},
+	o := transport.Options{Self: identity.Claim{Member: id, Cluster: cluster}, Handler: ear{m}, Listeners: []net.Listener{l},
 		Logger: slog.New(slog.NewTextHandler(m.logs, nil))}
 	for _, change := range changes {
 		change(&o)

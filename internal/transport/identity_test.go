@@ -16,7 +16,7 @@ import (
 
 func disk(n byte, boots uint64) func(*transport.Options) {
 	return func(o *transport.Options) {
-		o.Storage, o.Life = consensus.StorageID{n}, consensus.Life{Boots: boots, Nonce: 1000*uint64(n) + boots}
+		o.Self.Storage, o.Self.Life = consensus.StorageID{n}, consensus.Life{Boots: boots, Nonce: 1000*uint64(n) + boots}
 	}
 }
 
@@ -34,7 +34,7 @@ func TestTransport_handshake_lostDisk(t *testing.T) {
 	told := make(chan *identity.Refusal, 100)
 	a := start(t, 1, disk(1, 1))
 	b := start(t, 2, disk(9, 1), func(o *transport.Options) {
-		o.Refused = func(_ consensus.MemberID, r *identity.Refusal) { told <- r }
+		o.Identity.Refused = func(_ consensus.MemberID, r *identity.Refusal) { told <- r }
 	})
 	a.SetPeers(boundTo(a, b))
 	a.logs.await(t, "peer refused", "lost-disk") // a dials
@@ -91,7 +91,7 @@ func TestTransport_receive_unbound(t *testing.T) {
 func TestTransport_handshake_rolledBack(t *testing.T) {
 	var remembered []identity.Seen
 	keep := func(o *transport.Options) {
-		o.Remember = func(seen []identity.Seen) error { remembered = seen; return nil }
+		o.Identity.Remember = func(seen []identity.Seen) error { remembered = seen; return nil }
 	}
 	a, b := start(t, 1, disk(1, 1), keep), start(t, 2, disk(2, 5))
 	a.SetPeers(boundTo(a, b))
@@ -99,7 +99,7 @@ func TestTransport_handshake_rolledBack(t *testing.T) {
 	a.waitFor(2)
 	_ = b.Close()
 	_ = a.Close()
-	a = start(t, 1, disk(1, 2), func(o *transport.Options) { o.Seen = remembered })
+	a = start(t, 1, disk(1, 2), func(o *transport.Options) { o.Identity.Seen = remembered })
 	b = start(t, 2, disk(2, 4))
 	b.SetPeers(boundTo(a, b))
 	a.SetPeers(boundTo(a, b))
@@ -108,8 +108,10 @@ func TestTransport_handshake_rolledBack(t *testing.T) {
 
 // Ensure that a second process on a copy of a data directory is refused while the first speaks, with both addresses.
 func TestTransport_handshake_cloned(t *testing.T) {
-	quick := func(o *transport.Options) { o.DeadAfter = time.Second }
-	named := func(name string) func(*transport.Options) { return func(o *transport.Options) { o.Address = name } }
+	quick := func(o *transport.Options) { o.Times.DeadAfter = time.Second }
+	named := func(name string) func(*transport.Options) {
+		return func(o *transport.Options) { o.Self.Address = name }
+	}
 	a, b := start(t, 1, disk(1, 1), quick), start(t, 2, disk(2, 5), quick, named("http://first:1"))
 	clone := start(t, 2, disk(2, 6), quick, named("http://second:2"))
 	a.SetPeers(boundTo(a, b))
@@ -134,10 +136,10 @@ func TestTransport_Call_anonymous(t *testing.T) {
 	if _, err := a.Call(ctx, 2, "echo", nil); err != nil {
 		t.Errorf("a bound member: %v", err)
 	}
-	for _, o := range []transport.Options{{}, {Cluster: cluster}, {Cluster: cluster, Storage: consensus.StorageID{1}}} {
-		_, err := transport.CallURL(ctx, o, b.url, "echo", nil)
+	for _, self := range []identity.Claim{{}, {Cluster: cluster}, {Cluster: cluster, Storage: consensus.StorageID{1}}} {
+		_, err := transport.CallURL(ctx, transport.Options{Self: self}, b.url, "echo", nil)
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "anonymous") {
-			t.Errorf("%+v: got %v, want a refusal", o, err)
+			t.Errorf("%v: got %v, want a refusal", &self, err)
 		}
 	}
 	nonMember := start(t, 9, disk(9, 1))

@@ -56,7 +56,7 @@ type lane struct {
 func newLane(p *peer, kind laneKind) *lane {
 	l := &lane{p: p, kind: kind, hangs: make(chan struct{}, 1), kicks: make(chan struct{}, 1),
 		tried: make(chan struct{})}
-	l.box = newOutbox(limits{messages: p.t.options.QueueMessages, bytes: p.t.options.QueueBytes})
+	l.box = newOutbox(limits{messages: p.t.options.Queue.Messages, bytes: p.t.options.Queue.Bytes})
 	l.ctx, l.cancel = context.WithCancelCause(p.t.ctx)
 	return l
 }
@@ -64,7 +64,7 @@ func newLane(p *peer, kind laneKind) *lane {
 // run keeps the lane up.
 func (l *lane) run() {
 	defer l.cancel(nil)
-	wait := l.p.t.options.BackoffMin
+	wait := l.p.t.options.Times.BackoffMin
 	for {
 		began := time.Now()
 		up, err := l.session()
@@ -78,13 +78,13 @@ func (l *lane) run() {
 		case !up:
 			l.p.report(err)
 		}
-		if up && time.Since(began) > l.p.t.options.BackoffMax {
-			wait = l.p.t.options.BackoffMin
+		if up && time.Since(began) > l.p.t.options.Times.BackoffMax {
+			wait = l.p.t.options.Times.BackoffMin
 		}
 		if isRefusal(err) {
 			// Whoever refuses will do so again soon; perhaps another URL leads to our peer.
 			l.p.nextAddress()
-			wait = l.p.t.options.BackoffMax
+			wait = l.p.t.options.Times.BackoffMax
 		}
 		// Half of the pause is chance, so that members that lost each other together do not return in step.
 		timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
@@ -94,7 +94,7 @@ func (l *lane) run() {
 		case <-l.ctx.Done():
 		}
 		timer.Stop()
-		wait = min(2*wait, l.p.t.options.BackoffMax)
+		wait = min(2*wait, l.p.t.options.Times.BackoffMax)
 	}
 }
 
@@ -140,7 +140,7 @@ func (l *lane) open(
 	if err != nil {
 		return nil, hello{}, err
 	}
-	late := time.AfterFunc(l.p.t.options.DeadAfter, func() { cancel(ErrSilentPeer) })
+	late := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() { cancel(ErrSilentPeer) })
 	defer late.Stop()
 	theirs, err := l.p.t.shakeHands(s, l.p.t.hello(l.p.id, l.kind))
 	return s, theirs, err
@@ -203,14 +203,14 @@ func (l *lane) exchange(
 	} else {
 		// The express lane is never full, so a ping without an answer on it means that nobody is there. Both lanes
 		// end then: the ordered one cannot tell silence from a slow link.
-		silent := time.AfterFunc(l.p.t.options.DeadAfter, func() {
+		silent := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() {
 			cancel(ErrSilentPeer)
 			l.p.ordered.breakOff()
 		})
 		defer silent.Stop()
-		w.every, w.tick = l.p.t.options.DeadAfter/4, func() error { return l.ping(&w) }
+		w.every, w.tick = l.p.t.options.Times.DeadAfter/4, func() error { return l.ping(&w) }
 		r.pong = func(number uint64) {
-			silent.Reset(l.p.t.options.DeadAfter)
+			silent.Reset(l.p.t.options.Times.DeadAfter)
 			l.measure(number)
 		}
 	}

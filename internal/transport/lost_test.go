@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -115,7 +116,7 @@ func TestTransport_reconnectsAfterRestart(t *testing.T) {
 }
 
 func TestTransport_PeerLost_silentPeer(t *testing.T) {
-	quick := func(o *transport.Options) { o.DeadAfter = 100 * time.Millisecond }
+	quick := func(o *transport.Options) { o.Times.DeadAfter = 100 * time.Millisecond }
 	a, b := start(t, 1, quick), start(t, 2)
 	wall := newProxy(t, b.url)
 	a.SetPeers([]consensus.Member{{ID: 2, PeerURLs: []string{wall.url}}})
@@ -131,7 +132,7 @@ func TestTransport_PeerLost_silentPeer(t *testing.T) {
 func TestTransport_Faults_cutOff(t *testing.T) {
 	var cut atomic.Bool
 	a := start(t, 1, func(o *transport.Options) {
-		o.DeadAfter = 100 * time.Millisecond
+		o.Times.DeadAfter = 100 * time.Millisecond
 		o.Faults = func(id consensus.MemberID) bool { return id == 2 && cut.Load() }
 	})
 	b := start(t, 2)
@@ -268,7 +269,7 @@ func runChild() {
 	if err != nil {
 		panic(err)
 	}
-	tr, err := transport.New(transport.Options{Self: 2, Cluster: cluster, Handler: quiet{},
+	tr, err := transport.New(transport.Options{Self: identity.Claim{Member: 2, Cluster: cluster}, Handler: quiet{},
 		Listeners: []net.Listener{l}})
 	if err != nil {
 		panic(err)

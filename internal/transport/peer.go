@@ -158,8 +158,8 @@ func (p *peer) report(err error) {
 		p.t.logger.Error("peer refused", "peer", p.id.String(), "err", err)
 	}
 	if told := identity.Read(status.Convert(err).Message()); told != nil && told.Reason.Final() &&
-		status.Code(err) == codes.FailedPrecondition && p.t.options.Refused != nil {
-		p.t.options.Refused(p.id, told)
+		status.Code(err) == codes.FailedPrecondition && p.t.options.Identity.Refused != nil {
+		p.t.options.Identity.Refused(p.id, told)
 	}
 }
 
@@ -208,7 +208,7 @@ func (p *peer) dial() (*dialed, error) {
 		}
 		var all []error
 		for _, url := range urls {
-			conn, err := dialURL(ctx, url, p.t.options.clientTLS(), p.t.options.DialTimeout)
+			conn, err := dialURL(ctx, url, p.t.options.TLS.forDialling(), p.t.options.Times.Dial)
 			if err == nil {
 				d.url.Store(&url)
 				return p.far(conn), nil
@@ -216,7 +216,7 @@ func (p *peer) dial() (*dialed, error) {
 			all = append(all, err)
 		}
 		return nil, errors.Join(all...)
-	}, time.Duration(len(urls))*p.t.options.DialTimeout)
+	}, time.Duration(len(urls))*p.t.options.Times.Dial)
 	return d, err
 }
 
@@ -233,10 +233,10 @@ func newConn(o *Options, dial func(context.Context) (net.Conn, error), most time
 		grpc.WithStaticStreamWindowSize(streamWindowBytes), grpc.WithStaticConnWindowSize(connWindowBytes),
 		// The kernel gives up on unacknowledged data after Timeout; silence is found by our own, quicker pings.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
-			Time: 10 * time.Second, Timeout: o.DeadAfter, PermitWithoutStream: true}),
+			Time: 10 * time.Second, Timeout: o.Times.DeadAfter, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: o.BackoffMin, Multiplier: 2, Jitter: 0.2,
-				MaxDelay: o.BackoffMax},
+			Backoff: backoff.Config{BaseDelay: o.Times.BackoffMin, Multiplier: 2, Jitter: 0.2,
+				MaxDelay: o.Times.BackoffMax},
 			MinConnectTimeout: most}),
 	)
 }

@@ -68,5 +68,5 @@ func Find(
 
 // Find finds out whether a member of this cluster listens at a peer URL.
 func (t *Transport) Find(ctx context.Context, id consensus.MemberID, url string) (Presence, error) {
-	return Find(ctx, t.options, t.options.Cluster, id, url)
+	return Find(ctx, t.options, t.options.Self.Cluster, id, url)
 }

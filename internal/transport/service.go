@@ -32,12 +32,6 @@ const (
 	maxPeerStreams   = 256
 	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
 	maxHeaderBytes = 16 << 10
-
-	// helloTimeout bounds how long the hello of a stream, or a call, may take to arrive. While more than maxUnmet are waited
-	// for, it is manyHelloTimeout.
-	helloTimeout     = 10 * time.Second
-	maxUnmet         = 64
-	manyHelloTimeout = 2 * time.Second
 )
 
 var (
@@ -68,8 +62,8 @@ func newServer(t *Transport) *grpc.Server {
 		grpc.InTapHandle(t.first.Tap),
 		// A peer that pings us as it should is never silent for so long.
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			MaxConnectionIdle: t.options.IdleAfter,
-			Time:              max(time.Second, t.options.DeadAfter), Timeout: t.options.DeadAfter}),
+			MaxConnectionIdle: t.options.Times.IdleAfter,
+			Time:              max(time.Second, t.options.Times.DeadAfter), Timeout: t.options.Times.DeadAfter}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
 	s.RegisterService(&serviceDesc, t)
@@ -150,7 +144,7 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	}
 	h, err := decodeHelloFrame(first.bytes)
 	if err == nil {
-		err = h.check(t.options.Self)
+		err = h.check(t.options.Self.Member)
 	}
 	if err == nil && t.cut(h.claim.Member) {
 		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())

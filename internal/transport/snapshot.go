@@ -71,7 +71,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	transfer, done := t.progress.begin(p.id, true)
 	defer done()
 	w := &snapshotWriter{t: t, ctx: ctx, to: p.id, stream: s, transfer: transfer,
-		pace: pace{perSecond: t.options.SnapshotBytesPerSecond}}
+		pace: pace{perSecond: t.options.Snapshot.BytesPerSecond}}
 	head := consensus.AppendSnapshotMeta(beginFrame(nil, frameHead), meta)
 	if err := w.plain(head); err != nil {
 		return err

@@ -189,7 +189,7 @@ func TestTransport_SendSnapshot_cancel(t *testing.T) {
 }
 
 func TestTransport_SendSnapshot_limited(t *testing.T) {
-	one := func(o *transport.Options) { o.MaxSnapshots = 1 }
+	one := func(o *transport.Options) { o.Snapshot.Most = 1 }
 	a, b, c := start(t, 1, one), start(t, 2, one), start(t, 3)
 	entered, release := make(chan struct{}, 2), make(chan struct{})
 	b.snapshot = func(_ consensus.MemberID, _ consensus.SnapshotMeta, r io.Reader) error {

@@ -182,7 +182,7 @@ func (r *reader) receive(body []byte, bytes int) error {
 	if err != nil {
 		return err
 	}
-	self := r.t.options.Self
+	self := r.t.options.Self.Member
 	for i := range messages {
 		// The handshake vouches for one sender; nobody speaks for another.
 		if m := &messages[i]; m.From != r.from || m.To != self {

@@ -2,10 +2,7 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
-	"io"
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,107 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/identity"
 )
-
-// Handler is what the member does with what arrives. Its methods are called from many goroutines at once.
-type Handler interface {
-	// Receive takes over the messages of one frame. While it blocks, its peer's stream waits; it must not block for
-	// ever, nor after the member has begun to stop.
-	Receive(messages []consensus.Message)
-	// ReceiveSnapshot reads r to its end, which comes only after everything arrived undamaged, and returns once the
-	// snapshot is safe. An error reaches the sender with its grpc code.
-	ReceiveSnapshot(from consensus.MemberID, meta consensus.SnapshotMeta, r io.Reader) error
-	// Call answers another member's, or a joining member's, request. Errors keep their grpc code.
-	Call(ctx context.Context, method string, body []byte) ([]byte, error)
-	// PeerLost tells that an established connection to or from a peer broke.
-	PeerLost(peer consensus.MemberID)
-}
-
-// Options say who a Transport is and where it listens. Zero fields other than the identity have defaults.
-type Options struct {
-	Self    consensus.MemberID
-	Cluster consensus.ClusterID
-	Epoch   consensus.Epoch
-	Storage consensus.StorageID
-	Life    consensus.Life
-	Address string // the peer URL that this member advertises, for the logs of others
-	Handler Handler
-	Logger  *slog.Logger
-
-	// Seen is what Remember was given last, by any life of this member. Remember returns once it is on disk.
-	Seen     []identity.Seen
-	Remember func([]identity.Seen) error
-	// Refused, if set, is told when a peer refuses this member for a reason of its data directory.
-	Refused func(by consensus.MemberID, refusal *identity.Refusal)
-	// OpenMethods are the calls that anybody may make.
-	OpenMethods []string
-	Rules       identity.Rules // for tests
-
-	// Listeners are served and, on Close, closed. ListenURLs are opened in addition.
-	Listeners  []net.Listener
-	ListenURLs []string
-	// ClientTLS and ServerTLS are needed for https URLs only.
-	ClientTLS, ServerTLS *tls.Config
-	// DialTLS, if set, is asked for each connection instead of ClientTLS, so that replaced certificates count.
-	DialTLS func() *tls.Config
-
-	QueueMessages int // that wait for one peer; default 8192
-	QueueBytes    int // that wait for one peer; default 64 MiB
-
-	DialTimeout time.Duration // for one URL; default 2s
-	BackoffMin  time.Duration // before the first retry; default 20ms
-	BackoffMax  time.Duration // default 500ms
-	// DeadAfter is how long a peer may leave pings unanswered before its connections are torn down; default 3s.
-	// It should be a few election timeouts: this finds half-open connections, not dead leaders.
-	DeadAfter time.Duration
-	// IdleAfter is how long a connection to us may be without a stream or call; default one minute. A member always has a
-	// stream on its connections.
-	IdleAfter time.Duration
-
-	Hello admission.FirstMessageLimits // how long the hello of others may take to arrive
-
-	MaxSnapshots           int   // concurrent, in each direction; default 2
-	SnapshotBytesPerSecond int64 // of each snapshot sent; zero for no limit
-
-	// Delay, if set, says how long everything that is sent to a member takes on purpose: messages of both lanes, calls of
-	// and answers to members, snapshots. The member has no name if the configuration has none, and is only an id if it is
-	// no peer; calls by URL leave at once. For trying out distances. Without it nothing is any slower.
-	Delay func(to consensus.Member) time.Duration
-
-	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. For tests.
-	Faults func(peer consensus.MemberID) bool
-}
-
-func (o *Options) setDefaults() {
-	setDefault(&o.QueueMessages, 8192)
-	setDefault(&o.QueueBytes, 64<<20)
-	setDefault(&o.DialTimeout, 2*time.Second)
-	setDefault(&o.BackoffMin, 20*time.Millisecond)
-	setDefault(&o.BackoffMax, 500*time.Millisecond)
-	setDefault(&o.DeadAfter, 3*time.Second)
-	setDefault(&o.IdleAfter, time.Minute)
-	setDefault(&o.MaxSnapshots, 2)
-	if o.Hello == (admission.FirstMessageLimits{}) {
-		o.Hello = admission.FirstMessageLimits{Timeout: helloTimeout, Many: maxUnmet, ManyTimeout: manyHelloTimeout}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
-
-func (o *Options) clientTLS() *tls.Config {
-	if o.DialTLS != nil {
-		return o.DialTLS()
-	}
-	return o.ClientTLS
-}
-
-func setDefault[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}
 
 // Transport connects one member with the others.
 type Transport struct {
@@ -149,7 +46,7 @@ func New(o Options) (*Transport, error) {
 	o.setDefaults()
 	listeners := slices.Clone(o.Listeners)
 	for _, raw := range o.ListenURLs {
-		l, err := Listen(raw, o.ServerTLS)
+		l, err := Listen(raw, o.TLS.Server)
 		if err != nil {
 			for _, opened := range listeners[len(o.Listeners):] {
 				_ = opened.Close()
@@ -161,8 +58,8 @@ func New(o Options) (*Transport, error) {
 	t := &Transport{
 		options:  o,
 		logger:   o.Logger,
-		sending:  make(chan struct{}, o.MaxSnapshots),
-		taking:   make(chan struct{}, o.MaxSnapshots),
+		sending:  make(chan struct{}, o.Snapshot.Most),
+		taking:   make(chan struct{}, o.Snapshot.Most),
 		version:  protocolVersion,
 		incoming: make(map[streamKey]*incoming),
 		refused:  make(map[consensus.MemberID]string),
@@ -250,7 +147,7 @@ func (t *Transport) Configure(config *consensus.Config) {
 	next := make([]*peer, 0, len(members))
 	for i := range members {
 		m := &members[i]
-		if m.ID == t.options.Self {
+		if m.ID == t.options.Self.Member {
 			continue
 		}
 		p := find(was, m.ID)

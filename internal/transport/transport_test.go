@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -127,7 +128,7 @@ func TestTransport_Send_heartbeatOvertakesBulk(t *testing.T) {
 }
 
 func TestTransport_Send_fullQueueDrops(t *testing.T) {
-	a, b := start(t, 1, func(o *transport.Options) { o.QueueMessages = 10 }), start(t, 2)
+	a, b := start(t, 1, func(o *transport.Options) { o.Queue.Messages = 10 }), start(t, 2)
 	release := make(chan struct{})
 	b.receive = func([]consensus.Message) { <-release }
 	acquaint(a, b)
@@ -252,7 +253,8 @@ func TestNew_badListenURL(t *testing.T) {
 		{"only known schemes are accepted", "ftp://127.0.0.1:0", transport.ErrBadURL},
 		{"a socket needs a path", "unix://", transport.ErrBadURL},
 	} {
-		o := transport.Options{Self: 2, Cluster: cluster, ListenURLs: []string{"http://127.0.0.1:0", row.url}}
+		o := transport.Options{Self: identity.Claim{Member: 2, Cluster: cluster},
+			ListenURLs: []string{"http://127.0.0.1:0", row.url}}
 		if _, err := transport.New(o); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
 		}
