@@ -71,30 +71,36 @@ func (r *Revoker) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ticker.C:
-			if r.options.Leads() {
-				r.revokeExpired(ctx)
-			}
+			r.revokeExpired(ctx)
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (r *Revoker) revokeExpired(ctx context.Context) {
+// Due returns the revocations of the leases that have expired, if this member leads.
+func (r *Revoker) Due() []kv.LeaseRevokeOp {
+	if !r.options.Leads() || r.options.Corrupt() { // whoever leads next begins anew
+		return nil
+	}
 	term := r.term.Load() // before the question: the answer is of this term or a later one
 	machine, release := r.options.Stores.Machine()
-	most := maxRevokesAtOnce
-	if r.options.Corrupt() {
-		most = 0 // whoever leads next begins anew
+	defer release()
+	var due []kv.LeaseRevokeOp
+	for _, id := range machine.Leases().Expired(r.options.Clock.Now(), maxRevokesAtOnce) {
+		due = append(due, kv.LeaseRevokeOp{ID: id, Term: term})
 	}
-	expired := machine.Leases().Expired(r.options.Clock.Now(), most)
-	release()
+	return due
+}
+
+func (r *Revoker) revokeExpired(ctx context.Context) {
+	expired := r.Due()
 	done := make(chan struct{}, len(expired))
-	for _, id := range expired {
+	for i := range expired {
 		go func() {
-			command := kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: id, Term: term}}
+			command := kv.Command{LeaseRevoke: &expired[i]}
 			if _, err := r.options.Propose(ctx, &command); err != nil && !errors.Is(err, datadir.ErrStopped) {
-				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(id), "err", err)
+				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(expired[i].ID), "err", err)
 			}
 			done <- struct{}{}
 		}()
@@ -106,8 +112,16 @@ func (r *Revoker) revokeExpired(ctx context.Context) {
 
 // Renew renews a lease and returns its TTL in seconds, if this member leads.
 func (r *Revoker) Renew(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
-	if err := r.confirm(ctx); err != nil {
+	if err := r.options.ReadIndex(ctx); err != nil {
 		return 0, err
+	}
+	return r.Extend(id)
+}
+
+// Extend is Renew for who has made sure, since it was asked, that a quorum confirms this member as the leader.
+func (r *Revoker) Extend(id kv.LeaseID) (ttlSeconds int64, err error) {
+	if !r.options.Leads() {
+		return 0, ErrNotLeader
 	}
 	machine, release := r.options.Stores.Machine()
 	defer release()
@@ -116,24 +130,16 @@ func (r *Revoker) Renew(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, e
 
 // TimeToLive returns the remaining and the granted TTL in whole seconds, if this member leads.
 func (r *Revoker) TimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error) {
-	if err := r.confirm(ctx); err != nil {
+	if err := r.options.ReadIndex(ctx); err != nil {
 		return 0, 0, err
+	}
+	if !r.options.Leads() {
+		return 0, 0, ErrNotLeader
 	}
 	machine, release := r.options.Stores.Machine()
 	defer release()
 	info, err := machine.Leases().TimeToLive(id, r.options.Clock.Now())
 	return int64(info.Remaining / time.Second), info.TTLSeconds, err
-}
-
-// confirm fails unless a quorum confirms that this member leads.
-func (r *Revoker) confirm(ctx context.Context) error {
-	if err := r.options.ReadIndex(ctx); err != nil {
-		return err
-	}
-	if !r.options.Leads() {
-		return ErrNotLeader
-	}
-	return nil
 }
 
 // Elsewhere reports whether an error of Renew or TimeToLive only says that another member has to be asked, or this one

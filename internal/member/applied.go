@@ -33,6 +33,11 @@ func (p *applyPorts) room(id consensus.ProposalID) kv.Room {
 	return p.answers.Open(0)
 }
 
+// apply lets the state machine apply a batch.
+func (p *applyPorts) apply(batch []consensus.Entry) ([]kv.Result, error) {
+	return p.data.Machine.ApplyFor(batch, p.room)
+}
+
 // applied completes who waits for a batch, and takes note of what it has changed.
 func (p *applyPorts) applied(batch []consensus.Entry, results []kv.Result) {
 	p.loop.node.Resolve(batch, results)

@@ -129,14 +129,14 @@ func (m *Member) assemble() {
 		self: m.ID(), data: m.data, answers: o.Answers, loop: &m.loop, members: &m.members, integrity: m.integrity,
 		departure: &m.departure,
 	}
-	applier := newApplier(
+	applying := newApplying(
 		o, m.dog, &m.stores, m.handler.received, m.leases.revoker, scrubber, &m.life, m.inbox.put, applied)
 	binder := &binder{
 		self: m.ID(), storage: o.Raft.Storage, config: &m.config, peers: &m.peers, changer: &m.members.changer,
 		life: &m.life, logger: o.Logger,
 	}
 	m.ports = nodePorts{
-		self: m.ID(), handler: &m.handler, deliver: m.clients.Deliver, taken: m.clients.Taken, disk: disk, applier: applier,
+		self: m.ID(), handler: &m.handler, deliver: m.clients.Deliver, taken: m.clients.Taken, disk: disk, applying: applying,
 		sender: m.sender, peers: &m.peers, members: &m.members, leader: &m.leader, binder: binder, departure: &m.departure,
 		life: &m.life, logger: o.Logger, tick: o.TickInterval, electionTimeout: o.electionTimeout(),
 	}
@@ -145,7 +145,7 @@ func (m *Member) assemble() {
 		electionTimeout: o.electionTimeout(), peerURLs: o.PeerURLs,
 	}
 	m.tasks = []task{
-		{"integrity", m.integrity.Run}, {"loop", m.loop.run}, {"disk", disk.run}, {"apply", applier.run},
+		{"integrity", m.integrity.Run}, {"loop", m.loop.run}, {"disk", disk.run}, {"apply", applying.run},
 		{"fast", answers.run}, {"leases", m.leases.revoker.Run}, {"scrub", scrubber.Run},
 		{"promote", pilot.promoteLearners}, {"jobs", pilot.runJobs}, {"clients", m.clients.Watch},
 		{"addresses", pilot.keepAddresses}, {"epochs", m.epochs.Run},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/node"
@@ -18,7 +19,7 @@ type nodePorts struct {
 	deliver   func(messages []consensus.Message) // to other members and to clients
 	taken     func(inputs []raft.Input)
 	disk      *logWriter
-	applier   *applier
+	applying  *applying
 	sender    *snapshots.Sender
 	peers     *peers
 	members   *Membership
@@ -36,8 +37,8 @@ func (p *nodePorts) ports() node.Ports {
 	return node.Ports{
 		Send:         p.send,
 		Persist:      p.disk.queue.put,
-		Apply:        func(entries []consensus.Entry) { p.applier.queue.put(applyRequest{entries: entries}) },
-		Install:      func(meta consensus.SnapshotMeta) { p.applier.queue.put(applyRequest{install: &meta}) },
+		Apply:        func(entries []consensus.Entry) { p.applying.queue.put(applier.Work{Entries: entries}) },
+		Install:      func(meta consensus.SnapshotMeta) { p.applying.queue.put(applier.Work{Install: &meta}) },
 		SendSnapshot: p.sendSnapshot,
 		StopSnapshot: p.sender.Stop,
 		Configure:    p.configure,
@@ -100,9 +101,9 @@ func (p *nodePorts) observe(events []raft.Event) {
 	for _, event := range events {
 		switch e := event.(type) {
 		case raft.BecameLeader:
-			p.applier.queue.put(applyRequest{lead: &leadership{leads: true, term: e.Term}})
+			p.applying.queue.put(applier.Work{Lead: &applier.Leadership{Leads: true, Term: e.Term}})
 		case raft.BecameFollower:
-			p.applier.queue.put(applyRequest{lead: &leadership{term: e.Term}})
+			p.applying.queue.put(applier.Work{Lead: &applier.Leadership{Term: e.Term}})
 		case raft.Denied:
 			p.binder.distrust(e)
 		case raft.ConfigUndone:

@@ -60,7 +60,7 @@ func (s *Scrubber) Run(ctx context.Context) error {
 			return nil
 		}
 		for {
-			done, err := s.step()
+			done, err := s.Step()
 			if err != nil {
 				return err
 			}
@@ -76,7 +76,18 @@ func (s *Scrubber) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Scrubber) step() (done bool, err error) {
+// Due reports whether somebody woke the scrubber since the last call.
+func (s *Scrubber) Due() bool {
+	select {
+	case <-s.signal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Step deletes the next of what is to be deleted, and reports whether that was all.
+func (s *Scrubber) Step() (done bool, err error) {
 	machine, release := s.stores.Machine()
 	defer release()
 	return machine.Store().CompactStep(s.pace.Keys)

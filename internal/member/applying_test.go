@@ -3,39 +3,16 @@ package member
 import (
 	"testing"
 
+	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/node"
 )
 
-func TestFitting(t *testing.T) {
-	for _, tc := range []struct {
-		name    string
-		entries int
-		payload int
-		want    int
-	}{
-		{name: "few go together", entries: 10, payload: 100, want: 10},
-		{name: "many are cut by number", entries: 5000, payload: 100, want: maxApplyEntries},
-		{name: "large ones are cut by bytes", entries: 100, payload: 1 << 20, want: 15},
-		{name: "one always goes", entries: 2, payload: 2 * maxApplyBytes, want: 1},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			entries := []consensus.Entry{{Index: 1, Payload: make([]byte, tc.payload)}}
-			for len(entries) < tc.entries {
-				entries = append(entries, entries[0])
-			}
-			if got := fitting(entries); got != tc.want {
-				t.Errorf("got %d, want %d", got, tc.want)
-			}
-		})
-	}
-}
-
 // Ensure that the core is told the revision of the store also when the last entry of a batch is a repetition, whose result
 // bears the revision of its first entry: what the core promises next must lie beyond.
-func TestApplier_applyRun_revision(t *testing.T) {
+func TestApplying_revision(t *testing.T) {
 	m := memberOfMachine(t)
 	body, err := node.New(node.Options{Raft: raft.Defaults(1)}, raft.Restored{}, node.Ports{})
 	if err != nil {
@@ -55,7 +32,7 @@ func TestApplier_applyRun_revision(t *testing.T) {
 	log(1, put)
 	log(2, put)
 	log(1, put)
-	if err := m.ports.applier.applyRun(entries); err != nil {
+	if err := m.ports.applying.applier.Do([]applier.Work{{Entries: entries}}); err != nil {
 		t.Fatal(err)
 	}
 	want := uint64(m.data.Machine.Store().Revision())
