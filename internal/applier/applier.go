@@ -148,18 +148,18 @@ func (a *Applier) apply(entries []consensus.Entry) error {
 // install puts a received snapshot in place of the store.
 func (a *Applier) install(meta consensus.SnapshotMeta) error {
 	o := &a.options
-	dir, ok := o.Received.Take(meta.Mark)
+	dir, ok := o.Received.Take(meta.Position)
 	if !ok {
 		o.Put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return nil
 	}
 	old, err := o.Data.Install(meta, dir)
 	if errors.Is(err, datadir.ErrSwitch) {
-		return fmt.Errorf("install snapshot %v: %w", meta.Mark, err)
+		return fmt.Errorf("install snapshot %v: %w", meta.Position, err)
 	}
 	if err != nil {
 		o.Logger.Error("could not install a snapshot: the present store serves on", "index",
-			uint64(meta.Mark.Index), "err", err)
+			uint64(meta.Position.Index), "err", err)
 		o.NotInstalled(err)
 		o.Put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return nil
@@ -176,6 +176,6 @@ func (a *Applier) install(meta consensus.SnapshotMeta) error {
 	o.Put(raft.SnapshotInstalled{
 		Meta: meta, Tombstones: o.Data.Tombstones(), Revision: uint64(machine.Store().Revision()),
 	})
-	o.Logger.Info("installed a snapshot", "index", uint64(meta.Mark.Index), "term", uint64(meta.Mark.Term))
+	o.Logger.Info("installed a snapshot", "index", uint64(meta.Position.Index), "term", uint64(meta.Position.Term))
 	return nil
 }

@@ -99,7 +99,9 @@ func (r *reader) storage() (id StorageID) {
 	return id
 }
 
-func (r *reader) mark() Mark { return Mark{Index: Index(r.uvarint()), Term: Term(r.uvarint())} }
+func (r *reader) position() Position {
+	return Position{Index: Index(r.uvarint()), Term: Term(r.uvarint())}
+}
 
 func (r *reader) configID() ConfigID {
 	return ConfigID{Index: Index(r.uvarint()), Term: Term(r.uvarint()), Stage: r.octet()}
@@ -116,7 +118,7 @@ func appendMember(dst []byte, id MemberID) []byte {
 	return binary.LittleEndian.AppendUint64(dst, uint64(id))
 }
 
-func appendMark(dst []byte, m Mark) []byte {
+func appendPosition(dst []byte, m Position) []byte {
 	dst = binary.AppendUvarint(dst, uint64(m.Index))
 	return binary.AppendUvarint(dst, uint64(m.Term))
 }

@@ -57,12 +57,12 @@ func flag(set bool) byte {
 
 func (r *reader) attributes() Member {
 	m := Member{ID: r.member(), Name: string(r.blob()), PeerURLs: r.texts()}
-	marks := r.octet()
-	m.Promote, m.Joining, m.Cordoned = marks&1 != 0, marks&2 != 0, marks&16 != 0
-	if marks&4 != 0 {
+	positions := r.octet()
+	m.Promote, m.Joining, m.Cordoned = positions&1 != 0, positions&2 != 0, positions&16 != 0
+	if positions&4 != 0 {
 		m.FormerURLs = r.texts()
 	}
-	if marks&8 != 0 {
+	if positions&8 != 0 {
 		m.Storage = r.storage()
 	}
 	return m
@@ -161,7 +161,7 @@ func DecodeConfigID(src []byte) (id ConfigID, rest []byte, err error) {
 
 // AppendSnapshotMeta encodes s after dst.
 func AppendSnapshotMeta(dst []byte, s *SnapshotMeta) []byte {
-	dst = appendMark(dst, s.Mark)
+	dst = appendPosition(dst, s.Position)
 	dst = AppendConfig(dst, &s.Config)
 	dst = appendConfigID(dst, s.ConfigID)
 	dst = append(dst, byte(s.Protocol), flag(s.Open))
@@ -178,7 +178,7 @@ func DecodeSnapshotMeta(src []byte) (s SnapshotMeta, rest []byte, err error) {
 
 func (r *reader) snapshotMeta() SnapshotMeta {
 	return SnapshotMeta{
-		Mark: r.mark(), Config: r.config(), ConfigID: r.configID(),
+		Position: r.position(), Config: r.config(), ConfigID: r.configID(),
 		Protocol: Protocol(r.octet()), Open: r.octet()&1 != 0, Tombs: r.ids(),
 	}
 }

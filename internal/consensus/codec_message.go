@@ -44,8 +44,8 @@ func (m *Message) fields() uint64 {
 	set(m.Commit != 0, hasCommit)
 	set(m.Durable != 0, hasDurable)
 	set(m.Round != 0, hasRound)
-	set(m.Prev != Mark{}, hasPrev)
-	set(m.Match != Mark{}, hasMatch)
+	set(m.Prev != Position{}, hasPrev)
+	set(m.Match != Position{}, hasMatch)
 	set(m.Received != 0, hasReceived)
 	set(len(m.Entries) > 0, hasEntries)
 	set(len(m.Proposals) > 0, hasProposals)
@@ -54,11 +54,11 @@ func (m *Message) fields() uint64 {
 	set(len(m.Reads) > 0, hasReads)
 	set(m.Query != 0, hasQuery)
 	set(len(m.Refusals) > 0, hasRefusals)
-	set(m.Last != Mark{}, hasLast)
+	set(m.Last != Position{}, hasLast)
 	set(m.Reject, hasReject)
-	set(m.Refused != Mark{}, hasRefused)
-	set(m.Hint != Mark{}, hasHint)
-	set(m.Committed != Mark{}, hasCommitted)
+	set(m.Refused != Position{}, hasRefused)
+	set(m.Hint != Position{}, hasHint)
+	set(m.Committed != Position{}, hasCommitted)
 	set(m.Force, hasForce)
 	set(m.Target != NoMember, hasTarget)
 	set(m.Snapshot != nil, hasSnapshot)
@@ -77,7 +77,7 @@ func AppendMessage(dst []byte, m *Message) []byte {
 	dst = appendMember(dst, m.To)
 	dst = binary.AppendUvarint(dst, uint64(m.Term))
 	dst = m.appendNumbers(dst, f)
-	dst = m.appendMarks(dst, f)
+	dst = m.appendPositions(dst, f)
 	return m.appendLists(dst, f)
 }
 
@@ -102,16 +102,16 @@ func (m *Message) appendNumbers(dst []byte, f uint64) []byte {
 	return dst
 }
 
-func (m *Message) appendMarks(dst []byte, f uint64) []byte {
+func (m *Message) appendPositions(dst []byte, f uint64) []byte {
 	for _, field := range []struct {
-		bit  uint64
-		mark *Mark
+		bit      uint64
+		position *Position
 	}{
 		{hasPrev, &m.Prev}, {hasMatch, &m.Match}, {hasLast, &m.Last}, {hasRefused, &m.Refused}, {hasHint, &m.Hint},
 		{hasCommitted, &m.Committed},
 	} {
 		if f&field.bit != 0 {
-			dst = appendMark(dst, *field.mark)
+			dst = appendPosition(dst, *field.position)
 		}
 	}
 	return dst
@@ -171,7 +171,7 @@ func DecodeMessage(src []byte) (m Message, rest []byte, err error) {
 	r.bad = r.bad || f >= pastFields
 	m.From, m.To, m.Term = r.member(), r.member(), Term(r.uvarint())
 	r.numbers(&m, f)
-	r.marks(&m, f)
+	r.positions(&m, f)
 	m.Reject, m.Force, m.Unlogged = f&hasReject != 0, f&hasForce != 0, f&hasUnlogged != 0
 	r.lists(&m, f)
 	if rest, err = r.end(); err != nil {
@@ -210,24 +210,24 @@ func (r *reader) numbers(m *Message, f uint64) {
 	}
 }
 
-func (r *reader) marks(m *Message, f uint64) {
+func (r *reader) positions(m *Message, f uint64) {
 	if f&hasPrev != 0 {
-		m.Prev = r.mark()
+		m.Prev = r.position()
 	}
 	if f&hasMatch != 0 {
-		m.Match = r.mark()
+		m.Match = r.position()
 	}
 	if f&hasLast != 0 {
-		m.Last = r.mark()
+		m.Last = r.position()
 	}
 	if f&hasRefused != 0 {
-		m.Refused = r.mark()
+		m.Refused = r.position()
 	}
 	if f&hasHint != 0 {
-		m.Hint = r.mark()
+		m.Hint = r.position()
 	}
 	if f&hasCommitted != 0 {
-		m.Committed = r.mark()
+		m.Committed = r.position()
 	}
 }
 

@@ -38,18 +38,19 @@ func sampleEntries() []consensus.Entry {
 
 func sampleMessages() []consensus.Message {
 	meta := consensus.SnapshotMeta{
-		Mark: consensus.Mark{Index: 9, Term: 2}, Config: sampleConfig, ConfigID: consensus.ConfigID{Index: 5, Term: 2, Stage: 1},
+		Position: consensus.Position{Index: 9, Term: 2}, Config: sampleConfig, ConfigID: consensus.ConfigID{Index: 5, Term: 2, Stage: 1},
 	}
 	return []consensus.Message{
 		{},
 		{Kind: consensus.MsgHeartbeat, From: 1, To: 2, Term: 3, Commit: 4, Durable: 5, Round: 6},
-		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Reject: true, Committed: consensus.Mark{Index: 1, Term: 1}, Last: consensus.Mark{Index: 4, Term: 2}},
+		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Reject: true, Committed: consensus.Position{Index: 1, Term: 1},
+			Last: consensus.Position{Index: 4, Term: 2}},
 		{Kind: consensus.MsgVote, From: 2, To: 1, Term: 3, Force: true},
 		{
-			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Prev: consensus.Mark{Index: 7, Term: 3}, Commit: 5,
-			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(), Hint: consensus.Mark{Index: 1},
+			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Prev: consensus.Position{Index: 7, Term: 3}, Commit: 5,
+			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(), Hint: consensus.Position{Index: 1},
 			Target: 9,
-			Match:  consensus.Mark{Index: 8, Term: 3}, Refused: consensus.Mark{Index: 2, Term: 1}, Received: 11,
+			Match:  consensus.Position{Index: 8, Term: 3}, Refused: consensus.Position{Index: 2, Term: 1}, Received: 11,
 			Patience: 1 << 30, Query: 1 << 40, Due: math.MaxUint64, Unlogged: true,
 			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Proposer: 3, Payload: []byte("p")}, {}},
 			Refusals:  []consensus.Refusal{{Reason: consensus.ReasonBusy, Config: consensus.ConfigID{Index: 4}}},
@@ -95,10 +96,10 @@ func TestCodec_roundTrip(t *testing.T) {
 	appendID := func(dst []byte, id *consensus.ConfigID) []byte { return consensus.AppendConfigID(dst, *id) }
 	check(t, "config id", consensus.ConfigID{Index: 1 << 40, Term: 3, Stage: 1}, appendID, consensus.DecodeConfigID)
 	check(t, "request of nothing", consensus.ChangeRequest{}, consensus.AppendChangeRequest, consensus.DecodeChangeRequest)
-	check(t, "snapshot", consensus.SnapshotMeta{Mark: consensus.Mark{Index: 3, Term: 4}, Config: sampleConfig},
+	check(t, "snapshot", consensus.SnapshotMeta{Position: consensus.Position{Index: 3, Term: 4}, Config: sampleConfig},
 		consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
 	check(t, "snapshot amid a change", consensus.SnapshotMeta{
-		Mark: consensus.Mark{Index: 3, Term: 4}, Config: sampleConfig, Protocol: consensus.ProtocolApply, Open: true,
+		Position: consensus.Position{Index: 3, Term: 4}, Config: sampleConfig, Protocol: consensus.ProtocolApply, Open: true,
 		Tombs: []consensus.MemberID{3},
 	}, consensus.AppendSnapshotMeta, consensus.DecodeSnapshotMeta)
 }
@@ -126,7 +127,7 @@ func check[T any](t *testing.T, name string, value T, encode func([]byte, *T) []
 func TestEntry_SizeBytes_bound(t *testing.T) {
 	for _, e := range sampleEntries() {
 		if enc := consensus.AppendEntry(nil, &e); len(enc) > e.SizeBytes() {
-			t.Errorf("entry %v: encoded in %d bytes, counted as %d", e.Mark(), len(enc), e.SizeBytes())
+			t.Errorf("entry %v: encoded in %d bytes, counted as %d", e.Position(), len(enc), e.SizeBytes())
 		}
 	}
 }

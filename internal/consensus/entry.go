@@ -43,8 +43,8 @@ type Entry struct {
 	Payload       []byte
 }
 
-// Mark returns the position of e.
-func (e *Entry) Mark() Mark { return Mark{Index: e.Index, Term: e.Term} }
+// Position returns the position of e.
+func (e *Entry) Position() Position { return Position{Index: e.Index, Term: e.Term} }
 
 // SizeBytes is what e counts against flow-control limits, in bytes.
 func (e *Entry) SizeBytes() int { return len(e.Payload) + entryOverheadBytes }
@@ -81,8 +81,8 @@ func Founding(config Config) SnapshotMeta {
 
 // SnapshotMeta describes the state that a snapshot stands for. The data itself never passes through the core.
 type SnapshotMeta struct {
-	Mark Mark
-	// Config is that of the last configuration entry at or below Mark, as the entry holds it; ConfigID is its id.
+	Position Position
+	// Config is that of the last configuration entry at or below Position, as the entry holds it; ConfigID is its id.
 	Config   Config
 	ConfigID ConfigID
 	Protocol Protocol // of that entry; zero for the first configuration of a cluster

@@ -55,15 +55,15 @@ func (id ProposalID) String() string {
 	return fmt.Sprintf("%x/%x/%d", uint64(id.Session.Member), id.Session.Number, id.Sequence)
 }
 
-// Mark is a position in the log together with the term of its entry.
-type Mark struct {
+// Position is that of an entry in the log: its index and term.
+type Position struct {
 	Index Index
 	Term  Term
 }
 
 // Before reports whether a log that ends at m is behind one that ends at other (Raft paper, section 5.4.1).
-func (m Mark) Before(other Mark) bool {
+func (m Position) Before(other Position) bool {
 	return m.Term < other.Term || (m.Term == other.Term && m.Index < other.Index)
 }
 
-func (m Mark) String() string { return fmt.Sprintf("%d.%d", m.Index, m.Term) }
+func (m Position) String() string { return fmt.Sprintf("%d.%d", m.Index, m.Term) }

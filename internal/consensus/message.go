@@ -41,21 +41,21 @@ type Message struct {
 	Commit  Index // append, heartbeat, snapshot offer: the leader's commit index
 	Durable Index // append, heartbeat: up to where the leader's own log is durable in this term
 	// Prev is, in an append, the entry before Entries.
-	Prev Mark
+	Prev Position
 	// Last is the end of the sender's log: in votes, in their answers, and in the answer to a log query.
-	Last Mark
+	Last Position
 	// Match is the last entry up to which the sender's log is durable and equal to the leader's: in the follower's answers,
 	// and in MsgHolds. Its term lets the leader check that.
-	Match Mark
+	Match Position
 	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not.
 	Received Index
-	// Refused is, with Reject, what did not match or could not be installed: the Prev of an append, the mark of a snapshot.
-	Refused Mark
+	// Refused is, with Reject, what did not match or could not be installed: the Prev of an append, the position of a snapshot.
+	Refused Position
 	// Hint is, with a refused append, the follower's best guess of the last common entry: at or below Refused, or the base of
 	// its log, durable, if that is above.
-	Hint Mark
+	Hint Position
 	// Committed is, in votes and their answers, the last entry that the sender knows to be committed.
-	Committed Mark
+	Committed Position
 	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
 	Round uint64
 	// Patience is, in a follower's answers, for how long after it heard the leader it helps to elect nobody else, in

@@ -84,7 +84,7 @@ func discardHalfCreated(options Options) error {
 			if err := log.Close(); err != nil {
 				return err
 			}
-			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Mark.Index > 0 {
+			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Position.Index > 0 {
 				return fmt.Errorf("member: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
 					"them is wrong, else replace this member", ErrDamaged, options.walDir(), options.bootsFile())
 			}

@@ -21,10 +21,10 @@ type Contents struct {
 	// Log begins after the snapshot and holds no entries.
 	Log        wal.Recovered
 	StoreAhead bool
-	Written    time.Time      // when the log was written last
-	Applied    consensus.Mark // by the store on disk; what follows is applied at the next start
-	Revision   kv.Revision    // at Applied
-	Removed    bool           // the store knows that this member was removed
+	Written    time.Time          // when the log was written last
+	Applied    consensus.Position // by the store on disk; what follows is applied at the next start
+	Revision   kv.Revision        // at Applied
+	Removed    bool               // the store knows that this member was removed
 	// Records are what the member holds for proposers, beside what its log has.
 	Records []consensus.Record
 	Names   map[consensus.MemberID]string // that members have published, at Applied
@@ -98,7 +98,7 @@ func (c *Contents) readStore(options Options) (err error) {
 	case err != nil:
 		return err
 	case c.Log.Holds(c.Applied):
-	case c.Applied.Index >= c.Log.Base.Mark.Index && current.Installed == c.Applied:
+	case c.Applied.Index >= c.Log.Base.Position.Index && current.Installed == c.Applied:
 		c.Log.Base, c.Log.Entries, c.StoreAhead = machine.SnapshotMeta(), nil, true
 	default:
 		return fmt.Errorf("member: the store in %s has applied %v but the log does not hold that entry: the two do not "+

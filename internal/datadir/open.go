@@ -113,10 +113,10 @@ func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation
 func (d *Data) restore(recovered wal.Recovered) error {
 	applied := d.Machine.Applied()
 	base := recovered.Base
-	last := base.Mark.Index + consensus.Index(len(recovered.Entries))
-	if applied.Index < base.Mark.Index {
+	last := base.Position.Index + consensus.Index(len(recovered.Entries))
+	if applied.Index < base.Position.Index {
 		return fmt.Errorf("member: %w: the store in %s ends at index %d but the log begins after %d: the store was "+
-			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Mark.Index)
+			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Position.Index)
 	}
 	if !recovered.Holds(applied) {
 		// That is right only after a snapshot was installed that the log does not know of yet. What the log has instead
@@ -142,7 +142,7 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	}
 	hard := recovered.Hard
 	hard.Commit = max(hard.Commit, applied.Index)
-	hard.Term = max(hard.Term, base.Mark.Term)
+	hard.Term = max(hard.Term, base.Position.Term)
 	d.Restored = raft.Restored{
 		Hard: hard, Base: base, Entries: recovered.Entries, Applied: applied.Index, Tombstones: d.Tombstones(),
 		Revision: uint64(d.Machine.Store().Revision()), Records: records,

@@ -37,9 +37,9 @@ func TestOpen_snapshotInstalled_logConflicts(t *testing.T) {
 	data = datatest.Open(t, options)
 	defer datatest.Close(t, data)
 	restored := data.Restored
-	if restored.Base.Mark != meta.Mark || len(restored.Entries) != 0 || restored.Applied != meta.Mark.Index {
+	if restored.Base.Position != meta.Position || len(restored.Entries) != 0 || restored.Applied != meta.Position.Index {
 		t.Errorf("base %v with %d entries, applied %d; want the log to begin after %v",
-			restored.Base.Mark, len(restored.Entries), restored.Applied, meta.Mark)
+			restored.Base.Position, len(restored.Entries), restored.Applied, meta.Position)
 	}
 }
 
@@ -105,9 +105,9 @@ func TestOpen_snapshotInstalled_keepsWhatWasAnswered(t *testing.T) {
 	for _, when := range []string{"when the log is dropped", "after another start"} {
 		data = datatest.Open(t, options)
 		restored := data.Restored
-		if restored.Base.Mark != meta.Mark || len(restored.Entries) != 0 {
-			t.Errorf("%s: the log begins after %v with %d entries, want %v and none", when, restored.Base.Mark,
-				len(restored.Entries), meta.Mark)
+		if restored.Base.Position != meta.Position || len(restored.Entries) != 0 {
+			t.Errorf("%s: the log begins after %v with %d entries, want %v and none", when, restored.Base.Position,
+				len(restored.Entries), meta.Position)
 		}
 		if diff := cmp.Diff(want, restored.Records); diff != "" {
 			t.Errorf("%s: the pool is different:\n%s", when, diff)

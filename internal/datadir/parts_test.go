@@ -244,7 +244,7 @@ func TestData_Replace_refused(t *testing.T) {
 				t.Fatal(err)
 			}
 			meta := row.from.Machine.SnapshotMeta()
-			meta.Mark.Index += row.skew
+			meta.Position.Index += row.skew
 			err := data.Replace(meta, datatest.Receive(t, options, row.from))
 			if err == nil || !strings.Contains(err.Error(), row.word) {
 				t.Errorf("got %v, want %q", err, row.word)

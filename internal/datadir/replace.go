@@ -16,9 +16,9 @@ import (
 //	step                                                        after a crash or an error here
 //	1 check the snapshot where it was received, for reading     the old generation goes on
 //	2 move it to its place, open it, make it the member's own   the old generation goes on
-//	3 switch: CURRENT names it and its mark                     the one or the other, by CURRENT
-//	4 the log begins after the mark (by the core)               at the next start
-//	5 CURRENT forgets the mark                                  at the next start
+//	3 switch: CURRENT names it and its position                 the one or the other, by CURRENT
+//	4 the log begins after the position (by the core)           at the next start
+//	5 CURRENT forgets the position                              at the next start
 //	6 close the old generation when nobody reads it, remove it  at the next start
 
 // Check opens a received snapshot for reading and refuses one that is not what was announced, or that this version
@@ -42,8 +42,8 @@ func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 }
 
 func (d *Data) checkAnnounced(meta consensus.SnapshotMeta, machine *apply.Machine) error {
-	if got := machine.Applied(); got != meta.Mark {
-		return fmt.Errorf("member: the snapshot holds %v, announced was %v", got, meta.Mark)
+	if got := machine.Applied(); got != meta.Position {
+		return fmt.Errorf("member: the snapshot holds %v, announced was %v", got, meta.Position)
 	}
 	if got := machine.Cluster(); got != d.Identity.Cluster {
 		return fmt.Errorf("member: the snapshot is of cluster %v, this member of %v", got, d.Identity.Cluster)
@@ -68,7 +68,7 @@ func (d *Data) Install(meta consensus.SnapshotMeta, dir string) (old *Generation
 	if err != nil {
 		return nil, errors.Join(err, snapshot.Remove(d.Options.FS, d.Options.Dir, number))
 	}
-	current := snapshot.Current{Generation: number, Installed: meta.Mark}
+	current := snapshot.Current{Generation: number, Installed: meta.Position}
 	if err := d.switchTo(current); err != nil {
 		next.giveUp(nil)
 		return nil, fmt.Errorf("%w: %w", ErrSwitch, errors.Join(err, next.err))
@@ -122,7 +122,7 @@ func (d *Data) Retire(old *Generation) {
 	})
 }
 
-// Persisted must be called when batches are durable in the log. Once one of them has reset the log after the mark of
+// Persisted must be called when batches are durable in the log. Once one of them has reset the log after the position of
 // the last installation, the store is not ahead of the log any more: from then on Open refuses an older log that is put
 // in its place. Any goroutine may call it.
 func (d *Data) Persisted(batches []wal.Batch) error {
@@ -130,17 +130,17 @@ func (d *Data) Persisted(batches []wal.Batch) error {
 		if batches[i].Reset == nil {
 			continue
 		}
-		if err := d.logTookOver(batches[i].Reset.Mark); err != nil {
+		if err := d.logTookOver(batches[i].Reset.Position); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Data) logTookOver(mark consensus.Mark) error {
+func (d *Data) logTookOver(position consensus.Position) error {
 	d.currentMu.Lock()
 	defer d.currentMu.Unlock()
-	if mark == (consensus.Mark{}) || d.current.Installed != mark {
+	if position == (consensus.Position{}) || d.current.Installed != position {
 		return nil // nothing is installed, or another snapshot since
 	}
 	current := snapshot.Current{Generation: d.current.Generation}

@@ -89,7 +89,7 @@ func TestData_Replace_powerLossAtEveryOperation(t *testing.T) {
 		}
 		applied := after.Machine.Applied()
 		counts[applied.Index]++
-		if applied != meta.Mark && applied.Index != 10 {
+		if applied != meta.Position && applied.Index != 10 {
 			t.Errorf("power loss %d: %v is applied", i, applied)
 		}
 		if owner := after.Machine.Owner(); owner != after.Identity {

@@ -71,7 +71,7 @@ func (p *nodePorts) sendSnapshot(to consensus.MemberID) {
 	send := p.sender.Begin(p.life.stopping, to)
 	p.life.background(func() {
 		mark, err := send()
-		p.handler.inbox.put(raft.SnapshotSent{To: to, Mark: mark, OK: err == nil})
+		p.handler.inbox.put(raft.SnapshotSent{To: to, Position: mark, OK: err == nil})
 	})
 }
 

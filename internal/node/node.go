@@ -157,12 +157,12 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 	if n.leader != consensus.NoMember {
 		n.collect()
 	}
-	first := n.replica.Base().Mark.Index
+	first := n.replica.Base().Position.Index
 	out := n.replica.Step(n.inputs...)
 	clear(n.inputs)
 	n.scheduler.Stamp(now, out.Send)
 	n.perform(&out)
-	if base := n.replica.Base(); base.Mark.Index > first && out.Reset == nil {
+	if base := n.replica.Base(); base.Position.Index > first && out.Reset == nil {
 		n.ports.Persist(Persist{Base: &base})
 	}
 }
@@ -298,7 +298,7 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTab
 	if err := n.proposals.Restored(results); err != nil {
 		return err
 	}
-	n.reads.advance(meta.Mark.Index)
+	n.reads.advance(meta.Position.Index)
 	return nil
 }
 

@@ -43,7 +43,7 @@ type Plan struct {
 
 	dropped  []consensus.Member
 	identity wal.Identity
-	after    consensus.Mark
+	after    consensus.Position
 	reset    *consensus.SnapshotMeta // the log must begin anew after it: a snapshot has put the store ahead
 	entries  []consensus.Entry
 	hard     consensus.HardState
@@ -154,7 +154,7 @@ func (s *Survivor) others(c *consensus.Config) []consensus.MemberID {
 func (p *Plan) write(s *Survivor, replaces consensus.ConfigID, adopted []consensus.Record) {
 	term := s.Term + termGap
 	if p.Undone > 0 {
-		for _, e := range s.entries[p.Undone-s.base.Mark.Index-1:] {
+		for _, e := range s.entries[p.Undone-s.base.Position.Index-1:] {
 			e.Term = term
 			if e.Kind != consensus.EntryCommand {
 				e = consensus.Entry{Index: e.Index, Term: term, Kind: consensus.EntryNoop}

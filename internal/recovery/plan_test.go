@@ -286,7 +286,7 @@ func TestPlan_Write_crash(t *testing.T) {
 			if after.ConfigID != before.ConfigID {
 				t.Errorf("cut at %d: configuration %v of the old log", cut, after.ConfigID)
 			}
-		case consensus.Mark{Index: before.Last.Index + 1, Term: before.Term + 1<<20}:
+		case consensus.Position{Index: before.Last.Index + 1, Term: before.Term + 1<<20}:
 			if !after.Alone() {
 				t.Errorf("cut at %d: the new log does not make it the only voter", cut)
 			}
@@ -313,7 +313,7 @@ func TestSurvivor_Plan_snapshotInstalled(t *testing.T) {
 	}
 	datatest.Close(t, data) // the crash: nobody told the log
 	s := inspect(t, options)
-	if s.Last != (consensus.Mark{Index: 50, Term: 2}) || s.Commit != 50 {
+	if s.Last != (consensus.Position{Index: 50, Term: 2}) || s.Commit != 50 {
 		t.Errorf("inspected: last %v, commit %d", s.Last, s.Commit)
 	}
 	r, err := s.Plan(nil)
@@ -325,8 +325,8 @@ func TestSurvivor_Plan_snapshotInstalled(t *testing.T) {
 	}
 	data = datatest.Open(t, options)
 	defer datatest.Close(t, data)
-	if data.Restored.Base.Mark.Index != 50 || len(data.Restored.Entries) != 1 || data.Restored.Hard.Commit != 51 {
-		t.Errorf("base %v, %d entries, commit %d", data.Restored.Base.Mark, len(data.Restored.Entries), data.Restored.Hard.Commit)
+	if data.Restored.Base.Position.Index != 50 || len(data.Restored.Entries) != 1 || data.Restored.Hard.Commit != 51 {
+		t.Errorf("base %v, %d entries, commit %d", data.Restored.Base.Position, len(data.Restored.Entries), data.Restored.Hard.Commit)
 	}
 	if again := inspect(t, options); !again.Alone() {
 		t.Error("it is not alone")

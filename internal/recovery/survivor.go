@@ -16,12 +16,12 @@ import (
 type Survivor struct {
 	Dir      string
 	Identity wal.Identity
-	Written  time.Time      // when its log was written last
-	Term     consensus.Term // the highest it has seen
-	Last     consensus.Mark // of its log
+	Written  time.Time          // when its log was written last
+	Term     consensus.Term     // the highest it has seen
+	Last     consensus.Position // of its log
 	Commit   consensus.Index
-	Applied  consensus.Mark // by the store on disk; what follows is applied at the next start
-	Revision kv.Revision    // at Applied
+	Applied  consensus.Position // by the store on disk; what follows is applied at the next start
+	Revision kv.Revision        // at Applied
 	// Config is the last configuration in the log, committed or not.
 	Config   consensus.Config
 	ConfigID consensus.ConfigID

@@ -9,7 +9,7 @@ import (
 )
 
 // carry lets a snapshot travel to another host for a while.
-func (h *host) carry(to consensus.MemberID, mark consensus.Mark, stream *bytes.Buffer, sent func(ok bool)) {
+func (h *host) carry(to consensus.MemberID, position consensus.Position, stream *bytes.Buffer, sent func(ok bool)) {
 	peer := h.w.hosts[to]
 	travel := h.w.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
 	h.after(travel, func() {
@@ -18,7 +18,7 @@ func (h *host) carry(to consensus.MemberID, mark consensus.Mark, stream *bytes.B
 			sent(false)
 			return
 		}
-		ok := h.w.Now() >= peer.frozen && peer.proc.Snapshots.Receive(mark, stream)
+		ok := h.w.Now() >= peer.frozen && peer.proc.Snapshots.Receive(position, stream)
 		h.after(h.w.net.delay(), func() { sent(ok && h.w.net.link(peer.slot, h.slot).cuts == 0) })
 	})
 }

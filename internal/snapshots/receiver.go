@@ -30,9 +30,9 @@ type Receiver struct {
 	options ReceiverOptions
 	made    atomic.Uint64 // directories, for their names
 
-	mu   sync.Mutex
-	mark consensus.Mark
-	dir  string // empty: none is kept
+	mu       sync.Mutex
+	position consensus.Position
+	dir      string // empty: none is kept
 }
 
 // NewReceiver returns a Receiver that keeps nothing.
@@ -55,7 +55,7 @@ func (r *Receiver) Receive(from consensus.MemberID, meta consensus.SnapshotMeta,
 		r.options.Logger.Warn("refused a snapshot", "peer", from.String(), "err", err)
 		return err
 	}
-	if replaced := r.keep(meta.Mark, dir); replaced != "" {
+	if replaced := r.keep(meta.Position, dir); replaced != "" {
 		if err := fs.RemoveAll(replaced); err != nil {
 			return err
 		}
@@ -67,18 +67,18 @@ func (r *Receiver) Receive(from consensus.MemberID, meta consensus.SnapshotMeta,
 }
 
 // keep makes dir the received snapshot, and returns the one it replaces.
-func (r *Receiver) keep(mark consensus.Mark, dir string) (replaced string) {
+func (r *Receiver) keep(position consensus.Position, dir string) (replaced string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	replaced, r.mark, r.dir = r.dir, mark, dir
+	replaced, r.position, r.dir = r.dir, position, dir
 	return replaced
 }
 
-// Take returns the directory of the snapshot at mark, which is the caller's from now on.
-func (r *Receiver) Take(mark consensus.Mark) (dir string, ok bool) {
+// Take returns the directory of the snapshot at position, which is the caller's from now on.
+func (r *Receiver) Take(position consensus.Position) (dir string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.dir == "" || r.mark != mark {
+	if r.dir == "" || r.position != position {
 		return "", false
 	}
 	dir, r.dir = r.dir, ""
@@ -97,7 +97,7 @@ func (r *Receiver) Discard(applied consensus.Index) error {
 func (r *Receiver) useless(applied consensus.Index) (dir string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.dir != "" && r.mark.Index <= applied {
+	if r.dir != "" && r.position.Index <= applied {
 		dir, r.dir = r.dir, ""
 	}
 	return dir

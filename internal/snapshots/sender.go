@@ -41,16 +41,16 @@ type Sender struct {
 func NewSender(options SenderOptions) *Sender { return &Sender{options: options} }
 
 // Begin prepares the sending of a snapshot to a member. Stop ends it from now on, also before send is called. send
-// returns the mark of the snapshot once the member has accepted it.
-func (s *Sender) Begin(ctx context.Context, to consensus.MemberID) (send func() (consensus.Mark, error)) {
+// returns the position of the snapshot once the member has accepted it.
+func (s *Sender) Begin(ctx context.Context, to consensus.MemberID) (send func() (consensus.Position, error)) {
 	streaming, done := s.streams.begin(ctx, to)
-	return func() (consensus.Mark, error) {
+	return func() (consensus.Position, error) {
 		defer done()
 		meta, err := s.send(streaming, to)
 		if err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("could not send a snapshot", "peer", to.String(), "err", err)
 		}
-		return meta.Mark, err
+		return meta.Position, err
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *Sender) send(ctx context.Context, to consensus.MemberID) (meta consensu
 		})
 	})
 	if err == nil {
-		s.options.Logger.Info("sent a snapshot", "peer", to.String(), "index", uint64(meta.Mark.Index),
+		s.options.Logger.Info("sent a snapshot", "peer", to.String(), "index", uint64(meta.Position.Index),
 			"took", s.options.Clock.Now().Sub(begun).String())
 	}
 	return meta, err

@@ -72,18 +72,18 @@ func left(t *testing.T, o *datadir.Options) []string {
 func TestSender_Begin(t *testing.T) {
 	p := newPair(t)
 	defer datatest.Close(t, p.leader)
-	mark, err := p.sender.Begin(t.Context(), 1)()
-	if err != nil || mark != (consensus.Mark{Index: 10, Term: 2}) {
-		t.Fatalf("sent %v, %v", mark, err)
+	position, err := p.sender.Begin(t.Context(), 1)()
+	if err != nil || position != (consensus.Position{Index: 10, Term: 2}) {
+		t.Fatalf("sent %v, %v", position, err)
 	}
-	dir, ok := p.receiver.Take(mark)
-	if _, again := p.receiver.Take(mark); !ok || again {
+	dir, ok := p.receiver.Take(position)
+	if _, again := p.receiver.Take(position); !ok || again {
 		t.Errorf("taken %t, and again %t", ok, again)
 	}
 	if err := p.follower.Replace(p.leader.Machine.SnapshotMeta(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.follower.Machine.Applied(); got != mark {
+	if got := p.follower.Machine.Applied(); got != position {
 		t.Errorf("the follower is at %v", got)
 	}
 	if names := left(t, &p.leader.Options); len(names) != 0 || p.sender.Progress(1) != nil {
@@ -120,7 +120,7 @@ func TestReceiver_Receive(t *testing.T) {
 		Stream: func(
 			_ context.Context, _ consensus.MemberID, meta consensus.SnapshotMeta, write func(io.Writer) error,
 		) error {
-			meta.Mark.Index++
+			meta.Position.Index++
 			r, w := io.Pipe()
 			go func() { w.CloseWithError(write(w)) }()
 			return p.receiver.Receive(2, meta, r)

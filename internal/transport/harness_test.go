@@ -163,7 +163,7 @@ func none[T any](t *testing.T, c <-chan T, what string) {
 
 func appendMessage(from, to consensus.MemberID, index consensus.Index, payloads ...int) consensus.Message {
 	m := consensus.Message{Kind: consensus.MsgAppend, From: from, To: to, Term: 3,
-		Match: consensus.Mark{Index: index, Term: 3}, Commit: index}
+		Match: consensus.Position{Index: index, Term: 3}, Commit: index}
 	for i, size := range payloads {
 		payload := make([]byte, size)
 		_, _ = rand.Read(payload)

@@ -18,7 +18,7 @@ import (
 )
 
 var meta = consensus.SnapshotMeta{
-	Mark:     consensus.Mark{Index: 77, Term: 5},
+	Position: consensus.Position{Index: 77, Term: 5},
 	ConfigID: consensus.ConfigID{Index: 4, Term: 1},
 	Config: consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: []consensus.Member{
 		{ID: 1, Name: "one", PeerURLs: []string{"http://one:1"}}, {ID: 2, Name: "two"}}},
@@ -45,7 +45,7 @@ func TestTransport_SendSnapshot(t *testing.T) {
 	a, b := start(t, 1), start(t, 2)
 	sums, peak := make(chan uint32, 1), uint64(0)
 	b.snapshot = func(from consensus.MemberID, got consensus.SnapshotMeta, r io.Reader) error {
-		if from != 1 || got.Mark != meta.Mark || got.ConfigID != meta.ConfigID || len(got.Config.Members) != 2 {
+		if from != 1 || got.Position != meta.Position || got.ConfigID != meta.ConfigID || len(got.Config.Members) != 2 {
 			t.Errorf("got %+v from %s, want %+v from 1", got, from, meta)
 		}
 		hash := crc32.NewIEEE()

@@ -80,7 +80,7 @@ func (r *Retainer) flush(store *datadir.Generation) {
 
 // applied counts a batch and returns the index up to which the log may be compacted now, or zero.
 func (r *Retainer) applied(
-	batch []consensus.Entry, durable func() (consensus.Mark, error),
+	batch []consensus.Entry, durable func() (consensus.Position, error),
 ) (consensus.Index, error) {
 	for i := range batch {
 		size := batch[i].SizeBytes()

@@ -31,8 +31,8 @@ func TestRetainer_applied(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := NewRetainer(RetainerOptions{Retention: retention})
-			got, err := r.applied(batchOf(1, tc.entries, tc.payload), func() (consensus.Mark, error) {
-				return consensus.Mark{Index: tc.durable}, nil
+			got, err := r.applied(batchOf(1, tc.entries, tc.payload), func() (consensus.Position, error) {
+				return consensus.Position{Index: tc.durable}, nil
 			})
 			if err != nil || got != tc.want {
 				t.Errorf("got %d, %v, want %d", got, err, tc.want)
@@ -45,7 +45,7 @@ func TestRetainer_flushDue(t *testing.T) {
 	r := NewRetainer(RetainerOptions{
 		Retention: Retention{CatchUpEntries: 1, CatchUpBytes: 1 << 30, Slack: 1 << 20, FlushBytes: 1000},
 	})
-	never := func() (consensus.Mark, error) { return consensus.Mark{}, nil }
+	never := func() (consensus.Position, error) { return consensus.Position{}, nil }
 	if _, err := r.applied(batchOf(1, 10, 10), never); err != nil || r.flushDue() {
 		t.Errorf("flush due after %d bytes, %v", r.unflushed, err)
 	}

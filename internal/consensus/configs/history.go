@@ -225,16 +225,16 @@ func (h *History) Stable() bool {
 }
 
 // MetaAt returns what a snapshot at a position of the log stands for.
-func (h *History) MetaAt(mark consensus.Mark) consensus.SnapshotMeta {
+func (h *History) MetaAt(position consensus.Position) consensus.SnapshotMeta {
 	at := 0
 	for i := range h.records {
-		if i == 0 || h.records[i].ID.Index <= mark.Index {
+		if i == 0 || h.records[i].ID.Index <= position.Index {
 			at = i
 		}
 	}
 	c := &h.records[at]
 	meta := consensus.SnapshotMeta{
-		Mark: mark, Config: c.Config, ConfigID: c.ID, Protocol: c.Protocol, Open: c.openAt(mark.Index),
+		Position: position, Config: c.Config, ConfigID: c.ID, Protocol: c.Protocol, Open: c.openAt(position.Index),
 	}
 	if meta.Open {
 		meta.Tombs = c.Tombs

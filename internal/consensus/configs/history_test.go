@@ -28,7 +28,7 @@ func jointOf(outgoing []consensus.MemberID, voters ...consensus.MemberID) consen
 func historyOf(faults configs.Faults) configs.History {
 	h := configs.New(1, consensus.StorageID{}, nil, faults)
 	h.Reset(&consensus.SnapshotMeta{
-		Mark: consensus.Mark{Index: 1, Term: 1}, Config: configOf(1, 2, 3), ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+		Position: consensus.Position{Index: 1, Term: 1}, Config: configOf(1, 2, 3), ConfigID: consensus.ConfigID{Index: 1, Term: 1},
 	}, 1, 1)
 	h.Revise()
 	h.CommitTo(1)
@@ -148,7 +148,7 @@ func TestHistory_MetaAt(t *testing.T) {
 	h := historyOf(configs.Faults{})
 	h.Append(changeAt(5, consensus.ProtocolApply, configOf(1, 2), 3))
 	h.CommitTo(8)
-	before, within := h.MetaAt(consensus.Mark{Index: 4, Term: 1}), h.MetaAt(consensus.Mark{Index: 8, Term: 1})
+	before, within := h.MetaAt(consensus.Position{Index: 4, Term: 1}), h.MetaAt(consensus.Position{Index: 8, Term: 1})
 	if before.Open || len(before.Config.Voters) != 3 || before.ConfigID.Index != 1 {
 		t.Errorf("before the change: %+v", before)
 	}

@@ -22,12 +22,12 @@ type bench struct {
 
 func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 	base := consensus.SnapshotMeta{
-		Mark: consensus.Mark{Index: 1, Term: 1}, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+		Position: consensus.Position{Index: 1, Term: 1}, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
 		Config: consensus.Config{
 			Voters: []consensus.MemberID{1, 2, 3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}},
 		},
 	}
-	log, err := raftlog.Restore(base.Mark, nil, 1, 1, 1<<20)
+	log, err := raftlog.Restore(base.Position, nil, 1, 1, 1<<20)
 	if err != nil {
 		panic(err) // an empty log is one
 	}

@@ -17,7 +17,7 @@ func TestReceiver_Judge(t *testing.T) {
 	heartbeat := func(from consensus.MemberID, term consensus.Term) consensus.Message {
 		return consensus.Message{Kind: consensus.MsgHeartbeat, From: from, Term: term}
 	}
-	gap := consensus.Message{Kind: consensus.MsgAppend, From: 1, Term: 7, Prev: consensus.Mark{Index: 3, Term: 7},
+	gap := consensus.Message{Kind: consensus.MsgAppend, From: 1, Term: 7, Prev: consensus.Position{Index: 3, Term: 7},
 		Entries: []consensus.Entry{{Index: 5, Term: 7}}}
 	many := consensus.Message{Kind: consensus.MsgOrphans, From: 2, Term: 7,
 		Verdicts: make([]consensus.Verdict, consensus.MaxOrphans+1)}

@@ -15,8 +15,8 @@ func wellFormed(m *consensus.Message) bool {
 			return false
 		}
 	}
-	for _, mark := range [...]consensus.Mark{m.Prev, m.Last, m.Match, m.Refused, m.Hint, m.Committed} {
-		if mark.Index > MaxNumber || mark.Term > MaxNumber || (mark.Index == 0 && mark.Term != 0) {
+	for _, position := range [...]consensus.Position{m.Prev, m.Last, m.Match, m.Refused, m.Hint, m.Committed} {
+		if position.Index > MaxNumber || position.Term > MaxNumber || (position.Index == 0 && position.Term != 0) {
 			return false
 		}
 	}
@@ -42,7 +42,7 @@ func entriesFormed(m *consensus.Message) bool {
 		case e.ExactRevision != 0 && (e.Kind != consensus.EntryCommand || e.Proposal.IsZero() || e.ExactRevision > MaxNumber):
 			return false
 		}
-		before = e.Mark()
+		before = e.Position()
 	}
 	return before.Index <= MaxNumber
 }
@@ -77,8 +77,8 @@ func listsFormed(m *consensus.Message) bool {
 // offerFormed checks what a snapshot stands for: a configuration that somebody can decide by.
 func offerFormed(m *consensus.Message) bool {
 	s := m.Snapshot
-	if s == nil || s.Mark.Index == 0 || s.Mark.Index > MaxNumber || s.Mark.Term == 0 || s.Mark.Term > m.Term ||
-		s.ConfigID.Index > s.Mark.Index || len(s.Config.Voters) == 0 {
+	if s == nil || s.Position.Index == 0 || s.Position.Index > MaxNumber || s.Position.Term == 0 || s.Position.Term > m.Term ||
+		s.ConfigID.Index > s.Position.Index || len(s.Config.Voters) == 0 {
 		return false
 	}
 	for _, ids := range [...][]consensus.MemberID{s.Config.Voters, s.Config.Outgoing, s.Config.Learners} {

@@ -56,7 +56,7 @@ type Peer struct {
 
 	// Snapshot: the log must keep what follows Floor until the follower is there; Offer is the snapshot it has received.
 	Floor consensus.Index
-	Offer consensus.Mark
+	Offer consensus.Position
 	// Outrun is set when the log no longer keeps what follows Floor. Outruns counts how often that happened in a row, and
 	// SnapshotAt is the tick before which no other snapshot is sent.
 	Outrun     bool
@@ -109,7 +109,7 @@ func (p *Peer) BecomeSnapshot(floor consensus.Index) {
 
 func (p *Peer) reset(s State) {
 	p.State, p.Sent = s, false
-	p.Floor, p.Offer, p.Outrun = 0, consensus.Mark{}, false
+	p.Floor, p.Offer, p.Outrun = 0, consensus.Position{}, false
 	p.CheckRound, p.CheckNext = 0, 0
 	p.Inflights.reset()
 }

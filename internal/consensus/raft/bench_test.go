@@ -16,7 +16,7 @@ func BenchmarkReplica_Step(b *testing.B) {
 	for i := range replicas {
 		var err error
 		replicas[i], err = raft.New(raft.Defaults(memberID(i+1)), raft.Restored{Base: consensus.SnapshotMeta{
-			Mark: mark{Index: 1, Term: 1}, Config: config, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+			Position: position{Index: 1, Term: 1}, Config: config, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
 		}})
 		if err != nil {
 			b.Fatal(err)

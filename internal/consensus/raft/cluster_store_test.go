@@ -8,7 +8,7 @@ import (
 
 // store is the state machine: it remembers what was applied, and the configuration as kv/apply does.
 type store struct {
-	mark     mark
+	position position
 	commands []string
 	about    consensus.SnapshotMeta // of the last configuration entry
 	tombs    []memberID
@@ -24,12 +24,12 @@ func (s store) clone() store {
 
 func (s *store) meta() consensus.SnapshotMeta {
 	meta := s.about
-	meta.Mark = s.mark
+	meta.Position = s.position
 	return meta
 }
 
 func (s *store) apply(e *entry) {
-	s.mark = e.Mark()
+	s.position = e.Position()
 	switch e.Kind {
 	case consensus.EntryCommand:
 		s.commands = append(s.commands, string(e.Payload))

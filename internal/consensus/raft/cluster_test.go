@@ -14,7 +14,7 @@ type (
 	memberID = consensus.MemberID
 	message  = consensus.Message
 	entry    = consensus.Entry
-	mark     = consensus.Mark
+	position = consensus.Position
 )
 
 // cluster is a small cluster in one goroutine: replicas, their disks, their state machines and the network.
@@ -60,7 +60,7 @@ type node struct {
 	toApply   []entry         // handed out, and not applied while holdApply
 	handed    consensus.Index // handed out last
 	off       bool            // for ever: it was told that it may
-	received  map[mark]store
+	received  map[position]store
 	reads     []consensus.ReadIndex
 	failed    []uint64
 	refusals  []consensus.Refusal
@@ -112,14 +112,14 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 
 // add starts a new member; a zero config means that it joins.
 func (c *cluster) add(id memberID, config consensus.Config) *node {
-	n := &node{c: c, id: id, received: map[mark]store{}}
+	n := &node{c: c, id: id, received: map[position]store{}}
 	n.store.about.Config, n.store.keys.faults = config, &c.shell
 	if len(config.Voters) > 0 {
-		n.store.mark, n.store.about.ConfigID = mark{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
+		n.store.position, n.store.about.ConfigID = position{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}
 	}
 	n.disk.base = n.store.meta()
 	n.flushed = n.store.clone()
-	n.logMeta, n.logBase = n.disk.base, n.disk.base.Mark.Index
+	n.logMeta, n.logBase = n.disk.base, n.disk.base.Position.Index
 	c.nodes = append(c.nodes, n)
 	n.start()
 	return n
@@ -128,7 +128,7 @@ func (c *cluster) add(id memberID, config consensus.Config) *node {
 // start starts the replica, also again after a crash.
 func (n *node) start() {
 	n.replica = n.restored()
-	n.handed = n.store.mark.Index
+	n.handed = n.store.position.Index
 }
 
 // restored returns a replica as the disk has it now. If the store was swapped for a snapshot and the log not reset yet,
@@ -139,12 +139,12 @@ func (n *node) restored() *raft.Replica {
 		kept, hard.Commit = &n.flushed, 0
 	}
 	base := n.disk.base
-	if kept.mark.Index > base.Mark.Index && n.storeAhead(kept) {
+	if kept.position.Index > base.Position.Index && n.storeAhead(kept) {
 		base = kept.meta()
 	}
 	r, err := raft.New(n.c.opts(n.id), raft.Restored{
 		Hard: hard, Base: base, Entries: n.disk.entries,
-		Applied: kept.mark.Index, Tombstones: kept.tombs, Revision: kept.keys.revision, Records: slices.Clone(n.disk.records),
+		Applied: kept.position.Index, Tombstones: kept.tombs, Revision: kept.keys.revision, Records: slices.Clone(n.disk.records),
 	})
 	if err != nil {
 		panic(err)
@@ -156,11 +156,11 @@ func (n *node) restored() *raft.Replica {
 func (n *node) crash() {
 	n.replica, n.inbox, n.pending, n.installs, n.toApply, n.streams = nil, nil, nil, nil, nil, nil
 	n.replies = nil
-	n.received = map[mark]store{}
+	n.received = map[position]store{}
 	if n.c.lossy {
 		n.store = n.flushed.clone()
 	}
-	n.log, n.logMeta, n.logBase = slices.Clone(n.disk.entries), n.disk.base, n.disk.base.Mark.Index
+	n.log, n.logMeta, n.logBase = slices.Clone(n.disk.entries), n.disk.base, n.disk.base.Position.Index
 }
 
 // flush makes what the store has applied survive a crash.
@@ -168,10 +168,10 @@ func (n *node) flush() { n.flushed = n.store.clone() }
 
 // compact lets the log forget, in memory and on disk, what the store has for good.
 func (n *node) compact(index consensus.Index) {
-	n.step(raft.Compact{Index: min(index, n.store.mark.Index)})
+	n.step(raft.Compact{Index: min(index, n.store.position.Index)})
 	n.flush()
 	base := n.replica.Base()
-	if keep := int(base.Mark.Index) - int(n.disk.base.Mark.Index); keep > 0 && keep <= len(n.disk.entries) {
+	if keep := int(base.Position.Index) - int(n.disk.base.Position.Index); keep > 0 && keep <= len(n.disk.entries) {
 		n.disk.base, n.disk.entries = base, slices.Clone(n.disk.entries[keep:])
 	}
 }
@@ -179,7 +179,7 @@ func (n *node) compact(index consensus.Index) {
 // storeAhead reports whether the log on disk does not hold what the store has applied.
 func (n *node) storeAhead(kept *store) bool {
 	for i := range n.disk.entries {
-		if n.disk.entries[i].Mark() == kept.mark {
+		if n.disk.entries[i].Position() == kept.position {
 			return false
 		}
 	}
@@ -216,7 +216,7 @@ func (n *node) step(inputs ...raft.Input) {
 	n.failed = append(n.failed, out.FailedReads...)
 	n.refusals = append(n.refusals, out.Refusals...)
 	if out.Reset != nil {
-		n.log, n.logMeta, n.logBase = nil, *out.Reset, out.Reset.Mark.Index
+		n.log, n.logMeta, n.logBase = nil, *out.Reset, out.Reset.Position.Index
 	}
 	if len(out.Entries) > 0 {
 		keep := out.Entries[0].Index - n.logBase - 1
@@ -241,9 +241,9 @@ func (n *node) step(inputs ...raft.Input) {
 		n.apply(len(n.toApply))
 	}
 	if out.Install != nil {
-		s, ok := n.received[out.Install.Mark]
+		s, ok := n.received[out.Install.Position]
 		if ok {
-			n.store, n.toApply, n.handed = s.clone(), nil, s.mark.Index
+			n.store, n.toApply, n.handed = s.clone(), nil, s.position.Index
 			n.flush()
 		}
 		n.installs = append(n.installs, raft.SnapshotInstalled{Meta: *out.Install, Tombstones: s.tombs, Revision: s.keys.revision, Failed: !ok})
@@ -256,9 +256,9 @@ func (n *node) step(inputs ...raft.Input) {
 		to := n.c.node(request.To)
 		ok := to.replica != nil && !n.c.blocked[[2]memberID{n.id, to.id}]
 		if ok {
-			to.received[n.store.mark] = n.store.clone()
+			to.received[n.store.position] = n.store.clone()
 		}
-		n.streams = append(n.streams, raft.SnapshotSent{To: to.id, Mark: n.store.mark, OK: ok})
+		n.streams = append(n.streams, raft.SnapshotSent{To: to.id, Position: n.store.position, OK: ok})
 		n.streamed++
 	}
 	for i := range n.streams {
@@ -287,7 +287,7 @@ func (n *node) apply(count int) {
 		n.store.apply(&n.toApply[i])
 	}
 	n.toApply = slices.Delete(n.toApply, 0, count)
-	n.inbox = append(n.inbox, raft.Applied{Index: n.store.mark.Index, Revision: n.store.keys.revision})
+	n.inbox = append(n.inbox, raft.Applied{Index: n.store.position.Index, Revision: n.store.keys.revision})
 }
 
 // sync completes the oldest count persist requests.
@@ -302,7 +302,7 @@ func (n *node) sync(count int) {
 			n.disk.base, n.disk.entries = *out.Reset, nil
 		}
 		if len(out.Entries) > 0 {
-			keep := out.Entries[0].Index - n.disk.base.Mark.Index - 1
+			keep := out.Entries[0].Index - n.disk.base.Position.Index - 1
 			n.disk.entries = append(n.disk.entries[:keep:keep], out.Entries...)
 		}
 		forgot = n.disk.keep(&out, n.c.shell.forgetAtAppend) || forgot
@@ -472,8 +472,8 @@ func (c *cluster) request(id memberID, request consensus.ChangeRequest) {
 	}})
 }
 
-// marks draws a log: base | entries, each with its term.
-func (n *node) marks() string {
+// drawn draws a log: base | entries, each with its term.
+func (n *node) drawn() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d |", n.logBase)
 	for i := range n.log {

@@ -33,7 +33,7 @@ func TestReplica_handleReply_denied(t *testing.T) {
 	reject := func(round uint64) raft.Output {
 		return leader.Step(raft.Receive{Message: consensus.Message{
 			Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: leader.Term(), Reject: true, Round: round,
-			Refused: consensus.Mark{Index: match, Term: leader.Term()}, Hint: consensus.Mark{Index: 1, Term: 1},
+			Refused: consensus.Position{Index: match, Term: leader.Term()}, Hint: consensus.Position{Index: 1, Term: 1},
 		}})
 	}
 	denied := func(out raft.Output) bool {
@@ -61,7 +61,7 @@ func TestReplica_handleReply_denied(t *testing.T) {
 		t.Error("it is still active")
 	}
 	if out := leader.Step(raft.Receive{Message: consensus.Message{
-		Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: leader.Term(), Match: consensus.Mark{Index: match, Term: leader.Term()}, Round: rounds,
+		Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: leader.Term(), Match: consensus.Position{Index: match, Term: leader.Term()}, Round: rounds,
 	}}); denied(out) {
 		t.Error("it was reported twice")
 	}
@@ -118,7 +118,7 @@ func TestReplica_handleReply_notDeniedAfterSnapshot(t *testing.T) {
 	}
 	out := leader.Step(raft.Receive{Message: consensus.Message{
 		Kind: consensus.MsgAppendReply, From: 3, To: 1, Term: leader.Term(), Reject: true, Round: 1,
-		Refused: consensus.Mark{Index: match, Term: leader.Term()}, Hint: consensus.Mark{Index: 1, Term: leader.Term()},
+		Refused: consensus.Position{Index: match, Term: leader.Term()}, Hint: consensus.Position{Index: 1, Term: leader.Term()},
 	}})
 	for _, e := range out.Events {
 		if d, ok := e.(raft.Denied); ok {

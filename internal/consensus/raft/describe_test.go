@@ -128,27 +128,27 @@ func describeEntry(e *entry) string {
 	switch e.Kind {
 	case consensus.EntryNoop:
 		if id, _, err := consensus.DecodeConfigID(e.Payload); err == nil {
-			return fmt.Sprintf("%v:settles %v", e.Mark(), id)
+			return fmt.Sprintf("%v:settles %v", e.Position(), id)
 		}
-		return fmt.Sprintf("%v", e.Mark())
+		return fmt.Sprintf("%v", e.Position())
 	case consensus.EntryConfig:
 		change, _, err := consensus.DecodeConfigChange(e.Payload)
 		if err != nil {
-			return fmt.Sprintf("%v:%v", e.Mark(), err)
+			return fmt.Sprintf("%v:%v", e.Position(), err)
 		}
-		return fmt.Sprintf("%v:%s", e.Mark(), describeConfig(&change.Config))
+		return fmt.Sprintf("%v:%s", e.Position(), describeConfig(&change.Config))
 	case consensus.EntryAbort:
-		return fmt.Sprintf("%v:abort #%d", e.Mark(), e.Proposal.Sequence)
+		return fmt.Sprintf("%v:abort #%d", e.Position(), e.Proposal.Sequence)
 	}
 	if e.ExactRevision > 0 {
-		return fmt.Sprintf("%v:%s@%d", e.Mark(), e.Payload, e.ExactRevision)
+		return fmt.Sprintf("%v:%s@%d", e.Position(), e.Payload, e.ExactRevision)
 	}
-	return fmt.Sprintf("%v:%s", e.Mark(), e.Payload)
+	return fmt.Sprintf("%v:%s", e.Position(), e.Payload)
 }
 
 // describeMeta tells what a snapshot stands for; nothing of its configuration if that is the first of the cluster.
 func describeMeta(m *consensus.SnapshotMeta) string {
-	s := m.Mark.String()
+	s := m.Position.String()
 	if m.Protocol != consensus.ProtocolAuto {
 		s += fmt.Sprintf(" config=%v by %v %s", m.ConfigID, m.Protocol, describeConfig(&m.Config))
 	}
@@ -202,7 +202,7 @@ func (n *node) trace(out *raft.Output) {
 	if n.slowDisk && out.Seq != 0 {
 		what := ""
 		if len(out.Entries) > 0 {
-			what = fmt.Sprintf(" of %v to %v", out.Entries[0].Mark(), out.Entries[len(out.Entries)-1].Mark())
+			what = fmt.Sprintf(" of %v to %v", out.Entries[0].Position(), out.Entries[len(out.Entries)-1].Position())
 		}
 		say("persist request %d%s", out.Seq, what)
 	}

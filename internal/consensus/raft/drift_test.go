@@ -28,12 +28,12 @@ func TestReplica_record_drift(t *testing.T) {
 	}
 	r, err := raft.New(options, raft.Restored{
 		Hard: consensus.HardState{Term: 2, Commit: 1}, Applied: 1,
-		Base: consensus.SnapshotMeta{Mark: mark{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3, 4, 5}, nil)},
+		Base: consensus.SnapshotMeta{Position: position{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3, 4, 5}, nil)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last mark
+	var last position
 	var verdict consensus.Verdict
 	step := func(input raft.Input) {
 		out := r.Step(input)
@@ -60,13 +60,13 @@ func TestReplica_record_drift(t *testing.T) {
 	logged := func(e entry) {
 		before := last
 		if before.Index == 0 {
-			before = mark{Index: 1, Term: 1}
+			before = position{Index: 1, Term: 1}
 		}
 		e.Index, e.Term = before.Index+1, 2
 		step(raft.Receive{Message: message{
 			Kind: consensus.MsgAppend, From: 1, To: 2, Term: 2, Prev: before, Commit: before.Index, Entries: []entry{e},
 		}})
-		last = e.Mark()
+		last = e.Position()
 	}
 	command := func(i int) consensus.Proposal {
 		id := consensus.ProposalID{Session: consensus.SessionID{Member: 3, Number: 1}, Sequence: uint64(i + 1)}

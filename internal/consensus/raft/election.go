@@ -117,7 +117,7 @@ func (e *election) askForVotes(kind consensus.MessageKind, term consensus.Term, 
 		if id == e.opts.ID {
 			return
 		}
-		m := consensus.Message{Kind: kind, To: id, Term: term, Last: e.log.LastMark(), Force: force}
+		m := consensus.Message{Kind: kind, To: id, Term: term, Last: e.log.LastPosition(), Force: force}
 		e.attachCommit(&m)
 		e.out.send(m, kind == consensus.MsgVote)
 	}
@@ -135,7 +135,7 @@ func (e *election) askForVotes(kind consensus.MessageKind, term consensus.Term, 
 // A candidate that knows less so learns which configuration is in force before it counts (etcd issue 12359).
 func (e *election) attachCommit(m *consensus.Message) {
 	if term, ok := e.log.Term(e.log.Commit()); ok {
-		m.Committed = consensus.Mark{Index: e.log.Commit(), Term: term}
+		m.Committed = consensus.Position{Index: e.log.Commit(), Term: term}
 	}
 }
 

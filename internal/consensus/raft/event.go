@@ -63,16 +63,16 @@ type (
 		Bytes    int
 	}
 	// SnapshotOffered says that a snapshot from the leader is to be installed.
-	SnapshotOffered struct{ Mark consensus.Mark }
+	SnapshotOffered struct{ Position consensus.Position }
 	// LogReset says that the log begins after an installed snapshot now.
-	LogReset struct{ Mark consensus.Mark }
+	LogReset struct{ Position consensus.Position }
 	// LogConflict says that a leader's log differs from what is committed here, which was refused: the leader was deposed
 	// and does not know it, or one of the two logs is damaged. It is reported once a term.
 	LogConflict struct {
 		Leader consensus.MemberID
 		Term   consensus.Term
-		At     consensus.Mark // the leader's entry
-		Own    consensus.Term // of the entry here, zero if the log no longer has it
+		At     consensus.Position // the leader's entry
+		Own    consensus.Term     // of the entry here, zero if the log no longer has it
 	}
 	// Truncated says that entries from From on, of a deposed leader, gave way.
 	Truncated struct{ From, Last consensus.Index }
@@ -152,8 +152,8 @@ func (e SnapshotOutrun) String() string {
 		"let snapshots be faster (--snapshot-send-rate), the log longer (--snapshot-log-bytes), or writes fewer",
 		e.Follower, e.Bytes)
 }
-func (e SnapshotOffered) String() string { return fmt.Sprintf("installs snapshot %v", e.Mark) }
-func (e LogReset) String() string        { return fmt.Sprintf("log begins after %v", e.Mark) }
+func (e SnapshotOffered) String() string { return fmt.Sprintf("installs snapshot %v", e.Position) }
+func (e LogReset) String() string        { return fmt.Sprintf("log begins after %v", e.Position) }
 func (e LogConflict) String() string {
 	return fmt.Sprintf("refuses the log of leader %v at term %d: its entry %v has term %d here, and is committed",
 		e.Leader, e.Term, e.At, e.Own)

@@ -20,13 +20,13 @@ func ExampleReplica() {
 		fmt.Println(e)
 	}
 	out = r.Step(raft.Persisted{Seq: out.Seq})
-	fmt.Printf("apply %v\n", out.Apply[0].Mark())
+	fmt.Printf("apply %v\n", out.Apply[0].Position())
 	out = r.Step(raft.Propose{Proposals: []consensus.Proposal{
 		{Kind: consensus.EntryCommand, Proposer: 1, Payload: []byte("put k v")},
 	}})
 	fmt.Printf("persist request %d, %d to apply\n", out.Seq, len(out.Apply))
 	out = r.Step(raft.Persisted{Seq: out.Seq})
-	fmt.Printf("apply %v %q\n", out.Apply[0].Mark(), out.Apply[0].Payload)
+	fmt.Printf("apply %v %q\n", out.Apply[0].Position(), out.Apply[0].Payload)
 	// Output:
 	// became candidate at term 1
 	// follows leader 1 at term 1

@@ -108,7 +108,7 @@ func (x *turn) even(leader memberID, to []memberID) bool {
 func (x *turn) olderStore(n *node, index consensus.Index) store {
 	s := x.laws.origin.clone()
 	s.keys.faults = &x.shell
-	for at := s.mark.Index + 1; at <= index; at++ {
+	for at := s.position.Index + 1; at <= index; at++ {
 		e := x.laws.committed[at]
 		s.apply(&e)
 	}

@@ -210,7 +210,7 @@ func (n *node) foresee(e *entry, verdict *consensus.Verdict) bool {
 	case done && known.reply != "skipped":
 		verdict.Reply = []byte(known.reply) // even of another attempt: the core must not let that count
 		return !known.aborted
-	case e.Index <= n.store.mark.Index:
+	case e.Index <= n.store.position.Index:
 		return false
 	default:
 		verdict.Reply = []byte(n.store.keys.evaluate(e.Payload))

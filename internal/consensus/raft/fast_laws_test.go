@@ -43,7 +43,7 @@ type pendingRead struct {
 // leaderView is for what a leader was checked last.
 type leaderView struct {
 	term consensus.Term
-	last mark
+	last position
 	wins int
 }
 
@@ -156,7 +156,7 @@ func (l *fastLaws) agrees(id consensus.ProposalID, r result) {
 // follow applies what has committed lately once more, and compares all members with that.
 func (l *fastLaws) follow() {
 	for {
-		e, ok := l.committed[l.want.mark.Index+1]
+		e, ok := l.committed[l.want.position.Index+1]
 		if !ok {
 			return
 		}
@@ -221,8 +221,8 @@ func (l *fastLaws) sameAs(n *node) {
 			l.breach("L1: %v has %v as %+v, not %+v", n.id, id, r, want)
 		}
 	}
-	if n.store.mark == l.want.mark && k.revision != l.want.keys.revision {
-		l.breach("L2: %v is at revision %d, not %d, at %v", n.id, k.revision, l.want.keys.revision, n.store.mark)
+	if n.store.position == l.want.position && k.revision != l.want.keys.revision {
+		l.breach("L2: %v is at revision %d, not %d, at %v", n.id, k.revision, l.want.keys.revision, n.store.position)
 	}
 }
 
@@ -230,7 +230,7 @@ func (l *fastLaws) sameAs(n *node) {
 func (l *fastLaws) serve() {
 	keep := l.pending[:0]
 	for _, read := range l.pending {
-		if read.index > l.want.mark.Index {
+		if read.index > l.want.position.Index {
 			keep = append(keep, read)
 			continue
 		}
@@ -260,7 +260,7 @@ func (l *fastLaws) leading() {
 		}
 		view := leaderView{term: n.replica.Term(), wins: len(l.wins)}
 		if len(n.log) > 0 {
-			view.last = n.log[len(n.log)-1].Mark()
+			view.last = n.log[len(n.log)-1].Position()
 		}
 		if l.seen[n.id] == view || !l.inTerm(n) {
 			continue
@@ -294,7 +294,7 @@ func (l *fastLaws) inTerm(n *node) bool {
 func (l *fastLaws) holds(n *node) {
 	s := n.store.clone()
 	for i := range n.log {
-		if n.log[i].Index == s.mark.Index+1 {
+		if n.log[i].Index == s.position.Index+1 {
 			s.apply(&n.log[i])
 		}
 	}

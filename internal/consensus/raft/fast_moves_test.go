@@ -186,7 +186,7 @@ func (x *walk) suffer(m move) {
 		x.wait()
 	case moveCompact:
 		if n.replica != nil {
-			n.compact(n.store.mark.Index)
+			n.compact(n.store.position.Index)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestReplica_Step_fieldsOfKind(t *testing.T) {
 	c.isolate(5, true)
 	c.propose(1, "e=1", "f=2", "g=3")
 	c.tick(80)
-	c.node(1).compact(c.node(1).store.mark.Index)
+	c.node(1).compact(c.node(1).store.position.Index)
 	c.isolate(5, false)
 	c.tick(5)
 	c.node(3).step(raft.Transfer{To: 2})

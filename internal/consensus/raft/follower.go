@@ -42,7 +42,7 @@ func (w *follower) handleAppend(m *consensus.Message) {
 	}
 	if prev.Index < known {
 		if skip := min(known-prev.Index, consensus.Index(len(entries))); skip > 0 {
-			prev, entries = entries[skip-1].Mark(), entries[skip:]
+			prev, entries = entries[skip-1].Position(), entries[skip:]
 		}
 		if prev.Index < known && !w.opts.Faults.SkipBelowCommit {
 			w.refuseBelowBase(m)
@@ -87,7 +87,7 @@ func (w *follower) refuseBelowBase(m *consensus.Message) {
 
 // refuseLog drops a message of a leader whose log differs from what is committed here: its term is over, or one of the two
 // logs is damaged. Nothing is acknowledged; the event reports it once a term.
-func (w *follower) refuseLog(m *consensus.Message, at consensus.Mark) {
+func (w *follower) refuseLog(m *consensus.Message, at consensus.Position) {
 	w.stats.dropped.Count(filter.BelowCommit)
 	if w.conflictReported != m.Term {
 		w.conflictReported = m.Term
@@ -101,7 +101,7 @@ func (w *follower) refuseLog(m *consensus.Message, at consensus.Mark) {
 // before.
 func (w *follower) extend(m *consensus.Message, entries []consensus.Entry) bool {
 	same := 0
-	for same < len(entries) && w.log.Matches(entries[same].Mark()) {
+	for same < len(entries) && w.log.Matches(entries[same].Position()) {
 		same++
 	}
 	if same == len(entries) {
@@ -111,7 +111,7 @@ func (w *follower) extend(m *consensus.Message, entries []consensus.Entry) bool 
 	from := entries[0].Index
 	if from <= w.log.Last() {
 		if from <= w.log.Commit() || from <= w.soft.matched {
-			w.refuseLog(m, entries[0].Mark())
+			w.refuseLog(m, entries[0].Position())
 			return false
 		}
 		w.out.event(Truncated{From: from, Last: w.log.Last()})
@@ -131,7 +131,7 @@ func (w *follower) fits(entries []consensus.Entry) []consensus.Entry {
 		return entries
 	}
 	same := 0
-	for same < len(entries) && w.log.Matches(entries[same].Mark()) {
+	for same < len(entries) && w.log.Matches(entries[same].Position()) {
 		same++
 	}
 	if same == len(entries) || entries[same].Index <= w.log.Last() {
@@ -169,7 +169,7 @@ func (w *follower) acknowledge() {
 	if ack {
 		after := w.log.Writing() && !w.opts.Faults.AckBeforeDurable
 		w.out.send(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.MarkAt(w.soft.matched), Round: w.roundHeard,
+			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.PositionAt(w.soft.matched), Round: w.roundHeard,
 			Patience: w.hard.promised(w.opts.promise()),
 		}, after)
 		w.infer.reportMatch(w.soft.matched, after)
@@ -179,6 +179,6 @@ func (w *follower) acknowledge() {
 	}
 	w.out.send(consensus.Message{
 		Kind: consensus.MsgHeartbeatReply, To: w.soft.leader, Round: w.roundHeard, Patience: w.hard.promised(w.opts.promise()),
-		Match: w.log.MarkAt(min(w.soft.matched, w.log.Durable())), Received: w.soft.matched,
+		Match: w.log.PositionAt(min(w.soft.matched, w.log.Durable())), Received: w.soft.matched,
 	}, w.hard.pending())
 }

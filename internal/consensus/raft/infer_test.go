@@ -148,7 +148,7 @@ func TestReplica_Step_logEndOfSomebody(t *testing.T) {
 		c.settle()
 		s := c.node(2).replica.Status()
 		m := message{
-			Kind: consensus.MsgLogQueryReply, From: 3, To: 2, Term: s.Term, Config: s.ConfigID, Query: 7, Last: mark{Index: 2, Term: 2},
+			Kind: consensus.MsgLogQueryReply, From: 3, To: 2, Term: s.Term, Config: s.ConfigID, Query: 7, Last: position{Index: 2, Term: 2},
 		}
 		row.change(&m)
 		c.node(2).step(raft.Receive{Message: m})
@@ -175,7 +175,7 @@ func TestReplica_Step_holdingsOfAnEarlierTerm(t *testing.T) {
 	c.elect(1)
 	s := c.node(2).replica.Status()
 	c.node(2).step(raft.Receive{Message: message{
-		Kind: consensus.MsgHolds, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Match: consensus.Mark{Index: 50},
+		Kind: consensus.MsgHolds, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Match: consensus.Position{Index: 50},
 	}})
 	c.elect(3)
 	c.cut(1, 2)

@@ -47,11 +47,11 @@ type (
 		Failed     bool
 	}
 
-	// SnapshotSent answers Output.NeedSnapshot: To has received, verified and kept a snapshot of Mark, or not.
+	// SnapshotSent answers Output.NeedSnapshot: To has received, verified and kept a snapshot of Position, or not.
 	SnapshotSent struct {
-		To   consensus.MemberID
-		Mark consensus.Mark
-		OK   bool
+		To       consensus.MemberID
+		Position consensus.Position
+		OK       bool
 	}
 
 	// Unreachable says that the connection to Member broke: evidence that it died, not proof.

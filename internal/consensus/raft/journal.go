@@ -96,7 +96,7 @@ func (j *journal) advanceConfigs() {
 
 // restoreLog takes over the log found on disk.
 func (j *journal) restoreLog(restored *Restored) error {
-	base := restored.Base.Mark
+	base := restored.Base.Position
 	log, err := raftlog.Restore(base, restored.Entries, restored.Applied, restored.Hard.Commit, j.opts.MaxUnappliedBytes)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRestored, err)

@@ -10,9 +10,9 @@ import (
 // laws checks, after every Step, what no schedule of faults may break (Raft paper, figure 3).
 type laws struct {
 	leaders   map[consensus.Term]memberID
-	committed map[consensus.Index]entry // applied by somebody
-	highest   consensus.Index           // committed, as any member knows it
-	known     map[consensus.Index]mark  // committed, as any member knows it, applied or not
+	committed map[consensus.Index]entry    // applied by somebody
+	highest   consensus.Index              // committed, as any member knows it
+	known     map[consensus.Index]position // committed, as any member knows it, applied or not
 	checked   map[memberID]consensus.Index
 	asked     map[[2]uint64]consensus.Index
 	retired   map[memberID]bool // some member knows that they were removed for ever
@@ -27,7 +27,7 @@ func newLaws() *laws {
 	return &laws{
 		leaders: map[consensus.Term]memberID{}, committed: map[consensus.Index]entry{}, asked: map[[2]uint64]consensus.Index{},
 		retired: map[memberID]bool{}, settled: map[consensus.ConfigID]bool{}, aborted: map[consensus.ConfigID]bool{},
-		protocols: map[consensus.Protocol]int{}, known: map[consensus.Index]mark{}, checked: map[memberID]consensus.Index{},
+		protocols: map[consensus.Protocol]int{}, known: map[consensus.Index]position{}, checked: map[memberID]consensus.Index{},
 	}
 }
 
@@ -51,7 +51,7 @@ func (l *laws) check(n *node, out *raft.Output) {
 	for i := range out.Apply {
 		e := out.Apply[i]
 		if before, ok := l.committed[e.Index]; ok && (before.Term != e.Term || string(before.Payload) != string(e.Payload)) {
-			l.breach("state machine safety: %v applies %v where %v was applied", n.id, e.Mark(), before.Mark())
+			l.breach("state machine safety: %v applies %v where %v was applied", n.id, e.Position(), before.Position())
 		}
 		l.committed[e.Index] = e
 		if e.Index != n.handed+consensus.Index(i)+1 {
@@ -96,7 +96,7 @@ func (l *laws) belowCommit(n *node, s *raft.Status) {
 			mine, has := n.at(p.Match)
 			theirs, too := other.at(p.Match)
 			// After a restart the log may begin after a store that is ahead of it, and its disk is told only then.
-			begins := max(other.logBase, other.replica.Base().Mark.Index)
+			begins := max(other.logBase, other.replica.Base().Position.Index)
 			if has && begins < p.Match && (!too || mine != theirs) {
 				l.breach("one log per leader: %v counts %v at term %d as held by %v, which has %v", n.id, mine, s.Term, p.ID, theirs)
 			}
@@ -105,11 +105,11 @@ func (l *laws) belowCommit(n *node, s *raft.Status) {
 }
 
 // at returns the position of the entry at index, if the log holds it.
-func (n *node) at(index consensus.Index) (mark, bool) {
+func (n *node) at(index consensus.Index) (position, bool) {
 	if index <= n.logBase || index > n.last() {
-		return mark{}, false
+		return position{}, false
 	}
-	return n.log[index-n.logBase-1].Mark(), true
+	return n.log[index-n.logBase-1].Position(), true
 }
 
 // complete checks leader completeness: the log of a new leader holds everything committed in earlier terms.
@@ -119,17 +119,17 @@ func (l *laws) complete(n *node, out *raft.Output, term consensus.Term) {
 			continue
 		}
 		at := int(index - n.logBase - 1)
-		var got mark
+		var got position
 		if at < len(n.log) {
-			got = n.log[at].Mark()
+			got = n.log[at].Position()
 		}
 		for i := range out.Entries {
 			if out.Entries[i].Index == index {
-				got = out.Entries[i].Mark()
+				got = out.Entries[i].Position()
 			}
 		}
-		if got != e.Mark() {
-			l.breach("leader completeness: %v leads term %d with %v instead of %v", n.id, term, got, e.Mark())
+		if got != e.Position() {
+			l.breach("leader completeness: %v leads term %d with %v instead of %v", n.id, term, got, e.Position())
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (l *laws) matching(c *cluster) {
 			for at := min(a.last(), b.last()); at > max(a.logBase, b.logBase); at-- {
 				x, y := a.log[at-a.logBase-1], b.log[at-b.logBase-1]
 				if same && (x.Term != y.Term || string(x.Payload) != string(y.Payload)) {
-					l.breach("log matching: %v and %v differ at %d and agree later:\n%s\n%s", a.id, b.id, at, a.marks(), b.marks())
+					l.breach("log matching: %v and %v differ at %d and agree later:\n%s\n%s", a.id, b.id, at, a.drawn(), b.drawn())
 				}
 				same = same || x.Term == y.Term
 			}

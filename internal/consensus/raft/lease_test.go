@@ -39,7 +39,7 @@ func TestReplica_Step_promiseOutlivesTerm(t *testing.T) {
 			n.step(raft.Tick{})
 		}
 		c.net = nil
-		tc.vote.Kind, tc.vote.From, tc.vote.To, tc.vote.Last = consensus.MsgVote, 3, 2, mark{Index: 1, Term: 1}
+		tc.vote.Kind, tc.vote.From, tc.vote.To, tc.vote.Last = consensus.MsgVote, 3, 2, position{Index: 1, Term: 1}
 		say(tc.vote)
 		got := ""
 		for i := range c.net {

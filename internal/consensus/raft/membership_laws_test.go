@@ -26,7 +26,7 @@ func (l *laws) membership(n *node, out *raft.Output) {
 		l.breach("%v takes config %v for stable: settled %t, applied up to %d", n.id, in.ID, in.Settled, s.Applied) // ADR 0014 rests on it
 	}
 	if want := n.rules(&s); want != s.ConfigID {
-		l.breach("%v has config %v in force, its log and protocol say %v: %s", n.id, s.ConfigID, want, n.marks())
+		l.breach("%v has config %v in force, its log and protocol say %v: %s", n.id, s.ConfigID, want, n.drawn())
 	}
 	// With protocol apply a joint configuration stays in force, its successor committed, until that is applied.
 	if s.Role == raft.Leader && !slices.Contains(s.Config.Voters, n.id) && s.ConfigSettled && !s.Config.IsJoint() {
@@ -74,10 +74,10 @@ func (l *laws) chain(n *node) {
 			continue
 		}
 		if before.Index > 0 && change.Replaces.Index != before.Index {
-			l.breach("%v holds a change at %v that replaces %v, after %v", n.id, e.Mark(), change.Replaces, before)
+			l.breach("%v holds a change at %v that replaces %v, after %v", n.id, e.Position(), change.Replaces, before)
 		}
 		if before.Index > 0 && !meet(&config, &change.Config) {
-			l.breach("%v holds a change at %v whose majorities need not meet those before: %s", n.id, e.Mark(), n.marks())
+			l.breach("%v holds a change at %v whose majorities need not meet those before: %s", n.id, e.Position(), n.drawn())
 		}
 		if change.Abort && before.Index > 0 {
 			if e.Index <= l.highest {
@@ -89,7 +89,7 @@ func (l *laws) chain(n *node) {
 		before, config = consensus.ConfigID{Index: e.Index, Term: e.Term}, change.Config
 	}
 	if open > 1 {
-		l.breach("%v holds %d uncommitted changes: %s", n.id, open, n.marks())
+		l.breach("%v holds %d uncommitted changes: %s", n.id, open, n.drawn())
 	}
 }
 
@@ -138,7 +138,7 @@ func aborts(log []entry) bool {
 }
 
 func (n *node) holdsOnDisk(id consensus.ConfigID) bool {
-	at := int(id.Index) - int(n.disk.base.Mark.Index) - 1
+	at := int(id.Index) - int(n.disk.base.Position.Index) - 1
 	if at < 0 {
 		return true
 	}
@@ -195,15 +195,15 @@ func (n *node) claim() (claim, bool) {
 		if other.off {
 			continue
 		}
-		term, last := other.disk.hard.Term, other.disk.base.Mark
+		term, last := other.disk.hard.Term, other.disk.base.Position
 		if len(other.disk.entries) > 0 {
-			last = other.disk.entries[len(other.disk.entries)-1].Mark()
+			last = other.disk.entries[len(other.disk.entries)-1].Position()
 		}
 		if other.replica != nil {
 			now := other.replica.Status()
-			term, last = now.Term, mark{Index: now.LastIndex, Term: now.LastTerm}
+			term, last = now.Term, position{Index: now.LastIndex, Term: now.LastTerm}
 		}
-		if (x.leads && term <= s.Term) || (!x.leads && !(mark{Index: s.LastIndex, Term: s.LastTerm}).Before(last)) {
+		if (x.leads && term <= s.Term) || (!x.leads && !(position{Index: s.LastIndex, Term: s.LastTerm}).Before(last)) {
 			x.supports = append(x.supports, other.id)
 		}
 	}

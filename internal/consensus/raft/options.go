@@ -123,10 +123,10 @@ func (o *Options) validate() error {
 // Restored is what a member finds on its disk when it starts.
 type Restored struct {
 	Hard consensus.HardState
-	// Base is what the log begins after. A new cluster's first members start from Mark{Index: 1, Term: 1} or the zero
-	// Mark with the initial Config and its id; a member that joins starts from the zero value and learns the rest.
+	// Base is what the log begins after. A new cluster's first members start from Position{Index: 1, Term: 1} or the zero
+	// Position with the initial Config and its id; a member that joins starts from the zero value and learns the rest.
 	// If the store is ahead of the log (a crash between the installation of a snapshot and the reset of the log), Base
-	// is the store's: entries at or below it are dropped, and all if the log does not contain Base.Mark.
+	// is the store's: entries at or below it are dropped, and all if the log does not contain Base.Position.
 	Base     consensus.SnapshotMeta
 	Entries  []consensus.Entry // consecutive
 	Applied  consensus.Index   // by the store, durably

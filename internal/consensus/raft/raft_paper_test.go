@@ -12,7 +12,7 @@ import (
 func single(t *testing.T, hard consensus.HardState, terms ...consensus.Term) *raft.Replica {
 	t.Helper()
 	restored := raft.Restored{Hard: hard, Base: consensus.SnapshotMeta{
-		Mark: mark{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3}, nil), ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+		Position: position{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3}, nil), ConfigID: consensus.ConfigID{Index: 1, Term: 1},
 	}}
 	for i, term := range terms {
 		restored.Entries = append(restored.Entries, entry{Index: consensus.Index(i + 2), Term: term, Kind: consensus.EntryNoop})
@@ -40,11 +40,11 @@ func sent(out raft.Output, kind consensus.MessageKind) *message {
 // Raft paper, section 5.1: a server with a stale term adopts the larger one; messages with a stale term are rejected.
 func TestReplica_paper51_terms(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 3})
-	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 5, Prev: mark{Index: 1, Term: 1}}))
+	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 5, Prev: position{Index: 1, Term: 1}}))
 	if s := r.Status(); s.Term != 5 || s.Leader != 2 || out.Hard == nil || out.Hard.Term != 5 {
 		t.Fatalf("term %d, leader %v, hard state %+v", s.Term, s.Leader, out.Hard)
 	}
-	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 4, Prev: mark{Index: 1, Term: 1}}))
+	out = r.Step(receive(message{Kind: consensus.MsgAppend, From: 3, To: 1, Term: 4, Prev: position{Index: 1, Term: 1}}))
 	if m := sent(out, consensus.MsgAppendReply); m == nil || !m.Reject || m.Term != 5 || m.To != 3 {
 		t.Fatalf("answer to a stale leader: %+v", m)
 	}
@@ -56,7 +56,7 @@ func TestReplica_paper51_terms(t *testing.T) {
 // Raft paper, section 5.2: one vote per term, first come first served, durable before it is told, also after a restart.
 func TestReplica_paper52_oneVotePerTerm(t *testing.T) {
 	vote := func(from memberID) raft.Input {
-		return receive(message{Kind: consensus.MsgVote, From: from, To: 1, Term: 4, Last: mark{Index: 1, Term: 1}})
+		return receive(message{Kind: consensus.MsgVote, From: from, To: 1, Term: 4, Last: position{Index: 1, Term: 1}})
 	}
 	r := single(t, consensus.HardState{Term: 3})
 	out := r.Step(vote(2), vote(3), vote(2))
@@ -76,14 +76,14 @@ func TestReplica_paper52_oneVotePerTerm(t *testing.T) {
 func TestReplica_paper541_upToDate(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		last   mark
+		last   position
 		reject bool
 	}{
-		{"the same log", mark{Index: 3, Term: 2}, false},
-		{"a longer log of the same term", mark{Index: 4, Term: 2}, false},
-		{"a shorter log of a later term", mark{Index: 2, Term: 3}, false},
-		{"a shorter log of the same term", mark{Index: 2, Term: 2}, true},
-		{"a longer log of an earlier term", mark{Index: 9, Term: 1}, true},
+		{"the same log", position{Index: 3, Term: 2}, false},
+		{"a longer log of the same term", position{Index: 4, Term: 2}, false},
+		{"a shorter log of a later term", position{Index: 2, Term: 3}, false},
+		{"a shorter log of the same term", position{Index: 2, Term: 2}, true},
+		{"a longer log of an earlier term", position{Index: 9, Term: 1}, true},
 	} {
 		r := single(t, consensus.HardState{Term: 3}, 2, 2)
 		out := r.Step(receive(message{Kind: consensus.MsgVote, From: 2, To: 1, Term: 4, Last: tc.last}))
@@ -96,7 +96,7 @@ func TestReplica_paper541_upToDate(t *testing.T) {
 // Raft paper, section 5.3: an old append, delivered late, does not shorten the log; a conflict does.
 func TestReplica_paper53_onlyConflictsTruncate(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 2}, 2, 2, 2)
-	first := mark{Index: 1, Term: 1}
+	first := position{Index: 1, Term: 1}
 	two := entry{Index: 2, Term: 2, Kind: consensus.EntryNoop}
 	out := r.Step(receive(message{Kind: consensus.MsgAppend, From: 2, To: 1, Term: 2, Prev: first, Entries: []entry{two}}))
 	if s := r.Status(); s.LastIndex != 4 || len(out.Entries) != 0 {
@@ -117,7 +117,7 @@ func TestReplica_paper542_commitOwnTerm(t *testing.T) {
 		opts.Faults.CommitOldTerm = broken
 		r, err := raft.New(opts, raft.Restored{
 			Hard: consensus.HardState{Term: 3},
-			Base: consensus.SnapshotMeta{Mark: mark{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3}, nil),
+			Base: consensus.SnapshotMeta{Position: position{Index: 1, Term: 1}, Config: testConfig([]memberID{1, 2, 3}, nil),
 				ConfigID: consensus.ConfigID{Index: 1, Term: 1}},
 			Entries: []entry{{Index: 2, Term: 2, Kind: consensus.EntryNoop}},
 		})
@@ -127,7 +127,7 @@ func TestReplica_paper542_commitOwnTerm(t *testing.T) {
 		lead(r)
 		ack := func(index consensus.Index) consensus.Index {
 			terms := map[consensus.Index]consensus.Term{2: 2, 3: 4}
-			r.Step(receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 4, Match: mark{Index: index, Term: terms[index]}}))
+			r.Step(receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 4, Match: position{Index: index, Term: terms[index]}}))
 			return r.Status().Commit
 		}
 		if got, want := ack(2), map[bool]consensus.Index{false: 1, true: 2}[broken]; got != want {
@@ -155,7 +155,7 @@ func TestReplica_thesis1021_parallelDisk(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 1})
 	lead(r)
 	ack := func(index consensus.Index) raft.Input {
-		return receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 2, Match: mark{Index: index, Term: 2}})
+		return receive(message{Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: 2, Match: position{Index: index, Term: 2}})
 	}
 	r.Step(ack(2))
 	out := r.Step(raft.Propose{Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand}}})
@@ -175,7 +175,7 @@ func TestReplica_thesis1021_parallelDisk(t *testing.T) {
 func TestReplica_thesis423_disruption(t *testing.T) {
 	r := single(t, consensus.HardState{Term: 2})
 	r.Step(receive(message{Kind: consensus.MsgHeartbeat, From: 2, To: 1, Term: 2}))
-	vote := message{Kind: consensus.MsgVote, From: 3, To: 1, Term: 9, Last: mark{Index: 9, Term: 8}}
+	vote := message{Kind: consensus.MsgVote, From: 3, To: 1, Term: 9, Last: position{Index: 9, Term: 8}}
 	if out := r.Step(receive(vote)); r.Status().Term != 2 || len(out.Send)+len(out.SendAfter) != 0 {
 		t.Fatalf("term %d, answers %v %v", r.Status().Term, out.Send, out.SendAfter)
 	}
@@ -192,8 +192,8 @@ func TestReplica_Step_nonsense(t *testing.T) {
 	for kind := consensus.MessageKind(0); kind < 30; kind++ {
 		for _, from := range []memberID{0, 1, 2, 77} {
 			for _, term := range []consensus.Term{0, 1} {
-				m := message{Kind: kind, From: from, To: 1, Term: term, Prev: mark{Index: 1 << 60, Term: 1 << 60},
-					Round: 1 << 60, Commit: 1 << 60, Hint: mark{Index: 1 << 60, Term: 9},
+				m := message{Kind: kind, From: from, To: 1, Term: term, Prev: position{Index: 1 << 60, Term: 1 << 60},
+					Round: 1 << 60, Commit: 1 << 60, Hint: position{Index: 1 << 60, Term: 9},
 					Entries: []entry{{Index: 5}, {Index: 3}}, Reads: []consensus.ReadIndex{{ID: 1}},
 					Proposals: []consensus.Proposal{{Kind: 9}, {Kind: consensus.EntryConfig, Payload: []byte("x")}}}
 				if kind != consensus.MsgRemoved {

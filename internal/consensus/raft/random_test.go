@@ -168,14 +168,14 @@ func (x *chaos) partition() {
 
 // compact also checks that the log and the store agree on what a snapshot stands for.
 func (x *chaos) compact(n *node) {
-	n.compact(n.store.mark.Index)
+	n.compact(n.store.position.Index)
 	got, want := n.replica.Base(), n.store.meta()
-	if got.Mark != want.Mark {
+	if got.Position != want.Position {
 		return // the log keeps more
 	}
 	if got.ConfigID != want.ConfigID || got.Protocol != want.Protocol || got.Open != want.Open ||
 		describeConfig(&got.Config) != describeConfig(&want.Config) || !slices.Equal(got.Tombs, want.Tombs) {
-		x.laws.breach("%v: the log says of %v: %+v, the store %+v", n.id, got.Mark, got, want)
+		x.laws.breach("%v: the log says of %v: %+v, the store %+v", n.id, got.Position, got, want)
 	}
 }
 

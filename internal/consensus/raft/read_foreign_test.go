@@ -114,13 +114,13 @@ func TestReplica_Receive_appendBelowCommit(t *testing.T) {
 		}
 		acknowledged := len(x.take(func(m *message) bool { return m.Kind == consensus.MsgAppendReply && !m.Reject && m.Match.Index > 2 })) > 0
 		if acknowledged != broken {
-			t.Errorf("compared below the commit index: %t; acknowledged: %t\n%s\n%s", !broken, acknowledged, three.marks(), two.marks())
+			t.Errorf("compared below the commit index: %t; acknowledged: %t\n%s\n%s", !broken, acknowledged, three.drawn(), two.drawn())
 		}
 		conflicts := 0
 		for _, e := range two.events {
 			if e, ok := e.(raft.LogConflict); ok {
 				conflicts++
-				if e != (raft.LogConflict{Leader: 3, Term: 3, At: mark{Index: 3, Term: 3}, Own: 2}) {
+				if e != (raft.LogConflict{Leader: 3, Term: 3, At: position{Index: 3, Term: 3}, Own: 2}) {
 					t.Errorf("told %v", e)
 				}
 			}
@@ -131,7 +131,7 @@ func TestReplica_Receive_appendBelowCommit(t *testing.T) {
 		if broken {
 			x.laws.matching(x.cluster)
 			if !strings.HasPrefix(x.laws.broken, "log matching") {
-				t.Errorf("the laws say %q:\n%s\n%s", x.laws.broken, three.marks(), two.marks())
+				t.Errorf("the laws say %q:\n%s\n%s", x.laws.broken, three.drawn(), two.drawn())
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func TestReplica_Receive_ackOfAForeignLog(t *testing.T) {
 	c.settle()
 	lead := c.node(1)
 	s := lead.replica.Status()
-	for _, match := range []mark{{Index: s.LastIndex, Term: s.Term - 1}, {Index: s.LastIndex + 1, Term: s.Term}, {Index: 1 << 62, Term: 1}} {
+	for _, match := range []position{{Index: s.LastIndex, Term: s.Term - 1}, {Index: s.LastIndex + 1, Term: s.Term}, {Index: 1 << 62, Term: 1}} {
 		for _, id := range []memberID{2, 3} {
 			lead.step(raft.Receive{Message: message{Kind: consensus.MsgAppendReply, From: id, To: 1, Term: s.Term, Match: match}})
 		}
@@ -155,7 +155,7 @@ func TestReplica_Receive_ackOfAForeignLog(t *testing.T) {
 		t.Errorf("committed up to %d, before %d; refused %v", after.Commit, s.Commit, lead.replica.Counts().Refused)
 	}
 	lead.step(raft.Receive{Message: message{
-		Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: s.Term, Match: mark{Index: s.LastIndex, Term: s.Term},
+		Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: s.Term, Match: position{Index: s.LastIndex, Term: s.Term},
 	}})
 	if after := lead.replica.Status(); after.Commit != s.LastIndex {
 		t.Errorf("a true acknowledgement: committed up to %d, want %d", after.Commit, s.LastIndex)
@@ -174,12 +174,12 @@ func TestReplica_Receive_appendBelowBase(t *testing.T) {
 	two.compact(5)
 	s := c.node(1).replica.Status()
 	two.step(raft.Receive{Message: message{
-		Kind: consensus.MsgAppend, From: 1, To: 2, Term: s.Term, Prev: mark{Index: 2, Term: s.Term}, Commit: 2, Config: s.ConfigID,
+		Kind: consensus.MsgAppend, From: 1, To: 2, Term: s.Term, Prev: position{Index: 2, Term: s.Term}, Commit: 2, Config: s.ConfigID,
 	}})
 	for two.drain() {
 	}
-	want := mark{Index: 5, Term: s.Term}
-	if len(c.net) != 1 || !c.net[0].Reject || c.net[0].Hint != want || (c.net[0].Match != mark{}) {
+	want := position{Index: 5, Term: s.Term}
+	if len(c.net) != 1 || !c.net[0].Reject || c.net[0].Hint != want || (c.net[0].Match != position{}) {
 		t.Fatalf("member 2 answers %+v", c.net)
 	}
 	answer := c.net[0]

@@ -40,7 +40,7 @@ func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
 // handleLogQuery answers how far this member's log goes, and whether that is all it knows.
 func (f *forwards) handleLogQuery(m *consensus.Message) {
 	f.out.send(consensus.Message{
-		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: f.log.LastMark(), Unlogged: !f.knowsAll(),
+		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: f.log.LastPosition(), Unlogged: !f.knowsAll(),
 	}, false)
 }
 

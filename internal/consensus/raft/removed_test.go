@@ -13,7 +13,7 @@ import (
 func TestReplica_receive_removedLeader(t *testing.T) {
 	alone := raft.Restored{
 		Hard:       consensus.HardState{Term: 9, Vote: 1, Commit: 4},
-		Base:       consensus.SnapshotMeta{Mark: mark{Index: 4, Term: 9}, Config: testConfig([]memberID{1}, nil)},
+		Base:       consensus.SnapshotMeta{Position: position{Index: 4, Term: 9}, Config: testConfig([]memberID{1}, nil)},
 		Applied:    4,
 		Tombstones: []memberID{2, 3},
 	}
@@ -33,7 +33,8 @@ func TestReplica_receive_removedLeader(t *testing.T) {
 			consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer, consensus.MsgVote, consensus.MsgPreVote,
 		} {
 			out = r.Step(raft.Receive{Message: message{
-				Kind: kind, From: 2, To: 1, Term: tc.term, Prev: mark{Index: 2, Term: 5}, Last: mark{Index: 2, Term: 5}, Match: mark{Index: 2, Term: 5}, Commit: 3,
+				Kind: kind, From: 2, To: 1, Term: tc.term, Prev: position{Index: 2, Term: 5}, Last: position{Index: 2, Term: 5},
+				Match: position{Index: 2, Term: 5}, Commit: 3,
 				Entries: nil,
 			}})
 			if r.Leader() != 1 || r.Term() != 10 {

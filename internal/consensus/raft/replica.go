@@ -57,11 +57,11 @@ func New(opts Options, restored Restored) (*Replica, error) {
 	if restored.Hard.Term > filter.MaxNumber {
 		return nil, fmt.Errorf("%w: term %d is beyond what elections reach", ErrRestored, restored.Hard.Term)
 	}
-	r.hard.term = max(restored.Hard.Term, restored.Base.Mark.Term)
+	r.hard.term = max(restored.Hard.Term, restored.Base.Position.Term)
 	if r.hard.term == restored.Hard.Term {
 		r.hard.vote = restored.Hard.Vote
 	}
-	if last := r.log.LastMark(); last.Term > r.hard.term {
+	if last := r.log.LastPosition(); last.Term > r.hard.term {
 		return nil, fmt.Errorf("%w: last entry %v, hard state of term %d", ErrRestored, last, r.hard.term)
 	}
 	r.hard.savedTerm, r.hard.savedVote = r.hard.term, r.hard.vote

@@ -87,7 +87,7 @@ func (l *replication) sendAppend(p *progress.Peer) bool {
 		l.needSnapshot(p)
 		return false
 	}
-	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Mark{Index: prev, Term: term}}
+	m := consensus.Message{Kind: consensus.MsgAppend, To: p.ID, Prev: consensus.Position{Index: prev, Term: term}}
 	size := 0
 	if p.State == progress.Replicate || l.peers.active(p) {
 		m.Entries, size = l.log.SliceBytes(p.Next, l.opts.MaxMessageBytes)
@@ -179,8 +179,8 @@ func (l *replication) acknowledged(p *progress.Peer, m *consensus.Message) {
 
 // holdsMatch reports whether this leader's log has the entry up to which a follower says that both are equal. What lies
 // below the base of this log has committed here, so that counting it commits nothing.
-func (l *replication) holdsMatch(match consensus.Mark) bool {
-	return match.Index < l.log.Base().Index || l.log.Matches(match) || (match == consensus.Mark{}) ||
+func (l *replication) holdsMatch(match consensus.Position) bool {
+	return match.Index < l.log.Base().Index || l.log.Matches(match) || (match == consensus.Position{}) ||
 		l.opts.Faults.SkipBelowCommit
 }
 

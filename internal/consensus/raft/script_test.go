@@ -157,11 +157,11 @@ func (s *script) world(name string, args []string) (done bool, err error) {
 		s.view()
 	case "logs":
 		for _, n := range s.nodes {
-			fmt.Fprintf(s.out, "%v: %s\n", n.id, n.marks())
+			fmt.Fprintf(s.out, "%v: %s\n", n.id, n.drawn())
 		}
 	case "applied":
 		for _, n := range s.nodes {
-			fmt.Fprintf(s.out, "%v: applied %v %v\n", n.id, n.store.mark, n.store.commands)
+			fmt.Fprintf(s.out, "%v: applied %v %v\n", n.id, n.store.position, n.store.commands)
 		}
 	case "tick":
 		count, _ := strconv.Atoi(args[0])

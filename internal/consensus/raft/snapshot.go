@@ -30,12 +30,12 @@ func (l *replication) snapshotSent(in *SnapshotSent) {
 	if l.soft.role != Leader || p == nil || p.State != progress.Snapshot {
 		return
 	}
-	if !in.OK || !l.log.HoldsAfter(in.Mark.Index) {
+	if !in.OK || !l.log.HoldsAfter(in.Position.Index) {
 		p.BecomeProbe()
 		p.Sent = true // try again with the next heartbeat, not at once
 		return
 	}
-	p.Offer, p.Floor, p.Outrun = in.Mark, in.Mark.Index, false
+	p.Offer, p.Floor, p.Outrun = in.Position, in.Position.Index, false
 	l.offerSnapshot(p)
 }
 
@@ -52,7 +52,7 @@ func (l *replication) offerSnapshot(p *progress.Peer) {
 func (l *replication) handleSnapshotReply(p *progress.Peer, m *consensus.Message) {
 	if m.Reject {
 		if p.State == progress.Snapshot && m.Refused == p.Offer {
-			p.Offer = consensus.Mark{}
+			p.Offer = consensus.Position{}
 			p.BecomeProbe()
 			p.Sent = true
 		}
@@ -76,26 +76,26 @@ func (w *follower) handleSnapshotOffer(m *consensus.Message) {
 	switch {
 	case w.installing != nil:
 		return // what is being installed will be answered
-	case meta.Mark.Index < w.log.Base().Index:
+	case meta.Position.Index < w.log.Base().Index:
 		w.replySnapshot(w.log.Base()) // compared by the leader, as in refuseBelowBase
 		return
-	case w.log.Matches(meta.Mark):
-		w.soft.matched = max(w.soft.matched, meta.Mark.Index)
-		w.journal.commitTo(meta.Mark.Index)
-	case meta.Mark.Index <= w.log.Commit():
-		w.refuseLog(m, meta.Mark)
+	case w.log.Matches(meta.Position):
+		w.soft.matched = max(w.soft.matched, meta.Position.Index)
+		w.journal.commitTo(meta.Position.Index)
+	case meta.Position.Index <= w.log.Commit():
+		w.refuseLog(m, meta.Position)
 		return
 	default:
 		w.installing = &meta
 		w.out.Install = &meta
-		w.out.event(SnapshotOffered{Mark: meta.Mark})
+		w.out.event(SnapshotOffered{Position: meta.Position})
 		return
 	}
-	w.replySnapshot(w.log.MarkAt(w.soft.matched))
+	w.replySnapshot(w.log.PositionAt(w.soft.matched))
 }
 
 // replySnapshot reports to the leader up to where this log is durable and equal to its own.
-func (w *follower) replySnapshot(match consensus.Mark) {
+func (w *follower) replySnapshot(match consensus.Position) {
 	w.answerOffer(consensus.Message{Match: match})
 }
 
@@ -107,32 +107,32 @@ func (w *follower) answerOffer(m consensus.Message) {
 	w.out.send(m, true)
 }
 
-// snapshotInstalled continues from the store that took the place of the former one: it is at Meta.Mark, durably.
+// snapshotInstalled continues from the store that took the place of the former one: it is at Meta.Position, durably.
 func (w *follower) snapshotInstalled(in *SnapshotInstalled) {
 	if w.installing == nil {
 		return
 	}
 	w.installing = nil
-	mark := in.Meta.Mark
+	position := in.Meta.Position
 	if in.Failed {
-		w.answerOffer(consensus.Message{Refused: mark, Reject: true})
+		w.answerOffer(consensus.Message{Refused: position, Reject: true})
 		return
 	}
 	for _, id := range in.Tombstones {
 		w.journal.observer.memberRemoved(id)
 	}
 	switch {
-	case w.log.Matches(mark):
+	case w.log.Matches(position):
 		// The log got there while the store was being swapped: keep it.
-		w.journal.commitTo(mark.Index)
-		w.log.Installed(mark.Index)
+		w.journal.commitTo(position.Index)
+		w.log.Installed(position.Index)
 		w.configs.ApplyTo(w.log.Applied())
 		w.journal.reviseConfig() // a change by protocol apply may have been applied by the snapshot
-	case mark.Index > w.log.Base().Index:
+	case position.Index > w.log.Base().Index:
 		w.resetTo(&in.Meta)
 	}
 	w.fast.Installed(in.Revision)
-	w.replySnapshot(mark)
+	w.replySnapshot(position)
 }
 
 func (w *follower) resetTo(meta *consensus.SnapshotMeta) {
@@ -140,10 +140,10 @@ func (w *follower) resetTo(meta *consensus.SnapshotMeta) {
 		return // a leader's log reaches further than any snapshot of its term
 	}
 	w.fast.Truncate(w.log.Base().Index+1, w.clock.now)
-	w.log.Reset(meta.Mark)
-	w.soft.matched = meta.Mark.Index
+	w.log.Reset(meta.Position)
+	w.soft.matched = meta.Position.Index
 	w.journal.restoreConfigs(meta)
 	kept := *meta
 	w.journal.resetMeta = &kept
-	w.out.event(LogReset{Mark: meta.Mark})
+	w.out.event(LogReset{Position: meta.Position})
 }

@@ -16,7 +16,7 @@ func behindSnapshot(offered func(c *cluster)) *cluster {
 	c.isolate(3, true)
 	c.propose(1, "a", "b", "c")
 	c.settle()
-	c.node(1).step(raft.Compact{Index: c.node(1).store.mark.Index})
+	c.node(1).step(raft.Compact{Index: c.node(1).store.position.Index})
 	c.isolate(3, false)
 	done := false
 	c.check = func(_ *node, out *raft.Output) {
@@ -41,15 +41,15 @@ func TestReplica_Compact_followerDiedBeforeInstalling(t *testing.T) {
 		c.settle()
 	}
 	c.tick(1)
-	applied := leader.store.mark.Index
+	applied := leader.store.position.Index
 	leader.step(raft.Compact{Index: applied})
-	if base := leader.replica.Base().Mark.Index; base != applied {
+	if base := leader.replica.Base().Position.Index; base != applied {
 		t.Errorf("the log begins after %d, want %d", base, applied)
 	}
 	// The follower is fed all the same once it is back.
 	c.isolate(3, false)
 	c.tick(2 * leader.c.opts(1).ElectionTicks)
-	if got := c.node(3).store.mark.Index; got < applied {
+	if got := c.node(3).store.position.Index; got < applied {
 		t.Errorf("the follower has applied %d, want %d", got, applied)
 	}
 }
@@ -66,7 +66,7 @@ func TestReplica_snapshotOffer_echoesWhileInstalling(t *testing.T) {
 	}
 	c.node(3).slowInstall = false
 	c.tick(3)
-	if got, want := c.node(3).store.mark, leader.store.mark; got != want {
+	if got, want := c.node(3).store.position, leader.store.position; got != want {
 		t.Errorf("the follower has applied %v, want %v", got, want)
 	}
 }
@@ -80,7 +80,7 @@ func outrun(t *testing.T, c *cluster, writes int) {
 	for i := range writes {
 		c.propose(1, payload(i))
 		c.settle()
-		leader.step(raft.Compact{Index: leader.store.mark.Index})
+		leader.step(raft.Compact{Index: leader.store.position.Index})
 		c.tick(1)
 		if held := leader.replica.Counts().Log.Held; held > limit {
 			t.Fatalf("after %d writes the leader holds %d bytes of log, want at most %d", i, held, limit)
@@ -103,7 +103,7 @@ func TestReplica_Compact_outrunsSnapshots(t *testing.T) {
 	c.propose(1, "a", "b", "c")
 	c.settle()
 	leader := c.node(1)
-	leader.step(raft.Compact{Index: leader.store.mark.Index})
+	leader.step(raft.Compact{Index: leader.store.position.Index})
 	leader.slowStream = true
 	c.isolate(3, false)
 	outrun(t, c, 1000)
@@ -113,7 +113,7 @@ func TestReplica_Compact_outrunsSnapshots(t *testing.T) {
 	}
 	leader.slowStream = false
 	c.tick(64 * c.opts(1).ElectionTicks)
-	if got, want := c.node(3).store.mark, leader.store.mark; got != want {
+	if got, want := c.node(3).store.position, leader.store.position; got != want {
 		t.Errorf("the follower has applied %v, want %v", got, want)
 	}
 }
@@ -126,13 +126,13 @@ func TestReplica_Compact_outrunsInstallations(t *testing.T) {
 	c.propose(1, "a", "b", "c")
 	c.settle()
 	leader, follower := c.node(1), c.node(3)
-	leader.step(raft.Compact{Index: leader.store.mark.Index})
+	leader.step(raft.Compact{Index: leader.store.position.Index})
 	follower.slowInstall = true
 	c.isolate(3, false)
 	outrun(t, c, 200)
 	follower.slowInstall = false
 	c.tick(64 * c.opts(1).ElectionTicks)
-	if got, want := follower.store.mark, leader.store.mark; got != want {
+	if got, want := follower.store.position, leader.store.position; got != want {
 		t.Errorf("the follower has applied %v, want %v", got, want)
 	}
 }
@@ -156,7 +156,7 @@ func TestReplica_Compact_outrunsTheOldestFirst(t *testing.T) {
 	c.isolate(4, true)
 	c.isolate(5, true)
 	write(30)
-	leader.compact(leader.store.mark.Index)
+	leader.compact(leader.store.position.Index)
 	c.isolate(4, false)
 	c.cut(4, 5)
 	c.tick(3)
@@ -164,11 +164,11 @@ func TestReplica_Compact_outrunsTheOldestFirst(t *testing.T) {
 	c.isolate(5, false)
 	c.tick(3)
 	for leader.replica.Counts().Log.Outrun == 0 {
-		if leader.store.mark.Index > 5000 {
+		if leader.store.position.Index > 5000 {
 			t.Fatal("no snapshot is given up")
 		}
 		write(1)
-		leader.compact(leader.store.mark.Index - 10)
+		leader.compact(leader.store.position.Index - 10)
 	}
 	if got := leader.replica.Counts().Log.Outrun; got != 1 {
 		t.Errorf("%d snapshots are given up at once", got)

@@ -26,7 +26,7 @@ func TestReplica_Tick_leaderWithStalledDisk(t *testing.T) {
 	n.sync(len(n.pending))
 	c.settle()
 	c.tick(2)
-	if got, want := n.store.mark, leader.store.mark; got != want {
+	if got, want := n.store.position, leader.store.position; got != want {
 		t.Errorf("it has applied %v, want %v", got, want)
 	}
 }

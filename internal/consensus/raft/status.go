@@ -78,7 +78,7 @@ type PeerProgress struct {
 // Status returns a copy of what the replica knows.
 func (r *Replica) Status() Status {
 	in := r.InForce()
-	last := r.log.LastMark()
+	last := r.log.LastPosition()
 	s := Status{
 		ID: r.opts.ID, Role: r.soft.role, Term: r.hard.term, Vote: r.hard.vote, Leader: r.soft.leader,
 		Commit: r.log.Commit(), Applied: r.log.Applied(), Durable: r.log.Durable(),

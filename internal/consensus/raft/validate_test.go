@@ -20,7 +20,7 @@ func TestReplica_Receive_refused(t *testing.T) {
 	client := consensus.Proposal{ID: consensus.ProposalID{Session: consensus.ClientSession(77, 1), Sequence: 1}, Kind: consensus.EntryCommand}
 	own := client
 	own.ID.Session.Number = 1
-	first := mark{Index: 1, Term: 1}
+	first := position{Index: 1, Term: 1}
 	for _, tc := range []struct {
 		name string
 		m    message // its term is added to the cluster's, 2
@@ -46,7 +46,7 @@ func TestReplica_Receive_refused(t *testing.T) {
 		{"a kind that is no more", message{Kind: 21, From: 3}, filter.Malformed, false},
 		{"a kind to come", message{Kind: 27, From: 3}, filter.Malformed, false},
 		{"an index at the end",
-			message{Kind: consensus.MsgAppendReply, From: 3, Match: mark{Index: math.MaxUint64, Term: 1}}, filter.Malformed, false},
+			message{Kind: consensus.MsgAppendReply, From: 3, Match: position{Index: math.MaxUint64, Term: 1}}, filter.Malformed, false},
 		{"entries with a gap", message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first,
 			Entries: []entry{noop(2, 3), noop(4, 3)}}, filter.Malformed, false},
 		{"entries of a falling term",
@@ -58,7 +58,8 @@ func TestReplica_Receive_refused(t *testing.T) {
 		{"a revision at the end", message{Kind: consensus.MsgVoteReply, From: 3, Records: []consensus.Record{{
 			Attempt: consensus.Attempt{Proposal: own.ID, Revision: math.MaxUint64}, Term: 1}}}, filter.Malformed, false},
 		{"a snapshot without voters",
-			message{Kind: consensus.MsgSnapshotOffer, From: 3, Term: 1, Snapshot: &consensus.SnapshotMeta{Mark: mark{Index: 9, Term: 2}}}, filter.Malformed, false},
+			message{Kind: consensus.MsgSnapshotOffer, From: 3, Term: 1,
+				Snapshot: &consensus.SnapshotMeta{Position: position{Index: 9, Term: 2}}}, filter.Malformed, false},
 	} {
 		for _, role := range []raft.Role{raft.Leader, raft.Follower} {
 			c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Fast.Footprint = footprintOf })
@@ -135,11 +136,11 @@ func (h hostile) number(near uint64) uint64 {
 	return near + uint64(h.rng.IntN(5)) - min(near, 2)
 }
 
-func (h hostile) mark(s *raft.Status) mark {
+func (h hostile) position(s *raft.Status) position {
 	if h.rng.IntN(3) == 0 {
-		return mark{Index: s.LastIndex, Term: s.LastTerm}
+		return position{Index: s.LastIndex, Term: s.LastTerm}
 	}
-	return mark{Index: consensus.Index(h.number(uint64(s.LastIndex))), Term: consensus.Term(h.number(uint64(s.LastTerm)))}
+	return position{Index: consensus.Index(h.number(uint64(s.LastIndex))), Term: consensus.Term(h.number(uint64(s.LastTerm)))}
 }
 
 func (h hostile) proposal() consensus.Proposal {
@@ -161,7 +162,7 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 		Received: consensus.Index(h.number(uint64(s.LastIndex))), Round: h.number(3), Query: h.number(3), Due: h.number(3),
 		Reject: h.rng.IntN(3) == 0, Force: h.rng.IntN(4) == 0, Unlogged: h.rng.IntN(2) == 0, Target: memberID(h.rng.IntN(5)), Config: s.ConfigID,
 	}
-	m.Prev, m.Last, m.Match, m.Refused, m.Hint, m.Committed = h.mark(s), h.mark(s), h.mark(s), h.mark(s), h.mark(s), h.mark(s)
+	m.Prev, m.Last, m.Match, m.Refused, m.Hint, m.Committed = h.position(s), h.position(s), h.position(s), h.position(s), h.position(s), h.position(s)
 	for i := range h.rng.IntN(4) {
 		e := entry{Index: m.Prev.Index + 1 + consensus.Index(i), Term: m.Term, Kind: consensus.EntryKind(1 + h.rng.IntN(4)), Payload: []byte("a=h")}
 		if h.rng.IntN(5) == 0 {
@@ -183,7 +184,7 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 		m.Reads = append(m.Reads, consensus.ReadIndex{ID: h.number(3), Index: consensus.Index(h.number(uint64(s.Commit)))})
 	}
 	if h.rng.IntN(3) == 0 {
-		m.Snapshot = &consensus.SnapshotMeta{Mark: h.mark(s), Config: testConfig([]memberID{1, 2, 3}, nil), ConfigID: s.ConfigID}
+		m.Snapshot = &consensus.SnapshotMeta{Position: h.position(s), Config: testConfig([]memberID{1, 2, 3}, nil), ConfigID: s.ConfigID}
 	}
 	return m
 }

@@ -8,9 +8,9 @@ import (
 // handlePreVote answers whether this member would vote. Nothing here changes but what it knows of commits.
 func (r *Replica) handlePreVote(m *consensus.Message) {
 	r.learnCommit(m)
-	grant := m.Term > r.hard.term && !r.elect.hearsLeader() && !m.Last.Before(r.log.LastMark())
+	grant := m.Term > r.hard.term && !r.elect.hearsLeader() && !m.Last.Before(r.log.LastPosition())
 	reply := consensus.Message{
-		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
+		Kind: consensus.MsgPreVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastPosition(), Reject: !grant,
 	}
 	if grant {
 		reply.Term = m.Term
@@ -26,14 +26,14 @@ func (r *Replica) handleVote(m *consensus.Message) {
 	if r.opts.Faults.VoteTwice {
 		free = true
 	}
-	grant := free && r.soft.role != Leader && !m.Last.Before(r.log.LastMark())
+	grant := free && r.soft.role != Leader && !m.Last.Before(r.log.LastPosition())
 	if grant {
 		r.hard.vote = m.From
 		r.elect.endShortWaits()
 		r.elect.resetCampaign()
 	}
 	reply := consensus.Message{
-		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastMark(), Reject: !grant,
+		Kind: consensus.MsgVoteReply, To: m.From, Term: r.hard.term, Last: r.log.LastPosition(), Reject: !grant,
 	}
 	if grant {
 		reply.Records = r.fast.Acknowledged() // from here on this member accepts those of the new term only
@@ -61,7 +61,7 @@ func (r *Replica) handleVoteReply(m *consensus.Message) {
 	}
 	if m.Reject {
 		r.elect.votes.Refuse(m.From)
-		r.elect.logBehind = r.elect.logBehind || r.log.LastMark().Before(m.Last)
+		r.elect.logBehind = r.elect.logBehind || r.log.LastPosition().Before(m.Last)
 	} else {
 		r.elect.votes.Grant(m.From)
 		if !pre {

@@ -45,8 +45,8 @@ func TestReplica_handOut_stoppedFollower(t *testing.T) {
 		most = max(most, n.replica.Counts().Log.Held)
 	}
 	leader := c.node(1)
-	if leader.replica.Status().Role != raft.Leader || len(leader.refusals) > 0 || leader.store.mark.Index < 300 {
-		t.Fatalf("the others have applied %d, %d refusals, leader %v", leader.store.mark.Index, len(leader.refusals), c.leader())
+	if leader.replica.Status().Role != raft.Leader || len(leader.refusals) > 0 || leader.store.position.Index < 300 {
+		t.Fatalf("the others have applied %d, %d refusals, leader %v", leader.store.position.Index, len(leader.refusals), c.leader())
 	}
 	if limit := c.opts(3).MaxUnappliedBytes + 3*c.opts(3).MaxMessageBytes; most > limit {
 		t.Errorf("the follower kept %d bytes of log, want at most %d", most, limit)
@@ -63,7 +63,7 @@ func TestReplica_handOut_stoppedFollower(t *testing.T) {
 	n.apply(len(n.toApply))
 	c.settle()
 	c.tick(20)
-	if got, want := n.store.mark, leader.store.mark; got != want {
+	if got, want := n.store.position, leader.store.position; got != want {
 		t.Errorf("it has applied %v, want %v", got, want)
 	}
 }
@@ -100,7 +100,7 @@ func TestReplica_admit_stoppedLeader(t *testing.T) {
 	n.apply(len(n.toApply))
 	c.settle()
 	c.tick(5)
-	if got, want := n.store.mark, leader.store.mark; got != want || leader.store.commands[len(leader.store.commands)-1] != "after" {
+	if got, want := n.store.position, leader.store.position; got != want || leader.store.commands[len(leader.store.commands)-1] != "after" {
 		t.Errorf("it has applied %v, want %v", got, want)
 	}
 }
@@ -132,8 +132,8 @@ func TestReplica_fits_uncommitted(t *testing.T) {
 		t.Fatal("nobody leads")
 	}
 	for _, n := range []*node{c.node(2), c.node(3)} {
-		if s := n.replica.Status(); s.Commit != s.LastIndex || n.store.mark.Index != s.LastIndex {
-			t.Errorf("member %v has %d to %d, %d committed, %d applied", n.id, s.FirstIndex, s.LastIndex, s.Commit, n.store.mark.Index)
+		if s := n.replica.Status(); s.Commit != s.LastIndex || n.store.position.Index != s.LastIndex {
+			t.Errorf("member %v has %d to %d, %d committed, %d applied", n.id, s.FirstIndex, s.LastIndex, s.Commit, n.store.position.Index)
 		}
 	}
 }

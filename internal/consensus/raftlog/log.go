@@ -20,7 +20,7 @@ import (
 //
 // Outputs share the entries' memory, so no entry is ever overwritten in place: truncation cuts the capacity too.
 type Log struct {
-	base    consensus.Mark
+	base    consensus.Position
 	entries []consensus.Entry
 
 	commit  consensus.Index
@@ -43,10 +43,10 @@ type write struct {
 
 // Restore returns the log found on disk, all of it durable, or says why it cannot be one. If the store is ahead of the log,
 // entries at or below base are dropped, and all of them if the log does not contain base. The limit is that of Bytes.Ready.
-func Restore(base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index, limit int) (Log, error) {
+func Restore(base consensus.Position, entries []consensus.Entry, applied, commit consensus.Index, limit int) (Log, error) {
 	for i := 1; i < len(entries); i++ {
 		if entries[i].Index != entries[i-1].Index+1 || entries[i].Term < entries[i-1].Term {
-			return Log{}, fmt.Errorf("entry %v follows %v", entries[i].Mark(), entries[i-1].Mark())
+			return Log{}, fmt.Errorf("entry %v follows %v", entries[i].Position(), entries[i-1].Position())
 		}
 	}
 	if len(entries) > 0 && entries[0].Index > base.Index+1 {
@@ -75,7 +75,7 @@ func Restore(base consensus.Mark, entries []consensus.Entry, applied, commit con
 }
 
 // Base returns the position after which the log begins.
-func (l *Log) Base() consensus.Mark { return l.base }
+func (l *Log) Base() consensus.Position { return l.base }
 
 // Commit returns up to where the log is committed.
 func (l *Log) Commit() consensus.Index { return l.commit }
@@ -100,12 +100,12 @@ func (l *Log) Last() consensus.Index {
 	return l.base.Index + consensus.Index(len(l.entries))
 }
 
-// LastMark returns the position of the last entry, or the base if there is none.
-func (l *Log) LastMark() consensus.Mark {
+// LastPosition returns the position of the last entry, or the base if there is none.
+func (l *Log) LastPosition() consensus.Position {
 	if len(l.entries) == 0 {
 		return l.base
 	}
-	return l.entries[len(l.entries)-1].Mark()
+	return l.entries[len(l.entries)-1].Position()
 }
 
 // Term returns the term of the entry at index, and false if the log does not have it.
@@ -119,17 +119,17 @@ func (l *Log) Term(index consensus.Index) (consensus.Term, bool) {
 	return l.entries[index-l.base.Index-1].Term, true
 }
 
-// MarkAt returns the position of the entry at index, or none if the log does not have it (any more).
-func (l *Log) MarkAt(index consensus.Index) consensus.Mark {
+// PositionAt returns the position of the entry at index, or none if the log does not have it (any more).
+func (l *Log) PositionAt(index consensus.Index) consensus.Position {
 	term, ok := l.Term(index)
 	if !ok {
-		return consensus.Mark{}
+		return consensus.Position{}
 	}
-	return consensus.Mark{Index: index, Term: term}
+	return consensus.Position{Index: index, Term: term}
 }
 
 // Matches reports whether the log has an entry at m, or begins after it.
-func (l *Log) Matches(m consensus.Mark) bool {
+func (l *Log) Matches(m consensus.Position) bool {
 	term, ok := l.Term(m.Index)
 	return ok && term == m.Term
 }
@@ -161,7 +161,7 @@ func (l *Log) SliceBytes(from consensus.Index, maxBytes int) ([]consensus.Entry,
 // LastNotAfter returns the last position at or before index whose term is at most term: with terms that never fall
 // along a log, everything between it and index conflicts with a log that has term at index (Raft paper, section 5.3,
 // the end: a whole term, or more, is skipped per refusal).
-func (l *Log) LastNotAfter(index consensus.Index, term consensus.Term) consensus.Mark {
+func (l *Log) LastNotAfter(index consensus.Index, term consensus.Term) consensus.Position {
 	index = min(index, l.Last())
 	if index <= l.base.Index {
 		return l.base
@@ -172,7 +172,7 @@ func (l *Log) LastNotAfter(index consensus.Index, term consensus.Term) consensus
 	if at == 0 {
 		return l.base
 	}
-	return l.entries[at-1].Mark()
+	return l.entries[at-1].Position()
 }
 
 // Append adds entries, which must follow the last.
@@ -200,12 +200,12 @@ func (l *Log) Truncate(from consensus.Index) {
 	}
 }
 
-// Reset starts the log anew after mark, which an installed snapshot covers.
-func (l *Log) Reset(mark consensus.Mark) {
-	l.base = mark
+// Reset starts the log anew after position, which an installed snapshot covers.
+func (l *Log) Reset(position consensus.Position) {
+	l.base = position
 	l.entries = nil
-	l.commit, l.applied, l.handed, l.durable = mark.Index, mark.Index, mark.Index, mark.Index
-	l.unsent = mark.Index + 1
+	l.commit, l.applied, l.handed, l.durable = position.Index, position.Index, position.Index, position.Index
+	l.unsent = position.Index + 1
 	for i := range l.writes {
 		l.writes[i].last = 0
 	}
@@ -227,7 +227,7 @@ func (l *Log) Compact(index consensus.Index) {
 	rest := l.entries[index-l.base.Index:]
 	l.weight.Held -= sizeOf(l.entries[:index-l.base.Index])
 	l.entries = append(make([]consensus.Entry, 0, len(rest)+len(rest)/2+256), rest...)
-	l.base = consensus.Mark{Index: index, Term: term}
+	l.base = consensus.Position{Index: index, Term: term}
 }
 
 // Unsent reports whether there are entries that no persist request carries.

@@ -9,11 +9,11 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
-func entriesAfter(mark consensus.Mark, term consensus.Term, n int, bytes int) []consensus.Entry {
+func entriesAfter(position consensus.Position, term consensus.Term, n int, bytes int) []consensus.Entry {
 	var entries []consensus.Entry
 	for i := range n {
 		entries = append(entries, consensus.Entry{
-			Index: mark.Index + consensus.Index(i+1), Term: term, Payload: make([]byte, bytes),
+			Index: position.Index + consensus.Index(i+1), Term: term, Payload: make([]byte, bytes),
 		})
 	}
 	return entries
@@ -28,7 +28,7 @@ func size(entries []consensus.Entry) int {
 }
 
 // restored returns a log found on disk.
-func restored(t *testing.T, base consensus.Mark, entries []consensus.Entry, applied, commit consensus.Index,
+func restored(t *testing.T, base consensus.Position, entries []consensus.Entry, applied, commit consensus.Index,
 	limit int) raftlog.Log {
 	t.Helper()
 	l, err := raftlog.Restore(base, entries, applied, commit, limit)
@@ -42,12 +42,12 @@ func restored(t *testing.T, base consensus.Mark, entries []consensus.Entry, appl
 func TestLog_laws(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		l := restored(t, consensus.Mark{Index: 5, Term: 1}, nil, 0, 0, 2000)
+		l := restored(t, consensus.Position{Index: 5, Term: 1}, nil, 0, 0, 2000)
 		term, seq := consensus.Term(2), uint64(0)
 		for now := range uint64(300) {
 			switch rng.IntN(9) {
 			case 0, 1:
-				l.Append(entriesAfter(l.LastMark(), term, 1+rng.IntN(3), rng.IntN(200))...)
+				l.Append(entriesAfter(l.LastPosition(), term, 1+rng.IntN(3), rng.IntN(200))...)
 			case 2:
 				seq++
 				if entries := l.Write(seq, now); len(entries) > 0 && l.Unsent() {
@@ -90,11 +90,11 @@ func TestLog_laws(t *testing.T) {
 
 // Ensure that what a reader was given stays as it is when the log is truncated and grows again.
 func TestLog_Slice_shared(t *testing.T) {
-	l := restored(t, consensus.Mark{Index: 1, Term: 1}, entriesAfter(consensus.Mark{Index: 1}, 1, 4, 0), 0, 2, 1000)
+	l := restored(t, consensus.Position{Index: 1, Term: 1}, entriesAfter(consensus.Position{Index: 1}, 1, 4, 0), 0, 2, 1000)
 	before := l.Slice(2, 5)
 	kept := slices.Clone(before)
 	l.Truncate(4)
-	l.Append(entriesAfter(l.LastMark(), 7, 3, 0)...)
+	l.Append(entriesAfter(l.LastPosition(), 7, 3, 0)...)
 	for i := range before {
 		if before[i].Term != kept[i].Term {
 			t.Errorf("entry %d was overwritten: term %d, before %d", before[i].Index, before[i].Term, kept[i].Term)
@@ -104,11 +104,11 @@ func TestLog_Slice_shared(t *testing.T) {
 
 // Ensure that a persist request that completes late makes nothing durable that was truncated meanwhile.
 func TestLog_Persisted_truncated(t *testing.T) {
-	l := restored(t, consensus.Mark{Index: 1, Term: 1}, nil, 0, 0, 1000)
-	l.Append(entriesAfter(l.LastMark(), 1, 4, 0)...)
+	l := restored(t, consensus.Position{Index: 1, Term: 1}, nil, 0, 0, 1000)
+	l.Append(entriesAfter(l.LastPosition(), 1, 4, 0)...)
 	l.Write(1, 10)
 	l.Truncate(3)
-	l.Append(entriesAfter(l.LastMark(), 2, 2, 0)...)
+	l.Append(entriesAfter(l.LastPosition(), 2, 2, 0)...)
 	if l.Persisted(1); l.Durable() != 2 {
 		t.Errorf("durable up to %d, want 2", l.Durable())
 	}
@@ -120,22 +120,22 @@ func TestLog_Persisted_truncated(t *testing.T) {
 // Ensure that a log with gaps, one that begins too late and one that is shorter than what was applied are refused, and that
 // entries below the base are dropped.
 func TestRestore(t *testing.T) {
-	base := consensus.Mark{Index: 5, Term: 2}
-	gap := append(entriesAfter(base, 2, 1, 0), entriesAfter(consensus.Mark{Index: 8}, 2, 1, 0)...)
+	base := consensus.Position{Index: 5, Term: 2}
+	gap := append(entriesAfter(base, 2, 1, 0), entriesAfter(consensus.Position{Index: 8}, 2, 1, 0)...)
 	if _, err := raftlog.Restore(base, gap, 0, 0, 100); err == nil {
 		t.Error("a log with a gap was taken")
 	}
-	if _, err := raftlog.Restore(base, entriesAfter(consensus.Mark{Index: 6}, 2, 2, 0), 0, 0, 100); err == nil {
+	if _, err := raftlog.Restore(base, entriesAfter(consensus.Position{Index: 6}, 2, 2, 0), 0, 0, 100); err == nil {
 		t.Error("a log that begins too late was taken")
 	}
 	if _, err := raftlog.Restore(base, entriesAfter(base, 2, 2, 0), 8, 8, 100); err == nil {
 		t.Error("a log that ends before what was applied was taken")
 	}
-	older := entriesAfter(consensus.Mark{Index: 2}, 2, 5, 0)
+	older := entriesAfter(consensus.Position{Index: 2}, 2, 5, 0)
 	if l := restored(t, base, older, 5, 6, 100); l.Base() != base || l.Last() != 7 || l.Commit() != 6 {
 		t.Errorf("base %v, last %d, commit %d", l.Base(), l.Last(), l.Commit())
 	}
-	if l := restored(t, consensus.Mark{Index: 5, Term: 9}, older, 5, 6, 100); l.Last() != 5 {
+	if l := restored(t, consensus.Position{Index: 5, Term: 9}, older, 5, 6, 100); l.Last() != 5 {
 		t.Errorf("of a log that does not contain the base, entries up to %d are left", l.Last())
 	}
 }

@@ -35,9 +35,9 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 	for i := range entries {
 		e := &entries[i]
 		if e.Index != mark.Index+1 || e.Term < mark.Term {
-			invariant.Broken("entry %v is applied after %v", e.Mark(), mark)
+			invariant.Broken("entry %v is applied after %v", e.Position(), mark)
 		}
-		mark = e.Mark()
+		mark = e.Position()
 		m.sessions.mu.Lock()
 		did, err := m.applyEntry(e, &results[i])
 		m.sessions.mu.Unlock()
@@ -59,9 +59,9 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 }
 
 // commit makes the batch visible and tells the watchers.
-func (m *Machine) commit(mark consensus.Mark) error {
+func (m *Machine) commit(mark consensus.Position) error {
 	w, events := m.executor.w, &m.executor.events
-	m.row = appendMark(m.row[:0], mark)
+	m.row = appendPosition(m.row[:0], mark)
 	w.Set(rowApplied, m.row)
 	m.row = m.chain.append(m.row[:0])
 	w.Set(rowChain, m.row)
@@ -91,7 +91,7 @@ func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) (effect, error)
 	case consensus.EntryAbort:
 		return effect{}, m.applyAbort(e, res)
 	}
-	return effect{}, fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Mark(), e.Kind)
+	return effect{}, fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Position(), e.Kind)
 }
 
 // applyCommand is the rule of docs/fast-path.md, "Applying": first what the proposal's session says, then the exact revision,

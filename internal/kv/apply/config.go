@@ -44,12 +44,12 @@ func (t *configTable) settled() bool {
 	return !t.meta.Open
 }
 
-// snapshotMeta returns a copy of the metadata, with another mark.
-func (t *configTable) snapshotMeta(mark consensus.Mark) consensus.SnapshotMeta {
+// snapshotMeta returns a copy of the metadata, with another position.
+func (t *configTable) snapshotMeta(position consensus.Position) consensus.SnapshotMeta {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	meta := t.meta
-	meta.Mark, meta.Config, meta.Tombs = mark, meta.Config.Clone(), slices.Clone(meta.Tombs)
+	meta.Position, meta.Config, meta.Tombs = position, meta.Config.Clone(), slices.Clone(meta.Tombs)
 	return meta
 }
 
@@ -58,10 +58,10 @@ func (t *configTable) snapshotMeta(mark consensus.Mark) consensus.SnapshotMeta {
 func (t *configTable) applyChange(w rowWriter, e *consensus.Entry) (removed []consensus.MemberID, err error) {
 	change, rest, err := consensus.DecodeConfigChange(e.Payload)
 	if err != nil || len(rest) != 0 {
-		return nil, fmt.Errorf("%w: configuration %v: %w", ErrBadEntry, e.Mark(), err)
+		return nil, fmt.Errorf("%w: configuration %v: %w", ErrBadEntry, e.Position(), err)
 	}
 	meta := consensus.SnapshotMeta{
-		Mark: e.Mark(), Config: change.Config, ConfigID: consensus.ConfigID{Index: e.Index, Term: e.Term},
+		Position: e.Position(), Config: change.Config, ConfigID: consensus.ConfigID{Index: e.Index, Term: e.Term},
 		Protocol: change.Protocol, Tombs: change.Tombs, Open: opens(&change),
 	}
 	t.set(w, &meta)
@@ -83,9 +83,9 @@ func (t *configTable) applyNoop(w rowWriter, e *consensus.Entry) (removed []cons
 	}
 	id, rest, err := consensus.DecodeConfigID(e.Payload)
 	if err != nil || len(rest) != 0 {
-		return nil, fmt.Errorf("%w: no-op %v: %w", ErrBadEntry, e.Mark(), err)
+		return nil, fmt.Errorf("%w: no-op %v: %w", ErrBadEntry, e.Position(), err)
 	}
-	meta := t.snapshotMeta(e.Mark())
+	meta := t.snapshotMeta(e.Position())
 	if !meta.Open || meta.ConfigID.Index != id.Index {
 		return nil, nil
 	}

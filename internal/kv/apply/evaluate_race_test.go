@@ -60,7 +60,7 @@ func hookBench(t *testing.T) (*bench, *hooked) {
 }
 
 // Ensure that nothing of an entry, or of one behind it, passes for the state before the entry: leases and alarms show
-// during Apply, before the revision does, and the revision before the applied mark.
+// during Apply, before the revision does, and the revision before the applied position.
 func TestMachine_Evaluate_beside_its_own_entry(t *testing.T) {
 	prev := func(key string, lease kv.LeaseID) kv.Op {
 		return kv.Op{Put: &kv.PutOp{Key: []byte(key), Lease: lease, PrevKV: true}}

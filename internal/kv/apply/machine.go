@@ -79,22 +79,22 @@ func (m *Machine) SetOwner(owner consensus.Identity) error {
 func (m *Machine) Owner() consensus.Identity { return m.owner }
 
 // Applied returns the last entry applied, whether or not it would survive a crash.
-func (m *Machine) Applied() consensus.Mark { return m.position.mark() }
+func (m *Machine) Applied() consensus.Position { return m.position.last() }
 
 // DurableApplied returns the last entry that would still be applied after a power loss now: the log may forget what is
 // before it.
-func (m *Machine) DurableApplied() (consensus.Mark, error) {
+func (m *Machine) DurableApplied() (consensus.Position, error) {
 	row, found, err := m.engine.GetDurable(rowApplied)
 	if err != nil || !found {
-		return consensus.Mark{}, err
+		return consensus.Position{}, err
 	}
-	return decodeMark(row)
+	return decodePosition(row)
 }
 
-// Chain returns the mark of the last entry applied.
+// Chain returns the hash of the last entry applied.
 func (m *Machine) Chain() ChainMark { return m.chain.latest() }
 
-// ChainAt returns the mark at index, or at the last index before it that is known: all of the last 4,096 entries are, and
+// ChainAt returns the hash at index, or at the last index before it that is known: all of the last 4,096 entries are, and
 // before these the multiples of 1,024 among the last million, but none from before this machine was opened.
 func (m *Machine) ChainAt(index consensus.Index) (ChainMark, bool) { return m.chain.at(index) }
 
@@ -105,7 +105,7 @@ func (m *Machine) Settled() bool { return m.config.settled() }
 // Config returns the configuration that is in force with the last entry applied. It must not be modified.
 func (m *Machine) Config() (consensus.Config, consensus.ConfigID) { return m.config.inForce() }
 
-// SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the mark may lag behind
+// SnapshotMeta returns what a snapshot of the state would stand for. Called beside Apply, the position may lag behind
 // the data by a batch; who needs both at once must stop applying.
 func (m *Machine) SnapshotMeta() consensus.SnapshotMeta { return m.config.snapshotMeta(m.Applied()) }
 

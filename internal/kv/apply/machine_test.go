@@ -431,8 +431,8 @@ func TestMachine_Apply_noop_and_garbage(t *testing.T) {
 	b.index++
 	garbage := consensus.Entry{Index: b.index, Term: 2, Kind: consensus.EntryCommand, Payload: []byte("what?")}
 	b.want("garbage is rejected, everywhere alike", b.apply(garbage)[0], kv.Result{Revision: 1, Err: kv.ErrBadCommand})
-	if got := b.m.Applied(); got != garbage.Mark() {
-		t.Errorf("applied %v, want %v", got, garbage.Mark())
+	if got := b.m.Applied(); got != garbage.Position() {
+		t.Errorf("applied %v, want %v", got, garbage.Position())
 	}
 	b.index++
 	bad := consensus.Entry{Index: b.index, Term: 2, Kind: consensus.EntryConfig, Payload: []byte("what?")}
@@ -470,7 +470,7 @@ func TestBootstrap_errors(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	b.open()
-	if b.m.Cluster() != 1 || b.m.Applied() != (consensus.Mark{}) || b.m.Store().Revision() != 1 {
+	if b.m.Cluster() != 1 || b.m.Applied() != (consensus.Position{}) || b.m.Store().Revision() != 1 {
 		t.Errorf("cluster %v, applied %v, revision %d", b.m.Cluster(), b.m.Applied(), b.m.Store().Revision())
 	}
 }

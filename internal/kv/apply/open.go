@@ -33,7 +33,7 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 	batch := eng.NewBatch()
 	defer batch.Close()
 	batch.Set(rowIdentity, binary.AppendUvarint([]byte{formatVersion}, uint64(cluster)))
-	batch.Set(rowApplied, appendMark(nil, consensus.Mark{}))
+	batch.Set(rowApplied, appendPosition(nil, consensus.Position{}))
 	batch.Set(rowChain, appendChain(nil, 0, seed(cluster)))
 	meta := consensus.Founding(config)
 	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, &meta))

@@ -10,7 +10,7 @@ import (
 
 // position is how far the log is applied. The goroutine that calls Apply moves it; anybody may read it.
 type position struct {
-	applied atomic.Pointer[consensus.Mark]
+	applied atomic.Pointer[consensus.Position]
 	// begun is the index of the last entry that some reader may see an effect of: the leases and alarms of a batch show
 	// before its revision, and the revision before applied.
 	begun atomic.Uint64
@@ -21,12 +21,12 @@ func (p *position) load(eng engine.Engine) error {
 	if err != nil || !found {
 		return fmt.Errorf("%w: no applied mark: %w", ErrCorruptRow, err)
 	}
-	mark, err := decodeMark(row)
+	last, err := decodePosition(row)
 	if err != nil {
 		return err
 	}
-	p.begin(mark.Index)
-	p.finish(mark)
+	p.begin(last.Index)
+	p.finish(last)
 	return nil
 }
 
@@ -34,10 +34,10 @@ func (p *position) load(eng engine.Engine) error {
 func (p *position) begin(index consensus.Index) { p.begun.Store(uint64(index)) }
 
 // finish says that they are applied.
-func (p *position) finish(mark consensus.Mark) { p.applied.Store(&mark) }
+func (p *position) finish(last consensus.Position) { p.applied.Store(&last) }
 
-// mark is the last entry applied.
-func (p *position) mark() consensus.Mark { return *p.applied.Load() }
+// last is the position of the last entry applied.
+func (p *position) last() consensus.Position { return *p.applied.Load() }
 
 // hasBegun reports whether readers may see an effect of the entry at index.
 func (p *position) hasBegun(index consensus.Index) bool { return p.begun.Load() >= uint64(index) }

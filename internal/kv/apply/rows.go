@@ -88,18 +88,18 @@ type rowWriter interface {
 	Err() error
 }
 
-func appendMark(dst []byte, mark consensus.Mark) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(mark.Index)), uint64(mark.Term))
+func appendPosition(dst []byte, position consensus.Position) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(position.Index)), uint64(position.Term))
 }
 
-func decodeMark(row []byte) (consensus.Mark, error) {
+func decodePosition(row []byte) (consensus.Position, error) {
 	index, n := binary.Uvarint(row)
 	if n > 0 {
 		if term, m := binary.Uvarint(row[n:]); m > 0 && n+m == len(row) {
-			return consensus.Mark{Index: consensus.Index(index), Term: consensus.Term(term)}, nil
+			return consensus.Position{Index: consensus.Index(index), Term: consensus.Term(term)}, nil
 		}
 	}
-	return consensus.Mark{}, fmt.Errorf("%w: applied mark %x", ErrCorruptRow, row)
+	return consensus.Position{}, fmt.Errorf("%w: applied mark %x", ErrCorruptRow, row)
 }
 
 func decodeNumber(what string, row []byte) (uint64, error) {

@@ -231,7 +231,7 @@ func TestMachine_Apply_config(t *testing.T) {
 			t.Errorf("%s: something of the removed member is left", when)
 		}
 		b.flush()
-		if meta := b.m.SnapshotMeta(); meta.Mark != b.m.Applied() || meta.ConfigID != id {
+		if meta := b.m.SnapshotMeta(); meta.Position != b.m.Applied() || meta.ConfigID != id {
 			t.Errorf("%s: snapshot %+v", when, meta)
 		}
 	}

@@ -170,9 +170,9 @@ func TestEventBuffer_add(t *testing.T) {
 
 func TestPosition(t *testing.T) {
 	var p position
-	p.finish(consensus.Mark{Index: 4, Term: 1})
+	p.finish(consensus.Position{Index: 4, Term: 1})
 	p.begin(6)
-	if p.mark().Index != 4 || !p.hasBegun(6) || p.hasBegun(7) {
-		t.Errorf("got %v, begun 6 %v, 7 %v", p.mark(), p.hasBegun(6), p.hasBegun(7))
+	if p.last().Index != 4 || !p.hasBegun(6) || p.hasBegun(7) {
+		t.Errorf("got %v, begun 6 %v, 7 %v", p.last(), p.hasBegun(6), p.hasBegun(7))
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 // journal is a log by the terms of its entries; what lies at or before Base is not known.
 type journal struct {
-	base  Mark
+	base  Position
 	terms []uint64
 }
 
-func (l *journal) last() Mark {
+func (l *journal) last() Position {
 	if n := len(l.terms); n > 0 {
-		return Mark{l.base[0] + uint64(n), l.terms[n-1]}
+		return Position{l.base[0] + uint64(n), l.terms[n-1]}
 	}
 	return l.base
 }
@@ -40,7 +40,7 @@ type server struct {
 	log        journal
 	checked    uint64 // its log was compared with the committed one up to here
 	granted    [2]uint64
-	promised   Mark // the last it acknowledged: index, and the term of the leader; zero once it was truncated
+	promised   Position // the last it acknowledged: index, and the term of the leader; zero once it was truncated
 }
 
 type answer struct {
@@ -165,7 +165,7 @@ func (c *Checker) persist(s *Step, m *server) error {
 		if i := s.Base[0]; i > uint64(len(c.committed)) || c.committed[i-1] != 0 && c.committed[i-1] != s.Base[1] {
 			return fmt.Errorf("its log begins after %v, which is not committed", *s.Base)
 		}
-		m.log, m.checked, m.promised = journal{base: *s.Base}, s.Base[0], Mark{}
+		m.log, m.checked, m.promised = journal{base: *s.Base}, s.Base[0], Position{}
 	}
 	if len(s.Entries) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (c *Checker) persist(s *Step, m *server) error {
 			if m.promised[1] == m.term {
 				return fmt.Errorf("it truncates entry %d, which it acknowledged in this term", first)
 			}
-			m.promised = Mark{}
+			m.promised = Position{}
 		}
 		m.log.terms = m.log.terms[:first-m.log.base[0]-1]
 	}
@@ -198,7 +198,7 @@ func (c *Checker) persist(s *Step, m *server) error {
 }
 
 // add puts an entry into a log: made by the leader of its term, or received from the leader of this term.
-func (c *Checker) add(id uint64, m *server, e Mark) error {
+func (c *Checker) add(id uint64, m *server, e Position) error {
 	if e[0] != m.log.last()[0]+1 {
 		return fmt.Errorf("entry %v follows %v", e, m.log.last())
 	}
@@ -288,7 +288,7 @@ func (c *Checker) acknowledge(s *Step, m *server) error {
 	}
 	c.acked[s.Term][s.Member] = max(c.acked[s.Term][s.Member], s.Match[0])
 	if s.Term > m.promised[1] || s.Match[0] > m.promised[0] {
-		m.promised = Mark{s.Match[0], s.Term}
+		m.promised = Position{s.Match[0], s.Term}
 	}
 	return nil
 }

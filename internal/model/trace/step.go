@@ -10,8 +10,8 @@ import (
 // ErrUnmapped says that the trace has an action which the mapping leaves out: what came before was checked.
 var ErrUnmapped = errors.New("the trace goes on with what the specification does not map")
 
-// Mark is index and term of an entry.
-type Mark [2]uint64
+// Position is index and term of an entry.
+type Position [2]uint64
 
 // Step is one line of a trace: an action of a member.
 type Step struct {
@@ -19,17 +19,17 @@ type Step struct {
 	Member uint64 `json:"member,omitempty"`
 	Action string `json:"action"`
 
-	Voters   []uint64 `json:"voters,omitempty"`   // begin
-	Term     uint64   `json:"term,omitempty"`     // all but begin and decide
-	Vote     uint64   `json:"vote,omitempty"`     // start, persist
-	Base     *Mark    `json:"base,omitempty"`     // start; persist: the log begins anew after it
-	Entries  []Mark   `json:"entries,omitempty"`  // start, persist
-	Changes  bool     `json:"changes,omitempty"`  // persist: a configuration is among the entries
-	To       uint64   `json:"to,omitempty"`       // grant, acknowledge
-	Match    *Mark    `json:"match,omitempty"`    // acknowledge
-	Index    uint64   `json:"index,omitempty"`    // commit
-	Proposal string   `json:"proposal,omitempty"` // accept, answer, decide
-	Revision uint64   `json:"revision,omitempty"` // accept, answer, decide
+	Voters   []uint64   `json:"voters,omitempty"`   // begin
+	Term     uint64     `json:"term,omitempty"`     // all but begin and decide
+	Vote     uint64     `json:"vote,omitempty"`     // start, persist
+	Base     *Position  `json:"base,omitempty"`     // start; persist: the log begins anew after it
+	Entries  []Position `json:"entries,omitempty"`  // start, persist
+	Changes  bool       `json:"changes,omitempty"`  // persist: a configuration is among the entries
+	To       uint64     `json:"to,omitempty"`       // grant, acknowledge
+	Match    *Position  `json:"match,omitempty"`    // acknowledge
+	Index    uint64     `json:"index,omitempty"`    // commit
+	Proposal string     `json:"proposal,omitempty"` // accept, answer, decide
+	Revision uint64     `json:"revision,omitempty"` // accept, answer, decide
 }
 
 // The actions.

@@ -51,14 +51,16 @@ func (w *Writer) write(s spec.Step) {
 	}
 }
 
-func markOf(m consensus.Mark) *spec.Mark { return &spec.Mark{uint64(m.Index), uint64(m.Term)} }
+func positionOf(m consensus.Position) *spec.Position {
+	return &spec.Position{uint64(m.Index), uint64(m.Term)}
+}
 
-func marksOf(entries []consensus.Entry) (marks []spec.Mark, changes bool) {
+func positionsOf(entries []consensus.Entry) (positions []spec.Position, changes bool) {
 	for i := range entries {
-		marks = append(marks, *markOf(entries[i].Mark()))
+		positions = append(positions, *positionOf(entries[i].Position()))
 		changes = changes || entries[i].Kind == consensus.EntryConfig
 	}
-	return marks, changes
+	return positions, changes
 }
 
 // Begin writes who votes first.
@@ -74,14 +76,14 @@ func (w *Writer) Begin(voters []consensus.MemberID) {
 }
 
 // Started writes what a core finds on its disk.
-func (m *Member) Started(hard consensus.HardState, base consensus.Mark, entries []consensus.Entry) {
+func (m *Member) Started(hard consensus.HardState, base consensus.Position, entries []consensus.Entry) {
 	if m == nil {
 		return
 	}
 	m.vote, m.commit = hard.Vote, 0
-	marks, _ := marksOf(entries)
+	positions, _ := positionsOf(entries)
 	m.w.write(spec.Step{Action: spec.Start, Member: uint64(m.id), Term: uint64(max(hard.Term, base.Term)),
-		Vote: uint64(hard.Vote), Base: markOf(base), Entries: marks})
+		Vote: uint64(hard.Vote), Base: positionOf(base), Entries: positions})
 }
 
 // Persisted writes what is on its way to the disk: the core, in a term, has it.
@@ -93,9 +95,9 @@ func (m *Member) Persisted(term consensus.Term, b *wal.Batch) {
 		m.vote = b.Hard.Vote
 	}
 	s := spec.Step{Action: spec.Persist, Member: uint64(m.id), Term: uint64(term), Vote: uint64(m.vote)}
-	s.Entries, s.Changes = marksOf(b.Entries)
+	s.Entries, s.Changes = positionsOf(b.Entries)
 	if b.Reset != nil {
-		s.Base = markOf(b.Reset.Mark)
+		s.Base = positionOf(b.Reset.Position)
 	}
 	if b.Hard != nil || len(b.Entries) > 0 || b.Reset != nil {
 		m.w.write(s)
@@ -150,7 +152,7 @@ func (w *Writer) Sent(messages []consensus.Message) {
 				w.write(s)
 			}
 		case consensus.MsgAppendReply, consensus.MsgHolds:
-			if s.Action, s.Match = spec.Acknowledge, markOf(m.Match); !m.Reject && m.Match.Index > 0 {
+			if s.Action, s.Match = spec.Acknowledge, positionOf(m.Match); !m.Reject && m.Match.Index > 0 {
 				w.write(s)
 			}
 		case consensus.MsgRecorded:

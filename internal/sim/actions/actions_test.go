@@ -18,7 +18,7 @@ func TestMember_Committed(t *testing.T) {
 	w.Begin([]consensus.MemberID{1, 2})
 	m := w.Member(1)
 	for range 2 {
-		m.Started(consensus.HardState{Term: 1}, consensus.Mark{}, nil)
+		m.Started(consensus.HardState{Term: 1}, consensus.Position{}, nil)
 		m.Committed(1, 5)
 		m.Committed(1, 5)
 	}
@@ -34,7 +34,7 @@ func TestNew_noReader(t *testing.T) {
 	w.Begin(nil)
 	w.Sent([]consensus.Message{{Kind: consensus.MsgVoteReply}})
 	m := w.Member(1)
-	m.Started(consensus.HardState{}, consensus.Mark{}, nil)
+	m.Started(consensus.HardState{}, consensus.Position{}, nil)
 	m.Persisted(1, &wal.Batch{})
 	m.Committed(1, 1)
 	m.Decided(nil)

@@ -11,8 +11,8 @@ type commits struct {
 }
 
 type commit struct {
-	leader consensus.MemberID
-	mark   consensus.Mark
+	leader   consensus.MemberID
+	position consensus.Position
 }
 
 // announced is told of every commit index that leaves a leader.
@@ -31,7 +31,7 @@ func (c *commits) announced(s *Suite, m *consensus.Message) {
 			m.Commit, term)
 		return
 	}
-	c.pending = append(c.pending, commit{m.From, consensus.Mark{Index: m.Commit, Term: term}})
+	c.pending = append(c.pending, commit{m.From, consensus.Position{Index: m.Commit, Term: term}})
 }
 
 // Committed tells how far a member says, after a step from one term to another, or within one, that the log is committed.
@@ -45,7 +45,7 @@ func (s *Suite) Committed(member consensus.MemberID, from, term consensus.Term, 
 	w := s.logs.of(member)
 	for ; index <= w.last(); index++ {
 		if got, ok := w.term(index); ok && (got == term || got == from) && len(w.lastChange().config.Voters) > 0 {
-			s.judgeMajorities(member, consensus.Mark{Index: index, Term: got}, w.anyRuling())
+			s.judgeMajorities(member, consensus.Position{Index: index, Term: got}, w.anyRuling())
 			return
 		}
 	}
@@ -75,14 +75,14 @@ func (s *Suite) Stepped(member consensus.MemberID) {
 // Released tells that messages which waited for the disk have left.
 func (s *Suite) Released() {
 	for _, c := range s.commits.pending {
-		s.judgeCommit(c.leader, c.mark)
+		s.judgeCommit(c.leader, c.position)
 	}
 	s.commits.pending = s.commits.pending[:0]
 }
 
-func (s *Suite) judgeCommit(leader consensus.MemberID, mark consensus.Mark) {
+func (s *Suite) judgeCommit(leader consensus.MemberID, position consensus.Position) {
 	w := s.logs.of(leader)
-	s.judgeMajorities(leader, mark, w.rulings())
+	s.judgeMajorities(leader, position, w.rulings())
 }
 
 // acted is told how far a member has applied. A leader need not have said that it committed so much; nor need the
@@ -94,25 +94,25 @@ func (c *commits) acted(s *Suite, member consensus.MemberID, index consensus.Ind
 	c.learned(index, s.durable.of(member).term)
 	w := s.logs.of(member)
 	if term, ok := w.term(index); ok && len(w.lastChange().config.Voters) > 0 {
-		s.judgeMajorities(member, consensus.Mark{Index: index, Term: term}, w.anyRuling())
+		s.judgeMajorities(member, consensus.Position{Index: index, Term: term}, w.anyRuling())
 	}
 }
 
-func (s *Suite) judgeMajorities(leader consensus.MemberID, mark consensus.Mark, configs []*consensus.Config) {
+func (s *Suite) judgeMajorities(leader consensus.MemberID, position consensus.Position, configs []*consensus.Config) {
 	w := s.logs.of(leader)
 	for _, config := range configs {
-		if s.durableOnMajorities(config, mark) {
+		if s.durableOnMajorities(config, position) {
 			return
 		}
 	}
-	s.report("commit-rule", "member %v commits %v, which is not durable on a majority of voters %v and of %v", leader, mark,
+	s.report("commit-rule", "member %v commits %v, which is not durable on a majority of voters %v and of %v", leader, position,
 		w.told.config.Voters, w.told.config.Outgoing)
 }
 
-func (s *Suite) durableOnMajorities(config *consensus.Config, mark consensus.Mark) bool {
+func (s *Suite) durableOnMajorities(config *consensus.Config, position consensus.Position) bool {
 	return majorities(config, func(id consensus.MemberID) bool {
-		got, ok := s.logs.of(id).term(mark.Index)
-		return s.durable.of(id).log.holds(mark) && (!ok || got == mark.Term)
+		got, ok := s.logs.of(id).term(position.Index)
+		return s.durable.of(id).log.holds(position) && (!ok || got == position.Term)
 	})
 }
 

@@ -23,7 +23,9 @@ type ruling struct {
 	config consensus.Config
 }
 
-func (c *change) mark() consensus.Mark { return consensus.Mark{Index: c.id.Index, Term: c.id.Term} }
+func (c *change) position() consensus.Position {
+	return consensus.Position{Index: c.id.Index, Term: c.id.Term}
+}
 
 // activates reports whether the entry holds both sets, the new one being in force where the entry is known to be
 // committed.
@@ -153,7 +155,7 @@ func (s *Suite) judgeRuling(member consensus.MemberID, w *shadow) {
 
 // decided reports whether a change has been committed, which nobody needs to know.
 func (s *Suite) decided(c *change) bool {
-	return s.logs.chosenAt(c.id.Index) == c.id.Term || s.durableOnMajorities(&c.config, c.mark())
+	return s.logs.chosenAt(c.id.Index) == c.id.Term || s.durableOnMajorities(&c.config, c.position())
 }
 
 func sameRoles(a, b *consensus.Config) bool {

@@ -46,7 +46,7 @@ func (s *Suite) Synced(member consensus.MemberID, hard *consensus.HardState, ent
 		w.known = max(w.known, min(hard.Commit, w.last()))
 	}
 	if reset != nil {
-		p.log.apply(&request{reset: &reset.Mark})
+		p.log.apply(&request{reset: &reset.Position})
 		p.shift()
 	}
 	if len(entries) > 0 {
@@ -127,8 +127,8 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 	if hard.Term < p.hard.Term || (hard.Term == p.hard.Term && p.hard.Vote != 0 && hard.Vote != p.hard.Vote) {
 		s.report("durable-before-ack", "member %v restarts with %+v after it had synced %+v", member, hard, p.hard)
 	}
-	last := base.Mark.Index + consensus.Index(len(entries))
-	found := image{base: base.Mark, terms: requestOf(entries).terms}
+	last := base.Position.Index + consensus.Index(len(entries))
+	found := image{base: base.Position, terms: requestOf(entries).terms}
 	if !p.explains(&found) && !s.installed(&found, p) {
 		s.report("durable-before-ack", "member %v restarts with a log %v that is neither what it had synced, %v, nor that "+
 			"and a part of what was on its way", member, &found, &p.log)
@@ -137,11 +137,11 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 	s.elections.forget(member, hard.Term)
 	p.hard, p.log, p.term, p.cut = hard, found, hard.Term, 0
 	s.commits.learned(hard.Commit, hard.Term)
-	applied = max(applied, base.Mark.Index)
+	applied = max(applied, base.Position.Index)
 	*w = shadow{
-		base: base.Mark, floor: floorOf(&base), applied: applied, known: max(applied, min(hard.Commit, last)),
+		base: base.Position, floor: floorOf(&base), applied: applied, known: max(applied, min(hard.Commit, last)),
 	}
-	if base.Mark.Index > 0 {
+	if base.Position.Index > 0 {
 		s.judgeMeta(member, &base)
 	}
 	s.Appended(member, entries)

@@ -40,7 +40,7 @@ func truncatedWhileWriting(s *check.Suite) (old []consensus.Entry) {
 }
 
 func TestSuite_Recovered(t *testing.T) {
-	installed := consensus.SnapshotMeta{Mark: consensus.Mark{Index: 2, Term: 2}}
+	installed := consensus.SnapshotMeta{Position: consensus.Position{Index: 2, Term: 2}}
 	for _, tc := range []struct {
 		what  string
 		alarm bool
@@ -85,7 +85,7 @@ func TestSuite_Recovered(t *testing.T) {
 
 func TestSuite_Sent_appendReply(t *testing.T) {
 	reply := func(term consensus.Term, index consensus.Index) []consensus.Message {
-		return []consensus.Message{{Kind: consensus.MsgAppendReply, From: 1, To: 2, Term: term, Match: consensus.Mark{Index: index}}}
+		return []consensus.Message{{Kind: consensus.MsgAppendReply, From: 1, To: 2, Term: term, Match: consensus.Position{Index: index}}}
 	}
 	for _, tc := range []struct {
 		what, property string

@@ -17,13 +17,13 @@ func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
 	for id, p := range s.won.promised {
 		decided[kv.Revision(p.revision)] = wal.AttemptOf(consensus.Attempt{Proposal: id, Revision: p.revision})
 	}
-	prefix := log.last() <= chosen && log.holds(consensus.Mark{Index: log.last(), Term: s.logs.chosenAt(log.last())})
+	prefix := log.last() <= chosen && log.holds(consensus.Position{Index: log.last(), Term: s.logs.chosenAt(log.last())})
 	for _, ack := range s.Acks.puts {
 		at, _ := slices.BinarySearch(s.machine.revisions, ack.Revision)
 		index := consensus.Index(at) + 1
-		mark := consensus.Mark{Index: index, Term: s.logs.chosenAt(index)}
+		position := consensus.Position{Index: index, Term: s.logs.chosenAt(index)}
 		switch attempt, fast := decided[ack.Revision]; {
-		case index <= min(chosen, log.last()) && log.holds(mark):
+		case index <= min(chosen, log.last()) && log.holds(position):
 			logged = append(logged, ack)
 		case fast && prefix && s.won.records[member][attempt] && !s.won.leaving[member][attempt]:
 			records = append(records, ack)

@@ -9,14 +9,14 @@ import (
 
 // image is a log as a disk holds it: terms[i] belongs to index base+1+i.
 type image struct {
-	base  consensus.Mark
+	base  consensus.Position
 	terms []consensus.Term
 }
 
 // request is one thing that a disk was asked to write: entries, which replace whatever the log holds from the first of
 // them on, or a new beginning.
 type request struct {
-	reset *consensus.Mark
+	reset *consensus.Position
 	first consensus.Index
 	terms []consensus.Term
 }
@@ -116,7 +116,7 @@ func (g *image) equals(other *image) bool {
 }
 
 // holds reports whether an entry is in the log, or before its beginning.
-func (g *image) holds(mark consensus.Mark) bool {
-	term, ok := g.term(mark.Index)
-	return mark.Index < g.base.Index || ok && term == mark.Term
+func (g *image) holds(position consensus.Position) bool {
+	term, ok := g.term(position.Index)
+	return position.Index < g.base.Index || ok && term == position.Term
 }

@@ -10,7 +10,7 @@ import (
 // ever; from that, by induction, whole prefixes are equal. It keeps a shadow of every member's log, which other
 // checkers use.
 type logs struct {
-	seen    map[consensus.Mark]content
+	seen    map[consensus.Position]content
 	members map[consensus.MemberID]*shadow
 	chosen  []consensus.Term // term of the committed entry at index i+1
 	scratch []byte
@@ -23,7 +23,7 @@ type content struct {
 
 // shadow is what a member's log must be: terms[i] belongs to index base+1+i.
 type shadow struct {
-	base    consensus.Mark
+	base    consensus.Position
 	terms   []consensus.Term
 	configs []change // configuration entries in the log, oldest first
 	floor   change   // the configuration at base
@@ -37,7 +37,7 @@ type shadow struct {
 }
 
 func (l *logs) init() {
-	l.seen = map[consensus.Mark]content{}
+	l.seen = map[consensus.Position]content{}
 	l.members = map[consensus.MemberID]*shadow{}
 }
 
@@ -83,7 +83,7 @@ func (s *Suite) Appended(member consensus.MemberID, entries []consensus.Entry) {
 
 func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consensus.Entry) {
 	if e.Index <= w.base.Index || e.Index > w.last()+1 {
-		s.report("log-matching", "member %v appends %v to a log of %v..%d", member, e.Mark(), w.base, w.last())
+		s.report("log-matching", "member %v appends %v to a log of %v..%d", member, e.Position(), w.base, w.last())
 		return
 	}
 	if e.Index <= w.last() {
@@ -92,11 +92,11 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 	}
 	previous, _ := w.term(e.Index - 1)
 	now := content{l.hash(e), previous}
-	if then, ok := l.seen[e.Mark()]; ok && then != now {
+	if then, ok := l.seen[e.Position()]; ok && then != now {
 		s.report("log-matching", "member %v has another entry %v than was seen before (predecessor %d, then %d)",
-			member, e.Mark(), now.previous, then.previous)
+			member, e.Position(), now.previous, then.previous)
 	}
-	l.seen[e.Mark()] = now
+	l.seen[e.Position()] = now
 	if previous > e.Term {
 		s.report("log-matching", "member %v: term falls from %d to %d at index %d", member, previous, e.Term, e.Index)
 	}
@@ -113,7 +113,7 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 // left it, so nobody else has them, and it may enter the term again and fill it with others.
 func (l *logs) forget(w *shadow, durable consensus.Term) {
 	for at := len(w.terms) - 1; at >= 0 && w.terms[at] > durable; at-- {
-		delete(l.seen, consensus.Mark{Index: w.base.Index + consensus.Index(at) + 1, Term: w.terms[at]})
+		delete(l.seen, consensus.Position{Index: w.base.Index + consensus.Index(at) + 1, Term: w.terms[at]})
 	}
 }
 
@@ -135,12 +135,12 @@ func (w *shadow) truncate(from consensus.Index) {
 // Rebased tells that a member's log now begins after meta: a snapshot was installed, or the head compacted.
 func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, reset bool) {
 	w := s.logs.of(member)
-	if !reset && meta.Mark.Index <= w.base.Index {
+	if !reset && meta.Position.Index <= w.base.Index {
 		return // the wish is older than a snapshot that was installed meanwhile
 	}
-	if term := s.logs.chosenAt(meta.Mark.Index); term != 0 && term != meta.Mark.Term {
+	if term := s.logs.chosenAt(meta.Position.Index); term != 0 && term != meta.Position.Term {
 		s.report("log-matching", "member %v compacts at %v, but the committed entry there has term %d",
-			member, meta.Mark, term)
+			member, meta.Position, term)
 	}
 	s.judgeMeta(member, &meta)
 	floor := floorOf(&meta)
@@ -149,14 +149,14 @@ func (s *Suite) Rebased(member consensus.MemberID, meta consensus.SnapshotMeta, 
 	}
 	if reset {
 		p := s.durable.of(member)
-		p.pending = append(p.pending, request{reset: &meta.Mark})
-		w.base, w.terms, w.configs = meta.Mark, nil, nil
-		w.applied, w.known = max(w.applied, meta.Mark.Index), max(w.known, meta.Mark.Index)
-	} else if meta.Mark.Index > w.base.Index && meta.Mark.Index <= w.last() {
-		w.terms = append([]consensus.Term(nil), w.terms[meta.Mark.Index-w.base.Index:]...)
-		w.base = meta.Mark
+		p.pending = append(p.pending, request{reset: &meta.Position})
+		w.base, w.terms, w.configs = meta.Position, nil, nil
+		w.applied, w.known = max(w.applied, meta.Position.Index), max(w.known, meta.Position.Index)
+	} else if meta.Position.Index > w.base.Index && meta.Position.Index <= w.last() {
+		w.terms = append([]consensus.Term(nil), w.terms[meta.Position.Index-w.base.Index:]...)
+		w.base = meta.Position
 	}
-	for len(w.configs) > 0 && w.configs[0].id.Index <= meta.Mark.Index {
+	for len(w.configs) > 0 && w.configs[0].id.Index <= meta.Position.Index {
 		w.configs = w.configs[1:]
 	}
 	w.floor = floor
@@ -173,7 +173,7 @@ func (l *logs) chosenAt(index consensus.Index) consensus.Term {
 func (l *logs) committed(s *Suite, member consensus.MemberID, e *consensus.Entry) {
 	if term := l.chosenAt(e.Index); term != 0 {
 		if term != e.Term {
-			s.report("state-machine", "member %v applied %v where term %d was committed", member, e.Mark(), term)
+			s.report("state-machine", "member %v applied %v where term %d was committed", member, e.Position(), term)
 		}
 		return
 	}

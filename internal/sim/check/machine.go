@@ -52,7 +52,7 @@ func (m *machine) applied(s *Suite, member consensus.MemberID, e *consensus.Entr
 	want := m.outcomes[at]
 	if decides(e) && (!errors.Is(got.Err, want.err) || got.Revision != want.revision) {
 		s.report("state-machine", "member %v applied %v to revision %d (%v), others to %d (%v)",
-			member, e.Mark(), got.Revision, got.Err, want.revision, want.err)
+			member, e.Position(), got.Revision, got.Err, want.revision, want.err)
 	}
 }
 
@@ -73,12 +73,12 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	m.revisions = append(m.revisions, m.model.Revision)
 	if !sameError(want.Err, got.Err) || want.Revision != got.Revision {
 		s.report("state-machine", "member %v applied %v %v to revision %d (%v), the model says %d (%v)",
-			member, e.Mark(), e.Proposal, got.Revision, got.Err, want.Revision, want.Err)
+			member, e.Position(), e.Proposal, got.Revision, got.Err, want.Revision, want.Err)
 		return
 	}
 	if why := differs(&want, got); why != "" {
 		s.report("state-machine", "member %v applied %v %v with another result than the model: %s",
-			member, e.Mark(), e.Proposal, why)
+			member, e.Position(), e.Proposal, why)
 	}
 	if again {
 		s.onceAgain(e, before)
@@ -111,7 +111,7 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	}
 	command, err := kv.DecodeCommand(e.Payload)
 	if err != nil {
-		s.report("state-machine", "entry %v does not decode: %v", e.Mark(), err)
+		s.report("state-machine", "entry %v does not decode: %v", e.Position(), err)
 		return kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}, false
 	}
 	if e.Proposal.IsZero() {

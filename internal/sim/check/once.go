@@ -9,7 +9,7 @@ import (
 // by the comparison with the model; this names the cause.
 func (s *Suite) onceAgain(e *consensus.Entry, before kv.Revision) {
 	if s.machine.model.Revision != before {
-		s.report("applied-once", "proposal %v was applied again by entry %v", e.Proposal, e.Mark())
+		s.report("applied-once", "proposal %v was applied again by entry %v", e.Proposal, e.Position())
 	}
 	s.Duplicates++
 }

@@ -19,7 +19,7 @@ type removals struct {
 
 // tombstone is the change that removed a member, and the term in which it was settled.
 type tombstone struct {
-	change consensus.Mark
+	change consensus.Position
 	term   consensus.Term
 }
 
@@ -48,13 +48,13 @@ func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term c
 		c = next // gone back from: what holds is the way back
 	}
 	voters := c.config.Settle()
-	if !s.durableOnMajorities(&voters, c.mark()) {
+	if !s.durableOnMajorities(&voters, c.position()) {
 		s.report("settled", "member %v calls configuration %v settled, which is not durable on a majority of %v",
 			member, c.id, voters.Voters)
 	}
 	if c.needsNotice() && !c.settled {
 		notice, ok := s.logs.of(member).term(c.settledBy)
-		if c.settledBy == 0 || !ok || !s.durableOnMajorities(&voters, consensus.Mark{Index: c.settledBy, Term: notice}) {
+		if c.settledBy == 0 || !ok || !s.durableOnMajorities(&voters, consensus.Position{Index: c.settledBy, Term: notice}) {
 			s.report("settled", "member %v calls configuration %v settled, but no majority of %v holds an entry that says so",
 				member, c.id, voters.Voters)
 		}
@@ -64,7 +64,7 @@ func (s *Suite) Settled(member consensus.MemberID, id consensus.ConfigID, term c
 	}
 	for _, gone := range c.tombs {
 		if _, known := s.removals.tombs[gone]; !known {
-			s.removals.tombs[gone] = tombstone{c.mark(), term}
+			s.removals.tombs[gone] = tombstone{c.position(), term}
 		}
 	}
 	return c.tombs
@@ -125,7 +125,7 @@ func (r *removals) ruled(s *Suite, member consensus.MemberID, term consensus.Ter
 
 // goneBefore reports whether a member was removed for ever by what the log before an entry holds. An entry of an earlier
 // term may be that of a leader that did not know.
-func (r *removals) goneBefore(member consensus.MemberID, entry consensus.Mark) bool {
+func (r *removals) goneBefore(member consensus.MemberID, entry consensus.Position) bool {
 	tomb, gone := r.tombs[member]
 	return gone && entry.Index > tomb.change.Index && entry.Term >= tomb.term
 }
@@ -169,16 +169,16 @@ func (s *Suite) judgeMeta(member consensus.MemberID, meta *consensus.SnapshotMet
 	}
 	lineage := s.removals.lineage
 	at := len(lineage) - 1
-	for at > 0 && lineage[at].id.Index > meta.Mark.Index {
+	for at > 0 && lineage[at].id.Index > meta.Position.Index {
 		at--
 	}
 	want := &lineage[at]
-	open := !want.doneAt(meta.Mark.Index)
+	open := !want.doneAt(meta.Position.Index)
 	if meta.ConfigID != want.id || meta.Protocol != want.protocol || meta.Open != open ||
 		!sameRoles(&meta.Config, &want.config) || (open && !slices.Equal(meta.Tombs, want.tombs)) {
 		s.report("configuration", "member %v says that at %v configuration %v by %v holds, %v, open %t, leaving %v; "+
 			"the log says %v by %v, %v, open %t, leaving %v",
-			member, meta.Mark, meta.ConfigID, meta.Protocol, roles(&meta.Config), meta.Open, meta.Tombs,
+			member, meta.Position, meta.ConfigID, meta.Protocol, roles(&meta.Config), meta.Open, meta.Tombs,
 			want.id, want.protocol, roles(&want.config), open, want.tombs)
 	}
 }
@@ -188,12 +188,12 @@ func (s *Suite) Stored(member consensus.MemberID, meta *consensus.SnapshotMeta, 
 	s.judgeMeta(member, meta)
 	var want []consensus.MemberID
 	for i := range s.removals.lineage {
-		if c := &s.removals.lineage[i]; c.id.Index <= meta.Mark.Index && c.doneAt(meta.Mark.Index) {
+		if c := &s.removals.lineage[i]; c.id.Index <= meta.Position.Index && c.doneAt(meta.Position.Index) {
 			want = append(want, c.tombs...)
 		}
 	}
 	slices.Sort(want)
 	if !slices.Equal(slices.Compact(want), gone) {
-		s.report("configuration", "member %v has tombstones of %v at %v, the log of %v", member, gone, meta.Mark, want)
+		s.report("configuration", "member %v has tombstones of %v at %v, the log of %v", member, gone, meta.Position, want)
 	}
 }

@@ -14,7 +14,7 @@ func (s *Suite) revisionUsed(e *consensus.Entry, before kv.Revision) {
 		next = kv.Revision(e.ExactRevision)
 	}
 	if after != before && (after != next || after <= before) {
-		s.report("revisions", "entry %v takes the revision from %d to %d", e.Mark(), before, after)
+		s.report("revisions", "entry %v takes the revision from %d to %d", e.Position(), before, after)
 	}
 	if int(after) != len(s.machine.model.Events)+1 {
 		s.report("revisions", "revision %d after %d changes", after, len(s.machine.model.Events))

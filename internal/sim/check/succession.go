@@ -12,7 +12,7 @@ import (
 func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensus.Entry) {
 	now, _, err := consensus.DecodeConfigChange(e.Payload)
 	if err != nil {
-		s.report("configuration", "member %v: entry %v does not decode: %v", member, e.Mark(), err)
+		s.report("configuration", "member %v: entry %v does not decode: %v", member, e.Position(), err)
 		return
 	}
 	before := w.lastChange()
@@ -23,11 +23,11 @@ func (s *Suite) configAppended(member consensus.MemberID, w *shadow, e *consensu
 		}
 		if now.Replaces != want {
 			s.report("configuration", "member %v: entry %v replaces configuration %v, but %v is in force",
-				member, e.Mark(), now.Replaces, want)
+				member, e.Position(), now.Replaces, want)
 		}
-		if why := s.misfit(before, e.Mark(), &now); why != "" {
+		if why := s.misfit(before, e.Position(), &now); why != "" {
 			s.report("configuration", "member %v: entry %v (%v, voters %v, outgoing %v) %s: before it is %v (%v, voters %v, "+
-				"outgoing %v)", member, e.Mark(), now.Protocol, now.Config.Voters, now.Config.Outgoing, why,
+				"outgoing %v)", member, e.Position(), now.Protocol, now.Config.Voters, now.Config.Outgoing, why,
 				before.id, before.protocol, before.config.Voters, before.config.Outgoing)
 		}
 	}
@@ -46,12 +46,12 @@ func (w *shadow) noticed(e *consensus.Entry) {
 }
 
 // misfit says why an entry may not follow the configuration before it, or nothing.
-func (s *Suite) misfit(before *change, mark consensus.Mark, now *consensus.ConfigChange) string {
+func (s *Suite) misfit(before *change, position consensus.Position, now *consensus.ConfigChange) string {
 	if why := outline(now); why != "" {
 		return why
 	}
 	for i := range now.Config.Members {
-		if s.removals.goneBefore(now.Config.Members[i].ID, mark) {
+		if s.removals.goneBefore(now.Config.Members[i].ID, position) {
 			return "brings back a member that was removed for ever"
 		}
 	}
@@ -150,12 +150,12 @@ func votersChanged(a, b *consensus.Config) int {
 // Proposed tells that a member appended a configuration entry, and how far it knows its log to be committed. If it leads:
 // An entry of its term must be (Ongaro's mail of 2015), and so must be all of the change before, unless this is its
 // second half, or turns it back.
-func (s *Suite) Proposed(member consensus.MemberID, mark consensus.Mark, commit consensus.Index) {
-	if s.elections.leaders[mark.Term] != member {
+func (s *Suite) Proposed(member consensus.MemberID, position consensus.Position, commit consensus.Index) {
+	if s.elections.leaders[position.Term] != member {
 		return
 	}
 	w := s.logs.of(member)
-	at := slices.IndexFunc(w.configs, func(c change) bool { return c.mark() == mark })
+	at := slices.IndexFunc(w.configs, func(c change) bool { return c.position() == position })
 	if at < 0 {
 		return
 	}
@@ -163,7 +163,7 @@ func (s *Suite) Proposed(member consensus.MemberID, mark consensus.Mark, commit 
 	if at > 0 {
 		before = &w.configs[at-1]
 	}
-	if term, _ := w.term(commit); term != mark.Term {
+	if term, _ := w.term(commit); term != position.Term {
 		s.report("configuration", "member %v appends configuration %v before an entry of its term has committed "+
 			"(commit is %d.%d)", member, now.id, commit, term)
 	}

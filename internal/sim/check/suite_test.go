@@ -141,7 +141,7 @@ func TestSuite_notices(t *testing.T) {
 			s.Recovered(1, consensus.HardState{}, first, nil, 0)
 			s.Leader(1, 1)
 			s.Appended(1, []consensus.Entry{replace(1, consensus.ProtocolSingle, 1, 2)})
-			s.Proposed(1, consensus.Mark{Index: 1, Term: 1}, 0)
+			s.Proposed(1, consensus.Position{Index: 1, Term: 1}, 0)
 		}},
 		{"settled", func(s *check.Suite) {
 			s.Recovered(1, consensus.HardState{}, first, nil, 0)

@@ -66,7 +66,7 @@ func (s *Suite) judgeSuperquorum(member consensus.MemberID, id consensus.ConfigI
 	}
 	voters, n := c.config.Settle().Voters, 0
 	for _, voter := range voters {
-		if s.durable.of(voter).log.holds(c.mark()) {
+		if s.durable.of(voter).log.holds(c.position()) {
 			n++
 		}
 	}

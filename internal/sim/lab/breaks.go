@@ -90,6 +90,6 @@ func (b *breaks) countSelf(m *member) {
 		return
 	}
 	m.step(raft.Receive{Message: message{
-		Kind: consensus.MsgAppendReply, From: m.standIn, To: m.id, Term: m.status.Term, Match: last.Mark(),
+		Kind: consensus.MsgAppendReply, From: m.standIn, To: m.id, Term: m.status.Term, Match: last.Position(),
 	}})
 }

@@ -70,7 +70,7 @@ func (d *disk) take(out *raft.Output) {
 		d.base, d.entries = *out.Reset, nil
 	}
 	if len(out.Entries) > 0 {
-		keep := out.Entries[0].Index - d.base.Mark.Index - 1
+		keep := out.Entries[0].Index - d.base.Position.Index - 1
 		d.entries = append(d.entries[:keep:keep], out.Entries...)
 	}
 }
@@ -92,6 +92,6 @@ func (d *disk) hang(hangs bool) {
 
 func (d *disk) forget() { d.queue, d.syncing = nil, false }
 
-func (d *disk) holds(at mark) bool {
-	return slices.ContainsFunc(d.entries, func(e entry) bool { return e.Mark() == at })
+func (d *disk) holds(at position) bool {
+	return slices.ContainsFunc(d.entries, func(e entry) bool { return e.Position() == at })
 }

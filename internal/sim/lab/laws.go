@@ -89,7 +89,7 @@ func (l *laws) leads(m *member, term consensus.Term) {
 		if e.Index == 0 || e.Index <= m.logBase || e.Term >= term {
 			continue
 		}
-		if got, _ := m.at(e.Index); got.Mark() != e.Mark() {
+		if got, _ := m.at(e.Index); got.Position() != e.Position() {
 			l.breach(m.id, BreachIncomplete, "%v leads term %d without entry %s", m.id, term, l.w.names.entry(e))
 			return
 		}
@@ -106,7 +106,7 @@ func (l *laws) commits(m *member, e *entry) {
 		*before = *e
 		return
 	}
-	if before.Mark() != e.Mark() || string(before.Payload) != string(e.Payload) {
+	if before.Position() != e.Position() || string(before.Payload) != string(e.Payload) {
 		if slices.Contains(l.differ, e.Index) {
 			return // once is enough, whoever else follows
 		}
@@ -134,7 +134,7 @@ func (l *laws) proposes(m *member, id consensus.ConfigID) {
 		return
 	}
 	before := m.log[at]
-	if int(before.Index) >= len(l.committed) || l.committed[before.Index].Mark() != before.Mark() {
+	if int(before.Index) >= len(l.committed) || l.committed[before.Index].Position() != before.Position() {
 		l.breach(m.id, BreachTwoChanges, "%v logs a change while %s has not committed", m.id, l.w.names.entry(&before))
 	}
 }
@@ -178,14 +178,16 @@ func (w *world) mostAdvanced() *member {
 	}
 	var best *member
 	for _, m := range w.members {
-		if m.running() && (best == nil || best.lastMark().Before(m.lastMark())) {
+		if m.running() && (best == nil || best.lastPosition().Before(m.lastPosition())) {
 			best = m
 		}
 	}
 	return best
 }
 
-func (m *member) lastMark() mark { return mark{Index: m.status.LastIndex, Term: m.status.LastTerm} }
+func (m *member) lastPosition() position {
+	return position{Index: m.status.LastIndex, Term: m.status.LastTerm}
+}
 
 // keeps reports whether a write is applied here, or in the log.
 func (m *member) keeps(number uint64) bool {

@@ -26,13 +26,13 @@ type member struct {
 	store    store
 	handed   []entry // to the state machine, not applied yet
 	applying bool
-	received map[mark]store
+	received map[position]store
 	waiting  map[uint64]bool // writes whose client waits at this member
 	standIn  memberID        // whom this leader counts itself for, with that rule broken
 }
 
 func newMember(w *world, id memberID) *member {
-	m := &member{w: w, id: id, seed: w.rng.Uint64(), received: map[mark]store{}, waiting: map[uint64]bool{}}
+	m := &member{w: w, id: id, seed: w.rng.Uint64(), received: map[position]store{}, waiting: map[uint64]bool{}}
 	m.disk.m = m
 	return m
 }
@@ -59,11 +59,11 @@ func (m *member) start() {
 		return
 	}
 	base := m.disk.base
-	if m.store.mark.Index > base.Mark.Index && !m.disk.holds(m.store.mark) {
+	if m.store.position.Index > base.Position.Index && !m.disk.holds(m.store.position) {
 		base = m.store.meta() // the store was swapped for a snapshot and the log was not reset yet
 	}
 	replica, err := raft.New(m.options(), raft.Restored{
-		Hard: m.disk.hard, Base: base, Entries: m.disk.entries, Applied: m.store.mark.Index, Tombstones: m.store.tombs,
+		Hard: m.disk.hard, Base: base, Entries: m.disk.entries, Applied: m.store.position.Index, Tombstones: m.store.tombs,
 	})
 	if err != nil {
 		m.stopFor("cannot start: " + err.Error())
@@ -80,7 +80,7 @@ func (m *member) stop() {
 	m.life++
 	m.disk.forget()
 	m.handed, m.applying = nil, false
-	m.log, m.logBase = slices.Clone(m.disk.entries), m.disk.base.Mark.Index
+	m.log, m.logBase = slices.Clone(m.disk.entries), m.disk.base.Position.Index
 	clear(m.received)
 	clear(m.waiting)
 	m.standIn = consensus.NoMember
@@ -190,7 +190,7 @@ func (m *member) try(inputs []raft.Input) (out raft.Output, broken string) {
 // follow keeps the log as it is in the replica.
 func (m *member) follow(out *raft.Output) {
 	if out.Reset != nil {
-		m.log, m.logBase = nil, out.Reset.Mark.Index
+		m.log, m.logBase = nil, out.Reset.Position.Index
 	}
 	if len(out.Entries) > 0 {
 		keep := out.Entries[0].Index - m.logBase - 1

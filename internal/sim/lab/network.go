@@ -101,7 +101,7 @@ func (n *network) send(m message) {
 func forgetCommit(m *message) {
 	switch m.Kind {
 	case consensus.MsgPreVote, consensus.MsgPreVoteReply, consensus.MsgVote, consensus.MsgVoteReply:
-		m.Committed = mark{}
+		m.Committed = position{}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // store is the state machine: the writes that were applied, and the configuration. What it has applied is durable.
 type store struct {
-	mark     mark
+	position position
 	writes   []uint64 // in order; a retried one counts once
 	config   consensus.Config
 	id       consensus.ConfigID
@@ -21,7 +21,7 @@ type store struct {
 
 // found makes s the store of a member that founds the cluster.
 func (s *store) found(config *consensus.Config) {
-	s.mark, s.id, s.config = mark{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}, config.Clone()
+	s.position, s.id, s.config = position{Index: 1, Term: 1}, consensus.ConfigID{Index: 1, Term: 1}, config.Clone()
 }
 
 func (s *store) clone() store {
@@ -31,7 +31,7 @@ func (s *store) clone() store {
 }
 
 func (s *store) meta() consensus.SnapshotMeta {
-	meta := consensus.SnapshotMeta{Mark: s.mark, Config: s.config, ConfigID: s.id, Protocol: s.protocol, Open: s.open}
+	meta := consensus.SnapshotMeta{Position: s.position, Config: s.config, ConfigID: s.id, Protocol: s.protocol, Open: s.open}
 	if s.open {
 		meta.Tombs = s.leaving
 	}
@@ -39,7 +39,7 @@ func (s *store) meta() consensus.SnapshotMeta {
 }
 
 func (s *store) apply(e *entry) {
-	s.mark = e.Mark()
+	s.position = e.Position()
 	switch {
 	case e.Kind == consensus.EntryCommand && !slices.Contains(s.writes, e.Proposal.Sequence):
 		s.writes = append(s.writes, e.Proposal.Sequence)
@@ -86,7 +86,7 @@ func (m *member) apply() {
 			m.w.clients.applied(m, &batch[i])
 		}
 		if len(batch) > 0 {
-			m.step(raft.Applied{Index: m.store.mark.Index})
+			m.step(raft.Applied{Index: m.store.position.Index})
 		}
 		m.apply()
 	})
@@ -97,12 +97,12 @@ func (m *member) stream(id memberID) {
 	w, to, copied := m.w, m.w.member(id), m.store.clone()
 	w.journal.add(KindNote, m.id, "%v streams a snapshot of its store to %v", m.id, id)
 	answer := func(ok bool) {
-		m.soon(w.delay, func() { m.step(raft.SnapshotSent{To: id, Mark: copied.mark, OK: ok}) })
+		m.soon(w.delay, func() { m.step(raft.SnapshotSent{To: id, Position: copied.position, OK: ok}) })
 	}
 	m.soon(w.net.delayOf(m.id, id), func() {
 		ok := to.running() && !w.net.cut(m.id, id)
 		if ok {
-			to.received[copied.mark] = copied
+			to.received[copied.position] = copied
 		}
 		answer(ok)
 	})
@@ -111,7 +111,7 @@ func (m *member) stream(id memberID) {
 // install swaps the store for a snapshot that was received.
 func (m *member) install(meta consensus.SnapshotMeta) {
 	m.soon(m.w.pace.apply, func() {
-		got, ok := m.received[meta.Mark]
+		got, ok := m.received[meta.Position]
 		if ok {
 			m.handed, m.store = nil, got.clone()
 		}

@@ -14,7 +14,7 @@ type (
 	memberID = consensus.MemberID
 	message  = consensus.Message
 	entry    = consensus.Entry
-	mark     = consensus.Mark
+	position = consensus.Position
 )
 
 // pace is how long things take.
@@ -133,7 +133,7 @@ func (w *world) found(voters, total int) {
 		m := w.member(id)
 		m.store.found(&config)
 		m.disk.base = m.store.meta()
-		m.logBase = m.disk.base.Mark.Index
+		m.logBase = m.disk.base.Position.Index
 		m.start()
 	}
 	w.member(1).step(raft.Campaign{})

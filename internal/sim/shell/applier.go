@@ -127,14 +127,14 @@ func (allRoom) Release()       {}
 
 // install puts the received snapshot in place of the store.
 func (a *applier) install(meta consensus.SnapshotMeta) bool {
-	dir, ok := a.snapshots.take(meta.Mark)
+	dir, ok := a.snapshots.take(meta.Position)
 	if !ok {
 		a.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return true
 	}
 	switch err := a.data.Replace(meta, dir); {
 	case errors.Is(err, datadir.ErrSwitch):
-		a.Fail(fmt.Errorf("install %v: %w", meta.Mark, err))
+		a.Fail(fmt.Errorf("install %v: %w", meta.Position, err))
 		return false
 	case err != nil:
 		if !a.blames() {
@@ -144,10 +144,10 @@ func (a *applier) install(meta consensus.SnapshotMeta) bool {
 		return true
 	}
 	a.Counts.Snapshots++
-	a.Note(diary.Snapshot, uint64(meta.Mark.Index), uint64(meta.Mark.Term), 0, nil)
-	a.chained(meta.Mark.Index, meta.Mark.Index)
+	a.Note(diary.Snapshot, uint64(meta.Position.Index), uint64(meta.Position.Term), 0, nil)
+	a.chained(meta.Position.Index, meta.Position.Index)
 	machine := a.data.Machine
-	a.Suite.Published(a.ID, meta.Mark.Index, machine.Store().Revision())
+	a.Suite.Published(a.ID, meta.Position.Index, machine.Store().Revision())
 	if a.leases.leads {
 		a.leases.resume()
 	}

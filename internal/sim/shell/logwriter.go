@@ -31,7 +31,7 @@ func (l *logWriter) persist(request node.Persist) {
 	s.ForgettingRecords(l.ID, batch.Witness)
 	for i := range batch.Entries {
 		if e := &batch.Entries[i]; e.Kind == consensus.EntryConfig && e.Term == core.Term() {
-			s.Proposed(l.ID, e.Mark(), core.Status().Commit)
+			s.Proposed(l.ID, e.Position(), core.Status().Commit)
 		}
 	}
 	l.Actions.Persisted(core.Term(), batch)

@@ -64,7 +64,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.Clients = &Clients{Life: life, leases: p.Leases, put: put, wake: p.loop.Wake, recall: p.applier.recall}
 	life.Suite.Recovered(life.ID, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	life.Suite.RecoveredRecords(life.ID, data.Restored.Records)
-	life.Actions.Started(data.Restored.Hard, data.Restored.Base.Mark, data.Restored.Entries)
+	life.Actions.Started(data.Restored.Hard, data.Restored.Base.Position, data.Restored.Entries)
 	core := o.Raft
 	core.Fast = raft.FastOptions{
 		Footprint: kv.PayloadFootprint, Revises: kv.Revises,

@@ -59,15 +59,15 @@ func TestLoop_Wake(t *testing.T) {
 
 // Ensure that a snapshot can be taken once, and only under its mark.
 func TestSnapshots_take(t *testing.T) {
-	mark := consensus.Mark{Index: 3, Term: 1}
-	s := Snapshots{mark: mark, received: "incoming"}
-	if _, ok := s.take(consensus.Mark{Index: 4, Term: 1}); ok {
+	position := consensus.Position{Index: 3, Term: 1}
+	s := Snapshots{position: position, received: "incoming"}
+	if _, ok := s.take(consensus.Position{Index: 4, Term: 1}); ok {
 		t.Error("another snapshot was taken")
 	}
-	if dir, ok := s.take(mark); dir != "incoming" || !ok {
+	if dir, ok := s.take(position); dir != "incoming" || !ok {
 		t.Errorf("got %q, %t", dir, ok)
 	}
-	if _, ok := s.take(mark); ok {
+	if _, ok := s.take(position); ok {
 		t.Error("it was taken twice")
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Carry takes a snapshot to a member and tells whether it was accepted.
-type Carry func(to consensus.MemberID, mark consensus.Mark, stream *bytes.Buffer, sent func(ok bool))
+type Carry func(to consensus.MemberID, position consensus.Position, stream *bytes.Buffer, sent func(ok bool))
 
 // Snapshots makes snapshots for others, and keeps the one that was verified last.
 type Snapshots struct {
@@ -23,7 +23,7 @@ type Snapshots struct {
 	put   func(inputs ...raft.Input)
 	names int
 
-	mark     consensus.Mark
+	position consensus.Position
 	received string // its directory
 }
 
@@ -47,19 +47,19 @@ func (s *Snapshots) send(to consensus.MemberID) {
 	}
 	_ = s.Disk.RemoveAll(dir) // what is left is removed at the next start
 	size := stream.Len()
-	s.carry(to, meta.Mark, &stream, func(ok bool) {
-		s.Note(diary.Snapshot, uint64(meta.Mark.Index), uint64(to), uint64(size),
+	s.carry(to, meta.Position, &stream, func(ok bool) {
+		s.Note(diary.Snapshot, uint64(meta.Position.Index), uint64(to), uint64(size),
 			func() string { return fmt.Sprintf("sent: %t", ok) })
-		s.put(raft.SnapshotSent{To: to, Mark: meta.Mark, OK: ok})
+		s.put(raft.SnapshotSent{To: to, Position: meta.Position, OK: ok})
 	})
 }
 
 // Receive verifies and keeps a snapshot.
-func (s *Snapshots) Receive(mark consensus.Mark, stream *bytes.Buffer) bool {
+func (s *Snapshots) Receive(position consensus.Position, stream *bytes.Buffer) bool {
 	dir := s.path("incoming")
 	err := snapshot.Receive(s.Disk, stream, dir)
 	if err == nil {
-		err = s.data.Check(consensus.SnapshotMeta{Mark: mark}, dir)
+		err = s.data.Check(consensus.SnapshotMeta{Position: position}, dir)
 	}
 	if err != nil {
 		if !s.blames() {
@@ -70,13 +70,13 @@ func (s *Snapshots) Receive(mark consensus.Mark, stream *bytes.Buffer) bool {
 	if s.received != "" {
 		_ = s.Disk.RemoveAll(s.received) // what is left is removed at the next start
 	}
-	s.mark, s.received = mark, dir
+	s.position, s.received = position, dir
 	return true
 }
 
 // take returns the directory of the received snapshot, if it is the one at mark.
-func (s *Snapshots) take(mark consensus.Mark) (dir string, ok bool) {
-	if s.received == "" || s.mark != mark {
+func (s *Snapshots) take(position consensus.Position) (dir string, ok bool) {
+	if s.received == "" || s.position != position {
 		return "", false
 	}
 	dir, s.received = s.received, ""

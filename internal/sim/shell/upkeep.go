@@ -27,13 +27,13 @@ func (u *upkeep) flush() {
 		return
 	}
 	meta := u.data.Machine.SnapshotMeta()
-	if durable, err := u.data.Machine.DurableApplied(); err != nil || durable != meta.Mark {
-		u.Suite.Report("recovery", fmt.Sprintf("applied is %v, after a flush %v is durable (%v)", meta.Mark, durable, err))
+	if durable, err := u.data.Machine.DurableApplied(); err != nil || durable != meta.Position {
+		u.Suite.Report("recovery", fmt.Sprintf("applied is %v, after a flush %v is durable (%v)", meta.Position, durable, err))
 	}
-	if uint64(meta.Mark.Index) <= u.Pace.Keep {
+	if uint64(meta.Position.Index) <= u.Pace.Keep {
 		return
 	}
-	u.put(raft.Compact{Index: meta.Mark.Index - consensus.Index(u.Pace.Keep)})
+	u.put(raft.Compact{Index: meta.Position.Index - consensus.Index(u.Pace.Keep)})
 }
 
 func (u *upkeep) flushLater() { u.After(dice.Exponential(u.Rng, u.Pace.Flush), u.flush) }

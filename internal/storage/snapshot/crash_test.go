@@ -18,7 +18,7 @@ import (
 
 var oldFiles = map[string]string{"000009.sst": "old table", "MANIFEST-7": "old manifest"}
 
-var mark = consensus.Mark{Index: 4711, Term: 3}
+var position = consensus.Position{Index: 4711, Term: 3}
 
 // preparedDisk has an old store and a received snapshot, both durable.
 func preparedDisk(t *testing.T) *vfs.MemFS {
@@ -94,7 +94,7 @@ func wantOneStore(t *testing.T, fs env.FS, what string) (installed bool) {
 	}
 	files, want := oldFiles, snapshot.Current{Generation: 1}
 	if installed = current.Generation == 2; installed {
-		files, want = newFiles, snapshot.Current{Generation: 2, Installed: mark}
+		files, want = newFiles, snapshot.Current{Generation: 2, Installed: position}
 	}
 	if current != want {
 		t.Fatalf("%s: %+v counts, want %+v", what, current, want)
@@ -121,7 +121,7 @@ func install(fs env.FS) error {
 	if err := snapshot.Stage(fs, dataDir, path(fs, snapshot.WorkDir, "incoming-1"), 2); err != nil {
 		return err
 	}
-	return snapshot.Switch(fs, dataDir, snapshot.Current{Generation: 2, Installed: mark})
+	return snapshot.Switch(fs, dataDir, snapshot.Current{Generation: 2, Installed: position})
 }
 
 func TestSwitch_crashAtEveryOperation(t *testing.T) {

@@ -28,9 +28,9 @@ const (
 //	installed 4711 3
 type Current struct {
 	Generation uint64
-	// Installed is the mark of the snapshot that this generation came from, until the log has taken it over: only then
+	// Installed is the position of the snapshot that this generation came from, until the log has taken it over: only then
 	// may the store be ahead of the log. Zero: the log holds, or begins after, all that the store has applied.
-	Installed consensus.Mark
+	Installed consensus.Position
 }
 
 const currentFormat = "quorate store 1\ngeneration %d\ninstalled %d %d\n"

@@ -117,7 +117,7 @@ func TestSnapshot_fromStoreToStore(t *testing.T) {
 			incoming := path(follower, snapshot.WorkDir, "incoming-1")
 			check(t, snapshot.Receive(follower, &stream, incoming))
 			check(t, snapshot.Stage(follower, dataDir, incoming, 2))
-			check(t, snapshot.Switch(follower, dataDir, snapshot.Current{Generation: 2, Installed: mark}))
+			check(t, snapshot.Switch(follower, dataDir, snapshot.Current{Generation: 2, Installed: position}))
 			_, err = snapshot.Recover(follower, dataDir)
 			check(t, err)
 			got, err := o.open(follower, snapshot.StorePath(follower, dataDir, 2))

@@ -67,7 +67,7 @@ func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 	}
 	compact := func() {
 		if recycled && w.Stats().Segments > 2 {
-			if err := w.Compact(consensus.SnapshotMeta{Mark: consensus.Mark{Index: next - 1, Term: 1}}); err != nil {
+			if err := w.Compact(consensus.SnapshotMeta{Position: consensus.Position{Index: next - 1, Term: 1}}); err != nil {
 				b.Fatal(err)
 			}
 		}

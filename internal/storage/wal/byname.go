@@ -103,10 +103,10 @@ func (p *pool) fill(e *consensus.Entry) (fault string) {
 	r := p.get(id)
 	if r == nil {
 		return fmt.Sprintf("the payload of entry %v is that of record %x, which the segment does not hold there",
-			e.Mark(), id[:])
+			e.Position(), id[:])
 	}
 	if e.Payload = r.command(); e.Payload == nil {
-		return fmt.Sprintf("the payload of entry %v is that of record %x, which holds none", e.Mark(), id[:])
+		return fmt.Sprintf("the payload of entry %v is that of record %x, which holds none", e.Position(), id[:])
 	}
 	return ""
 }

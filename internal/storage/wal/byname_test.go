@@ -99,7 +99,7 @@ func TestWAL_Append_byName(t *testing.T) {
 			{Entries: []consensus.Entry{entryOf(1, a), entryOf(2, b)}, Witness: forget(a)}, {Entries: []consensus.Entry{entryOf(3, b), entryOf(4, a)}}}, 3},
 		"rewritten": {[]wal.Batch{{Witness: keep(a)}, {Entries: one(entryOf(1, a))}}, []wal.Batch{{Entries: one(entryOf(1, a))}}, 1},
 		"after a reset": {[]wal.Batch{{Witness: keep(a)}},
-			[]wal.Batch{{Reset: &consensus.SnapshotMeta{Mark: consensus.Mark{Index: 6, Term: 1}}, Entries: one(entryOf(7, a))}}, 1},
+			[]wal.Batch{{Reset: &consensus.SnapshotMeta{Position: consensus.Position{Index: 6, Term: 1}}, Entries: one(entryOf(7, a))}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := vfs.NewMem()

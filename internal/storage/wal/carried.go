@@ -11,7 +11,7 @@ import (
 type carried struct {
 	hard consensus.HardState
 	base consensus.SnapshotMeta
-	last consensus.Index // of the last entry; base.Mark.Index if there is none
+	last consensus.Index // of the last entry; base.Position.Index if there is none
 	pool pool
 
 	boots uint64
@@ -35,7 +35,7 @@ func (c *carried) append(dst []byte) []byte {
 // take brings c past b, which is durable now.
 func (c *carried) take(b *Batch) {
 	if b.Reset != nil {
-		c.base, c.last = *b.Reset, b.Reset.Mark.Index
+		c.base, c.last = *b.Reset, b.Reset.Position.Index
 	}
 	if n := len(b.Entries); n > 0 {
 		c.last = b.Entries[n-1].Index

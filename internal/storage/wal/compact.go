@@ -16,11 +16,11 @@ func (w *WAL) Compact(base consensus.SnapshotMeta) error {
 	if w.file == nil {
 		return ErrClosed
 	}
-	if base.Mark.Index <= w.carried.base.Mark.Index {
+	if base.Position.Index <= w.carried.base.Position.Index {
 		return nil
 	}
-	if base.Mark.Index > w.carried.last {
-		return fmt.Errorf("wal: compact to %d: the log ends at %d", base.Mark.Index, w.carried.last)
+	if base.Position.Index > w.carried.last {
+		return fmt.Errorf("wal: compact to %d: the log ends at %d", base.Position.Index, w.carried.last)
 	}
 	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
 	record = consensus.AppendSnapshotMeta(append(record, byte(itemBase)), &base)
@@ -55,13 +55,13 @@ func (w *WAL) release() error {
 		return err
 	}
 	w.count()
-	w.options.Logger.Debug("freed log segments", "segments", n, "index", uint64(w.carried.base.Mark.Index))
+	w.options.Logger.Debug("freed log segments", "segments", n, "index", uint64(w.carried.base.Position.Index))
 	return nil
 }
 
 func (w *WAL) releasable() int {
 	n := 0
-	for n < len(w.segments)-1 && w.segments[n].last <= w.carried.base.Mark.Index {
+	for n < len(w.segments)-1 && w.segments[n].last <= w.carried.base.Position.Index {
 		n++
 	}
 	return n

@@ -288,7 +288,7 @@ func checkFailed(t *testing.T, where string, s *script, err, cause error, writin
 	}
 	h := newHistory(1, 10)
 	b := wal.Batch{Witness: []wal.WitnessRecord{{Payload: h.bytes()}}}
-	for _, again := range []error{s.failed.Append(b), s.failed.Compact(h.meta(s.states[s.acked].Base.Mark))} {
+	for _, again := range []error{s.failed.Append(b), s.failed.Compact(h.meta(s.states[s.acked].Base.Position))} {
 		if !errors.Is(again, wal.ErrFailed) || !errors.Is(again, cause) {
 			t.Errorf("%s: afterwards the log answers %v", where, again)
 		}

@@ -196,9 +196,9 @@ func (it *item) line() string {
 	case itemHard:
 		return fmt.Sprintf("hard     term %d vote %v commit %d", it.hard.Term, it.hard.Vote, it.hard.Commit)
 	case itemReset:
-		return fmt.Sprintf("reset    after %v config %v", it.meta.Mark, it.meta.ConfigID)
+		return fmt.Sprintf("reset    after %v config %v", it.meta.Position, it.meta.ConfigID)
 	case itemBase:
-		return fmt.Sprintf("base     after %v config %v", it.meta.Mark, it.meta.ConfigID)
+		return fmt.Sprintf("base     after %v config %v", it.meta.Position, it.meta.ConfigID)
 	case itemRecord:
 		return fmt.Sprintf("record   attempt %x, %d bytes", it.witness.Attempt, len(it.witness.Payload))
 	case itemForget:
@@ -216,7 +216,7 @@ func (it *item) line() string {
 }
 
 func entryLine(e *consensus.Entry) string {
-	line := fmt.Sprintf("entry    %v %v, %d bytes", e.Mark(), e.Kind, len(e.Payload))
+	line := fmt.Sprintf("entry    %v %v, %d bytes", e.Position(), e.Kind, len(e.Payload))
 	if !e.Proposal.IsZero() {
 		line += fmt.Sprintf(", proposal %v", e.Proposal)
 	}

@@ -25,7 +25,7 @@ func ExampleWAL() {
 
 	_, got, _ := wal.Open(o)
 	for i := range got.Entries {
-		fmt.Println(got.Entries[i].Mark(), got.Entries[i].Kind)
+		fmt.Println(got.Entries[i].Position(), got.Entries[i].Kind)
 	}
 	_ = wal.Dump(os.Stdout, o.FS, o.Dir)
 	// Output:

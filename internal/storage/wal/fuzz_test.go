@@ -24,7 +24,7 @@ func checkOpened(t *testing.T, segment []byte) {
 		return
 	}
 	for i := range got.Entries {
-		if want := got.Base.Mark.Index + consensus.Index(i) + 1; got.Entries[i].Index != want {
+		if want := got.Base.Position.Index + consensus.Index(i) + 1; got.Entries[i].Index != want {
 			t.Fatalf("entry %d is at the place of %d", got.Entries[i].Index, want)
 		}
 	}

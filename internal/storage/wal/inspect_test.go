@@ -37,7 +37,7 @@ func TestInspect_readsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Identity != identity || len(got.Entries) != 2 || got.Hard.Term != 4 || got.Entries[1].Mark().Term != 3 || written.IsZero() {
+	if got.Identity != identity || len(got.Entries) != 2 || got.Hard.Term != 4 || got.Entries[1].Position().Term != 3 || written.IsZero() {
 		t.Errorf("got %+v, written %v", got, written)
 	}
 	options.Dir = "elsewhere"

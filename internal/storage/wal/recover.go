@@ -15,24 +15,24 @@ import (
 type Recovered struct {
 	Identity Identity
 	Hard     consensus.HardState
-	Base     consensus.SnapshotMeta // the log begins after Base.Mark; zero if it was never compacted or reset
-	Entries  []consensus.Entry      // Base.Mark.Index+1 and on, without a gap; payloads share large buffers, also with Witness
+	Base     consensus.SnapshotMeta // the log begins after Base.Position; zero if it was never compacted or reset
+	Entries  []consensus.Entry      // from Base.Position.Index+1 on, no gap; payloads share large buffers, also with Witness
 	Witness  []WitnessRecord        // held ones, oldest first
 	Boots    uint64                 // how often the data was opened, by the last Batch that said it
 	CutBytes int64                  // of an append that was never acknowledged and did not reach the disk whole
 }
 
 // Last is the last position of the log.
-func (r *Recovered) Last() consensus.Mark {
+func (r *Recovered) Last() consensus.Position {
 	if n := len(r.Entries); n > 0 {
-		return r.Entries[n-1].Mark()
+		return r.Entries[n-1].Position()
 	}
-	return r.Base.Mark
+	return r.Base.Position
 }
 
 // Holds reports whether mark is a position of the log. An entry of another term at its index does not count.
-func (r *Recovered) Holds(mark consensus.Mark) bool {
-	base := r.Base.Mark
+func (r *Recovered) Holds(mark consensus.Position) bool {
+	base := r.Base.Position
 	if mark.Index <= base.Index {
 		return mark == base
 	}
@@ -333,14 +333,14 @@ func (r *replay) item(i int, it *item) error {
 		}
 		return r.entry(i, &it.entry)
 	case itemReset:
-		c.base, c.last, r.entries = it.meta, it.meta.Mark.Index, nil
+		c.base, c.last, r.entries = it.meta, it.meta.Position.Index, nil
 		cutTo(r.segments[:i], 0)
 	case itemBase:
-		if it.meta.Mark.Index > c.last {
-			return fault(fmt.Sprintf("the log is compacted to %d and ends at %d", it.meta.Mark.Index, c.last))
+		if it.meta.Position.Index > c.last {
+			return fault(fmt.Sprintf("the log is compacted to %d and ends at %d", it.meta.Position.Index, c.last))
 		}
 		c.base = it.meta
-		for len(r.entries) > 0 && r.entries[0].Index <= c.base.Mark.Index {
+		for len(r.entries) > 0 && r.entries[0].Index <= c.base.Position.Index {
 			r.entries = r.entries[1:]
 		}
 	case itemRecord, itemForget:
@@ -356,8 +356,8 @@ func (r *replay) item(i int, it *item) error {
 
 func (r *replay) entry(i int, e *consensus.Entry) error {
 	c := &r.carried
-	if e.Index <= c.base.Mark.Index || e.Index > c.last+1 {
-		return fault(fmt.Sprintf("entry %d in a log that holds %d to %d", e.Index, c.base.Mark.Index+1, c.last))
+	if e.Index <= c.base.Position.Index || e.Index > c.last+1 {
+		return fault(fmt.Sprintf("entry %d in a log that holds %d to %d", e.Index, c.base.Position.Index+1, c.last))
 	}
 	if e.Index <= c.last {
 		cutTo(r.segments[:i], e.Index-1)
@@ -373,7 +373,7 @@ func (r *replay) entry(i int, e *consensus.Entry) error {
 
 // complete checks that no segment is missing between the beginning of the log and the oldest one there is.
 func (r *replay) complete() error {
-	want, got := r.carried.base.Mark.Index+1, r.carried.last+1
+	want, got := r.carried.base.Position.Index+1, r.carried.last+1
 	if len(r.entries) > 0 {
 		got = r.entries[0].Index
 	}

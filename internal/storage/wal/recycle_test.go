@@ -22,7 +22,7 @@ func entries(first consensus.Index, n, payloadBytes int) []consensus.Entry {
 }
 
 func metaAt(index consensus.Index) consensus.SnapshotMeta {
-	return consensus.SnapshotMeta{Mark: consensus.Mark{Index: index, Term: 1}}
+	return consensus.SnapshotMeta{Position: consensus.Position{Index: index, Term: 1}}
 }
 
 // Ensure that records of a file's former life never come back, although they stand at the very offsets at which the
@@ -76,7 +76,7 @@ func TestWAL_Compact_freesSpace(t *testing.T) {
 	}
 	_, got, err := wal.Open(options(fs, 8<<10))
 	if err != nil || got.Hard != *hard || len(got.Witness) != 1 || string(got.Witness[0].Payload) != "held" ||
-		len(got.Entries) != 1 || got.Entries[0].Index != 200 || got.Base.Mark.Index != 199 {
+		len(got.Entries) != 1 || got.Entries[0].Index != 200 || got.Base.Position.Index != 199 {
 		t.Errorf("%v: %+v", err, got)
 	}
 	if err := w.Compact(metaAt(201)); err == nil {
@@ -101,7 +101,7 @@ func TestWAL_Append_resetFreesSpace(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	_, got, err := wal.Open(options(fs, 8<<10))
-	if err != nil || got.Base.Mark != meta.Mark || len(got.Entries) != 2 {
+	if err != nil || got.Base.Position != meta.Position || len(got.Entries) != 2 {
 		t.Errorf("%v: %+v", err, got)
 	}
 }
@@ -110,7 +110,7 @@ func TestWAL_Append_resetFreesSpace(t *testing.T) {
 func TestWAL_Append_resetBeforeFirstEntry(t *testing.T) {
 	fs := vfs.NewMem()
 	w := must(wal.Create(options(fs, 8<<10), identity))
-	meta := newHistory(1, 1).meta(consensus.Mark{})
+	meta := newHistory(1, 1).meta(consensus.Position{})
 	if err := w.Append(wal.Batch{Reset: &meta}); err != nil {
 		t.Fatal(err)
 	}

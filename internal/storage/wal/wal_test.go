@@ -49,7 +49,9 @@ type model struct {
 	Witness []wal.WitnessRecord
 }
 
-func (m *model) last() consensus.Index { return m.Base.Mark.Index + consensus.Index(len(m.Entries)) }
+func (m *model) last() consensus.Index {
+	return m.Base.Position.Index + consensus.Index(len(m.Entries))
+}
 
 func (m *model) clone() model {
 	c := *m
@@ -62,7 +64,7 @@ func (m *model) append(b *wal.Batch) {
 		m.Base, m.Entries = *b.Reset, nil
 	}
 	if len(b.Entries) > 0 {
-		keep := b.Entries[0].Index - m.Base.Mark.Index - 1
+		keep := b.Entries[0].Index - m.Base.Position.Index - 1
 		m.Entries = append(slices.Clone(m.Entries[:keep]), b.Entries...)
 	}
 	if b.Hard != nil {
@@ -84,10 +86,10 @@ func (m *model) append(b *wal.Batch) {
 }
 
 func (m *model) compact(base consensus.SnapshotMeta) {
-	if base.Mark.Index <= m.Base.Mark.Index {
+	if base.Position.Index <= m.Base.Position.Index {
 		return
 	}
-	m.Entries = slices.Clone(m.Entries[base.Mark.Index-m.Base.Mark.Index:])
+	m.Entries = slices.Clone(m.Entries[base.Position.Index-m.Base.Position.Index:])
 	m.Base = base
 }
 
@@ -110,8 +112,8 @@ func (m *model) differs(r *wal.Recovered) string {
 	if len(got.Entries) == len(m.Entries) && len(got.Witness) == len(m.Witness) && bytes.Equal(m.bytes(), got.bytes()) {
 		return ""
 	}
-	return fmt.Sprintf("want hard %+v, base %v, %d entries, %d records; got %+v, %v, %d, %d", m.Hard, m.Base.Mark,
-		len(m.Entries), len(m.Witness), got.Hard, got.Base.Mark, len(got.Entries), len(got.Witness))
+	return fmt.Sprintf("want hard %+v, base %v, %d entries, %d records; got %+v, %v, %d, %d", m.Hard, m.Base.Position,
+		len(m.Entries), len(m.Witness), got.Hard, got.Base.Position, len(got.Entries), len(got.Witness))
 }
 
 // history draws batches that a core might write.
@@ -207,8 +209,8 @@ func (h *history) adopt(m *model) {
 	}
 }
 
-func (h *history) meta(mark consensus.Mark) consensus.SnapshotMeta {
-	return consensus.SnapshotMeta{Mark: mark, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
+func (h *history) meta(mark consensus.Position) consensus.SnapshotMeta {
+	return consensus.SnapshotMeta{Position: mark, ConfigID: consensus.ConfigID{Index: 1, Term: 1},
 		Config: consensus.Config{Voters: []consensus.MemberID{3, 5},
 			Members: []consensus.Member{{ID: 3, PeerURLs: []string{"http://a:2380"}}, {ID: 5, Name: "b"}}}}
 }
@@ -226,8 +228,8 @@ func (h *history) batch(m *model) wal.Batch {
 		}
 	case 1:
 		if h.rng.IntN(4) == 0 {
-			index := m.Base.Mark.Index + consensus.Index(h.rng.IntN(len(m.Entries)+5)) // also inside the log
-			meta := h.meta(consensus.Mark{Index: index, Term: h.term})
+			index := m.Base.Position.Index + consensus.Index(h.rng.IntN(len(m.Entries)+5)) // also inside the log
+			meta := h.meta(consensus.Position{Index: index, Term: h.term})
 			b.Reset, first = &meta, index+1
 		}
 	}
@@ -236,7 +238,7 @@ func (h *history) batch(m *model) wal.Batch {
 		first++
 	}
 	if h.rng.IntN(3) == 0 {
-		b.Hard = &consensus.HardState{Term: h.term, Vote: 3, Commit: m.Base.Mark.Index}
+		b.Hard = &consensus.HardState{Term: h.term, Vote: 3, Commit: m.Base.Position.Index}
 	}
 	return b
 }
@@ -246,7 +248,7 @@ func (h *history) base(m *model) (consensus.SnapshotMeta, bool) {
 	if len(m.Entries) == 0 {
 		return consensus.SnapshotMeta{}, false
 	}
-	return h.meta(m.Entries[h.rng.IntN(len(m.Entries))].Mark()), true
+	return h.meta(m.Entries[h.rng.IntN(len(m.Entries))].Position()), true
 }
 
 // Ensure that whatever was appended, cut, reset, compacted and forgotten is what the next Open returns, over many

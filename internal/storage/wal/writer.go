@@ -106,11 +106,11 @@ func (w *WAL) Append(batches ...Batch) error {
 
 // check holds callers to the laws of a log. Breaking them is a fault of the core, never of its input.
 func (w *WAL) check(batches []Batch) {
-	base, last := w.carried.base.Mark.Index, w.carried.last
+	base, last := w.carried.base.Position.Index, w.carried.last
 	for i := range batches {
 		b := &batches[i]
 		if b.Reset != nil {
-			base, last = b.Reset.Mark.Index, b.Reset.Mark.Index
+			base, last = b.Reset.Position.Index, b.Reset.Position.Index
 		}
 		for j := range b.Entries {
 			index := b.Entries[j].Index
