@@ -39,7 +39,7 @@ func TestRace_take(t *testing.T) {
 			got := r.take(member, leads, on, &quoratepb.Verdict{Revision: attempt.Revision})
 			want, revision := false, uint64(0)
 			if current {
-				var w tally.Win
+				var w tally.Decision
 				if leads {
 					w, want = count.Answered(1, consensus.Verdict{Attempt: attempt})
 				} else {

@@ -21,7 +21,7 @@ const (
 	MsgTimeoutNow     MessageKind = 15 // leader -> transferee; Raft thesis, section 3.10
 	MsgTransfer       MessageKind = 16 // any -> leader: asks for a leadership transfer to Target
 	MsgRemoved        MessageKind = 17 // any -> a member that a committed configuration removed (its tombstone)
-	MsgHolds          MessageKind = 18 // voter -> the proposer of an entry: the leader's log is durable here up to Match
+	MsgAcknowledged   MessageKind = 18 // voter -> the proposer of an entry: the leader's log is durable here up to Match
 	MsgLogQuery       MessageKind = 19 // reader -> voters: how far does your log go? Query names the question
 	MsgLogQueryReply  MessageKind = 20 // voter -> reader: Last, Unlogged; Query repeated
 	MsgRecord         MessageKind = 22 // proposer -> voters but the leader, itself included: Proposals to record
@@ -45,7 +45,7 @@ type Message struct {
 	// Last is the end of the sender's log: in votes, in their answers, and in the answer to a log query.
 	Last Position
 	// Match is the last entry up to which the sender's log is durable and equal to the leader's: in the follower's answers,
-	// and in MsgHolds. Its term lets the leader check that.
+	// and in MsgAcknowledged. Its term lets the leader check that.
 	Match Position
 	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not.
 	Received Index

@@ -31,7 +31,7 @@ func isCounted(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgPreVoteReply, consensus.MsgVoteReply:
 		return !m.Reject // a refusal only tells the term
-	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgHolds,
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgAcknowledged,
 		consensus.MsgRead, consensus.MsgLogQueryReply, consensus.MsgRecorded, consensus.MsgFast:
 		return true
 	}

@@ -157,7 +157,7 @@ func TestCounts_unbound(t *testing.T) {
 	config := &consensus.Config{Voters: []consensus.MemberID{1, 2, 3}, Members: bound(3)}
 	open := &consensus.Config{Members: bound(1, 2, 3)}
 	counted := []consensus.MessageKind{consensus.MsgPreVoteReply, consensus.MsgVoteReply, consensus.MsgAppendReply,
-		consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgHolds, consensus.MsgRead, consensus.MsgLogQueryReply,
+		consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgAcknowledged, consensus.MsgRead, consensus.MsgLogQueryReply,
 		consensus.MsgRecorded, consensus.MsgFast}
 	for kind := consensus.MsgPreVote; kind <= consensus.MsgOrphans; kind++ {
 		from := func(id consensus.MemberID) *consensus.Message { return &consensus.Message{Kind: kind, From: id} }

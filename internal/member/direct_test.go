@@ -122,7 +122,7 @@ func TestMember_Offer(t *testing.T) {
 		count.Reset(on.Voters)
 		count.Open(id)
 		c.offer(on, id, "k", answer, c.running()...)
-		var won tally.Win
+		var won tally.Decision
 		for range 3 {
 			m, same := c.heardOn(&on, leader, e, id)
 			if !same {

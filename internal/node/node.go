@@ -30,8 +30,8 @@ type Ports struct {
 	Distance func(to consensus.MemberID) (time.Duration, bool)
 	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
 	Taken func(inputs []raft.Input)
-	// Won, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
-	Won func(wins []tally.Win)
+	// Decided, if set, is told of the proposals of this member that the fast path decided, before who waits for them is.
+	Decided func(decided []tally.Decision)
 }
 
 // Persist asks for one durable write. After leaves once it, and every request before it, is on disk.
@@ -173,7 +173,7 @@ func (n *Node) decideFastPath(now time.Time) {
 	counts, offers := n.scheduler.Decide(now, &offers.View{
 		Self: n.options.Raft.ID, Leader: n.replica.Leader(), Voters: n.replica.InForce().Config.Voters,
 		Outcomes: offers.Outcomes{
-			Tried: counted.Tried, Agreed: counted.Won + counted.Overtaken, Disagreed: counted.Disagreed,
+			Tried: counted.Tried, Agreed: counted.Decided + counted.Overtaken, Disagreed: counted.Disagreed,
 		},
 		Distance: n.ports.Distance,
 	})
@@ -248,11 +248,11 @@ func (n *Node) perform(out *raft.Output) {
 	for _, request := range out.NeedSnapshot {
 		n.ports.SendSnapshot(request.To)
 	}
-	if len(out.Wins) > 0 {
-		if n.ports.Won != nil {
-			n.ports.Won(out.Wins)
+	if len(out.Decided) > 0 {
+		if n.ports.Decided != nil {
+			n.ports.Decided(out.Decided)
 		}
-		n.proposals.Won(out.Wins)
+		n.proposals.Decided(out.Decided)
 	}
 	if len(out.Reads) > 0 {
 		n.reads.answered(out.Reads)

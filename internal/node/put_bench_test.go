@@ -41,7 +41,7 @@ func BenchmarkPut(b *testing.B) {
 			p.node.TryFast(row.fast)
 			c.propose(p, 64) // opens the session
 			const batch = 64
-			footprints, won := c.footprints, p.node.Replica().FastCounts().Won
+			footprints, decided := c.footprints, p.node.Replica().FastCounts().Decided
 			n, spent := 0, cpuTime(b)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -53,7 +53,7 @@ func BenchmarkPut(b *testing.B) {
 			}
 			b.ReportMetric(float64((cpuTime(b)-spent).Nanoseconds())/1e3/float64(n), "cpu-us/put")
 			b.ReportMetric(float64(c.footprints-footprints)/float64(n*row.members), "footprints/put")
-			b.ReportMetric(float64(p.node.Replica().FastCounts().Won-won)/float64(n), "fast/put")
+			b.ReportMetric(float64(p.node.Replica().FastCounts().Decided-decided)/float64(n), "fast/put")
 		})
 	}
 }

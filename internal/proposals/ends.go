@@ -99,17 +99,17 @@ func (t *Table) Refuse(refusals []consensus.Refusal) {
 	}
 }
 
-// Won completes own proposals that are decided and not applied here yet. They stay in their session, and are repeated under
+// Decided completes own proposals that are decided and not applied here yet. They stay in their session, and are repeated under
 // their id, until they are: the session must not end before.
-func (t *Table) Won(wins []tally.Win) {
+func (t *Table) Decided(decided []tally.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i := range wins {
-		p := t.find(wins[i].Proposal)
+	for i := range decided {
+		p := t.find(decided[i].Proposal)
 		if p == nil || !p.awaited() {
 			continue
 		}
-		result, err := kv.DecodeResult(wins[i].Reply)
+		result, err := kv.DecodeResult(decided[i].Reply)
 		if err != nil {
 			continue // a leader of a later version: its entry will say the same
 		}

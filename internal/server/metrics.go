@@ -137,7 +137,7 @@ func (c *partCounters) collectFast(e *metrics.Emitter) {
 	counts := c.member.FastCounts()
 	count := func(name, help string, value uint64) { e.Counter(name, help, float64(value)) }
 	count("quorate_fast_proposals_total", "Proposals of this member that were offered to all voters at once.", counts.Tried)
-	count("quorate_fast_wins_total", "Proposals of this member that a superquorum decided.", counts.Won)
+	count("quorate_fast_wins_total", "Proposals of this member that a superquorum decided.", counts.Decided)
 	count("quorate_fast_overtaken_total",
 		"Proposals of this member that committed while those who had answered agreed.", counts.Overtaken)
 	count("quorate_fast_disagreed_total",

@@ -42,16 +42,16 @@ type Options struct {
 
 // Counts are what the fast path did since the start.
 type Counts struct {
-	Tried, Won uint64 // proposals of this member
-	Overtaken  uint64 // committed before all had answered; those who had, gave the same revision
-	Disagreed  uint64 // committed after not all had given the same revision
-	Accepted   uint64 // records of any member
-	Answered   uint64 // as a leader
-	Recovered  uint64
-	Aborted    uint64
-	Barred     uint64                           // offers of proposers whose records were given up again and again
-	Refused    [consensus.RefusedReasons]uint64 // answers to proposals of this member
-	Held       int                              // records, now
+	Tried, Decided uint64 // proposals of this member
+	Overtaken      uint64 // committed before all had answered; those who had, gave the same revision
+	Disagreed      uint64 // committed after not all had given the same revision
+	Accepted       uint64 // records of any member
+	Answered       uint64 // as a leader
+	Recovered      uint64
+	Aborted        uint64
+	Barred         uint64                           // offers of proposers whose records were given up again and again
+	Refused        [consensus.RefusedReasons]uint64 // answers to proposals of this member
+	Held           int                              // records, now
 }
 
 // Faults break a rule of the fast path each, as negative controls of the checkers. Tests only.

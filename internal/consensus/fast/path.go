@@ -49,9 +49,9 @@ type Path struct {
 	unapplied unapplied
 
 	// Proposer.
-	tally tally.Tally
-	own   []ownRecord // accepted here, for this member's own proposals, and not durable yet
-	wins  []tally.Win
+	tally   tally.Tally
+	own     []ownRecord // accepted here, for this member's own proposals, and not durable yet
+	decided []tally.Decision
 
 	ballots     []ballot // of a candidate
 	evaluations []Evaluation
@@ -108,11 +108,11 @@ func (f *Path) TakeChanges() []consensus.RecordChange {
 	return changes
 }
 
-// TakeWins returns the proposals of this member that were decided since it was called last.
-func (f *Path) TakeWins() []tally.Win {
-	wins := f.wins
-	f.wins = nil
-	return wins
+// TakeDecided returns the proposals of this member that were decided since it was called last.
+func (f *Path) TakeDecided() []tally.Decision {
+	decided := f.decided
+	f.decided = nil
+	return decided
 }
 
 func (f *Path) fate(id consensus.ProposalID) Fate {

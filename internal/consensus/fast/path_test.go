@@ -239,11 +239,11 @@ func TestPath_TakeWins(t *testing.T) {
 	b.path.Answered(&b.view, from(1))
 	b.path.Recorded(&b.view, from(3))
 	b.path.StampOwn(7, 6)
-	if wins := b.path.TakeWins(); len(wins) != 0 {
+	if wins := b.path.TakeDecided(); len(wins) != 0 {
 		t.Fatalf("decided before the own record is durable: %+v", wins)
 	}
 	b.path.CountOwn(7)
-	if wins := b.path.TakeWins(); len(wins) != 1 || wins[0].Revision != 101 || string(wins[0].Reply) != "r" {
+	if wins := b.path.TakeDecided(); len(wins) != 1 || wins[0].Revision != 101 || string(wins[0].Reply) != "r" {
 		t.Errorf("decided: %+v", wins)
 	}
 }

@@ -100,11 +100,11 @@ func (f *Path) noteRefused(why consensus.Refused) {
 	}
 }
 
-// decide keeps a decided proposal for TakeWins.
-func (f *Path) decide(w tally.Win, decided bool) {
+// decide keeps a decided proposal for TakeDecided.
+func (f *Path) decide(w tally.Decision, decided bool) {
 	if decided {
-		f.counts.Won++
+		f.counts.Decided++
 		w.Config = f.configs.ID()
-		f.wins = append(f.wins, w)
+		f.decided = append(f.decided, w)
 	}
 }

@@ -15,7 +15,7 @@ var kindNames = map[consensus.MessageKind]string{
 	consensus.MsgProposeReply: "refused", consensus.MsgRead: "read?", consensus.MsgReadReply: "read",
 	consensus.MsgSnapshotOffer: "snapshot?", consensus.MsgSnapshotReply: "snapshot", consensus.MsgTimeoutNow: "timeout-now",
 	consensus.MsgTransfer: "transfer?", consensus.MsgRemoved: "removed",
-	consensus.MsgHolds: "holds", consensus.MsgLogQuery: "log?", consensus.MsgLogQueryReply: "log",
+	consensus.MsgAcknowledged: "holds", consensus.MsgLogQuery: "log?", consensus.MsgLogQueryReply: "log",
 	consensus.MsgRecord: "record", consensus.MsgRecorded: "recorded", consensus.MsgFastPropose: "propose-fast",
 	consensus.MsgFast: "fast", consensus.MsgOrphans: "orphans",
 }
@@ -37,7 +37,7 @@ func describe(m *message) string {
 		say(true, "after=%v", m.Prev)
 	case consensus.MsgVote, consensus.MsgPreVote:
 		say(true, "log=%v commit=%d", m.Last, m.Committed.Index)
-	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgHolds:
+	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply, consensus.MsgAcknowledged:
 		say(m.Match.Index > 0, "index=%d", m.Match.Index)
 	}
 	say(m.Refused.Index > 0, "index=%d", m.Refused.Index)
@@ -209,8 +209,8 @@ func (n *node) trace(out *raft.Output) {
 	for i := range out.Apply {
 		say("apply %s", describeEntry(&out.Apply[i]))
 	}
-	for i := range out.Wins {
-		say("won #%d at revision %d: %s", out.Wins[i].Proposal.Sequence, out.Wins[i].Revision, out.Wins[i].Reply)
+	for i := range out.Decided {
+		say("won #%d at revision %d: %s", out.Decided[i].Proposal.Sequence, out.Decided[i].Revision, out.Decided[i].Reply)
 	}
 	for _, read := range out.Reads {
 		say("read %d answered: %d", read.ID, read.Index)

@@ -205,7 +205,7 @@ func (c *cluster) openToOthers() string {
 	}
 	after := via.replica.FastCounts()
 	switch {
-	case after.Won > before.Won:
+	case after.Decided > before.Decided:
 		return ""
 	case after.Refused[consensus.RefusedFull] > before.Refused[consensus.RefusedFull]:
 		return "room: the records of one proposer leave none for another"

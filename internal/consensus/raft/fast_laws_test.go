@@ -68,8 +68,8 @@ func newFastLaws(c *cluster) *fastLaws {
 	c.done = func(n *node, out *raft.Output) {
 		l.membership(n, out)
 		l.follow()
-		for i := range out.Wins {
-			l.won(n, out, consensus.Attempt{Proposal: out.Wins[i].Proposal, Revision: out.Wins[i].Revision}, string(out.Wins[i].Reply))
+		for i := range out.Decided {
+			l.won(n, out, consensus.Attempt{Proposal: out.Decided[i].Proposal, Revision: out.Decided[i].Revision}, string(out.Decided[i].Reply))
 		}
 		for _, read := range out.Reads {
 			key := [2]uint64{uint64(n.id), read.ID}

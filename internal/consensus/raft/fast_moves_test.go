@@ -415,7 +415,7 @@ func (x *walk) counts() raft.FastCounts {
 		}
 		c := n.replica.FastCounts()
 		sum.Tried += c.Tried
-		sum.Won += c.Won
+		sum.Decided += c.Decided
 		sum.Accepted += c.Accepted
 		sum.Answered += c.Answered
 		sum.Recovered += c.Recovered

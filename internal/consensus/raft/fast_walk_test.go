@@ -125,7 +125,7 @@ func isProposal(m *message) bool {
 func isLog(m *message) bool {
 	switch m.Kind {
 	case consensus.MsgAppend, consensus.MsgAppendReply, consensus.MsgHeartbeat, consensus.MsgHeartbeatReply,
-		consensus.MsgSnapshotOffer, consensus.MsgSnapshotReply, consensus.MsgHolds, consensus.MsgOrphans:
+		consensus.MsgSnapshotOffer, consensus.MsgSnapshotReply, consensus.MsgAcknowledged, consensus.MsgOrphans:
 		return true
 	}
 	return false

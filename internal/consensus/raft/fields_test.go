@@ -30,7 +30,7 @@ var fieldsOf = map[consensus.MessageKind]string{
 	consensus.MsgTimeoutNow:     "",
 	consensus.MsgTransfer:       "Target",
 	consensus.MsgRemoved:        "",
-	consensus.MsgHolds:          "Match",
+	consensus.MsgAcknowledged:   "Match",
 	consensus.MsgLogQuery:       "Query",
 	consensus.MsgLogQueryReply:  "Query Last Unlogged",
 	consensus.MsgRecord:         "Proposals Due",

@@ -175,7 +175,7 @@ func TestReplica_Step_holdingsOfAnEarlierTerm(t *testing.T) {
 	c.elect(1)
 	s := c.node(2).replica.Status()
 	c.node(2).step(raft.Receive{Message: message{
-		Kind: consensus.MsgHolds, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Match: consensus.Position{Index: 50},
+		Kind: consensus.MsgAcknowledged, From: 1, To: 2, Term: s.Term, Config: s.ConfigID, Match: consensus.Position{Index: 50},
 	}})
 	c.elect(3)
 	c.cut(1, 2)

@@ -61,7 +61,7 @@ func (s *inference) reportMatch(known consensus.Index, after bool) {
 		}
 	}
 	for _, id := range s.telling {
-		s.out.send(consensus.Message{Kind: consensus.MsgHolds, To: id, Match: s.log.PositionAt(known)}, after)
+		s.out.send(consensus.Message{Kind: consensus.MsgAcknowledged, To: id, Match: s.log.PositionAt(known)}, after)
 	}
 	s.telling = s.telling[:0]
 }

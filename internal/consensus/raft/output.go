@@ -51,9 +51,9 @@ type Output struct {
 	// NeedSnapshot asks the shell to stream a snapshot of the applied state to a follower; answered by SnapshotSent.
 	NeedSnapshot []SnapshotRequest
 
-	// Wins are proposals of this member that are decided: they will be applied at that revision, with that result. Their
+	// Decided are proposals of this member that are decided: they will be applied at that revision, with that result. Their
 	// proposers may be answered at once.
-	Wins []tally.Win
+	Decided []tally.Decision
 
 	Reads       []consensus.ReadIndex // answered: serve each once applied >= Index
 	FailedReads []uint64              // not answered and never will be: ask again

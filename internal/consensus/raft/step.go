@@ -272,7 +272,7 @@ func (r *Replica) receiveCurrent(m *consensus.Message) {
 		r.follower.handleSnapshotOffer(m)
 	case consensus.MsgTimeoutNow:
 		r.handleTimeoutNow(m.Force)
-	case consensus.MsgHolds:
+	case consensus.MsgAcknowledged:
 		r.infer.note(m.From, m.Match.Index)
 	case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgSnapshotReply:
 		if p := r.peers.heard(m); p != nil {
@@ -305,7 +305,7 @@ func (r *Replica) finish() {
 	r.out.flushRefusals()
 	r.persist()
 	r.fast.StampOwn(r.hard.seq, r.hard.doneSeq)
-	r.out.Wins = r.fast.TakeWins()
+	r.out.Decided = r.fast.TakeDecided()
 	r.follower.acknowledge()
 	r.handOut()
 	r.rounds.end()

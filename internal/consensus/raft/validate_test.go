@@ -39,7 +39,7 @@ func TestReplica_Receive_refused(t *testing.T) {
 			message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client, own}}, filter.NonMember, false},
 		{"a native client's record", message{Kind: consensus.MsgRecord, From: 9, Proposals: []consensus.Proposal{client}}, 0, true},
 		{"a non-member's transfer", message{Kind: consensus.MsgTransfer, From: 9, Target: 3}, filter.NonMember, false},
-		{"a non-member that holds the log", message{Kind: consensus.MsgHolds, From: 9, Match: first}, filter.NonMember, false},
+		{"a non-member that holds the log", message{Kind: consensus.MsgAcknowledged, From: 9, Match: first}, filter.NonMember, false},
 		{"a non-member's removal", message{Kind: consensus.MsgRemoved, From: 9}, filter.NonMember, false},
 		{"a member's removal", message{Kind: consensus.MsgRemoved, From: 3}, filter.Removal, false},
 		{"no kind", message{From: 3}, filter.Malformed, false},

@@ -32,8 +32,8 @@ type acceptance struct {
 	revision uint64
 }
 
-// Win is a proposal that is decided: it will be applied at that revision, with that result, whatever happens.
-type Win struct {
+// Decision is a proposal that is decided: it will be applied at that revision, with that result, whatever happens.
+type Decision struct {
 	consensus.Attempt
 	Reply  []byte
 	Config consensus.ConfigID // under which it was decided; whoever uses the Tally knows it
@@ -85,14 +85,14 @@ func (t *Tally) Close(id consensus.ProposalID) End {
 }
 
 // Accepted notes that a voter holds an attempt durably.
-func (t *Tally) Accepted(voter consensus.MemberID, attempt consensus.Attempt) (Win, bool) {
+func (t *Tally) Accepted(voter consensus.MemberID, attempt consensus.Attempt) (Decision, bool) {
 	r := t.races[attempt.Proposal]
 	if r == nil || !slices.Contains(t.voters, voter) {
-		return Win{}, false
+		return Decision{}, false
 	}
 	for i := range r.accepted {
 		if r.accepted[i].voter == voter {
-			return Win{}, false // a voter holds one attempt of a proposal in one term
+			return Decision{}, false // a voter holds one attempt of a proposal in one term
 		}
 	}
 	r.accepted = append(r.accepted, acceptance{voter, attempt.Revision})
@@ -100,10 +100,10 @@ func (t *Tally) Accepted(voter consensus.MemberID, attempt consensus.Attempt) (W
 }
 
 // Answered notes that the leader holds an attempt durably in its log, and what its result is.
-func (t *Tally) Answered(leader consensus.MemberID, verdict consensus.Verdict) (Win, bool) {
+func (t *Tally) Answered(leader consensus.MemberID, verdict consensus.Verdict) (Decision, bool) {
 	r := t.races[verdict.Proposal]
 	if r == nil || r.answered {
-		return Win{}, false
+		return Decision{}, false
 	}
 	r.leader, r.answered = verdict, true
 	if slices.Contains(t.voters, leader) {
@@ -113,9 +113,9 @@ func (t *Tally) Answered(leader consensus.MemberID, verdict consensus.Verdict) (
 }
 
 // judge says whether a proposal has succeeded, and closes it then.
-func (t *Tally) judge(id consensus.ProposalID, r *race) (Win, bool) {
+func (t *Tally) judge(id consensus.ProposalID, r *race) (Decision, bool) {
 	if !r.answered {
-		return Win{}, false
+		return Decision{}, false
 	}
 	holders := 0
 	for i := range r.accepted {
@@ -128,8 +128,8 @@ func (t *Tally) judge(id consensus.ProposalID, r *race) (Win, bool) {
 		enough--
 	}
 	if holders < enough {
-		return Win{}, false
+		return Decision{}, false
 	}
 	delete(t.races, id)
-	return Win{Attempt: r.leader.Attempt, Reply: r.leader.Reply}, true
+	return Decision{Attempt: r.leader.Attempt, Reply: r.leader.Reply}, true
 }

@@ -32,9 +32,9 @@ func TestTally_sizes(t *testing.T) {
 			var count tally.Tally
 			count.Reset(voters(n))
 			count.Open(attempt(1, 0).Proposal)
-			answer := func() (tally.Win, bool) { return count.Answered(1, verdict(1, 8, "r")) }
+			answer := func() (tally.Decision, bool) { return count.Answered(1, verdict(1, 8, "r")) }
 			wins, at := 0, 0
-			note := func(w tally.Win, won bool) {
+			note := func(w tally.Decision, won bool) {
 				at++
 				if won {
 					wins++
@@ -66,15 +66,15 @@ func TestTally_sizes(t *testing.T) {
 
 // Ensure that nothing counts but distinct voters at the leader's revision, for a proposal that is under way.
 func TestTally_doNotCount(t *testing.T) {
-	for name, say := range map[string]func(count *tally.Tally) (tally.Win, bool){
-		"a voter twice":          func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(2, attempt(1, 8)) },
-		"another revision":       func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(3, attempt(1, 9)) },
-		"another proposal":       func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(3, attempt(2, 8)) },
-		"no voter":               func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(9, attempt(1, 8)) },
-		"the leader as a voter":  func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(1, attempt(1, 8)) },
-		"the leader twice":       func(x *tally.Tally) (tally.Win, bool) { return x.Answered(1, verdict(1, 8, "")) },
-		"a second answer":        func(x *tally.Tally) (tally.Win, bool) { return x.Answered(3, verdict(1, 8, "")) },
-		"a voter that has moved": func(x *tally.Tally) (tally.Win, bool) { return x.Accepted(2, attempt(1, 9)) },
+	for name, say := range map[string]func(count *tally.Tally) (tally.Decision, bool){
+		"a voter twice":          func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(2, attempt(1, 8)) },
+		"another revision":       func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(3, attempt(1, 9)) },
+		"another proposal":       func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(3, attempt(2, 8)) },
+		"no voter":               func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(9, attempt(1, 8)) },
+		"the leader as a voter":  func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(1, attempt(1, 8)) },
+		"the leader twice":       func(x *tally.Tally) (tally.Decision, bool) { return x.Answered(1, verdict(1, 8, "")) },
+		"a second answer":        func(x *tally.Tally) (tally.Decision, bool) { return x.Answered(3, verdict(1, 8, "")) },
+		"a voter that has moved": func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(2, attempt(1, 9)) },
 	} {
 		var count tally.Tally
 		count.Reset(voters(3))

@@ -128,7 +128,7 @@ func (m *Member) Committed(term consensus.Term, commit consensus.Index) {
 }
 
 // Decided writes which of its proposals the fast path decided.
-func (m *Member) Decided(wins []tally.Win) {
+func (m *Member) Decided(wins []tally.Decision) {
 	if m == nil {
 		return
 	}
@@ -151,7 +151,7 @@ func (w *Writer) Sent(messages []consensus.Message) {
 			if s.Action = spec.Grant; !m.Reject {
 				w.write(s)
 			}
-		case consensus.MsgAppendReply, consensus.MsgHolds:
+		case consensus.MsgAppendReply, consensus.MsgAcknowledged:
 			if s.Action, s.Match = spec.Acknowledge, positionOf(m.Match); !m.Reject && m.Match.Index > 0 {
 				w.write(s)
 			}

@@ -66,7 +66,7 @@ func adds(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgVoteReply, consensus.MsgPreVoteReply, consensus.MsgAppendReply:
 		return !m.Reject
-	case consensus.MsgHeartbeatReply, consensus.MsgHolds, consensus.MsgRecorded, consensus.MsgLogQueryReply,
+	case consensus.MsgHeartbeatReply, consensus.MsgAcknowledged, consensus.MsgRecorded, consensus.MsgLogQueryReply,
 		consensus.MsgSnapshotReply, consensus.MsgRead:
 		return true
 	}

@@ -101,12 +101,12 @@ func (s *Suite) Sent(messages []consensus.Message) {
 				s.report("durable-before-ack", "member %v asks for votes in term %d, but its disk says %+v",
 					m.From, m.Term, p.hard)
 			}
-		case consensus.MsgAppendReply, consensus.MsgHolds:
+		case consensus.MsgAppendReply, consensus.MsgAcknowledged:
 			if !m.Reject {
 				s.acknowledgedAppend(m, p, w)
 			}
 		case consensus.MsgRecorded:
-			s.won.recorded(s, m)
+			s.fastPath.recorded(s, m)
 		case consensus.MsgVoteReply:
 			if m.Reject {
 				continue

@@ -14,7 +14,7 @@ func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
 	log := &s.durable.of(member).log
 	chosen := consensus.Index(len(s.logs.chosen))
 	decided := map[kv.Revision]wal.AttemptID{}
-	for id, p := range s.won.promised {
+	for id, p := range s.fastPath.promised {
 		decided[kv.Revision(p.revision)] = wal.AttemptOf(consensus.Attempt{Proposal: id, Revision: p.revision})
 	}
 	prefix := log.last() <= chosen && log.holds(consensus.Position{Index: log.last(), Term: s.logs.chosenAt(log.last())})
@@ -25,7 +25,7 @@ func (s *Suite) HeldBy(member consensus.MemberID) (logged, records []Ack) {
 		switch attempt, fast := decided[ack.Revision]; {
 		case index <= min(chosen, log.last()) && log.holds(position):
 			logged = append(logged, ack)
-		case fast && prefix && s.won.records[member][attempt] && !s.won.leaving[member][attempt]:
+		case fast && prefix && s.fastPath.records[member][attempt] && !s.fastPath.leaving[member][attempt]:
 			records = append(records, ack)
 		}
 	}

@@ -67,7 +67,7 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	before := m.model.Revision
 	want, again := m.expect(s, e)
 	if _, kept := m.results[e.Proposal]; kept && !again {
-		s.won.executed(s, e.Proposal, got)
+		s.fastPath.executed(s, e.Proposal, got)
 	}
 	m.outcomes = append(m.outcomes, outcome{want.Err, want.Revision})
 	m.revisions = append(m.revisions, m.model.Revision)

@@ -44,7 +44,7 @@ type Suite struct {
 	history   history
 	watches   watches
 	removals  removals
-	won       won
+	fastPath  fastPath
 	chains    chains
 }
 
@@ -56,7 +56,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.durable.init()
 	s.machine.init()
 	s.Leases.init()
-	s.won.init()
+	s.fastPath.init()
 	s.Bindings.init()
 	s.removals.init(&base)
 	s.Jobs.voters = len(base.Config.Voters)
@@ -90,7 +90,7 @@ func (s *Suite) Finish() {
 	s.realtime.finish(s)
 	s.history.finish(s)
 	s.watches.finish(s)
-	s.won.finish(s)
+	s.fastPath.finish(s)
 }
 
 // Applied tells that a member applied entries with results, in order.

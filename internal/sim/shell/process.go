@@ -122,9 +122,9 @@ func (p *Process) ports() node.Ports {
 		SendSnapshot: p.Snapshots.send,
 		Configure:    p.configure,
 		Observe:      p.observe,
-		Won: func(wins []tally.Win) {
+		Decided: func(wins []tally.Decision) {
 			p.Actions.Decided(wins)
-			p.Suite.Won(p.ID, wins)
+			p.Suite.FastDecided(p.ID, wins)
 		},
 	}
 }

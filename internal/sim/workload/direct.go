@@ -83,7 +83,7 @@ func (n *native) hear(m consensus.Message) {
 		if v.Proposal != w.id || v.Refusal != consensus.RefusedNot {
 			continue
 		}
-		var win tally.Win
+		var win tally.Decision
 		won := false
 		switch m.Kind {
 		case consensus.MsgRecorded:
@@ -99,10 +99,10 @@ func (n *native) hear(m consensus.Message) {
 }
 
 // won ends a write that is decided, and perhaps applied nowhere yet.
-func (n *native) won(w *write, win tally.Win) {
+func (n *native) won(w *write, win tally.Decision) {
 	l := n.load
 	win.Config = w.offered.Config
-	l.suite.Won(w.offered.Leader, []tally.Win{win})
+	l.suite.FastDecided(w.offered.Leader, []tally.Decision{win})
 	l.Direct++
 	result, err := kv.DecodeResult(win.Reply)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// won checks the promises of the fast path (docs/fast-path.md, "Laws"): what a proposer was told before it had committed is
-// what every member applies, once, at that revision and with that result (L1); the configuration under which it was told is
-// durable on a superquorum of its voters (L5); and a voter answers for a record only once its disk holds it. L2 and L4 are
-// in revisions.go, L3 and L6 in realtime.go.
-type won struct {
+// fastPath checks the promises of the fast path (docs/fast-path.md, "Laws"): what a proposer was told before it had
+// committed is what every member applies, once, at that revision and with that result (L1); the configuration under
+// which it was told is durable on a superquorum of its voters (L5); and a voter answers for a record only once its
+// disk holds it. L2 and L4 are in revisions.go, L3 and L6 in realtime.go.
+type fastPath struct {
 	promised map[consensus.ProposalID]promise
 	applied  map[consensus.ProposalID]appliedAt
 	records  map[consensus.MemberID]map[wal.AttemptID]bool // on disk
@@ -34,26 +34,26 @@ type appliedAt struct {
 	reply    []byte
 }
 
-func (w *won) init() {
+func (w *fastPath) init() {
 	w.promised = map[consensus.ProposalID]promise{}
 	w.applied = map[consensus.ProposalID]appliedAt{}
 	w.leaving = map[consensus.MemberID]map[wal.AttemptID]bool{}
 	w.records = map[consensus.MemberID]map[wal.AttemptID]bool{}
 }
 
-// Won tells that a member learned that its proposals are decided.
-func (s *Suite) Won(member consensus.MemberID, wins []tally.Win) {
-	for i := range wins {
-		s.judgeSuperquorum(member, wins[i].Config)
-		p := promise{wins[i].Revision, wins[i].Reply, member}
-		if before, twice := s.won.promised[wins[i].Proposal]; twice && before.revision != p.revision {
-			s.report("fast-path", "proposal %v was promised at revision %d and at %d", wins[i].Proposal, before.revision,
+// FastDecided tells that a member learned that its proposals are decided.
+func (s *Suite) FastDecided(member consensus.MemberID, decided []tally.Decision) {
+	for i := range decided {
+		s.judgeSuperquorum(member, decided[i].Config)
+		p := promise{decided[i].Revision, decided[i].Reply, member}
+		if before, twice := s.fastPath.promised[decided[i].Proposal]; twice && before.revision != p.revision {
+			s.report("fast-path", "proposal %v was promised at revision %d and at %d", decided[i].Proposal, before.revision,
 				p.revision)
 		}
-		s.won.promised[wins[i].Proposal] = p
+		s.fastPath.promised[decided[i].Proposal] = p
 		s.Fast++
-		if at, done := s.won.applied[wins[i].Proposal]; done {
-			s.won.judge(s, wins[i].Proposal, p, at)
+		if at, done := s.fastPath.applied[decided[i].Proposal]; done {
+			s.fastPath.judge(s, decided[i].Proposal, p, at)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (s *Suite) judgeSuperquorum(member consensus.MemberID, id consensus.ConfigI
 }
 
 // executed is told of the first entry of a proposal that was not passed over.
-func (w *won) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
+func (w *fastPath) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
 	at := appliedAt{uint64(result.Revision), result.Append(nil)}
 	if id.IsZero() {
 		return
@@ -88,7 +88,7 @@ func (w *won) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
 	}
 }
 
-func (w *won) judge(s *Suite, id consensus.ProposalID, p promise, at appliedAt) {
+func (w *fastPath) judge(s *Suite, id consensus.ProposalID, p promise, at appliedAt) {
 	if p.revision != at.revision || !bytes.Equal(p.reply, at.reply) {
 		s.report("fast-path", "member %v was told that proposal %v gets revision %d, it got %d; replies %x and %x",
 			p.member, id, p.revision, at.revision, p.reply, at.reply)
@@ -96,7 +96,7 @@ func (w *won) judge(s *Suite, id consensus.ProposalID, p promise, at appliedAt) 
 }
 
 // finish looks for promises that were never kept.
-func (w *won) finish(s *Suite) {
+func (w *fastPath) finish(s *Suite) {
 	for id, p := range w.promised {
 		if _, done := w.applied[id]; !done {
 			s.report("fast-path", "member %v was told that proposal %v gets revision %d, and nobody ever applied it",
@@ -109,10 +109,10 @@ func (w *won) finish(s *Suite) {
 func (s *Suite) ForgettingRecords(member consensus.MemberID, changes []wal.WitnessRecord) {
 	for i := range changes {
 		if changes[i].Forget {
-			if s.won.leaving[member] == nil {
-				s.won.leaving[member] = map[wal.AttemptID]bool{}
+			if s.fastPath.leaving[member] == nil {
+				s.fastPath.leaving[member] = map[wal.AttemptID]bool{}
 			}
-			s.won.leaving[member][changes[i].Attempt] = true
+			s.fastPath.leaving[member][changes[i].Attempt] = true
 		}
 	}
 }
@@ -122,15 +122,15 @@ func (s *Suite) SyncedRecords(member consensus.MemberID, changes []wal.WitnessRe
 	if len(changes) == 0 {
 		return
 	}
-	held := s.won.records[member]
+	held := s.fastPath.records[member]
 	if held == nil {
 		held = map[wal.AttemptID]bool{}
-		s.won.records[member] = held
+		s.fastPath.records[member] = held
 	}
 	for i := range changes {
 		if changes[i].Forget {
 			delete(held, changes[i].Attempt)
-			delete(s.won.leaving[member], changes[i].Attempt)
+			delete(s.fastPath.leaving[member], changes[i].Attempt)
 		} else {
 			held[changes[i].Attempt] = true
 		}
@@ -143,17 +143,17 @@ func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.
 	for i := range records {
 		found[wal.AttemptOf(records[i].Attempt)] = true
 	}
-	for id := range s.won.records[member] {
-		if !found[id] && !s.won.leaving[member][id] {
+	for id := range s.fastPath.records[member] {
+		if !found[id] && !s.fastPath.leaving[member][id] {
 			s.report("fast-path", "member %v restarts without the record %x that it had synced", member, id[:])
 		}
 	}
-	s.won.records[member] = found
-	delete(s.won.leaving, member)
+	s.fastPath.records[member] = found
+	delete(s.fastPath.leaving, member)
 }
 
 // recorded is told of a voter's answers.
-func (w *won) recorded(s *Suite, m *consensus.Message) {
+func (w *fastPath) recorded(s *Suite, m *consensus.Message) {
 	for i := range m.Verdicts {
 		v := &m.Verdicts[i]
 		if v.Refusal == consensus.RefusedNot && !w.records[m.From][wal.AttemptOf(v.Attempt)] && w.waits(v.Proposal) {
@@ -163,7 +163,7 @@ func (w *won) recorded(s *Suite, m *consensus.Message) {
 }
 
 // waits reports whether a proposal has not been applied anywhere: its records may be gone otherwise.
-func (w *won) waits(id consensus.ProposalID) bool {
+func (w *fastPath) waits(id consensus.ProposalID) bool {
 	_, done := w.applied[id]
 	return !done
 }
