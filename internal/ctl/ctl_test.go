@@ -65,6 +65,8 @@ func TestRun_usage(t *testing.T) {
 		{"member lst --help", `member has no "lst"; did you mean list?`},
 		{"member jobs nonsense -h", `member jobs has no "nonsense"`},
 		{"lease --help nonsense", `lease has no "nonsense"`},
+		{"help member nonsense", `member has no "nonsense"`}, {"help member lst", `member has no "lst"; did you mean list?`},
+		{"help nonsense", `unknown command "nonsense"`}, {"help membr", `unknown command "membr"; did you mean member?`},
 		{"config print --nmae=a", "unknown flag --nmae; did you mean --name?"},
 		{"dev now", "write server flags after --"},
 	} {
@@ -76,6 +78,8 @@ func TestRun_usage(t *testing.T) {
 func TestRun_help(t *testing.T) {
 	f := startFake(t)
 	for _, row := range []struct{ line, want string }{
+		{"help member", "List and change the members"}, {"help member list", "quorate member list"},
+		{"help put a b", "quorate put KEY"}, {"help", "Usage"},
 		{"member --help", "List and change the members"}, {"member jobs --help", "quorate member jobs watch 3f2a"},
 		{"member list --help", "quorate member list"}, {"put --help", "quorate put KEY"}, {"get a -h", "quorate get KEY"},
 	} {

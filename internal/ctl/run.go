@@ -19,6 +19,7 @@ import (
 func Run(ctx context.Context, args []string, s command.Streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
+	checkHelp(root)
 	var unknown error
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, words []string) {
@@ -52,6 +53,26 @@ func refuseUnknown(c *cobra.Command) error {
 		return nil
 	}
 	return c.ValidateArgs(words)
+}
+
+// checkHelp lets `quorate help` refuse words that name no command, as the group would that they were meant for.
+func checkHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, words []string) error {
+		found, rest, err := root.Find(words)
+		switch {
+		case err != nil:
+			hint := ""
+			if near := Suggest(words[0]); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			return command.Usagef("unknown command %q%s", words[0], hint)
+		case len(rest) > 0 && found.HasSubCommands():
+			return found.ValidateArgs(rest)
+		}
+		return nil
+	}
 }
 
 // Known tells whether a word is a command, rather than an argument of the server.
