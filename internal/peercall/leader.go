@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -53,6 +55,9 @@ func Ask[Q, A any](ctx context.Context, c *Caller, to consensus.MemberID, m *Met
 		return answer, err
 	}
 	raw, err := c.port.Call(ctx, to, m.Name, body)
+	if _, coded := status.FromError(err); err != nil && coded {
+		err = &callError{err}
+	}
 	if err != nil {
 		return answer, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,29 @@ func TestAtLeader(t *testing.T) {
 		got, asked, err := ask(tc.leaders, tc.method, tc.here)
 		if got != tc.want || !tc.meets(err) || tc.asked >= 0 && asked != tc.asked || tc.asked < 0 && asked < 2 {
 			t.Errorf("%s: %d, %v after %d questions, want %d after %d", tc.name, got, err, asked, tc.want, tc.asked)
+		}
+	}
+}
+
+// Ensure that a member whose leader turns it away does not turn away who asks it, as if that one were meant; but that it passes on
+// that members do not understand each other.
+func TestTable_Answer_ofAnotherMember(t *testing.T) {
+	for _, row := range []struct{ leaders, tells codes.Code }{
+		{codes.FailedPrecondition, codes.Unavailable}, {codes.ResourceExhausted, codes.Unavailable},
+		{codes.Unimplemented, codes.Unimplemented}, {codes.InvalidArgument, codes.InvalidArgument},
+	} {
+		table := peercall.NewTable(faults, nil)
+		peercall.Serve(table, &double, func(context.Context, uint64) (uint64, error) {
+			_, _, err := ask([]consensus.MemberID{2}, &double, fails(status.Error(row.leaders, "not you")))
+			return 0, err
+		})
+		body, err := peercall.Encode(&double, consensus.ConfigID{}, 21)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = table.Answer(t.Context(), double.Name, body)
+		if status.Code(err) != row.tells || !strings.Contains(err.Error(), "not you") {
+			t.Errorf("a leader that answers %v: the member says %v", row.leaders, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package peercall
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -70,6 +71,10 @@ func (t *Table) open(ctx context.Context, fenced bool, body []byte) ([]byte, err
 func (t *Table) answerError(err error) ([]byte, error) {
 	if told, found := t.faults.append(nil, err); found {
 		return told, nil
+	}
+	var call *callError
+	if errors.As(err, &call) && !misunderstood(call) {
+		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	if _, ok := status.FromError(err); ok {
 		return nil, err
