@@ -63,14 +63,14 @@ func readBoots(options *Options) (bootsRecord, error) {
 		r, err = parseBoots(text)
 	}
 	if err != nil {
-		return r, fmt.Errorf("member: %w: the boots file can not be used: %w", ErrDamaged, err)
+		return r, fmt.Errorf("datadir: %w: the boots file can not be used: %w", ErrDamaged, err)
 	}
 	return r, nil
 }
 
 func writeBoots(options *Options, r *bootsRecord) error {
 	if err := durable.WriteSealed(options.FS, options.bootsFile(), r.text()); err != nil {
-		return fmt.Errorf("member: boots file: %w", err)
+		return fmt.Errorf("datadir: boots file: %w", err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func Exists(options Options) (bool, error) {
 	if _, err := options.FS.Stat(options.bootsFile()); err == nil {
 		return true, nil
 	} else if !oserror.IsNotExist(err) {
-		return false, fmt.Errorf("member: look for data in %s: %w", options.Dir, err)
+		return false, fmt.Errorf("datadir: look for data in %s: %w", options.Dir, err)
 	}
 	return false, nil
 }
@@ -37,10 +37,10 @@ func Create(options Options, identity wal.Identity, first consensus.Config) erro
 		return err
 	}
 	if identity.Storage.IsZero() {
-		return errors.New("member: a data directory needs a storage id")
+		return errors.New("datadir: a data directory needs a storage id")
 	}
 	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
-		return fmt.Errorf("member: create data directory: %w", err)
+		return fmt.Errorf("datadir: create data directory: %w", err)
 	}
 	store, err := options.OpenEngine(options.storeDir(firstGeneration))
 	if err != nil {
@@ -50,7 +50,7 @@ func Create(options Options, identity wal.Identity, first consensus.Config) erro
 		err = apply.SetOwner(store, identity)
 	}
 	if err = errors.Join(err, store.Close()); err != nil {
-		return fmt.Errorf("member: create store: %w", err)
+		return fmt.Errorf("datadir: create store: %w", err)
 	}
 	log, err := wal.Create(options.WAL(), identity)
 	if err != nil {
@@ -85,7 +85,7 @@ func discardHalfCreated(options Options) error {
 				return err
 			}
 			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Position.Index > 0 {
-				return fmt.Errorf("member: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
+				return fmt.Errorf("datadir: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
 					"them is wrong, else replace this member", ErrDamaged, options.walDir(), options.bootsFile())
 			}
 		}
@@ -132,6 +132,6 @@ func refuseUsedStore(options Options, dir string) error {
 	if err := errors.Join(err, store.Close()); err != nil || !used {
 		return err
 	}
-	return fmt.Errorf("member: %w: %s holds data but %s and the log in %s are missing: correct --data-dir or --wal-dir if "+
+	return fmt.Errorf("datadir: %w: %s holds data but %s and the log in %s are missing: correct --data-dir or --wal-dir if "+
 		"one of them is wrong, else replace this member", ErrDamaged, dir, options.bootsFile(), options.walDir())
 }

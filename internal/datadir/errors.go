@@ -20,7 +20,7 @@ var (
 	ErrRolledBack = errors.New("a part of this data directory is older than the rest. A member that forgot what it " +
 		"acknowledged must not vote: if --wal-dir or --data-dir names a copy, correct it, else replace this member")
 	// ErrSwitch means that CURRENT may name the old or the new store: only the next start can tell.
-	ErrSwitch = errors.New("member: the switch to a snapshot failed half way")
+	ErrSwitch = errors.New("datadir: the switch to a snapshot failed half way")
 	// ErrStopped means that the store is closed because the member is shutting down.
 	ErrStopped = errors.New("member: stopped")
 	// ErrStoreEnded is why long work on a store was cut short.

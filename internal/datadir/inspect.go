@@ -38,7 +38,7 @@ func Inspect(options Options) (*Contents, error) {
 	}
 	log, written, err := wal.Inspect(options.WAL())
 	if errors.Is(err, wal.ErrNoLog) {
-		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir: %w", options.Dir,
+		err = fmt.Errorf("datadir: %s is the data of a member whose log is not in %s: correct --wal-dir: %w", options.Dir,
 			options.walDir(), err)
 	}
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Contents) readStore(options Options) (err error) {
 	}
 	dir := options.storeDir(current.Generation)
 	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
-		return fmt.Errorf("member: %w: %s is missing", ErrDamaged, dir)
+		return fmt.Errorf("datadir: %w: %s is missing", ErrDamaged, dir)
 	}
 	store, err := options.OpenEngine(dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Contents) readStore(options Options) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	machine, err := apply.Open(store, options.Apply)
 	if err != nil {
-		return fmt.Errorf("member: read %s: %w", dir, err)
+		return fmt.Errorf("datadir: read %s: %w", dir, err)
 	}
 	c.Applied, c.Revision = machine.Applied(), machine.Store().Revision()
 	_, c.Removed = machine.Removed(c.Log.Identity.Member)
@@ -101,7 +101,7 @@ func (c *Contents) readStore(options Options) (err error) {
 	case c.Applied.Index >= c.Log.Base.Position.Index && current.Installed == c.Applied:
 		c.Log.Base, c.Log.Entries, c.StoreAhead = machine.SnapshotMeta(), nil, true
 	default:
-		return fmt.Errorf("member: the store in %s has applied %v but the log does not hold that entry: the two do not "+
+		return fmt.Errorf("datadir: the store in %s has applied %v but the log does not hold that entry: the two do not "+
 			"belong together; use another survivor", options.Dir, c.Applied)
 	}
 	config, _ := machine.Config()

@@ -41,7 +41,7 @@ func Open(options Options) (*Data, error) {
 	}
 	log, recovered, err := wal.Open(options.WAL())
 	if errors.Is(err, wal.ErrNoLog) {
-		err = fmt.Errorf("member: %s is the data of a member whose log is not in %s: correct --wal-dir if it is wrong, else "+
+		err = fmt.Errorf("datadir: %s is the data of a member whose log is not in %s: correct --wal-dir if it is wrong, else "+
 			"replace this member: %w", options.Dir, options.walDir(), err)
 	}
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *Data) openGeneration(number uint64, options apply.Options) (*Generation
 	options.Store.Life = g.life
 	machine, err := apply.Open(store, options)
 	if errors.Is(err, apply.ErrNotBootstrapped) {
-		err = fmt.Errorf("member: %w: %s has lost its contents: replace this member: %w", ErrDamaged, dir, err)
+		err = fmt.Errorf("datadir: %w: %s has lost its contents: replace this member: %w", ErrDamaged, dir, err)
 	}
 	if err != nil {
 		g.end()
@@ -115,14 +115,14 @@ func (d *Data) restore(recovered wal.Recovered) error {
 	base := recovered.Base
 	last := base.Position.Index + consensus.Index(len(recovered.Entries))
 	if applied.Index < base.Position.Index {
-		return fmt.Errorf("member: %w: the store in %s ends at index %d but the log begins after %d: the store was "+
+		return fmt.Errorf("datadir: %w: the store in %s ends at index %d but the log begins after %d: the store was "+
 			"replaced by an older one", ErrDamaged, d.Options.Dir, applied.Index, base.Position.Index)
 	}
 	if !recovered.Holds(applied) {
 		// That is right only after a snapshot was installed that the log does not know of yet. What the log has instead
 		// never committed.
 		if d.current.Installed != applied {
-			return fmt.Errorf("member: %w: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
+			return fmt.Errorf("datadir: %w: the store in %s has applied %v but the log, which ends at index %d, does not hold "+
 				"that entry: it lost its end", ErrDamaged, d.Options.Dir, applied, last)
 		}
 		base = d.Machine.SnapshotMeta()
@@ -163,7 +163,7 @@ func additions(records []consensus.Record) []wal.WitnessRecord {
 func records(options *Options, log *wal.Recovered) ([]consensus.Record, error) {
 	records, err := wal.DecodeRecords(log.Witness)
 	if err != nil {
-		return nil, fmt.Errorf("member: the log in %s: %w: %w", options.walDir(), ErrDamaged, err)
+		return nil, fmt.Errorf("datadir: the log in %s: %w: %w", options.walDir(), ErrDamaged, err)
 	}
 	return records, nil
 }

@@ -28,7 +28,7 @@ func (p *part) mixed(other *part) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("member: %w: %s %s %s. Nothing was changed: correct --data-dir or --wal-dir, so that all are those "+
+	return fmt.Errorf("datadir: %w: %s %s %s. Nothing was changed: correct --data-dir or --wal-dir, so that all are those "+
 		"of one member", ErrMixed, p.name, p.path, what)
 }
 
@@ -41,7 +41,7 @@ func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store 
 			return err
 		}
 		if p.identity.Epoch.Number > ofLog.identity.Epoch.Number {
-			return fmt.Errorf("member: %w: %s %s has seen epoch %v of the cluster, the log in %s only epoch %v", ErrRolledBack,
+			return fmt.Errorf("datadir: %w: %s %s has seen epoch %v of the cluster, the log in %s only epoch %v", ErrRolledBack,
 				p.name, p.path, p.identity.Epoch, options.walDir(), ofLog.identity.Epoch)
 		}
 	}
@@ -53,10 +53,10 @@ func checkParts(options *Options, boots *bootsRecord, log *wal.Recovered, store 
 func checkBoots(options *Options, file, log uint64) error {
 	switch {
 	case log < file:
-		return fmt.Errorf("member: %w: the log in %s was opened %d times, this directory %d times, as %s says",
+		return fmt.Errorf("datadir: %w: the log in %s was opened %d times, this directory %d times, as %s says",
 			ErrRolledBack, options.walDir(), log, file, options.bootsFile())
 	case log > file+1:
-		return fmt.Errorf("member: %w: %s counts %d starts, the log in %s %d",
+		return fmt.Errorf("datadir: %w: %s counts %d starts, the log in %s %d",
 			ErrRolledBack, options.bootsFile(), file, options.walDir(), log)
 	}
 	return nil

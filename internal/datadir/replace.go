@@ -43,10 +43,10 @@ func (d *Data) Check(meta consensus.SnapshotMeta, dir string) (err error) {
 
 func (d *Data) checkAnnounced(meta consensus.SnapshotMeta, machine *apply.Machine) error {
 	if got := machine.Applied(); got != meta.Position {
-		return fmt.Errorf("member: the snapshot holds %v, announced was %v", got, meta.Position)
+		return fmt.Errorf("datadir: the snapshot holds %v, announced was %v", got, meta.Position)
 	}
 	if got := machine.Cluster(); got != d.Identity.Cluster {
-		return fmt.Errorf("member: the snapshot is of cluster %v, this member of %v", got, d.Identity.Cluster)
+		return fmt.Errorf("datadir: the snapshot is of cluster %v, this member of %v", got, d.Identity.Cluster)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func ReadFounding(options Options) (Founding, error) {
 // WriteFounding records how far a founding is.
 func WriteFounding(options Options, record Founding) error {
 	if err := durable.MakeDir(options.FS, options.Dir); err != nil {
-		return fmt.Errorf("member: create data directory: %w", err)
+		return fmt.Errorf("datadir: create data directory: %w", err)
 	}
 	return writeRecord(&options, foundingFile, record)
 }
@@ -114,10 +114,10 @@ func readRecord(options *Options, name string, into any) (found bool, err error)
 	}
 	text, err := durable.ReadSealed(options.FS, path)
 	if err != nil {
-		return false, fmt.Errorf("member: %w", err)
+		return false, fmt.Errorf("datadir: %w", err)
 	}
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return false, fmt.Errorf("member: read %s: %w", path, err)
+		return false, fmt.Errorf("datadir: read %s: %w", path, err)
 	}
 	return true, nil
 }
@@ -128,7 +128,7 @@ func writeRecord(options *Options, name string, record any) error {
 		return err
 	}
 	if err := durable.WriteSealed(options.FS, options.FS.PathJoin(options.Dir, name), string(text)+"\n"); err != nil {
-		return fmt.Errorf("member: %w", err)
+		return fmt.Errorf("datadir: %w", err)
 	}
 	return nil
 }

@@ -63,12 +63,12 @@ func (p *Plan) AdvanceLearner(options datadir.Options, s *Survivor) error {
 		return err
 	}
 	if last := found.Last(); found.Identity != s.Identity || (!s.ahead && last != s.Last) {
-		err = fmt.Errorf("member: %s changed while it was looked at: try again", options.Dir)
+		err = fmt.Errorf("recovery: %s changed while it was looked at: try again", options.Dir)
 		return errors.Join(err, log.Close())
 	}
 	err = log.Append(wal.Batch{Epoch: &p.Epoch})
 	if err = errors.Join(err, log.Close()); err != nil {
-		return fmt.Errorf("member: write the epoch to the log of a learner: %w", err)
+		return fmt.Errorf("recovery: write the epoch to the log of a learner: %w", err)
 	}
 	return nil
 }

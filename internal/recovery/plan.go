@@ -194,7 +194,7 @@ func (p *Plan) Write(options datadir.Options) error {
 		return err
 	}
 	if last := found.Last(); found.Identity != p.identity || (p.reset == nil && last != p.after) {
-		err = fmt.Errorf("member: %s changed while it was looked at: the log ends at %v and not at %v; try again",
+		err = fmt.Errorf("recovery: %s changed while it was looked at: the log ends at %v and not at %v; try again",
 			options.Dir, last, p.after)
 		return errors.Join(err, log.Close())
 	}
@@ -203,7 +203,7 @@ func (p *Plan) Write(options datadir.Options) error {
 	}
 	err = log.Append(wal.Batch{Reset: p.reset, Entries: p.entries, Hard: &p.hard, Epoch: &p.Epoch})
 	if err = errors.Join(err, log.Close()); err != nil {
-		return fmt.Errorf("member: write the recovery to the log: %w", err)
+		return fmt.Errorf("recovery: write the recovery to the log: %w", err)
 	}
 	return p.verify(options)
 }
@@ -222,12 +222,12 @@ func (p *Plan) verify(options datadir.Options) error {
 	}
 	got, want := replica.InForce(), p.hard.Commit
 	if s.Identity.Epoch != p.Epoch {
-		return fmt.Errorf("member: the log was written but is of epoch %v, not %v; keep the directory and use another "+
+		return fmt.Errorf("recovery: the log was written but is of epoch %v, not %v; keep the directory and use another "+
 			"survivor", s.Identity.Epoch, p.Epoch)
 	}
 	if got.ID.Index != want || !got.Committed || !got.Settled || replica.Status().Removed || s.Removed ||
 		!slices.Equal(got.Config.Voters, p.Config.Voters) {
-		return fmt.Errorf("member: the log was written but says something else: configuration %v with voters %v, want that "+
+		return fmt.Errorf("recovery: the log was written but says something else: configuration %v with voters %v, want that "+
 			"of entry %d with %v; keep the directory and use another survivor", got.ID, got.Config.Voters, want,
 			p.Config.Voters)
 	}
