@@ -12,14 +12,14 @@ import (
 // Config is clientv3's: endpoints, TLS, timeouts, logger.
 type Config = clientv3.Config
 
-// Client is a clientv3.Client whose writes happen once. It is safe for use by many goroutines.
+// Client is a clientv3.Client whose writes are applied once. It may be used concurrently.
 type Client struct {
 	*clientv3.Client
 	writer *writer
 	conns  *conns
 }
 
-// New makes a client. It does not wait for a connection: the first call does.
+// New returns a client. It does not wait for a connection: the first call does.
 func New(config Config) (*Client, error) {
 	plain, err := clientv3.New(config)
 	if err != nil {
@@ -32,7 +32,7 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// Close gives the sessions back and ends all connections. Writes without an answer fail, those that had left with an
+// Close retires the sessions and closes all connections. Writes without an answer fail; those that were sent, with an
 // InDoubtError.
 func (c *Client) Close() error {
 	c.writer.close()
@@ -40,14 +40,14 @@ func (c *Client) Close() error {
 	return c.Client.Close()
 }
 
-// conns are the connections for streams of writes: one to each endpoint, so that the client chooses the member.
+// conns has one connection for each endpoint, so that the client can choose the member of a stream of writes.
 type conns struct {
 	plain      *clientv3.Client
 	mu         sync.Mutex
 	byEndpoint map[string]*grpc.ClientConn
 }
 
-// writer returns the service behind an endpoint; it is connected to when it is called.
+// writer returns the Writer service at an endpoint. The connection is made by the first call.
 func (c *conns) writer(endpoint string) (quoratepb.WriterClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *conns) writer(endpoint string) (quoratepb.WriterClient, error) {
 		}
 		c.byEndpoint[endpoint] = conn
 	}
-	conn.ResetConnectBackoff() // the caller has a pace of its own
+	conn.ResetConnectBackoff() // the caller has its own backoff
 	return quoratepb.NewWriterClient(conn), nil
 }
 

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// listInterval is how often the members are listed anew.
+	// listInterval is the time between two listings of the members.
 	listInterval = 30 * time.Second
 	// listPatience bounds one listing.
 	listPatience = 2 * time.Second
 )
 
-// directory is what the client knows of the cluster: who its members are, where, and who leads. It follows the members' own
-// words. Streams go to the endpoints that the user gave, or to what members advertise if none of those answers; what goes to
-// all voters at once needs this list, too.
+// directory is what the client knows of the cluster, from what the members say: the members, their endpoints, and the
+// leader. Streams go to the endpoints that the user gave, or to those that members advertise if none of the user's
+// answers. Offers to all voters need the endpoints of all voters.
 type directory struct {
 	given  func() []string
 	lister clientv3.Cluster
 
 	mu      sync.Mutex
-	cluster uint64 // the first that answered; others are not ours
+	cluster uint64 // of the first member that answered; endpoints of other clusters are refused
 	leader  uint64
 	term    uint64
 	members []directoryMember
 	listed  time.Time
 	view    view              // of the latest term and configuration
-	places  map[string]uint64 // endpoint -> who answered there last
+	places  map[string]uint64 // endpoint -> member that answered there last
 }
 
 // directoryMember is one member.
@@ -49,7 +49,7 @@ func newDirectory(given func() []string, lister clientv3.Cluster) *directory {
 
 var errForeign = errors.New("quorate: the endpoint belongs to another cluster than those before it: mend the list of endpoints")
 
-// note takes a member's word about the cluster.
+// note records what a member says of the cluster.
 func (d *directory) note(endpoint string, s *quoratepb.MemberStatus) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,14 +73,15 @@ func (d *directory) note(endpoint string, s *quoratepb.MemberStatus) error {
 	return nil
 }
 
-// latest returns what a proposer must know.
+// latest returns the view that offers are made on.
 func (d *directory) latest() view {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.view
 }
 
-// toMember returns where a member may be found: where it was, where nobody was met yet, and where it says.
+// toMember returns the endpoints to try for a member: where it answered before, where no member has answered yet, and
+// what it advertises.
 func (d *directory) toMember(id uint64) []string {
 	given := d.given()
 	d.mu.Lock()
@@ -110,7 +111,7 @@ func (d *directory) toMember(id uint64) []string {
 	return all
 }
 
-// refresh lists the members if that was not done lately.
+// refresh lists the members if the last listing is older than listInterval.
 func (d *directory) refresh(ctx context.Context) {
 	d.mu.Lock()
 	now := time.Now()
@@ -143,7 +144,7 @@ func (d *directory) refresh(ctx context.Context) {
 	}
 }
 
-// endpoints returns where to try: first what the user gave, then what members that serve writes advertise beside it.
+// endpoints returns the endpoints that the user gave, and the others that members which serve writes advertise.
 func (d *directory) endpoints() (given, advertised []string) {
 	given = d.given()
 	d.mu.Lock()

@@ -1,21 +1,23 @@
-// Package client is Quorate's own Go client. It is etcd's clientv3 with other writes: each of them happens once, and gets
-// its answer, although connections break, leaders change and members die while it is on its way.
+// Package client is Quorate's own Go client. It is etcd's clientv3 with other writes: each write is applied once, and
+// gets its answer, although connections break, leaders change and members die meanwhile.
 //
-// New takes the place of clientv3.New and takes the same Config. What it returns holds a *clientv3.Client whose KV sends
-// Put, Delete and Txn over a stream of this package; everything else (reads, watches, leases, maintenance) is clientv3's.
-// Whoever wants a *clientv3.Client, as its concurrency package does, is given the field Client and writes the same way.
+// New replaces clientv3.New and takes the same Config. The Client that it returns embeds a *clientv3.Client whose KV
+// sends Put, Delete and Txn over a stream of this package; everything else (reads, watches, leases, maintenance) is
+// clientv3's. Code that needs a *clientv3.Client, such as clientv3's package concurrency, can use the field Client: its
+// writes go the same way.
 //
-// A write is named before it leaves: by the client, its session, and a sequence in it. All members remember by that name what
-// it gave, for as long as the session lives, so that the client may ask again, any member, until it knows. Sessions are
-// opened, replaced and retired in passing.
+// A write gets a proposal id before it is sent: the client's id, its session, and a sequence number. All members keep
+// its result under that id as long as the session is open, so that the client may send it again, to any member, until
+// it knows the result. The client opens, replaces and retires sessions as needed.
 //
-// If the members are far away, a write is offered to all voters at once, and answered once the client has counted that it is
-// decided (docs/fast-path.md): fleet keeps the streams, race counts, table follows each write to its end in the log.
+// If the members are far away, a write is offered to all voters at once, and answered once the client has counted that
+// it is decided (docs/fast-path.md): voterStreams keeps the streams, race counts, and table follows each write until it
+// is applied.
 //
 // Invariants:
-//  1. A write that was answered happened exactly once, or was rejected and never happens.
-//  2. A write whose context ended may or may not have happened; it happens at most once, and not after the client is closed
-//     and its sessions are retired.
-//  3. A write is never repeated under another name, unless it is known that nothing came of the first.
-//  4. An InDoubtError is the only other way in which a write's fate stays open: nobody heard the client for a minute.
+//  1. A write that was answered has been applied exactly once, or was rejected and is never applied.
+//  2. A write whose context ended may or may not have been applied; it is applied at most once, and not after the client is
+//     closed and its sessions are retired.
+//  3. A write is sent again under another id only if it is known that the first was not applied.
+//  4. Otherwise a write ends in doubt only with an InDoubtError: no member heard the client for a minute.
 package client

@@ -6,9 +6,9 @@ import (
 )
 
 var (
-	// ErrClosed means that the client was closed before the write had left: nothing happened.
+	// ErrClosed means that the client was closed before the write was sent: it is not applied.
 	ErrClosed = errors.New("quorate: the client is closed")
-	// ErrUnsupported means that no endpoint speaks the native protocol: nothing happened.
+	// ErrUnsupported means that no endpoint serves the native protocol: the write is not applied.
 	ErrUnsupported = errors.New("quorate: the servers do not know native writes: use clientv3, or upgrade them")
 )
 
@@ -17,8 +17,8 @@ var (
 	errLeft         = errors.New("the client was closed before the answer came")
 )
 
-// InDoubtError means that a write may or may not have happened: read before you repeat it. If its session has ended, what is
-// read then is final; otherwise the write may still be on its way, for a moment.
+// InDoubtError means that a write may or may not have been applied: read before you repeat it. If its session has
+// ended, the result of the read is final; otherwise the write may still be applied a moment later.
 type InDoubtError struct {
 	Cause error
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// remote is what clientv3's KV talks to: reads and compactions go as ever, writes go to the writer.
+// remote is the KVClient of clientv3's KV: it passes reads and compactions to etcd's service, and writes to the writer.
 type remote struct {
 	pb.KVClient
 	writer *writer

@@ -18,13 +18,13 @@ import (
 const (
 	// connectPatience bounds one attempt to find a member that answers.
 	connectPatience = 3 * time.Second
-	// leaderGrace is for how long a member that knows no leader waits for one that does.
+	// leaderGrace is how long a member that knows no leader is held back in favour of one that does.
 	leaderGrace = 300 * time.Millisecond
 )
 
 var errNoEndpoint = errors.New("quorate: no endpoint")
 
-// link is the stream to one member.
+// link is a stream to one member: the one that the client writes through, or that of a voterStream.
 type link struct {
 	w        *writer
 	endpoint string
@@ -34,20 +34,20 @@ type link struct {
 	cancel   context.CancelFunc
 	status   *quoratepb.MemberStatus
 
-	leaderless atomic.Int64 // since when it knows no leader; zero if it does
-	asked      atomic.Int64 // when it was asked how it stands last: that is the question's name
+	leaderless atomic.Int64 // since when the member knows no leader, in Unix nanoseconds; zero if it knows one
+	asked      atomic.Int64 // when the last ping was sent, in Unix nanoseconds: also its id
 	distance   atomic.Int64 // the round trip, in nanoseconds; zero: not measured yet
 	received   chan struct{}
 }
 
-// attempt is how one endpoint answered.
+// attempt is the result of connecting to one endpoint.
 type attempt struct {
 	link *link
 	err  error
 }
 
-// connect asks all endpoints at once and takes the first that answers: the nearest of those that work. One that knows no
-// leader is taken only if no other one comes forward.
+// connect opens streams to all endpoints at once and takes the first that answers, which is usually the nearest. A
+// member that knows no leader is taken only if no other one answers within leaderGrace.
 func (w *writer) connect() (*link, error) {
 	given, _ := w.members.endpoints()
 	l, err := w.race(given)
@@ -119,7 +119,7 @@ func (w *writer) race(endpoints []string) (*link, error) {
 	return nil, errors.Join(errs...)
 }
 
-// discard ends the streams that come after the choice.
+// discard closes the streams that open after one was taken.
 func discard(answers <-chan attempt, left *int) {
 	for range *left {
 		if a := <-answers; a.link != nil {
@@ -128,7 +128,7 @@ func discard(answers <-chan attempt, left *int) {
 	}
 }
 
-// open begins a stream and waits for the member's first word.
+// open opens a stream and waits for the member's first message.
 func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 	service, err := w.dial(endpoint)
 	if err != nil {
@@ -143,7 +143,7 @@ func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 		err = l.stream.Send(&quoratepb.ProposeRequest{Key: key})
 	}
 	var first *quoratepb.ProposeResponse
-	if err == nil || errors.Is(err, io.EOF) { // then Recv says why
+	if err == nil || errors.Is(err, io.EOF) { // Recv returns the cause of an EOF
 		first, err = l.stream.Recv()
 	}
 	if err == nil && first.Status == nil {
@@ -180,7 +180,7 @@ func (l *link) serve() {
 		return
 	}
 	for {
-		l.w.fleet.steer(time.Duration(l.distance.Load()))
+		l.w.voters.update(time.Duration(l.distance.Load()))
 		if !l.pass() {
 			return
 		}
@@ -206,11 +206,11 @@ func (l *link) serve() {
 	}
 }
 
-// pass sends what waits: to all voters at once what may go so, and the rest to the member of this link. False means that the
-// stream has ended: the receiver has heard why, and it makes no difference.
+// pass sends all queued writes: as offers to all voters where possible, and the others to the member of this link.
+// False means that the stream has ended.
 func (l *link) pass() bool {
 	for {
-		for l.w.fleet.offer() {
+		for l.w.voters.offer() {
 		}
 		r := l.w.table.next()
 		if r == nil {
@@ -222,14 +222,14 @@ func (l *link) pass() bool {
 	}
 }
 
-// ask says that the client is there, and asks how the member stands.
+// ask sends a ping, which keeps the client's sessions open and asks for the member's status.
 func (l *link) ask() bool {
 	now := time.Now().UnixNano()
 	l.asked.Store(now)
 	return l.stream.Send(&quoratepb.ProposeRequest{Ping: uint64(now)}) == nil
 }
 
-// measure takes the member's answer to ask, not what it says by itself.
+// measure updates the round trip, if a status answers the last ping.
 func (l *link) measure(question uint64) {
 	at := l.asked.Load()
 	if question == 0 || uint64(at) != question {
@@ -245,7 +245,7 @@ func (l *link) measure(question uint64) {
 	}
 }
 
-// receive takes what the member says.
+// receive handles the member's messages until the stream ends.
 func (l *link) receive(deaf *time.Timer) {
 	defer close(l.received)
 	for {
@@ -287,13 +287,13 @@ func (l *link) noteStatus(s *quoratepb.MemberStatus) {
 	}
 }
 
-// lostLeader reports whether the member has known no leader for so long that another one may.
+// lostLeader reports whether the member has known no leader for so long that another member should be tried.
 func (l *link) lostLeader() bool {
 	since := l.leaderless.Load()
 	return since != 0 && time.Since(time.Unix(0, since)) > leaderlessAfter
 }
 
-// leave gives the sessions back and waits, not for long, until the member has heard it.
+// leave retires the sessions and waits, for farewellTime at most, until the member has received that.
 func (l *link) leave() {
 	l.settle()
 	if r := l.w.table.farewell(); r == nil || l.stream.Send(r) != nil || l.stream.CloseSend() != nil {
@@ -305,7 +305,7 @@ func (l *link) leave() {
 	}
 }
 
-// settle waits, not for long, until the log has said of all writes what their callers were told.
+// settle waits, for farewellTime at most, until all writes that were answered by verdicts are known to be applied.
 func (l *link) settle() {
 	patience := time.After(farewellTime)
 	for l.w.table.settling() {
@@ -322,7 +322,7 @@ func (l *link) settle() {
 	}
 }
 
-// unsupported reports whether every endpoint that answered does not know the service.
+// unsupported reports whether no endpoint serves the Writer service.
 func unsupported(err error) bool {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -1,10 +1,10 @@
 package client
 
-// Stats counts what the client wrote since it was made.
+// Stats counts the writes of a client since New.
 type Stats struct {
-	Writes  uint64 // that were asked for
-	Offered uint64 // to all voters at once
-	Won     uint64 // of those that were offered, answered by a superquorum of the voters, in one round trip
+	Writes  uint64 // all writes
+	Offered uint64 // writes that were offered to all voters at once
+	Won     uint64 // offered writes that a superquorum of the voters decided, in one round trip
 }
 
 // Stats returns the counts so far.

@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// What the client has unanswered at once. Members bear more; what waits here costs nobody anything.
+// Limits of what the client has sent without an answer. Members accept more; writes beyond wait in the client.
 const (
 	maxUnanswered  = 2048
 	maxRefusals    = 20 // pauses in which voters may say that they do not hold what the leader refused
@@ -32,20 +32,20 @@ type call struct {
 	request  []byte
 	order    uint64
 	name     name
-	session  *session // whose it is; nil while it has no name
-	attempts int      // how often it left under its name
-	lane     *lane    // by which it left last, to the leader; nil: the link
-	term     uint64   // in which it left by a lane
-	race     *race    // if it was offered under its name
-	refusals int      // of its only attempt, while voters may have held it
-	told     bool     // its caller knows, by the verdicts of the voters, what the log has yet to say
-	ended    bool     // answered or given up
+	session  *session     // whose it is; nil while it has no name
+	attempts int          // how often it was sent under its id
+	stream   *voterStream // to the leader, over which it was sent last; nil: the link
+	term     uint64       // of the view on which it was sent over a voterStream
+	race     *race        // if it was offered under its name
+	refusals int          // of its only attempt, while voters may have held it
+	told     bool         // its caller knows, by the verdicts of the voters, what the log has yet to say
+	ended    bool         // answered or given up
 	response []byte
 	err      error
 	done     chan struct{} // closed when it is answered
 }
 
-// name is what members remember a write by, together with the client's id.
+// name is a proposal id without the client's id: session and sequence number.
 type name struct {
 	session, sequence uint64
 }
@@ -61,11 +61,11 @@ type session struct {
 // told reports whether some of its calls were told before they were applied: it must not end yet.
 func (s *session) told() bool { return s.early > 0 }
 
-// table names the client's writes and follows them to their ends. It knows no streams: next says what to send, the other
-// methods take what came. A new stream begins with restart.
+// table gives the client's writes their ids and follows them until they are answered. It does not use streams: next returns
+// what to send, the other methods take what was received. After a new stream was opened, restart must be called.
 type table struct {
 	mu       sync.Mutex
-	key      []byte // proves to members that the client is who it says
+	key      []byte // proves the client's id to members
 	client   uint64
 	numbered uint64
 	current  *session // new names come from here; nil until one is open
@@ -78,7 +78,7 @@ type table struct {
 	sent     map[name]*call
 	length   uint64 // how many writes a session may name
 	message  int    // what a message may hold
-	term     uint64 // the latest in which anybody was known to lead
+	term     uint64 // the latest in which a leader was known
 	stats    Stats
 	closed   error
 	wake     chan struct{}
@@ -92,7 +92,7 @@ func newTable() *table {
 	return t
 }
 
-// draw gives the client a key, and with it an id. Nobody else has one of so many.
+// draw gives the client a random key, and the id that is derived from it.
 func (t *table) draw() {
 	t.above = 0
 	t.key = make([]byte, quoratepb.ClientKeyBytes)
@@ -156,7 +156,7 @@ func (t *table) finish(c *call, response []byte, err error) {
 	close(c.done)
 }
 
-// next returns what is to be sent now, nil if that is nothing.
+// next returns the next message to send, nil if there is none.
 func (t *table) next() *quoratepb.ProposeRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +181,7 @@ func (t *table) next() *quoratepb.ProposeRequest {
 		}
 		r.Proposals = append(r.Proposals, c.proposal())
 		c.attempts++
-		c.lane = nil
+		c.stream = nil
 		t.sent[c.name] = c
 	}
 	clear(t.queue[len(keep):])
@@ -201,10 +201,10 @@ func (t *table) tooLarge(c *call) bool {
 	return true
 }
 
-// alone reports whether nothing but the attempt that was just answered can make it happen.
+// alone reports whether the attempt that was just answered is the only one that may be applied.
 func (c *call) alone() bool { return c.attempts == 1 && (c.race == nil || !c.race.mayOutlive()) }
 
-// doubt is the error of a call of which another attempt may have happened.
+// doubt is the error of a call of which another attempt may be applied.
 func (c *call) doubt(err error) error {
 	if c.attempts > 1 || c.race != nil && c.race.mayOutlive() {
 		return &InDoubtError{Cause: err}
@@ -212,8 +212,8 @@ func (c *call) doubt(err error) error {
 	return err
 }
 
-// turn opens the first session, opens another one when half of the current is used, so that the other half lasts until it
-// is there, and retires the one before once everything in it is known.
+// turn opens the first session, and the next one when half of the current one is used, so that the other half lasts
+// until the next one is open. It retires the former session once all results in it are known.
 func (t *table) turn(r *quoratepb.ProposeRequest) {
 	if t.previous != nil && t.previous.unresolved == 0 && !t.opening {
 		r.Retire = append(r.Retire, t.previous.number)
@@ -245,7 +245,7 @@ func (t *table) give(c *call) bool {
 	return true
 }
 
-// stand takes the limits of the member that the stream is connected to.
+// noteStatus takes the limits of the member that the stream is connected to.
 func (t *table) noteStatus(status *quoratepb.MemberStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -286,7 +286,7 @@ func (t *table) pausing() bool {
 	return t.refused || len(t.later) > 0
 }
 
-// retry lets out what had to pause.
+// retry queues again the writes that had to pause.
 func (t *table) retry() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -294,7 +294,7 @@ func (t *table) retry() {
 	t.later, t.refused = nil, false
 }
 
-// answer takes what a member says of a write.
+// answer handles the answer of a member to a write.
 func (t *table) answer(a *quoratepb.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -339,7 +339,7 @@ func (t *table) answer(a *quoratepb.Answer) {
 	}
 }
 
-// lose gives no more names of a session that has ended.
+// lose gives no more ids in a session that has ended.
 func (t *table) lose(number uint64) {
 	if t.current != nil && t.current.number == number {
 		t.current = nil
@@ -349,14 +349,14 @@ func (t *table) lose(number uint64) {
 	}
 }
 
-// restart queues what the former stream left unanswered, in order.
+// restart queues the writes that the former stream left unanswered, in order.
 func (t *table) restart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opening, t.refused = false, false
 	again := t.later
 	for id, c := range t.sent {
-		if c.lane != nil {
+		if c.stream != nil {
 			continue // it may still be answered there
 		}
 		delete(t.sent, id)
@@ -389,7 +389,7 @@ func (t *table) identity() (client uint64, key []byte) {
 	return t.client, t.key
 }
 
-// close fails what comes from now on.
+// close makes later writes fail.
 func (t *table) close(why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -398,7 +398,7 @@ func (t *table) close(why error) {
 	}
 }
 
-// fail ends what has not left, and everything else, too, if all.
+// fail ends the writes that were not sent and, if all is set, the others too.
 func (t *table) fail(why error, all bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -414,7 +414,7 @@ func (t *table) fail(why error, all bool) {
 	}
 }
 
-// farewell returns the message that gives all sessions back, nil if there are none.
+// farewell returns the message that retires all sessions, nil if there are none.
 func (t *table) farewell() *quoratepb.ProposeRequest {
 	t.mu.Lock()
 	defer t.mu.Unlock()

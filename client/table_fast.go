@@ -7,10 +7,10 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// offer names the writes that wait for their first attempt, as many as a message holds, and returns them to be offered to all
-// voters on a view. They leave by the lane of the leader, which will also say how they end. Without others they go to
-// the leader alone.
-func (t *table) offer(client uint64, g *view, leader *lane, others []uint64) []*quoratepb.Proposal {
+// offer gives ids to writes that were never sent, as many as a message holds, and returns them to be offered to the
+// leader and others on a view. The leader's stream carries them, and later their answers. Without others they go to the
+// leader alone.
+func (t *table) offer(client uint64, g *view, leader *voterStream, others []uint64) []*quoratepb.Proposal {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if client != t.client || t.closed != nil {
@@ -35,7 +35,7 @@ func (t *table) offer(client uint64, g *view, leader *lane, others []uint64) []*
 		}
 		offered = append(offered, c.proposal())
 		c.attempts++
-		c.lane, c.term = leader, g.term
+		c.stream, c.term = leader, g.term
 		if len(others) > 0 {
 			c.race = &race{view: *g, asked: slices.Clone(others)}
 			t.stats.Offered++
@@ -54,7 +54,7 @@ func (c *call) proposal() *quoratepb.Proposal {
 	}
 }
 
-// verdicts takes what a member says of writes that were offered to it.
+// verdicts handles the verdicts of a member on writes that were offered to it.
 func (t *table) verdicts(member uint64, all *quoratepb.Verdicts) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +67,8 @@ func (t *table) verdicts(member uint64, all *quoratepb.Verdicts) {
 		if c == nil || c.race == nil || !c.race.take(member, all.Leader, on, v) || c.ended || c.told {
 			continue
 		}
-		// Decided, but perhaps not applied anywhere: its place in the session is free only once a member says that it was.
+		// Decided, but perhaps not applied anywhere yet: its session must stay open until a member answers that it was
+		// applied.
 		t.stats.Won++
 		c.told, c.response = true, c.race.response
 		c.session.early++
@@ -88,24 +89,24 @@ func (t *table) waits(id name) *call {
 	return nil
 }
 
-// laneLost asks for what left by a lane that has ended by the link.
-func (t *table) laneLost(l *lane) {
+// streamLost sends the writes of a voterStream that has ended again, over the link.
+func (t *table) streamLost(l *voterStream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.askAgain(func(c *call) bool { return c.lane == l })
+	t.askAgain(func(c *call) bool { return c.stream == l })
 }
 
-// newTerm asks for what was offered in an earlier term by the link: whoever led it may be gone.
+// newTerm sends writes that were offered in an earlier term again, over the link: the leader of that term may be gone.
 func (t *table) newTerm(term uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if term > t.term {
 		t.term = term
-		t.askAgain(func(c *call) bool { return c.lane != nil && c.term < term })
+		t.askAgain(func(c *call) bool { return c.stream != nil && c.term < term })
 	}
 }
 
-// askAgain queues unanswered writes, in order, to leave by the link.
+// askAgain queues unanswered writes, in order, for the link.
 func (t *table) askAgain(which func(*call) bool) {
 	var again []*call
 	for id, c := range t.sent {
@@ -113,7 +114,7 @@ func (t *table) askAgain(which func(*call) bool) {
 			continue
 		}
 		delete(t.sent, id)
-		c.lane = nil
+		c.stream = nil
 		if !c.ended {
 			again = append(again, c)
 		}
@@ -125,8 +126,8 @@ func (t *table) askAgain(which func(*call) bool) {
 	}
 }
 
-// mayBeHeld reports whether a write of which the only attempt came to nothing is to be asked for again because voters may hold
-// it: in that time they say more.
+// mayBeHeld reports whether voters may hold a record of a write whose only attempt was refused. Then it is sent again
+// after a pause, in which more voters answer.
 func (c *call) mayBeHeld() bool {
 	if c.attempts != 1 || c.alone() || c.refusals >= maxRefusals {
 		return false
@@ -136,7 +137,7 @@ func (c *call) mayBeHeld() bool {
 	return true
 }
 
-// settling reports whether there are writes that were told by their verdicts, and not yet by the log.
+// settling reports whether there are writes that were answered by verdicts and are not known to be applied yet.
 func (t *table) settling() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 var fiveVoters = view{termConfig: termConfig{term: 3, index: 9, configTerm: 2}, leader: 1, voters: []uint64{1, 2, 3, 4, 5}, fast: true}
 
 // offerOne has one write offered to five voters, under session 7.
-func offerOne(t *testing.T) (*table, *call, *lane) {
+func offerOne(t *testing.T) (*table, *call, *voterStream) {
 	t.Helper()
-	table, leader := newTable(), &lane{voter: 1}
+	table, leader := newTable(), &voterStream{voter: 1}
 	c := addOne(t, table)
 	table.next()
 	table.opened(&quoratepb.SessionOpened{Session: 7})
@@ -118,8 +118,9 @@ func TestTable_verdicts_not(t *testing.T) {
 	}
 }
 
-// TestTable_laneLost asks by the link, under the same name, for what the leader's lane left open, won or not.
-func TestTable_laneLost(t *testing.T) {
+// TestTable_streamLost sends the unanswered writes of the leader's stream again over the link, under the same id,
+// decided or not.
+func TestTable_streamLost(t *testing.T) {
 	for _, won := range []bool{false, true} {
 		table, c, leader := offerOne(t)
 		for member := uint64(1); won && member <= 4; member++ {
@@ -127,9 +128,9 @@ func TestTable_laneLost(t *testing.T) {
 		}
 		table.restart() // the link's stream is another one
 		if r := table.next(); r != nil {
-			t.Errorf("won %v: the link asks for what the lane will answer: %v", won, r)
+			t.Errorf("won %v: the link sends what the leader's stream will answer: %v", won, r)
 		}
-		table.laneLost(leader)
+		table.streamLost(leader)
 		if got := table.offer(table.id(), &fiveVoters, leader, nil); len(got) != 0 {
 			t.Errorf("won %v: offered again: %v", won, got)
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// The pace of the writer. All but the last are far below the minute for which members wait for a silent client.
+// Timeouts of the writer. All but the last are far below the minute after which members retire a silent client's sessions.
 const (
 	pingInterval    = 2 * time.Second
-	deafAfter       = 5 * time.Second // a stream that is silent for so long is dead
+	deafAfter       = 5 * time.Second // a stream that received nothing for so long counts as dead
 	leaderlessAfter = 1500 * time.Millisecond
 	retryPause      = 50 * time.Millisecond
 	firstBackoff    = 20 * time.Millisecond
@@ -22,18 +22,19 @@ const (
 	farewellTime    = time.Second
 )
 
-// farAway is the round trip to the nearest member from which on the client asks all voters by itself. A nearer member does
-// that as well for it.
+// farAway is the smallest round trip to the nearest member for which the client offers to all voters itself. A nearer
+// member can do that for the client as fast.
 const farAway = time.Millisecond
 
 // dial returns the service behind an endpoint.
 type dial func(endpoint string) (quoratepb.WriterClient, error)
 
-// writer carries writes to the cluster: one stream at a time, to whichever member answers first, and then to another one.
+// writer sends writes to the cluster over one stream at a time: to the member that answered first, and to another one when
+// that stream ends.
 type writer struct {
 	table   *table
-	fleet   *fleet
-	far     time.Duration // how far the nearest member must be for the client to ask all voters by itself
+	voters  *voterStreams
+	far     time.Duration // farAway, or what a test sets
 	members *directory
 	dial    dial
 
@@ -49,7 +50,7 @@ func newWriter(ctx context.Context, members *directory, dial dial) *writer {
 		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}), far: farAway,
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	w.fleet = newFleet(w)
+	w.voters = newVoterStreams(w)
 	go w.run()
 	return w
 }
@@ -81,7 +82,7 @@ func (w *writer) write(ctx context.Context, kind quoratepb.Proposal_Kind, in, ou
 	return proto.Unmarshal(c.response, out)
 }
 
-// close gives the sessions back, fails what waits, and ends the writer.
+// close retires the sessions, fails the writes that wait, and ends the writer.
 func (w *writer) close() {
 	w.once.Do(func() {
 		w.table.close(ErrClosed)
@@ -95,13 +96,13 @@ func (w *writer) close() {
 	}
 }
 
-// run keeps a stream from the first write on.
+// run keeps a stream open from the first write on.
 func (w *writer) run() {
 	defer close(w.done)
 	defer func() {
 		w.table.close(ErrClosed)
 		w.table.fail(ErrClosed, true)
-		w.fleet.close()
+		w.voters.close()
 		w.cancel()
 	}()
 	if !w.awaitFirst() {
@@ -129,7 +130,7 @@ func (w *writer) run() {
 	}
 }
 
-// awaitFirst waits until there is something to write; false means that there never will be.
+// awaitFirst waits for the first write; false means that the client was closed.
 func (w *writer) awaitFirst() bool {
 	for !w.table.waiting() {
 		select {

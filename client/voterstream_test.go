@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// TestFleet_due stamps for the farthest of those that are needed, later each time.
-func TestFleet_due(t *testing.T) {
-	f := &fleet{lanes: map[uint64]*lane{}}
+// TestVoterStreams_due stamps for the farthest of those that are needed, later each time.
+func TestVoterStreams_due(t *testing.T) {
+	f := &voterStreams{streams: map[uint64]*voterStream{}}
 	for id, trip := range map[uint64]time.Duration{1: 20, 2: 10, 3: 60, 4: 40, 5: 200} {
-		l := &lane{stream: &link{}}
-		l.stream.distance.Store(int64(trip * time.Millisecond))
-		f.lanes[id] = l
+		l := &voterStream{link: &link{}}
+		l.link.distance.Store(int64(trip * time.Millisecond))
+		f.streams[id] = l
 	}
 	now := time.Unix(1000, 0)
 	first := f.due(now, &fiveVoters, []uint64{2, 3, 4, 5})
