@@ -7,17 +7,17 @@ import (
 	"unicode"
 )
 
-// maxZoneBytes keeps a zone a name: it is replicated, and shown.
+// maxZoneBytes bounds a zone's name, which is replicated and shown in tables.
 const maxZoneBytes = 128
 
-// careElections is how many election timeouts a member must have been silent at least, to be taken for dead: one that is
-// slow, or starts again, is not.
+// careElections is the least --auto-care-dead-after, in election timeouts, so that a member which is slow or starts
+// again does not count as dead.
 const careElections = 5
 
-// AutoCare says who acts when a voter is dead.
+// AutoCare says whether the leader replaces a dead voter, only suggests it, or does nothing.
 type AutoCare string
 
-// The kinds of care.
+// The values of --auto-care.
 const (
 	CareOff     AutoCare = "off"
 	CareSuggest AutoCare = "suggest"

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Founding says who must be there before a new cluster begins.
+// Founding says which members must answer before a new cluster starts.
 type Founding string
 
-// The ways to found a cluster.
+// The values of --founding.
 const (
 	FoundingAll      Founding = "all"
 	FoundingMajority Founding = "majority"
 )
 
-// ClusterState says whether the first start of a member founds a cluster or joins one.
+// ClusterState says whether the first start of a member bootstraps a new cluster or joins an existing one.
 type ClusterState string
 
 // The states a first start may declare.
@@ -24,13 +24,13 @@ const (
 	ClusterExisting ClusterState = "existing"
 )
 
-// InitialMember is one member of the founding configuration.
+// InitialMember is one member of the initial configuration.
 type InitialMember struct {
 	Name     string
 	PeerURLs []URL
 }
 
-// JoinURLs are the URLs of --join but those of this member itself, so that all members may share one list.
+// JoinURLs are the URLs of --join without those of this member itself, so that all members may share one list.
 func (c *Config) JoinURLs() []URL {
 	return slices.DeleteFunc(slices.Clone(c.Bootstrap.Join),
 		func(u URL) bool { return slices.Contains(c.Advertise.PeerURLs, u) })

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Config is everything an operator may decide about a member, by topic. Fields that are not here are accepted or refused by
-// name, see Compat.
+// Config has all settings of a member that have an effect, by topic. Others are only accepted or refused by name, see
+// Compat.
 type Config struct {
 	Name string
-	Zone string // what fails together with this member; may be empty
+	Zone string // names what fails together with this member; may be empty
 
 	Storage    Storage
 	Listen     Listen
@@ -84,10 +84,10 @@ func (c *Config) ReportedQuota() int64 {
 	return c.Storage.QuotaBytes
 }
 
-// CompactionMode is the measure of automatic compaction.
+// CompactionMode says whether automatic compaction keeps a time or a number of revisions.
 type CompactionMode string
 
-// The measures of automatic compaction.
+// The compaction modes.
 const (
 	CompactPeriodic CompactionMode = "periodic"
 	CompactRevision CompactionMode = "revision"

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// PeerDelay is how long what is sent to a member takes on purpose; without a name, to every one that is not named.
+// PeerDelay is the delay that is added to what is sent to a member; without a name, to every member that is not named.
 type PeerDelay struct {
 	Name  string
 	Delay time.Duration
 }
 
-// electionWays is how often an election goes one way or the other between two members: two questions, two answers.
+// electionWays is how many messages one after the other an election takes: two requests and two answers.
 const electionWays = 4
 
 var experimentalSettings = []setting{
@@ -66,7 +66,7 @@ func formatDelays(delays []PeerDelay) string {
 	return strings.Join(parts, ",")
 }
 
-// PeerDelay is how long what is sent to the named member takes on purpose. The name may be unknown: empty.
+// PeerDelay is the delay that is added to what is sent to the named member. The name is empty if it is unknown.
 func (c *Config) PeerDelay(name string) time.Duration {
 	var all time.Duration
 	for _, d := range c.PeerDelays {
@@ -104,7 +104,7 @@ func (c *Config) warnDelay() {
 	}
 }
 
-// warnNonMembers tells of delays for members that a new cluster will not have; others may join it later.
+// warnNonMembers warns of delays for names that are not in --initial-cluster. That is no fault: the members may join later.
 func (c *Config) warnNonMembers() {
 	for _, d := range c.PeerDelays {
 		if d.Name != "" && len(c.Bootstrap.InitialCluster) > 0 && memberIndex(c.Bootstrap.InitialCluster, d.Name) < 0 {

@@ -1,9 +1,9 @@
 package config
 
-// FastPath is when a member finds out by itself that a write has committed.
+// FastPath says when a member uses the fast path: inferred commits, and offers to all voters.
 type FastPath string
 
-// The ways.
+// The values of --fast-path.
 const (
 	FastPathAuto   FastPath = "auto"
 	FastPathAlways FastPath = "always"

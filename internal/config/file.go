@@ -203,7 +203,7 @@ func (c *Config) WriteYAML(w io.Writer) error {
 		var lines []string
 		for i := range g.settings {
 			s := &g.settings[i]
-			if s.fate != acts && s.value.text(c) == s.def {
+			if s.effect != inEffect && s.value.text(c) == s.def {
 				continue
 			}
 			key := s.name

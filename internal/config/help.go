@@ -24,7 +24,7 @@ func WriteHelp(w io.Writer) {
 			continue
 		}
 		for i := range g.settings {
-			if s := &g.settings[i]; s.fate == acts || s.help != "" {
+			if s := &g.settings[i]; s.effect == inEffect || s.help != "" {
 				writeFlag(w, s.name, s.arg, describe(s))
 			} else {
 				writeFlag(w, s.name, s.arg, sentence(s.reason))
@@ -33,14 +33,14 @@ func WriteHelp(w io.Writer) {
 	}
 }
 
-// collectiveReason returns the text for groups whose flags share one fate.
+// collectiveReason returns the text for groups of flags that are all without effect, or all refused.
 func collectiveReason(g group) string {
 	for i := range g.settings {
-		if g.settings[i].fate == acts {
+		if g.settings[i].effect == inEffect {
 			return ""
 		}
 	}
-	if g.settings[0].fate == idle {
+	if g.settings[0].effect == idle {
 		return "etcd's flags that have no meaning here; a value other than etcd's default is logged once."
 	}
 	return sentence(g.settings[0].reason) + " These flags are refused:"

@@ -170,7 +170,7 @@ func (c *Config) loadEnv(environ []string) Faults {
 // refusal reports a setting that was given and cannot be honoured. A default that was written out changes nothing
 // and is fine.
 func (c *Config) refusal(s *setting, as string) Faults {
-	if s.fate != refuse || !c.explicit[s.name] || s.value.text(c) == s.def {
+	if s.effect != refuse || !c.explicit[s.name] || s.value.text(c) == s.def {
 		return nil
 	}
 	return Faults{as + ": " + s.reason}
@@ -184,7 +184,7 @@ func (c *Config) warn(format string, args ...any) {
 func (c *Config) warnIdle() {
 	for i := range settings {
 		s := &settings[i]
-		if s.fate != idle || !c.explicit[s.name] {
+		if s.effect != idle || !c.explicit[s.name] {
 			continue
 		}
 		if words := announced[s.name]; words != "" {
@@ -220,9 +220,9 @@ func lookup(environ []string, key string) string {
 	return ""
 }
 
-// foundingFaults checks the settings that found a cluster, if they will be read. A member that has lived before takes
-// its cluster from its data directory, so that faults in settings which manifests carry along for years are only
-// worth a warning.
+// foundingFaults checks the settings that bootstrap a cluster, if they will be read. A member that has started before
+// takes its cluster from its data directory, so faults in these settings, which manifests keep for years, are only a
+// warning then.
 func (c *Config) foundingFaults() Faults {
 	faults := c.bootstrapFaults()
 	if (len(c.Bootstrap.InitialCluster) > 1 || len(c.Bootstrap.Join) > 0) && c.Name == "default" {
@@ -239,7 +239,7 @@ func (c *Config) foundingFaults() Faults {
 	return nil
 }
 
-// holdsFiles tells whether a member has lived in the directory. A fresh volume may hold lost+found.
+// holdsFiles tells whether a member has used the directory. A fresh volume may contain lost+found.
 func holdsFiles(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -248,7 +248,7 @@ func holdsFiles(dir string) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() != "lost+found" })
 }
 
-// warnUnreachable tells of a member that joins others from elsewhere by an address that means this machine to everybody.
+// warnUnreachable warns if a member joins members on other machines and advertises an address such as localhost.
 func (c *Config) warnUnreachable() {
 	elsewhere := slices.IndexFunc(c.Bootstrap.Join, func(u URL) bool { return u.Network() == "tcp" && !u.local() })
 	for _, u := range c.Advertise.PeerURLs {
@@ -269,14 +269,14 @@ func (c *Config) derive() {
 		c.Advertise.PeerURLs = c.reachable(c.Listen.PeerURLs, "initial-advertise-peer-urls")
 	}
 	if !c.Explicit("advertise-client-urls") && c.Explicit("listen-client-urls") {
-		// A wildcard is left empty here, which validation reports: nobody could tell clients where to connect.
+		// A wildcard is left empty here, which validation reports: clients cannot connect to it.
 		c.Advertise.ClientURLs = nil
 		if !slices.ContainsFunc(c.Listen.ClientURLs, URL.wildcard) {
 			c.Advertise.ClientURLs = slices.Clone(c.Listen.ClientURLs)
 		}
 	}
 	if len(c.Bootstrap.Join) > 0 {
-		// Who asks for its place has no list of members, and founds nothing.
+		// A member that joins has no list of members, and bootstraps nothing.
 		if !c.Explicit("initial-cluster") {
 			c.Bootstrap.InitialCluster = nil
 		}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// fate says what becomes of a setting.
-type fate int
+// effect says what a setting does in Quorate.
+type effect int
 
 const (
-	acts   fate = iota // the setting does what it says
-	idle               // accepted so that etcd's command lines work; has no effect here, and a warning says so
-	refuse             // anything but the default is an error, because ignoring it would break a promise
+	inEffect effect = iota // it has the effect that the help describes
+	idle                   // accepted so that etcd's command lines work; has no effect here, and a warning says so
+	refuse                 // anything but the default is an error, because ignoring it would break a promise
 )
 
 // setting is one row of the table from which flags, variables, file keys and help are made.
@@ -24,7 +24,7 @@ type setting struct {
 	def    string // text of the default
 	shown  string // how the help shows the default, if not as def
 	arg    string // placeholder of the value in the help; empty for switches
-	fate   fate
+	effect effect
 	help   string
 	reason string // refuse: why; idle: what Quorate does instead
 	value  value
@@ -77,7 +77,7 @@ func (f field[T]) isSwitch() bool {
 	return is
 }
 
-// named is a value that is kept by its name only, because nothing in Quorate reads it.
+// named is a value that Quorate checks and stores under its name, and nothing reads.
 type named struct {
 	key    string
 	sample value // checks the text; nil for any text

@@ -101,7 +101,7 @@ var idleSettings = []setting{
 	ignored("discovery-insecure-skip-tls-verify", "false", "", switches(nil), "there is no discovery"),
 }
 
-// announced are settings whose use etcd itself announces as ending; its suites look for these words.
+// announced are settings that etcd deprecates, with its texts, which its test suites look for.
 var announced = map[string]string{
 	"max-snapshots": "--max-snapshots is deprecated in 3.6 and will be decommissioned in 3.8.",
 	"v2-deprecation": "--v2-deprecation is deprecated and scheduled for removal in v3.8. " +
@@ -109,11 +109,11 @@ var announced = map[string]string{
 }
 
 func refused(name, def, arg string, sample value, reason string) setting {
-	return setting{name: name, def: def, arg: arg, fate: refuse, reason: reason, value: named{name, sample}}
+	return setting{name: name, def: def, arg: arg, effect: refuse, reason: reason, value: named{name, sample}}
 }
 
 func ignored(name, def, arg string, sample value, reason string) setting {
-	return setting{name: name, def: def, arg: arg, fate: idle, reason: reason, value: named{name, sample}}
+	return setting{name: name, def: def, arg: arg, effect: idle, reason: reason, value: named{name, sample}}
 }
 
 func counts() value { return numbers[int64](nil, 0, 1<<62) }

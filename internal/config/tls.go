@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// TLS is how one kind of connections, those of clients or those of peers, is encrypted and checked.
+// TLS has the TLS settings of one kind of connections: those of clients, or those of peers.
 type TLS struct {
 	CertFile, KeyFile string
 	// ClientCertFile and ClientKeyFile are shown where this member is the client; empty: CertFile and KeyFile.
 	ClientCertFile, ClientKeyFile string
-	// TrustedCAFile has the authorities of the other side. With it, or with ClientCertAuth, who connects must show a
-	// certificate.
+	// TrustedCAFile has the certificate authorities of the other side. With it, or with ClientCertAuth, every process that
+	// connects must show a certificate.
 	TrustedCAFile  string
 	ClientCertAuth bool
-	// Auto asks for certificates that sign themselves. They keep listeners out, not impostors.
+	// Auto asks for self-signed certificates: they encrypt, but prove no identity.
 	Auto bool
-	// SkipClientSANVerification takes a peer's certificate from any address, whatever addresses it names.
+	// SkipClientSANVerification accepts a peer's certificate from any address, also one that the certificate does not name.
 	SkipClientSANVerification bool
-	// Of whom connects, only those are admitted whose certificate has one of the common names, or is valid for one of the
-	// hosts. Empty: all that the authorities have signed for.
+	// A certificate is accepted only if it has one of the common names, or is valid for one of the hosts. Empty: every
+	// certificate that the authorities have signed.
 	AllowedCNs, AllowedHostnames []string
 }
 
 // Certified tells whether there is a certificate from a file.
 func (t *TLS) Certified() bool { return t.CertFile != "" || t.KeyFile != "" }
 
-// SelfSigned tells whether the certificate has to be made.
+// SelfSigned tells whether a self-signed certificate must be made.
 func (t *TLS) SelfSigned() bool { return t.Auto && !t.Certified() }
 
-// Authenticates tells whether who connects must show a certificate.
+// Authenticates tells whether every process that connects must show a certificate.
 func (t *TLS) Authenticates() bool { return t.ClientCertAuth || t.TrustedCAFile != "" }
 
 // TLSVersion is a version of the TLS protocol as crypto/tls counts them; 0 leaves the choice to it.
@@ -187,7 +187,8 @@ func (c *Config) warnTLS() {
 		if !side.Certified() && !side.ClientCertAuth {
 			continue
 		}
-		// Metrics and probes are often left open on purpose; the first list is what carries the data.
+		// Metrics and probes are often served without TLS on purpose, so only the first list, which carries the data,
+		// is checked.
 		for _, u := range side.lists[0].urls {
 			if !u.Secure() {
 				c.warn("%s %s is not encrypted and asks nobody for a certificate: the TLS flags only affect %s",

@@ -2,14 +2,14 @@ package config
 
 import "time"
 
-// Storage is where a member keeps its data, how much of it, and how it compares that with the others.
+// Storage has the directories of a member, their limits, and how often contents are compared.
 type Storage struct {
 	DataDir          string // never empty after Load: NAME.etcd by default
 	WALDir           string // empty: inside DataDir
 	QuotaBytes       int64  // see Config.Quota and Config.ReportedQuota
-	DiskReserveBytes int64  // room that is kept on the disks; zero for none
+	DiskReserveBytes int64  // free bytes to keep on the disks; zero: none
 	SnapshotSendRate int64  // bytes per second and snapshot; zero for no limit
-	SnapshotLogBytes int    // of log kept for a member that is sent a snapshot
+	SnapshotLogBytes int    // bytes of log kept for a member that is sent a snapshot
 	UnsafeNoFsync    bool
 
 	CorruptCheckTime     time.Duration // between two comparisons of all data; 0: never
@@ -30,21 +30,21 @@ type Advertise struct {
 	ClientURLs []URL
 }
 
-// Bootstrap says how a member founds a cluster or joins one. It is read once, when the data directory is empty.
+// Bootstrap says how a member starts a new cluster or joins one. It is read once, when the data directory is empty.
 type Bootstrap struct {
 	InitialCluster []InitialMember
 	ClusterState   ClusterState
 	Founding       Founding // of a new cluster
 	ClusterToken   string
-	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState say nothing
-	JoinLearner    bool   // join to learn, not to vote
-	Replaces       string // name or id of the member that goes once this one has caught up
+	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState are ignored
+	JoinLearner    bool   // join as a learner
+	Replaces       string // name or id of the member to remove once this one has caught up
 
 	// ForceNewCluster makes this member the only one of a new cluster that keeps its contents.
 	ForceNewCluster bool
 }
 
-// Consensus is how members agree.
+// Consensus has the timeouts and variants of the protocol.
 type Consensus struct {
 	HeartbeatInterval   time.Duration
 	ElectionTimeout     time.Duration
@@ -62,7 +62,7 @@ type Care struct {
 	Voters    int // 0: as many as there are
 }
 
-// Limits bound what clients may ask for.
+// Limits bound the requests of clients.
 type Limits struct {
 	MaxRequestBytes      int
 	MaxTxnOps            int
@@ -78,7 +78,7 @@ type Keepalive struct {
 	Timeout  time.Duration
 }
 
-// HTTP is whom the HTTP endpoints serve.
+// HTTP says which clients the HTTP endpoints serve.
 type HTTP struct {
 	CORS          []string
 	HostWhitelist []string
@@ -92,7 +92,7 @@ type Compaction struct {
 	SleepInterval time.Duration
 }
 
-// Monitoring is what a member tells of itself.
+// Monitoring has logging, metrics and profiling.
 type Monitoring struct {
 	Metrics                string
 	EnablePprof            bool
@@ -103,7 +103,7 @@ type Monitoring struct {
 	WarningRequestDuration time.Duration
 }
 
-// TLSSettings is how connections are encrypted.
+// TLSSettings are the TLS settings of all connections.
 type TLSSettings struct {
 	Client             TLS // of the client, HTTP and metrics URLs
 	Peer               TLS

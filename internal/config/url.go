@@ -109,7 +109,7 @@ func (u URL) wildcard() bool {
 	return u.Network() == "tcp" && ip != nil && ip.IsUnspecified()
 }
 
-// local tells whether the URL means the machine of whoever reads it.
+// local tells whether the URL is a loopback address, which means another machine on each machine.
 func (u URL) local() bool {
 	ip := net.ParseIP(u.host())
 	return u.Network() == "unix" || strings.EqualFold(u.host(), "localhost") ||

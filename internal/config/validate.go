@@ -16,11 +16,11 @@ func (c *Config) Validate() error {
 	return append(c.faults(), c.bootstrapFaults()...).err()
 }
 
-// ValidateBootstrap reports what is wrong with the settings that found a cluster. They are only read by a member that
-// starts with an empty data directory; one that does must ask.
+// ValidateBootstrap reports what is wrong with the settings that bootstrap a cluster. Only a member that starts with an
+// empty data directory reads them, and must call this first.
 func (c *Config) ValidateBootstrap() error { return c.bootstrapFaults().err() }
 
-// faults collects all faults but those of the founding settings.
+// faults collects all faults but those of the bootstrap settings.
 func (c *Config) faults() Faults {
 	var faults Faults
 	faults = append(faults, c.nameFaults()...)
@@ -172,8 +172,8 @@ func (c *Config) serviceFaults() Faults {
 	return faults
 }
 
-// bootstrapFaults checks what founds the cluster: every member named once, every URL used once, this member among
-// them and with the URLs it advertises.
+// bootstrapFaults checks the initial configuration: every member is named once, every URL is used once, and this member
+// is in it with the URLs that it advertises.
 func (c *Config) bootstrapFaults() Faults {
 	if len(c.Bootstrap.Join) > 0 {
 		return c.joinFaults()
@@ -209,7 +209,7 @@ func (c *Config) bootstrapFaults() Faults {
 	return faults
 }
 
-// joinFaults checks what a member says that asks another one for its place. Who asks does not know the others.
+// joinFaults checks the settings of a member that joins by --join.
 func (c *Config) joinFaults() Faults {
 	var faults Faults
 	if len(c.Bootstrap.InitialCluster) > 0 {

@@ -16,7 +16,7 @@ var Version = "0.1.0-dev"
 // GitSHA names the source the program was built from; without a release build it is read from the build's own record.
 var GitSHA = ""
 
-// Revision returns the commit the program was built from, or a word that says that nobody knows.
+// Revision returns the commit that the program was built from, or a text that says that it is unknown.
 func Revision() string {
 	if GitSHA != "" {
 		return GitSHA

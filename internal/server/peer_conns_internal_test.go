@@ -54,7 +54,7 @@ func wantEnd(t *testing.T, conn net.Conn) {
 func waitConnected(t *testing.T, from *transport.Transport, to consensus.MemberID) time.Time {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); runtime.Gosched() {
-		_, measured := from.RTT(to) // the other lane is up too
+		_, measured := from.RTT(to) // the other stream is up too
 		if since, up := from.ConnectedSince(to); up && measured {
 			return since
 		}

@@ -82,12 +82,12 @@ func (t *Transport) Call(ctx context.Context, to consensus.MemberID, method stri
 	if conn == nil {
 		return nil, status.Errorf(codes.Unavailable, "transport: peer %s is not connected", to)
 	}
-	return call(ctx, conn.ClientConn, t.hello(to, laneNone), method, body)
+	return call(ctx, conn.ClientConn, t.hello(to, streamNone), method, body)
 }
 
 // CallURL asks whoever listens at a peer URL, over a connection of its own.
 func (t *Transport) CallURL(ctx context.Context, url, method string, body []byte) ([]byte, error) {
-	return callURL(ctx, &t.options, t.hello(consensus.NoMember, laneNone), url, method, body)
+	return callURL(ctx, &t.options, t.hello(consensus.NoMember, streamNone), url, method, body)
 }
 
 // CallURL is for a process that has no Transport yet because it does not know who it is: of the options, those of TLS and

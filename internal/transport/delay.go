@@ -17,9 +17,9 @@ import (
 // above what flow control lets gRPC send without an answer, so that a long way costs no more than it does in a network.
 const delayedBytes = 2 * connWindowBytes
 
-// delayed is a connection that is far away: what is written to it leaves later, all of it by the same time, in order,
-// and without holding up the writer. It lies below gRPC, so that frames of all lanes, calls, snapshots and flow control
-// wait alike, each as long as in a network of that length.
+// delayed is a connection with an added delay: each write is sent later by the same time, in order, and without
+// blocking the writer. It lies below gRPC, so that messages, calls, snapshots and flow control are all delayed as by a
+// longer network.
 type delayed struct {
 	net.Conn
 	to    atomic.Uint64                             // the member at the other end, once it is known
@@ -169,7 +169,8 @@ func (t *Transport) delayTo(id consensus.MemberID) time.Duration {
 	return t.options.Delay(consensus.Member{ID: id})
 }
 
-// meet notes who is at the other end of a connection that we accepted: so far what we sent on it was meant for a non-member.
+// meet notes who is at the other end of a connection that we accepted: so far what we sent on it was meant for a
+// non-member.
 func (t *Transport) meet(ctx context.Context, from consensus.MemberID) {
 	if t.options.Delay == nil {
 		return

@@ -11,12 +11,12 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// door is where claims are judged: it gives the pure guard a lock, a memory on disk, and ears.
+// door judges claims: it is an identity.Guard with a lock, a file of what was seen, and a view of the open streams.
 type door struct {
 	remember func([]identity.Seen) error
 	rules    identity.Rules
 	refusals [identity.Reasons]atomic.Uint64
-	// config is the configuration in force, as the guard knows it, for those who look at every message.
+	// config is the configuration in force, as the guard knows it, read for every message.
 	config atomic.Pointer[consensus.Config]
 
 	mu       sync.Mutex
@@ -59,7 +59,7 @@ func (d *door) configure(config *consensus.Config) {
 	}
 }
 
-// judge lets a claim in, once what must be remembered of it is on disk, or says why not.
+// judge accepts a claim, after what must be remembered of it is on disk, or returns why it is refused.
 func (d *door) judge(c *identity.Claim, speaker identity.Speaker) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +80,7 @@ func (d *door) judge(c *identity.Claim, speaker identity.Speaker) error {
 	return nil
 }
 
-// refused counts a refusal and keeps it for those who ask how a member is.
+// refused counts a refusal and keeps it for Trouble.
 func (d *door) refused(c *identity.Claim, err error) {
 	var named *identity.Refusal
 	if !errors.As(err, &named) {
@@ -89,7 +89,7 @@ func (d *door) refused(c *identity.Claim, err error) {
 	d.refusals[named.Reason].Add(1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// A process that was told to be somebody else's copy says nothing about the one that still speaks.
+	// That one process was refused as a copy says nothing about the original, which still speaks.
 	if named.Reason.Final() && named.Reason != identity.Cloned && d.guard.Config().Contains(c.Member) {
 		since := time.Now()
 		if was, known := d.troubles[c.Member]; known && was.Reason == named.Reason {
@@ -100,7 +100,7 @@ func (d *door) refused(c *identity.Claim, err error) {
 	}
 }
 
-// Met returns who is known to be there: the claims of members of the configuration that were accepted last.
+// Met returns the claims of members of the configuration that were accepted last.
 func (t *Transport) Met() []identity.Claim {
 	t.door.mu.Lock()
 	defer t.door.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *Transport) Trouble(id consensus.MemberID) (Trouble, bool) {
 	return trouble, found
 }
 
-// Refusals counts whom this member refused, by reason.
+// Refusals returns how many claims this member refused for a reason.
 func (t *Transport) Refusals(reason identity.Reason) uint64 { return t.door.refusals[reason].Load() }
 
 // Distrust refuses the data directory that speaks for a member from now on, and after a restart: it denied what it had
@@ -156,16 +156,16 @@ func (t *Transport) hangUp(id consensus.MemberID) {
 func (t *Transport) dismiss(id consensus.MemberID, but *consensus.Life) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, lane := range []laneKind{laneOrdered, laneExpress} {
-		if in := t.incoming[streamKey{from: id, lane: lane}]; in != nil && (but == nil || in.claim.Life != *but) {
+	for _, kind := range []streamKind{streamOrdered, streamExpress} {
+		if in := t.incoming[streamKey{from: id, kind: kind}]; in != nil && (but == nil || in.claim.Life != *but) {
 			in.end(errSuperseded)
-			delete(t.incoming, streamKey{from: id, lane: lane})
+			delete(t.incoming, streamKey{from: id, kind: kind})
 		}
 	}
 }
 
-// speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to us, and
-// something arrives on it after the claim. A stream of a process that died ends, or stays silent.
+// speaker waits until it is known whether another life of the claimed data directory still speaks: it has a stream to
+// us, and something arrives on it after the claim. A stream of a process that died ends, or stays silent.
 func (t *Transport) speaker(c *identity.Claim) identity.Speaker {
 	begun, deadAfter := time.Now(), t.options.Times.DeadAfter
 	for {
@@ -196,8 +196,8 @@ func (t *Transport) otherLife(c *identity.Claim) (*identity.Claim, time.Time) {
 	defer t.mu.Unlock()
 	var found *identity.Claim
 	var heard time.Time
-	for _, lane := range []laneKind{laneOrdered, laneExpress} {
-		in := t.incoming[streamKey{from: c.Member, lane: lane}]
+	for _, kind := range []streamKind{streamOrdered, streamExpress} {
+		in := t.incoming[streamKey{from: c.Member, kind: kind}]
 		if in == nil || in.claim.Storage != c.Storage || in.claim.Life == c.Life || c.Storage.IsZero() {
 			continue
 		}
@@ -208,7 +208,7 @@ func (t *Transport) otherLife(c *identity.Claim) (*identity.Claim, time.Time) {
 	return found, heard
 }
 
-// reconsider judges those again who have a stream to us: a configuration may say more of them than was known.
+// reconsider judges the members that have a stream to us again: a new configuration may say more of them.
 func (t *Transport) reconsider() {
 	t.mu.Lock()
 	open := make([]*incoming, 0, len(t.incoming))

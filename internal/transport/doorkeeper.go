@@ -7,10 +7,10 @@ import (
 	grpcpeer "google.golang.org/grpc/peer"
 )
 
-// Doorkeeper is the remote address of a connection whose listener closes connections of non-members when there are too many.
+// Doorkeeper is the remote address of a connection whose listener bounds connections that are not known to be a member's.
 type Doorkeeper interface {
 	net.Addr
-	// Admit tells that a member said who it is, and has a stream on the connection until leave is called.
+	// Admit says that the connection is a member's, which has a stream on it until leave is called.
 	Admit() (leave func())
 }
 

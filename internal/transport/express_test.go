@@ -6,7 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Ensure that what keeps a cluster alive overtakes bulk, and that a vote which is bulk itself does not take that lane.
+// Ensure that what keeps a cluster alive overtakes bulk, and that a vote which is bulk itself does not take that stream.
 func TestIsExpress(t *testing.T) {
 	vote := func(bytes int) consensus.Message {
 		return consensus.Message{Kind: consensus.MsgVoteReply, Records: []consensus.Record{{Payload: make([]byte, bytes)}}}

@@ -117,7 +117,7 @@ func acquaint(members ...*member) {
 	}
 }
 
-// waitFor waits until both lanes to a peer are up.
+// waitFor waits until both streams to a peer are up.
 func (m *member) waitFor(id consensus.MemberID) {
 	m.t.Helper()
 	late := time.After(patience)

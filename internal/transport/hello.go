@@ -20,20 +20,20 @@ const (
 	oldestVersion   uint16 = 2
 )
 
-// laneKind says what a stream is for. It is part of the hello.
-type laneKind uint8
+// streamKind says what a stream is for. It is part of the hello.
+type streamKind uint8
 
 const (
-	laneNone    laneKind = 0 // a call, a snapshot
-	laneOrdered laneKind = 1
-	laneExpress laneKind = 2
+	streamNone    streamKind = 0 // a call, a snapshot
+	streamOrdered streamKind = 1
+	streamExpress streamKind = 2
 )
 
 // hello opens every stream and every call:
 //
 //	0       4         6      7         15     23   31
 //	+-------+---------+------+---------+------+----+
-//	| magic | version | lane | cluster | from | to |
+//	| magic | version | kind | cluster | from | to |
 //	+-------+---------+------+---------+------+----+
 //	| epoch number    | epoch recovery    | storage |
 //	+-----------------+-------------------+---------+
@@ -46,7 +46,7 @@ const (
 // In calls, and only there, zero stands for an unknown cluster or member: a joining member knows neither.
 type hello struct {
 	version uint16
-	lane    laneKind
+	kind    streamKind
 	to      consensus.MemberID
 	claim   identity.Claim
 }
@@ -63,7 +63,7 @@ func (h hello) append(dst []byte) []byte {
 	c := &h.claim
 	dst = append(dst, helloMagic...)
 	dst = binary.LittleEndian.AppendUint16(dst, h.version)
-	dst = append(dst, byte(h.lane))
+	dst = append(dst, byte(h.kind))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(c.Cluster))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(c.Member))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.to))
@@ -93,7 +93,7 @@ func decodeHello(src []byte) (h hello, rest []byte, err error) {
 	if len(src) < helloMinBytes || len(src) < helloMinBytes+int(src[helloMinBytes-1]) {
 		return hello{}, nil, fmt.Errorf("%w: short hello", ErrHandshake)
 	}
-	h.lane = laneKind(src[6])
+	h.kind = streamKind(src[6])
 	h.to = consensus.MemberID(binary.LittleEndian.Uint64(src[23:]))
 	end := helloMinBytes + int(src[helloMinBytes-1])
 	h.claim = identity.Claim{

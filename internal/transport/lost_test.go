@@ -58,7 +58,7 @@ func TestTransport_PeerLost_killedProcess(t *testing.T) {
 			}
 			t.Logf("noticed after %s", time.Since(began))
 			_ = child.Wait()
-			// Both lanes and both directions broke: it is told once.
+			// Both streams and both directions broke: it is told once.
 			a.Send([]consensus.Message{heartbeat(1, 2, 1)})
 			if row.weDial {
 				a.logs.await(t, "peer unreachable", "peer=2")

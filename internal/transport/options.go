@@ -31,7 +31,7 @@ type Options struct {
 	Hello    admission.FirstMessageLimits // how long the hello of others may take to arrive
 	Snapshot Snapshot
 
-	// Delay, if set, says how long everything that is sent to a member takes on purpose: messages of both lanes, calls of
+	// Delay, if set, says how long everything that is sent to a member takes on purpose: messages of both streams, calls of
 	// and answers to members, snapshots. The member has no name if the configuration has none, and is only an id if it is
 	// no peer; calls by URL leave at once. For trying out distances. Without it nothing is any slower.
 	Delay func(to consensus.Member) time.Duration

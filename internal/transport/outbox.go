@@ -13,8 +13,8 @@ type limits struct{ messages, bytes int }
 // that a dead peer pins nothing.
 var detachedLimits = limits{messages: 64, bytes: 1 << 20}
 
-// outbox is the bounded queue in front of one sender. The sender takes everything that waits at once: that is how
-// messages become batches without anybody waiting for a batch to fill.
+// outbox is the bounded queue in front of one sender. The sender takes everything that waits at once, so that messages form
+// batches without waiting for a batch to fill.
 type outbox struct {
 	wake chan struct{} // capacity one; set whenever something waits
 
@@ -65,7 +65,7 @@ func (o *outbox) addLocked(m *consensus.Message) {
 		return
 	}
 	if !o.attached && (len(o.messages) >= detachedLimits.messages || o.bytes+size > detachedLimits.bytes) {
-		// Nobody listens: the older a message, the less it is worth.
+		// No stream is up: drop the older messages, which are worth less.
 		o.dropAllLocked()
 	}
 	// One message always fits, however large: otherwise it could never be sent at all.

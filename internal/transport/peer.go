@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// crowdedBytes is how much may be on its way to a peer before express kinds take the express lane. Below it,
-	// sharing a frame with the rest is cheaper than a frame of their own.
+	// crowdedBytes is how many bytes may be on their way to a peer before express kinds take the express stream. Below
+	// it, a frame that they share with other messages is cheaper.
 	crowdedBytes = 512 << 10
-	// expressVoteBytes is up to which size a vote takes the express lane.
+	// expressVoteBytes is the largest vote that takes the express stream.
 	expressVoteBytes = 64 << 10
-	// probeBytes is after how many bytes the ordered lane asks the peer how far it is.
+	// probeBytes is the number of bytes after which the ordered stream asks the peer how much it has received.
 	probeBytes = 128 << 10
 	// drainTimeout is how long a dropped peer may take to accept what still waits for it.
 	drainTimeout = time.Second
 )
 
-// peer is another member and our two lanes to it.
+// peer is another member and our two streams to it.
 type peer struct {
 	t                *Transport
 	id               consensus.MemberID
-	ordered, express *lane
+	ordered, express *peerStream
 	generation       atomic.Uint64 // how often the peer was lost; every stream remembers in which one it began
 	stopped          atomic.Bool
 	rtt              atomic.Int64 // nanoseconds
@@ -49,14 +49,14 @@ type peer struct {
 
 	mu       sync.Mutex
 	urls     []string
-	inUse    string // the URL that the ordered lane is connected to
+	inUse    string // the URL that the ordered stream is connected to
 	reported string // the last trouble that was logged, until a connection is up again
 }
 
 func newPeer(t *Transport, m *consensus.Member) *peer {
 	p := &peer{t: t, id: m.ID, urls: slices.Clone(m.PeerURLs)}
-	p.ordered = newLane(p, laneOrdered)
-	p.express = newLane(p, laneExpress)
+	p.ordered = newPeerStream(p, streamOrdered)
+	p.express = newPeerStream(p, streamExpress)
 	return p
 }
 
@@ -65,7 +65,7 @@ func (p *peer) start() {
 	p.t.running.Go(p.express.run)
 }
 
-// stop lets both lanes say what they still have to say, for a moment.
+// stop closes both streams, after they have sent what waits, for drainTimeout at most.
 func (p *peer) stop() {
 	p.stopped.Store(true)
 	p.ordered.close()
@@ -82,7 +82,7 @@ func (p *peer) readdress(urls []string) {
 	if !changed {
 		return
 	}
-	for _, l := range []*lane{p.ordered, p.express} {
+	for _, l := range []*peerStream{p.ordered, p.express} {
 		if !keep {
 			l.hangUp()
 		}
@@ -114,8 +114,9 @@ func (p *peer) send(messages []consensus.Message) int {
 	return matched
 }
 
-// isExpress names the kinds that are small, that keep a cluster alive, and whose order means nothing to Raft. A vote may bear
-// megabytes of records: on a slow link they would delay the pings, and the peer would seem dead in every election.
+// isExpress reports whether a message may take the express stream: of a kind that is small, that elections and leases
+// depend on, and that Raft accepts in any order. A vote may have megabytes of records: on a slow link it would delay
+// the pings, so that the peer would seem dead in every election.
 func isExpress(m *consensus.Message) bool {
 	switch m.Kind {
 	case consensus.MsgHeartbeat, consensus.MsgHeartbeatReply, consensus.MsgPreVote, consensus.MsgPreVoteReply,
@@ -163,9 +164,9 @@ func (p *peer) report(err error) {
 	}
 }
 
-// connected notes that a lane is up.
-func (p *peer) connected(lane laneKind, url string) {
-	if lane != laneOrdered {
+// connected notes that a stream is up.
+func (p *peer) connected(kind streamKind, url string) {
+	if kind != streamOrdered {
 		return
 	}
 	p.mu.Lock()

@@ -26,8 +26,8 @@ const (
 	streamWindowBytes = 4 << 20
 	connWindowBytes   = 8 << 20
 
-	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2, maxPeerStreams how many streams and calls
-	// it may have open: a member has two streams, a snapshot, and calls.
+	// handshakeTimeout bounds how long a connection may take until it speaks HTTP/2, maxPeerStreams how many streams
+	// and calls it may have open: a member has two streams, a snapshot, and calls.
 	handshakeTimeout = 10 * time.Second
 	maxPeerStreams   = 256
 	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
@@ -70,10 +70,10 @@ func newServer(t *Transport) *grpc.Server {
 	return s
 }
 
-// streamKey names a stream that a member opened to us. It has one of each lane.
+// streamKey names a stream that a member opened to us: it has one of each kind.
 type streamKey struct {
 	from consensus.MemberID
-	lane laneKind
+	kind streamKind
 }
 
 // incoming is such a stream. The way back carries pongs, and messages to members that are not our peers.
@@ -93,14 +93,14 @@ func (t *Transport) serveMessages(s grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	if h.lane != laneOrdered && h.lane != laneExpress {
-		return refusal(fmt.Errorf("%w: lane %d", ErrHandshake, h.lane))
+	if h.kind != streamOrdered && h.kind != streamExpress {
+		return refusal(fmt.Errorf("%w: stream kind %d", ErrHandshake, h.kind))
 	}
 	defer admit(s.Context())()
 	ctx, end := context.WithCancelCause(s.Context())
 	defer end(nil)
 	from := h.claim.Member
-	key := streamKey{from: from, lane: h.lane}
+	key := streamKey{from: from, kind: h.kind}
 	in := &incoming{box: newOutbox(limits{messages: 1024, bytes: 4 << 20}), end: end, claim: h.claim}
 	in.box.attach(true)
 	generation := uint64(0)
@@ -157,7 +157,7 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 		return hello{}, refusal(err)
 	}
 	t.meet(s.Context(), h.claim.Member)
-	return h, s.SendMsg(&outFrame{plain: t.hello(h.claim.Member, h.lane).frame()})
+	return h, s.SendMsg(&outFrame{plain: t.hello(h.claim.Member, h.kind).frame()})
 }
 
 // noteRefusal logs whom we refused, once for each reason.

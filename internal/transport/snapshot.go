@@ -65,7 +65,7 @@ func (t *Transport) stream(ctx context.Context, p *peer, conn *dialed, meta *con
 	if err != nil {
 		return err
 	}
-	if _, err := t.shakeHands(s, t.hello(p.id, laneNone)); err != nil {
+	if _, err := t.shakeHands(s, t.hello(p.id, streamNone)); err != nil {
 		return err
 	}
 	transfer, done := t.progress.begin(p.id, true)

@@ -20,11 +20,11 @@ type Stats struct {
 // PeerStats is what passed between us and one peer.
 type PeerStats struct {
 	Peer            consensus.MemberID
-	ConnectedSince  time.Time     // zero while the ordered lane is down
+	ConnectedSince  time.Time     // zero while the ordered stream is down
 	RTT             time.Duration // zero while unknown
 	RoundTrips      Trips
 	Sent            Traffic
-	SentExpress     Traffic // of Sent, what took the express lane
+	SentExpress     Traffic // of Sent, what took the express stream
 	Received        Traffic
 	Dropped         uint64 // messages that found the queue full or could not be sent
 	Failures        uint64 // attempts to connect that came to nothing
@@ -73,7 +73,7 @@ func (p *peer) stats() PeerStats {
 		Frames:   ordered.Frames + s.SentExpress.Frames,
 		Bytes:    ordered.Bytes + s.SentExpress.Bytes,
 	}
-	for _, l := range []*lane{p.ordered, p.express} {
+	for _, l := range []*peerStream{p.ordered, p.express} {
 		messages, bytes, dropped := l.box.waiting()
 		s.WaitingMessages += messages
 		s.WaitingBytes += bytes

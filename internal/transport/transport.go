@@ -122,7 +122,7 @@ func (t *Transport) sendToNonMembers(messages []consensus.Message) {
 			continue
 		}
 		t.mu.Lock()
-		in := t.incoming[streamKey{from: m.To, lane: laneOrdered}]
+		in := t.incoming[streamKey{from: m.To, kind: streamOrdered}]
 		t.mu.Unlock()
 		if in == nil {
 			t.dropped.Add(1)
@@ -185,7 +185,7 @@ func (t *Transport) ConnectedSince(id consensus.MemberID) (time.Time, bool) {
 	return p.ordered.upSince()
 }
 
-// RTT tells the smoothed round-trip time to a peer, measured by pings on the express lane.
+// RTT tells the smoothed round-trip time to a peer, measured by pings on the express stream.
 func (t *Transport) RTT(id consensus.MemberID) (time.Duration, bool) {
 	p := t.peer(id)
 	if p == nil {
@@ -222,6 +222,6 @@ func (t *Transport) cut(id consensus.MemberID) bool {
 	return t.options.Faults != nil && t.options.Faults(id)
 }
 
-func (t *Transport) hello(to consensus.MemberID, lane laneKind) hello {
-	return hello{version: t.version, lane: lane, to: to, claim: t.door.guard.Own()}
+func (t *Transport) hello(to consensus.MemberID, kind streamKind) hello {
+	return hello{version: t.version, kind: kind, to: to, claim: t.door.guard.Own()}
 }

@@ -108,7 +108,7 @@ func TestTransport_Send_heartbeatOvertakesBulk(t *testing.T) {
 				close(heard)
 				return
 			}
-			// The ordered lane stands still until the heartbeat has come past it.
+			// The ordered stream is blocked until the heartbeat has overtaken it.
 			<-heard
 			bulk <- struct{}{}
 		}
@@ -123,7 +123,7 @@ func TestTransport_Send_heartbeatOvertakesBulk(t *testing.T) {
 		receive(t, bulk, "a bulky message")
 	}
 	if s := a.Stats().Peers[0]; s.SentExpress.Messages != 1 {
-		t.Errorf("got %d messages on the express lane, want 1", s.SentExpress.Messages)
+		t.Errorf("got %d messages on the express stream, want 1", s.SentExpress.Messages)
 	}
 }
 

@@ -20,7 +20,7 @@ func TestTripCounter_add(t *testing.T) {
 
 func TestLane_measure_countsTrips(t *testing.T) {
 	p := &peer{}
-	l := &lane{p: p, number: 7, pinged: time.Now()}
+	l := &peerStream{p: p, number: 7, pinged: time.Now()}
 	l.measure(6) // an answer to an older ping
 	l.measure(7)
 	l.measure(7) // it came twice

@@ -30,7 +30,7 @@ func TestFastPath_survives(t *testing.T) {
 		if epoch%2 == 1 {
 			load.await(winsAnEpoch/4, fmt.Sprintf("while %s is down", leader.name))
 		} else {
-			last(fates(t, 600*time.Millisecond))
+			last(faultPause(t, 600*time.Millisecond))
 		}
 		e.launch(leader, "existing")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-// fates is how long a job is given before the next fault: at any of its steps.
-func fates(t *testing.T, most time.Duration) time.Duration {
+// faultPause is how long a job is given before the next fault: at any of its steps.
+func faultPause(t *testing.T, most time.Duration) time.Duration {
 	t.Helper()
 	pause := rand.N(most)
 	t.Logf("the fault comes after %v", pause)
@@ -42,7 +42,7 @@ func TestJobs_leaderKilled(t *testing.T) {
 
 	e.enter(heir, e.nodes...)
 	second := e.leader()
-	last(fates(t, 600*time.Millisecond))
+	last(faultPause(t, 600*time.Millisecond))
 	second.kill()
 	e.finish(command, 0, "done in ")
 	e.launch(second, "existing")
@@ -84,7 +84,7 @@ func TestJobs_allKilled(t *testing.T) {
 	restart(again)
 	e.job("running", "start")
 	e.enter(heir, e.nodes...)
-	last(fates(t, time.Second))
+	last(faultPause(t, time.Second))
 	restart(again)
 	e.leave(old)
 	e.waitRemoved(old)

@@ -17,7 +17,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// lane is one stream to a peer, opened again and again until the peer is dropped:
+// peerStream is one stream to a peer, opened again and again until the peer is dropped:
 //
 //	  +---------> wait (backoff) <-------------+
 //	  |                |                       | failed or refused
@@ -26,9 +26,9 @@ import (
 //
 // Every attempt has a gRPC connection of its own, so that backoff, the choice of URL and the reason of a failure are
 // ours and not hidden in a connection that heals itself.
-type lane struct {
+type peerStream struct {
 	p     *peer
-	kind  laneKind
+	kind  streamKind
 	box   *outbox
 	count counters
 
@@ -53,16 +53,16 @@ type lane struct {
 	number uint64
 }
 
-func newLane(p *peer, kind laneKind) *lane {
-	l := &lane{p: p, kind: kind, hangs: make(chan struct{}, 1), kicks: make(chan struct{}, 1),
+func newPeerStream(p *peer, kind streamKind) *peerStream {
+	l := &peerStream{p: p, kind: kind, hangs: make(chan struct{}, 1), kicks: make(chan struct{}, 1),
 		tried: make(chan struct{})}
 	l.box = newOutbox(limits{messages: p.t.options.Queue.Messages, bytes: p.t.options.Queue.Bytes})
 	l.ctx, l.cancel = context.WithCancelCause(p.t.ctx)
 	return l
 }
 
-// run keeps the lane up.
-func (l *lane) run() {
+// run keeps the stream up.
+func (l *peerStream) run() {
 	defer l.cancel(nil)
 	wait := l.p.t.options.Times.BackoffMin
 	for {
@@ -104,7 +104,7 @@ func isOrderly(err error) bool {
 }
 
 // session is one connection, from dialling to its end. It reports whether the stream was established.
-func (l *lane) session() (up bool, err error) {
+func (l *peerStream) session() (up bool, err error) {
 	ctx, cancel := context.WithCancelCause(l.ctx)
 	defer cancel(nil)
 	select {
@@ -133,7 +133,7 @@ func (l *lane) session() (up bool, err error) {
 }
 
 // open opens the stream and shakes hands.
-func (l *lane) open(
+func (l *peerStream) open(
 	ctx context.Context, cancel context.CancelCauseFunc, conn *dialed,
 ) (grpc.ClientStream, hello, error) {
 	s, err := conn.NewStream(ctx, &messagesDesc, messagesMethod)
@@ -168,7 +168,7 @@ func (t *Transport) shakeHands(s stream, ours hello) (theirs hello, err error) {
 	return theirs, t.welcome(&theirs.claim)
 }
 
-func (l *lane) establish(conn *dialed) {
+func (l *peerStream) establish(conn *dialed) {
 	l.sent.Store(0)
 	l.acked.Store(0)
 	l.probed = 0
@@ -182,7 +182,7 @@ func (l *lane) establish(conn *dialed) {
 	l.tryOne.Do(func() { close(l.tried) })
 }
 
-func (l *lane) abandon() {
+func (l *peerStream) abandon() {
 	l.box.attach(false)
 	l.since.Store(0)
 	l.conn.Store(nil)
@@ -192,16 +192,16 @@ func (l *lane) abandon() {
 }
 
 // exchange writes and reads until the stream ends, and returns why.
-func (l *lane) exchange(
+func (l *peerStream) exchange(
 	ctx context.Context, cancel context.CancelCauseFunc, s grpc.ClientStream, storage consensus.StorageID,
 ) error {
 	w := writer{t: l.p.t, to: l.p.id, stream: s, box: l.box, count: &l.count, hangUps: l.hangs}
 	r := reader{t: l.p.t, from: l.p.id, storage: storage, stream: s, box: l.box}
-	if l.kind == laneOrdered {
+	if l.kind == streamOrdered {
 		w.sent = func(bytes int) error { return l.probe(&w, bytes) }
 		r.pong = l.arrived
 	} else {
-		// The express lane is never full, so a ping without an answer on it means that nobody is there. Both lanes
+		// The express stream is never full, so a ping without an answer on it means that nobody is there. Both streams
 		// end then: the ordered one cannot tell silence from a slow link.
 		silent := time.AfterFunc(l.p.t.options.Times.DeadAfter, func() {
 			cancel(ErrSilentPeer)
@@ -238,7 +238,7 @@ func (l *lane) exchange(
 }
 
 // probe asks the peer, every probeBytes, how far it is: that tells what is still in buffers and on the wire.
-func (l *lane) probe(w *writer, bytes int) error {
+func (l *peerStream) probe(w *writer, bytes int) error {
 	sent := l.sent.Add(uint64(bytes))
 	if sent-l.probed < probeBytes {
 		return nil
@@ -248,21 +248,21 @@ func (l *lane) probe(w *writer, bytes int) error {
 }
 
 // arrived takes the answer to a probe.
-func (l *lane) arrived(number uint64) {
+func (l *peerStream) arrived(number uint64) {
 	if number <= l.sent.Load() && number > l.acked.Load() {
 		l.acked.Store(number)
 	}
 }
 
 // crowded reports whether what is queued or on its way would delay a heartbeat noticeably on a slow link.
-func (l *lane) crowded() bool {
+func (l *peerStream) crowded() bool {
 	acked := l.acked.Load()
 	_, queued, _ := l.box.waiting()
 	return l.sent.Load()-acked+uint64(queued) > crowdedBytes
 }
 
 // ping sends a ping unless one is still out.
-func (l *lane) ping(w *writer) error {
+func (l *peerStream) ping(w *writer) error {
 	if l.p.t.cut(l.p.id) {
 		return nil
 	}
@@ -281,7 +281,7 @@ func (l *lane) ping(w *writer) error {
 }
 
 // measure takes the answer to a ping into the round-trip time, smoothed as TCP does.
-func (l *lane) measure(number uint64) {
+func (l *peerStream) measure(number uint64) {
 	l.pingMu.Lock()
 	sample := time.Since(l.pinged)
 	valid := number == l.number && !l.pinged.IsZero()
@@ -302,7 +302,7 @@ func (l *lane) measure(number uint64) {
 	l.p.rtt.Store(was + (int64(sample)-was)/8)
 }
 
-func (l *lane) upSince() (time.Time, bool) {
+func (l *peerStream) upSince() (time.Time, bool) {
 	since := l.since.Load()
 	if since == 0 {
 		return time.Time{}, false
@@ -310,8 +310,8 @@ func (l *lane) upSince() (time.Time, bool) {
 	return time.Unix(0, since), true
 }
 
-// close ends the lane for good, with a moment to send what waits if it is up.
-func (l *lane) close() {
+// close ends the stream for good, with a moment to send what waits if it is up.
+func (l *peerStream) close() {
 	l.box.close()
 	if _, up := l.upSince(); !up {
 		l.cancel(errOrderly)
@@ -321,11 +321,11 @@ func (l *lane) close() {
 	time.AfterFunc(drainTimeout, func() { l.cancel(errOrderly) })
 }
 
-// hangUp ends the session in good order; the lane connects anew.
-func (l *lane) hangUp() { offer(l.hangs) }
+// hangUp ends the session in good order; the stream connects anew.
+func (l *peerStream) hangUp() { offer(l.hangs) }
 
 // retryNow cuts the backoff short: there is reason to believe that the peer is back.
-func (l *lane) retryNow() { offer(l.kicks) }
+func (l *peerStream) retryNow() { offer(l.kicks) }
 
 func offer(c chan struct{}) {
 	select {
@@ -334,7 +334,7 @@ func offer(c chan struct{}) {
 	}
 }
 
-func (l *lane) setBreaker(cancel context.CancelCauseFunc) {
+func (l *peerStream) setBreaker(cancel context.CancelCauseFunc) {
 	if cancel == nil {
 		l.breaker.Store(nil)
 		return
@@ -343,7 +343,7 @@ func (l *lane) setBreaker(cancel context.CancelCauseFunc) {
 }
 
 // breakOff ends the session because the peer does not answer.
-func (l *lane) breakOff() {
+func (l *peerStream) breakOff() {
 	if cancel := l.breaker.Load(); cancel != nil {
 		(*cancel)(ErrSilentPeer)
 	}
