@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -16,7 +15,7 @@ import (
 // calmPhase ends all faults and demands that the cluster heals: it must lead, write through every member, and all
 // members must become equal and hold what was acknowledged; once more after all lost power together.
 func (w *World) calmPhase() {
-	w.calm = true
+	w.run.calm = true
 	w.heal()
 	if !w.probe("after the faults") {
 		return
@@ -25,7 +24,7 @@ func (w *World) calmPhase() {
 	if !w.converge() || !w.audit() {
 		return
 	}
-	for _, h := range w.up() {
+	for _, h := range w.cluster.up() {
 		h.crash()
 		h.startAfter(dice.Between(h.rng, 0, 100*time.Millisecond))
 	}
@@ -37,17 +36,17 @@ func (w *World) calmPhase() {
 // heal repairs the network and the disks and starts all members, or just a majority. Machines that belong to no
 // configuration run too: a change that asks for them may still be on its way.
 func (w *World) heal() {
-	for _, l := range w.net.links {
+	for _, l := range w.cluster.net.links {
 		l.cuts = 0
 	}
-	quiet := &w.net.weather
+	quiet := &w.cluster.net.weather
 	quiet.loss, quiet.dup, quiet.reorder, quiet.spike = 0, 0, 0, 0
-	config := w.suite.CommittedConfig()
+	config := w.run.suite.CommittedConfig()
 	spare := 0
-	if w.plan.lossy && !w.plan.reconfigures { // a change that is under way moves the majority
+	if w.run.plan.lossy && !w.run.plan.reconfigures { // a change that is under way moves the majority
 		spare = (len(config.Voters) - 1) / 2
 	}
-	for _, h := range w.list {
+	for _, h := range w.cluster.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
 		switch {
 		case !h.alive && spare > 0 && config.IsVoter(h.id):
@@ -61,17 +60,11 @@ func (w *World) heal() {
 
 // patience is the time in which a healthy cluster must have done something.
 func (w *World) patience() time.Duration {
-	ticks := 40 * w.plan.raft.ElectionTicks
-	if w.plan.mixed {
+	ticks := 40 * w.run.plan.raft.ElectionTicks
+	if w.run.plan.mixed {
 		ticks *= slowest
 	}
-	return 30*time.Second + time.Duration(ticks)*w.plan.Tick
-}
-
-// members returns the running hosts that belong to the last configuration that anybody committed.
-func (w *World) members() []*host {
-	config := w.suite.CommittedConfig()
-	return slices.DeleteFunc(w.present(), func(h *host) bool { return !config.Contains(h.id) })
+	return 30*time.Second + time.Duration(ticks)*w.run.plan.Tick
 }
 
 // probe writes through every member until each has answered once.
@@ -79,10 +72,10 @@ func (w *World) probe(when string) bool {
 	answered := map[consensus.MemberID]bool{}
 	asked := map[consensus.MemberID]int{}
 	missing := func() *host {
-		if h := w.lost(); h != nil {
+		if h := w.cluster.lost(); h != nil {
 			return h
 		}
-		for _, h := range w.members() {
+		for _, h := range w.cluster.members() {
 			if !answered[h.id] {
 				return h
 			}
@@ -91,7 +84,7 @@ func (w *World) probe(when string) bool {
 	}
 	var ask func()
 	ask = func() {
-		for _, h := range w.members() {
+		for _, h := range w.cluster.members() {
 			if answered[h.id] || !h.serves() || asked[h.id] == h.life {
 				continue
 			}
@@ -105,16 +98,16 @@ func (w *World) probe(when string) bool {
 			})
 		}
 		if missing() != nil {
-			w.After(100*time.Millisecond, ask)
+			w.run.After(100*time.Millisecond, ask)
 		}
 	}
 	ask()
-	if w.runUntil(w.Now()+w.patience(), func() bool { return missing() == nil }) {
+	if w.runUntil(w.run.Now()+w.patience(), func() bool { return missing() == nil }) {
 		return true
 	}
-	if h := missing(); h != nil && !w.suite.Failed() {
-		w.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
-			h.id, when, w.patience(), w.describe()))
+	if h := missing(); h != nil && !w.run.suite.Failed() {
+		w.run.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
+			h.id, when, w.patience(), w.cluster.describe()))
 	}
 	return false
 }
@@ -123,13 +116,13 @@ func (w *World) probe(when string) bool {
 func (w *World) converge() bool {
 	why := ""
 	equal := func() bool {
-		hosts := w.members()
+		hosts := w.cluster.members()
 		for _, h := range hosts {
 			if !h.serves() {
 				why = "a member is down"
 				return false
 			}
-			if w.suite.Changing(h.id) {
+			if w.run.suite.Changing(h.id) {
 				why = fmt.Sprintf("member %v is in the middle of a change", h.id)
 				return false
 			}
@@ -138,52 +131,38 @@ func (w *World) converge() bool {
 				return false
 			}
 		}
-		if leases := w.suite.Model().Leases(); len(leases) > 0 {
+		if leases := w.run.suite.Model().Leases(); len(leases) > 0 {
 			why = fmt.Sprintf("%d leases do not end", len(leases))
 			return false
 		}
-		if !w.load.CaughtUp(w.suite.Model().Revision) {
+		if !w.load.CaughtUp(w.run.suite.Model().Revision) {
 			why = "a watcher does not catch up"
 			return false
 		}
 		return true
 	}
 	// Leases of up to a dozen seconds may have been renewed just now, and begin anew under a new leader.
-	end := w.Now() + w.patience() + 30*time.Second
-	for w.Now() < end && !w.suite.Failed() {
-		if w.runUntil(min(w.Now()+time.Second, end), nil); equal() {
-			return !w.suite.Failed()
+	end := w.run.Now() + w.patience() + 30*time.Second
+	for w.run.Now() < end && !w.run.suite.Failed() {
+		if w.runUntil(min(w.run.Now()+time.Second, end), nil); equal() {
+			return !w.run.suite.Failed()
 		}
 	}
-	if !w.suite.Failed() {
-		w.suite.Report("liveness", fmt.Sprintf("members do not converge: %s: %s", why, w.describe()))
+	if !w.run.suite.Failed() {
+		w.run.suite.Report("liveness", fmt.Sprintf("members do not converge: %s: %s", why, w.cluster.describe()))
 	}
 	return false
 }
 
-func (w *World) describe() string {
-	text := ""
-	for _, h := range w.present() {
-		if !h.serves() {
-			text += fmt.Sprintf("[%v down] ", h.id)
-			continue
-		}
-		s := h.proc.Node.Replica().Status()
-		text += fmt.Sprintf("[%v %v term=%d leader=%v commit=%d applied=%d last=%d config=%v %v%v] ", h.id, s.Role, s.Term,
-			s.Leader, s.Commit, s.Applied, s.LastIndex, s.ConfigID, s.Config.Voters, s.Config.Outgoing)
-	}
-	return text
-}
-
 // audit compares the stores of all members, and reads a sample of what was acknowledged from each.
 func (w *World) audit() bool {
-	w.compareHashes()
-	for _, h := range w.members() {
-		if !h.auditAcks("acknowledged", w.suite.Acks.Sample(200)) {
+	w.cluster.compareHashes()
+	for _, h := range w.cluster.members() {
+		if !h.auditAcks("acknowledged", w.run.suite.Acks.Sample(200)) {
 			return false
 		}
 	}
-	return !w.suite.Failed()
+	return !w.run.suite.Failed()
 }
 
 // auditAcks reads acknowledged writes from the store of a member.
@@ -195,7 +174,7 @@ func (h *host) auditAcks(property string, acks []check.Ack) bool {
 		}
 		result, _, err := store.Range(&kv.RangeOp{Key: []byte(ack.Key), Revision: ack.Revision})
 		if err != nil || len(result.KVs) != 1 || string(result.KVs[0].Value) != ack.Value {
-			h.w.suite.Report(property, fmt.Sprintf("member %v at the end: %q at revision %d is %v (%v), not %q",
+			h.run.suite.Report(property, fmt.Sprintf("member %v at the end: %q at revision %d is %v (%v), not %q",
 				h.id, ack.Key, ack.Revision, result.KVs, err, ack.Value))
 			return false
 		}

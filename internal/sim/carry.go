@@ -9,16 +9,17 @@ import (
 )
 
 // carry lets a snapshot travel to another host for a while.
-func (h *host) carry(to consensus.MemberID, position consensus.Position, stream *bytes.Buffer, sent func(ok bool)) {
-	peer := h.w.hosts[to]
-	travel := h.w.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond + dice.Between(h.rng, 0, 100*time.Millisecond)
+func (h *host) carry(to consensus.MemberID, mark consensus.Position, stream *bytes.Buffer, sent func(ok bool)) {
+	peer := h.cluster.hosts[to]
+	travel := h.cluster.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond +
+		dice.Between(h.rng, 0, 100*time.Millisecond)
 	h.after(travel, func() {
-		if peer == nil || !peer.alive || h.w.net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 ||
-			!h.w.net.meet(h, peer) {
+		if peer == nil || !peer.alive || h.cluster.net.link(h.slot, peer.slot).cuts > 0 || h.rng.IntN(20) == 0 ||
+			!h.cluster.net.meet(h, peer) {
 			sent(false)
 			return
 		}
-		ok := h.w.Now() >= peer.frozen && peer.proc.Snapshots.Receive(position, stream)
-		h.after(h.w.net.delay(), func() { sent(ok && h.w.net.link(peer.slot, h.slot).cuts == 0) })
+		ok := h.run.Now() >= peer.frozen && peer.proc.Snapshots.Receive(position, stream)
+		h.after(h.cluster.net.delay(), func() { sent(ok && h.cluster.net.link(peer.slot, h.slot).cuts == 0) })
 	})
 }

@@ -41,18 +41,18 @@ func (h *host) found() {
 		return
 	}
 	h.disk.DieAfter(-1)
-	h.w.lives++
+	h.cluster.lives++
 	own := identity.Claim{Cluster: clusterID, Member: h.id, Storage: record.Storage,
 		Address: describeMember(h.slot).PeerURLs[0]}
 	n := &newcomer{h: h, founder: identity.Founder{
-		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.w.plan.byMajority,
-		Rules: h.w.broken.Rules,
+		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.run.plan.byMajority,
+		Rules: h.run.broken.Rules,
 	}}
 	h.founding = n
 	if record.Bindings != nil {
-		h.w.suite.Recorded(h.id, record.Storage, record.Bindings)
+		h.run.suite.Recorded(h.id, record.Storage, record.Bindings)
 	}
-	h.w.After(dice.Between(h.rng, 0, greetPause), n.ask)
+	h.run.After(dice.Between(h.rng, 0, greetPause), n.ask)
 }
 
 // ask greets all others at once and judges what they say.
@@ -66,13 +66,13 @@ func (n *newcomer) ask() {
 	judge := func() {
 		if !judged && !n.stopped {
 			judged = true
-			n.h.w.current = n.h
+			n.h.run.current = n.h
 			n.act(n.founder.Decide(met))
 		}
 	}
 	for i := range n.founder.Members {
 		if id := n.founder.Members[i].ID; id != n.founder.Own.Member {
-			n.h.w.net.greet(n.h, &n.founder.Own, n.h.w.hosts[id], func(g identity.Greeting) {
+			n.h.cluster.net.greet(n.h, &n.founder.Own, n.h.cluster.hosts[id], func(g identity.Greeting) {
 				if g.Claim.Cluster == clusterID && g.Claim.Member == id && !judged {
 					met = append(met, g)
 				}
@@ -85,7 +85,7 @@ func (n *newcomer) ask() {
 	if waiting == 0 {
 		judge()
 	}
-	n.h.w.After(greetPatience, judge)
+	n.h.run.After(greetPatience, judge)
 }
 
 // greet carries a greeting there and the answer back.
@@ -94,21 +94,21 @@ func (n *network) greet(from *host, caller *identity.Claim, to *host, answer fun
 	if out.cuts > 0 {
 		return
 	}
-	n.w.After(n.delay(), func() {
+	n.run.After(n.delay(), func() {
 		g, ok := to.greeted(caller)
 		if !ok || out.cuts > 0 || back.cuts > 0 {
 			return
 		}
-		n.w.After(n.delay(), func() { answer(g) })
+		n.run.After(n.delay(), func() { answer(g) })
 	})
 }
 
 // greeted is how a process answers a greeting.
 func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	switch {
-	case h.alive && h.door != nil && h.door.Knows() && h.w.Now() >= h.frozen:
+	case h.alive && h.door != nil && h.door.Knows() && h.run.Now() >= h.frozen:
 		if h.epochs != nil {
-			h.epochs.Meet(*caller, h.w.Now())
+			h.epochs.Meet(*caller, h.run.Now())
 		}
 		line := h.door.Line(caller.Member, caller.Storage)
 		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Bindings: line}, true
@@ -122,7 +122,7 @@ func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 func (n *newcomer) act(d identity.Decision) {
 	h := n.h
 	if n.verdict != d.Verdict {
-		h.w.trace.Note(h.w.Now(), h.slot, diary.Founding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
+		h.run.trace.Note(h.run.Now(), h.slot, diary.Founding, uint64(d.Verdict), uint64(len(d.Missing)), 0,
 			func() string { return fmt.Sprintf("verdict %d %s", d.Verdict, d.Text) })
 	}
 	n.verdict = d.Verdict
@@ -134,23 +134,23 @@ func (n *newcomer) act(d identity.Decision) {
 		err := datadir.WriteFounding(h.options(), datadir.Founding{Storage: n.founder.Own.Storage, Bindings: d.Bindings})
 		if err == nil {
 			n.founder.Bindings = d.Bindings
-			h.w.suite.Recorded(h.id, n.founder.Own.Storage, d.Bindings)
+			h.run.suite.Recorded(h.id, n.founder.Own.Storage, d.Bindings)
 			n.ask()
 			return
 		}
 	case identity.Lost, identity.Retired:
 		if h.impostor == "" {
-			h.w.suite.Report("identity", fmt.Sprintf("member %v, whose disk nobody touched, was told: %s", h.id, d.Text))
+			h.run.suite.Report("identity", fmt.Sprintf("member %v, whose disk nobody touched, was told: %s", h.id, d.Text))
 		}
 		h.ended = true
 	}
-	h.w.After(greetPause, n.ask)
+	h.run.After(greetPause, n.ask)
 }
 
 // begin makes the data and lets the member run.
 func (n *newcomer) begin(bindings []identity.Bound) {
 	h := n.h
-	h.w.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.w.plan.byMajority)
+	h.run.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.run.plan.byMajority)
 	h.stopFounding()
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: n.founder.Own.Storage}
 	err := datadir.Create(h.options(), own, n.founder.Config(bindings))
@@ -182,7 +182,7 @@ func boundTo(config consensus.Config) consensus.Config {
 
 // firstConfig is the first configuration as it is put on the host's disk.
 func (h *host) firstConfig() consensus.Config {
-	if !h.w.plan.identity || len(h.base.Config.Members) == 0 {
+	if !h.run.plan.identity || len(h.base.Config.Members) == 0 {
 		return h.base.Config
 	}
 	return boundTo(h.base.Config)
@@ -190,7 +190,7 @@ func (h *host) firstConfig() consensus.Config {
 
 // waits reports whether the process on this machine has to wait: it is no member yet, or not any more.
 func (h *host) waits() (bool, error) {
-	if !h.w.plan.identity || h.ended {
+	if !h.run.plan.identity || h.ended {
 		return h.ended, nil
 	}
 	h.stopFounding()
@@ -209,7 +209,7 @@ func (h *host) waits() (bool, error) {
 	case len(h.base.Config.Members) == 0: // it has joined once, and is told to join again when the operator resets it
 		h.ended = h.impostor != ""
 		return h.ended, nil
-	case h.w.plan.founds || h.emptied > 0:
+	case h.run.plan.founds || h.emptied > 0:
 		h.found()
 		return true, nil
 	}

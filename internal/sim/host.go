@@ -20,7 +20,8 @@ import (
 
 // host is one machine, and the member on it.
 type host struct {
-	w       *World
+	run     *run
+	cluster *cluster
 	slot    int
 	id      consensus.MemberID
 	base    consensus.SnapshotMeta // what its data begins with
@@ -48,8 +49,8 @@ const dataDir = "data"
 func (h *host) options() datadir.Options {
 	fs := h.disk
 	return datadir.Options{
-		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.w.plan.segments, NoSync: h.w.broken.LyingLog,
-		Nonce: func() uint64 { return uint64(h.w.lives+1)<<32 | uint64(h.id) },
+		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.segments, NoSync: h.run.broken.LyingLog,
+		Nonce: func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
 		},
@@ -63,24 +64,24 @@ func (h *host) after(d time.Duration, f func()) {
 	fire = func() {
 		switch {
 		case !h.alive || h.life != life:
-		case h.w.Now() < h.frozen:
-			h.w.After(h.frozen-h.w.Now(), fire)
+		case h.run.Now() < h.frozen:
+			h.run.After(h.frozen-h.run.Now(), fire)
 		default:
-			h.w.current = h
+			h.run.current = h
 			f()
 		}
 	}
-	h.w.After(d, fire)
+	h.run.After(d, fire)
 }
 
 // clock is what the member's own clock shows.
 func (h *host) clock() time.Time {
-	return time.Unix(1_000_000_000, 0).Add(time.Duration(float64(h.w.Now()) * h.rate))
+	return time.Unix(1_000_000_000, 0).Add(time.Duration(float64(h.run.Now()) * h.rate))
 }
 
 // startAfter starts the process again, unless somebody did meanwhile.
 func (h *host) startAfter(d time.Duration) {
-	h.w.After(d, func() {
+	h.run.After(d, func() {
 		if !h.alive && !h.gone {
 			h.start()
 		}
@@ -89,8 +90,8 @@ func (h *host) startAfter(d time.Duration) {
 
 // start opens the data as the real member does and lets the process run.
 func (h *host) start() {
-	h.w.current = h
-	if h.w.rng.IntN(20) == 0 && !h.w.calm {
+	h.run.current = h
+	if h.run.rng.IntN(20) == 0 && !h.run.calm {
 		h.disk.DieAfter(h.rng.IntN(30)) // the power fails again before it is up
 	}
 	switch waits, err := h.waits(); {
@@ -106,11 +107,11 @@ func (h *host) start() {
 		return
 	}
 	h.disk.DieAfter(-1)
-	h.w.lives++
-	h.alive, h.life = true, h.w.lives
+	h.cluster.lives++
+	h.alive, h.life = true, h.cluster.lives
 	h.openDoor(data)
-	h.w.counts.Starts++
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
+	h.run.counts.Starts++
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
 	if h.proc, err = shell.New(h.newLife(), data, h.processOptions(data)); err != nil {
 		h.suite.Report("recovery", err.Error())
@@ -122,7 +123,7 @@ func (h *host) start() {
 		h.lookAround()
 	}
 	h.proc.BeginScrub()
-	if h.w.plan.reconfigures {
+	if h.run.plan.reconfigures {
 		h.after(promoteScan, h.promote)
 	}
 	h.startPilot()
@@ -132,41 +133,42 @@ func (h *host) start() {
 func (h *host) newLife() *shell.Life {
 	life := h.life
 	return &shell.Life{
-		ID: h.id, Pace: &h.w.plan.Pace, Rng: h.rng, Disk: h.disk, Suite: h.suite, Counts: &h.w.counts, Actions: h.actions,
-		Period: time.Duration(float64(h.w.plan.Tick) / h.rate),
-		Runs:   func() bool { return h.alive && h.life == life },
-		Serves: func() bool { return h.life == life && h.serves() },
-		After:  h.after,
-		Clock:  h.clock,
-		Slow:   func() time.Duration { return h.slow },
-		Send:   func(messages []consensus.Message) { h.w.net.send(h, messages) },
-		Fail:   h.fail,
+		ID: h.id, Pace: &h.run.plan.Pace, Rng: h.rng, Disk: h.disk, Suite: h.suite, Counts: &h.run.counts,
+		Actions: h.actions,
+		Period:  time.Duration(float64(h.run.plan.Tick) / h.rate),
+		Runs:    func() bool { return h.alive && h.life == life },
+		Serves:  func() bool { return h.life == life && h.serves() },
+		After:   h.after,
+		Clock:   h.clock,
+		Slow:    func() time.Duration { return h.slow },
+		Send:    func(messages []consensus.Message) { h.cluster.net.send(h, messages) },
+		Fail:    h.fail,
 		Note: func(what diary.Kind, a, b, c uint64, text func() string) {
-			h.w.trace.Note(h.w.Now(), h.slot, what, a, b, c, text)
+			h.run.trace.Note(h.run.Now(), h.slot, what, a, b, c, text)
 		},
 	}
 }
 
 func (h *host) processOptions(data *datadir.Data) *shell.Options {
-	core := h.w.plan.raft
-	core.ID, core.Cluster, core.Faults = h.id, clusterID, h.w.broken.Raft
-	if h.w.plan.identity {
+	core := h.run.plan.raft
+	core.ID, core.Cluster, core.Faults = h.id, clusterID, h.run.broken.Raft
+	if h.run.plan.identity {
 		core.Storage = data.Identity.Storage
 	}
 	core.Seed += uint64(h.life)
-	infers, offers := h.w.plan.settings(&core, h.w.spoil)
+	infers, offers := h.run.plan.settings(&core, h.run.spoil)
 	o := &shell.Options{
 		Raft: core, Infers: infers, Offers: offers, Most: 1, Extend: h.extension(),
-		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.w.altered,
+		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
 	}
-	if h.w.plan.raft.LeaderLease {
-		o.Most = int64(4 * h.w.plan.raft.ElectionTicks)
+	if h.run.plan.raft.LeaderLease {
+		o.Most = int64(4 * h.run.plan.raft.ElectionTicks)
 	}
-	if h.w.plan.mixed {
+	if h.run.plan.mixed {
 		o.Most *= slowest
 	}
-	if h.w.broken.Leases {
+	if h.run.broken.Leases {
 		o.Early = time.Second
 	}
 	return o
@@ -204,7 +206,7 @@ func (h *host) startFailed(err error) {
 		h.suite.Report("recovery", err.Error())
 		return
 	}
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Fail, 0, 0, 0, err.Error)
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Fail, 0, 0, 0, err.Error)
 	if died {
 		h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	}
@@ -214,7 +216,7 @@ func (h *host) startFailed(err error) {
 
 func (h *host) crashMode() disk.Mode {
 	switch {
-	case h.w.plan.torn && h.rng.IntN(4) > 0:
+	case h.run.plan.torn && h.rng.IntN(4) > 0:
 		return disk.Torn
 	case h.rng.IntN(2) == 0:
 		return disk.KeepAll
@@ -227,7 +229,7 @@ func (h *host) crash() {
 	if !h.alive {
 		return
 	}
-	h.w.current = h
+	h.run.current = h
 	switch {
 	case h.proc.Writes() && h.rng.IntN(4) > 0:
 		h.disk.DieAfter(h.rng.IntN(4))
@@ -238,7 +240,7 @@ func (h *host) crash() {
 	}
 	h.disk = h.disk.Crash(h.crashMode(), h.rng)
 	h.keepCopy()
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Crash, 0, 0, 0, nil)
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Crash, 0, 0, 0, nil)
 	h.down()
 }
 
@@ -248,20 +250,20 @@ func (h *host) down() {
 	h.noteInferred()
 	h.alive, h.proc, h.pilot = false, nil, nil
 	h.inForce, h.frozen, h.door, h.epochs = nil, 0, nil, nil
-	for _, other := range h.w.up() {
-		if h.w.net.link(h.slot, other.slot).cuts == 0 {
-			h.w.net.notice(other, h)
+	for _, other := range h.cluster.up() {
+		if h.cluster.net.link(h.slot, other.slot).cuts == 0 {
+			h.cluster.net.notice(other, h)
 		}
 	}
 }
 
 // fail ends the process because of an operating error, as the real member does. The disk keeps what it was given.
 func (h *host) fail(err error) {
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Fail, 1, 0, 0, err.Error)
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Fail, 1, 0, 0, err.Error)
 	if !h.disk.Full && !h.disk.Broken {
 		h.suite.Report("operating-error", err.Error())
 	}
-	h.w.counts.Failures++
+	h.run.counts.Failures++
 	h.disk = h.disk.Crash(disk.KeepAll, h.rng)
 	h.down()
 	h.startAfter(dice.Between(h.rng, 100*time.Millisecond, 4*time.Second))
@@ -273,7 +275,7 @@ func (h *host) leads() bool { return h.proc != nil && h.proc.Leads() }
 // stepped takes note of what a step of the core has changed.
 func (h *host) stepped() {
 	if h.epochs != nil && h.proc.Node.Replica().Leader() != consensus.NoMember {
-		h.epochs.Led(h.w.Now())
+		h.epochs.Led(h.run.Now())
 	}
 	h.checkConfig()
 }
@@ -284,7 +286,8 @@ func (h *host) checkConfig() {
 	}
 	c := h.inForce
 	h.inForce = nil
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term), uint64(len(c.Config.Voters)), nil)
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term),
+		uint64(len(c.Config.Voters)), nil)
 	h.suite.Configured(h.id, c.ID, &c.Config)
 	if h.door != nil {
 		h.door.Configure(&c.Config)
@@ -292,18 +295,18 @@ func (h *host) checkConfig() {
 	if h.impostor != "" {
 		return
 	}
-	h.w.configs[h.id] = *c
-	h.w.pastIDs = append(h.w.pastIDs, c.ID)
+	h.cluster.configs[h.id] = *c
+	h.cluster.pastIDs = append(h.cluster.pastIDs, c.ID)
 }
 
 func (h *host) observe(events []raft.Event) {
 	for _, event := range events {
-		h.w.trace.Note(h.w.Now(), h.slot, diary.Lead, 0, 0, 0, event.String)
+		h.run.trace.Note(h.run.Now(), h.slot, diary.Lead, 0, 0, 0, event.String)
 		switch e := event.(type) {
 		case raft.BecameLeader:
 			h.judgeEpoch()
 			h.suite.Leader(h.id, e.Term)
-			h.w.counts.Elections++
+			h.run.counts.Elections++
 			h.proc.Leases.Elected(e.Term)
 		case raft.BecameFollower:
 			h.noteLoss()
@@ -312,18 +315,18 @@ func (h *host) observe(events []raft.Event) {
 			h.proc.Leases.Lead(e.Leader == h.id)
 		case raft.Removed:
 			h.suite.Removed(h.id)
-			h.w.After(h.leave(), h.retire)
+			h.run.After(h.leave(), h.retire)
 		case raft.Denied:
 			h.distrust(e)
 		case raft.ConfigProposed, raft.ConfigCommitted, raft.ConfigUndone, raft.ConfigSettled:
-			h.configEvent(event)
+			h.cluster.changing(h, event)
 		}
 	}
 }
 
 // leave is how long a removed member may still answer what it was asked: as long as the leader feeds it, or nobody waits.
 func (h *host) leave() time.Duration {
-	if h.w.plan.switchOff {
+	if h.run.plan.switchOff {
 		return 0
 	}
 	return dice.Between(h.rng, 0, h.extension())
@@ -334,7 +337,7 @@ func (h *host) retire() {
 	if h.gone {
 		return
 	}
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Removed, 0, 0, 0, nil)
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Removed, 0, 0, 0, nil)
 	h.gone = true
 	if h.alive {
 		h.down()
@@ -343,5 +346,5 @@ func (h *host) retire() {
 
 // extension is what a new leader adds to every lease, as the real member does.
 func (h *host) extension() time.Duration {
-	return time.Duration(h.w.plan.raft.ElectionTicks) * h.w.plan.Tick
+	return time.Duration(h.run.plan.raft.ElectionTicks) * h.run.plan.Tick
 }

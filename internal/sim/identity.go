@@ -44,13 +44,13 @@ type credentials struct {
 // disown makes of a host one that nobody may count. What it does from now on is no part of the cluster's history, and has
 // checkers of its own, which nobody reads.
 func (h *host) disown(why string) {
-	h.impostor, h.since, h.ended = why, h.w.Now(), false
-	h.suite = check.NewSuite(h.w.Now, h.base)
+	h.impostor, h.since, h.ended = why, h.run.Now(), false
+	h.suite = check.NewSuite(h.run.Now, h.base)
 }
 
 // openDoor begins a life among others.
 func (h *host) openDoor(data *datadir.Data) {
-	if !h.w.plan.identity {
+	if !h.run.plan.identity {
 		return
 	}
 	seen, err := data.SeenPeers()
@@ -63,10 +63,10 @@ func (h *host) openDoor(data *datadir.Data) {
 		Address: describeMember(h.slot).PeerURLs[0],
 	}
 	h.hears = map[consensus.Life]bool{}
-	h.door = door.New(h.claim, seen, h.w.broken.Rules, h.deadAfter())
+	h.door = door.New(h.claim, seen, h.run.broken.Rules, h.deadAfter())
 	h.after(bindScan, h.bindMet)
-	if h.w.plan.recovers {
-		h.epochs = epochs.New(h.claim, h.w.broken.Rules, h.extension())
+	if h.run.plan.recovers {
+		h.epochs = epochs.New(h.claim, h.run.broken.Rules, h.extension())
 	}
 }
 
@@ -99,9 +99,9 @@ func (h *host) distrust(e raft.Denied) {
 
 // told is what a process does that a peer has refused.
 func (h *host) told(by *host, refusal *identity.Refusal) {
-	h.w.trace.Note(h.w.Now(), h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
 	if h.impostor == "" {
-		h.w.suite.Report("identity", fmt.Sprintf("member %v, on its own disk, was refused by %v: %v", h.id, by.id, refusal))
+		h.run.suite.Report("identity", fmt.Sprintf("member %v, on its own disk, was refused by %v: %v", h.id, by.id, refusal))
 		return
 	}
 	if refusal.Reason != identity.Cloned {
@@ -130,7 +130,7 @@ func (n *network) meet(from, to *host) bool {
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
 func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 	claim := &sent.claim
-	outcome, refusal := at.door.Judge(claim, n.w.Now(), n.listener(at))
+	outcome, refusal := at.door.Judge(claim, n.run.Now(), n.listener(at))
 	switch outcome {
 	case door.Welcome:
 	case door.Remember:
@@ -148,7 +148,7 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 		return false
 	}
 	if sent.impostor == "" && at.impostor == "" {
-		n.w.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
+		n.run.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
 		at.hears[claim.Life] = true
 	}
 	return true
@@ -156,13 +156,13 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 
 // refuse counts a refusal, and carries it to the process that is refused for its data directory.
 func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.Refusal) {
-	n.w.counts.Unwelcome++
+	n.run.counts.Unwelcome++
 	if !refusal.Reason.Final() || n.link(by.slot, from.slot).cuts > 0 {
 		return
 	}
-	n.w.After(n.delay(), func() {
+	n.run.After(n.delay(), func() {
 		if from.alive && from.claim.Life == life {
-			n.w.current = from
+			n.run.current = from
 			from.told(by, refusal)
 		}
 	})
@@ -171,14 +171,14 @@ func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.
 // listener tells a process what it hears of others' lives. Connections are alive while their processes and links are.
 func (n *network) listener(at *host) door.Listener {
 	return func(life consensus.Life) (heard time.Duration, open bool) {
-		for _, h := range n.w.list {
+		for _, h := range n.cluster.list {
 			if !h.alive || h.claim.Life != life {
 				continue
 			}
-			if n.link(h.slot, at.slot).cuts > 0 || h.frozen > n.w.Now() {
+			if n.link(h.slot, at.slot).cuts > 0 || h.frozen > n.run.Now() {
 				return 0, true // a stream that is silent
 			}
-			return n.w.Now(), true
+			return n.run.Now(), true
 		}
 		return 0, false
 	}
@@ -192,12 +192,12 @@ func (n *network) mayHear(from *credentials, to *host) bool {
 	switch {
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
-		return from.original.alive && heard == n.w.Now() && to.hears[from.original.claim.Life]
+		return from.original.alive && heard == n.run.Now() && to.hears[from.original.claim.Life]
 	case from.witness != nil:
 		return to == from.witness && to.leads() && to.proc.Node.Replica().Term() == from.term &&
 			to.suite.LogBase(to.id) <= from.forgot
 	case from.impostor == rolledBack:
-		return n.w.suite.Bindings.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
+		return n.run.suite.Bindings.HasMet(to.id, from.claim.Storage, from.claim.Life.Boots)
 	}
 	return true
 }
@@ -218,7 +218,7 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 		messages[i] = inputs[i].(raft.Receive).Message
 	}
 	if err := identity.Addressed(messages[0].To, to.id); err != nil {
-		n.w.counts.Unwelcome++
+		n.run.counts.Unwelcome++
 		return nil
 	}
 	claim := &sent.claim
@@ -231,20 +231,20 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 		return nil
 	}
 	if to.epochs != nil {
-		messages = to.epochs.State(n.w.Now()).Admit(messages)
+		messages = to.epochs.State(n.run.Now()).Admit(messages)
 	}
 	if claim.Epoch != to.claim.Epoch && len(messages) > 0 {
-		n.w.suite.Report("epoch", fmt.Sprintf("member %v of epoch %v hears %v of epoch %v", to.id, to.claim.Epoch, from.id,
+		n.run.suite.Report("epoch", fmt.Sprintf("member %v of epoch %v hears %v of epoch %v", to.id, to.claim.Epoch, from.id,
 			claim.Epoch))
 	}
 	if len(messages) > 0 && to == sent.witness && messages[0].Kind == consensus.MsgAppendReply && messages[0].Reject &&
 		from.denied == 0 {
-		from.denied = n.w.Now()
+		from.denied = n.run.Now()
 	}
 	kept := make([]raft.Input, len(messages))
 	for i := range messages {
 		if to.impostor == "" && !sent.excused(&messages[i]) {
-			n.w.suite.Heard(to.id, &messages[i], claim.Storage, sent.impostor)
+			n.run.suite.Heard(to.id, &messages[i], claim.Storage, sent.impostor)
 		}
 		kept[i] = raft.Receive{Message: messages[i]}
 	}

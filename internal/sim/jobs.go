@@ -38,17 +38,17 @@ type pilot struct {
 
 // startPilot begins a life.
 func (h *host) startPilot() {
-	if !h.w.plan.jobs {
+	if !h.run.plan.jobs {
 		return
 	}
 	p := &pilot{h: h}
 	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
 	p.requests = autopilot.NewRequests(pilotPorts{h}, addresses, autopilot.RequestOptions{
-		Draw: func() uint64 { return h.w.rng.Uint64()>>1 | 1 },
+		Draw: func() uint64 { return h.run.rng.Uint64()>>1 | 1 },
 	})
 	silence := 2 * h.extension().Milliseconds()
 	p.repair = autopilot.NewRepair(membership.Policy{
-		Mode: membership.ModeAuto, DeadAfterMS: silence, StableMS: silence, Voters: h.w.plan.members,
+		Mode: membership.ModeAuto, DeadAfterMS: silence, StableMS: silence, Voters: h.run.plan.members,
 	}, pilotPorts{h}, p.requests, discard)
 	h.pilot = p
 	h.after(jobScan, p.scan)
@@ -64,7 +64,7 @@ func (p *pilot) scan() {
 // look repairs the voters. Of the view it demands what a member demands: everything acknowledged before is applied.
 func (p *pilot) look() {
 	p.h.after(repairScan, p.look)
-	if p.h.leads() && !p.h.w.calm {
+	if p.h.leads() && !p.h.run.calm {
 		p.h.proc.Clients.Read(func() { p.repair.Look(context.Background()) })
 	}
 }
@@ -72,7 +72,7 @@ func (p *pilot) look() {
 func (p *pilot) step() {
 	h := p.h
 	rows := pilotPorts{h}.Jobs()
-	if !h.leads() || p.busy || h.w.calm || !autopilot.Unfinished(rows) {
+	if !h.leads() || p.busy || h.run.calm || !autopilot.Unfinished(rows) {
 		return
 	}
 	view, term, err := pilotPorts{h}.View(context.Background())
@@ -124,8 +124,8 @@ func (h *host) promoteReady() {
 	status := h.proc.Node.Replica().Status()
 	for _, id := range autopilot.Promotable(&config, &status, pilotPorts{h}.Jobs()) {
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
-		request.Protocol = dice.Pick(h.w.rng, h.w.plan.protocols...)
-		h.w.ask(h, request)
+		request.Protocol = dice.Pick(h.run.rng, h.run.plan.protocols...)
+		h.ask(request)
 		return
 	}
 }
@@ -139,7 +139,7 @@ func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, erro
 		return membership.View{}, 0, errNotLeading
 	}
 	return member.ViewOf(&status, p.h.proc.Data.Machine, &member.ViewOptions{
-		MaxLearners: p.h.w.plan.raft.MaxLearners, Strict: p.h.w.plan.raft.StrictReconfig, Tick: p.h.w.plan.Tick,
+		MaxLearners: p.h.run.plan.raft.MaxLearners, Strict: p.h.run.plan.raft.StrictReconfig, Tick: p.h.run.plan.Tick,
 		Now: p.h.clock(), Trouble: func(consensus.MemberID) string { return "" },
 		Transfer: func(consensus.MemberID) *membership.TransferView { return nil },
 	}), status.Term, nil
@@ -156,7 +156,7 @@ func (p pilotPorts) Jobs() []autopilot.Row {
 		p.h.suite.Report("job", err.Error())
 	}
 	for i := range rows {
-		if p.h.w.broken.JobTwice && rows[i].State.Ended() {
+		if p.h.run.broken.JobTwice && rows[i].State.Ended() {
 			rows[i].State = membership.StateRunning
 		}
 	}
@@ -165,7 +165,7 @@ func (p pilotPorts) Jobs() []autopilot.Row {
 
 func (p pilotPorts) Write(_ context.Context, w *autopilot.Write) error {
 	if w.Version == 0 {
-		p.h.w.struck("jobs", w.Job.Title())
+		p.h.run.struck("jobs", w.Job.Title())
 	}
 	p.h.proc.Clients.Propose(&kv.Command{Job: member.JobOp(w)}, func(kv.Result, error) {})
 	return nil
@@ -207,22 +207,23 @@ func (p *plan) jobsAlone() bool {
 }
 
 // strikeJobs asks the leader for a job that makes sense, or not, or for the end of one.
-func (w *World) strikeJobs() {
-	leader := w.leader()
+func (o *operators) strikeJobs() {
+	leader := o.cluster.leader()
 	if leader == nil || leader.pilot == nil {
 		return
 	}
-	if up := w.up(); len(up) > 2 && len(up) == len(w.present()) && dice.Chance(w.rng, 0.4) { // one at a time
-		h := up[w.rng.IntN(len(up))]
-		w.struck("dead", fmt.Sprint(h.slot))
+	up := o.cluster.up()
+	if len(up) > 2 && len(up) == len(o.cluster.present()) && dice.Chance(o.run.rng, 0.4) { // one at a time
+		h := up[o.run.rng.IntN(len(up))]
+		o.run.struck("dead", fmt.Sprint(h.slot))
 		h.crash()
-		h.startAfter(dice.Between(w.rng, 5*time.Second, 40*time.Second))
+		h.startAfter(dice.Between(o.run.rng, 5*time.Second, 40*time.Second))
 		return
 	}
-	id, spec := membership.JobID(w.rng.Uint64()>>1|1), w.wish(leader)
+	id, spec := membership.JobID(o.run.rng.Uint64()>>1|1), o.wish(leader)
 	leader.proc.Clients.Read(func() {
-		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(w.rng, 0.15) {
-			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[w.rng.IntN(len(rows))].ID) // whatever it says
+		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(o.run.rng, 0.15) {
+			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[o.run.rng.IntN(len(rows))].ID) // whatever it says
 			return
 		}
 		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // likewise
@@ -230,30 +231,31 @@ func (w *World) strikeJobs() {
 }
 
 // wish draws what operators want of the members.
-func (w *World) wish(leader *host) membership.Spec {
+func (o *operators) wish(leader *host) membership.Spec {
 	config := leader.proc.Node.Replica().Status().Config
 	some := func(ids []consensus.MemberID) []consensus.MemberID {
 		if len(ids) == 0 {
 			return nil
 		}
-		return []consensus.MemberID{ids[w.rng.IntN(len(ids))]}
+		return []consensus.MemberID{ids[o.run.rng.IntN(len(ids))]}
 	}
 	spec := membership.Spec{
-		JoinWithinMS: int64(dice.Pick(w.rng, 5_000, 60_000)), Protocol: dice.Pick(w.rng, append(w.plan.protocols, 0)...),
+		JoinWithinMS: int64(dice.Pick(o.run.rng, 5_000, 60_000)),
+		Protocol:     dice.Pick(o.run.rng, append(o.run.plan.protocols, 0)...),
 	}
-	draw := w.rng.IntN(10)
-	if len(config.Learners) == 0 && dice.Chance(w.rng, 0.6) {
+	draw := o.run.rng.IntN(10)
+	if len(config.Learners) == 0 && dice.Chance(o.run.rng, 0.6) {
 		draw = 4
 	}
 	switch draw {
 	case 0, 1, 2:
-		spec.Kind, spec.Remove, spec.Add = membership.KindReplace, some(config.Voters), w.newcomers(false)
+		spec.Kind, spec.Remove, spec.Add = membership.KindReplace, some(config.Voters), o.newcomers(false)
 	case 3:
 		if len(config.Voters) < maxVoters {
-			spec.Add = w.newcomers(false)
+			spec.Add = o.newcomers(false)
 		}
 	case 4, 5:
-		spec.Add = w.newcomers(true) // a standby
+		spec.Add = o.newcomers(true) // a standby
 	case 6:
 		spec.Promote = some(config.Learners)
 	case 7:
@@ -272,13 +274,13 @@ func (w *World) wish(leader *host) membership.Spec {
 }
 
 // newcomers adds a machine, which seldom never starts.
-func (w *World) newcomers(learner bool) []membership.Newcomer {
-	if len(w.list) >= maxHosts {
+func (o *operators) newcomers(learner bool) []membership.Newcomer {
+	if len(o.cluster.list) >= maxHosts {
 		return nil
 	}
-	h := w.addHost(w.rng.Uint64(), consensus.MemberID(len(w.list)+1), consensus.SnapshotMeta{})
-	if dice.Chance(w.rng, 0.9) {
-		h.startAfter(dice.Between(w.rng, 0, 2*time.Second))
+	h := o.cluster.addHost(o.run.rng.Uint64(), consensus.MemberID(len(o.cluster.list)+1), consensus.SnapshotMeta{})
+	if dice.Chance(o.run.rng, 0.9) {
+		h.startAfter(dice.Between(o.run.rng, 0, 2*time.Second))
 	}
 	known := changes.Describe(h.id)
 	return []membership.Newcomer{{ID: h.id, Name: known.Name, PeerURLs: known.PeerURLs, Learner: learner}}

@@ -29,7 +29,8 @@ type link struct {
 
 // network carries messages between hosts, in order per link unless the weather reorders.
 type network struct {
-	w       *World
+	run     *run
+	cluster *cluster
 	rng     *rand.Rand
 	weather weather
 	links   map[[2]int]*link
@@ -51,13 +52,13 @@ func (n *network) at(id consensus.MemberID) *host {
 	if h := n.astray[id]; h != nil {
 		return h
 	}
-	return n.w.hosts[id]
+	return n.cluster.hosts[id]
 }
 
 // send takes messages of one host. Runs for one receiver travel together, as they would on a stream.
 func (n *network) send(from *host, messages []consensus.Message) {
 	from.suite.Sent(messages)
-	n.w.actions.Sent(messages)
+	n.run.actions.Sent(messages)
 	for len(messages) > 0 {
 		run := 1
 		for run < len(messages) && messages[run].To == messages[0].To {
@@ -86,7 +87,7 @@ func (n *network) tellClient(from *host, messages []consensus.Message, hear func
 // toClient carries something to a client, perhaps after the member has crashed. Clients are where no nemesis reaches.
 func (n *network) toClient(deliver func()) {
 	if !dice.Chance(n.rng, n.weather.loss) {
-		n.w.After(n.delay(), deliver)
+		n.run.After(n.delay(), deliver)
 	}
 }
 
@@ -96,7 +97,7 @@ func (n *network) fromClient(to *host, deliver func()) {
 		return
 	}
 	life := to.life
-	n.w.After(n.delay(), func() {
+	n.run.After(n.delay(), func() {
 		if to.alive && to.life == life {
 			to.after(0, deliver)
 		}
@@ -106,7 +107,7 @@ func (n *network) fromClient(to *host, deliver func()) {
 func (n *network) carry(from, to *host, messages []consensus.Message) {
 	l := n.link(from.slot, to.slot)
 	if l.cuts > 0 || dice.Chance(n.rng, n.weather.loss) || !n.shake(from, to) {
-		n.w.counts.Dropped += uint64(len(messages))
+		n.run.counts.Dropped += uint64(len(messages))
 		return
 	}
 	inputs := make([]raft.Input, len(messages))
@@ -115,7 +116,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 	}
 	n.deliver(from, to, l, inputs)
 	if dice.Chance(n.rng, n.weather.dup) {
-		n.w.counts.Duplicated += uint64(len(messages))
+		n.run.counts.Duplicated += uint64(len(messages))
 		n.deliver(from, to, l, inputs)
 	}
 }
@@ -139,24 +140,24 @@ func (n *network) delay() time.Duration {
 }
 
 func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
-	at := n.w.Now() + n.delay()
+	at := n.run.Now() + n.delay()
 	if !dice.Chance(n.rng, n.weather.reorder) {
 		at = max(at, l.lastTime)
 		l.lastTime = at
 	}
 	life, sent := to.life, from.credentials
-	n.w.After(at-n.w.Now(), func() {
+	n.run.After(at-n.run.Now(), func() {
 		// A stream that was cut loses what was on its way; so does one whose other end started anew.
 		if l.cuts > 0 || !to.alive || to.life != life {
-			n.w.counts.Dropped += uint64(len(inputs))
+			n.run.counts.Dropped += uint64(len(inputs))
 			return
 		}
 		if inputs = n.admit(from, &sent, to, inputs); len(inputs) == 0 {
 			return
 		}
-		n.w.counts.Messages += uint64(len(inputs))
+		n.run.counts.Messages += uint64(len(inputs))
 		first := inputs[0].(raft.Receive).Message
-		n.w.trace.Note(n.w.Now(), to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
+		n.run.trace.Note(n.run.Now(), to.slot, diary.Deliver, uint64(from.slot), uint64(first.Kind), uint64(first.Term),
 			func() string { return describe(&first, len(inputs)) })
 		to.proc.Put(inputs...)
 	})
@@ -174,7 +175,7 @@ func (n *network) call(from, to *host, ask func(answer func(func()))) {
 		return
 	}
 	toLife, fromLife := to.life, from.life
-	n.w.After(n.delay(), func() {
+	n.run.After(n.delay(), func() {
 		if out.cuts > 0 || !to.alive || to.life != toLife {
 			return
 		}
@@ -182,7 +183,7 @@ func (n *network) call(from, to *host, ask func(answer func(func()))) {
 			if back.cuts > 0 {
 				return
 			}
-			n.w.After(n.delay(), func() {
+			n.run.After(n.delay(), func() {
 				if back.cuts == 0 && from.alive && from.life == fromLife {
 					deliver()
 				}
@@ -207,7 +208,7 @@ func (n *network) cut(from, to []*host, notice bool) {
 func (n *network) heal(from, to []*host) { n.hold(from, to, -1) }
 
 func (n *network) hold(from, to []*host, by int) {
-	if n.w.calm {
+	if n.run.calm {
 		return // everything was healed at once, the nemesis that comes to undo its cut is late
 	}
 	for _, a := range from {
@@ -225,7 +226,7 @@ func (n *network) notice(a, b *host) {
 		return
 	}
 	life := a.life
-	n.w.After(dice.Between(n.rng, 100*time.Microsecond, 20*time.Millisecond), func() {
+	n.run.After(dice.Between(n.rng, 100*time.Microsecond, 20*time.Millisecond), func() {
 		if a.alive && a.life == life {
 			a.proc.Put(raft.Unreachable{Member: b.id})
 		}

@@ -17,9 +17,9 @@ const (
 )
 
 // changes draws what operators ask for.
-func (w *World) changes() *changes.Drawer {
-	d := &changes.Drawer{Rng: w.rng, Protocols: w.plan.protocols, MaxVoters: maxVoters, Add: w.addAnother}
-	for _, h := range w.list {
+func (o *operators) changes() *changes.Drawer {
+	d := &changes.Drawer{Rng: o.run.rng, Protocols: o.run.plan.protocols, MaxVoters: maxVoters, Add: o.addAnother}
+	for _, h := range o.cluster.list {
 		d.Known = append(d.Known, h.id)
 		if h.alive && h.leads() && h.impostor == "" {
 			d.Leading = append(d.Leading, h.id)
@@ -29,53 +29,47 @@ func (w *World) changes() *changes.Drawer {
 }
 
 // addAnother adds a machine that starts about now, with nothing on its disk.
-func (w *World) addAnother() (consensus.Member, bool) {
-	if len(w.list) >= maxHosts {
+func (o *operators) addAnother() (consensus.Member, bool) {
+	if len(o.cluster.list) >= maxHosts {
 		return consensus.Member{}, false
 	}
-	h := w.addHost(w.rng.Uint64(), consensus.MemberID(len(w.list)+1), consensus.SnapshotMeta{})
-	h.startAfter(dice.Between(w.rng, 0, 2*time.Second))
+	h := o.cluster.addHost(o.run.rng.Uint64(), consensus.MemberID(len(o.cluster.list)+1), consensus.SnapshotMeta{})
+	h.startAfter(dice.Between(o.run.rng, 0, 2*time.Second))
 	return changes.Describe(h.id), true
 }
 
 // strikeMembership asks some member for a change that makes sense, or not, in the configuration that it knows.
-func (w *World) strikeMembership() {
-	asked := w.anybody()
-	if asked == nil || w.lost() != nil { // who has lost a member replaces it first
+func (o *operators) strikeMembership() {
+	asked := o.cluster.anybody()
+	if asked == nil || o.cluster.lost() != nil { // who has lost a member replaces it first
 		return
 	}
-	known, ok := w.configs[asked.id]
+	known, ok := o.cluster.configs[asked.id]
 	if !ok || len(known.Config.Voters) == 0 {
 		return
 	}
-	request := w.changes().Draw(&known.Config)
-	switch draw := w.rng.IntN(10); {
+	request := o.changes().Draw(&known.Config)
+	switch draw := o.run.rng.IntN(10); {
 	case draw < 3:
 		request.Expected = known.ID
 	case draw == 3:
-		request.Expected = w.pastIDs[w.rng.IntN(len(w.pastIDs))]
+		request.Expected = o.cluster.pastIDs[o.run.rng.IntN(len(o.cluster.pastIDs))]
 	}
-	if request.Protocol == consensus.ProtocolSingle && dice.Chance(w.rng, 0.7) {
+	if request.Protocol == consensus.ProtocolSingle && dice.Chance(o.run.rng, 0.7) {
 		request.Steps = request.Steps[:1]
 	}
-	w.ask(asked, request)
+	asked.ask(request)
 }
 
-func (w *World) anybody() *host {
-	if up := w.up(); len(up) > 0 {
-		return up[w.rng.IntN(len(up))]
-	}
-	return nil
-}
-
-func (w *World) ask(asked *host, request consensus.ChangeRequest) {
-	w.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), asked.slot))
+// ask asks this member for a change.
+func (h *host) ask(request consensus.ChangeRequest) {
+	h.run.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), h.slot))
 	done := func(err error) {
 		if err == nil && !request.Abort {
-			asked.after(0, asked.tellDecided)
+			h.after(0, h.tellDecided)
 		}
 	}
-	_ = asked.proc.Clients.Change(request, done) // whatever it says
+	_ = h.proc.Clients.Change(request, done) // whatever it says
 }
 
 // tellDecided is what the real member does when it has applied the first half of a change by joint-early: it asks whether
@@ -109,10 +103,10 @@ func describeRequest(r *consensus.ChangeRequest) string {
 // promote is what a leader does by itself: it makes voters of learners that were added as such and have caught up.
 func (h *host) promote() {
 	h.after(promoteScan, h.promote)
-	if !h.leads() || h.w.calm {
+	if !h.leads() || h.run.calm {
 		return
 	}
-	if h.w.plan.jobs {
+	if h.run.plan.jobs {
 		h.promoteReady()
 		return
 	}
@@ -123,44 +117,44 @@ func (h *host) promote() {
 			continue
 		}
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: p.ID})
-		request.Protocol = dice.Pick(h.w.rng, h.w.plan.protocols...)
-		h.w.ask(h, request)
+		request.Protocol = dice.Pick(h.run.rng, h.run.plan.protocols...)
+		h.ask(request)
 		return
 	}
 }
 
-// configEvent counts what becomes of changes, and lets the nemeses act on them.
-func (h *host) configEvent(event raft.Event) {
-	w := h.w
+// noticeChange counts what becomes of changes, and lets operators and faults meet them in their middle.
+func (w *World) noticeChange(h *host, event raft.Event) {
+	r := w.run
 	switch e := event.(type) {
 	case raft.ConfigProposed:
-		if e.Joint && dice.Chance(w.rng, 0.25) && !w.calm {
-			late := dice.Pick(w.rng, 0, 5*time.Millisecond, 30*time.Millisecond)
-			w.After(dice.Between(w.rng, 0, late), func() { w.abort(h) })
+		if e.Joint && dice.Chance(r.rng, 0.25) && !r.calm {
+			late := dice.Pick(r.rng, 0, 5*time.Millisecond, 30*time.Millisecond)
+			r.After(dice.Between(r.rng, 0, late), func() { w.operators.abort(h) })
 		}
-		w.hitChange(h)
+		w.faults.hitChange(h)
 	case raft.ConfigCommitted:
-		if h.leads() && dice.Chance(w.rng, 0.1) && !w.calm {
-			w.After(0, func() { w.abort(h) }) // too late for most protocols
+		if h.leads() && dice.Chance(r.rng, 0.1) && !r.calm {
+			r.After(0, func() { w.operators.abort(h) }) // too late for most protocols
 		}
 	case raft.ConfigUndone:
-		w.counts.Undone++
+		r.counts.Undone++
 	case raft.ConfigSettled:
 		for _, id := range h.suite.Settled(h.id, e.ID, h.proc.Node.Replica().Term()) {
-			if retired := w.hosts[id]; w.plan.switchOff && retired != nil {
-				w.After(0, retired.retire) // the operator has waited for just that
+			if retired := w.cluster.hosts[id]; r.plan.switchOff && retired != nil {
+				r.After(0, retired.retire) // the operator has waited for just that
 			}
 		}
 	}
 }
 
 // abort asks for the way back from a joint configuration, the leader itself or somebody else.
-func (w *World) abort(leader *host) {
+func (o *operators) abort(leader *host) {
 	asked := leader
-	if dice.Chance(w.rng, 0.5) {
-		asked = w.anybody()
+	if dice.Chance(o.run.rng, 0.5) {
+		asked = o.cluster.anybody()
 	}
-	if asked != nil && asked.alive && !w.calm {
-		w.ask(asked, consensus.ChangeRequest{Abort: true})
+	if asked != nil && asked.alive && !o.run.calm {
+		asked.ask(consensus.ChangeRequest{Abort: true})
 	}
 }

@@ -20,10 +20,10 @@ const ofAnotherEpoch = "was recovered apart"
 
 // recoverAlone makes a member that does not run the only voter of its cluster, as `quorate recover` does.
 func (h *host) recoverAlone(others []datadir.Options) bool {
-	held, records := h.w.suite.HeldBy(h.id)
+	held, records := h.run.suite.HeldBy(h.id)
 	recovery, err := epochs.Recover(h.options(), others)
 	if err != nil {
-		h.w.trace.Note(h.w.Now(), h.slot, diary.Fail, 2, 0, 0, err.Error)
+		h.run.trace.Note(h.run.Now(), h.slot, diary.Fail, 2, 0, 0, err.Error)
 		return false // it is alone, or was removed, or never learned of a cluster
 	}
 	h.disown(ofAnotherEpoch)
@@ -31,71 +31,71 @@ func (h *host) recoverAlone(others []datadir.Options) bool {
 	if recovery.Conflicting == 0 { // else nobody can know which of two was acknowledged
 		h.held = append(h.held, records...)
 	}
-	h.w.counts.Recoveries++
-	h.w.counts.Adopted += uint64(recovery.Adopted)
+	h.run.counts.Recoveries++
+	h.run.counts.Adopted += uint64(recovery.Adopted)
 	return true
 }
 
-func (w *World) strikeRecover()      { w.loseQuorum("recover", 1) }
-func (w *World) strikeRecoverApart() { w.loseQuorum("recover-apart", 2) }
+func (d *diskFaults) strikeRecover()      { d.loseQuorum("recover", 1) }
+func (d *diskFaults) strikeRecoverApart() { d.loseQuorum("recover-apart", 2) }
 
 // loseQuorum stops everybody, recovers survivors apart, and lets some of the others come back.
-func (w *World) loseQuorum(name string, survivors int) {
-	config := w.suite.CommittedConfig()
-	hosts := slices.DeleteFunc(w.present(), func(h *host) bool { return !config.IsVoter(h.id) })
-	if w.refusing || w.Now() < w.plan.faults/3 || len(hosts) <= survivors {
+func (d *diskFaults) loseQuorum(name string, survivors int) {
+	config := d.run.suite.CommittedConfig()
+	hosts := slices.DeleteFunc(d.cluster.present(), func(h *host) bool { return !config.IsVoter(h.id) })
+	if d.run.refusing || d.run.Now() < d.run.plan.faults/3 || len(hosts) <= survivors {
 		return
 	}
-	for _, h := range w.up() {
+	for _, h := range d.cluster.up() {
 		h.crash()
 	}
-	w.spoil.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
+	d.rng.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
 	for _, h := range hosts {
-		if len(w.survivors) == survivors {
+		if len(d.cluster.survivors) == survivors {
 			break
 		}
 		var compared []datadir.Options
-		if other := hosts[w.spoil.IntN(len(hosts))]; other != h && other.impostor == "" && dice.Chance(w.spoil, 0.5) {
+		if other := hosts[d.rng.IntN(len(hosts))]; other != h && other.impostor == "" && dice.Chance(d.rng, 0.5) {
 			compared = append(compared, other.options())
 		}
 		if h.recoverAlone(compared) {
-			w.survivors = append(w.survivors, h)
+			d.cluster.survivors = append(d.cluster.survivors, h)
 		}
 	}
-	if w.refusing = len(w.survivors) > 0; w.refusing {
-		w.struck(name, fmt.Sprintf("%d of %d", len(w.survivors), len(hosts)))
+	if d.run.refusing = len(d.cluster.survivors) > 0; d.run.refusing {
+		d.run.struck(name, fmt.Sprintf("%d of %d", len(d.cluster.survivors), len(hosts)))
 	}
-	for _, h := range w.present() {
-		if h.gone = w.refusing && dice.Chance(w.spoil, 0.4); !h.gone {
-			h.startAfter(dice.Between(w.spoil, 0, 8*time.Second))
+	for _, h := range d.cluster.present() {
+		if h.gone = d.run.refusing && dice.Chance(d.rng, 0.4); !h.gone {
+			h.startAfter(dice.Between(d.rng, 0, 8*time.Second))
 		}
 	}
-	for _, h := range w.survivors {
-		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 2*time.Second))
+	for _, h := range d.cluster.survivors {
+		h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 2*time.Second))
 	}
 }
 
 // strikeMistake recovers a member that was only down, while the others serve. They must go on.
-func (w *World) strikeMistake() {
-	h := w.loser(nil)
+func (d *diskFaults) strikeMistake() {
+	h := d.loser(nil)
 	if h == nil {
 		return
 	}
 	h.crash()
 	if h.recoverAlone(nil) {
-		w.struck("recover-by-mistake", fmt.Sprint(h.slot))
-		w.After(cureScan, func() { w.cure(h) })
-		w.After(cureScan, func() { w.wayOut(h) })
+		d.run.struck("recover-by-mistake", fmt.Sprint(h.slot))
+		d.operators.lookAfter(h)
+		d.run.After(cureScan, func() { d.operators.wayOut(h) })
 	}
-	h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, 2*time.Second))
+	h.startAfter(dice.Between(d.rng, 10*time.Millisecond, 2*time.Second))
 }
 
 // wayOut is the operator who reads why members serve nothing: the one that was recovered by mistake is stopped for ever, and
 // they are started again.
-func (w *World) wayOut(mistaken *host) {
-	w.After(cureScan, func() { w.wayOut(mistaken) })
-	for _, h := range w.up() {
-		if h.epochs.State(w.Now()) != identity.Superseded {
+func (o *operators) wayOut(mistaken *host) {
+	o.run.After(cureScan, func() { o.wayOut(mistaken) })
+	for _, h := range o.cluster.up() {
+		if h.epochs.State(o.run.Now()) != identity.Superseded {
 			continue
 		}
 		if mistaken.alive {
@@ -104,19 +104,19 @@ func (w *World) wayOut(mistaken *host) {
 		}
 		mistaken.ended = true
 		h.crash()
-		h.startAfter(dice.Between(w.spoil, 10*time.Millisecond, time.Second))
+		h.startAfter(dice.Between(o.run.spoil, 10*time.Millisecond, time.Second))
 	}
 }
 
 // recoveredPhase demands that who was recovered serves, with all that its disk alone proves, and that two who were recovered
 // apart know of each other.
 func (w *World) recoveredPhase() {
-	w.calm = true
+	w.run.calm = true
 	w.heal()
 	answered := map[consensus.MemberID]bool{}
 	var ask func()
 	ask = func() {
-		for _, h := range w.survivors {
+		for _, h := range w.cluster.survivors {
 			if h.alive && h.leads() && !answered[h.id] {
 				command := kv.Command{Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)}}
 				h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
@@ -124,21 +124,23 @@ func (w *World) recoveredPhase() {
 				})
 			}
 		}
-		w.After(time.Second, ask)
+		w.run.After(time.Second, ask)
 	}
 	ask()
 	done := func() bool {
-		return !slices.ContainsFunc(w.survivors, func(h *host) bool { return !answered[h.id] })
+		return !slices.ContainsFunc(w.cluster.survivors, func(h *host) bool { return !answered[h.id] })
 	}
-	if !w.runUntil(w.Now()+w.patience(), done) {
-		w.suite.Report("recovery", fmt.Sprintf("who was recovered does not serve: %v of %d", answered, len(w.survivors)))
+	if !w.runUntil(w.run.Now()+w.patience(), done) {
+		w.run.suite.Report("recovery", fmt.Sprintf("who was recovered does not serve: %v of %d", answered,
+			len(w.cluster.survivors)))
 		return
 	}
-	w.runUntil(w.Now()+epochsMeet, nil)
-	for _, h := range w.survivors {
+	w.runUntil(w.run.Now()+epochsMeet, nil)
+	for _, h := range w.cluster.survivors {
 		w.auditHeld(h)
-		if h.alive && len(w.survivors) > 1 && !h.epochs.MetAny() {
-			w.suite.Report("recovery", fmt.Sprintf("member %v was recovered apart from another one and never noticed", h.id))
+		if h.alive && len(w.cluster.survivors) > 1 && !h.epochs.MetAny() {
+			w.run.suite.Report("recovery", fmt.Sprintf("member %v was recovered apart from another one and never noticed",
+				h.id))
 		}
 	}
 }
@@ -149,7 +151,7 @@ const epochsMeet = 40 * time.Second
 // auditHeld reads what a recovered member had to keep.
 func (w *World) auditHeld(h *host) {
 	if !h.alive {
-		w.suite.Report("recovery", fmt.Sprintf("member %v, which was recovered, does not run", h.id))
+		w.run.suite.Report("recovery", fmt.Sprintf("member %v, which was recovered, does not run", h.id))
 		return
 	}
 	h.auditAcks("recovery", h.held)
@@ -166,10 +168,10 @@ func (h *host) lookAround() {
 	}
 	life := h.life
 	for _, id := range ids {
-		if peer := h.w.hosts[id]; peer != nil && peer != h {
-			h.w.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
+		if peer := h.cluster.hosts[id]; peer != nil && peer != h {
+			h.cluster.net.greet(h, &h.claim, peer, func(g identity.Greeting) {
 				if h.alive && h.life == life && g.Stage == identity.Founded {
-					h.epochs.Meet(g.Claim, h.w.Now())
+					h.epochs.Meet(g.Claim, h.run.Now())
 				}
 			})
 		}
@@ -178,12 +180,12 @@ func (h *host) lookAround() {
 }
 
 // mute reports whether time does not pass for the core, because the cluster may have been recovered without this member.
-func (h *host) mute() bool { return h.epochs != nil && h.epochs.State(h.w.Now()).Mute() }
+func (h *host) mute() bool { return h.epochs != nil && h.epochs.State(h.run.Now()).Mute() }
 
 // judgeEpoch checks a new leader: it did not know that the cluster was recovered without it.
 func (h *host) judgeEpoch() {
-	if h.epochs != nil && h.epochs.Knew(h.w.Now()) {
-		h.w.suite.Report("superseded", fmt.Sprintf("member %v leads in epoch %v and knew, without a quorum, of a newer one",
+	if h.epochs != nil && h.epochs.Knew(h.run.Now()) {
+		h.run.suite.Report("superseded", fmt.Sprintf("member %v leads in epoch %v and knew, without a quorum, of a newer one",
 			h.id, h.claim.Epoch))
 	}
 }

@@ -16,7 +16,7 @@ func (h *host) serves() bool {
 	if !h.alive || h.proc == nil || h.impostor != "" { // clients are those of the cluster
 		return false
 	}
-	return !h.w.calm || h.suite.CommittedConfig().Contains(h.id) // else it answers nobody, and no client waits for ever
+	return !h.run.calm || h.suite.CommittedConfig().Contains(h.id) // else it answers nobody, and no client waits for ever
 }
 
 // Life implements workload.Target.
@@ -60,11 +60,11 @@ func (t target) Offer(client consensus.MemberID, id consensus.ProposalID, comman
 	if done != nil {
 		message.Kind = consensus.MsgFastPropose
 		told = &shell.Answer{Tell: func(r kv.Result, err error) {
-			h.w.net.toClient(func() { done(t.whole(command, r, err)) })
+			h.cluster.net.toClient(func() { done(t.whole(command, r, err)) })
 		}}
 	}
 	offered, over := h.proc.Clients, false
-	h.w.net.fromClient(h, func() {
+	h.cluster.net.fromClient(h, func() {
 		if told == nil || !over {
 			offered.Offered(&message, id, command, told)
 		}
@@ -112,9 +112,9 @@ func (t target) Renew(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
 	switch {
 	case leader == h.id:
 		h.proc.Clients.RenewLease(id, done)
-	case leader != consensus.NoMember && h.w.hosts[leader] != nil:
-		peer := h.w.hosts[leader]
-		h.w.net.call(h, peer, func(answer func(func())) {
+	case leader != consensus.NoMember && h.cluster.hosts[leader] != nil:
+		peer := h.cluster.hosts[leader]
+		h.cluster.net.call(h, peer, func(answer func(func())) {
 			peer.proc.Clients.RenewLease(id, func(ttl int64, err error) { answer(func() { done(ttl, err) }) })
 		})
 	}

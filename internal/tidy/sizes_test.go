@@ -28,7 +28,6 @@ var outgrown = map[string]int{
 	"internal/consensus/fast.Faults fields":   31,
 	"internal/consensus/progress.Peer fields": 27,
 	"internal/membership.goal":                79,
-	"internal/sim.World":                      71,
 }
 
 // TestSizes keeps packages, files, types, functions and lines readable.

@@ -1,0 +1,48 @@
+package sim
+
+import (
+	"testing"
+	"time"
+)
+
+// Ensure that machines that are gone, and those that only pretend to be a member, are no members of a cluster; and that a place
+// which nobody has taken after a disk was lost is found.
+func TestCluster_present(t *testing.T) {
+	w, err := newWorld(Options{Seed: 1, Members: 4, Nemesis: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := w.cluster
+	if n := len(c.up()); n != 0 {
+		t.Fatalf("%d members run before the beginning", n)
+	}
+	w.runUntil(5*time.Second, nil)
+	if len(c.up()) != 4 || len(c.present()) != 4 || c.leader() == nil || c.lost() != nil {
+		t.Fatalf("%d run, %d are present, %v leads, %v is lost", len(c.up()), len(c.present()), c.leader(), c.lost())
+	}
+	c.list[0].retire()
+	wiped := c.list[1]
+	wiped.crash()
+	wiped.empty()
+	if up, present := len(c.up()), len(c.present()); up != 2 || present != 2 {
+		t.Errorf("%d run, %d are present, want 2", up, present)
+	}
+	if c.lost() != wiped {
+		t.Errorf("%v is lost, want %v", c.lost(), wiped)
+	}
+}
+
+// Ensure that only a minority may lose their disks.
+func TestDiskFaults_mayLose(t *testing.T) {
+	w, err := newWorld(Options{Seed: 1, Members: 5, Nemesis: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.runUntil(5*time.Second, nil)
+	for i, h := range w.cluster.list {
+		if may := w.disks.mayLose(h); may != (i < 2) {
+			t.Errorf("after %d losses another one is allowed: %t", i, may)
+		}
+		h.impostor = wiped
+	}
+}

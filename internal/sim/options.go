@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/tally"
+)
+
+// ErrUnknownNemesis is returned for the name of a fault that there is not.
+var ErrUnknownNemesis = errors.New("sim: unknown nemesis")
+
+// ErrUnknownProtocol is returned for the name of a membership protocol that there is not.
+var ErrUnknownProtocol = errors.New("sim: unknown protocol")
+
+// ErrUnknownLoad is returned for the name of a load that there is not.
+var ErrUnknownLoad = errors.New("sim: unknown load")
+
+// Options say what to run. Seed decides everything that is zero.
+type Options struct {
+	Seed     uint64
+	Members  int
+	Duration time.Duration // of the first phase
+	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
+	Protocol string        // all membership changes by this one; empty: drawn
+	Load     string        // LoadReads; empty: drawn
+	Break    string        // a negative control, see breaks.All
+	Trace    io.Writer
+	Actions  io.Writer // what the cores do, for package model/trace
+}
+
+// Report is what a run gave.
+type Report struct {
+	Seed       uint64
+	Plan       string
+	Simulated  time.Duration
+	Counts     tally.Counts
+	Violations []check.Violation
+	TraceLines uint64
+	TraceSum   uint64
+}

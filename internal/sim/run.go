@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"log/slog"
+	"math/rand/v2"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/sim/actions"
+	"github.com/quorate/quorate/internal/sim/breaks"
+	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/sim/tally"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// The random streams of a seed. A host has streamHosts plus its slot.
+const (
+	streamPlan = iota + 1
+	streamWorld
+	streamNetwork
+	streamLoad
+	streamNatives
+	streamIdentity
+	streamPlanIdentity
+	streamJobs
+	streamHosts = 100
+)
+
+// run is what everything in one run shares: its time, its chance, its plan, and who watches.
+type run struct {
+	kernel.Schedule
+	plan    *plan
+	broken  breaks.Set
+	rng     *rand.Rand
+	spoil   *rand.Rand // of the faults of identity
+	trace   *diary.Diary
+	actions *actions.Writer // nil if nobody reads them
+	suite   *check.Suite
+	counts  tally.Counts
+	current *host // whose code runs: for panics
+
+	calm     bool // the first phase is over
+	refusing bool // most disks are lost: nothing may serve
+	// altered, a negative control, returns what is applied instead of a batch; nil: itself.
+	altered func([]consensus.Entry) []consensus.Entry
+}
+
+func (r *run) struck(name, detail string) {
+	r.counts.Faults[name]++
+	r.trace.Note(r.Now(), -1, diary.Nemesis, r.counts.Faults[name], 0, 0, func() string { return name + " " + detail })
+}
