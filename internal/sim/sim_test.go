@@ -18,7 +18,10 @@ func TestRun_seeds(t *testing.T) {
 		seeds = 15
 	}
 	for seed := range seeds {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { mustHold(t, sim.Options{Seed: seed}) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			mustHold(t, sim.Options{Seed: seed})
+		})
 	}
 }
 
@@ -30,6 +33,8 @@ func TestRun_nemeses(t *testing.T) {
 	}
 	for _, n := range sim.Nemeses() {
 		t.Run(n.Name, func(t *testing.T) {
+			t.Parallel()
+			o := o
 			o.Nemesis = n.Name
 			mustHold(t, o)
 		})
@@ -130,6 +135,7 @@ func TestRun_negativeControls(t *testing.T) {
 	}
 	for _, b := range breaks.All() {
 		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
 			o := best[b.Name]
 			o.Break = b.Name
 			o.Seed = max(1, o.Seed)
