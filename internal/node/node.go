@@ -25,8 +25,8 @@ type Ports struct {
 	StopSnapshot func(to consensus.MemberID)
 	Configure    func(inForce raft.ConfigInForce)
 	Observe      func(events []raft.Event)
-	// Distance, if set, is the round trip to another member, false while nobody knows. With it the node decides by
-	// itself when to count and to offer (package offers); without, CountHolders and TryFast do.
+	// Distance is the round trip to another member, false while nobody knows. By it the node decides when to count who holds
+	// what it proposes, and when to offer that to all voters (package offers).
 	Distance func(to consensus.MemberID) (time.Duration, bool)
 	// Taken, if set, is told of the inputs that the core takes, once they have waited for their time.
 	Taken func(inputs []raft.Input)
@@ -51,6 +51,7 @@ type Options struct {
 	FirstSession uint64 // greater than every session number of this member before
 	RetryTicks   int    // a question or proposal without answer for so long is repeated
 	FastPath     offers.Setting
+	OfferFaults  offers.Faults // tests only
 }
 
 // Node is the body of a member's loop: it owns the core, the proposals and the reads of one member.
@@ -63,8 +64,8 @@ type Node struct {
 	due       []consensus.Message // scratch
 	options   Options
 	ticks     uint64
-	counts    bool // reads, too
-	fast      bool
+	counts    bool // who holds what it proposes; its reads ask all voters, too
+	fast      bool // it offers what it proposes to all voters
 	leader    consensus.MemberID
 	term      consensus.Term
 	inputs    []raft.Input
@@ -84,7 +85,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		ports:     ports,
 		options:   options,
 		proposals: proposals.New(options.Raft.ID, options.FirstSession),
-		scheduler: offers.New(options.FastPath),
+		scheduler: offers.New(options.FastPath, options.OfferFaults),
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -112,16 +113,6 @@ func (n *Node) ChangeConfig(request consensus.ChangeRequest, done proposals.Comp
 	}
 	return func() { n.proposals.Abandon(q) }, nil
 }
-
-// CountHolders says whether this member counts by itself who holds what it proposes from now on, and so often learns that
-// it has committed before the leader could tell it.
-func (n *Node) CountHolders(counts bool) {
-	n.counts = counts
-	n.proposals.CountHolders(counts)
-}
-
-// TryFast says whether this member offers what it proposes from now on to all voters at once, for the fast path.
-func (n *Node) TryFast(tries bool) { n.fast = tries }
 
 // Read calls done once the state applied here shows everything acknowledged before the call.
 func (n *Node) Read(done func()) { n.reads.join(done) }
@@ -151,7 +142,7 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 	if n.ports.Taken != nil {
 		n.ports.Taken(n.inputs)
 	}
-	if ticked && n.ports.Distance != nil {
+	if ticked {
 		n.decideFastPath(now)
 	}
 	if n.leader != consensus.NoMember {
@@ -170,15 +161,14 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 // decideFastPath says how this member proposes until the next tick.
 func (n *Node) decideFastPath(now time.Time) {
 	counted := n.replica.FastCounts()
-	counts, offers := n.scheduler.Decide(now, &offers.View{
+	n.counts, n.fast = n.scheduler.Decide(now, &offers.View{
 		Self: n.options.Raft.ID, Leader: n.replica.Leader(), Voters: n.replica.InForce().Config.Voters,
 		Outcomes: offers.Outcomes{
 			Tried: counted.Tried, Agreed: counted.Decided + counted.Overtaken, Disagreed: counted.Disagreed,
 		},
 		Distance: n.ports.Distance,
 	})
-	n.CountHolders(counts)
-	n.TryFast(offers)
+	n.proposals.CountHolders(n.counts)
 }
 
 // Next returns when Step has something to do that waits for its time; false if nothing does.

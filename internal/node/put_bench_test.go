@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -33,12 +34,17 @@ func BenchmarkPut(b *testing.B) {
 		{"5 members, at a follower, fast", 5, 2, true},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			c := newPutCluster(b, row.members)
+			setting := offers.Never
+			if row.fast {
+				setting = offers.Always
+			}
+			c := newPutCluster(b, row.members, setting)
 			defer c.close()
 			c.members[0].put(raft.Campaign{})
 			c.run()
 			p := c.members[row.at-1]
-			p.node.TryFast(row.fast)
+			p.put(raft.Tick{}) // the proposer decides how it proposes
+			c.run()
 			c.propose(p, 64) // opens the session
 			const batch = 64
 			footprints, decided := c.footprints, p.node.Replica().FastCounts().Decided
@@ -90,7 +96,7 @@ type putMember struct {
 	forgot  consensus.Index
 }
 
-func newPutCluster(b *testing.B, members int) *putCluster {
+func newPutCluster(b *testing.B, members int, setting offers.Setting) *putCluster {
 	b.Helper()
 	c := &putCluster{b: b}
 	var config consensus.Config
@@ -100,12 +106,14 @@ func newPutCluster(b *testing.B, members int) *putCluster {
 		config.Members = append(config.Members, consensus.Member{ID: id, PeerURLs: []string{fmt.Sprintf("http://%d", id)}})
 	}
 	for _, id := range config.Voters {
-		c.members = append(c.members, newPutMember(b, c, id, config))
+		c.members = append(c.members, newPutMember(b, c, id, config, setting))
 	}
 	return c
 }
 
-func newPutMember(b *testing.B, c *putCluster, id consensus.MemberID, config consensus.Config) *putMember {
+func newPutMember(
+	b *testing.B, c *putCluster, id consensus.MemberID, config consensus.Config, setting offers.Setting,
+) *putMember {
 	b.Helper()
 	m := &putMember{c: c, id: id}
 	var err error
@@ -126,7 +134,7 @@ func newPutMember(b *testing.B, c *putCluster, id consensus.MemberID, config con
 		Revises: kv.Revises,
 		Fate:    func(id consensus.ProposalID) fast.Fate { return node.FateOf(m.machine, id) },
 	}
-	m.node, err = node.New(node.Options{Raft: options, FirstSession: 1, RetryTicks: 300},
+	m.node, err = node.New(node.Options{Raft: options, FirstSession: 1, RetryTicks: 300, FastPath: setting},
 		raft.Restored{Base: consensus.Founding(config)}, m.ports())
 	if err != nil {
 		b.Fatal(err)
@@ -145,6 +153,7 @@ func (m *putMember) ports() node.Ports {
 		SendSnapshot: func(consensus.MemberID) {},
 		Configure:    func(raft.ConfigInForce) {},
 		Observe:      func([]raft.Event) {},
+		Distance:     func(consensus.MemberID) (time.Duration, bool) { return time.Millisecond, true },
 	}
 }
 

@@ -34,9 +34,13 @@ func (q *Queue) Put(message consensus.Message) {
 // Take appends the messages that are due to dst, in the order of their stamps. If the clock was put back, nothing waits for
 // what it showed before.
 func (q *Queue) Take(dst []consensus.Message, now time.Time) []consensus.Message {
+	return q.take(dst, now, maxWait)
+}
+
+func (q *Queue) take(dst []consensus.Message, now time.Time, most time.Duration) []consensus.Message {
 	for {
 		due, some := q.Next()
-		if wait := due.Sub(now); !some || wait > 0 && wait <= maxWait {
+		if wait := due.Sub(now); !some || wait > 0 && wait <= most {
 			return dst
 		}
 		dst = append(dst, heap.Pop(&q.waiting).(waitingMessage).Message)

@@ -8,6 +8,7 @@ import "time"
 // prevent that; they delay proposals a little where members are near, and do not help against conflicts. If few offers
 // are agreed on, offers pause.
 type Policy struct {
+	faults Faults
 	mode   Mode
 	resume Mode      // after a pause
 	since  time.Time // in this mode
@@ -55,7 +56,7 @@ func (p *Policy) Look(now time.Time, counted Outcomes) Mode {
 	p.looked, p.last = now, counted
 	settled := offers >= fewestOffers && now.Sub(p.since) >= 2*lookInterval // offers from before may still be answered
 	switch {
-	case p.mode == Paused && now.Sub(p.since) >= pausedFor:
+	case p.mode == Paused && now.Sub(p.since) >= pausedFor && !p.faults.StayPaused:
 		p.turn(p.resume, now)
 	case p.mode == Paused:
 	case settled && p.mode == AtOnce && disagreed > disorderShare:

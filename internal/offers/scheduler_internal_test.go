@@ -14,7 +14,7 @@ import (
 func TestScheduler_Take_order(t *testing.T) {
 	begun := time.Unix(1000, 0)
 	now := begun
-	p := New(Auto)
+	p := New(Auto, Faults{})
 	var got []string
 	take := func() {
 		for _, m := range p.Take(nil, now) {
@@ -63,7 +63,7 @@ func TestScheduler_Take_order(t *testing.T) {
 // Ensure that the stamp of a clock that is far ahead is not waited for, also while something else always waits.
 func TestScheduler_Delay_farAhead(t *testing.T) {
 	now := time.Unix(1000, 0)
-	p := New(Auto)
+	p := New(Auto, Faults{})
 	offer := func(from consensus.MemberID, after time.Duration) bool {
 		return p.Delay(now, &consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(now.Add(after).UnixNano())})
 	}
@@ -85,7 +85,7 @@ func TestScheduler_Delay_farAhead(t *testing.T) {
 // Ensure that nothing waits any longer once the member's own clock is put back.
 func TestScheduler_Take_clockPutBack(t *testing.T) {
 	now := time.Unix(1000, 0)
-	p := New(Auto)
+	p := New(Auto, Faults{})
 	m := consensus.Message{Kind: consensus.MsgRecord, From: 1, Due: uint64(now.Add(maxWait).UnixNano())}
 	if !p.Delay(now, &m) || len(p.Take(nil, now)) != 0 || len(p.Take(nil, now.Add(-time.Second))) != 1 {
 		t.Error("want it to wait until then")
@@ -93,7 +93,7 @@ func TestScheduler_Take_clockPutBack(t *testing.T) {
 }
 
 func TestScheduler_Delay_noStamp(t *testing.T) {
-	p := New(Auto)
+	p := New(Auto, Faults{})
 	for _, m := range []consensus.Message{{Kind: consensus.MsgRecord}, {Kind: consensus.MsgHeartbeat, Due: 5}} {
 		if _, waits := p.Next(); p.Delay(time.Unix(1, 0), &m) || waits {
 			t.Errorf("%+v waits", m)
@@ -146,7 +146,7 @@ func TestScheduler_Decide(t *testing.T) {
 		{"no configuration", Always, View{Leader: 2, Distance: far}, true, false},
 	} {
 		row.view.Self = 1
-		counts, offers := New(row.setting).Decide(time.Unix(1, 0), &row.view)
+		counts, offers := New(row.setting, Faults{}).Decide(time.Unix(1, 0), &row.view)
 		if counts != row.counts || offers != row.offers {
 			t.Errorf("%s: counts %v, offers %v; want %v, %v", row.name, counts, offers, row.counts, row.offers)
 		}

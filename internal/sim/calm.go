@@ -21,7 +21,7 @@ func (w *World) calmPhase() {
 		return
 	}
 	w.load.Stop()
-	if !w.converge() || !w.audit() {
+	if !w.converge() || !w.audit() || !w.offersResume() {
 		return
 	}
 	for _, h := range w.cluster.up() {

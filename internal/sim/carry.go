@@ -9,7 +9,7 @@ import (
 )
 
 // carry lets a snapshot travel to another host for a while.
-func (h *host) carry(to consensus.MemberID, mark consensus.Position, stream *bytes.Buffer, sent func(ok bool)) {
+func (h *host) carry(to consensus.MemberID, position consensus.Position, stream *bytes.Buffer, sent func(ok bool)) {
 	peer := h.cluster.hosts[to]
 	travel := h.cluster.net.delay() + time.Duration(stream.Len())*10*time.Nanosecond +
 		dice.Between(h.rng, 0, 100*time.Millisecond)

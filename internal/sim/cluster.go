@@ -148,9 +148,12 @@ func (c *cluster) addMachine(seed uint64, id consensus.MemberID, base consensus.
 	rng := dice.Stream(seed, uint64(streamHosts+slot))
 	h := &host{
 		run: c.run, cluster: c, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&c.run.broken), suite: c.run.suite,
-		rate: 1, actions: c.run.actions.Member(id),
+		actions: c.run.actions.Member(id),
 	}
-	h.rate += c.run.plan.drift * (2*rng.Float64() - 1)
+	h.wall.Rate = 1 + c.run.plan.drift*(2*rng.Float64()-1)
+	if skews := dice.Stream(seed, uint64(streamClocks+slot)); c.run.plan.skew > 0 && dice.Chance(skews, 0.7) {
+		h.wall.Offset = dice.Between(skews, -c.run.plan.skew, c.run.plan.skew)
+	}
 	c.list = append(c.list, h)
 	return h
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -26,7 +27,7 @@ type host struct {
 	id      consensus.MemberID
 	base    consensus.SnapshotMeta // what its data begins with
 	rng     *rand.Rand
-	rate    float64 // of its clock
+	wall    kernel.Clock
 	disk    *disk.FS
 	suite   *check.Suite // the world's; of impostors their own
 	actions *actions.Member
@@ -76,7 +77,7 @@ func (h *host) after(d time.Duration, f func()) {
 
 // clock is what the member's own clock shows.
 func (h *host) clock() time.Time {
-	return time.Unix(1_000_000_000, 0).Add(time.Duration(float64(h.run.Now()) * h.rate))
+	return h.wall.At(h.run.Now())
 }
 
 // startAfter starts the process again, unless somebody did meanwhile.
@@ -135,11 +136,14 @@ func (h *host) newLife() *shell.Life {
 	return &shell.Life{
 		ID: h.id, Pace: &h.run.plan.Pace, Rng: h.rng, Disk: h.disk, Suite: h.suite, Counts: &h.run.counts,
 		Actions: h.actions,
-		Period:  time.Duration(float64(h.run.plan.Tick) / h.rate),
+		Period:  time.Duration(float64(h.run.plan.Tick) / h.wall.Rate),
 		Runs:    func() bool { return h.alive && h.life == life },
 		Serves:  func() bool { return h.life == life && h.serves() },
 		After:   h.after,
+		Now:     h.run.Now,
 		Clock:   h.clock,
+		Until:   func(due time.Time) time.Duration { return h.wall.Until(due, h.run.Now()) },
+		Ping:    func(to consensus.MemberID, answered func()) { h.cluster.net.ping(h, to, answered) },
 		Slow:    func() time.Duration { return h.slow },
 		Send:    func(messages []consensus.Message) { h.cluster.net.send(h, messages) },
 		Fail:    h.fail,
@@ -156,9 +160,9 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 		core.Storage = data.Identity.Storage
 	}
 	core.Seed += uint64(h.life)
-	infers, offers := h.run.plan.settings(&core, h.run.spoil)
+	setting := h.run.plan.settings(&core, h.run.spoil)
 	o := &shell.Options{
-		Raft: core, Infers: infers, Offers: offers, Most: 1, Extend: h.extension(),
+		Raft: core, FastPath: setting, Offers: h.run.broken.Offers, Most: 1, Extend: h.extension(),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
 	}

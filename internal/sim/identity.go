@@ -148,7 +148,9 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 		return false
 	}
 	if sent.impostor == "" && at.impostor == "" {
-		n.run.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
+		if outcome == door.Remember || n.run.broken.Rules.IgnoreLives { // nobody need remember whom no configuration has yet
+			n.run.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
+		}
 		at.hears[claim.Life] = true
 	}
 	return true

@@ -60,6 +60,9 @@ var nemeses = []nemesis{
 		}, nil},
 	{"last-word", "only one member hears the leader for a moment, and then both lose power", 3 * time.Second, nil,
 		byFaults((*faults).strikeLastWord)},
+	{"skew", "clocks differ, by a moment or by an hour", time.Second, func(p *plan, rng *rand.Rand) {
+		p.skew = dice.Pick(rng, 2*time.Millisecond, 50*time.Millisecond, 5*time.Second, time.Hour)
+	}, nil},
 }
 
 // jobs is drawn in no world: only who names it gets it.

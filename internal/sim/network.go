@@ -168,6 +168,17 @@ func describe(m *consensus.Message, n int) string {
 		m.Match, m.Commit, m.Round, len(m.Entries), m.Reject, n-1)
 }
 
+// ping goes from a member to another one and back. Who is paused does not answer.
+func (n *network) ping(from *host, to consensus.MemberID, answered func()) {
+	if peer := n.cluster.hosts[to]; peer != nil {
+		n.call(from, peer, func(answer func(func())) {
+			if n.run.Now() >= peer.frozen {
+				answer(answered)
+			}
+		})
+	}
+}
+
 // call carries a small request and its answer, or neither.
 func (n *network) call(from, to *host, ask func(answer func(func()))) {
 	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/sim/workload"
@@ -24,14 +25,14 @@ type plan struct {
 	gaps    map[string]time.Duration // mean time between two blows of a nemesis
 	weather weather
 	shell.Pace
-	drift float64 // clocks run fast or slow by up to this share
+	drift float64       // clocks run fast or slow by up to this share
+	skew  time.Duration // and differ by up to twice this
 	torn  bool
 	lossy bool // minority stays down in phase 2
 	reconfiguration
 	identities
 	mixed    bool // each start draws some settings anew
-	infers   bool // members count who holds what they propose
-	fast     bool // and offer it to all voters at once
+	fastPath offers.Setting
 	raft     raft.Options
 	mix      workload.Mix
 	segments int64
@@ -88,7 +89,7 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 	if err := p.drawProtocols(o, rng); err != nil {
 		return nil, err
 	}
-	p.infers = dice.Chance(rng, 0.6)
+	p.fastPath = drawFastPath(dice.Chance(rng, 0.6), p.raft.Seed)
 	if err := p.loadOf(o); err != nil {
 		return nil, err
 	}
@@ -153,7 +154,6 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 		r.MaxApplyingBytes, r.MaxUnappliedBytes, r.MaxSnapshotLogBytes = 300, 2<<10, 2<<10
 	}
 	p.raft = r
-	p.fast = r.Seed%10 < 7
 }
 
 func (p *plan) drawMix(rng *rand.Rand) {
@@ -231,10 +231,10 @@ func (p *plan) String() string {
 	if p.reconfigures {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
 	}
-	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t infers=%t fast=%t disk=%v keep=%d "+
+	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s disk=%v keep=%d "+
 		"clients=%d natives=%d direct=%t [%s]",
 		p.members, p.faults.Round(time.Second), p.Tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.infers, p.fast, p.Disk.Round(time.Microsecond), p.Keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
+		p.fastPath, p.Disk.Round(time.Microsecond), p.Keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
 		strings.Join(names, " "))
 }
 
@@ -286,12 +286,23 @@ var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed"}
 const slowest = 4
 
 // settings draws, if settings are mixed, those of one start: how long it waits for a leader, whether it trusts a lease, whether
-// it counts who holds what it proposes, and whether it takes the fast path.
-func (p *plan) settings(o *raft.Options, rng *rand.Rand) (infers, fast bool) {
+// and when it offers what it proposes.
+func (p *plan) settings(o *raft.Options, rng *rand.Rand) offers.Setting {
 	if !p.mixed {
-		return p.infers, p.fast
+		return p.fastPath
 	}
 	o.ElectionTicks = o.ElectionTicks * dice.Pick(rng, 1, 1, slowest)
 	o.LeaderLease = o.LeaderLease && dice.Chance(rng, 0.7)
-	return dice.Chance(rng, 0.5), dice.Chance(rng, 0.6)
+	return dice.Pick(rng, offers.Never, offers.Auto, offers.Always, offers.Always)
+}
+
+// drawFastPath draws when members offer what they propose to all voters.
+func drawFastPath(often bool, seed uint64) offers.Setting {
+	switch more := seed%10 < 7; { // not drawn: what follows must not depend on it
+	case often && more:
+		return offers.Always
+	case often || more:
+		return offers.Auto
+	}
+	return offers.Never
 }

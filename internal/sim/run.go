@@ -15,7 +15,7 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// The random streams of a seed. A host has streamHosts plus its slot.
+// The random streams of a seed. A host has streamHosts and streamClocks, plus its slot.
 const (
 	streamPlan = iota + 1
 	streamWorld
@@ -25,7 +25,8 @@ const (
 	streamIdentity
 	streamPlanIdentity
 	streamJobs
-	streamHosts = 100
+	streamHosts  = 100
+	streamClocks = 200
 )
 
 // run is what everything in one run shares: its time, its chance, its plan, and who watches.

@@ -119,7 +119,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"small-superquorum":    {Members: 7, Nemesis: "last-word"},
 		"count-any-revision":   {Members: 7, Nemesis: "last-word"},
 		"read-past-pool":       {Members: 5, Nemesis: "last-word,delay", Seed: 78},
-		"vote-without-records": {Members: 5, Nemesis: "last-word,delay"},
+		"vote-without-records": {Members: 5, Nemesis: "last-word,delay", Seed: 80},
 		"commit-as-read-index": {Members: 3, Nemesis: "crash"},
 		"ignore-binding":       {Members: 3, Nemesis: "wipe", Seed: 4},
 		"count-unbound":        {Members: 3, Nemesis: "found-majority"},
@@ -127,10 +127,12 @@ func TestRun_negativeControls(t *testing.T) {
 		"found-by-majority":    {Members: 3, Nemesis: "wipe-most", Seed: 8},
 		"trust-denial":         {Members: 3, Nemesis: "forget", Seed: 2},
 		"serve-superseded":     {Members: 3, Nemesis: "recover"},
+		"believe-stamps":       {Members: 5, Nemesis: "skew", Seed: 5},
+		"stay-paused":          {Members: 5, Nemesis: "none", Seed: 5},
 		"job-twice":            {Members: 3, Nemesis: "jobs"},
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
-		"hasty-client":         {Members: 7, Nemesis: "last-word"},
+		"hasty-client":         {Members: 7, Nemesis: "last-word", Seed: 90},
 		"lossy-watch":          {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

@@ -8,14 +8,15 @@ import (
 // lowestSpan is how long a sample counts at least; at most it counts twice as long.
 const lowestSpan = 30 * time.Second
 
-// lowest is the least of the samples of about a minute. The zero value has none.
-type lowest struct {
+// Lowest is the least of the samples of about a minute. The zero value has none. Any goroutine may use it.
+type Lowest struct {
 	mu          sync.Mutex
 	now, before time.Duration // the least of this span and of the span before; zero if there is none
 	since       time.Time     // this span
 }
 
-func (l *lowest) add(sample time.Duration, at time.Time) {
+// Add takes a sample.
+func (l *Lowest) Add(sample time.Duration, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn(at)
@@ -24,7 +25,8 @@ func (l *lowest) add(sample time.Duration, at time.Time) {
 	}
 }
 
-func (l *lowest) get(at time.Time) (time.Duration, bool) {
+// Get returns the least sample; false if there is none.
+func (l *Lowest) Get(at time.Time) (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn(at)
@@ -38,7 +40,7 @@ func (l *lowest) get(at time.Time) (time.Duration, bool) {
 }
 
 // turn begins a new span if this one is over.
-func (l *lowest) turn(at time.Time) {
+func (l *Lowest) turn(at time.Time) {
 	switch passed := at.Sub(l.since); {
 	case passed >= 2*lowestSpan:
 		l.now, l.before, l.since = 0, 0, at

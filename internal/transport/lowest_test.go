@@ -6,9 +6,9 @@ import (
 )
 
 func TestLowest(t *testing.T) {
-	var l lowest
+	var l Lowest
 	at := time.Unix(1000, 0)
-	if got, ok := l.get(at); ok {
+	if got, ok := l.Get(at); ok {
 		t.Errorf("before any sample: got %v", got)
 	}
 	for _, row := range []struct {
@@ -27,9 +27,9 @@ func TestLowest(t *testing.T) {
 	} {
 		at = at.Add(row.forward)
 		if row.sample > 0 {
-			l.add(row.sample, at)
+			l.Add(row.sample, at)
 		}
-		if got, ok := l.get(at); got != row.want || ok != (row.want > 0) {
+		if got, ok := l.Get(at); got != row.want || ok != (row.want > 0) {
 			t.Errorf("%s: got %v, %v, want %v", row.name, got, ok, row.want)
 		}
 	}

@@ -41,7 +41,7 @@ type peer struct {
 	stopped          atomic.Bool
 	rtt              atomic.Int64 // nanoseconds
 	trips            tripCounter
-	lowest           lowest
+	lowest           Lowest
 	delay            atomic.Int64 // nanoseconds that messages take on purpose
 	first            atomic.Uint32
 	in               counters

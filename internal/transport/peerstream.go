@@ -293,7 +293,7 @@ func (l *peerStream) measure(number uint64) {
 		return
 	}
 	l.p.trips.add(sample)
-	l.p.lowest.add(sample, time.Now())
+	l.p.lowest.Add(sample, time.Now())
 	was := l.p.rtt.Load()
 	if was == 0 {
 		l.p.rtt.Store(int64(sample))

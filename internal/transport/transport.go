@@ -202,7 +202,7 @@ func (t *Transport) Distance(id consensus.MemberID) (time.Duration, bool) {
 	if p == nil {
 		return 0, false
 	}
-	return p.lowest.get(time.Now())
+	return p.lowest.Get(time.Now())
 }
 
 func (t *Transport) peer(id consensus.MemberID) *peer { return find(*t.peers.Load(), id) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/offers"
 )
 
 // ErrUnknown is returned for the name of a negative control that there is not.
@@ -16,6 +17,7 @@ var ErrUnknown = errors.New("sim: unknown negative control")
 type Set struct {
 	Raft      raft.Faults
 	Rules     identity.Rules
+	Offers    offers.Faults
 	LyingDisk bool // a sync that does nothing
 	LyingLog  bool // the log does not sync
 	Sessions  bool // a retry goes out under another proposal id
@@ -78,6 +80,10 @@ var all = []Break{
 		func(b *Set) { b.Rules.ServeSuperseded = true }},
 	{"trust-denial", "a follower that denies what it acknowledged still counts",
 		func(b *Set) { b.Raft.TrustDenial = true }},
+	{"believe-stamps", "an offer waits for its stamp, however far ahead that is",
+		func(b *Set) { b.Offers.BelieveStamps = true }},
+	{"stay-paused", "a member that stopped to offer, because few offers were agreed on, never begins again",
+		func(b *Set) { b.Offers.StayPaused = true }},
 	{"job-twice", "a leader takes a job that has ended for one that runs", func(b *Set) { b.JobTwice = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *Set) { b.Sessions = true }},
 	{"early-leases", "leases end a second early", func(b *Set) { b.Leases = true }},

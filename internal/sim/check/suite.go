@@ -34,6 +34,7 @@ type Suite struct {
 	Leases   Leases
 	Bindings Bindings
 	Jobs     Jobs
+	Offers   Offers
 
 	elections elections
 	logs      logs

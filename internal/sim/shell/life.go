@@ -33,13 +33,16 @@ type Life struct {
 	Actions *actions.Member
 	Period  time.Duration // of a tick, as long as it takes by this machine's clock
 
-	Serves func() bool                        // it answers clients
-	Runs   func() bool                        // it has not ended
-	After  func(d time.Duration, f func())    // makes f happen, unless the life ends before
-	Clock  func() time.Time                   // what the machine's clock shows
-	Slow   func() time.Duration               // up to how much longer a write takes now
-	Send   func(messages []consensus.Message) // to others
-	Fail   func(err error)                    // ends the life because of an operating error
+	Serves func() bool                                  // it answers clients
+	Runs   func() bool                                  // it has not ended
+	After  func(d time.Duration, f func())              // makes f happen, unless the life ends before
+	Now    func() time.Duration                         // virtual
+	Clock  func() time.Time                             // what the machine's clock shows
+	Until  func(due time.Time) time.Duration            // for how long it will not show a time yet, in virtual time
+	Slow   func() time.Duration                         // up to how much longer a write takes now
+	Send   func(messages []consensus.Message)           // to others
+	Fail   func(err error)                              // ends the life because of an operating error
+	Ping   func(to consensus.MemberID, answered func()) // goes to another member and back, or is lost
 	Note   func(what diary.Kind, a, b, c uint64, text func() string)
 }
 

@@ -18,6 +18,7 @@ type loop struct {
 	inbox    []raft.Input
 	stepping bool
 
+	timer   timer
 	mute    func() bool // time does not pass for the core
 	stepped func()      // is told of each step
 }
@@ -57,12 +58,30 @@ func (l *loop) step() {
 	l.inbox = nil
 	l.Counts.Steps++
 	from := l.node.Replica().Term()
+	for i := range inputs {
+		if received, ok := inputs[i].(raft.Receive); ok {
+			l.Suite.Offers.Came(l.ID, l.Now(), &received.Message)
+		}
+	}
 	l.node.Step(l.Clock(), inputs...)
+	if late := l.Suite.Offers.Judge(l.ID, l.Now()); late != "" {
+		l.Suite.Report("offer-wait", late)
+	}
+	l.timer.reset(l.node.Next())
 	l.stepped()
 	l.Suite.Committed(l.ID, from, l.node.Replica().Term(), l.node.Replica().Commit())
 	l.Suite.Stepped(l.ID)
 	if l.node.Waiting() {
 		l.wake(max(l.Pace.Loop, time.Millisecond))
+	}
+}
+
+// taken is told of what the core takes.
+func (l *loop) taken(inputs []raft.Input) {
+	for i := range inputs {
+		if received, ok := inputs[i].(raft.Receive); ok {
+			l.Suite.Offers.Took(l.ID, &received.Message)
+		}
 	}
 }
 

@@ -11,14 +11,15 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/node"
+	"github.com/quorate/quorate/internal/offers"
 )
 
 // Options say how a process runs.
 type Options struct {
-	Raft           raft.Options
-	Infers, Offers bool          // it counts who holds what it proposes; it offers that to all voters at once
-	Most           int64         // ticks in one step
-	Extend         time.Duration // what a new leader adds to every lease
+	Raft     raft.Options
+	FastPath offers.Setting
+	Most     int64         // ticks in one step
+	Extend   time.Duration // what a new leader adds to every lease
 
 	Mute      func() bool                      // time does not pass for the core
 	Stepped   func()                           // is told of each step
@@ -27,6 +28,7 @@ type Options struct {
 	Carry     Carry
 
 	// Negative controls.
+	Offers  offers.Faults
 	Early   time.Duration                                   // leases end so much too early
 	Altered func(batch []consensus.Entry) []consensus.Entry // what is applied instead of a batch; nil: itself
 }
@@ -40,20 +42,27 @@ type Process struct {
 	Snapshots *Snapshots
 	Clients   *Clients
 	hub       *watch.Hub
+	auto      bool // whether to offer is decided by what it gains
 	observe   func(events []raft.Event)
 	configure func(inForce raft.ConfigInForce)
 
-	loop    loop
-	log     logWriter
-	applier applier
-	upkeep  upkeep
+	loop      loop
+	distances distances
+	log       logWriter
+	applier   applier
+	upkeep    upkeep
 }
 
 // New begins a life with what is on the disk. It does nothing by itself before Begin.
 func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
-	p := &Process{Life: life, Data: data, hub: data.Machine.Hub(), observe: o.Observe, configure: o.Configure}
+	p := &Process{
+		Life: life, Data: data, hub: data.Machine.Hub(), auto: o.FastPath == offers.Auto,
+		observe: o.Observe, configure: o.Configure,
+	}
 	put := p.loop.Put
 	p.loop = loop{Life: life, begun: life.Clock(), most: o.Most, mute: o.Mute, stepped: o.Stepped}
+	p.loop.timer = timer{Life: life, fire: p.loop.Wake}
+	p.distances = distances{Life: life}
 	p.log = logWriter{Life: life, data: data, put: put, core: func() *raft.Replica { return p.Node.Replica() }}
 	p.upkeep = upkeep{Life: life, data: data, put: put}
 	p.Leases = &Leases{Life: life, data: data, extend: o.Extend, early: o.Early, propose: p.revoke, wake: p.loop.Wake}
@@ -64,6 +73,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.Clients = &Clients{Life: life, leases: p.Leases, put: put, wake: p.loop.Wake, recall: p.applier.recall}
 	life.Suite.Recovered(life.ID, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	life.Suite.RecoveredRecords(life.ID, data.Restored.Records)
+	life.Suite.Offers.Began(life.ID)
 	life.Actions.Started(data.Restored.Hard, data.Restored.Base.Position, data.Restored.Entries)
 	core := o.Raft
 	core.Fast = raft.FastOptions{
@@ -72,13 +82,12 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	}
 	body, err := node.New(node.Options{
 		Raft: core, FirstSession: data.Boots << 32, RetryTicks: 3 * core.ElectionTicks,
+		FastPath: o.FastPath, OfferFaults: o.Offers,
 	}, data.Restored, p.ports())
 	if err != nil {
 		return nil, err
 	}
-	p.Node, p.loop.node, p.applier.node, p.Clients.node = body, body, body, body
-	body.CountHolders(o.Infers)
-	body.TryFast(o.Offers)
+	p.Node, p.loop.node, p.applier.node, p.Clients.node, p.distances.node = body, body, body, body, body
 	return p, nil
 }
 
@@ -87,12 +96,22 @@ func (p *Process) Begin() {
 	p.committed()
 	p.Suite.Stepped(p.ID)
 	p.loop.begin()
+	p.After(0, p.distances.ping)
 	p.upkeep.flushLater()
 	p.After(leaseScan, p.Leases.scan)
 }
 
 // BeginScrub lets what compactions made invisible be deleted from time to time.
 func (p *Process) BeginScrub() { p.upkeep.scrubLater() }
+
+// GainsByOffers reports whether the member, with the setting that decides by itself, is so far from its leader and has so many
+// other voters that what it offers to all of them can be known sooner. Then it offers, unless it pauses.
+func (p *Process) GainsByOffers() bool {
+	core := p.Node.Replica()
+	distance, known := p.distances.get(core.Leader())
+	return p.auto && core.Leader() != consensus.NoMember && core.Leader() != p.ID && known && distance >= 2*time.Millisecond &&
+		len(core.InForce().Config.Voters) > 3
+}
 
 // Put leaves inputs for the next step.
 func (p *Process) Put(inputs ...raft.Input) { p.loop.Put(inputs...) }
@@ -122,6 +141,8 @@ func (p *Process) ports() node.Ports {
 		SendSnapshot: p.Snapshots.send,
 		Configure:    p.configure,
 		Observe:      p.observe,
+		Distance:     p.distances.get,
+		Taken:        p.loop.taken,
 		Decided: func(wins []tally.Decision) {
 			p.Actions.Decided(wins)
 			p.Suite.FastDecided(p.ID, wins)

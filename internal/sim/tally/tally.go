@@ -34,6 +34,7 @@ type Clients struct {
 type FastPath struct {
 	Inferred        uint64 // found committed by counting acknowledgements
 	Fast, FastTried uint64 // decided by a superquorum, of those that were offered
+	Stamped         uint64 // messages that offer something and say when it is due
 	Direct          uint64 // of Fast, told to native clients
 	Skipped         uint64 // entries that came too late for their revision
 	Recovered       uint64 // records that a new leader took over
@@ -71,7 +72,8 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
-		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Skipped, &o.Skipped},
+		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Stamped, &o.Stamped},
+		{&c.Skipped, &o.Skipped},
 		{&c.Recovered, &o.Recovered}, {&c.Orphans, &o.Orphans}, {&c.Direct, &o.Direct},
 		{&c.Recoveries, &o.Recoveries}, {&c.Adopted, &o.Adopted}, {&c.Unwelcome, &o.Unwelcome}, {&c.Cures, &o.Cures},
 	} {
@@ -104,10 +106,12 @@ func list(counts map[string]uint64) string {
 // String is one line.
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
-		"fast=%d/%d direct=%d skipped=%d recovered=%d orphans=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"fast=%d/%d stamped=%d direct=%d "+
+		"skipped=%d recovered=%d orphans=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
-		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Direct, c.Skipped,
+		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Stamped, c.Direct,
+		c.Skipped,
 		c.Recovered, c.Orphans, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))

@@ -1,0 +1,41 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// longestPause is for how long a member may offer nothing because few of its offers were agreed on: ten seconds, and until it
+// looks again.
+const longestPause = 12 * time.Second
+
+// offersResume writes through each member that gains by offering, until it has offered something. A pause ends.
+func (w *World) offersResume() bool {
+	for _, h := range w.cluster.members() {
+		if h.serves() && !w.offersAt(h) {
+			return false
+		}
+	}
+	return !w.run.suite.Failed()
+}
+
+func (w *World) offersAt(h *host) bool {
+	life, before := h.life, h.proc.Node.Replica().FastCounts().Tried
+	end := w.run.Now() + longestPause
+	for n := 0; h.serves() && h.life == life && h.proc.GainsByOffers(); n++ {
+		if h.proc.Node.Replica().FastCounts().Tried > before {
+			return true
+		}
+		if w.run.Now() >= end {
+			w.run.suite.Report("offers-resume", fmt.Sprintf(
+				"member %v, far from its leader, has offered none of %d writes in %v", h.id, n, longestPause))
+			return false
+		}
+		command := kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "resume/%v/%d", h.id, n)}}
+		h.proc.Clients.Propose(&command, func(kv.Result, error) {})
+		w.runUntil(w.run.Now()+200*time.Millisecond, nil)
+	}
+	return !w.run.suite.Failed()
+}
