@@ -212,7 +212,8 @@ func (v *voterStreams) offer() bool {
 	})
 	proposals, records := &quoratepb.ProposeRequest{}, &quoratepb.ProposeRequest{}
 	if mode == offers.Paused {
-		proposals.Proposals = v.w.table.offer(client, &g, leader, nil) // offers pause: straight to the leader, whose answer comes first
+		// While offers pause, proposals go to the leader alone, whose answer comes first.
+		proposals.Proposals = v.w.table.offer(client, &g, leader, nil)
 	} else {
 		proposals.TermConfig, records.TermConfig = g.message(), g.message()
 		if mode == offers.Stamped {

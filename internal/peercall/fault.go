@@ -108,17 +108,20 @@ func (f Faults) final(err error) bool {
 	return misunderstood(err)
 }
 
-// misunderstood reports whether an error says that members do not understand each other: they are of different versions. A member
-// answers Unimplemented to a method that it does not know, and InvalidArgument to a question that it cannot decode; an answer
-// that cannot be decoded is such an error, too.
+// misunderstood reports whether an error says that members do not understand each other: they are of different versions. A
+// member answers Unimplemented to a method that it does not know, and InvalidArgument to a question that it cannot decode; an
+// answer that cannot be decoded is such an error, too.
 func misunderstood(err error) bool {
 	code := status.Code(err)
 	return code == codes.Unimplemented || code == codes.InvalidArgument
 }
 
-// callError is why a member could not be asked. Its grpc code is about that call, and says nothing to whoever asked this member.
+// callError is why a member could not be asked. Its grpc code is about that call, and says nothing to whoever asked this
+// member.
 type callError struct{ err error }
 
-func (e *callError) Error() string              { return e.err.Error() }
-func (e *callError) Unwrap() error              { return e.err }
+func (e *callError) Error() string { return e.err.Error() }
+func (e *callError) Unwrap() error { return e.err }
+
+// GRPCStatus implements what package status asks of an error that has a code.
 func (e *callError) GRPCStatus() *status.Status { return status.Convert(e.err) }

@@ -12,7 +12,7 @@ import (
 var calledFromOutside = []string{
 	"String", "Error", "Unwrap", "Is", "As", "LogValue", "Format", "Type", "Set", "MarshalJSON", "UnmarshalJSON",
 	"MarshalText", "UnmarshalText", "Len", "Less", "Swap", "Push", "Pop", "ServeHTTP", "Read", "Write", "Close",
-	"Describe", "Collect",
+	"Describe", "Collect", "GRPCStatus",
 }
 
 // testsOnly is what tests of other packages need of a package, and why.
