@@ -84,7 +84,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 func (s *Server) claim() identity.Claim {
 	own := &s.data.Identity
 	return identity.Claim{Cluster: own.Cluster, Epoch: own.Epoch, Member: own.Member, Storage: own.Storage,
-		Life: s.data.Life(), Address: s.advertised()}
+		Life: s.data.Life(), Address: advertised(&s.cfg)}
 }
 
 // ownURLs are where somebody said at this start that others reach this member. Without that, it is where it was.

@@ -36,9 +36,10 @@ func (s *Server) dataOptions() datadir.Options {
 // a running one from what its members say.
 func (s *Server) openData(ctx context.Context, _ Options) error {
 	options := s.dataOptions()
+	first := s.firstStart(options)
 	var lost *datadir.LostError
 	if err := datadir.CheckLost(options); errors.As(err, &lost) {
-		return s.waitAsLost(ctx, lost)
+		return first.waitAsLost(ctx, lost)
 	} else if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		if s.cfg.Bootstrap.ForceNewCluster {
 			return s.refuseForce()
 		}
-		if err := s.createData(ctx, options); err != nil {
+		if err := first.createData(ctx); err != nil {
 			return err
 		}
 	}
@@ -63,7 +64,7 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		return err
 	}
 	if exists && len(s.cfg.Bootstrap.Join) > 0 {
-		if err := s.refuseOtherCluster(ctx); err != nil {
+		if err := first.refuseOtherCluster(ctx, s.data.Identity.Cluster); err != nil {
 			return err
 		}
 	}
@@ -71,26 +72,35 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 	return s.checkIdentity(exists)
 }
 
-func (s *Server) createData(ctx context.Context, options datadir.Options) error {
-	if err := s.cfg.ValidateBootstrap(); err != nil {
+// firstStart is what makes the data where there is none.
+func (s *Server) firstStart(options datadir.Options) *bootstrap {
+	return &bootstrap{
+		cfg: &s.cfg, data: options, logger: s.logger, asking: s.asking(), delay: s.peerDelay(),
+		listen: s.listenPeers, startup: s.serveStartup,
+	}
+}
+
+// createData makes the data as the flags say.
+func (b *bootstrap) createData(ctx context.Context) error {
+	if err := b.cfg.ValidateBootstrap(); err != nil {
 		return err
 	}
-	if !s.cfg.NewCluster() {
-		join := s.join
-		if len(s.cfg.Bootstrap.Join) > 0 {
-			join = s.joinByURL
+	if !b.cfg.NewCluster() {
+		join := b.join
+		if len(b.cfg.Bootstrap.Join) > 0 {
+			join = b.joinByURL
 		}
 		identity, err := join(ctx)
 		if err != nil {
 			return err
 		}
-		return makeData(options, identity, consensus.Config{})
+		return makeData(b.data, identity, consensus.Config{})
 	}
-	f, err := found(&s.cfg)
+	f, err := found(b.cfg)
 	if err != nil {
 		return err
 	}
-	return s.foundCluster(ctx, options, f)
+	return b.foundCluster(ctx, f)
 }
 
 // checkIdentity refuses the data of another member or cluster. Flags are compared only where they must agree for

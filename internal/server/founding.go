@@ -34,11 +34,10 @@ const (
 
 // newcomer is a process without data, on its way to be a member.
 type newcomer struct {
-	s       *Server
-	options datadir.Options
-	first   founding
-	door    *transport.Transport // answers others meanwhile
-	startup *startupServer       // answers clients meanwhile
+	bootstrap *bootstrap
+	first     founding
+	door      *transport.Transport // answers others meanwhile
+	startup   *startupServer       // answers clients meanwhile
 
 	mu      sync.Mutex
 	founder identity.Founder
@@ -51,19 +50,19 @@ type newcomer struct {
 
 // foundCluster makes this member's data once all members of the new cluster have met: see identity.Founder. It waits for
 // them, and says for whom.
-func (s *Server) foundCluster(ctx context.Context, options datadir.Options, first founding) error {
-	n := &newcomer{s: s, options: options, first: first}
-	if _, err := s.ownStorage(); err != nil {
+func (b *bootstrap) foundCluster(ctx context.Context, first founding) error {
+	n := &newcomer{bootstrap: b, first: first}
+	if _, err := b.ownStorage(); err != nil {
 		return err
 	}
-	record, err := datadir.ReadFounding(options)
+	record, err := datadir.ReadFounding(b.data)
 	if err != nil {
 		return err
 	}
-	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: s.advertised()}
+	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: advertised(b.cfg)}
 	n.founder = identity.Founder{
 		Own: own, Members: first.config.Members, Bindings: record.Bindings,
-		Majority: s.cfg.Bootstrap.Founding == config.FoundingMajority,
+		Majority: b.cfg.Bootstrap.Founding == config.FoundingMajority,
 	}
 	if err := n.open(); err != nil {
 		return err
@@ -72,15 +71,7 @@ func (s *Server) foundCluster(ctx context.Context, options datadir.Options, firs
 	if err := errors.Join(err, n.close()); err != nil {
 		return err
 	}
-	return makeData(options, made.identity, made.config)
-}
-
-// makeData makes the data of a member, after which the record of how it came to be is of no use.
-func makeData(options datadir.Options, identity wal.Identity, first consensus.Config) error {
-	if err := datadir.Create(options, identity, first); err != nil {
-		return err
-	}
-	return datadir.RemoveFounding(options)
+	return makeData(b.data, made.identity, made.config)
 }
 
 // outcome is what a newcomer has become.
@@ -95,7 +86,7 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 		decision := n.ask(ctx)
 		switch decision.Verdict {
 		case identity.Begin:
-			n.s.logger.Info("founding a cluster", "cluster", n.first.cluster.String(), "member", n.first.self.String(),
+			n.bootstrap.logger.Info("founding a cluster", "cluster", n.first.cluster.String(), "member", n.first.self.String(),
 				"storage", n.founder.Own.Storage.String(), "members", len(n.first.config.Members),
 				"bound", decision.Bindings != nil)
 			return outcome{n.identity(n.first.self), n.founder.Config(decision.Bindings)}, nil
@@ -112,7 +103,7 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 		default:
 			n.say(decision.Text)
 			if id, epoch := n.replacement(ctx); id != consensus.NoMember {
-				n.s.logger.Info("this process takes the place of the member whose disk was lost", "member", id.String())
+				n.bootstrap.logger.Info("this process takes the place of the member whose disk was lost", "member", id.String())
 				own := n.identity(id)
 				own.Epoch = epoch
 				return outcome{identity: own}, nil
@@ -132,7 +123,7 @@ func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
 
 // record puts the bindings on disk before anybody hears of it.
 func (n *newcomer) record(bindings []identity.Bound) error {
-	err := datadir.WriteFounding(n.options, datadir.Founding{Storage: n.founder.Own.Storage, Bindings: bindings})
+	err := datadir.WriteFounding(n.bootstrap.data, datadir.Founding{Storage: n.founder.Own.Storage, Bindings: bindings})
 	if err != nil {
 		return err
 	}
@@ -149,7 +140,7 @@ func (n *newcomer) say(text string) {
 		return
 	}
 	n.said, n.saidAt = text, time.Now()
-	n.s.logger.Warn("not a member yet: it " + text)
+	n.bootstrap.logger.Warn("not a member yet: it " + text)
 }
 
 // ask greets all others at once and judges what they say.
@@ -213,14 +204,14 @@ func (n *newcomer) greet(ctx context.Context, m *consensus.Member) (answer *iden
 // replacement finds the member that was added at this member's peer URLs in place of the lost one, and the epoch of the
 // cluster.
 func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consensus.Epoch) {
-	own := urlTexts(n.s.cfg.Advertise.PeerURLs)
+	own := urlTexts(n.bootstrap.cfg.Advertise.PeerURLs)
 	for _, m := range n.first.config.Members {
 		for _, url := range m.PeerURLs {
 			if slices.Contains(own, url) {
 				continue
 			}
 			asked, cancel := context.WithTimeout(ctx, greetPatience)
-			d, err := member.Describe(asked, n.s.asking(), url)
+			d, err := member.Describe(asked, n.bootstrap.asking, url)
 			cancel()
 			if err != nil || d.Cluster != n.first.cluster {
 				continue
@@ -237,21 +228,21 @@ func (n *newcomer) replacement(ctx context.Context) (consensus.MemberID, consens
 
 // open lets others and clients find this process while it waits.
 func (n *newcomer) open() error {
-	listeners, err := n.s.listenPeers()
+	listeners, err := n.bootstrap.listen()
 	if err != nil {
 		return err
 	}
 	own := &n.founder.Own
 	n.door, err = transport.New(transport.Options{
 		Self:    identity.Claim{Member: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address},
-		Handler: greeter{n}, Logger: n.s.logger, Listeners: listeners, TLS: transport.TLS{Dial: n.s.peerCerts.Dial},
-		OpenMethods: []string{member.MethodGreet}, Delay: n.s.peerDelay(),
+		Handler: greeter{n}, Logger: n.bootstrap.logger, Listeners: listeners, TLS: n.bootstrap.asking.TLS,
+		OpenMethods: []string{member.MethodGreet}, Delay: n.bootstrap.delay,
 	})
 	if err != nil {
 		closeAll(listeners)
 		return err
 	}
-	n.startup = n.s.serveStartup()
+	n.startup = n.bootstrap.startup()
 	return nil
 }
 
@@ -278,40 +269,4 @@ func (g greeter) Call(_ context.Context, method string, _ []byte) ([]byte, error
 	g.n.mu.Lock()
 	defer g.n.mu.Unlock()
 	return json.Marshal(g.n.founder.Greeting())
-}
-
-// advertised is the address that others are told.
-func (s *Server) advertised() string {
-	if len(s.cfg.Advertise.PeerURLs) == 0 {
-		return ""
-	}
-	return s.cfg.Advertise.PeerURLs[0].String()
-}
-
-// ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
-// asks as the same.
-func (s *Server) ownStorage() (consensus.StorageID, error) {
-	options := s.dataOptions()
-	record, err := datadir.ReadFounding(options)
-	if err == nil && record.Storage.IsZero() {
-		record.Storage = datadir.NewStorageID()
-		err = datadir.WriteFounding(options, record)
-	}
-	return record.Storage, err
-}
-
-// waitAsLost keeps a process whose data directory is of no use where people can see it, until it is stopped.
-func (s *Server) waitAsLost(ctx context.Context, lost *datadir.LostError) error {
-	startup := s.serveStartup()
-	defer startup.close()
-	for {
-		startup.say(lost.Text)
-		s.logger.Error("this data directory can not be used by its member any more", "data-dir", s.cfg.Storage.DataDir,
-			"why", lost.Text)
-		select {
-		case <-ctx.Done():
-			return lost
-		case <-time.After(waitingLog):
-		}
-	}
 }

@@ -21,49 +21,49 @@ const joinPatience = 5 * time.Second
 
 // join asks the members that --initial-cluster names who this member is to be. It was added before, by member add,
 // and is found by its peer URLs.
-func (s *Server) join(ctx context.Context) (wal.Identity, error) {
-	description, self, err := s.findOwnPlace(ctx)
+func (b *bootstrap) join(ctx context.Context) (wal.Identity, error) {
+	description, self, err := b.findOwnPlace(ctx)
 	if err == nil && slices.Contains(description.Bound, self) {
-		description, self, err = s.awaitOwnPlace(ctx, self)
+		description, self, err = b.awaitOwnPlace(ctx, self)
 	}
 	if err != nil {
 		return wal.Identity{}, err
 	}
-	storage, err := s.ownStorage()
+	storage, err := b.ownStorage()
 	if err != nil {
 		return wal.Identity{}, err
 	}
-	s.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
+	b.logger.Info("joining a cluster", "cluster", description.Cluster.String(), "member", self.String(),
 		"members", len(description.Members))
 	return wal.Identity{Cluster: description.Cluster, Member: self, Storage: storage, Epoch: description.Epoch}, nil
 }
 
 // findOwnPlace asks which member is expected at this one's peer URLs.
-func (s *Server) findOwnPlace(ctx context.Context) (member.Description, consensus.MemberID, error) {
-	own := urlTexts(s.cfg.Advertise.PeerURLs)
-	description, err := s.describe(ctx, own)
+func (b *bootstrap) findOwnPlace(ctx context.Context) (member.Description, consensus.MemberID, error) {
+	own := urlTexts(b.cfg.Advertise.PeerURLs)
+	description, err := b.describe(ctx, own)
 	if err != nil {
 		return description, consensus.NoMember, err
 	}
-	self, err := matchMembers(&s.cfg, own, description)
+	self, err := matchMembers(b.cfg, own, description)
 	return description, self, err
 }
 
 // awaitOwnPlace waits until the place of lost, which is bound to a data directory that is not this empty one, was given to a
 // new member. Data made in the name of lost would be refused by all others, and be of no use for ever.
-func (s *Server) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
+func (b *bootstrap) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
 	member.Description, consensus.MemberID, error,
 ) {
-	startup := s.serveStartup()
+	startup := b.startup()
 	defer startup.close()
 	text := fmt.Sprintf("has lost its disk: member %v at these peer URLs is bound to another data directory, and this one is "+
 		"empty. It does not vote. Give it its directory back and start it again; if that is lost for ever, `quorate member "+
-		"reset %s` from any member that serves, and this process goes on by itself", lost, s.cfg.Name)
+		"reset %s` from any member that serves, and this process goes on by itself", lost, b.cfg.Name)
 	startup.say(text)
 	var said time.Time
 	for {
 		if time.Since(said) > waitingLog {
-			s.logger.Warn("not a member yet: it " + text)
+			b.logger.Warn("not a member yet: it " + text)
 			said = time.Now()
 		}
 		select {
@@ -72,7 +72,7 @@ func (s *Server) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
 		case <-time.After(greetPause):
 		}
 		// Between the end of the lost member and the beginning of the new one nobody is expected here.
-		description, self, err := s.findOwnPlace(ctx)
+		description, self, err := b.findOwnPlace(ctx)
 		if err == nil && !slices.Contains(description.Bound, self) {
 			return description, self, nil
 		}
@@ -80,15 +80,15 @@ func (s *Server) awaitOwnPlace(ctx context.Context, lost consensus.MemberID) (
 }
 
 // describe returns what the first member that answers says.
-func (s *Server) describe(ctx context.Context, own []string) (member.Description, error) {
+func (b *bootstrap) describe(ctx context.Context, own []string) (member.Description, error) {
 	var failures []string
-	for _, m := range s.cfg.Bootstrap.InitialCluster {
+	for _, m := range b.cfg.Bootstrap.InitialCluster {
 		for _, url := range urlTexts(m.PeerURLs) {
 			if slices.Contains(own, url) {
 				continue
 			}
 			asked, cancel := context.WithTimeout(ctx, joinPatience)
-			description, err := member.Describe(asked, s.asking(), url)
+			description, err := member.Describe(asked, b.asking, url)
 			cancel()
 			if err == nil {
 				return description, nil

@@ -29,23 +29,23 @@ const (
 )
 
 // joinByURL asks the members at --join to make this one a member, and returns who it is.
-func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
-	storage, err := s.ownStorage()
+func (b *bootstrap) joinByURL(ctx context.Context) (wal.Identity, error) {
+	storage, err := b.ownStorage()
 	if err != nil {
 		return wal.Identity{}, err
 	}
 	request := autopilot.JoinRequest{
-		Name: s.cfg.Name, PeerURLs: urlTexts(s.cfg.Advertise.PeerURLs), Learner: s.cfg.Bootstrap.JoinLearner,
-		Replaces: s.cfg.Bootstrap.Replaces,
+		Name: b.cfg.Name, PeerURLs: urlTexts(b.cfg.Advertise.PeerURLs), Learner: b.cfg.Bootstrap.JoinLearner,
+		Replaces: b.cfg.Bootstrap.Replaces,
 		Storage:  storage,
 	}
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()
 	for {
-		answer, err := s.askAll(limited, request)
+		answer, err := b.askAll(limited, request)
 		if err == nil {
-			s.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
+			b.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
 				"members", len(answer.Members), "learner", request.Learner, "replaces", request.Replaces)
 			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: storage, Epoch: answer.Epoch}, nil
 		}
@@ -56,7 +56,7 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 		pause := time.NewTimer(joinPause)
 		select {
 		case <-pause.C:
-			s.logger.Warn("waiting to join a cluster", "err", err, "waited", time.Since(begun).Round(time.Second).String())
+			b.logger.Warn("waiting to join a cluster", "err", err, "waited", time.Since(begun).Round(time.Second).String())
 		case <-limited.Done():
 			pause.Stop()
 			if ctx.Err() != nil {
@@ -71,31 +71,30 @@ func (s *Server) joinByURL(ctx context.Context) (wal.Identity, error) {
 
 // refuseOtherCluster refuses data of another cluster than the one that --join names. The flag stays in unit files: if it
 // names the member's own cluster, or nobody who answers, it does nothing.
-func (s *Server) refuseOtherCluster(ctx context.Context) error {
-	own := s.data.Identity.Cluster
+func (b *bootstrap) refuseOtherCluster(ctx context.Context, own consensus.ClusterID) error {
 	asked, cancel := context.WithTimeout(ctx, greetPatience)
 	defer cancel()
-	for _, url := range s.cfg.Bootstrap.Join {
-		d, err := member.Describe(asked, s.asking(), url.String())
+	for _, url := range b.cfg.Bootstrap.Join {
+		d, err := member.Describe(asked, b.asking, url.String())
 		if err == nil && d.Cluster != own {
 			return fmt.Errorf("--data-dir %s belongs to a member of cluster %v, and --join %v leads to cluster %v: give "+
-				"the new member an empty directory, or correct --join", s.cfg.Storage.DataDir, own, url.String(), d.Cluster)
+				"the new member an empty directory, or correct --join", b.cfg.Storage.DataDir, own, url.String(), d.Cluster)
 		}
 		if err == nil {
 			break
 		}
 	}
-	s.logger.Info("--join is ignored: this member belongs to the cluster already", "data-dir", s.cfg.Storage.DataDir)
+	b.logger.Info("--join is ignored: this member belongs to the cluster already", "data-dir", b.cfg.Storage.DataDir)
 	return nil
 }
 
 // askAll asks one member after the other. The first answer counts, and so does the first refusal that would be
 // everybody's.
-func (s *Server) askAll(ctx context.Context, request autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
+func (b *bootstrap) askAll(ctx context.Context, request autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
 	var failures []error
-	for _, url := range s.cfg.JoinURLs() {
+	for _, url := range b.cfg.JoinURLs() {
 		asked, cancel := context.WithTimeout(ctx, joinAttempt)
-		answer, err := member.Join(asked, s.asking(),
+		answer, err := member.Join(asked, b.asking,
 			url.String(), request)
 		cancel()
 		if err == nil && (answer.ID == consensus.NoMember || answer.Cluster == 0) {
@@ -104,7 +103,7 @@ func (s *Server) askAll(ctx context.Context, request autopilot.JoinRequest) (aut
 		if err == nil {
 			return answer, nil
 		}
-		err = explainJoin(url, &s.cfg, err)
+		err = explainJoin(url, b.cfg, err)
 		var final *joinRefusal
 		if errors.As(err, &final) {
 			return autopilot.JoinAnswer{}, err

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// bootstrap makes the data of a member at its first start: it founds a cluster with others (founding.go), or learns from the
+// members of a running one who it is (join.go, join_url.go). It runs before there is a member.
+type bootstrap struct {
+	cfg     *config.Config
+	data    datadir.Options
+	logger  *slog.Logger
+	asking  transport.Options // of a call to whoever listens at a peer URL
+	delay   func(to consensus.Member) time.Duration
+	listen  func() ([]net.Listener, error) // at the peer URLs
+	startup func() *startupServer          // answers clients meanwhile
+}
+
+// makeData makes the data of a member, after which the record of how it came to be is of no use.
+func makeData(options datadir.Options, identity wal.Identity, first consensus.Config) error {
+	if err := datadir.Create(options, identity, first); err != nil {
+		return err
+	}
+	return datadir.RemoveFounding(options)
+}
+
+// ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
+// asks as the same.
+func (b *bootstrap) ownStorage() (consensus.StorageID, error) {
+	record, err := datadir.ReadFounding(b.data)
+	if err == nil && record.Storage.IsZero() {
+		record.Storage = datadir.NewStorageID()
+		err = datadir.WriteFounding(b.data, record)
+	}
+	return record.Storage, err
+}
+
+// waitAsLost keeps a process whose data directory is of no use where people can see it, until it is stopped.
+func (b *bootstrap) waitAsLost(ctx context.Context, lost *datadir.LostError) error {
+	startup := b.startup()
+	defer startup.close()
+	for {
+		startup.say(lost.Text)
+		b.logger.Error("this data directory can not be used by its member any more", "data-dir", b.cfg.Storage.DataDir,
+			"why", lost.Text)
+		select {
+		case <-ctx.Done():
+			return lost
+		case <-time.After(waitingLog):
+		}
+	}
+}
+
+// advertised is the address that others are told.
+func advertised(cfg *config.Config) string {
+	if len(cfg.Advertise.PeerURLs) == 0 {
+		return ""
+	}
+	return cfg.Advertise.PeerURLs[0].String()
+}
