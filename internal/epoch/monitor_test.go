@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,18 @@ func TestWatch_State(t *testing.T) {
 	expect("it has had none for five election timeouts", time.Minute+5*timeout, identity.Superseded)
 	w.Led(2 * time.Minute)
 	expect("it hears a leader of its epoch", 2*time.Minute, identity.Contested)
+}
+
+// Ensure that a member which calls before its name is known is called by its name after that.
+func TestWatch_Name(t *testing.T) {
+	w := epoch.NewWatch(claim(1, 1), identity.Rules{}, timeout)
+	w.Meet(claim(2, 2))
+	w.Name(2, "two")
+	w.Name(3, "three")
+	w.Meet(claim(3, 2))
+	if met, alarms := w.Met(); len(met) != 2 || met[0].Name != "two" || met[1].Name != "three" || !strings.HasPrefix(alarms[0], "two (") {
+		t.Errorf("it met %+v, and says %q", met, alarms)
+	}
 }
 
 func TestWatch_Asked_pausesLonger(t *testing.T) {

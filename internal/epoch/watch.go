@@ -42,8 +42,11 @@ func (w *Watch) HasQuorum(now time.Duration) bool { return now < w.quorumUntil }
 // State is what the member may do.
 func (w *Watch) State(now time.Duration) identity.EpochState { return w.state.State(w.HasQuorum(now)) }
 
-// Name records the name of a member.
-func (w *Watch) Name(id consensus.MemberID, name string) { w.names[id] = name }
+// Name records the name of a member, whether it was met before or not.
+func (w *Watch) Name(id consensus.MemberID, name string) {
+	w.names[id] = name
+	w.state.Name(id, name)
+}
 
 // Meet records the claim of a process that called or answered. It returns true if that is a member of another epoch
 // that was not known. A process that is not a member yet has no life, and is ignored.

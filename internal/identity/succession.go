@@ -83,6 +83,15 @@ func (s *Succession) Meet(f Foreign) bool {
 	return true
 }
 
+// Name notes what a member is called, also one that was met before that was known.
+func (s *Succession) Name(member consensus.MemberID, name string) {
+	for i := range s.foreign {
+		if s.foreign[i].Member == member {
+			s.foreign[i].Name = name
+		}
+	}
+}
+
 // Looked notes that all peers were asked once, whether they answered or not, and ages what was met before.
 func (s *Succession) Looked() {
 	s.looked = true

@@ -292,8 +292,8 @@ func TestRecover_apart(t *testing.T) {
 		other := rivals[1-i]
 		id := consensus.MemberID(e.status(other).Header.MemberId)
 		until(t, n.name+" names the other", func(context.Context) bool {
-			log := tail(n.log, 1<<20) // with its name, too, if n has applied that far when the two meet
-			return strings.Contains(log, fmt.Sprintf("(%v) of epoch", id)) && strings.Contains(log, "http://"+other.peer) &&
+			log := tail(n.log, 1<<20)
+			return strings.Contains(log, fmt.Sprintf("%s (%v) of epoch", other.name, id)) && strings.Contains(log, "http://"+other.peer) &&
 				strings.Contains(log, "was recovered apart from this member")
 		})
 		if alarms := e.status(n).Errors; !strings.Contains(strings.Join(alarms, " "), "was recovered apart") {
