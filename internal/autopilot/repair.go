@@ -25,7 +25,7 @@ type Repair struct {
 	text     atomic.Pointer[string]
 
 	term   consensus.Term
-	memory membership.Watchfulness
+	memory membership.HealthHistory
 	logged map[string]bool // since all was well
 }
 
@@ -49,7 +49,7 @@ func (r *Repair) Look(ctx context.Context) {
 	defer cancel()
 	view, term, err := r.cluster.View(ctx)
 	if err != nil || term != r.term {
-		r.term, r.memory, r.logged = term, membership.Watchfulness{}, nil
+		r.term, r.memory, r.logged = term, membership.HealthHistory{}, nil
 	}
 	if err != nil { // its member does not lead
 		r.text.Store(nil)

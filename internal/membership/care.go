@@ -17,12 +17,12 @@ import (
 //	anything is unclear   do nothing, and say why
 //
 // A standby is a learner that is to stay one and that could have voted at any time of the last StableMS.
-func Care(p *Policy, v *View, jobs []Job, memory *Watchfulness) Advice {
+func Care(p *Policy, v *View, jobs []Job, memory *HealthHistory) Advice {
 	if !p.On() {
 		return Advice{}
 	}
-	memory.look(p, v)
-	c := carer{policy: p, view: v, jobs: jobs, memory: memory, goal: aim(&Spec{}, v, nil)}
+	memory.record(p, v)
+	c := carer{policy: p, view: v, jobs: jobs, memory: memory, goal: newGoal(&Spec{}, v, nil)}
 	for _, id := range c.goal.config.Voters {
 		m, _ := v.Member(id)
 		switch {
@@ -45,7 +45,7 @@ type carer struct {
 	policy *Policy
 	view   *View
 	jobs   []Job
-	memory *Watchfulness
+	memory *HealthHistory
 	goal   *goal
 	// Voters other than the leader: silent ones, of them the dead, and those that were dead a moment ago.
 	silent, dead, back []consensus.MemberID
@@ -59,10 +59,10 @@ func (c *carer) advise() Advice {
 	missing := c.missing()
 	switch n := len(c.dead); {
 	case n > 0:
-		return c.held(Advice{Problem: fmt.Sprintf("%s %s been silent for more than %s", c.goal.list(c.dead),
+		return c.held(Advice{Problem: fmt.Sprintf("%s %s been silent for more than %s", c.goal.names.list(c.dead),
 			plural(n, "has", "have"), limit)}, c.swap)
 	case len(c.back) > 0:
-		return Advice{Problem: fmt.Sprintf("%s %s silent for more than %s", c.goal.list(c.back),
+		return Advice{Problem: fmt.Sprintf("%s %s silent for more than %s", c.goal.names.list(c.back),
 			plural(len(c.back), "was", "were"), limit), Held: c.backWords()}
 	case missing > 0:
 		return c.held(Advice{Problem: fmt.Sprintf("there are %s, and there should be %d",
@@ -81,7 +81,7 @@ func (c *carer) needless() Advice {
 			continue
 		}
 		return Advice{
-			Problem: fmt.Sprintf("%s answers again while it is being replaced", c.goal.label(out)),
+			Problem: fmt.Sprintf("%s answers again while it is being replaced", c.goal.names.label(out)),
 			Remedy:  fmt.Sprintf("job %v is cancelled", j.ID), Cancel: j.ID,
 		}
 	}
@@ -138,14 +138,14 @@ func (c *carer) unclear() string {
 	case Measure(&v.Config, v.Fit()).Tolerates < 0:
 		return "the quorum is lost: start members, or see `quorate recover`"
 	case !v.TermStarted:
-		return fmt.Sprintf("%s has led for a moment only", c.goal.label(v.Leader))
+		return fmt.Sprintf("%s has led for a moment only", c.goal.names.label(v.Leader))
 	case !v.settled():
 		return "another change is under way"
 	case open >= 0:
 		return fmt.Sprintf("job %v has not ended", c.jobs[open].ID)
 	case len(c.silent) > 1:
 		return fmt.Sprintf("%s are silent at once, which is more likely to be the network: somebody must look",
-			c.goal.list(c.silent))
+			c.goal.names.list(c.silent))
 	case len(c.back) > 0:
 		return c.backWords()
 	}
@@ -153,7 +153,7 @@ func (c *carer) unclear() string {
 }
 
 func (c *carer) backWords() string {
-	return fmt.Sprintf("%s came back and may stay", c.goal.list(c.back))
+	return fmt.Sprintf("%s came back and may stay", c.goal.names.list(c.back))
 }
 
 // swap proposes a successor for the dead voter. There is one only: with more, things are unclear.
@@ -164,8 +164,8 @@ func (c *carer) swap(a *Advice) {
 		a.Held = c.noStandby("to take its place")
 		return
 	}
-	a.Remedy = fmt.Sprintf("%s can take its place: `quorate member replace %s --with %s`", c.goal.label(in[0]),
-		c.goal.word(out), c.goal.word(in[0]))
+	a.Remedy = fmt.Sprintf("%s can take its place: `quorate member replace %s --with %s`", c.goal.names.label(in[0]),
+		c.goal.names.word(out), c.goal.names.word(in[0]))
 	a.Spec = &Spec{Kind: KindReplace, Remove: []consensus.MemberID{out}, Promote: in}
 }
 
@@ -173,7 +173,7 @@ func (c *carer) swap(a *Advice) {
 func (c *carer) grow(a *Advice) {
 	voters := c.goal.config.Voters
 	if len(c.silent) > 0 {
-		a.Held = fmt.Sprintf("%s does not answer, and voters are added while all do", c.goal.label(c.silent[0]))
+		a.Held = fmt.Sprintf("%s does not answer, and voters are added while all do", c.goal.names.label(c.silent[0]))
 		return
 	}
 	missing := c.missing()
@@ -197,9 +197,9 @@ func (c *carer) grow(a *Advice) {
 	in := all[:n]
 	words := make([]string, n)
 	for i, id := range in {
-		words[i] = c.goal.word(id)
+		words[i] = c.goal.names.word(id)
 	}
-	a.Remedy = fmt.Sprintf("%s can vote: `quorate member promote %s`", c.goal.list(in), strings.Join(words, " "))
+	a.Remedy = fmt.Sprintf("%s can vote: `quorate member promote %s`", c.goal.names.list(in), strings.Join(words, " "))
 	a.Spec = &Spec{Kind: KindChange, Promote: in}
 }
 
@@ -253,7 +253,7 @@ func (c *carer) standbys() []consensus.MemberID {
 func (c *carer) noStandby(purpose string) string {
 	standbys := c.standbys()
 	if n := len(standbys); n > 0 {
-		return fmt.Sprintf("%s %s not been up and caught up for %s", c.goal.list(standbys), plural(n, "has", "have"),
+		return fmt.Sprintf("%s %s not been up and caught up for %s", c.goal.names.list(standbys), plural(n, "has", "have"),
 			seconds(c.policy.StableMS))
 	}
 	return fmt.Sprintf("there is no standby learner %s: add one with `quorate member add NAME --peer-urls URL --learner`",

@@ -21,7 +21,7 @@ type ward struct {
 	*pretended
 	policy membership.Policy
 	jobs   []membership.Job
-	memory membership.Watchfulness
+	memory membership.HealthHistory
 	now    int64
 }
 

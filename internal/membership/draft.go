@@ -43,7 +43,7 @@ func Draft(s *Spec, v *View) Plan {
 	d.settle()
 	d.warn()
 	if len(p.Blockers) == 0 {
-		p.Undo = aim(s, v, nil).reverse()
+		p.Undo = newGoal(s, v, nil).reverse()
 	}
 	return p
 }
@@ -77,7 +77,7 @@ func newDrafter(s *Spec, v *View, p *Plan) *drafter {
 	return d
 }
 
-func (d *drafter) goal() *goal { return aim(&d.job.Spec, &d.view, d.job.Names) }
+func (d *drafter) goal() *goal { return newGoal(&d.job.Spec, &d.view, d.job.Names) }
 
 func (d *drafter) block(words string) { d.plan.Blockers = append(d.plan.Blockers, words) }
 
@@ -93,7 +93,7 @@ func (d *drafter) pending(s *Spec) {
 	}
 	if !v.TermStarted {
 		d.block(fmt.Sprintf("%s has led for a moment only and a majority has not answered it yet: try again",
-			d.goal().label(v.Leader)))
+			d.goal().names.label(v.Leader)))
 	}
 	if !v.settled() {
 		d.block(fmt.Sprintf("another change is under way (config %v by %v): wait until it is final", v.ID, v.Protocol))
@@ -109,9 +109,9 @@ func (d *drafter) laggards() {
 		}
 		g := d.goal()
 		if unheard(*m) {
-			d.block(fmt.Sprintf("%s cannot be promoted: %s", g.label(id), g.progress(m)))
+			d.block(fmt.Sprintf("%s cannot be promoted: %s", g.names.label(id), g.names.progress(m)))
 		} else {
-			d.block(fmt.Sprintf("%s has not caught up: %s; wait", g.label(id), g.progress(m)))
+			d.block(fmt.Sprintf("%s has not caught up: %s; wait", g.names.label(id), g.names.progress(m)))
 		}
 		m.Active, m.CaughtUp, m.Started = true, true, true
 	}
@@ -123,7 +123,7 @@ func (d *drafter) idle() {
 	note := func(ids []consensus.MemberID, left []consensus.MemberID, state string) {
 		for _, id := range ids {
 			if !slices.Contains(left, id) {
-				d.warning("%s %s already", g.label(id), state)
+				d.warning("%s %s already", g.names.label(id), state)
 			}
 		}
 	}
@@ -133,12 +133,12 @@ func (d *drafter) idle() {
 	note(g.spec.Cordon, g.cordon, "is cordoned")
 	for _, id := range g.spec.Uncordon {
 		if !g.marks(id, false) {
-			d.warning("%s is not cordoned", g.label(id))
+			d.warning("%s is not cordoned", g.names.label(id))
 		}
 	}
 	for i := range g.spec.Update {
 		if u := &g.spec.Update[i]; !g.differs(u) {
-			d.warning("%s has these URLs already", g.label(u.ID))
+			d.warning("%s has these URLs already", g.names.label(u.ID))
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (d *drafter) step() bool {
 		d.change(action.Phase, action.Change)
 	case action.Transfer != consensus.NoMember:
 		g := d.goal()
-		d.add(fmt.Sprintf("hand leadership from %s to %s", g.label(d.view.Leader), g.heirs()), "", nil)
+		d.add(fmt.Sprintf("hand leadership from %s to %s", g.names.label(d.view.Leader), g.heirs()), "", nil)
 		d.view.Leader = action.Transfer
 	case action.Wait && (action.Phase == PhaseStart || action.Phase == PhaseSnapshot || action.Phase == PhaseCatchUp):
 		d.stream()
@@ -186,7 +186,7 @@ func (d *drafter) add(title, detail string, during *Strength) {
 // change rehearses one change of the configuration.
 func (d *drafter) change(phase Phase, request *consensus.ChangeRequest) {
 	g := d.goal()
-	facts := g.facts()
+	facts := g.view.facts()
 	change, reason := reconfig.Next(&d.view.Config, d.view.ID, request, &facts)
 	if reason != consensus.ReasonNone {
 		d.block(g.refusal(reason, request)) // Next has asked the same, so this cannot be
@@ -210,7 +210,7 @@ func (d *drafter) change(phase Phase, request *consensus.ChangeRequest) {
 	d.moved = d.moved || voters
 	for _, id := range before.IDs() {
 		if !after.Contains(id) {
-			d.gone = append(d.gone, g.label(id))
+			d.gone = append(d.gone, g.names.label(id))
 			d.view.Tombstones = append(slices.Clone(d.view.Tombstones), id)
 			d.moved = true
 		}
@@ -228,7 +228,8 @@ func (d *drafter) change(phase Phase, request *consensus.ChangeRequest) {
 // yield rehearses that a leader hands over once it is cordoned.
 func (d *drafter) yield() {
 	if g := d.goal(); g.yields() {
-		d.add(fmt.Sprintf("hand leadership from %s to %s", g.label(d.view.Leader), g.heirs()), "it does so by itself", nil)
+		title := fmt.Sprintf("hand leadership from %s to %s", g.names.label(d.view.Leader), g.heirs())
+		d.add(title, "it does so by itself", nil)
 		d.view.Leader = g.successor()
 	}
 }
@@ -264,10 +265,10 @@ func (d *drafter) follow() {
 func (g *goal) titles(phase Phase, change *consensus.ConfigChange) (title, detail string) {
 	switch phase {
 	case PhaseMakeRoom:
-		return "remove " + g.list(g.room) + " first: its URL is taken over", ""
+		return "remove " + g.names.list(g.room) + " first: its URL is taken over", ""
 	case PhaseJoin:
 		var words []string
-		for _, a := range g.missing() {
+		for _, a := range g.arrivals.missing() {
 			urls := strings.Join(a.PeerURLs, ",")
 			if a.Name != "" {
 				urls = a.Name + " (" + urls + ")"
@@ -277,7 +278,7 @@ func (g *goal) titles(phase Phase, change *consensus.ConfigChange) (title, detai
 		return "add " + join(words) + " as " + plural(len(words), "a learner", "learners"),
 			"learners count in no quorum"
 	case PhaseCordon:
-		return g.cordonWords(""), ""
+		return g.cordonMarks.words(&g.names, ""), ""
 	}
 	title = g.swapTitle()
 	switch {
@@ -289,7 +290,7 @@ func (g *goal) titles(phase Phase, change *consensus.ConfigChange) (title, detai
 		detail = change.Protocol.String()
 	}
 	if slices.Contains(slices.Concat(g.remove, g.demote), g.view.Leader) {
-		detail += fmt.Sprintf("; %s leads and hands over once it has committed", g.label(g.view.Leader))
+		detail += fmt.Sprintf("; %s leads and hands over once it has committed", g.names.label(g.view.Leader))
 	}
 	return title, detail
 }
@@ -305,15 +306,15 @@ func (d *drafter) stream() {
 			fresh = append(fresh, m.ID)
 		}
 		if unheard(m) {
-			d.warning("somebody must start %s: `%s`, with your flags for data, clients and TLS", g.label(m.ID),
-				g.startCommand(m.ID))
+			d.warning("somebody must start %s: `%s`, with your flags for data, clients and TLS", g.names.label(m.ID),
+				g.names.startCommand(m.ID))
 		} else {
-			details = append(details, g.progress(&m))
+			details = append(details, g.names.progress(&m))
 		}
 	}
-	title := "let " + g.list(ids) + " catch up with the log"
+	title := "let " + g.names.list(ids) + " catch up with the log"
 	if len(fresh) > 0 {
-		title = "stream the state to " + g.list(ids) + ", then the log"
+		title = "stream the state to " + g.names.list(ids) + ", then the log"
 	}
 	for _, id := range ids {
 		if m := d.member(id); m != nil {

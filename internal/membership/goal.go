@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/reconfig"
 )
 
 // goal is a Spec held against a View: what there is still to do. It is derived anew every time, so that it knows no more,
@@ -12,29 +11,17 @@ import (
 type goal struct {
 	spec   *Spec
 	view   *View
-	names  []Named          // of members that may be gone
 	config consensus.Config // what the one in force becomes if nothing else happens
+	names  memberNames
 
-	arrivals []arrival // one for each newcomer, in order
-	room     []consensus.MemberID
-	remove   []consensus.MemberID // room included
-	promote  []consensus.MemberID
-	demote   []consensus.MemberID
-	update   []consensus.Member
-	cordon   []consensus.MemberID
-	uncordon []consensus.MemberID
+	arrivals arrivals             // one for each newcomer, in order
+	room     []consensus.MemberID // that are removed first, for their URLs
+	roles                         // room included
+	cordonMarks
 }
 
-// arrival is a newcomer, and who it is.
-type arrival struct {
-	Newcomer                    // its ID as drawn or, if adopted, that of the member; in a plan it may be made up
-	present  bool               // it is in the configuration
-	adopted  bool               // another job, or another client, added it
-	owner    consensus.MemberID // has one of its URLs and keeps it: the newcomer can never join
-}
-
-func aim(s *Spec, v *View, names []Named) *goal {
-	g := &goal{spec: s, view: v, names: names, config: v.Config.Settle()}
+func newGoal(s *Spec, v *View, names []Named) *goal {
+	g := &goal{spec: s, view: v, config: v.Config.Settle()}
 	g.remove = pick(s.Remove, g.config.Contains)
 	g.promote = pick(s.Promote, g.config.IsLearner)
 	g.demote = pick(s.Demote, g.config.IsVoter)
@@ -47,6 +34,7 @@ func aim(s *Spec, v *View, names []Named) *goal {
 	for i := range s.Add {
 		g.arrivals = append(g.arrivals, g.meet(&s.Add[i], i))
 	}
+	g.names = memberNames{view: v, config: &g.config, arrivals: g.arrivals, gone: names}
 	g.cordon = pick(s.Cordon, func(id consensus.MemberID) bool { return g.marks(id, true) })
 	g.uncordon = pick(s.Uncordon, func(id consensus.MemberID) bool { return g.marks(id, false) })
 	for i := range g.arrivals {
@@ -67,24 +55,11 @@ func (g *goal) marks(id consensus.MemberID, want bool) bool {
 	return ok && m.Cordoned != want
 }
 
-func pick(ids []consensus.MemberID, which func(consensus.MemberID) bool) []consensus.MemberID {
-	var picked []consensus.MemberID
-	for _, id := range ids {
-		if which(id) {
-			picked = append(picked, id)
-		}
-	}
-	return picked
-}
-
 // differs reports whether the member is there, and not as u wants it.
 func (g *goal) differs(u *consensus.Member) bool {
 	m, ok := g.config.Member(u.ID)
 	return ok && (!SameURLs(m.PeerURLs, u.PeerURLs) || (u.Name != "" && u.Name != m.Name))
 }
-
-// SameURLs reports whether two lists hold the same URLs, in any order.
-func SameURLs(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
 
 // meet finds out who a newcomer is. A learner that has its URLs was added by an attempt before this one, and is adopted;
 // so is a voter, unless members go for it: who mistypes a URL must not lose a member to it.
@@ -112,22 +87,15 @@ func (g *goal) meet(n *Newcomer, at int) arrival {
 }
 
 func (g *goal) adoptable(n *Newcomer, m *consensus.Member) bool {
-	name := g.publishedName(m)
+	name := g.view.publishedName(m)
 	switch {
 	case !SameURLs(n.PeerURLs, m.PeerURLs), n.Name != "" && name != "" && n.Name != name,
-		slices.Contains(g.spec.existing(), m.ID), n.ID != consensus.NoMember && g.tombstone(n.ID):
+		slices.Contains(g.spec.existing(), m.ID), n.ID != consensus.NoMember && g.view.tombstone(n.ID):
 		return false
 	case g.config.IsLearner(m.ID):
 		return !n.Learner || !m.Promote
 	}
 	return !n.Learner && len(g.remove)+len(g.demote) == 0
-}
-
-func (g *goal) publishedName(m *consensus.Member) string {
-	if seen, ok := g.view.Member(m.ID); ok && seen.Name != "" {
-		return seen.Name
-	}
-	return m.Name
 }
 
 // makeRoomFor notes the members that go and have one of the URLs: they must go first.
@@ -140,32 +108,13 @@ func (g *goal) makeRoomFor(urls []string) {
 	}
 }
 
-func sharedURL(a, b []string) string {
-	for _, url := range a {
-		if slices.Contains(b, url) {
-			return url
-		}
-	}
-	return ""
-}
-
-// madeUp is the least of the ids that only plans use, for newcomers that have none yet.
-const madeUp = ^consensus.MemberID(0) - maxMembers*maxMembers
-
 // spareID is an id for a newcomer that has none yet, for plans only.
 func (g *goal) spareID(at int) consensus.MemberID {
 	id := ^consensus.MemberID(0) - consensus.MemberID(at)
-	for g.config.Contains(id) || g.tombstone(id) || slices.Contains(g.spec.existing(), id) {
+	for g.config.Contains(id) || g.view.tombstone(id) || slices.Contains(g.spec.existing(), id) {
 		id -= maxMembers
 	}
 	return id
-}
-
-func (g *goal) tombstone(id consensus.MemberID) bool { return slices.Contains(g.view.Tombstones, id) }
-
-// missing returns the newcomers that are not in the configuration.
-func (g *goal) missing() []arrival {
-	return slices.DeleteFunc(slices.Clone(g.arrivals), func(a arrival) bool { return a.present })
 }
 
 // awaited returns the learners that must catch up before the voters change or, if they stay learners, before the job is
@@ -194,33 +143,9 @@ func (g *goal) awaited() []MemberView {
 	return waits
 }
 
-// swapping reports whether a change of roles or URLs is still to be made.
-func (g *goal) swapping() bool { return len(g.remove)+len(g.promote)+len(g.demote)+len(g.update) > 0 }
-
-// marking reports whether marks of cordon are still to be set or taken away.
-func (g *goal) marking() bool { return len(g.cordon)+len(g.uncordon) > 0 }
-
 // reached reports whether the cluster is, or with the change that is under way will be, as the Spec wants it.
 func (g *goal) reached() bool {
-	return !g.swapping() && !g.marking() && len(g.missing()) == 0 && len(g.awaited()) == 0
-}
-
-func (g *goal) leaving(id consensus.MemberID) bool {
-	return slices.Contains(g.remove, id) || slices.Contains(g.demote, id)
-}
-
-// facts are what the leader's core would take into account.
-func (g *goal) facts() reconfig.Facts {
-	facts := reconfig.Facts{
-		Active: g.view.active(), Tombstones: g.view.Tombstones, MaxLearners: g.view.MaxLearners, Strict: g.view.Strict,
-		CountLaggards: g.view.Faults.CountLaggards,
-	}
-	for i := range g.view.Members {
-		if m := &g.view.Members[i]; (m.CaughtUp && m.Active) || m.ID == g.view.Leader {
-			facts.CaughtUp = append(facts.CaughtUp, m.ID)
-		}
-	}
-	return facts
+	return !g.roles.any() && !g.cordonMarks.any() && len(g.arrivals.missing()) == 0 && len(g.awaited()) == 0
 }
 
 func (g *goal) request(steps []consensus.ChangeStep) *consensus.ChangeRequest {
@@ -230,7 +155,7 @@ func (g *goal) request(steps []consensus.ChangeStep) *consensus.ChangeRequest {
 // joinRequest adds all newcomers that are missing. The protocol is for voters: here none changes.
 func (g *goal) joinRequest() *consensus.ChangeRequest {
 	var steps []consensus.ChangeStep
-	for _, a := range g.missing() {
+	for _, a := range g.arrivals.missing() {
 		steps = append(steps, consensus.ChangeStep{
 			Kind: consensus.ChangeAddLearner,
 			Member: consensus.Member{

@@ -24,7 +24,7 @@ func Next(j *Job, v *View) Action {
 	if j.State.Ended() {
 		return Action{Phase: j.Phase, Message: j.Message, End: j.State}
 	}
-	g := aim(&j.Spec, v, j.Names)
+	g := newGoal(&j.Spec, v, j.Names)
 	begins := !j.begun() || j.Config == v.ID
 	if j.Spec.kind() == KindDrain {
 		return g.drain(j, begins)
@@ -65,17 +65,17 @@ func (g *goal) advance(j *Job, begins bool) Action {
 	}
 	switch phase := g.phase(); phase {
 	case PhaseMakeRoom:
-		return g.leave(phase, g.roomRequest(), g.room, "removes "+g.list(g.room)+", whose URL is taken over")
+		return g.leave(phase, g.roomRequest(), g.room, "removes "+g.names.list(g.room)+", whose URL is taken over")
 	case PhaseJoin:
 		if slices.ContainsFunc(j.Spec.Add, func(n Newcomer) bool { return n.ID == consensus.NoMember }) {
 			return g.fail(phase, "a newcomer has no id: one is drawn when a job is accepted")
 		}
-		ids := g.newIDs()
-		return g.propose(phase, g.joinRequest(), "adds "+g.list(ids)+" as "+plural(len(ids), "a learner", "learners"))
+		ids := g.arrivals.missing().ids()
+		return g.propose(phase, g.joinRequest(), "adds "+g.names.list(ids)+" as "+plural(len(ids), "a learner", "learners"))
 	case PhaseStart, PhaseSnapshot, PhaseCatchUp:
 		return Action{Phase: phase, Message: g.awaiting(), Wait: true}
 	case PhaseCordon:
-		return g.propose(phase, g.cordonRequest(), g.cordonWords("s"))
+		return g.propose(phase, g.cordonRequest(), g.cordonMarks.words(&g.names, "s"))
 	default:
 		return g.leave(phase, g.swapRequest(), slices.Concat(g.remove, g.demote), g.swapWords())
 	}
@@ -87,7 +87,7 @@ func (g *goal) phase() Phase {
 	switch {
 	case len(g.room) > 0:
 		return PhaseMakeRoom
-	case len(g.missing()) > 0:
+	case len(g.arrivals.missing()) > 0:
 		return PhaseJoin
 	case slices.ContainsFunc(waits, unheard):
 		return PhaseStart
@@ -95,7 +95,7 @@ func (g *goal) phase() Phase {
 		return PhaseSnapshot
 	case len(waits) > 0:
 		return PhaseCatchUp
-	case g.marking():
+	case g.cordonMarks.any():
 		return PhaseCordon
 	case len(g.remove)+len(g.promote)+len(g.demote) > 0:
 		return PhaseSwap
@@ -105,19 +105,11 @@ func (g *goal) phase() Phase {
 	return PhaseSettle
 }
 
-// unheard reports whether a member does not answer. One that was added a moment ago has the benefit of the doubt with the
-// core, and not here: only what it acknowledged shows that somebody started it.
-func unheard(m MemberView) bool {
-	return !m.Active || (!m.Started && m.Match == 0 && !receivesSnapshot(m))
-}
-
-func receivesSnapshot(m MemberView) bool { return m.Snapshot != nil || m.State == "snapshot" }
-
 // notYet says why no change can be proposed at the moment; empty if one can.
 func (g *goal) notYet() string {
 	switch v := g.view; {
 	case !v.TermStarted:
-		return fmt.Sprintf("waits until the new leader %s has committed its first entry", g.label(v.Leader))
+		return fmt.Sprintf("waits until the new leader %s has committed its first entry", g.names.label(v.Leader))
 	case !v.settled():
 		return fmt.Sprintf("waits until the change under way (config %v by %v) is final", v.ID, v.Protocol)
 	}
@@ -129,7 +121,7 @@ func (g *goal) propose(phase Phase, request *consensus.ChangeRequest, words stri
 	if why := g.notYet(); why != "" {
 		return Action{Phase: phase, Message: why, Wait: true}
 	}
-	facts := g.facts()
+	facts := g.view.facts()
 	_, reason := reconfig.Next(&g.view.Config, g.view.ID, request, &facts)
 	switch reason {
 	case consensus.ReasonNone:
@@ -172,7 +164,7 @@ func (g *goal) successors() []MemberView {
 	var able []MemberView
 	for _, id := range g.config.Voters {
 		m, _ := g.view.Member(id)
-		if id != g.view.Leader && !g.leaving(id) && !slices.Contains(g.spec.Drain, id) && !g.config.Cordoned(id) &&
+		if id != g.view.Leader && !g.roles.leaving(id) && !slices.Contains(g.spec.Drain, id) && !g.config.Cordoned(id) &&
 			m.Active && m.CaughtUp && m.State != MarkedCorrupt {
 			able = append(able, m)
 		}
@@ -199,7 +191,7 @@ func (g *goal) yields() bool {
 
 func (g *goal) fail(phase Phase, why string) Action {
 	if left := g.own(); len(left) > 0 {
-		why += "; " + g.list(left) + plural(len(left), " stays a learner", " stay learners") +
+		why += "; " + g.names.list(left) + plural(len(left), " stays a learner", " stay learners") +
 			": remove " + plural(len(left), "it", "them") + ", or ask for the change again"
 	}
 	return Action{Phase: phase, Message: why, End: StateFailed}
@@ -231,13 +223,13 @@ func (g *goal) drain(j *Job, begins bool) Action {
 	case len(faults) > 0:
 		return g.fail(PhaseDrain, strings.Join(faults, "; "))
 	case !leads && j.CancelAsked:
-		action = act(fmt.Sprintf("too late to cancel: %s leads", g.label(g.view.Leader)))
+		action = act(fmt.Sprintf("too late to cancel: %s leads", g.names.label(g.view.Leader)))
 		action.End = StateDone
 	case !leads:
-		action = act(fmt.Sprintf("%s leads", g.label(g.view.Leader)))
+		action = act(fmt.Sprintf("%s leads", g.names.label(g.view.Leader)))
 		action.End = StateDone
 	case j.CancelAsked:
-		action = act(fmt.Sprintf("%s still leads", g.label(g.view.Leader)))
+		action = act(fmt.Sprintf("%s still leads", g.names.label(g.view.Leader)))
 		action.End = StateCancelled
 	case g.view.settled() && g.outdated(j) != "":
 		return g.fail(PhaseDrain, g.outdated(j))

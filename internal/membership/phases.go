@@ -16,11 +16,11 @@ func Phases(s *Spec, v *View) []Phase {
 	marks := len(s.Cordon)+len(s.Uncordon) > 0 || slices.ContainsFunc(s.Add, func(n Newcomer) bool { return n.Cordoned })
 	waits := promotes
 	if v != nil {
-		g := aim(s, v, nil)
-		marks = g.marking()
-		joins, room, waits = len(g.missing()) > 0, len(g.room) > 0, len(g.awaited()) > 0
+		g := newGoal(s, v, nil)
+		marks = g.cordonMarks.any()
+		joins, room, waits = len(g.arrivals.missing()) > 0, len(g.room) > 0, len(g.awaited()) > 0
 		swaps = len(g.remove)+len(g.promote)+len(g.demote) > len(g.room)
-		leads = g.leaving(v.Leader) && g.successor() != 0 && !slices.Contains(g.room, v.Leader)
+		leads = g.roles.leaving(v.Leader) && g.successor() != 0 && !slices.Contains(g.room, v.Leader)
 	}
 	var phases []Phase
 	add := func(when bool, more ...Phase) {

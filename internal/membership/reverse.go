@@ -15,53 +15,34 @@ func (g *goal) reverse() string {
 		a := &g.arrivals[i]
 		switch {
 		case !a.present:
-			r.remove = append(r.remove, g.newWord(a))
+			r.remove = append(r.remove, g.names.newWord(g.spec, a))
 		case !a.Learner && g.config.IsLearner(a.ID) && !slices.Contains(g.spec.Promote, a.ID):
-			r.demote = append(r.demote, g.word(a.ID))
+			r.demote = append(r.demote, g.names.word(a.ID))
 		}
 	}
 	for _, id := range g.remove {
 		m, _ := g.config.Member(id)
-		r.bring(g.config.IsLearner(id), g.publishedName(&m), m.PeerURLs)
+		r.bring(g.config.IsLearner(id), g.view.publishedName(&m), m.PeerURLs)
 	}
 	for _, id := range g.promote {
 		if slices.Contains(g.spec.Promote, id) {
-			r.demote = append(r.demote, g.word(id))
+			r.demote = append(r.demote, g.names.word(id))
 		}
 	}
 	for _, id := range g.demote {
-		r.promote = append(r.promote, g.word(id))
+		r.promote = append(r.promote, g.names.word(id))
 	}
 	for i := range g.update {
 		m, _ := g.config.Member(g.update[i].ID)
-		r.update = append(r.update, g.word(m.ID)+"="+strings.Join(m.PeerURLs, ","))
+		r.update = append(r.update, g.names.word(m.ID)+"="+strings.Join(m.PeerURLs, ","))
 	}
 	for _, id := range pick(g.spec.Cordon, func(id consensus.MemberID) bool { return g.marks(id, true) }) {
-		r.uncordon = append(r.uncordon, g.word(id))
+		r.uncordon = append(r.uncordon, g.names.word(id))
 	}
 	for _, id := range g.uncordon {
-		r.cordon = append(r.cordon, g.word(id))
+		r.cordon = append(r.cordon, g.names.word(id))
 	}
 	return r.command()
-}
-
-// word is how a command names a member.
-func (g *goal) word(id consensus.MemberID) string {
-	if name := g.nameOf(id); name != "" && !g.sharedName(name, id) {
-		return name
-	}
-	return id.String()
-}
-
-// newWord is how a command will name a newcomer, whose id may not be drawn yet.
-func (g *goal) newWord(a *arrival) string {
-	switch {
-	case a.Name != "" && !g.sharedName(a.Name, a.ID):
-		return a.Name
-	case slices.ContainsFunc(g.spec.Add, func(n Newcomer) bool { return n.ID == a.ID }):
-		return a.ID.String()
-	}
-	return "ID"
 }
 
 // reversal is what a change is taken back with.

@@ -57,3 +57,25 @@ func updates(s *Spec) []consensus.Member {
 	slices.SortFunc(list, func(a, b consensus.Member) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	return list
 }
+
+func pick(ids []consensus.MemberID, which func(consensus.MemberID) bool) []consensus.MemberID {
+	var picked []consensus.MemberID
+	for _, id := range ids {
+		if which(id) {
+			picked = append(picked, id)
+		}
+	}
+	return picked
+}
+
+// SameURLs reports whether two lists hold the same URLs, in any order.
+func SameURLs(a, b []string) bool { return slices.Equal(sorted(a), sorted(b)) }
+
+func sharedURL(a, b []string) string {
+	for _, url := range a {
+		if slices.Contains(b, url) {
+			return url
+		}
+	}
+	return ""
+}

@@ -17,7 +17,7 @@ func (g *goal) undo() Action {
 			return Action{Phase: PhaseUndo, Message: g.notYet(), Wait: true}
 		}
 		return Action{
-			Phase: PhaseUndo, Message: "goes back to the voters before: " + g.list(v.Config.Outgoing),
+			Phase: PhaseUndo, Message: "goes back to the voters before: " + g.names.list(v.Config.Outgoing),
 			Change: &consensus.ChangeRequest{Abort: true, Expected: v.ID},
 		}
 	case !v.settled():
@@ -29,7 +29,7 @@ func (g *goal) undo() Action {
 	}
 	request := g.request(steps(consensus.ChangeRemove, own))
 	request.Protocol = consensus.ProtocolAuto
-	return g.propose(PhaseUndo, request, "removes "+g.list(own)+" again")
+	return g.propose(PhaseUndo, request, "removes "+g.names.list(own)+" again")
 }
 
 // own returns the learners that this job added. An adopted one belongs to whoever added it.
@@ -63,25 +63,27 @@ func (g *goal) abortable() bool {
 }
 
 func (g *goal) cancelledWords() string {
-	words := "the cluster has the voters " + g.list(g.config.Voters)
+	words := "the cluster has the voters " + g.names.list(g.config.Voters)
 	for _, id := range g.spec.Cordon {
 		if m, _ := g.config.Member(id); m.Cordoned {
-			words += fmt.Sprintf("; %s is cordoned: `quorate member uncordon %s` ends that", g.label(id), g.label(id))
+			name := g.names.label(id)
+			words += fmt.Sprintf("; %s is cordoned: `quorate member uncordon %s` ends that", name, name)
 		}
 	}
 	for _, id := range g.spec.Uncordon {
 		if m, ok := g.config.Member(id); ok && !m.Cordoned {
-			words += fmt.Sprintf("; %s is not cordoned any more", g.label(id))
+			words += fmt.Sprintf("; %s is not cordoned any more", g.names.label(id))
 		}
 	}
 	var gone []consensus.MemberID
 	for _, id := range g.spec.Remove {
-		if g.tombstone(id) {
+		if g.view.tombstone(id) {
 			gone = append(gone, id)
 		}
 	}
 	if len(gone) == 0 {
 		return words
 	}
-	return fmt.Sprintf("%s %s removed before and cannot come back; %s", g.list(gone), plural(len(gone), "was", "were"), words)
+	return fmt.Sprintf("%s %s removed before and cannot come back; %s", g.names.list(gone),
+		plural(len(gone), "was", "were"), words)
 }

@@ -30,7 +30,7 @@ func (d *drafter) warn() {
 	for _, id := range g.config.Voters {
 		seen, ok := d.real.Member(id)
 		if ok && !seen.Active && id != d.real.Leader && slices.Contains(d.real.Config.Voters, id) {
-			d.warning("%s stays a voter and has not answered for %s", g.label(id), seconds(seen.SilentMS))
+			d.warning("%s stays a voter and has not answered for %s", g.names.label(id), seconds(seen.SilentMS))
 		}
 	}
 	d.cordons(g)
@@ -59,14 +59,14 @@ func (d *drafter) zones(g *goal) {
 		}
 		same := pick(g.config.Voters, func(other consensus.MemberID) bool { return other != id && zoneOf(other) == zone })
 		if len(same) > 0 {
-			d.warning("%s shares zone %s with %s", g.label(id), zone, g.list(same))
+			d.warning("%s shares zone %s with %s", g.names.label(id), zone, g.names.list(same))
 		}
 	}
 }
 
 func (d *drafter) roomWarning(g *goal) {
 	d.warning("%s must go before its successor can join: until that one has caught up, the cluster %s",
-		g.list(g.room), stands(d.plan.Steps[len(d.plan.Steps)-1].After))
+		g.names.list(g.room), stands(d.plan.Steps[len(d.plan.Steps)-1].After))
 }
 
 // stands says what a strength means.

@@ -6,15 +6,16 @@ import "github.com/quorate/quorate/internal/consensus"
 // stood still, and nothing that was seen before proves anything.
 const maxGapMS = 10_000
 
-// Watchfulness is what a leader has seen of its members while it cared for them. The zero value has seen nothing.
-type Watchfulness struct {
+// HealthHistory is since when each member has been fit to vote, or dead, as this leader saw it. The zero value
+// has seen nothing.
+type HealthHistory struct {
 	leader  consensus.MemberID
 	last    int64 // when it looked, Unix milliseconds
-	members []sighting
+	members []health
 }
 
-// sighting is one member, and since when it is so.
-type sighting struct {
+// health is that of one member, and since when it is so.
+type health struct {
 	id     consensus.MemberID
 	steady bool // it could vote at once
 	since  int64
@@ -23,16 +24,16 @@ type sighting struct {
 	backAt int64
 }
 
-// look takes note of a view.
-func (w *Watchfulness) look(p *Policy, v *View) {
-	if w.leader != v.Leader || v.Now < w.last || v.Now-w.last > maxGapMS {
-		*w = Watchfulness{leader: v.Leader}
+// record takes note of a view.
+func (h *HealthHistory) record(p *Policy, v *View) {
+	if h.leader != v.Leader || v.Now < h.last || v.Now-h.last > maxGapMS {
+		*h = HealthHistory{leader: v.Leader}
 	}
-	w.last = v.Now
-	seen := make([]sighting, 0, len(v.Members))
+	h.last = v.Now
+	seen := make([]health, 0, len(v.Members))
 	for i := range v.Members {
 		m := &v.Members[i]
-		s := w.of(m.ID)
+		s := h.of(m.ID)
 		fit := m.Started && m.Active && m.CaughtUp && !receivesSnapshot(*m)
 		if fit && !s.steady {
 			s.since = v.Now
@@ -50,22 +51,22 @@ func (w *Watchfulness) look(p *Policy, v *View) {
 		s.dead = dead
 		seen = append(seen, s)
 	}
-	w.members = seen
+	h.members = seen
 }
 
-func (w *Watchfulness) of(id consensus.MemberID) sighting {
-	for _, s := range w.members {
+func (h *HealthHistory) of(id consensus.MemberID) health {
+	for _, s := range h.members {
 		if s.id == id {
 			return s
 		}
 	}
-	return sighting{id: id}
+	return health{id: id}
 }
 
 // stable reports whether a member could have voted at any time for long enough.
-func (w *Watchfulness) stable(p *Policy, id consensus.MemberID) bool {
-	s := w.of(id)
-	return s.steady && w.last-s.since >= p.StableMS
+func (h *HealthHistory) stable(p *Policy, id consensus.MemberID) bool {
+	s := h.of(id)
+	return s.steady && h.last-s.since >= p.StableMS
 }
 
 // dead reports whether a member has been silent for so long that it is not waited for any more.

@@ -1,0 +1,97 @@
+package membership
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+func (n *memberNames) progress(m *MemberView) string {
+	name := n.label(m.ID)
+	switch {
+	case m.refused():
+		return n.resetWords(m)
+	case unheard(*m) && m.Started:
+		return fmt.Sprintf("%s has not answered for %s: start it again", name, seconds(m.SilentMS))
+	case unheard(*m):
+		return fmt.Sprintf("%s has not started yet: run `%s` on its machine, with your flags for data, clients and "+
+			"TLS", name, n.startCommand(m.ID))
+	case m.Snapshot != nil && m.Snapshot.Total > 0:
+		words := fmt.Sprintf("%s has received %s of %s of the state", name, bytes(m.Snapshot.Sent), bytes(m.Snapshot.Total))
+		if m.Snapshot.BytesPerSecond > 0 {
+			words += fmt.Sprintf(" at %s a second", bytes(m.Snapshot.BytesPerSecond))
+		}
+		return words
+	case receivesSnapshot(*m):
+		return name + " receives the state"
+	}
+	return fmt.Sprintf("%s is %s of the log behind", name, lag(n.view, m))
+}
+
+// resetWords say what cures a member that is refused.
+func (n *memberNames) resetWords(m *MemberView) string {
+	was := "was rolled back"
+	if m.State == LostItsDisk {
+		was = m.State
+	}
+	return fmt.Sprintf("%s %s: replace it, with an empty directory and `quorate member reset %s`", n.label(m.ID), was,
+		cmp.Or(n.nameOf(m.ID), m.ID.String()))
+}
+
+// startCommand is how somebody starts a newcomer. Any member's peer URL will do to join by; the leader's is shown.
+func (n *memberNames) startCommand(id consensus.MemberID) string {
+	words := []string{"quorate"}
+	if name := n.nameOf(id); name != "" && !strings.Contains(name, "://") {
+		words = append(words, "--name", name)
+	}
+	m, ok := n.config.Member(id)
+	for i := range n.arrivals {
+		if a := &n.arrivals[i]; a.ID == id && !ok {
+			m = consensus.Member{PeerURLs: a.PeerURLs}
+		}
+	}
+	urls := strings.Join(m.PeerURLs, ",")
+	words = append(words, "--join", n.door(id), "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
+	return strings.Join(words, " ")
+}
+
+// door is the peer URL of a member by which id can join: the leader's, if it is known.
+func (n *memberNames) door(id consensus.MemberID) string {
+	door := "PEER_URL_OF_A_MEMBER"
+	for i := range n.view.Members {
+		seen := &n.view.Members[i]
+		peer, _ := n.config.Member(seen.ID)
+		if seen.ID == id || !seen.Active || len(peer.PeerURLs) == 0 {
+			continue
+		}
+		if seen.ID == n.view.Leader {
+			return peer.PeerURLs[0]
+		}
+		door = peer.PeerURLs[0]
+	}
+	return door
+}
+
+// unheard reports whether a member does not answer. One that was added a moment ago has the benefit of the doubt with the
+// core, and not here: only what it acknowledged shows that somebody started it.
+func unheard(m MemberView) bool {
+	return !m.Active || (!m.Started && m.Match == 0 && !receivesSnapshot(m))
+}
+
+func receivesSnapshot(m MemberView) bool { return m.Snapshot != nil || m.State == "snapshot" }
+
+// refused reports whether the member is refused: it has no data directory that it may use.
+func (m *MemberView) refused() bool { return m.State == LostItsDisk || m.State == RolledBack }
+
+func lag(v *View, m *MemberView) string {
+	if m.Match >= v.Last {
+		return "less than a round trip"
+	}
+	n := uint64(v.Last - m.Match)
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}
