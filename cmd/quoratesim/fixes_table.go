@@ -42,12 +42,12 @@ var readFixes = []fix{
 }
 
 var pathFixes = []fix{
-	{"a record without a session was held for ever", "Faults.Fast.AnswerUnopened", byCore("without_sessions"), "held"},
-	{"one record over all keys closed the fast path", "Faults.Fast.AnyWidth", byCore("any_width"), "open"},
-	{"the records of one proposer left no room for others", "Faults.Fast.NoShares", byCore("no_shares"), "room"},
-	{"the end of any session met every proposal", "Faults.Fast.SessionsMeetAll", byCore("sessions"), "open"},
+	{"a record without a session was held for ever", "Faults.Fast.AnswerUnopened", byCore("answer-unopened"), "held"},
+	{"one record over all keys closed the fast path", "Faults.Fast.AnyWidth", byCore("any-width"), "open"},
+	{"the records of one proposer left no room for others", "Faults.Fast.NoShares", byCore("no-shares"), "room"},
+	{"the end of any session met every proposal", "Faults.Fast.SessionsMeetAll", byCore("sessions-meet-all"), "open"},
 	{"entries that take no revision made gaps", "Fast.Revises = nil", byCore("what_takes"), "open"},
-	{"a proposal was given up as its proposer asked again", "Faults.Fast.HastyOrphans", byCore("hasty"), "given up"},
+	{"a proposal was given up as its proposer asked again", "Faults.Fast.HastyOrphans", byCore("hasty-orphans"), "given up"},
 }
 
 var diskFixes = []fix{

@@ -110,7 +110,7 @@ func (r *run) breakLoad(o *Options) {
 		m.Direct = dice.Chance(rng, 0.6)
 	}
 	if r.broken.Client {
-		m.Natives, m.Direct, m.Tally.OneLess = hastyClients, true, true
+		m.Natives, m.Direct, m.Tally.SuperquorumLess = hastyClients, true, true
 	}
 }
 

@@ -25,7 +25,6 @@ const (
 // has come below the limit must be removed.
 var outgrown = map[string]int{
 	"internal/consensus.Message fields":       29,
-	"internal/consensus/fast.Faults fields":   31,
 	"internal/consensus/progress.Peer fields": 27,
 }
 

@@ -43,7 +43,7 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
 		}
 		switch {
-		case f.fate(e.Proposal).decided(), f.faults.SkipForgetsAll && e.ExactRevision != 0:
+		case f.fate(e.Proposal).decided(), f.faults.ForgetByID && e.ExactRevision != 0:
 			over[e.Proposal] = true
 		case e.Kind == consensus.EntryAbort && !f.faults.AnswerUnopened:
 			// The session was not open as far as the log goes, so the abort leaves no result. Nobody answered for the

@@ -27,12 +27,12 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (Admit
 		return none, consensus.RefusedTerm
 	case !f.configs.Stable() && !faults.AnyConfig, !f.configs.Config().IsVoter(f.settings.Self):
 		return none, consensus.RefusedConfig
-	case !v.Started && !faults.OpenTooSoon, v.Leaving:
+	case !v.Started && !faults.LeaderOpensEarly, v.Leaving:
 		return none, consensus.RefusedClosed
 	}
 	updated := f.unapplied.update()
 	switch fate := f.fate(p.ID); {
-	case faults.NoDedup:
+	case faults.LeaderNoDedup:
 	case fate == FateDone || f.unapplied.holds(p.ID):
 		return none, consensus.RefusedKnown
 	case fate == FateRetired:
@@ -48,13 +48,13 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (Admit
 		return none, consensus.RefusedWide
 	}
 	revision := f.unapplied.revisionBound() + 1
-	if faults.NoLeaderOrder {
+	if faults.LeaderNoLogOrder {
 		revision = f.unapplied.revision + 1
 	}
-	if f.ordered(p, &footprint) || f.unapplied.claims.Meets(&footprint) ||
-		(f.pool.Meets(&footprint) && !faults.NoLeaderPoolFootprint) ||
+	if f.ordered(p, &footprint) || (f.unapplied.claims.Meets(&footprint) && !faults.LeaderNoLogKeys) ||
+		(f.pool.Meets(&footprint) && !faults.LeaderNoPoolKeys) ||
 		f.pool.Holds(p.ID) || // another attempt, as with a voter
-		(f.pool.Top() >= revision && !faults.NoLeaderPoolOrder) {
+		(f.pool.Top() >= revision && !faults.LeaderNoPoolOrder) {
 		return none, consensus.RefusedConflict
 	}
 	f.counts.Answered++

@@ -54,37 +54,54 @@ type Counts struct {
 	Held           int                              // records, now
 }
 
-// Faults break a rule of the fast path each, as negative controls of the checkers. Tests only.
+// Faults drop a rule of the fast path each, as negative controls of the checkers. Tests only. A rule has the name of its
+// switch in tests, in the simulator and in the documents, and where package model has it, there, too.
 type Faults struct {
-	MixAnswers            bool // add up answers given in other terms or under other configurations
-	AnyConfig             bool // accept, answer and recover under any configuration, also while one is on its way
-	NoPoolFootprint       bool // a voter records proposals that conflict
-	NoLogFootprint        bool // nobody looks at what is logged
-	NoPoolOrder           bool // a voter promises revisions twice
-	NoLogOrder            bool // or revisions that its log has
-	RecordTooSoon         bool // a voter answers before the record is on disk
-	NoLeaderOrder         bool // the leader ignores what is logged and not applied
-	NoLeaderPoolOrder     bool // or its own records
-	NoLeaderPoolFootprint bool
-	NoDedup               bool // the leader answers a proposal that it has logged before
-	OpenTooSoon           bool // the leader answers fast before an entry of its term has committed
-	VoteWithout           bool // votes carry nothing
-	VoteWithoutOwn        bool // votes carry no entries that the voter answered as a leader
-	TruncationForgets     bool // those are forgotten when they are truncated
-	SkipForgetsAll        bool // an entry that was passed over takes all attempts of its proposal out of the pool
-	LoggedByID            bool // an entry of any attempt keeps the others from being recovered
-	HoldersByID           bool // all attempts of a proposal are counted together
-	RecoverMore           int  // so many voters more than needed
-	RecoverLess           int
-	RecoverDescending     bool
-	ReadPastPool          bool // a member that has records says that its log is all it knows
-	CommitAsReadIndex     bool // reads wait for what is known to be committed, not for what is logged
-	AnswerUnopened        bool // a leader answers for sessions that are not open, and no abort decides such a proposal
-	SessionsCommute       bool // the end of a session meets no proposal of it
-	AnyWidth              bool // records may touch ranges
-	NoShares              bool // one proposer may fill the pool
-	SessionsMeetAll       bool // the beginning or end of a session meets every proposal
-	HastyOrphans          bool // voters ask what became of a record while its proposer may still ask again
-	NoBlame               bool // a proposer may offer what it never proposes for as long as it wants
-	Tally                 tally.Rules
+	VoterFaults
+	LeaderFaults
+	RecoveryFaults
+	AnyConfig       bool // accept, answer and recover under any configuration, also while one is on its way
+	ProposerMixes   bool // add up answers given in other terms or under other configurations
+	ReadPastPool    bool // a member that has records says that its log is all it knows
+	ReadCommitIndex bool // reads wait for what is known to be committed, not for what is logged
+	SessionsCommute bool // the end of a session meets no proposal of it
+	SessionsMeetAll bool // the beginning or end of a session meets every proposal
+	AnyWidth        bool // records and answered entries may touch ranges
+	Tally           tally.Rules
+}
+
+// VoterFaults drop rules of a voter that records proposals (voter.go, forget.go).
+type VoterFaults struct {
+	WitnessNoPoolKeys  bool // it records proposals that conflict with its records
+	WitnessNoLogKeys   bool // or with what is logged
+	WitnessNoPoolOrder bool // it promises revisions twice
+	WitnessNoLogOrder  bool // or revisions that its log has
+	WitnessVolatile    bool // it answers before the record is on disk
+	NoShares           bool // one proposer may fill the pool
+	NoBlame            bool // a proposer may offer what it never proposes for as long as it wants
+	HastyOrphans       bool // it asks what became of a record while its proposer may still ask again
+}
+
+// LeaderFaults drop rules of a leader that answers proposals before they have committed (leader.go).
+type LeaderFaults struct {
+	LeaderNoPoolKeys  bool // it ignores its own records
+	LeaderNoLogKeys   bool // or what is logged and not applied
+	LeaderNoPoolOrder bool // or the revisions of its own records
+	LeaderNoLogOrder  bool // or those of what is logged
+	LeaderNoDedup     bool // it answers a proposal that it has logged before
+	LeaderOpensEarly  bool // it answers before an entry of its term has committed
+	AnswerUnopened    bool // it answers for sessions that are not open, and no abort decides such a proposal
+}
+
+// RecoveryFaults drop rules of what goes with votes, what a new leader recovers (recover.go), and what is forgotten (forget.go).
+type RecoveryFaults struct {
+	VoteWithout       bool // votes carry nothing
+	VoteWithoutLog    bool // votes carry no entries that the voter answered as a leader
+	TruncateForgets   bool // those are forgotten when they are truncated
+	ForgetByID        bool // an entry that was passed over takes all attempts of its proposal out of the pool
+	RecoverLoggedByID bool // an entry of any attempt keeps the others from being recovered
+	RecoverByID       bool // all attempts of a proposal are counted together
+	RecoverMore       bool // one voter more than needed
+	RecoverLess       bool // one voter less
+	RecoverDescending bool
 }

@@ -62,7 +62,7 @@ type Path struct {
 func New(settings Settings, log *raftlog.Log, history *configs.History) *Path {
 	f := &Path{settings: settings, log: log, configs: history, pool: &witness.Pool{}}
 	f.opts, f.faults = &f.settings.Options, &f.settings.Faults
-	f.unapplied = unapplied{opts: f.opts, faults: f.faults, log: log, pool: f.pool}
+	f.unapplied = unapplied{opts: f.opts, log: log, pool: f.pool}
 	return f
 }
 
@@ -129,7 +129,7 @@ func (f *Path) Truncate(from consensus.Index, now uint64) {
 		return
 	}
 	from = max(from, f.log.Applied()+1)
-	if from <= f.log.Last() && !f.faults.TruncationForgets {
+	if from <= f.log.Last() && !f.faults.TruncateForgets {
 		entries := f.log.Slice(from, f.log.Last())
 		for i := range entries {
 			if e := &entries[i]; e.Answered == f.settings.Self && e.ExactRevision != 0 {

@@ -104,7 +104,7 @@ func TestPath_Record(t *testing.T) {
 
 // Ensure that without the rule a voter records what conflicts: the test above looks at the right thing.
 func TestPath_Record_conflict(t *testing.T) {
-	b := newBench(3, fast.Faults{NoPoolFootprint: true})
+	b := newBench(3, fast.Faults{VoterFaults: fast.VoterFaults{WitnessNoPoolKeys: true}})
 	b.record(proposalOf(3, "b"))
 	if got := b.record(proposalOf(4, "b")); got.Refusal != consensus.RefusedNot {
 		t.Errorf("got %+v", got)

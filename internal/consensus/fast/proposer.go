@@ -13,7 +13,7 @@ type ownRecord struct {
 
 // ResetTally makes the tally that of this term and of the configuration in force: answers given under others never count.
 func (f *Path) ResetTally() {
-	if f.tally.Len() == 0 || !f.faults.MixAnswers {
+	if f.tally.Len() == 0 || !f.faults.ProposerMixes {
 		f.tally.Reset(f.configs.Config().Voters)
 		f.own = f.own[:0]
 	}
@@ -54,7 +54,7 @@ func (f *Path) StampOwn(seq, durable uint64) {
 // CountOwn counts the own records up to the persist request that is durable.
 func (f *Path) CountOwn(durable uint64) {
 	n := 0
-	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.faults.RecordTooSoon) {
+	for n < len(f.own) && f.own[n].seq != 0 && (f.own[n].seq <= durable || f.faults.WitnessVolatile) {
 		f.decide(f.tally.Accepted(f.settings.Self, f.own[n].attempt))
 		n++
 	}
@@ -77,7 +77,7 @@ func (f *Path) Recorded(v *View, m *consensus.Message) {
 
 // Answered counts the leader's answers. A proposal that goes the slow way will not be decided otherwise.
 func (f *Path) Answered(v *View, m *consensus.Message) {
-	if !f.current(v, m) || (m.From != v.Leader && !f.faults.MixAnswers) {
+	if !f.current(v, m) || (m.From != v.Leader && !f.faults.ProposerMixes) {
 		return
 	}
 	for i := range m.Verdicts {
@@ -91,7 +91,7 @@ func (f *Path) Answered(v *View, m *consensus.Message) {
 }
 
 func (f *Path) current(v *View, m *consensus.Message) bool {
-	return m.Term == v.Term && m.Config == f.configs.ID() || f.faults.MixAnswers
+	return m.Term == v.Term && m.Config == f.configs.ID() || f.faults.ProposerMixes
 }
 
 func (f *Path) noteRefused(why consensus.Refused) {

@@ -66,7 +66,7 @@ func (f *Path) logged() map[consensus.Attempt]bool {
 	for i := range entries {
 		if e := &entries[i]; !e.Proposal.IsZero() {
 			attempts[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
-			if f.faults.LoggedByID {
+			if f.faults.RecoverLoggedByID {
 				attempts[consensus.Attempt{Proposal: e.Proposal}] = true
 			}
 		}
@@ -88,7 +88,7 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 		counted := map[consensus.Attempt]bool{}
 		for _, record := range b.records {
 			key := record.Attempt
-			if faults.HoldersByID {
+			if faults.RecoverByID {
 				key.Revision = 0
 			}
 			underLast := record.Config.Index == last.ID.Index && record.Config.Term == last.ID.Term
@@ -103,7 +103,13 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 			found[at[key]].voters++
 		}
 	}
-	need := quorum.Recovery(len(voters)) + faults.RecoverMore - faults.RecoverLess
+	need := quorum.Recovery(len(voters))
+	switch {
+	case faults.RecoverMore:
+		need++
+	case faults.RecoverLess:
+		need--
+	}
 	found = slices.DeleteFunc(found, func(c recovered) bool { return c.voters < need })
 	slices.SortFunc(found, func(a, b recovered) int {
 		if faults.RecoverDescending {

@@ -10,10 +10,9 @@ import (
 
 // unapplied is what is logged and not applied: what it touches, of which proposals it is, and which revisions it takes.
 type unapplied struct {
-	opts   *Options
-	faults *Faults
-	log    *raftlog.Log
-	pool   *witness.Pool
+	opts *Options
+	log  *raftlog.Log
+	pool *witness.Pool
 
 	claims   witness.Claims
 	entries  []claim // those up to index upTo
@@ -61,9 +60,6 @@ func (u *unapplied) add(e *consensus.Entry) {
 		c.footprint = u.footprintOf(e)
 	case consensus.EntryConfig:
 		c.footprint.Barrier = true
-	}
-	if u.faults.NoLogFootprint {
-		c.footprint = consensus.Footprint{}
 	}
 	u.claims.Add(&c.footprint)
 	u.entries = append(u.entries, c)

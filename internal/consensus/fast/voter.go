@@ -25,7 +25,7 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 	switch {
 	case !f.Open() || v.Installing || p.Kind != consensus.EntryCommand || p.ID.IsZero():
 		return refused(consensus.RefusedClosed)
-	case !v.Follows || v.Leader == consensus.NoMember || (term != v.Term && !faults.MixAnswers):
+	case !v.Follows || v.Leader == consensus.NoMember || (term != v.Term && !faults.ProposerMixes):
 		return refused(consensus.RefusedTerm)
 	case (config != f.configs.ID() || !f.configs.Stable()) && !faults.AnyConfig, !f.configs.Votes():
 		return refused(consensus.RefusedConfig)
@@ -42,7 +42,7 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 	if why := f.conflicts(p, &footprint); why != consensus.RefusedNot {
 		return refused(why)
 	}
-	if f.pool.Top() > f.boundWithRecords(v.Now) && !faults.NoPoolOrder && !faults.NoLogOrder {
+	if f.pool.Top() > f.boundWithRecords(v.Now) && !faults.WitnessNoPoolOrder && !faults.WitnessNoLogOrder {
 		// What is recorded lies beyond what the leader can come to give it: something was counted that was given up, or
 		// changed nothing. What came now would have to lie beyond it, in vain.
 		return refused(consensus.RefusedConflict)
@@ -88,8 +88,8 @@ func (f *Path) conflicts(p *consensus.Proposal, footprint *consensus.Footprint) 
 	if f.pool.Holds(p.ID) {
 		return consensus.RefusedConflict // another attempt, also of what touches nothing: one of both would come first
 	}
-	if f.ordered(p, footprint) || f.unapplied.claims.Meets(footprint) ||
-		(f.pool.Meets(footprint) && !f.faults.NoPoolFootprint) {
+	if f.ordered(p, footprint) || (f.unapplied.claims.Meets(footprint) && !f.faults.WitnessNoLogKeys) ||
+		(f.pool.Meets(footprint) && !f.faults.WitnessNoPoolKeys) {
 		return consensus.RefusedConflict
 	}
 	return consensus.RefusedNot
@@ -100,9 +100,9 @@ func (f *Path) conflicts(p *consensus.Proposal, footprint *consensus.Footprint) 
 // to the next, what one was wrong by, for as long as there is always some record.
 func (f *Path) nextRevision(now uint64) uint64 {
 	switch {
-	case f.faults.NoPoolOrder:
+	case f.faults.WitnessNoPoolOrder:
 		return f.unapplied.revisionBound() + 1
-	case f.faults.NoLogOrder:
+	case f.faults.WitnessNoLogOrder:
 		return max(f.unapplied.revision, f.pool.Top()) + 1
 	}
 	return max(f.boundWithRecords(now), f.pool.Top()) + 1
@@ -135,7 +135,7 @@ func (f *Path) Acknowledged() []consensus.Record {
 		return nil
 	}
 	records := f.pool.Records()
-	if f.faults.VoteWithoutOwn {
+	if f.faults.VoteWithoutLog {
 		return records
 	}
 	entries := f.log.Slice(f.log.Applied()+1, f.log.Last())

@@ -226,7 +226,7 @@ func (n *node) step(inputs ...raft.Input) {
 		n.c.done(n, &out)
 	}
 	n.c.net = append(n.c.net, out.Send...)
-	if n.c.shell.replyTooSoon {
+	if n.c.shell.LeaderVolatile {
 		n.replies, out.Evaluate = append(n.replies, out.Evaluate...), nil
 		n.reply()
 	}
@@ -305,7 +305,7 @@ func (n *node) sync(count int) {
 			keep := out.Entries[0].Index - n.disk.base.Position.Index - 1
 			n.disk.entries = append(n.disk.entries[:keep:keep], out.Entries...)
 		}
-		forgot = n.disk.keep(&out, n.c.shell.forgetAtAppend) || forgot
+		forgot = n.disk.keep(&out, n.c.shell.ForgetAtAppend) || forgot
 		n.replies = append(n.replies, out.Evaluate...)
 		n.c.net = append(n.c.net, out.SendAfter...)
 		if out.Seq != 0 {

@@ -280,16 +280,16 @@ func TestReplica_Step_exploreOpen(t *testing.T) {
 	for _, r := range []openRule{
 		{name: "every rule", adapt: func(*raft.Options) {}, moves: openMoves, depth: deep},
 		{name: "every rule, greedy", adapt: func(*raft.Options) {}, moves: greedy, depth: 1, room: true},
-		{name: "proposals without sessions are answered", adapt: func(o *raft.Options) { o.Faults.Fast.AnswerUnopened = true },
+		{name: "answer-unopened", adapt: func(o *raft.Options) { o.Faults.Fast.AnswerUnopened = true },
 			moves: openMoves, depth: 3, law: "held"},
-		{name: "any width", adapt: func(o *raft.Options) { o.Faults.Fast.AnyWidth = true }, moves: openMoves, depth: 3, law: "open"},
-		{name: "no shares", adapt: func(o *raft.Options) { o.Faults.Fast.NoShares = true }, moves: greedy, depth: 1,
+		{name: "any-width", adapt: func(o *raft.Options) { o.Faults.Fast.AnyWidth = true }, moves: openMoves, depth: 3, law: "open"},
+		{name: "no-shares", adapt: func(o *raft.Options) { o.Faults.Fast.NoShares = true }, moves: greedy, depth: 1,
 			room: true, law: "room"},
-		{name: "sessions meet all", adapt: func(o *raft.Options) { o.Faults.Fast.SessionsMeetAll = true }, moves: openMoves,
+		{name: "sessions-meet-all", adapt: func(o *raft.Options) { o.Faults.Fast.SessionsMeetAll = true }, moves: openMoves,
 			depth: 3, law: "open"},
 		{name: "what takes no revision counts", adapt: func(o *raft.Options) { o.Fast.Revises = nil }, moves: openMoves,
 			depth: 3, law: "open"},
-		{name: "hasty orphans", adapt: func(o *raft.Options) { o.Faults.Fast.HastyOrphans = true }, moves: openMoves, depth: 3,
+		{name: "hasty-orphans", adapt: func(o *raft.Options) { o.Faults.Fast.HastyOrphans = true }, moves: openMoves, depth: 3,
 			law: "given up"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ import (
 type roundMove struct {
 	name  string
 	touch int
-	do    func(x *turn)
+	do    func(x *story)
 }
 
 // redundant reports whether a move directly after another one is tried in the other order as well.
@@ -50,7 +50,7 @@ func bit(ids ...memberID) (set int) {
 type scenario struct {
 	name    string
 	voters  int
-	begin   func(x *turn)
+	begin   func(x *story)
 	reader  memberID // reads once; other members are alike
 	fast    int      // proposals, at most
 	changes bool
@@ -63,7 +63,7 @@ type scenario struct {
 
 const exploreRead = 1 << 20
 
-func (s *scenario) start(t *testing.T) *turn {
+func (s *scenario) start(t *testing.T) *story {
 	var ids []memberID
 	for id := range s.voters {
 		ids = append(ids, memberID(id+1))
@@ -74,7 +74,7 @@ func (s *scenario) start(t *testing.T) *turn {
 		o.Fast.Footprint, o.Faults = footprintOf, s.faults
 	})
 	c.lossy, c.trace = true, nil
-	x := &turn{cluster: c, t: t, laws: newFastLaws(c)}
+	x := &story{cluster: c, laws: newFastLaws(c)}
 	c.elect(1)
 	x.bring(1, ids[1:]...)
 	s.begin(x)
@@ -83,7 +83,7 @@ func (s *scenario) start(t *testing.T) *turn {
 }
 
 // bring is give that stops when nothing is left to be said.
-func (x *turn) bring(leader memberID, to ...memberID) {
+func (x *story) bring(leader memberID, to ...memberID) {
 	for range 8 {
 		x.passOnce(leader, to, func(*message) bool { return true })
 		if x.even(leader, to) {
@@ -93,7 +93,7 @@ func (x *turn) bring(leader memberID, to ...memberID) {
 }
 
 // even reports whether members hold and know what their leader does, and it knows that.
-func (x *turn) even(leader memberID, to []memberID) bool {
+func (x *story) even(leader memberID, to []memberID) bool {
 	l := x.node(leader)
 	s := l.replica.Status()
 	for _, p := range s.Progress {
@@ -105,7 +105,7 @@ func (x *turn) even(leader memberID, to []memberID) bool {
 }
 
 // olderStore returns the store of a member as it was when it had applied entries up to index.
-func (x *turn) olderStore(n *node, index consensus.Index) store {
+func (x *story) olderStore(n *node, index consensus.Index) store {
 	s := x.laws.origin.clone()
 	s.keys.faults = &x.shell
 	for at := s.position.Index + 1; at <= index; at++ {
@@ -116,22 +116,22 @@ func (x *turn) olderStore(n *node, index consensus.Index) store {
 }
 
 // moves returns what may happen next.
-func (s *scenario) moves(x *turn) []roundMove {
+func (s *scenario) moves(x *story) []roundMove {
 	var all []roundMove
-	add := func(touch int, name string, do func(x *turn)) { all = append(all, roundMove{name, touch, do}) }
+	add := func(touch int, name string, do func(x *story)) { all = append(all, roundMove{name, touch, do}) }
 	for _, n := range x.nodes {
 		id, status := n.id, n.replica.Status()
 		if status.Role == raft.Leader {
 			for _, to := range x.nodes {
 				if to.id != id && (!s.coarse || to.id == s.reader) {
-					add(bit(id, to.id), fmt.Sprintf("%v gives its log to %v", id, to.id), func(x *turn) { x.bring(id, to.id) })
+					add(bit(id, to.id), fmt.Sprintf("%v gives its log to %v", id, to.id), func(x *story) { x.bring(id, to.id) })
 				}
 			}
 			if s.changes {
-				add(0, fmt.Sprintf("%v removes 2", id), func(x *turn) { x.change(id, consensus.ChangeRemove, consensus.Member{ID: 2}) })
+				add(0, fmt.Sprintf("%v removes 2", id), func(x *story) { x.change(id, consensus.ChangeRemove, consensus.Member{ID: 2}) })
 			}
 			if len(x.ids) < s.fast {
-				add(0, fmt.Sprintf("%v logs a slow entry", id), func(x *turn) { x.slow(fmt.Sprint("S", len(x.ids)), "f", id) })
+				add(0, fmt.Sprintf("%v logs a slow entry", id), func(x *story) { x.slow(fmt.Sprint("S", len(x.ids)), "f", id) })
 			}
 		}
 		for set := range 1 << len(x.nodes) { // the least quorums that hold the candidate
@@ -146,9 +146,9 @@ func (s *scenario) moves(x *turn) []roundMove {
 			}
 			if later := slices.ContainsFunc(votes, func(v memberID) bool { return x.node(v).replica.Term() > status.Term }); later || status.Role != raft.Leader {
 				if !s.coarse {
-					add(set, fmt.Sprintf("%v is elected by %v", id, votes), func(x *turn) { x.elected(id, votes...) })
+					add(set, fmt.Sprintf("%v is elected by %v", id, votes), func(x *story) { x.elected(id, votes...) })
 				}
-				add(set, fmt.Sprintf("%v is elected by %v and gives them its log", id, votes), func(x *turn) {
+				add(set, fmt.Sprintf("%v is elected by %v and gives them its log", id, votes), func(x *story) {
 					if x.elected(id, votes...) {
 						x.bring(id, votes...)
 					}
@@ -159,7 +159,7 @@ func (s *scenario) moves(x *turn) []roundMove {
 			continue
 		}
 		for index := max(status.Applied, 3) - 2; index <= status.Applied; index++ {
-			add(bit(id), fmt.Sprintf("%v restarts, applied up to %d", id, index), func(x *turn) {
+			add(bit(id), fmt.Sprintf("%v restarts, applied up to %d", id, index), func(x *story) {
 				n := x.node(id)
 				n.flushed = x.olderStore(n, index)
 				n.crash()
@@ -168,7 +168,7 @@ func (s *scenario) moves(x *turn) []roundMove {
 		}
 		for _, to := range x.nodes {
 			if to.id != id && to.replica.Status().Role != raft.Leader {
-				add(bit(id, to.id), fmt.Sprintf("%v asks %v for a pre-vote", id, to.id), func(x *turn) { x.inquire(id, to.id) })
+				add(bit(id, to.id), fmt.Sprintf("%v asks %v for a pre-vote", id, to.id), func(x *story) { x.inquire(id, to.id) })
 			}
 		}
 	}
@@ -180,13 +180,13 @@ func (s *scenario) moves(x *turn) []roundMove {
 			if set&bit(s.reader) != 0 || bits.OnesCount(uint(set)) != len(x.nodes)/2 {
 				continue
 			}
-			add(0, fmt.Sprintf("%v reads and asks %v", s.reader, members(set)), func(x *turn) { x.readFrom(s.reader, set) })
+			add(0, fmt.Sprintf("%v reads and asks %v", s.reader, members(set)), func(x *story) { x.readFrom(s.reader, set) })
 		}
 	}
 	if len(x.ids) < s.fast {
 		for set := range 1 << len(x.nodes) {
 			if bits.OnesCount(uint(set)) >= 3 {
-				add(0, fmt.Sprintf("a fast proposal that %v hear", members(set)), func(x *turn) {
+				add(0, fmt.Sprintf("a fast proposal that %v hear", members(set)), func(x *story) {
 					x.fast(fmt.Sprint("F", len(x.ids)), "e", x.nodes[len(x.nodes)-1].id, members(set)...)
 				})
 			}
@@ -206,7 +206,7 @@ func members(set int) []memberID {
 }
 
 // elected lets a member campaign once, after it learned from its voters of later terms.
-func (x *turn) elected(id memberID, votes ...memberID) bool {
+func (x *story) elected(id memberID, votes ...memberID) bool {
 	if leadsNow(x.node(id)) {
 		x.pass(id, votes, func(m *message) bool { m.Entries, m.Commit = nil, 0; return true })
 	}
@@ -214,7 +214,7 @@ func (x *turn) elected(id memberID, votes ...memberID) bool {
 }
 
 // inquire lets a member ask one other for a pre-vote; the answer is lost.
-func (x *turn) inquire(id, to memberID) {
+func (x *story) inquire(id, to memberID) {
 	x.node(id).step(raft.Campaign{})
 	for _, m := range x.take(func(m *message) bool { return m.Kind == consensus.MsgPreVote && m.To == to }) {
 		x.deliver(m)
@@ -223,7 +223,7 @@ func (x *turn) inquire(id, to memberID) {
 }
 
 // readFrom begins a read; those in the set hear of it, and what they answer arrives, but for the leader's round.
-func (x *turn) readFrom(id memberID, set int) {
+func (x *story) readFrom(id memberID, set int) {
 	x.laws.ask(x.node(id), exploreRead)
 	x.node(id).step(raft.Read{IDs: []uint64{exploreRead}, Spread: true})
 	for range 2 {
@@ -237,7 +237,7 @@ func (x *turn) readFrom(id memberID, set int) {
 }
 
 // rest ends a move.
-func (x *turn) rest() {
+func (x *story) rest() {
 	for _, n := range x.nodes {
 		for n.drain() {
 		}
@@ -246,7 +246,7 @@ func (x *turn) rest() {
 }
 
 // state sums up what is to be seen, with members renamed by to.
-func (x *turn) state(to []uint64, seen []raft.Status) uint64 {
+func (x *story) state(to []uint64, seen []raft.Status) uint64 {
 	var h maphash.Hash
 	h.SetSeed(exploreSeed)
 	say := func(numbers ...uint64) {
@@ -281,7 +281,7 @@ func (x *turn) state(to []uint64, seen []raft.Status) uint64 {
 }
 
 // canonical returns the least sum over all renamings that keep the reader.
-func (s *scenario) canonical(x *turn) uint64 {
+func (s *scenario) canonical(x *story) uint64 {
 	least := ^uint64(0)
 	var seen []raft.Status
 	for _, n := range x.nodes {
@@ -329,7 +329,7 @@ func (s *scenario) explore(t *testing.T, depth, states int, until time.Time) (e 
 	}
 	visited := map[uint64]bool{}
 	level := []place{{}}
-	play := func(path []int) (x *turn, how []string) {
+	play := func(path []int) (x *story, how []string) {
 		x = s.start(t)
 		e.plays++
 		for _, choice := range path {
@@ -377,7 +377,7 @@ func (s *scenario) explore(t *testing.T, depth, states int, until time.Time) (e 
 
 // recovered is where a leader has recovered a write of the fast path, above entries of the leader before that member 2 alone
 // holds, and has told nobody but 2 of its term. It is what laterCommit begins with.
-func recoveredElsewhere(x *turn) {
+func recoveredElsewhere(x *story) {
 	x.slow("Y1", "c", 1)
 	x.slow("Y2", "d", 1)
 	x.giveUpTo(4, false, 1, 2)
@@ -390,7 +390,7 @@ func recoveredElsewhere(x *turn) {
 }
 
 // led is a leader with one write that all have but the last member, who has not heard of it.
-func led(x *turn) {
+func led(x *story) {
 	x.slow("K", "c", 1)
 	for _, n := range x.nodes[1 : len(x.nodes)-1] {
 		x.bring(1, n.id)
@@ -398,7 +398,7 @@ func led(x *turn) {
 }
 
 // ledElsewhere goes on from there: leader 1 of the next term has committed what members 4 and 5 hold with it.
-func ledElsewhere(x *turn) {
+func ledElsewhere(x *story) {
 	recoveredElsewhere(x)
 	x.bring(1, 5)
 	x.leads(1, 4, 5)
@@ -407,7 +407,7 @@ func ledElsewhere(x *turn) {
 
 // readingElsewhere is the same with a read at member 2, of which the leader and the other two have heard, and answered the
 // question to the voters.
-func readingElsewhere(x *turn) {
+func readingElsewhere(x *story) {
 	recoveredElsewhere(x)
 	x.readFrom(2, bit(3, 4, 5))
 }

@@ -40,7 +40,7 @@ func (r *Replica) handleRecord(m *consensus.Message) {
 		return
 	}
 	verdicts, accepted := r.fast.Record(&v, m)
-	after := (accepted || r.hard.pending()) && !r.opts.Faults.Fast.RecordTooSoon
+	after := (accepted || r.hard.pending()) && !r.opts.Faults.Fast.WitnessVolatile
 	r.out.send(consensus.Message{Kind: consensus.MsgRecorded, To: m.From, Verdicts: verdicts}, after)
 }
 

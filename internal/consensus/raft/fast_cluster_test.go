@@ -18,13 +18,13 @@ import (
 
 // shellFaults break a rule of the fast path that the shell and its state machine keep, not the core.
 type shellFaults struct {
-	noDedup        bool // a second entry of a proposal is applied again
-	skipBumps      bool // an entry whose revision is taken gets the next one instead
-	skipApplies    bool // or is applied all the same
-	skipIsResult   bool // an entry that was passed over is the first result of its proposal
-	lateReply      bool // a reply is evaluated on whatever is applied by then, be it the entry itself
-	replyTooSoon   bool // a leader answers before its entry is on disk
-	forgetAtAppend bool // a record leaves the disk when an entry of its proposal is logged
+	ApplyTwice          bool // a second entry of a proposal is applied again
+	SkipTakesNext       bool // an entry whose revision is taken gets the next one instead
+	SkipApplies         bool // or is applied all the same
+	SkipIsResult        bool // an entry that was passed over is the first result of its proposal
+	LeaderEvaluatesLate bool // a reply is evaluated on whatever is applied by then, be it the entry itself
+	LeaderVolatile      bool // a leader answers before its entry is on disk
+	ForgetAtAppend      bool // a record leaves the disk when an entry of its proposal is logged
 }
 
 // keys is a state machine whose commands name the keys that they read and write, "ab=1", or all of them, "*=1", or none, "-=1";
@@ -111,16 +111,16 @@ func (k *keys) keepResult(id consensus.ProposalID, r result) {
 
 // apply is the rule of docs/fast-path.md, as kv/apply has it.
 func (k *keys) apply(e *entry) {
-	if _, done := k.results[e.Proposal]; done && !k.faults.noDedup {
+	if _, done := k.results[e.Proposal]; done && !k.faults.ApplyTwice {
 		return
 	}
 	revision := k.revision + 1
 	if e.ExactRevision != 0 {
 		switch {
-		case e.ExactRevision > k.revision || k.faults.skipApplies:
+		case e.ExactRevision > k.revision || k.faults.SkipApplies:
 			revision = e.ExactRevision
-		case k.faults.skipBumps:
-		case k.faults.skipIsResult:
+		case k.faults.SkipTakesNext:
+		case k.faults.SkipIsResult:
 			k.keepResult(e.Proposal, result{index: e.Index, reply: "skipped"})
 			return
 		default:
@@ -162,7 +162,7 @@ func (k *keys) fate(id consensus.ProposalID) fast.Fate {
 }
 
 // keep performs what a persist request says of the pool.
-func (d *disk) keep(out *raft.Output, forgetAtAppend bool) (forgot bool) {
+func (d *disk) keep(out *raft.Output, ForgetAtAppend bool) (forgot bool) {
 	drop := func(gone func(r *consensus.Record) bool) bool {
 		before := len(d.records)
 		d.records = slices.DeleteFunc(slices.Clone(d.records), func(r consensus.Record) bool { return gone(&r) })
@@ -176,7 +176,7 @@ func (d *disk) keep(out *raft.Output, forgetAtAppend bool) (forgot bool) {
 		}
 	}
 	for i := range out.Entries {
-		forgot = forgetAtAppend && drop(func(r *consensus.Record) bool { return r.Proposal == out.Entries[i].Proposal }) || forgot
+		forgot = ForgetAtAppend && drop(func(r *consensus.Record) bool { return r.Proposal == out.Entries[i].Proposal }) || forgot
 	}
 	return forgot
 }
@@ -205,7 +205,7 @@ func (n *node) foresee(e *entry, verdict *consensus.Verdict) bool {
 	switch {
 	case !changes(e.Payload):
 		return false // the revision that it states depends on what comes before
-	case n.c.shell.lateReply:
+	case n.c.shell.LeaderEvaluatesLate:
 		verdict.Reply = []byte(n.store.keys.evaluate(e.Payload))
 	case done && known.reply != "skipped":
 		verdict.Reply = []byte(known.reply) // even of another attempt: the core must not let that count

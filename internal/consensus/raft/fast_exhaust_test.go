@@ -2,6 +2,7 @@ package raft_test
 
 import (
 	"hash/maphash"
+	"strings"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -13,7 +14,7 @@ import (
 // schedules that gave every member the same, show the same and left the same under way are one.
 type explorer struct {
 	voters  int
-	faults  raft.FastFaults
+	faults  raft.Faults
 	begin   func(x *schedule)
 	events  []event // each may happen once, at any moment
 	limit   int     // states
@@ -51,7 +52,7 @@ func (e *explorer) start() *schedule {
 	}
 	c := newCluster(ids, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum = 1000, false, false
-		o.Fast.Footprint, o.Faults.Fast = footprintOf, e.faults
+		o.Fast.Footprint, o.Faults = footprintOf, e.faults
 	})
 	x := &schedule{cluster: c, past: make([]uint64, e.voters), used: make([]bool, len(e.events))}
 	x.laws = newFastLaws(c)
@@ -234,22 +235,25 @@ func TestReplica_Step_fastExhaustive(t *testing.T) {
 		voters int
 		begin  func(x *schedule)
 		events []event
-		faults raft.FastFaults
-		broken bool
-		all    bool // it is small enough
+		rules  string // that are dropped: then a law breaks
+		all    bool   // it is small enough
 	}{
-		{"one of two, an election", 2, one, []event{campaign(2)}, raft.FastFaults{}, false, true},
-		{"one of two, an election, a fall", 2, one, []event{campaign(2), fall(1)}, raft.FastFaults{}, false, true},
-		{"one", 3, one, nil, raft.FastFaults{}, false, true},
-		{"one, an election", 3, one, []event{campaign(2)}, raft.FastFaults{}, false, true},
-		{"one, an election, a fall", 3, one, []event{campaign(3), fall(1)}, raft.FastFaults{}, false, false},
-		{"rivals, an election", 3, rivals, []event{campaign(2)}, raft.FastFaults{}, false, false},
-		{"two keys, an election", 3, apart, []event{campaign(3)}, raft.FastFaults{}, false, false},
-		{"votes carry nothing", 3, one, []event{campaign(2)}, raft.FastFaults{VoteWithout: true}, true, false},
-		{"one holder more", 3, one, []event{campaign(2)}, raft.FastFaults{RecoverMore: 1}, true, false},
-		{"keys held", 3, rivals, []event{campaign(2)}, raft.FastFaults{NoPoolFootprint: true, NoLogFootprint: true}, true, false},
+		{"one of two, an election", 2, one, []event{campaign(2)}, "", true},
+		{"one of two, an election, a fall", 2, one, []event{campaign(2), fall(1)}, "", true},
+		{"one", 3, one, nil, "", true},
+		{"one, an election", 3, one, []event{campaign(2)}, "", true},
+		{"one, an election, a fall", 3, one, []event{campaign(3), fall(1)}, "", false},
+		{"rivals, an election", 3, rivals, []event{campaign(2)}, "", false},
+		{"two keys, an election", 3, apart, []event{campaign(3)}, "", false},
+		{"vote-without", 3, one, []event{campaign(2)}, "vote-without", false},
+		{"recover-more", 3, one, []event{campaign(2)}, "recover-more", false},
+		{"no keys", 3, rivals, []event{campaign(2)}, "witness-no-pool-keys witness-no-log-keys leader-no-log-keys", false},
 	} {
-		e := &explorer{voters: tc.voters, begin: tc.begin, events: tc.events, faults: tc.faults, limit: 2000}
+		without, err := drop(strings.Fields(tc.rules)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &explorer{voters: tc.voters, begin: tc.begin, events: tc.events, faults: without.core, limit: 2000}
 		switch {
 		case testing.Short():
 			e.limit = 400
@@ -261,7 +265,7 @@ func TestReplica_Step_fastExhaustive(t *testing.T) {
 		if tc.all && e.cut && !testing.Short() {
 			t.Errorf("%s: cut after %d states", tc.name, e.states)
 		}
-		if (e.broken != "") != tc.broken {
+		if (e.broken != "") != (tc.rules != "") {
 			t.Errorf("%s: broken %q after choices %v", tc.name, e.broken, e.how)
 		}
 	}

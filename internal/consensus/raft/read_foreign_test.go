@@ -14,14 +14,14 @@ import (
 // of a candidate, and without that term. The logs of leader 3 and of member 2 differ below that index: entries 3 and 4 are
 // Y1 and Y2 of term 2 on member 2, and W, recovered, and the no-op of term 3 on its leader. If asks, a read is under way at
 // member 2 meanwhile, and everybody has answered its question but the leaders of the two terms before.
-func laterCommit(t *testing.T, faults raft.Faults, asks bool) *turn {
+func laterCommit(t *testing.T, faults raft.Faults, asks bool) *story {
 	c := newCluster([]memberID{1, 2, 3, 4, 5}, nil, func(o *raft.Options) {
 		o.ElectionTicks, o.PreVote, o.CheckQuorum, o.StrictReconfig = 1000, true, false, false
 		o.MaxMessageBytes = 1
 		o.Fast.Footprint, o.Faults = footprintOf, faults
 	})
 	c.lossy, c.trace = true, &strings.Builder{}
-	x := &turn{cluster: c, t: t, laws: newFastLaws(c)}
+	x := &story{cluster: c, laws: newFastLaws(c)}
 	c.elect(1)
 	x.give(1, 2, 3, 4, 5)
 
@@ -70,18 +70,6 @@ func laterCommit(t *testing.T, faults raft.Faults, asks bool) *turn {
 		t.Fatalf("member 2 follows %v at term %d and knows of commits up to %d:\n%s", s.Leader, s.Term, s.Commit, x.trace)
 	}
 	return x
-}
-
-// take returns the messages under way that pass, and takes them from the net.
-func (x *turn) take(pass func(m *message) bool) []message {
-	var taken []message
-	x.net = slices.DeleteFunc(slices.Clone(x.net), func(m message) bool {
-		if pass(&m) {
-			taken = append(taken, m)
-		}
-		return pass(&m)
-	})
-	return taken
 }
 
 // Ensure that a read never takes what a member knows to be committed, of a later term, for the beginning of its leader's

@@ -32,7 +32,7 @@ type leaderReads struct {
 
 func (s *leaderReads) add(id uint64, from consensus.MemberID, asker bool) {
 	read := readindex.Pending{From: from, ID: id, Index: s.log.Last(), Asker: asker}
-	if s.opts.Faults.Fast.CommitAsReadIndex {
+	if s.opts.Faults.Fast.ReadCommitIndex {
 		read.Index = s.log.Commit()
 	}
 	if !s.rounds.leaseHolds() && !s.opts.Faults.SkipReadRound && !(asker && s.rounds.majority(from)) {

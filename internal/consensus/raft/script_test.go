@@ -20,6 +20,9 @@ func TestReplica_Step_scripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{out: &strings.Builder{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "without" {
+				return without(t, d)
+			}
 			s.out.Reset()
 			for line := range strings.Lines(d.Input) {
 				if err := s.play(strings.Fields(line), !d.HasArg("quiet")); err != nil {
@@ -32,17 +35,6 @@ func TestReplica_Step_scripts(t *testing.T) {
 			return s.out.String()
 		})
 	})
-}
-
-// faults are the laws that a script may break.
-var faults = map[string]func(*raft.Faults){
-	"change-in-old-term": func(f *raft.Faults) { f.ChangeInOldTerm = true },
-	"two-changes":        func(f *raft.Faults) { f.TwoChanges = true },
-	"count-learners":     func(f *raft.Faults) { f.CountLearners = true },
-	"count-self":         func(f *raft.Faults) { f.CountSelf = true },
-	"reuse-config-ids":   func(f *raft.Faults) { f.ReuseConfigIDs = true },
-	"infer-old-term":     func(f *raft.Faults) { f.InferOldTerm = true },
-	"union-of-joint":     func(f *raft.Faults) { f.UnionOfJoint = true },
 }
 
 type script struct {
@@ -113,13 +105,11 @@ func (s *script) start(args []string) error {
 		case "lax":
 			adapt = append(adapt, func(o *raft.Options) { o.StrictReconfig = false })
 		case "fault":
-			set, known := faults[value]
-			if !known {
-				return fmt.Errorf("no fault %s", value)
+			without, err := drop(value)
+			if err != nil {
+				return err
 			}
-			adapt = append(adapt, func(o *raft.Options) { set(&o.Faults) })
-		case "commit-old-term":
-			adapt = append(adapt, func(o *raft.Options) { o.Faults.CommitOldTerm = true })
+			adapt = append(adapt, func(o *raft.Options) { o.Faults = without.core })
 		default:
 			return fmt.Errorf("no option %s", key)
 		}
@@ -279,6 +269,11 @@ func (s *script) member(name string, args []string) error {
 		fmt.Fprintf(s.out, "%v: log after %s\n", id, describeMeta(&meta))
 		meta = n.store.meta()
 		fmt.Fprintf(s.out, "%v: store at %s, buried %v\n", id, describeMeta(&meta), n.store.tombs)
+	case "slow-reply":
+		n.slowReply = true
+	case "reply":
+		n.slowReply = false
+		n.reply()
 	case "hold-apply":
 		n.holdApply = true
 	case "apply":

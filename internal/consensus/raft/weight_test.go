@@ -161,7 +161,7 @@ func TestReplica_admit_uncommitted(t *testing.T) {
 // Ensure that what the log weighs is what its entries weigh, whatever happens to it.
 func TestReplica_Counts_log(t *testing.T) {
 	for seed := range uint64(20) {
-		x := newChaos(seed, narrowest)
+		x := newWalk(seed, profileOf("messages"), dropped{}, narrowest)
 		for range 3000 {
 			x.act()
 			for _, n := range x.nodes {

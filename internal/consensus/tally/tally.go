@@ -9,8 +9,8 @@ import (
 
 // Rules are switches that break a law each, as negative controls. Tests only.
 type Rules struct {
-	CountAnyRevision bool // add up answers to different attempts
-	OneLess          bool // one voter less than a superquorum is enough
+	ProposerAnyAttempt bool // add up answers to different attempts
+	SuperquorumLess    bool // one voter less than a superquorum is enough
 }
 
 // Tally counts for the proposals under way. The zero value has none.
@@ -119,12 +119,12 @@ func (t *Tally) judge(id consensus.ProposalID, r *race) (Decision, bool) {
 	}
 	holders := 0
 	for i := range r.accepted {
-		if r.accepted[i].revision == r.leader.Revision || t.Rules.CountAnyRevision {
+		if r.accepted[i].revision == r.leader.Revision || t.Rules.ProposerAnyAttempt {
 			holders++
 		}
 	}
 	enough := quorum.Super(len(t.voters))
-	if t.Rules.OneLess {
+	if t.Rules.SuperquorumLess {
 		enough--
 	}
 	if holders < enough {

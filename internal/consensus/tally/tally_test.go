@@ -130,7 +130,7 @@ func TestTally_leaderOutside_Close_Reset(t *testing.T) {
 
 // Ensure, on random answers, that a win is exactly what a list of all answers says, and that each rule, switched off, is missed.
 func TestTally_list(t *testing.T) {
-	for _, rules := range []tally.Rules{{}, {CountAnyRevision: true}, {OneLess: true}} {
+	for _, rules := range []tally.Rules{{}, {ProposerAnyAttempt: true}, {SuperquorumLess: true}} {
 		differ := 0
 		for seed := range uint64(2000) {
 			if wins, want := playTally(rand.New(rand.NewPCG(seed, 3)), rules); wins != want {

@@ -3,6 +3,9 @@ package breaks
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"reflect"
+	"regexp"
 	"strings"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -30,56 +33,41 @@ type Set struct {
 // Break is a negative control: with it, the checkers must find something.
 type Break struct {
 	Name, About string
-	set         func(*Set)
+	set         func(*Set) // nil: the rule of the core that bears the name is dropped
 }
 
 var all = []Break{
-	{"commit-old-term", "a leader commits entries of earlier terms by counting",
-		func(b *Set) { b.Raft.CommitOldTerm = true }},
-	{"count-learners", "learners count for commits and reads", func(b *Set) { b.Raft.CountLearners = true }},
-	{"vote-twice", "a member forgets its vote", func(b *Set) { b.Raft.VoteTwice = true }},
-	{"ack-before-durable", "appends are acknowledged before they are on disk",
-		func(b *Set) { b.Raft.AckBeforeDurable = true }},
-	{"skip-read-round", "reads are answered without asking a quorum", func(b *Set) { b.Raft.SkipReadRound = true }},
+	{"commit-old-term", "a leader commits entries of earlier terms by counting", nil},
+	{"count-learners", "learners count for commits and reads", nil},
+	{"vote-twice", "a member forgets its vote", nil},
+	{"ack-before-durable", "appends are acknowledged before they are on disk", nil},
+	{"skip-read-round", "reads are answered without asking a quorum", nil},
 	{"lying-disk", "the disk says that it synced and did not", func(b *Set) { b.LyingDisk = true }},
 	{"lying-log", "the log does not sync", func(b *Set) { b.LyingLog = true }},
-	{"change-in-old-term", "a leader changes the configuration before an entry of its term has committed",
-		func(b *Set) { b.Raft.ChangeInOldTerm = true }},
-	{"two-changes", "a leader changes the configuration while a change is under way",
-		func(b *Set) { b.Raft.TwoChanges = true }},
-	{"count-self", "a leader that is no voter counts itself", func(b *Set) { b.Raft.CountSelf = true }},
-	{"union-of-joint", "a joint configuration decides by a majority of all its voters together",
-		func(b *Set) { b.Raft.UnionOfJoint = true }},
-	{"durable-too-soon", "a leader tells proposers of entries that its disk does not hold yet",
-		func(b *Set) { b.Raft.DurableTooSoon = true }},
-	{"infer-old-term", "members infer commits of entries of earlier terms",
-		func(b *Set) { b.Raft.InferOldTerm = true }},
-	{"reuse-config-ids", "configurations are named by a counter that a roll-back turns back",
-		func(b *Set) { b.Raft.ReuseConfigIDs = true }},
-	{"record-too-soon", "voters answer for records before those are on disk",
-		func(b *Set) { b.Raft.Fast.RecordTooSoon = true }},
-	{"vote-without-records", "votes do not tell what the voter holds", func(b *Set) { b.Raft.Fast.VoteWithout = true }},
-	{"recover-too-few", "a new leader wants one holder more than it takes to recover a record",
-		func(b *Set) { b.Raft.Fast.RecoverMore = 1 }},
-	{"small-superquorum", "one voter less decides on the fast path", func(b *Set) { b.Raft.Fast.Tally.OneLess = true }},
-	{"count-any-revision", "answers that name different revisions are added up",
-		func(b *Set) { b.Raft.Fast.Tally.CountAnyRevision = true }},
-	{"no-leader-order", "a leader fixes a revision that its log may have used",
-		func(b *Set) { b.Raft.Fast.NoLeaderOrder = true }},
-	{"no-log-footprint", "nobody looks whether what is logged touches the same keys",
-		func(b *Set) { b.Raft.Fast.NoLogFootprint = true }},
-	{"commit-as-read-index", "reads wait only for what the leader knows to have committed",
-		func(b *Set) { b.Raft.Fast.CommitAsReadIndex = true }},
-	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs",
-		func(b *Set) { b.Raft.Fast.ReadPastPool = true }},
+	{"change-in-old-term", "a leader changes the configuration before an entry of its term has committed", nil},
+	{"two-changes", "a leader changes the configuration while a change is under way", nil},
+	{"count-self", "a leader that is no voter counts itself", nil},
+	{"union-of-joint", "a joint configuration decides by a majority of all its voters together", nil},
+	{"durable-too-soon", "a leader tells proposers of entries that its disk does not hold yet", nil},
+	{"infer-old-term", "members infer commits of entries of earlier terms", nil},
+	{"reuse-config-ids", "configurations are named by a counter that a roll-back turns back", nil},
+	{"witness-volatile", "voters answer for records before those are on disk", nil},
+	{"vote-without", "votes do not tell what the voter holds", nil},
+	{"recover-more", "a new leader wants one holder more than it takes to recover a record", nil},
+	{"superquorum-less", "one voter less decides on the fast path", nil},
+	{"proposer-any-attempt", "answers that name different revisions are added up", nil},
+	{"leader-no-log-order", "a leader fixes a revision that its log may have used", nil},
+	{"no-log-keys", "nobody looks whether what is logged touches the same keys",
+		func(b *Set) { b.Raft.Fast.WitnessNoLogKeys, b.Raft.Fast.LeaderNoLogKeys = true, true }},
+	{"read-commit-index", "reads wait only for what the leader knows to have committed", nil},
+	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs", nil},
 	{"ignore-binding", "whoever bears a member's id counts as the member", func(b *Set) { b.Rules.IgnoreBinding = true }},
 	{"count-unbound", "members that are bound to no data directory count", func(b *Set) { b.Rules.CountUnbound = true }},
 	{"ignore-lives", "any start of a data directory is welcome", func(b *Set) { b.Rules.IgnoreLives = true }},
 	{"found-by-majority", "a majority of empty disks founds a cluster", func(b *Set) { b.Rules.FoundByMajority = true }},
 	{"serve-superseded", "a member without a quorum elects although the cluster was recovered without it",
 		func(b *Set) { b.Rules.ServeSuperseded = true }},
-	{"trust-denial", "a follower that denies what it acknowledged still counts",
-		func(b *Set) { b.Raft.TrustDenial = true }},
+	{"trust-denial", "a follower that denies what it acknowledged still counts", nil},
 	{"believe-stamps", "an offer waits for its stamp, however far ahead that is",
 		func(b *Set) { b.Offers.BelieveStamps = true }},
 	{"stay-paused", "a member that stopped to offer, because few offers were agreed on, never begins again",
@@ -102,10 +90,45 @@ func Named(name string) (b Set, err error) {
 	var names []string
 	for i := range all {
 		if all[i].Name == name {
-			all[i].set(&b)
+			all[i].apply(&b)
 			return b, nil
 		}
 		names = append(names, all[i].Name)
 	}
 	return b, fmt.Errorf("%w %q: there are %s", ErrUnknown, name, strings.Join(names, ", "))
 }
+
+func (k *Break) apply(b *Set) {
+	if k.set != nil {
+		k.set(b)
+		return
+	}
+	for rule, dropped := range Rules(&b.Raft) {
+		*dropped = *dropped || rule == k.Name
+	}
+}
+
+// Rules yields the switches of a struct of switches, each with the name of its rule, which is that of the switch in lower
+// case with hyphens: RecoverByID drops recover-by-id.
+func Rules(switches any) iter.Seq2[string, *bool] {
+	return func(yield func(string, *bool) bool) { yieldRules(reflect.ValueOf(switches).Elem(), yield) }
+}
+
+func yieldRules(switches reflect.Value, yield func(string, *bool) bool) bool {
+	for i := range switches.NumField() {
+		field := switches.Field(i)
+		if field.Kind() == reflect.Struct {
+			if !yieldRules(field, yield) {
+				return false
+			}
+			continue
+		}
+		name := strings.ToLower(humps.ReplaceAllString(switches.Type().Field(i).Name, "$1-$2"))
+		if !yield(name, field.Addr().Interface().(*bool)) {
+			return false
+		}
+	}
+	return true
+}
+
+var humps = regexp.MustCompile(`([a-z])([A-Z])`)
