@@ -32,58 +32,76 @@ const (
 )
 
 // Message is anything one member says to another. One struct serves all kinds: a field that a kind does not name is
-// zero and not encoded.
+// zero and not encoded. What belongs together is a struct of its own, embedded.
 type Message struct {
-	Kind    MessageKind
-	From    MemberID
-	To      MemberID
-	Term    Term
+	Kind MessageKind
+	From MemberID
+	To   MemberID
+	Term Term
+	// Config is the configuration in force at the sender; with proposals, the one that they are bound to: a leader under
+	// another one refuses them and says which.
+	Config  ConfigID
 	Commit  Index // append, heartbeat, snapshot offer: the leader's commit index
 	Durable Index // append, heartbeat: up to where the leader's own log is durable in this term
 	// Prev is, in an append, the entry before Entries.
-	Prev Position
+	Prev    Position
+	Entries []Entry
+	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
+	Round uint64
 	// Last is the end of the sender's log: in votes, in their answers, and in the answer to a log query.
 	Last Position
 	// Match is the last entry up to which the sender's log is durable and equal to the leader's: in the follower's answers,
 	// and in MsgAcknowledged. Its term lets the leader check that.
-	Match Position
-	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not.
-	Received Index
-	// Refused is, with Reject, what did not match or could not be installed: the Prev of an append, the position of a snapshot.
+	Match  Position
+	Reject bool // the answer is no
+	Mismatch
+	FollowerState
+	Ballot
+	LogQuery
+	// Proposals travel to the leader, or to voters that are to record them; Refusals back to the proposer.
+	Proposals []Proposal
+	Refusals  []Refusal
+	// Due is, with MsgRecord and MsgFastPropose, when the receiver should look at it, in nanoseconds of Unix time: the same
+	// for all receivers, so that they meet proposals in one order. Nothing but speed rests on it.
+	Due      uint64
+	Verdicts []Verdict // on proposals of the fast path
+	Reads    []ReadIndex
+	Snapshot *SnapshotMeta
+	Target   MemberID // of a transfer of leadership
+	// Force is set in a vote that a leadership transfer asked for: ignore the leader's lease. In MsgTimeoutNow it says that
+	// the leader must go and sees nobody better: a cordoned member obeys, too.
+	Force bool
+}
+
+// Mismatch is, with Reject, what a follower could not use.
+type Mismatch struct {
+	// Refused is what did not match or could not be installed: the Prev of an append, the position of a snapshot.
 	Refused Position
 	// Hint is, with a refused append, the follower's best guess of the last common entry: at or below Refused, or the base of
 	// its log, durable, if that is above.
 	Hint Position
-	// Committed is, in votes and their answers, the last entry that the sender knows to be committed.
-	Committed Position
-	// Round is the leader's read round. Answers repeat it; that confirms the leader up to there.
-	Round uint64
-	// Patience is, in a follower's answers, for how long after it heard the leader it helps to elect nobody else, in
-	// microseconds; zero if it promises nothing. A leader lease rests on that.
+}
+
+// FollowerState is what a follower's answers say beside Match.
+type FollowerState struct {
+	// Received is, in a heartbeat's answer, up to where the sender's log equals the leader's, durable or not.
+	Received Index
+	// Patience is for how long after it heard the leader it helps to elect nobody else, in microseconds; zero if it promises
+	// nothing. A leader lease rests on that.
 	Patience uint64
-	// Query names a reader's question to the voters: the highest id of its reads, or zero if the leader alone is asked.
-	Query uint64
-	// Due is, with MsgRecord and MsgFastPropose, when the receiver should look at it, in nanoseconds of Unix time: the same
-	// for all receivers, so that they meet proposals in one order. Nothing but speed rests on it.
-	Due    uint64
-	Reject bool // the answer is no
-	// Unlogged is set in the answer to a log query if writes may have been answered that are not in the sender's log.
+}
+
+// Ballot is what votes and their answers carry beside Last.
+type Ballot struct {
+	Committed Position // the last entry that the sender knows to be committed
+	Records   []Record // with a granted vote: what the voter has that was accepted, or answered, before
+}
+
+// LogQuery is a reader's question to the voters how far their logs go, and their answer.
+type LogQuery struct {
+	Query uint64 // the highest id of its reads, or zero if the leader alone is asked
+	// Unlogged is set in the answer if writes may have been answered that are not in the sender's log.
 	Unlogged bool
-	// Force is set in a vote that a leadership transfer asked for: ignore the leader's lease. In MsgTimeoutNow it says that
-	// the leader must go and sees nobody better: a cordoned member obeys, too.
-	Force  bool
-	Target MemberID // transfer target
-	// Config is the configuration in force at the sender; with proposals, the one that they are bound to: a leader under
-	// another one refuses them and says which.
-	Config  ConfigID
-	Entries []Entry
-	// Proposals travel to the leader, Refusals back to the proposer.
-	Proposals []Proposal
-	Refusals  []Refusal
-	Reads     []ReadIndex
-	Snapshot  *SnapshotMeta
-	Records   []Record  // with a granted vote: what the voter has that was accepted, or answered, before
-	Verdicts  []Verdict // on proposals of the fast path
 }
 
 // ReadIndex asks for, or answers with, the index up to which the reader must have applied (Raft thesis, section 6.4).

@@ -9,7 +9,7 @@ import (
 // Ensure that what keeps a cluster alive overtakes bulk, and that a vote which is bulk itself does not take that stream.
 func TestIsExpress(t *testing.T) {
 	vote := func(bytes int) consensus.Message {
-		return consensus.Message{Kind: consensus.MsgVoteReply, Records: []consensus.Record{{Payload: make([]byte, bytes)}}}
+		return consensus.Message{Kind: consensus.MsgVoteReply, Ballot: consensus.Ballot{Records: []consensus.Record{{Payload: make([]byte, bytes)}}}}
 	}
 	for _, row := range []struct {
 		name    string

@@ -54,7 +54,16 @@ type Peer struct {
 	HeardAt uint64 // tick
 	Broken  bool   // its connection broke since it was heard last
 
-	// Snapshot: the log must keep what follows Floor until the follower is there; Offer is the snapshot it has received.
+	Feed
+
+	Leaving   bool   // no longer in the configuration
+	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
+	Inflights Window
+}
+
+// Feed is how a member is fed by a snapshot.
+type Feed struct {
+	// The log must keep what follows Floor until the follower is there; Offer is the snapshot it has received.
 	Floor consensus.Index
 	Offer consensus.Position
 	// Outrun is set when the log no longer keeps what follows Floor. Outruns counts how often that happened in a row, and
@@ -62,10 +71,6 @@ type Peer struct {
 	Outrun     bool
 	Outruns    int
 	SnapshotAt uint64
-
-	Leaving   bool   // no longer in the configuration
-	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
-	Inflights Window
 }
 
 // New returns the view of a member of which nothing is known: it is probed at next.

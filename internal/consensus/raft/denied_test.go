@@ -33,7 +33,7 @@ func TestReplica_handleReply_denied(t *testing.T) {
 	reject := func(round uint64) raft.Output {
 		return leader.Step(raft.Receive{Message: consensus.Message{
 			Kind: consensus.MsgAppendReply, From: 2, To: 1, Term: leader.Term(), Reject: true, Round: round,
-			Refused: consensus.Position{Index: match, Term: leader.Term()}, Hint: consensus.Position{Index: 1, Term: 1},
+			Mismatch: consensus.Mismatch{Refused: consensus.Position{Index: match, Term: leader.Term()}, Hint: consensus.Position{Index: 1, Term: 1}},
 		}})
 	}
 	denied := func(out raft.Output) bool {
@@ -118,7 +118,7 @@ func TestReplica_handleReply_notDeniedAfterSnapshot(t *testing.T) {
 	}
 	out := leader.Step(raft.Receive{Message: consensus.Message{
 		Kind: consensus.MsgAppendReply, From: 3, To: 1, Term: leader.Term(), Reject: true, Round: 1,
-		Refused: consensus.Position{Index: match, Term: leader.Term()}, Hint: consensus.Position{Index: 1, Term: leader.Term()},
+		Mismatch: consensus.Mismatch{Refused: consensus.Position{Index: match, Term: leader.Term()}, Hint: consensus.Position{Index: 1, Term: leader.Term()}},
 	}})
 	for _, e := range out.Events {
 		if d, ok := e.(raft.Denied); ok {

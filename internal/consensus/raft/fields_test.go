@@ -43,9 +43,10 @@ var fieldsOf = map[consensus.MessageKind]string{
 // foreignField returns a field that a message bears and its kind does not have; empty if there is none.
 func foreignField(m *message) string {
 	v := reflect.ValueOf(m).Elem()
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		if slices.Contains([]string{"Kind", "From", "To", "Term", "Config"}, name) || v.Field(i).IsZero() {
+	for _, field := range reflect.VisibleFields(v.Type()) {
+		name := field.Name
+		common := slices.Contains([]string{"Kind", "From", "To", "Term", "Config"}, name)
+		if common || field.Anonymous || v.FieldByIndex(field.Index).IsZero() {
 			continue
 		}
 		if !slices.Contains(strings.Fields(fieldsOf[m.Kind]), name) {

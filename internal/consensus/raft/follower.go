@@ -56,7 +56,8 @@ func (w *follower) handleAppend(m *consensus.Message) {
 		}
 		hint := w.log.LastNotAfter(prev.Index, prev.Term)
 		w.out.sendInTerm(consensus.Message{
-			Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: hint, Reject: true, Round: w.roundHeard,
+			Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: w.roundHeard,
+			Mismatch: consensus.Mismatch{Refused: m.Prev, Hint: hint},
 		})
 		return
 	}
@@ -81,7 +82,8 @@ func (w *follower) handleAppend(m *consensus.Message) {
 // base, which was applied here, so that it is durable: the leader compares that with its own log.
 func (w *follower) refuseBelowBase(m *consensus.Message) {
 	w.out.send(consensus.Message{
-		Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Hint: w.log.Base(), Reject: true, Round: w.roundHeard,
+		Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Round: w.roundHeard,
+		Mismatch: consensus.Mismatch{Refused: m.Prev, Hint: w.log.Base()},
 	}, true)
 }
 
@@ -170,7 +172,7 @@ func (w *follower) acknowledge() {
 		after := w.log.Writing() && !w.opts.Faults.AckBeforeDurable
 		w.out.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.PositionAt(w.soft.matched), Round: w.roundHeard,
-			Patience: w.hard.promised(w.opts.promise()),
+			FollowerState: consensus.FollowerState{Patience: w.hard.promised(w.opts.promise())},
 		}, after)
 		w.infer.reportMatch(w.soft.matched, after)
 		if !after || !fresh {
@@ -178,7 +180,8 @@ func (w *follower) acknowledge() {
 		}
 	}
 	w.out.send(consensus.Message{
-		Kind: consensus.MsgHeartbeatReply, To: w.soft.leader, Round: w.roundHeard, Patience: w.hard.promised(w.opts.promise()),
-		Match: w.log.PositionAt(min(w.soft.matched, w.log.Durable())), Received: w.soft.matched,
+		Kind: consensus.MsgHeartbeatReply, To: w.soft.leader, Round: w.roundHeard,
+		Match:         w.log.PositionAt(min(w.soft.matched, w.log.Durable())),
+		FollowerState: consensus.FollowerState{Received: w.soft.matched, Patience: w.hard.promised(w.opts.promise())},
 	}, w.hard.pending())
 }

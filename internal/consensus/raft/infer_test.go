@@ -99,7 +99,7 @@ func TestReplica_Step_logEndOfAnEarlierLife(t *testing.T) {
 		c.cut(id, 1)
 		c.cut(id, 2)
 		c.node(2).step(raft.Receive{Message: consensus.Message{
-			Kind: consensus.MsgLogQueryReply, From: id, To: 2, Term: 2, Query: 1 << 40,
+			Kind: consensus.MsgLogQueryReply, From: id, To: 2, Term: 2, LogQuery: consensus.LogQuery{Query: 1 << 40},
 		}})
 	}
 	l.asked[[2]uint64{2, 9}] = l.highest
@@ -148,7 +148,7 @@ func TestReplica_Step_logEndOfSomebody(t *testing.T) {
 		c.settle()
 		s := c.node(2).replica.Status()
 		m := message{
-			Kind: consensus.MsgLogQueryReply, From: 3, To: 2, Term: s.Term, Config: s.ConfigID, Query: 7, Last: position{Index: 2, Term: 2},
+			Kind: consensus.MsgLogQueryReply, From: 3, To: 2, Term: s.Term, Config: s.ConfigID, LogQuery: consensus.LogQuery{Query: 7}, Last: position{Index: 2, Term: 2},
 		}
 		row.change(&m)
 		c.node(2).step(raft.Receive{Message: m})

@@ -193,7 +193,7 @@ func TestReplica_Step_nonsense(t *testing.T) {
 		for _, from := range []memberID{0, 1, 2, 77} {
 			for _, term := range []consensus.Term{0, 1} {
 				m := message{Kind: kind, From: from, To: 1, Term: term, Prev: position{Index: 1 << 60, Term: 1 << 60},
-					Round: 1 << 60, Commit: 1 << 60, Hint: position{Index: 1 << 60, Term: 9},
+					Round: 1 << 60, Commit: 1 << 60, Mismatch: consensus.Mismatch{Hint: position{Index: 1 << 60, Term: 9}},
 					Entries: []entry{{Index: 5}, {Index: 3}}, Reads: []consensus.ReadIndex{{ID: 1}},
 					Proposals: []consensus.Proposal{{Kind: 9}, {Kind: consensus.EntryConfig, Payload: []byte("x")}}}
 				if kind != consensus.MsgRemoved {

@@ -13,7 +13,7 @@ import (
 // it in its log, or succeeded on the fast path, so that every majority has a member that logged it or has a record of it.
 // So if no member of a majority has records, the write lies at or below the greatest of their last indexes. The read is
 // answered once this member knows that its own log is committed up to there. Nothing is taken from the leader: that index
-// is a bound of what must be applied, not a position in anybody's log, and there is one committed prefix only, whichever
+// is a bound of what must be applied, not a mark in anybody's log, and there is one committed prefix only, whichever
 // term it was learned in (ADR 0016).
 //
 // All count by one configuration, which is settled on each of them. Otherwise the leader's answer, which comes anyway,
@@ -31,7 +31,7 @@ func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
 	f.logEnds.Ask(query, f.configs.Config().Voters)
 	for _, id := range f.configs.Config().Voters {
 		if id != f.opts.ID && id != f.soft.leader {
-			f.out.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, Query: query}, false)
+			f.out.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, LogQuery: consensus.LogQuery{Query: query}}, false)
 		}
 	}
 	return query
@@ -40,7 +40,8 @@ func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
 // handleLogQuery answers how far this member's log goes, and whether that is all it knows.
 func (f *forwards) handleLogQuery(m *consensus.Message) {
 	f.out.send(consensus.Message{
-		Kind: consensus.MsgLogQueryReply, To: m.From, Query: m.Query, Last: f.log.LastPosition(), Unlogged: !f.knowsAll(),
+		Kind: consensus.MsgLogQueryReply, To: m.From, Last: f.log.LastPosition(),
+		LogQuery: consensus.LogQuery{Query: m.Query, Unlogged: !f.knowsAll()},
 	}, false)
 }
 

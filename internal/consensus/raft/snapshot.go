@@ -115,7 +115,7 @@ func (w *follower) snapshotInstalled(in *SnapshotInstalled) {
 	w.installing = nil
 	position := in.Meta.Position
 	if in.Failed {
-		w.answerOffer(consensus.Message{Refused: position, Reject: true})
+		w.answerOffer(consensus.Message{Reject: true, Mismatch: consensus.Mismatch{Refused: position}})
 		return
 	}
 	for _, id := range in.Tombstones {

@@ -206,7 +206,9 @@ func fromClient(m *consensus.Message) bool {
 func (r *Replica) receiveStale(m *consensus.Message) {
 	switch m.Kind {
 	case consensus.MsgAppend, consensus.MsgHeartbeat, consensus.MsgSnapshotOffer:
-		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgAppendReply, To: m.From, Refused: m.Prev, Reject: true})
+		r.out.sendInTerm(consensus.Message{
+			Kind: consensus.MsgAppendReply, To: m.From, Reject: true, Mismatch: consensus.Mismatch{Refused: m.Prev},
+		})
 	case consensus.MsgVote:
 		r.out.sendInTerm(consensus.Message{Kind: consensus.MsgVoteReply, To: m.From, Reject: true})
 	}

@@ -55,8 +55,8 @@ func TestReplica_Receive_refused(t *testing.T) {
 			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{noop(2, 4)}}, filter.Malformed, false},
 		{"an entry of no kind",
 			message{Kind: consensus.MsgAppend, From: 3, Term: 1, Prev: first, Entries: []entry{{Index: 2, Term: 3, Kind: 7}}}, filter.Malformed, false},
-		{"a revision at the end", message{Kind: consensus.MsgVoteReply, From: 3, Records: []consensus.Record{{
-			Attempt: consensus.Attempt{Proposal: own.ID, Revision: math.MaxUint64}, Term: 1}}}, filter.Malformed, false},
+		{"a revision at the end", message{Kind: consensus.MsgVoteReply, From: 3, Ballot: consensus.Ballot{Records: []consensus.Record{{
+			Attempt: consensus.Attempt{Proposal: own.ID, Revision: math.MaxUint64}, Term: 1}}}}, filter.Malformed, false},
 		{"a snapshot without voters",
 			message{Kind: consensus.MsgSnapshotOffer, From: 3, Term: 1,
 				Snapshot: &consensus.SnapshotMeta{Position: position{Index: 9, Term: 2}}}, filter.Malformed, false},
@@ -159,8 +159,9 @@ func (h hostile) message(from memberID, s *raft.Status) message {
 	m := message{
 		Kind: consensus.MessageKind(h.rng.IntN(29)), From: from, To: s.ID, Term: consensus.Term(h.number(uint64(s.Term))),
 		Commit: consensus.Index(h.number(uint64(s.Commit))), Durable: consensus.Index(h.number(uint64(s.Durable))),
-		Received: consensus.Index(h.number(uint64(s.LastIndex))), Round: h.number(3), Query: h.number(3), Due: h.number(3),
-		Reject: h.rng.IntN(3) == 0, Force: h.rng.IntN(4) == 0, Unlogged: h.rng.IntN(2) == 0, Target: memberID(h.rng.IntN(5)), Config: s.ConfigID,
+		FollowerState: consensus.FollowerState{Received: consensus.Index(h.number(uint64(s.LastIndex)))}, Round: h.number(3), Due: h.number(3),
+		LogQuery: consensus.LogQuery{Query: h.number(3), Unlogged: h.rng.IntN(2) == 0},
+		Reject:   h.rng.IntN(3) == 0, Force: h.rng.IntN(4) == 0, Target: memberID(h.rng.IntN(5)), Config: s.ConfigID,
 	}
 	m.Prev, m.Last, m.Match, m.Refused, m.Hint, m.Committed = h.position(s), h.position(s), h.position(s), h.position(s), h.position(s), h.position(s)
 	for i := range h.rng.IntN(4) {
