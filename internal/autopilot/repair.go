@@ -85,7 +85,7 @@ func (r *Repair) log(text string) {
 		r.logged = map[string]bool{}
 	}
 	r.logged[text] = true
-	r.logger.Warn("automatic care", "message", text)
+	r.logger.Warn("automatic repair", "message", text)
 }
 
 // act starts what is due once everything that was acknowledged is taken into account: another leader may have done it.
@@ -100,7 +100,7 @@ func (r *Repair) act(ctx context.Context) error {
 	}
 	job, err := r.requests.Start(ctx, advice.Job, advice.Spec)
 	if err == nil {
-		r.logger.Info("automatic care started a job", "job", job.ID.String())
+		r.logger.Info("automatic repair started a job", "job", job.ID.String())
 	}
 	return err
 }

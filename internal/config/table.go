@@ -16,7 +16,7 @@ type group struct {
 var groups = []group{
 	{"Member", memberSettings},
 	{"Cluster", clusterSettings},
-	{"Automatic care", careSettings},
+	{"Automatic repair", careSettings},
 	{"Fast path", fastPathSettings},
 	{"Limits and tuning", tuningSettings},
 	{"Client connections", clientSettings},

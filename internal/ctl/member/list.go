@@ -130,7 +130,7 @@ func memberRole(m *quoratepb.Member) string {
 func troubles(cluster *quoratepb.Cluster) []string {
 	var lines []string
 	if cluster.GetAdvice() != "" {
-		lines = append(lines, "automatic care: "+cluster.Advice)
+		lines = append(lines, "automatic repair: "+cluster.Advice)
 	}
 	for _, alarm := range cluster.GetAlarms() {
 		lines = append(lines, "alarm: "+alarm)

@@ -21,7 +21,7 @@ func same(t *testing.T, name, got, want string) {
 	}
 }
 
-// Ensure that zones, marks of cordon and what automatic care found are shown where there are any.
+// Ensure that zones, marks of cordon and what automatic repair found are shown where there are any.
 func TestRun_memberList_zonesAndCare(t *testing.T) {
 	f := startCluster(t)
 	f.cluster.Members = f.cluster.Members[:2]
@@ -30,7 +30,7 @@ func TestRun_memberList_zonesAndCare(t *testing.T) {
 	f.cluster.Members[1].Zone, f.cluster.Advice = "north", "m2 has been silent for more than 600 s; nothing is done: no standby"
 	same(t, "a table", f.run(t, "member", "list").Out, `
 cluster 1f · configuration 41.7.0 · joint-early, settled · leader m1 · quorum 2 of 3 · superquorum 3 of 3 · tolerates 0 more failures
-automatic care: m2 has been silent for more than 600 s; nothing is done: no standby
+automatic repair: m2 has been silent for more than 600 s; nothing is done: no standby
 alarm: m9 is of another epoch
 ID  NAME  ROLE             STATE   LAG    LAST-CONTACT  PEER-URLS             CLIENT-URLS           ZONE
 a1  m1    voter            leader  0      -             http://10.0.4.1:2380  http://10.0.4.1:2379  -
