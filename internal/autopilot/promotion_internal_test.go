@@ -15,7 +15,7 @@ func TestFirstAccepted_goesOn(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tc := range []struct {
 		name  string
-		fates map[consensus.MemberID]error
+		outcomes map[consensus.MemberID]error
 		want  consensus.MemberID
 		err   error
 	}{
@@ -23,7 +23,7 @@ func TestFirstAccepted_goesOn(t *testing.T) {
 		{"all are", map[consensus.MemberID]error{1: refused, 2: refused, 3: refused}, consensus.NoMember, nil},
 		{"the second fails", map[consensus.MemberID]error{1: refused, 2: broken}, 2, broken},
 	} {
-		got, err := FirstAccepted(ids, func(id consensus.MemberID) error { return tc.fates[id] })
+		got, err := FirstAccepted(ids, func(id consensus.MemberID) error { return tc.outcomes[id] })
 		if got != tc.want || !errors.Is(err, tc.err) {
 			t.Errorf("%s: got %v, %v, want %v, %v", tc.name, got, err, tc.want, tc.err)
 		}

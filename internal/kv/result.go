@@ -13,9 +13,8 @@ type Result struct {
 	// Left, if set, says that keys and values which the answer needs are left out: what was read, and previous pairs. Of a
 	// transaction all responses are left out. They can be read again from history (apply.Machine.Recall).
 	Left *Left
-	// Room is what the answer takes of the memory for answers, nil if nothing is counted. Whoever has answered gives it
-	// back.
-	Room Room
+	// Memory counts the bytes of the answer, nil if they are not counted. It must be released once the answer was sent.
+	Memory Account
 }
 
 // Left is what is kept of a result instead of the keys and values that are read again.
@@ -23,9 +22,9 @@ type Left struct {
 	Base Revision // of the store before the command
 }
 
-// Room is the memory that one answer may take.
-type Room interface {
-	// Take asks for more bytes, before they are taken. An error means that there are none.
+// Account counts the memory of one answer against a budget (package kv/answers).
+type Account interface {
+	// Take must be called before more bytes are used. An error means that they must not be.
 	Take(bytes int) error
 	// Release gives all of it back. It may be called more than once.
 	Release()

@@ -8,17 +8,17 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/apply"
-	"github.com/quorate/quorate/internal/kv/room"
 	"github.com/quorate/quorate/internal/node"
 )
 
-// applyPorts tell others what the applier has done: who waits for a proposal or a read, for a change of the members, and who
-// compares members.
+// applyPorts tell others what the applier has done: who waits for a proposal or a read, for a change of the members,
+// and who compares members.
 type applyPorts struct {
 	self      consensus.MemberID
 	data      *datadir.Data
-	answers   *room.Budget
+	answers   *answers.Budget
 	loop      *loop // for its node
 	members   *Membership
 	integrity *integrity.Checker
@@ -26,7 +26,7 @@ type applyPorts struct {
 }
 
 // room gives room for the answer to a proposal that somebody waits for here.
-func (p *applyPorts) room(id consensus.ProposalID) kv.Room {
+func (p *applyPorts) room(id consensus.ProposalID) kv.Account {
 	if !p.loop.node.Awaits(id) {
 		return nil
 	}
@@ -65,8 +65,8 @@ func (p *applyPorts) noteRemoval() {
 	p.departure.note(&config, p.self)
 }
 
-// fateIn tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before knew is
-// true, and the core looks again when the new one is there.
+// fateIn tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before
+// knew is true, and the core looks again when the new one is there.
 func fateIn(stores *datadir.Stores) func(id consensus.ProposalID) fast.Fate {
 	return func(id consensus.ProposalID) fast.Fate { return node.FateOf(stores.Latest(), id) }
 }

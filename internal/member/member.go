@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/offers"
@@ -59,7 +59,7 @@ type task struct {
 // New builds a member from its data; Start makes it run.
 func New(options Options) (*Member, error) {
 	if options.Answers == nil {
-		options.Answers = room.New(0, 0)
+		options.Answers = answers.New(0, 0)
 	}
 	m := &Member{options: options, data: options.Data, hub: options.Data.Machine.Hub(), dog: watchdog.New(options.Clock)}
 	o := &m.options

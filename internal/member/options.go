@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/integrity"
-	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/upkeep"
@@ -29,7 +29,7 @@ type Options struct {
 	Integrity       integrity.Pace
 	FastPath        offers.Setting
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
-	Answers         *room.Budget      // memory for answers; nil: one of the default size
+	Answers         *answers.Budget   // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience
 	Clock           env.Clock
 	DiskLow         func() bool // no room for what is not needed; nil: there always is

@@ -73,11 +73,11 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.
 		}
 	}
 	response := &wire.RangeResponse{}
-	err := s.options.Answers.Build(ctx, 0, func(room kv.Room) error {
+	err := s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
-		result, revision, err := machine.Store().RangeWithin(&call.Op, room)
-		response.Result, response.Header, response.Room = result, s.headerAt(revision), room
+		result, revision, err := machine.Store().RangeWithin(&call.Op, account)
+		response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
 		return err
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *kvService) putResponse(result *kv.Result) *wire.PutResponse {
 }
 
 func (s *kvService) putReply(result *kv.Result) *wire.PutResponse {
-	response := &wire.PutResponse{Header: s.headerAt(result.Revision), Room: result.Room}
+	response := &wire.PutResponse{Header: s.headerAt(result.Revision), Memory: result.Memory}
 	if result.Put != nil {
 		response.Prev = result.Put.Prev
 	}
@@ -155,7 +155,7 @@ func (s *kvService) deleteResponse(result *kv.Result) *wire.DeleteResponse {
 }
 
 func (s *kvService) deleteReply(result *kv.Result) *wire.DeleteResponse {
-	response := &wire.DeleteResponse{Header: s.headerAt(result.Revision), Result: result.Delete, Room: result.Room}
+	response := &wire.DeleteResponse{Header: s.headerAt(result.Revision), Result: result.Delete, Memory: result.Memory}
 	if response.Result == nil {
 		response.Result = &kv.DeleteResult{}
 	}

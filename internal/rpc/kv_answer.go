@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxTxnAnswerBytes bounds the answer to a transaction, a put or a deletion. A transaction can ask for the same keys again
-	// and again, so that a small store has large answers.
+	// maxTxnAnswerBytes bounds the answer to a transaction, a put or a deletion. A transaction can ask for the same
+	// keys again and again, so that a small store has large answers.
 	maxTxnAnswerBytes = 64 << 20
 	// maxChunkBytes bounds a message of a RangeStream.
 	maxChunkBytes = 16 << 20
@@ -24,10 +24,10 @@ func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.R
 	if result.Left == nil {
 		return nil
 	}
-	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(room kv.Room) error {
+	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
-		return machine.Recall(command, result, room)
+		return machine.Recall(command, result, account)
 	})
 	switch {
 	case errors.Is(err, kv.ErrAnswerTooLarge):

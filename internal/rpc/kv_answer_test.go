@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/rpc"
 )
 
@@ -60,7 +60,7 @@ func TestServices_txn_answer_too_large(t *testing.T) {
 
 // Ensure that large ranges at once share the memory for answers, and give it back.
 func TestServices_range_answers_share_memory(t *testing.T) {
-	budget := room.New(24<<20, 7<<20)
+	budget := answers.New(24<<20, 7<<20)
 	s := serveMember(t, func(o *rpc.Options) { o.Answers = budget })
 	c := s.client(t)
 	fillMiB(t, c, 8)

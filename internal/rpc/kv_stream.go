@@ -51,7 +51,7 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		result, revision, room, err := s.readChunk(ctx, &op)
+		result, revision, account, err := s.readChunk(ctx, &op)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 		sent += int64(len(result.KVs))
 		left -= int64(len(result.KVs))
 		chunk := &wire.RangeChunk{Response: wire.RangeResponse{
-			Headless: true, Room: room, Result: kv.RangeResult{KVs: result.KVs},
+			Headless: true, Memory: account, Result: kv.RangeResult{KVs: result.KVs},
 		}}
 		last := !result.More || left == 0
 		if result.More {
@@ -114,30 +114,30 @@ func (s *kvService) streamCount(op kv.RangeOp, send func(any) error) error {
 // sorted otherwise that would repeat keys and lose others.
 func (s *kvService) readChunk(
 	ctx context.Context, op *kv.RangeOp,
-) (result kv.RangeResult, revision kv.Revision, room kv.Room, err error) {
-	result, revision, room, err = s.readUncounted(ctx, op)
+) (result kv.RangeResult, revision kv.Revision, account kv.Account, err error) {
+	result, revision, account, err = s.readUncounted(ctx, op)
 	if err == nil && result.More && op.Target != kv.SortByKey {
-		room.Release()
+		account.Release()
 		op.Target = kv.SortByKey
 		return s.readUncounted(ctx, op)
 	}
-	return result, revision, room, err
+	return result, revision, account, err
 }
 
 // readUncounted reads fewer keys than asked if they are larger than those before.
 func (s *kvService) readUncounted(
 	ctx context.Context, op *kv.RangeOp,
-) (result kv.RangeResult, revision kv.Revision, room kv.Room, err error) {
+) (result kv.RangeResult, revision kv.Revision, account kv.Account, err error) {
 	for {
-		err = s.options.Answers.Build(ctx, maxChunkBytes, func(r kv.Room) (err error) {
+		err = s.options.Answers.Build(ctx, maxChunkBytes, func(r kv.Account) (err error) {
 			machine, release := s.options.Member.Machine()
 			defer release()
-			room = r
+			account = r
 			result, revision, err = machine.Store().RangeUncounted(op, r)
 			return err
 		})
 		if !errors.Is(err, kv.ErrAnswerTooLarge) || op.Limit <= 1 {
-			return result, revision, room, s.unanswered(err)
+			return result, revision, account, s.unanswered(err)
 		}
 		op.Limit = max(op.Limit/4, 1)
 	}

@@ -52,7 +52,7 @@ func (s *kvService) txnResponse(result *kv.Result) *wire.TxnResponse {
 }
 
 func (s *kvService) txnReply(result *kv.Result) *wire.TxnResponse {
-	response := &wire.TxnResponse{Header: s.headerAt(result.Revision), Result: result.Txn, Room: result.Room}
+	response := &wire.TxnResponse{Header: s.headerAt(result.Revision), Result: result.Txn, Memory: result.Memory}
 	if response.Result == nil {
 		response.Result = &kv.TxnResult{}
 	}
@@ -68,12 +68,12 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnR
 		}
 	}
 	response := &wire.TxnResponse{}
-	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(room kv.Room) error {
+	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
 		revision := machine.Store().Revision()
-		result, err := readTxnAt(machine.Store(), &call.Op, revision, room)
-		response.Result, response.Header, response.Room = result, s.headerAt(revision), room
+		result, err := readTxnAt(machine.Store(), &call.Op, revision, account)
+		response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
 		return err
 	})
 	if errors.Is(err, errOvertaken) {
@@ -90,7 +90,7 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnR
 var errOvertaken = errors.New("rpc: revision compacted while it was read")
 
 // readTxnAt evaluates a read-only transaction, all of it at one revision.
-func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision, room kv.Room) (*kv.TxnResult, error) {
+func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision, account kv.Account) (*kv.TxnResult, error) {
 	result := &kv.TxnResult{Succeeded: true}
 	for i := range op.Compares {
 		holds, err := store.CheckAt(&op.Compares[i], revision)
@@ -126,7 +126,7 @@ func readTxnAt(store *mvcc.Store, op *kv.TxnOp, revision kv.Revision, room kv.Ro
 		} else if read.Revision > revision {
 			return nil, kv.ErrFutureRevision
 		}
-		answer, _, err := store.RangeWithin(&read, room)
+		answer, _, err := store.RangeWithin(&read, account)
 		if errors.Is(err, kv.ErrCompacted) && pinned {
 			return nil, errOvertaken
 		}

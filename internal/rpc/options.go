@@ -9,7 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
@@ -33,12 +33,12 @@ type Options struct {
 	StrictReconfig bool
 
 	Limits
-	Answers               *room.Budget  // memory for answers; nil: one of the default size
-	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
-	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
-	SlowRequest           time.Duration // requests that take longer are logged
-	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the pages
-	// whose scripts may read what it answers. None, or "*", means all.
+	Answers               *answers.Budget // memory for answers; nil: one of the default size
+	DiskLow               func() bool     // nil: never; writes that grow are refused while it says so, and backups
+	WatchProgressInterval time.Duration   // between progress notifications of a quiet watcher
+	SlowRequest           time.Duration   // requests that take longer are logged
+	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the
+	// pages whose scripts may read what it answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string
 	// TempDir is where a backup is built before it is streamed. It is on the same disk as the data, because it needs
 	// as much space.
@@ -96,7 +96,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxRequestBytes, defaultMaxRequestBytes)
 	setDefault(&o.MaxTxnOps, defaultMaxTxnOps)
 	if o.Answers == nil {
-		o.Answers = room.New(0, 0)
+		o.Answers = answers.New(0, 0)
 	}
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.FirstMessage, defaultFirstMessage)

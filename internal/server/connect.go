@@ -10,7 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
-	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
@@ -27,7 +27,7 @@ const requestPatience = 5 * time.Second
 // connect starts the member and its connections to the others.
 func (s *Server) connect(_ context.Context, options Options) error {
 	own := &s.data.Identity
-	s.answers = room.New(s.cfg.Limits.ResponseMemoryBytes, s.cfg.Limits.MaxResponseBytes)
+	s.answers = answers.New(s.cfg.Limits.ResponseMemoryBytes, s.cfg.Limits.MaxResponseBytes)
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		DiskLow:         s.reserve.Low,

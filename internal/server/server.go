@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/kv/room"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
@@ -46,7 +46,7 @@ type Server struct {
 	timings   *timings
 	dropped   func() uint64 // lines of the log; nil: nobody counts
 	member    *member.Member
-	answers   *room.Budget // memory for answers to clients
+	answers   *answers.Budget // memory for answers to clients
 	transport *transport.Transport
 	reserve   *reserve.Watch
 	services  *rpc.Services

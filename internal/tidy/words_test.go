@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// bannedWords are words that this project once used instead of the usual term, and what to say instead. They are looked for in
-// names, comments, texts and documents.
+// bannedWords are words that this project once used instead of the usual term, and what to say instead. They are looked
+// for in names, comments, texts and documents.
 var bannedWords = []struct{ word, say string }{
 	{"vouch", "confirm"},
 	{"crowd", "connections"},
@@ -23,6 +23,10 @@ var bannedWords = []struct{ word, say string }{
 	{"shut out", "refused"},
 	{"misdeed", "violation"},
 	{"outdone", "behind another candidate"},
+	{"footing", "term and configuration"},
+	{"stranger", "non-member, or unknown peer"},
+	{"realm", "group"},
+	{"waiting room", "budget, or queue"},
 }
 
 // allowedWords are places that must name a banned word.

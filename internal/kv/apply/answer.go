@@ -6,11 +6,12 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Answering gives the room for the answer to a proposal, nil if nobody here waits for one. It is asked only for commands
-// that ask for keys and values.
-type Answering func(id consensus.ProposalID) kv.Room
+// Answering returns the account for the answer to a proposal, nil if no client waits for it at this member. It is
+// called only for commands that ask for keys and values.
+type Answering func(id consensus.ProposalID) kv.Account
 
-// What Apply reads for answers. All entries behind wait for it, so that what is larger is left to whoever answers.
+// Limits of what Apply reads for answers. All later entries wait meanwhile, so larger answers are read by the handler
+// of the request afterwards.
 const (
 	maxInlineBytes      = 1 << 20  // of one answer
 	maxInlineBatchBytes = 16 << 20 // of the answers of one batch
@@ -18,44 +19,44 @@ const (
 	maxFastAnswerBytes = 64 << 10
 )
 
-// answer collects what the command under way asks for. What it finds must not show in the result table: only some members
-// have room for it.
+// answer collects the keys and values that the present command asks for. They must not be in the result table: only the
+// member that answers collects them.
 type answer struct {
 	answering Answering
 	base      kv.Revision // of the store before the command
-	room      kv.Room     // nil: nobody here is answered
+	account   kv.Account  // nil: nobody here is answered
 	left      int         // of maxInlineBytes
 	built     int         // by this batch
 	asked     bool        // the command asked for keys and values that are there, the same on every member
 	short     bool        // and some of them were not read
 }
 
-func (a *answer) clear() { a.room, a.asked, a.short, a.base = nil, false, false, 0 }
+func (a *answer) clear() { a.account, a.asked, a.short, a.base = nil, false, false, 0 }
 
 func (a *answer) begin(id consensus.ProposalID, cmd *kv.Command, base kv.Revision) {
 	a.clear()
 	a.base = base
 	a.left = min(maxInlineBytes, maxInlineBatchBytes-a.built)
 	if a.answering != nil && a.left > 0 && kv.AsksForPairs(cmd) {
-		a.room = a.answering(id)
+		a.account = a.answering(id)
 	}
 }
 
 // given reports whether values that are asked for are to be read.
-func (a *answer) given() bool { return a.room != nil && !a.short }
+func (a *answer) given() bool { return a.account != nil && !a.short }
 
-// Take implements kv.Room: what Apply reads by itself is bounded, too.
+// Take implements kv.Account: what Apply reads by itself is bounded, too.
 func (a *answer) Take(bytes int) error {
 	if a.left -= bytes; a.left < 0 {
 		return kv.ErrAnswerTooLarge
 	}
-	return a.room.Take(bytes)
+	return a.account.Take(bytes)
 }
 
-// Release implements kv.Room.
+// Release implements kv.Account.
 func (a *answer) Release() {}
 
-// takes notes that previous pairs are asked for, and reports whether they are there with their values and find room.
+// takes notes that previous pairs are asked for, and reports whether they have their values and fit the account.
 func (a *answer) takes(pairs []kv.KeyValue, whole bool) bool {
 	a.asked = true
 	for i := 0; i < len(pairs) && !a.short; i++ {
@@ -72,25 +73,25 @@ func (a *answer) read(w *mvcc.Writer, op *kv.RangeOp) *kv.RangeResult {
 		return nil
 	}
 	found, err := w.Range(op, a)
-	if err != nil { // for want of room, or the engine's, which Commit returns
+	if err != nil { // of the account, or of the engine, which Commit returns, too
 		a.short = true
 		return nil
 	}
 	return &found
 }
 
-// end gives the room to the result, or strips the result of what is not complete.
+// end passes the account to the result, or removes keys and values from a result that is not complete.
 func (a *answer) end(res *kv.Result) {
 	switch {
 	case a.short:
 		*res = a.kept(res)
-	case a.room != nil && a.asked:
+	case a.account != nil && a.asked:
 		a.built += maxInlineBytes - a.left
-		res.Room = a.room
+		res.Memory = a.account
 		return
 	}
-	if a.room != nil {
-		a.room.Release()
+	if a.account != nil {
+		a.account.Release()
 	}
 }
 
@@ -108,25 +109,25 @@ func (a *answer) kept(res *kv.Result) kv.Result {
 	return kept
 }
 
-// fixedRoom is so many bytes that nobody gives back.
-type fixedRoom struct{ left int }
+// fixedAccount is an account with a fixed number of bytes.
+type fixedAccount struct{ left int }
 
-// Take implements kv.Room.
-func (r *fixedRoom) Take(bytes int) error {
+// Take implements kv.Account.
+func (r *fixedAccount) Take(bytes int) error {
 	if r.left -= bytes; r.left < 0 {
 		return kv.ErrAnswerTooLarge
 	}
 	return nil
 }
 
-// Release implements kv.Room.
-func (r *fixedRoom) Release() {}
+// Release implements kv.Account.
+func (r *fixedAccount) Release() {}
 
-// release gives back the room of results that nobody gets.
+// release releases the accounts of results that are not delivered.
 func release(results []kv.Result) {
 	for i := range results {
-		if results[i].Room != nil {
-			results[i].Room.Release()
+		if results[i].Memory != nil {
+			results[i].Memory.Release()
 		}
 	}
 }

@@ -16,20 +16,20 @@ import (
 
 const mib = 1 << 20
 
-// roomOf is a room of so many bytes.
-type roomOf struct {
+// limitedAccount is an account with a limit.
+type limitedAccount struct {
 	left     int
 	released bool
 }
 
-func (r *roomOf) Take(n int) error {
+func (r *limitedAccount) Take(n int) error {
 	if r.left -= n; r.left < 0 {
 		return kv.ErrAnswerTooLarge
 	}
 	return nil
 }
 
-func (r *roomOf) Release() { r.released = true }
+func (r *limitedAccount) Release() { r.released = true }
 
 // pill is a transaction of one put and many ranges over all of a prefix.
 func pill(ranges int) kv.Command {
@@ -76,24 +76,24 @@ func TestMachine_ApplyFor_many_ranges(t *testing.T) {
 	}
 	again := *b.entry(pill(127))
 	again.Proposal = id(3)
-	room := &roomOf{left: 1 << 30}
+	account := &limitedAccount{left: 1 << 30}
 	n := allocated(func() {
-		results, _ = b.m.ApplyFor([]consensus.Entry{again}, func(consensus.ProposalID) kv.Room { return room })
+		results, _ = b.m.ApplyFor([]consensus.Entry{again}, func(consensus.ProposalID) kv.Account { return account })
 	})
-	if n > 24*mib || results[0].Left == nil || !room.released {
-		t.Errorf("applied for somebody, it takes %d MiB, left %+v, released %v", n/mib, results[0].Left, room.released)
+	if n > 24*mib || results[0].Left == nil || !account.released {
+		t.Errorf("applied for somebody, it takes %d MiB, left %+v, released %v", n/mib, results[0].Left, account.released)
 	}
 	cmd, left := pill(127), results[0]
 	if n := allocated(func() {
-		if err := b.m.Recall(&cmd, &left, &roomOf{left: 16 * mib}); !errors.Is(err, kv.ErrAnswerTooLarge) || left.Left == nil {
-			t.Errorf("more than there is room for: %v %+v", err, left)
+		if err := b.m.Recall(&cmd, &left, &limitedAccount{left: 16 * mib}); !errors.Is(err, kv.ErrAnswerTooLarge) || left.Left == nil {
+			t.Errorf("more than there is account for: %v %+v", err, left)
 		}
 	}); n > 64*mib {
 		t.Errorf("an answer of 16 MiB takes %d MiB", n/mib)
 	}
-	if err := b.m.Recall(&cmd, &left, allRoom{}); err != nil || len(left.Txn.Responses) != 128 ||
+	if err := b.m.Recall(&cmd, &left, unlimited{}); err != nil || len(left.Txn.Responses) != 128 ||
 		len(left.Txn.Responses[127].Range.KVs) != 4 || left.Txn.Responses[127].Revision != left.Revision {
-		t.Errorf("with room for all: %v", err)
+		t.Errorf("with account for all: %v", err)
 	}
 }
 
@@ -122,12 +122,12 @@ func TestMachine_Apply_many_ranges_repeated(t *testing.T) {
 	}
 }
 
-// Ensure that the result table is the same bytes whoever answers, and whatever there is room for.
+// Ensure that the result table is the same bytes whoever answers, and however small the accounts are.
 func TestMachine_ApplyFor_rows_do_not_depend_on_who_answers(t *testing.T) {
 	tables := [3]*bench{newBench(t), newBench(t), newBench(t)}
 	g := &generator{rng: rand.New(rand.NewSource(5)), revision: 1, sequence: map[consensus.SessionID]uint64{}}
-	answering := [3]func(consensus.ProposalID) kv.Room{
-		nil, answerAll, func(consensus.ProposalID) kv.Room { return &roomOf{left: g.rng.Intn(400)} },
+	answering := [3]func(consensus.ProposalID) kv.Account{
+		nil, answerAll, func(consensus.ProposalID) kv.Account { return &limitedAccount{left: g.rng.Intn(400)} },
 	}
 	// One is watched, so that it keeps the values of what it deletes.
 	stream := tables[2].m.Hub().Open()
@@ -223,7 +223,7 @@ func TestMachine_Recall_gone(t *testing.T) {
 		if !found || err != nil || res.Left == nil {
 			t.Fatalf("%+v %v %v", res, found, err)
 		}
-		return b.m.Recall(&cmd, &res, allRoom{})
+		return b.m.Recall(&cmd, &res, unlimited{})
 	}
 	if err := recall(cmd); err != nil {
 		t.Error(err)
@@ -237,8 +237,8 @@ func TestMachine_Recall_gone(t *testing.T) {
 	}
 }
 
-// Ensure that the values of what is deleted are not kept for watchers beyond a bound: they read them from the store, and miss
-// nothing.
+// Ensure that the values of what is deleted are not kept for watchers beyond a bound: they read them from the store,
+// and miss nothing.
 func TestMachine_Apply_large_events(t *testing.T) {
 	b := newBenchOn(t, true)
 	stream := b.m.Hub().Open()

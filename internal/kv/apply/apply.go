@@ -16,8 +16,8 @@ func (m *Machine) Apply(entries []consensus.Entry) ([]kv.Result, error) {
 // ApplyFor applies entries that follow the last one applied, in one engine batch, and returns a result for each. The error
 // is an operating error: nothing of the call is visible then, and the machine takes no more entries.
 //
-// Keys and values that a command asks for are read only if answering gives room for them, and only a little: a result that
-// is not complete has Left, and Recall completes it. answering may be nil.
+// Keys and values that a command asks for are read only if answering returns an account for them, and only a little: a
+// result that is not complete has Left, and Recall completes it. answering may be nil.
 //
 // The results of noops and configuration entries bear only the revision. A skipped entry has kv.ErrSkipped, an abort that
 // came first of all entries of its proposal has kv.ErrAborted.
@@ -94,8 +94,8 @@ func (m *Machine) applyEntry(e *consensus.Entry, res *kv.Result) (effect, error)
 	return effect{}, fmt.Errorf("%w: entry %v has kind %d", ErrBadEntry, e.Position(), e.Kind)
 }
 
-// applyCommand is the rule of docs/fast-path.md, "Applying": first what the proposal's session says, then the exact revision,
-// then the command itself.
+// applyCommand is the rule of docs/fast-path.md, "Applying": first what the proposal's session says, then the exact
+// revision, then the command itself.
 func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, err error) {
 	x := &m.executor
 	w := x.w
@@ -153,9 +153,9 @@ func (m *Machine) executeAside(cmd *kv.Command, res *kv.Result) {
 	m.executor.execute(cmd, res)
 }
 
-// applyAbort makes kv.ErrAborted the result of a proposal that has none (docs/fast-path.md, "Forgetting"). An entry of it that
-// comes later finds that result and does nothing. A session that is not open needs no result: it refuses the entry anyway,
-// and could only be opened by an entry from before the proposal.
+// applyAbort makes kv.ErrAborted the result of a proposal that has none (docs/fast-path.md, "Forgetting"). An entry of
+// it that comes later finds that result and does nothing. A session that is not open needs no result: it refuses the
+// entry anyway, and could only be opened by an entry from before the proposal.
 func (m *Machine) applyAbort(e *consensus.Entry, res *kv.Result) (err error) {
 	w := m.executor.w
 	*res = kv.Result{Err: kv.ErrSessionUnknown, Revision: w.Revision()}

@@ -317,10 +317,10 @@ func (b *bench) checkState(want *model) {
 		got, ok, err := b.m.Result(id)
 		if got.Left != nil {
 			cmd := want.commands[id]
-			if err := b.m.Recall(&cmd, &got, allRoom{}); errors.Is(err, kv.ErrResultGone) {
+			if err := b.m.Recall(&cmd, &got, unlimited{}); errors.Is(err, kv.ErrResultGone) {
 				got = res
 			}
-			got.Room = nil
+			got.Memory = nil
 		}
 		if diff := cmp.Diff(res, got, sameResults); !ok || err != nil || diff != "" {
 			b.t.Errorf("result of %v: %v %v %s", id, ok, err, diff)

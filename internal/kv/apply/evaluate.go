@@ -23,7 +23,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	}
 	v := evaluation{store: m.store, leases: m.leases, alarms: m.alarms, rev: m.store.Revision(),
 		exact: kv.Revision(e.ExactRevision)}
-	v.room.left = maxFastAnswerBytes
+	v.account.left = maxFastAnswerBytes
 	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
@@ -32,9 +32,10 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 		return kv.Result{}, false
 	}
 	res, ok := v.command(&cmd)
-	// Apply reaches an entry, and notes its proposal, before it changes anything for those behind it. So if e is awaited still,
-	// nothing that was read above, leases and alarms included, was changed by e or by an entry behind it. To have been reached
-	// is not all: a new leader may have put the proposal elsewhere in the log, before e's index.
+	// Apply reaches an entry, and notes its proposal, before it changes anything for those behind it. So if e is
+	// awaited still, nothing that was read above, leases and alarms included, was changed by e or by an entry behind
+	// it. To have been reached is not all: a new leader may have put the proposal elsewhere in the log, before e's
+	// index.
 	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
@@ -54,10 +55,10 @@ func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
 	}
 	if res.Left != nil {
 		cmd, err := kv.DecodeCommand(e.Payload)
-		if err != nil || m.Recall(&cmd, &res, &fixedRoom{left: maxFastAnswerBytes}) != nil {
+		if err != nil || m.Recall(&cmd, &res, &fixedAccount{left: maxFastAnswerBytes}) != nil {
 			return kv.Result{}, false
 		}
-		res.Room = nil
+		res.Memory = nil
 	}
 	return res, true
 }
@@ -72,7 +73,7 @@ type evaluation struct {
 	rev     kv.Revision  // that is read
 	exact   kv.Revision  // that the command will have
 	written keyrange.Set // by the operations so far
-	room    fixedRoom
+	account fixedAccount
 	unknown bool // the result is not certain; whatever was made of it is void
 }
 
@@ -115,7 +116,7 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 		return kv.RangeResult{}
 	}
 	op.Revision = v.rev
-	found, _, err := v.store.RangeWithin(op, &v.room)
+	found, _, err := v.store.RangeWithin(op, &v.account)
 	v.unknown = err != nil // compacted since, too large, or the disk
 	return found
 }
@@ -157,7 +158,7 @@ func (v *evaluation) find(op *kv.RangeOp) *kv.RangeResult {
 		return nil
 	}
 	if op.Revision > 0 {
-		found, _, err := v.store.RangeWithin(op, &v.room)
+		found, _, err := v.store.RangeWithin(op, &v.account)
 		v.unknown = v.unknown || err != nil
 		return &found
 	}

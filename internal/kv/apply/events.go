@@ -35,5 +35,5 @@ func (b *eventBuffer) add(events []kv.Event) {
 // giveUp leaves the events of this batch to the watchers, which read what they want of them from the store.
 func (b *eventBuffer) giveUp() { b.wanted, b.events = false, nil }
 
-// room is what further events may take.
-func (b *eventBuffer) room() *fixedRoom { return &fixedRoom{left: maxEventBytes - b.bytes} }
+// account bounds what further events may take.
+func (b *eventBuffer) account() *fixedAccount { return &fixedAccount{left: maxEventBytes - b.bytes} }

@@ -123,14 +123,14 @@ func (x *executor) newPutResult() *kv.PutResult {
 }
 
 func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
-	var room kv.Room
+	var account kv.Account
 	switch {
 	case x.events.wanted:
-		room = x.events.room()
+		account = x.events.account()
 	case op.PrevKV && x.answer.given():
-		room = &fixedRoom{left: x.answer.left}
+		account = &fixedAccount{left: x.answer.left}
 	}
-	were, whole := x.w.DeleteRange(op.Key, op.End, room)
+	were, whole := x.w.DeleteRange(op.Key, op.End, account)
 	if !whole {
 		x.events.giveUp()
 	}

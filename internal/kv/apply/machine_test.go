@@ -89,24 +89,24 @@ func (b *bench) apply(entries ...consensus.Entry) []kv.Result {
 	return results
 }
 
-// allRoom has room for everything.
-type allRoom struct{}
+// unlimited is an account without a limit.
+type unlimited struct{}
 
-func (allRoom) Take(int) error { return nil }
-func (allRoom) Release()       {}
+func (unlimited) Take(int) error { return nil }
+func (unlimited) Release()       {}
 
-func answerAll(consensus.ProposalID) kv.Room { return allRoom{} }
+func answerAll(consensus.ProposalID) kv.Account { return unlimited{} }
 
 // complete does what whoever answers does.
 func (b *bench) complete(e *consensus.Entry, res *kv.Result) {
 	b.t.Helper()
 	if cmd, err := kv.DecodeCommand(e.Payload); err == nil { // an abort that came second has no command
-		err := b.m.Recall(&cmd, res, allRoom{})
+		err := b.m.Recall(&cmd, res, unlimited{})
 		if err != nil && !errors.Is(err, kv.ErrResultGone) {
 			b.t.Error(err)
 		}
 	}
-	res.Room = nil
+	res.Memory = nil
 }
 
 // do applies one command by itself.

@@ -7,19 +7,19 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// Recall completes a result that has Left: it reads again, from history, what the operations of the command saw. room is
+// Recall completes a result that has Left: it reads again, from history, what the operations of the command saw. account is
 // asked for everything that is read, and becomes the result's. The error is kv.ErrResultGone if the history is compacted
-// or the command is not the one that the result is of, an error of room, or an operating error; the result is as it was
+// or the command is not the one that the result is of, an error of account, or an operating error; the result is as it was
 // then.
 //
 // Recall may be called beside Apply, by any member that has applied the command, and for as long as the history is kept.
-func (m *Machine) Recall(cmd *kv.Command, res *kv.Result, room kv.Room) error {
+func (m *Machine) Recall(cmd *kv.Command, res *kv.Result, account kv.Account) error {
 	if res.Left == nil {
 		return nil
 	}
-	r := recall{store: m.store, rev: res.Revision, base: res.Left.Base, room: room}
+	r := recall{store: m.store, rev: res.Revision, base: res.Left.Base, account: account}
 	whole := *res
-	whole.Left, whole.Room = nil, room
+	whole.Left, whole.Memory = nil, account
 	switch {
 	case res.Put != nil && cmd.Put != nil:
 		whole.Put = r.put(cmd.Put)
@@ -49,7 +49,7 @@ type recall struct {
 	store     *mvcc.Store
 	rev, base kv.Revision // after and before the command; equal if it changed nothing
 	changes   int64       // of the operations so far
-	room      kv.Room
+	account   kv.Account
 	err       error // what follows an error is void
 }
 
@@ -79,7 +79,7 @@ func (r *recall) held(c *kv.Compare) bool {
 
 func (r *recall) read(op *kv.RangeOp) (found kv.RangeResult) {
 	if r.err == nil {
-		found, r.err = r.now().Range(op, r.room)
+		found, r.err = r.now().Range(op, r.account)
 	}
 	return found
 }
@@ -106,7 +106,7 @@ func (r *recall) find(op *kv.RangeOp) *kv.RangeResult {
 		found := r.read(op)
 		return &found
 	}
-	found, _, err := r.store.RangeWithin(op, r.room)
+	found, _, err := r.store.RangeWithin(op, r.account)
 	r.err = err
 	return &found
 }

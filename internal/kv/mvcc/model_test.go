@@ -294,7 +294,7 @@ func (d *driver) command(w *mvcc.Writer) {
 				rev.Sub++
 				d.model.rev = rev.Main
 			}
-			were, whole := w.DeleteRange(key, end, allRoom{})
+			were, whole := w.DeleteRange(key, end, unlimited{})
 			d.same("deleted", want, were)
 			if !whole {
 				d.t.Error("deleted without values")

@@ -28,7 +28,7 @@ func (s *Store) Within(rev kv.Revision, changes int64) Moment {
 }
 
 // Range reads the moment, whatever revision op asks for. It returns kv.ErrCompacted if the moment is gone.
-func (m Moment) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
+func (m Moment) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error) {
 	if isEmptyRange(op.Key, op.End) {
 		return kv.RangeResult{}, nil
 	}
@@ -37,13 +37,13 @@ func (m Moment) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
 		if err != nil || found == nil {
 			return kv.RangeResult{}, err
 		}
-		return rangeOfOne(op, found, room)
+		return rangeOfOne(op, found, account)
 	}
 	keys, err := m.cursor(op.Key, op.End)
 	if err != nil {
 		return kv.RangeResult{}, err
 	}
-	return newCollector(op, true, room).run(keys)
+	return newCollector(op, true, account).run(keys)
 }
 
 // Check tells whether the condition held. It returns kv.ErrCompacted if the moment is gone.

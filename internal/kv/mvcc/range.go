@@ -17,22 +17,22 @@ func (s *Store) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
 	return s.read(op, true, nil)
 }
 
-// RangeWithin is Range for an answer whose memory is counted. The error of room, if it has one, ends the read.
-func (s *Store) RangeWithin(op *kv.RangeOp, room kv.Room) (kv.RangeResult, kv.Revision, error) {
-	return s.read(op, true, room)
+// RangeWithin is Range for an answer whose memory is counted. An error of account ends the read.
+func (s *Store) RangeWithin(op *kv.RangeOp, account kv.Account) (kv.RangeResult, kv.Revision, error) {
+	return s.read(op, true, account)
 }
 
 // RangeUncounted is Range without the count of keys beyond the limit: Count is only how many keys were looked at.
 // Streams use it, which would otherwise count the rest of the range with each chunk.
-func (s *Store) RangeUncounted(op *kv.RangeOp, room kv.Room) (kv.RangeResult, kv.Revision, error) {
-	return s.read(op, false, room)
+func (s *Store) RangeUncounted(op *kv.RangeOp, account kv.Account) (kv.RangeResult, kv.Revision, error) {
+	return s.read(op, false, account)
 }
 
 func (s *Store) read(
-	op *kv.RangeOp, counted bool, room kv.Room,
+	op *kv.RangeOp, counted bool, account kv.Account,
 ) (result kv.RangeResult, current kv.Revision, err error) {
 	current, err = s.atRevision(op.Revision, func(rev kv.Revision) error {
-		result, err = s.rangeAt(op, rev, counted, room)
+		result, err = s.rangeAt(op, rev, counted, account)
 		return err
 	})
 	return result, current, err
@@ -54,7 +54,7 @@ func (s *Store) atRevision(asked kv.Revision, read func(rev kv.Revision) error) 
 	}
 }
 
-func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, room kv.Room) (kv.RangeResult, error) {
+func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, account kv.Account) (kv.RangeResult, error) {
 	if isEmptyRange(op.Key, op.End) {
 		return kv.RangeResult{}, nil
 	}
@@ -63,9 +63,9 @@ func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, room kv.R
 		if err != nil || found == nil {
 			return kv.RangeResult{}, err
 		}
-		return rangeOfOne(op, found, room)
+		return rangeOfOne(op, found, account)
 	}
-	want := newCollector(op, counted, room)
+	want := newCollector(op, counted, account)
 	if current := s.state.Load(); isWhole(op) && current.revision == rev {
 		want.total = current.numbers.keys
 		want.totalKnown = true
@@ -87,14 +87,14 @@ func isWhole(op *kv.RangeOp) bool {
 }
 
 // rangeOfOne answers a range that holds one key. The found version may be shared: it is copied before it is cut.
-func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue, room kv.Room) (kv.RangeResult, error) {
+func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue, account kv.Account) (kv.RangeResult, error) {
 	if op.CountOnly || !passes(op, found.ModRevision, found.CreateRevision) {
 		return kv.RangeResult{Count: 1}, nil
 	}
 	one := []kv.KeyValue{*found}
 	strip(op, one)
-	if room != nil {
-		if err := room.Take(PairBytes(&one[0])); err != nil {
+	if account != nil {
+		if err := account.Take(PairBytes(&one[0])); err != nil {
 			return kv.RangeResult{}, err
 		}
 	}
@@ -104,7 +104,7 @@ func rangeOfOne(op *kv.RangeOp, found *kv.KeyValue, room kv.Room) (kv.RangeResul
 // pairOverhead is what a pair takes beside its key and value: a KeyValue, in a list that has room to grow.
 const pairOverhead = 128
 
-// PairBytes is what a pair in an answer takes of its room.
+// PairBytes is what a pair in an answer takes of the account.
 func PairBytes(pair *kv.KeyValue) int { return len(pair.Key) + len(pair.Value) + pairOverhead }
 
 // passes applies the revision filters.
@@ -137,18 +137,18 @@ type collector struct {
 	totalKnown bool
 	kvs        []kv.KeyValue
 	arena      arena
-	room       kv.Room // nil: what is collected is not counted
-	owed       int     // collected since room was asked last
-	withSum    bool    // collect hashes of values, too
+	account    kv.Account // nil: what is collected is not counted
+	owed       int        // bytes collected since the last Take
+	withSum    bool       // collect hashes of values, too
 	sums       []uint64
 }
 
-// takeAtOnce is how much is collected before room is asked again.
+// takeAtOnce is how many bytes are collected between two calls of Take.
 const takeAtOnce = 32 << 10
 
-func newCollector(op *kv.RangeOp, counted bool, room kv.Room) *collector {
+func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 	c := &collector{
-		op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue, room: room,
+		op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue, account: account,
 	}
 	filtered := op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
 	inKeyOrder := op.Order == kv.SortNone || op.Target == kv.SortByKey && op.Order == kv.SortAscend
@@ -204,14 +204,14 @@ func (c *collector) walk(from cursor) error {
 	return c.settle()
 }
 
-// settle asks for room for what was collected since it was asked last.
+// settle takes from the account what was collected since the last Take.
 func (c *collector) settle() error {
-	if c.room == nil || c.owed == 0 {
+	if c.account == nil || c.owed == 0 {
 		return nil
 	}
 	owed := c.owed
 	c.owed = 0
-	return c.room.Take(owed)
+	return c.account.Take(owed)
 }
 
 func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
@@ -270,7 +270,7 @@ func sortKVs(kvs []kv.KeyValue, target kv.SortTarget, order kv.SortOrder) {
 }
 
 // arena hands out copies from a few large pieces of memory.
-type arena struct{ room []byte }
+type arena struct{ account []byte }
 
 const (
 	arenaLeast = 1 << 10
@@ -281,10 +281,10 @@ func (a *arena) copy(src []byte) []byte {
 	if len(src) == 0 {
 		return nil
 	}
-	if len(src) > cap(a.room)-len(a.room) {
-		a.room = make([]byte, 0, max(len(src), min(max(2*cap(a.room), arenaLeast), arenaMost)))
+	if len(src) > cap(a.account)-len(a.account) {
+		a.account = make([]byte, 0, max(len(src), min(max(2*cap(a.account), arenaLeast), arenaMost)))
 	}
-	start := len(a.room)
-	a.room = append(a.room, src...)
-	return a.room[start:len(a.room):len(a.room)]
+	start := len(a.account)
+	a.account = append(a.account, src...)
+	return a.account[start:len(a.account):len(a.account)]
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// allRoom has room for everything.
-type allRoom struct{}
+// unlimited is an account without a limit.
+type unlimited struct{}
 
-func (allRoom) Take(int) error { return nil }
-func (allRoom) Release()       {}
+func (unlimited) Take(int) error { return nil }
+func (unlimited) Release()       {}
 
 // do runs one command and commits it.
 func do(t *testing.T, s *mvcc.Store, change func(w *mvcc.Writer)) []kv.Event {

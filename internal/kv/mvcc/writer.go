@@ -133,8 +133,8 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 }
 
 // DeleteRange deletes the keys of a range and returns them as they were, in order. They, and the previous pairs of the
-// events, have values only if room takes all of them; whole reports that. A nil room takes none.
-func (w *Writer) DeleteRange(key, end []byte, room kv.Room) (were []kv.KeyValue, whole bool) {
+// events, have values only if all of them fit account; whole reports that. A nil account takes none.
+func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
 	if isSingle(end) {
 		before := w.current(key, false)
 		if before == nil {
@@ -146,7 +146,7 @@ func (w *Writer) DeleteRange(key, end []byte, room kv.Room) (were []kv.KeyValue,
 	if isEmptyRange(key, end) {
 		return nil, true
 	}
-	were, sums, err := w.collect(&kv.RangeOp{Key: key, End: end}, room)
+	were, sums, err := w.collect(&kv.RangeOp{Key: key, End: end}, account)
 	if err != nil {
 		w.note(err)
 		return nil, false
@@ -161,11 +161,11 @@ func (w *Writer) DeleteRange(key, end []byte, room kv.Room) (were []kv.KeyValue,
 	return were, sums == nil
 }
 
-// collect reads a range with its values, or without, but with their hashes, if they are too many for room.
-func (w *Writer) collect(op *kv.RangeOp, room kv.Room) (found []kv.KeyValue, sums []uint64, err error) {
-	if room != nil {
-		result, err := newCollector(op, true, room).run(w.cursor(op.Key, op.End, w.Revision()))
-		if !isRoomError(err) {
+// collect reads a range with its values, or without, but with their hashes, if they do not fit account.
+func (w *Writer) collect(op *kv.RangeOp, account kv.Account) (found []kv.KeyValue, sums []uint64, err error) {
+	if account != nil {
+		result, err := newCollector(op, true, account).run(w.cursor(op.Key, op.End, w.Revision()))
+		if !isAccountError(err) {
 			return result.KVs, nil, err
 		}
 	}

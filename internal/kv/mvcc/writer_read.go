@@ -10,9 +10,9 @@ import (
 // Get returns the key as this Writer sees it, nil if it does not exist.
 func (w *Writer) Get(key []byte) *kv.KeyValue { return w.current(key, true) }
 
-// Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too. An error of room ends
+// Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too. An error of account ends
 // the read and is no error of the Writer; nil counts nothing.
-func (w *Writer) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
+func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error) {
 	rev, err := checkRevision(op.Revision, w.Revision(), w.compact)
 	if err != nil {
 		return kv.RangeResult{}, err
@@ -25,9 +25,9 @@ func (w *Writer) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
 		if found == nil {
 			return kv.RangeResult{}, w.err
 		}
-		return rangeOfOne(op, found, room)
+		return rangeOfOne(op, found, account)
 	}
-	want := newCollector(op, true, room)
+	want := newCollector(op, true, account)
 	if isWhole(op) && rev == w.Revision() {
 		want.total, want.totalKnown = w.numbers.keys, true
 		if op.CountOnly {
@@ -35,14 +35,14 @@ func (w *Writer) Range(op *kv.RangeOp, room kv.Room) (kv.RangeResult, error) {
 		}
 	}
 	result, err := want.run(w.cursor(op.Key, op.End, rev))
-	if !isRoomError(err) {
+	if !isAccountError(err) {
 		w.note(err)
 	}
 	return result, err
 }
 
-// isRoomError tells whether an error is a room's and not the engine's.
-func isRoomError(err error) bool {
+// isAccountError tells whether an error is an account's and not the engine's.
+func isAccountError(err error) bool {
 	return errors.Is(err, kv.ErrAnswerTooLarge) || errors.Is(err, kv.ErrAnswersBusy)
 }
 

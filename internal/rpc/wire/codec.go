@@ -32,8 +32,8 @@ func encode(v any) (mem.BufferSlice, error) {
 		return v.buffers(), nil
 	case Encoder:
 		size := v.SizeWire()
-		if r, ok := v.(roomy); ok && r.Held() != nil {
-			return marshalRoomy(v, size, r.Held()), nil
+		if r, ok := v.(accounted); ok && r.Account() != nil {
+			return marshalAccounted(v, size, r.Account()), nil
 		}
 		if mem.IsBelowBufferPoolingThreshold(size) {
 			return mem.BufferSlice{mem.SliceBuffer(v.AppendWire(make([]byte, 0, size)))}, nil
@@ -52,27 +52,28 @@ func encode(v any) (mem.BufferSlice, error) {
 	return nil, fmt.Errorf("rpc: cannot marshal %T", v)
 }
 
-// roomy is a response that takes room of the memory for answers.
-type roomy interface{ Held() kv.Room }
+// accounted is a response whose memory is counted.
+type accounted interface{ Account() kv.Account }
 
-// marshalRoomy encodes a response that takes room. It gives the room back when the last of it was sent, or nobody will.
-func marshalRoomy(v Encoder, size int, room kv.Room) mem.BufferSlice {
+// marshalAccounted encodes a response whose memory is counted, and releases the account when gRPC has sent the last
+// byte, or drops it.
+func marshalAccounted(v Encoder, size int, account kv.Account) mem.BufferSlice {
 	encoded := v.AppendWire(make([]byte, 0, size))
 	if mem.IsBelowBufferPoolingThreshold(size) {
-		room.Release()
+		account.Release()
 		return mem.BufferSlice{mem.SliceBuffer(encoded)}
 	}
-	return mem.BufferSlice{mem.NewBuffer(&encoded, roomPool{room})}
+	return mem.BufferSlice{mem.NewBuffer(&encoded, accountPool{account})}
 }
 
-// roomPool is where a buffer goes when it was sent.
-type roomPool struct{ room kv.Room }
+// accountPool is where a buffer goes when it was sent.
+type accountPool struct{ account kv.Account }
 
 // Get implements mem.BufferPool.
-func (roomPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(length) }
+func (accountPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(length) }
 
 // Put implements mem.BufferPool.
-func (p roomPool) Put(*[]byte) { p.room.Release() }
+func (p accountPool) Put(*[]byte) { p.account.Release() }
 
 // Unmarshal implements encoding.CodecV2.
 func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {

@@ -93,8 +93,8 @@ func (w *Service) proposalAnswer(ctx context.Context, f *finished) *quoratepb.An
 	}
 	response := w.options.KV.Response(f.kind, &f.result)
 	answer.Response = response.AppendWire(make([]byte, 0, response.SizeWire()))
-	if f.result.Room != nil { // from here on the stream's own bound counts
-		f.result.Room.Release()
+	if f.result.Memory != nil { // from here on the stream's own bound counts
+		f.result.Memory.Release()
 	}
 	return answer
 }

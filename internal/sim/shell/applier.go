@@ -101,10 +101,10 @@ func (a *applier) chained(first, last consensus.Index) {
 	}
 }
 
-// applyFor applies as a member does that answers everybody, and reads again what a repeated entry left out. What is gone with
-// its history stays out.
+// applyFor applies as a member does that answers everybody, and reads again what a repeated entry left out. What is
+// gone with its history stays out.
 func (a *applier) applyFor(batch []consensus.Entry) ([]kv.Result, error) {
-	results, err := a.data.Machine.ApplyFor(batch, func(consensus.ProposalID) kv.Room { return allRoom{} })
+	results, err := a.data.Machine.ApplyFor(batch, func(consensus.ProposalID) kv.Account { return unlimited{} })
 	for i := range results {
 		if command, err := kv.DecodeCommand(batch[i].Payload); err == nil {
 			a.recall(&command, &results[i])
@@ -114,16 +114,16 @@ func (a *applier) applyFor(batch []consensus.Entry) ([]kv.Result, error) {
 }
 
 func (a *applier) recall(command *kv.Command, result *kv.Result) {
-	if err := a.data.Machine.Recall(command, result, allRoom{}); err != nil && !errors.Is(err, kv.ErrResultGone) {
+	if err := a.data.Machine.Recall(command, result, unlimited{}); err != nil && !errors.Is(err, kv.ErrResultGone) {
 		a.Fail(err)
 	}
 }
 
-// allRoom is memory without bound.
-type allRoom struct{}
+// unlimited is memory without bound.
+type unlimited struct{}
 
-func (allRoom) Take(int) error { return nil }
-func (allRoom) Release()       {}
+func (unlimited) Take(int) error { return nil }
+func (unlimited) Release()       {}
 
 // install puts the received snapshot in place of the store.
 func (a *applier) install(meta consensus.SnapshotMeta) bool {

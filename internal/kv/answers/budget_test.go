@@ -1,4 +1,4 @@
-package room
+package answers
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 const mib = 1 << 20
 
-func TestRoom_Take(t *testing.T) {
+func TestAccount_Take(t *testing.T) {
 	b := New(8*mib, 3*mib)
 	small := b.Open(0)
 	if err := small.Take(freeBytes / copies); err != nil || b.UsedBytes() != 0 {
@@ -39,7 +39,7 @@ func TestRoom_Take(t *testing.T) {
 		t.Errorf("%d bytes are left", used)
 	}
 	if err := New(mib, 3*mib).Open(0).Take(mib); !errors.Is(err, kv.ErrAnswerTooLarge) {
-		t.Errorf("more than all rooms together may have: %v", err)
+		t.Errorf("more than all accounts together may have: %v", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestBudget_Build_many(t *testing.T) {
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			err := b.Build(t.Context(), 0, func(r kv.Room) error {
+			err := b.Build(t.Context(), 0, func(r kv.Account) error {
 				for range 16 {
 					if err := r.Take(mib / 8); err != nil {
 						return err
@@ -81,7 +81,7 @@ func TestBudget_Build_ended(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	take := func(r kv.Room) error { return r.Take(mib / 4) }
+	take := func(r kv.Account) error { return r.Take(mib / 4) }
 	if err := b.Build(ctx, 0, take); !errors.Is(err, context.Canceled) || b.Refused() != 1 {
 		t.Errorf("%v, %d refused", err, b.Refused())
 	}
@@ -97,8 +97,8 @@ func TestBudget_Build_ended(t *testing.T) {
 	}
 }
 
-// Ensure that a room that everybody forgot gives back what it has.
-func TestRoom_forgotten(t *testing.T) {
+// Ensure that an account that is garbage gives back what it has.
+func TestAccount_forgotten(t *testing.T) {
 	b := New(mib, mib)
 	func() {
 		if err := b.Open(0).Take(mib / copies); err != nil {

@@ -1,9 +1,9 @@
-// Package room bounds the memory of answers. A Budget is what all answers of a member may take at once, a Room what one of
-// them has of it.
+// Package answers bounds the memory of answers to clients. A Budget is what all answers of a member may take together, an
+// Account what one of them has taken.
 //
-// A Room grows while its answer is collected. It never waits for more, since others that wait could hold what it waits
-// for: if there is none, its answer is dropped, and collected again when so much is free (Build).
-package room
+// An Account grows while its answer is collected. It never waits for more, since two answers could then wait for each
+// other: if the budget is used up, the answer is dropped, and collected again when as much is free (Build).
+package answers
 
 import (
 	"context"
@@ -24,9 +24,9 @@ const (
 
 	// An answer is in memory twice, as it was collected and as it goes over the wire.
 	copies = 2
-	// freeBytes of each room are not counted: nearly all answers are smaller and touch nothing that is shared.
+	// freeBytes of each account are not counted: nearly all answers are smaller and need no lock.
 	freeBytes = 64 << 10
-	// stepBytes is by how much a room grows at least.
+	// stepBytes is the least by which an account grows.
 	stepBytes = 256 << 10
 
 	maxWaiting = 1000
@@ -64,27 +64,28 @@ func New(totalBytes, mostBytes int64) *Budget {
 // MostBytes is what one answer may have.
 func (b *Budget) MostBytes() int64 { return b.most }
 
-// UsedBytes is what all rooms have now.
+// UsedBytes is what all accounts have now.
 func (b *Budget) UsedBytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Refused is how many answers found no room.
+// Refused is how many answers were refused.
 func (b *Budget) Refused() uint64 { return b.refused.Load() }
 
-// Open returns an empty room that may grow to mostBytes, zero: as much as any.
-func (b *Budget) Open(mostBytes int64) *Room {
+// Open returns an empty account that may grow to mostBytes; zero means MostBytes.
+func (b *Budget) Open(mostBytes int64) *Account {
 	if mostBytes <= 0 || mostBytes > b.most {
 		mostBytes = b.most
 	}
-	return &Room{most: mostBytes, share: &share{budget: b}}
+	return &Account{most: mostBytes, share: &share{budget: b}}
 }
 
-// Build calls build with a room, and again whenever others had taken what it needed meanwhile. The room is build's to keep
-// if it returns nil. The error is build's, kv.ErrAnswersBusy if there was no room for too long, or that of ctx.
-func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Room) error) error {
+// Build calls build with an account, and again if the budget was used up, once as much is free. If build returns nil,
+// it keeps the account and must release it. The error is build's, kv.ErrAnswersBusy if nothing was free for too long,
+// or that of ctx.
+func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Account) error) error {
 	need := int64(0)
 	for {
 		r := b.Open(mostBytes)
@@ -106,7 +107,7 @@ func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Room)
 	}
 }
 
-// Ready waits until not all of the budget is taken: who asks for something that can not be taken back should ask before.
+// Ready waits until some of the budget is free. It must be called before a request that cannot be undone is proposed.
 func (b *Budget) Ready(ctx context.Context) error {
 	b.mu.Lock()
 	free := b.used < b.total && len(b.waiting) == 0
@@ -119,21 +120,22 @@ func (b *Budget) Ready(ctx context.Context) error {
 	return r.reserve(ctx, stepBytes)
 }
 
-// Room implements kv.Room.
-type Room struct {
+// Account implements kv.Account.
+type Account struct {
 	most  int64
 	taken int64
 	share *share
 }
 
-// share is what a room has of the budget. It outlives the room, so that one that is forgotten gives it back.
+// share is what an account has of the budget. It is an object of its own so that a cleanup gives it back if the account is
+// garbage and was never released.
 type share struct {
 	budget *Budget
 	bytes  int64 // guarded by budget.mu
 }
 
-// Take implements kv.Room. The errors are kv.ErrAnswerTooLarge and kv.ErrAnswersBusy.
-func (r *Room) Take(bytes int) error {
+// Take implements kv.Account. The errors are kv.ErrAnswerTooLarge and kv.ErrAnswersBusy.
+func (r *Account) Take(bytes int) error {
 	r.taken += int64(bytes)
 	need := copies * r.taken
 	switch {
@@ -145,7 +147,7 @@ func (r *Room) Take(bytes int) error {
 	return r.grow(need)
 }
 
-func (r *Room) grow(need int64) error {
+func (r *Account) grow(need int64) error {
 	s, b := r.share, r.share.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -161,7 +163,7 @@ func (r *Room) grow(need int64) error {
 }
 
 // give is called with the lock held.
-func (b *Budget) give(r *Room, bytes int64) {
+func (b *Budget) give(r *Account, bytes int64) {
 	if r.share.bytes == 0 {
 		runtime.AddCleanup(r, (*share).release, r.share)
 	}
@@ -170,7 +172,7 @@ func (b *Budget) give(r *Room, bytes int64) {
 }
 
 // reserve waits for bytes, in the order of arrival.
-func (r *Room) reserve(ctx context.Context, bytes int64) error {
+func (r *Account) reserve(ctx context.Context, bytes int64) error {
 	if bytes <= 0 {
 		return nil
 	}
@@ -203,8 +205,8 @@ func (r *Room) reserve(ctx context.Context, bytes int64) error {
 	return r.settle(w, err)
 }
 
-// settle ends a wait. What was granted in the moment in which the wait ended is taken.
-func (r *Room) settle(w *waiter, err error) error {
+// settle ends a wait. Bytes that were granted at the moment in which the wait ended are kept.
+func (r *Account) settle(w *waiter, err error) error {
 	b := r.share.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -226,7 +228,7 @@ func (r *Room) settle(w *waiter, err error) error {
 	return err
 }
 
-// admit lets in who waits, as far as there is room.
+// admit grants bytes to those that wait, in their order, as far as the budget goes.
 func (b *Budget) admit() {
 	for len(b.waiting) > 0 && b.used+b.waiting[0].bytes <= b.total {
 		w := b.waiting[0]
@@ -236,8 +238,8 @@ func (b *Budget) admit() {
 	}
 }
 
-// Release implements kv.Room.
-func (r *Room) Release() { r.share.release() }
+// Release implements kv.Account.
+func (r *Account) Release() { r.share.release() }
 
 func (s *share) release() {
 	b := s.budget
