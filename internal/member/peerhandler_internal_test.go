@@ -1,0 +1,68 @@
+package member
+
+import (
+	"errors"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/identity"
+)
+
+// Ensure that the first peer that refuses this member ends it, and that its directory is marked unless it may be the original of
+// two.
+func TestPeerHandler_Refused(t *testing.T) {
+	for _, row := range []struct {
+		reason identity.Reason
+		marked bool
+	}{
+		{identity.LostDisk, true},
+		{identity.Cloned, false},
+	} {
+		m := memberOfMachine(t)
+		m.PeerHandler().Refused(2, &identity.Refusal{Reason: row.reason, Text: "no"})
+		m.PeerHandler().Refused(3, &identity.Refusal{Reason: identity.RolledBack, Text: "no"})
+		<-m.Failed()
+		var lost *datadir.LostError
+		if !errors.As(m.Err(), &lost) || lost.Reason != row.reason {
+			t.Errorf("reason %v: the member ended with %v", row.reason, m.Err())
+		}
+		if err := datadir.CheckLost(m.data.Options); errors.As(err, &lost) != row.marked {
+			t.Errorf("reason %v: the directory says %v", row.reason, err)
+		}
+	}
+}
+
+// Ensure that nobody joins a cluster that it does not name, and that a request which this version does not know is told from one
+// that failed.
+func TestPeerHandler_Call(t *testing.T) {
+	handler := memberOfMachine(t).PeerHandler()
+	for method, want := range map[string]codes.Code{
+		methodJoin.Name: codes.FailedPrecondition, "of.tomorrow": codes.Unimplemented, methodRenew.Name: codes.InvalidArgument,
+	} {
+		if _, err := handler.Call(t.Context(), method, nil); status.Code(err) != want {
+			t.Errorf("%s: got %v, want %v", method, err, want)
+		}
+	}
+}
+
+// Ensure that what the core sends to its own member comes back to it, and that all else leaves in order.
+func TestNodePorts_send(t *testing.T) {
+	const taken = consensus.MsgHeartbeat // also by a member that has no quorum
+	m := memberOfMachine(t)
+	var left []consensus.MemberID
+	m.ports.deliver = func(messages []consensus.Message) {
+		for i := range messages {
+			left = append(left, messages[i].To)
+		}
+	}
+	m.ports.send([]consensus.Message{{To: 2}, {To: 1, Kind: taken}, {To: 3}})
+	own := m.inbox.take()
+	if len(own) != 1 || own[0].(raft.Receive).Message.Kind != taken || len(left) != 2 || left[0] != 2 || left[1] != 3 {
+		t.Errorf("it took %+v, and sent to %v", own, left)
+	}
+}
