@@ -10,7 +10,7 @@
 //	loop.go         the goroutine that owns the Node; inbox.go: what waits for it; status.go, leader.go: what it publishes
 //	nodeports.go    what the Node puts out, passed on to the goroutines below and to other members
 //	logwriter.go    the goroutine that writes the WAL
-//	applier.go      the goroutine that applies; applied.go: who is told what was applied
+//	applying.go     the goroutine that applies (package applier); applied.go: who is told what was applied
 //	fastanswers.go  the goroutine that answers proposals of the fast path before they are committed
 //	peerhandler.go  what arrives from other members; peers.go: the way to them
 //	calls.go        what members ask each other, and its errors; greeter.go: what anybody may ask
