@@ -4,6 +4,7 @@ GO ?= go
 export CGO_ENABLED ?= 0
 SEED ?= 1
 SIM_FOR ?= 2m
+SIM_PEBBLE_FOR ?= 12s
 FUZZ_TIME ?= 30s
 FUZZ_OF ?= 1
 FUZZ_PART ?= 0
@@ -30,6 +31,7 @@ race:
 # A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
 sim:
 	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
+	$(GO) run ./cmd/quoratesim run --for $(SIM_PEBBLE_FOR) --seed $(SEED) --nemesis all --engine pebble
 
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }

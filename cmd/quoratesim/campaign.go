@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/sim"
+	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/tally"
 )
 
@@ -123,6 +124,9 @@ func (c *campaign) explain(r *sim.Report) {
 	}
 	if c.options.Load != "" {
 		again = append(again, "--load "+c.options.Load)
+	}
+	if c.options.Engine == stores.Pebble {
+		again = append(again, "--engine "+c.options.Engine)
 	}
 	if c.options.Members != 0 {
 		again = append(again, fmt.Sprintf("--members %d", c.options.Members))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -68,13 +69,18 @@ func (d *diskFaults) mayLose(h *host) bool {
 	if d.run.plan.byMajority || d.run.calm || d.run.refusing {
 		return false // empty disks may found a second cluster then: docs/adr/0020-who-may-vote.md
 	}
-	lost := map[consensus.MemberID]bool{h.id: true}
-	for _, other := range d.cluster.list {
+	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true})
+}
+
+// lostHalf reports whether, by some configuration that may count, half of a set of voters have lost their disks or are in
+// lost. Without the strict check operators may bring that about later, by removing others.
+func lostHalf(c *cluster, suite *check.Suite, lost map[consensus.MemberID]bool) bool {
+	for _, other := range c.list {
 		if other.impostor != "" && other.original == nil && !other.gone {
 			lost[other.id] = true
 		}
 	}
-	for _, config := range d.run.suite.Configs() {
+	for _, config := range suite.Configs() {
 		n := 0
 		for _, id := range config.IDs() {
 			if lost[id] {
@@ -83,11 +89,11 @@ func (d *diskFaults) mayLose(h *host) bool {
 		}
 		for _, set := range [][]consensus.MemberID{config.Voters, config.Outgoing} {
 			if len(set) > 0 && 2*n >= len(set) {
-				return false
+				return true
 			}
 		}
 	}
-	return true
+	return false
 }
 
 // loser draws a member that runs and may lose its disk.

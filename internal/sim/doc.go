@@ -4,10 +4,12 @@
 // simulated, together with the goroutines that package member has around a Node (package shell). A seed draws the
 // cluster, the faults and the load. In the first phase everything may go wrong and nothing may be lost; in the second the
 // faults end, and the members must answer and become equal. Package check has the laws, package workload the clients,
-// package disk the disk, package kernel the time. It is not a test of goroutines, of gRPC or of Pebble: other tests are.
+// package disk the disk, package kernel the time, package stores the engines. It is not a test of goroutines or of gRPC, and
+// of Pebble only if it is asked to: other tests are.
 //
 // Laws:
-//  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance.
+//  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance. Only
+//     the goroutines of Pebble, where it is asked for, make exceptions.
 //  2. Checkers see what members do, not what members say they did.
 //  3. Each checker has a negative control: a switch that breaks a law, which the checker must find.
 //

@@ -15,7 +15,6 @@ import (
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/shell"
-	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -48,13 +47,11 @@ type host struct {
 const dataDir = "data"
 
 func (h *host) options() datadir.Options {
-	fs := h.disk
+	open, view := h.run.stores.On(h.slot, h.disk)
 	return datadir.Options{
-		FS: fs, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.segments, NoSync: h.run.broken.LyingLog,
-		Nonce: func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
-		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir})
-		},
+		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.segments, NoSync: h.run.broken.LyingLog,
+		Nonce:      func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
+		OpenEngine: open, OpenView: view,
 	}
 }
 
@@ -252,6 +249,7 @@ func (h *host) crash() {
 func (h *host) down() {
 	h.noteLoss()
 	h.noteInferred()
+	h.run.stores.End(h.slot)
 	h.alive, h.proc, h.pilot = false, nil, nil
 	h.inForce, h.frozen, h.door, h.epochs = nil, 0, nil, nil
 	for _, other := range h.cluster.up() {

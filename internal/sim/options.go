@@ -27,6 +27,7 @@ type Options struct {
 	Protocol string        // all membership changes by this one; empty: drawn
 	Load     string        // LoadReads; empty: drawn
 	Break    string        // a negative control, see breaks.All
+	Engine   string        // of the stores: stores.Memory, which is the default, or stores.Pebble
 	Trace    io.Writer
 	Actions  io.Writer // what the cores do, for package model/trace
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/tally"
 )
 
@@ -39,6 +40,7 @@ type run struct {
 	trace   *diary.Diary
 	actions *actions.Writer // nil if nobody reads them
 	suite   *check.Suite
+	stores  *stores.Stores
 	counts  tally.Counts
 	current *host // whose code runs: for panics
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/sim"
 	"github.com/quorate/quorate/internal/sim/breaks"
+	"github.com/quorate/quorate/internal/sim/stores"
 )
 
 // Ensure that the laws hold for a few dozen drawn clusters.
@@ -37,6 +38,19 @@ func TestRun_nemeses(t *testing.T) {
 			o := o
 			o.Nemesis = n.Name
 			mustHold(t, o)
+		})
+	}
+}
+
+// Ensure that they hold for members whose stores are Pebble.
+func TestRun_pebble(t *testing.T) {
+	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			mustHold(t, sim.Options{Seed: seed, Nemesis: "all", Engine: stores.Pebble, Duration: 15 * time.Second})
 		})
 	}
 }
@@ -105,6 +119,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"skip-read-round":      {Members: 3, Nemesis: "flap,pause,partition"},
 		"lying-disk":           {Nemesis: "crash-all"},
 		"lying-log":            {Nemesis: "crash-all"},
+		"lying-engine":         {Nemesis: "crash-all", Engine: stores.Pebble},
 		"change-in-old-term":   {Members: 3, Nemesis: "reconfig-crash", Protocol: "joint"},
 		"two-changes":          {Members: 3, Nemesis: "reconfig-crash", Protocol: "single"},
 		"count-self":           {Members: 4, Nemesis: "reconfig-crash", Protocol: "joint"},
@@ -156,9 +171,9 @@ func TestRun_negativeControls(t *testing.T) {
 	}
 }
 
-// Ensure that a fault or control that there is not is an error.
+// Ensure that a fault, control or engine that there is not is an error.
 func TestRun_unknownNames(t *testing.T) {
-	for _, o := range []sim.Options{{Nemesis: "gremlin"}, {Break: "everything"}} {
+	for _, o := range []sim.Options{{Nemesis: "gremlin"}, {Break: "everything"}, {Engine: "rocks"}} {
 		if _, err := sim.Run(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -31,6 +32,7 @@ func Run(o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	defer w.run.stores.Close()
 	w.guarded(w.faultyPhase)
 	switch {
 	case len(w.cluster.survivors) > 0:
@@ -66,6 +68,9 @@ func newWorld(o Options) (*World, error) {
 		plan: p, rng: dice.Stream(o.Seed, streamWorld), spoil: dice.Stream(o.Seed, streamIdentity), trace: diary.New(o.Trace),
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
+		return nil, err
+	}
+	if r.stores, err = stores.New(o.Engine, r.broken.LyingEngine); err != nil {
 		return nil, err
 	}
 	r.breakLoad(&o)

@@ -18,16 +18,17 @@ var ErrUnknown = errors.New("sim: unknown negative control")
 
 // Set is a law that is broken on purpose.
 type Set struct {
-	Raft      raft.Faults
-	Rules     identity.Rules
-	Offers    offers.Faults
-	LyingDisk bool // a sync that does nothing
-	LyingLog  bool // the log does not sync
-	Sessions  bool // a retry goes out under another proposal id
-	Leases    bool // leases end a second early
-	Watch     bool // a watcher loses some of its events on the way
-	JobTwice  bool // a leader does not see that a job has ended
-	Client    bool // a native client is content with less than a superquorum
+	Raft        raft.Faults
+	Rules       identity.Rules
+	Offers      offers.Faults
+	LyingDisk   bool // a sync that does nothing
+	LyingLog    bool // the log does not sync
+	LyingEngine bool // the store does not sync, if it is Pebble
+	Sessions    bool // a retry goes out under another proposal id
+	Leases      bool // leases end a second early
+	Watch       bool // a watcher loses some of its events on the way
+	JobTwice    bool // a leader does not see that a job has ended
+	Client      bool // a native client is content with less than a superquorum
 }
 
 // Break is a negative control: with it, the checkers must find something.
@@ -44,6 +45,7 @@ var all = []Break{
 	{"skip-read-round", "reads are answered without asking a quorum", nil},
 	{"lying-disk", "the disk says that it synced and did not", func(b *Set) { b.LyingDisk = true }},
 	{"lying-log", "the log does not sync", func(b *Set) { b.LyingLog = true }},
+	{"lying-engine", "Pebble does not sync: with --engine pebble", func(b *Set) { b.LyingEngine = true }},
 	{"change-in-old-term", "a leader changes the configuration before an entry of its term has committed", nil},
 	{"two-changes", "a leader changes the configuration while a change is under way", nil},
 	{"count-self", "a leader that is no voter counts itself", nil},

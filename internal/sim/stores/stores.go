@@ -1,0 +1,109 @@
+package stores
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// The engines that there are.
+const (
+	Memory = "memory"
+	Pebble = "pebble"
+)
+
+// ErrUnknown is returned for the name of an engine that there is not.
+var ErrUnknown = errors.New("sim: unknown engine")
+
+const (
+	// memTableBytes are so many that Pebble does not flush by itself: the size of its memtables depends on chance.
+	memTableBytes = 64 * flushBytes
+	cacheBytes    = 256 << 10
+)
+
+// Stores has the engines of all machines of one world.
+type Stores struct {
+	pebble   bool
+	lying    bool
+	machines map[int]*machine // by slot
+}
+
+// New returns the stores of a world whose machines have the engine of that name; an empty one means Memory. A lying Pebble
+// has syncs that do nothing: a negative control.
+func New(name string, lying bool) (*Stores, error) {
+	switch name {
+	case "", Memory, Pebble:
+		return &Stores{pebble: name == Pebble, lying: lying, machines: map[int]*machine{}}, nil
+	}
+	return nil, fmt.Errorf("%w %q: there are %s and %s", ErrUnknown, name, Memory, Pebble)
+}
+
+// On returns how the process on the machine in a slot opens its stores, and views of copies of them, while its disk is fs.
+func (s *Stores) On(slot int, fs *disk.FS) (open, view func(dir string) (engine.Engine, error)) {
+	if !s.pebble {
+		open = func(dir string) (engine.Engine, error) { return engine.OpenMem(engine.MemOptions{FS: fs, Dir: dir}) }
+		return open, nil
+	}
+	m := s.machines[slot]
+	if m == nil {
+		m = &machine{turn: newTurn()}
+		s.machines[slot] = m
+	}
+	shared := &sharedFS{FS: fs, turn: m.turn, lying: s.lying}
+	open = func(dir string) (engine.Engine, error) {
+		return m.open(fs, func(fatal func(error)) (engine.Engine, error) {
+			return engine.Open(engine.Options{
+				FS: shared, Dir: dir, CacheBytes: cacheBytes, MemTableBytes: memTableBytes, OnFatal: fatal,
+			})
+		})
+	}
+	view = func(dir string) (engine.Engine, error) {
+		return m.open(fs, func(func(error)) (engine.Engine, error) { return engine.OpenView(shared, dir, discard) })
+	}
+	return open, view
+}
+
+// machine has the engines of the process on one machine.
+type machine struct {
+	turn    turn
+	engines []*pebble // of this process; some may be closed
+}
+
+func (m *machine) open(fs *disk.FS, make func(fatal func(error)) (engine.Engine, error)) (engine.Engine, error) {
+	e, err := openPebble(m.turn, fs, make)
+	if err != nil {
+		return nil, err
+	}
+	m.engines = append(m.engines, e)
+	return e, nil
+}
+
+// stop closes what the process did not close.
+func (m *machine) stop() {
+	for _, e := range m.engines {
+		_ = e.Close() // the process is gone: nobody asks what became of its files
+	}
+	m.engines = nil
+}
+
+var discard = slog.New(slog.DiscardHandler)
+
+// End ends the engines of the process that ran on the machine in a slot. A process that was killed has a dead disk by then.
+func (s *Stores) End(slot int) {
+	if m := s.machines[slot]; m != nil {
+		m.stop()
+	}
+}
+
+// Close ends the engines of all machines.
+func (s *Stores) Close() {
+	for _, m := range s.machines {
+		m.stop()
+	}
+}
+
+var _ env.FS = (*sharedFS)(nil)
