@@ -105,7 +105,7 @@ func (w *World) probe(when string) bool {
 	if w.runUntil(w.run.Now()+w.patience(), func() bool { return missing() == nil }) {
 		return true
 	}
-	excused := !w.run.plan.raft.StrictReconfig && lostHalf(w.cluster, w.run.suite, map[consensus.MemberID]bool{})
+	excused := !w.run.plan.raft.StrictReconfig && lostHalf(w.cluster, w.run.suite, map[consensus.MemberID]bool{}, nil)
 	if h := missing(); h != nil && !w.run.suite.Failed() && !excused {
 		w.run.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
 			h.id, when, w.patience(), w.cluster.describe()))

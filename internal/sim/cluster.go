@@ -22,6 +22,7 @@ type cluster struct {
 	pastIDs   []consensus.ConfigID // of every configuration that was in force at some member
 	lives     int
 	survivors []*host // of a lost quorum, recovered
+	asked     changes.Asked
 
 	changing func(h *host, event raft.Event) // is told what becomes of changes of the configuration
 	disowned func(h *host)                   // is told who has lost its disk

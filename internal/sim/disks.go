@@ -64,17 +64,18 @@ type diskFaults struct {
 }
 
 // mayLose reports whether a member may lose what it has without any loss by the law: by every configuration that may count,
-// it and those that are lost already are a minority.
+// also after a change that somebody was asked for, it and those that are lost already are a minority.
 func (d *diskFaults) mayLose(h *host) bool {
 	if d.run.plan.byMajority || d.run.calm || d.run.refusing {
 		return false // empty disks may found a second cluster then: docs/adr/0020-who-may-vote.md
 	}
-	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true})
+	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true}, d.cluster.asked.Leaving())
 }
 
 // lostHalf reports whether, by some configuration that may count, half of a set of voters have lost their disks or are in
-// lost. Without the strict check operators may bring that about later, by removing others.
-func lostHalf(c *cluster, suite *check.Suite, lost map[consensus.MemberID]bool) bool {
+// lost. Voters that are leaving count as removed already. Without the strict check operators may bring that about later,
+// by removing others.
+func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, other := range c.list {
 		if other.impostor != "" && other.original == nil && !other.gone {
 			lost[other.id] = true
@@ -87,10 +88,9 @@ func lostHalf(c *cluster, suite *check.Suite, lost map[consensus.MemberID]bool) 
 				n++
 			}
 		}
-		for _, set := range [][]consensus.MemberID{config.Voters, config.Outgoing} {
-			if len(set) > 0 && 2*n >= len(set) {
-				return true
-			}
+		stay := slices.DeleteFunc(slices.Clone(config.Voters), func(id consensus.MemberID) bool { return leaving[id] })
+		if len(config.Voters) > 0 && 2*n >= len(stay) || len(config.Outgoing) > 0 && 2*n >= len(config.Outgoing) {
+			return true
 		}
 	}
 	return false

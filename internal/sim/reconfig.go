@@ -64,12 +64,17 @@ func (o *operators) strikeMembership() {
 // ask asks this member for a change.
 func (h *host) ask(request consensus.ChangeRequest) {
 	h.run.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), h.slot))
+	life := h.life
+	over := h.cluster.asked.Add(&request, func() bool { return h.alive && h.life == life })
 	done := func(err error) {
+		over()
 		if err == nil && !request.Abort {
 			h.after(0, h.tellDecided)
 		}
 	}
-	_ = h.proc.Clients.Change(request, done) // whatever it says
+	if h.proc.Clients.Change(request, done) != nil {
+		over()
+	}
 }
 
 // tellDecided is what the real member does when it has applied the first half of a change by joint-early: it asks whether
