@@ -77,7 +77,7 @@ func (c *carer) needless() Advice {
 		j := &c.jobs[i]
 		out := j.Spec.replaced()
 		m, ok := c.view.Member(out)
-		if j.State.Ended() || j.CancelAsked || !ok || !m.Active || !c.goal.config.IsVoter(out) || !byCare(j) {
+		if j.State.Ended() || j.CancelAsked || !ok || !m.Active || !c.goal.config.IsVoter(out) || !ByCare(j) {
 			continue
 		}
 		return Advice{
@@ -160,6 +160,10 @@ func (c *carer) backWords() string {
 func (c *carer) swap(a *Advice) {
 	out := c.dead[0]
 	in := c.choose(1, c.zoneOf(out), c.goal.config.Voters, out)
+	if len(in) == 0 && c.view.Faults.CareShrinks {
+		a.Spec = &Spec{Kind: KindChange, Remove: []consensus.MemberID{out}}
+		return
+	}
 	if len(in) == 0 {
 		a.Held = c.noStandby("to take its place")
 		return
@@ -279,7 +283,7 @@ func (c *carer) attempt(going consensus.MemberID) (JobID, string) {
 func (c *carer) spent() bool {
 	n := 0
 	for i := range c.jobs {
-		if j := &c.jobs[i]; byCare(j) && c.view.Now-j.Created < hourMS {
+		if j := &c.jobs[i]; ByCare(j) && c.view.Now-j.Created < hourMS {
 			n++
 		}
 	}

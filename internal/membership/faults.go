@@ -9,4 +9,5 @@ type Faults struct {
 	NoRivals       bool // jobs may contradict each other
 	NobodyPasses   bool // every job waits for those before it
 	JoinTakesVotes bool // a process that joins may replace a voter that works
+	CareShrinks    bool // automatic care removes a dead voter for which there is no successor
 }

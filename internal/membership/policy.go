@@ -77,8 +77,8 @@ func careID(config consensus.ConfigID, going consensus.MemberID, attempt int) Jo
 	return JobID(hash.Sum64()>>1 | 1)
 }
 
-// byCare reports whether Care started the job: nobody else uses its ids.
-func byCare(j *Job) bool {
+// ByCare reports whether Care started the job: nobody else uses its ids.
+func ByCare(j *Job) bool {
 	for attempt := range careAttempts {
 		if j.ID == careID(j.Spec.Expected, j.Spec.replaced(), attempt) {
 			return true

@@ -48,6 +48,7 @@ func (o *operators) cure(h *host) {
 	}
 	if leader := o.cluster.leader(); leader != nil {
 		if request := o.reset(h, leader); len(request.Steps) > 0 {
+			o.run.suite.Jobs.Asked(&request)
 			_ = leader.proc.Clients.Change(request, func(error) {}) // it is tried again
 		}
 	}

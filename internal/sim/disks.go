@@ -69,7 +69,9 @@ func (d *diskFaults) mayLose(h *host) bool {
 	if d.run.plan.byMajority || d.run.calm || d.run.refusing {
 		return false // empty disks may found a second cluster then: docs/adr/0020-who-may-vote.md
 	}
-	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true}, d.cluster.asked.Leaving())
+	leaving := d.cluster.asked.Leaving()
+	d.run.suite.Jobs.Leaving(leaving)
+	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true}, leaving)
 }
 
 // lostHalf reports whether, by some configuration that may count, half of a set of voters have lost their disks or are in

@@ -44,7 +44,7 @@ func (h *host) startPilot() {
 	p := &pilot{h: h}
 	addresses := autopilot.NewAddresses(pilotPorts{h}, discard)
 	p.requests = autopilot.NewRequests(pilotPorts{h}, addresses, autopilot.RequestOptions{
-		Draw: func() uint64 { return h.run.rng.Uint64()>>1 | 1 },
+		Draw: func() uint64 { return h.run.chance.Uint64()>>1 | 1 },
 	})
 	silence := 2 * h.extension().Milliseconds()
 	p.repair = autopilot.NewRepair(membership.Policy{
@@ -124,7 +124,7 @@ func (h *host) promoteReady() {
 	status := h.proc.Node.Replica().Status()
 	for _, id := range autopilot.Promotable(&config, &status, pilotPorts{h}.Jobs()) {
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
-		request.Protocol = dice.Pick(h.run.rng, h.run.plan.protocols...)
+		request.Protocol = dice.Pick(h.run.chance, h.run.plan.protocols...)
 		h.ask(request)
 		return
 	}
@@ -138,11 +138,13 @@ func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, erro
 	if status.Role != raft.Leader {
 		return membership.View{}, 0, errNotLeading
 	}
-	return member.ViewOf(&status, p.h.proc.Data.Machine, &member.ViewOptions{
+	view := member.ViewOf(&status, p.h.proc.Data.Machine, &member.ViewOptions{
 		MaxLearners: p.h.run.plan.raft.MaxLearners, Strict: p.h.run.plan.raft.StrictReconfig, Tick: p.h.run.plan.Tick,
 		Now: p.h.clock(), Trouble: func(consensus.MemberID) string { return "" },
 		Transfer: func(consensus.MemberID) *membership.TransferView { return nil },
-	}), status.Term, nil
+	})
+	view.Faults = p.h.run.broken.Membership
+	return view, status.Term, nil
 }
 
 // FreshView is a View: who asks has read first.
@@ -200,30 +202,24 @@ func (p pilotPorts) Describe(ctx context.Context) (membership.View, error) {
 	return view, err
 }
 
-// jobsAlone reports whether only jobs change the voters.
-func (p *plan) jobsAlone() bool {
-	other := func(n *nemesis) bool { return n.Name == "membership" || n.Name == "reconfig-crash" }
-	return p.jobs && !p.identity && !slices.ContainsFunc(p.nemeses, other)
-}
-
 // strikeJobs asks the leader for a job that makes sense, or not, or for the end of one.
 func (o *operators) strikeJobs() {
 	leader := o.cluster.leader()
-	if leader == nil || leader.pilot == nil {
+	if leader == nil || leader.pilot == nil || o.cluster.lost() != nil { // who has lost a member replaces it first
 		return
 	}
 	up := o.cluster.up()
-	if len(up) > 2 && len(up) == len(o.cluster.present()) && dice.Chance(o.run.rng, 0.4) { // one at a time
-		h := up[o.run.rng.IntN(len(up))]
+	if len(up) > 2 && len(up) == len(o.cluster.present()) && dice.Chance(o.run.chance, 0.4) { // one at a time
+		h := up[o.run.chance.IntN(len(up))]
 		o.run.struck("dead", fmt.Sprint(h.slot))
 		h.crash()
-		h.startAfter(dice.Between(o.run.rng, 5*time.Second, 40*time.Second))
+		h.startAfter(dice.Between(o.run.chance, 5*time.Second, 40*time.Second))
 		return
 	}
-	id, spec := membership.JobID(o.run.rng.Uint64()>>1|1), o.wish(leader)
+	id, spec := membership.JobID(o.run.chance.Uint64()>>1|1), o.wish(leader)
 	leader.proc.Clients.Read(func() {
-		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(o.run.rng, 0.15) {
-			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[o.run.rng.IntN(len(rows))].ID) // whatever it says
+		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(o.run.chance, 0.15) {
+			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[o.run.chance.IntN(len(rows))].ID) // whatever it says
 			return
 		}
 		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // likewise
@@ -237,14 +233,14 @@ func (o *operators) wish(leader *host) membership.Spec {
 		if len(ids) == 0 {
 			return nil
 		}
-		return []consensus.MemberID{ids[o.run.rng.IntN(len(ids))]}
+		return []consensus.MemberID{ids[o.run.chance.IntN(len(ids))]}
 	}
 	spec := membership.Spec{
-		JoinWithinMS: int64(dice.Pick(o.run.rng, 5_000, 60_000)),
-		Protocol:     dice.Pick(o.run.rng, append(o.run.plan.protocols, 0)...),
+		JoinWithinMS: int64(dice.Pick(o.run.chance, 5_000, 60_000)),
+		Protocol:     dice.Pick(o.run.chance, append(o.run.plan.protocols, 0)...),
 	}
-	draw := o.run.rng.IntN(10)
-	if len(config.Learners) == 0 && dice.Chance(o.run.rng, 0.6) {
+	draw := o.run.chance.IntN(10)
+	if len(config.Learners) == 0 && dice.Chance(o.run.chance, 0.6) {
 		draw = 4
 	}
 	switch draw {
@@ -278,9 +274,9 @@ func (o *operators) newcomers(learner bool) []membership.Newcomer {
 	if len(o.cluster.list) >= maxHosts {
 		return nil
 	}
-	h := o.cluster.addHost(o.run.rng.Uint64(), consensus.MemberID(len(o.cluster.list)+1), consensus.SnapshotMeta{})
-	if dice.Chance(o.run.rng, 0.9) {
-		h.startAfter(dice.Between(o.run.rng, 0, 2*time.Second))
+	h := o.cluster.addHost(o.run.chance.Uint64(), consensus.MemberID(len(o.cluster.list)+1), consensus.SnapshotMeta{})
+	if dice.Chance(o.run.chance, 0.9) {
+		h.startAfter(dice.Between(o.run.chance, 0, 2*time.Second))
 	}
 	known := changes.Describe(h.id)
 	return []membership.Newcomer{{ID: h.id, Name: known.Name, PeerURLs: known.PeerURLs, Learner: learner}}

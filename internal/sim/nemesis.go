@@ -65,7 +65,7 @@ var nemeses = []nemesis{
 	}, nil},
 }
 
-// jobs is drawn in no world: only who names it gets it.
+// jobs is drawn in no world: it is in those with all faults, and where it is named.
 var jobs = nemesis{
 	"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
 	2 * time.Second,

@@ -181,12 +181,12 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		for i := range nemeses {
 			asked = append(asked, nemeses[i].Name)
 		}
-		asked = append(asked, alwaysToo...)
+		asked = append(append(asked, jobs.Name), alwaysToo...)
 	default:
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
-	if slices.Contains(asked, jobs.Name) { // not drawn otherwise, so that the seeds of other faults keep their meaning
+	if slices.Contains(asked, jobs.Name) { // drawn from a stream of its own, so that the seeds of other faults keep their meaning
 		known++
 		p.nemeses = append(p.nemeses, &jobs)
 		p.gaps[jobs.Name] = dice.Between(dice.Stream(o.Seed, streamJobs), jobs.shortest, 5*jobs.shortest)

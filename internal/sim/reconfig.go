@@ -65,6 +65,7 @@ func (o *operators) strikeMembership() {
 func (h *host) ask(request consensus.ChangeRequest) {
 	h.run.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), h.slot))
 	life := h.life
+	h.suite.Jobs.Asked(&request)
 	over := h.cluster.asked.Add(&request, func() bool { return h.alive && h.life == life })
 	done := func(err error) {
 		over()

@@ -26,6 +26,7 @@ const (
 	streamIdentity
 	streamPlanIdentity
 	streamJobs
+	streamOperators
 	streamHosts  = 100
 	streamClocks = 200
 )
@@ -37,6 +38,7 @@ type run struct {
 	broken  breaks.Set
 	rng     *rand.Rand
 	spoil   *rand.Rand // of the faults of identity
+	chance  *rand.Rand // of jobs
 	trace   *diary.Diary
 	actions *actions.Writer // nil if nobody reads them
 	suite   *check.Suite

@@ -65,7 +65,7 @@ func newWorld(o Options) (*World, error) {
 		return nil, err
 	}
 	r := &run{
-		plan: p, rng: dice.Stream(o.Seed, streamWorld), spoil: dice.Stream(o.Seed, streamIdentity), trace: diary.New(o.Trace),
+		plan: p, rng: dice.Stream(o.Seed, streamWorld), spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators), trace: diary.New(o.Trace),
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err
@@ -81,7 +81,6 @@ func newWorld(o Options) (*World, error) {
 	c.changing, c.disowned = w.noticeChange, w.operators.lookAfter
 	base := firstConfig(p.members)
 	r.suite = check.NewSuite(r.Now, base)
-	r.suite.Jobs.Alone = p.jobsAlone()
 	r.suite.Leases.ClockDrift(p.drift)
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {
 		r.suite.Report("trace", fmt.Sprintf("actions: %v", err))
@@ -94,7 +93,11 @@ func newWorld(o Options) (*World, error) {
 	r.After(cureScan, w.operators.foundAgain)
 	w.load = workload.Start(clients{r, c}, r.suite, p.mix, dice.Stream(o.Seed, streamLoad))
 	for _, n := range p.nemeses {
-		w.unleash(n, r.rng)
+		if n == &jobs {
+			w.unleash(n, r.chance)
+		} else {
+			w.unleash(n, r.rng)
+		}
 	}
 	for _, n := range p.disks {
 		w.unleash(n, r.spoil)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
 )
 
@@ -21,6 +22,7 @@ type Set struct {
 	Raft        raft.Faults
 	Rules       identity.Rules
 	Offers      offers.Faults
+	Membership  membership.Faults
 	LyingDisk   bool // a sync that does nothing
 	LyingLog    bool // the log does not sync
 	LyingEngine bool // the store does not sync, if it is Pebble
@@ -75,6 +77,8 @@ var all = []Break{
 	{"stay-paused", "a member that stopped to offer, because few offers were agreed on, never begins again",
 		func(b *Set) { b.Offers.StayPaused = true }},
 	{"job-twice", "a leader takes a job that has ended for one that runs", func(b *Set) { b.JobTwice = true }},
+	{"care-shrinks", "automatic care removes a dead voter for which there is no successor",
+		func(b *Set) { b.Membership.CareShrinks = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *Set) { b.Sessions = true }},
 	{"early-leases", "leases end a second early", func(b *Set) { b.Leases = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *Set) { b.Client = true }},

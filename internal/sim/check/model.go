@@ -14,6 +14,7 @@ type Model struct {
 	keys      map[string][]version // every version of every key, oldest first
 	live      []string             // the keys that exist now, sorted
 	leases    map[kv.LeaseID]*modelLease
+	jobs      modelJobs
 	Events    [][]kv.Event // Events[r-2] are the changes of revision r
 	changed   []kv.Event   // of the command that is being applied
 	next      kv.Revision
@@ -25,6 +26,24 @@ type version struct {
 	kv kv.KeyValue
 }
 
+// modelJobs is the version of each row of a membership job.
+type modelJobs map[uint64]uint64
+
+func (m modelJobs) write(op *kv.JobOp) error {
+	version, found := m[op.ID]
+	switch {
+	case op.Version == 0 && found:
+		return kv.ErrJobExists
+	case op.Version != 0 && version != op.Version: // zero if there is none
+		return kv.ErrJobConflict
+	}
+	m[op.ID] = op.Version + 1
+	for _, id := range op.Prune {
+		delete(m, id)
+	}
+	return nil
+}
+
 type modelLease struct {
 	ttl  int64
 	keys []string // sorted
@@ -32,7 +51,7 @@ type modelLease struct {
 
 // NewModel returns an empty store.
 func NewModel() *Model {
-	return &Model{Revision: 1, keys: map[string][]version{}, leases: map[kv.LeaseID]*modelLease{}}
+	return &Model{Revision: 1, keys: map[string][]version{}, leases: map[kv.LeaseID]*modelLease{}, jobs: modelJobs{}}
 }
 
 // At returns a key as it was at a revision.
@@ -94,6 +113,8 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 		r.Lease, r.Err = m.grant(c.LeaseGrant)
 	case c.LeaseRevoke != nil:
 		r.Err = m.revoke(c.LeaseRevoke.ID)
+	case c.Job != nil:
+		r.Err = m.jobs.write(c.Job)
 	}
 	if len(m.changed) > 0 {
 		for m.Revision++; m.Revision < m.next; m.Revision++ {

@@ -60,7 +60,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.fastPath.init()
 	s.Bindings.init()
 	s.removals.init(&base)
-	s.Jobs.voters = len(base.Config.Voters)
+	s.Jobs.voters = base.Config.Voters
 	first := base.Position
 	for range first.Index {
 		s.logs.chosen = append(s.logs.chosen, first.Term)
