@@ -116,7 +116,7 @@ func (h *host) start() {
 		return
 	}
 	h.checkConfig()
-	h.proc.Begin()
+	h.proc.Start()
 	if h.epochs != nil {
 		h.lookAround()
 	}
@@ -301,28 +301,22 @@ func (h *host) checkConfig() {
 	h.cluster.pastIDs = append(h.cluster.pastIDs, c.ID)
 }
 
-func (h *host) observe(events []raft.Event) {
-	for _, event := range events {
-		h.run.trace.Note(h.run.Now(), h.slot, diary.Lead, 0, 0, 0, event.String)
-		switch e := event.(type) {
-		case raft.BecameLeader:
-			h.judgeEpoch()
-			h.suite.Leader(h.id, e.Term)
-			h.run.counts.Elections++
-			h.proc.Leases.Elected(e.Term)
-		case raft.BecameFollower:
-			h.noteLoss()
-			h.proc.Leases.Lead(false)
-		case raft.LeaderChanged:
-			h.proc.Leases.Lead(e.Leader == h.id)
-		case raft.Removed:
-			h.suite.Removed(h.id)
-			h.run.After(h.leave(), h.retire)
-		case raft.Denied:
-			h.distrust(e)
-		case raft.ConfigProposed, raft.ConfigCommitted, raft.ConfigUndone, raft.ConfigSettled:
-			h.cluster.changing(h, event)
-		}
+func (h *host) observe(event raft.Event) {
+	h.run.trace.Note(h.run.Now(), h.slot, diary.Lead, 0, 0, 0, event.String)
+	switch e := event.(type) {
+	case raft.BecameLeader:
+		h.judgeEpoch()
+		h.suite.Leader(h.id, e.Term)
+		h.run.counts.Elections++
+	case raft.BecameFollower:
+		h.noteLoss()
+	case raft.Removed:
+		h.suite.Removed(h.id)
+		h.run.After(h.leave(), h.retire)
+	case raft.Denied:
+		h.distrust(e)
+	case raft.ConfigProposed, raft.ConfigCommitted, raft.ConfigUndone, raft.ConfigSettled:
+		h.cluster.changing(h, event)
 	}
 }
 

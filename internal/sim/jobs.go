@@ -122,6 +122,9 @@ func (h *host) change(request consensus.ChangeRequest, done func(error)) {
 func (h *host) promoteReady() {
 	config, _ := h.proc.Data.Machine.Config()
 	status := h.proc.Node.Replica().Status()
+	if len(status.Config.Voters) >= maxVoters {
+		return
+	}
 	for _, id := range autopilot.Promotable(&config, &status, pilotPorts{h}.Jobs()) {
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
 		request.Protocol = dice.Pick(h.run.chance, h.run.plan.protocols...)

@@ -112,21 +112,7 @@ func (h *host) promote() {
 	if !h.leads() || h.run.calm {
 		return
 	}
-	if h.run.plan.jobs {
-		h.promoteReady()
-		return
-	}
-	status := h.proc.Node.Replica().Status()
-	for _, p := range status.Progress {
-		m, _ := status.Config.Member(p.ID)
-		if !m.Promote || !status.Config.IsLearner(p.ID) || !p.CaughtUp || len(status.Config.Voters) >= maxVoters {
-			continue
-		}
-		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: p.ID})
-		request.Protocol = dice.Pick(h.run.rng, h.run.plan.protocols...)
-		h.ask(request)
-		return
-	}
+	h.promoteReady()
 }
 
 // noticeChange counts what becomes of changes, and lets operators and faults meet them in their middle.

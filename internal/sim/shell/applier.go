@@ -2,43 +2,32 @@ package shell
 
 import (
 	"errors"
-	"fmt"
 
+	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
-	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 )
 
-// applier applies entries, and puts snapshots in place of the store.
-type applier struct {
+// applying drives the applier: what waits is done a drawn time later.
+type applying struct {
 	*Life
-	data      *datadir.Data
-	node      *node.Node
-	snapshots *Snapshots
-	leases    *Leases
-	put       func(inputs ...raft.Input)
-	altered   func([]consensus.Entry) []consensus.Entry // a negative control: what is applied instead of a batch
-	queue     []work
-	busy      bool
-}
-
-// work is entries to apply, or a snapshot to install.
-type work struct {
-	entries []consensus.Entry
-	install *consensus.SnapshotMeta
+	applier *applier.Applier
+	queue   []applier.Work
+	busy    bool
 }
 
 // do leaves work.
-func (a *applier) do(w work) {
-	a.queue = append(a.queue, w)
+func (a *applying) do(work applier.Work) {
+	a.queue = append(a.queue, work)
 	a.begin()
 }
 
-func (a *applier) begin() {
+func (a *applying) begin() {
 	if a.busy || len(a.queue) == 0 {
 		return
 	}
@@ -46,64 +35,32 @@ func (a *applier) begin() {
 	a.After(dice.Exponential(a.Rng, a.Pace.Apply), a.run)
 }
 
-// run does what waited when it began: runs of entries in batches of a drawn size, snapshots in between.
-func (a *applier) run() {
+// run does what waited when it began.
+func (a *applying) run() {
 	a.busy = false
 	todo := a.queue
 	a.queue = nil
-	var run []consensus.Entry
-	for _, w := range todo {
-		if w.install == nil {
-			run = append(run, w.entries...)
-			continue
-		}
-		if !a.apply(run) || !a.install(*w.install) {
-			return
-		}
-		run = nil
+	if err := a.applier.Do(todo); err != nil {
+		a.Fail(err)
+		return
 	}
-	if a.apply(run) {
-		a.begin()
-	}
+	a.begin()
 }
 
-func (a *applier) apply(entries []consensus.Entry) bool {
-	for len(entries) > 0 {
-		batch := entries[:min(len(entries), 1+a.Rng.IntN(64))]
-		entries = entries[len(batch):]
-		given := batch
-		if a.altered != nil {
-			given = a.altered(batch)
-		}
-		results, err := a.applyFor(given)
-		if err != nil {
-			a.Fail(err)
-			return false
-		}
-		last := batch[len(batch)-1].Index
-		a.Note(diary.Apply, uint64(last), uint64(results[len(results)-1].Revision), uint64(len(batch)), nil)
-		a.Suite.Applied(a.ID, batch, results)
-		a.chained(batch[0].Index, last)
-		a.Suite.Published(a.ID, last, a.data.Machine.Store().Revision())
-		a.Counts.Applied += uint64(len(batch))
-		a.node.Resolve(batch, results)
-		a.put(raft.Applied{Index: last, Revision: uint64(a.data.Machine.Store().Revision())})
-	}
-	return true
+// applied is what the applier tells: to the node, as in a member, and to the checkers.
+type applied struct {
+	*Life
+	data    *datadir.Data
+	node    *node.Node
+	altered func([]consensus.Entry) []consensus.Entry // a negative control: what is applied instead of a batch
 }
 
-// chained tells the checkers the chain at each index of a batch.
-func (a *applier) chained(first, last consensus.Index) {
-	for index := first; index <= last; index++ {
-		if mark, known := a.data.Machine.ChainAt(index); known {
-			a.Suite.Chained(a.ID, mark.Index, mark.Sum)
-		}
+// apply applies as a member does that answers everybody, and reads again what a repeated entry left out. What is gone with
+// its history stays out.
+func (a *applied) apply(batch []consensus.Entry) ([]kv.Result, error) {
+	if a.altered != nil {
+		batch = a.altered(batch)
 	}
-}
-
-// applyFor applies as a member does that answers everybody, and reads again what a repeated entry left out. What is
-// gone with its history stays out.
-func (a *applier) applyFor(batch []consensus.Entry) ([]kv.Result, error) {
 	results, err := a.data.Machine.ApplyFor(batch, func(consensus.ProposalID) kv.Account { return unlimited{} })
 	for i := range results {
 		if command, err := kv.DecodeCommand(batch[i].Payload); err == nil {
@@ -113,7 +70,7 @@ func (a *applier) applyFor(batch []consensus.Entry) ([]kv.Result, error) {
 	return results, err
 }
 
-func (a *applier) recall(command *kv.Command, result *kv.Result) {
+func (a *applied) recall(command *kv.Command, result *kv.Result) {
 	if err := a.data.Machine.Recall(command, result, unlimited{}); err != nil && !errors.Is(err, kv.ErrResultGone) {
 		a.Fail(err)
 	}
@@ -125,37 +82,38 @@ type unlimited struct{}
 func (unlimited) Take(int) error { return nil }
 func (unlimited) Release()       {}
 
-// install puts the received snapshot in place of the store.
-func (a *applier) install(meta consensus.SnapshotMeta) bool {
-	dir, ok := a.snapshots.take(meta.Position)
-	if !ok {
-		a.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
-		return true
-	}
-	switch err := a.data.Replace(meta, dir); {
-	case errors.Is(err, datadir.ErrSwitch):
-		a.Fail(fmt.Errorf("install %v: %w", meta.Position, err))
-		return false
-	case err != nil:
-		if !a.blames() {
-			a.Suite.Report("operating-error", err.Error())
-		}
-		a.put(raft.SnapshotInstalled{Meta: meta, Failed: true})
-		return true
-	}
+// batch takes note of a batch.
+func (a *applied) batch(batch []consensus.Entry, results []kv.Result) {
+	first, last := batch[0].Index, batch[len(batch)-1].Index
+	a.Note(diary.Apply, uint64(last), uint64(results[len(results)-1].Revision), uint64(len(batch)), nil)
+	a.Suite.Applied(a.ID, batch, results)
+	a.chained(first, last)
+	a.Suite.Published(a.ID, last, a.data.Machine.Store().Revision())
+	a.Counts.Applied += uint64(len(batch))
+	a.node.Resolve(batch, results)
+}
+
+// restored takes note of a snapshot that has replaced the store.
+func (a *applied) restored(meta consensus.SnapshotMeta, machine *apply.Machine) error {
 	a.Counts.Snapshots++
 	a.Note(diary.Snapshot, uint64(meta.Position.Index), uint64(meta.Position.Term), 0, nil)
 	a.chained(meta.Position.Index, meta.Position.Index)
-	machine := a.data.Machine
 	a.Suite.Published(a.ID, meta.Position.Index, machine.Store().Revision())
-	if a.leases.leads {
-		a.leases.resume()
+	return a.node.Restored(meta, machine)
+}
+
+// notInstalled takes note of a snapshot that could not take the place of the store.
+func (a *applied) notInstalled(err error) {
+	if !a.blames() {
+		a.Suite.Report("operating-error", err.Error())
 	}
-	if err := a.node.Restored(meta, machine); err != nil {
-		a.Fail(err)
-		return false
+}
+
+// chained tells the checkers the chain at each index of a batch.
+func (a *applied) chained(first, last consensus.Index) {
+	for index := first; index <= last; index++ {
+		if position, known := a.data.Machine.ChainAt(index); known {
+			a.Suite.Chained(a.ID, position.Index, position.Sum)
+		}
 	}
-	revision := uint64(machine.Store().Revision())
-	a.put(raft.SnapshotInstalled{Meta: meta, Tombstones: a.data.Tombstones(), Revision: revision})
-	return true
 }

@@ -3,6 +3,7 @@ package shell
 import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/node"
 )
@@ -12,7 +13,7 @@ import (
 type Clients struct {
 	*Life
 	node   *node.Node
-	leases *Leases
+	leases *expiry.Revoker
 	put    func(inputs ...raft.Input)
 	wake   func()
 	recall func(command *kv.Command, result *kv.Result) // reads again what a result left out
@@ -110,5 +111,9 @@ func (c *Clients) Read(done func()) {
 
 // RenewLease renews a lease once a quorum has confirmed that this member leads.
 func (c *Clients) RenewLease(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
-	c.Read(func() { c.leases.renew(id, done) })
+	c.Read(func() {
+		if ttl, err := c.leases.Extend(id); !expiry.Elsewhere(err) { // else a member asks elsewhere, until the client gives up
+			done(ttl, err)
+		}
+	})
 }

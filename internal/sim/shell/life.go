@@ -1,10 +1,12 @@
 package shell
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
@@ -48,3 +50,35 @@ type Life struct {
 
 // blames reports whether the disk is to blame for errors.
 func (l *Life) blames() bool { return l.Disk.Full || l.Disk.Broken }
+
+var discard = slog.New(slog.DiscardHandler)
+
+// clock is the machine's clock as an env.Clock.
+type clock struct {
+	*Life
+	now func() time.Time
+}
+
+// Now implements env.Clock.
+func (c clock) Now() time.Time { return c.now() }
+
+// AfterFunc implements env.Clock.
+func (c clock) AfterFunc(d time.Duration, f func()) env.Timer {
+	t := &pending{waits: true}
+	c.After(d, func() {
+		if t.Stop() {
+			f()
+		}
+	})
+	return t
+}
+
+// pending is an event that may not happen.
+type pending struct{ waits bool }
+
+// Stop implements env.Timer.
+func (t *pending) Stop() bool {
+	waited := t.waits
+	t.waits = false
+	return waited
+}

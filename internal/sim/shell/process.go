@@ -3,6 +3,7 @@ package shell
 import (
 	"time"
 
+	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/fast"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -12,48 +13,34 @@ import (
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/upkeep"
 )
-
-// Options say how a process runs.
-type Options struct {
-	Raft     raft.Options
-	FastPath offers.Setting
-	Most     int64         // ticks in one step
-	Extend   time.Duration // what a new leader adds to every lease
-
-	Mute      func() bool                      // time does not pass for the core
-	Stepped   func()                           // is told of each step
-	Observe   func(events []raft.Event)        // is told of events
-	Configure func(inForce raft.ConfigInForce) // is told of the configuration in force
-	Carry     Carry
-
-	// Negative controls.
-	Offers  offers.Faults
-	Early   time.Duration                                   // leases end so much too early
-	Altered func(batch []consensus.Entry) []consensus.Entry // what is applied instead of a batch; nil: itself
-}
 
 // Process is one life of a member.
 type Process struct {
 	*Life
 	Data      *datadir.Data
 	Node      *node.Node
-	Leases    *Leases
 	Snapshots *Snapshots
 	Clients   *Clients
 	hub       *watch.Hub
 	auto      bool // whether to offer is decided by what it gains
-	observe   func(events []raft.Event)
+	observe   func(event raft.Event)
 	configure func(inForce raft.ConfigInForce)
 
+	stores    datadir.Stores // the store that counts, as in a member
+	leads     bool
 	loop      loop
 	distances distances
 	log       logWriter
-	applier   applier
-	upkeep    upkeep
+	applying  applying
+	applied   applied
+	leases    *leases
+	cleaner   cleaner
 }
 
-// New begins a life with what is on the disk. It does nothing by itself before Begin.
+// New begins a life with what is on the disk. It does nothing by itself before Start.
 func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p := &Process{
 		Life: life, Data: data, hub: data.Machine.Hub(), auto: o.FastPath == offers.Auto,
@@ -64,13 +51,16 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.loop.timer = timer{Life: life, fire: p.loop.Wake}
 	p.distances = distances{Life: life}
 	p.log = logWriter{Life: life, data: data, put: put, core: func() *raft.Replica { return p.Node.Replica() }}
-	p.upkeep = upkeep{Life: life, data: data, put: put}
-	p.Leases = &Leases{Life: life, data: data, extend: o.Extend, early: o.Early, propose: p.revoke, wake: p.loop.Wake}
-	p.Snapshots = &Snapshots{Life: life, data: data, dir: data.Options.Dir, carry: o.Carry, put: put}
-	p.applier = applier{
-		Life: life, data: data, snapshots: p.Snapshots, leases: p.Leases, put: put, altered: o.Altered,
-	}
-	p.Clients = &Clients{Life: life, leases: p.Leases, put: put, wake: p.loop.Wake, recall: p.applier.recall}
+	p.stores.Set(data.Generation)
+	scrubber := upkeep.NewScrubber(&p.stores, upkeep.ScrubPace{Keys: 1 + life.Rng.IntN(200)})
+	p.cleaner = cleaner{Life: life, data: data, put: put, scrubber: scrubber}
+	p.leases = newLeases(life, &p.stores, o, p.Leads)
+	p.leases.wake, p.leases.propose = p.loop.Wake, p.revoke
+	p.Snapshots = newSnapshots(life, data, &p.stores, o.Carry)
+	p.Snapshots.put = put
+	p.applied = applied{Life: life, data: data, altered: o.Altered}
+	p.applying = applying{Life: life, applier: p.newApplier(scrubber)}
+	p.Clients = &Clients{Life: life, leases: p.leases.revoker, put: put, wake: p.loop.Wake, recall: p.applied.recall}
 	life.Suite.Recovered(life.ID, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	life.Suite.RecoveredRecords(life.ID, data.Restored.Records)
 	life.Suite.Offers.Began(life.ID)
@@ -78,7 +68,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	core := o.Raft
 	core.Fast = raft.FastOptions{
 		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
-		Fate: func(id consensus.ProposalID) fast.Fate { return node.FateOf(data.Machine, id) },
+		Fate: func(id consensus.ProposalID) fast.Fate { return node.FateOf(p.stores.Latest(), id) },
 	}
 	body, err := node.New(node.Options{
 		Raft: core, FirstSession: data.Boots << 32, RetryTicks: 3 * core.ElectionTicks,
@@ -87,22 +77,61 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Node, p.loop.node, p.applier.node, p.Clients.node, p.distances.node = body, body, body, body, body
+	p.Node, p.loop.node, p.applied.node, p.Clients.node, p.distances.node = body, body, body, body, body
 	return p, nil
 }
 
-// Begin lets time pass and the parts do what they do again and again.
-func (p *Process) Begin() {
+// newApplier makes the applier that members have, which tells the checkers what it does.
+func (p *Process) newApplier(scrubber *upkeep.Scrubber) *applier.Applier {
+	later := func(f func()) { p.After(dice.Exponential(p.Rng, p.Pace.Apply), f) }
+	return applier.New(applier.Options{
+		Data: p.Data, Stores: &p.stores, Received: p.Snapshots.receiver, Leases: p.leases.revoker, Scrubber: scrubber,
+		Logger: discard,
+		Retainer: upkeep.NewRetainer(upkeep.RetainerOptions{
+			Retention: upkeep.Retention{
+				CatchUpEntries: int(p.Pace.Keep), Slack: int(p.Pace.Keep), CatchUpBytes: keptBytes, FlushBytes: keptBytes,
+			},
+			Compact:    func(to consensus.Index) { p.Put(raft.Compact{Index: to}) },
+			Background: later,
+			Fail:       p.Fail,
+		}),
+		Apply: p.applied.apply, Applied: p.applied.batch, Restored: p.applied.restored, NotInstalled: p.applied.notInstalled,
+		Put: p.loop.Put, Background: later, MaxEntries: func() int { return 1 + p.Rng.IntN(64) },
+	})
+}
+
+// keptBytes of the log are kept for others, so few that a run reaches the bound.
+const keptBytes = 64 << 10
+
+// tell tells the applier who leads, and the machine what else happens.
+func (p *Process) tell(events []raft.Event) {
+	for _, event := range events {
+		p.observe(event)
+		switch e := event.(type) {
+		case raft.BecameLeader:
+			p.leads = true
+			p.applying.do(applier.Work{Lead: &applier.Leadership{Leads: true, Term: e.Term}})
+		case raft.BecameFollower:
+			p.leads = false
+			p.applying.do(applier.Work{Lead: &applier.Leadership{Term: e.Term}})
+		case raft.LeaderChanged:
+			p.leads = e.Leader == p.ID
+		}
+	}
+}
+
+// Start lets time pass and the parts do what they do again and again.
+func (p *Process) Start() {
 	p.committed()
 	p.Suite.Stepped(p.ID)
 	p.loop.begin()
 	p.After(0, p.distances.ping)
-	p.upkeep.flushLater()
-	p.After(leaseScan, p.Leases.scan)
+	p.cleaner.flushLater()
+	p.After(leaseScan, p.leases.scan)
 }
 
 // BeginScrub lets what compactions made invisible be deleted from time to time.
-func (p *Process) BeginScrub() { p.upkeep.scrubLater() }
+func (p *Process) BeginScrub() { p.cleaner.scrubLater() }
 
 // GainsByOffers reports whether the member, with the setting that decides by itself, is so far from its leader and has so many
 // other voters that what it offers to all of them can be known sooner. Then it offers, unless it pauses.
@@ -120,7 +149,7 @@ func (p *Process) Put(inputs ...raft.Input) { p.loop.Put(inputs...) }
 func (p *Process) Wake() { p.loop.Wake() }
 
 // Leads reports whether this member leads.
-func (p *Process) Leads() bool { return p.Leases.leads }
+func (p *Process) Leads() bool { return p.leads }
 
 // Hub returns the watch hub.
 func (p *Process) Hub() *watch.Hub { return p.hub }
@@ -135,12 +164,13 @@ func (p *Process) ports() node.Ports {
 		Persist: p.log.persist,
 		Apply: func(entries []consensus.Entry) {
 			p.committed()
-			p.applier.do(work{entries: entries})
+			p.applying.do(applier.Work{Entries: entries})
 		},
-		Install:      func(meta consensus.SnapshotMeta) { p.applier.do(work{install: &meta}) },
+		Install:      func(meta consensus.SnapshotMeta) { p.applying.do(applier.Work{Install: &meta}) },
 		SendSnapshot: p.Snapshots.send,
+		StopSnapshot: p.Snapshots.stop,
 		Configure:    p.configure,
-		Observe:      p.observe,
+		Observe:      p.tell,
 		Distance:     p.distances.get,
 		Taken:        p.loop.taken,
 		Decided: func(wins []tally.Decision) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/tally"
@@ -57,18 +56,22 @@ func TestLoop_Wake(t *testing.T) {
 	}
 }
 
-// Ensure that a snapshot can be taken once, and only under its mark.
-func TestSnapshots_take(t *testing.T) {
-	position := consensus.Position{Index: 3, Term: 1}
-	s := Snapshots{position: position, received: "incoming"}
-	if _, ok := s.take(consensus.Position{Index: 4, Term: 1}); ok {
-		t.Error("another snapshot was taken")
+// Ensure that a timer fires once, and not after it was stopped.
+func TestClock_AfterFunc(t *testing.T) {
+	var schedule kernel.Schedule
+	life := newLife(&schedule)
+	c := clock{life, life.Clock}
+	fired := 0
+	first := c.AfterFunc(time.Second, func() { fired++ })
+	second := c.AfterFunc(time.Second, func() { fired++ })
+	if !second.Stop() || second.Stop() {
+		t.Error("a timer that waits is stopped once")
 	}
-	if dir, ok := s.take(position); dir != "incoming" || !ok {
-		t.Errorf("got %q, %t", dir, ok)
+	for do := schedule.Next(time.Minute); do != nil; do = schedule.Next(time.Minute) {
+		do()
 	}
-	if _, ok := s.take(position); ok {
-		t.Error("it was taken twice")
+	if fired != 1 || first.Stop() {
+		t.Errorf("%d timers fired", fired)
 	}
 }
 

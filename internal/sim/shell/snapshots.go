@@ -2,83 +2,90 @@ package shell
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/sim/diary"
-	"github.com/quorate/quorate/internal/storage/snapshot"
+	"github.com/quorate/quorate/internal/snapshots"
 )
 
-// Carry takes a snapshot to a member and tells whether it was accepted.
-type Carry func(to consensus.MemberID, position consensus.Position, stream *bytes.Buffer, sent func(ok bool))
+// Transfer is a snapshot on its way. Its end is told once by Sent.
+type Transfer struct {
+	To       consensus.MemberID
+	Position consensus.Position
+	Stream   bytes.Buffer
+	Stopped  bool // it has become useless: it does not arrive any more
+	Sent     func(ok bool)
+}
 
-// Snapshots makes snapshots for others, and keeps the one that was verified last.
+// Snapshots sends snapshots and receives them, by what members use. A Sender returns once all is written: how long that takes
+// to arrive is for the network to say.
 type Snapshots struct {
 	*Life
-	data  *datadir.Data
-	dir   string // the data directory
-	carry Carry
-	put   func(inputs ...raft.Input)
-	names int
-
-	position consensus.Position
-	received string // its directory
+	sender   *snapshots.Sender
+	receiver *snapshots.Receiver
+	carry    func(t *Transfer)
+	put      func(inputs ...raft.Input)
+	made     *Transfer // by the sender, just now
+	under    map[consensus.MemberID]*Transfer
 }
 
-func (s *Snapshots) path(kind string) string {
-	s.names++
-	return s.Disk.PathJoin(s.dir, snapshot.WorkDir, fmt.Sprintf("%s-%d", kind, s.names))
+func newSnapshots(life *Life, data *datadir.Data, stores *datadir.Stores, carry func(*Transfer)) *Snapshots {
+	s := &Snapshots{Life: life, carry: carry, under: map[consensus.MemberID]*Transfer{}}
+	s.receiver = snapshots.NewReceiver(snapshots.ReceiverOptions{
+		Stores: stores, Data: &data.Options, Check: data.Check, Logger: discard,
+	})
+	s.sender = snapshots.NewSender(snapshots.SenderOptions{
+		Stores: stores, Data: &data.Options, Clock: clock{life, life.Clock}, Logger: discard, Stream: s.write,
+	})
+	return s
 }
 
-// send builds a checkpoint now and lets it travel.
+// write takes what the sender streams.
+func (s *Snapshots) write(
+	_ context.Context, to consensus.MemberID, meta consensus.SnapshotMeta, write func(io.Writer) error,
+) error {
+	s.made = &Transfer{To: to, Position: meta.Position}
+	return write(&s.made.Stream)
+}
+
+// send makes a snapshot now and lets it travel.
 func (s *Snapshots) send(to consensus.MemberID) {
-	meta := s.data.Machine.SnapshotMeta()
-	dir := s.path("outgoing")
-	var stream bytes.Buffer
-	err := snapshot.Build(s.data.Engine.Checkpoint, s.Disk, dir)
-	if err == nil {
-		err = snapshot.Write(&stream, s.Disk, dir)
-	}
+	position, err := s.sender.Begin(context.Background(), to)()
 	if err != nil {
-		s.After(0, func() { s.Fail(err) })
+		if !s.blames() {
+			s.Suite.Report("operating-error", fmt.Sprintf("a snapshot could not be made: %v", err))
+		}
+		s.put(raft.SnapshotSent{To: to, Position: position})
 		return
 	}
-	_ = s.Disk.RemoveAll(dir) // what is left is removed at the next start
-	size := stream.Len()
-	s.carry(to, meta.Position, &stream, func(ok bool) {
-		s.Note(diary.Snapshot, uint64(meta.Position.Index), uint64(to), uint64(size),
+	t, size := s.made, s.made.Stream.Len()
+	t.Sent = func(ok bool) {
+		s.Note(diary.Snapshot, uint64(position.Index), uint64(to), uint64(size),
 			func() string { return fmt.Sprintf("sent: %t", ok) })
-		s.put(raft.SnapshotSent{To: to, Position: meta.Position, OK: ok})
-	})
+		s.put(raft.SnapshotSent{To: to, Position: position, OK: ok})
+	}
+	s.under[to] = t
+	s.carry(t)
+}
+
+// stop ends the snapshot to a member that was begun last.
+func (s *Snapshots) stop(to consensus.MemberID) {
+	s.sender.Stop(to)
+	if t := s.under[to]; t != nil {
+		t.Stopped = true
+	}
 }
 
 // Receive verifies and keeps a snapshot.
-func (s *Snapshots) Receive(position consensus.Position, stream *bytes.Buffer) bool {
-	dir := s.path("incoming")
-	err := snapshot.Receive(s.Disk, stream, dir)
-	if err == nil {
-		err = s.data.Check(consensus.SnapshotMeta{Position: position}, dir)
+func (s *Snapshots) Receive(from consensus.MemberID, t *Transfer) bool {
+	err := s.receiver.Receive(from, consensus.SnapshotMeta{Position: t.Position}, &t.Stream)
+	if err != nil && !s.blames() {
+		s.Suite.Report("recovery", fmt.Sprintf("a snapshot was refused: %v", err))
 	}
-	if err != nil {
-		if !s.blames() {
-			s.Suite.Report("recovery", fmt.Sprintf("a snapshot was refused: %v", err))
-		}
-		return false
-	}
-	if s.received != "" {
-		_ = s.Disk.RemoveAll(s.received) // what is left is removed at the next start
-	}
-	s.position, s.received = position, dir
-	return true
-}
-
-// take returns the directory of the received snapshot, if it is the one at mark.
-func (s *Snapshots) take(position consensus.Position) (dir string, ok bool) {
-	if s.received == "" || s.position != position {
-		return "", false
-	}
-	dir, s.received = s.received, ""
-	return dir, true
+	return err == nil
 }

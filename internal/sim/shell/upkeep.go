@@ -8,19 +8,23 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/upkeep"
 )
 
 const scrubPause = 200 * time.Millisecond
 
-// upkeep makes the store durable, and removes what nobody needs from log and store.
-type upkeep struct {
+// cleaner makes the store durable, and removes what nobody needs from log and store.
+type cleaner struct {
 	*Life
-	data *datadir.Data
-	put  func(inputs ...raft.Input)
+	data     *datadir.Data
+	scrubber *upkeep.Scrubber
+	scrubs   bool // there is more to delete
+	put      func(inputs ...raft.Input)
 }
 
-// flush makes the store durable and lets the core forget what lies well behind it.
-func (u *upkeep) flush() {
+// flush makes the store durable, as an engine does when it likes, and lets the core forget what lies behind it: less than a
+// member keeps, so that others need snapshots.
+func (u *cleaner) flush() {
 	u.flushLater()
 	if err := u.data.Engine.Flush(); err != nil {
 		u.Fail(err)
@@ -36,18 +40,18 @@ func (u *upkeep) flush() {
 	u.put(raft.Compact{Index: meta.Position.Index - consensus.Index(u.Pace.Keep)})
 }
 
-func (u *upkeep) flushLater() { u.After(dice.Exponential(u.Rng, u.Pace.Flush), u.flush) }
+func (u *cleaner) flushLater() { u.After(dice.Exponential(u.Rng, u.Pace.Flush), u.flush) }
 
 // scrub deletes, step by step, what compactions made invisible.
-func (u *upkeep) scrub() {
+func (u *cleaner) scrub() {
 	u.scrubLater()
-	store := u.data.Machine.Store()
-	if store.CompactedTo() >= store.CompactRevision() {
+	if !u.scrubber.Due() && !u.scrubs {
 		return
 	}
-	if _, err := store.CompactStep(1 + u.Rng.IntN(200)); err != nil {
+	done, err := u.scrubber.Step()
+	if u.scrubs = !done; err != nil {
 		u.Fail(err)
 	}
 }
 
-func (u *upkeep) scrubLater() { u.After(scrubPause, u.scrub) }
+func (u *cleaner) scrubLater() { u.After(scrubPause, u.scrub) }
