@@ -49,8 +49,9 @@ func sampleMessages() []consensus.Message {
 		{
 			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Prev: consensus.Position{Index: 7, Term: 3}, Commit: 5,
 			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(),
-			Target: 9,
-			Match:  consensus.Position{Index: 8, Term: 3}, Mismatch: consensus.Mismatch{Refused: consensus.Position{Index: 2, Term: 1}, Hint: consensus.Position{Index: 1}},
+			Target:        9,
+			Match:         consensus.Position{Index: 8, Term: 3},
+			Mismatch:      consensus.Mismatch{Refused: consensus.Position{Index: 2, Term: 1}, Hint: consensus.Position{Index: 1}},
 			FollowerState: consensus.FollowerState{Received: 11, Patience: 1 << 30}, Due: math.MaxUint64,
 			LogQuery:  consensus.LogQuery{Query: 1 << 40, Unlogged: true},
 			Proposals: []consensus.Proposal{{Kind: consensus.EntryCommand, Proposer: 3, Payload: []byte("p")}, {}},

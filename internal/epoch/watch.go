@@ -45,7 +45,7 @@ func (w *Watch) State(now time.Duration) identity.EpochState { return w.state.St
 // Name records the name of a member, whether it was met before or not.
 func (w *Watch) Name(id consensus.MemberID, name string) {
 	w.names[id] = name
-	w.state.Name(id, name)
+	w.state.LearnName(id, name)
 }
 
 // Meet records the claim of a process that called or answered. It returns true if that is a member of another epoch

@@ -83,8 +83,8 @@ func (s *Succession) Meet(f Foreign) bool {
 	return true
 }
 
-// Name notes what a member is called, also one that was met before that was known.
-func (s *Succession) Name(member consensus.MemberID, name string) {
+// LearnName notes what a member is called, also one that was met before that was known.
+func (s *Succession) LearnName(member consensus.MemberID, name string) {
 	for i := range s.foreign {
 		if s.foreign[i].Member == member {
 			s.foreign[i].Name = name

@@ -186,7 +186,7 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
-	if slices.Contains(asked, jobs.Name) { // drawn from a stream of its own, so that the seeds of other faults keep their meaning
+	if slices.Contains(asked, jobs.Name) { // drawn from a stream of its own: seeds of other faults keep their meaning
 		known++
 		p.nemeses = append(p.nemeses, &jobs)
 		p.gaps[jobs.Name] = dice.Between(dice.Stream(o.Seed, streamJobs), jobs.shortest, 5*jobs.shortest)

@@ -65,7 +65,9 @@ func newWorld(o Options) (*World, error) {
 		return nil, err
 	}
 	r := &run{
-		plan: p, rng: dice.Stream(o.Seed, streamWorld), spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators), trace: diary.New(o.Trace),
+		plan: p, rng: dice.Stream(o.Seed, streamWorld),
+		spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators),
+		trace: diary.New(o.Trace),
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err

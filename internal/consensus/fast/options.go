@@ -93,7 +93,8 @@ type LeaderFaults struct {
 	AnswerUnopened    bool // it answers for sessions that are not open, and no abort decides such a proposal
 }
 
-// RecoveryFaults drop rules of what goes with votes, what a new leader recovers (recover.go), and what is forgotten (forget.go).
+// RecoveryFaults drop rules of what goes with votes, what a new leader recovers (recover.go), and what is forgotten
+// (forget.go).
 type RecoveryFaults struct {
 	VoteWithout       bool // votes carry nothing
 	VoteWithoutLog    bool // votes carry no entries that the voter answered as a leader

@@ -31,7 +31,8 @@ func (f *forwards) askVoters(reads []consensus.ReadIndex) (query uint64) {
 	f.logEnds.Ask(query, f.configs.Config().Voters)
 	for _, id := range f.configs.Config().Voters {
 		if id != f.opts.ID && id != f.soft.leader {
-			f.out.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, LogQuery: consensus.LogQuery{Query: query}}, false)
+			question := consensus.LogQuery{Query: query}
+			f.out.send(consensus.Message{Kind: consensus.MsgLogQuery, To: id, LogQuery: question}, false)
 		}
 	}
 	return query

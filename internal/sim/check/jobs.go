@@ -120,7 +120,8 @@ func (j *Jobs) judgeVoters(s *Suite, e *consensus.Entry, voters []consensus.Memb
 	}
 	for _, id := range before {
 		if !slices.Contains(voters, id) && !j.asked[id] && !j.wanted(id) {
-			s.report("job", "the configuration at %d has voters %v after %v, and nobody asks for fewer", e.Index, voters, before)
+			s.report("job", "the configuration at %d has voters %v after %v, and nobody asks for fewer", e.Index, voters,
+				before)
 			return
 		}
 	}
