@@ -14,10 +14,10 @@ func TestFirstAccepted_goesOn(t *testing.T) {
 	refused := &membership.RefusedError{Reason: consensus.ReasonLearnerLags}
 	broken := errors.New("broken")
 	for _, tc := range []struct {
-		name  string
+		name     string
 		outcomes map[consensus.MemberID]error
-		want  consensus.MemberID
-		err   error
+		want     consensus.MemberID
+		err      error
 	}{
 		{"the first is refused", map[consensus.MemberID]error{1: refused}, 2, nil},
 		{"all are", map[consensus.MemberID]error{1: refused, 2: refused, 3: refused}, consensus.NoMember, nil},
