@@ -9,20 +9,20 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// clients is the world as package workload sees it.
-type clients struct {
+// surroundings is the world as package workload sees it.
+type surroundings struct {
 	run     *run
 	cluster *cluster
 }
 
 // Now implements workload.World.
-func (c clients) Now() time.Duration { return c.run.Now() }
+func (c surroundings) Now() time.Duration { return c.run.Now() }
 
 // After implements workload.World.
-func (c clients) After(d time.Duration, f func()) { c.run.After(d, f) }
+func (c surroundings) After(d time.Duration, f func()) { c.run.After(d, f) }
 
 // Targets implements workload.World.
-func (c clients) Targets() []workload.Target {
+func (c surroundings) Targets() []workload.Target {
 	present := c.cluster.present()
 	targets := make([]workload.Target, len(present))
 	for i, h := range present {
@@ -32,17 +32,17 @@ func (c clients) Targets() []workload.Target {
 }
 
 // Listen implements workload.World.
-func (c clients) Listen(client consensus.MemberID, hear func(m consensus.Message)) {
+func (c surroundings) Listen(client consensus.MemberID, hear func(m consensus.Message)) {
 	c.cluster.net.clients[client] = hear
 }
 
 // Operation implements workload.World.
-func (c clients) Operation(client int, what string) {
+func (c surroundings) Operation(client int, what string) {
 	c.run.trace.Note(c.run.Now(), -1, diary.Operation, uint64(client), 0, 0, func() string { return what })
 }
 
 // Answer implements workload.World.
-func (c clients) Answer(client int, ok bool, revision kv.Revision) {
+func (c surroundings) Answer(client int, ok bool, revision kv.Revision) {
 	answered := uint64(0)
 	if ok {
 		answered = 1

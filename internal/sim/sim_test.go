@@ -148,6 +148,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"care-shrinks":         {Members: 3, Nemesis: "jobs"},
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
+		"session-by-id":        {Members: 3, Nemesis: "none"},
 		"hasty-client":         {Members: 7, Nemesis: "last-word", Seed: 91},
 		"lossy-watch":          {Nemesis: "none"},
 	}

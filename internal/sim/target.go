@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -34,9 +35,15 @@ func (t target) Propose(command *kv.Command, done func(kv.Result, error)) (aband
 
 // ProposeFor implements workload.Target.
 func (t target) ProposeFor(
-	id consensus.ProposalID, command *kv.Command, done func(kv.Result, error),
+	key []byte, session, sequence uint64, command *kv.Command, done func(kv.Result, error),
 ) (abandon func()) {
-	return t.h.proc.Clients.ProposeFor(id, command, done)
+	return t.h.proc.Clients.ProposeFor(t.owner(key).Proposal(session, sequence), command, done)
+}
+
+// owner is the client that has shown a key at the begin of its stream.
+func (t target) owner(key []byte) clients.Owner {
+	owner, _ := clients.OwnerOf(key, t.h.run.broken.Owners) // the keys of package workload are whole
+	return owner
 }
 
 // whole completes a result that a client gets after it has travelled, if this member can by then.
@@ -48,12 +55,13 @@ func (t target) whole(command *kv.Command, r kv.Result, err error) (kv.Result, e
 }
 
 // Offer implements workload.Target.
-func (t target) Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on workload.TermConfig,
+func (t target) Offer(key []byte, session, sequence uint64, command *kv.Command, on workload.TermConfig,
 	done func(kv.Result, error),
 ) (abandon func()) {
-	h := t.h
+	h, owner := t.h, t.owner(key)
+	id := owner.Proposal(session, sequence)
 	message := consensus.Message{
-		Kind: consensus.MsgRecord, From: client, To: h.id, Term: on.Term, Config: on.Config,
+		Kind: consensus.MsgRecord, From: owner.ID, To: h.id, Term: on.Term, Config: on.Config,
 		Proposals: []consensus.Proposal{{ID: id, Kind: consensus.EntryCommand, Payload: command.Append(nil)}},
 	}
 	var told *shell.Answer

@@ -93,7 +93,7 @@ func newWorld(o Options) (*World, error) {
 		r.After(p.begins(i, r.spoil), h.start)
 	}
 	r.After(cureScan, w.operators.foundAgain)
-	w.load = workload.Start(clients{r, c}, r.suite, p.mix, dice.Stream(o.Seed, streamLoad))
+	w.load = workload.Start(surroundings{r, c}, r.suite, p.mix, dice.Stream(o.Seed, streamLoad))
 	for _, n := range p.nemeses {
 		if n == &jobs {
 			w.unleash(n, r.chance)
@@ -118,6 +118,10 @@ func (r *run) breakLoad(o *Options) {
 		rng := dice.Stream(o.Seed, streamNatives)
 		m.Natives = dice.Pick(rng, 0, 0, 1, 3)
 		m.Direct = dice.Chance(rng, 0.6)
+		m.Thief = true
+	}
+	if m.Owners = r.broken.Owners; m.Owners.IDInKey {
+		m.Natives, m.Thief = 1, true
 	}
 	if r.broken.Client {
 		m.Natives, m.Direct, m.Tally.SuperquorumLess = hastyClients, true, true

@@ -40,7 +40,7 @@ func (p *proposeStream) listen() error {
 	if p.detach != nil {
 		return nil
 	}
-	detach, err := p.writer.options.Clients.ListenFor(p.client, p)
+	detach, err := p.writer.options.Clients.ListenFor(p.owner.ID, p)
 	if err != nil {
 		return errClientID
 	}
@@ -91,7 +91,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 			message.Proposals = append(message.Proposals, proposal)
 		}
 	}
-	p.writer.options.Clients.Offer(p.client, message)
+	p.writer.options.Clients.Offer(p.owner.ID, message)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 	message, refused := termConfigOf(request), termConfigOf(request)
 	message.Kind, refused.Kind = consensus.MsgRecord, consensus.MsgRecorded
 	for _, r := range request.Records {
-		id := p.name(r)
+		id := p.owner.Proposal(r.Session, r.Sequence)
 		var proposal consensus.Proposal
 		err := checkName(id)
 		if err == nil {
@@ -117,7 +117,7 @@ func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 			Attempt: consensus.Attempt{Proposal: id}, Refusal: refusedHere,
 		})
 	}
-	p.writer.options.Clients.Offer(p.client, message)
+	p.writer.options.Clients.Offer(p.owner.ID, message)
 	p.Hear(refused)
 }
 

@@ -91,17 +91,17 @@ func (w *Service) Propose(
 	if err != nil {
 		return err
 	}
-	if len(first.Key) != quoratepb.ClientKeyBytes {
+	owner, err := clients.OwnerOf(first.Key, clients.Faults{})
+	if err != nil {
 		return errNoClient
 	}
-	client := consensus.MemberID(quoratepb.ClientID(first.Key))
-	leave, err := w.register.enter(client, admission.CallerOf(stream.Context()))
+	leave, err := w.register.enter(owner.ID, admission.CallerOf(stream.Context()))
 	if err != nil {
 		return err
 	}
 	defer leave()
 	p := &proposeStream{
-		writer: w, grpc: stream, client: client, wake: make(chan struct{}, 1),
+		writer: w, grpc: stream, owner: owner, wake: make(chan struct{}, 1),
 		unanswered: map[*streamProposal]struct{}{}, offered: map[consensus.ProposalID]*streamProposal{},
 	}
 	p.room.L = &p.mu

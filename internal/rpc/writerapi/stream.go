@@ -52,7 +52,7 @@ var (
 type proposeStream struct {
 	writer *Service
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
-	client consensus.MemberID
+	owner  clients.Owner
 	wake   chan struct{}
 	detach func() // from what the core says to the client; nil before its first offer
 
@@ -116,7 +116,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	if p.writer.options.Member.Learner() { // since the stream began
 		return rpctypes.ErrGRPCNotSupportedForLearner
 	}
-	p.writer.options.Clients.KeepClient(p.client)
+	p.writer.options.Clients.KeepClient(p.owner.ID)
 	if request.Open != nil {
 		if err := p.open(request.Open); err != nil {
 			return err
@@ -126,7 +126,7 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 		return errRetiring
 	}
 	for _, number := range request.Retire {
-		if session := (consensus.SessionID{Member: p.client, Number: number}); session.OfClient() {
+		if session := p.owner.Session(number); session.OfClient() {
 			p.writer.options.Clients.RetireClientSession(session)
 		}
 	}
@@ -161,7 +161,7 @@ func (p *proposeStream) propose(r *quoratepb.Proposal) error {
 
 // begin checks one proposal. No command means that it is answered already; the error ends the stream.
 func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamProposal, error) {
-	id := p.name(r)
+	id := p.owner.Proposal(r.Session, r.Sequence)
 	one := &streamProposal{stream: p, id: id, kind: r.Kind, bytes: len(r.Request)}
 	if !p.enter(one) {
 		return nil, nil, context.Canceled
@@ -185,11 +185,6 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		return nil, one, nil
 	}
 	return command, one, nil
-}
-
-// name is the id of a proposal: of no other client, whatever it says.
-func (p *proposeStream) name(r *quoratepb.Proposal) consensus.ProposalID {
-	return consensus.ProposalID{Session: consensus.SessionID{Member: p.client, Number: r.Session}, Sequence: r.Sequence}
 }
 
 func checkName(id consensus.ProposalID) error {
@@ -255,7 +250,7 @@ func (p *proposeStream) signal() {
 
 // open opens a session for the client, beside what it proposes under the others meanwhile.
 func (p *proposeStream) open(r *quoratepb.OpenSession) error {
-	last := consensus.SessionID{Member: p.client, Number: r.Above}
+	last := p.owner.Session(r.Above)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.opening || len(r.Keep) > maxKeptSessions || r.Above != 0 && !last.OfClient() || r.Above == math.MaxUint64 {
@@ -263,7 +258,7 @@ func (p *proposeStream) open(r *quoratepb.OpenSession) error {
 	}
 	p.opening = true
 	go func() {
-		session, err := p.writer.options.Clients.OpenClientSession(p.grpc.Context(), p.client, r.Above, r.Keep)
+		session, err := p.writer.options.Clients.OpenClientSession(p.grpc.Context(), p.owner.ID, r.Above, r.Keep)
 		opened := &quoratepb.SessionOpened{Session: session.Number}
 		if err != nil {
 			if errors.Is(err, clients.ErrClientID) {

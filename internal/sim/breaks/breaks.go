@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/membership"
@@ -22,6 +23,7 @@ type Set struct {
 	Raft        raft.Faults
 	Rules       identity.Rules
 	Offers      offers.Faults
+	Owners      clients.Faults
 	Membership  membership.Faults
 	LyingDisk   bool // a sync that does nothing
 	LyingLog    bool // the log does not sync
@@ -81,6 +83,8 @@ var all = []Break{
 		func(b *Set) { b.Membership.CareShrinks = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *Set) { b.Sessions = true }},
 	{"early-leases", "leases end a second early", func(b *Set) { b.Leases = true }},
+	{"session-by-id", "whoever knows the id of a native client can write in its sessions",
+		func(b *Set) { b.Owners.IDInKey = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *Set) { b.Client = true }},
 	{"lossy-watch", "a watcher loses events", func(b *Set) { b.Watch = true }},
 }

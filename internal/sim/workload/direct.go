@@ -44,19 +44,21 @@ func (n *native) offer(w *write) bool {
 	w.attempts += 2 // a new leader may find it by its records: the first answer does not speak for it
 	for _, id := range termConfig.Voters {
 		if t := n.member(id); t != nil && id != termConfig.Leader && l.rng.IntN(voterMissed) > 0 {
-			t.Offer(n.name, w.id, w.command, termConfig, nil)
+			t.Offer(n.key, w.id.Session.Number, w.id.Sequence, w.command, termConfig, nil)
 		}
 	}
 	life, heard := leader.Life(), false
 	if l.rng.IntN(leaderMissed) > 0 {
-		w.abandons = append(w.abandons, leader.Offer(n.name, w.id, w.command, termConfig, func(r kv.Result, err error) {
+		told := func(r kv.Result, err error) {
 			heard = true
 			if err == nil {
 				n.end(w, r, true)
 			} else {
 				n.retry(w)
 			}
-		}))
+		}
+		abandon := leader.Offer(n.key, w.id.Session.Number, w.id.Sequence, w.command, termConfig, told)
+		w.abandons = append(w.abandons, abandon)
 	}
 	n.watch(leader, life, func() bool { return w.over || heard }, func() { n.retry(w) })
 	return true

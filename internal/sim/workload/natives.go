@@ -1,10 +1,13 @@
 package workload
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -22,7 +25,8 @@ const (
 // knows: so that nearly all of its writes are answered, whatever happens, and each of them must have happened once.
 type native struct {
 	client
-	name     consensus.MemberID
+	key      []byte
+	owner    clients.Owner
 	session  consensus.SessionID // zero while none is open
 	above    uint64              // the number of its last
 	sequence uint64
@@ -40,13 +44,16 @@ type write struct {
 	done     func(r kv.Result, answered bool)
 }
 
-func startNative(l *Load, id int) {
+func startNative(l *Load, id int) *native {
 	n := &native{client: client{load: l, id: firstNative + id, known: map[string]kv.Revision{}}}
-	n.name = consensus.MemberID(1<<60 + id)
+	n.key = binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+id))
+	n.key = append(n.key, make([]byte, quoratepb.ClientKeyBytes-len(n.key))...)
+	n.owner, _ = clients.OwnerOf(n.key, l.mix.Owners) // the key is whole
 	if l.mix.Direct {
-		l.world.Listen(n.name, n.hear)
+		l.world.Listen(n.owner.ID, n.hear)
 	}
 	l.world.After(l.pause(), n.next)
+	return n
 }
 
 func (n *native) again() {
@@ -77,9 +84,9 @@ func (n *native) open() {
 		n.again()
 		return
 	}
-	session := t.NextSession(n.name, n.above)
+	session := t.NextSession(n.owner.ID, n.above)
 	w := &write{id: consensus.ProposalID{Session: session}, attempts: nativeAttempts, command: &kv.Command{
-		SessionOpen: &kv.SessionOpenOp{Member: uint64(n.name), Number: session.Number},
+		SessionOpen: &kv.SessionOpenOp{Member: uint64(n.owner.ID), Number: session.Number},
 	}}
 	w.done = func(r kv.Result, answered bool) {
 		n.session, n.sequence = consensus.SessionID{}, 0
@@ -200,7 +207,7 @@ func (n *native) round(w *write) {
 // ask asks one member. Who crashes, or takes too long, is given up, and another one is asked.
 func (n *native) ask(w *write, t Target) {
 	l, life, heard := n.load, t.Life(), false
-	abandon := t.ProposeFor(w.id, w.command, func(r kv.Result, err error) {
+	abandon := t.ProposeFor(n.key, w.id.Session.Number, w.id.Sequence, w.command, func(r kv.Result, err error) {
 		heard = true
 		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() {
 			if err == nil {

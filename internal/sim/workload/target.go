@@ -3,6 +3,7 @@ package workload
 import (
 	"time"
 
+	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
@@ -15,13 +16,13 @@ type Target interface {
 	// Life is zero while the member is down, and different after each start.
 	Life() int
 	Propose(command *kv.Command, done func(kv.Result, error)) (abandon func())
-	// ProposeFor proposes under an id that a native client gave, and NextSession names the session
-	// to be opened after one that it had.
-	ProposeFor(id consensus.ProposalID, command *kv.Command, done func(kv.Result, error)) (abandon func())
+	// ProposeFor proposes for the native client that has shown a key, under the session and sequence that it gave, and
+	// NextSession names the session to be opened after one that it had.
+	ProposeFor(key []byte, session, sequence uint64, command *kv.Command, done func(kv.Result, error)) (abandon func())
 	// Offer carries a native client's offer of a proposal to this member over the network, as its stream would: to the leader
 	// of the termConfig, whose done is called once the log has said what became of it, and to any other voter as a record. What
 	// they say about it is heard by whoever listens for the client.
-	Offer(client consensus.MemberID, id consensus.ProposalID, command *kv.Command, on TermConfig,
+	Offer(key []byte, session, sequence uint64, command *kv.Command, on TermConfig,
 		done func(kv.Result, error)) (abandon func())
 	TermConfig() TermConfig
 	ID() consensus.MemberID
@@ -47,7 +48,9 @@ type World interface {
 // Mix says how many clients there are and what they like to do. The weights are relative.
 type Mix struct {
 	Clients, Tenants, Watchers int
-	Natives                    int         // clients that name their writes themselves
+	Natives                    int  // clients that name their writes themselves
+	Thief                      bool // somebody writes in their sessions, and does not have their keys
+	Owners                     clients.Faults
 	Direct                     bool        // they offer their writes to all voters by themselves
 	Tally                      tally.Rules // by which they count
 	Readers                    int         // of the clients, those that only read and stay with their member
