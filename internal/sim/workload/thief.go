@@ -41,7 +41,8 @@ func (t *thief) next() {
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte("stolen"), Value: []byte("by a thief")}}
 	target.ProposeFor(key, session.Number, victim.sequence+1, command, func(r kv.Result, err error) {
 		if err == nil && r.Err == nil {
-			l.suite.Report("session", fmt.Sprintf("somebody without the key of %v wrote in its session %v", victim.owner.ID, session))
+			l.suite.Report("session",
+				fmt.Sprintf("somebody without the key of %v wrote in its session %v", victim.owner.ID, session))
 		}
 	})
 }
