@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -151,9 +152,16 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 		if outcome == door.Remember || n.run.broken.Rules.IgnoreLives { // nobody need remember whom no configuration has yet
 			n.run.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
 		}
-		at.hears[claim.Life] = true
+		if !at.hears[claim.Life] && (n.run.broken.Rules.IgnoreLives || at.knows(claim.Life)) {
+			at.hears[claim.Life] = true
+		}
 	}
 	return true
+}
+
+// knows reports whether the guard of a process remembers a life: it does not while no configuration has the member.
+func (h *host) knows(life consensus.Life) bool {
+	return slices.ContainsFunc(h.door.Guard.Seen(), func(s identity.Seen) bool { return s.Life == life })
 }
 
 // refuse counts a refusal, and carries it to the process that is refused for its data directory.
