@@ -1,0 +1,22 @@
+//go:build !race
+
+package kv_test
+
+import (
+	"testing"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Ensure that a put is decoded without memory of its own, and encoded into one allocation. The race detector allocates more.
+func TestDecoder_Decode_allocations(t *testing.T) {
+	var d kv.Decoder
+	full := kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: []byte("v"), Lease: 7, PrevKV: true}}
+	encoded := full.Append(nil)
+	if n := testing.AllocsPerRun(100, func() { _, _ = d.Decode(encoded) }); n != 0 {
+		t.Errorf("a put is decoded with %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = full.Append(nil) }); n != 1 {
+		t.Errorf("a put is encoded with %v allocations, want one", n)
+	}
+}
