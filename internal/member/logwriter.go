@@ -2,42 +2,51 @@ package member
 
 import (
 	"context"
-	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
-	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/logwriter"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/watchdog"
 )
 
-// logWriter owns the WAL: everything that waits goes into one sync. What promises that it is on disk leaves after that.
+// logWriter is the goroutine that owns the WAL.
 type logWriter struct {
-	queue   queue[node.Persist]
-	data    *datadir.Data
-	task    *watchdog.Task
-	clock   env.Clock
-	observe func(took time.Duration) // of each write; may be nil
-
-	deliver  func(messages []consensus.Message)
-	evaluate func(evaluation raft.Evaluation)
-	put      func(inputs ...raft.Input) // to the core
-
-	batches []wal.Batch // of the present write; kept for the next
+	queue  queue[node.Persist]
+	writer *logwriter.Writer
+	task   *watchdog.Task
 }
 
 func newLogWriter(
 	o *Options, dog *watchdog.Watchdog, deliver func([]consensus.Message), evaluate func(raft.Evaluation),
 	put func(...raft.Input),
 ) *logWriter {
-	w := &logWriter{
-		data: o.Data, task: dog.Watch("writing the log"), clock: o.Clock, observe: o.Synced,
-		deliver: deliver, evaluate: evaluate, put: put,
-	}
+	w := &logWriter{task: dog.Watch("writing the log"), writer: logwriter.New(logwriter.Options{
+		Data: o.Data, Append: measured(o), Deliver: deliver, Put: put,
+		Evaluate: func(evaluations []raft.Evaluation) {
+			for _, evaluation := range evaluations {
+				evaluate(evaluation)
+			}
+		},
+	})}
 	w.queue.init()
 	return w
+}
+
+// measured appends to the log and tells how long that took.
+func measured(o *Options) func(batches ...wal.Batch) error {
+	if o.Synced == nil {
+		return o.Data.WAL.Append
+	}
+	return func(batches ...wal.Batch) error {
+		begun := o.Clock.Now()
+		err := o.Data.WAL.Append(batches...)
+		if err == nil {
+			o.Synced(o.Clock.Now().Sub(begun))
+		}
+		return err
+	}
 }
 
 // run writes what is queued until ctx ends.
@@ -54,58 +63,9 @@ func (w *logWriter) run(ctx context.Context) error {
 			continue
 		}
 		w.task.Begin()
-		if err := w.write(spare); err != nil {
+		if err := w.writer.Write(spare); err != nil {
 			return err
 		}
 		w.task.Idle()
 	}
-}
-
-// write makes requests durable, in their order, and does what they ask for after that.
-func (w *logWriter) write(requests []node.Persist) error {
-	w.batches = w.batches[:0]
-	var seq uint64
-	for i := range requests {
-		if requests[i].Seq != 0 {
-			seq = requests[i].Seq
-			w.batches = append(w.batches, requests[i].Batch)
-		}
-	}
-	if len(w.batches) > 0 {
-		begun := w.clock.Now()
-		if err := w.data.WAL.Append(w.batches...); err != nil {
-			return err
-		}
-		if w.observe != nil {
-			w.observe(w.clock.Now().Sub(begun))
-		}
-		if err := w.data.Persisted(w.batches); err != nil {
-			return err
-		}
-	}
-	for i := range requests {
-		if len(requests[i].After) > 0 {
-			w.deliver(requests[i].After)
-		}
-		for _, evaluation := range requests[i].Evaluate {
-			w.evaluate(evaluation)
-		}
-	}
-	if seq != 0 {
-		w.put(raft.Persisted{Seq: seq})
-	}
-	if base := latestBase(requests); base != nil {
-		return w.data.WAL.Compact(*base)
-	}
-	return nil
-}
-
-// latestBase returns the last compaction among requests.
-func latestBase(requests []node.Persist) *consensus.SnapshotMeta {
-	for i := len(requests) - 1; i >= 0; i-- {
-		if requests[i].Base != nil {
-			return requests[i].Base
-		}
-	}
-	return nil
 }

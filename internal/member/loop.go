@@ -35,7 +35,7 @@ type loop struct {
 func (l *loop) run(ctx context.Context) error {
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()
-	passed := ticks{begun: l.clock.Now(), interval: l.interval, most: l.most}
+	passed := node.NewTicks(l.clock.Now(), l.interval, l.most)
 	later := time.NewTimer(l.interval) // for offers that are not due yet
 	defer later.Stop()
 	for {
@@ -49,7 +49,7 @@ func (l *loop) run(ctx context.Context) error {
 		l.task.Begin()
 		inputs := l.inbox.take()
 		now := l.clock.Now()
-		if due := passed.due(now); len(due) > 0 && !l.epochs.Update(l.leader.Leader() != consensus.NoMember).Mute() {
+		if due := passed.Due(now); len(due) > 0 && !l.epochs.Update(l.leader.Leader() != consensus.NoMember).Mute() {
 			inputs = append(due, inputs...)
 			counts := l.node.Replica().Counts()
 			l.coreCounts.Store(&counts)
@@ -63,38 +63,6 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		l.publish()
 	}
-}
-
-// mostTicks is how many ticks the core is told of at once, which is as many as its leader lease may count.
-func mostTicks(o *raft.Options) int64 {
-	if o.LeaderLease {
-		return int64(4 * o.ElectionTicks)
-	}
-	return 1
-}
-
-// ticks counts the ticks that the clock says have passed. They come before whatever else waits: a member that was
-// paused must know that time went on, or its leader lease would outlive the promises it rests on. Without such a lease
-// one tick for the whole pause is better: what waits may show that nothing has changed meanwhile.
-type ticks struct {
-	begun    time.Time
-	interval time.Duration
-	counted  int64
-	most     int64 // at once
-}
-
-func (t *ticks) due(now time.Time) []raft.Input {
-	passed := int64(now.Sub(t.begun) / t.interval)
-	n := min(passed-t.counted, t.most)
-	if n <= 0 {
-		return nil
-	}
-	t.counted = passed
-	inputs := make([]raft.Input, n)
-	for i := range inputs {
-		inputs[i] = raft.Tick{}
-	}
-	return inputs
 }
 
 // publish makes the core's state readable by other goroutines.

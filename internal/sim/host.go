@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
@@ -159,12 +160,10 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	core.Seed += uint64(h.life)
 	setting := h.run.plan.settings(&core, h.run.spoil)
 	o := &shell.Options{
-		Raft: core, FastPath: setting, Offers: h.run.broken.Offers, Most: 1, Extend: h.extension(),
+		Raft: core, FastPath: setting, Offers: h.run.broken.Offers, Extend: h.extension(),
+		Most: node.MostTicks(&h.run.plan.raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
-	}
-	if h.run.plan.raft.LeaderLease {
-		o.Most = int64(4 * h.run.plan.raft.ElectionTicks)
 	}
 	if h.run.plan.mixed {
 		o.Most *= slowest

@@ -48,6 +48,7 @@ var layers = []struct {
 	{"internal/expiry", 4, "member"},
 	{"internal/upkeep", 4, "member"},
 	{"internal/applier", 4, "member"},
+	{"internal/logwriter", 4, "member"},
 	{"internal/ctl", 4, "ctl"},
 	{"internal/rpc", 5, "rpc"},
 	{"internal/server", 6, "server"},

@@ -24,7 +24,7 @@
 //	                      membership.md                             (what may follow), removal.go (what is stored)
 //	settled               membership.md, rule 9                     removal.go
 //	counted, founding     ADR 0020 (who may vote)                   counted.go
-//	session               docs/native-client.md (whose session)     package workload, thief.go
+//	session               docs/native-client.md (whose session)     package workload, natives.go
 //	job                   docs/membership.md, jobs                  jobs.go
 //	recovery              ADR 0012 (what is kept)                   held.go
 //

@@ -4,16 +4,17 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/logwriter"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
-	"github.com/quorate/quorate/internal/storage/wal"
 )
 
 // logWriter writes the log: one write at a time, of everything that waits.
 type logWriter struct {
 	*Life
 	data    *datadir.Data
+	writer  *logwriter.Writer
 	core    func() *raft.Replica
 	put     func(inputs ...raft.Input)
 	waiting []node.Persist
@@ -55,30 +56,16 @@ func (l *logWriter) write() {
 	l.After(took, l.written)
 }
 
-func (l *logWriter) append(requests []node.Persist) error {
-	batches := make([]wal.Batch, 0, len(requests))
-	for i := range requests {
-		if requests[i].Seq != 0 {
-			batches = append(batches, requests[i].Batch)
-		}
-	}
-	if len(batches) == 0 {
-		return nil
-	}
-	if err := l.data.WAL.Append(batches...); err != nil {
-		return err
-	}
-	return l.data.Persisted(batches)
+// newWriter returns what ships, with the checkers beside it.
+func (l *logWriter) newWriter() *logwriter.Writer {
+	return logwriter.New(logwriter.Options{
+		Data: l.data, Append: l.data.WAL.Append, Synced: l.synced, Deliver: l.Send, Evaluate: l.answerFast, Put: l.put,
+		Compacted: func(base consensus.SnapshotMeta) { l.Suite.Rebased(l.ID, base, false) },
+	})
 }
 
-// written is the end of a write: what it covers may be said to others.
-func (l *logWriter) written() {
-	requests := l.writing
-	if err := l.append(requests); err != nil {
-		l.Fail(err)
-		return
-	}
-	l.writing = nil
+// synced tells the checkers what is on disk now: it may be said to others.
+func (l *logWriter) synced(requests []node.Persist) {
 	var seq uint64
 	for i := range requests {
 		r := &requests[i]
@@ -90,26 +77,21 @@ func (l *logWriter) written() {
 		l.Suite.SyncedRecords(l.ID, r.Batch.Witness)
 	}
 	l.Note(diary.Persist, seq, uint64(len(requests)), 0, nil)
-	for i := range requests {
-		if len(requests[i].After) > 0 {
-			l.Send(requests[i].After)
-		}
-		l.answerFast(requests[i].Evaluate)
+}
+
+// written is the end of a write.
+func (l *logWriter) written() {
+	if err := l.writer.Write(l.writing); err != nil {
+		l.Fail(err)
+		return
 	}
+	l.writing = nil
 	l.Suite.Released()
-	if seq != 0 {
-		l.put(raft.Persisted{Seq: seq})
-	}
-	if l.compact(requests) {
-		l.write()
-	}
+	l.write()
 }
 
 // answerFast tells proposers what their entries will give, as the state that is applied a little later says.
 func (l *logWriter) answerFast(evaluations []raft.Evaluation) {
-	if len(evaluations) == 0 {
-		return
-	}
 	l.After(dice.Exponential(l.Rng, l.Pace.Apply), func() {
 		var answers []consensus.Message
 		for i := range evaluations {
@@ -119,21 +101,4 @@ func (l *logWriter) answerFast(evaluations []raft.Evaluation) {
 		}
 		l.Send(answers)
 	})
-}
-
-// compact lets the log forget what the last of some requests says, after their write.
-func (l *logWriter) compact(requests []node.Persist) bool {
-	for i := len(requests) - 1; i >= 0; i-- {
-		base := requests[i].Base
-		if base == nil {
-			continue
-		}
-		if err := l.data.WAL.Compact(*base); err != nil {
-			l.Fail(err)
-			return false
-		}
-		l.Suite.Rebased(l.ID, *base, false)
-		return true
-	}
-	return true
 }

@@ -12,9 +12,7 @@ import (
 type loop struct {
 	*Life
 	node     *node.Node
-	begun    time.Time // by the machine's clock
-	ticked   int64     // ticks since then
-	most     int64     // ticks in one step
+	ticks    node.Ticks // by the machine's clock
 	inbox    []raft.Input
 	stepping bool
 
@@ -50,7 +48,7 @@ func (l *loop) tick() {
 
 func (l *loop) step() {
 	l.stepping = false
-	due := l.due()
+	due := l.ticks.Due(l.Clock())
 	if l.mute() {
 		due = nil
 	}
@@ -83,17 +81,4 @@ func (l *loop) taken(inputs []raft.Input) {
 			l.Suite.Offers.Took(l.ID, &received.Message)
 		}
 	}
-}
-
-// due returns the ticks that the clock says have passed, before whatever else waits: after a pause the core must know that
-// time went on, or it would trust promises that ended meanwhile.
-func (l *loop) due() []raft.Input {
-	passed := int64(l.Clock().Sub(l.begun) / l.Pace.Tick)
-	n := min(passed-l.ticked, l.most)
-	l.ticked = passed
-	ticks := make([]raft.Input, n, n+4)
-	for i := range ticks {
-		ticks[i] = raft.Tick{}
-	}
-	return ticks
 }

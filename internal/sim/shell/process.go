@@ -47,10 +47,12 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 		observe: o.Observe, configure: o.Configure,
 	}
 	put := p.loop.Put
-	p.loop = loop{Life: life, begun: life.Clock(), most: o.Most, mute: o.Mute, stepped: o.Stepped}
+	p.loop = loop{Life: life, mute: o.Mute, stepped: o.Stepped}
+	p.loop.ticks = node.NewTicks(life.Clock(), life.Pace.Tick, o.Most)
 	p.loop.timer = timer{Life: life, fire: p.loop.Wake}
 	p.distances = distances{Life: life}
 	p.log = logWriter{Life: life, data: data, put: put, core: func() *raft.Replica { return p.Node.Replica() }}
+	p.log.writer = p.log.newWriter()
 	p.stores.Set(data.Generation)
 	scrubber := upkeep.NewScrubber(&p.stores, upkeep.ScrubPace{Keys: 1 + life.Rng.IntN(200)})
 	p.cleaner = cleaner{Life: life, data: data, put: put, scrubber: scrubber}
@@ -156,7 +158,7 @@ func (p *Process) Hub() *watch.Hub { return p.hub }
 
 // Writes reports whether a write of the log is under way, FinishWrite ends it at once.
 func (p *Process) Writes() bool { return len(p.log.writing) > 0 }
-func (p *Process) FinishWrite() { _ = p.log.append(p.log.writing) } // the disk may be about to die
+func (p *Process) FinishWrite() { _, _ = p.log.writer.Sync(p.log.writing) } // the disk may be about to die
 
 func (p *Process) ports() node.Ports {
 	return node.Ports{

@@ -21,22 +21,6 @@ func newLife(schedule *kernel.Schedule) *Life {
 	}
 }
 
-// Ensure that ticks follow the clock, and that those of a pause are bounded and not made up for.
-func TestLoop_due(t *testing.T) {
-	var schedule kernel.Schedule
-	life := newLife(&schedule)
-	l := loop{Life: life, begun: life.Clock(), most: 3}
-	for _, step := range []struct {
-		at   time.Duration
-		want int
-	}{{5 * time.Millisecond, 0}, {10 * time.Millisecond, 1}, {29 * time.Millisecond, 1}, {time.Second, 3}, {time.Second, 0}} {
-		schedule.Pass(step.at)
-		if got := len(l.due()); got != step.want {
-			t.Errorf("at %v: %d ticks, want %d", step.at, got, step.want)
-		}
-	}
-}
-
 // Ensure that a process that is woken twice steps once, and one that has ended does not step.
 func TestLoop_Wake(t *testing.T) {
 	var schedule kernel.Schedule

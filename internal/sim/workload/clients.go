@@ -45,13 +45,7 @@ func Start(world World, suite *check.Suite, mix Mix, rng *rand.Rand) *Load {
 		l.tenants = append(l.tenants, t)
 		world.After(l.pause(), t.begin)
 	}
-	var natives []*native
-	for id := range mix.Natives {
-		natives = append(natives, startNative(l, id))
-	}
-	if mix.Thief && len(natives) > 0 {
-		startThief(l, natives)
-	}
+	l.startNatives()
 	for id := range mix.Watchers {
 		l.startWatcher(id)
 	}

@@ -44,6 +44,18 @@ type write struct {
 	done     func(r kv.Result, answered bool)
 }
 
+// startNatives starts the native clients, and who has not got their keys.
+func (l *Load) startNatives() {
+	var natives []*native
+	for id := range l.mix.Natives {
+		natives = append(natives, startNative(l, id))
+	}
+	if l.mix.Thief && len(natives) > 0 {
+		t := &thief{load: l, victims: natives}
+		l.world.After(thiefPauses*l.pause(), t.next)
+	}
+}
+
 func startNative(l *Load, id int) *native {
 	n := &native{client: client{load: l, id: firstNative + id, known: map[string]kv.Revision{}}}
 	n.key = binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+id))
@@ -240,4 +252,38 @@ func (n *native) end(w *write, r kv.Result, answered bool) {
 		abandon()
 	}
 	w.done(r, answered)
+}
+
+// thiefPauses is how many times longer a thief pauses than other clients.
+const thiefPauses = 4
+
+// thief is a client that knows the ids of other clients, their sessions and how far they have numbered their writes, as
+// anybody may who reads logs. It does not have their keys, and makes keys of their ids.
+type thief struct {
+	load    *Load
+	victims []*native
+}
+
+// next tries to write in the place of a client's next write. If that succeeds, the client will be told that its own write
+// is done, which nobody has applied.
+func (t *thief) next() {
+	l := t.load
+	if l.stopped {
+		return
+	}
+	l.world.After(thiefPauses*l.pause(), t.next)
+	victim, target := t.victims[l.rng.IntN(len(t.victims))], l.target()
+	if target == nil || victim.session.Number == 0 {
+		return
+	}
+	key := make([]byte, quoratepb.ClientKeyBytes)
+	binary.BigEndian.PutUint64(key, uint64(victim.owner.ID))
+	session := victim.session
+	command := &kv.Command{Put: &kv.PutOp{Key: []byte("stolen"), Value: []byte("by a thief")}}
+	target.ProposeFor(key, session.Number, victim.sequence+1, command, func(r kv.Result, err error) {
+		if err == nil && r.Err == nil {
+			l.suite.Report("session",
+				fmt.Sprintf("somebody without the key of %v wrote in its session %v", victim.owner.ID, session))
+		}
+	})
 }

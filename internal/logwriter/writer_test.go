@@ -1,4 +1,4 @@
-package member
+package logwriter_test
 
 import (
 	"fmt"
@@ -8,30 +8,28 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir/datatest"
-	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/logwriter"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/storage/wal"
-	"github.com/quorate/quorate/internal/watchdog"
 )
 
 // Ensure that everything that waits is written by one sync, that what promises it leaves after that and in order, and that the
 // core is told the last request.
-func TestLogWriter_write(t *testing.T) {
+func TestWriter_Write(t *testing.T) {
 	data := datatest.Create(t, datatest.Options(), 1)
 	defer datatest.Close(t, data)
 	before := data.WAL.Stats().Syncs
 	var did []string
-	dog := watchdog.New(env.WallClock{})
-	w := &logWriter{
-		data: data, task: dog.Watch("writing the log"), clock: env.WallClock{},
-		deliver: func(messages []consensus.Message) {
+	w := logwriter.New(logwriter.Options{
+		Data: data, Append: data.WAL.Append,
+		Deliver: func(messages []consensus.Message) {
 			did = append(did, fmt.Sprintf("sent %d after %d syncs", messages[0].To, data.WAL.Stats().Syncs-before))
 		},
-		evaluate: func(raft.Evaluation) { did = append(did, "evaluated") },
-		put:      func(inputs ...raft.Input) { did = append(did, fmt.Sprintf("%+v", inputs[0])) },
-	}
+		Evaluate: func([]raft.Evaluation) { did = append(did, "evaluated") },
+		Put:      func(inputs ...raft.Input) { did = append(did, fmt.Sprintf("%+v", inputs[0])) },
+	})
 	hard := consensus.HardState{Term: 2}
-	err := w.write([]node.Persist{
+	err := w.Write([]node.Persist{
 		{Seq: 1, Batch: wal.Batch{Hard: &hard, Entries: datatest.Puts(1, 2, 2)}, After: []consensus.Message{{To: 2}}},
 		{Seq: 2, Batch: wal.Batch{Entries: datatest.Puts(3, 1, 2)}, Evaluate: make([]raft.Evaluation, 1)},
 		{After: []consensus.Message{{To: 3}}},
