@@ -15,7 +15,7 @@ import (
 // bindPatience bounds one attempt to bind members; the next scan tries again.
 const bindPatience = 5 * time.Second
 
-// binder looks after who speaks for which member: it binds members to their data directories, and shuts out those whose
+// binder looks after who speaks for which member: it binds members to their data directories, and refuses those whose
 // directory is older than it was.
 type binder struct {
 	self    consensus.MemberID
@@ -50,7 +50,7 @@ func (b *binder) bindMet(ctx context.Context) {
 	}
 }
 
-// distrust shuts out a member whose disk was rolled back: it would acknowledge, and vote, without what it has forgotten.
+// distrust refuses a member whose disk was rolled back: it would acknowledge, and vote, without what it has forgotten.
 func (b *binder) distrust(e raft.Denied) {
 	b.logger.Error("a member has lost what it acknowledged: its data directory is older than it was, and counts no more",
 		"peer", e.Member.String(), "acknowledged", uint64(e.Match), "holds", uint64(e.Claimed),

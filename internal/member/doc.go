@@ -9,7 +9,7 @@
 //	requests.go     wait until a command is applied, or until a read may be served; why one was not in time
 //	loop.go         the goroutine that owns the Node; inbox.go: what waits for it; status.go, leader.go: what it publishes
 //	nodeports.go    what the Node puts out, passed on to the goroutines below and to other members
-//	logwriter.go    the goroutine that writes the WAL
+//	logwriter.go    the goroutine that writes the WAL (package logwriter)
 //	applying.go     the goroutine that applies (package applier); applied.go: who is told what was applied
 //	fastanswers.go  the goroutine that answers proposals of the fast path before they are committed
 //	peerhandler.go  what arrives from other members; peers.go: the way to them
@@ -18,7 +18,10 @@
 //	change.go       a change of the configuration; transfer.go: of leadership; view.go: the cluster as its leader sees it
 //	pilot.go        the goroutines of package autopilot; autopilot.go: what that package sees of the member
 //	bind.go         which data directory speaks for which member
-//	clients.go      what package clients sees of the member; leases.go, integrity.go, snapshots.go, epochs.go: others
+//	clients.go      what package clients sees of the member
+//	integrity.go    how package integrity is made for the member; snapshots.go, epochs.go: snapshots and epoch
+//	leases.go       requests about leases, which the leader answers; how package expiry is made
+//	errors.go       errors; route.go: which way an answer came; timers.go: timers of requests
 //	config.go       the configuration that is applied here
 //	lifecycle.go    the common end of the goroutines; leave.go: the end of a member that was removed
 //

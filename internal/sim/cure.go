@@ -54,7 +54,7 @@ func (o *operators) cure(h *host) {
 	}
 }
 
-// judgeDenial checks that a leader shuts out a follower that denies what it acknowledged to it.
+// judgeDenial checks that a leader refuses a follower that denies what it acknowledged to it.
 func (o *operators) judgeDenial(h *host) {
 	if h.witness != nil && h.alive && h.denied > 0 && o.run.Now()-h.denied > denialLasts &&
 		o.cluster.net.mayHear(&h.credentials, h.witness) && o.cluster.net.link(h.slot, h.witness.slot).cuts == 0 {

@@ -89,7 +89,7 @@ func (h *host) bindMet() {
 	}
 }
 
-// distrust shuts out a member that denied what it had acknowledged.
+// distrust refuses a member that denied what it had acknowledged.
 func (h *host) distrust(e raft.Denied) {
 	if h.door != nil && h.door.Distrust(e.Member) {
 		if err := h.proc.Data.WriteSeenPeers(h.door.Guard.Seen()); err != nil {

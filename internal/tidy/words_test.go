@@ -21,6 +21,7 @@ var bannedWords = []struct{ word, say string }{
 	{"let go of", "dropped, or released"},
 	{"forsaken", "abandoned"},
 	{"shut out", "refused"},
+	{"shuts out", "refuses"},
 	{"misdeed", "violation"},
 	{"outdone", "behind another candidate"},
 	{"footing", "term and configuration"},

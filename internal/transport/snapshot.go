@@ -24,7 +24,8 @@ import (
 const chunkBytes = 256<<10 - frameHeaderBytes
 
 // SendSnapshot streams what write produces to a peer, and returns nil once the peer's handler has accepted all of
-// it. Flow control reaches write: it blocks while the peer is slow. While MaxSnapshots others run, it waits.
+// it. Flow control reaches write: it blocks while the peer is slow. While
+// Options.Snapshot.Most others run, it waits.
 func (t *Transport) SendSnapshot(ctx context.Context, to consensus.MemberID, meta consensus.SnapshotMeta,
 	write func(w io.Writer) error) error {
 	p := t.peer(to)

@@ -1,9 +1,10 @@
 // Command bench measures etcd-compatible servers side by side on one Linux machine.
 //
-// It starts a cluster of three members of each server in turn, on loopback and on fresh data, with etcd's flags and
+// `run` starts a cluster of three members of each server in turn, on loopback and on fresh data, with etcd's flags and
 // with fsync; drives both with the same load through the official client; and prints medians over rounds, and ratios
-// between the servers round by round. It is not a benchmark of a machine: members and clients share its cores, so that
-// throughput is bounded by CPU per operation, and that figure is the steadier one.
+// between the servers round by round. `far` puts members and clients behind proxies that delay (3 or 5 members),
+// `routes` counts how often the fast path decides, `etcd` builds the reference. It is not a benchmark of a machine: members and
+// clients share its cores, so that throughput is bounded by CPU per operation, and that figure is the steadier one.
 //
 // Invariants:
 //  1. Both servers get the same flags, load, order of workloads and number of cores.

@@ -1,6 +1,7 @@
 package breaks_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,19 @@ func TestRules(t *testing.T) {
 	for _, want := range []string{"recover-by-id", "reuse-config-ids", "witness-no-pool-keys", "superquorum-less"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("no rule %s among %v", want, names)
+		}
+	}
+}
+
+// Ensure that the documents name every negative control.
+func TestAll_documented(t *testing.T) {
+	document, err := os.ReadFile("../../../docs/simulation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range breaks.All() {
+		if !strings.Contains(string(document), "\n| `"+b.Name+"` | ") {
+			t.Errorf("docs/simulation.md has no row for %s", b.Name)
 		}
 	}
 }

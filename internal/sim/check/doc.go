@@ -1,4 +1,4 @@
-// Package check holds the laws that a simulated cluster must keep: one file per property.
+// Package check holds the laws that a simulated cluster must keep: a file for most properties.
 //
 // A Suite is told what the members do, as they do it, and reports the first violations; it never asks a member
 // anything, so that a checker cannot be fooled by the code it checks. The reference model (model.go) is a second,
@@ -26,7 +26,11 @@
 //	counted, founding     ADR 0020 (who may vote)                   counted.go
 //	session               docs/native-client.md (whose session)     package workload, natives.go
 //	job                   docs/membership.md, jobs                  jobs.go
-//	recovery              ADR 0012 (what is kept)                   held.go
+//	recovery              ADR 0012 (what is kept)                   held.go; package sim, recover.go (who serves)
+//	superseded            ADR 0012                                  package sim, recover.go
+//	offer-wait            package offers, invariant 2               offers.go
+//	offers-resume         docs/fast-path.md, "When several members  package sim, resume.go
+//	                      are busy"
 //
 // Everything here belongs to the one goroutine of the simulator.
 package check

@@ -10,7 +10,7 @@ import (
 )
 
 // maxOfferWait is how long an offer may wait for its stamp: a quarter of a second by a clock that may be slow (package
-// offers, law 2).
+// offers, invariant 2).
 const maxOfferWait = 260 * time.Millisecond
 
 // Offers checks that members look at what they are offered soon, whatever the clock that stamped it showed.

@@ -115,7 +115,7 @@ func (d *Door) Admit(c *identity.Claim, messages []consensus.Message) ([]consens
 	return identity.Admit(&d.config, c.Member, c.Storage, messages, d.Rules)
 }
 
-// Distrust shuts out the directory that speaks for a member. It reports whether that must be remembered.
+// Distrust refuses the directory that speaks for a member. It reports whether that must be remembered.
 func (d *Door) Distrust(id consensus.MemberID) bool {
 	c, known := d.met[id]
 	if !known || !d.Guard.Distrust(id, c.Storage) {

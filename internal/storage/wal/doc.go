@@ -6,13 +6,14 @@
 //
 //	segment   | header | carried state | record | record | ... | zeros, or bytes of the file's former life |
 //	record    | stamp | length | durable | crc | item | item | ... | pad |
-//	item      | kind | body |      entry, entry by name, hard state, reset, base, witness add or forget, carried, mark
+//	item      | kind | body |      entry, entry by name, hard state, reset, base, witness add or forget, carried, mark,
+//	                               boots, epoch
 //
 // Invariants:
 //  1. Append returns nil only after all of it is durable; all of one Append is recovered, or nothing of it.
 //  2. A record is live only under the stamp of its segment's number and its own offset. Numbers are never reused, so
 //     bytes of a recycled file are never live.
-//  3. Every segment begins with all that is carried (hard state, mark of the log's beginning, witness records), so the
+//  3. Every segment begins with all that is carried (hard state, base, boots, epoch, witness records), so the
 //     older ones may go as soon as their entries are not needed. An entry by name, which lacks the payload that a
 //     witness record has, finds that record in its own segment.
 //  4. A segment has its final name only once its header and carried state are durable, and the one before is synced.
