@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -188,22 +187,4 @@ func decodeCall(frame []byte) (h hello, method string, body []byte, err error) {
 	}
 	rest = rest[n:]
 	return h, string(rest[:length]), rest[length:], nil
-}
-
-// pace spreads bytes over time: it tells how long to wait before more may be sent.
-type pace struct {
-	perSecond int64
-	next      time.Time
-}
-
-// after notes that bytes were sent at now. Time that was not used is not saved up for a burst.
-func (p *pace) after(now time.Time, bytes int) time.Duration {
-	if p.perSecond <= 0 {
-		return 0
-	}
-	if p.next.Before(now) {
-		p.next = now
-	}
-	p.next = p.next.Add(time.Duration(float64(bytes) / float64(p.perSecond) * float64(time.Second)))
-	return p.next.Sub(now)
 }

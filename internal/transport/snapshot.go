@@ -291,3 +291,21 @@ func (r *snapshotReader) next() error {
 	}
 	return fmt.Errorf("%w: frame kind %d in a snapshot", ErrCorruptFrame, kind)
 }
+
+// pace spreads bytes over time: it tells how long to wait before more may be sent.
+type pace struct {
+	perSecond int64
+	next      time.Time
+}
+
+// after notes that bytes were sent at now. Time that was not used is not saved up for a burst.
+func (p *pace) after(now time.Time, bytes int) time.Duration {
+	if p.perSecond <= 0 {
+		return 0
+	}
+	if p.next.Before(now) {
+		p.next = now
+	}
+	p.next = p.next.Add(time.Duration(float64(bytes) / float64(p.perSecond) * float64(time.Second)))
+	return p.next.Sub(now)
+}

@@ -70,8 +70,7 @@ func drain(t testing.TB, s *Stream) (events, answers, calls int) {
 }
 
 // Whatever one stream with very many watchers does, the hub's lock, which applying needs, is released after
-// watchersPerHold
-// of them; and to resume them all takes steps in proportion to their number, not to its square.
+// watchersPerHold of them; and to resume them all takes steps in proportion to their number, not to its square.
 func TestStream_holdsAreShort(t *testing.T) {
 	const watchers, writes = 20_000, 5_000
 	for name, options := range map[string]Options{"from the store": {HistoryBytes: 1}, "from the history": {}} {
