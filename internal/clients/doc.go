@@ -1,4 +1,4 @@
-// Package clients is what a member does for native clients (package client), which name their proposals themselves.
+// Package clients is what a member does for native clients (package client), which choose the ids of their proposals.
 //
 // A client proposes through any member, under ids of its own session, so that a retry is applied once. It may also
 // offer a proposal to the leader and to all other voters at once, over its streams to them, and count their verdicts:

@@ -1,9 +1,9 @@
 // Package epoch finds out whether the cluster was recovered without this member, and says what the member may do then.
 //
 // A recovery from quorum loss begins the next epoch of a cluster. Members of the epoch before it may still run. Package
-// identity decides what a member may do once it knows of them (identity.Succession). A Watch adds times to that: when the
-// member last had a quorum, and when it asks its peers again. A Monitor adds a lock, and the goroutine that asks the peers.
-// A member has a Monitor; a simulated member has a Watch.
+// identity decides what a member may do once it knows of them (identity.Succession). A Tracker adds times to that: when
+// the member last had a quorum, and when it asks its peers again. A Monitor adds a lock, and the goroutine that asks
+// the peers. A member has a Monitor; a simulated member has a Tracker.
 //
 // It does not recover anything: see package recovery.
 //
@@ -12,5 +12,5 @@
 //  2. A member counts as having a quorum until five election timeouts after it last knew a leader, so that an election does
 //     not count as the loss of a quorum.
 //
-// A Watch belongs to one goroutine at a time. All methods of a Monitor may be called concurrently.
+// A Tracker belongs to one goroutine at a time. All methods of a Monitor may be called concurrently.
 package epoch

@@ -38,23 +38,23 @@ type Options struct {
 	Greet func(ctx context.Context, url string) (identity.Greeting, error)
 }
 
-// Monitor is a Watch for several goroutines, and the goroutine that asks others which epoch they are of.
+// Monitor is a Tracker for several goroutines, and the goroutine that asks others which epoch they are of.
 type Monitor struct {
 	options Options
 	begun   time.Time
 	state   atomic.Uint32 // identity.EpochState, as the loop has last seen it
 	news    chan struct{} // a member of another epoch was met for the first time
 
-	mu    sync.Mutex
-	watch *Watch
-	why   string // this member serves nothing
+	mu      sync.Mutex
+	tracker *Tracker
+	why     string // this member serves nothing
 }
 
 // New returns a Monitor that knows of no other epoch.
 func New(options Options) *Monitor {
 	return &Monitor{
 		options: options, begun: options.Clock.Now(), news: make(chan struct{}, 1),
-		watch: NewWatch(options.Own, identity.Rules{}, options.ElectionTimeout),
+		tracker: NewTracker(options.Own, identity.Rules{}, options.ElectionTimeout),
 	}
 }
 
@@ -64,7 +64,7 @@ func (m *Monitor) now() time.Duration { return m.options.Clock.Now().Sub(m.begun
 func (m *Monitor) Meet(c identity.Claim) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.watch.Meet(c) {
+	if m.tracker.Meet(c) {
 		select {
 		case m.news <- struct{}{}:
 		default:
@@ -78,12 +78,12 @@ func (m *Monitor) Update(led bool) identity.EpochState {
 	defer m.mu.Unlock()
 	now := m.now()
 	if led {
-		m.watch.Led(now)
+		m.tracker.Led(now)
 	}
-	state := m.watch.State(now)
+	state := m.tracker.State(now)
 	m.state.Store(uint32(state))
 	if state == identity.Superseded {
-		m.why = m.watch.state.WaysOut()
+		m.why = m.tracker.state.WaysOut()
 	}
 	return state
 }
@@ -110,7 +110,7 @@ func (m *Monitor) Alarms() []string {
 func (m *Monitor) met() ([]identity.Foreign, []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.watch.Met()
+	return m.tracker.Met()
 }
 
 // Run asks the members that are not connected, and those that a recovery has dropped, for their epoch, until ctx ends.
@@ -123,7 +123,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	for {
 		m.askAll(ctx, dropped)
 		m.mu.Lock()
-		pause := m.watch.Asked()
+		pause := m.tracker.Asked()
 		m.mu.Unlock()
 		for due := time.After(pause); due != nil; {
 			m.tell(told)
@@ -153,7 +153,7 @@ func (m *Monitor) askAll(ctx context.Context, dropped []consensus.Member) {
 
 func (m *Monitor) ask(ctx context.Context, peer *consensus.Member) {
 	m.mu.Lock()
-	m.watch.Name(peer.ID, peer.Name)
+	m.tracker.Name(peer.ID, peer.Name)
 	m.mu.Unlock()
 	for _, url := range peer.PeerURLs {
 		g, err := m.options.Greet(ctx, url)

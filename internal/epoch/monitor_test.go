@@ -21,8 +21,8 @@ func claim(id consensus.MemberID, number uint64) identity.Claim {
 	return identity.Claim{Cluster: 1, Member: id, Epoch: consensus.Epoch{Number: number}, Life: consensus.Life{Boots: 1}}
 }
 
-func TestWatch_State(t *testing.T) {
-	w := epoch.NewWatch(claim(1, 1), identity.Rules{}, timeout)
+func TestTracker_State(t *testing.T) {
+	w := epoch.NewTracker(claim(1, 1), identity.Rules{}, timeout)
 	expect := func(what string, now time.Duration, want identity.EpochState) {
 		t.Helper()
 		if got := w.State(now); got != want {
@@ -51,8 +51,8 @@ func TestWatch_State(t *testing.T) {
 }
 
 // Ensure that a member which calls before its name is known is called by its name after that.
-func TestWatch_Name(t *testing.T) {
-	w := epoch.NewWatch(claim(1, 1), identity.Rules{}, timeout)
+func TestTracker_Name(t *testing.T) {
+	w := epoch.NewTracker(claim(1, 1), identity.Rules{}, timeout)
 	w.Meet(claim(2, 2))
 	w.Name(2, "two")
 	w.Name(3, "three")
@@ -62,8 +62,8 @@ func TestWatch_Name(t *testing.T) {
 	}
 }
 
-func TestWatch_Asked_pausesLonger(t *testing.T) {
-	w := epoch.NewWatch(claim(1, 1), identity.Rules{}, timeout)
+func TestTracker_Asked_pausesLonger(t *testing.T) {
+	w := epoch.NewTracker(claim(1, 1), identity.Rules{}, timeout)
 	for i, want := range []time.Duration{1, 2, 4, 8, 15, 15} {
 		if got := w.Asked(); got != want*time.Second {
 			t.Errorf("after round %d: got %v, want %ds", i+1, got, want)

@@ -16,7 +16,7 @@
 //	calls.go        what members ask each other, and its errors; greeter.go: what anybody may ask
 //	members.go      Membership: requests about the members; jobs.go: jobs as they are applied here
 //	change.go       a change of the configuration; transfer.go: of leadership; view.go: the cluster as its leader sees it
-//	pilot.go        the goroutines of package autopilot; autopilot.go: what that package sees of the member
+//	pilot.go        the goroutines of package autopilot; pilotports.go: what that package sees of the member
 //	bind.go         which data directory speaks for which member
 //	clients.go      what package clients sees of the member
 //	integrity.go    how package integrity is made for the member; snapshots.go, epochs.go: snapshots and epoch

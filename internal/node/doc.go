@@ -1,10 +1,11 @@
 // Package node is the body of a member's loop: it feeds inputs to the core and performs what comes out, in order.
 //
-// A Node owns the core (package raft), what is proposed (package proposals) and the reads that wait. It has no goroutine
-// and no clock: time is ticks, and everything with an effect goes through Ports. Package member runs it with goroutines,
-// a disk and a network; package sim runs it in a simulated world. It is neither the log nor the state machine.
+// A Node owns the core (package raft), what is proposed (package proposals), the reads that wait, and the Scheduler
+// that says when to offer (package offers). It delays and stamps offers, too. It has no goroutine and no clock: time is
+// ticks, and everything with an effect goes through Ports. Package member runs it with goroutines, a disk and a
+// network; package sim runs it in a simulated world. It is neither the log nor the state machine.
 //
-// Laws:
+// Invariants:
 //  1. What promises durability goes with the persist request that it depends on.
 //  2. Entries are handed out in log order, each once, and only when they are durable here.
 //  3. A read is served only after everything below its read index has been applied.

@@ -168,7 +168,7 @@ func (n *Node) decideFastPath(now time.Time) {
 		},
 		Distance: n.ports.Distance,
 	})
-	n.proposals.CountHolders(n.counts)
+	n.proposals.InferCommits(n.counts)
 }
 
 // Next returns when Step has something to do that waits for its time; false if nothing does.

@@ -37,7 +37,7 @@ func TestTable_clients_Resolve(t *testing.T) {
 	c := opened(t)
 	o := addFor(t, c, 1)
 	back := addFor(t, c, 1) // the client came back over another stream
-	c.CountHolders(true)
+	c.InferCommits(true)
 	if got := leave(c, 1); len(got) != 1 || got[0].ID != clientID(1) || got[0].Proposer != self {
 		t.Fatalf("took %v, want it once", got)
 	}

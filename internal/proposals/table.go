@@ -46,10 +46,10 @@ type Outgoing struct {
 	Offers   []consensus.Proposal // for all voters: the fast path may decide them
 }
 
-// CountHolders says whether this member counts who holds what it proposes from now on.
-func (t *Table) CountHolders(counts bool) {
+// InferCommits says whether this member counts acknowledgements of its proposals itself from now on.
+func (t *Table) InferCommits(on bool) {
 	t.mu.Lock()
-	t.counts = counts
+	t.counts = on
 	t.mu.Unlock()
 }
 

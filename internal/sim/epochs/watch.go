@@ -9,7 +9,7 @@ import (
 
 // Watch is one life of a member among epochs, and what the checkers know of it.
 type Watch struct {
-	*epoch.Watch
+	*epoch.Tracker
 
 	own     identity.Claim
 	timeout time.Duration // of elections
@@ -18,18 +18,18 @@ type Watch struct {
 
 // New returns the watch of a process that claims own.
 func New(own identity.Claim, rules identity.Rules, electionTimeout time.Duration) *Watch {
-	return &Watch{Watch: epoch.NewWatch(own, rules, electionTimeout), own: own, timeout: electionTimeout}
+	return &Watch{Tracker: epoch.NewTracker(own, rules, electionTimeout), own: own, timeout: electionTimeout}
 }
 
 // Led notes that a leader of the own epoch is known.
 func (w *Watch) Led(now time.Duration) {
-	w.Watch.Led(now)
+	w.Tracker.Led(now)
 	w.newer = 0
 }
 
 // Meet notes who called, or answered a greeting.
 func (w *Watch) Meet(c identity.Claim, now time.Duration) {
-	w.Watch.Meet(c)
+	w.Tracker.Meet(c)
 	if w.Foreign(&c) && c.Epoch.Number > w.own.Epoch.Number && !w.HasQuorum(now) && w.newer == 0 {
 		w.newer = now
 	}

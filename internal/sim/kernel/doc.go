@@ -1,7 +1,8 @@
-// Package kernel is virtual time: a clock, and the events that are going to happen.
+// Package kernel is virtual time: the events that are going to happen, and clocks that are wrong and drift (a
+// discrete-event simulation).
 //
-// A Schedule takes the place of the operating system's timers in simulations (packages sim and sim/lab). It knows nothing
-// of members and messages.
+// A Schedule takes the place of the operating system's timers in simulations (packages sim and sim/lab). It knows
+// nothing of members and messages.
 //
 // Laws:
 //  1. Time moves only to the next event, or by Pass. It never goes back.
