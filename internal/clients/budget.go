@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"context"
 	"sync"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -18,17 +19,37 @@ type budget struct {
 
 func (b *budget) init() { b.left.L = &b.mu }
 
-// enter waits until the message fits, and counts it. False means that the member stops.
-func (b *budget) enter(message *consensus.Message) bool {
+// enter waits until the message fits, and counts it. False means that the member stops, or ctx has ended.
+func (b *budget) enter(ctx context.Context, message *consensus.Message) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for !b.closed {
+	var stop func() bool
+	for !b.closed && ctx.Err() == nil {
 		if b.offered.Enter(message) {
 			return true
+		}
+		if stop == nil {
+			stop = context.AfterFunc(ctx, b.wake)
+			defer stop()
 		}
 		b.left.Wait()
 	}
 	return false
+}
+
+// wake lets those who wait look whether they still want to.
+func (b *budget) wake() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left.Broadcast()
+}
+
+// leave gives back the bytes of an offer that does not reach the core.
+func (b *budget) leave(message *consensus.Message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.offered.Leave(message)
+	b.left.Broadcast()
 }
 
 // taken gives back the bytes of the offers among inputs that the core has taken.

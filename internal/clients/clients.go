@@ -19,7 +19,8 @@ type Member interface {
 	Machine() (machine *apply.Machine, release func())
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error
-	Receive(messages []consensus.Message)
+	// Receive takes an offer to the core. False means that this member may not hear it now.
+	Receive(message consensus.Message) bool
 
 	// AwaitStart returns once requests are served. Before that, Proposals is nil.
 	AwaitStart(ctx context.Context) error

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -100,16 +101,18 @@ func (c *Clients) EncodeFor(id consensus.ProposalID, command *kv.Command) (conse
 // Offer passes an offer of a client to the core: of kind MsgFastPropose to the leader, or MsgRecord to another voter.
 // The core handles it at the time in Due, if there is one. Term and Config are those that the client knows; other
 // fields are filled in. The ids of the proposals must be of sessions of the client. Offer blocks while the budget of
-// offers is used up.
-func (c *Clients) Offer(client consensus.MemberID, message consensus.Message) {
+// offers is used up, until ctx ends.
+func (c *Clients) Offer(ctx context.Context, client consensus.MemberID, message consensus.Message) {
 	if len(message.Proposals) == 0 || c.board.isMember(client) || c.member.Proposals() == nil {
 		return
 	}
 	message.From, message.To = client, c.options.ID
-	if !c.offers.enter(&message) {
+	if !c.offers.enter(ctx, &message) {
 		return
 	}
-	c.member.Receive([]consensus.Message{message})
+	if !c.member.Receive(message) {
+		c.offers.leave(&message)
+	}
 }
 
 // Deliver sends messages to other members, and to the native clients that listen here. Every message of the core that

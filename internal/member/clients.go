@@ -42,7 +42,9 @@ func (p *clientPorts) Propose(ctx context.Context, command *kv.Command) (kv.Resu
 
 func (p *clientPorts) ReadIndex(ctx context.Context) error { return p.requests.readIndex(ctx) }
 
-func (p *clientPorts) Receive(messages []consensus.Message) { p.handler.Receive(messages) }
+func (p *clientPorts) Receive(message consensus.Message) bool {
+	return p.handler.admit([]consensus.Message{message}) > 0
+}
 
 func (p *clientPorts) AwaitStart(ctx context.Context) error { return p.requests.awaitStart(ctx) }
 

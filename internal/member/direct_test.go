@@ -58,7 +58,7 @@ func (c *cluster) offer(on clients.ClusterState, id consensus.ProposalID, key st
 			c.t.Fatal(err)
 		}
 		m.Proposals = []consensus.Proposal{p}
-		n.Clients().Offer(testClient, m)
+		n.Clients().Offer(c.t.Context(), testClient, m)
 	}
 }
 

@@ -34,9 +34,14 @@ type PeerHandler struct {
 
 var _ transport.Handler = (*PeerHandler)(nil)
 
-// Receive takes messages from other members, and those from native clients.
-func (h *PeerHandler) Receive(messages []consensus.Message) {
-	h.inbox.putMessages(h.epochs.State().Admit(messages))
+// Receive takes messages from other members.
+func (h *PeerHandler) Receive(messages []consensus.Message) { h.admit(messages) }
+
+// admit leaves for the core what a member in this state may hear, and returns how many messages that are.
+func (h *PeerHandler) admit(messages []consensus.Message) int {
+	messages = h.epochs.State().Admit(messages)
+	h.inbox.putMessages(messages)
+	return len(messages)
 }
 
 // PeerLost tells the core that a connection broke: evidence that the peer died.

@@ -17,6 +17,7 @@ const maxWait = 250 * time.Millisecond
 type Queue struct {
 	waiting waitingMessages
 	arrived uint64 // messages so far
+	taken   int64  // when Take was called last, by the clock, in nanoseconds of Unix time
 }
 
 // HasStamp reports whether a message says when it is due.
@@ -32,9 +33,28 @@ func (q *Queue) Put(message consensus.Message) {
 }
 
 // Take appends the messages that are due to dst, in the order of their stamps. If the clock was put back, nothing waits for
-// what it showed before.
+// what it showed before, also behind messages that came since.
 func (q *Queue) Take(dst []consensus.Message, now time.Time) []consensus.Message {
+	back := now.UnixNano() < q.taken
+	q.taken = now.UnixNano()
+	if back {
+		dst = q.takeFarAhead(dst, now)
+	}
 	return q.take(dst, now, maxWait)
+}
+
+// takeFarAhead appends all messages to dst whose stamps are not to be waited for any more, in the order of their stamps.
+func (q *Queue) takeFarAhead(dst []consensus.Message, now time.Time) []consensus.Message {
+	var near waitingMessages
+	for len(q.waiting) > 0 {
+		if m := heap.Pop(&q.waiting).(waitingMessage); tooFarAhead(m.Due, now) {
+			dst = append(dst, m.Message)
+		} else {
+			near = append(near, m)
+		}
+	}
+	q.waiting = near // sorted, and so a heap
+	return dst
 }
 
 func (q *Queue) take(dst []consensus.Message, now time.Time, most time.Duration) []consensus.Message {

@@ -92,6 +92,30 @@ func TestScheduler_Take_clockPutBack(t *testing.T) {
 	}
 }
 
+// Ensure that an offer does not wait for a stamp of before the clock was put back, also while others always come after it.
+func TestScheduler_Take_clockPutBack_load(t *testing.T) {
+	now := time.Unix(1000, 0)
+	p := New(Auto, Faults{})
+	offer := func(from consensus.MemberID, after time.Duration) {
+		m := consensus.Message{Kind: consensus.MsgRecord, From: from, Due: uint64(now.Add(after).UnixNano())}
+		if !p.Delay(now, &m) {
+			t.Fatalf("an offer that is due in %v does not wait", after)
+		}
+	}
+	offer(4, maxWait)
+	p.Take(nil, now)
+	now = now.Add(-10 * time.Second)
+	for put := now; now.Sub(put) <= maxWait; now = now.Add(10 * time.Millisecond) {
+		offer(1, 20*time.Millisecond)
+		for _, m := range p.Take(nil, now) {
+			if m.From == 4 {
+				return
+			}
+		}
+	}
+	t.Error("it still waits")
+}
+
 func TestScheduler_Delay_noStamp(t *testing.T) {
 	p := New(Auto, Faults{})
 	for _, m := range []consensus.Message{{Kind: consensus.MsgRecord}, {Kind: consensus.MsgHeartbeat, Due: 5}} {

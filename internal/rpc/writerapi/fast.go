@@ -91,7 +91,7 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 			message.Proposals = append(message.Proposals, proposal)
 		}
 	}
-	p.writer.options.Clients.Offer(p.owner.ID, message)
+	p.writer.options.Clients.Offer(p.grpc.Context(), p.owner.ID, message)
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 			Attempt: consensus.Attempt{Proposal: id}, Refusal: refusedHere,
 		})
 	}
-	p.writer.options.Clients.Offer(p.owner.ID, message)
+	p.writer.options.Clients.Offer(p.grpc.Context(), p.owner.ID, message)
 	p.Hear(refused)
 }
 

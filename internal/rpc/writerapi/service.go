@@ -35,7 +35,7 @@ type Clients interface {
 	ExpectFor(
 		id consensus.ProposalID, command *kv.Command, done proposals.Completion,
 	) (proposal consensus.Proposal, leads bool, err error)
-	Offer(client consensus.MemberID, message consensus.Message)
+	Offer(ctx context.Context, client consensus.MemberID, message consensus.Message)
 	OfferedBytes() int
 }
 

@@ -112,11 +112,15 @@ func (s *Suite) Began(
 func (b *Bindings) FoundAgain() { b.bindings = nil }
 
 // Configs returns every configuration by which somebody may count, now or when a change that is under way goes on: the last
-// that was committed, and what members' logs hold from there on.
+// that was committed, those before it until the change away from them is settled, and what members' logs hold from there on.
 func (s *Suite) Configs() []*consensus.Config {
 	lineage := s.removals.lineage
-	last := &lineage[len(lineage)-1]
+	at := len(lineage) - 1
+	last := &lineage[at]
 	configs := []*consensus.Config{&last.config}
+	for ; at > 0 && !lineage[at].settled && !s.removals.settled[lineage[at].id]; at-- {
+		configs = append(configs, &lineage[at-1].config)
+	}
 	for _, w := range s.logs.members {
 		for _, c := range w.changes() {
 			if c.id.Index >= last.id.Index {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,18 +65,24 @@ func Open(options Options) (Engine, error) {
 	return e, nil
 }
 
-// openPebble opens a store. It turns Pebble's panic about a directory that cannot be synced into an error.
+// openPebble opens a store.
 func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case error:
-			db, err = nil, r
-		default:
-			panic(r)
-		}
-	}()
+	defer unsynced(&err)
 	return pebble.Open(dir, options)
+}
+
+// unsynced is deferred. It turns Pebble's panic about a directory that cannot be synced into an error. Other panics, which
+// are mistakes in a program, go on.
+func unsynced(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case runtime.Error:
+		panic(r)
+	case error:
+		*err = r
+	default:
+		panic(r)
+	}
 }
 
 // OpenView opens a store for reading only, with a small cache. Whatever goes wrong in it is an error of the call that met
@@ -251,10 +258,16 @@ func (e *lsm) Checkpoint(dir string) error {
 	if err := e.Flush(); err != nil {
 		return err
 	}
-	if err := e.db.Checkpoint(dir); err != nil {
+	if err := e.checkpoint(dir); err != nil {
 		return diskError(dir, err)
 	}
 	return nil
+}
+
+// checkpoint makes the copy. Pebble holds no lock where it may panic about the directory of the copy.
+func (e *lsm) checkpoint(dir string) (err error) {
+	defer unsynced(&err)
+	return e.db.Checkpoint(dir)
 }
 
 // Defragment implements Engine.

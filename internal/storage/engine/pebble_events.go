@@ -125,7 +125,7 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 }
 
 // onBackgroundError tells failed flushes, after which nothing more becomes durable, from failed LSM compactions, which
-// Pebble repeats. Damage ends the store by the event that is named so.
+// Pebble repeats unless the directory could not be synced (onUnsyncedDir). Damage ends the store by the event that is named so.
 func (e *lsm) onBackgroundError(err error) {
 	e.mu.Lock()
 	flush := e.flushErr != nil

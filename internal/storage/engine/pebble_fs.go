@@ -9,7 +9,8 @@ import (
 )
 
 // storeFS is the file system that Pebble gets. Pebble panics when it cannot sync the directory of the store after it has
-// moved a marker, also in goroutines of its own, where nobody can recover it. failed is called before.
+// moved a marker, also in goroutines of its own, where nobody can recover it. failed is called before. It is called for
+// every sync of the directory that fails, also for a table: nobody knows what is in the directory then.
 type storeFS struct {
 	env.FS
 	dir    string
