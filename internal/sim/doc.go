@@ -9,7 +9,7 @@
 // down, dice the draws. It is not a test of goroutines or of gRPC, and of Pebble only if it is asked to: other tests
 // are.
 //
-// Laws:
+// Invariants:
 //  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance. Only
 //     the goroutines of Pebble, where it is asked for, make exceptions.
 //  2. Checkers see what members do, not what members say they did.

@@ -99,7 +99,7 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// Send hands messages over to the queues of their peers. It never blocks; see law 2.
+// Send hands messages over to the queues of their peers. It never blocks; see invariant 2.
 func (t *Transport) Send(messages []consensus.Message) {
 	left := len(messages)
 	for _, p := range *t.peers.Load() {

@@ -5,7 +5,7 @@
 // committed, applied and compacted, and asks Revise afterwards whether another configuration came into force. Which
 // configuration may follow which is not decided here: package reconfig. A History belongs to one goroutine.
 //
-// Laws:
+// Invariants:
 //  1. The configurations are derived from the log and what it begins after; there is no other store of them that could
 //     disagree. Truncation undoes them.
 //  2. In force is the last configuration of the log, but for those that wait to be applied (protocol apply), and the second

@@ -5,7 +5,7 @@
 // then cost an election, but reach no invariant, no overflow and no unbounded table. Whether the sender is who it says is not
 // decided here: the transport does. Judging changes nothing; all functions may be called concurrently.
 //
-// Laws:
+// Invariants:
 //  1. No message of a sound member is dropped, but those of a term that is over.
 //  2. What passes has no gap in its entries, and no number from which a sum could overflow.
 //  3. A non-member gets through only with what a member may send whom the receiver's log does not know yet.

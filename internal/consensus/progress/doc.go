@@ -8,7 +8,7 @@
 //	  +---------------------> Snapshot -------------------------+
 //	                          no entries        installed, failed
 //
-// Laws:
+// Invariants:
 //  1. Match < Next.
 //  2. Match never falls while the leader's term lasts: it is durable on the follower.
 //  3. In Probe at most one append is on its way, in Replicate no more than the window holds, in Snapshot none.

@@ -1,7 +1,7 @@
 // Package quorum is the arithmetic of agreement: how many voters suffice, what a quorum has acknowledged, whether a
 // vote is decided. It knows numbers and sets of answers, and nothing of messages, terms or members' states.
 //
-// Laws:
+// Invariants:
 //  1. Two majorities of the same voters share a voter (Raft paper, section 5.2).
 //  2. A superquorum meets every majority in at least a recovery quorum (CURP, appendix B.2, carried to any n): what a
 //     superquorum accepted is seen often enough by every new leader to be told from what it did not.

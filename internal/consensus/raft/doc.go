@@ -21,7 +21,7 @@
 //	changes.go       of the configuration; transfers.go: of leadership
 //	admission.go     proposals into the leader's log; forwards.go: to the leader; inference.go: inferred commits
 //
-// Laws:
+// Invariants:
 //  1. At most one leader a term: votes and terms are durable before a message that depends on them leaves.
 //  2. applied <= min(commit, durable) <= last: only entries that are committed and durable here are applied.
 //  3. Committed entries are never truncated; a majority is counted for entries of the own term only.

@@ -5,7 +5,7 @@
 // raft does), and it neither writes nor reads a disk. A Log belongs to one goroutine; slices that it returns share its memory
 // and stay as they are.
 //
-// Laws:
+// Invariants:
 //  1. base <= applied <= handed <= min(commit, durable), and commit and durable do not exceed the last index.
 //  2. Committed entries are never truncated.
 //  3. An entry is never overwritten in place: a slice that was returned may be read on.

@@ -4,7 +4,7 @@
 //
 // The main types are Queue and Majority. They send nothing and confirm no leader. Each belongs to one goroutine.
 //
-// Laws:
+// Invariants:
 //  1. A queue keeps the order of arrival.
 //  2. An answer counts for the question that it names and for those before it, and for none that was not asked in this life
 //     of the reader.

@@ -18,7 +18,7 @@
 // Sources: Raft thesis, sections 4.1 and 4.3; Shraer et al., "Dynamic Reconfiguration of Primary/Backup Clusters"
 // (2012), for activate; etcd-raft's ConfChangeV2 for apply.
 //
-// Laws:
+// Invariants:
 //  1. Outside a joint change the voters before and after differ by one member at most, so that their majorities meet.
 //  2. A change never leaves a cluster without a voter, and, if asked to be strict, never without a reachable majority.
 //  3. An id once removed is never in a configuration again.

@@ -4,7 +4,7 @@
 // The main type is Tally: all proposals of one proposer that are under way in one term and one configuration. A Tally
 // belongs to one goroutine.
 //
-// Laws:
+// Invariants:
 //  1. A proposal is decided once the leader has answered it and a superquorum of the voters holds it, the leader among
 //     them, all at the same revision.
 //  2. A voter counts once for a proposal.

@@ -7,7 +7,7 @@
 // simplified: a change takes effect at once, and the leader knows at once which members are up. The simulator and the tests of
 // package reconfig cover changes that are interrupted.
 //
-// Laws:
+// Invariants:
 //
 //	writes go on     a cluster with a working majority still has one after each change
 //	voters           there are no more voters than at the start, plus those that were asked for

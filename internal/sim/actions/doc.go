@@ -3,7 +3,7 @@
 // A Writer takes the messages, and a Member, one for each machine, what its core persists, commits and decides. It writes
 // one step of the specification for each as a line of JSON.
 //
-// Laws:
+// Invariants:
 //  1. It decides nothing: a run is the same with and without a Writer. That there is none is said by nil.
 //  2. Steps are in the order in which they happened.
 //

@@ -4,7 +4,7 @@
 // A Door belongs to one life of a process. It does no I/O: the host writes what the guard has seen, and tells whether
 // another life can still be heard.
 //
-// Laws:
+// Invariants:
 //  1. Nothing reaches a core under a claim that the guard of the receiver did not accept under the configuration in force.
 //  2. What must be remembered of a life is on disk before anything that comes under it is believed.
 //

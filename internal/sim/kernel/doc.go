@@ -4,7 +4,7 @@
 // A Schedule takes the place of the operating system's timers in simulations (packages sim and sim/lab). It knows
 // nothing of members and messages.
 //
-// Laws:
+// Invariants:
 //  1. Time moves only to the next event, or by Pass. It never goes back.
 //  2. Events happen in the order of their times, and those of one time in the order in which they were scheduled.
 //

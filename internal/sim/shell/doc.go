@@ -5,7 +5,7 @@
 // as one function; when it happens is drawn. Faults, the network and the machine are not here: a Life gives a process
 // what it needs of them.
 //
-// Laws:
+// Invariants:
 //  1. Nothing happens but in the events that a process makes by Life.After, which end with its life.
 //  2. Checkers are told what a process does when it does it: what it writes, applies, and acknowledges.
 //  3. Chance is drawn from Life.Rng only.

@@ -85,7 +85,7 @@ func crashes(disk *vfs.MemFS, percents []int, rng *rand.Rand, work func(env.FS) 
 	return err
 }
 
-// wantOneStore runs Recover and checks law 2: one whole store and no rest. It reports whether that is the new one.
+// wantOneStore runs Recover and checks invariant 2: one whole store and no rest. It reports whether that is the new one.
 func wantOneStore(t *testing.T, fs env.FS, what string) (installed bool) {
 	t.Helper()
 	current, err := snapshot.Recover(fs, dataDir)

@@ -14,7 +14,7 @@ import (
 const partialSuffix = ".partial"
 
 // Receive reads a stream that Write wrote, to its end, and makes it the snapshot in dir, which it first empties.
-// It returns nil only when everything is verified and durable; see law 1.
+// It returns nil only when everything is verified and durable; see invariant 1.
 func Receive(fs env.FS, r io.Reader, dir string) error {
 	partial := dir + partialSuffix
 	err := receive(fs, r, partial, dir)

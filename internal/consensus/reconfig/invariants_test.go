@@ -94,16 +94,16 @@ func (w *walk) accept(change *consensus.ConfigChange, facts *reconfig.Facts) err
 	settled, tombs := first.Settle(), change.Tombs
 	switch {
 	case !first.IsJoint() && differ > 1:
-		return fmt.Errorf("law 1: %d voters differ at once", differ)
+		return fmt.Errorf("invariant 1: %d voters differ at once", differ)
 	case first.IsJoint() && !slices.Equal(first.Outgoing, w.now.Voters):
-		return fmt.Errorf("law 1: %v decide beside the new, not %v", first.Outgoing, w.now.Voters)
+		return fmt.Errorf("invariant 1: %v decide beside the new, not %v", first.Outgoing, w.now.Voters)
 	case facts.Strict && differ > 0 && len(settled.Voters) > 2 && count(settled.Voters, facts.Active) < quorum.Majority(len(settled.Voters)):
-		return fmt.Errorf("law 2: no majority of %v was heard", settled.Voters)
+		return fmt.Errorf("invariant 2: no majority of %v was heard", settled.Voters)
 	}
 	if first.IsJoint() {
 		for _, id := range w.now.IDs() {
 			if !first.Contains(id) {
-				return fmt.Errorf("law 4: %v is not reached while both decide", id)
+				return fmt.Errorf("invariant 4: %v is not reached while both decide", id)
 			}
 		}
 		left := reconfig.Leave(first, consensus.ConfigID{Index: 1}, change.Protocol)
@@ -120,7 +120,7 @@ func (w *walk) accept(change *consensus.ConfigChange, facts *reconfig.Facts) err
 	}
 	for _, id := range w.now.IDs() {
 		if settled.Contains(id) == slices.Contains(tombs, id) {
-			return fmt.Errorf("law 3: %v is a member, or removed, not both: %v", id, tombs)
+			return fmt.Errorf("invariant 3: %v is a member, or removed, not both: %v", id, tombs)
 		}
 	}
 	if first.IsJoint() && w.rng.IntN(4) == 0 {
@@ -147,12 +147,12 @@ func (w *walk) sound(c *consensus.Config) error {
 				return fmt.Errorf("%v has no attributes", id)
 			}
 			if slices.Contains(w.dead, id) {
-				return fmt.Errorf("law 3: %v is back", id)
+				return fmt.Errorf("invariant 3: %v is back", id)
 			}
 		}
 	}
 	if len(c.Voters) == 0 {
-		return fmt.Errorf("law 2: no voter")
+		return fmt.Errorf("invariant 2: no voter")
 	}
 	for _, id := range c.IDs() {
 		voter := slices.Contains(c.Voters, id)
