@@ -92,7 +92,7 @@ var operatorFixes = []fix{
 var unfounds = []unfound{
 	{"records that were asked about counted as younger", "it only lasts longer until members agree again",
 		[]string{"TestPool_list"}},
-	{"Round, Reject, Hint and Mark meant different things by kind",
+	{"the message fields Round, Reject and Hint, and Mark, which is gone, meant different things by kind",
 		"there is no rule to drop: the meaning is in the types",
 		[]string{"TestReplica_Step_fieldsOfKind", "TestCodec_roundTrip"}},
 	{"members that differed at equal index did not notice", "comparing members is itself the checker",
