@@ -9,7 +9,7 @@ import (
 )
 
 // ErrKey means that a client did not show a key of quoratepb.ClientKeyBytes bytes.
-var ErrKey = errors.New("clients: the key of a client has 32 bytes")
+var ErrKey = errors.New("clients: the key of a client must have 32 bytes: send it in the first message of the stream")
 
 // Owner is a native client as members know it: by the hash of the key that it has shown. The id is public, the key is not,
 // so nobody else can propose in its sessions or ask what it was answered.

@@ -8,7 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Options say where a Writer writes, and who takes what leaves. All but Synced must be set.
+// Options say where a Writer writes, and who takes what leaves. All but Synced and Compacted must be set.
 type Options struct {
 	Data *datadir.Data
 	// Append writes batches to the log and returns once they are on disk: Data.WAL.Append, perhaps measured.
