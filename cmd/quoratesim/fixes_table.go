@@ -58,6 +58,8 @@ var diskFixes = []fix{
 		"FoundByMajority", byModel("founds the cluster once more"),
 		"election safety"},
 	{"the same, in the simulator", "found-by-majority", bySimulator("wipe-most", "found-by-majority"), "founding"},
+	{"processes without data, whose members were replaced after each lost its disk, founded the cluster again among themselves",
+		"forget-exclusion", bySimulator("found,wipe", "forget-exclusion"), "founding"},
 	{"an old copy of a data directory voted", "IgnoreLives", byModel("old copy of its disk"), "leader completeness"},
 	{"the same, in the simulator", "ignore-lives", bySimulator("roll-back", "ignore-lives"), "counted"},
 	{"a follower that denied what it had acknowledged stayed in probe for ever and counted", "trust-denial",

@@ -31,6 +31,7 @@ func (e *LostError) Error() string { return e.Text }
 type Founding struct {
 	Storage  consensus.StorageID `json:"storage"`
 	Bindings []identity.Bound    `json:"roster,omitempty"`
+	Excluded bool                `json:"excluded,omitempty"` // identity.Founder
 }
 
 // SeenPeers returns what is on disk about the data directories of others. A member may start without it: it learns it

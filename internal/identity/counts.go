@@ -7,6 +7,7 @@ type Rules struct {
 	IgnoreBinding   bool // rule I1: whoever bears the id is the member
 	CountUnbound    bool // rule I2: what unbound members say counts
 	FoundByMajority bool // rule I3: who was met decides, not all
+	ForgetExclusion bool // rule I3: who was told that the cluster runs founds it again once nobody who runs answers
 	IgnoreLives     bool // rule I5: any life of a storage id is welcome
 	ServeSuperseded bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
 	ObeyNewer       bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves

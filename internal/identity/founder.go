@@ -38,6 +38,7 @@ type Founder struct {
 	Members  []consensus.Member // sorted by id
 	Bindings []Bound            // as recorded here; nil: not yet
 	Majority bool               // --founding=majority: begin at once, and bind who comes
+	Excluded bool               // as recorded here: a member that runs has said that it is Lost or Retired
 	Rules    Rules
 }
 
@@ -49,8 +50,8 @@ const (
 	Wait    Verdict = 0 // for those that Decision names
 	Record  Verdict = 1 // the bindings, on disk, and ask again
 	Begin   Verdict = 2 // make the data, with the bindings as bindings, if there is one
-	Lost    Verdict = 3 // this member existed before: its disk is lost
-	Retired Verdict = 4 // the cluster runs without this member
+	Lost    Verdict = 3 // this member existed before: its disk is lost. That it is Excluded, on disk
+	Retired Verdict = 4 // the cluster runs without this member. That it is Excluded, on disk
 	Broken  Verdict = 5 // somebody's disk was lost while the cluster was being founded
 )
 
@@ -77,6 +78,9 @@ func (f *Founder) Decide(met []Greeting) Decision {
 		if g := &met[i]; g.Stage == Founded {
 			return f.meetFounded(g)
 		}
+	}
+	if f.Excluded && !f.Rules.ForgetExclusion {
+		return f.excluded(met)
 	}
 	if f.Majority || f.Rules.FoundByMajority && 2*(len(met)+1) > len(f.Members) {
 		return Decision{Verdict: Begin}
@@ -114,6 +118,16 @@ func (f *Founder) Decide(met []Greeting) Decision {
 		return Decision{Verdict: Wait, Missing: missing}
 	}
 	return Decision{Verdict: Begin, Bindings: f.Bindings}
+}
+
+// excluded is the verdict of one that knows that the cluster has begun without its disk, while nobody who runs answers. It
+// must not found it again, not even with all others: they may have lost their disks, too, one after the other, each after its
+// place was given to another member.
+func (f *Founder) excluded(met []Greeting) Decision {
+	return Decision{Verdict: Lost, Text: fmt.Sprintf("is no member of cluster %v, and founds nothing: the cluster ran already "+
+		"when this process asked, without this data directory (%v), and now none of --initial-cluster answers as a member "+
+		"that runs, of %d that answer. Start those that have data, and this process asks them again", f.Own.Cluster,
+		f.Own.Storage, len(met))}
 }
 
 // broken finds recorded bindings, here or elsewhere, that do not fit who is there now. If two of the members recorded

@@ -47,6 +47,7 @@ func TestFounder_Decide(t *testing.T) {
 		name     string
 		bindings []byte
 		majority bool
+		excluded bool
 		met      []identity.Greeting
 		want     identity.Verdict
 		missing  []consensus.MemberID
@@ -71,15 +72,52 @@ func TestFounder_Decide(t *testing.T) {
 		{name: "the cluster runs without this one", met: []identity.Greeting{without}, want: identity.Retired},
 		{name: "a cluster of a majority has not met this one", majority: true, met: []identity.Greeting{runs(0)},
 			want: identity.Begin},
+		{name: "it was told that the cluster runs, and nobody is there", excluded: true, want: identity.Lost},
+		{name: "and all are there, without data", excluded: true, bindings: []byte{1, 2, 3},
+			met: []identity.Greeting{recorded(2, 2, 1, 2, 3), recorded(3, 3, 1, 2, 3)}, want: identity.Lost},
+		{name: "and a majority may found", excluded: true, majority: true, met: []identity.Greeting{fresh(2, 2)},
+			want: identity.Lost},
+		{name: "and one who runs knows this disk", excluded: true, bindings: []byte{1, 2, 3},
+			met: []identity.Greeting{fresh(2, 2), runs(1)}, want: identity.Begin},
 	} {
 		f := founder(1, 1)
-		f.Majority = row.majority
+		f.Majority, f.Excluded = row.majority, row.excluded
 		if row.bindings != nil {
 			f.Bindings = bindingsOf(row.bindings...)
 		}
 		got := f.Decide(row.met)
 		if got.Verdict != row.want || !slices.Equal(got.Missing, row.missing) {
 			t.Errorf("%s: got %d, missing %v; want %d, missing %v", row.name, got.Verdict, got.Missing, row.want, row.missing)
+		}
+	}
+}
+
+// Ensure that processes whose members were replaced, one after the other, never found the cluster again among themselves.
+func TestFounder_Decide_excluded(t *testing.T) {
+	running := identity.Greeting{Claim: claim(3, 33, 0), Stage: identity.Founded,
+		Bindings: identity.Line(&consensus.Member{ID: 1, Storage: storage(9)}, storage(1))}
+	waiting := []*identity.Founder{founder(1, 1), founder(2, 2), founder(3, 3)}
+	for _, f := range waiting {
+		if d := f.Decide([]identity.Greeting{running}); d.Verdict != identity.Lost && d.Verdict != identity.Retired {
+			t.Fatalf("%v decides %d while the cluster runs", f.Own.Member, d.Verdict)
+		}
+		f.Excluded = true
+	}
+	for range 3 {
+		for _, f := range waiting {
+			var met []identity.Greeting
+			for _, other := range waiting {
+				if other != f {
+					met = append(met, other.Greeting())
+				}
+			}
+			d := f.Decide(met)
+			if d.Verdict == identity.Record {
+				f.Bindings = d.Bindings
+			}
+			if d.Verdict != identity.Lost || !strings.Contains(d.Text, "founds nothing") {
+				t.Errorf("%v decides %d (%s) with all others, none of whom has data", f.Own.Member, d.Verdict, d.Text)
+			}
 		}
 	}
 }

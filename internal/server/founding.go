@@ -62,7 +62,7 @@ func (b *bootstrap) foundCluster(ctx context.Context, first founding) error {
 	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: advertised(b.cfg)}
 	n.founder = identity.Founder{
 		Own: own, Members: first.config.Members, Bindings: record.Bindings,
-		Majority: b.cfg.Bootstrap.Founding == config.FoundingMajority,
+		Majority: b.cfg.Bootstrap.Founding == config.FoundingMajority, Excluded: record.Excluded,
 	}
 	if err := n.open(); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 				"bound", decision.Bindings != nil)
 			return outcome{n.identity(n.first.self), n.founder.Config(decision.Bindings)}, nil
 		case identity.Record:
-			if err := n.record(decision.Bindings); err != nil {
+			if err := n.record(decision.Bindings, false); err != nil {
 				return outcome{}, err
 			}
 			continue
@@ -102,6 +102,11 @@ func (n *newcomer) wait(ctx context.Context) (outcome, error) {
 			n.say(decision.Text)
 		default:
 			n.say(decision.Text)
+			if !n.founder.Excluded {
+				if err := n.record(n.founder.Bindings, true); err != nil {
+					return outcome{}, err
+				}
+			}
 			if id, epoch := n.replacement(ctx); id != consensus.NoMember {
 				n.bootstrap.logger.Info("this process takes the place of the member whose disk was lost", "member", id.String())
 				own := n.identity(id)
@@ -121,15 +126,17 @@ func (n *newcomer) identity(id consensus.MemberID) wal.Identity {
 	return wal.Identity{Cluster: n.first.cluster, Member: id, Storage: n.founder.Own.Storage}
 }
 
-// record puts the bindings on disk before anybody hears of it.
-func (n *newcomer) record(bindings []identity.Bound) error {
-	err := datadir.WriteFounding(n.bootstrap.data, datadir.Founding{Storage: n.founder.Own.Storage, Bindings: bindings})
+// record puts what was learned on disk before anybody hears of it.
+func (n *newcomer) record(bindings []identity.Bound, excluded bool) error {
+	err := datadir.WriteFounding(n.bootstrap.data, datadir.Founding{
+		Storage: n.founder.Own.Storage, Bindings: bindings, Excluded: excluded,
+	})
 	if err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.founder.Bindings = bindings
+	n.founder.Bindings, n.founder.Excluded = bindings, excluded
 	return nil
 }
 

@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"github.com/quorate/quorate/internal/datadir"
 )
 
 // Ensure that machines that are gone, and those that only pretend to be a member, are no members of a cluster; and that a place
@@ -29,6 +31,33 @@ func TestCluster_present(t *testing.T) {
 	}
 	if c.lost() != wiped {
 		t.Errorf("%v is lost, want %v", c.lost(), wiped)
+	}
+}
+
+// Ensure that a directory made anew by hand has the first configuration that the others have, also after a second founding.
+func TestHost_remake_bindings(t *testing.T) {
+	w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: "found"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range w.cluster.list { // as the operator of a broken founding does
+		h.empty()
+		h.impostor, h.suite = "", w.run.suite
+	}
+	w.runUntil(20*time.Second, func() bool { return len(w.cluster.up()) == 3 })
+	h, other := w.cluster.list[0], w.cluster.list[1]
+	h.crash()
+	h.empty()
+	h.remake()
+	data, err := datadir.Open(h.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	config := data.Machine.SnapshotMeta().Config
+	m, ok := config.Member(other.id)
+	if !ok || m.Storage != other.storageID() || m.Storage == storageOf(other.id, 0) {
+		t.Errorf("member %v is bound to %v, want %v", other.id, m.Storage, other.storageID())
 	}
 }
 

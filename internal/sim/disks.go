@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
@@ -131,12 +132,17 @@ func (h *host) empty() {
 	h.cluster.disowned(h)
 }
 
-// remake is what an operator may do who knows too much: a directory for the old member id, with nothing in it.
+// remake is what an operator may do who knows too much: a directory for the old member id, with nothing in it but the first
+// configuration, as the others have it.
 func (h *host) remake() {
 	config := h.firstConfig()
 	for i := range config.Members {
-		if config.Members[i].ID == h.id {
-			config.Members[i].Storage = h.storageID()
+		m := &config.Members[i]
+		if at := slices.IndexFunc(h.began, func(b identity.Bound) bool { return b.Member == m.ID }); at >= 0 {
+			m.Storage = h.began[at].Storage
+		}
+		if m.ID == h.id {
+			m.Storage = h.storageID()
 		}
 	}
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: h.storageID()}
@@ -269,8 +275,10 @@ func (d *diskFaults) strikeFounding() {
 	if lose := dice.Chance(d.rng, 0.3) && d.mayLose(h); lose {
 		d.run.struck("found", fmt.Sprintf("%d loses its disk", h.slot))
 		h.empty()
-		if d.cluster.nobodyKnows(h) {
-			h.impostor, h.suite = "", d.run.suite
+		for _, other := range d.cluster.list { // what knew an earlier disk of one may have been lost with this disk
+			if d.cluster.nobodyKnows(other) {
+				other.impostor, other.suite = "", d.run.suite
+			}
 		}
 	} else {
 		d.run.struck("found", fmt.Sprintf("%d crashes", h.slot))

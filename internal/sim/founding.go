@@ -46,7 +46,7 @@ func (h *host) found() {
 		Address: describeMember(h.slot).PeerURLs[0]}
 	n := &newcomer{h: h, founder: identity.Founder{
 		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.run.plan.byMajority,
-		Rules: h.run.broken.Rules,
+		Excluded: record.Excluded, Rules: h.run.broken.Rules,
 	}}
 	h.founding = n
 	if record.Bindings != nil {
@@ -131,20 +131,31 @@ func (n *newcomer) act(d identity.Decision) {
 		n.begin(d.Bindings)
 		return
 	case identity.Record:
-		err := datadir.WriteFounding(h.options(), datadir.Founding{Storage: n.founder.Own.Storage, Bindings: d.Bindings})
-		if err == nil {
-			n.founder.Bindings = d.Bindings
+		if n.record(d.Bindings, false) {
 			h.run.suite.Recorded(h.id, n.founder.Own.Storage, d.Bindings)
 			n.ask()
 			return
 		}
 	case identity.Lost, identity.Retired:
-		if h.impostor == "" {
+		if h.impostor == "" && h.run.counts.Recoveries == 0 { // who was recovered drops all others
 			h.run.suite.Report("identity", fmt.Sprintf("member %v, whose disk nobody touched, was told: %s", h.id, d.Text))
 		}
 		h.ended = true
+		if !n.founder.Excluded {
+			n.record(n.founder.Bindings, true)
+		}
 	}
 	h.run.After(greetPause, n.ask)
+}
+
+// record puts what was learned on disk before anybody hears of it. A disk that can't is asked again.
+func (n *newcomer) record(bindings []identity.Bound, excluded bool) bool {
+	record := datadir.Founding{Storage: n.founder.Own.Storage, Bindings: bindings, Excluded: excluded}
+	if err := datadir.WriteFounding(n.h.options(), record); err != nil {
+		return false
+	}
+	n.founder.Bindings, n.founder.Excluded = bindings, excluded
+	return true
 }
 
 // begin makes the data and lets the member run.
@@ -152,6 +163,7 @@ func (n *newcomer) begin(bindings []identity.Bound) {
 	h := n.h
 	h.run.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.run.plan.byMajority)
 	h.stopFounding()
+	h.began = bindings
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: n.founder.Own.Storage}
 	err := datadir.Create(h.options(), own, n.founder.Config(bindings))
 	if err == nil {

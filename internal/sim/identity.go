@@ -35,6 +35,7 @@ type credentials struct {
 	savedAt uint64   // how often it had been opened then
 
 	founding *newcomer               // it has no data yet
+	began    []identity.Bound        // the bindings that it made its data with, if it was founded among others
 	hears    map[consensus.Life]bool // the lives of members that it has let in
 	claim    identity.Claim          // of this life
 	held     []check.Ack             // what a recovered member must keep

@@ -140,6 +140,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"count-unbound":        {Members: 3, Nemesis: "found-majority"},
 		"ignore-lives":         {Members: 3, Nemesis: "roll-back", Seed: 7},
 		"found-by-majority":    {Members: 3, Nemesis: "wipe-most", Seed: 8},
+		"forget-exclusion":     {Members: 3, Nemesis: "found,wipe", Seed: 3},
 		"trust-denial":         {Members: 3, Nemesis: "forget", Seed: 2},
 		"serve-superseded":     {Members: 3, Nemesis: "recover"},
 		"believe-stamps":       {Members: 5, Nemesis: "skew", Seed: 7},

@@ -71,6 +71,8 @@ var all = []Break{
 	{"count-unbound", "members that are bound to no data directory count", func(b *Set) { b.Rules.CountUnbound = true }},
 	{"ignore-lives", "any start of a data directory is welcome", func(b *Set) { b.Rules.IgnoreLives = true }},
 	{"found-by-majority", "a majority of empty disks founds a cluster", func(b *Set) { b.Rules.FoundByMajority = true }},
+	{"forget-exclusion", "a process without data that was told that the cluster runs founds it again later",
+		func(b *Set) { b.Rules.ForgetExclusion = true }},
 	{"serve-superseded", "a member without a quorum elects although the cluster was recovered without it",
 		func(b *Set) { b.Rules.ServeSuperseded = true }},
 	{"trust-denial", "a follower that denies what it acknowledged still counts", nil},
