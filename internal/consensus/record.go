@@ -9,7 +9,7 @@ type Attempt struct {
 	Revision uint64
 }
 
-// Record is a proposal that a voter keeps in its witness pool, durably, until its fate is known: the voter promised that
+// Record is a proposal that a voter keeps in its witness pool, durably, until its outcome is known: the voter promised that
 // nothing which it accepts later comes before it (CURP, NSDI 2019, section 3.2.2).
 type Record struct {
 	Attempt

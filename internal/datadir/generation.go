@@ -33,8 +33,8 @@ func newGeneration(number uint64) *Generation {
 	return g
 }
 
-// Hold keeps the store open until Release. It fails if the store is closed or about to be.
-func (g *Generation) Hold() bool {
+// Acquire keeps the store open until Release. It fails if the store is closed or about to be.
+func (g *Generation) Acquire() bool {
 	for {
 		refs := g.refs.Load()
 		if refs == 0 {
@@ -46,7 +46,7 @@ func (g *Generation) Hold() bool {
 	}
 }
 
-// Release ends a Hold. The last one closes the store.
+// Release ends an Acquire. The last one closes the store.
 func (g *Generation) Release() {
 	if g.refs.Add(-1) > 0 {
 		return
@@ -75,12 +75,12 @@ type Stores struct {
 	stopped bool
 }
 
-// Hold returns the present generation, held. A generation that the next one has replaced is not returned any more.
+// Acquire returns the present generation, held. A generation that the next one has replaced is not returned any more.
 // After the member stopped it returns the last one, which may be closed: then it is not held.
-func (s *Stores) Hold() (*Generation, bool) {
+func (s *Stores) Acquire() (*Generation, bool) {
 	for {
 		g := s.current.Load()
-		if g.Hold() {
+		if g.Acquire() {
 			return g, true
 		}
 		if s.current.Load() == g {
@@ -92,7 +92,7 @@ func (s *Stores) Hold() (*Generation, bool) {
 // Machine returns the state machine for reading; release must be called when done. Nobody may keep the pointer: a
 // snapshot brings another one. Once the store is closed only what the machine has in memory can be read.
 func (s *Stores) Machine() (machine *apply.Machine, release func()) {
-	store, held := s.Hold()
+	store, held := s.Acquire()
 	if !held {
 		return store.Machine, func() {}
 	}

@@ -29,7 +29,7 @@ func TestStores_Set_whileRead(t *testing.T) {
 	old, next := memoryStore(t), memoryStore(t)
 	var stores Stores
 	stores.Set(old)
-	held, ok := stores.Hold()
+	held, ok := stores.Acquire()
 	if !ok || held != old {
 		t.Fatal("the present store can not be held")
 	}
@@ -40,12 +40,12 @@ func TestStores_Set_whileRead(t *testing.T) {
 	closed := 0
 	old.giveUp(func(*Generation, error) { closed++ })
 	<-work.Done()
-	if now, ok := stores.Hold(); !ok || now != next {
+	if now, ok := stores.Acquire(); !ok || now != next {
 		t.Error("a new reader does not get the next store")
 	} else {
 		now.Release()
 	}
-	if old.Hold() && closed > 0 {
+	if old.Acquire() && closed > 0 {
 		t.Error("a closed store can be held")
 	} else {
 		old.Release()
@@ -57,7 +57,7 @@ func TestStores_Set_whileRead(t *testing.T) {
 	if _, _, err := held.Engine.Get([]byte("k")); !errors.Is(err, engine.ErrClosed) || closed != 1 {
 		t.Errorf("after the last reader: got %v, closed %d times", err, closed)
 	}
-	if old.Hold() {
+	if old.Acquire() {
 		t.Error("a closed store can be held")
 	}
 }

@@ -62,7 +62,7 @@ func former(t *testing.T, options datadir.Options) (data *datadir.Data, want []c
 	t.Helper()
 	data = datatest.Create(t, options, 1)
 	log := datatest.Puts(1, 60, 1)
-	answeredBy(&log[9], 1, 10) // the snapshot may have decided it: whoever knows its fate drops it
+	answeredBy(&log[9], 1, 10) // the snapshot may have decided it: whoever knows its outcome drops it
 	answeredBy(&log[54], 1, 55)
 	answeredBy(&log[55], 2, 56) // another leader did
 	// A slow one stands for no promise.

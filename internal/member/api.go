@@ -141,7 +141,7 @@ func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragmen
 
 // StorageStats returns what log and store have counted.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
-	store, held := m.stores.Hold()
+	store, held := m.stores.Acquire()
 	if !held {
 		return m.data.WAL.Stats(), engine.Stats{}
 	}

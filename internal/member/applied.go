@@ -65,8 +65,8 @@ func (p *applyPorts) noteRemoval() {
 	p.departure.note(&config, p.self)
 }
 
-// fateIn tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before
+// stateIn tells the core what the state machine knows of a proposal. While a snapshot replaces it, what the one before
 // knew is true, and the core looks again when the new one is there.
-func fateIn(stores *datadir.Stores) func(id consensus.ProposalID) fast.Fate {
-	return func(id consensus.ProposalID) fast.Fate { return node.FateOf(stores.Latest(), id) }
+func stateIn(stores *datadir.Stores) func(id consensus.ProposalID) fast.ProposalState {
+	return func(id consensus.ProposalID) fast.ProposalState { return node.StateOf(stores.Latest(), id) }
 }

@@ -159,7 +159,7 @@ func (m *Member) assemble() {
 func (m *Member) Start(t *transport.Transport) error {
 	m.peers.transport = t
 	core := m.options.Raft
-	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, Fate: fateIn(&m.stores)}
+	core.Fast = raft.FastOptions{Footprint: kv.PayloadFootprint, Revises: kv.Revises, State: stateIn(&m.stores)}
 	body, err := node.New(node.Options{
 		Raft:         core,
 		FirstSession: m.data.Boots << 32,

@@ -22,7 +22,7 @@ func Care(p *Policy, v *View, jobs []Job, memory *HealthHistory) Advice {
 		return Advice{}
 	}
 	memory.record(p, v)
-	c := carer{policy: p, view: v, jobs: jobs, memory: memory, goal: newGoal(&Spec{}, v, nil)}
+	c := diagnosis{policy: p, view: v, jobs: jobs, memory: memory, goal: newGoal(&Spec{}, v, nil)}
 	for _, id := range c.goal.config.Voters {
 		m, _ := v.Member(id)
 		switch {
@@ -40,8 +40,8 @@ func Care(p *Policy, v *View, jobs []Job, memory *HealthHistory) Advice {
 	return c.advise()
 }
 
-// carer is one look at a cluster.
-type carer struct {
+// diagnosis is one look at a cluster.
+type diagnosis struct {
 	policy *Policy
 	view   *View
 	jobs   []Job
@@ -51,7 +51,7 @@ type carer struct {
 	silent, dead, back []consensus.MemberID
 }
 
-func (c *carer) advise() Advice {
+func (c *diagnosis) advise() Advice {
 	if a := c.needless(); a.Cancel != 0 {
 		return a
 	}
@@ -72,7 +72,7 @@ func (c *carer) advise() Advice {
 }
 
 // needless finds a job that replaces a member that came back.
-func (c *carer) needless() Advice {
+func (c *diagnosis) needless() Advice {
 	for i := range c.jobs {
 		j := &c.jobs[i]
 		out := j.Spec.replaced()
@@ -89,7 +89,7 @@ func (c *carer) needless() Advice {
 }
 
 // missing is how many voters are to be added. Learners that vote as soon as they have caught up are on their way.
-func (c *carer) missing() int {
+func (c *diagnosis) missing() int {
 	n := c.policy.Voters - len(c.goal.config.Voters)
 	for _, id := range c.goal.config.Learners {
 		known, _ := c.goal.config.Member(id)
@@ -101,7 +101,7 @@ func (c *carer) missing() int {
 }
 
 // held completes an advice: with what cure says, unless there is a reason to keep still.
-func (c *carer) held(a Advice, cure func(*Advice)) Advice {
+func (c *diagnosis) held(a Advice, cure func(*Advice)) Advice {
 	if a.Held = c.unclear(); a.Held != "" {
 		return a
 	}
@@ -131,7 +131,7 @@ func (c *carer) held(a Advice, cure func(*Advice)) Advice {
 }
 
 // unclear says why nothing may be done, whatever is wrong.
-func (c *carer) unclear() string {
+func (c *diagnosis) unclear() string {
 	v := c.view
 	open := slices.IndexFunc(c.jobs, func(j Job) bool { return !j.State.Ended() && !j.onlyAwaits() })
 	switch {
@@ -152,12 +152,12 @@ func (c *carer) unclear() string {
 	return ""
 }
 
-func (c *carer) backWords() string {
+func (c *diagnosis) backWords() string {
 	return fmt.Sprintf("%s came back and may stay", c.goal.names.list(c.back))
 }
 
 // swap proposes a successor for the dead voter. There is one only: with more, things are unclear.
-func (c *carer) swap(a *Advice) {
+func (c *diagnosis) swap(a *Advice) {
 	out := c.dead[0]
 	in := c.choose(1, c.zoneOf(out), c.goal.config.Voters, out)
 	if len(in) == 0 && c.view.Faults.CareShrinks {
@@ -174,7 +174,7 @@ func (c *carer) swap(a *Advice) {
 }
 
 // grow proposes learners to vote.
-func (c *carer) grow(a *Advice) {
+func (c *diagnosis) grow(a *Advice) {
 	voters := c.goal.config.Voters
 	if len(c.silent) > 0 {
 		a.Held = fmt.Sprintf("%s does not answer, and voters are added while all do", c.goal.names.label(c.silent[0]))
@@ -208,7 +208,7 @@ func (c *carer) grow(a *Advice) {
 }
 
 // choose takes up to n stable standbys, cordoned ones last: one in the wanted zone first, then one in a zone without a voter.
-func (c *carer) choose(n int, wanted string, voters []consensus.MemberID, but consensus.MemberID) []consensus.MemberID {
+func (c *diagnosis) choose(n int, wanted string, voters []consensus.MemberID, but consensus.MemberID) []consensus.MemberID {
 	var zones []string
 	for _, id := range voters {
 		if id != but {
@@ -247,14 +247,14 @@ func (c *carer) choose(n int, wanted string, voters []consensus.MemberID, but co
 }
 
 // standbys lists the learners that are to stay learners.
-func (c *carer) standbys() []consensus.MemberID {
+func (c *diagnosis) standbys() []consensus.MemberID {
 	return pick(c.goal.config.Learners, func(id consensus.MemberID) bool {
 		m, _ := c.goal.config.Member(id)
 		return !m.Promote && !m.Joining
 	})
 }
 
-func (c *carer) noStandby(purpose string) string {
+func (c *diagnosis) noStandby(purpose string) string {
 	standbys := c.standbys()
 	if n := len(standbys); n > 0 {
 		return fmt.Sprintf("%s %s not been up and caught up for %s", c.goal.names.list(standbys), plural(n, "has", "have"),
@@ -265,7 +265,7 @@ func (c *carer) noStandby(purpose string) string {
 }
 
 // attempt returns the id of the next job for the same purpose, or says why it is not tried again.
-func (c *carer) attempt(going consensus.MemberID) (JobID, string) {
+func (c *diagnosis) attempt(going consensus.MemberID) (JobID, string) {
 	for i := range careAttempts {
 		id := careID(c.view.ID, going, i)
 		at := slices.IndexFunc(c.jobs, func(j Job) bool { return j.ID == id })
@@ -280,7 +280,7 @@ func (c *carer) attempt(going consensus.MemberID) (JobID, string) {
 }
 
 // spent reports whether the last hour had as many changes as may be.
-func (c *carer) spent() bool {
+func (c *diagnosis) spent() bool {
 	n := 0
 	for i := range c.jobs {
 		if j := &c.jobs[i]; ByCare(j) && c.view.Now-j.Created < hourMS {
@@ -290,7 +290,7 @@ func (c *carer) spent() bool {
 	return c.policy.MaxPerHour > 0 && n >= c.policy.MaxPerHour
 }
 
-func (c *carer) zoneOf(id consensus.MemberID) string {
+func (c *diagnosis) zoneOf(id consensus.MemberID) string {
 	m, _ := c.view.Member(id)
 	return m.Zone
 }

@@ -53,13 +53,13 @@ func (n *memberNames) startCommand(id consensus.MemberID) string {
 		}
 	}
 	urls := strings.Join(m.PeerURLs, ",")
-	words = append(words, "--join", n.door(id), "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
+	words = append(words, "--join", n.joinURL(id), "--listen-peer-urls", urls, "--initial-advertise-peer-urls", urls)
 	return strings.Join(words, " ")
 }
 
-// door is the peer URL of a member by which id can join: the leader's, if it is known.
-func (n *memberNames) door(id consensus.MemberID) string {
-	door := "PEER_URL_OF_A_MEMBER"
+// joinURL is the peer URL of a member by which id can join: the leader's, if it is known.
+func (n *memberNames) joinURL(id consensus.MemberID) string {
+	url := "PEER_URL_OF_A_MEMBER"
 	for i := range n.view.Members {
 		seen := &n.view.Members[i]
 		peer, _ := n.config.Member(seen.ID)
@@ -69,9 +69,9 @@ func (n *memberNames) door(id consensus.MemberID) string {
 		if seen.ID == n.view.Leader {
 			return peer.PeerURLs[0]
 		}
-		door = peer.PeerURLs[0]
+		url = peer.PeerURLs[0]
 	}
-	return door
+	return url
 }
 
 // unheard reports whether a member does not answer. One that was added a moment ago has the benefit of the doubt with the

@@ -97,7 +97,7 @@ func (m machine) evaluate(st *store, proposal int8) (res result) {
 	return res
 }
 
-// logged reports whether the member knows the proposal in a form whose fate is open or decided. An applied entry that was
+// logged reports whether the member knows the proposal in a form that is open or decided. An applied entry that was
 // skipped does not count.
 func (m machine) logged(x *member, proposal int8) bool {
 	for i := x.Applied; i < x.Log.N; i++ {

@@ -9,24 +9,24 @@ import (
 
 // Machine is what the core asks of the applied state.
 type Machine interface {
-	// Fate says whether a proposal was applied, or its session has ended.
-	Fate(id consensus.ProposalID) (done, retired bool)
+	// Decided says whether a proposal was applied, or its session has ended.
+	Decided(id consensus.ProposalID) (done, retired bool)
 	SessionOpen(id consensus.SessionID) bool
 	// Evaluate returns what an entry will give that is not applied yet; false if that is not certain.
 	Evaluate(entry *consensus.Entry) (kv.Result, bool)
 }
 
-// FateOf asks a state machine.
-func FateOf(machine Machine, id consensus.ProposalID) fast.Fate {
-	switch done, retired := machine.Fate(id); {
+// StateOf asks a state machine.
+func StateOf(machine Machine, id consensus.ProposalID) fast.ProposalState {
+	switch done, retired := machine.Decided(id); {
 	case done:
-		return fast.FateDone
+		return fast.ProposalApplied
 	case retired:
-		return fast.FateRetired
+		return fast.ProposalRetired
 	case !id.IsZero() && !machine.SessionOpen(id.Session):
-		return fast.FateNoSession
+		return fast.ProposalNoSession
 	}
-	return fast.FateUnknown
+	return fast.ProposalUnknown
 }
 
 // Answer evaluates what a leader is to answer fast, on the state that is applied now, and returns the message to send; false

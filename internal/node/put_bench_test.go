@@ -132,7 +132,7 @@ func newPutMember(
 			return kv.PayloadFootprint(payload)
 		},
 		Revises: kv.Revises,
-		Fate:    func(id consensus.ProposalID) fast.Fate { return node.FateOf(m.machine, id) },
+		State:   func(id consensus.ProposalID) fast.ProposalState { return node.StateOf(m.machine, id) },
 	}
 	m.node, err = node.New(node.Options{Raft: options, FirstSession: 1, RetryTicks: 300, FastPath: setting},
 		raft.Restored{Base: consensus.Founding(config)}, m.ports())

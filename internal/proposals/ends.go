@@ -25,12 +25,12 @@ func (t *Table) Resolve(entries []consensus.Entry, results []kv.Result) {
 	t.resolveOf(&t.clients, entries, results)
 }
 
-func (t *Table) resolveOf(l *lane, entries []consensus.Entry, results []kv.Result) {
-	if l.first == nil {
+func (t *Table) resolveOf(q *queue, entries []consensus.Entry, results []kv.Result) {
+	if q.first == nil {
 		return
 	}
 	for i := range entries {
-		if id := entries[i].Proposal; t.laneOf(id) == l {
+		if id := entries[i].Proposal; t.queueOf(id) == q {
 			if p := t.find(id); p != nil {
 				t.resolve(p, results[i], t.inferred.routeOf(entries[i].Index))
 			}
@@ -40,13 +40,13 @@ func (t *Table) resolveOf(l *lane, entries []consensus.Entry, results []kv.Resul
 
 // resolve handles the result of one entry of a proposal.
 func (t *Table) resolve(p *Pending, result kv.Result, route Route) {
-	own := p.lane == &t.own
+	own := p.queue == &t.own
 	switch {
 	case p == t.sessions.opening:
 		t.settle(p)
 		t.sessions.opened(result.Err == nil)
 	case errors.Is(result.Err, kv.ErrSkipped):
-		p.lane.enqueue(p) // its entry came too late for its revision, and changed nothing: the next one is not tied to any
+		p.queue.enqueue(p) // its entry came too late for its revision, and changed nothing: the next one is not tied to any
 	case own && errors.Is(result.Err, kv.ErrSessionUnknown):
 		t.lose(p.ID.Session)
 	case own && errors.Is(result.Err, kv.ErrAborted):
@@ -70,10 +70,10 @@ func (t *Table) renew(p *Pending) {
 		return
 	}
 	p.renewed = &Pending{
-		lane: p.lane, Proposal: consensus.Proposal{Kind: p.Kind, Payload: p.Payload}, done: p.done, uncounted: p.uncounted,
+		queue: p.queue, Proposal: consensus.Proposal{Kind: p.Kind, Payload: p.Payload}, done: p.done, uncounted: p.uncounted,
 	}
 	p.done = nil
-	p.lane.enqueue(p.renewed)
+	p.queue.enqueue(p.renewed)
 }
 
 // Refuse handles what the leader, or the core for want of one, refused. Of a command that is never the end: another copy of
@@ -86,10 +86,10 @@ func (t *Table) Refuse(refusals []consensus.Refusal) {
 		switch {
 		case p == nil:
 		case r.Reason == consensus.ReasonNoLeader:
-			p.lane.postpone(p) // it did not enter the log
+			p.queue.postpone(p) // it did not enter the log
 		case r.Reason == consensus.ReasonStaleConfig && p.repeats():
 			// The core binds what it sends from now on to the configuration that the leader named.
-			if p.lane.enqueue(p) && p.lane == &t.own {
+			if p.queue.enqueue(p) && p.queue == &t.own {
 				t.stale.Add(1)
 			}
 		case r.Reason == consensus.ReasonBusy || p.repeats(): // it goes out again with Resend
@@ -142,7 +142,7 @@ func (t *Table) Restored(table ResultTable) error {
 			return err
 		case found:
 			t.resolve(p, result, RouteLeader)
-		case p.lane == &t.clients && p.ID.Sequence != 0 && table.SessionEnded(p.ID.Session):
+		case p.queue == &t.clients && p.ID.Sequence != 0 && table.SessionEnded(p.ID.Session):
 			t.end(p, kv.Result{}, RouteLeader, ErrSessionLost)
 		}
 	}
@@ -167,10 +167,10 @@ func (t *Table) lose(id consensus.SessionID) {
 func (t *Table) FailAll(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range []*lane{&t.own, &t.clients} {
-		for _, p := range append(l.all(), l.queue...) {
+	for _, q := range []*queue{&t.own, &t.clients} {
+		for _, p := range append(q.all(), q.unsent...) {
 			t.end(p, kv.Result{}, RouteLeader, err)
 		}
-		l.queue, l.postponed = nil, nil
+		q.unsent, q.postponed = nil, nil
 	}
 }

@@ -16,8 +16,8 @@ type Completion interface {
 type Pending struct {
 	consensus.Proposal // as it leaves; the id of an own one is zero until then
 
-	lane          *lane
-	before, after *Pending     // in the lane
+	queue         *queue
+	before, after *Pending     // in the queue
 	queued        bool         // to be sent at the next opportunity
 	sent          bool         // it has left before: only the leader is asked again
 	resolved      bool         // its end is known, or nobody waits for it
@@ -59,7 +59,7 @@ func (p *Pending) tell(result kv.Result, route Route, err error) {
 	if !p.awaited() {
 		return
 	}
-	p.lane.release(p)
+	p.queue.release(p)
 	done, more := p.done, p.more
 	p.done, p.more = nil, nil
 	tell(done, result, route, err)
@@ -68,105 +68,105 @@ func (p *Pending) tell(result kv.Result, route Route, err error) {
 	}
 }
 
-// lane is the open proposals of one kind of proposer, in order.
-type lane struct {
+// queue is the open proposals of one kind of proposer, in order.
+type queue struct {
 	first, last *Pending   // those that have an id
-	queue       []*Pending // to be sent, in order; those without an id wait for a session
+	unsent      []*Pending // to be sent, in order; those without an id wait for a session
 	postponed   []*Pending // refused for want of a leader, to be queued again at the next tick
 	open        int        // proposals that somebody waits for
 	openBytes   int        // the sum of their payloads
 }
 
 // admit counts a proposal, if there is room for it.
-func (l *lane) admit(p *Pending) error {
-	if l.open >= maxOpenProposals || l.openBytes+len(p.Payload) > maxOpenBytes {
+func (q *queue) admit(p *Pending) error {
+	if q.open >= maxOpenProposals || q.openBytes+len(p.Payload) > maxOpenBytes {
 		return ErrTooMany
 	}
-	l.open++
-	l.openBytes += len(p.Payload)
+	q.open++
+	q.openBytes += len(p.Payload)
 	return nil
 }
 
-func (l *lane) release(p *Pending) {
+func (q *queue) release(p *Pending) {
 	if !p.uncounted {
-		l.open--
-		l.openBytes -= len(p.Payload)
+		q.open--
+		q.openBytes -= len(p.Payload)
 	}
 }
 
 // enqueue makes a proposal leave with the next Take, unless it is about to.
-func (l *lane) enqueue(p *Pending) bool {
+func (q *queue) enqueue(p *Pending) bool {
 	if p.resolved || p.queued {
 		return false
 	}
 	p.queued = true
-	l.queue = append(l.queue, p)
+	q.unsent = append(q.unsent, p)
 	return true
 }
 
 // postpone makes a proposal leave after the next tick.
-func (l *lane) postpone(p *Pending) {
+func (q *queue) postpone(p *Pending) {
 	if !p.queued {
 		p.queued = true
-		l.postponed = append(l.postponed, p)
+		q.postponed = append(q.postponed, p)
 	}
 }
 
-func (l *lane) retry() {
-	if len(l.postponed) > 0 {
-		l.queue = append(l.postponed, l.queue...)
-		l.postponed = nil
+func (q *queue) retry() {
+	if len(q.postponed) > 0 {
+		q.unsent = append(q.postponed, q.unsent...)
+		q.postponed = nil
 	}
 }
 
 // resend queues what was sent at or before tick, before everything else.
-func (l *lane) resend(tick uint64) {
+func (q *queue) resend(tick uint64) {
 	var again []*Pending
-	for p := l.first; p != nil; p = p.after {
+	for p := q.first; p != nil; p = p.after {
 		if !p.queued && p.sentTick <= tick && p.repeats() {
 			p.queued = true
 			again = append(again, p)
 		}
 	}
 	if len(again) > 0 {
-		l.queue = append(again, l.queue...)
+		q.unsent = append(again, q.unsent...)
 	}
 }
 
 // all returns the proposals that have an id, in order.
-func (l *lane) all() (all []*Pending) {
-	for p := l.first; p != nil; p = p.after {
+func (q *queue) all() (all []*Pending) {
+	for p := q.first; p != nil; p = p.after {
 		all = append(all, p)
 	}
 	return all
 }
 
-func (l *lane) pushBack(p *Pending) {
-	if p.before = l.last; l.last == nil {
-		l.first = p
+func (q *queue) pushBack(p *Pending) {
+	if p.before = q.last; q.last == nil {
+		q.first = p
 	} else {
-		l.last.after = p
+		q.last.after = p
 	}
-	l.last = p
+	q.last = p
 }
 
-func (l *lane) pushFront(p *Pending) {
-	if p.after = l.first; l.first == nil {
-		l.last = p
+func (q *queue) pushFront(p *Pending) {
+	if p.after = q.first; q.first == nil {
+		q.last = p
 	} else {
-		l.first.before = p
+		q.first.before = p
 	}
-	l.first = p
+	q.first = p
 }
 
-func (l *lane) remove(p *Pending) {
+func (q *queue) remove(p *Pending) {
 	if p.before == nil {
-		l.first = p.after
+		q.first = p.after
 	} else {
 		p.before.after = p.after
 	}
 	if p.after == nil {
-		l.last = p.before
+		q.last = p.before
 	} else {
 		p.after.before = p.before
 	}

@@ -158,16 +158,16 @@ func (t *Table) turnSession() {
 				ID:   consensus.ProposalID{Session: consensus.SessionID{Member: t.self, Number: t.sessions.number}},
 				Kind: consensus.EntryCommand, Payload: command.Append(nil),
 			},
-			lane: &t.own, queued: true, uncounted: true,
+			queue: &t.own, queued: true, uncounted: true,
 		}
 		t.sessions.opening = p
 		t.own.pushFront(p)
-		t.own.queue = append([]*Pending{p}, t.own.queue...) // before all that needs it
+		t.own.unsent = append([]*Pending{p}, t.own.unsent...) // before all that needs it
 	}
 	if command := t.sessions.retire(); command != nil {
 		t.own.enqueue(&Pending{
 			Proposal: consensus.Proposal{Kind: consensus.EntryCommand, Payload: command.Append(nil)},
-			lane:     &t.own, uncounted: true, done: retired{&t.sessions, t.sessions.previous},
+			queue:    &t.own, uncounted: true, done: retired{&t.sessions, t.sessions.previous},
 		})
 	}
 }

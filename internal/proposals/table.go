@@ -22,9 +22,9 @@ type Table struct {
 	self      consensus.MemberID
 	counts    bool   // this member counts who holds what it proposes
 	tick      uint64 // now
-	own       lane
+	own       queue
 	sessions  sessions // of own, with the proposals in them
-	clients   lane
+	clients   queue
 	ofClients map[consensus.ProposalID]*Pending
 	inferred  inferredSpans
 	stale     atomic.Uint64 // own commands that were bound to a configuration no longer in force
@@ -66,7 +66,7 @@ func (t *Table) Tick(now uint64) {
 func (t *Table) Add(kind consensus.EntryKind, payload []byte, done Completion) (*Pending, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := &Pending{Proposal: consensus.Proposal{Kind: kind, Payload: payload}, lane: &t.own, done: done}
+	p := &Pending{Proposal: consensus.Proposal{Kind: kind, Payload: payload}, queue: &t.own, done: done}
 	if err := t.own.admit(p); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (t *Table) AddFor(id consensus.ProposalID, payload []byte, done Completion,
 	}
 	p := &Pending{
 		Proposal: consensus.Proposal{ID: id, Kind: consensus.EntryCommand, Payload: payload},
-		lane:     &t.clients, done: done, sentTick: t.tick,
+		queue:    &t.clients, done: done, sentTick: t.tick,
 	}
 	if err := t.clients.admit(p); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (t *Table) AbandonFor(id consensus.ProposalID, done Completion) {
 
 // unattended takes out a proposal that nobody waits for any more: it is not repeated, and its session may end over it.
 func (t *Table) unattended(p *Pending) {
-	p.lane.release(p)
+	p.queue.release(p)
 	t.settle(p)
 }
 
@@ -139,7 +139,7 @@ func (t *Table) Stale() uint64 { return t.stale.Load() }
 
 // Awaits reports whether somebody waits here for the result of a proposal.
 func (t *Table) Awaits(id consensus.ProposalID) bool {
-	if t.laneOf(id) == nil {
+	if t.queueOf(id) == nil {
 		return false // of another member, as most: they need no look
 	}
 	t.mu.Lock()
@@ -156,8 +156,8 @@ func (t *Table) find(id consensus.ProposalID) *Pending {
 	return t.sessions.find(id)
 }
 
-// laneOf returns where the proposals are kept that an id is of; nil for those of other members.
-func (t *Table) laneOf(id consensus.ProposalID) *lane {
+// queueOf returns where the proposals are kept that an id is of; nil for those of other members.
+func (t *Table) queueOf(id consensus.ProposalID) *queue {
 	switch {
 	case id.Session.OfClient():
 		return &t.clients
@@ -171,14 +171,14 @@ func (t *Table) laneOf(id consensus.ProposalID) *lane {
 func (t *Table) Waiting() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.clients.queue) > 0 {
+	if len(t.clients.unsent) > 0 {
 		return true
 	}
 	if t.sessions.current != nil {
-		return len(t.own.queue) > 0
+		return len(t.own.unsent) > 0
 	}
 	// Without a session only what has an id can go, the opening of the session first. The loop must not spin for the rest.
-	return t.sessions.opening == nil || slices.ContainsFunc(t.own.queue, func(p *Pending) bool { return !p.ID.IsZero() })
+	return t.sessions.opening == nil || slices.ContainsFunc(t.own.unsent, func(p *Pending) bool { return !p.ID.IsZero() })
 }
 
 // Take returns what has to be sent now: a session to open first, then the own proposals, then those of clients. Own commands
@@ -193,16 +193,16 @@ func (t *Table) Take(tick uint64, offers bool) Outgoing {
 	return out
 }
 
-func (t *Table) takeFrom(l *lane, out *Outgoing, tick uint64, offers bool) {
-	if len(l.queue) == 0 {
+func (t *Table) takeFrom(q *queue, out *Outgoing, tick uint64, offers bool) {
+	if len(q.unsent) == 0 {
 		return
 	}
 	counter := consensus.NoMember
 	if t.counts {
 		counter = t.self
 	}
-	keep := l.queue[:0]
-	for i, p := range l.queue {
+	keep := q.unsent[:0]
+	for i, p := range q.unsent {
 		if p.resolved || !p.queued {
 			continue
 		}
@@ -211,7 +211,7 @@ func (t *Table) takeFrom(l *lane, out *Outgoing, tick uint64, offers bool) {
 				keep = append(keep, p)
 				continue
 			}
-			l.pushBack(p)
+			q.pushBack(p)
 		}
 		p.Proposer = counter
 		list := &out.Commands
@@ -222,13 +222,13 @@ func (t *Table) takeFrom(l *lane, out *Outgoing, tick uint64, offers bool) {
 			list = &out.Offers
 		}
 		if *list == nil {
-			*list = make([]consensus.Proposal, 0, len(l.queue)-i)
+			*list = make([]consensus.Proposal, 0, len(q.unsent)-i)
 		}
 		*list = append(*list, p.Proposal)
 		p.queued, p.sent, p.sentTick = false, true, tick
 	}
-	clear(l.queue[len(keep):])
-	l.queue = keep
+	clear(q.unsent[len(keep):])
+	q.unsent = keep
 }
 
 // Resend queues everything that was sent at or before tick and is unresolved, in order, to go out again.
@@ -247,8 +247,8 @@ func (t *Table) settle(p *Pending) {
 	if p.resolved = true; p.ID.IsZero() {
 		return // it never left the queue, which passes over it
 	}
-	p.lane.remove(p)
-	if p.lane == &t.clients {
+	p.queue.remove(p)
+	if p.queue == &t.clients {
 		delete(t.ofClients, p.ID)
 	} else {
 		t.sessions.settle(p.ID)

@@ -36,7 +36,7 @@ const (
 type newcomer struct {
 	bootstrap *bootstrap
 	first     founding
-	door      *transport.Transport // answers others meanwhile
+	peers     *transport.Transport // answers others meanwhile
 	startup   *startupServer       // answers clients meanwhile
 
 	mu      sync.Mutex
@@ -194,7 +194,7 @@ func (n *newcomer) otherClusters() string {
 // greet asks one member at all its URLs; nil if it does not answer, or is somebody else: of another cluster, for one.
 func (n *newcomer) greet(ctx context.Context, m *consensus.Member) (answer *identity.Greeting, foreign bool) {
 	for _, url := range m.PeerURLs {
-		body, err := n.door.CallURL(ctx, url, member.MethodGreet, nil)
+		body, err := n.peers.CallURL(ctx, url, member.MethodGreet, nil)
 		if err != nil {
 			refused := identity.Read(status.Convert(err).Message())
 			foreign = foreign || refused != nil && refused.Reason == identity.ForeignCluster
@@ -240,7 +240,7 @@ func (n *newcomer) open() error {
 		return err
 	}
 	own := &n.founder.Own
-	n.door, err = transport.New(transport.Options{
+	n.peers, err = transport.New(transport.Options{
 		Self:    identity.Claim{Member: own.Member, Cluster: own.Cluster, Storage: own.Storage, Address: own.Address},
 		Handler: greeter{n}, Logger: n.bootstrap.logger, Listeners: listeners, TLS: n.bootstrap.asking.TLS,
 		OpenMethods: []string{member.MethodGreet}, Delay: n.bootstrap.delay,
@@ -255,7 +255,7 @@ func (n *newcomer) open() error {
 
 func (n *newcomer) close() error {
 	n.startup.close()
-	return n.door.Close()
+	return n.peers.Close()
 }
 
 // greeter answers other members while there is no member here.

@@ -83,9 +83,9 @@ type slotAddr struct {
 	slot *admission.Slot
 }
 
-var _ transport.Doorkeeper = (*slotAddr)(nil)
+var _ transport.ConnAdmitter = (*slotAddr)(nil)
 
-// Admit implements transport.Doorkeeper.
+// Admit implements transport.ConnAdmitter.
 func (a *slotAddr) Admit() (leave func()) {
 	a.slot.Pin()
 	var once sync.Once

@@ -4,7 +4,7 @@
 // simulated, together with the goroutines that package member has around a Node (package shell). A seed draws the
 // cluster, the faults and the load. In the first phase everything may go wrong and nothing may be lost; in the second
 // the faults end, and the members must answer and become equal. Package check has the laws, package workload the
-// clients, package disk the disk, package kernel the time, package stores the engines, door who may speak, epochs the
+// clients, package disk the disk, package kernel the time, package stores the engines, guard who may speak, epochs the
 // meeting of epochs, changes the changes of membership, breaks the negative controls, actions and diary what is written
 // down, dice the draws. It is not a test of goroutines or of gRPC, and of Pebble only if it is asked to: other tests
 // are.

@@ -106,11 +106,11 @@ func (n *network) greet(from *host, caller *identity.Claim, to *host, answer fun
 // greeted is how a process answers a greeting.
 func (h *host) greeted(caller *identity.Claim) (identity.Greeting, bool) {
 	switch {
-	case h.alive && h.door != nil && h.door.Knows() && h.run.Now() >= h.frozen:
+	case h.alive && h.guard != nil && h.guard.Knows() && h.run.Now() >= h.frozen:
 		if h.epochs != nil {
 			h.epochs.Meet(*caller, h.run.Now())
 		}
-		line := h.door.Line(caller.Member, caller.Storage)
+		line := h.guard.Line(caller.Member, caller.Storage)
 		return identity.Greeting{Claim: h.claim, Stage: identity.Founded, Bindings: line}, true
 	case h.founding != nil:
 		return h.founding.founder.Greeting(), true

@@ -108,7 +108,7 @@ func (h *host) start() {
 	h.disk.DieAfter(-1)
 	h.cluster.lives++
 	h.alive, h.life = true, h.cluster.lives
-	h.openDoor(data)
+	h.openGuard(data)
 	h.run.counts.Starts++
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Start, uint64(data.Restored.Applied), uint64(data.Restored.Hard.Term),
 		uint64(len(data.Restored.Entries)), nil)
@@ -250,7 +250,7 @@ func (h *host) down() {
 	h.noteInferred()
 	h.run.stores.End(h.slot)
 	h.alive, h.proc, h.pilot = false, nil, nil
-	h.inForce, h.frozen, h.door, h.epochs = nil, 0, nil, nil
+	h.inForce, h.frozen, h.guard, h.epochs = nil, 0, nil, nil
 	for _, other := range h.cluster.up() {
 		if h.cluster.net.link(h.slot, other.slot).cuts == 0 {
 			h.cluster.net.notice(other, h)
@@ -290,8 +290,8 @@ func (h *host) checkConfig() {
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Config, uint64(c.ID.Index), uint64(c.ID.Term),
 		uint64(len(c.Config.Voters)), nil)
 	h.suite.Configured(h.id, c.ID, &c.Config)
-	if h.door != nil {
-		h.door.Configure(&c.Config)
+	if h.guard != nil {
+		h.guard.Configure(&c.Config)
 	}
 	if h.impostor != "" {
 		return

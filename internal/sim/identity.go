@@ -12,8 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/disk"
-	"github.com/quorate/quorate/internal/sim/door"
 	"github.com/quorate/quorate/internal/sim/epochs"
+	"github.com/quorate/quorate/internal/sim/guard"
 )
 
 // credentials is what a process claims to be, and what is true of it.
@@ -40,7 +40,7 @@ type credentials struct {
 	claim    identity.Claim          // of this life
 	held     []check.Ack             // what a recovered member must keep
 	epochs   *epochs.Watch           // of this life; nil in worlds where nobody is recovered
-	door     *door.Door              // of this life; nil in worlds where nobody is in doubt
+	guard    *guard.Guard            // of this life; nil in worlds where nobody is in doubt
 }
 
 // disown makes of a host one that nobody may count. What it does from now on is no part of the cluster's history, and has
@@ -50,8 +50,8 @@ func (h *host) disown(why string) {
 	h.suite = check.NewSuite(h.run.Now, h.base)
 }
 
-// openDoor begins a life among others.
-func (h *host) openDoor(data *datadir.Data) {
+// openGuard begins a life among others.
+func (h *host) openGuard(data *datadir.Data) {
 	if !h.run.plan.identity {
 		return
 	}
@@ -65,7 +65,7 @@ func (h *host) openDoor(data *datadir.Data) {
 		Address: describeMember(h.slot).PeerURLs[0],
 	}
 	h.hears = map[consensus.Life]bool{}
-	h.door = door.New(h.claim, seen, h.run.broken.Rules, h.deadAfter())
+	h.guard = guard.New(h.claim, seen, h.run.broken.Rules, h.deadAfter())
 	h.after(bindScan, h.bindMet)
 	if h.run.plan.recovers {
 		h.epochs = epochs.New(h.claim, h.run.broken.Rules, h.extension())
@@ -84,7 +84,7 @@ func (h *host) bindMet() {
 		return
 	}
 	config := h.proc.Node.Replica().InForce().Config
-	if steps := identity.Bindings(&config, h.door.Met(), h.id, h.claim.Storage); len(steps) > 0 {
+	if steps := identity.Bindings(&config, h.guard.Met(), h.id, h.claim.Storage); len(steps) > 0 {
 		request := consensus.ChangeRequest{Steps: steps, Protocol: consensus.ProtocolSingle}
 		_ = h.proc.Clients.Change(request, func(error) {}) // it is tried again
 	}
@@ -92,8 +92,8 @@ func (h *host) bindMet() {
 
 // distrust refuses a member that denied what it had acknowledged.
 func (h *host) distrust(e raft.Denied) {
-	if h.door != nil && h.door.Distrust(e.Member) {
-		if err := h.proc.Data.WriteSeenPeers(h.door.Guard.Seen()); err != nil {
+	if h.guard != nil && h.guard.Distrust(e.Member) {
+		if err := h.proc.Data.WriteSeenPeers(h.guard.Claims.Seen()); err != nil {
 			h.after(0, func() { h.fail(err) })
 		}
 	}
@@ -117,7 +117,7 @@ func (h *host) told(by *host, refusal *identity.Refusal) {
 
 // shake lets a sender judge the process that it is about to speak to. What comes back is false if it may not speak.
 func (n *network) shake(from, to *host) bool {
-	if from.door == nil || !to.alive || to.door == nil {
+	if from.guard == nil || !to.alive || to.guard == nil {
 		return true
 	}
 	return n.mayHear(&to.credentials, from) && n.welcome(from, to, &to.credentials, false)
@@ -126,22 +126,22 @@ func (n *network) shake(from, to *host) bool {
 // meet lets both ends of a connection judge each other, for what travels outside of streams.
 func (n *network) meet(from, to *host) bool {
 	return n.shake(from, to) &&
-		(to.door == nil || n.mayHear(&from.credentials, to) && n.welcome(to, from, &from.credentials, true))
+		(to.guard == nil || n.mayHear(&from.credentials, to) && n.welcome(to, from, &from.credentials, true))
 }
 
 // welcome lets a process judge a claim. The one who is refused is told, if that matters to it.
 func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 	claim := &sent.claim
-	outcome, refusal := at.door.Judge(claim, n.run.Now(), n.listener(at))
+	outcome, refusal := at.guard.Judge(claim, n.run.Now(), n.listener(at))
 	switch outcome {
-	case door.Welcome:
-	case door.Remember:
-		if err := at.proc.Data.WriteSeenPeers(at.door.Guard.Seen()); err != nil {
-			at.door.Undo(claim)
+	case guard.Welcome:
+	case guard.Remember:
+		if err := at.proc.Data.WriteSeenPeers(at.guard.Claims.Seen()); err != nil {
+			at.guard.Undo(claim)
 			return false
 		}
-		at.door.Guard.Saved()
-	case door.Refused:
+		at.guard.Claims.Saved()
+	case guard.Refused:
 		if tell {
 			n.refuse(at, from, claim.Life, refusal)
 		}
@@ -150,7 +150,7 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 		return false
 	}
 	if sent.impostor == "" && at.impostor == "" {
-		if outcome == door.Remember || n.run.broken.Rules.IgnoreLives { // nobody need remember whom no configuration has yet
+		if outcome == guard.Remember || n.run.broken.Rules.IgnoreLives { // nobody need remember whom no configuration has yet
 			n.run.suite.Bindings.Met(at.id, claim.Storage, claim.Life.Boots)
 		}
 		if !at.hears[claim.Life] && (n.run.broken.Rules.IgnoreLives || at.knows(claim.Life)) {
@@ -162,7 +162,7 @@ func (n *network) welcome(at, from *host, sent *credentials, tell bool) bool {
 
 // knows reports whether the guard of a process remembers a life: it does not while no configuration has the member.
 func (h *host) knows(life consensus.Life) bool {
-	return slices.ContainsFunc(h.door.Guard.Seen(), func(s identity.Seen) bool { return s.Life == life })
+	return slices.ContainsFunc(h.guard.Claims.Seen(), func(s identity.Seen) bool { return s.Life == life })
 }
 
 // refuse counts a refusal, and carries it to the process that is refused for its data directory.
@@ -180,7 +180,7 @@ func (n *network) refuse(by, from *host, life consensus.Life, refusal *identity.
 }
 
 // listener tells a process what it hears of others' lives. Connections are alive while their processes and links are.
-func (n *network) listener(at *host) door.Listener {
+func (n *network) listener(at *host) guard.Listener {
 	return func(life consensus.Life) (heard time.Duration, open bool) {
 		for _, h := range n.cluster.list {
 			if !h.alive || h.claim.Life != life {
@@ -221,7 +221,7 @@ func (s *credentials) excused(m *consensus.Message) bool {
 
 // admit judges what arrives under a claim, and keeps what may reach the core.
 func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.Input) []raft.Input {
-	if to.door == nil {
+	if to.guard == nil {
 		return inputs
 	}
 	messages := make([]consensus.Message, len(inputs))
@@ -236,7 +236,7 @@ func (n *network) admit(from *host, sent *credentials, to *host, inputs []raft.I
 	if !n.mayHear(sent, to) || !n.welcome(to, from, sent, true) {
 		return nil
 	}
-	messages, refusal := to.door.Admit(claim, messages)
+	messages, refusal := to.guard.Admit(claim, messages)
 	if refusal != nil {
 		n.refuse(to, from, claim.Life, refusal)
 		return nil

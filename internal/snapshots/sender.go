@@ -85,7 +85,7 @@ func (s *Sender) send(ctx context.Context, to consensus.MemberID) (meta consensu
 func (s *Sender) checkpoint(
 	ctx context.Context, f func(ctx context.Context, dir string, machine *apply.Machine) error,
 ) (err error) {
-	store, held := s.options.Stores.Hold()
+	store, held := s.options.Stores.Acquire()
 	if !held {
 		return datadir.ErrStopped
 	}

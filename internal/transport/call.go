@@ -45,7 +45,7 @@ func (t *Transport) checkCall(h *hello, method string) error {
 	if err := t.welcome(c); err != nil {
 		return err
 	}
-	config := t.door.config.Load()
+	config := t.guard.config.Load()
 	switch binding := config.BindingOf(c.Member, c.Storage); {
 	case binding == consensus.BindingNone, binding == consensus.BindingNonMember && config.Binds():
 		return t.turnAway(c, identity.Unbound, fmt.Sprintf("%q is for members only, and %v is not bound to its data directory "+
@@ -56,7 +56,7 @@ func (t *Transport) checkCall(h *hello, method string) error {
 
 func (t *Transport) turnAway(c *identity.Claim, reason identity.Reason, text string) error {
 	refused := &identity.Refusal{Reason: reason, Text: text}
-	t.door.refused(c, refused)
+	t.guard.refused(c, refused)
 	return refused
 }
 

@@ -193,7 +193,7 @@ func (r *reader) receive(body []byte, bytes int) error {
 	if p := r.t.peer(r.from); p != nil {
 		p.in.add(len(messages), bytes)
 	}
-	messages, refused := identity.Admit(r.t.door.config.Load(), r.from, r.storage, messages, r.t.door.rules)
+	messages, refused := identity.Admit(r.t.guard.config.Load(), r.from, r.storage, messages, r.t.guard.rules)
 	if refused != nil {
 		return refused
 	}

@@ -30,7 +30,7 @@ type Transport struct {
 	dropped  atomic.Uint64           // messages to members that we are not connected with
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
-	door     door
+	guard    guard
 	first    *admission.FirstMessages // what has not said hello yet
 
 	mu       sync.Mutex
@@ -64,7 +64,7 @@ func New(o Options) (*Transport, error) {
 		incoming: make(map[streamKey]*incoming),
 		refused:  make(map[consensus.MemberID]string),
 	}
-	t.door.init(&o)
+	t.guard.init(&o)
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.first = admission.NewFirstMessages(o.Hello)
 	t.running.Go(func() { t.first.Run(t.ctx.Done()) })
@@ -142,7 +142,7 @@ func (t *Transport) Configure(config *consensus.Config) {
 	if t.closed {
 		return
 	}
-	t.door.configure(config)
+	t.guard.configure(config)
 	was := *t.peers.Load()
 	next := make([]*peer, 0, len(members))
 	for i := range members {
@@ -223,5 +223,5 @@ func (t *Transport) cut(id consensus.MemberID) bool {
 }
 
 func (t *Transport) hello(to consensus.MemberID, kind streamKind) hello {
-	return hello{version: t.version, kind: kind, to: to, claim: t.door.guard.Own()}
+	return hello{version: t.version, kind: kind, to: to, claim: t.guard.claims.Own()}
 }

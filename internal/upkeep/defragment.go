@@ -10,7 +10,7 @@ import (
 // Defragment rewrites the store's tables so that the space of deleted keys is free. Reads and writes go on meanwhile.
 // It ends early when ctx or the store's life does.
 func Defragment(ctx context.Context, stores *datadir.Stores) error {
-	store, held := stores.Hold()
+	store, held := stores.Acquire()
 	if !held {
 		return datadir.ErrStopped
 	}

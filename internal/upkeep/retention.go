@@ -69,7 +69,7 @@ func (r *Retainer) Replaced() { r.sizes, r.bytes = nil, 0 }
 
 func (r *Retainer) flush(store *datadir.Generation) {
 	defer r.flushing.Store(false)
-	if !store.Hold() {
+	if !store.Acquire() {
 		return // replaced meanwhile
 	}
 	defer store.Release()

@@ -67,7 +67,7 @@ func (r *Recorder) PowerBack() {
 	r.doubt = doubt{resumed: r.Since()}
 }
 
-// Add notes an operation that a client began at call. A write of unknown fate may take effect at any time from then on.
+// Add notes an operation that a client began at call. A write of unknown outcome may take effect at any time from then on.
 func (r *Recorder) Add(client int, call int64, op Operation, a Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,7 +35,7 @@ const unknownRevision = -1
 // model says what etcd promises of one key. Revisions are part of it: a write must get a revision above the one it
 // replaces, and a read must show the revision that the write was told.
 //
-// A compare of unknown fate with a write of unknown revision may have matched or not, so a step can lead to two states.
+// A compare of unknown outcome with a write of unknown revision may have matched or not, so a step can lead to two states.
 var model = (&porcupine.NondeterministicModel{
 	Partition: partition,
 	Init:      func() []any { return []any{state{}} },

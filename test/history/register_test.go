@@ -11,7 +11,7 @@ type told struct {
 	a  Answer
 }
 
-// Ensure that a wrong answer is noticed, and that a write of unknown fate is allowed to have happened or not.
+// Ensure that a wrong answer is noticed, and that a write of unknown outcome is allowed to have happened or not.
 func TestRecorder_Check(t *testing.T) {
 	put := func(value string, a Answer) told { return told{Operation{Kind: 'p', Key: "k", Value: value}, a} }
 	get := func(value string, revision int64) told {

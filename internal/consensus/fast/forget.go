@@ -43,7 +43,7 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			over, passed = map[consensus.ProposalID]bool{}, map[consensus.Attempt]bool{}
 		}
 		switch {
-		case f.fate(e.Proposal).decided(), f.faults.ForgetByID && e.ExactRevision != 0:
+		case f.stateOf(e.Proposal).decided(), f.faults.ForgetByID && e.ExactRevision != 0:
 			over[e.Proposal] = true
 		case e.Kind == consensus.EntryAbort && !f.faults.AnswerUnopened:
 			// The session was not open as far as the log goes, so the abort leaves no result. Nobody answered for the
@@ -58,10 +58,10 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 	}
 }
 
-// forgetDecided drops every record whose fate the state machine knows.
+// forgetDecided drops every record that the state machine has decided.
 func (f *Path) forgetDecided() {
 	if f.pool.Len() > 0 {
-		f.forget(func(record *consensus.Record) bool { return f.fate(record.Proposal).decided() })
+		f.forget(func(record *consensus.Record) bool { return f.stateOf(record.Proposal).decided() })
 	}
 }
 
@@ -99,7 +99,7 @@ func (f *Path) Update() bool { return f.Enabled() && f.unapplied.update() }
 // Abort reports whether the leader is to abort a proposal that it was asked about: it is neither logged nor applied, so that
 // it has not succeeded, and cannot any more once the abort has committed. What is logged ends when it is applied.
 func (f *Path) Abort(id consensus.ProposalID) bool {
-	if id.IsZero() || f.fate(id).decided() || f.unapplied.holds(id) {
+	if id.IsZero() || f.stateOf(id).decided() || f.unapplied.holds(id) {
 		return false
 	}
 	f.counts.Aborted++

@@ -31,13 +31,13 @@ func (f *Path) Admit(v *View, p *consensus.Proposal, term consensus.Term) (Admit
 		return none, consensus.RefusedClosed
 	}
 	updated := f.unapplied.update()
-	switch fate := f.fate(p.ID); {
+	switch state := f.stateOf(p.ID); {
 	case faults.LeaderNoDedup:
-	case fate == FateDone || f.unapplied.holds(p.ID):
+	case state == ProposalApplied || f.unapplied.holds(p.ID):
 		return none, consensus.RefusedKnown
-	case fate == FateRetired:
+	case state == ProposalRetired:
 		return none, consensus.RefusedClosed
-	case fate == FateNoSession && !faults.AnswerUnopened:
+	case state == ProposalNoSession && !faults.AnswerUnopened:
 		return none, consensus.RefusedNoSession // an abort could not decide it
 	}
 	if !updated || f.log.Uncommitted()+len(p.Payload) > f.settings.MaxUncommittedBytes || f.log.Full() {

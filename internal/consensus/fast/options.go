@@ -13,19 +13,19 @@ const (
 	maxUnapplied      = 16 << 10
 )
 
-// Fate is what the state machine knows of a proposal.
-type Fate uint8
+// ProposalState is what the state machine knows of a proposal.
+type ProposalState uint8
 
-// The fates.
+// The states.
 const (
-	FateUnknown   Fate = 0
-	FateDone      Fate = 1 // applied: it has a result
-	FateRetired   Fate = 2 // its session is over: nothing of it will ever be applied again
-	FateNoSession Fate = 3 // its session is not open, as far as is applied here: nothing is recorded or answered for it
+	ProposalUnknown   ProposalState = 0
+	ProposalApplied   ProposalState = 1 // applied: it has a result
+	ProposalRetired   ProposalState = 2 // its session is over: nothing of it will ever be applied again
+	ProposalNoSession ProposalState = 3 // its session is not open, as far as is applied here: it is not answered
 )
 
 // decided reports whether no later entry of the proposal can change anything.
-func (f Fate) decided() bool { return f == FateDone || f == FateRetired }
+func (s ProposalState) decided() bool { return s == ProposalApplied || s == ProposalRetired }
 
 // Options tie the fast path to the state machine. The zero value is for members that never took part in it.
 type Options struct {
@@ -36,8 +36,8 @@ type Options struct {
 	Footprint func(payload []byte) consensus.Footprint
 	// Revises reports whether a command may take a revision; nil if all may.
 	Revises func(payload []byte) bool
-	// Fate asks the state machine, which may have applied more than this replica knows of.
-	Fate func(id consensus.ProposalID) Fate
+	// State asks the state machine, which may have applied more than this replica knows of.
+	State func(id consensus.ProposalID) ProposalState
 }
 
 // Counts are what the fast path did since the start.

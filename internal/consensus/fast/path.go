@@ -90,7 +90,7 @@ func (f *Path) Counts() Counts {
 }
 
 // Enabled reports whether this member knows what commands touch and what became of proposals.
-func (f *Path) Enabled() bool { return f.opts.Footprint != nil && f.opts.Fate != nil }
+func (f *Path) Enabled() bool { return f.opts.Footprint != nil && f.opts.State != nil }
 
 // Open reports whether this member takes new proposals of the fast path.
 func (f *Path) Open() bool { return f.Enabled() && !f.opts.Closed }
@@ -115,11 +115,11 @@ func (f *Path) TakeDecided() []tally.Decision {
 	return decided
 }
 
-func (f *Path) fate(id consensus.ProposalID) Fate {
+func (f *Path) stateOf(id consensus.ProposalID) ProposalState {
 	if !f.Enabled() || id.IsZero() {
-		return FateUnknown
+		return ProposalUnknown
 	}
-	return f.opts.Fate(id)
+	return f.opts.State(id)
 }
 
 // Truncate drops what is known of entries from from on, before the log is truncated there. Those that this member answered

@@ -16,7 +16,7 @@ type bench struct {
 	configs configs.History
 	path    *fast.Path
 	view    fast.View
-	fates   map[consensus.ProposalID]fast.Fate
+	states  map[consensus.ProposalID]fast.ProposalState
 	decoded map[string]int // how often was asked what a command touches
 }
 
@@ -35,7 +35,7 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 		log:     log,
 		configs: configs.New(self, consensus.StorageID{}, nil, configs.Faults{}),
 		view:    fast.View{Now: 1, Term: 2, Leader: 1, Follows: self != 1, Started: true},
-		fates:   map[consensus.ProposalID]fast.Fate{},
+		states:  map[consensus.ProposalID]fast.ProposalState{},
 		decoded: map[string]int{},
 	}
 	b.configs.Reset(&base, 1, 1)
@@ -47,7 +47,7 @@ func newBench(self consensus.MemberID, faults fast.Faults) *bench {
 				b.decoded[string(payload)]++
 				return consensus.Footprint{Keys: []keyrange.Range{keyrange.Single(payload)}}
 			},
-			Fate: func(id consensus.ProposalID) fast.Fate { return b.fates[id] },
+			State: func(id consensus.ProposalID) fast.ProposalState { return b.states[id] },
 		},
 	}, &b.log, &b.configs)
 	b.path.Restore(100, nil)
@@ -123,7 +123,7 @@ func TestPath_Applied(t *testing.T) {
 	b.log.CommitTo(2)
 	b.log.HandOut(1<<20, 1)
 	b.log.ApplyTo(2, 1)
-	b.fates[gone.ID] = fast.FateDone
+	b.states[gone.ID] = fast.ProposalApplied
 	b.path.Applied(2, 2, 102, 1)
 	if left := b.path.Acknowledged(); len(left) != 1 || left[0].Proposal != kept.ID {
 		t.Errorf("left: %+v", left)

@@ -48,7 +48,7 @@ func (f *Path) Recover() []consensus.Entry {
 	for _, c := range f.recordedByEnough(ballots) {
 		id := c.record.Proposal
 		// A slow entry of the proposal, or an abort, has decided it; an entry of another attempt has not.
-		if f.fate(id).decided() || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
+		if f.stateOf(id).decided() || known[consensus.Attempt{Proposal: id}] || known[c.record.Attempt] {
 			continue
 		}
 		entries = append(entries, consensus.Entry{

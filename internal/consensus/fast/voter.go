@@ -59,9 +59,9 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 // admissible returns why the proposer, the size or the state of a proposal keep it out of the pool, RefusedNot if nothing
 // does.
 func (f *Path) admissible(v *View, p *consensus.Proposal) consensus.Refused {
-	switch f.fate(p.ID) {
-	case FateUnknown:
-	case FateNoSession: // nobody could ever decide it
+	switch f.stateOf(p.ID) {
+	case ProposalUnknown:
+	case ProposalNoSession: // nobody could ever decide it
 		return consensus.RefusedNoSession
 	default:
 		return consensus.RefusedKnown

@@ -99,7 +99,7 @@ func newCluster(voters, learners []memberID, adapt func(*raft.Options)) *cluster
 			adapt(&o)
 		}
 		if o.Fast.Footprint != nil {
-			o.Fast.Fate = c.fateAt(id)
+			o.Fast.State = c.stateAt(id)
 		}
 		return o
 	}

@@ -19,11 +19,11 @@ func TestReplica_record_drift(t *testing.T) {
 		Footprint: func(payload []byte) consensus.Footprint {
 			return consensus.Footprint{Leases: []int64{int64(payload[0])}}
 		},
-		Fate: func(id consensus.ProposalID) fast.Fate {
+		State: func(id consensus.ProposalID) fast.ProposalState {
 			if applied[id] {
-				return fast.FateDone
+				return fast.ProposalApplied
 			}
-			return fast.FateUnknown
+			return fast.ProposalUnknown
 		},
 	}
 	r, err := raft.New(options, raft.Restored{

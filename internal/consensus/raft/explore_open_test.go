@@ -53,12 +53,12 @@ func openCluster(adapt func(o *raft.Options)) *cluster {
 	opts := c.opts
 	c.opts = func(id memberID) raft.Options {
 		o := opts(id)
-		fate := o.Fast.Fate
-		o.Fast.Fate = func(asked consensus.ProposalID) fast.Fate {
+		state := o.Fast.State
+		o.Fast.State = func(asked consensus.ProposalID) fast.ProposalState {
 			if asked.Session.Number == strange {
-				return fast.FateNoSession
+				return fast.ProposalNoSession
 			}
-			return fate(asked)
+			return state(asked)
 		}
 		return o
 	}

@@ -90,12 +90,12 @@ func (c *cluster) noSession(id consensus.ProposalID) {
 	opts := c.opts
 	c.opts = func(member memberID) raft.Options {
 		o := opts(member)
-		fate := o.Fast.Fate
-		o.Fast.Fate = func(asked consensus.ProposalID) fast.Fate {
+		state := o.Fast.State
+		o.Fast.State = func(asked consensus.ProposalID) fast.ProposalState {
 			if asked == id { // as kv/apply: an abort leaves no result for it
-				return fast.FateNoSession
+				return fast.ProposalNoSession
 			}
-			return fate(asked)
+			return state(asked)
 		}
 		return o
 	}

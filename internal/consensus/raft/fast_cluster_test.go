@@ -149,16 +149,16 @@ func (k *keys) abort(e *entry) {
 	}
 }
 
-// fateAt asks the state machine that a member has when it is asked.
-func (c *cluster) fateAt(id memberID) func(consensus.ProposalID) fast.Fate {
-	return func(proposal consensus.ProposalID) fast.Fate { return c.node(id).store.keys.fate(proposal) }
+// stateAt asks the state machine that a member has when it is asked.
+func (c *cluster) stateAt(id memberID) func(consensus.ProposalID) fast.ProposalState {
+	return func(proposal consensus.ProposalID) fast.ProposalState { return c.node(id).store.keys.stateOf(proposal) }
 }
 
-func (k *keys) fate(id consensus.ProposalID) fast.Fate {
+func (k *keys) stateOf(id consensus.ProposalID) fast.ProposalState {
 	if r, done := k.results[id]; done && r.reply != "skipped" {
-		return fast.FateDone
+		return fast.ProposalApplied
 	}
-	return fast.FateUnknown
+	return fast.ProposalUnknown
 }
 
 // keep performs what a persist request says of the pool.

@@ -1,5 +1,5 @@
 // Package witness has what a member must know to promise an order: the pool of proposals that it keeps for others until
-// their fate is known (CURP, NSDI 2019, section 3.2.2), and the claims of all commands that it has not applied, on keys and
+// their outcome is known (CURP, NSDI 2019, section 3.2.2), and the claims of all commands that it has not applied, on keys and
 // leases.
 //
 // The main types are Pool, Claims and Blame: which proposers are refused for a time because what they offered was never

@@ -1,7 +1,7 @@
 // Package dev runs a whole cluster on one machine: members as child processes, watched, restarted when they die, and
 // stopped together.
 //
-// It is for development, not for production: all members share one machine and one fate. It knows its members only
+// It is for development, not for production: all members share one machine, and end with it. It knows its members only
 // by their command line and by the API they serve, like any operator would. The entry is Run; a crew is the running
 // cluster, a plan is what it looks like.
 //

@@ -34,8 +34,8 @@ func TestMachine_Apply_abort(t *testing.T) {
 		if res, ok, err := b.m.Result(s(2)); !ok || err != nil || res.Err != kv.ErrAborted {
 			t.Errorf("%s: result %+v %v %v", when, res, ok, err)
 		}
-		if done, retired := b.m.Fate(s(2)); !done || retired {
-			t.Errorf("%s: fate %v %v", when, done, retired)
+		if done, retired := b.m.Decided(s(2)); !done || retired {
+			t.Errorf("%s: decided %v %v", when, done, retired)
 		}
 		if got := b.get("a"); string(got.Value) != "1" || b.m.Store().Revision() != 3 {
 			t.Errorf("%s: an aborted proposal wrote %+v", when, got)

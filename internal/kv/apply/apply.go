@@ -144,7 +144,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 }
 
 // executeAside lets others look at the sessions meanwhile, unless the command is about them: a command may take long, and
-// the member's loop, which asks for the fate of proposals, must not wait for it.
+// the member's loop, which asks what is decided, must not wait for it.
 func (m *Machine) executeAside(cmd *kv.Command, res *kv.Result) {
 	if cmd.SessionOpen == nil && cmd.SessionRetire == nil {
 		m.sessions.mu.Unlock()

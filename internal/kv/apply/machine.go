@@ -133,11 +133,13 @@ func (m *Machine) Result(id consensus.ProposalID) (kv.Result, bool, error) {
 	return m.sessions.result(id)
 }
 
-// Fate tells what is known of a proposal's end. done: an entry of it was applied, which decided its result, if not yet
+// Decided tells what is known of a proposal's end. done: an entry of it was applied, which decided its result, if not yet
 // visibly. retired: its session takes no proposals and never will, so none of it will be executed from now on; it may have
 // been before. Neither is true of a proposal that may still come, nor while this member has not applied the opening of its
-// session. What Fate says of an entry that is being applied is as certain as the log.
-func (m *Machine) Fate(id consensus.ProposalID) (done, retired bool) { return m.sessions.fate(id) }
+// session. What Decided says of an entry that is being applied is as certain as the log.
+func (m *Machine) Decided(id consensus.ProposalID) (done, retired bool) {
+	return m.sessions.decided(id)
+}
 
 // SessionOpen reports whether proposals of a session are taken.
 func (m *Machine) SessionOpen(id consensus.SessionID) bool { return m.sessions.isOpen(id) }

@@ -126,8 +126,8 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 	return res, err == nil, err
 }
 
-// fate tells whether a proposal has a result, and whether its session is retired or refused for ever.
-func (t *sessionTable) fate(id consensus.ProposalID) (done, retired bool) {
+// decided tells whether a proposal has a result, and whether its session is retired or refused for ever.
+func (t *sessionTable) decided(id consensus.ProposalID) (done, retired bool) {
 	if id.IsZero() {
 		return false, false
 	}

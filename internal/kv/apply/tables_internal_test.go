@@ -125,7 +125,7 @@ func TestSessionTable(t *testing.T) {
 	if got, err := table.first(rows, table.find(first), id); err != nil || !cmp.Equal(got, want, cmp.Comparer(errors.Is)) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if done, retired := table.fate(id); !done || retired || table.awaits(id) {
+	if done, retired := table.decided(id); !done || retired || table.awaits(id) {
 		t.Errorf("got done %v, retired %v", done, retired)
 	}
 	if table.bytesOf(first) == 0 || table.bytesOf(first) != table.kept.Load() {
@@ -135,7 +135,7 @@ func TestSessionTable(t *testing.T) {
 	if err := table.applyOpen(rows, &kv.SessionOpenOp{Member: 7, Number: 2}); err != nil || !table.ended(first) {
 		t.Errorf("got %v, want the first session ended", err)
 	}
-	if done, retired := table.fate(id); done || !retired || table.kept.Load() != 0 {
+	if done, retired := table.decided(id); done || !retired || table.kept.Load() != 0 {
 		t.Errorf("got done %v, retired %v, %d bytes", done, retired, table.kept.Load())
 	}
 	if err := table.applyOpen(rows, &kv.SessionOpenOp{Member: 7, Number: 1}); !errors.Is(err, kv.ErrSessionUnknown) {

@@ -37,7 +37,7 @@ func (r *Report) rows(verbose bool) []row {
 	return r.between(rows, verbose)
 }
 
-// worth reports whether a message is worth a line: not if it is the same again, with the same fate.
+// worth reports whether a message is worth a line: not if it is the same again, with the same outcome.
 func worth(a *Arrow, last map[string]*Arrow) bool {
 	if !a.shown {
 		return false

@@ -70,7 +70,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	core := o.Raft
 	core.Fast = raft.FastOptions{
 		Footprint: kv.PayloadFootprint, Revises: kv.Revises,
-		Fate: func(id consensus.ProposalID) fast.Fate { return node.FateOf(p.stores.Latest(), id) },
+		State: func(id consensus.ProposalID) fast.ProposalState { return node.StateOf(p.stores.Latest(), id) },
 	}
 	body, err := node.New(node.Options{
 		Raft: core, FirstSession: data.Boots << 32, RetryTicks: 3 * core.ElectionTicks,

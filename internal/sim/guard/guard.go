@@ -1,4 +1,4 @@
-package door
+package guard
 
 import (
 	"time"
@@ -21,9 +21,9 @@ const (
 // Listener tells when something arrived last from a life that was welcomed, and whether its stream is open.
 type Listener func(life consensus.Life) (heard time.Duration, open bool)
 
-// Door is the door of one life of a process. It belongs to the goroutine of the simulator.
-type Door struct {
-	Guard     *identity.Guard
+// Guard is the guard of one life of a process. It belongs to the goroutine of the simulator.
+type Guard struct {
+	Claims    *identity.Guard
 	Rules     identity.Rules
 	DeadAfter time.Duration
 
@@ -34,50 +34,50 @@ type Door struct {
 	met    map[consensus.MemberID]identity.Claim
 }
 
-// New returns the door of a process that claims own and remembers seen.
-func New(own identity.Claim, seen []identity.Seen, rules identity.Rules, deadAfter time.Duration) *Door {
-	return &Door{
-		Guard: identity.NewGuard(own, seen, rules), Rules: rules, DeadAfter: deadAfter,
+// New returns the guard of a process that claims own and remembers seen.
+func New(own identity.Claim, seen []identity.Seen, rules identity.Rules, deadAfter time.Duration) *Guard {
+	return &Guard{
+		Claims: identity.NewGuard(own, seen, rules), Rules: rules, DeadAfter: deadAfter,
 		inside: map[consensus.StorageID]identity.Claim{}, judged: map[consensus.Life]bool{},
 		begun: map[consensus.Life]time.Duration{}, met: map[consensus.MemberID]identity.Claim{},
 	}
 }
 
 // Configure takes over the configuration in force. All who are inside are judged again.
-func (d *Door) Configure(config *consensus.Config) {
-	d.config = config.Clone()
-	d.Guard.Configure(d.config.Members)
-	clear(d.judged)
-	for id := range d.met {
-		if !d.config.Contains(id) {
-			delete(d.met, id)
+func (g *Guard) Configure(config *consensus.Config) {
+	g.config = config.Clone()
+	g.Claims.Configure(g.config.Members)
+	clear(g.judged)
+	for id := range g.met {
+		if !g.config.Contains(id) {
+			delete(g.met, id)
 		}
 	}
 }
 
 // Judge decides about a claim that a message comes under.
-func (d *Door) Judge(c *identity.Claim, now time.Duration, listen Listener) (Outcome, *identity.Refusal) {
-	if d.judged[c.Life] {
+func (g *Guard) Judge(c *identity.Claim, now time.Duration, listen Listener) (Outcome, *identity.Refusal) {
+	if g.judged[c.Life] {
 		return Welcome, nil
 	}
-	speaker, decided := d.speaker(c, now, listen)
+	speaker, decided := g.speaker(c, now, listen)
 	if !decided {
 		return Waits, nil
 	}
-	delete(d.begun, c.Life)
-	refusal, remember := d.Guard.Meet(c, speaker)
+	delete(g.begun, c.Life)
+	refusal, remember := g.Claims.Meet(c, speaker)
 	if refusal != nil {
 		if refusal.Reason.Final() && refusal.Reason != identity.Cloned {
-			delete(d.met, c.Member)
+			delete(g.met, c.Member)
 		}
 		return Refused, refusal
 	}
-	if before := d.inside[c.Storage]; before.Life != c.Life {
-		delete(d.judged, before.Life)
+	if before := g.inside[c.Storage]; before.Life != c.Life {
+		delete(g.judged, before.Life)
 	}
-	d.inside[c.Storage], d.judged[c.Life] = *c, true
-	if d.config.Contains(c.Member) {
-		d.met[c.Member] = *c
+	g.inside[c.Storage], g.judged[c.Life] = *c, true
+	if g.config.Contains(c.Member) {
+		g.met[c.Member] = *c
 	}
 	if remember {
 		return Remember, nil
@@ -86,11 +86,11 @@ func (d *Door) Judge(c *identity.Claim, now time.Duration, listen Listener) (Out
 }
 
 // Undo forgets a welcome that could not be remembered on disk.
-func (d *Door) Undo(c *identity.Claim) { delete(d.judged, c.Life) }
+func (g *Guard) Undo(c *identity.Claim) { delete(g.judged, c.Life) }
 
 // speaker finds out whether another life of the claimed directory still speaks, as identity.StillSpeaks says.
-func (d *Door) speaker(c *identity.Claim, now time.Duration, listen Listener) (speaker identity.Speaker, decided bool) {
-	other, known := d.inside[c.Storage]
+func (g *Guard) speaker(c *identity.Claim, now time.Duration, listen Listener) (speaker identity.Speaker, decided bool) {
+	other, known := g.inside[c.Storage]
 	if !known || other.Life == c.Life {
 		return identity.Speaker{}, true
 	}
@@ -98,12 +98,12 @@ func (d *Door) speaker(c *identity.Claim, now time.Duration, listen Listener) (s
 	if !open {
 		return identity.Speaker{}, true
 	}
-	begun, waits := d.begun[c.Life]
+	begun, waits := g.begun[c.Life]
 	if !waits {
 		begun = now
-		d.begun[c.Life] = now
+		g.begun[c.Life] = now
 	}
-	speaks, decided := identity.StillSpeaks(int64(begun), int64(heard), int64(now), int64(d.DeadAfter))
+	speaks, decided := identity.StillSpeaks(int64(begun), int64(heard), int64(now), int64(g.DeadAfter))
 	if speaks {
 		return identity.Speaker{Life: other.Life, Address: other.Address}, true
 	}
@@ -111,26 +111,26 @@ func (d *Door) speaker(c *identity.Claim, now time.Duration, listen Listener) (s
 }
 
 // Admit keeps of messages that came under a claim those that may reach the core.
-func (d *Door) Admit(c *identity.Claim, messages []consensus.Message) ([]consensus.Message, *identity.Refusal) {
-	return identity.Admit(&d.config, c.Member, c.Storage, messages, d.Rules)
+func (g *Guard) Admit(c *identity.Claim, messages []consensus.Message) ([]consensus.Message, *identity.Refusal) {
+	return identity.Admit(&g.config, c.Member, c.Storage, messages, g.Rules)
 }
 
 // Distrust refuses the directory that speaks for a member. It reports whether that must be remembered.
-func (d *Door) Distrust(id consensus.MemberID) bool {
-	c, known := d.met[id]
-	if !known || !d.Guard.Distrust(id, c.Storage) {
+func (g *Guard) Distrust(id consensus.MemberID) bool {
+	c, known := g.met[id]
+	if !known || !g.Claims.Distrust(id, c.Storage) {
 		return false
 	}
-	delete(d.judged, c.Life)
-	delete(d.inside, c.Storage)
+	delete(g.judged, c.Life)
+	delete(g.inside, c.Storage)
 	return true
 }
 
 // Met returns the members of the configuration that were welcomed last.
-func (d *Door) Met() []identity.Claim {
+func (g *Guard) Met() []identity.Claim {
 	var all []identity.Claim
-	for i := range d.config.Members {
-		if c, ok := d.met[d.config.Members[i].ID]; ok {
+	for i := range g.config.Members {
+		if c, ok := g.met[g.config.Members[i].ID]; ok {
 			all = append(all, c)
 		}
 	}
@@ -138,12 +138,12 @@ func (d *Door) Met() []identity.Claim {
 }
 
 // Line is what a member tells a process that calls itself id and shows a storage id.
-func (d *Door) Line(id consensus.MemberID, shown consensus.StorageID) []identity.Bound {
-	if m, ok := d.config.Member(id); ok {
+func (g *Guard) Line(id consensus.MemberID, shown consensus.StorageID) []identity.Bound {
+	if m, ok := g.config.Member(id); ok {
 		return identity.Line(&m, shown)
 	}
 	return nil
 }
 
 // Knows reports whether the cluster is known here.
-func (d *Door) Knows() bool { return len(d.config.Members) > 0 }
+func (g *Guard) Knows() bool { return len(g.config.Members) > 0 }

@@ -11,16 +11,16 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 )
 
-// door judges claims: it is an identity.Guard with a lock, a file of what was seen, and a view of the open streams.
-type door struct {
+// guard judges claims: it is an identity.Guard with a lock, a file of what was seen, and a view of the open streams.
+type guard struct {
 	remember func([]identity.Seen) error
 	rules    identity.Rules
 	refusals [identity.Reasons]atomic.Uint64
-	// config is the configuration in force, as the guard knows it, read for every message.
+	// config is the configuration in force, as claims knows it, read for every message.
 	config atomic.Pointer[consensus.Config]
 
 	mu       sync.Mutex
-	guard    *identity.Guard
+	claims   *identity.Guard
 	troubles map[consensus.MemberID]Trouble // of members of the configuration
 	met      map[consensus.MemberID]identity.Claim
 }
@@ -32,81 +32,81 @@ type Trouble struct {
 	Since  time.Time
 }
 
-func (d *door) init(o *Options) {
-	d.remember, d.rules = o.Identity.Remember, o.Identity.Rules
-	d.guard = identity.NewGuard(o.Self, o.Identity.Seen, o.Identity.Rules)
-	d.config.Store(&consensus.Config{})
-	d.troubles = map[consensus.MemberID]Trouble{}
-	d.met = map[consensus.MemberID]identity.Claim{}
+func (g *guard) init(o *Options) {
+	g.remember, g.rules = o.Identity.Remember, o.Identity.Rules
+	g.claims = identity.NewGuard(o.Self, o.Identity.Seen, o.Identity.Rules)
+	g.config.Store(&consensus.Config{})
+	g.troubles = map[consensus.MemberID]Trouble{}
+	g.met = map[consensus.MemberID]identity.Claim{}
 }
 
 // configure takes over a configuration. What is known of members that it does not hold is forgotten.
-func (d *door) configure(config *consensus.Config) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (g *guard) configure(config *consensus.Config) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	now := config.Clone()
-	d.guard.Configure(now.Members)
-	d.config.Store(&now)
-	for id := range d.troubles {
+	g.claims.Configure(now.Members)
+	g.config.Store(&now)
+	for id := range g.troubles {
 		if !now.Contains(id) {
-			delete(d.troubles, id)
+			delete(g.troubles, id)
 		}
 	}
-	for id := range d.met {
+	for id := range g.met {
 		if !now.Contains(id) {
-			delete(d.met, id)
+			delete(g.met, id)
 		}
 	}
 }
 
 // judge accepts a claim, after what must be remembered of it is on disk, or returns why it is refused.
-func (d *door) judge(c *identity.Claim, speaker identity.Speaker) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	refused, remember := d.guard.Meet(c, speaker)
+func (g *guard) judge(c *identity.Claim, speaker identity.Speaker) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	refused, remember := g.claims.Meet(c, speaker)
 	if refused != nil {
 		return refused
 	}
-	if remember && d.remember != nil {
-		if err := d.remember(d.guard.Seen()); err != nil {
+	if remember && g.remember != nil {
+		if err := g.remember(g.claims.Seen()); err != nil {
 			return fmt.Errorf("transport: remember the start of %v: %w", c.Member, err)
 		}
-		d.guard.Saved()
+		g.claims.Saved()
 	}
-	delete(d.troubles, c.Member)
-	if d.guard.Config().Contains(c.Member) {
-		d.met[c.Member] = *c
+	delete(g.troubles, c.Member)
+	if g.claims.Config().Contains(c.Member) {
+		g.met[c.Member] = *c
 	}
 	return nil
 }
 
 // refused counts a refusal and keeps it for Trouble.
-func (d *door) refused(c *identity.Claim, err error) {
+func (g *guard) refused(c *identity.Claim, err error) {
 	var named *identity.Refusal
 	if !errors.As(err, &named) {
 		return
 	}
-	d.refusals[named.Reason].Add(1)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	g.refusals[named.Reason].Add(1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	// That one process was refused as a copy says nothing about the original, which still speaks.
-	if named.Reason.Final() && named.Reason != identity.Cloned && d.guard.Config().Contains(c.Member) {
+	if named.Reason.Final() && named.Reason != identity.Cloned && g.claims.Config().Contains(c.Member) {
 		since := time.Now()
-		if was, known := d.troubles[c.Member]; known && was.Reason == named.Reason {
+		if was, known := g.troubles[c.Member]; known && was.Reason == named.Reason {
 			since = was.Since
 		}
-		d.troubles[c.Member] = Trouble{Reason: named.Reason, Text: named.Text, Since: since}
-		delete(d.met, c.Member)
+		g.troubles[c.Member] = Trouble{Reason: named.Reason, Text: named.Text, Since: since}
+		delete(g.met, c.Member)
 	}
 }
 
 // Met returns the claims of members of the configuration that were accepted last.
 func (t *Transport) Met() []identity.Claim {
-	t.door.mu.Lock()
-	defer t.door.mu.Unlock()
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
 	var all []identity.Claim
-	for _, m := range t.door.guard.Config().Members {
-		if c, ok := t.door.met[m.ID]; ok {
+	for _, m := range t.guard.claims.Config().Members {
+		if c, ok := t.guard.met[m.ID]; ok {
 			all = append(all, c)
 		}
 	}
@@ -115,30 +115,32 @@ func (t *Transport) Met() []identity.Claim {
 
 // Trouble tells why a member of the configuration is refused here.
 func (t *Transport) Trouble(id consensus.MemberID) (Trouble, bool) {
-	t.door.mu.Lock()
-	defer t.door.mu.Unlock()
-	trouble, found := t.door.troubles[id]
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
+	trouble, found := t.guard.troubles[id]
 	return trouble, found
 }
 
 // Refusals returns how many claims this member refused for a reason.
-func (t *Transport) Refusals(reason identity.Reason) uint64 { return t.door.refusals[reason].Load() }
+func (t *Transport) Refusals(reason identity.Reason) uint64 {
+	return t.guard.refusals[reason].Load()
+}
 
 // Distrust refuses the data directory that speaks for a member from now on, and after a restart: it denied what it had
 // acknowledged.
 func (t *Transport) Distrust(id consensus.MemberID) error {
-	d := &t.door
-	d.mu.Lock()
-	c, known := d.met[id]
-	if !known || !d.guard.Distrust(id, c.Storage) {
-		d.mu.Unlock()
+	g := &t.guard
+	g.mu.Lock()
+	c, known := g.met[id]
+	if !known || !g.claims.Distrust(id, c.Storage) {
+		g.mu.Unlock()
 		return nil
 	}
 	var err error
-	if d.remember != nil {
-		err = d.remember(d.guard.Seen())
+	if g.remember != nil {
+		err = g.remember(g.claims.Seen())
 	}
-	d.mu.Unlock()
+	g.mu.Unlock()
 	t.dismiss(id, nil)
 	t.hangUp(id)
 	return err
@@ -217,8 +219,8 @@ func (t *Transport) reconsider() {
 	}
 	t.mu.Unlock()
 	for _, in := range open {
-		if err := t.door.judge(&in.claim, identity.Speaker{}); err != nil {
-			t.door.refused(&in.claim, err)
+		if err := t.guard.judge(&in.claim, identity.Speaker{}); err != nil {
+			t.guard.refused(&in.claim, err)
 			in.end(refusal(err))
 			t.hangUp(in.claim.Member)
 		}
@@ -227,9 +229,9 @@ func (t *Transport) reconsider() {
 
 // welcome judges the claim on the other end of a connection, whoever dialled.
 func (t *Transport) welcome(c *identity.Claim) error {
-	err := t.door.judge(c, t.speaker(c))
+	err := t.guard.judge(c, t.speaker(c))
 	if err != nil {
-		t.door.refused(c, err)
+		t.guard.refused(c, err)
 		return err
 	}
 	t.dismiss(c.Member, &c.Life)

@@ -7,7 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-func TestMachine_Fate(t *testing.T) {
+func TestMachine_Decided(t *testing.T) {
 	b := newBench(t)
 	old, s, other := openSession(b, 1, 5), openSession(b, 1, 7), openSession(b, 2, 3)
 	b.propose(s(2), put("a", "1"))
@@ -24,7 +24,7 @@ func TestMachine_Fate(t *testing.T) {
 
 	check := func(when, what string, id consensus.ProposalID, wantDone, wantRetired bool) {
 		t.Helper()
-		if done, retired := b.m.Fate(id); done != wantDone || retired != wantRetired {
+		if done, retired := b.m.Decided(id); done != wantDone || retired != wantRetired {
 			t.Errorf("%s, %s: done %v, retired %v", when, what, done, retired)
 		}
 	}
@@ -54,15 +54,15 @@ func TestMachine_Fate(t *testing.T) {
 	}
 }
 
-// Ensure that Fate knows an entry whose batch is not committed yet, when Result does not.
-func TestMachine_Fate_before_the_commit(t *testing.T) {
+// Ensure that Decided knows an entry whose batch is not committed yet, when Result does not.
+func TestMachine_Decided_before_the_commit(t *testing.T) {
 	b, h := hookBench(t)
 	s := openSession(b, 1, 5)
 	called := false
 	h.onCommit = func() {
 		called = true
 		_, visible, err := b.m.Result(s(2))
-		if done, retired := b.m.Fate(s(2)); !done || retired || visible || err != nil {
+		if done, retired := b.m.Decided(s(2)); !done || retired || visible || err != nil {
 			t.Errorf("done %v, retired %v, visible %v, %v", done, retired, visible, err)
 		}
 	}
@@ -72,9 +72,9 @@ func TestMachine_Fate_before_the_commit(t *testing.T) {
 	}
 }
 
-// Ensure that whoever asks for a fate does not wait for a command that takes long: the loop of a member asks, and a leader
+// Ensure that whoever asks what is decided does not wait for a command that takes long: the loop of a member asks, and a leader
 // whose loop waits is deposed.
-func TestMachine_Fate_beside_a_long_command(t *testing.T) {
+func TestMachine_Decided_beside_a_long_command(t *testing.T) {
 	b, h := hookBench(t)
 	s := openSession(b, 1, 5)
 	b.do(put("a", "1"))
@@ -83,7 +83,7 @@ func TestMachine_Fate_beside_a_long_command(t *testing.T) {
 		asked = true
 		answered := make(chan bool)
 		go func() {
-			done, retired := b.m.Fate(s(2))
+			done, retired := b.m.Decided(s(2))
 			answered <- !done && !retired
 		}()
 		select {
@@ -92,11 +92,11 @@ func TestMachine_Fate_beside_a_long_command(t *testing.T) {
 				t.Error("it is not applied yet")
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatal("Fate waits for a command that is being executed")
+			t.Fatal("Decided waits for a command that is being executed")
 		}
 	}
 	b.propose(s(2), del("a", "b"))
-	if done, _ := b.m.Fate(s(2)); !done || !asked {
+	if done, _ := b.m.Decided(s(2)); !done || !asked {
 		t.Errorf("done %v, asked %v", done, asked)
 	}
 }

@@ -1,7 +1,7 @@
-// Package door is where a simulated process judges who speaks to it, as package transport does for a real one: the same
+// Package guard is where a simulated process judges who speaks to it, as package transport does for a real one: the same
 // identity.Guard, identity.Admit and identity.StillSpeaks, with streams that are no more than a claim which was welcomed.
 //
-// A Door belongs to one life of a process. It does no I/O: the host writes what the guard has seen, and tells whether
+// A Guard belongs to one life of a process. It does no I/O: the host writes what the guard has seen, and tells whether
 // another life can still be heard.
 //
 // Invariants:
@@ -9,4 +9,4 @@
 //  2. What must be remembered of a life is on disk before anything that comes under it is believed.
 //
 // Not safe for use by several goroutines.
-package door
+package guard

@@ -47,30 +47,30 @@ func (a guardedAddr) Admit() (leave func()) {
 }
 
 // Ensure that the listener is told of members that said who they are, also where messages are delayed, and of no other process.
-func TestTransport_doorkeeper(t *testing.T) {
+func TestTransport_admitter(t *testing.T) {
 	for name, delay := range map[string]func(consensus.Member) time.Duration{
 		"near": nil, "far": func(consensus.Member) time.Duration { return time.Microsecond },
 	} {
 		t.Run(name, func(t *testing.T) {
-			door := &guarded{}
+			listener := &guarded{}
 			a := start(t, 1, func(o *transport.Options) {
-				door.Listener = o.Listeners[0]
-				o.Listeners, o.Delay = []net.Listener{door}, delay
+				listener.Listener = o.Listeners[0]
+				o.Listeners, o.Delay = []net.Listener{listener}, delay
 			})
 			if _, err := a.CallURL(t.Context(), a.url, "unheard of", nil); err == nil {
 				t.Error("a call of an unknown method was answered")
 			}
-			if n := door.admitted.Load(); n != 0 {
+			if n := listener.admitted.Load(); n != 0 {
 				t.Errorf("%d non-members were admitted", n)
 			}
 			b := start(t, 2)
 			acquaint(a, b)
-			if n := door.admitted.Load(); n != 2 {
+			if n := listener.admitted.Load(); n != 2 {
 				t.Errorf("%d streams of a member were admitted, want 2", n)
 			}
 			_ = b.Close()
 			_ = a.Close()
-			if n := door.left.Load(); n != 2 {
+			if n := listener.left.Load(); n != 2 {
 				t.Errorf("%d streams left, want 2", n)
 			}
 		})

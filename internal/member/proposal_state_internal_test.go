@@ -12,20 +12,20 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Ensure that the loop can ask for the fate of a proposal also when the store that it knows was just closed.
+// Ensure that the loop can ask for the state of a proposal also when the store that it knows was just closed.
 func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
 	m := memberOfMachine(t)
 	if err := m.data.Close(); err != nil {
 		t.Fatal(err)
 	}
-	answer := make(chan fast.Fate, 1)
+	answer := make(chan fast.ProposalState, 1)
 	go func() {
-		answer <- fateIn(&m.stores)(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
+		answer <- stateIn(&m.stores)(consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 1}, Sequence: 1})
 	}()
 	select {
-	case fate := <-answer:
-		if fate != fast.FateNoSession {
-			t.Errorf("got %d, though nobody opened that session", fate)
+	case state := <-answer:
+		if state != fast.ProposalNoSession {
+			t.Errorf("got %d, though nobody opened that session", state)
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("the loop waits for the store")
