@@ -32,7 +32,6 @@ type directory struct {
 	term    uint64
 	members []directoryMember
 	listed  time.Time
-	view    view              // of the latest term and configuration
 	places  map[string]uint64 // endpoint -> member that answered there last
 }
 
@@ -66,18 +65,7 @@ func (d *directory) note(endpoint string, s *quoratepb.MemberStatus) error {
 		d.places = map[string]uint64{}
 	}
 	d.places[endpoint] = s.Member
-	on := termConfigOf(s.TermConfig)
-	if s.Leader != 0 && !on.before(d.view.termConfig) {
-		d.view = view{termConfig: on, leader: s.Leader, voters: s.Voters, fast: s.Fast}
-	}
 	return nil
-}
-
-// latest returns the view that offers are made on.
-func (d *directory) latest() view {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.view
 }
 
 // toMember returns the endpoints to try for a member: where it answered before, where no member has answered yet, and

@@ -11,8 +11,8 @@
 // it knows the result. The client opens, replaces and retires sessions as needed.
 //
 // If the members are far away, a write is offered to all voters at once, and answered once the client has counted that
-// it is decided (docs/fast-path.md): voterStreams keeps the streams, race counts, and table follows each write until it
-// is applied.
+// it is decided (docs/fast-path.md): voterStreams keeps the streams. Package internal/nativeclient decides, and follows
+// each write until it is applied.
 //
 // Invariants:
 //  1. A write that was answered has been applied exactly once, or was rejected and is never applied.

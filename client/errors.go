@@ -12,11 +12,6 @@ var (
 	ErrUnsupported = errors.New("quorate: the servers do not know native writes: use clientv3, or upgrade them")
 )
 
-var (
-	errSessionEnded = errors.New("its session ended, because no member heard the client for too long")
-	errLeft         = errors.New("the client was closed before the answer came")
-)
-
 // InDoubtError means that a write may or may not have been applied: read before you repeat it. If its session has
 // ended, the result of the read is final; otherwise the write may still be applied a moment later.
 type InDoubtError struct {

@@ -19,6 +19,9 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
+// name is a number of two parts: client and session, or client and number.
+type name struct{ session, sequence uint64 }
+
 // fakeCluster is the replicated table of results and the store of a cluster, behind any number of members.
 type fakeCluster struct {
 	mu        sync.Mutex

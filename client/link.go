@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/nativeclient"
 )
 
 const (
@@ -35,9 +37,10 @@ type link struct {
 	status   *quoratepb.MemberStatus
 
 	leaderless atomic.Int64 // since when the member knows no leader, in Unix nanoseconds; zero if it knows one
-	asked      atomic.Int64 // when the last ping was sent, in Unix nanoseconds: also its id
-	distance   atomic.Int64 // the round trip, in nanoseconds; zero: not measured yet
 	received   chan struct{}
+
+	mu        sync.Mutex
+	roundTrip nativeclient.RoundTrip
 }
 
 // attempt is the result of connecting to one endpoint.
@@ -161,6 +164,7 @@ func (w *writer) open(ctx context.Context, endpoint string) (*link, error) {
 		return nil, err
 	}
 	l.status = first.Status
+	w.table.with(func(t *nativeclient.Table) { t.NoteView(first.Status) })
 	return l, nil
 }
 
@@ -180,7 +184,7 @@ func (l *link) serve() {
 		return
 	}
 	for {
-		l.w.voters.update(time.Duration(l.distance.Load()))
+		l.w.voters.update(l.distance())
 		if !l.pass() {
 			return
 		}
@@ -191,7 +195,7 @@ func (l *link) serve() {
 		select {
 		case <-l.w.table.wake:
 		case <-retry:
-			l.w.table.retry()
+			l.w.table.with((*nativeclient.Table).Retry)
 		case <-ping.C:
 			if !l.ask() || l.lostLeader() {
 				return
@@ -224,25 +228,27 @@ func (l *link) pass() bool {
 
 // ask sends a ping, which keeps the client's sessions open and asks for the member's status.
 func (l *link) ask() bool {
-	now := time.Now().UnixNano()
-	l.asked.Store(now)
-	return l.stream.Send(&quoratepb.ProposeRequest{Ping: uint64(now)}) == nil
+	l.mu.Lock()
+	ping := l.roundTrip.Ping(time.Now())
+	l.mu.Unlock()
+	return l.stream.Send(&quoratepb.ProposeRequest{Ping: ping}) == nil
 }
 
 // measure updates the round trip, if a status answers the last ping.
-func (l *link) measure(question uint64) {
-	at := l.asked.Load()
-	if question == 0 || uint64(at) != question {
-		return
-	}
-	took, before := time.Now().UnixNano()-at, l.distance.Load()
-	if before != 0 && took > before {
-		took = before + (took-before)/4
-	}
-	l.distance.Store(max(1, took))
-	if before == 0 {
+func (l *link) measure(ping uint64) {
+	l.mu.Lock()
+	first := l.roundTrip.Answered(time.Now(), ping)
+	l.mu.Unlock()
+	if first {
 		l.w.table.signal()
 	}
+}
+
+// distance is the round trip; zero if it is not measured yet.
+func (l *link) distance() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.roundTrip.Distance()
 }
 
 // receive handles the member's messages until the stream ends.
@@ -258,12 +264,14 @@ func (l *link) receive(deaf *time.Timer) {
 			l.measure(r.Status.Ping)
 			l.noteStatus(r.Status)
 		}
-		for _, v := range r.Verdicts {
-			l.w.table.verdicts(l.status.Member, v)
-		}
-		for _, a := range r.Answers {
-			l.w.table.answer(a)
-		}
+		l.w.table.with(func(t *nativeclient.Table) {
+			for _, v := range r.Verdicts {
+				t.Verdicts(l.status.Member, v)
+			}
+			for _, a := range r.Answers {
+				t.Answer(a)
+			}
+		})
 		if r.Opened != nil && !l.w.table.opened(r.Opened) {
 			l.cancel()
 		}
@@ -275,10 +283,7 @@ func (l *link) noteStatus(s *quoratepb.MemberStatus) {
 		l.cancel()
 		return
 	}
-	l.w.table.noteStatus(s)
-	if s.Leader != 0 {
-		l.w.table.newTerm(s.Term)
-	}
+	l.w.table.with(func(t *nativeclient.Table) { t.NoteStatus(s) })
 	switch {
 	case s.Leader != 0:
 		l.leaderless.Store(0)

@@ -9,9 +9,3 @@ type Stats struct {
 
 // Stats returns the counts so far.
 func (c *Client) Stats() Stats { return c.writer.table.counted() }
-
-func (t *table) counted() Stats {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stats
-}

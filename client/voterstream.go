@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
-	"github.com/quorate/quorate/internal/consensus/quorum"
-	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/nativeclient"
 )
 
 // streamBacklog bounds the messages that wait for one voter. A voter with more is cut off or too slow, and is not
@@ -18,6 +17,7 @@ const streamBacklog = 64
 // voterStream is the stream to one voter, for offers to all voters.
 type voterStream struct {
 	all    *voterStreams // that it belongs to
+	id     uint64        // in the table
 	voter  uint64
 	cancel context.CancelFunc
 
@@ -69,8 +69,11 @@ func (s *voterStream) serve(stream *link) {
 	s.mu.Lock()
 	s.up = false
 	s.mu.Unlock()
-	s.all.w.table.streamLost(s)
+	s.lost()
 }
+
+// lost sends the unanswered writes of the stream again over the link.
+func (s *voterStream) lost() { s.all.w.table.with(func(t *nativeclient.Table) { t.StreamLost(s.id) }) }
 
 func (s *voterStream) send(stream *link) {
 	ping := time.NewTicker(pingInterval)
@@ -102,24 +105,18 @@ func (s *voterStream) send(stream *link) {
 	}
 }
 
-// open reports whether the stream is up under this client id and has room for a message.
-func (s *voterStream) open(client uint64) bool {
+// present is what can be said of the stream to a client that has an id.
+func (s *voterStream) present(client uint64) nativeclient.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.up && s.client == client && len(s.out) < streamBacklog
-}
-
-// distance is the round trip to the voter; zero if it is not measured yet.
-func (s *voterStream) distance() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.link == nil {
-		return 0
+	p := nativeclient.Stream{ID: s.id, Open: s.up && s.client == client && len(s.out) < streamBacklog}
+	if s.link != nil {
+		p.Distance = s.link.distance()
 	}
-	return time.Duration(s.link.distance.Load())
+	return p
 }
 
-// put queues a message for the voter; false means that the stream has ended since open returned true.
+// put queues a message for the voter; false means that the stream has ended meanwhile.
 func (s *voterStream) put(client uint64, r *quoratepb.ProposeRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +135,7 @@ func (s *voterStream) put(client uint64, r *quoratepb.ProposeRequest) bool {
 type voterStreams struct {
 	w       *writer
 	streams map[uint64]*voterStream // used by the link's goroutine only
-	policy  offers.Policy
-	stamps  offers.Stamps
+	opened  uint64                  // so many so far
 	ctx     context.Context
 	stop    context.CancelFunc
 	wg      sync.WaitGroup
@@ -157,17 +153,10 @@ func (v *voterStreams) close() {
 	v.wg.Wait()
 }
 
-// fewestVoters is the smallest number of voters for which offers save a round trip.
-const fewestVoters = 3
-
 // update opens streams to all voters if offers are worth it, given the round trip to the nearest member, and closes the
 // others.
 func (v *voterStreams) update(nearest time.Duration) {
-	g := v.w.members.latest()
-	var wanted []uint64
-	if g.fast && len(g.voters) >= fewestVoters && nearest >= v.w.far {
-		wanted = g.voters
-	}
+	wanted := v.w.table.voters(nearest, v.w.far)
 	for id, l := range v.streams {
 		if !slices.Contains(wanted, id) {
 			l.cancel()
@@ -178,7 +167,8 @@ func (v *voterStreams) update(nearest time.Duration) {
 		if v.streams[id] != nil {
 			continue
 		}
-		l := &voterStream{all: v, voter: id, wake: make(chan struct{}, 1)}
+		v.opened++
+		l := &voterStream{all: v, id: v.opened, voter: id, wake: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(v.ctx)
 		l.cancel = cancel
 		v.streams[id] = l
@@ -186,63 +176,24 @@ func (v *voterStreams) update(nearest time.Duration) {
 	}
 }
 
-// offer offers the writes that were never sent to all voters at once, if the leader and a superquorum of the voters have a
-// stream. It reports whether it offered anything.
+// offer sends what is to be offered to all voters at once. It reports whether there was anything.
 func (v *voterStreams) offer() bool {
 	if len(v.streams) == 0 {
 		return false
 	}
-	g := v.w.members.latest()
-	client, leader := v.w.table.id(), v.streams[g.leader]
-	if !g.fast || leader == nil || !leader.open(client) {
+	client, streams := v.w.table.id(), make(map[uint64]nativeclient.Stream, len(v.streams))
+	for id, s := range v.streams {
+		streams[id] = s.present(client)
+	}
+	o := v.w.table.offer(client, streams)
+	if o == nil {
 		return false
 	}
-	var others []uint64
-	for _, id := range g.voters {
-		if l := v.streams[id]; id != g.leader && l != nil && l.open(client) {
-			others = append(others, id)
-		}
+	for _, id := range o.Others {
+		v.streams[id].put(client, o.Records)
 	}
-	if len(others)+1 < quorum.Super(len(g.voters)) || !slices.Contains(g.voters, g.leader) {
-		return false
-	}
-	now, stats := time.Now(), v.w.table.counted()
-	mode := v.policy.Look(now, offers.Outcomes{
-		Tried: stats.Offered, Agreed: stats.Won, Disagreed: stats.Offered - stats.Won, // why an offer failed is unknown here
-	})
-	proposals, records := &quoratepb.ProposeRequest{}, &quoratepb.ProposeRequest{}
-	if mode == offers.Paused {
-		// While offers pause, proposals go to the leader alone, whose answer comes first.
-		proposals.Proposals = v.w.table.offer(client, &g, leader, nil)
-	} else {
-		proposals.TermConfig, records.TermConfig = g.message(), g.message()
-		if mode == offers.Stamped {
-			proposals.Due = v.due(now, &g, others)
-			records.Due = proposals.Due
-		}
-		proposals.Proposals = v.w.table.offer(client, &g, leader, others)
-		records.Records = proposals.Proposals
-	}
-	if len(proposals.Proposals) == 0 {
-		return false
-	}
-	for _, id := range others {
-		if len(records.Records) > 0 {
-			v.streams[id].put(client, records)
-		}
-	}
-	if !leader.put(client, proposals) {
-		v.w.table.streamLost(leader) // its stream has ended since open returned true
+	if leader := v.streams[o.Leader]; !leader.put(client, o.Proposals) {
+		leader.lost() // its stream has ended meanwhile
 	}
 	return true
-}
-
-// due returns the stamp of an offer that leaves now: the time at which the voters that are needed have received it.
-func (v *voterStreams) due(now time.Time, g *view, others []uint64) uint64 {
-	var distances []time.Duration
-	for _, id := range others {
-		distances = append(distances, v.streams[id].distance())
-	}
-	v.stamps.SetAhead(offers.Ahead(v.streams[g.leader].distance(), distances, quorum.Super(len(g.voters))-1))
-	return v.stamps.Next(now)
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/nativeclient"
 )
 
 // Timeouts of the writer. All but the last are far below the minute after which members retire a silent client's sessions.
@@ -22,10 +23,6 @@ const (
 	farewellTime    = time.Second
 )
 
-// farAway is the smallest round trip to the nearest member for which the client offers to all voters itself. A nearer
-// member can do that for the client as fast.
-const farAway = time.Millisecond
-
 // dial returns the service behind an endpoint.
 type dial func(endpoint string) (quoratepb.WriterClient, error)
 
@@ -34,7 +31,7 @@ type dial func(endpoint string) (quoratepb.WriterClient, error)
 type writer struct {
 	table   *table
 	voters  *voterStreams
-	far     time.Duration // farAway, or what a test sets
+	far     time.Duration // FarAway, or what a test sets
 	members *directory
 	dial    dial
 
@@ -47,7 +44,8 @@ type writer struct {
 
 func newWriter(ctx context.Context, members *directory, dial dial) *writer {
 	w := &writer{
-		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}), far: farAway,
+		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}),
+		far: nativeclient.FarAway,
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.voters = newVoterStreams(w)
@@ -76,16 +74,19 @@ func (w *writer) write(ctx context.Context, kind quoratepb.Proposal_Kind, in, ou
 		}
 		<-c.done
 	}
-	if c.err != nil {
-		return c.err
+	switch {
+	case c.InDoubt:
+		return &InDoubtError{Cause: c.Err}
+	case c.Err != nil:
+		return c.Err
 	}
-	return proto.Unmarshal(c.response, out)
+	return proto.Unmarshal(c.Response, out)
 }
 
 // close retires the sessions, fails the writes that wait, and ends the writer.
 func (w *writer) close() {
 	w.once.Do(func() {
-		w.table.close(ErrClosed)
+		w.table.with(func(t *nativeclient.Table) { t.Close(ErrClosed) })
 		close(w.closing)
 	})
 	select {
@@ -100,8 +101,8 @@ func (w *writer) close() {
 func (w *writer) run() {
 	defer close(w.done)
 	defer func() {
-		w.table.close(ErrClosed)
-		w.table.fail(ErrClosed, true)
+		w.table.with(func(t *nativeclient.Table) { t.Close(ErrClosed) })
+		w.table.with(func(t *nativeclient.Table) { t.Fail(ErrClosed, true) })
 		w.voters.close()
 		w.cancel()
 	}()
@@ -114,10 +115,10 @@ func (w *writer) run() {
 		switch {
 		case err == nil:
 			backoff = 0
-			w.table.restart()
+			w.table.with((*nativeclient.Table).Restart)
 			l.serve()
 		case unsupported(err):
-			w.table.fail(ErrUnsupported, false)
+			w.table.with(func(t *nativeclient.Table) { t.Fail(ErrUnsupported, false) })
 		}
 		backoff = min(max(2*backoff, firstBackoff), maxBackoff)
 		select {

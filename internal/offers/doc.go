@@ -7,7 +7,7 @@
 // not depend on this package but on packages raft, fast and witness; this package saves round trips and conflicts.
 // Deadlines are those of deadline-ordered multicast (Nezha, VLDB 2023).
 //
-// A native client (package client) uses Policy, Stamps and Ahead for what it offers itself.
+// A native client (package nativeclient) uses Policy, Stamps and Ahead for what it offers itself.
 //
 // The package is pure: no clock, no goroutine, no lock. Time is an argument, so that the simulator can run it.
 //

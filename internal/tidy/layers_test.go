@@ -49,6 +49,7 @@ var layers = []struct {
 	{"internal/upkeep", 4, "member"},
 	{"internal/applier", 4, "member"},
 	{"internal/logwriter", 4, "member"},
+	{"internal/nativeclient", 4, "client"}, // what the client decides; the simulator runs it, too
 	{"internal/ctl", 4, "ctl"},
 	{"internal/rpc", 5, "rpc"},
 	{"internal/server", 6, "server"},
@@ -105,7 +106,9 @@ func checkLayers(r *tree) []string {
 }
 
 // clientImports are the internal packages that the native client uses, so that proposals are counted and offered by one code.
-var clientImports = []string{"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/offers"}
+var clientImports = []string{
+	"internal/consensus", "internal/consensus/quorum", "internal/consensus/tally", "internal/offers", "internal/nativeclient",
+}
 
 // TestGroups keeps consensus and kv apart: neither imports the other, but for the value types of package consensus.
 func TestGroups(t *testing.T) { check(t, checkGroups) }
@@ -125,7 +128,7 @@ func checkGroups(r *tree) []string {
 				p.addf("%s: consensus may not know %s: payloads are opaque to it", f.path, target)
 			case strings.HasPrefix(f.dir, "internal/kv") && strings.HasPrefix(target, "internal/consensus/"):
 				p.addf("%s: kv may import the value types of package consensus, not %s", f.path, target)
-			case f.dir == "client" && strings.HasPrefix(target, "internal/") && !slices.Contains(clientImports, target):
+			case (f.dir == "client" || f.dir == "internal/nativeclient") && strings.HasPrefix(target, "internal/") && !slices.Contains(clientImports, target):
 				p.addf("%s: users link the client: it may import %v of internal, not %s", f.path, clientImports, target)
 			case strings.HasPrefix(target, "internal/sim") && !strings.HasPrefix(f.dir, "internal/sim") &&
 				!strings.HasPrefix(f.dir, "cmd/"):

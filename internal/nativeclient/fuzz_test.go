@@ -1,4 +1,4 @@
-package client
+package nativeclient
 
 import (
 	"testing"
@@ -27,19 +27,19 @@ func FuzzTable_hears(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		table := newTable()
 		for i := range 3 {
-			if _, err := table.add(quoratepb.Proposal_KIND_PUT, []byte{byte(i)}); err != nil {
+			if _, err := table.Add(quoratepb.Proposal_KIND_PUT, []byte{byte(i)}, func() {}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		type name struct{ client, session, sequence uint64 }
 		sent := map[name]string{}
 		say := func() {
-			r := table.next()
+			r := table.Next()
 			if r == nil {
 				return
 			}
 			for _, p := range r.Proposals {
-				n := name{table.id(), p.Session, p.Sequence}
+				n := name{table.ID(), p.Session, p.Sequence}
 				if before, known := sent[n]; known && before != string(p.Request) {
 					t.Fatalf("two writes under the name %v", n)
 				}
@@ -47,7 +47,7 @@ func FuzzTable_hears(f *testing.F) {
 			}
 		}
 		say()
-		table.opened(&quoratepb.SessionOpened{Session: 7})
+		table.Opened(&quoratepb.SessionOpened{Session: 7})
 		say()
 		for _, message := range [][]byte{first, second, first} {
 			var r quoratepb.ProposeResponse
@@ -55,23 +55,22 @@ func FuzzTable_hears(f *testing.F) {
 				return
 			}
 			if r.Status != nil {
-				table.noteStatus(r.Status)
-				table.newTerm(r.Status.Term)
+				table.NoteStatus(r.Status)
 			}
 			for _, v := range r.Verdicts {
-				table.verdicts(1, v)
+				table.Verdicts(1, v)
 			}
 			for _, a := range r.Answers {
-				table.answer(a)
+				table.Answer(a)
 			}
 			if r.Opened != nil {
-				table.opened(r.Opened)
+				table.Opened(r.Opened)
 			}
 			say()
-			table.retry()
+			table.Retry()
 			say()
 		}
-		table.restart()
+		table.Restart()
 		say()
 	})
 }

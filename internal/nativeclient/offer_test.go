@@ -1,58 +1,72 @@
-package client
+package nativeclient
 
 import (
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/quorate/quorate/api/quoratepb"
 )
 
-var fiveVoters = view{termConfig: termConfig{term: 3, index: 9, configTerm: 2}, leader: 1, voters: []uint64{1, 2, 3, 4, 5}, fast: true}
+var fiveVoters = View{
+	termConfig: termConfig{term: 3, index: 9, configTerm: 2}, Leader: 1, Voters: []uint64{1, 2, 3, 4, 5}, fast: true,
+}
+
+// streamsTo are open streams to voters, whose ids are those of the voters.
+func streamsTo(voters ...uint64) map[uint64]Stream {
+	streams := map[uint64]Stream{}
+	for _, id := range voters {
+		streams[id] = Stream{ID: id, Open: true}
+	}
+	return streams
+}
+
+// offerAll returns the proposals that are offered to five voters.
+func offerAll(table *Table) []*quoratepb.Proposal {
+	table.view = fiveVoters
+	if o := table.Offer(time.Unix(1000, 0), streamsTo(fiveVoters.Voters...)); o != nil {
+		return o.Proposals.Proposals
+	}
+	return nil
+}
 
 // offerOne has one write offered to five voters, under session 7.
-func offerOne(t *testing.T) (*table, *call, *voterStream) {
+func offerOne(t *testing.T) (*Table, *Call) {
 	t.Helper()
-	table, leader := newTable(), &voterStream{voter: 1}
+	table := newTable()
 	c := addOne(t, table)
-	table.next()
-	table.opened(&quoratepb.SessionOpened{Session: 7})
-	offered := table.offer(table.id(), &fiveVoters, leader, []uint64{2, 3, 4, 5})
+	table.Next()
+	table.Opened(&quoratepb.SessionOpened{Session: 7})
+	offered := offerAll(table)
 	if len(offered) != 1 || offered[0].Session != 7 || offered[0].Sequence != 1 || offered[0].Again {
 		t.Fatalf("offered %v", offered)
 	}
-	if r := table.next(); r != nil {
+	if r := table.Next(); r != nil {
 		t.Fatalf("what was offered leaves by the link, too: %v", r)
 	}
-	return table, c, leader
+	return table, c
 }
 
 // say has a member say a revision, zero for a refusal, on a view.
-func say(table *table, member, revision uint64, on termConfig) {
-	table.verdicts(member, &quoratepb.Verdicts{
+func say(table *Table, member, revision uint64, on termConfig) {
+	table.Verdicts(member, &quoratepb.Verdicts{
 		TermConfig: on.message(), Leader: member == 1,
 		Verdicts: []*quoratepb.Verdict{{Session: 7, Sequence: 1, Revision: revision, Response: []byte("fast")}},
 	})
 }
 
-func answered(c *call) bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
+func answered(c *Call) bool { return c.told || c.ended }
 
-func applied(table *table) {
-	table.answer(&quoratepb.Answer{
+func applied(table *Table) {
+	table.Answer(&quoratepb.Answer{
 		Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_APPLIED, Response: []byte("slow"),
 	})
 }
 
 // TestTable_verdicts wins with the leader and three others of five, and then waits for the log before the session may end.
 func TestTable_verdicts(t *testing.T) {
-	table, c, _ := offerOne(t)
+	table, c := offerOne(t)
 	on := fiveVoters.termConfig
 	for _, member := range []uint64{1, 2, 3} {
 		say(table, member, 8, on)
@@ -61,21 +75,21 @@ func TestTable_verdicts(t *testing.T) {
 		t.Fatal("three of five are enough")
 	}
 	say(table, 4, 8, on)
-	if !answered(c) || c.err != nil || string(c.response) != "fast" || table.counted() != (Stats{Writes: 1, Offered: 1, Won: 1}) {
-		t.Fatalf("got %q, %v, %+v", c.response, c.err, table.counted())
+	if !answered(c) || c.Err != nil || string(c.Response) != "fast" || table.Stats() != (Stats{Writes: 1, Offered: 1, Won: 1}) {
+		t.Fatalf("got %q, %v, %+v", c.Response, c.Err, table.Stats())
 	}
-	if table.abandon(c) || !table.settling() {
+	if table.Abandon(c) || !table.Settling() {
 		t.Error("it can be given up after it was won")
 	}
-	if r := table.farewell(); r != nil {
+	if r := table.Farewell(); r != nil {
 		t.Errorf("its session is given back: %v", r)
 	}
 	table.current = c.session
 	applied(table)
-	if table.settling() || c.session.unresolved != 0 || string(c.response) != "fast" {
-		t.Errorf("after the log: %+v, %q", c.session, c.response)
+	if table.Settling() || c.session.unresolved != 0 || string(c.Response) != "fast" {
+		t.Errorf("after the log: %+v, %q", c.session, c.Response)
 	}
-	if r := table.farewell(); r == nil || len(r.Retire) != 1 {
+	if r := table.Farewell(); r == nil || len(r.Retire) != 1 {
 		t.Errorf("after the log: farewell %v", r)
 	}
 }
@@ -88,17 +102,17 @@ func TestTable_verdicts_not(t *testing.T) {
 	config.index++
 	for _, tc := range []struct {
 		name string
-		said func(*table)
+		said func(*Table)
 	}{
-		{name: "another revision", said: func(table *table) { say(table, 4, 9, on) }},
-		{name: "another term", said: func(table *table) { say(table, 4, 8, term) }},
-		{name: "another configuration", said: func(table *table) { say(table, 4, 8, config) }},
-		{name: "the same voter again", said: func(table *table) { say(table, 3, 8, on) }},
-		{name: "no voter", said: func(table *table) { say(table, 6, 8, on) }},
-		{name: "a refusal", said: func(table *table) { say(table, 4, 0, on) }},
+		{name: "another revision", said: func(table *Table) { say(table, 4, 9, on) }},
+		{name: "another term", said: func(table *Table) { say(table, 4, 8, term) }},
+		{name: "another configuration", said: func(table *Table) { say(table, 4, 8, config) }},
+		{name: "the same voter again", said: func(table *Table) { say(table, 3, 8, on) }},
+		{name: "no voter", said: func(table *Table) { say(table, 6, 8, on) }},
+		{name: "a refusal", said: func(table *Table) { say(table, 4, 0, on) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			table, c, _ := offerOne(t)
+			table, c := offerOne(t)
 			for _, member := range []uint64{1, 2, 3} {
 				say(table, member, 8, on)
 			}
@@ -107,11 +121,11 @@ func TestTable_verdicts_not(t *testing.T) {
 				t.Fatal("won")
 			}
 			applied(table)
-			if !answered(c) || string(c.response) != "slow" || c.session.unresolved != 0 || c.session.early != 0 {
-				t.Errorf("after the log: %q, %+v", c.response, c.session)
+			if !answered(c) || string(c.Response) != "slow" || c.session.unresolved != 0 || c.session.early != 0 {
+				t.Errorf("after the log: %q, %+v", c.Response, c.session)
 			}
 			say(table, 5, 8, on)
-			if table.counted().Won != 0 {
+			if table.Stats().Won != 0 {
 				t.Error("won after the log")
 			}
 		})
@@ -122,19 +136,19 @@ func TestTable_verdicts_not(t *testing.T) {
 // decided or not.
 func TestTable_streamLost(t *testing.T) {
 	for _, won := range []bool{false, true} {
-		table, c, leader := offerOne(t)
+		table, c := offerOne(t)
 		for member := uint64(1); won && member <= 4; member++ {
 			say(table, member, 8, fiveVoters.termConfig)
 		}
-		table.restart() // the link's stream is another one
-		if r := table.next(); r != nil {
+		table.Restart() // the link's stream is another one
+		if r := table.Next(); r != nil {
 			t.Errorf("won %v: the link sends what the leader's stream will answer: %v", won, r)
 		}
-		table.streamLost(leader)
-		if got := table.offer(table.id(), &fiveVoters, leader, nil); len(got) != 0 {
+		table.StreamLost(1)
+		if got := offerAll(table); len(got) != 0 {
 			t.Errorf("won %v: offered again: %v", won, got)
 		}
-		r := table.next()
+		r := table.Next()
 		if r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again || r.Proposals[0].Sequence != 1 ||
 			len(r.Proposals[0].Request) == 0 {
 			t.Fatalf("won %v: got %v, want it again", won, r)
@@ -143,17 +157,17 @@ func TestTable_streamLost(t *testing.T) {
 			t.Errorf("won %v, but answered %v", won, answered(c))
 		}
 		applied(table)
-		if !answered(c) || c.err != nil || won != (string(c.response) == "fast") || table.settling() || c.session.unresolved != 0 {
-			t.Errorf("won %v: %q, %v, %+v", won, c.response, c.err, c.session)
+		if !answered(c) || c.Err != nil || won != (string(c.Response) == "fast") || table.Settling() || c.session.unresolved != 0 {
+			t.Errorf("won %v: %q, %v, %+v", won, c.Response, c.Err, c.session)
 		}
 	}
 }
 
 // TestTable_newTerm asks for what an earlier leader was offered, and still takes the verdicts of its time.
 func TestTable_newTerm(t *testing.T) {
-	table, c, _ := offerOne(t)
+	table, c := offerOne(t)
 	table.newTerm(3)
-	if r := table.next(); r != nil {
+	if r := table.Next(); r != nil {
 		t.Errorf("in the same term: %v", r)
 	}
 	table.newTerm(4)
@@ -166,11 +180,11 @@ func TestTable_newTerm(t *testing.T) {
 	if !answered(c) {
 		t.Error("what was decided in its term is not")
 	}
-	if r := table.next(); r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again {
+	if r := table.Next(); r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again {
 		t.Errorf("got %v, want it again: the session must know", r)
 	}
 	applied(table)
-	if table.settling() {
+	if table.Settling() {
 		t.Error("it is not over")
 	}
 }
@@ -194,26 +208,25 @@ func TestTable_answer_refusedByLeader(t *testing.T) {
 		{name: "gone, and somebody may hold it", answer: gone},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			table, c, _ := offerOne(t)
+			table, c := offerOne(t)
 			for _, id := range tc.before {
 				say(table, id, 0, fiveVoters.termConfig)
 			}
 			for range 2 * maxRefusals {
-				table.answer(tc.answer)
+				table.Answer(tc.answer)
 				if c.ended || c.session == nil {
 					break
 				}
 				for _, id := range tc.between {
 					say(table, id, 0, fiveVoters.termConfig)
 				}
-				table.retry()
-				if r := table.next(); r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again {
+				table.Retry()
+				if r := table.Next(); r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again {
 					t.Fatalf("got %v, want it again", r)
 				}
 			}
-			_, doubt := c.err.(*InDoubtError)
-			if renamed := c.session == nil; doubt == tc.certain || tc.certain && tc.answer == gone && !renamed {
-				t.Errorf("got %v, renamed %v", c.err, renamed)
+			if renamed := c.session == nil; c.InDoubt == tc.certain || tc.certain && tc.answer == gone && !renamed {
+				t.Errorf("got %v, renamed %v", c.Err, renamed)
 			}
 		})
 	}
@@ -221,10 +234,10 @@ func TestTable_answer_refusedByLeader(t *testing.T) {
 
 // TestTable_answer_abortedOffer offers a write anew under another name once it is known never to happen under the first.
 func TestTable_answer_abortedOffer(t *testing.T) {
-	table, c, leader := offerOne(t)
+	table, c := offerOne(t)
 	say(table, 2, 8, fiveVoters.termConfig)
-	table.answer(&quoratepb.Answer{Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_ABORTED})
-	offered := table.offer(table.id(), &fiveVoters, leader, []uint64{2, 3, 4, 5})
+	table.Answer(&quoratepb.Answer{Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_ABORTED})
+	offered := offerAll(table)
 	if len(offered) != 1 || offered[0].Sequence != 2 || offered[0].Again || c.ended {
 		t.Errorf("got %v, want it under another name", offered)
 	}
@@ -233,5 +246,22 @@ func TestTable_answer_abortedOffer(t *testing.T) {
 	}
 	if answered(c) {
 		t.Error("verdicts on its first name count")
+	}
+}
+
+// TestTable_due stamps for the farthest of those that are needed, later each time.
+func TestTable_due(t *testing.T) {
+	table, streams := newTable(), map[uint64]Stream{}
+	table.view = fiveVoters
+	for id, trip := range map[uint64]time.Duration{1: 20, 2: 10, 3: 60, 4: 40, 5: 200} {
+		streams[id] = Stream{ID: id, Open: true, Distance: trip * time.Millisecond}
+	}
+	now := time.Unix(1000, 0)
+	first := table.due(now, streams, []uint64{2, 3, 4, 5})
+	if ahead := time.Unix(0, int64(first)).Sub(now); ahead < 30*time.Millisecond || ahead > 40*time.Millisecond {
+		t.Errorf("stamped %v ahead", ahead)
+	}
+	if second := table.due(now, streams, []uint64{2, 3, 4, 5}); second <= first {
+		t.Errorf("%d after %d", second, first)
 	}
 }
