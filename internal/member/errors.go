@@ -49,3 +49,16 @@ func (e *CordonedError) Error() string {
 	return fmt.Sprintf("%s is cordoned and takes no leadership: choose another member, or run `quorate member uncordon "+
 		"%s` first", e.Name, e.Name)
 }
+
+// AsksAgain reports whether err says that nobody was there, or no leader, or not in time, so that a process which wants to join
+// asks again.
+func AsksAgain(err error) bool {
+	for _, passing := range []error{
+		ErrNoLeader, ErrNotLeader, ErrTimeout, ErrLeaderFailed, ErrConnectionLost, ErrStopped, ErrTooManyRequests,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}

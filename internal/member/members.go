@@ -202,10 +202,9 @@ func (s *Membership) Join(ctx context.Context, r autopilot.JoinRequest) (autopil
 	for {
 		config, jobs := s.ConfigChanged(), s.JobsChanged()
 		step, err := atLeader(ctx, s, &methodJoinStep, q)
-		if err != nil || step.Ready {
+		if q.Heard(&step, err) {
 			return step.JoinAnswer, err
 		}
-		q.Job = step.Job
 		poll := time.NewTimer(joinPoll)
 		select {
 		case <-config:

@@ -42,17 +42,22 @@ func (b *bootstrap) joinByURL(ctx context.Context) (wal.Identity, error) {
 	begun := time.Now()
 	limited, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()
+	urls := b.cfg.JoinURLs()
+	joiner := autopilot.NewJoiner(len(urls))
 	for {
-		answer, err := b.askAll(limited, request)
-		if err == nil {
+		answer, err := b.ask(limited, urls[joiner.Asks()], request)
+		var final *joinRefusal
+		switch joiner.Heard(err, !errors.As(err, &final)) {
+		case autopilot.JoinDone:
 			b.logger.Info("joining a cluster", "cluster", answer.Cluster.String(), "member", answer.ID.String(),
 				"members", len(answer.Members), "learner", request.Learner, "replaces", request.Replaces)
 			return wal.Identity{Cluster: answer.Cluster, Member: answer.ID, Storage: storage, Epoch: answer.Epoch}, nil
-		}
-		var final *joinRefusal
-		if errors.As(err, &final) {
+		case autopilot.JoinEnd:
 			return wal.Identity{}, fmt.Errorf("cannot join: %w", err)
+		case autopilot.JoinAsk:
+			continue
 		}
+		err = joiner.Failure()
 		pause := time.NewTimer(joinPause)
 		select {
 		case <-pause.C:
@@ -88,29 +93,20 @@ func (b *bootstrap) refuseOtherCluster(ctx context.Context, own consensus.Cluste
 	return nil
 }
 
-// askAll asks one member after the other. The first answer counts, and so does the first refusal that would be
-// everybody's.
-func (b *bootstrap) askAll(ctx context.Context, request autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
-	var failures []error
-	for _, url := range b.cfg.JoinURLs() {
-		asked, cancel := context.WithTimeout(ctx, joinAttempt)
-		answer, err := member.Join(asked, b.asking,
-			url.String(), request)
-		cancel()
-		if err == nil && (answer.ID == consensus.NoMember || answer.Cluster == 0) {
-			err = status.Error(codes.Unimplemented, "the answer names no member")
-		}
-		if err == nil {
-			return answer, nil
-		}
-		err = explainJoin(url, b.cfg, err)
-		var final *joinRefusal
-		if errors.As(err, &final) {
-			return autopilot.JoinAnswer{}, err
-		}
-		failures = append(failures, err)
+// ask asks one member.
+func (b *bootstrap) ask(
+	ctx context.Context, url config.URL, request autopilot.JoinRequest,
+) (autopilot.JoinAnswer, error) {
+	asked, cancel := context.WithTimeout(ctx, joinAttempt)
+	defer cancel()
+	answer, err := member.Join(asked, b.asking, url.String(), request)
+	if err == nil && (answer.ID == consensus.NoMember || answer.Cluster == 0) {
+		err = status.Error(codes.Unimplemented, "the answer names no member")
 	}
-	return autopilot.JoinAnswer{}, errors.Join(failures...)
+	if err != nil {
+		return autopilot.JoinAnswer{}, explainJoin(url, b.cfg, err)
+	}
+	return answer, nil
 }
 
 // joinRefusal is an error that no repetition cures.
@@ -131,7 +127,7 @@ func explainJoin(url config.URL, cfg *config.Config, err error) error {
 		return final("promote or remove one, or raise --max-learners of the members")
 	case mismatchedTLS(err):
 		return final("correct the scheme of --join, or --peer-trusted-ca-file, --peer-cert-file and --peer-key-file")
-	case errors.As(err, &refused) && passes(refused.Reason), retried(err):
+	case autopilot.JoinPasses(err), retried(err):
 		return fmt.Errorf("%s: %s", url, plainStatus(err))
 	case refused != nil:
 		return final("see `quorate member list`")
@@ -148,25 +144,10 @@ func explainJoin(url config.URL, cfg *config.Config, err error) error {
 	return &joinRefusal{fmt.Errorf("%s: %s", url, plainStatus(err))}
 }
 
-// passes reports whether a refusal is one of the moment.
-func passes(reason consensus.RefusalReason) bool {
-	switch reason {
-	case consensus.ReasonNoLeader, consensus.ReasonBusy, consensus.ReasonStaleConfig, consensus.ReasonChangePending,
-		consensus.ReasonQuorumLost:
-		return true
-	}
-	return false
-}
-
 // retried reports whether err says that nobody was there, or no leader.
 func retried(err error) bool {
-	for _, passing := range []error{
-		member.ErrNoLeader, member.ErrNotLeader, member.ErrTimeout, member.ErrLeaderFailed, member.ErrConnectionLost,
-		member.ErrStopped, member.ErrTooManyRequests, membership.ErrTooManyJobs, context.DeadlineExceeded, context.Canceled,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
+	if member.AsksAgain(err) {
+		return true
 	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown, codes.ResourceExhausted, codes.Aborted:
