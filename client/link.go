@@ -175,10 +175,10 @@ func (l *link) serve() {
 		<-l.received
 	}()
 	l.noteStatus(l.status)
-	deaf := time.AfterFunc(deafAfter, l.cancel)
+	deaf := time.AfterFunc(nativeclient.DeafAfter, l.cancel)
 	defer deaf.Stop()
 	go l.receive(deaf)
-	ping := time.NewTicker(pingInterval)
+	ping := time.NewTicker(nativeclient.PingInterval)
 	defer ping.Stop()
 	if !l.ask() {
 		return
@@ -190,7 +190,7 @@ func (l *link) serve() {
 		}
 		var retry <-chan time.Time
 		if l.w.table.pausing() {
-			retry = time.After(retryPause)
+			retry = time.After(nativeclient.RetryPause)
 		}
 		select {
 		case <-l.w.table.wake:
@@ -259,7 +259,7 @@ func (l *link) receive(deaf *time.Timer) {
 		if err != nil {
 			return
 		}
-		deaf.Reset(deafAfter)
+		deaf.Reset(nativeclient.DeafAfter)
 		if r.Status != nil {
 			l.measure(r.Status.Ping)
 			l.noteStatus(r.Status)
@@ -295,7 +295,7 @@ func (l *link) noteStatus(s *quoratepb.MemberStatus) {
 // lostLeader reports whether the member has known no leader for so long that another member should be tried.
 func (l *link) lostLeader() bool {
 	since := l.leaderless.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) > leaderlessAfter
+	return since != 0 && time.Since(time.Unix(0, since)) > nativeclient.LeaderlessAfter
 }
 
 // leave retires the sessions and waits, for farewellTime at most, until the member has received that.

@@ -46,7 +46,7 @@ func (s *voterStream) run(ctx context.Context) {
 			s.serve(stream)
 			break
 		}
-		backoff = min(max(2*backoff, firstBackoff), maxBackoff)
+		backoff = min(max(2*backoff, nativeclient.FirstBackoff), nativeclient.MaxBackoff)
 		select {
 		case <-time.After(backoff):
 		case <-ctx.Done():
@@ -60,7 +60,7 @@ func (s *voterStream) serve(stream *link) {
 	s.up, s.out, s.client, s.link = true, nil, stream.client, stream
 	s.mu.Unlock()
 	s.all.w.table.signal()
-	deaf := time.AfterFunc(deafAfter, stream.cancel)
+	deaf := time.AfterFunc(nativeclient.DeafAfter, stream.cancel)
 	go stream.receive(deaf)
 	s.send(stream)
 	deaf.Stop()
@@ -76,7 +76,7 @@ func (s *voterStream) serve(stream *link) {
 func (s *voterStream) lost() { s.all.w.table.with(func(t *nativeclient.Table) { t.StreamLost(s.id) }) }
 
 func (s *voterStream) send(stream *link) {
-	ping := time.NewTicker(pingInterval)
+	ping := time.NewTicker(nativeclient.PingInterval)
 	defer ping.Stop()
 	if !stream.ask() {
 		return

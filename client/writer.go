@@ -12,16 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/nativeclient"
 )
 
-// Timeouts of the writer. All but the last are far below the minute after which members retire a silent client's sessions.
-const (
-	pingInterval    = 2 * time.Second
-	deafAfter       = 5 * time.Second // a stream that received nothing for so long counts as dead
-	leaderlessAfter = 1500 * time.Millisecond
-	retryPause      = 50 * time.Millisecond
-	firstBackoff    = 20 * time.Millisecond
-	maxBackoff      = time.Second
-	farewellTime    = time.Second
-)
+// farewellTime bounds how long Close waits for members.
+const farewellTime = time.Second
 
 // dial returns the service behind an endpoint.
 type dial func(endpoint string) (quoratepb.WriterClient, error)
@@ -120,7 +112,7 @@ func (w *writer) run() {
 		case unsupported(err):
 			w.table.with(func(t *nativeclient.Table) { t.Fail(ErrUnsupported, false) })
 		}
-		backoff = min(max(2*backoff, firstBackoff), maxBackoff)
+		backoff = min(max(2*backoff, nativeclient.FirstBackoff), nativeclient.MaxBackoff)
 		select {
 		case <-time.After(backoff/2 + rand.N(backoff)):
 		case <-w.closing:

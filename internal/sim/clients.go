@@ -3,11 +3,15 @@ package sim
 import (
 	"time"
 
-	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
+
+// clockOfClients is where the random streams of clients' clocks begin, beyond those of hosts.
+const clockOfClients = 1000
 
 // surroundings is the world as package workload sees it.
 type surroundings struct {
@@ -31,9 +35,14 @@ func (c surroundings) Targets() []workload.Target {
 	return targets
 }
 
-// Listen implements workload.World.
-func (c surroundings) Listen(client consensus.MemberID, hear func(m consensus.Message)) {
-	c.cluster.net.clients[client] = hear
+// Clock implements workload.World.
+func (c surroundings) Clock(client int) func() time.Time {
+	rng := dice.Stream(c.run.plan.raft.Seed, uint64(streamClocks+clockOfClients+client))
+	clock := &kernel.Clock{Rate: 1 + c.run.plan.drift*(2*rng.Float64()-1)}
+	if c.run.plan.skew > 0 && dice.Chance(rng, 0.7) {
+		clock.Offset = dice.Between(rng, -c.run.plan.skew, c.run.plan.skew)
+	}
+	return func() time.Time { return clock.At(c.run.Now()) }
 }
 
 // Operation implements workload.World.

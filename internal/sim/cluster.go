@@ -131,7 +131,7 @@ func newCluster(r *run, rng *rand.Rand) *cluster {
 	c := &cluster{run: r, hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{}}
 	c.net = &network{
 		run: r, cluster: c, rng: rng, weather: r.plan.weather, links: map[[2]int]*link{},
-		clients: map[consensus.MemberID]func(consensus.Message){}, astray: map[consensus.MemberID]*host{},
+		astray: map[consensus.MemberID]*host{},
 	}
 	return c
 }

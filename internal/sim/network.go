@@ -34,8 +34,7 @@ type network struct {
 	rng     *rand.Rand
 	weather weather
 	links   map[[2]int]*link
-	clients map[consensus.MemberID]func(consensus.Message) // native clients that listen
-	astray  map[consensus.MemberID]*host                   // where a member's address leads, if not to it
+	astray  map[consensus.MemberID]*host // where a member's address leads, if not to it
 }
 
 func (n *network) link(from, to int) *link {
@@ -66,42 +65,11 @@ func (n *network) send(from *host, messages []consensus.Message) {
 		}
 		if to := n.at(messages[0].To); to != nil && to != from {
 			n.carry(from, to, messages[:run])
-		} else if hear := n.clients[messages[0].To]; hear != nil {
-			n.tellClient(from, messages[:run], hear)
+		} else if to == nil {
+			from.proc.Clients.Deliver(messages[:run])
 		}
 		messages = messages[run:]
 	}
-}
-
-// tellClient carries what a member says to a native client. What was refused goes on at the member, as it does in the real one.
-func (n *network) tellClient(from *host, messages []consensus.Message, hear func(consensus.Message)) {
-	for i := range messages {
-		if m := n.copy(&messages[i]); m.Kind == consensus.MsgProposeReply {
-			from.proc.Node.RefusedFor(m.Refusals)
-		} else {
-			n.toClient(func() { hear(m) })
-		}
-	}
-}
-
-// toClient carries something to a client, perhaps after the member has crashed. Clients are where no nemesis reaches.
-func (n *network) toClient(deliver func()) {
-	if !dice.Chance(n.rng, n.weather.loss) {
-		n.run.After(n.delay(), deliver)
-	}
-}
-
-// fromClient carries something to a member, in any order, unless it crashes or starts anew meanwhile.
-func (n *network) fromClient(to *host, deliver func()) {
-	if dice.Chance(n.rng, n.weather.loss) {
-		return
-	}
-	life := to.life
-	n.run.After(n.delay(), func() {
-		if to.alive && to.life == life {
-			to.after(0, deliver)
-		}
-	})
 }
 
 func (n *network) carry(from, to *host, messages []consensus.Message) {

@@ -150,7 +150,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
 		"session-by-id":        {Members: 3, Nemesis: "none"},
-		"hasty-client":         {Members: 7, Nemesis: "last-word", Seed: 120},
+		"hasty-client":         {Members: 7, Nemesis: "last-word"},
 		"lossy-watch":          {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

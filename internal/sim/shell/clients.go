@@ -1,8 +1,11 @@
 package shell
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/node"
@@ -17,6 +20,39 @@ type Clients struct {
 	put    func(inputs ...raft.Input)
 	wake   func()
 	recall func(command *kv.Command, result *kv.Result) // reads again what a result left out
+
+	data   *datadir.Data
+	fast   bool                               // native clients may use the fast path
+	native map[consensus.MemberID][]*listener // native clients that have offered something
+}
+
+// listener hears what the core says to a native client.
+type listener struct{ say func(m *consensus.Message) }
+
+func (c *Clients) listen(client consensus.MemberID, l *listener) {
+	c.native[client] = append(c.native[client], l)
+}
+
+func (c *Clients) ignore(client consensus.MemberID, l *listener) {
+	c.native[client] = slices.DeleteFunc(c.native[client], func(other *listener) bool { return other == l })
+}
+
+// Deliver passes messages to a native client to those who listen for it here. It does nothing if nobody does.
+func (c *Clients) Deliver(messages []consensus.Message) {
+	for i := range messages {
+		m := &messages[i]
+		listeners := c.native[m.To]
+		switch {
+		case len(listeners) == 0:
+		case m.Kind == consensus.MsgProposeReply:
+			c.node.RefusedFor(m.Refusals)
+			c.wake()
+		case m.Kind == consensus.MsgRecorded || m.Kind == consensus.MsgFast:
+			for _, l := range listeners {
+				l.say(m)
+			}
+		}
+	}
 }
 
 // Propose proposes a command in the session of this member.
@@ -34,48 +70,6 @@ func (c *Clients) Propose(command *kv.Command, done func(kv.Result, error)) (aba
 			forget()
 		}
 	}
-}
-
-// ProposeFor proposes a command for a native client, which has given it its id.
-func (c *Clients) ProposeFor(
-	id consensus.ProposalID, command *kv.Command, done func(kv.Result, error),
-) (abandon func()) {
-	told := &Answer{Tell: func(r kv.Result, err error) {
-		c.After(0, func() { done(c.Whole(command, r, err)) })
-	}}
-	if err := c.node.ProposeFor(id, command, told); err != nil {
-		c.After(0, func() { done(kv.Result{}, err) })
-		return func() {}
-	}
-	c.wake()
-	return func() { c.Abandon(id, told) }
-}
-
-// Abandon says that nobody waits for a native client's proposal any more.
-func (c *Clients) Abandon(id consensus.ProposalID, told *Answer) {
-	if c.Runs() {
-		c.node.AbandonFor(id, told)
-	}
-}
-
-// Offered takes a proposal that a native client offers to all voters. The leader answers it; told is nil at others, which keep
-// a record.
-func (c *Clients) Offered(message *consensus.Message, id consensus.ProposalID, command *kv.Command, told *Answer) {
-	switch {
-	case told == nil:
-	case c.node.Replica().Leader() != c.ID:
-		if err := c.node.ProposeFor(id, command, told); err != nil {
-			told.Tell(kv.Result{}, err)
-		}
-		c.wake()
-		return
-	default:
-		if err := c.node.ExpectFor(id, command, told); err != nil {
-			told.Tell(kv.Result{}, err)
-			return
-		}
-	}
-	c.put(raft.Receive{Message: *message})
 }
 
 // Whole completes a result as whoever answers does. Of one whose history is gone the client learns nothing.

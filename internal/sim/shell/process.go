@@ -62,7 +62,10 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.Snapshots.put = put
 	p.applied = applied{Life: life, data: data, altered: o.Altered}
 	p.applying = applying{Life: life, applier: p.newApplier(scrubber)}
-	p.Clients = &Clients{Life: life, leases: p.leases.revoker, put: put, wake: p.loop.Wake, recall: p.applied.recall}
+	p.Clients = &Clients{
+		Life: life, data: data, leases: p.leases.revoker, put: put, wake: p.loop.Wake, recall: p.applied.recall,
+		fast: o.FastPath != offers.Never, native: map[consensus.MemberID][]*listener{},
+	}
 	life.Suite.Recovered(life.ID, data.Restored.Hard, data.Restored.Base, data.Restored.Entries, data.Restored.Applied)
 	life.Suite.RecoveredRecords(life.ID, data.Restored.Records)
 	life.Suite.Offers.Began(life.ID)

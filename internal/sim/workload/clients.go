@@ -26,6 +26,7 @@ type Load struct {
 	stopped bool
 	watched []*watcher
 	tenants []*tenant
+	natives []*native
 
 	// Counts by outcome.
 	Ops, Answered, Unanswered, Refused, Events, Renewals, Direct uint64
@@ -55,8 +56,13 @@ func Start(world World, suite *check.Suite, mix Mix, rng *rand.Rand) *Load {
 	return l
 }
 
-// Stop lets every client finish what it is doing and begin nothing more. Watchers go on.
-func (l *Load) Stop() { l.stopped = true }
+// Stop lets every client finish what it is doing and begin nothing more; native clients close. Watchers go on.
+func (l *Load) Stop() {
+	l.stopped = true
+	for _, n := range l.natives {
+		n.end(true)
+	}
+}
 
 func (l *Load) pause() time.Duration {
 	return time.Duration(float64(l.mix.Think) * min(-math.Log(1-l.rng.Float64()), 10))

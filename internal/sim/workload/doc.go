@@ -5,7 +5,7 @@
 // check what it asked, when, and what came back. Values are unique, so that the log tells what became of a write
 // without answer. Clients know nothing of consensus: they use what a Member of the API would offer.
 //
-// Native clients choose the ids of their writes, and send one write to one member after another, or to two at once.
+// Native clients choose the ids of their writes, and do what package client does, with its code (writer.go).
 //
 // Everything belongs to the goroutine of the simulated world.
 package workload

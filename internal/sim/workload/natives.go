@@ -2,70 +2,88 @@ package workload
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/check"
 )
 
 const (
-	// nativeWrites is how many writes a native client does in a session.
-	nativeWrites = 12
-	// nativeAttempts is how often it asks before it gives a write up, with its session.
-	nativeAttempts = 30
-	firstNative    = 2000 // the trace's number of the first of them
+	firstNative = 2000 // the trace's number of the first native client
+	// nativePatience is how many times longer than other clients a native client waits, so that nearly all of its writes are
+	// answered, whatever happens.
+	nativePatience = 10
+	// nativeLife is after how many writes a native client dies, on average, and another one comes in its place.
+	nativeLife = 100
 )
 
-// native is a client that names its writes itself. What is not answered it asks another member for, or two at once, until it
-// knows: so that nearly all of its writes are answered, whatever happens, and each of them must have happened once.
+// native is a client that names its writes itself, as package client does, with the same code (writer).
 type native struct {
 	client
-	key      []byte
-	owner    clients.Owner
-	session  consensus.SessionID // zero while none is open
-	above    uint64              // the number of its last
-	sequence uint64
-	offers   *write // the one on its way, if clients offer writes to all voters
+	clock  func() time.Time
+	far    time.Duration
+	lives  int
+	writer *writer
+	owner  clients.Owner
+	flying []*flight // writes that have no answer yet
 }
 
-// write is one write of a native client, or the opening of a session.
-type write struct {
-	id       consensus.ProposalID
-	command  *kv.Command
-	attempts int
-	over     bool
-	abandons []func()
-	offered  *offering // to all voters at once, first
-	done     func(r kv.Result, answered bool)
+// flight is one write of a native client.
+type flight struct {
+	call *nativeclient.Call
+	end  func(answered bool)
+	over bool
 }
 
 // startNatives starts the native clients, and who has not got their keys.
 func (l *Load) startNatives() {
-	var natives []*native
 	for id := range l.mix.Natives {
-		natives = append(natives, startNative(l, id))
+		l.natives = append(l.natives, startNative(l, id))
 	}
-	if l.mix.Thief && len(natives) > 0 {
-		t := &thief{load: l, victims: natives}
+	if l.mix.Thief && len(l.natives) > 0 {
+		t := &thief{load: l}
 		l.world.After(thiefPauses*l.pause(), t.next)
 	}
 }
 
 func startNative(l *Load, id int) *native {
-	n := &native{client: client{load: l, id: firstNative + id, known: map[string]kv.Revision{}}}
-	n.key = binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+id))
-	n.key = append(n.key, make([]byte, quoratepb.ClientKeyBytes-len(n.key))...)
-	n.owner, _ = clients.OwnerOf(n.key, l.mix.Owners) // the key is whole
-	if l.mix.Direct {
-		l.world.Listen(n.owner.ID, n.hear)
+	n := &native{client: client{load: l, id: firstNative + id, known: map[string]kv.Revision{}}, clock: l.world.Clock(id)}
+	switch {
+	case !l.mix.Direct:
+		n.far = time.Hour // it is near a member, which does that for it
+	case l.rng.IntN(4) == 0:
+		n.far = nativeclient.FarAway
 	}
-	l.world.After(l.pause(), n.next)
+	n.begin()
+	for range 1 + l.rng.IntN(4) { // writes at once
+		l.world.After(l.pause(), n.next)
+	}
 	return n
+}
+
+// begin begins a life of the client, with a key of its own.
+func (n *native) begin() {
+	n.lives++
+	key := binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+n.lives<<20+n.id-firstNative))
+	key = append(key, make([]byte, quoratepb.ClientKeyBytes-len(key))...)
+	n.owner, _ = clients.OwnerOf(key, n.load.mix.Owners) // the key is whole
+	n.writer = newWriter(n.load, key, n.clock, n.far)
+}
+
+// end ends a life: of what is not answered nobody will know. A client that is asked to retires its sessions.
+func (n *native) end(farewell bool) {
+	n.writer.close(farewell)
+	flying := n.flying
+	n.flying = nil
+	for _, f := range flying {
+		f.end(false)
+	}
 }
 
 func (n *native) again() {
@@ -74,40 +92,21 @@ func (n *native) again() {
 	}
 }
 
-// next opens a session or writes.
+// next writes.
 func (n *native) next() {
 	l := n.load
-	switch {
-	case l.stopped:
-	case n.session == (consensus.SessionID{}) || n.sequence >= nativeWrites:
-		n.open()
-	case l.rng.IntN(3) == 0:
-		n.swap()
-	default:
-		n.put()
-	}
-}
-
-// open opens a session in the place of the one that is used up. An opening that is not answered may still come to pass, and
-// end a later session: then this client is told that its session is gone.
-func (n *native) open() {
-	t := n.load.target()
-	if t == nil {
-		n.again()
+	if l.stopped {
 		return
 	}
-	session := t.NextSession(n.owner.ID, n.above)
-	w := &write{id: consensus.ProposalID{Session: session}, attempts: nativeAttempts, command: &kv.Command{
-		SessionOpen: &kv.SessionOpenOp{Member: uint64(n.owner.ID), Number: session.Number},
-	}}
-	w.done = func(r kv.Result, answered bool) {
-		n.session, n.sequence = consensus.SessionID{}, 0
-		if answered && r.Err == nil {
-			n.session, n.above = session, session.Number
-		}
-		n.again()
+	if l.rng.IntN(nativeLife) == 0 {
+		n.end(l.rng.IntN(2) == 0)
+		n.begin()
 	}
-	n.ask(w, t)
+	if l.rng.IntN(3) == 0 {
+		n.swap()
+	} else {
+		n.put()
+	}
 }
 
 func (n *native) put() {
@@ -155,103 +154,76 @@ func (n *native) acknowledged(key string, value []byte, begin time.Duration, r k
 	l.suite.Wrote(begin, l.world.Now(), r.Revision, key, true)
 }
 
-// write names a command and asks for it until it is answered. done is not called if it is known that nothing happened.
+// write writes until it has an answer, or for long. done is not called if it is known that nothing happened.
 func (n *native) write(what string, command *kv.Command, done func(r kv.Result, answered bool)) {
 	l := n.load
 	l.Ops++
 	l.world.Operation(n.id, what)
-	n.sequence++
-	w := &write{id: consensus.ProposalID{Session: n.session, Sequence: n.sequence}, command: command}
-	w.done = func(r kv.Result, answered bool) {
-		if answered && aborted(r) {
-			l.Refused++
-			l.suite.Acks.Refused(command)
-			n.again()
+	f := &flight{}
+	f.end = func(answered bool) {
+		if f.over {
 			return
 		}
-		if errors.Is(r.Err, kv.ErrSessionUnknown) || !answered {
-			n.session, answered = consensus.SessionID{}, false
-			if w.attempts == 1 && r.Err != nil {
-				l.Refused++
-				l.suite.Acks.Refused(command) // told by the log, of the only attempt: it never happens
-				n.again()
-				return
-			}
-		}
-		l.world.Answer(n.id, answered, r.Revision)
-		if answered {
-			l.Answered++
-		} else {
-			l.Unanswered++
-		}
-		done(r, answered)
+		f.over = true
+		n.ended(f.call, command, answered, done)
 		n.again()
 	}
-	n.offers = w
-	if !l.mix.Direct || l.rng.IntN(4) == 0 || !n.offer(w) {
-		n.round(w)
-	}
-}
-
-// round asks one member, or two, for a while.
-func (n *native) round(w *write) {
-	l := n.load
-	if w.over {
-		return
-	}
-	if w.attempts >= nativeAttempts {
-		n.end(w, kv.Result{}, false)
-		return
-	}
-	first := l.target()
-	if first == nil {
-		n.retry(w) // nobody is up
-		return
-	}
-	w.attempts++
-	n.ask(w, first)
-	if second := l.target(); second != nil && l.rng.IntN(4) == 0 {
-		w.attempts++
-		n.ask(w, second)
-	}
-}
-
-// ask asks one member. Who crashes, or takes too long, is given up, and another one is asked.
-func (n *native) ask(w *write, t Target) {
-	l, life, heard := n.load, t.Life(), false
-	abandon := t.ProposeFor(n.key, w.id.Session.Number, w.id.Sequence, w.command, func(r kv.Result, err error) {
-		heard = true
-		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() {
-			if err == nil {
-				n.end(w, r, true)
-			} else {
-				n.retry(w)
-			}
-		})
+	owner := n.owner
+	f.call, _ = n.writer.table.Add(quoratepb.Proposal_KIND_PUT, command.Append(nil), func() { // it fails after Close alone
+		n.decided(f.call, owner)
+		l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() { f.end(true) })
 	})
-	w.abandons = append(w.abandons, abandon)
-	n.watch(t, life, func() bool { return w.over || heard }, func() {
-		if l.rng.IntN(2) == 0 {
-			abandon() // else it goes on there, as behind a stream that nobody knows to be dead
+	live := n.flying[:0]
+	for _, other := range n.flying {
+		if !other.over {
+			live = append(live, other)
 		}
-		n.retry(w)
+	}
+	n.flying = append(live, f)
+	table := n.writer.table
+	l.world.After(nativePatience*l.mix.Patience, func() {
+		if table.Abandon(f.call) {
+			f.end(false)
+		}
 	})
 }
 
-// retry begins another round, after a pause.
-func (n *native) retry(w *write) {
-	n.load.world.After(n.load.pause(), func() { n.round(w) })
-}
-
-func (n *native) end(w *write, r kv.Result, answered bool) {
-	if w.over {
+// decided tells the checkers of a write that was decided, and is perhaps applied nowhere yet.
+func (n *native) decided(c *nativeclient.Call, owner clients.Owner) {
+	if c.Decided == nil {
 		return
 	}
-	w.over = true
-	for _, abandon := range w.abandons {
-		abandon()
+	d := c.Decided.Decision
+	d.Proposal.Session.Member = owner.ID
+	n.load.suite.FastDecided(consensus.MemberID(c.Decided.Leader), []tally.Decision{d})
+	n.load.Direct++
+}
+
+// ended takes what came of a write.
+func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool, done func(r kv.Result, answered bool)) {
+	l := n.load
+	var r kv.Result
+	switch {
+	case !answered || c.InDoubt:
+		answered = false
+	case c.Err != nil: // it never happens
+		l.Refused++
+		l.suite.Acks.Refused(command)
+		return
+	default:
+		var err error
+		if r, err = kv.DecodeResult(c.Response); err != nil {
+			l.suite.Report("state-machine", "a response does not decode: "+err.Error())
+			return
+		}
 	}
-	w.done(r, answered)
+	l.world.Answer(n.id, answered, r.Revision)
+	if answered {
+		l.Answered++
+	} else {
+		l.Unanswered++
+	}
+	done(r, answered)
 }
 
 // thiefPauses is how many times longer a thief pauses than other clients.
@@ -259,10 +231,7 @@ const thiefPauses = 4
 
 // thief is a client that knows the ids of other clients, their sessions and how far they have numbered their writes, as
 // anybody may who reads logs. It does not have their keys, and makes keys of their ids.
-type thief struct {
-	load    *Load
-	victims []*native
-}
+type thief struct{ load *Load }
 
 // next tries to write in the place of a client's next write. If that succeeds, the client will be told that its own write
 // is done, which nobody has applied.
@@ -272,18 +241,24 @@ func (t *thief) next() {
 		return
 	}
 	l.world.After(thiefPauses*l.pause(), t.next)
-	victim, target := t.victims[l.rng.IntN(len(t.victims))], l.target()
-	if target == nil || victim.session.Number == 0 {
+	victim, target := l.natives[l.rng.IntN(len(l.natives))], l.target()
+	last := victim.writer.last
+	if target == nil || last == nil {
 		return
 	}
 	key := make([]byte, quoratepb.ClientKeyBytes)
 	binary.BigEndian.PutUint64(key, uint64(victim.owner.ID))
-	session := victim.session
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte("stolen"), Value: []byte("by a thief")}}
-	target.ProposeFor(key, session.Number, victim.sequence+1, command, func(r kv.Result, err error) {
-		if err == nil && r.Err == nil {
-			l.suite.Report("session",
-				fmt.Sprintf("somebody without the key of %v wrote in its session %v", victim.owner.ID, session))
+	stream := target.Stream(key, func(r *quoratepb.ProposeResponse) {
+		for _, a := range r.Answers {
+			if a.Verdict == quoratepb.Answer_VERDICT_APPLIED {
+				l.suite.Report("session", fmt.Sprintf("somebody without the key of %v wrote in its session %d",
+					victim.owner.ID, a.Session))
+			}
 		}
-	})
+	}, func() {})
+	stream.Send(&quoratepb.ProposeRequest{Proposals: []*quoratepb.Proposal{{
+		Session: last.Session, Sequence: last.Sequence + 1, Kind: quoratepb.Proposal_KIND_PUT, Request: command.Append(nil),
+	}}})
+	l.world.After(l.mix.Patience, stream.Close)
 }

@@ -3,6 +3,7 @@ package workload
 import (
 	"time"
 
+	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/tally"
@@ -16,21 +17,20 @@ type Target interface {
 	// Life is zero while the member is down, and different after each start.
 	Life() int
 	Propose(command *kv.Command, done func(kv.Result, error)) (abandon func())
-	// ProposeFor proposes for the native client that has shown a key, under the session and sequence that it gave, and
-	// NextSession names the session to be opened after one that it had.
-	ProposeFor(key []byte, session, sequence uint64, command *kv.Command, done func(kv.Result, error)) (abandon func())
-	// Offer carries a native client's offer of a proposal to this member over the network, as its stream would: to the leader
-	// of the termConfig, whose done is called once the log has said what became of it, and to any other voter as a record. What
-	// they say about it is heard by whoever listens for the client.
-	Offer(key []byte, session, sequence uint64, command *kv.Command, on TermConfig,
-		done func(kv.Result, error)) (abandon func())
-	TermConfig() TermConfig
+	// Stream opens the stream of a native client that shows its key. hear is called with each message of the member, broke
+	// once if the stream breaks, which the client need not notice.
+	Stream(key []byte, hear func(*quoratepb.ProposeResponse), broke func()) Stream
 	ID() consensus.MemberID
-	NextSession(client consensus.MemberID, above uint64) consensus.SessionID
 	Read(done func())
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
 	Renew(id kv.LeaseID, done func(ttlSeconds int64, err error))
 	Hub() *watch.Hub
+}
+
+// Stream is the client's end of a stream to a member.
+type Stream interface {
+	Send(r *quoratepb.ProposeRequest)
+	Close()
 }
 
 // World is what clients need of theirs.
@@ -38,8 +38,8 @@ type World interface {
 	Now() time.Duration
 	After(d time.Duration, f func())
 	Targets() []Target
-	// Listen makes hear be told what members say to a native client.
-	Listen(client consensus.MemberID, hear func(m consensus.Message))
+	// Clock is the clock of a native client's machine, which may be wrong.
+	Clock(client int) func() time.Time
 	// Operation and Answer are for the trace.
 	Operation(client int, what string)
 	Answer(client int, ok bool, revision kv.Revision)

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/clients"
+	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/shell"
+	"github.com/quorate/quorate/internal/sim/workload"
+)
+
+const (
+	resent     = 200 * time.Millisecond // how much later a message comes that TCP had to send again
+	streamLook = 100 * time.Millisecond // mean time in which either end notices what has happened to the other
+)
+
+// clientStream carries the messages of a native client and a member, in order, until it breaks. Clients are where no nemesis
+// reaches, but what is lost on the way comes late or breaks the stream.
+type clientStream struct {
+	net    *network
+	h      *host
+	life   int
+	member *shell.Stream // the end at the member; nil until it knows of the stream
+	hear   func(*quoratepb.ProposeResponse)
+	broke  func()
+	broken bool
+	// When the last message arrives at the member, and at the client.
+	there, back time.Duration
+}
+
+// Stream implements workload.Target.
+func (t target) Stream(key []byte, hear func(*quoratepb.ProposeResponse), broke func()) workload.Stream {
+	s := &clientStream{net: t.h.cluster.net, h: t.h, life: t.h.life, hear: hear, broke: broke}
+	owner, _ := clients.OwnerOf(key, t.h.run.broken.Owners) // the keys of package workload are whole
+	s.atMember(func() {
+		s.member = s.h.proc.Clients.NewStream(owner, s.answer)
+		s.member.Look()
+	})
+	s.look()
+	return s
+}
+
+// Send implements workload.Stream.
+func (s *clientStream) Send(r *quoratepb.ProposeRequest) {
+	r = encoded(s.net, r, &quoratepb.ProposeRequest{})
+	s.atMember(func() {
+		if s.member != nil {
+			s.member.Take(r)
+		}
+	})
+}
+
+func (s *clientStream) answer(r *quoratepb.ProposeResponse) {
+	r = encoded(s.net, r, &quoratepb.ProposeResponse{})
+	s.carry(&s.back, func() { s.hear(r) })
+}
+
+// encoded sends some messages through their encoding, so that nothing is shared that a wire would not share.
+func encoded[M proto.Message](n *network, m, empty M) M {
+	if !dice.Chance(n.rng, n.weather.codecChecks) {
+		return m
+	}
+	bytes, err := proto.Marshal(m)
+	if err == nil {
+		err = proto.Unmarshal(bytes, empty)
+	}
+	invariant.True(err == nil, "message %v does not survive its encoding: %v", m, err)
+	return empty
+}
+
+// atMember makes do happen at the member, after all that was sent before.
+func (s *clientStream) atMember(do func()) {
+	s.carry(&s.there, func() {
+		if s.h.alive && s.h.life == s.life {
+			s.h.after(0, do)
+		}
+	})
+}
+
+// carry makes do happen at the other end, unless the stream breaks before.
+func (s *clientStream) carry(last *time.Duration, do func()) {
+	n := s.net
+	if s.broken {
+		return
+	}
+	delay := n.delay()
+	if dice.Chance(n.rng, n.weather.loss) {
+		if delay += resent; dice.Chance(n.rng, 0.05) {
+			s.fail()
+			return
+		}
+	}
+	*last = max(*last, n.run.Now()+delay)
+	n.run.After(*last-n.run.Now(), func() {
+		if !s.broken {
+			do()
+		}
+	})
+}
+
+// Close implements workload.Stream. The member notices later.
+func (s *clientStream) Close() {
+	if s.broken {
+		return
+	}
+	s.broken = true
+	if s.h.alive && s.h.life == s.life {
+		s.h.after(dice.Exponential(s.net.rng, 5*streamLook), func() {
+			if s.member != nil {
+				s.member.Close()
+			}
+		})
+	}
+}
+
+// fail breaks the stream, which both ends notice later.
+func (s *clientStream) fail() {
+	s.Close()
+	s.net.run.After(dice.Exponential(s.net.rng, streamLook), s.broke)
+}
+
+// look lets each end notice what has happened to the other one.
+func (s *clientStream) look() {
+	s.net.run.After(dice.Exponential(s.net.rng, streamLook), func() {
+		switch {
+		case s.broken:
+		case target{s.h}.Life() == s.life:
+			if s.member != nil {
+				s.h.after(0, s.member.Look)
+			}
+			s.look()
+		case dice.Chance(s.net.rng, 0.7):
+			s.fail()
+		default: // the client waits for a machine that has vanished
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package workload
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/nativeclient"
+)
+
+// One offer in so many is lost on the way to the leader, or to a voter, with the stream.
+const leaderMissed, voterMissed = 12, 30
+
+// writer has the streams of a native client: it does in events what package client does in goroutines. Everything is decided
+// by nativeclient.Table.
+type writer struct {
+	load   *Load
+	table  *nativeclient.Table
+	clock  func() time.Time
+	far    time.Duration            // from which round trip on it offers writes itself
+	link   *memberStream            // nil while there is none
+	voters map[uint64]*memberStream // by member
+	opened uint64                   // streams to voters so far
+
+	planned, retries, over bool
+	last                   *quoratepb.Proposal // the last one that left
+}
+
+// memberStream is a stream to one member: the link, or one for offers to a voter.
+type memberStream struct {
+	w          *writer
+	id         uint64 // in the table; zero: the link
+	member     uint64
+	client     uint64 // the client's id
+	conn       Stream
+	up, over   bool
+	roundTrip  nativeclient.RoundTrip
+	heard      time.Duration // when something was heard last
+	leaderless time.Duration // since when the member knows no leader; zero: it knows one
+}
+
+func newWriter(l *Load, key []byte, clock func() time.Time, far time.Duration) *writer {
+	w := &writer{load: l, clock: clock, far: far, voters: map[uint64]*memberStream{}}
+	w.table = nativeclient.New(nativeclient.Options{
+		Key: func() []byte { return key }, Wake: w.wake, Tally: l.mix.Tally,
+	})
+	return w
+}
+
+// wake makes the writer look soon what there is to send.
+func (w *writer) wake() {
+	if !w.planned && !w.over {
+		w.planned = true
+		w.load.world.After(time.Duration(w.load.rng.IntN(200))*time.Microsecond, w.pass)
+	}
+}
+
+// pass sends what there is to send: as offers to all voters where possible, and the rest over the link.
+func (w *writer) pass() {
+	w.planned = false
+	switch {
+	case w.over:
+		return
+	case w.link == nil:
+		w.connect()
+		return
+	case !w.link.up:
+		return
+	}
+	w.update()
+	for o := w.table.Offer(w.clock(), w.present()); o != nil; o = w.table.Offer(w.clock(), w.present()) {
+		w.offer(o)
+	}
+	for r := w.table.Next(); r != nil; r = w.table.Next() {
+		w.note(r.Proposals)
+		w.link.conn.Send(r)
+	}
+	if w.table.Pausing() && !w.retries {
+		w.retries = true
+		w.load.world.After(nativeclient.RetryPause, func() {
+			w.retries = false
+			w.table.Retry()
+			w.wake()
+		})
+	}
+}
+
+// connect opens the link to any member.
+func (w *writer) connect() {
+	if t := w.load.target(); t != nil {
+		w.link = w.open(t, 0)
+	} else {
+		w.load.world.After(nativeclient.MaxBackoff, w.wake) // nobody is up
+	}
+}
+
+func (w *writer) open(t Target, id uint64) *memberStream {
+	client, key := w.table.Identity()
+	s := &memberStream{w: w, id: id, member: uint64(t.ID()), client: client, heard: w.load.world.Now()}
+	s.conn = t.Stream(key, s.hear, s.lost)
+	w.load.world.After(nativeclient.PingInterval, s.tick)
+	return s
+}
+
+// update opens streams to all voters if offers are worth it, and closes the others.
+func (w *writer) update() {
+	wanted := w.table.Voters(w.link.roundTrip.Distance(), w.far)
+	for _, id := range slices.Sorted(maps.Keys(w.voters)) {
+		if !slices.Contains(wanted, id) {
+			w.voters[id].lost()
+			delete(w.voters, id)
+		}
+	}
+	for _, id := range wanted {
+		if w.voters[id] != nil {
+			continue
+		}
+		if t := w.member(consensus.MemberID(id)); t != nil {
+			w.opened++
+			w.voters[id] = w.open(t, w.opened)
+		}
+	}
+}
+
+// member returns a member that is up by its id.
+func (w *writer) member(id consensus.MemberID) Target {
+	for _, t := range w.load.world.Targets() {
+		if t.ID() == id && t.Life() != 0 {
+			return t
+		}
+	}
+	return nil
+}
+
+// present is what can be said of the streams to voters.
+func (w *writer) present() map[uint64]nativeclient.Stream {
+	streams := map[uint64]nativeclient.Stream{}
+	for id, s := range w.voters {
+		streams[id] = nativeclient.Stream{
+			ID: s.id, Open: s.up && !s.over && s.client == w.table.ID(), Distance: s.roundTrip.Distance(),
+		}
+	}
+	return streams
+}
+
+// offer sends an offer, of which something may be lost.
+func (w *writer) offer(o *nativeclient.Offer) {
+	w.note(o.Proposals.Proposals)
+	for _, id := range o.Others {
+		if s := w.voters[id]; w.load.rng.IntN(voterMissed) == 0 {
+			s.lost()
+		} else {
+			s.conn.Send(o.Records)
+		}
+	}
+	if leader := w.voters[o.Leader]; w.load.rng.IntN(leaderMissed) == 0 {
+		leader.lost()
+	} else {
+		leader.conn.Send(o.Proposals)
+	}
+}
+
+func (w *writer) note(proposals []*quoratepb.Proposal) {
+	if len(proposals) > 0 {
+		w.last = proposals[len(proposals)-1]
+	}
+}
+
+// hear handles a message of the member.
+func (s *memberStream) hear(r *quoratepb.ProposeResponse) {
+	w := s.w
+	if s.over || w.over {
+		return
+	}
+	s.heard = w.load.world.Now()
+	if !s.up {
+		s.up = true
+		if s.id == 0 {
+			w.table.Restart()
+		}
+		s.ping()
+	}
+	if r.Status != nil {
+		s.roundTrip.Answered(w.clock(), r.Status.Ping)
+		w.table.NoteStatus(r.Status)
+		switch {
+		case r.Status.Leader != 0:
+			s.leaderless = 0
+		case s.leaderless == 0:
+			s.leaderless = s.heard
+		}
+	}
+	for _, v := range r.Verdicts {
+		w.table.Verdicts(s.member, v)
+	}
+	for _, a := range r.Answers {
+		w.table.Answer(a)
+	}
+	if r.Opened != nil && !w.table.Opened(r.Opened) {
+		s.lost()
+	}
+	w.wake()
+}
+
+func (s *memberStream) ping() {
+	s.conn.Send(&quoratepb.ProposeRequest{Ping: s.roundTrip.Ping(s.w.clock())})
+}
+
+// tick pings, or gives up a stream that is dead, or a link to a member that has lost its leader.
+func (s *memberStream) tick() {
+	if s.over || s.w.over {
+		return
+	}
+	now := s.w.load.world.Now()
+	leaderless := s.id == 0 && s.leaderless != 0 && now-s.leaderless > nativeclient.LeaderlessAfter
+	if leaderless || now-s.heard > nativeclient.DeafAfter {
+		s.lost()
+		return
+	}
+	s.ping()
+	s.w.load.world.After(nativeclient.PingInterval, s.tick)
+}
+
+// lost ends a stream. Another one is opened after a while.
+func (s *memberStream) lost() {
+	w := s.w
+	if s.over {
+		return
+	}
+	s.over = true
+	s.conn.Close()
+	if s.id != 0 {
+		w.table.StreamLost(s.id)
+	}
+	backoff := nativeclient.FirstBackoff << w.load.rng.IntN(6)
+	w.load.world.After(backoff, func() {
+		for id, other := range w.voters {
+			if other == s {
+				delete(w.voters, id)
+			}
+		}
+		if w.link == s {
+			w.link = nil
+		}
+		w.wake()
+	})
+}
+
+// close ends the client, which retires its sessions if it is asked to.
+func (w *writer) close(farewell bool) {
+	if farewell && w.link != nil && w.link.up && !w.link.over {
+		if r := w.table.Farewell(); r != nil {
+			w.link.conn.Send(r)
+		}
+	}
+	w.over = true
+	for _, id := range slices.Sorted(maps.Keys(w.voters)) {
+		w.voters[id].lost()
+	}
+	if w.link != nil {
+		w.link.lost()
+	}
+}
