@@ -14,6 +14,14 @@ const maxZoneBytes = 128
 // again does not count as dead.
 const careElections = 5
 
+// What no flag sets about care.
+const (
+	// CareStable is how long a standby learner must have been fit to vote before it may.
+	CareStable = 10 * time.Second
+	// CareBudget is how many changes an hour may begin without anybody.
+	CareBudget = 3
+)
+
 // AutoCare says whether the leader replaces a dead voter, only suggests it, or does nothing.
 type AutoCare string
 

@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// scanInterval is how often a leader looks for expired leases; etcd's clients expect half a second or less.
-	scanInterval = 500 * time.Millisecond
-	// maxRevokesAtOnce bounds what one scan proposes.
+	// ScanInterval is how often a leader looks for expired leases; etcd's clients expect half a second or less.
+	ScanInterval = 500 * time.Millisecond
+	// maxRevokesAtOnce bounds what one scan proposes. Package lease spreads restarted leases over so many seconds that
+	// these two suffice: restartsPerSecond.
 	maxRevokesAtOnce = 500
 )
 
@@ -66,7 +67,7 @@ func (r *Revoker) Continue(machine *apply.Machine) {
 
 // Run revokes what has expired while this member leads, until ctx ends.
 func (r *Revoker) Run(ctx context.Context) error {
-	ticker := time.NewTicker(scanInterval)
+	ticker := time.NewTicker(ScanInterval)
 	defer ticker.Stop()
 	for {
 		select {

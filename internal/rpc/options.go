@@ -73,6 +73,7 @@ type Version struct {
 	Storage string // as "3.7.0"
 }
 
+// Defaults for tests: a server gives what its flags say (internal/config/table.go).
 const (
 	defaultMaxRequestBytes = 1.5 * 1024 * 1024
 	defaultMaxTxnOps       = 128

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/env"
@@ -130,20 +131,13 @@ func (s *Server) peerDelay() func(consensus.Member) time.Duration {
 	}
 }
 
-const (
-	// careStable is how long a standby learner must have been fit to vote before it may.
-	careStable = 10 * time.Second
-	// careBudget is how many changes an hour may begin without anybody.
-	careBudget = 3
-)
-
 func (s *Server) carePolicy() membership.Policy {
 	return membership.Policy{
 		Mode:        membership.Mode(s.cfg.Care.Mode),
 		DeadAfterMS: s.cfg.Care.DeadAfter.Milliseconds(),
 		Voters:      s.cfg.Care.Voters,
-		StableMS:    max(careStable, 5*s.cfg.Consensus.ElectionTimeout).Milliseconds(),
-		MaxPerHour:  careBudget,
+		StableMS:    max(config.CareStable, 5*s.cfg.Consensus.ElectionTimeout).Milliseconds(),
+		MaxPerHour:  config.CareBudget,
 	}
 }
 

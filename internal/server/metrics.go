@@ -85,7 +85,7 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 	c.collectRefused(e)
 	c.collectLog(e)
 	c.collectStorage(e)
-	c.collectPeers(e)
+	collectPeers(e, c.transport)
 	c.collectIdentity(e)
 }
 
@@ -174,29 +174,4 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	e.Counter("quorate_store_compacted_bytes_total", "Bytes rewritten by LSM compactions.", float64(store.CompactedBytes))
 	e.Counter("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
 	e.Counter("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))
-}
-
-func (c *partCounters) collectPeers(e *metrics.Emitter) {
-	stats := c.transport.Stats()
-	e.Gauge("quorate_peer_streams_unmet", "Streams and calls to the peer port without a hello yet.",
-		float64(stats.Unmet))
-	e.Counter("quorate_peer_streams_silent_total",
-		"Streams and calls to the peer port that were ended because no hello came.", float64(stats.Silent))
-	for i := range stats.Peers {
-		p := &stats.Peers[i]
-		peer := p.Peer.String()
-		e.Gauge("etcd_network_active_peers", "1 while the peer is connected.", metrics.Bool(!p.ConnectedSince.IsZero()),
-			"Remote", peer)
-		e.Counter("etcd_network_peer_sent_bytes_total", "Bytes sent to the peer.", float64(p.Sent.Bytes),
-			"To", peer)
-		e.Counter("etcd_network_peer_received_bytes_total", "Bytes received from the peer.", float64(p.Received.Bytes),
-			"From", peer)
-		e.Counter("etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", float64(p.Dropped),
-			"To", peer)
-		e.Counter("etcd_network_disconnected_peers_total", "Connections that broke.", float64(p.Losses),
-			"Remote", peer)
-		roundTrips(e, peer, &p.RoundTrips)
-		e.Gauge("quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.", p.RTT.Seconds(),
-			"Remote", peer)
-	}
 }

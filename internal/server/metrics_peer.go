@@ -5,6 +5,32 @@ import (
 	"github.com/quorate/quorate/internal/transport"
 )
 
+// collectPeers shows what the transport counts.
+func collectPeers(e *metrics.Emitter, t *transport.Transport) {
+	stats := t.Stats()
+	e.Gauge("quorate_peer_streams_unmet", "Streams and calls to the peer port without a hello yet.",
+		float64(stats.Unmet))
+	e.Counter("quorate_peer_streams_silent_total",
+		"Streams and calls to the peer port that were ended because no hello came.", float64(stats.Silent))
+	for i := range stats.Peers {
+		p := &stats.Peers[i]
+		peer := p.Peer.String()
+		e.Gauge("etcd_network_active_peers", "1 while the peer is connected.", metrics.Bool(!p.ConnectedSince.IsZero()),
+			"Remote", peer)
+		e.Counter("etcd_network_peer_sent_bytes_total", "Bytes sent to the peer.", float64(p.Sent.Bytes),
+			"To", peer)
+		e.Counter("etcd_network_peer_received_bytes_total", "Bytes received from the peer.", float64(p.Received.Bytes),
+			"From", peer)
+		e.Counter("etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", float64(p.Dropped),
+			"To", peer)
+		e.Counter("etcd_network_disconnected_peers_total", "Connections that broke.", float64(p.Losses),
+			"Remote", peer)
+		roundTrips(e, peer, &p.RoundTrips)
+		e.Gauge("quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.", p.RTT.Seconds(),
+			"Remote", peer)
+	}
+}
+
 // roundTrips is the histogram that etcd's alert on slow communication between members looks at.
 func roundTrips(e *metrics.Emitter, peer string, trips *transport.Trips) {
 	buckets := make(map[float64]uint64, len(trips.Within))

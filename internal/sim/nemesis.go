@@ -65,11 +65,12 @@ var nemeses = []nemesis{
 	}, nil},
 }
 
-// jobs is drawn in no world: it is in those with all faults, and where it is named.
-var jobs = nemesis{
-	"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
-	2 * time.Second,
-	func(p *plan, _ *rand.Rand) { p.jobs, p.reconfigures = true, true }, byOperators((*operators).strikeJobs),
+// named are drawn in no world: they are in those with all faults, and where they are named. Their chance is a stream of their
+// own, so that a row here leaves the seeds of all other faults alone.
+var named = []nemesis{
+	{"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
+		2 * time.Second,
+		func(p *plan, _ *rand.Rand) { p.jobs, p.reconfigures = true, true }, byOperators((*operators).strikeJobs)},
 }
 
 // Nemesis names a kind of fault for the command line.
@@ -78,10 +79,10 @@ type Nemesis struct{ Name, About string }
 // Nemeses lists all kinds of faults.
 func Nemeses() []Nemesis {
 	var list []Nemesis
-	for _, n := range slices.Concat(nemeses, disks) {
+	for _, n := range slices.Concat(nemeses, disks, named) {
 		list = append(list, Nemesis{n.Name, n.About})
 	}
-	return append(list, Nemesis{jobs.Name, jobs.About})
+	return list
 }
 
 // unleash makes a nemesis strike until the first phase is over.

@@ -21,6 +21,7 @@ type plan struct {
 	members int
 	faults  time.Duration // phase 1
 	nemeses []*nemesis
+	named   []*nemesis               // likewise, those that are only named
 	disks   []*nemesis               // likewise, those of identity
 	gaps    map[string]time.Duration // mean time between two blows of a nemesis
 	weather weather
@@ -181,16 +182,27 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		for i := range nemeses {
 			asked = append(asked, nemeses[i].Name)
 		}
-		asked = append(append(asked, jobs.Name), alwaysToo...)
+		for i := range named {
+			asked = append(asked, named[i].Name)
+		}
+		asked = append(asked, alwaysToo...)
 	default:
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
-	if slices.Contains(asked, jobs.Name) { // drawn from a stream of its own: seeds of other faults keep their meaning
+	stream := dice.Stream(o.Seed, streamJobs)
+	for i := range named {
+		n := &named[i]
+		gap := dice.Between(stream, n.shortest, 5*n.shortest)
+		if !slices.Contains(asked, n.Name) {
+			continue
+		}
 		known++
-		p.nemeses = append(p.nemeses, &jobs)
-		p.gaps[jobs.Name] = dice.Between(dice.Stream(o.Seed, streamJobs), jobs.shortest, 5*jobs.shortest)
-		jobs.plan(p, nil)
+		p.named = append(p.named, n)
+		p.gaps[n.Name] = gap
+		if n.plan != nil {
+			n.plan(p, nil)
+		}
 	}
 	for i := range disks {
 		if slices.Contains(asked, disks[i].Name) {
@@ -221,9 +233,9 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 }
 
 func (p *plan) String() string {
-	names := make([]string, len(p.nemeses))
-	for i, n := range p.nemeses {
-		names[i] = n.Name
+	var names []string
+	for _, n := range slices.Concat(p.named, p.nemeses) {
+		names = append(names, n.Name)
 	}
 	for _, n := range p.disks {
 		names = append(names, n.Name)

@@ -94,12 +94,11 @@ func newWorld(o Options) (*World, error) {
 	}
 	r.After(cureScan, w.operators.foundAgain)
 	w.load = workload.Start(surroundings{r, c}, r.suite, p.mix, dice.Stream(o.Seed, streamLoad))
+	for _, n := range p.named {
+		w.unleash(n, r.chance)
+	}
 	for _, n := range p.nemeses {
-		if n == &jobs {
-			w.unleash(n, r.chance)
-		} else {
-			w.unleash(n, r.rng)
-		}
+		w.unleash(n, r.rng)
 	}
 	for _, n := range p.disks {
 		w.unleash(n, r.spoil)

@@ -1,7 +1,8 @@
 package lease
 
 // restartsPerSecond is how many of the leases that a new leader restarts may end in the same second: three quarters of
-// what it can revoke in one, as in etcd, so that leases granted since then do not wait behind them.
+// what it can revoke in one (package expiry: maxRevokesAtOnce in each ScanInterval), as in etcd, so that leases granted
+// since then do not wait behind them.
 const restartsPerSecond = 750
 
 // spread gives each restarted lease the second in which it ends: the one that its TTL says, or the next that is not

@@ -7,7 +7,7 @@
 //
 // Invariants:
 //  1. A check does not wait for a member that hangs: whether it hangs is asked first, and that asks nothing of the member.
-//  2. /livez fails only for what a new start may cure; a slow disk is none of it.
+//  2. /livez fails only for what a new start may cure, and so not for a slow disk.
 //
 // All methods may be called concurrently.
 package health

@@ -8,8 +8,6 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-const leaseScan = 500 * time.Millisecond
-
 // leases drives the revoker of leases, from time to time.
 type leases struct {
 	*Life
@@ -40,7 +38,7 @@ func (l *leases) revokerTime() time.Time {
 
 // scan proposes the end of what has expired.
 func (l *leases) scan() {
-	l.After(leaseScan, l.scan)
+	l.After(expiry.ScanInterval, l.scan)
 	l.scans = true
 	due := l.revoker.Due()
 	l.scans = false

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/node"
@@ -132,7 +133,7 @@ func (p *Process) Start() {
 	p.loop.begin()
 	p.After(0, p.distances.ping)
 	p.cleaner.flushLater()
-	p.After(leaseScan, p.leases.scan)
+	p.After(expiry.ScanInterval, p.leases.scan)
 }
 
 // BeginScrub lets what compactions made invisible be deleted from time to time.
