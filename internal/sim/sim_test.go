@@ -150,7 +150,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
 		"session-by-id":        {Members: 3, Nemesis: "none"},
-		"hasty-client":         {Members: 7, Nemesis: "last-word"},
+		"hasty-client":         {Members: 7, Nemesis: "last-word", Seed: 8},
 		"lossy-watch":          {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

@@ -61,7 +61,7 @@ func startNative(l *Load, id int) *native {
 		n.far = nativeclient.FarAway
 	}
 	n.begin()
-	for range 1 + l.rng.IntN(4) { // writes at once
+	for range 1 + l.rng.IntN(2) { // writes at once
 		l.world.After(l.pause(), n.next)
 	}
 	return n
