@@ -184,7 +184,8 @@ func (l *link) serve() {
 		return
 	}
 	for {
-		l.w.voters.update(l.distance())
+		trip := l.measured()
+		l.w.voters.update(trip.Distance())
 		if !l.pass() {
 			return
 		}
@@ -235,20 +236,20 @@ func (l *link) ask() bool {
 }
 
 // measure updates the round trip, if a status answers the last ping.
-func (l *link) measure(ping uint64) {
+func (l *link) measure(s *quoratepb.MemberStatus) {
 	l.mu.Lock()
-	first := l.roundTrip.Answered(time.Now(), ping)
+	first := l.roundTrip.Answered(time.Now(), s.Ping, s.Clock)
 	l.mu.Unlock()
 	if first {
 		l.w.table.signal()
 	}
 }
 
-// distance is the round trip; zero if it is not measured yet.
-func (l *link) distance() time.Duration {
+// measured is what is known of the way to the member.
+func (l *link) measured() nativeclient.RoundTrip {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.roundTrip.Distance()
+	return l.roundTrip
 }
 
 // receive handles the member's messages until the stream ends.
@@ -261,7 +262,7 @@ func (l *link) receive(deaf *time.Timer) {
 		}
 		deaf.Reset(nativeclient.DeafAfter)
 		if r.Status != nil {
-			l.measure(r.Status.Ping)
+			l.measure(r.Status)
 			l.noteStatus(r.Status)
 		}
 		l.w.table.with(func(t *nativeclient.Table) {

@@ -111,7 +111,7 @@ func (s *voterStream) present(client uint64) nativeclient.Stream {
 	defer s.mu.Unlock()
 	p := nativeclient.Stream{ID: s.id, Open: s.up && s.client == client && len(s.out) < streamBacklog}
 	if s.link != nil {
-		p.Distance = s.link.distance()
+		p.RoundTrip = s.link.measured()
 	}
 	return p
 }

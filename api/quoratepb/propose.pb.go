@@ -158,8 +158,9 @@ type ProposeRequest struct {
 	// What this member is asked to hold as a voter, in term_config. It answers with verdicts alone.
 	Records []*Proposal `protobuf:"bytes,6,rep,name=records,proto3" json:"records,omitempty"`
 	Ping    uint64      `protobuf:"varint,7,opt,name=ping,proto3" json:"ping,omitempty"` // told back by the status that answers
-	// When members should look at what comes with this message, in nanoseconds of Unix time; zero: at once. If it is the same at
-	// all of them, they meet the offers of several clients in one order, and choose the same revisions.
+	// When members should look at what comes with this message, in nanoseconds of Unix time by their clocks
+	// (MemberStatus.clock); zero: at once. If it is the same at all of them, they meet the offers of several clients in one
+	// order, and choose the same revisions.
 	Due uint64 `protobuf:"fixed64,8,opt,name=due,proto3" json:"due,omitempty"`
 	// The client's key, in the first message of a stream: 32 bytes, drawn at random once for the life of a client and shown to
 	// members only. Its id, under which its writes are in the log, is the start of their SHA-256 (ClientID in this package), so
@@ -680,8 +681,10 @@ type MemberStatus struct {
 	Voters          []uint64               `protobuf:"fixed64,10,rep,packed,name=voters,proto3" json:"voters,omitempty"` // of the configuration in force
 	Fast            bool                   `protobuf:"varint,11,opt,name=fast,proto3" json:"fast,omitempty"`             // clients may use the fast path: it is not turned off, and no change of the configuration is under way
 	Ping            uint64                 `protobuf:"varint,12,opt,name=ping,proto3" json:"ping,omitempty"`             // of the empty request that it answers
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// What the member's clock shows as it says this, in nanoseconds of Unix time; zero: it does not say.
+	Clock         uint64 `protobuf:"fixed64,13,opt,name=clock,proto3" json:"clock,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MemberStatus) Reset() {
@@ -794,6 +797,13 @@ func (x *MemberStatus) GetFast() bool {
 func (x *MemberStatus) GetPing() uint64 {
 	if x != nil {
 		return x.Ping
+	}
+	return 0
+}
+
+func (x *MemberStatus) GetClock() uint64 {
+	if x != nil {
+		return x.Clock
 	}
 	return 0
 }
@@ -994,7 +1004,7 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x18\n" +
 	"\arefusal\x18\x04 \x01(\rR\arefusal\x12\x1a\n" +
-	"\bresponse\x18\x05 \x01(\fR\bresponse\"\x80\x03\n" +
+	"\bresponse\x18\x05 \x01(\fR\bresponse\"\x96\x03\n" +
 	"\fMemberStatus\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x06R\x06member\x12\x16\n" +
@@ -1010,7 +1020,8 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\x06voters\x18\n" +
 	" \x03(\x06R\x06voters\x12\x12\n" +
 	"\x04fast\x18\v \x01(\bR\x04fast\x12\x12\n" +
-	"\x04ping\x18\f \x01(\x04R\x04ping\"W\n" +
+	"\x04ping\x18\f \x01(\x04R\x04ping\x12\x14\n" +
+	"\x05clock\x18\r \x01(\x06R\x05clock\"W\n" +
 	"\rSessionOpened\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x18\n" +

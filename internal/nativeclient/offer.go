@@ -13,9 +13,9 @@ import (
 
 // Stream is the stream to one voter.
 type Stream struct {
-	ID       uint64        // another one for each stream, never zero
-	Open     bool          // it is up, under the id of the client, and has room for a message
-	Distance time.Duration // the round trip; zero if it is not measured yet
+	ID        uint64 // another one for each stream, never zero
+	Open      bool   // it is up, under the id of the client, and has room for a message
+	RoundTrip RoundTrip
 }
 
 // Offer is what leaves at once on the streams to the voters.
@@ -73,14 +73,23 @@ func (t *Table) Offer(now time.Time, streams map[uint64]Stream) *Offer {
 	return o
 }
 
-// due returns the stamp of an offer that leaves now: the time at which the voters that are needed have received it.
+// due returns the stamp of an offer that leaves now: the time at which the voters that are needed have received it, by the
+// clocks of the voters. Members wait for a stamp, so one by the clock of a client that is ahead would delay its offers.
 func (t *Table) due(now time.Time, streams map[uint64]Stream, others []uint64) uint64 {
-	var distances []time.Duration
-	for _, id := range others {
-		distances = append(distances, streams[id].Distance)
+	var distances, offsets []time.Duration // of the leader first
+	for _, id := range append([]uint64{t.view.Leader}, others...) {
+		trip := streams[id].RoundTrip
+		distances = append(distances, trip.Distance())
+		if offset, known := trip.Offset(); known {
+			offsets = append(offsets, offset)
+		}
 	}
 	needed := quorum.Super(len(t.view.Voters)) - 1
-	t.stamps.SetAhead(offers.Ahead(streams[t.view.Leader].Distance, distances, needed))
+	t.stamps.SetAhead(offers.Ahead(distances[0], distances[1:], needed))
+	if len(offsets) > 0 { // else the members do not say what their clocks show
+		slices.Sort(offsets)
+		now = now.Add(offsets[(len(offsets)-1)/2])
+	}
 	return t.stamps.Next(now)
 }
 

@@ -249,19 +249,31 @@ func TestTable_answer_abortedOffer(t *testing.T) {
 	}
 }
 
-// TestTable_due stamps for the farthest of those that are needed, later each time.
+// awayBy measures a round trip to a member, while the client's clock shows now and is ahead by so much.
+func awayBy(trip time.Duration, now time.Time, ahead time.Duration) (r RoundTrip) {
+	member := now.Add(-ahead + trip/2)
+	r.Answered(now.Add(trip), r.Ping(now), uint64(member.UnixNano()))
+	return r
+}
+
+// TestTable_due stamps for the farthest of those that are needed, by the clocks of the members, later each time. Otherwise
+// members wait for the stamps of a client whose clock is ahead.
 func TestTable_due(t *testing.T) {
-	table, streams := newTable(), map[uint64]Stream{}
-	table.view = fiveVoters
-	for id, trip := range map[uint64]time.Duration{1: 20, 2: 10, 3: 60, 4: 40, 5: 200} {
-		streams[id] = Stream{ID: id, Open: true, Distance: trip * time.Millisecond}
-	}
-	now := time.Unix(1000, 0)
-	first := table.due(now, streams, []uint64{2, 3, 4, 5})
-	if ahead := time.Unix(0, int64(first)).Sub(now); ahead < 30*time.Millisecond || ahead > 40*time.Millisecond {
-		t.Errorf("stamped %v ahead", ahead)
-	}
-	if second := table.due(now, streams, []uint64{2, 3, 4, 5}); second <= first {
-		t.Errorf("%d after %d", second, first)
+	for _, ahead := range []time.Duration{0, 200 * time.Millisecond, -200 * time.Millisecond, time.Hour, -time.Hour} {
+		table, streams := newTable(), map[uint64]Stream{}
+		table.view = fiveVoters
+		members := time.Unix(100000, 0)
+		now := members.Add(ahead)
+		for id, trip := range map[uint64]time.Duration{1: 20, 2: 10, 3: 60, 4: 40, 5: 200} {
+			streams[id] = Stream{ID: id, Open: true, RoundTrip: awayBy(trip*time.Millisecond, now, ahead)}
+		}
+		streams[2] = Stream{ID: 2, Open: true, RoundTrip: awayBy(10*time.Millisecond, now, ahead+time.Minute)} // one is wrong
+		first := table.due(now, streams, []uint64{2, 3, 4, 5})
+		if wait := time.Unix(0, int64(first)).Sub(members); wait < 30*time.Millisecond || wait > 40*time.Millisecond {
+			t.Errorf("a client that is %v ahead stamps %v ahead", ahead, wait)
+		}
+		if second := table.due(now, streams, []uint64{2, 3, 4, 5}); second <= first {
+			t.Errorf("%d after %d", second, first)
+		}
 	}
 }

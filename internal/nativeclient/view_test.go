@@ -40,11 +40,43 @@ func TestRoundTrip_Answered(t *testing.T) {
 	for i, step := range []struct{ took, want time.Duration }{{40 * ms, 40 * ms}, {20 * ms, 20 * ms}, {60 * ms, 30 * ms}} {
 		ping := r.Ping(now)
 		now = now.Add(step.took)
-		if r.Answered(now, ping-1) || r.Answered(now, 0) {
+		if r.Answered(now, ping-1, 0) || r.Answered(now, 0, 0) {
 			t.Error("an answer to another ping counts")
 		}
-		if first := r.Answered(now, ping); first != (i == 0) || r.Distance() != step.want {
+		if first := r.Answered(now, ping, 0); first != (i == 0) || r.Distance() != step.want {
 			t.Errorf("after %v: %v, first %v, want %v", step.took, r.Distance(), first, step.want)
 		}
+	}
+}
+
+// TestRoundTrip_Offset believes the answer that was on its way for the shortest time, and later ones that are nearly as fast.
+func TestRoundTrip_Offset(t *testing.T) {
+	const ms = time.Millisecond
+	var r RoundTrip
+	now := time.Unix(1000, 0)
+	if _, known := r.Offset(); known {
+		t.Error("known before it was measured")
+	}
+	for _, step := range []struct{ out, back, clock, want time.Duration }{ // clock: how far the member's is ahead
+		{40 * ms, 0, 100 * ms, 120 * ms},
+		{10 * ms, 10 * ms, 100 * ms, 100 * ms},
+		{0, 500 * ms, 100 * ms, 100 * ms}, // too slow
+		{10 * ms, 10 * ms, -30 * ms, -30 * ms},
+	} {
+		ping := r.Ping(now)
+		clock := uint64(now.Add(step.out + step.clock).UnixNano())
+		now = now.Add(step.out + step.back)
+		r.Answered(now, ping, clock)
+		if got, known := r.Offset(); got != step.want || !known {
+			t.Errorf("after %+v: %v, %v", step, got, known)
+		}
+		now = now.Add(PingInterval)
+	}
+	var old RoundTrip // to a member that does not say
+	if old.Answered(now.Add(ms), old.Ping(now), 0); old.Distance() != ms {
+		t.Error("no round trip without a clock")
+	}
+	if _, known := old.Offset(); known {
+		t.Error("known without a clock")
 	}
 }

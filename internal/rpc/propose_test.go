@@ -110,6 +110,9 @@ func TestServices_Propose_once(t *testing.T) {
 	if c.first.Leader == 0 || c.first.Member != uint64(testMember) || c.first.SessionLength != clients.ClientSessionLength {
 		t.Errorf("status: got %v", c.first)
 	}
+	if off := time.Since(time.Unix(0, int64(c.first.Clock))).Abs(); off > time.Minute {
+		t.Errorf("the member's clock is %v off", off)
+	}
 	session := c.open()
 	answer := c.propose(session, 1, put("k"), false)
 	first := new(pb.PutResponse)

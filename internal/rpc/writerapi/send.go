@@ -3,6 +3,7 @@ package writerapi
 import (
 	"errors"
 	"io"
+	"time"
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/clients"
@@ -89,5 +90,6 @@ func (p *proposeStream) status() *quoratepb.MemberStatus {
 		SessionLength: clients.ClientSessionLength, MaxUnanswered: maxStreamProposals,
 		PatienceMs:      uint64(p.writer.options.Clients.ClientPatience().Milliseconds()),
 		MaxMessageBytes: uint64(p.writer.options.MaxMessageBytes),
+		Clock:           uint64(time.Now().UnixNano()), // by which package member waits for stamps
 	}
 }

@@ -74,7 +74,7 @@ func (s *Stream) status() *quoratepb.MemberStatus {
 	status := &quoratepb.MemberStatus{
 		Cluster: 1, Member: uint64(s.ID), Leader: uint64(core.Leader()), Term: uint64(core.Term()),
 		TermConfig: termConfig(core.Term(), inForce.ID), Fast: s.fast && core.Stable(),
-		SessionLength: sessionWrites, MaxMessageBytes: 1 << 20,
+		SessionLength: sessionWrites, MaxMessageBytes: 1 << 20, Clock: uint64(s.Clock().UnixNano()),
 	}
 	for _, id := range inForce.Config.Voters {
 		status.Voters = append(status.Voters, uint64(id))

@@ -139,7 +139,7 @@ func (w *writer) present() map[uint64]nativeclient.Stream {
 	streams := map[uint64]nativeclient.Stream{}
 	for id, s := range w.voters {
 		streams[id] = nativeclient.Stream{
-			ID: s.id, Open: s.up && !s.over && s.client == w.table.ID(), Distance: s.roundTrip.Distance(),
+			ID: s.id, Open: s.up && !s.over && s.client == w.table.ID(), RoundTrip: s.roundTrip,
 		}
 	}
 	return streams
@@ -183,7 +183,7 @@ func (s *memberStream) hear(r *quoratepb.ProposeResponse) {
 		s.ping()
 	}
 	if r.Status != nil {
-		s.roundTrip.Answered(w.clock(), r.Status.Ping)
+		s.roundTrip.Answered(w.clock(), r.Status.Ping, r.Status.Clock)
 		w.table.NoteStatus(r.Status)
 		switch {
 		case r.Status.Leader != 0:
