@@ -76,7 +76,7 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	if err != nil {
 		return JoinStep{}, err
 	}
-	if known, ok := memberAt(&view.Config, q.PeerURLs); ok && !(found && known == replaced) {
+	if known, ok := memberOf(&view.Config, &q); ok && !(found && known == replaced) {
 		if q.Replaces == "" || !found { // nothing to replace, or replaced already
 			return joined(&view, known, &q, 0)
 		}
@@ -162,7 +162,7 @@ func (r *Requests) joinAsLearner(ctx context.Context, view *membership.View, q *
 		if viewErr != nil {
 			return JoinStep{}, viewErr
 		}
-		if known, ok := memberAt(&view.Config, q.PeerURLs); ok {
+		if known, ok := memberOf(&view.Config, q); ok {
 			return joined(&view, known, q, 0)
 		}
 	}
@@ -187,7 +187,7 @@ func (r *Requests) bindable(id consensus.StorageID) consensus.StorageID {
 
 // joinByJob answers for a newcomer of a job.
 func joinByJob(job *membership.Job, view *membership.View, q *JoinQuestion) (JoinStep, error) {
-	known, ok := memberAt(&view.Config, q.PeerURLs)
+	known, ok := memberOf(&view.Config, q)
 	if ok && !slices.Contains(job.Spec.Remove, known) {
 		return joined(view, known, q, job.ID)
 	}
@@ -265,10 +265,16 @@ func resolve(view *membership.View, text string) (id consensus.MemberID, found b
 	return id, found, nil
 }
 
-// memberAt returns the member that has exactly these peer URLs.
-func memberAt(config *consensus.Config, urls []string) (consensus.MemberID, bool) {
+// memberOf returns the member that the process was added as: the one that is bound to its disk, else the one that has exactly
+// its peer URLs.
+func memberOf(config *consensus.Config, q *JoinQuestion) (consensus.MemberID, bool) {
 	for i := range config.Members {
-		if membership.SameURLs(config.Members[i].PeerURLs, urls) {
+		if m := &config.Members[i]; !q.Storage.IsZero() && m.Storage == q.Storage {
+			return m.ID, true
+		}
+	}
+	for i := range config.Members {
+		if membership.SameURLs(config.Members[i].PeerURLs, q.PeerURLs) {
 			return config.Members[i].ID, true
 		}
 	}

@@ -1,0 +1,74 @@
+package autopilot_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/transport"
+)
+
+// still is a cluster in which nothing happens.
+type still struct {
+	now     membership.View
+	changes int
+}
+
+func (c *still) View(context.Context) (membership.View, consensus.Term, error) { return c.now, 1, nil }
+func (c *still) FreshView(context.Context) (membership.View, consensus.Term, error) {
+	return c.now, 1, nil
+}
+func (c *still) Jobs() []autopilot.Row                              { return nil }
+func (c *still) Write(context.Context, *autopilot.Write) error      { return nil }
+func (c *still) Transfer(context.Context, consensus.MemberID) error { return nil }
+func (c *still) Sleep(context.Context, time.Duration) error         { return nil }
+func (c *still) Config() consensus.Config                           { return c.now.Config }
+func (c *still) Started(consensus.MemberID) bool                    { return true }
+
+func (c *still) Change(context.Context, *consensus.ChangeRequest) error {
+	c.changes++
+	return nil
+}
+
+func (c *still) Find(context.Context, consensus.MemberID, string) (transport.Presence, error) {
+	return transport.Present, nil
+}
+
+func (c *still) Describe(context.Context) (membership.View, error) { return c.now, nil }
+
+func (c *still) join(q autopilot.JoinRequest) (autopilot.JoinStep, error) {
+	o := autopilot.RequestOptions{ElectionTimeout: time.Second, Poll: 100 * time.Millisecond}
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	return autopilot.NewRequests(c, autopilot.NewAddresses(c, logger), o).Join(context.Background(),
+		autopilot.JoinQuestion{JoinRequest: q})
+}
+
+const joinURL, formerURL = "http://10.0.0.2:2380", "http://10.0.0.9:2380"
+
+// joinable has one voter, and a learner that was added for a process and has not started.
+func joinable(url string, disk consensus.StorageID) membership.View {
+	config := consensus.Config{
+		Voters: []consensus.MemberID{1}, Learners: []consensus.MemberID{2},
+		Members: []consensus.Member{
+			{ID: 1, PeerURLs: []string{"http://10.0.0.1:2380"}, Storage: consensus.StorageID{1}},
+			{ID: 2, PeerURLs: []string{url}, Storage: disk, Promote: true},
+		},
+	}
+	return membership.View{Leader: 1, Config: config, Settled: true, MaxLearners: 3,
+		Members: []membership.MemberView{{ID: 1, Active: true, CaughtUp: true}, {ID: 2}}}
+}
+
+// Ensure that a process that asks again from other peer URLs is told who it is, and is not added a second time.
+func TestRequests_Join_movedBeforeStart(t *testing.T) {
+	disk := consensus.StorageID{2}
+	c := &still{now: joinable(formerURL, disk)}
+	step, err := c.join(autopilot.JoinRequest{PeerURLs: []string{joinURL}, Storage: disk})
+	if err != nil || !step.Ready || step.ID != 2 || c.changes > 0 {
+		t.Errorf("got %+v, %v after %d changes, want member 2 after none", step, err, c.changes)
+	}
+}
