@@ -231,6 +231,9 @@ func joined(
 	if seen.Started || seen.Active || seen.Match > 0 || view.Config.IsVoter(id) {
 		return JoinStep{}, membership.ErrAlreadyStarted
 	}
+	if view.Undecided || view.Config.IsJoint() { // it may be lost with this leader, or taken back: ask again
+		return JoinStep{JoinAnswer: JoinAnswer{Job: job}}, nil
+	}
 	return JoinStep{
 		JoinAnswer: JoinAnswer{ID: id, Members: WithoutStorage(view.Config.Members), Job: job}, Ready: true,
 	}, nil

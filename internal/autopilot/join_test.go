@@ -72,3 +72,19 @@ func TestRequests_Join_movedBeforeStart(t *testing.T) {
 		t.Errorf("got %+v, %v after %d changes, want member 2 after none", step, err, c.changes)
 	}
 }
+
+// Ensure that nobody is told who it is by a configuration that may still be lost with its leader: such a member would be one
+// for ever that no cluster knows.
+func TestRequests_Join_undecided(t *testing.T) {
+	disk := consensus.StorageID{2}
+	c := &still{now: joinable(joinURL, disk)}
+	c.now.Undecided = true
+	q := autopilot.JoinRequest{PeerURLs: []string{joinURL}, Storage: disk}
+	if step, err := c.join(q); err != nil || step.Ready {
+		t.Errorf("got %+v, %v before the configuration is decided", step, err)
+	}
+	c.now.Undecided = false
+	if step, err := c.join(q); err != nil || !step.Ready || step.ID != 2 {
+		t.Errorf("got %+v, %v once it is", step, err)
+	}
+}
