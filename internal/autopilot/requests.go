@@ -20,6 +20,7 @@ type RequestOptions struct {
 	// ElectionTimeout is after which silence a member is taken for gone; Poll is how often to look again.
 	ElectionTimeout, Poll time.Duration
 	Draw                  func() uint64 // draws an id; nil: DrawID
+	Accept                sync.Locker   // one job at a time is accepted; nil: a mutex of its own
 }
 
 // Requests answers what people, and processes that join, ask of the leader. It is of use at any member, and fails at those that
@@ -28,13 +29,15 @@ type Requests struct {
 	options   RequestOptions
 	cluster   Cluster
 	addresses *Addresses
-	accept    sync.Mutex // one job at a time is accepted, so that none is accepted twice
 }
 
 // NewRequests returns those of a member.
 func NewRequests(cluster Cluster, addresses *Addresses, options RequestOptions) *Requests {
 	if options.Draw == nil {
 		options.Draw = DrawID
+	}
+	if options.Accept == nil {
+		options.Accept = &sync.Mutex{}
 	}
 	return &Requests{options: options, cluster: cluster, addresses: addresses}
 }
@@ -93,8 +96,8 @@ func (r *Requests) Start(ctx context.Context, id membership.JobID, spec *members
 	if err := Valid(spec); err != nil {
 		return membership.Job{}, err
 	}
-	r.accept.Lock()
-	defer r.accept.Unlock()
+	r.options.Accept.Lock() // so that none is accepted twice
+	defer r.options.Accept.Unlock()
 	view, err := r.heardView(ctx)
 	if err != nil {
 		return membership.Job{}, err

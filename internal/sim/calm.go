@@ -17,7 +17,7 @@ import (
 func (w *World) calmPhase() {
 	w.run.calm = true
 	w.heal()
-	if !w.probe("after the faults") {
+	if !w.joinsSettled() || !w.probe("after the faults") {
 		return
 	}
 	w.load.Stop()

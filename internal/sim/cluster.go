@@ -21,6 +21,7 @@ type cluster struct {
 	configs   map[consensus.MemberID]raft.ConfigInForce
 	pastIDs   []consensus.ConfigID // of every configuration that was in force at some member
 	lives     int
+	drawn     uint64  // ids for members that join
 	survivors []*host // of a lost quorum, recovered
 	asked     changes.Asked
 

@@ -52,6 +52,9 @@ var disks = []nemesis{
 		byDisks((*diskFaults).strikeRecoverApart)},
 	{"recover-by-mistake", "a member is recovered while the majority serves", 8 * time.Second, inEpochs,
 		byDisks((*diskFaults).strikeMistake)},
+	{"join", "processes join by themselves, also in place of members that are dead or work, and lose answers and disks",
+		2 * time.Second, func(p *plan, _ *rand.Rand) { p.jobs, p.reconfigures = true, true },
+		byDisks((*diskFaults).strikeJoin)},
 }
 
 func inEpochs(p *plan, _ *rand.Rand) { p.recovers = true }
@@ -75,28 +78,14 @@ func (d *diskFaults) mayLose(h *host) bool {
 	return !lostHalf(d.cluster, d.run.suite, map[consensus.MemberID]bool{h.id: true}, leaving)
 }
 
-// lostHalf reports whether, by some configuration that may count, half of a set of voters have lost their disks or are in
-// lost. Voters that are leaving count as removed already. Without the strict check operators may bring that about later,
-// by removing others.
+// lostHalf adds those who have lost their disks to lost, and reports whether that is half of the voters.
 func lostHalf(c *cluster, suite *check.Suite, lost, leaving map[consensus.MemberID]bool) bool {
 	for _, other := range c.list {
 		if other.impostor != "" && other.original == nil && !other.gone {
 			lost[other.id] = true
 		}
 	}
-	for _, config := range suite.Configs() {
-		n := 0
-		for _, id := range config.IDs() {
-			if lost[id] {
-				n++
-			}
-		}
-		stay := slices.DeleteFunc(slices.Clone(config.Voters), func(id consensus.MemberID) bool { return leaving[id] })
-		if len(config.Voters) > 0 && 2*n >= len(stay) || len(config.Outgoing) > 0 && 2*n >= len(config.Outgoing) {
-			return true
-		}
-	}
-	return false
+	return check.LostHalf(suite.Configs(), lost, leaving)
 }
 
 // loser draws a member that runs and may lose its disk.

@@ -30,12 +30,7 @@ type newcomer struct {
 
 // found begins a founding, or goes on with one.
 func (h *host) found() {
-	options := h.options()
-	record, err := datadir.ReadFounding(options)
-	if err == nil && record.Storage.IsZero() {
-		record.Storage = h.storageID()
-		err = datadir.WriteFounding(options, record)
-	}
+	record, err := h.foundingRecord()
 	if err != nil {
 		h.startFailed(err)
 		return
@@ -53,6 +48,17 @@ func (h *host) found() {
 		h.run.suite.Recorded(h.id, record.Storage, record.Bindings)
 	}
 	h.run.After(dice.Between(h.rng, 0, greetPause), n.ask)
+}
+
+// foundingRecord is what the machine remembers before it has data: first of all, the storage id of its disk.
+func (h *host) foundingRecord() (datadir.Founding, error) {
+	options := h.options()
+	record, err := datadir.ReadFounding(options)
+	if err == nil && record.Storage.IsZero() {
+		record.Storage = h.storageID()
+		err = datadir.WriteFounding(options, record)
+	}
+	return record, err
 }
 
 // ask greets all others at once and judges what they say.
@@ -218,6 +224,9 @@ func (h *host) waits() (bool, error) {
 			return true, nil
 		}
 		return false, err
+	case h.joiner != nil && h.impostor == "":
+		h.beginJoin()
+		return true, nil
 	case len(h.base.Config.Members) == 0: // it has joined once, and is told to join again when the operator resets it
 		h.ended = h.impostor != ""
 		return h.ended, nil

@@ -41,6 +41,7 @@ type host struct {
 
 	inForce *raft.ConfigInForce // told by the last step
 
+	joiner *joiner       // of a machine whose process joins by itself
 	frozen time.Duration // it does nothing before this time
 	slow   time.Duration // extra time of each write
 }
@@ -191,7 +192,12 @@ func (h *host) open() (*datadir.Data, error) {
 }
 
 // storageID is that of the host's disk.
-func (h *host) storageID() wal.StorageID { return storageOf(h.id, h.emptied) }
+func (h *host) storageID() wal.StorageID {
+	if h.joiner != nil { // it has a disk before it has an id
+		return storageOf(consensus.MemberID(joinedIDs*joinedIDs+h.slot), h.emptied)
+	}
+	return storageOf(h.id, h.emptied)
+}
 
 func storageOf(member consensus.MemberID, emptied int) (id wal.StorageID) {
 	binary.BigEndian.PutUint64(id[:], uint64(member)+1000)

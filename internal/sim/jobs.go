@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/joins"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -34,6 +35,7 @@ type pilot struct {
 	busy     bool
 	requests *autopilot.Requests
 	repair   *autopilot.Repair
+	accept   joins.Lock // of those that join
 }
 
 // startPilot begins a life.
@@ -72,7 +74,7 @@ func (p *pilot) look() {
 func (p *pilot) step() {
 	h := p.h
 	rows := pilotPorts{h}.Jobs()
-	if !h.leads() || p.busy || h.run.calm || !autopilot.Unfinished(rows) {
+	if !h.leads() || p.busy || h.run.calm && !h.run.arriving || !autopilot.Unfinished(rows) {
 		return
 	}
 	view, term, err := pilotPorts{h}.View(context.Background())
@@ -219,7 +221,9 @@ func (o *operators) strikeJobs() {
 		h.startAfter(dice.Between(o.run.chance, 5*time.Second, 40*time.Second))
 		return
 	}
-	id, spec := membership.JobID(o.run.chance.Uint64()>>1|1), o.wish(leader)
+	draw := changes.Jobs{Rng: o.run.chance, Protocols: o.run.plan.protocols, MaxVoters: maxVoters, Add: o.newcomers}
+	config := leader.proc.Node.Replica().Status().Config
+	id, spec := membership.JobID(o.run.chance.Uint64()>>1|1), draw.Draw(&config, leader.id)
 	leader.proc.Clients.Read(func() {
 		if rows := (pilotPorts{leader}).Jobs(); len(rows) > 0 && dice.Chance(o.run.chance, 0.15) {
 			_, _ = leader.pilot.requests.Cancel(context.Background(), rows[o.run.chance.IntN(len(rows))].ID) // whatever it says
@@ -227,49 +231,6 @@ func (o *operators) strikeJobs() {
 		}
 		_, _ = leader.pilot.requests.Start(context.Background(), id, &spec) // likewise
 	})
-}
-
-// wish draws what operators want of the members.
-func (o *operators) wish(leader *host) membership.Spec {
-	config := leader.proc.Node.Replica().Status().Config
-	some := func(ids []consensus.MemberID) []consensus.MemberID {
-		if len(ids) == 0 {
-			return nil
-		}
-		return []consensus.MemberID{ids[o.run.chance.IntN(len(ids))]}
-	}
-	spec := membership.Spec{
-		JoinWithinMS: int64(dice.Pick(o.run.chance, 5_000, 60_000)),
-		Protocol:     dice.Pick(o.run.chance, append(o.run.plan.protocols, 0)...),
-	}
-	draw := o.run.chance.IntN(10)
-	if len(config.Learners) == 0 && dice.Chance(o.run.chance, 0.6) {
-		draw = 4
-	}
-	switch draw {
-	case 0, 1, 2:
-		spec.Kind, spec.Remove, spec.Add = membership.KindReplace, some(config.Voters), o.newcomers(false)
-	case 3:
-		if len(config.Voters) < maxVoters {
-			spec.Add = o.newcomers(false)
-		}
-	case 4, 5:
-		spec.Add = o.newcomers(true) // a standby
-	case 6:
-		spec.Promote = some(config.Learners)
-	case 7:
-		spec.Remove = some(config.IDs())
-	case 8:
-		spec.Kind, spec.Drain = membership.KindDrain, []consensus.MemberID{leader.id}
-	default:
-		id := some(config.Voters)
-		if config.Cordoned(id[0]) {
-			spec.Uncordon = id
-		} else {
-			spec.Cordon = id
-		}
-	}
-	return spec
 }
 
 // newcomers adds a machine, which seldom never starts.

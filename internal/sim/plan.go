@@ -80,7 +80,7 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 		p.faults = o.Duration
 	}
 	p.drawRaft(rng)
-	p.drawMix(rng)
+	p.mix = workload.Draw(rng)
 	p.weather = weather{
 		base:        dice.Between(rng, 20*time.Microsecond, 2*time.Millisecond),
 		jitter:      dice.Between(rng, 10*time.Microsecond, time.Millisecond),
@@ -155,22 +155,6 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 		r.MaxApplyingBytes, r.MaxUnappliedBytes, r.MaxSnapshotLogBytes = 300, 2<<10, 2<<10
 	}
 	p.raft = r
-}
-
-func (p *plan) drawMix(rng *rand.Rand) {
-	p.mix = workload.Mix{
-		Clients:  dice.Pick(rng, 2, 4, 8),
-		Readers:  dice.Pick(rng, 0, 0, 1, 2),
-		Tenants:  dice.Pick(rng, 0, 1, 3),
-		Watchers: dice.Pick(rng, 0, 4, 8),
-		Keys:     dice.Pick(rng, 1, 3, 8),
-		Think:    dice.Pick(rng, 20*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond),
-		Patience: dice.Pick(rng, time.Second, 5*time.Second),
-		Put:      30, Get: dice.Pick(rng, 5, 30), Local: 5, CAS: dice.Pick(rng, 0, 20), Delete: 4, Txn: dice.Pick(rng, 0, 10),
-		Range:        dice.Pick(rng, 0, 5),
-		CompactEvery: dice.Pick(rng, 0, 2*time.Second, 10*time.Second),
-		LeaseTTL:     dice.Pick(rng, int64(2), 5),
-	}
 }
 
 // drawNemeses takes each nemesis with one chance in three, or those that were asked for, which may be all at once.
@@ -257,7 +241,8 @@ func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
 	for i := range disks {
 		n := &disks[i]
 		drawn, gap := dice.Chance(rng, 0.4), dice.Between(rng, n.shortest, 5*n.shortest)
-		rare := n.Name == "found-majority" || n.Name == "wipe-most" || n.Name == "recover" || n.Name == "recover-apart"
+		rare := n.Name == "found-majority" || n.Name == "wipe-most" || n.Name == "recover" || n.Name == "recover-apart" ||
+			n.Name == "join"
 		switch {
 		case o.Nemesis == "all":
 			drawn = slices.Contains(alwaysToo, n.Name)
@@ -292,7 +277,7 @@ func (p *plan) begins(slot int, rng *rand.Rand) time.Duration {
 }
 
 // alwaysToo are the faults of identity that go with all others.
-var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed"}
+var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed", "join"}
 
 // slowest is how much longer than others some members wait for a leader, if settings are mixed.
 const slowest = 4

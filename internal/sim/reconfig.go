@@ -20,6 +20,9 @@ const (
 func (o *operators) changes() *changes.Drawer {
 	d := &changes.Drawer{Rng: o.run.rng, Protocols: o.run.plan.protocols, MaxVoters: maxVoters, Add: o.addAnother}
 	for _, h := range o.cluster.list {
+		if h.id == consensus.NoMember {
+			continue
+		}
 		d.Known = append(d.Known, h.id)
 		if h.alive && h.leads() && h.impostor == "" {
 			d.Leading = append(d.Leading, h.id)
@@ -63,7 +66,7 @@ func (o *operators) strikeMembership() {
 
 // ask asks this member for a change.
 func (h *host) ask(request consensus.ChangeRequest) {
-	h.run.struck("membership", fmt.Sprintf("%s at %d", describeRequest(&request), h.slot))
+	h.run.struck("membership", fmt.Sprintf("%s at %d", changes.Words(&request), h.slot))
 	life := h.life
 	h.suite.Jobs.Asked(&request)
 	over := h.cluster.asked.Add(&request, func() bool { return h.alive && h.life == life })
@@ -90,20 +93,6 @@ func (h *host) tellDecided() {
 			h.suite.Decided(h.id, now.ConfigID)
 		}
 	})
-}
-
-func describeRequest(r *consensus.ChangeRequest) string {
-	if r.Abort {
-		return "abort"
-	}
-	text := r.Protocol.String()
-	for i := range r.Steps {
-		text += fmt.Sprintf(" %v %d", r.Steps[i].Kind, r.Steps[i].Member.ID)
-	}
-	if r.Expected != (consensus.ConfigID{}) {
-		text += fmt.Sprintf(" expecting %v", r.Expected)
-	}
-	return text
 }
 
 // promote is what a leader does by itself: it makes voters of learners that were added as such and have caught up.

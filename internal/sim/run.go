@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
+	"github.com/quorate/quorate/internal/sim/joins"
 	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/tally"
@@ -46,7 +47,11 @@ type run struct {
 	counts  tally.Counts
 	current *host // whose code runs: for panics
 
+	routines joins.Routines // of processes that join
+	joins    joins.Laws
+
 	calm     bool // the first phase is over
+	arriving bool // but processes that join are still waited for
 	refusing bool // most disks are lost: nothing may serve
 	// altered, a negative control, returns what is applied instead of a batch; nil: itself.
 	altered func([]consensus.Entry) []consensus.Entry

@@ -147,6 +147,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"stay-paused":          {Members: 5, Nemesis: "none", Seed: 7},
 		"job-twice":            {Members: 3, Nemesis: "jobs"},
 		"care-shrinks":         {Members: 3, Nemesis: "jobs"},
+		"join-takes-votes":     {Members: 3, Nemesis: "join"},
 		"no-sessions":          {Members: 3, Nemesis: "pause"},
 		"early-leases":         {Nemesis: "none"},
 		"session-by-id":        {Members: 3, Nemesis: "none"},

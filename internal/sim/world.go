@@ -33,6 +33,7 @@ func Run(o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer w.run.stores.Close()
+	defer w.run.routines.End()
 	w.guarded(w.faultyPhase)
 	switch {
 	case len(w.cluster.survivors) > 0:
@@ -84,6 +85,7 @@ func newWorld(o Options) (*World, error) {
 	base := firstConfig(p.members)
 	r.suite = check.NewSuite(r.Now, base)
 	r.suite.Leases.ClockDrift(p.drift)
+	r.joins.Report = r.suite.Report
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {
 		r.suite.Report("trace", fmt.Sprintf("actions: %v", err))
 	})
@@ -111,7 +113,7 @@ func (r *run) breakLoad(o *Options) {
 	m := &r.plan.mix
 	m.LoseEvents = r.broken.Watch
 	if r.broken.Sessions {
-		r.altered = unnamed{}.alter
+		r.altered = breaks.Unnamed{}.Alter
 	}
 	if o.Break == "" || r.broken.Sessions { // other controls need few seeds, and keep those that they were found with
 		rng := dice.Stream(o.Seed, streamNatives)

@@ -83,6 +83,8 @@ var all = []Break{
 	{"job-twice", "a leader takes a job that has ended for one that runs", func(b *Set) { b.JobTwice = true }},
 	{"care-shrinks", "automatic care removes a dead voter for which there is no successor",
 		func(b *Set) { b.Membership.CareShrinks = true }},
+	{"join-takes-votes", "a process that joins may replace a voter that works",
+		func(b *Set) { b.Membership.JoinTakesVotes = true }},
 	{"no-sessions", "a retried proposal is not recognized", func(b *Set) { b.Sessions = true }},
 	{"early-leases", "leases end a second early", func(b *Set) { b.Leases = true }},
 	{"session-by-id", "whoever knows the id of a native client can write in its sessions",

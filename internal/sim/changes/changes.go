@@ -155,3 +155,18 @@ func (d *Drawer) oddSteps(c *consensus.Config) []consensus.ChangeStep {
 	}
 	return d.someSteps(consensus.ChangePromote, c.Voters, 1)
 }
+
+// Words describe a change, for traces.
+func Words(r *consensus.ChangeRequest) string {
+	if r.Abort {
+		return "abort"
+	}
+	text := r.Protocol.String()
+	for i := range r.Steps {
+		text += fmt.Sprintf(" %v %d", r.Steps[i].Kind, r.Steps[i].Member.ID)
+	}
+	if r.Expected != (consensus.ConfigID{}) {
+		text += fmt.Sprintf(" expecting %v", r.Expected)
+	}
+	return text
+}

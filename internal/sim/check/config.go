@@ -182,3 +182,21 @@ func (s *Suite) Changing(member consensus.MemberID) bool {
 	w := s.logs.of(member)
 	return !w.lastChange().doneAt(w.known)
 }
+
+// LostHalf reports whether, by one of several configurations, half of a set of voters are in lost. Voters that are leaving
+// count as removed already. Without the strict check operators may bring that about later, by removing others.
+func LostHalf(configs []*consensus.Config, lost, leaving map[consensus.MemberID]bool) bool {
+	for _, config := range configs {
+		n := 0
+		for _, id := range config.IDs() {
+			if lost[id] {
+				n++
+			}
+		}
+		stay := slices.DeleteFunc(slices.Clone(config.Voters), func(id consensus.MemberID) bool { return leaving[id] })
+		if len(config.Voters) > 0 && 2*n >= len(stay) || len(config.Outgoing) > 0 && 2*n >= len(config.Outgoing) {
+			return true
+		}
+	}
+	return false
+}

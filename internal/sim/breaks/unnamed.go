@@ -1,4 +1,4 @@
-package sim
+package breaks
 
 import (
 	"slices"
@@ -6,11 +6,12 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// unnamed, a negative control, gives repeated proposals another id: the state machine does not know them then. It remembers
+// Unnamed, a negative control, gives repeated proposals another id: the state machine does not know them then. It remembers
 // where each was first.
-type unnamed map[consensus.ProposalID]consensus.Index
+type Unnamed map[consensus.ProposalID]consensus.Index
 
-func (u unnamed) alter(batch []consensus.Entry) []consensus.Entry {
+// Alter returns what is applied instead of a batch.
+func (u Unnamed) Alter(batch []consensus.Entry) []consensus.Entry {
 	batch = slices.Clone(batch)
 	for i := range batch {
 		id := &batch[i].Proposal

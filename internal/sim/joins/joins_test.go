@@ -1,0 +1,107 @@
+package joins_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/sim/joins"
+	"github.com/quorate/quorate/internal/sim/kernel"
+)
+
+// Ensure that routines go on in the events that they wait for, that a lock lets one at a time through, and that the end of a
+// routine is the end of its waiting.
+func TestRoutines_Go(t *testing.T) {
+	var time kernel.Schedule
+	var all joins.Routines
+	var lock joins.Lock
+	var log []string
+	say := func(name string) func(joins.Wait) {
+		return func(wait joins.Wait) {
+			turn := lock.Of(wait)
+			turn.Lock()
+			log = append(log, name+" begins")
+			ok := wait(func(resume func()) { time.After(10, resume); time.After(20, resume) })
+			turn.Unlock()
+			if ok {
+				log = append(log, name+" ends")
+			}
+		}
+	}
+	all.Go(say("a"))
+	end := all.Go(say("b"))
+	all.Go(say("c"))
+	for do := time.Next(15); do != nil; do = time.Next(15) {
+		do()
+	}
+	end()
+	for do := time.Next(100); do != nil; do = time.Next(100) {
+		do()
+	}
+	if want := []string{"a begins", "b begins", "a ends", "c begins", "c ends"}; !slices.Equal(log, want) {
+		t.Errorf("got %v, want %v", log, want)
+	}
+	all.Go(say("d"))
+	all.End()
+	if last := log[len(log)-1]; last != "d begins" {
+		t.Errorf("after the end: %s", last)
+	}
+}
+
+// Ensure that a process asks again after an answer that was lost and after an error that passes, and ends with a refusal.
+func TestProcess_Run(t *testing.T) {
+	var clock kernel.Schedule
+	var all joins.Routines
+	defer all.End()
+	var asked []int
+	var refused error
+	p := &joins.Process{Members: 2, After: clock.After, Joined: func(autopilot.JoinAnswer) { t.Error("it has joined") }}
+	p.Refused = func(err error) { refused = err }
+	p.Ask = func(member int, answered func(autopilot.JoinAnswer, error)) {
+		asked = append(asked, member)
+		switch len(asked) {
+		case 1: // lost
+		case 2:
+			answered(autopilot.JoinAnswer{}, errors.New("nobody there"))
+		default:
+			answered(autopilot.JoinAnswer{}, membership.ErrAlreadyStarted)
+		}
+	}
+	all.Go(p.Run)
+	for do := clock.Next(time.Minute); do != nil; do = clock.Next(time.Minute) {
+		do()
+	}
+	if !slices.Equal(asked, []int{0, 1, 0}) || !errors.Is(refused, membership.ErrAlreadyStarted) {
+		t.Errorf("it asked %v and ended with %v", asked, refused)
+	}
+}
+
+func TestLaws(t *testing.T) {
+	var found []string
+	l := joins.Laws{Report: func(property, detail string) { found = append(found, property+": "+detail) }}
+	none := func(consensus.MemberID) bool { return false }
+	disk, other := consensus.StorageID{1}, consensus.StorageID{2}
+	l.Answered(disk, 7, none)
+	l.Answered(disk, 7, none)
+	l.Began(7, disk)
+	l.Began(7, disk)
+	l.Answered(other, 8, none)
+	l.Answered(other, 9, func(consensus.MemberID) bool { return true })
+	l.Replaces(1, false)
+	if len(found) > 0 {
+		t.Fatalf("false alarms: %v", found)
+	}
+	l.Answered(disk, 9, none)
+	l.Began(7, other)
+	l.Replaces(1, true)
+	for i, want := range []string{"and then 9", "begins on", "1 works"} {
+		if i >= len(found) || !strings.Contains(found[i], want) {
+			t.Errorf("finding %d of %v: want %q", i, found, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package joins
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/consensus"
+)
+
+// Laws check what becomes of processes that join by themselves: a process is told one id, an id has one disk, and the vote of a
+// voter that works is not given away on the word of such a process.
+type Laws struct {
+	Report func(property, detail string)
+	told   map[consensus.StorageID]consensus.MemberID
+	begun  map[consensus.MemberID]consensus.StorageID
+}
+
+// Answered tells that a leader told the process on a disk who it is. removed says whether an id was a member once and is none
+// any more.
+func (l *Laws) Answered(disk consensus.StorageID, id consensus.MemberID, removed func(consensus.MemberID) bool) {
+	if before, ok := l.told[disk]; ok && before != id && !removed(before) {
+		l.Report("join", fmt.Sprintf("the process on disk %v was told that it is %v, and then %v", disk, before, id))
+	}
+	if l.told == nil {
+		l.told = map[consensus.StorageID]consensus.MemberID{}
+	}
+	l.told[disk] = id
+}
+
+// Began tells that a process begins as a member on an empty disk.
+func (l *Laws) Began(id consensus.MemberID, disk consensus.StorageID) {
+	if other, ok := l.begun[id]; ok && other != disk {
+		l.Report("join", fmt.Sprintf("member %v began on disk %v, and begins on %v", id, other, disk))
+	}
+	if l.begun == nil {
+		l.begun = map[consensus.MemberID]consensus.StorageID{}
+	}
+	l.begun[id] = disk
+}
+
+// Replaces tells that a leader starts to put a process in the place of a member, and whether that member has worked all the
+// time while the leader looked.
+func (l *Laws) Replaces(old consensus.MemberID, worked bool) {
+	if worked {
+		l.Report("join", fmt.Sprintf("%v works and votes, and a process that joins gets its place", old))
+	}
+}

@@ -1,0 +1,114 @@
+package joins
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// The pauses of the real process (internal/server/join_url.go).
+const (
+	Attempt = 15 * time.Second // how long one member may take
+	limit   = 2 * time.Minute  // after which a process ends that nobody answered
+	pause   = time.Second
+)
+
+// Process is what a process that joins has of its machine.
+type Process struct {
+	Members int // whom it can ask
+	// Ask asks one of them. answered may be called late, or never.
+	Ask   func(member int, answered func(autopilot.JoinAnswer, error))
+	After func(d time.Duration, f func())
+	// Joined is told who it is; Refused, why it is nobody; GaveUp, that nobody has answered.
+	Joined  func(autopilot.JoinAnswer)
+	Refused func(error)
+	GaveUp  func()
+}
+
+// Run asks until there is an answer or a refusal.
+func (p *Process) Run(wait Wait) {
+	late := false
+	p.After(limit, func() { late = true })
+	joiner := autopilot.NewJoiner(p.Members)
+	for {
+		answer, err := autopilot.JoinAnswer{}, error(context.DeadlineExceeded)
+		if !wait(func(resume func()) {
+			p.Ask(joiner.Asks(), func(a autopilot.JoinAnswer, e error) {
+				answer, err = a, e
+				resume()
+			})
+			p.After(Attempt, resume)
+		}) {
+			return
+		}
+		switch joiner.Heard(err, passes(err)) {
+		case autopilot.JoinDone:
+			p.Joined(answer)
+			return
+		case autopilot.JoinEnd:
+			p.Refused(joiner.Failure())
+			return
+		case autopilot.JoinPause:
+			if late {
+				p.GaveUp()
+				return
+			}
+			if !wait(func(resume func()) { p.After(pause, resume) }) {
+				return
+			}
+		}
+	}
+}
+
+// passes reports whether an error is one of the moment. Members tell those that are not; of all others a real process hears
+// only that the call failed.
+func passes(err error) bool {
+	var (
+		blocked *membership.BlockedError
+		refused *membership.RefusedError
+		spec    *membership.SpecError
+		address *membership.AddressError
+	)
+	final := errors.As(err, &blocked) || errors.As(err, &refused) || errors.As(err, &spec) || errors.As(err, &address) ||
+		errors.Is(err, membership.ErrAlreadyStarted) || errors.Is(err, membership.ErrJobFailed)
+	return !final || autopilot.JoinPasses(err)
+}
+
+// Member is what a member has that is asked.
+type Member struct {
+	// AtLeader asks the leader, wherever it is. answered may be called late, or never.
+	AtLeader func(q autopilot.JoinQuestion, answered func(autopilot.JoinStep, error))
+	// NotLeader reports whether that was not the leader, which is asked again then.
+	NotLeader func(error) bool
+	After     func(d time.Duration, f func())
+	// Poll is when to ask again: a member does so when anything changes, and each second.
+	Poll func() time.Duration
+}
+
+// Answer asks the leader until the process is a member, as member.Membership does. It returns false if it was ended before.
+func (m *Member) Answer(wait Wait, r autopilot.JoinRequest) (answer autopilot.JoinAnswer, err error, ok bool) {
+	if err := r.Validate(); err != nil {
+		return answer, err, true
+	}
+	q := autopilot.JoinQuestion{JoinRequest: r}
+	for {
+		var step autopilot.JoinStep
+		if !wait(func(resume func()) {
+			m.AtLeader(q, func(s autopilot.JoinStep, e error) {
+				step, err = s, e
+				resume()
+			})
+		}) {
+			return answer, nil, false
+		}
+		if !m.NotLeader(err) && q.Heard(&step, err) {
+			return step.JoinAnswer, err, true
+		}
+		if !wait(func(resume func()) { m.After(m.Poll(), resume) }) {
+			return answer, nil, false
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package joins
+
+import "iter"
+
+// Wait makes a routine wait until resume is called, in a later event or at once. It returns false if the routine was ended.
+type Wait func(begin func(resume func())) bool
+
+// Routines are those of a world. The zero value is ready.
+type Routines struct{ open map[*routine]bool }
+
+type routine struct {
+	all  *Routines
+	next func() (func(func()), bool)
+	stop func()
+	turn int
+	over bool
+}
+
+// Go runs f until it waits for the first time. end ends it where it waits; it must not be called by f.
+func (all *Routines) Go(f func(wait Wait)) (end func()) {
+	r := &routine{all: all}
+	r.next, r.stop = iter.Pull(func(yield func(func(func())) bool) { f(yield) })
+	if all.open == nil {
+		all.open = map[*routine]bool{}
+	}
+	all.open[r] = true
+	r.goOn()
+	return r.end
+}
+
+// End ends all.
+func (all *Routines) End() {
+	for r := range all.open { // in any order: nothing happens any more
+		r.end()
+	}
+}
+
+func (r *routine) goOn() {
+	begin, waits := r.next()
+	if !waits {
+		r.over = true
+		delete(r.all.open, r)
+		return
+	}
+	r.turn++
+	turn := r.turn
+	begin(func() {
+		if !r.over && r.turn == turn {
+			r.goOn()
+		}
+	})
+}
+
+func (r *routine) end() {
+	if r.over {
+		return
+	}
+	r.over = true
+	delete(r.all.open, r)
+	r.stop()
+}
+
+// Lock lets one routine at a time through. The zero value is open.
+type Lock struct {
+	taken bool
+	queue []func()
+}
+
+// Of returns the lock as one routine sees it. A routine that was ended gets it no more, and goes on without.
+func (l *Lock) Of(wait Wait) *Turn { return &Turn{lock: l, wait: wait} }
+
+// Turn is a Lock in one routine: a sync.Locker.
+type Turn struct {
+	lock *Lock
+	wait Wait
+	has  bool
+}
+
+// Lock waits for the turn.
+func (t *Turn) Lock() {
+	for t.lock.taken {
+		if !t.wait(func(resume func()) { t.lock.queue = append(t.lock.queue, resume) }) {
+			return
+		}
+	}
+	t.lock.taken, t.has = true, true
+}
+
+// Unlock lets the others try.
+func (t *Turn) Unlock() {
+	if !t.has {
+		return
+	}
+	queue := t.lock.queue
+	t.lock.taken, t.lock.queue, t.has = false, nil, false
+	for _, resume := range queue {
+		resume()
+	}
+}
