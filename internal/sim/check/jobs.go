@@ -46,7 +46,8 @@ func (j *Jobs) applied(s *Suite, e *consensus.Entry, result *kv.Result) {
 		s.report("job", "the row at %d: %v", e.Index, err)
 		return
 	}
-	if before, known := j.known[job.ID]; known && before.State.Ended() {
+	before, known := j.known[job.ID]
+	if known && before.State.Ended() {
 		s.report("job", "job %v (%s) was %s and is written again at %d, as %s", job.ID, job.Title(), before.State, e.Index,
 			job.State)
 	}
@@ -60,7 +61,7 @@ func (j *Jobs) applied(s *Suite, e *consensus.Entry, result *kv.Result) {
 		j.Ended[job.State]++
 	}
 	if job.State == membership.StateDone {
-		j.judgeDone(s, &job, config)
+		j.judgeDone(s, &job, config, !known)
 	}
 }
 
@@ -85,18 +86,32 @@ func (j *Jobs) Leaving(ids map[consensus.MemberID]bool) {
 	}
 }
 
-// judgeDone checks that the members are as a job wanted them, but for those that somebody else asked for.
-func (j *Jobs) judgeDone(s *Suite, job *membership.Job, config *consensus.Config) {
+// judgeDone checks that the members are as a job wanted them, but for those that somebody else asked for. If it was done when
+// it was asked for, its newcomers are members under ids that another job gave them.
+func (j *Jobs) judgeDone(s *Suite, job *membership.Job, config *consensus.Config, before bool) {
 	for _, id := range job.Spec.Remove {
 		if config.Contains(id) && !j.asked[id] {
 			s.report("job", "job %v (%s) is done, and %v is a member", job.ID, job.Title(), id)
 		}
 	}
 	for _, id := range voting(&job.Spec) {
-		if !config.IsVoter(id) && !j.asked[id] {
+		if !config.IsVoter(id) && !j.asked[id] && !(before && votesAs(config, &job.Spec, id)) {
 			s.report("job", "job %v (%s) is done, and %v does not vote", job.ID, job.Title(), id)
 		}
 	}
+}
+
+// votesAs reports whether a voter has the peer URLs of a newcomer.
+func votesAs(config *consensus.Config, spec *membership.Spec, id consensus.MemberID) bool {
+	for _, n := range spec.Add {
+		if n.ID != id {
+			continue
+		}
+		return slices.ContainsFunc(config.Members, func(m consensus.Member) bool {
+			return config.IsVoter(m.ID) && slices.Equal(m.PeerURLs, n.PeerURLs)
+		})
+	}
+	return false
 }
 
 // voting lists who votes once a job is done.
