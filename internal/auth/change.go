@@ -1,0 +1,59 @@
+package auth
+
+// Kind says what a Change does. The numbers are on disk.
+type Kind uint8
+
+// The kinds of changes.
+const (
+	Enable           Kind = 1 // Secret
+	Disable          Kind = 2
+	UserAdd          Kind = 3  // User, Hash or NoPassword
+	UserDelete       Kind = 4  // User
+	UserPassword     Kind = 5  // User, Hash
+	UserGrantRole    Kind = 6  // User, Role
+	UserRevokeRole   Kind = 7  // User, Role
+	RoleAdd          Kind = 8  // Role
+	RoleDelete       Kind = 9  // Role
+	GrantPermission  Kind = 10 // Role, Permission
+	RevokePermission Kind = 11 // Role, Permission.Key, Permission.End
+
+	lastKind = RevokePermission
+)
+
+// Valid reports whether there is such a kind.
+func (k Kind) Valid() bool { return k >= Enable && k <= lastKind }
+
+// Change is one change of users, roles or permissions.
+type Change struct {
+	Kind       Kind
+	User, Role string
+	Hash       []byte // bcrypt, of the password; empty: nobody logs in by password
+	NoPassword bool   // the user has none, and never gets one
+	Permission Permission
+	// Secret signs the tokens that are handed out from now on: see auth/login.
+	Secret []byte
+}
+
+// Access is what a permission permits. The numbers are etcd's.
+type Access uint8
+
+// The kinds of access.
+const (
+	Read      Access = 0
+	Write     Access = 1
+	ReadWrite Access = 2
+)
+
+// Permission permits access to the keys of an etcd pair: End empty is Key alone, "\x00" all keys from Key on.
+type Permission struct {
+	Access   Access
+	Key, End []byte
+}
+
+// valid reports whether the range is one that may be granted: it has a key, and is not empty.
+func (p *Permission) valid() bool {
+	if len(p.Key) == 0 || p.Access > ReadWrite {
+		return false
+	}
+	return len(p.End) == 0 || string(p.End) == "\x00" || string(p.Key) < string(p.End)
+}

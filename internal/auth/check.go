@@ -1,0 +1,133 @@
+package auth
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/quorate/quorate/internal/keyrange"
+)
+
+// AnyRevision stands for the revision of who is always authenticated anew, by a certificate, or whose revision does not count.
+const AnyRevision = math.MaxUint64
+
+// Credentials are in whose name a request comes. The zero value is nobody.
+type Credentials struct {
+	User     string
+	Revision uint64 // of the State by which the user was authenticated
+	// Member says that no client asked: the member does, of itself.
+	Member bool
+}
+
+// ByMember is in whose name a member proposes what clients propose, too. While authentication is disabled that is nobody's,
+// which members of an earlier version understand.
+func (s *State) ByMember() Credentials { return Credentials{Member: s.enabled} }
+
+// IsZero reports whether nobody is named.
+func (c *Credentials) IsZero() bool { return *c == Credentials{} }
+
+// Check is the checks of one request. It is not safe for use by several goroutines.
+type Check struct {
+	state *State
+	user  *User // nil: all is permitted
+	root  bool  // the user has the role root
+	err   error // nothing is permitted
+	// unions are what all roles of the user permit together to read and to write: nil as long as no check needs it.
+	unions [2]*keyrange.Set
+}
+
+// Check begins the checks of a request.
+func (s *State) Check(by Credentials) Check {
+	c := Check{state: s}
+	switch {
+	case !s.enabled || by.Member:
+	case by.User == "" || by.Revision == 0:
+		c.err = ErrUserEmpty
+	case s.users[by.User] == nil:
+		c.err = ErrPermissionDenied
+	default:
+		c.user = s.users[by.User]
+		c.root = c.user.has(RootRole)
+		if by.Revision < c.user.Since {
+			c.err = ErrOldRevision
+		}
+	}
+	return c
+}
+
+// User fails if nobody was authenticated, or a user that is not the State's.
+func (c *Check) User() error { return c.err }
+
+// Free reports that everything is permitted.
+func (c *Check) Free() bool { return c.err == nil && (c.user == nil || c.root) }
+
+// Root permits only those who have the role root.
+func (c *Check) Root() error {
+	if c.err != nil || c.Free() {
+		return c.err
+	}
+	return ErrPermissionDenied
+}
+
+// Read permits to read the keys of an etcd pair.
+func (c *Check) Read(key, end []byte) error { return c.permit(Read, key, end) }
+
+// Write permits to write the keys of an etcd pair.
+func (c *Check) Write(key, end []byte) error { return c.permit(Write, key, end) }
+
+// permit does not permit an empty range beyond what it permits for the key: whoever asks for one learns whether that is an
+// error, and nobody needs it.
+func (c *Check) permit(access Access, key, end []byte) error {
+	if c.err != nil || c.Free() {
+		return c.err
+	}
+	r := keyrange.From(key, end)
+	if r.IsEmpty() {
+		r = keyrange.Single(key)
+	}
+	if !c.covers(access, r) {
+		return ErrPermissionDenied
+	}
+	return nil
+}
+
+// covers asks each role alone first. All of them together can permit more only if one of them permits the first key: so a key
+// alone, and most of what is refused, needs no union.
+func (c *Check) covers(access Access, r keyrange.Range) bool {
+	if union := c.unions[access]; union != nil {
+		return union.Covers(r)
+	}
+	first := false
+	for _, name := range c.user.Roles {
+		role, ok := c.state.roles[name]
+		if !ok {
+			continue
+		}
+		set := role.set(access)
+		if set.Covers(r) {
+			return true
+		}
+		first = first || set.Contains(r.Start)
+	}
+	if !first || len(c.user.Roles) < 2 {
+		return false
+	}
+	c.unions[access] = c.union(access)
+	return c.unions[access].Covers(r)
+}
+
+// union adds the ranges in order, each at the end of the set: in any other order each would move those behind it.
+func (c *Check) union(access Access) *keyrange.Set {
+	var all []keyrange.Range
+	for _, name := range c.user.Roles {
+		if role, ok := c.state.roles[name]; ok {
+			all = append(all, role.set(access).Ranges()...)
+		}
+	}
+	slices.SortFunc(all, func(a, b keyrange.Range) int { return bytes.Compare(a.Start, b.Start) })
+	union := new(keyrange.Set)
+	for _, r := range all {
+		union.Add(r)
+	}
+	return union
+}

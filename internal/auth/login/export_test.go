@@ -1,0 +1,36 @@
+package login
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/auth"
+)
+
+// The bounds, for tests.
+const (
+	MaxUses       = maxUses
+	MaxWaiting    = maxWaiting
+	MaxHostLogins = maxHostLogins
+	MaxTokenBytes = maxTokenBytes
+)
+
+// Compare puts something in the place of bcrypt's comparison.
+func Compare(l *Login, same func(hash, password []byte) error) { l.passwords.same = same }
+
+// Generate puts something in the place of bcrypt's hashing.
+func Generate(l *Login, generate func(password []byte, cost int) ([]byte, error)) {
+	l.passwords.generate = generate
+}
+
+// Slots is how many passwords are compared at once.
+func Slots(l *Login) int { return cap(l.passwords.logins.slots) }
+
+// Methods are the names of all ways to sign a JWT.
+func Methods() []string { return slices.Sorted(maps.Keys(methods)) }
+
+// Forge returns a simple token as whoever has the secret could make it.
+func Forge(secret []byte, u *auth.User, issued time.Time) string {
+	return (&claim{issued: issued, since: u.Since, user: u.Name}).sign(secret)
+}

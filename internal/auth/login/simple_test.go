@@ -1,0 +1,165 @@
+package login_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
+)
+
+func TestLogin_Authenticate_simple(t *testing.T) {
+	l, s := open(t, login.Options{}), newState(t)
+	token := tokenOf(t, l, s)
+	wantUser(t, l, s, token)
+	if other := tokenOf(t, l, s); other == token {
+		t.Error("two logins got one token")
+	}
+	if strings.Trim(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		t.Errorf("the token cannot be a header: %q", token)
+	}
+	wantUser(t, open(t, login.Options{}), s, token) // another member, or this one after a restart
+}
+
+// Ensure that a token lives as long as what it was issued for, and no longer.
+func TestLogin_Authenticate_otherState(t *testing.T) {
+	hash := hashOf("sesame")
+	for _, row := range []struct {
+		name    string
+		changes []auth.Change
+		good    bool
+	}{
+		{"another user comes", []auth.Change{{Kind: auth.UserAdd, User: "dave"}}, true},
+		{"the user gets a role", []auth.Change{{Kind: auth.RoleAdd, Role: "r"},
+			{Kind: auth.UserGrantRole, User: "alice", Role: "r"}}, true},
+		{"the user gets the same password again", []auth.Change{{Kind: auth.UserPassword, User: "alice", Hash: hash}}, false},
+		{"the user goes", []auth.Change{{Kind: auth.UserDelete, User: "alice"}}, false},
+		{"the user goes and comes back", []auth.Change{{Kind: auth.UserDelete, User: "alice"},
+			{Kind: auth.UserAdd, User: "alice", Hash: hash}}, false},
+		{"authentication is enabled anew", []auth.Change{{Kind: auth.Disable},
+			{Kind: auth.Enable, Secret: login.NewSecret()}}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, s := open(t, login.Options{}), newState(t)
+			token := tokenOf(t, l, s)
+			wantUser(t, l, s, token) // so that its use is remembered
+			s = apply(t, s, row.changes...)
+			if row.good {
+				wantUser(t, l, s, token)
+			} else {
+				wantInvalid(t, l, s, token)
+			}
+		})
+	}
+}
+
+func TestLogin_Authenticate_expiry(t *testing.T) {
+	const ttl = time.Minute
+	clock, s := newClock(), newState(t)
+	l := open(t, login.Options{TTL: ttl, Clock: clock})
+	token := tokenOf(t, l, s)
+	for range 5 { // used in time, again and again
+		clock.turn(ttl)
+		wantUser(t, l, s, token)
+	}
+	wantInvalid(t, open(t, login.Options{TTL: ttl, Clock: clock}), s, token) // a member that knows of no use
+	clock.turn(ttl + time.Nanosecond)
+	wantInvalid(t, l, s, token)
+	clock.turn(-time.Second) // a clock that is set back brings nothing back
+	wantInvalid(t, l, s, token)
+
+	unused := tokenOf(t, l, s)
+	clock.turn(ttl + time.Millisecond)
+	wantInvalid(t, l, s, unused)
+}
+
+func TestLogin_Authenticate_defaultTTL(t *testing.T) {
+	clock, s := newClock(), newState(t)
+	l := open(t, login.Options{Clock: clock})
+	early, late := tokenOf(t, l, s), tokenOf(t, l, s)
+	clock.turn(login.DefaultTTL)
+	wantUser(t, l, s, early)
+	clock.turn(time.Millisecond)
+	wantInvalid(t, l, s, late)
+}
+
+// Ensure that clocks of members may differ by the TTL.
+func TestLogin_Authenticate_future(t *testing.T) {
+	const ttl = time.Minute
+	ahead, s := newClock(), newState(t)
+	ahead.turn(ttl)
+	token := tokenOf(t, open(t, login.Options{TTL: ttl, Clock: ahead}), s)
+	wantUser(t, open(t, login.Options{TTL: ttl}), s, token)
+	ahead.turn(time.Millisecond)
+	token = tokenOf(t, open(t, login.Options{TTL: ttl, Clock: ahead}), s)
+	wantInvalid(t, open(t, login.Options{TTL: ttl}), s, token)
+}
+
+// Ensure that the memory of uses is bounded, and that what it forgets shortens the life of a token at most.
+func TestLogin_Authenticate_manyUses(t *testing.T) {
+	const ttl = time.Minute
+	clock, s := newClock(), newState(t)
+	l := open(t, login.Options{TTL: ttl, Clock: clock})
+	login.Compare(l, func([]byte, []byte) error { return nil })
+	first, second := tokenOf(t, l, s), tokenOf(t, l, s)
+	wantUser(t, l, s, first)
+	wantUser(t, l, s, second)
+	clock.turn(ttl / 2)
+	wantUser(t, l, s, second)
+	for range login.MaxUses - 1 {
+		wantUser(t, l, s, tokenOf(t, l, s))
+	}
+	if got := l.Stats().Used; got != login.MaxUses {
+		t.Errorf("%d uses are remembered, want %d", got, login.MaxUses)
+	}
+	wantUser(t, l, s, first) // by its issue; its use takes the place of the oldest, which was second's
+	clock.turn(ttl/2 + time.Millisecond)
+	wantUser(t, l, s, first)
+	wantInvalid(t, l, s, second)
+	clock.turn(2 * ttl)
+	wantInvalid(t, l, s, first)
+	if got := l.Stats().Used; got != 0 {
+		t.Errorf("%d uses are remembered after all tokens expired", got)
+	}
+}
+
+func TestLogin_Authenticate_hostile(t *testing.T) {
+	l, s := open(t, login.Options{}), newState(t)
+	token := tokenOf(t, l, s)
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range raw {
+		for _, bit := range []byte{1, 0x80} {
+			changed := bytes.Clone(raw)
+			changed[i] ^= bit
+			wantInvalid(t, l, s, base64.RawURLEncoding.EncodeToString(changed))
+		}
+		wantInvalid(t, l, s, base64.RawURLEncoding.EncodeToString(raw[:i]))
+	}
+	for _, text := range []string{"", " ", "Bearer " + token, token + "\n", token[:4] + "\r\n" + token[4:], token + "=", token + "A",
+		strings.Repeat("A", login.MaxTokenBytes), strings.Repeat("A", 1<<20), "\x00", "ä"} {
+		wantInvalid(t, l, s, text)
+	}
+	wantUser(t, l, s, token)
+}
+
+// Ensure that a short secret, which could be guessed, signs nothing and checks nothing.
+func TestLogin_shortSecret(t *testing.T) {
+	for _, short := range [][]byte{nil, {}, bytes.Repeat([]byte{7}, 15)} {
+		l, s := open(t, login.Options{}), newState(t)
+		s = apply(t, s, auth.Change{Kind: auth.Disable}, auth.Change{Kind: auth.Enable, Secret: short})
+		if _, err := l.Login(t.Context(), s, "alice", "sesame"); !errors.Is(err, login.ErrNoSecret) {
+			t.Errorf("got %v, want %v", err, login.ErrNoSecret)
+		}
+		alice, _ := s.User("alice")
+		wantInvalid(t, l, s, login.Forge(short, alice, newClock().now))
+		s = apply(t, s, auth.Change{Kind: auth.Disable}, auth.Change{Kind: auth.Enable, Secret: secret})
+		wantUser(t, l, s, login.Forge(secret, alice, newClock().now))
+	}
+}

@@ -1,0 +1,67 @@
+package login
+
+import (
+	"sync"
+	"time"
+
+	"github.com/quorate/quorate/internal/linked"
+)
+
+// maxUses bounds the tokens whose last use is remembered: 8 MiB, at about 128 bytes each.
+const maxUses = 64 << 10
+
+// tokenID tells a simple token from all others.
+type tokenID [16]byte
+
+// uses remembers when tokens were last used at this member. What is forgotten counts as never used.
+type uses struct {
+	ttl time.Duration
+
+	mu    sync.Mutex
+	last  map[tokenID]*use
+	order linked.List[use] // by last use, oldest first
+}
+
+type use struct {
+	id    tokenID
+	at    time.Time
+	place linked.Place[use]
+}
+
+func newUses(ttl time.Duration) *uses { return &uses{ttl: ttl, last: map[tokenID]*use{}} }
+
+// use reports whether a token may be used now, and notes that it was. The clocks of members differ: a token from the future is
+// good, but not if it is further away than the TTL.
+func (u *uses) use(id tokenID, issued, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for first := u.order.First(); first != nil && now.Sub(first.at) > u.ttl; first = u.order.First() {
+		u.forget(first)
+	}
+	known := u.last[id]
+	if age := now.Sub(issued); known == nil && (age > u.ttl || age < -u.ttl) {
+		return false
+	}
+	if known == nil {
+		if len(u.last) >= maxUses {
+			u.forget(u.order.First())
+		}
+		known = &use{id: id}
+		u.last[id] = known
+	}
+	known.at = now
+	known.place.Remove()
+	u.order.PushBack(&known.place, known)
+	return true
+}
+
+func (u *uses) forget(one *use) {
+	one.place.Remove()
+	delete(u.last, one.id)
+}
+
+func (u *uses) len() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.last)
+}

@@ -1,0 +1,116 @@
+package auth_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/authpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/quorate/quorate/internal/auth"
+)
+
+func marshal(m proto.Message) []byte {
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+func userValue(u *authpb.User) []byte { return append([]byte{3}, marshal(u)...) }
+
+func roleValue(name string, permissions ...*authpb.Permission) []byte {
+	return marshal(&authpb.Role{Name: []byte(name), KeyPermission: permissions})
+}
+
+// Ensure that rows which no State writes are refused: some of them would permit too much.
+func TestState_Load_corrupt(t *testing.T) {
+	tooLong := string(make([]byte, 1<<10+1))
+	named := func(roles ...string) []byte { return userValue(&authpb.User{Name: []byte("a"), Roles: roles}) }
+	key := func(key, end string, kind int32) *authpb.Permission {
+		return &authpb.Permission{PermType: authpb.Permission_Type(kind), Key: []byte(key), RangeEnd: []byte(end)}
+	}
+	for _, row := range []struct {
+		name, key string
+		value     []byte
+	}{
+		{"no key", "", []byte{1}},
+		{"another table", "x", []byte{1}},
+		{"an empty head", "h", nil},
+		{"a head without a revision", "h", []byte{1}},
+		{"a head with half a revision", "h", []byte{1, 0x80}},
+		{"a head at revision 0", "h", []byte{1, 0}},
+		{"a head that is half enabled", "h", []byte{2, 1}},
+		{"another head", "hh", []byte{1, 1}},
+		{"a user without a name", "u", userValue(&authpb.User{})},
+		{"a user that is empty", "ua", nil},
+		{"a user of another name", "ub", named()},
+		{"a user whose name is no text", "u\xff", userValue(&authpb.User{Name: []byte("\xff")})},
+		{"a user that is cut off", "ua", named("r")[:5]},
+		{"a user with half a revision", "ua", []byte{0x80}},
+		{"a user with roles out of order", "ua", named("s", "r")},
+		{"a user with a role twice", "ua", named("r", "r")},
+		{"a user with a role without a name", "ua", named("", "r")},
+		{"a user with a role whose name is too long", "ua", named(tooLong)},
+		{"a user whose name is too long", "u" + tooLong, userValue(&authpb.User{Name: []byte(tooLong)})},
+		{"a role whose name is too long", "r" + tooLong, roleValue(tooLong)},
+		{"a role without a name", "r", roleValue("")},
+		{"a role of another name", "rb", roleValue("a")},
+		{"a role that is cut off", "ra", roleValue("a", key("k", "", 0))[:5]},
+		{"a permission without a key", "ra", roleValue("a", key("", "\x00", 0))},
+		{"a permission for an empty range", "ra", roleValue("a", key("b", "a", 0))},
+		{"an unknown access", "ra", roleValue("a", key("b", "", 3))},
+		{"an access that a byte cannot hold", "ra", roleValue("a", key("b", "", 256))},
+		{"a negative access", "ra", roleValue("a", key("b", "", -255))},
+		{"permissions out of order", "ra", roleValue("a", key("b", "", 0), key("a", "", 0))},
+		{"a permission twice", "ra", roleValue("a", key("b", "c", 0), key("b", "c", 1))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := auth.New()
+			if err := s.Load([]byte(row.key), row.value); !errors.Is(err, auth.ErrCorruptRow) {
+				t.Errorf("got %v, want %v", err, auth.ErrCorruptRow)
+			}
+			if diff := difference(auth.New(), s); diff != "" {
+				t.Errorf("something was loaded:\n%s", diff)
+			}
+		})
+	}
+	s := loaded(t, auth.Rows(apply(t, auth.New(), base...)))
+	for _, key := range []string{"ualice", "rapp"} {
+		if err := s.Load([]byte(key), nil); !errors.Is(err, auth.ErrCorruptRow) {
+			t.Errorf("%s again: got %v, want %v", key, err, auth.ErrCorruptRow)
+		}
+	}
+}
+
+// FuzzState_Load loads two hostile rows. What loads is a State whose rows load as an equal one.
+func FuzzState_Load(f *testing.F) {
+	rows := auth.Rows(apply(f, apply(f, auth.New(), base...), enable))
+	for i, row := range rows {
+		f.Add(row.Key, row.Value, rows[0].Key, rows[0].Value)
+		f.Add(rows[len(rows)-1-i].Key, row.Value, row.Key, rows[0].Value)
+	}
+	f.Add([]byte("h"), binary.AppendUvarint([]byte{1}, 1<<63), []byte("ra"), roleValue("a"))
+	f.Fuzz(func(t *testing.T, key1, value1, key2, value2 []byte) {
+		s := auth.New()
+		for _, row := range []auth.Row{{Key: key1, Value: value1}, {Key: key2, Value: value2}} {
+			if err := s.Load(row.Key, row.Value); err != nil && !errors.Is(err, auth.ErrCorruptRow) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		s.Loaded()
+		again := loaded(t, auth.Rows(s))
+		if diff := difference(s, again); diff != "" {
+			t.Errorf("its rows hold another State:\n%s", diff)
+		}
+		for _, name := range s.Users() {
+			c := s.Check(auth.Credentials{User: name, Revision: 1})
+			_ = c.Read(key1, value1)
+		}
+		if next, _, err := s.Next(&auth.Change{Kind: auth.UserAdd, User: "new"}); err == nil && next.Bytes() <= s.Bytes() {
+			t.Errorf("a user more makes %d bytes of %d", next.Bytes(), s.Bytes())
+		}
+	})
+}
