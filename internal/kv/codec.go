@@ -11,9 +11,10 @@ import (
 
 // Binary form of a Command, the payload of a consensus EntryCommand:
 //
-//	byte 0   format (1)
+//	byte 0   format (1; 2 if it comes in somebody's name)
 //	byte 1   kind, one of the command numbers below
 //	byte 2.. the fields of that kind in the order of its struct
+//	rest     in whose name it comes, if somebody's: a byte of flags, user and revision
 //
 // Numbers are varints: unsigned for revisions, counts and lengths, zig-zag for leases, limits and numbers to compare
 // with. Byte strings carry their length. Booleans of one struct share a byte of flags. A decoder takes every byte or
@@ -23,6 +24,7 @@ import (
 // values are left out has a format of its own.
 const (
 	formatCommand = 1
+	formatSigned  = 2
 	formatResult  = 1
 	formatLeft    = 2
 )
@@ -43,6 +45,7 @@ const (
 	commandSessionRetire = 10
 	commandRange         = 11 // only inside a Txn
 	commandJob           = 12
+	commandAuth          = 13
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
@@ -51,10 +54,17 @@ var errMalformed = errors.New("malformed bytes")
 // Append appends the binary form of c to dst. A Command without exactly one pointer set has none: it is a fault of the
 // caller, and Append panics.
 func (c *Command) Append(dst []byte) []byte {
+	if c.By.IsZero() { // as it was before there were users
+		return c.appendOperation(dst, formatCommand)
+	}
+	return appendCredentials(c.appendOperation(dst, formatSigned), c.By)
+}
+
+func (c *Command) appendOperation(dst []byte, format byte) []byte {
 	if c.Put != nil {
 		dst = slices.Grow(dst, len(c.Put.Key)+len(c.Put.Value)+maxPutOverhead)
 	}
-	dst = append(dst, formatCommand)
+	dst = append(dst, format)
 	switch {
 	case c.Put != nil:
 		return c.Put.append(append(dst, commandPut))
@@ -82,6 +92,8 @@ func (c *Command) Append(dst []byte) []byte {
 		return binary.AppendUvarint(dst, c.SessionRetire.Number)
 	case c.Job != nil:
 		return c.Job.append(append(dst, commandJob))
+	case c.Auth != nil:
+		return appendChange(append(dst, commandAuth), c.Auth)
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -98,7 +110,8 @@ func (d *Decoder) Decode(src []byte) (Command, error) { return decodeCommand(src
 
 func decodeCommand(src []byte, put *PutOp) (Command, error) {
 	r := reader{src: src}
-	if r.byte() != formatCommand {
+	format := r.byte()
+	if format != formatCommand && format != formatSigned {
 		r.fail()
 	}
 	var c Command
@@ -129,8 +142,13 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.SessionRetire = &SessionRetireOp{Member: r.uvarint(), Number: r.uvarint()}
 	case commandJob:
 		c.Job = r.job()
+	case commandAuth:
+		c.Auth = r.change()
 	default:
 		r.fail()
+	}
+	if format == formatSigned {
+		c.By = r.credentials()
 	}
 	if err := r.finish(); err != nil {
 		return Command{}, fmt.Errorf("%w: %w", ErrBadCommand, err)
@@ -213,4 +231,12 @@ func (r *reader) job() *JobOp {
 }
 
 // IsJob reports whether the binary form of a command is a JobOp's, without decoding it.
-func IsJob(src []byte) bool { return len(src) > 1 && src[0] == formatCommand && src[1] == commandJob }
+func IsJob(src []byte) bool { return kindOf(src) == commandJob }
+
+// kindOf returns the kind of an encoded command, 0 if it does not begin as one.
+func kindOf(src []byte) byte {
+	if len(src) < 2 || src[0] != formatCommand && src[0] != formatSigned {
+		return 0
+	}
+	return src[1]
+}

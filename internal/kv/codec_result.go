@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/invariant"
 )
 
@@ -41,6 +42,10 @@ var rejections = [...]error{
 	ErrCompacted, ErrFutureRevision, ErrKeyNotFound, ErrLeaseNotFound, ErrLeaseExists, ErrLeaseTTLTooBig, ErrNoSpace,
 	ErrCorrupt, ErrSessionUnknown, ErrBadCommand, ErrSkipped, ErrDeposed, ErrJobExists, ErrJobConflict,
 	ErrAborted,
+	auth.ErrRootUserNotExist, auth.ErrRootRoleNotExist, auth.ErrUserAlreadyExist, auth.ErrUserEmpty, auth.ErrUserNotFound,
+	auth.ErrRoleAlreadyExist, auth.ErrRoleNotFound, auth.ErrRoleEmpty, auth.ErrPermissionDenied, auth.ErrRoleNotGranted,
+	auth.ErrPermissionNotGranted, auth.ErrPermissionNotGiven, auth.ErrInvalidManagement, auth.ErrOldRevision, auth.ErrBadName,
+	auth.ErrTooLarge,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

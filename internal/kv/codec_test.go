@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -33,19 +34,25 @@ func commands() map[string]kv.Command {
 		},
 	}
 	return map[string]kv.Command{
-		"put":           {Put: &kv.PutOp{Key: pair("k"), Value: pair("v")}},
-		"put, all set":  {Put: &kv.PutOp{Key: pair("k"), Lease: -3, PrevKV: true, IgnoreValue: true, IgnoreLease: true}},
-		"delete":        {Delete: &kv.DeleteOp{Key: pair("k")}},
-		"txn":           {Txn: txn},
-		"empty txn":     {Txn: &kv.TxnOp{}},
-		"compact":       {Compact: &kv.CompactOp{Revision: 1 << 40}},
-		"lease grant":   {LeaseGrant: &kv.LeaseGrantOp{ID: -1 << 63, TTLSeconds: kv.MaxLeaseTTLSeconds}},
-		"lease revoke":  {LeaseRevoke: &kv.LeaseRevokeOp{ID: 1<<63 - 1, Term: 1<<64 - 1}},
-		"alarm":         {Alarm: &kv.AlarmOp{Activate: true, Member: 1 << 63, Kind: kv.AlarmCorrupt}},
-		"publish":       {Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u", ""}, Version: "3"}},
-		"session open":  {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
-		"job":           {Job: &kv.JobOp{ID: 1 << 63, Version: 1<<64 - 1, Body: pair("b"), Prune: []uint64{1, 1 << 63}}},
-		"new job":       {Job: &kv.JobOp{ID: 1, Body: pair("{}")}},
+		"put":          {Put: &kv.PutOp{Key: pair("k"), Value: pair("v")}},
+		"put, all set": {Put: &kv.PutOp{Key: pair("k"), Lease: -3, PrevKV: true, IgnoreValue: true, IgnoreLease: true}},
+		"delete":       {Delete: &kv.DeleteOp{Key: pair("k")}},
+		"txn":          {Txn: txn},
+		"empty txn":    {Txn: &kv.TxnOp{}},
+		"compact":      {Compact: &kv.CompactOp{Revision: 1 << 40}},
+		"lease grant":  {LeaseGrant: &kv.LeaseGrantOp{ID: -1 << 63, TTLSeconds: kv.MaxLeaseTTLSeconds}},
+		"lease revoke": {LeaseRevoke: &kv.LeaseRevokeOp{ID: 1<<63 - 1, Term: 1<<64 - 1}},
+		"alarm":        {Alarm: &kv.AlarmOp{Activate: true, Member: 1 << 63, Kind: kv.AlarmCorrupt}},
+		"publish":      {Publish: &kv.PublishOp{Member: 1, Name: "n", ClientURLs: []string{"u", ""}, Version: "3"}},
+		"session open": {SessionOpen: &kv.SessionOpenOp{Member: 1, Number: 2, Keep: []uint64{3, 1 << 63}}},
+		"job":          {Job: &kv.JobOp{ID: 1 << 63, Version: 1<<64 - 1, Body: pair("b"), Prune: []uint64{1, 1 << 63}}},
+		"new job":      {Job: &kv.JobOp{ID: 1, Body: pair("{}")}},
+		"in a name": {Put: &kv.PutOp{Key: pair("k"), Value: pair("v")},
+			By: auth.Credentials{User: "alice", Revision: 1 << 63}},
+		"by a member": {Compact: &kv.CompactOp{Revision: 1}, By: auth.Credentials{Member: true}},
+		"auth": {Auth: &auth.Change{Kind: auth.UserAdd, User: "u", Role: "r", Hash: pair("h"), NoPassword: true, Secret: pair("s"),
+			Permission: auth.Permission{Access: auth.ReadWrite, Key: pair("k"), End: pair("l")}},
+			By: auth.Credentials{User: "root", Revision: 7}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
 }
@@ -173,13 +180,14 @@ func TestResult_Append_every_rejection(t *testing.T) {
 
 // The numbers of rejections are on disk and in messages between members of different versions.
 func TestResult_Append_rejections_keep_their_numbers(t *testing.T) {
-	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted} {
+	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted,
+		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge} {
 		res := kv.Result{Err: err}
 		if encoded := res.Append(nil); encoded[len(encoded)-1] != want {
 			t.Errorf("%v has number %d, want %d", err, encoded[len(encoded)-1], want)
 		}
 	}
-	unknown := kv.Result{Err: kv.ErrAborted}
+	unknown := kv.Result{Err: auth.ErrTooLarge}
 	encoded := unknown.Append(nil)
 	encoded[len(encoded)-1]++
 	if _, err := kv.DecodeResult(encoded); !errors.Is(err, kv.ErrBadResult) {

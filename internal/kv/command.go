@@ -1,5 +1,7 @@
 package kv
 
+import "github.com/quorate/quorate/internal/auth"
+
 // Command is one replicated command: exactly one of the pointers is set. It is what the payload of a consensus
 // EntryCommand decodes to (Encode, Decode in codec.go).
 type Command struct {
@@ -14,6 +16,10 @@ type Command struct {
 	SessionOpen   *SessionOpenOp
 	SessionRetire *SessionRetireOp
 	Job           *JobOp
+	Auth          *auth.Change
+	// By is in whose name the command comes. For what only members propose it does not count: sessions, jobs, what they
+	// publish.
+	By auth.Credentials
 }
 
 // PutOp writes one key.

@@ -32,11 +32,9 @@ func FootprintOf(c *Command) consensus.Footprint {
 // Revises reports whether an encoded command may take a revision: all that change keys, and the end of a lease, which
 // deletes some. What does not decode is taken for one.
 func Revises(payload []byte) bool {
-	if len(payload) < 2 || payload[0] != formatCommand {
-		return true
-	}
-	switch payload[1] {
-	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob:
+	switch kindOf(payload) {
+	case commandSessionOpen, commandSessionRetire, commandLeaseGrant, commandCompact, commandAlarm, commandPublish, commandJob,
+		commandAuth:
 		return false
 	}
 	return true
@@ -81,8 +79,8 @@ func PayloadFootprint(payload []byte) consensus.Footprint {
 
 // ChangesKeys reports whether an encoded command may change keys, and touches nothing else: a put, a delete or a transaction.
 func ChangesKeys(payload []byte) bool {
-	return len(payload) > 1 && payload[0] == formatCommand &&
-		(payload[1] == commandPut || payload[1] == commandDelete || payload[1] == commandTxn)
+	kind := kindOf(payload)
+	return kind == commandPut || kind == commandDelete || kind == commandTxn
 }
 
 // AsksForPairs reports whether the result of a command may hold keys and values, in any branch.

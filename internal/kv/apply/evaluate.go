@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
@@ -21,7 +22,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if e.Kind != consensus.EntryCommand || e.ExactRevision == 0 {
 		return kv.Result{}, false
 	}
-	v := evaluation{store: m.store, leases: m.leases, alarms: m.alarms, rev: m.store.Revision(),
+	v := evaluation{store: m.store, leases: m.leases, alarms: m.alarms, auth: m.auth.state.Load(), rev: m.store.Revision(),
 		exact: kv.Revision(e.ExactRevision)}
 	v.account.left = maxFastAnswerBytes
 	if !m.awaits(e) {
@@ -69,6 +70,7 @@ type evaluation struct {
 	store  *mvcc.Store
 	leases *lease.Lessor
 	alarms *alarmTable
+	auth   *auth.State
 
 	rev     kv.Revision  // that is read
 	exact   kv.Revision  // that the command will have
@@ -79,7 +81,7 @@ type evaluation struct {
 
 func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
 	noSpace, corrupt := forbidden(v.alarms.list())
-	if v.rev >= v.exact || barred(cmd, noSpace, corrupt) != nil {
+	if v.rev >= v.exact || permit(v.auth, v.leases, cmd) != nil || barred(cmd, noSpace, corrupt) != nil {
 		return kv.Result{}, false
 	}
 	res.Revision = v.exact

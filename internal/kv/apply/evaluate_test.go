@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -20,6 +21,7 @@ type guesser struct {
 	asked, told map[string]int // entries by kind of their command
 	rejected    int            // entries that Apply rejected
 	compacted   kv.Revision    // before the entry of the round was applied
+	secured     bool
 }
 
 const guessRounds = 5000
@@ -32,7 +34,7 @@ func TestMachine_Evaluate_differential(t *testing.T) {
 	s := &guesser{t: t, rng: rand.New(rand.NewSource(seed)), asked: map[string]int{}, told: map[string]int{}}
 	for round := range guessRounds {
 		if round%200 == 0 {
-			s.begin(round%1000 == 0)
+			s.begin(round%1000 == 0, round%400 == 0)
 		}
 		if s.round(); t.Failed() {
 			t.Fatalf("seed %d, round %d", seed, round)
@@ -62,11 +64,15 @@ func TestMachine_Evaluate_differential(t *testing.T) {
 	}
 }
 
-func (s *guesser) begin(lsm bool) {
+func (s *guesser) begin(lsm, secured bool) {
 	s.end()
+	s.secured = secured
 	s.b = newBenchOn(s.t, lsm)
 	s.g = &generator{rng: s.rng, revision: 1, sequence: map[consensus.SessionID]uint64{}}
 	s.id = openSession(s.b, 9, 1)
+	if s.secured {
+		enableAuth(s.b)
+	}
 }
 
 func (s *guesser) end() {
@@ -78,7 +84,12 @@ func (s *guesser) end() {
 }
 
 // random appends a command to the log.
-func (s *guesser) random(cmd kv.Command) consensus.Entry { return *s.b.entry(cmd) }
+func (s *guesser) random(cmd kv.Command) consensus.Entry {
+	if s.secured {
+		cmd.By = []auth.Credentials{asRoot, asRoot, asAlice, asAlice, {}}[s.rng.Intn(5)]
+	}
+	return *s.b.entry(cmd)
+}
 
 // state brings the store to where it has keys and leases, and sometimes alarms.
 func (s *guesser) state() {
@@ -88,6 +99,11 @@ func (s *guesser) state() {
 			cmd = kv.Command{Put: s.g.putOp()}
 		}
 		s.b.apply(s.random(cmd))
+	}
+	if s.secured && s.rng.Intn(4) == 0 {
+		kind := []auth.Kind{auth.GrantPermission, auth.RevokePermission}[s.rng.Intn(2)]
+		granted := auth.Permission{Access: auth.Access(s.rng.Intn(3)), Key: s.g.key(), End: []byte{0}}
+		s.b.do(kv.Command{Auth: &auth.Change{Kind: kind, Role: "some", Permission: granted}, By: asRoot})
 	}
 	for id := kv.LeaseID(1); id < 4; id++ {
 		if s.rng.Intn(4) == 0 {

@@ -14,6 +14,7 @@ type executor struct {
 	members  *memberTable
 	sessions *sessionTable
 	jobs     *jobTable
+	auth     *authTable
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
@@ -40,6 +41,9 @@ func (x *executor) end() {
 
 // execute does one command. On a rejection res.Err is set and nothing was changed.
 func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
+	if res.Err = permit(x.auth.state.Load(), x.leases, cmd); res.Err != nil {
+		return
+	}
 	if res.Err = barred(cmd, x.alarms.noSpace, x.alarms.corrupt); res.Err != nil {
 		return
 	}
@@ -68,6 +72,8 @@ func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
 		x.sessions.retire(x.w, sessionID(cmd.SessionRetire.Member, cmd.SessionRetire.Number))
 	case cmd.Job != nil:
 		res.Err = x.jobs.write(x.w, cmd.Job)
+	case cmd.Auth != nil:
+		res.Err = x.auth.change(x.w, cmd.Auth)
 	}
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
@@ -34,6 +35,7 @@ type Machine struct {
 	members  *memberTable
 	alarms   *alarmTable
 	jobs     *jobTable
+	auth     *authTable
 	sessions *sessionTable
 	chain    chain
 	position position
@@ -127,6 +129,18 @@ func (m *Machine) Alarms() []kv.Alarm { return m.alarms.list() }
 
 // Jobs returns the jobs, sorted by id. The list and the bodies must not be modified.
 func (m *Machine) Jobs() []Job { return m.jobs.list() }
+
+// Users returns users and roles.
+func (m *Machine) Users() *auth.State { return m.auth.state.Load() }
+
+// Permit returns why a command would be rejected now, if it is for want of permission.
+func (m *Machine) Permit(cmd *kv.Command) error { return permit(m.Users(), m.leases, cmd) }
+
+// PermitLease checks whether somebody may renew a lease.
+func (m *Machine) PermitLease(by auth.Credentials, id kv.LeaseID) error {
+	p := permission{user: m.Users().Check(by), leases: m.leases}
+	return p.mayLease(id)
+}
 
 // Result returns the result of a proposal, if an entry of it has been applied and its session is not retired.
 func (m *Machine) Result(id consensus.ProposalID) (kv.Result, bool, error) {

@@ -58,10 +58,11 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	}
 	m := &Machine{
 		engine: eng, options: options, cluster: cluster, owner: owner, leases: lease.New(), hub: options.Hub,
-		config: &configTable{}, members: &memberTable{}, alarms: &alarmTable{}, jobs: &jobTable{},
+		config: &configTable{}, members: &memberTable{}, alarms: &alarmTable{}, jobs: &jobTable{}, auth: &authTable{},
 	}
 	m.sessions = newSessionTable(eng, m.members)
-	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs}
+	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
+		auth: m.auth}
 	if err := m.load(); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,8 @@ func (m *Machine) load() error {
 	if err := m.chain.load(m.engine, m.cluster, m.Applied().Index); err != nil {
 		return err
 	}
-	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load} {
+	for _, load := range []func(engine.Engine) error{m.config.load, m.members.load, m.alarms.load, m.jobs.load,
+		m.auth.load} {
 		if err := load(m.engine); err != nil {
 			return err
 		}

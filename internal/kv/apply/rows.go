@@ -19,6 +19,7 @@ import (
 //	's' 'p' member(8)           -> publish command                       what members published
 //	's' 'w' member(8) kind(1)   -> (empty)                               raised alarms
 //	's' 'j' job(8)              -> version, body                     jobs
+//	's' 'u' ...                 -> users and roles (package auth)
 //	's' 'n'                     -> the slot that the next session gets
 //	's' 'o' member(8) number(8) -> slot                                  open sessions
 //	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
@@ -39,6 +40,7 @@ const (
 	rowOpen      = 'o'
 	rowHighest   = 'h'
 	rowJob       = 'j'
+	rowAuth      = 'u'
 )
 
 var (

@@ -127,6 +127,20 @@ func (l *Lessor) Keys(id kv.LeaseID) (keys []string, exists bool) {
 	return slices.Compact(keys), true
 }
 
+// FewKeys returns the keys that hang on a lease, in no order, and false if they are more than most.
+func (l *Lessor) FewKeys(id kv.LeaseID, most int) (keys []string, few bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	le := l.leases[id]
+	switch {
+	case le == nil:
+		return nil, true
+	case len(le.keys.list) > most:
+		return nil, false
+	}
+	return slices.Clone(le.keys.list), true
+}
+
 // Info is what a listing or LeaseTimeToLive tells of a lease.
 type Info struct {
 	ID         kv.LeaseID

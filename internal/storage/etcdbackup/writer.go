@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"strconv"
 
 	"go.etcd.io/bbolt"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -25,7 +27,7 @@ import (
 //	alarm            etcdserverpb.AlarmMember -> nothing
 //	members          id in hexadecimal -> JSON; members_removed: id -> "removed"
 //	cluster          clusterVersion: text; downgrade: JSON
-//	auth, authUsers, authRoles: empty but for authEnabled and authRevision
+//	auth, authUsers, authRoles: users and roles
 var buckets = []string{
 	"key", "meta", "lease", "alarm", "members", "members_removed", "cluster", "auth", "authUsers", "authRoles",
 }
@@ -195,8 +197,6 @@ func (w *Writer) Meta(m *Meta) error {
 		{"meta", "term", binary.BigEndian.AppendUint64(nil, uint64(m.Term))},
 		{"meta", "confState", state},
 		{"meta", "storageVersion", []byte(m.Storage)},
-		{"auth", "authEnabled", []byte{0}},
-		{"auth", "authRevision", binary.BigEndian.AppendUint64(nil, 1)},
 		{"cluster", "clusterVersion", []byte(m.Cluster)},
 		{"cluster", "downgrade", []byte(`{"target-version":"","enabled":false}`)},
 	}
@@ -230,6 +230,35 @@ func (w *Writer) Alarm(alarm kv.Alarm) error {
 		return err
 	}
 	return w.put("alarm", key, nil)
+}
+
+// Users writes users and roles, and whether authentication is enabled.
+func (w *Writer) Users(state *auth.State) error {
+	enabled := []byte{0}
+	if state.Enabled() {
+		enabled[0] = 1
+	}
+	err := errors.Join(w.put("auth", []byte("authEnabled"), enabled),
+		w.put("auth", []byte("authRevision"), binary.BigEndian.AppendUint64(nil, state.Revision())))
+	for _, name := range state.Users() {
+		if user, ok := state.User(name); ok && err == nil {
+			err = w.message("authUsers", name, user.Message())
+		}
+	}
+	for _, name := range state.Roles() {
+		if role, ok := state.Role(name); ok && err == nil {
+			err = w.message("authRoles", name, role.Message())
+		}
+	}
+	return err
+}
+
+func (w *Writer) message(bucket, key string, m proto.Message) error {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return w.put(bucket, []byte(key), value)
 }
 
 // Member is a member of the cluster, as etcd stores it.

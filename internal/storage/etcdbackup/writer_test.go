@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/api/v3/authpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
@@ -37,7 +39,30 @@ func read(t *testing.T, file, bucket string) (rows []string) {
 	return rows
 }
 
-func encoded(t *testing.T, p *mvccpb.KeyValue) []byte {
+// secured is a State with a user and a role, and authentication enabled.
+func secured(t *testing.T) *auth.State {
+	t.Helper()
+	state := auth.New()
+	for _, c := range []auth.Change{
+		{Kind: auth.UserAdd, User: "root", Hash: []byte("hash")},
+		{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		{Kind: auth.RoleAdd, Role: "reader"},
+		{Kind: auth.GrantPermission, Role: "reader",
+			Permission: auth.Permission{Access: auth.ReadWrite, Key: []byte("a"), End: []byte("b")}},
+		{Kind: auth.Enable, Secret: make([]byte, 32)},
+	} {
+		next, _, err := state.Next(&c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = next
+	}
+	return state
+}
+
+func encoded(t *testing.T, p *mvccpb.KeyValue) []byte { return marshaled(t, p) }
+
+func marshaled(t *testing.T, p proto.Message) []byte {
 	t.Helper()
 	value, err := proto.Marshal(p)
 	if err != nil {
@@ -59,6 +84,7 @@ func TestWriter_rows(t *testing.T) {
 		w.Change(4, []kv.Event{{Kind: kv.EventPut, KV: pair}, {Kind: kv.EventDelete, KV: kv.KeyValue{Key: []byte("b"), ModRevision: 4}}}),
 		w.Lease(7, 60),
 		w.Alarm(kv.Alarm{Member: 5, Kind: kv.AlarmNoSpace}),
+		w.Users(secured(t)),
 		w.Member(&etcdbackup.Member{ID: 0xab, PeerURLs: []string{"http://p"}}),
 		w.Removed(0xac),
 		w.Meta(&etcdbackup.Meta{Index: 9, Term: 2, Voters: []consensus.MemberID{0xab}, Compacted: 3, Storage: "3.7.0",
@@ -72,6 +98,11 @@ func TestWriter_rows(t *testing.T) {
 	bare := encoded(t, &mvccpb.KeyValue{Key: []byte("b")})
 	second := encoded(t, &mvccpb.KeyValue{Key: []byte("b"), ModRevision: 3})
 	zeros := "\x00\x00\x00\x00\x00\x00\x00"
+	user := marshaled(t, &authpb.User{Name: []byte("root"), Password: []byte("hash"), Roles: []string{"root"},
+		Options: &authpb.UserAddOptions{}})
+	role := marshaled(t, &authpb.Role{Name: []byte("reader"), KeyPermission: []*authpb.Permission{
+		{PermType: authpb.READWRITE, Key: []byte("a"), RangeEnd: []byte("b")},
+	}})
 	for bucket, want := range map[string][]string{
 		"key": {
 			fmt.Sprintf("%q=%q", zeros+"\x03_"+zeros+"\x00", full),
@@ -95,8 +126,9 @@ func TestWriter_rows(t *testing.T) {
 			fmt.Sprintf("%q=%q", "storageVersion", "3.7.0"),
 			fmt.Sprintf("%q=%q", "term", zeros+"\x02"),
 		},
-		"auth":      {fmt.Sprintf("%q=%q", "authEnabled", "\x00"), fmt.Sprintf("%q=%q", "authRevision", zeros+"\x01")},
-		"authUsers": nil, "authRoles": nil,
+		"auth":      {fmt.Sprintf("%q=%q", "authEnabled", "\x01"), fmt.Sprintf("%q=%q", "authRevision", zeros+"\x05")},
+		"authUsers": {fmt.Sprintf("%q=%q", "root", user)},
+		"authRoles": {fmt.Sprintf("%q=%q", "reader", role)},
 	} {
 		if got := read(t, file, bucket); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: got  %v\nwant %v", bucket, got, want)

@@ -1,0 +1,129 @@
+package apply
+
+import (
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
+)
+
+// permit rejects what the user in whose name a command comes may not do, before any of it is done. As in etcd both branches of
+// a transaction count, and all its compares, so that the answer tells nothing of keys that the user may not read.
+//
+// What only members propose is in nobody's name and always permitted: sessions, jobs, what members publish, and the ends of
+// leases that a leader found expired. No request of a client becomes one of these. Alarms and compactions come from both; those
+// that a member proposes of itself say so.
+func permit(state *auth.State, leases *lease.Lessor, cmd *kv.Command) error {
+	if !state.Enabled() {
+		return nil
+	}
+	p := permission{user: state.Check(cmd.By), leases: leases}
+	switch {
+	case cmd.Put != nil:
+		return p.mayPut(cmd.Put)
+	case cmd.Delete != nil:
+		return p.mayDelete(cmd.Delete)
+	case cmd.Txn != nil:
+		return p.mayTxn(cmd.Txn)
+	case cmd.Compact != nil, cmd.Auth != nil, cmd.Alarm != nil:
+		return p.user.Root()
+	case cmd.LeaseGrant != nil:
+		return p.user.User()
+	case cmd.LeaseRevoke != nil && cmd.LeaseRevoke.Term == 0:
+		return p.mayLease(cmd.LeaseRevoke.ID)
+	}
+	return nil
+}
+
+// permission is the checks of one command.
+type permission struct {
+	user   auth.Check
+	leases *lease.Lessor
+	passed kv.LeaseID // the last lease whose keys may be written
+}
+
+// MaxLeaseKeys is to how many keys a lease may be tied that only root may use: those of others are checked one by one, with
+// each command that names the lease.
+const MaxLeaseKeys = 10_000
+
+func (p *permission) mayPut(op *kv.PutOp) error {
+	if err := p.user.Write(op.Key, nil); err != nil {
+		return err
+	}
+	if op.PrevKV {
+		if err := p.user.Read(op.Key, nil); err != nil {
+			return err
+		}
+	}
+	if op.Lease == 0 {
+		return nil
+	}
+	return p.mayLease(op.Lease)
+}
+
+// lease permits to end a lease, which deletes its keys, to keep it from ending, or to tie another key to it.
+func (p *permission) mayLease(id kv.LeaseID) error {
+	if err := p.user.User(); err != nil || p.user.Free() {
+		return err
+	}
+	if id == p.passed {
+		return nil
+	}
+	keys, few := p.leases.FewKeys(id, MaxLeaseKeys)
+	if !few {
+		return auth.ErrPermissionDenied
+	}
+	for _, key := range keys {
+		if err := p.user.Write([]byte(key), nil); err != nil {
+			return err
+		}
+	}
+	p.passed = id
+	return nil
+}
+
+func (p *permission) mayDelete(op *kv.DeleteOp) error {
+	err := p.user.Write(op.Key, op.End)
+	if err == nil && op.PrevKV {
+		err = p.user.Read(op.Key, op.End)
+	}
+	return err
+}
+
+func (p *permission) mayTxn(op *kv.TxnOp) error {
+	if err := p.user.User(); err != nil {
+		return err
+	}
+	for i := range op.Compares {
+		if err := p.user.Read(op.Compares[i].Key, op.Compares[i].End); err != nil {
+			return err
+		}
+	}
+	for _, branch := range [...][]kv.Op{op.Then, op.Else} {
+		for i := range branch {
+			if err := p.mayOp(&branch[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *permission) mayOp(op *kv.Op) error {
+	switch {
+	case op.Range != nil:
+		return p.user.Read(op.Range.Key, op.Range.End)
+	case op.Put != nil:
+		return p.mayPut(op.Put)
+	case op.Delete != nil:
+		return p.mayDelete(op.Delete)
+	case op.Txn != nil:
+		return p.mayTxn(op.Txn)
+	}
+	return nil
+}
+
+// PermitTxn checks a transaction that only reads, and is answered without the log.
+func PermitTxn(check *auth.Check, op *kv.TxnOp) error {
+	p := permission{user: *check}
+	return p.mayTxn(op)
+}
