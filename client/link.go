@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -326,6 +327,23 @@ func (l *link) settle() {
 			return
 		}
 	}
+}
+
+// refused returns why all endpoints refuse this user; nil if some do not. A token that is over is no reason: the next stream
+// has another.
+func refused(err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	var why error
+	for _, one := range joined.Unwrap() {
+		why = rpctypes.Error(one)
+		if why != rpctypes.ErrUserEmpty && why != rpctypes.ErrAuthFailed && why != rpctypes.ErrPermissionDenied {
+			return nil
+		}
+	}
+	return why
 }
 
 // unsupported reports whether no endpoint serves the Writer service.

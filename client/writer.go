@@ -111,6 +111,8 @@ func (w *writer) run() {
 			l.serve()
 		case unsupported(err):
 			w.table.with(func(t *nativeclient.Table) { t.Fail(ErrUnsupported, false) })
+		case refused(err) != nil:
+			w.table.with(func(t *nativeclient.Table) { t.Fail(refused(err), false) })
 		}
 		backoff = min(max(2*backoff, nativeclient.FirstBackoff), nativeclient.MaxBackoff)
 		select {

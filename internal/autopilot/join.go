@@ -38,7 +38,14 @@ type JoinAnswer struct {
 type JoinQuestion struct {
 	JoinRequest
 	Job membership.JobID `json:"job,omitempty"`
+	// Closed says that nobody is added on the word of this process: it may only be whom somebody else has added.
+	Closed bool `json:"closed,omitempty"`
 }
+
+// errClosed answers a process that nobody has added while users must log in.
+var errClosed = &membership.SpecError{Text: "authentication is enabled and the peer port does not ask for certificates, " +
+	"so that nobody joins unasked: add the member as root, by `quorate member add` or `quorate member replace` with its " +
+	"peer URLs, and start this process again"}
 
 // JoinStep is what the leader says: the answer, if Ready, or the job that has to be waited for. Cluster and Epoch are for the
 // member to fill in.
@@ -85,6 +92,8 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 		}
 	}
 	switch {
+	case q.Closed:
+		return JoinStep{}, errClosed
 	case q.Replaces == "":
 		return r.joinAsLearner(ctx, &view, &q)
 	case !found:

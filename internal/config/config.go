@@ -24,9 +24,9 @@ type Config struct {
 	Compaction Compaction
 	Monitoring Monitoring
 	TLS        TLSSettings
+	Auth       Auth
 
 	WatchProgressNotifyInterval time.Duration
-	AuthToken                   string
 	FeatureGates                FeatureGates
 	PeerDelays                  []PeerDelay // see PeerDelay
 

@@ -37,8 +37,16 @@ var monitoringSettings = []setting{
 }
 
 var authSettings = []setting{
-	{name: "auth-token", def: "simple", arg: "TYPE", help: "Type of the tokens of logged-in users: 'simple'.",
-		value: texts(func(c *Config) *string { return &c.AuthToken })},
+	{name: "auth-token", def: "simple", arg: "TYPE",
+		help: "Type of the tokens of logged-in users: 'simple', or " +
+			"'jwt,sign-method=METHOD,pub-key=FILE,priv-key=FILE,ttl=DURATION' (default of ttl: 5m), with methods such as " +
+			"RS256, ES256, EdDSA and HS256. The files are read again when they have changed.",
+		value: texts(func(c *Config) *string { return &c.Auth.Token })},
+	{name: "auth-token-ttl", def: "300", arg: "SECONDS",
+		help:  "How long after its last use at a member a simple token is good.",
+		value: counted(func(c *Config) *time.Duration { return &c.Auth.TokenTTL }, time.Second)},
+	{name: "bcrypt-cost", def: "10", arg: "N", help: "Cost of hashing passwords, 4 to 31; each step takes twice the time.",
+		value: numbers(func(c *Config) *int { return &c.Auth.BcryptCost }, 4, 31)},
 }
 
 var discoverySettings = []setting{
@@ -79,8 +87,6 @@ var idleSettings = []setting{
 	ignored("memory-mlock", "false", "", switches(nil), "nothing is mapped into memory"),
 	ignored("backend-bbolt-freelist-type", "map", "TYPE", choices[string](nil, "map", "array"), "there is no bbolt file"),
 	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
-	ignored("auth-token-ttl", "300", "SECONDS", counts(), "authentication is not built yet"),
-	ignored("bcrypt-cost", "10", "N", numbers[int](nil, 4, 31), "authentication is not built yet"),
 	ignored("enable-grpc-gateway", "true", "", switches(nil), "there is no JSON gateway yet"),
 	ignored("initial-election-tick-advance", "true", "", switches(nil), "the first election waits as long as any other"),
 	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),

@@ -103,6 +103,13 @@ type Monitoring struct {
 	WarningRequestDuration time.Duration
 }
 
+// Auth says how users log in.
+type Auth struct {
+	Token      string        // kind of tokens: see Config.JWT
+	TokenTTL   time.Duration // of simple tokens, after the last use; zero: etcd's default
+	BcryptCost int           // of the hashes of new passwords
+}
+
 // TLSSettings are the TLS settings of all connections.
 type TLSSettings struct {
 	Client             TLS // of the client, HTTP and metrics URLs

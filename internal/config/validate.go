@@ -150,9 +150,8 @@ func (c *Config) serviceFaults() Faults {
 	if _, err := c.AutoCompaction(); err != nil {
 		faults = append(faults, fmt.Sprintf("--auto-compaction-retention %q %v", c.Compaction.Retention, err))
 	}
-	if c.AuthToken != "simple" {
-		kind, _, _ := strings.Cut(c.AuthToken, ",")
-		faults = append(faults, fmt.Sprintf("--auth-token: %q tokens are not supported yet, only simple ones", kind))
+	if _, err := c.JWT(); err != nil {
+		faults = append(faults, fmt.Sprintf("--auth-token: %v", err))
 	}
 	if c.FeatureGates.Enabled("LeaseCheckpointPersist") && !c.FeatureGates.Enabled("LeaseCheckpoint") {
 		faults = append(faults, "--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint")

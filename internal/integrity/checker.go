@@ -190,7 +190,8 @@ func (c *Checker) raiseAlarm(ctx context.Context, id consensus.MemberID) {
 		c.options.Logger.Error("a member differs from the majority at the same place: it stops serving, the others go on; "+
 			"what to do is in docs/compatibility.md, CORRUPT", "peer", id.String())
 	}
-	command := kv.Command{Alarm: &kv.AlarmOp{Activate: true, Member: uint64(id), Kind: kv.AlarmCorrupt}}
+	command := kv.Command{Alarm: &kv.AlarmOp{Activate: true, Member: uint64(id), Kind: kv.AlarmCorrupt},
+		By: c.options.Stores.Latest().Users().ByMember()}
 	result, err := c.options.Ports.Propose(ctx, &command)
 	if err = errors.Join(err, result.Err); err != nil {
 		c.options.Logger.Warn("could not mark a corrupt member, the next comparison will", "peer", id.String(), "err", err)

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -118,5 +120,36 @@ func TestMember_Join_takesOverURL(t *testing.T) {
 	c.await("the end of the job", inState(joined.Job, membership.StateDone), leader, follower, in)
 	if config := in.config(); config.Contains(dead.id) || !config.IsVoter(in.id) {
 		t.Errorf("the configuration is %+v", config)
+	}
+}
+
+// Ensure that nobody joins unasked while users must log in, and that who was added by root does.
+func TestMember_Join_withAuthentication(t *testing.T) {
+	c := startCluster(t, 1)
+	leader := c.leader()
+	root := auth.Credentials{User: "root", Revision: auth.AnyRevision}
+	for _, change := range []auth.Change{
+		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
+		{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		{Kind: auth.Enable, Secret: make([]byte, 32)},
+	} {
+		if result, err := leader.Propose(c.ctx, &kv.Command{Auth: &change, By: root}); err != nil || result.Err != nil {
+			t.Fatal(err, result.Err)
+		}
+	}
+	in := c.reserve()
+	request := autopilot.JoinRequest{Name: "new", PeerURLs: []string{in.url()}}
+	outside := transport.Options{Logger: slog.New(slog.DiscardHandler)}
+	var spec *membership.SpecError
+	if _, err := member.Join(c.ctx, outside, leader.url(), request); !errors.As(err, &spec) ||
+		!strings.Contains(err.Error(), "authentication is enabled") {
+		t.Errorf("a process that nobody knows joins: %v", err)
+	}
+	added, err := leader.Join(c.ctx, request) // as the native service does, for root
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := member.Join(c.ctx, outside, leader.url(), request); err != nil || again.ID != added.ID {
+		t.Errorf("who was added joins: %+v, %v, want %v", again, err, added.ID)
 	}
 }

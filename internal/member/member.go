@@ -81,6 +81,7 @@ func New(options Options) (*Member, error) {
 	m.members.init(o, &membershipPorts{
 		leader: &m.leader, requests: &m.requests, config: &m.config, peers: &m.peers, caller: caller,
 		status: m.loop.askStatus, put: m.inbox.put, progress: m.sender.Progress, alarms: m.epochs.Alarms,
+		closed:   func() bool { return !o.PeersVerified && m.stores.Latest().Users().Enabled() },
 		stopping: m.life.stopping,
 	})
 	m.integrity = newIntegrity(o, &m.leader, &m.config, &m.requests, caller, m.inbox.put)

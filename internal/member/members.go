@@ -51,6 +51,7 @@ type membershipPorts struct {
 	put      func(inputs ...raft.Input) // to the core
 	progress func(to consensus.MemberID) *membership.TransferView
 	alarms   func() []string // of other epochs that are about
+	closed   func() bool     // nobody may join unasked
 	stopping context.Context
 }
 
@@ -116,7 +117,9 @@ func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodCancel, s.requests.Cancel)
 	peercall.Serve(t, &methodJoinStep, s.joinHere)
 	peercall.Serve(t, &methodMovedStep, s.movedHere)
-	peercall.Serve(t, &methodJoin, s.Join)
+	peercall.Serve(t, &methodJoin, func(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
+		return s.join(ctx, r, s.ports.closed())
+	})
 	peercall.Serve(t, &methodMoved, s.moved)
 }
 
@@ -194,11 +197,15 @@ func (s *Membership) Advice() string { return s.repair.Text() }
 // Join makes the caller a member-to-be and tells it who it is, once it is in the configuration: it may be started then.
 // Asked again with the same URLs, it gives the same answer until the member has started.
 func (s *Membership) Join(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
+	return s.join(ctx, r, false)
+}
+
+func (s *Membership) join(ctx context.Context, r autopilot.JoinRequest, closed bool) (autopilot.JoinAnswer, error) {
 	r.PeerURLs = slices.Sorted(slices.Values(r.PeerURLs))
 	if err := r.Validate(); err != nil {
 		return autopilot.JoinAnswer{}, err
 	}
-	q := autopilot.JoinQuestion{JoinRequest: r}
+	q := autopilot.JoinQuestion{JoinRequest: r, Closed: closed}
 	for {
 		config, jobs := s.ConfigChanged(), s.JobsChanged()
 		step, err := atLeader(ctx, s, &methodJoinStep, q)

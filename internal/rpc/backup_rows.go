@@ -34,7 +34,7 @@ func writeBackup(ctx context.Context, name string, machine *apply.Machine, versi
 	}()
 	b := backup{w, machine, version}
 	for _, step := range []func() error{
-		b.oldVersions, b.history, b.meta, b.leases, b.alarms, b.members, w.Finish,
+		b.oldVersions, b.history, b.meta, b.leases, b.alarms, b.users, b.members, w.Finish,
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("%w: %w", errBackup, err)
@@ -128,6 +128,8 @@ func (b *backup) alarms() error {
 	}
 	return nil
 }
+
+func (b *backup) users() error { return b.file.Users(b.machine.Users()) }
 
 func (b *backup) members() error {
 	config, _ := b.machine.Config()

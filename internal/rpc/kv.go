@@ -72,8 +72,12 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.
 			return nil, err
 		}
 	}
+	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
+	if err != nil {
+		return nil, err
+	}
 	response := &wire.RangeResponse{}
-	err := s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
+	err = s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
 		result, revision, err := machine.Store().RangeWithin(&call.Op, account)
@@ -82,6 +86,12 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.
 	})
 	if err != nil {
 		return nil, s.unanswered(err)
+	}
+	if !s.access.Unchanged(users) {
+		if _, err := s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {
+			response.Memory.Release()
+			return nil, err
+		}
 	}
 	s.stats.ranged.Add(1)
 	return response, nil

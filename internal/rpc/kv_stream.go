@@ -31,7 +31,18 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 			return err
 		}
 	}
-	return s.rangeStream(ctx, call.Op, stream.SendMsg)
+	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
+	if err != nil {
+		return err
+	}
+	return s.rangeStream(ctx, call.Op, func(chunk any) (err error) {
+		if !s.access.Unchanged(users) {
+			if users, err = s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {
+				return err
+			}
+		}
+		return stream.SendMsg(chunk)
+	})
 }
 
 // rangeStream sends a range in chunks. Put together they are the response that Range would have given at the

@@ -67,8 +67,12 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnR
 			return nil, err
 		}
 	}
+	users, err := s.access.ReadTxn(ctx, &call.Op)
+	if err != nil {
+		return nil, err
+	}
 	response := &wire.TxnResponse{}
-	err := s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(account kv.Account) error {
+	err = s.options.Answers.Build(ctx, maxTxnAnswerBytes, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
 		revision := machine.Store().Revision()
@@ -81,6 +85,12 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnR
 	}
 	if err != nil {
 		return nil, s.unanswered(err)
+	}
+	if !s.access.Unchanged(users) {
+		if _, err := s.access.ReadTxn(ctx, &call.Op); err != nil {
+			response.Memory.Release()
+			return nil, err
+		}
 	}
 	return response, nil
 }

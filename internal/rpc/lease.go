@@ -59,6 +59,9 @@ func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest
 func (l *leaseService) LeaseTimeToLive(
 	ctx context.Context, r *pb.LeaseTimeToLiveRequest,
 ) (*pb.LeaseTimeToLiveResponse, error) {
+	if err := l.access.User(ctx); err != nil {
+		return nil, err
+	}
 	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
 	remaining, granted, err := l.options.Member.LeaseTimeToLive(ctx, kv.LeaseID(r.ID))
 	switch {
@@ -73,24 +76,42 @@ func (l *leaseService) LeaseTimeToLive(
 			return nil, err
 		}
 	}
-	machine, release := l.options.Member.Machine()
-	defer release()
 	if r.Keys && err == nil {
-		keys, _ := machine.Leases().Keys(kv.LeaseID(r.ID))
-		for _, key := range keys {
-			response.Keys = append(response.Keys, []byte(key))
+		if response.Keys, err = l.keys(ctx, kv.LeaseID(r.ID)); err != nil {
+			return nil, err
 		}
 	}
-	response.Header = l.headerAt(machine.Store().Revision()).Message()
+	response.Header = l.headerNow().Message()
 	return response, nil
 }
 
-// LeaseLeases lists the leases that this member knows.
-func (l *leaseService) LeaseLeases(context.Context, *pb.LeaseLeasesRequest) (*pb.LeaseLeasesResponse, error) {
+// keys returns the keys of a lease to who may read all of them.
+func (l *leaseService) keys(ctx context.Context, id kv.LeaseID) ([][]byte, error) {
 	machine, release := l.options.Member.Machine()
-	defer release()
+	keys, _ := machine.Leases().Keys(id)
+	release()
+	found := make([][]byte, len(keys))
+	for i, key := range keys {
+		found[i] = []byte(key)
+	}
+	return found, l.access.ReadKeys(ctx, found)
+}
+
+// LeaseLeases lists the leases that this member knows, to who may read the keys of all of them.
+func (l *leaseService) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest) (*pb.LeaseLeasesResponse, error) {
+	if err := l.access.User(ctx); err != nil {
+		return nil, err
+	}
+	machine, release := l.options.Member.Machine()
 	response := &pb.LeaseLeasesResponse{Header: l.headerAt(machine.Store().Revision()).Message()}
-	for _, info := range machine.Leases().Leases(l.options.Clock.Now()) {
+	leases := machine.Leases().Leases(l.options.Clock.Now())
+	release()
+	for _, info := range leases {
+		if l.access.State().Enabled() {
+			if _, err := l.keys(ctx, info.ID); err != nil {
+				return nil, err
+			}
+		}
 		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: int64(info.ID)})
 	}
 	return response, nil
@@ -125,7 +146,10 @@ func (l *leaseService) keepAlive(
 		// The header is made first: its revision must not be newer than the renewal, or a client could see a lease
 		// alive at a revision at which it was revoked already.
 		response := &pb.LeaseKeepAliveResponse{Header: l.headerNow().Message(), ID: request.ID}
-		if response.TTL, err = l.renew(stream.Context(), kv.LeaseID(request.ID)); err != nil {
+		if err = l.access.Renew(stream.Context(), kv.LeaseID(request.ID)); err == nil {
+			response.TTL, err = l.renew(stream.Context(), kv.LeaseID(request.ID))
+		}
+		if err != nil {
 			return etcderr.Wire(err)
 		}
 		if err := stream.Send(response); err != nil {

@@ -24,6 +24,13 @@ type maintenanceService struct {
 
 // Alarm lists, raises or disarms alarms. Listing is a linearizable read.
 func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
+	permitted := m.access.Root
+	if r.Action == pb.AlarmRequest_GET {
+		permitted = m.access.User
+	}
+	if err := permitted(ctx); err != nil {
+		return nil, err
+	}
 	response := &pb.AlarmResponse{}
 	kind, err := m.checkAlarm(r)
 	if err != nil {

@@ -71,8 +71,8 @@ func TestMaintenance_statusHashAndAlarms(t *testing.T) {
 	if _, err := c.Authenticate(ctx, "root", "x"); !errors.Is(err, rpctypes.ErrAuthNotEnabled) {
 		t.Errorf("authenticate: got %v, want %v", err, rpctypes.ErrAuthNotEnabled)
 	}
-	if _, err := c.AuthEnable(ctx); status.Code(err) != codes.Unimplemented {
-		t.Errorf("auth enable: got %v, want Unimplemented", err)
+	if _, err := c.AuthEnable(ctx); !errors.Is(err, rpctypes.ErrRootUserNotExist) {
+		t.Errorf("auth enable: got %v, want %v", err, rpctypes.ErrRootUserNotExist)
 	}
 	health, err := healthpb.NewHealthClient(c.ActiveConnection()).Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil || health.Status != healthpb.HealthCheckResponse_SERVING {

@@ -17,7 +17,7 @@ import (
 func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
 		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
-		s.collectAnswers, s.bounds.collect, s.first.collect,
+		s.collectAnswers, s.bounds.collect, s.first.collect, s.collectAuth,
 	}
 	if s.membership != nil {
 		parts = append(parts, s.membership.Collect)
@@ -60,6 +60,20 @@ func (s *shared) collectServer(e *metrics.Emitter) {
 			float64(n.(*atomic.Uint64).Load()), "Reason", text.(string))
 		return true
 	})
+}
+
+func (s *shared) collectAuth(e *metrics.Emitter) {
+	users, logins := s.access.State(), s.options.Login.Stats()
+	e.Gauge("etcd_debugging_auth_revision", "Revision of users and roles.", float64(users.Revision()))
+	e.Gauge("quorate_auth_enabled", "1 if users must log in.", metrics.Bool(users.Enabled()))
+	e.Gauge("quorate_auth_state_bytes", "What users and roles take.", float64(users.Bytes()))
+	e.Gauge("quorate_auth_passwords_hashing", "Passwords that are being hashed or compared.", float64(logins.Hashing))
+	e.Gauge("quorate_auth_passwords_waiting", "Passwords that wait to be hashed or compared.", float64(logins.Waiting))
+	e.Counter("quorate_auth_logins_refused_total", "Logins that were refused because too many waited.",
+		float64(logins.Refused))
+	e.Gauge("quorate_auth_tokens_used", "Simple tokens whose last use this member remembers.", float64(logins.Used))
+	e.Gauge("quorate_auth_catching_up", "Refused calls that wait to see whether this member only lags.",
+		float64(s.access.CatchingUp()))
 }
 
 // quotaOf is the limit in force. Alerts compare it with the size of the store, so that none is a very large one.

@@ -10,13 +10,30 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/wire"
+	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
 
 // nativeKV is what the native Writer service needs of KV.
 type nativeKV struct{ *kvService }
 
+// Permit implements writerapi.KV.
+func (k nativeKV) Permit(ctx context.Context) error { return k.access.User(ctx) }
+
+// Unsettled implements writerapi.KV.
+func (k nativeKV) Unsettled(ctx context.Context) bool { return k.access.Unsettled(ctx) }
+
 // Admit implements writerapi.KV.
 func (k nativeKV) Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
+	command, err := k.admit(ctx, r)
+	if err == nil {
+		if err = k.access.SignOffer(ctx, command); err != nil {
+			err = fmt.Errorf("%w: %w", writerapi.ErrDenied, err)
+		}
+	}
+	return command, err
+}
+
+func (k nativeKV) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error) {
 	quota := k.checkQuota
 	if r.Again {
 		quota = k.warnQuota

@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
@@ -22,8 +25,12 @@ type Options struct {
 	// Clients is what it does for native clients; nil leaves that service out.
 	Clients writerapi.Clients
 	Version Version
-	Logger  *slog.Logger
-	Clock   env.Clock
+	// Login knows passwords and tokens; nil: simple tokens.
+	Login Login
+	// Certificates says that clients must show a certificate, whose common name is their user.
+	Certificates bool
+	Logger       *slog.Logger
+	Clock        env.Clock
 
 	ElectionTimeout time.Duration
 	// ConnectedSince tells since when this member has a working connection to another one. Membership changes are
@@ -54,6 +61,13 @@ type Options struct {
 	Defragment func(context.Context) error
 	// ExtensiveMetrics adds a histogram of latencies for every method.
 	ExtensiveMetrics bool
+}
+
+// Login knows passwords and tokens: *login.Login.
+type Login interface {
+	authapi.Login
+	access.Tokens
+	Stats() login.Stats
 }
 
 // Limits are what one client may ask for, and all.
@@ -113,6 +127,10 @@ func (o *Options) setDefaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = env.WallClock{}
+	}
+	if o.Login == nil {
+		simple, _ := login.New(login.Options{Clock: o.Clock}) // only files of keys can be unusable
+		o.Login = simple
 	}
 	if o.Superseded == nil {
 		o.Superseded = func() error { return nil }

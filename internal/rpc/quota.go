@@ -21,26 +21,34 @@ type quota struct {
 	raising bool
 }
 
-// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted.
+// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted. Only users
+// raise the alarm, which stops the writes of all. Who calls is asked only then: what is admitted here is signed afterwards.
 func (s *shared) checkQuota(ctx context.Context, command *kv.Command) error {
 	cost := growth(command)
 	if cost == 0 {
 		return nil
 	}
-	if s.diskLow() {
-		return kv.ErrNoSpace // without an alarm: this member goes on by itself once there is room
-	}
-	if s.options.QuotaBytes < 0 {
+	low := s.diskLow()
+	if !low && s.withinQuota(cost) {
 		return nil
+	}
+	if err := s.access.User(ctx); err != nil {
+		return err
+	}
+	if !low { // the member goes on by itself once its disk has room
+		s.raiseNoSpace(ctx)
+	}
+	return kv.ErrNoSpace
+}
+
+// withinQuota reports whether the store may grow by cost.
+func (s *shared) withinQuota(cost int64) bool {
+	if s.options.QuotaBytes < 0 {
+		return true
 	}
 	machine, release := s.options.Member.Machine()
-	size := machine.SizeBytes()
-	release()
-	if size+cost < s.options.QuotaBytes {
-		return nil
-	}
-	s.raiseNoSpace(ctx)
-	return kv.ErrNoSpace
+	defer release()
+	return machine.SizeBytes()+cost < s.options.QuotaBytes
 }
 
 // warnQuota raises the alarm like checkQuota but admits the command. What a client proposes again was admitted once, and
@@ -74,7 +82,7 @@ func (s *shared) raiseNoSpace(ctx context.Context) {
 	}
 	s.options.Logger.Warn("store exceeds its quota, alarm raised", "quotaBytes", s.options.QuotaBytes)
 	op := &kv.AlarmOp{Activate: true, Member: s.self, Kind: kv.AlarmNoSpace}
-	if _, err := s.propose(ctx, &kv.Command{Alarm: op}); err != nil {
+	if _, err := s.replicate(ctx, &kv.Command{Alarm: op, By: s.access.State().ByMember()}); err != nil {
 		s.options.Logger.Warn("alarm could not be raised", "err", err)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/health"
 	"github.com/quorate/quorate/internal/rpc/httpapi"
@@ -47,8 +50,11 @@ func New(options Options) *Services {
 		},
 		first: newFirstMessages(options.FirstMessage),
 	}
+	s.access = access.New(access.Options{
+		Machine: options.Member.Machine, CatchUp: s.readIndex, Tokens: options.Login, Certificates: options.Certificates,
+	})
 	s.gate = gate.New(gate.Options{
-		Member: options.Member, Superseded: options.Superseded, Streams: s.bounds.streams,
+		Member: options.Member, Access: s.access, Superseded: options.Superseded, Streams: s.bounds.streams,
 		ElectionTimeout: options.ElectionTimeout, SlowRequest: options.SlowRequest, Histograms: options.ExtensiveMetrics,
 		Clock: options.Clock, Logger: options.Logger,
 	})
@@ -93,7 +99,7 @@ func (s *Services) Register(server *grpc.Server) {
 	pb.RegisterLeaseServer(timed, &leaseService{shared: s.shared})
 	pb.RegisterClusterServer(timed, &clusterService{shared: s.shared})
 	pb.RegisterMaintenanceServer(timed, &maintenanceService{shared: s.shared})
-	pb.RegisterAuthServer(timed, &authService{shared: s.shared})
+	pb.RegisterAuthServer(timed, s.authService())
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}
@@ -101,6 +107,18 @@ func (s *Services) Register(server *grpc.Server) {
 		quoratepb.RegisterWriterServer(timed, s.writer)
 	}
 	healthpb.RegisterHealthServer(timed, s.health.Server())
+}
+
+func (s *Services) authService() *authapi.Service {
+	return authapi.New(authapi.Options{
+		Control: s.access, Login: s.options.Login, Propose: s.propose, CatchUp: s.readIndex, Logger: s.options.Logger,
+		Header: func(revision kv.Revision) *pb.ResponseHeader {
+			if revision == 0 {
+				return s.headerNow().Message()
+			}
+			return s.headerAt(revision).Message()
+		},
+	})
 }
 
 // Sizes and counts chosen with BenchmarkServer_Unary. Workers keep their grown stacks, which saves a tenth of the

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -15,6 +16,7 @@ type shared struct {
 	stats   counters
 	quota   quota
 	bounds  bounds
+	access  *access.Control
 }
 
 // headerAt is this member's header for an answer given at revision.
@@ -43,8 +45,16 @@ func (s *shared) alarms() []kv.Alarm {
 	return machine.Alarms()
 }
 
-// propose replicates a command and makes its rejection an error.
+// propose replicates a command in the name of the caller, and makes its rejection an error.
 func (s *shared) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if err := s.access.Sign(ctx, command); err != nil {
+		return kv.Result{}, err
+	}
+	return s.replicate(ctx, command)
+}
+
+// replicate is propose in the name that the command bears.
+func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	if kv.AsksForPairs(command) { // what is executed can not be taken back if there is no room for the answer
 		if err := s.options.Answers.Ready(ctx); err != nil {
 			return kv.Result{}, s.unanswered(err)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -40,6 +41,8 @@ type watchStream struct {
 	grpc     grpc.ServerStream
 	watches  *watch.Stream
 	response wire.WatchResponse // reused: it is encoded before SendMsg returns
+
+	limits limits
 
 	mu       sync.Mutex
 	received error // why the receiver ended
@@ -84,13 +87,30 @@ func (w *watchStream) receive() {
 		}
 		switch {
 		case request.GetCreateRequest() != nil:
+			permitted, err := w.mayWatch(request.GetCreateRequest())
+			if err != nil {
+				w.watches.Reject(err)
+				continue
+			}
 			w.watches.Create(watchRequest(request.GetCreateRequest()))
+			if !w.s.access.Unchanged(permitted) {
+				w.limits.again.Store(true)
+			}
 		case request.GetCancelRequest() != nil:
 			w.watches.Cancel(request.GetCancelRequest().WatchId)
 		case request.GetProgressRequest() != nil:
 			w.watches.RequestProgress()
 		}
 	}
+}
+
+// mayWatch permits a watch, as what it asks for is understood: without a key, all keys from the first.
+func (w *watchStream) mayWatch(r *pb.WatchCreateRequest) (*auth.State, error) {
+	key := r.Key
+	if len(key) == 0 {
+		key = []byte{0}
+	}
+	return w.s.access.Read(w.grpc.Context(), key, r.RangeEnd)
 }
 
 func watchRequest(r *pb.WatchCreateRequest) watch.Request {
@@ -146,6 +166,10 @@ func (w *watchStream) send() error {
 			return err
 		}
 		for i := range responses {
+			if w.limits.review(w.grpc.Context(), w.s.access, w.watches); w.limits.withholds(&responses[i]) {
+				responses[i] = watch.Response{}
+				continue
+			}
 			if err := w.sendOne(&responses[i]); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -105,7 +106,9 @@ func (s *Server) compactHistory(a *autoCompactor) {
 
 func (s *Server) compactAt(a *autoCompactor, target kv.Revision) {
 	begun := time.Now()
-	result, err := s.member.Propose(s.ctx, &kv.Command{Compact: &kv.CompactOp{Revision: target}})
+	result, err := s.member.Propose(s.ctx, &kv.Command{
+		Compact: &kv.CompactOp{Revision: target}, By: s.byMember(),
+	})
 	err = errors.Join(err, result.Err)
 	switch {
 	case err == nil || errors.Is(err, kv.ErrCompacted):
@@ -126,4 +129,10 @@ func (s *Server) startCompactor(context.Context, Options) error {
 	a := &autoCompactor{retention: retention}
 	s.wg.Go(func() { s.compactHistory(a) })
 	return nil
+}
+
+func (s *Server) byMember() auth.Credentials {
+	machine, release := s.member.Machine()
+	defer release()
+	return machine.Users().ByMember()
 }

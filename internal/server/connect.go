@@ -43,11 +43,13 @@ func (s *Server) connect(_ context.Context, options Options) error {
 			Contents: s.cfg.Storage.CorruptCheckTime},
 		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
 		Care:     s.carePolicy(),
-		Answers:  s.answers,
-		Clock:    env.WallClock{},
-		Logger:   s.logger,
-		Synced:   func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
-		Applied:  s.noteApplied,
+
+		PeersVerified: s.cfg.TLS.Peer.Authenticates(),
+		Answers:       s.answers,
+		Clock:         env.WallClock{},
+		Logger:        s.logger,
+		Synced:        func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
+		Applied:       s.noteApplied,
 	})
 	if err != nil {
 		return err

@@ -27,10 +27,16 @@ func (s *Server) serve(context.Context, Options) error {
 	if err := os.MkdirAll(backups, 0o700); err != nil {
 		return fmt.Errorf("--data-dir %s: %w", s.cfg.Storage.DataDir, bare(err))
 	}
+	logins, err := openLogin(&s.cfg, s.logger)
+	if err != nil {
+		return err
+	}
 	s.services = rpc.New(rpc.Options{
 		Member:          s.member,
 		Membership:      s.member.Membership(),
 		Clients:         s.member.Clients(),
+		Login:           logins,
+		Certificates:    s.cfg.TLS.Client.ClientCertAuth,
 		Logger:          s.logger,
 		ElectionTimeout: s.cfg.Consensus.ElectionTimeout,
 		ConnectedSince:  s.transport.ConnectedSince,

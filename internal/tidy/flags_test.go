@@ -8,7 +8,6 @@ import (
 
 // judged are fields of the configuration that only internal/config reads, to validate them, and why.
 var judged = map[string]string{
-	"AuthToken":            "only one value is accepted",
 	"FeatureGates":         "each gate without effect says so in a warning, with its reason",
 	"CorruptCheckTime":     "members compare their contents in a change that is under way",
 	"CompactHashCheckTime": "members compare their contents in a change that is under way",

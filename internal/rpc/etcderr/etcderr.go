@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/kv"
@@ -40,8 +42,11 @@ var (
 	errNoChange = status.Error(codes.FailedPrecondition, "etcdserver: there is nothing to change about the membership")
 )
 
-// wireErrors maps what kv and member return to what goes on the wire. It is the only such table.
-var wireErrors = []struct{ from, to error }{
+// mapping is a row of a table of errors.
+type mapping struct{ from, to error }
+
+// wireErrors maps what kv, auth and member return to etcd's errors.
+var wireErrors = []mapping{
 	{admission.ErrQueueFull, rpctypes.ErrGRPCRequestTooManyRequests},
 
 	{kv.ErrCompacted, rpctypes.ErrGRPCCompacted},
@@ -56,6 +61,24 @@ var wireErrors = []struct{ from, to error }{
 	{kv.ErrAborted, rpctypes.ErrGRPCTimeoutDueToLeaderFail}, // it never shows: the proposer tries again
 	{kv.ErrSkipped, rpctypes.ErrGRPCLeaderChanged},
 	{kv.ErrDeposed, rpctypes.ErrGRPCLeaderChanged},
+	{auth.ErrRootUserNotExist, rpctypes.ErrGRPCRootUserNotExist},
+	{auth.ErrRootRoleNotExist, rpctypes.ErrGRPCRootRoleNotExist},
+	{auth.ErrUserAlreadyExist, rpctypes.ErrGRPCUserAlreadyExist},
+	{auth.ErrUserEmpty, rpctypes.ErrGRPCUserEmpty},
+	{auth.ErrUserNotFound, rpctypes.ErrGRPCUserNotFound},
+	{auth.ErrRoleAlreadyExist, rpctypes.ErrGRPCRoleAlreadyExist},
+	{auth.ErrRoleNotFound, rpctypes.ErrGRPCRoleNotFound},
+	{auth.ErrRoleEmpty, rpctypes.ErrGRPCRoleEmpty},
+	{auth.ErrPermissionDenied, rpctypes.ErrGRPCPermissionDenied},
+	{auth.ErrRoleNotGranted, rpctypes.ErrGRPCRoleNotGranted},
+	{auth.ErrPermissionNotGranted, rpctypes.ErrGRPCPermissionNotGranted},
+	{auth.ErrInvalidManagement, rpctypes.ErrGRPCInvalidAuthMgmt},
+	{auth.ErrOldRevision, rpctypes.ErrGRPCAuthOldRevision},
+	{login.ErrNotEnabled, rpctypes.ErrGRPCAuthNotEnabled},
+	{login.ErrFailed, rpctypes.ErrGRPCAuthFailed},
+	{login.ErrInvalidToken, rpctypes.ErrGRPCInvalidAuthToken},
+	{login.ErrVerifyOnly, rpctypes.ErrGRPCInvalidAuthMgmt},
+
 	{lease.ErrNotPrimary, rpctypes.ErrGRPCLeaderChanged},
 
 	{member.ErrStopped, rpctypes.ErrGRPCStopped},
@@ -69,6 +92,15 @@ var wireErrors = []struct{ from, to error }{
 	{member.ErrNotLeader, rpctypes.ErrGRPCNotLeader},
 	{member.ErrBadTransferee, rpctypes.ErrGRPCBadLeaderTransferee},
 	{member.ErrTransferTimeout, rpctypes.ErrGRPCTimeoutDueToLeaderFail},
+}
+
+// ownErrors maps what etcd has no error for, or none that its clients know by its text.
+var ownErrors = []mapping{
+	{auth.ErrPermissionNotGiven, rpctypes.ErrGRPCPermissionNotGiven},
+	{auth.ErrBadName, status.Error(codes.InvalidArgument, "etcdserver: names of users and roles are text of at most 1 KiB")},
+	{auth.ErrTooLarge, status.Error(codes.ResourceExhausted, "etcdserver: users and roles take as much memory as they may")},
+	{login.ErrBusy, status.Error(codes.ResourceExhausted, "etcdserver: too many logins at once, try again")},
+	{login.ErrNameTooLong, status.Error(codes.InvalidArgument, "etcdserver: the user name is too long for a token")},
 }
 
 // refusals maps why a leader refused a configuration change to what goes on the wire.
@@ -118,9 +150,11 @@ func Wire(err error) error {
 			return status.FromContextError(cause).Err()
 		}
 	}
-	for _, row := range wireErrors {
-		if errors.Is(err, row.from) {
-			return row.to
+	for _, table := range [2][]mapping{wireErrors, ownErrors} {
+		for _, row := range table {
+			if errors.Is(err, row.from) {
+				return row.to
+			}
 		}
 	}
 	var refused *membership.RefusedError

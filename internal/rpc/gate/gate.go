@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
@@ -30,9 +31,18 @@ type Member interface {
 	Corrupt() bool
 }
 
+// Access refuses callers: *access.Control.
+type Access interface {
+	Root(ctx context.Context) error
+	RootNow(ctx context.Context) error
+	User(ctx context.Context) error
+	State() *auth.State
+}
+
 // Options say whose calls pass, and what is worth a line in the log.
 type Options struct {
 	Member          Member
+	Access          Access
 	Superseded      func() error         // why this member serves nothing; nil error: it serves
 	Streams         *admission.HostBound // that may be open
 	ElectionTimeout time.Duration
@@ -115,6 +125,19 @@ func (g *Gate) intact(method *Method) error {
 	return nil
 }
 
+// permits refuses who may not call the method. Of most methods the service decides, or the state machine.
+func (g *Gate) permits(ctx context.Context, method *Method) error {
+	switch method.callers {
+	case ofRoot:
+		return g.options.Access.Root(ctx)
+	case ofRootNow:
+		return g.options.Access.RootNow(ctx)
+	case ofUsers:
+		return g.options.Access.User(ctx)
+	}
+	return nil
+}
+
 // serves refuses what shows or changes what the cluster holds, while the cluster was recovered without this member.
 func (g *Gate) serves(method *Method) error {
 	if method.tellsOfItself {
@@ -149,6 +172,9 @@ func Pass[R any](
 		err = g.intact(method)
 	}
 	if err == nil {
+		err = g.permits(ctx, method)
+	}
+	if err == nil {
 		response, err = serve()
 	}
 	err = etcderr.Wire(err)
@@ -181,6 +207,9 @@ func (g *Gate) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	}
 	if err == nil {
 		err = g.intact(method)
+	}
+	if err == nil {
+		err = g.permits(ss.Context(), method)
 	}
 	if err == nil {
 		err = g.runBounded(srv, ss, method, requiresLeader, handle)
@@ -229,6 +258,7 @@ type gatedStream struct {
 	cancel         context.CancelCauseFunc
 	method         *Method
 	requiresLeader bool
+	permitted      *auth.State // by which the caller was permitted last; of the sender
 }
 
 // Context implements grpc.ServerStream.
@@ -238,12 +268,28 @@ func (s *gatedStream) Context() context.Context { return s.ctx }
 func (s *gatedStream) SendMsg(m any) error {
 	err := s.gate.intact(s.method)
 	if err == nil {
+		err = s.permit()
+	}
+	if err == nil {
 		err = s.ServerStream.SendMsg(m)
 	}
 	if err == nil {
 		s.method.sent.Add(1)
 	}
 	return err
+}
+
+// permit ends a stream whose caller may not have it any more.
+func (s *gatedStream) permit() error {
+	if s.method.callers == ofService || s.method.callers == ofAll {
+		return nil
+	}
+	state := s.gate.options.Access.State()
+	if state == s.permitted {
+		return nil
+	}
+	s.permitted = state
+	return s.gate.permits(s.ctx, s.method)
 }
 
 // RecvMsg implements grpc.ServerStream.

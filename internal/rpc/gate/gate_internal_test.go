@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 )
@@ -31,9 +33,28 @@ func (s *standIn) LeaderChanged() <-chan struct{} { return nil }
 func (s *standIn) Learner() bool                  { return s.learner }
 func (s *standIn) Corrupt() bool                  { return s.corrupt }
 
-func (s *standIn) gate(t *testing.T) *Gate {
+// callerIs is who calls: 0 nobody, 1 a user, 2 root.
+type callerIs int
+
+var errNobody = errors.New("not permitted")
+
+func (c callerIs) need(least callerIs) error {
+	if c < least {
+		return errNobody
+	}
+	return nil
+}
+
+func (c callerIs) User(context.Context) error    { return c.need(1) }
+func (c callerIs) Root(context.Context) error    { return c.need(2) }
+func (c callerIs) RootNow(context.Context) error { return c.need(2) }
+func (c callerIs) State() *auth.State            { return nil }
+
+func (s *standIn) gate(t *testing.T) *Gate { return s.gateFor(t, 2) }
+
+func (s *standIn) gateFor(t *testing.T, caller callerIs) *Gate {
 	g := New(Options{
-		Member: s, Superseded: func() error { return s.superseded }, Streams: admission.NewHostBound(1, 1),
+		Member: s, Access: caller, Superseded: func() error { return s.superseded }, Streams: admission.NewHostBound(1, 1),
 		ElectionTimeout: time.Hour, SlowRequest: time.Hour, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(g.Close)
@@ -73,6 +94,31 @@ func TestPass_whoServes(t *testing.T) {
 			if served != want[name] || (err == nil) != served {
 				t.Errorf("%s of a %s member: served %v, %v; want %v", row.method, name, served, err, want[name])
 			}
+		}
+	}
+}
+
+// Ensure that every method that no table names is root's, and which ones are not.
+func TestPass_whoCalls(t *testing.T) {
+	users := []string{
+		pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName, quoratepb.Membership_Describe_FullMethodName,
+		quoratepb.Membership_Plan_FullMethodName, quoratepb.Membership_ListJobs_FullMethodName,
+		quoratepb.Membership_Watch_FullMethodName,
+	}
+	decidedInside := map[string]bool{pb.Maintenance_Alarm_FullMethodName: true}
+	for _, service := range []string{"etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease", "etcdserverpb.Auth",
+		quoratepb.Writer_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName} {
+		decidedInside[service] = true
+	}
+	member := &standIn{leader: 1}
+	nobody, user, root := member.gateFor(t, 0), member.gateFor(t, 1), member.gateFor(t, 2)
+	for _, m := range append(newMethods().order, newMethods().unknown) {
+		inside := decidedInside[m.name] || decidedInside[m.service]
+		_, byNobody := call(context.Background(), nobody, m.name)
+		_, byUser := call(context.Background(), user, m.name)
+		_, byRoot := call(context.Background(), root, m.name)
+		if (byNobody == nil) != inside || (byUser == nil) != (inside || slices.Contains(users, m.name)) || byRoot != nil {
+			t.Errorf("%s: by nobody %v, by a user %v, by root %v", m.name, byNobody, byUser, byRoot)
 		}
 	}
 }

@@ -22,6 +22,7 @@ type Method struct {
 	name, service, method, kind string
 	servedByLearner             bool
 	servedByCorrupt             bool // by a member whose state is known to be wrong
+	callers                     callers
 	tellsOfItself               bool // it shows how this member is, and nothing of what the cluster holds
 
 	started, received, sent atomic.Uint64
@@ -37,7 +38,7 @@ type methods struct {
 }
 
 func newMethods() *methods {
-	m := &methods{byName: make(map[string]*Method), unknown: &Method{name: "unknown"}}
+	m := &methods{byName: make(map[string]*Method), unknown: &Method{name: "unknown", callers: ofRoot}}
 	for _, desc := range []*grpc.ServiceDesc{
 		&pb.KV_ServiceDesc, &pb.Watch_ServiceDesc, &pb.Lease_ServiceDesc, &pb.Cluster_ServiceDesc,
 		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
@@ -56,6 +57,7 @@ func newMethods() *methods {
 	}
 	for _, method := range m.order {
 		method.decideWhoServes()
+		method.decideWhoCalls()
 	}
 	return m
 }
@@ -71,6 +73,41 @@ func (m *methods) find(name string) *Method {
 		return one
 	}
 	return m.unknown
+}
+
+// callers says who may call a method.
+type callers uint8
+
+const (
+	ofRoot    callers = iota // who has the role root: of all methods that no table names
+	ofRootNow                // the same, as of now everywhere: of what changes more than the state machine
+	ofUsers                  // every user
+	ofService                // who the service lets, or the state machine
+	ofAll                    // everybody, without logging in
+)
+
+// decideWhoCalls is the table of who may call what.
+func (m *Method) decideWhoCalls() {
+	switch m.service {
+	case pb.KV_ServiceDesc.ServiceName, pb.Watch_ServiceDesc.ServiceName, pb.Lease_ServiceDesc.ServiceName,
+		pb.Auth_ServiceDesc.ServiceName, quoratepb.Writer_ServiceDesc.ServiceName:
+		m.callers = ofService
+	case healthpb.Health_ServiceDesc.ServiceName:
+		m.callers = ofAll
+	}
+	switch m.name {
+	case pb.Maintenance_Status_FullMethodName, pb.Cluster_MemberList_FullMethodName,
+		quoratepb.Membership_Describe_FullMethodName, quoratepb.Membership_Plan_FullMethodName,
+		quoratepb.Membership_ListJobs_FullMethodName, quoratepb.Membership_Watch_FullMethodName:
+		m.callers = ofUsers
+	case pb.Cluster_MemberAdd_FullMethodName, pb.Cluster_MemberRemove_FullMethodName, pb.Cluster_MemberUpdate_FullMethodName,
+		pb.Cluster_MemberPromote_FullMethodName, pb.Maintenance_MoveLeader_FullMethodName,
+		quoratepb.Membership_Start_FullMethodName, quoratepb.Membership_CancelJob_FullMethodName,
+		quoratepb.Membership_Join_FullMethodName:
+		m.callers = ofRootNow
+	case pb.Maintenance_Alarm_FullMethodName: // root raises and disarms, every user lists
+		m.callers = ofService
+	}
 }
 
 // decideWhoServes is the table of what is served by learners, by corrupt members and by those that were left behind.

@@ -99,10 +99,14 @@ func (p *proposeStream) fast(request *quoratepb.ProposeRequest) error {
 func (p *proposeStream) record(request *quoratepb.ProposeRequest) {
 	message, refused := termConfigOf(request), termConfigOf(request)
 	message.Kind, refused.Kind = consensus.MsgRecord, consensus.MsgRecorded
+	unsettled := p.writer.options.KV.Unsettled(p.grpc.Context())
 	for _, r := range request.Records {
 		id := p.owner.Proposal(r.Session, r.Sequence)
 		var proposal consensus.Proposal
 		err := checkName(id)
+		if err == nil && unsettled {
+			err = ErrDenied
+		}
 		if err == nil {
 			var command *kv.Command
 			if command, err = p.writer.admitProposal(p.grpc.Context(), id, r); err == nil {

@@ -47,6 +47,10 @@ type Member interface {
 
 // KV is etcd's KV service, whose requests and responses are in proposals and answers.
 type KV interface {
+	// Unsettled reports whether this member may know of other users than those who offer: nothing is recorded then.
+	Unsettled(ctx context.Context) bool
+	// Permit refuses who has not logged in.
+	Permit(ctx context.Context) error
 	// Admit reads and checks a request. One that is proposed again was admitted once, and is not held against the quota.
 	Admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command, error)
 	// Response is the response to what was applied, which it counts; Reply is the same before that.
@@ -94,6 +98,9 @@ func (w *Service) Propose(
 	owner, err := clients.OwnerOf(first.Key, clients.Faults{})
 	if err != nil {
 		return errNoClient
+	}
+	if err := w.options.KV.Permit(stream.Context()); err != nil {
+		return err
 	}
 	leave, err := w.register.enter(owner.ID, admission.CallerOf(stream.Context()))
 	if err != nil {

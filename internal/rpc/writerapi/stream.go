@@ -44,6 +44,9 @@ var (
 		"quorate: a client opens one session at a time, and keeps at most two others")
 	errProposal = status.Error(codes.InvalidArgument,
 		"quorate: the proposal has no session, sequence or kind that a client's proposal may have")
+	// ErrDenied is wrapped by what KV.Admit returns if the client may not do what it asks for.
+	ErrDenied = errors.New("rpc: permission denied")
+
 	errClientID = status.Error(codes.AlreadyExists, clients.ErrClientID.Error())
 )
 
@@ -116,6 +119,10 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	if p.writer.options.Member.Learner() { // since the stream began
 		return rpctypes.ErrGRPCNotSupportedForLearner
 	}
+	// A client with a token that is over, or without one, is sent away. It comes back with another, and gets its answers.
+	if err := p.writer.options.KV.Permit(p.grpc.Context()); err != nil {
+		return etcderr.Wire(err)
+	}
 	p.writer.options.Clients.KeepClient(p.owner.ID)
 	if request.Open != nil {
 		if err := p.open(request.Open); err != nil {
@@ -171,10 +178,10 @@ func (p *proposeStream) begin(r *quoratepb.Proposal) (*kv.Command, *streamPropos
 		return nil, one, nil
 	}
 	command, err := p.writer.admitProposal(p.grpc.Context(), id, r)
-	if command != nil && kv.AsksForPairs(command) {
+	if err == nil && kv.AsksForPairs(command) { // nothing is read for a request that nobody has admitted
 		one.command = command
 	}
-	if r.Again {
+	if r.Again && !errors.Is(err, ErrDenied) {
 		if result, found := p.writer.options.Clients.FirstResult(id); found {
 			one.Complete(result, nil)
 			return nil, one, nil

@@ -1,0 +1,268 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+)
+
+// Tokens tells whose a token is: *login.Login.
+type Tokens interface {
+	Authenticate(state *auth.State, token string) (auth.Credentials, error)
+}
+
+// Options of New.
+type Options struct {
+	Machine func() (machine *apply.Machine, release func())
+	// CatchUp waits until this member has applied what was acknowledged before.
+	CatchUp func(ctx context.Context) error
+	Tokens  Tokens
+	// Certificates says that clients must show a certificate, whose common name is their user.
+	Certificates bool
+}
+
+// Control is the access control of one member.
+type Control struct {
+	options  Options
+	catching *admission.HostBound
+}
+
+// New makes a Control.
+func New(options Options) *Control {
+	return &Control{options: options, catching: admission.NewHostBound(maxCatchingUp, maxHostCatchingUp)}
+}
+
+// State returns the users and roles that this member knows.
+func (c *Control) State() *auth.State {
+	machine, release := c.options.Machine()
+	defer release()
+	return machine.Users()
+}
+
+// Caller returns in whose name a call comes: nobody's while authentication is disabled.
+func (c *Control) Caller(ctx context.Context) (auth.Credentials, error) {
+	by, _, err := c.caller(ctx)
+	return by, err
+}
+
+func (c *Control) caller(ctx context.Context) (auth.Credentials, *auth.State, error) {
+	state := c.State()
+	if !state.Enabled() {
+		return auth.Credentials{}, state, nil
+	}
+	by, err := c.callerIn(ctx, state)
+	if err != nil && c.catchUp(ctx) == nil {
+		state = c.State()
+		by, err = c.callerIn(ctx, state)
+	}
+	return by, state, err
+}
+
+// catchUp waits until this member knows the users and roles that others have acknowledged, if there is room: whoever is refused
+// makes it ask the leader, and nobody need have logged in for that.
+func (c *Control) catchUp(ctx context.Context) error {
+	leave, entered := c.catching.Enter(admission.CallerOf(ctx).Host)
+	if !entered {
+		return errBusy
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, catchUpPatience)
+	defer cancel()
+	return c.options.CatchUp(ctx)
+}
+
+// CatchingUp is how many refused calls wait to see whether this member only lags.
+func (c *Control) CatchingUp() int {
+	waiting, _ := c.catching.Counts()
+	return waiting
+}
+
+const (
+	// maxCatchingUp is how many calls that are refused may wait at once to see whether this member only lags.
+	maxCatchingUp     = 64
+	maxHostCatchingUp = maxCatchingUp / 4 // from one host, so that none takes the room of the others
+	catchUpPatience   = 2 * time.Second
+)
+
+var errBusy = errors.New("access: too many refused calls wait already")
+
+func (c *Control) callerIn(ctx context.Context, state *auth.State) (auth.Credentials, error) {
+	if !state.Enabled() {
+		return auth.Credentials{}, nil
+	}
+	if token, ok := tokenOf(ctx); ok {
+		return c.options.Tokens.Authenticate(state, token)
+	}
+	if c.options.Certificates {
+		if user, ok := certificateOf(ctx); ok {
+			return auth.Credentials{User: user, Revision: auth.AnyRevision}, nil
+		}
+	}
+	return auth.Credentials{}, nil
+}
+
+func tokenOf(ctx context.Context) (string, bool) {
+	for _, field := range [...]string{rpctypes.TokenFieldNameGRPC, rpctypes.TokenFieldNameSwagger} {
+		if values := metadata.ValueFromIncomingContext(ctx, field); len(values) > 0 {
+			return strings.TrimPrefix(values[0], "Bearer "), true
+		}
+	}
+	return "", false
+}
+
+// gatewayField is in the metadata of every call that comes through a JSON gateway.
+const gatewayField = "grpcgateway-accept"
+
+func certificateOf(ctx context.Context) (user string, ok bool) {
+	from, ok := peer.FromContext(ctx)
+	if !ok || len(metadata.ValueFromIncomingContext(ctx, gatewayField)) > 0 {
+		return "", false
+	}
+	info, ok := from.AuthInfo.(credentials.TLSInfo)
+	if !ok {
+		return "", false
+	}
+	return login.CommonName(&info.State)
+}
+
+// permit returns the State by which a call is permitted, and in whose name it comes.
+func (c *Control) permit(ctx context.Context, check func(*auth.Check) error) (*auth.State, error) {
+	by, state, err := c.caller(ctx)
+	if err != nil || !state.Enabled() {
+		return state, err
+	}
+	checked := state.Check(by)
+	if err = check(&checked); err == nil || c.catchUp(ctx) != nil {
+		return state, err
+	}
+	state = c.State()
+	checked = state.Check(by)
+	return state, check(&checked)
+}
+
+// Root permits a call only to those who have the role root.
+func (c *Control) Root(ctx context.Context) error {
+	_, err := c.permit(ctx, (*auth.Check).Root)
+	return err
+}
+
+// RootNow is Root by the users that there are now, not by those that this member knows: for what is done outside of the state
+// machine, where nobody asks again.
+func (c *Control) RootNow(ctx context.Context) error {
+	if err := c.Root(ctx); err != nil || !c.State().Enabled() {
+		return err
+	}
+	if err := c.options.CatchUp(ctx); err != nil {
+		return err
+	}
+	return c.Root(ctx)
+}
+
+// User permits a call to every user.
+func (c *Control) User(ctx context.Context) error {
+	_, err := c.permit(ctx, (*auth.Check).User)
+	return err
+}
+
+// Read permits to read a range. What was then read may be answered if Unchanged(state), or if it is permitted again.
+func (c *Control) Read(ctx context.Context, key, end []byte) (state *auth.State, err error) {
+	if state := c.State(); !state.Enabled() {
+		return state, nil
+	}
+	return c.permit(ctx, func(check *auth.Check) error { return check.Read(key, end) })
+}
+
+// ReadTxn permits a transaction that only reads. What was then read may be answered if Unchanged(state), or if it is
+// permitted again.
+func (c *Control) ReadTxn(ctx context.Context, op *kv.TxnOp) (state *auth.State, err error) {
+	if state := c.State(); !state.Enabled() {
+		return state, nil
+	}
+	return c.permit(ctx, func(check *auth.Check) error { return apply.PermitTxn(check, op) })
+}
+
+// ReadKeys permits to answer with all of the keys, which were read before.
+func (c *Control) ReadKeys(ctx context.Context, keys [][]byte) error {
+	_, err := c.permit(ctx, func(check *auth.Check) error {
+		err := check.User()
+		for i := 0; err == nil && i < len(keys); i++ {
+			err = check.Read(keys[i], nil)
+		}
+		return err
+	})
+	return err
+}
+
+// Unchanged reports whether users and roles are those of state.
+func (c *Control) Unchanged(state *auth.State) bool { return c.State() == state }
+
+// Sign puts into a command in whose name it comes, and refuses what that user may not do.
+func (c *Control) Sign(ctx context.Context, command *kv.Command) error {
+	by, _, err := c.caller(ctx)
+	if err != nil {
+		return err
+	}
+	return c.sign(ctx, command, by)
+}
+
+// Unsettled reports whether a call bears a token while this member knows of no authentication. It has not applied yet that this
+// was enabled, or the client does not know yet that it was disabled. What is offered to several members at once must bear the
+// same name at all of them, for what one has answered another may have to propose: so such offers are not taken.
+func (c *Control) Unsettled(ctx context.Context) bool {
+	_, token := tokenOf(ctx)
+	return token && !c.State().Enabled()
+}
+
+// SignOffer is Sign for a command that a client offers to several members at once: who shows a certificate is named also while
+// this member knows of no authentication.
+func (c *Control) SignOffer(ctx context.Context, command *kv.Command) error {
+	by, state, err := c.caller(ctx)
+	if err != nil {
+		return err
+	}
+	if user, ok := certificateOf(ctx); ok && by.IsZero() && c.options.Certificates && !state.Enabled() {
+		by = auth.Credentials{User: user, Revision: auth.AnyRevision}
+	}
+	return c.sign(ctx, command, by)
+}
+
+func (c *Control) sign(ctx context.Context, command *kv.Command, by auth.Credentials) error {
+	command.By = by
+	if by.IsZero() && !c.State().Enabled() {
+		return nil
+	}
+	err := c.permitted(command)
+	if err != nil && c.catchUp(ctx) == nil {
+		err = c.permitted(command)
+	}
+	return err
+}
+
+func (c *Control) permitted(command *kv.Command) error {
+	machine, release := c.options.Machine()
+	defer release()
+	return machine.Permit(command)
+}
+
+// Renew permits to renew a lease.
+func (c *Control) Renew(ctx context.Context, id kv.LeaseID) error {
+	by, state, err := c.caller(ctx)
+	if err != nil || !state.Enabled() {
+		return err
+	}
+	machine, release := c.options.Machine()
+	defer release()
+	return machine.PermitLease(by, id)
+}

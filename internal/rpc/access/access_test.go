@@ -1,0 +1,137 @@
+package access_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// machine is a state machine with the user root, and authentication enabled.
+func machine(t *testing.T) *apply.Machine {
+	t.Helper()
+	store, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apply.Bootstrap(store, 1, consensus.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	m, err := apply.Open(store, apply.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, change := range []auth.Change{
+		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
+		{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		{Kind: auth.Enable, Secret: make([]byte, 32)},
+	} {
+		command := kv.Command{Auth: &change}
+		results, err := m.Apply([]consensus.Entry{{
+			Index: consensus.Index(i + 1), Term: 1, Kind: consensus.EntryCommand, Payload: command.Append(nil),
+		}})
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results[0].Err)
+		}
+	}
+	return m
+}
+
+func control(t *testing.T, m *apply.Machine, change func(*access.Options)) *access.Control {
+	t.Helper()
+	tokens, err := login.New(login.Options{Clock: env.WallClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := access.Options{
+		Machine: func() (*apply.Machine, func()) { return m, func() {} },
+		CatchUp: func(context.Context) error { return nil }, Tokens: tokens,
+	}
+	change(&o)
+	return access.New(o)
+}
+
+// Ensure that the common name of a client's certificate counts where certificates are demanded, unless the call came through a
+// gateway, whose certificate it is then (CVE-2018-16886); and that a bad token is not made good by a certificate.
+func TestControl_Caller_certificate(t *testing.T) {
+	m := machine(t)
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "root"}}
+	shown := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{
+		State: tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}},
+	}})
+	for _, row := range []struct {
+		name     string
+		demanded bool
+		metadata metadata.MD
+		want     string
+		err      error
+	}{
+		{name: "a certificate", demanded: true, want: "root"},
+		{name: "one that nobody demanded"},
+		{name: "through a gateway", demanded: true, metadata: metadata.Pairs("grpcgateway-accept", "application/json")},
+		{name: "a bad token beside it", demanded: true, metadata: metadata.Pairs("token", "x"), err: login.ErrInvalidToken},
+		{name: "an empty token beside it", demanded: true, metadata: metadata.Pairs("authorization", "Bearer "),
+			err: login.ErrInvalidToken},
+	} {
+		c := control(t, m, func(o *access.Options) { o.Certificates = row.demanded })
+		by, err := c.Caller(metadata.NewIncomingContext(shown, row.metadata))
+		if by.User != row.want || !errors.Is(err, row.err) {
+			t.Errorf("%s: got %q, %v; want %q, %v", row.name, by.User, err, row.want, row.err)
+		}
+	}
+}
+
+// Ensure that refused calls ask the leader for at most so many at once, each for a bounded time, and that one host cannot take
+// the room of the others.
+func TestControl_catchUp_bounded(t *testing.T) {
+	m := machine(t)
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		c := control(t, m, func(o *access.Options) {
+			o.CatchUp = func(ctx context.Context) error {
+				asked.Add(1)
+				<-ctx.Done() // there is no leader
+				return ctx.Err()
+			}
+		})
+		const hosts, callsOfHost = 10, 100
+		refused := make(chan error, hosts*callsOfHost)
+		bad := metadata.NewIncomingContext(context.Background(), metadata.Pairs("token", "bad"))
+		for host := range hosts {
+			from := peer.NewContext(bad, &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(host)), Port: 7}})
+			for range callsOfHost {
+				go func() { refused <- c.User(from) }()
+			}
+			synctest.Wait()
+			if n, want := c.CatchingUp(), min(16*(host+1), 64); n != want || int64(n) != asked.Load() {
+				t.Errorf("%d calls of %d hosts wait, %d asked, want %d", n, host+1, asked.Load(), want)
+			}
+		}
+		for range hosts * callsOfHost {
+			if err := <-refused; !errors.Is(err, login.ErrInvalidToken) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if n := c.CatchingUp(); n != 0 {
+			t.Errorf("%d calls wait still", n)
+		}
+	})
+}

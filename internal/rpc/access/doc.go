@@ -1,0 +1,18 @@
+// Package access finds in whose name a call comes, and refuses what that user may not do.
+//
+// A token in the call's metadata counts first, then, if clients must show certificates, the common name of the certificate. A
+// call through the JSON gateway bears the gateway's certificate, which is nobody's (CVE-2018-16886).
+//
+// What is written is checked again when it is applied (package kv/apply): here it is refused early, so that who may do nothing
+// cannot fill the log. What is read is checked before, and once more after: users and roles may have changed while it was read.
+//
+// This member may not know yet what another one has acknowledged: a user that was just added, a permission that was just given.
+// So a refusal is final only after this member has caught up with the leader, if there is one.
+//
+// Invariants:
+//  1. While authentication is enabled, a call without token and certificate is nobody's, and nobody may do nothing.
+//  2. A bad token is refused, also if there is a certificate.
+//  3. Nothing is answered that the caller may not read by the State at the end of the reading.
+//
+// A Control may be used by several goroutines.
+package access

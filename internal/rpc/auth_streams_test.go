@@ -1,0 +1,78 @@
+package rpc_test
+
+import (
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/quorate/quorate/api/quoratepb"
+)
+
+// Ensure that disabling and enabling ends all tokens, and the watches that they opened.
+func TestAuth_watchOutlivesItsToken(t *testing.T) {
+	s, root, alice, _ := secured(t)
+	ctx := waitContext(t)
+	events := alice.Watch(ctx, "a1", clientv3.WithCreatedNotify())
+	<-events
+	if _, err := root.Put(ctx, "a1", "1"); err != nil {
+		t.Fatal(err)
+	}
+	<-events
+	if _, err := root.AuthDisable(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.AuthEnable(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.as(t, "root").Put(ctx, "a1", "2"); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-events; len(r.Events) > 0 {
+		t.Error("the watch of a token that is void goes on")
+	}
+}
+
+// Ensure that a deleted user does not go on to follow the membership.
+func TestAuth_membershipWatchOutlivesItsUser(t *testing.T) {
+	s, root, _, _ := secured(t)
+	ctx := waitContext(t)
+	in, err := pb.NewAuthClient(s.conn(t)).Authenticate(ctx, &pb.AuthenticateRequest{Name: "alice", Password: "alicepw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := quoratepb.NewMembershipClient(s.conn(t)).Watch(
+		metadata.AppendToOutgoingContext(ctx, "token", in.Token), &quoratepb.WatchRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.UserDelete(ctx, "alice"); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan error, 8)
+	go func() {
+		for {
+			_, err := stream.Recv()
+			heard <- err
+			if err != nil {
+				return
+			}
+		}
+	}()
+	if _, err := root.MemberUpdate(ctx, uint64(testMember), []string{testPeerURL}); err != nil {
+		t.Logf("a change of the membership: %v", err) // some event, whatever comes of it
+	}
+	select {
+	case err := <-heard:
+		if err == nil {
+			t.Error("a deleted user hears of the membership")
+		}
+	case <-time.After(2 * time.Second):
+		t.Error("the stream of a deleted user stays open")
+	}
+}

@@ -1,0 +1,25 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/env"
+)
+
+// openLogin reads the keys that sign tokens, if files have them.
+func openLogin(c *config.Config, logger *slog.Logger) (*login.Login, error) {
+	keys, err := c.JWT()
+	if err != nil {
+		return nil, fmt.Errorf("--auth-token: %w", err)
+	}
+	l, err := login.New(login.Options{
+		JWT: (*login.JWT)(keys), TTL: c.Auth.TokenTTL, BcryptCost: c.Auth.BcryptCost, Clock: env.WallClock{}, Logger: logger,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--auth-token: %w", err)
+	}
+	return l, nil
+}
