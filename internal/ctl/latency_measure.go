@@ -67,7 +67,7 @@ func newSpread(took []time.Duration) *spread {
 
 // measure fills a row: puts, then gets of what was put, on a connection to this member alone that is open already.
 func (l *latencyCheck) measure(ctx context.Context, row *latencyRow) {
-	client, err := command.Dial(ctx, []string{row.Endpoint})
+	client, err := l.Dial(ctx, []string{row.Endpoint})
 	if err != nil {
 		l.fail(row, "connect", err)
 		return

@@ -24,7 +24,7 @@ func TestTable_Lines(t *testing.T) {
 // Ensure that a command line is judged before anybody is asked.
 func TestConnection_Open_usage(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
-		{"--endpoints=https://a:1", "TLS is not supported yet"},
+		{"--endpoints=https://a:1,http://b:1", "name all members with https"},
 		{"--endpoints=a", "endpoint a lacks a port: write a:2379"},
 		{"--endpoints=,", "--endpoints names no member"},
 		{"-o=xml", `--output "xml": choose table, json or yaml`},

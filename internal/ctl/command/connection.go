@@ -39,6 +39,7 @@ var reconnect = backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.
 type Connection struct {
 	Streams   Streams
 	endpoints string
+	identity  identity
 	Timeout   time.Duration
 	Output    string
 	formats   []string // that output may name, the default first
@@ -50,14 +51,9 @@ func NewConnection(s Streams) *Connection {
 
 // AddTo gives a command the flags of a client.
 func (c *Connection) AddTo(cmd *cobra.Command) *cobra.Command {
-	endpoints := defaultEndpoint
-	for _, key := range []string{"ETCDCTL_ENDPOINTS", "QUORATE_ENDPOINTS"} {
-		if v := c.Streams.Env(key); v != "" {
-			endpoints = v
-		}
-	}
-	cmd.Flags().StringVar(&c.endpoints, "endpoints", endpoints,
+	cmd.Flags().StringVar(&c.endpoints, "endpoints", variable(c.Streams, "ENDPOINTS", defaultEndpoint),
 		"members to connect to, separated by commas (or QUORATE_ENDPOINTS, ETCDCTL_ENDPOINTS)")
+	c.identity.addTo(cmd, c.Streams)
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", defaultTimeout, "how long to wait for an answer")
 	cmd.Flags().StringVarP(&c.Output, "output", "o", c.formats[0], Alternatives(c.formats))
 	return cmd
@@ -78,12 +74,12 @@ func (c *Connection) list() ([]string, error) {
 		part = strings.TrimSpace(part)
 		switch {
 		case part == "":
-		case strings.HasPrefix(part, "https://"), strings.HasPrefix(part, "unixs:"):
-			return nil, Usagef("endpoint %s: TLS is not supported yet", part)
+		case strings.HasPrefix(part, "unixs:"):
+			return nil, Usagef("endpoint %s: encrypted sockets of unix are not supported", part)
 		case strings.HasPrefix(part, "unix:"):
 			out = append(out, part)
 		default:
-			address := strings.TrimPrefix(part, "http://")
+			address := c.identity.note(part)
 			if _, _, err := net.SplitHostPort(address); err != nil {
 				return nil, Usagef("endpoint %s lacks a port: write %s:2379", part, address)
 			}
@@ -108,12 +104,22 @@ func (c *Connection) Open(ctx context.Context) (*clientv3.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Dial(ctx, endpoints)
+	return c.Dial(ctx, endpoints)
 }
 
-func Dial(ctx context.Context, endpoints []string) (*clientv3.Client, error) {
+// Dial returns a client of some endpoints, which bear no scheme.
+func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Client, error) {
+	user, password, err := c.identity.login()
+	if err != nil {
+		return nil, err
+	}
+	encryption, err := c.identity.tls()
+	if err != nil {
+		return nil, err
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: endpoints, Context: ctx, DialTimeout: DialTimeout, Logger: zap.NewNop(),
+		Username: user, Password: password, TLS: encryption,
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
 	})
@@ -181,6 +187,9 @@ func (c *Connection) Explain(ctx context.Context, err error, endpoints []string)
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
+	}
+	if errors.Is(rpctypes.Error(err), rpctypes.ErrUserEmpty) {
+		return Refused(errors.New("authentication is enabled: give --user NAME:PASSWORD, or --user and --password"))
 	}
 	if !Silent(err) {
 		return Refused(errors.New(strings.TrimPrefix(PlainText(err), "etcdserver: ")))

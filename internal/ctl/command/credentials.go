@@ -1,0 +1,112 @@
+package command
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// identity is who a command comes from, and whom it trusts: etcdctl's flags and environment.
+type identity struct {
+	user, password     string
+	trusted            string // a file of certificates
+	certificate, key   string // files
+	trustAny           bool
+	encrypted, inClear bool // what the endpoints ask for
+}
+
+// variable is the default of a flag: our own variable of the environment, else etcdctl's.
+func variable(s Streams, name, otherwise string) string {
+	for _, prefix := range []string{"QUORATE_", "ETCDCTL_"} {
+		if v := s.Env(prefix + name); v != "" {
+			return v
+		}
+	}
+	return otherwise
+}
+
+func (i *identity) addTo(cmd *cobra.Command, s Streams) {
+	text := func(into *string, flag, variableName, about string) {
+		cmd.Flags().StringVar(into, flag, "", about+" (or QUORATE_"+variableName+", ETCDCTL_"+variableName+")")
+		if v := variable(s, variableName, ""); v != "" {
+			*into = v // not as a default, which help texts show
+		}
+	}
+	text(&i.user, "user", "USER", "user, as NAME or NAME:PASSWORD")
+	text(&i.password, "password", "PASSWORD", "password of --user")
+	text(&i.trusted, "cacert", "CACERT", "file of certificates that may sign those of the members")
+	text(&i.certificate, "cert", "CERT", "file of the certificate to show to members that ask for one")
+	text(&i.key, "key", "KEY", "file of the key of --cert")
+	cmd.Flags().BoolVar(&i.trustAny, "insecure-skip-tls-verify", false,
+		"do not check the certificates of the members; for tests")
+}
+
+// login returns user and password; both are empty if nobody is named.
+func (i *identity) login() (user, password string, err error) {
+	user, password, both := strings.Cut(i.user, ":")
+	if !both {
+		password = i.password
+	}
+	switch {
+	case user == "" && password == "":
+		return "", "", nil
+	case user == "":
+		return "", "", Usagef("--password needs --user")
+	case password == "":
+		return "", "", Usagef("--user %s needs a password: give --password, QUORATE_PASSWORD, or --user NAME:PASSWORD", user)
+	case both && i.password != "" && i.password != password:
+		return "", "", Usagef("--user NAME:PASSWORD and --password name two passwords")
+	}
+	return user, password, nil
+}
+
+// tls returns how to encrypt; nil: not at all.
+func (i *identity) tls() (*tls.Config, error) {
+	switch {
+	case i.encrypted && i.inClear:
+		return nil, Usagef("--endpoints: name all members with https://, or none")
+	case !i.encrypted && (i.trusted != "" || i.certificate != "" || i.key != ""):
+		i.encrypted = true // as etcdctl: a file says it, too
+	}
+	if !i.encrypted {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: i.trustAny}
+	if i.trusted != "" {
+		pem, err := os.ReadFile(i.trusted)
+		if err != nil {
+			return nil, Usagef("--cacert: %v", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, Usagef("--cacert %s holds no certificate in PEM form", i.trusted)
+		}
+	}
+	if (i.certificate == "") != (i.key == "") {
+		return nil, Usagef("--cert and --key need each other")
+	}
+	if i.certificate != "" {
+		own, err := tls.LoadX509KeyPair(i.certificate, i.key)
+		if err != nil {
+			return nil, Usagef("--cert, --key: %v", err)
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	return config, nil
+}
+
+// note takes the scheme off an endpoint, and notes what it asks for.
+func (i *identity) note(endpoint string) string {
+	address, secure := strings.CutPrefix(endpoint, "https://")
+	if !secure {
+		var clear bool
+		if address, clear = strings.CutPrefix(endpoint, "http://"); clear {
+			i.inClear = true
+		}
+	}
+	i.encrypted = i.encrypted || secure
+	return address
+}
