@@ -24,7 +24,7 @@ test:
 # What runs many goroutines, under the race detector.
 race:
 	CGO_ENABLED=1 $(GO) test -race -short ./internal/member/... ./internal/transport/... ./internal/rpc/... \
-		./internal/kv/... ./internal/server/... ./internal/admission ./internal/autopilot ./internal/clients \
+		./internal/auth/... ./internal/kv/... ./internal/server/... ./internal/admission ./internal/autopilot ./internal/clients \
 		./internal/epoch ./internal/expiry ./internal/integrity ./internal/peercall \
 		./internal/proposals ./internal/snapshots ./internal/upkeep ./internal/watchdog ./client
 
