@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -42,6 +43,9 @@ func (m *Member) Machine() (machine *apply.Machine, release func()) { return m.s
 
 // Hub is the member's watch hub; it outlives store replacements.
 func (m *Member) Hub() *watch.Hub { return m.hub }
+
+// Users returns the users and roles that this member knows.
+func (m *Member) Users() *auth.State { return m.stores.Latest().Users() }
 
 // Leader returns the known leader or NoMember, Term the current term.
 func (m *Member) Leader() consensus.MemberID { return m.leader.Leader() }

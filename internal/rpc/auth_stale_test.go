@@ -54,7 +54,7 @@ func enableAt(t testing.TB, members ...*machineBackend) {
 
 func controlOf(m *machineBackend, l *login.Login) *access.Control {
 	return access.New(access.Options{
-		Machine: func() (*apply.Machine, func()) { return m.machine, func() {} }, Tokens: l,
+		Machine: func() (*apply.Machine, func()) { return m.machine, func() {} }, Users: m.machine.Users, Tokens: l,
 		CatchUp: func(context.Context) error { return nil },
 	})
 }

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
@@ -23,6 +24,7 @@ type Backend interface {
 	LeaderChanged() <-chan struct{}
 	Machine() (machine *apply.Machine, release func())
 	Hub() *watch.Hub
+	Users() *auth.State
 
 	Propose(ctx context.Context, command *kv.Command) (kv.Result, error)
 	ReadIndex(ctx context.Context) error

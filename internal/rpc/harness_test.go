@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
@@ -263,6 +264,7 @@ func (b *machineBackend) LeaderChanged() <-chan struct{} {
 }
 
 func (b *machineBackend) Machine() (*apply.Machine, func()) { return b.machine, func() {} }
+func (b *machineBackend) Users() *auth.State                { return b.machine.Users() }
 func (b *machineBackend) Hub() *watch.Hub                   { return b.machine.Hub() }
 
 func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Result, error) {

@@ -51,7 +51,8 @@ func New(options Options) *Services {
 		first: newFirstMessages(options.FirstMessage),
 	}
 	s.access = access.New(access.Options{
-		Machine: options.Member.Machine, CatchUp: s.readIndex, Tokens: options.Login, Certificates: options.Certificates,
+		Machine: options.Member.Machine, Users: options.Member.Users, CatchUp: s.readIndex,
+		Tokens: options.Login, Certificates: options.Certificates,
 	})
 	s.gate = gate.New(gate.Options{
 		Member: options.Member, Access: s.access, Superseded: options.Superseded, Streams: s.bounds.streams,

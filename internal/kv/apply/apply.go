@@ -130,6 +130,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		} else {
 			w.BeginCommand()
 		}
+		asOffered(e, &cmd)
 		x.answer.begin(e.Proposal, &cmd, w.Revision())
 		m.executeAside(&cmd, res)
 		x.answer.end(res)

@@ -32,6 +32,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if err != nil {
 		return kv.Result{}, false
 	}
+	asOffered(e, &cmd)
 	res, ok := v.command(&cmd)
 	// Apply reaches an entry, and notes its proposal, before it changes anything for those behind it. So if e is
 	// awaited still, nothing that was read above, leases and alarms included, was changed by e or by an entry behind

@@ -1,7 +1,10 @@
 package apply
 
 import (
+	"slices"
+
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 )
@@ -36,14 +39,18 @@ func permit(state *auth.State, leases *lease.Lessor, cmd *kv.Command) error {
 
 // permission is the checks of one command.
 type permission struct {
-	user   auth.Check
-	leases *lease.Lessor
-	passed kv.LeaseID // the last lease whose keys may be written
+	user    auth.Check
+	leases  *lease.Lessor
+	passed  []kv.LeaseID // whose keys may be written
+	checked int          // keys of leases
 }
 
-// MaxLeaseKeys is to how many keys a lease may be tied that only root may use: those of others are checked one by one, with
-// each command that names the lease.
+// MaxLeaseKeys is how many keys the leases may have, together, that a command of anybody but root names: they are checked one
+// by one.
 const MaxLeaseKeys = 10_000
+
+// maxLeases is how many leases such a command may name.
+const maxLeases = 128
 
 func (p *permission) mayPut(op *kv.PutOp) error {
 	if err := p.user.Write(op.Key, nil); err != nil {
@@ -65,19 +72,20 @@ func (p *permission) mayLease(id kv.LeaseID) error {
 	if err := p.user.User(); err != nil || p.user.Free() {
 		return err
 	}
-	if id == p.passed {
+	if slices.Contains(p.passed, id) {
 		return nil
 	}
-	keys, few := p.leases.FewKeys(id, MaxLeaseKeys)
-	if !few {
+	keys, few := p.leases.FewKeys(id, MaxLeaseKeys-p.checked)
+	if !few || len(p.passed) == maxLeases {
 		return auth.ErrPermissionDenied
 	}
+	p.checked += len(keys)
 	for _, key := range keys {
 		if err := p.user.Write([]byte(key), nil); err != nil {
 			return err
 		}
 	}
-	p.passed = id
+	p.passed = append(p.passed, id)
 	return nil
 }
 
@@ -126,4 +134,13 @@ func (p *permission) mayOp(op *kv.Op) error {
 func PermitTxn(check *auth.Check, op *kv.TxnOp) error {
 	p := permission{user: *check}
 	return p.mayTxn(op)
+}
+
+// asOffered makes of a command what is checked. What a native client offers to several members at once, each of them signs
+// by what it knows of the client's login, and any of these may come into the log. So the login's time does not count: the
+// leader has looked at the login itself when it took the offer.
+func asOffered(e *consensus.Entry, cmd *kv.Command) {
+	if e.ExactRevision != 0 && e.Proposal.Session.OfClient() && cmd.By.User != "" {
+		cmd.By.Revision = auth.AnyRevision
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 )
@@ -123,10 +124,41 @@ func TestMachine_Permit_manyLeaseKeys(t *testing.T) {
 	if err := more("a0", asAlice); err != nil {
 		t.Errorf("at the bound: %v", err)
 	}
+	b.do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 6, TTLSeconds: 60}, By: asRoot})
+	b.do(kv.Command{Put: &kv.PutOp{Key: []byte("b2"), Lease: 6}, By: asRoot})
+	both := kv.Command{By: asAlice, Txn: &kv.TxnOp{Then: []kv.Op{
+		{Put: &kv.PutOp{Key: []byte("a0"), Lease: 5}}, {Txn: &kv.TxnOp{Then: []kv.Op{{Put: &kv.PutOp{Key: []byte("b3"), Lease: 6}}}}},
+	}}}
+	if res := b.do(both); !errors.Is(res.Err, auth.ErrPermissionDenied) {
+		t.Errorf("two leases that are too many together: got %v", res.Err)
+	}
 	if err := more("b", asRoot); err != nil {
 		t.Errorf("beyond it, by root: %v", err)
 	}
 	if err := more("a0", asAlice); !errors.Is(err, auth.ErrPermissionDenied) {
 		t.Errorf("beyond it: got %v", err)
+	}
+}
+
+// Ensure that what a native client offered is applied whatever a voter knew of its login, and that what it proposes is not.
+func TestMachine_Apply_offeredByFormerLogin(t *testing.T) {
+	b := newBench(t)
+	enableAuth(b)
+	session := consensus.ClientSession(77, 77)
+	b.do(kv.Command{SessionOpen: &kv.SessionOpenOp{Member: 77, Number: session.Number}})
+	former := auth.Credentials{User: "alice", Revision: 1}
+	put := func(sequence, exact uint64) kv.Result {
+		e := b.entry(kv.Command{Put: &kv.PutOp{Key: []byte("a")}, By: former})
+		e.Proposal, e.ExactRevision = consensus.ProposalID{Session: session, Sequence: sequence}, exact
+		if res, sure := b.m.Evaluate(e); exact > 0 && (!sure || res.Err != nil) {
+			t.Errorf("an offer is evaluated as %v, %v", res.Err, sure)
+		}
+		return b.apply(*e)[0]
+	}
+	if res := put(1, uint64(b.m.Store().Revision())+1); res.Err != nil {
+		t.Errorf("an offer: %v", res.Err)
+	}
+	if res := put(2, 0); !errors.Is(res.Err, auth.ErrOldRevision) {
+		t.Errorf("a proposal: got %v, want %v", res.Err, auth.ErrOldRevision)
 	}
 }

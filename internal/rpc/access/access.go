@@ -26,6 +26,7 @@ type Tokens interface {
 // Options of New.
 type Options struct {
 	Machine func() (machine *apply.Machine, release func())
+	Users   func() *auth.State // that this member knows
 	// CatchUp waits until this member has applied what was acknowledged before.
 	CatchUp func(ctx context.Context) error
 	Tokens  Tokens
@@ -45,11 +46,7 @@ func New(options Options) *Control {
 }
 
 // State returns the users and roles that this member knows.
-func (c *Control) State() *auth.State {
-	machine, release := c.options.Machine()
-	defer release()
-	return machine.Users()
-}
+func (c *Control) State() *auth.State { return c.options.Users() }
 
 // Caller returns in whose name a call comes: nobody's while authentication is disabled.
 func (c *Control) Caller(ctx context.Context) (auth.Credentials, error) {
@@ -161,10 +158,12 @@ func (c *Control) Root(ctx context.Context) error {
 // RootNow is Root by the users that there are now, not by those that this member knows: for what is done outside of the state
 // machine, where nobody asks again.
 func (c *Control) RootNow(ctx context.Context) error {
-	if err := c.Root(ctx); err != nil || !c.State().Enabled() {
+	if err := c.Root(ctx); err != nil {
 		return err
 	}
-	if err := c.options.CatchUp(ctx); err != nil {
+	patience, cancel := context.WithTimeout(ctx, catchUpPatience)
+	defer cancel()
+	if err := c.options.CatchUp(patience); err != nil && c.State().Enabled() {
 		return err
 	}
 	return c.Root(ctx)
@@ -262,6 +261,13 @@ func (c *Control) Renew(ctx context.Context, id kv.LeaseID) error {
 	if err != nil || !state.Enabled() {
 		return err
 	}
+	if err = c.mayRenew(by, id); err != nil && c.catchUp(ctx) == nil {
+		err = c.mayRenew(by, id)
+	}
+	return err
+}
+
+func (c *Control) mayRenew(by auth.Credentials, id kv.LeaseID) error {
 	machine, release := c.options.Machine()
 	defer release()
 	return machine.PermitLease(by, id)

@@ -62,7 +62,7 @@ func control(t *testing.T, m *apply.Machine, change func(*access.Options)) *acce
 		t.Fatal(err)
 	}
 	o := access.Options{
-		Machine: func() (*apply.Machine, func()) { return m, func() {} },
+		Machine: func() (*apply.Machine, func()) { return m, func() {} }, Users: m.Users,
 		CatchUp: func(context.Context) error { return nil }, Tokens: tokens,
 	}
 	change(&o)

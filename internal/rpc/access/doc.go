@@ -10,7 +10,8 @@
 // So a refusal is final only after this member has caught up with the leader, if there is one.
 //
 // Invariants:
-//  1. While authentication is enabled, a call without token and certificate is nobody's, and nobody may do nothing.
+//  1. While this member knows that authentication is enabled, who shows neither token nor certificate may only log in, and ask
+//     for the status and the health.
 //  2. A bad token is refused, also if there is a certificate.
 //  3. Nothing is answered that the caller may not read by the State at the end of the reading.
 //
