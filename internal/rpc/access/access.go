@@ -231,8 +231,10 @@ func (c *Control) SignOffer(ctx context.Context, command *kv.Command) error {
 	if err != nil {
 		return err
 	}
-	if user, ok := certificateOf(ctx); ok && by.IsZero() && c.options.Certificates && !state.Enabled() {
-		by = auth.Credentials{User: user, Revision: auth.AnyRevision}
+	if c.options.Certificates && by.IsZero() && !state.Enabled() {
+		if user, ok := certificateOf(ctx); ok {
+			by = auth.Credentials{User: user, Revision: auth.AnyRevision}
+		}
 	}
 	return c.sign(ctx, command, by)
 }

@@ -288,8 +288,11 @@ func (s *gatedStream) permit() error {
 	if state == s.permitted {
 		return nil
 	}
-	s.permitted = state
-	return s.gate.permits(s.ctx, s.method)
+	err := s.gate.permits(s.ctx, s.method)
+	if err == nil {
+		s.permitted = state
+	}
+	return err
 }
 
 // RecvMsg implements grpc.ServerStream.
