@@ -196,6 +196,7 @@ func (s *Server) close() error {
 	err := s.clients.close()
 	s.wg.Wait()
 	if s.transport != nil {
+		s.showRefusal()
 		err = errors.Join(err, s.transport.Close())
 	}
 	switch {
@@ -208,6 +209,18 @@ func (s *Server) close() error {
 		err = errors.Join(err, s.lock.release())
 	}
 	return err
+}
+
+// showRefusal lets every peer see a data directory that one of them has refused, so that the leader's member list shows it
+// whoever met it first. Consensus has stopped by now: this process acknowledges nothing more, and never speaks again.
+func (s *Server) showRefusal() {
+	var lost *datadir.LostError
+	if !errors.As(s.failure(), &lost) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.transport.AwaitGreeting(ctx)
 }
 
 // ClientAddresses are where clients are served, for a configuration that asked for any free port.

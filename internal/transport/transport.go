@@ -99,6 +99,20 @@ func (t *Transport) Close() error {
 	return nil
 }
 
+// AwaitGreeting waits until every peer was dialled at least once, or ctx ends. A peer that can be reached has seen this
+// process's claim then, and has accepted or refused it.
+func (t *Transport) AwaitGreeting(ctx context.Context) {
+	for _, p := range *t.peers.Load() {
+		select {
+		case <-p.express.tried:
+		case <-ctx.Done():
+			return
+		case <-t.ctx.Done():
+			return
+		}
+	}
+}
+
 // Send hands messages over to the queues of their peers. It never blocks; see invariant 2.
 func (t *Transport) Send(messages []consensus.Message) {
 	left := len(messages)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -225,6 +226,7 @@ func (c *cluster) connect(nodes ...*node) *clientv3.Client {
 type proxy struct {
 	target   string
 	listener net.Listener
+	late     atomic.Int64 // nanoseconds by which a new connection is delayed
 	mu       sync.Mutex
 	isCut    bool
 	conns    []net.Conn
@@ -250,6 +252,7 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
+		<-time.After(time.Duration(p.late.Load()))
 		out, err := net.Dial("tcp", p.target)
 		if err != nil || !p.keep(in, out) {
 			_ = in.Close()

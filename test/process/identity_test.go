@@ -199,6 +199,7 @@ func TestCluster_rolledBack(t *testing.T) {
 	if err := os.CopyFS(stale.dir, os.DirFS(copied)); err != nil {
 		t.Fatal(err)
 	}
+	n[0].proxy.late.Store(int64(200 * time.Millisecond)) // the other member meets it first; the leader shows it all the same
 	from := logSize(stale)
 	c.start(stale)
 	c.awaitLog(stale, from, "rolled-back")
