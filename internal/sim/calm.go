@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
+	"github.com/quorate/quorate/internal/sim/plan"
 )
 
 // calmPhase ends all faults and demands that the cluster heals: it must lead, write through every member, and all
@@ -40,10 +41,10 @@ func (w *World) heal() {
 		l.cuts = 0
 	}
 	quiet := &w.cluster.net.weather
-	quiet.loss, quiet.dup, quiet.reorder, quiet.spike = 0, 0, 0, 0
+	quiet.Loss, quiet.Dup, quiet.Reorder, quiet.Spike = 0, 0, 0, 0
 	config := w.run.suite.CommittedConfig()
 	spare := 0
-	if w.run.plan.lossy && !w.run.plan.reconfigures { // a change that is under way moves the majority
+	if w.run.plan.Lossy && !w.run.plan.Reconfigures { // a change that is under way moves the majority
 		spare = (len(config.Voters) - 1) / 2
 	}
 	for _, h := range w.cluster.list {
@@ -60,9 +61,9 @@ func (w *World) heal() {
 
 // patience is the time in which a healthy cluster must have done something.
 func (w *World) patience() time.Duration {
-	ticks := 40 * w.run.plan.raft.ElectionTicks
-	if w.run.plan.mixed {
-		ticks *= slowest
+	ticks := 40 * w.run.plan.Raft.ElectionTicks
+	if w.run.plan.Mixed {
+		ticks *= plan.Slowest
 	}
 	return 30*time.Second + time.Duration(ticks)*w.run.plan.Tick
 }
@@ -105,7 +106,7 @@ func (w *World) probe(when string) bool {
 	if w.runUntil(w.run.Now()+w.patience(), func() bool { return missing() == nil }) {
 		return true
 	}
-	excused := !w.run.plan.raft.StrictReconfig && lostHalf(w.cluster, w.run.suite, map[consensus.MemberID]bool{}, nil)
+	excused := !w.run.plan.Raft.StrictReconfig && lostHalf(w.cluster, w.run.suite, map[consensus.MemberID]bool{}, nil)
 	if h := missing(); h != nil && !w.run.suite.Failed() && !excused {
 		w.run.suite.Report("liveness", fmt.Sprintf("member %v cannot write %s, %v later: %s",
 			h.id, when, w.patience(), w.cluster.describe()))

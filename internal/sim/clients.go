@@ -37,10 +37,10 @@ func (c surroundings) Targets() []workload.Target {
 
 // Clock implements workload.World.
 func (c surroundings) Clock(client int) func() time.Time {
-	rng := dice.Stream(c.run.plan.raft.Seed, uint64(streamClocks+clockOfClients+client))
-	clock := &kernel.Clock{Rate: 1 + c.run.plan.drift*(2*rng.Float64()-1)}
-	if c.run.plan.skew > 0 && dice.Chance(rng, 0.7) {
-		clock.Offset = dice.Between(rng, -c.run.plan.skew, c.run.plan.skew)
+	rng := dice.Stream(c.run.plan.Raft.Seed, uint64(streamClocks+clockOfClients+client))
+	clock := &kernel.Clock{Rate: 1 + c.run.plan.Drift*(2*rng.Float64()-1)}
+	if c.run.plan.Skew > 0 && dice.Chance(rng, 0.7) {
+		clock.Offset = dice.Between(rng, -c.run.plan.Skew, c.run.plan.Skew)
 	}
 	return func() time.Time { return clock.At(c.run.Now()) }
 }

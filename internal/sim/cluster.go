@@ -131,7 +131,7 @@ func (c *cluster) anybody() *host {
 func newCluster(r *run, rng *rand.Rand) *cluster {
 	c := &cluster{run: r, hosts: map[consensus.MemberID]*host{}, configs: map[consensus.MemberID]raft.ConfigInForce{}}
 	c.net = &network{
-		run: r, cluster: c, rng: rng, weather: r.plan.weather, links: map[[2]int]*link{},
+		run: r, cluster: c, rng: rng, weather: r.plan.Weather, links: map[[2]int]*link{},
 		astray: map[consensus.MemberID]*host{},
 	}
 	return c
@@ -152,9 +152,9 @@ func (c *cluster) addMachine(seed uint64, id consensus.MemberID, base consensus.
 		run: c.run, cluster: c, slot: slot, id: id, base: base, rng: rng, disk: newDisk(&c.run.broken), suite: c.run.suite,
 		actions: c.run.actions.Member(id),
 	}
-	h.wall.Rate = 1 + c.run.plan.drift*(2*rng.Float64()-1)
-	if skews := dice.Stream(seed, uint64(streamClocks+slot)); c.run.plan.skew > 0 && dice.Chance(skews, 0.7) {
-		h.wall.Offset = dice.Between(skews, -c.run.plan.skew, c.run.plan.skew)
+	h.wall.Rate = 1 + c.run.plan.Drift*(2*rng.Float64()-1)
+	if skews := dice.Stream(seed, uint64(streamClocks+slot)); c.run.plan.Skew > 0 && dice.Chance(skews, 0.7) {
+		h.wall.Offset = dice.Between(skews, -c.run.plan.Skew, c.run.plan.Skew)
 	}
 	c.list = append(c.list, h)
 	return h

@@ -75,3 +75,16 @@ func TestDiskFaults_mayLose(t *testing.T) {
 		h.impostor = wiped
 	}
 }
+
+// Ensure that what strikes is a fault that a plan can draw.
+func TestStrikes(t *testing.T) {
+	known := map[string]bool{}
+	for _, n := range Nemeses() {
+		known[n.Name] = true
+	}
+	for name := range strikes {
+		if !known[name] {
+			t.Errorf("%s strikes, and is drawn by no plan", name)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (o *operators) judgeDenial(h *host) {
 // reset is the next step by which another member takes the place of h, as the operator's job does it: a learner joins, catches
 // up, and is promoted while h is removed.
 func (o *operators) reset(h, leader *host) consensus.ChangeRequest {
-	request := consensus.ChangeRequest{Protocol: dice.Pick(o.run.spoil, o.run.plan.protocols...)}
+	request := consensus.ChangeRequest{Protocol: dice.Pick(o.run.spoil, o.run.plan.Protocols...)}
 	status := leader.proc.Node.Replica().Status()
 	for h.heir != nil && h.heir.impostor != "" {
 		h.heir = h.heir.heir // it has lost its disk, too
@@ -99,7 +99,7 @@ func (o *operators) reset(h, leader *host) consensus.ChangeRequest {
 
 // foundAgain is the operator of a founding that was broken: nobody has any data, so all begin anew with empty disks.
 func (o *operators) foundAgain() {
-	if !o.run.plan.founds || o.run.refusing {
+	if !o.run.plan.Founds || o.run.refusing {
 		return
 	}
 	o.run.After(cureScan, o.foundAgain)

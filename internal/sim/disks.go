@@ -23,42 +23,6 @@ const (
 	copied     = "runs on a copy of the disk of a member that runs"
 )
 
-// disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their
-// meaning, and are drawn rarely: with them every stream begins with a handshake and every disk has a name.
-var disks = []nemesis{
-	{"wipe", "a member loses its disk, and the operator resets it later", 4 * time.Second, nil,
-		byDisks((*diskFaults).strikeWipe)},
-	{"roll-back", "an older copy of its disk is put back under a member", 4 * time.Second, nil,
-		byDisks((*diskFaults).strikeRollBack)},
-	{"forget", "a copy of its disk that was made a moment ago, while it ran, is put back under a member", 3 * time.Second, nil,
-		byDisks((*diskFaults).strikeForget)},
-	{"clone", "a copy of a member's disk is started beside it, or in another's place", 4 * time.Second, nil,
-		byDisks((*diskFaults).strikeClone)},
-	{"wrong-address", "the address of a member leads to another one for a while", 3 * time.Second, nil,
-		byDisks((*diskFaults).strikeAddress)},
-	{"found", "the members found the cluster by themselves, one comes late, and some crash or lose their disks meanwhile",
-		500 * time.Millisecond, func(p *plan, rng *rand.Rand) { p.founds, p.late = true, dice.Between(rng, 0, 15*time.Second) },
-		byDisks((*diskFaults).strikeFounding)},
-	{"found-majority", "the same without losses, as with --founding=majority", time.Second, func(p *plan, rng *rand.Rand) {
-		p.founds, p.byMajority, p.late = true, true, dice.Between(rng, 0, 15*time.Second)
-	}, nil},
-	{"mixed", "each start of a member draws its election timeout, lease and ways to write anew", time.Second,
-		func(p *plan, _ *rand.Rand) { p.mixed = true }, nil},
-	{"wipe-most", "all members but one lose their disks: the cluster must refuse to serve", 3 * time.Second,
-		nil, byDisks((*diskFaults).strikeWipeMost)},
-	{"recover", "a majority is lost for good, a survivor is recovered, and some of the others come back", 3 * time.Second,
-		inEpochs, byDisks((*diskFaults).strikeRecover)},
-	{"recover-apart", "the same, and two survivors are recovered apart", 3 * time.Second, inEpochs,
-		byDisks((*diskFaults).strikeRecoverApart)},
-	{"recover-by-mistake", "a member is recovered while the majority serves", 8 * time.Second, inEpochs,
-		byDisks((*diskFaults).strikeMistake)},
-	{"join", "processes join by themselves, also in place of members that are dead or work, and lose answers and disks",
-		2 * time.Second, func(p *plan, _ *rand.Rand) { p.jobs, p.reconfigures = true, true },
-		byDisks((*diskFaults).strikeJoin)},
-}
-
-func inEpochs(p *plan, _ *rand.Rand) { p.recovers = true }
-
 // diskFaults are the faults of identity, and those that lose a quorum.
 type diskFaults struct {
 	run       *run
@@ -70,7 +34,7 @@ type diskFaults struct {
 // mayLose reports whether a member may lose what it has without any loss by the law: by every configuration that may count,
 // also after a change that somebody was asked for, it and those that are lost already are a minority.
 func (d *diskFaults) mayLose(h *host) bool {
-	if d.run.plan.byMajority || d.run.calm || d.run.refusing {
+	if d.run.plan.ByMajority || d.run.calm || d.run.refusing {
 		return false // empty disks may found a second cluster then: docs/adr/0020-who-may-vote.md
 	}
 	leaving := d.cluster.asked.Leaving()
@@ -142,7 +106,7 @@ func (h *host) remake() {
 
 // keepCopy makes a copy of the disk of a process that has just ended.
 func (h *host) keepCopy() {
-	if h.run.plan.identity && h.impostor == "" && dice.Chance(h.run.spoil, 0.5) {
+	if h.run.plan.Identity && h.impostor == "" && dice.Chance(h.run.spoil, 0.5) {
 		h.saved, h.savedAt = h.disk.Copy(), h.proc.Data.Boots
 	}
 }
@@ -279,7 +243,7 @@ func (d *diskFaults) strikeFounding() {
 // strikeWipeMost leaves one disk. What the others held is lost, and nothing may serve from now on.
 func (d *diskFaults) strikeWipeMost() {
 	config := d.run.suite.CommittedConfig()
-	if len(config.Voters) < 2 || len(d.cluster.up()) == 0 || d.run.refusing || d.run.Now() < d.run.plan.faults/3 {
+	if len(config.Voters) < 2 || len(d.cluster.up()) == 0 || d.run.refusing || d.run.Now() < d.run.plan.Faults/3 {
 		return
 	}
 	survivor := config.Voters[d.rng.IntN(len(config.Voters))]

@@ -40,7 +40,7 @@ func (h *host) found() {
 	own := identity.Claim{Cluster: clusterID, Member: h.id, Storage: record.Storage,
 		Address: describeMember(h.slot).PeerURLs[0]}
 	n := &newcomer{h: h, founder: identity.Founder{
-		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.run.plan.byMajority,
+		Own: own, Members: h.base.Config.Members, Bindings: record.Bindings, Majority: h.run.plan.ByMajority,
 		Excluded: record.Excluded, Rules: h.run.broken.Rules,
 	}}
 	h.founding = n
@@ -167,7 +167,7 @@ func (n *newcomer) record(bindings []identity.Bound, excluded bool) bool {
 // begin makes the data and lets the member run.
 func (n *newcomer) begin(bindings []identity.Bound) {
 	h := n.h
-	h.run.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.run.plan.byMajority)
+	h.run.suite.Began(h.id, n.founder.Own.Storage, bindings, len(n.founder.Members), h.run.plan.ByMajority)
 	h.stopFounding()
 	h.began = bindings
 	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: n.founder.Own.Storage}
@@ -200,7 +200,7 @@ func boundTo(config consensus.Config) consensus.Config {
 
 // firstConfig is the first configuration as it is put on the host's disk.
 func (h *host) firstConfig() consensus.Config {
-	if !h.run.plan.identity || len(h.base.Config.Members) == 0 {
+	if !h.run.plan.Identity || len(h.base.Config.Members) == 0 {
 		return h.base.Config
 	}
 	return boundTo(h.base.Config)
@@ -208,7 +208,7 @@ func (h *host) firstConfig() consensus.Config {
 
 // waits reports whether the process on this machine has to wait: it is no member yet, or not any more.
 func (h *host) waits() (bool, error) {
-	if !h.run.plan.identity || h.ended {
+	if !h.run.plan.Identity || h.ended {
 		return h.ended, nil
 	}
 	h.stopFounding()
@@ -230,7 +230,7 @@ func (h *host) waits() (bool, error) {
 	case len(h.base.Config.Members) == 0: // it has joined once, and is told to join again when the operator resets it
 		h.ended = h.impostor != ""
 		return h.ended, nil
-	case h.run.plan.founds || h.emptied > 0:
+	case h.run.plan.Founds || h.emptied > 0:
 		h.found()
 		return true, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/disk"
 	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/sim/plan"
 	"github.com/quorate/quorate/internal/sim/shell"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -51,7 +52,7 @@ const dataDir = "data"
 func (h *host) options() datadir.Options {
 	open, view := h.run.stores.On(h.slot, h.disk)
 	return datadir.Options{
-		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.segments, NoSync: h.run.broken.LyingLog,
+		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
 		Nonce:      func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
 		OpenEngine: open, OpenView: view,
 	}
@@ -123,7 +124,7 @@ func (h *host) start() {
 		h.lookAround()
 	}
 	h.proc.BeginScrub()
-	if h.run.plan.reconfigures {
+	if h.run.plan.Reconfigures {
 		h.after(promoteScan, h.promote)
 	}
 	h.startPilot()
@@ -153,21 +154,21 @@ func (h *host) newLife() *shell.Life {
 }
 
 func (h *host) processOptions(data *datadir.Data) *shell.Options {
-	core := h.run.plan.raft
+	core := h.run.plan.Raft
 	core.ID, core.Cluster, core.Faults = h.id, clusterID, h.run.broken.Raft
-	if h.run.plan.identity {
+	if h.run.plan.Identity {
 		core.Storage = data.Identity.Storage
 	}
 	core.Seed += uint64(h.life)
-	setting := h.run.plan.settings(&core, h.run.spoil)
+	setting := h.run.plan.Settings(&core, h.run.spoil)
 	o := &shell.Options{
 		Raft: core, FastPath: setting, Offers: h.run.broken.Offers, Extend: h.extension(),
-		Most: node.MostTicks(&h.run.plan.raft),
+		Most: node.MostTicks(&h.run.plan.Raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },
 	}
-	if h.run.plan.mixed {
-		o.Most *= slowest
+	if h.run.plan.Mixed {
+		o.Most *= plan.Slowest
 	}
 	if h.run.broken.Leases {
 		o.Early = time.Second
@@ -222,7 +223,7 @@ func (h *host) startFailed(err error) {
 
 func (h *host) crashMode() disk.Mode {
 	switch {
-	case h.run.plan.torn && h.rng.IntN(4) > 0:
+	case h.run.plan.Torn && h.rng.IntN(4) > 0:
 		return disk.Torn
 	case h.rng.IntN(2) == 0:
 		return disk.KeepAll
@@ -327,7 +328,7 @@ func (h *host) observe(event raft.Event) {
 
 // leave is how long a removed member may still answer what it was asked: as long as the leader feeds it, or nobody waits.
 func (h *host) leave() time.Duration {
-	if h.run.plan.switchOff {
+	if h.run.plan.SwitchOff {
 		return 0
 	}
 	return dice.Between(h.rng, 0, h.extension())
@@ -347,5 +348,5 @@ func (h *host) retire() {
 
 // extension is what a new leader adds to every lease, as the real member does.
 func (h *host) extension() time.Duration {
-	return time.Duration(h.run.plan.raft.ElectionTicks) * h.run.plan.Tick
+	return time.Duration(h.run.plan.Raft.ElectionTicks) * h.run.plan.Tick
 }

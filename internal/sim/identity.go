@@ -52,7 +52,7 @@ func (h *host) disown(why string) {
 
 // openGuard begins a life among others.
 func (h *host) openGuard(data *datadir.Data) {
-	if !h.run.plan.identity {
+	if !h.run.plan.Identity {
 		return
 	}
 	seen, err := data.SeenPeers()
@@ -67,7 +67,7 @@ func (h *host) openGuard(data *datadir.Data) {
 	h.hears = map[consensus.Life]bool{}
 	h.guard = guard.New(h.claim, seen, h.run.broken.Rules, h.deadAfter())
 	h.after(bindScan, h.bindMet)
-	if h.run.plan.recovers {
+	if h.run.plan.Recovers {
 		h.epochs = epochs.New(h.claim, h.run.broken.Rules, h.extension())
 	}
 }

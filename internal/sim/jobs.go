@@ -40,7 +40,7 @@ type pilot struct {
 
 // startPilot begins a life.
 func (h *host) startPilot() {
-	if !h.run.plan.jobs {
+	if !h.run.plan.Jobs {
 		return
 	}
 	p := &pilot{h: h}
@@ -50,7 +50,7 @@ func (h *host) startPilot() {
 	})
 	silence := 2 * h.extension().Milliseconds()
 	p.repair = autopilot.NewRepair(membership.Policy{
-		Mode: membership.ModeAuto, DeadAfterMS: silence, StableMS: silence, Voters: h.run.plan.members,
+		Mode: membership.ModeAuto, DeadAfterMS: silence, StableMS: silence, Voters: h.run.plan.Members,
 	}, pilotPorts{h}, p.requests, discard)
 	h.pilot = p
 	h.after(jobScan, p.scan)
@@ -129,7 +129,7 @@ func (h *host) promoteReady() {
 	}
 	for _, id := range autopilot.Promotable(&config, &status, pilotPorts{h}.Jobs()) {
 		request := consensus.ChangeOne(consensus.ChangePromote, consensus.Member{ID: id})
-		request.Protocol = dice.Pick(h.run.chance, h.run.plan.protocols...)
+		request.Protocol = dice.Pick(h.run.chance, h.run.plan.Protocols...)
 		h.ask(request)
 		return
 	}
@@ -144,7 +144,7 @@ func (p pilotPorts) View(context.Context) (membership.View, consensus.Term, erro
 		return membership.View{}, 0, errNotLeading
 	}
 	view := member.ViewOf(&status, p.h.proc.Data.Machine, &member.ViewOptions{
-		MaxLearners: p.h.run.plan.raft.MaxLearners, Strict: p.h.run.plan.raft.StrictReconfig, Tick: p.h.run.plan.Tick,
+		MaxLearners: p.h.run.plan.Raft.MaxLearners, Strict: p.h.run.plan.Raft.StrictReconfig, Tick: p.h.run.plan.Tick,
 		Now: p.h.clock(), Trouble: func(consensus.MemberID) string { return "" },
 		Transfer: func(consensus.MemberID) *membership.TransferView { return nil },
 	})
@@ -221,7 +221,7 @@ func (o *operators) strikeJobs() {
 		h.startAfter(dice.Between(o.run.chance, 5*time.Second, 40*time.Second))
 		return
 	}
-	draw := changes.Jobs{Rng: o.run.chance, Protocols: o.run.plan.protocols, MaxVoters: maxVoters, Add: o.newcomers}
+	draw := changes.Jobs{Rng: o.run.chance, Protocols: o.run.plan.Protocols, MaxVoters: maxVoters, Add: o.newcomers}
 	config := leader.proc.Node.Replica().Status().Config
 	id, spec := membership.JobID(o.run.chance.Uint64()>>1|1), draw.Draw(&config, leader.id)
 	leader.proc.Clients.Read(func() {

@@ -11,7 +11,7 @@ import (
 
 // hitChange lets the nemesis reconfig-crash strike in the middle of the change that a leader has just logged.
 func (f *faults) hitChange(leader *host) {
-	if !f.run.plan.hits || f.run.calm || dice.Chance(f.rng, 0.4) {
+	if !f.run.plan.Hits || f.run.calm || dice.Chance(f.rng, 0.4) {
 		return
 	}
 	delay := dice.Pick(f.rng, 2*time.Millisecond, 10*time.Millisecond, 100*time.Millisecond)

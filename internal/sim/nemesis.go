@@ -3,91 +3,53 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/plan"
 )
-
-// nemesis is one kind of fault. plan sets what lasts for the whole first phase; strike is called again and again, with
-// exponential pauses, and undoes itself after a while.
-type nemesis struct {
-	Name, About string
-	shortest    time.Duration // least mean pause between two blows
-	plan        func(p *plan, rng *rand.Rand)
-	strike      func(w *World)
-}
 
 func byFaults(strike func(*faults)) func(*World)       { return func(w *World) { strike(w.faults) } }
 func byDisks(strike func(*diskFaults)) func(*World)    { return func(w *World) { strike(w.disks) } }
 func byOperators(strike func(*operators)) func(*World) { return func(w *World) { strike(w.operators) } }
 
-var nemeses = []nemesis{
-	{"crash", "one member loses power and starts again", 2 * time.Second, nil, byFaults((*faults).strikeCrash)},
-	{"crash-all", "all members lose power at once", 8 * time.Second, nil, byFaults((*faults).strikeCrashAll)},
-	{"torn", "what was not synced is lost or torn at a crash, sector by sector", time.Second,
-		func(p *plan, _ *rand.Rand) { p.torn = true }, nil},
-	{"partition", "the members fall into two halves", 3 * time.Second, nil, byFaults((*faults).strikePartition)},
-	{"oneway", "one member can send but not receive, or the reverse", 3 * time.Second, nil, byFaults((*faults).strikeOneway)},
-	{"flap", "one link breaks and heals many times", 4 * time.Second, nil, byFaults((*faults).strikeFlap)},
-	{"delay", "some messages are late", time.Second, func(p *plan, rng *rand.Rand) {
-		p.weather.spike, p.weather.spikeUpTo = rng.Float64()/10, dice.Between(rng, time.Millisecond, 2*time.Second)
-	}, nil},
-	{"loss", "some messages are lost", time.Second,
-		func(p *plan, rng *rand.Rand) { p.weather.loss = rng.Float64() / 5 }, nil},
-	{"dup", "some messages arrive twice", time.Second,
-		func(p *plan, rng *rand.Rand) { p.weather.dup = rng.Float64() / 5 }, nil},
-	{"reorder", "some messages overtake others", time.Second,
-		func(p *plan, rng *rand.Rand) { p.weather.reorder = rng.Float64() / 2 }, nil},
-	{"drift", "clocks run fast or slow", time.Second,
-		func(p *plan, rng *rand.Rand) { p.drift = rng.Float64() / 50 }, nil},
-	{"slowdisk", "one disk becomes very slow for a while", 3 * time.Second, nil, byFaults((*faults).strikeSlowDisk)},
-	{"fulldisk", "one disk is full, or fails, for a while", 6 * time.Second, nil, byFaults((*faults).strikeFullDisk)},
-	{"pause", "one member stops running for a while and goes on as if nothing had been", 3 * time.Second, nil,
-		byFaults((*faults).strikePause)},
-	{"membership", "members are added, promoted, replaced, demoted, updated and removed, one or many at a time",
-		500 * time.Millisecond, func(p *plan, rng *rand.Rand) {
-			p.reconfigures, p.hits = true, dice.Chance(rng, 0.5)
-		}, byOperators((*operators).strikeMembership)},
-	{"reconfig-crash", "likewise, and always the leader or those who join are lost in the middle of it", 500 * time.Millisecond,
-		func(p *plan, _ *rand.Rand) { p.reconfigures, p.hits = true, true }, byOperators((*operators).strikeMembership)},
-	{"transfer", "leadership is handed over", time.Second, nil, byFaults((*faults).strikeTransfer)},
-	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
-		func(p *plan, rng *rand.Rand) {
-			p.Keep, p.Flush = 0, dice.Between(rng, 300*time.Millisecond, 2*time.Second)
-			p.mix.CompactEvery = time.Second
-		}, nil},
-	{"last-word", "only one member hears the leader for a moment, and then both lose power", 3 * time.Second, nil,
-		byFaults((*faults).strikeLastWord)},
-	{"skew", "clocks differ, by a moment or by an hour", time.Second, func(p *plan, rng *rand.Rand) {
-		p.skew = dice.Pick(rng, 2*time.Millisecond, 50*time.Millisecond, 5*time.Second, time.Hour)
-	}, nil},
+// strikes are what the nemeses do that strike again and again.
+var strikes = map[string]func(*World){
+	"crash":              byFaults((*faults).strikeCrash),
+	"crash-all":          byFaults((*faults).strikeCrashAll),
+	"partition":          byFaults((*faults).strikePartition),
+	"oneway":             byFaults((*faults).strikeOneway),
+	"flap":               byFaults((*faults).strikeFlap),
+	"slowdisk":           byFaults((*faults).strikeSlowDisk),
+	"fulldisk":           byFaults((*faults).strikeFullDisk),
+	"pause":              byFaults((*faults).strikePause),
+	"membership":         byOperators((*operators).strikeMembership),
+	"reconfig-crash":     byOperators((*operators).strikeMembership),
+	"transfer":           byFaults((*faults).strikeTransfer),
+	"last-word":          byFaults((*faults).strikeLastWord),
+	"jobs":               byOperators((*operators).strikeJobs),
+	"wipe":               byDisks((*diskFaults).strikeWipe),
+	"roll-back":          byDisks((*diskFaults).strikeRollBack),
+	"forget":             byDisks((*diskFaults).strikeForget),
+	"clone":              byDisks((*diskFaults).strikeClone),
+	"wrong-address":      byDisks((*diskFaults).strikeAddress),
+	"found":              byDisks((*diskFaults).strikeFounding),
+	"wipe-most":          byDisks((*diskFaults).strikeWipeMost),
+	"recover":            byDisks((*diskFaults).strikeRecover),
+	"recover-apart":      byDisks((*diskFaults).strikeRecoverApart),
+	"recover-by-mistake": byDisks((*diskFaults).strikeMistake),
+	"join":               byDisks((*diskFaults).strikeJoin),
 }
 
-// named are drawn in no world: they are in those with all faults, and where they are named. Their chance is a stream of their
-// own, so that a row here leaves the seeds of all other faults alone.
-var named = []nemesis{
-	{"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
-		2 * time.Second,
-		func(p *plan, _ *rand.Rand) { p.jobs, p.reconfigures = true, true }, byOperators((*operators).strikeJobs)},
-}
+// Nemeses lists all kinds of faults, for the command line.
+func Nemeses() []plan.Nemesis { return plan.Nemeses() }
 
-// Nemesis names a kind of fault for the command line.
-type Nemesis struct{ Name, About string }
-
-// Nemeses lists all kinds of faults.
-func Nemeses() []Nemesis {
-	var list []Nemesis
-	for _, n := range slices.Concat(nemeses, disks, named) {
-		list = append(list, Nemesis{n.Name, n.About})
-	}
-	return list
-}
-
-// unleash makes a nemesis strike until the first phase is over.
-func (w *World) unleash(n *nemesis, rng *rand.Rand) {
-	if n.strike == nil {
+// unleash makes a nemesis strike again and again, with exponential pauses, until the first phase is over. A blow undoes itself
+// after a while.
+func (w *World) unleash(n *plan.Nemesis, rng *rand.Rand) {
+	strike := strikes[n.Name]
+	if strike == nil {
 		return
 	}
 	var again func()
@@ -95,10 +57,10 @@ func (w *World) unleash(n *nemesis, rng *rand.Rand) {
 		if w.run.calm {
 			return
 		}
-		n.strike(w)
-		w.run.After(dice.Exponential(rng, w.run.plan.gaps[n.Name]), again)
+		strike(w)
+		w.run.After(dice.Exponential(rng, w.run.plan.Gaps[n.Name]), again)
 	}
-	w.run.After(dice.Exponential(rng, w.run.plan.gaps[n.Name]), again)
+	w.run.After(dice.Exponential(rng, w.run.plan.Gaps[n.Name]), again)
 }
 
 // faults are those of power, network, disks and time.

@@ -10,16 +10,8 @@ import (
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/plan"
 )
-
-// weather is how bad the network is, as shares and times.
-type weather struct {
-	base, jitter            time.Duration
-	loss, dup, reorder      float64
-	spike                   float64 // share of messages that are late by up to spikeUpTo
-	spikeUpTo               time.Duration
-	noticeLoss, codecChecks float64
-}
 
 // link is one direction between two members.
 type link struct {
@@ -32,7 +24,7 @@ type network struct {
 	run     *run
 	cluster *cluster
 	rng     *rand.Rand
-	weather weather
+	weather plan.Weather
 	links   map[[2]int]*link
 	astray  map[consensus.MemberID]*host // where a member's address leads, if not to it
 }
@@ -74,7 +66,7 @@ func (n *network) send(from *host, messages []consensus.Message) {
 
 func (n *network) carry(from, to *host, messages []consensus.Message) {
 	l := n.link(from.slot, to.slot)
-	if l.cuts > 0 || dice.Chance(n.rng, n.weather.loss) || !n.shake(from, to) {
+	if l.cuts > 0 || dice.Chance(n.rng, n.weather.Loss) || !n.shake(from, to) {
 		n.run.counts.Dropped += uint64(len(messages))
 		return
 	}
@@ -83,7 +75,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 		inputs[i] = raft.Receive{Message: n.copy(&messages[i])}
 	}
 	n.deliver(from, to, l, inputs)
-	if dice.Chance(n.rng, n.weather.dup) {
+	if dice.Chance(n.rng, n.weather.Dup) {
 		n.run.counts.Duplicated += uint64(len(messages))
 		n.deliver(from, to, l, inputs)
 	}
@@ -91,7 +83,7 @@ func (n *network) carry(from, to *host, messages []consensus.Message) {
 
 // copy sends some messages through the real encoding, so that nothing is shared that a wire would not share.
 func (n *network) copy(m *consensus.Message) consensus.Message {
-	if !dice.Chance(n.rng, n.weather.codecChecks) {
+	if !dice.Chance(n.rng, n.weather.CodecChecks) {
 		return *m
 	}
 	decoded, rest, err := consensus.DecodeMessage(consensus.AppendMessage(nil, m))
@@ -100,16 +92,16 @@ func (n *network) copy(m *consensus.Message) consensus.Message {
 }
 
 func (n *network) delay() time.Duration {
-	d := n.weather.base + dice.Exponential(n.rng, n.weather.jitter)
-	if dice.Chance(n.rng, n.weather.spike) {
-		d += dice.Between(n.rng, 0, n.weather.spikeUpTo)
+	d := n.weather.Base + dice.Exponential(n.rng, n.weather.Jitter)
+	if dice.Chance(n.rng, n.weather.Spike) {
+		d += dice.Between(n.rng, 0, n.weather.SpikeUpTo)
 	}
 	return d
 }
 
 func (n *network) deliver(from, to *host, l *link, inputs []raft.Input) {
 	at := n.run.Now() + n.delay()
-	if !dice.Chance(n.rng, n.weather.reorder) {
+	if !dice.Chance(n.rng, n.weather.Reorder) {
 		at = max(at, l.lastTime)
 		l.lastTime = at
 	}
@@ -150,7 +142,7 @@ func (n *network) ping(from *host, to consensus.MemberID, answered func()) {
 // call carries a small request and its answer, or neither.
 func (n *network) call(from, to *host, ask func(answer func(func()))) {
 	out, back := n.link(from.slot, to.slot), n.link(to.slot, from.slot)
-	if out.cuts > 0 || dice.Chance(n.rng, n.weather.loss) {
+	if out.cuts > 0 || dice.Chance(n.rng, n.weather.Loss) {
 		return
 	}
 	toLife, fromLife := to.life, from.life
@@ -201,7 +193,7 @@ func (n *network) hold(from, to []*host, by int) {
 
 // notice tells a host, a little later and not always, that its connection to another broke.
 func (n *network) notice(a, b *host) {
-	if a == b || dice.Chance(n.rng, n.weather.noticeLoss) {
+	if a == b || dice.Chance(n.rng, n.weather.NoticeLoss) {
 		return
 	}
 	life := a.life

@@ -1,22 +1,16 @@
 package sim
 
 import (
-	"errors"
 	"io"
 	"time"
 
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/plan"
 	"github.com/quorate/quorate/internal/sim/tally"
 )
 
-// ErrUnknownNemesis is returned for the name of a fault that there is not.
-var ErrUnknownNemesis = errors.New("sim: unknown nemesis")
-
-// ErrUnknownProtocol is returned for the name of a membership protocol that there is not.
-var ErrUnknownProtocol = errors.New("sim: unknown protocol")
-
-// ErrUnknownLoad is returned for the name of a load that there is not.
-var ErrUnknownLoad = errors.New("sim: unknown load")
+// LoadReads is a load of linearizable reads, with few writes on few keys between them.
+const LoadReads = plan.LoadReads
 
 // Options say what to run. Seed decides everything that is zero.
 type Options struct {

@@ -18,7 +18,7 @@ const (
 
 // changes draws what operators ask for.
 func (o *operators) changes() *changes.Drawer {
-	d := &changes.Drawer{Rng: o.run.rng, Protocols: o.run.plan.protocols, MaxVoters: maxVoters, Add: o.addAnother}
+	d := &changes.Drawer{Rng: o.run.rng, Protocols: o.run.plan.Protocols, MaxVoters: maxVoters, Add: o.addAnother}
 	for _, h := range o.cluster.list {
 		if h.id == consensus.NoMember {
 			continue
@@ -122,7 +122,7 @@ func (w *World) noticeChange(h *host, event raft.Event) {
 		r.counts.Undone++
 	case raft.ConfigSettled:
 		for _, id := range h.suite.Settled(h.id, e.ID, h.proc.Node.Replica().Term()) {
-			if retired := w.cluster.hosts[id]; r.plan.switchOff && retired != nil {
+			if retired := w.cluster.hosts[id]; r.plan.SwitchOff && retired != nil {
 				r.After(0, retired.retire) // the operator has waited for just that
 			}
 		}

@@ -43,7 +43,7 @@ func (d *diskFaults) strikeRecoverApart() { d.loseQuorum("recover-apart", 2) }
 func (d *diskFaults) loseQuorum(name string, survivors int) {
 	config := d.run.suite.CommittedConfig()
 	hosts := slices.DeleteFunc(d.cluster.present(), func(h *host) bool { return !config.IsVoter(h.id) })
-	if d.run.refusing || d.run.Now() < d.run.plan.faults/3 || len(hosts) <= survivors {
+	if d.run.refusing || d.run.Now() < d.run.plan.Faults/3 || len(hosts) <= survivors {
 		return
 	}
 	for _, h := range d.cluster.up() {

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/joins"
 	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/sim/plan"
 	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/tally"
 )
@@ -35,7 +36,7 @@ const (
 // run is what everything in one run shares: its time, its chance, its plan, and who watches.
 type run struct {
 	kernel.Schedule
-	plan    *plan
+	plan    *plan.Plan
 	broken  breaks.Set
 	rng     *rand.Rand
 	spoil   *rand.Rand // of the faults of identity

@@ -61,7 +61,7 @@ func (s *clientStream) answer(r *quoratepb.ProposeResponse) {
 
 // encoded sends some messages through their encoding, so that nothing is shared that a wire would not share.
 func encoded[M proto.Message](n *network, m, empty M) M {
-	if !dice.Chance(n.rng, n.weather.codecChecks) {
+	if !dice.Chance(n.rng, n.weather.CodecChecks) {
 		return m
 	}
 	bytes, err := proto.Marshal(m)
@@ -88,7 +88,7 @@ func (s *clientStream) carry(last *time.Duration, do func()) {
 		return
 	}
 	delay := n.delay()
-	if dice.Chance(n.rng, n.weather.loss) {
+	if dice.Chance(n.rng, n.weather.Loss) {
 		if delay += resent; dice.Chance(n.rng, 0.05) {
 			s.fail()
 			return

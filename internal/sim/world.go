@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/plan"
 	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
@@ -61,7 +62,12 @@ func Run(o Options) (Report, error) {
 }
 
 func newWorld(o Options) (*World, error) {
-	p, err := drawPlan(&o, dice.Stream(o.Seed, streamPlan))
+	p, err := plan.Draw(&plan.Options{
+		Members: o.Members, Duration: o.Duration, Nemesis: o.Nemesis, Protocol: o.Protocol, Load: o.Load, Broken: o.Break != "",
+	}, plan.Streams{
+		Plan: dice.Stream(o.Seed, streamPlan), Identity: dice.Stream(o.Seed, streamPlanIdentity),
+		Named: dice.Stream(o.Seed, streamJobs),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -82,27 +88,27 @@ func newWorld(o Options) (*World, error) {
 	w := &World{run: r, cluster: c, faults: &faults{r, c, r.rng}, operators: &operators{r, c}}
 	w.disks = &diskFaults{r, c, w.operators, r.spoil}
 	c.changing, c.disowned = w.noticeChange, w.operators.lookAfter
-	base := firstConfig(p.members)
+	base := firstConfig(p.Members)
 	r.suite = check.NewSuite(r.Now, base)
-	r.suite.Leases.ClockDrift(p.drift)
+	r.suite.Leases.ClockDrift(p.Drift)
 	r.joins.Report = r.suite.Report
 	r.actions = actions.New(o.Actions, r.Now, func(err error) {
 		r.suite.Report("trace", fmt.Sprintf("actions: %v", err))
 	})
 	r.actions.Begin(base.Config.Voters)
-	for i := range p.members {
+	for i := range p.Members {
 		h := c.addHost(o.Seed, base.Config.Members[i].ID, base)
-		r.After(p.begins(i, r.spoil), h.start)
+		r.After(p.Begins(i, r.spoil), h.start)
 	}
 	r.After(cureScan, w.operators.foundAgain)
-	w.load = workload.Start(surroundings{r, c}, r.suite, p.mix, dice.Stream(o.Seed, streamLoad))
-	for _, n := range p.named {
+	w.load = workload.Start(surroundings{r, c}, r.suite, p.Mix, dice.Stream(o.Seed, streamLoad))
+	for _, n := range p.Named {
 		w.unleash(n, r.chance)
 	}
-	for _, n := range p.nemeses {
+	for _, n := range p.Nemeses {
 		w.unleash(n, r.rng)
 	}
-	for _, n := range p.disks {
+	for _, n := range p.Disks {
 		w.unleash(n, r.spoil)
 	}
 	return w, nil
@@ -110,7 +116,7 @@ func newWorld(o Options) (*World, error) {
 
 // breakLoad applies the negative controls to the load.
 func (r *run) breakLoad(o *Options) {
-	m := &r.plan.mix
+	m := &r.plan.Mix
 	m.LoseEvents = r.broken.Watch
 	if r.broken.Sessions {
 		r.altered = breaks.Unnamed{}.Alter
@@ -167,7 +173,7 @@ func (w *World) runUntil(end time.Duration, done func() bool) bool {
 
 func (w *World) faultyPhase() {
 	w.sample()
-	w.runUntil(w.run.plan.faults, nil)
+	w.runUntil(w.run.plan.Faults, nil)
 }
 
 // sample compares, from time to time, what members that run say of the past.

@@ -1,6 +1,7 @@
-package sim
+package plan
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,52 +16,32 @@ import (
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
-// plan is everything that a seed decides before the world begins. A seed never uses all faults at once: what a mix
-// leaves out is often what lets the rest get far enough to hurt.
-type plan struct {
-	members int
-	faults  time.Duration // phase 1
-	nemeses []*nemesis
-	named   []*nemesis               // likewise, those that are only named
-	disks   []*nemesis               // likewise, those of identity
-	gaps    map[string]time.Duration // mean time between two blows of a nemesis
-	weather weather
-	shell.Pace
-	drift float64       // clocks run fast or slow by up to this share
-	skew  time.Duration // and differ by up to twice this
-	torn  bool
-	lossy bool // minority stays down in phase 2
-	reconfiguration
-	identities
-	mixed    bool // each start draws some settings anew
-	fastPath offers.Setting
-	raft     raft.Options
-	mix      workload.Mix
-	segments int64
+// What is unknown.
+var (
+	ErrUnknownNemesis  = errors.New("sim: unknown nemesis")
+	ErrUnknownProtocol = errors.New("sim: unknown protocol")
+	ErrUnknownLoad     = errors.New("sim: unknown load")
+)
+
+// Options say what to draw. The streams decide everything that is zero.
+type Options struct {
+	Members  int
+	Duration time.Duration // of the first phase
+	Nemesis  string        // only these, separated by commas; "none" for none; empty: drawn
+	Protocol string        // all membership changes by this one; empty: drawn
+	Load     string        // LoadReads; empty: drawn
+	Broken   bool          // a law is broken on purpose: faults of identity are not drawn
 }
 
-// reconfiguration is what happens to the configuration.
-type reconfiguration struct {
-	protocols    []consensus.Protocol
-	reconfigures bool // there are changes
-	hits         bool // and they are hit in their middle
-	jobs         bool // operators ask for jobs, and leaders repair the voters by themselves
-	switchOff    bool // a removed member is switched off as soon as anybody says that it may be
-}
+// Streams are the random streams of a seed that a plan is drawn from.
+type Streams struct{ Plan, Identity, Named *rand.Rand }
 
-// identities is who is who.
-type identities struct {
-	identity   bool          // it is in doubt: streams begin with handshakes
-	founds     bool          // the members found the cluster by themselves
-	byMajority bool          // as with --founding=majority
-	late       time.Duration // when the last of them comes
-	recovers   bool          // members are recovered, in epochs of their own
-}
-
-func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
-	p := &plan{
-		members: dice.Pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
-		faults:  dice.Between(rng, 10*time.Second, 60*time.Second),
+// Draw draws the plan of a seed.
+func Draw(o *Options, streams Streams) (*Plan, error) {
+	rng := streams.Plan
+	p := &Plan{
+		Members: dice.Pick(rng, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7),
+		Faults:  dice.Between(rng, 10*time.Second, 60*time.Second),
 		Pace: shell.Pace{
 			Tick:  dice.Pick(rng, 10*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond),
 			Loop:  dice.Between(rng, 0, 100*time.Microsecond),
@@ -69,35 +50,35 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 			Flush: dice.Between(rng, 500*time.Millisecond, 20*time.Second),
 			Keep:  uint64(dice.Pick(rng, 0, 10, 200, 2000)),
 		},
-		lossy:    dice.Chance(rng, 0.3),
-		gaps:     map[string]time.Duration{},
-		segments: dice.Pick(rng, int64(8<<10), 64<<10, 1<<20),
+		Lossy:    dice.Chance(rng, 0.3),
+		Gaps:     map[string]time.Duration{},
+		Segments: dice.Pick(rng, int64(8<<10), 64<<10, 1<<20),
 	}
 	if o.Members > 0 {
-		p.members = o.Members
+		p.Members = o.Members
 	}
 	if o.Duration > 0 {
-		p.faults = o.Duration
+		p.Faults = o.Duration
 	}
 	p.drawRaft(rng)
-	p.mix = workload.Draw(rng)
-	p.weather = weather{
-		base:        dice.Between(rng, 20*time.Microsecond, 2*time.Millisecond),
-		jitter:      dice.Between(rng, 10*time.Microsecond, time.Millisecond),
-		noticeLoss:  dice.Pick(rng, 0, 0.1, 1),
-		codecChecks: dice.Pick(rng, 0, 0.1, 1),
+	p.Mix = workload.Draw(rng)
+	p.Weather = Weather{
+		Base:        dice.Between(rng, 20*time.Microsecond, 2*time.Millisecond),
+		Jitter:      dice.Between(rng, 10*time.Microsecond, time.Millisecond),
+		NoticeLoss:  dice.Pick(rng, 0, 0.1, 1),
+		CodecChecks: dice.Pick(rng, 0, 0.1, 1),
 	}
 	if err := p.drawProtocols(o, rng); err != nil {
 		return nil, err
 	}
-	p.fastPath = drawFastPath(dice.Chance(rng, 0.6), p.raft.Seed)
+	p.FastPath = drawFastPath(dice.Chance(rng, 0.6), p.Raft.Seed)
 	if err := p.loadOf(o); err != nil {
 		return nil, err
 	}
-	if err := p.drawNemeses(o, rng); err != nil {
+	if err := p.drawNemeses(o, streams); err != nil {
 		return nil, err
 	}
-	p.drawDisks(o, dice.Stream(o.Seed, streamPlanIdentity))
+	p.drawDisks(o, streams.Identity)
 	return p, nil
 }
 
@@ -105,11 +86,11 @@ func drawPlan(o *Options, rng *rand.Rand) (*plan, error) {
 const LoadReads = "reads"
 
 // loadOf changes the drawn load to the one that was asked for. It draws nothing, so that the rest of the plan stays.
-func (p *plan) loadOf(o *Options) error {
+func (p *Plan) loadOf(o *Options) error {
 	switch o.Load {
 	case "":
 	case LoadReads:
-		m := &p.mix
+		m := &p.Mix
 		m.Clients, m.Readers = max(m.Clients, 6), 3
 		m.Keys, m.Think = min(m.Keys, 3), min(m.Think, 20*time.Millisecond)
 		m.Put, m.Get, m.CAS, m.Delete, m.Txn, m.Range = 20, 80, 5, 2, 0, 0
@@ -120,8 +101,8 @@ func (p *plan) loadOf(o *Options) error {
 }
 
 // drawProtocols takes one protocol for all changes, or a few.
-func (p *plan) drawProtocols(o *Options, rng *rand.Rand) error {
-	p.switchOff = dice.Chance(rng, 0.6)
+func (p *Plan) drawProtocols(o *Options, rng *rand.Rand) error {
+	p.SwitchOff = dice.Chance(rng, 0.6)
 	names := consensus.ProtocolNames()
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	names = names[:dice.Pick(rng, 1, 1, 2, 3, len(names))]
@@ -133,12 +114,12 @@ func (p *plan) drawProtocols(o *Options, rng *rand.Rand) error {
 		if !ok {
 			return fmt.Errorf("%w %q: there are %s", ErrUnknownProtocol, name, strings.Join(consensus.ProtocolNames(), ", "))
 		}
-		p.protocols = append(p.protocols, protocol)
+		p.Protocols = append(p.Protocols, protocol)
 	}
 	return nil
 }
 
-func (p *plan) drawRaft(rng *rand.Rand) {
+func (p *Plan) drawRaft(rng *rand.Rand) {
 	r := raft.Defaults(1)
 	r.ElectionTicks, r.HeartbeatTicks = 10, 1
 	if p.Tick < 50*time.Millisecond {
@@ -154,11 +135,11 @@ func (p *plan) drawRaft(rng *rand.Rand) {
 	if r.Seed%7 == 0 { // not drawn, and neither is the next: what follows must not depend on them
 		r.MaxApplyingBytes, r.MaxUnappliedBytes, r.MaxSnapshotLogBytes = 300, 2<<10, 2<<10
 	}
-	p.raft = r
+	p.Raft = r
 }
 
 // drawNemeses takes each nemesis with one chance in three, or those that were asked for, which may be all at once.
-func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
+func (p *Plan) drawNemeses(o *Options, streams Streams) error {
 	var asked []string
 	switch o.Nemesis {
 	case "", "none":
@@ -174,16 +155,15 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 		asked = strings.Split(o.Nemesis, ",")
 	}
 	known := 0
-	stream := dice.Stream(o.Seed, streamJobs)
 	for i := range named {
 		n := &named[i]
-		gap := dice.Between(stream, n.shortest, 5*n.shortest)
+		gap := dice.Between(streams.Named, n.shortest, 5*n.shortest)
 		if !slices.Contains(asked, n.Name) {
 			continue
 		}
 		known++
-		p.named = append(p.named, n)
-		p.gaps[n.Name] = gap
+		p.Named = append(p.Named, n)
+		p.Gaps[n.Name] = gap
 		if n.plan != nil {
 			n.plan(p, nil)
 		}
@@ -196,7 +176,7 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 	for i := range nemeses {
 		n := &nemeses[i]
 		// Draw first, so that the rest of the plan does not depend on the restriction.
-		drawn, gap := dice.Chance(rng, 0.33), dice.Between(rng, n.shortest, 5*n.shortest)
+		drawn, gap := dice.Chance(streams.Plan, 0.33), dice.Between(streams.Plan, n.shortest, 5*n.shortest)
 		if o.Nemesis != "" {
 			drawn = slices.Contains(asked, n.Name)
 		}
@@ -204,10 +184,10 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 			continue
 		}
 		known++
-		p.nemeses = append(p.nemeses, n)
-		p.gaps[n.Name] = gap
+		p.Nemeses = append(p.Nemeses, n)
+		p.Gaps[n.Name] = gap
 		if n.plan != nil {
-			n.plan(p, rng)
+			n.plan(p, streams.Plan)
 		}
 	}
 	if len(asked) > 0 && known < len(asked) {
@@ -216,28 +196,10 @@ func (p *plan) drawNemeses(o *Options, rng *rand.Rand) error {
 	return nil
 }
 
-func (p *plan) String() string {
-	var names []string
-	for _, n := range slices.Concat(p.named, p.nemeses) {
-		names = append(names, n.Name)
-	}
-	for _, n := range p.disks {
-		names = append(names, n.Name)
-	}
-	if p.reconfigures {
-		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.protocols, p.switchOff))
-	}
-	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s disk=%v keep=%d "+
-		"clients=%d natives=%d direct=%t [%s]",
-		p.members, p.faults.Round(time.Second), p.Tick, p.raft.ElectionTicks, p.raft.HeartbeatTicks, p.raft.LeaderLease,
-		p.fastPath, p.Disk.Round(time.Microsecond), p.Keep, p.mix.Clients, p.mix.Natives, p.mix.Direct,
-		strings.Join(names, " "))
-}
-
 // drawDisks takes faults of identity: in one seed of six that may have any, and those that were asked for.
-func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
+func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 	asked := strings.Split(o.Nemesis, ",")
-	some := o.Nemesis == "" && o.Break == "" && dice.Chance(rng, 1.0/6)
+	some := o.Nemesis == "" && !o.Broken && dice.Chance(rng, 1.0/6)
 	for i := range disks {
 		n := &disks[i]
 		drawn, gap := dice.Chance(rng, 0.4), dice.Between(rng, n.shortest, 5*n.shortest)
@@ -255,43 +217,18 @@ func (p *plan) drawDisks(o *Options, rng *rand.Rand) {
 			continue
 		}
 		if n.Name != "mixed" {
-			p.identity, p.lossy = true, false
+			p.Identity, p.Lossy = true, false
 		}
-		p.disks = append(p.disks, n)
-		p.gaps[n.Name] = gap
+		p.Disks = append(p.Disks, n)
+		p.Gaps[n.Name] = gap
 		if n.plan != nil {
 			n.plan(p, rng)
 		}
 	}
 }
 
-// begins is when a first member starts. All but the last come about together.
-func (p *plan) begins(slot int, rng *rand.Rand) time.Duration {
-	switch {
-	case !p.founds:
-		return 0
-	case slot == p.members-1:
-		return p.late
-	}
-	return dice.Between(rng, 0, 2*time.Second)
-}
-
 // alwaysToo are the faults of identity that go with all others.
 var alwaysToo = []string{"wipe", "roll-back", "clone", "wrong-address", "mixed", "join"}
-
-// slowest is how much longer than others some members wait for a leader, if settings are mixed.
-const slowest = 4
-
-// settings draws, if settings are mixed, those of one start: how long it waits for a leader, whether it trusts a lease, whether
-// and when it offers what it proposes.
-func (p *plan) settings(o *raft.Options, rng *rand.Rand) offers.Setting {
-	if !p.mixed {
-		return p.fastPath
-	}
-	o.ElectionTicks = o.ElectionTicks * dice.Pick(rng, 1, 1, slowest)
-	o.LeaderLease = o.LeaderLease && dice.Chance(rng, 0.7)
-	return dice.Pick(rng, offers.Never, offers.Auto, offers.Always, offers.Always)
-}
 
 // drawFastPath draws when members offer what they propose to all voters.
 func drawFastPath(often bool, seed uint64) offers.Setting {

@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/sim/dice"
+)
+
+// Nemeses lists all kinds of faults.
+func Nemeses() []Nemesis { return slices.Concat(nemeses, disks, named) }
+
+var nemeses = []Nemesis{
+	{"crash", "one member loses power and starts again", 2 * time.Second, nil},
+	{"crash-all", "all members lose power at once", 8 * time.Second, nil},
+	{"torn", "what was not synced is lost or torn at a crash, sector by sector", time.Second,
+		func(p *Plan, _ *rand.Rand) { p.Torn = true }},
+	{"partition", "the members fall into two halves", 3 * time.Second, nil},
+	{"oneway", "one member can send but not receive, or the reverse", 3 * time.Second, nil},
+	{"flap", "one link breaks and heals many times", 4 * time.Second, nil},
+	{"delay", "some messages are late", time.Second, func(p *Plan, rng *rand.Rand) {
+		p.Weather.Spike, p.Weather.SpikeUpTo = rng.Float64()/10, dice.Between(rng, time.Millisecond, 2*time.Second)
+	}},
+	{"loss", "some messages are lost", time.Second,
+		func(p *Plan, rng *rand.Rand) { p.Weather.Loss = rng.Float64() / 5 }},
+	{"dup", "some messages arrive twice", time.Second,
+		func(p *Plan, rng *rand.Rand) { p.Weather.Dup = rng.Float64() / 5 }},
+	{"reorder", "some messages overtake others", time.Second,
+		func(p *Plan, rng *rand.Rand) { p.Weather.Reorder = rng.Float64() / 2 }},
+	{"drift", "clocks run fast or slow", time.Second,
+		func(p *Plan, rng *rand.Rand) { p.Drift = rng.Float64() / 50 }},
+	{"slowdisk", "one disk becomes very slow for a while", 3 * time.Second, nil},
+	{"fulldisk", "one disk is full, or fails, for a while", 6 * time.Second, nil},
+	{"pause", "one member stops running for a while and goes on as if nothing had been", 3 * time.Second, nil},
+	{"membership", "members are added, promoted, replaced, demoted, updated and removed, one or many at a time",
+		500 * time.Millisecond, func(p *Plan, rng *rand.Rand) {
+			p.Reconfigures, p.Hits = true, dice.Chance(rng, 0.5)
+		}},
+	{"reconfig-crash", "likewise, and always the leader or those who join are lost in the middle of it", 500 * time.Millisecond,
+		func(p *Plan, _ *rand.Rand) { p.Reconfigures, p.Hits = true, true }},
+	{"transfer", "leadership is handed over", time.Second, nil},
+	{"compact", "logs are cut as short as possible, so that members need snapshots", time.Second,
+		func(p *Plan, rng *rand.Rand) {
+			p.Keep, p.Flush = 0, dice.Between(rng, 300*time.Millisecond, 2*time.Second)
+			p.Mix.CompactEvery = time.Second
+		}},
+	{"last-word", "only one member hears the leader for a moment, and then both lose power", 3 * time.Second, nil},
+	{"skew", "clocks differ, by a moment or by an hour", time.Second, func(p *Plan, rng *rand.Rand) {
+		p.Skew = dice.Pick(rng, 2*time.Millisecond, 50*time.Millisecond, 5*time.Second, time.Hour)
+	}},
+}
+
+// named are drawn in no world: they are in those with all faults, and where they are named. Their chance is a stream of their
+// own, so that a row here leaves the seeds of all other faults alone.
+var named = []Nemesis{
+	{"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
+		2 * time.Second,
+		func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
+}
+
+// disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their
+// meaning, and are drawn rarely: with them every stream begins with a handshake and every disk has a name.
+var disks = []Nemesis{
+	{"wipe", "a member loses its disk, and the operator resets it later", 4 * time.Second, nil},
+	{"roll-back", "an older copy of its disk is put back under a member", 4 * time.Second, nil},
+	{"forget", "a copy of its disk that was made a moment ago, while it ran, is put back under a member", 3 * time.Second, nil},
+	{"clone", "a copy of a member's disk is started beside it, or in another's place", 4 * time.Second, nil},
+	{"wrong-address", "the address of a member leads to another one for a while", 3 * time.Second, nil},
+	{"found", "the members found the cluster by themselves, one comes late, and some crash or lose their disks meanwhile",
+		500 * time.Millisecond,
+		func(p *Plan, rng *rand.Rand) { p.Founds, p.Late = true, dice.Between(rng, 0, 15*time.Second) }},
+	{"found-majority", "the same without losses, as with --founding=majority", time.Second, func(p *Plan, rng *rand.Rand) {
+		p.Founds, p.ByMajority, p.Late = true, true, dice.Between(rng, 0, 15*time.Second)
+	}},
+	{"mixed", "each start of a member draws its election timeout, lease and ways to write anew", time.Second,
+		func(p *Plan, _ *rand.Rand) { p.Mixed = true }},
+	{"wipe-most", "all members but one lose their disks: the cluster must refuse to serve", 3 * time.Second,
+		nil},
+	{"recover", "a majority is lost for good, a survivor is recovered, and some of the others come back", 3 * time.Second,
+		inEpochs},
+	{"recover-apart", "the same, and two survivors are recovered apart", 3 * time.Second, inEpochs},
+	{"recover-by-mistake", "a member is recovered while the majority serves", 8 * time.Second, inEpochs},
+	{"join", "processes join by themselves, also in place of members that are dead or work, and lose answers and disks",
+		2 * time.Second, func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
+}
+
+func inEpochs(p *Plan, _ *rand.Rand) { p.Recovers = true }

@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/sim/dice"
+	"github.com/quorate/quorate/internal/sim/shell"
+	"github.com/quorate/quorate/internal/sim/workload"
+)
+
+// Plan is everything that a seed decides before the world begins. A seed never uses all faults at once: what a mix
+// leaves out is often what lets the rest get far enough to hurt.
+type Plan struct {
+	Members int
+	Faults  time.Duration // phase 1
+	Nemeses []*Nemesis
+	Named   []*Nemesis               // likewise, those that are only named
+	Disks   []*Nemesis               // likewise, those of identity
+	Gaps    map[string]time.Duration // mean time between two blows of a nemesis
+	Weather Weather
+	shell.Pace
+	Drift float64       // clocks run fast or slow by up to this share
+	Skew  time.Duration // and differ by up to twice this
+	Torn  bool
+	Lossy bool // minority stays down in phase 2
+	Reconfiguration
+	Identities
+	Mixed    bool // each start draws some settings anew
+	FastPath offers.Setting
+	Raft     raft.Options
+	Mix      workload.Mix
+	Segments int64
+}
+
+// Reconfiguration is what happens to the configuration.
+type Reconfiguration struct {
+	Protocols    []consensus.Protocol
+	Reconfigures bool // there are changes
+	Hits         bool // and they are hit in their middle
+	Jobs         bool // operators ask for jobs, and leaders repair the voters by themselves
+	SwitchOff    bool // a removed member is switched off as soon as anybody says that it may be
+}
+
+// Identities is who is who.
+type Identities struct {
+	Identity   bool          // it is in doubt: streams begin with handshakes
+	Founds     bool          // the members found the cluster by themselves
+	ByMajority bool          // as with --founding=majority
+	Late       time.Duration // when the last of them comes
+	Recovers   bool          // members are recovered, in epochs of their own
+}
+
+// Nemesis is one kind of fault.
+type Nemesis struct {
+	Name, About string
+	shortest    time.Duration                 // least mean pause between two blows
+	plan        func(p *Plan, rng *rand.Rand) // sets what lasts for the whole first phase
+}
+
+// Weather is how bad the network is, as shares and times.
+type Weather struct {
+	Base, Jitter            time.Duration
+	Loss, Dup, Reorder      float64
+	Spike                   float64 // share of messages that are late by up to SpikeUpTo
+	SpikeUpTo               time.Duration
+	NoticeLoss, CodecChecks float64
+}
+
+// Begins is when a first member starts. All but the last come about together.
+func (p *Plan) Begins(slot int, rng *rand.Rand) time.Duration {
+	switch {
+	case !p.Founds:
+		return 0
+	case slot == p.Members-1:
+		return p.Late
+	}
+	return dice.Between(rng, 0, 2*time.Second)
+}
+
+func (p *Plan) String() string {
+	var names []string
+	for _, n := range slices.Concat(p.Named, p.Nemeses) {
+		names = append(names, n.Name)
+	}
+	for _, n := range p.Disks {
+		names = append(names, n.Name)
+	}
+	if p.Reconfigures {
+		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
+	}
+	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s disk=%v keep=%d "+
+		"clients=%d natives=%d direct=%t [%s]",
+		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
+		p.FastPath, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
+		strings.Join(names, " "))
+}
+
+// Slowest is how much longer than others some members wait for a leader, if settings are mixed.
+const Slowest = 4
+
+// Settings draws, if settings are mixed, those of one start: how long it waits for a leader, whether it trusts a lease, whether
+// and when it offers what it proposes.
+func (p *Plan) Settings(o *raft.Options, rng *rand.Rand) offers.Setting {
+	if !p.Mixed {
+		return p.FastPath
+	}
+	o.ElectionTicks = o.ElectionTicks * dice.Pick(rng, 1, 1, Slowest)
+	o.LeaderLease = o.LeaderLease && dice.Chance(rng, 0.7)
+	return dice.Pick(rng, offers.Never, offers.Auto, offers.Always, offers.Always)
+}
