@@ -32,7 +32,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 		return nil, err
 	}
 	response := &pb.AlarmResponse{}
-	kind, err := m.checkAlarm(r)
+	kind, known, err := m.checkAlarm(r)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 			return nil, err
 		}
 		for _, alarm := range m.alarms() {
-			if kind == kv.AlarmNone || kind == alarm.Kind {
+			if known && (kind == kv.AlarmNone || kind == alarm.Kind) {
 				response.Alarms = append(response.Alarms, alarmMessage(alarm))
 			}
 		}
@@ -67,29 +67,36 @@ func (m *maintenanceService) Alarm(ctx context.Context, r *pb.AlarmRequest) (*pb
 var (
 	errUnknownMethod  = status.Error(codes.Unknown, "etcdserver: unknown method")
 	errUnknownAlarm   = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm")
+	errUnknownAction  = status.Error(codes.InvalidArgument, "etcdserver: unknown alarm action")
 	errTooManyCorrupt = status.Error(codes.FailedPrecondition,
 		"etcdserver: a majority of the voters cannot be marked corrupt: nothing would be served; `etcdctl alarm list` shows "+
 			"who is marked, `etcdctl alarm disarm` ends it")
 )
 
-// checkAlarm returns which kind of alarm a request is about. Alarms of kinds that no member knows are refused, and those that
-// are raised for who is no member: each is kept, by every member, until somebody disarms it.
-func (m *maintenanceService) checkAlarm(r *pb.AlarmRequest) (kv.AlarmKind, error) {
+// checkAlarm returns which kind of alarm a request is about, none if there are no alarms of the kind that it names. Nobody
+// raises one of those, or for who is no member: each is kept, by every member, until somebody disarms it.
+func (m *maintenanceService) checkAlarm(r *pb.AlarmRequest) (kind kv.AlarmKind, known bool, err error) {
 	switch r.Alarm {
 	case pb.AlarmType_NONE, pb.AlarmType_NOSPACE, pb.AlarmType_CORRUPT:
-	default:
-		return kv.AlarmNone, errUnknownAlarm
+		kind, known = kv.AlarmKind(r.Alarm), true
+	}
+	switch r.Action {
+	case pb.AlarmRequest_GET, pb.AlarmRequest_DEACTIVATE:
+		return kind, known, nil
+	case pb.AlarmRequest_ACTIVATE:
+	default: // this ends the process of a real etcd
+		return kind, known, errUnknownAction
 	}
 	config := m.options.Member.Status().Config
-	if r.Action == pb.AlarmRequest_ACTIVATE && r.MemberID != 0 &&
-		!config.Contains(consensus.MemberID(r.MemberID)) {
-		return kv.AlarmNone, rpctypes.ErrGRPCMemberNotFound
+	switch {
+	case !known:
+		return kind, known, errUnknownAlarm
+	case r.MemberID != 0 && !config.Contains(consensus.MemberID(r.MemberID)):
+		return kind, known, rpctypes.ErrGRPCMemberNotFound
+	case kind == kv.AlarmCorrupt && m.marksTooMany(consensus.MemberID(r.MemberID), config.Voters):
+		return kind, known, errTooManyCorrupt
 	}
-	if r.Action == pb.AlarmRequest_ACTIVATE && r.Alarm == pb.AlarmType_CORRUPT &&
-		m.marksTooMany(consensus.MemberID(r.MemberID), config.Voters) {
-		return kv.AlarmNone, errTooManyCorrupt
-	}
-	return kv.AlarmKind(r.Alarm), nil
+	return kind, known, nil
 }
 
 // marksTooMany reports whether a majority of the voters would be marked corrupt if id was, too: the cluster would serve

@@ -261,13 +261,20 @@ func TestMaintenance_Alarm_strange(t *testing.T) {
 		{"one of no member", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.NotFound},
 		{"an unknown kind", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 3}, codes.InvalidArgument},
 		{"a kind beyond a byte", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, Alarm: 257}, codes.InvalidArgument},
-		{"the end of a kind beyond a byte", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, Alarm: 257}, codes.InvalidArgument},
+		{"an action that does not exist", &pb.AlarmRequest{Action: 9, Alarm: pb.AlarmType_NOSPACE}, codes.InvalidArgument},
 		{"no kind", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: 77}, codes.NotFound},
 		{"the end of one of no member", &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: 77, Alarm: pb.AlarmType_NOSPACE}, codes.OK},
 		{"a member's", &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(testMember), Alarm: pb.AlarmType_NOSPACE}, codes.OK},
 	} {
 		if _, err := alarms.Alarm(ctx, tc.request); status.Code(err) != tc.want {
 			t.Errorf("%s: got %v, want %v", tc.name, err, tc.want)
+		}
+	}
+	// 257 is NOSPACE in a byte: nothing is listed for it, and nothing ends.
+	for _, action := range []pb.AlarmRequest_AlarmAction{pb.AlarmRequest_GET, pb.AlarmRequest_DEACTIVATE} {
+		answer, err := alarms.Alarm(ctx, &pb.AlarmRequest{Action: action, MemberID: uint64(testMember), Alarm: 257})
+		if err != nil || len(answer.Alarms) != 0 {
+			t.Errorf("%v of a kind beyond a byte: got %v, %v, want no alarm", action, answer, err)
 		}
 	}
 	if got, err := c.AlarmList(ctx); err != nil || len(got.Alarms) != 1 || got.Alarms[0].MemberID != uint64(testMember) {
