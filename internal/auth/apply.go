@@ -2,17 +2,8 @@ package auth
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 )
-
-// draft is the next State under construction.
-type draft struct {
-	State
-	rows  []Row
-	users bool // State.users is the draft's own
-	roles bool // State.roles is
-}
 
 // Next returns the State after c, and the rows that changed. A change that finds everything as it would leave it returns s and
 // no rows. The error is one of the rejections; s is what counts then.
@@ -63,6 +54,8 @@ func (d *draft) change(c *Change) (changed bool, err error) {
 		err = d.grantPermission(c)
 	case RevokePermission:
 		err = d.revokePermission(c)
+	case JoinTokenAdd, JoinTokenDelete, JoinTokenUse:
+		return d.changeTokens(c)
 	default:
 		err = ErrInvalidManagement
 	}
@@ -239,38 +232,4 @@ func (r *Role) find(key, end []byte) (at int, found bool) {
 	return slices.BinarySearchFunc(r.Permissions, Permission{Key: key, End: end}, func(p, wanted Permission) int {
 		return p.compareRange(wanted.Key, wanted.End)
 	})
-}
-
-func (d *draft) putUser(u *User) {
-	d.ownUsers()
-	if old, ok := d.State.users[u.Name]; ok {
-		d.bytes -= old.size()
-	}
-	d.bytes += u.size()
-	d.State.users[u.Name] = u
-	d.rows = append(d.rows, Row{userRow(u.Name), u.encode()})
-}
-
-// putRole does not visit the users of the role: a Check finds what their roles permit by name.
-func (d *draft) putRole(r *Role) {
-	r.makeSets()
-	d.ownRoles()
-	if old, ok := d.State.roles[r.Name]; ok {
-		d.bytes -= old.size()
-	}
-	d.bytes += r.size()
-	d.State.roles[r.Name] = r
-	d.rows = append(d.rows, Row{roleRow(r.Name), r.encode()})
-}
-
-func (d *draft) ownUsers() {
-	if !d.users {
-		d.State.users, d.users = maps.Clone(d.State.users), true
-	}
-}
-
-func (d *draft) ownRoles() {
-	if !d.roles {
-		d.State.roles, d.roles = maps.Clone(d.State.roles), true
-	}
 }

@@ -16,12 +16,18 @@ const (
 	RoleDelete       Kind = 9  // Role
 	GrantPermission  Kind = 10 // Role, Permission
 	RevokePermission Kind = 11 // Role, Permission.Key, Permission.End
+	JoinTokenAdd     Kind = 12 // Token, Now
+	JoinTokenDelete  Kind = 13 // Token.ID, Now
+	JoinTokenUse     Kind = 14 // Token.ID and Token.Hash, Newcomer, Now
 
-	lastKind = RevokePermission
+	lastKind = JoinTokenUse
 )
 
 // Valid reports whether there is such a kind.
 func (k Kind) Valid() bool { return k >= Enable && k <= lastKind }
+
+// OfJoinToken reports whether such a change has a Token.
+func (k Kind) OfJoinToken() bool { return k >= JoinTokenAdd && k <= JoinTokenUse }
 
 // Change is one change of users, roles or permissions.
 type Change struct {
@@ -32,6 +38,11 @@ type Change struct {
 	Permission Permission
 	// Secret signs the tokens that are handed out from now on: see auth/login.
 	Secret []byte
+	// Token is a join token, Newcomer who is admitted by it, and Now the time in Unix milliseconds by the proposer's clock:
+	// tokens that have expired by then go.
+	Token    *JoinToken
+	Newcomer [32]byte
+	Now      int64
 }
 
 // Access is what a permission permits. The numbers are etcd's.

@@ -4,6 +4,8 @@
 // A State is never changed: Next returns the one after a change, and what of it must be written. So readers keep one State for
 // as long as they need it, and compare it with the present one if they must know that nothing changed.
 //
+// A State also has the join tokens, by which processes become members while users must log in.
+//
 // The package does not know passwords, only their hashes: hashing is slow, and is done before a change is proposed. Tokens and
 // certificates are package auth/login's; which keys a command touches is package kv/apply's.
 //

@@ -19,6 +19,11 @@ var (
 	ErrInvalidManagement    = errors.New("auth: root may not lose its role, and a permission needs a valid range")
 	ErrOldRevision          = errors.New("auth: the user was authenticated before it was added or got its password")
 	ErrBadName              = errors.New("auth: names must be UTF-8 text of at most 1 KiB")
+	ErrTokenInvalid         = errors.New("auth: there is no such join token")
+	ErrTokenExpired         = errors.New("auth: the join token has expired")
+	ErrTokenUsed            = errors.New("auth: the join token has admitted as many members as it may")
+	ErrTokenExists          = errors.New("auth: the join token exists")
+	ErrTooManyTokens        = errors.New("auth: there are as many join tokens as there may be")
 	ErrTooLarge             = errors.New("auth: users and roles take as much as they may")
 )
 

@@ -12,5 +12,8 @@ func Rows(s *State) []Row {
 	for _, name := range s.Roles() {
 		rows = append(rows, Row{roleRow(name), s.roles[name].encode()})
 	}
+	for _, t := range s.JoinTokens(0) {
+		rows = append(rows, Row{tokenRow(t.ID), t.encode()})
+	}
 	return rows
 }

@@ -3,6 +3,7 @@ package auth
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"go.etcd.io/etcd/api/v3/authpb"
 	"google.golang.org/protobuf/proto"
@@ -15,10 +16,12 @@ import (
 //	'h'      -> enabled, revision, secret
 //	'u' name -> revision of the password, then etcd's authpb.User
 //	'r' name -> etcd's authpb.Role
+//	't' id   -> a join token
 const (
-	tableHead = 'h'
-	tableUser = 'u'
-	tableRole = 'r'
+	tableHead  = 'h'
+	tableUser  = 'u'
+	tableRole  = 'r'
+	tableToken = 't'
 )
 
 // Row is one row of the tables to write. An empty Value deletes it.
@@ -27,6 +30,8 @@ type Row struct{ Key, Value []byte }
 func userRow(name string) []byte { return append([]byte{tableUser}, name...) }
 
 func roleRow(name string) []byte { return append([]byte{tableRole}, name...) }
+
+func tokenRow(id string) []byte { return append([]byte{tableToken}, id...) }
 
 func (s *State) headRow() Row {
 	value := []byte{0}
@@ -89,6 +94,12 @@ func (s *State) Load(key, value []byte) error {
 			s.bytes += r.size()
 			return nil
 		}
+	case key[0] == tableToken && s.tokens[name] == nil:
+		if t := decodeToken(name, value); t != nil {
+			s.tokens[name] = t
+			s.bytes += t.size()
+			return nil
+		}
 	}
 	return fmt.Errorf("%w: table %q, name %q", ErrCorruptRow, key[0], name)
 }
@@ -138,6 +149,46 @@ func decodeRole(name string, value []byte) *Role {
 		r.Permissions = append(r.Permissions, p)
 	}
 	return r
+}
+
+// Format of a token's row: expiry as uvarint, uses as uvarint, hash, length and bytes of the owner, then 32 bytes for each
+// newcomer that was admitted.
+func (t *JoinToken) encode() []byte {
+	row := binary.AppendUvarint(nil, uint64(t.Expires))
+	row = binary.AppendUvarint(row, uint64(t.Uses))
+	row = append(row, t.Hash[:]...)
+	row = append(binary.AppendUvarint(row, uint64(len(t.Owner))), t.Owner...)
+	for i := range t.UsedBy {
+		row = append(row, t.UsedBy[i][:]...)
+	}
+	return row
+}
+
+// decodeToken returns nil if the row is none of a join token.
+func decodeToken(id string, row []byte) *JoinToken {
+	expires, n := binary.Uvarint(row)
+	if n <= 0 || expires > math.MaxInt64 || !goodTokenID(id) {
+		return nil
+	}
+	row = row[n:]
+	uses, n := binary.Uvarint(row)
+	if n <= 0 || uses < 1 || uses > MaxTokenUses || len(row) < n+32 {
+		return nil
+	}
+	t := &JoinToken{ID: id, Hash: [32]byte(row[n:]), Expires: int64(expires), Uses: int(uses)}
+	row = row[n+32:]
+	length, n := binary.Uvarint(row)
+	if n <= 0 || length > uint64(len(row)-n) {
+		return nil
+	}
+	t.Owner, row = string(row[n:n+int(length)]), row[n+int(length):]
+	if len(row)%32 != 0 || len(row)/32 > t.Uses || !goodName(t.Owner) {
+		return nil
+	}
+	for ; len(row) > 0; row = row[32:] {
+		t.UsedBy = append(t.UsedBy, [32]byte(row))
+	}
+	return t
 }
 
 // Loaded ends what Load began.

@@ -46,12 +46,13 @@ type State struct {
 	secret   []byte
 	users    map[string]*User
 	roles    map[string]*Role
+	tokens   map[string]*JoinToken
 	bytes    int
 }
 
 // New returns the State of a cluster in which nobody has made a user yet. Its revision is 1, as in etcd.
 func New() *State {
-	return &State{revision: 1, users: map[string]*User{}, roles: map[string]*Role{}}
+	return &State{revision: 1, users: map[string]*User{}, roles: map[string]*Role{}, tokens: map[string]*JoinToken{}}
 }
 
 // Enabled reports whether requests are checked.
@@ -115,6 +116,10 @@ func (r *Role) size() int {
 		n += r.Permissions[i].size()
 	}
 	return n
+}
+
+func (t *JoinToken) size() int {
+	return perItem + len(t.ID) + len(t.Hash) + len(t.Owner) + len(t.UsedBy)*len(t.Hash)
 }
 
 // size counts a range in each set, also one that merges with others there: who revokes a permission never needs more room.

@@ -16,8 +16,8 @@ func drawChange(rng *rand.Rand) auth.Change {
 	users := []string{"root", "alice", "bob", "", "zoe"}
 	roles := []string{"root", "app", "ops", "", "dev"}
 	keys := []string{"a", "b", "\x00", "", "\xff"}
-	// 0 and 12 are no kinds. Deletions are rare, or there would be nothing to change.
-	kinds := []auth.Kind{0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 6, 6, 6, 7, 8, 8, 8, 9, 10, 10, 10, 10, 11, 11, 11, 11, 12}
+	// 0 and 15 are no kinds. Deletions are rare, or there would be nothing to change.
+	kinds := []auth.Kind{0, 1, 1, 2, 3, 3, 3, 4, 5, 6, 6, 6, 6, 7, 8, 8, 8, 9, 10, 10, 10, 10, 11, 11, 11, 11, 12, 12, 13, 14, 14, 14, 15}
 	c := auth.Change{
 		Kind: kinds[rng.IntN(len(kinds))], User: users[rng.IntN(len(users))], Role: roles[rng.IntN(len(roles))],
 		NoPassword: rng.IntN(4) == 0, Permission: permission(auth.Access(rng.IntN(4)), keys[rng.IntN(len(keys))], keys[rng.IntN(len(keys))]),
@@ -27,6 +27,12 @@ func drawChange(rng *rand.Rand) auth.Change {
 	}
 	if rng.IntN(3) > 0 {
 		c.Secret = fmt.Appendf(nil, "secret %d", rng.IntN(100))
+	}
+	if c.Kind.OfJoinToken() && rng.IntN(8) > 0 {
+		c.Now = 100 + rng.Int64N(20)
+		c.Token = &auth.JoinToken{ID: []string{"00000001", "00000002", "0000000A", ""}[rng.IntN(4)], Hash: [32]byte{byte(rng.IntN(4) / 3)},
+			Expires: c.Now + rng.Int64N(20), Uses: rng.IntN(3), Owner: users[rng.IntN(len(users))]}
+		c.Newcomer = [32]byte{byte(rng.IntN(4))}
 	}
 	return c
 }
@@ -38,7 +44,7 @@ func TestState_Next_walk(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		s := auth.New()
 		table := map[string]auth.Row{}
-		for step := range 400 {
+		for step := range 600 {
 			c := drawChange(rng)
 			where := fmt.Sprintf("seed %d, step %d, %+v", seed, step, c)
 			before := loaded(t, auth.Rows(s))
@@ -87,11 +93,11 @@ func rowsOf(table map[string]auth.Row) (rows []auth.Row) {
 	return rows
 }
 
-// checkRevision checks the rule: one more for each change that changes something, but none for Enable.
+// checkRevision checks the rule: one more for each change that changes something, but none for Enable and join tokens.
 func checkRevision(t *testing.T, where string, c *auth.Change, s, next *auth.State, rows []auth.Row, err error) {
 	t.Helper()
 	want := s.Revision()
-	if len(rows) > 0 && c.Kind != auth.Enable {
+	if len(rows) > 0 && c.Kind != auth.Enable && !c.Kind.OfJoinToken() {
 		want++
 	}
 	switch {
@@ -149,6 +155,12 @@ func checkLaws(t *testing.T, where string, s *auth.State) {
 				t.Fatalf("%s: role %+v", where, r)
 			}
 			seen[id] = true
+		}
+	}
+	for _, token := range s.JoinTokens(0) {
+		size += auth.PerItem + len(token.ID) + 32 + len(token.Owner) + 32*len(token.UsedBy)
+		if token.Uses < 1 || len(token.UsedBy) > token.Uses {
+			t.Fatalf("%s: join token %+v", where, token)
 		}
 	}
 	if size != s.Bytes() {

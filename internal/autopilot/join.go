@@ -21,6 +21,8 @@ type JoinRequest struct {
 	Learner  bool     `json:"learner,omitempty"` // to stay one
 	// Replaces is the id, in hex, or the name of a member that goes once the newcomer has caught up; empty: none.
 	Replaces string `json:"replaces,omitempty"`
+	// Token is a join token: see auth.JoinToken. Empty: none.
+	Token string `json:"token,omitempty"`
 	// Storage is the data directory that will speak for it. A newcomer that shows it is bound with its first entry.
 	Storage consensus.StorageID `json:"storage,omitzero"`
 }
@@ -38,14 +40,10 @@ type JoinAnswer struct {
 type JoinQuestion struct {
 	JoinRequest
 	Job membership.JobID `json:"job,omitempty"`
-	// Closed says that nobody is added on the word of this process: it may only be whom somebody else has added.
-	Closed bool `json:"closed,omitempty"`
+	// Trusted says that the member which was asked knows the caller: it has shown the certificate of a peer, or comes from a
+	// user who may change the members.
+	Trusted bool `json:"trusted,omitempty"`
 }
-
-// errClosed answers a process that nobody has added while users must log in.
-var errClosed = &membership.SpecError{Text: "authentication is enabled and the peer port does not ask for certificates, " +
-	"so that nobody joins unasked: add the member as root, by `quorate member add` or `quorate member replace` with its " +
-	"peer URLs, and start this process again"}
 
 // JoinStep is what the leader says: the answer, if Ready, or the job that has to be waited for. Cluster and Epoch are for the
 // member to fill in.
@@ -64,7 +62,8 @@ func (r *JoinRequest) newcomer() membership.Newcomer {
 }
 
 // Join finds the newcomer in the configuration or in a job, or takes the first step to get it there. A newcomer enters as a
-// learner, and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job.
+// learner, and votes once it has caught up, unless it is to stay one; one that replaces a member is added by a job. Whom
+// somebody else has added, by its peer URLs, is found; anybody else must be admitted.
 func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	view, _, err := r.cluster.FreshView(ctx)
 	if err != nil {
@@ -91,9 +90,12 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 			return JoinStep{}, err
 		}
 	}
+	if !q.Trusted {
+		if err := r.options.Admit(ctx, &q.JoinRequest); err != nil {
+			return JoinStep{}, err
+		}
+	}
 	switch {
-	case q.Closed:
-		return JoinStep{}, errClosed
 	case q.Replaces == "":
 		return r.joinAsLearner(ctx, &view, &q)
 	case !found:

@@ -20,7 +20,9 @@ type RequestOptions struct {
 	// ElectionTimeout is after which silence a member is taken for gone; Poll is how often to look again.
 	ElectionTimeout, Poll time.Duration
 	Draw                  func() uint64 // draws an id; nil: DrawID
-	Accept                sync.Locker   // one job at a time is accepted; nil: a mutex of its own
+	// Admit refuses a process that asks to be added of itself; nil: nobody is refused.
+	Admit  func(ctx context.Context, request *JoinRequest) error
+	Accept sync.Locker // one job at a time is accepted; nil: a mutex of its own
 }
 
 // Requests answers what people, and processes that join, ask of the leader. It is of use at any member, and fails at those that
@@ -35,6 +37,9 @@ type Requests struct {
 func NewRequests(cluster Cluster, addresses *Addresses, options RequestOptions) *Requests {
 	if options.Draw == nil {
 		options.Draw = DrawID
+	}
+	if options.Admit == nil {
+		options.Admit = func(context.Context, *JoinRequest) error { return nil }
 	}
 	if options.Accept == nil {
 		options.Accept = &sync.Mutex{}

@@ -100,6 +100,11 @@ var clusterSettings = []setting{
 	{name: "join-learner", def: "false",
 		help:  "With join: stay a learner, which receives everything and does not vote. Read at the first start only.",
 		value: switches(func(c *Config) *bool { return &c.Bootstrap.JoinLearner })},
+	{name: "join-token", arg: "TOKEN",
+		help: "With join: what `quorate token create` printed. Needed if users must log in to the cluster, and its peer port " +
+			"does not ask for certificates. Command lines are seen by other users of a machine: prefer the environment, " +
+			"ETCD_JOIN_TOKEN. Read at the first start only.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.JoinToken })},
 	{name: "replaces", arg: "MEMBER",
 		help: "With join: name or id of the member whose place this one takes; it is removed for ever once this one has " +
 			"caught up. Read at the first start only.",

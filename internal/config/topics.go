@@ -38,6 +38,7 @@ type Bootstrap struct {
 	ClusterToken   string
 	Join           []URL  // peer URLs of members to ask; then InitialCluster and ClusterState are ignored
 	JoinLearner    bool   // join as a learner
+	JoinToken      string // a secret that lets this process join, if the cluster asks for one
 	Replaces       string // name or id of the member to remove once this one has caught up
 
 	// ForceNewCluster makes this member the only one of a new cluster that keeps its contents.

@@ -184,6 +184,9 @@ func (c *Config) bootstrapFaults() Faults {
 	if c.Bootstrap.Replaces != "" {
 		faults = append(faults, "--replaces needs --join")
 	}
+	if c.Bootstrap.JoinToken != "" {
+		faults = append(faults, "--join-token needs --join")
+	}
 	owner := map[URL]string{}
 	for _, m := range c.Bootstrap.InitialCluster {
 		for _, u := range m.PeerURLs {

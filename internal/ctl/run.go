@@ -128,7 +128,7 @@ func newRoot(s command.Streams) *cobra.Command {
 	root.AddCommand(
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
-		newStatus(s), newLatency(s), member.New(s), newLease(s), newSnapshot(s),
+		newStatus(s), newLatency(s), member.New(s), newLease(s), newSnapshot(s), newToken(s),
 		newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)

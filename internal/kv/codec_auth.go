@@ -2,6 +2,7 @@ package kv
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/quorate/quorate/internal/auth"
 )
@@ -19,7 +20,39 @@ func appendChange(dst []byte, c *auth.Change) []byte {
 	dst = appendBytes(dst, c.Hash)
 	dst = appendBytes(dst, c.Permission.Key)
 	dst = appendBytes(dst, c.Permission.End)
-	return appendBytes(dst, c.Secret)
+	dst = appendBytes(dst, c.Secret)
+	if c.Kind.OfJoinToken() {
+		dst = appendToken(dst, c)
+	}
+	return dst
+}
+
+// appendToken writes what changes of join tokens have beside the rest. UsedBy is no part of any.
+func appendToken(dst []byte, c *auth.Change) []byte {
+	var t auth.JoinToken
+	if c.Token != nil {
+		t = *c.Token
+	}
+	dst = appendText(dst, t.ID)
+	dst = append(dst, t.Hash[:]...)
+	dst = binary.AppendUvarint(dst, uint64(t.Expires))
+	dst = binary.AppendUvarint(dst, uint64(t.Uses))
+	dst = appendText(dst, t.Owner)
+	dst = append(dst, c.Newcomer[:]...)
+	return binary.AppendUvarint(dst, uint64(c.Now))
+}
+
+func (r *reader) token(c *auth.Change) {
+	t := &auth.JoinToken{ID: string(r.bytes()), Hash: r.hash()}
+	expires, uses := r.uvarint(), r.uvarint()
+	t.Owner = string(r.bytes())
+	c.Token, c.Newcomer = t, r.hash()
+	now := r.uvarint()
+	if expires > math.MaxInt64 || uses > auth.MaxTokenUses || now > math.MaxInt64 {
+		r.fail()
+		return
+	}
+	t.Expires, t.Uses, c.Now = int64(expires), int(uses), int64(now)
 }
 
 func (r *reader) change() *auth.Change {
@@ -27,6 +60,9 @@ func (r *reader) change() *auth.Change {
 	c.Permission.Access = auth.Access(r.byte())
 	c.User, c.Role, c.Hash = string(r.bytes()), string(r.bytes()), r.bytes()
 	c.Permission.Key, c.Permission.End, c.Secret = r.bytes(), r.bytes(), r.bytes()
+	if c.Kind.OfJoinToken() {
+		r.token(c)
+	}
 	if !c.Kind.Valid() || c.Permission.Access > auth.ReadWrite {
 		r.fail()
 	}

@@ -79,6 +79,15 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
+func (r *reader) hash() (h [32]byte) {
+	if len(r.src) < len(h) {
+		r.fail()
+		return h
+	}
+	r.src = r.src[copy(h[:], r.src):]
+	return h
+}
+
 // count reads the length of a list whose elements take at least minBytes each; more than could follow is a fault.
 func (r *reader) count(minBytes int) int {
 	n := r.uvarint()

@@ -45,7 +45,8 @@ var rejections = [...]error{
 	auth.ErrRootUserNotExist, auth.ErrRootRoleNotExist, auth.ErrUserAlreadyExist, auth.ErrUserEmpty, auth.ErrUserNotFound,
 	auth.ErrRoleAlreadyExist, auth.ErrRoleNotFound, auth.ErrRoleEmpty, auth.ErrPermissionDenied, auth.ErrRoleNotGranted,
 	auth.ErrPermissionNotGranted, auth.ErrPermissionNotGiven, auth.ErrInvalidManagement, auth.ErrOldRevision, auth.ErrBadName,
-	auth.ErrTooLarge,
+	auth.ErrTooLarge, auth.ErrTokenInvalid, auth.ErrTokenExpired, auth.ErrTokenUsed, auth.ErrTokenExists,
+	auth.ErrTooManyTokens,
 }
 
 // Append appends the binary form of res to dst. Err must be nil or one of the rejections of errors.go.

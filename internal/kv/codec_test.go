@@ -53,6 +53,8 @@ func commands() map[string]kv.Command {
 		"auth": {Auth: &auth.Change{Kind: auth.UserAdd, User: "u", Role: "r", Hash: pair("h"), NoPassword: true, Secret: pair("s"),
 			Permission: auth.Permission{Access: auth.ReadWrite, Key: pair("k"), End: pair("l")}},
 			By: auth.Credentials{User: "root", Revision: 7}},
+		"join token": {Auth: &auth.Change{Kind: auth.JoinTokenUse, Now: 9, Newcomer: [32]byte{1}, Token: &auth.JoinToken{
+			ID: "0000000a", Hash: [32]byte{2}, Expires: 1 << 62, Uses: 3, Owner: "root"}}, By: auth.Credentials{Member: true}},
 		"session leave": {SessionRetire: &kv.SessionRetireOp{Member: 1, Number: 2}},
 	}
 }
@@ -181,13 +183,13 @@ func TestResult_Append_every_rejection(t *testing.T) {
 // The numbers of rejections are on disk and in messages between members of different versions.
 func TestResult_Append_rejections_keep_their_numbers(t *testing.T) {
 	for want, err := range map[byte]error{1: kv.ErrCompacted, 11: kv.ErrSkipped, 14: kv.ErrJobConflict, 15: kv.ErrAborted,
-		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge} {
+		16: auth.ErrRootUserNotExist, 24: auth.ErrPermissionDenied, 31: auth.ErrTooLarge, 36: auth.ErrTooManyTokens} {
 		res := kv.Result{Err: err}
 		if encoded := res.Append(nil); encoded[len(encoded)-1] != want {
 			t.Errorf("%v has number %d, want %d", err, encoded[len(encoded)-1], want)
 		}
 	}
-	unknown := kv.Result{Err: auth.ErrTooLarge}
+	unknown := kv.Result{Err: auth.ErrTooManyTokens}
 	encoded := unknown.Append(nil)
 	encoded[len(encoded)-1]++
 	if _, err := kv.DecodeResult(encoded); !errors.Is(err, kv.ErrBadResult) {

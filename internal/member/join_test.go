@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/autopilot"
@@ -144,6 +145,30 @@ func TestMember_Join_withAuthentication(t *testing.T) {
 	if _, err := member.Join(c.ctx, outside, leader.url(), request); !errors.As(err, &spec) ||
 		!strings.Contains(err.Error(), "authentication is enabled") {
 		t.Errorf("a process that nobody knows joins: %v", err)
+	}
+	token, text := auth.NewToken(func(b []byte) { b[0] = 7 })
+	token.Expires, token.Uses = time.Now().Add(time.Hour).UnixMilli(), 1
+	change := &auth.Change{Kind: auth.JoinTokenAdd, Token: &token, Now: time.Now().UnixMilli()}
+	if result, err := leader.Propose(c.ctx, &kv.Command{Auth: change, By: root}); err != nil || result.Err != nil {
+		t.Fatal(err, result.Err)
+	}
+	with := func(token string, urls ...string) (autopilot.JoinAnswer, error) {
+		return member.Join(c.ctx, outside, leader.url(), autopilot.JoinRequest{PeerURLs: urls, Token: token})
+	}
+	for _, wrong := range []string{"7", strings.Replace(text, ".00", ".01", 1), strings.Replace(text, "07", "08", 1)} {
+		if _, err := with(wrong, "http://10.0.0.1:1"); !errors.As(err, &spec) {
+			t.Errorf("with the token %q: %v", wrong, err)
+		}
+	}
+	first, err := with(text, "http://10.0.0.1:1")
+	if err != nil {
+		t.Errorf("with a token: %v", err)
+	}
+	if again, err := with(text, "http://10.0.0.1:1"); err != nil || again.ID != first.ID {
+		t.Errorf("the same again: %+v, %v", again, err)
+	}
+	if _, err := with(text, "http://10.0.0.1:2"); !errors.As(err, &spec) || !strings.Contains(err.Error(), "as many members") {
+		t.Errorf("another with the same token: %v", err)
 	}
 	added, err := leader.Join(c.ctx, request) // as the native service does, for root
 	if err != nil {

@@ -81,7 +81,6 @@ func New(options Options) (*Member, error) {
 	m.members.init(o, &membershipPorts{
 		leader: &m.leader, requests: &m.requests, config: &m.config, peers: &m.peers, caller: caller,
 		status: m.loop.askStatus, put: m.inbox.put, progress: m.sender.Progress, alarms: m.epochs.Alarms,
-		closed:   func() bool { return !o.PeersVerified && m.stores.Latest().Users().Enabled() },
 		stopping: m.life.stopping,
 	})
 	m.integrity = newIntegrity(o, &m.leader, &m.config, &m.requests, caller, m.inbox.put)
@@ -107,7 +106,7 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	clients.serve(table, m.clients)
 	greeter.serve(table)
 	serveIntegrity(table, m.integrity)
-	m.members.serve(table)
+	m.members.serve(table, &m.options)
 	m.handler = PeerHandler{
 		inbox: &m.inbox, epochs: m.epochs, received: newReceiver(&m.options, &m.stores), calls: table, greeter: greeter,
 		data: m.data, life: &m.life, logger: m.options.Logger,

@@ -51,7 +51,6 @@ type membershipPorts struct {
 	put      func(inputs ...raft.Input) // to the core
 	progress func(to consensus.MemberID) *membership.TransferView
 	alarms   func() []string // of other epochs that are about
-	closed   func() bool     // nobody may join unasked
 	stopping context.Context
 }
 
@@ -81,6 +80,7 @@ func (s *Membership) init(o *Options, ports *membershipPorts) {
 	}
 	s.requests = autopilot.NewRequests(pilotPorts{s}, s.addresses, autopilot.RequestOptions{
 		ElectionTimeout: o.electionTimeout(), Poll: 5 * o.TickInterval,
+		Admit: (&admission{stores: ports.config.stores, propose: ports.requests.command, clock: o.Clock}).admit,
 	})
 	s.repair = autopilot.NewRepair(o.Care, pilotPorts{s}, s.requests, o.Logger)
 }
@@ -106,7 +106,7 @@ func ofConfig(e consensus.Entry) bool {
 }
 
 // serve answers what other members ask about the members.
-func (s *Membership) serve(t *peercall.Table) {
+func (s *Membership) serve(t *peercall.Table, o *Options) {
 	peercall.Serve(t, &methodView, s.viewHere)
 	peercall.Serve(t, &methodPlan, func(ctx context.Context, spec membership.Spec) (membership.Plan, error) {
 		return s.requests.Plan(ctx, &spec)
@@ -118,7 +118,7 @@ func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodJoinStep, s.joinHere)
 	peercall.Serve(t, &methodMovedStep, s.movedHere)
 	peercall.Serve(t, &methodJoin, func(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
-		return s.join(ctx, r, s.ports.closed())
+		return s.join(ctx, r, o.PeersVerified)
 	})
 	peercall.Serve(t, &methodMoved, s.moved)
 }
@@ -195,17 +195,18 @@ func (s *Membership) StaleProposals() uint64 { return s.ports.requests.stale() }
 func (s *Membership) Advice() string { return s.repair.Text() }
 
 // Join makes the caller a member-to-be and tells it who it is, once it is in the configuration: it may be started then.
-// Asked again with the same URLs, it gives the same answer until the member has started.
+// Asked again with the same URLs, it gives the same answer until the member has started. Whoever calls this has asked whether
+// the caller may change the members.
 func (s *Membership) Join(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
-	return s.join(ctx, r, false)
+	return s.join(ctx, r, true)
 }
 
-func (s *Membership) join(ctx context.Context, r autopilot.JoinRequest, closed bool) (autopilot.JoinAnswer, error) {
+func (s *Membership) join(ctx context.Context, r autopilot.JoinRequest, trusted bool) (autopilot.JoinAnswer, error) {
 	r.PeerURLs = slices.Sorted(slices.Values(r.PeerURLs))
 	if err := r.Validate(); err != nil {
 		return autopilot.JoinAnswer{}, err
 	}
-	q := autopilot.JoinQuestion{JoinRequest: r, Closed: closed}
+	q := autopilot.JoinQuestion{JoinRequest: r, Trusted: trusted}
 	for {
 		config, jobs := s.ConfigChanged(), s.JobsChanged()
 		step, err := atLeader(ctx, s, &methodJoinStep, q)

@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/httpapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/portmux"
+	"github.com/quorate/quorate/internal/rpc/tokenapi"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
 )
@@ -101,6 +102,9 @@ func (s *Services) Register(server *grpc.Server) {
 	pb.RegisterClusterServer(timed, &clusterService{shared: s.shared})
 	pb.RegisterMaintenanceServer(timed, &maintenanceService{shared: s.shared})
 	pb.RegisterAuthServer(timed, s.authService())
+	quoratepb.RegisterTokensServer(timed, tokenapi.New(tokenapi.Options{
+		Control: s.access, Propose: s.propose, CatchUp: s.readIndex, Clock: s.options.Clock, Logger: s.options.Logger,
+	}))
 	if s.membership != nil {
 		quoratepb.RegisterMembershipServer(timed, s.membership)
 	}

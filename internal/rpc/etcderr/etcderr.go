@@ -99,6 +99,11 @@ var ownErrors = []mapping{
 	{auth.ErrPermissionNotGiven, rpctypes.ErrGRPCPermissionNotGiven},
 	{auth.ErrBadName, status.Error(codes.InvalidArgument, "etcdserver: names of users and roles are text of at most 1 KiB")},
 	{auth.ErrTooLarge, status.Error(codes.ResourceExhausted, "etcdserver: users and roles take as much memory as they may")},
+	{auth.ErrTokenInvalid, status.Error(codes.NotFound, "there is no such join token")},
+	{auth.ErrTokenExpired, status.Error(codes.FailedPrecondition, "the join token has expired")},
+	{auth.ErrTokenUsed, status.Error(codes.FailedPrecondition, "the join token was used up")},
+	{auth.ErrTokenExists, status.Error(codes.AlreadyExists, "the join token exists")},
+	{auth.ErrTooManyTokens, status.Error(codes.ResourceExhausted, "there are as many join tokens as there may be")},
 	{login.ErrBusy, status.Error(codes.ResourceExhausted, "etcdserver: too many logins at once, try again")},
 	{login.ErrNameTooLong, status.Error(codes.InvalidArgument, "etcdserver: the user name is too long for a token")},
 }

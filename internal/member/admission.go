@@ -1,0 +1,67 @@
+package member
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/membership"
+)
+
+// admission decides, at the leader, about processes that nobody has added. While authentication is enabled they must show a
+// join token, or else whoever reaches a peer port could add members, and read everything as one.
+type admission struct {
+	stores  *datadir.Stores
+	propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
+	clock   env.Clock
+}
+
+// admit is called after the leader has applied everything that was acknowledged before.
+func (a *admission) admit(ctx context.Context, r *autopilot.JoinRequest) error {
+	users := a.stores.Latest().Users()
+	if !users.Enabled() {
+		return nil
+	}
+	if r.Token == "" {
+		return refusal("authentication is enabled, and this process has not shown who it is: start it with --join-token and " +
+			"what `quorate token create` prints, or add it as root, by `quorate member add` or `quorate member replace` " +
+			"with its peer URLs, and start it again")
+	}
+	id, hash, err := auth.ParseToken(r.Token)
+	if err != nil {
+		return refusal("--join-token is no join token: `quorate token create` prints 8 digits, a dot and 32 digits")
+	}
+	use := auth.Change{
+		Kind: auth.JoinTokenUse, Token: &auth.JoinToken{ID: id, Hash: hash}, Newcomer: auth.Newcomer(r.PeerURLs),
+		Now: a.clock.Now().UnixMilli(),
+	}
+	if err := users.Admits(id, hash, use.Newcomer, use.Now); err != nil {
+		return explainToken(id, err)
+	}
+	result, err := a.propose(ctx, &kv.Command{Auth: &use, By: users.ByMember()})
+	if err == nil {
+		err = result.Err
+	}
+	return explainToken(id, err)
+}
+
+// explainToken says what to do about a token that does not admit.
+func explainToken(id string, err error) error {
+	const again = ": make another one with `quorate token create`"
+	switch {
+	case errors.Is(err, auth.ErrTokenInvalid):
+		return refusal("the cluster does not know join token " + id + ", or its secret is another one" + again)
+	case errors.Is(err, auth.ErrTokenExpired):
+		return refusal("join token " + id + " has expired" + again)
+	case errors.Is(err, auth.ErrTokenUsed):
+		return refusal("join token " + id + " has admitted as many members as it may" + again + ", and --uses if more are " +
+			"to come")
+	}
+	return err
+}
+
+func refusal(text string) error { return &membership.SpecError{Text: text} }
