@@ -153,6 +153,9 @@ func (a *Applier) install(meta consensus.SnapshotMeta) error {
 		o.Put(raft.SnapshotInstalled{Meta: meta, Failed: true})
 		return nil
 	}
+	installing := &o.Data.Machine.Counts().Installing
+	installing.Store(true)
+	defer installing.Store(false)
 	old, err := o.Data.Install(meta, dir)
 	if errors.Is(err, datadir.ErrSwitch) {
 		return fmt.Errorf("install snapshot %v: %w", meta.Position, err)

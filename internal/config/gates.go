@@ -37,6 +37,26 @@ var gates = []gate{
 	{"TxnModeWriteWithSharedBuffer", true, "there is no bbolt buffer to share"},
 }
 
+// Gate is a feature gate as it is set.
+type Gate struct {
+	Name  string
+	Stage string // ALPHA or BETA, as etcd says it
+	On    bool
+}
+
+// All returns every known gate, by name.
+func (g FeatureGates) All() []Gate {
+	var all []Gate
+	for _, known := range gates {
+		stage := "ALPHA"
+		if known.beta {
+			stage = "BETA"
+		}
+		all = append(all, Gate{Name: known.name, Stage: stage, On: g.Enabled(known.name)})
+	}
+	return all
+}
+
 // Enabled tells whether the named gate is on. AllAlpha and AllBeta speak for the gates that were not named.
 func (g FeatureGates) Enabled(name string) bool {
 	if on, given := g.given(name); given {

@@ -103,6 +103,9 @@ func (s *Stores) Machine() (machine *apply.Machine, release func()) {
 // Its caller must not wait for a store that is being replaced.
 func (s *Stores) Latest() *apply.Machine { return s.current.Load().Machine }
 
+// Readers returns how many hold the present generation, but for the member itself.
+func (s *Stores) Readers() int64 { return max(s.current.Load().refs.Load()-1, 0) }
+
 // Set makes g the present one.
 func (s *Stores) Set(g *Generation) {
 	s.mu.Lock()

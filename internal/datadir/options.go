@@ -21,6 +21,8 @@ type Options struct {
 	OpenEngine   func(dir string) (engine.Engine, error)
 	Apply        apply.Options
 	Logger       *slog.Logger
+	// Written, if set, is told when a write of the log is about to be synced.
+	Written func()
 	// Nonce draws the random part of a life, and of an epoch; nil: the system's random number generator.
 	Nonce func() uint64
 	// OpenView opens a copy of a store for reading only: an error there says nothing about the member's own store. Nil:
@@ -54,5 +56,6 @@ func (o *Options) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 
 // WAL returns how the log is opened.
 func (o *Options) WAL() wal.Options {
-	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger}
+	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger,
+		Written: o.Written}
 }

@@ -100,7 +100,11 @@ func (r *Revoker) revokeExpired(ctx context.Context) {
 	for i := range expired {
 		go func() {
 			command := kv.Command{LeaseRevoke: &expired[i]}
-			if _, err := r.options.Propose(ctx, &command); err != nil && !errors.Is(err, datadir.ErrStopped) {
+			result, err := r.options.Propose(ctx, &command)
+			if err == nil && result.Err == nil {
+				r.options.Stores.Latest().Counts().LeasesExpired.Add(1)
+			}
+			if err != nil && !errors.Is(err, datadir.ErrStopped) {
 				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(expired[i].ID), "err", err)
 			}
 			done <- struct{}{}
@@ -126,7 +130,11 @@ func (r *Revoker) Extend(id kv.LeaseID) (ttlSeconds int64, err error) {
 	}
 	machine, release := r.options.Stores.Machine()
 	defer release()
-	return machine.Leases().Renew(id, r.options.Clock.Now())
+	ttlSeconds, err = machine.Leases().Renew(id, r.options.Clock.Now())
+	if err == nil {
+		machine.Counts().LeasesRenewed.Add(1)
+	}
+	return ttlSeconds, err
 }
 
 // TimeToLive returns the remaining and the granted TTL in whole seconds, if this member leads.

@@ -143,6 +143,12 @@ func (m *Member) Backup(ctx context.Context, f func(ctx context.Context, machine
 // it ends early when the member stops or a snapshot replaces the store.
 func (m *Member) Defragment(ctx context.Context) error { return upkeep.Defragment(ctx, &m.stores) }
 
+// LateHeartbeats counts how often this member, as the leader, came too late to send a heartbeat.
+func (m *Member) LateHeartbeats() uint64 { return m.loop.late.Load() }
+
+// Readers returns how many hold the store now, to read it.
+func (m *Member) Readers() int64 { return m.stores.Readers() }
+
 // StorageStats returns what log and store have counted.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {
 	store, held := m.stores.Acquire()

@@ -17,6 +17,7 @@ import (
 type loop struct {
 	clock    env.Clock
 	interval time.Duration // of ticks
+	beat     time.Duration // between heartbeats of a leader
 	most     int64         // ticks at once
 	inbox    *inbox
 	epochs   *epoch.Monitor
@@ -28,6 +29,7 @@ type loop struct {
 	node       *node.Node // set before it runs
 	status     statusBoard
 	inferred   atomic.Uint64
+	late       atomic.Uint64 // heartbeats that this member as the leader sent too late
 	coreCounts atomic.Pointer[raft.Counts]
 }
 
@@ -36,6 +38,7 @@ func (l *loop) run(ctx context.Context) error {
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()
 	passed := node.NewTicks(l.clock.Now(), l.interval, l.most)
+	ticked := l.clock.Now()
 	later := time.NewTimer(l.interval) // for offers that are not due yet
 	defer later.Stop()
 	for {
@@ -51,6 +54,10 @@ func (l *loop) run(ctx context.Context) error {
 		now := l.clock.Now()
 		if due := passed.Due(now); len(due) > 0 && !l.epochs.Update(l.leader.Leader() != consensus.NoMember).Mute() {
 			inputs = append(due, inputs...)
+			if now.Sub(ticked) > 3*l.beat && l.leader.leads() {
+				l.late.Add(1)
+			}
+			ticked = now
 			counts := l.node.Replica().Counts()
 			l.coreCounts.Store(&counts)
 		}

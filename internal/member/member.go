@@ -117,8 +117,8 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 func (m *Member) assemble() {
 	o := &m.options
 	m.loop = loop{
-		clock: o.Clock, interval: o.TickInterval, most: node.MostTicks(&o.Raft), inbox: &m.inbox, epochs: m.epochs,
-		leader: &m.leader, task: m.dog.Watch("the member's loop"), stopping: m.life.stopping,
+		clock: o.Clock, interval: o.TickInterval, beat: o.heartbeatInterval(), most: node.MostTicks(&o.Raft), inbox: &m.inbox,
+		epochs: m.epochs, leader: &m.leader, task: m.dog.Watch("the member's loop"), stopping: m.life.stopping,
 		follow: func(replica *raft.Replica) { m.clients.Follow(replica, o.FastPath != offers.Never) },
 	}
 	answers := &fastAnswers{stores: &m.stores, corrupt: m.integrity.Marked, deliver: m.clients.Deliver}

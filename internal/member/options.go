@@ -39,6 +39,10 @@ type Options struct {
 	Synced, Applied func(took time.Duration)
 }
 
+func (o *Options) heartbeatInterval() time.Duration {
+	return time.Duration(o.Raft.HeartbeatTicks) * o.TickInterval
+}
+
 func (o *Options) electionTimeout() time.Duration {
 	return time.Duration(o.Raft.ElectionTicks) * o.TickInterval
 }

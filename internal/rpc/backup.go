@@ -27,7 +27,6 @@ const backupChunkBytes = 32 * 1024
 func (m *maintenanceService) Snapshot(
 	_ *pb.SnapshotRequest, stream grpc.ServerStreamingServer[pb.SnapshotResponse],
 ) error {
-	begun := m.options.Clock.Now()
 	leave, entered := m.bounds.backups.Enter(admission.CallerOf(stream.Context()).Host)
 	if !entered {
 		return errTooManyBackups
@@ -36,25 +35,32 @@ func (m *maintenanceService) Snapshot(
 	if m.diskLow() {
 		return errDiskLow
 	}
+	done := m.timings.Backup.Begin()
+	size, err := m.makeBackup(stream)
+	took := done(err)
+	if err == nil {
+		m.options.Logger.InfoContext(stream.Context(), "sent a backup", "bytes", size, "took", took)
+	}
+	return err
+}
+
+// makeBackup makes a file of the store and sends it.
+func (m *maintenanceService) makeBackup(
+	stream grpc.ServerStreamingServer[pb.SnapshotResponse],
+) (size int64, err error) {
 	file, err := os.CreateTemp(m.options.TempDir, "backup-*.db")
 	if err != nil {
-		return fmt.Errorf("rpc: create a file for the backup: %w", err)
+		return 0, fmt.Errorf("rpc: create a file for the backup: %w", err)
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
-	ctx := stream.Context()
-	err = m.options.Member.Backup(ctx, func(ctx context.Context, machine *apply.Machine) error {
+	err = m.options.Member.Backup(stream.Context(), func(ctx context.Context, machine *apply.Machine) error {
 		return writeBackup(ctx, file.Name(), machine, m.options.Version)
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	size, err := m.sendBackup(file.Name(), stream)
-	if err != nil {
-		return err
-	}
-	m.options.Logger.InfoContext(ctx, "sent a backup", "bytes", size, "took", m.options.Clock.Now().Sub(begun))
-	return nil
+	return m.sendBackup(file.Name(), stream)
 }
 
 func (m *maintenanceService) sendBackup(

@@ -10,13 +10,12 @@ import (
 // counters are those of the services. They are plain atomics, because they are touched by every call; metrics.go turns
 // them into Prometheus metrics when these are asked for. The gate counts calls.
 type counters struct {
-	puts, deleted, ranged, txns atomic.Uint64
-	events                      atomic.Uint64 // handed to watchers
-	pending                     atomic.Int64  // proposals
-	failedProposals             atomic.Uint64
-	receivedBytes, sentBytes    atomic.Uint64 // of messages
-	promoted                    atomic.Uint64
-	promoteFailures             sync.Map // text of the error -> *atomic.Uint64; as many as there are errors
+	events                   atomic.Uint64 // handed to watchers
+	pending                  atomic.Int64  // proposals
+	failedProposals          atomic.Uint64
+	receivedBytes, sentBytes atomic.Uint64 // of messages
+	promoted                 atomic.Uint64
+	promoteFailures          sync.Map // text of the error -> *atomic.Uint64; as many as there are errors
 }
 
 // promoteFailed counts a refused promotion under the text of its error on the wire, as etcd does.

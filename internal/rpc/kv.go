@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -63,7 +64,8 @@ func (s *kvService) rangeHandler() grpc.MethodHandler {
 	}
 }
 
-func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
+func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (_ *wire.RangeResponse, err error) {
+	defer s.timings.Request(timings.Range, s.timings.Now(), &err)
 	if err := validate.Range(&call.Op); err != nil {
 		return nil, err
 	}
@@ -80,7 +82,10 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.
 	err = s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
 		machine, release := s.options.Member.Machine()
 		defer release()
+		begun := s.timings.Now()
 		result, revision, err := machine.Store().RangeWithin(&call.Op, account)
+		s.timings.Range(begun, err)
+		machine.Counts().Ranges.Add(1)
 		response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
 		return err
 	})
@@ -93,7 +98,6 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (*wire.
 			return nil, err
 		}
 	}
-	s.stats.ranged.Add(1)
 	return response, nil
 }
 
@@ -125,7 +129,6 @@ func (s *kvService) admitPut(ctx context.Context, c *wire.PutCall, quota quotaCh
 
 // wire.PutResponse answers a put that was applied.
 func (s *kvService) putResponse(result *kv.Result) *wire.PutResponse {
-	s.stats.puts.Add(1)
 	return s.putReply(result)
 }
 
@@ -159,9 +162,7 @@ func (s *kvService) admitDelete(c *wire.DeleteCall) error {
 
 // wire.DeleteResponse answers a delete that was applied.
 func (s *kvService) deleteResponse(result *kv.Result) *wire.DeleteResponse {
-	response := s.deleteReply(result)
-	s.stats.deleted.Add(uint64(response.Result.Deleted))
-	return response
+	return s.deleteReply(result)
 }
 
 func (s *kvService) deleteReply(result *kv.Result) *wire.DeleteResponse {

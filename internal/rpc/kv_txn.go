@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -47,7 +48,6 @@ func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCh
 
 // wire.TxnResponse answers a transaction that was applied.
 func (s *kvService) txnResponse(result *kv.Result) *wire.TxnResponse {
-	s.stats.txns.Add(1)
 	return s.txnReply(result)
 }
 
@@ -61,7 +61,8 @@ func (s *kvService) txnReply(result *kv.Result) *wire.TxnResponse {
 
 // readTxn serves a transaction that writes nothing and nests nothing, without the log. It is linearizable unless
 // every range of it is serializable; one that only compares is always linearizable.
-func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnResponse, error) {
+func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ *wire.TxnResponse, err error) {
+	defer s.timings.Request(timings.ReadonlyTxn, s.timings.Now(), &err)
 	if call.Linearizable > 0 || call.Serializable == 0 {
 		if err := s.readIndex(ctx); err != nil {
 			return nil, err
@@ -77,6 +78,9 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (*wire.TxnR
 		defer release()
 		revision := machine.Store().Revision()
 		result, err := readTxnAt(machine.Store(), &call.Op, revision, account)
+		if result != nil {
+			machine.Counts().Done(0, 0, uint64(len(result.Responses)))
+		}
 		response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
 		return err
 	})

@@ -156,18 +156,20 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 
 // Defragment gives disk space back, if the store has something to give.
 func (m *maintenanceService) Defragment(ctx context.Context, _ *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
-	begun := m.options.Clock.Now()
 	leave, err := m.bounds.scans.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	done := m.timings.Defragment.Begin()
 	if m.options.Defragment != nil {
-		if err := m.options.Defragment(ctx); err != nil {
-			return nil, err
-		}
+		err = m.options.Defragment(ctx)
 	}
-	m.options.Logger.InfoContext(ctx, "defragmented", "took", m.options.Clock.Now().Sub(begun))
+	took := done(err)
+	if err != nil {
+		return nil, err
+	}
+	m.options.Logger.InfoContext(ctx, "defragmented", "took", took)
 	return &pb.DefragmentResponse{}, nil
 }
 
@@ -181,7 +183,9 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 	machine, release := m.options.Member.Machine()
 	defer release()
 	revision := machine.Store().Revision()
+	done := m.timings.Hash.Begin()
 	hash, err := machine.Store().Hash()
+	done(err)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +201,9 @@ func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*
 	defer leave()
 	machine, release := m.options.Member.Machine()
 	defer release()
+	done := m.timings.HashKV.Begin()
 	hash, compacted, current, err := machine.Store().HashKV(kv.Revision(r.Revision))
+	done(err)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/rpc/metrics"
@@ -17,7 +18,7 @@ import (
 func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
 		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
-		s.collectAnswers, s.bounds.collect, s.first.collect, s.collectAuth,
+		s.collectAnswers, s.timings.Collect, s.bounds.collect, s.first.collect, s.collectAuth,
 	}
 	if s.membership != nil {
 		parts = append(parts, s.membership.Collect)
@@ -36,6 +37,10 @@ func (s *shared) collectServer(e *metrics.Emitter) {
 	e.Gauge("etcd_server_is_leader", "1 if this member leads.", metrics.Bool(leader == o.Member.ID()))
 	e.Gauge("etcd_server_is_learner", "1 if this member is a learner.", metrics.Bool(o.Member.Learner()))
 	e.Gauge("quorate_alarms", "Alarms that are raised.", float64(len(s.alarms())))
+	for _, alarm := range s.alarms() {
+		e.Gauge("etcd_debugging_server_alarms", "1 for each alarm that is raised.", 1, "server_id",
+			fmt.Sprintf("%x", alarm.Member), "alarm_type", pb.AlarmType(alarm.Kind).String())
+	}
 	e.Gauge("quorate_corrupt", "1 if this member is marked corrupt and serves nothing.", metrics.Bool(o.Member.Corrupt()))
 	e.Gauge("etcd_server_id", "1 for this member's id.", 1, "server_id", fmt.Sprintf("%x", s.self))
 	e.Gauge("etcd_server_version", "1 for the version that this server behaves like.", 1,
@@ -120,10 +125,9 @@ func (s *shared) collectStore(e *metrics.Emitter) {
 		float64(machine.Leases().SizeBytes()))
 	stats := &s.stats
 	e.Counter("etcd_debugging_mvcc_events_total", "Events handed to watchers.", float64(stats.events.Load()))
-	e.Counter("etcd_mvcc_put_total", "Puts served by this member.", float64(stats.puts.Load()))
-	e.Counter("etcd_mvcc_delete_total", "Keys deleted by requests to this member.", float64(stats.deleted.Load()))
-	e.Counter("etcd_mvcc_range_total", "Ranges served by this member.", float64(stats.ranged.Load()))
-	e.Counter("etcd_mvcc_txn_total", "Writing transactions served by this member.", float64(stats.txns.Load()))
+	e.Gauge("etcd_debugging_mvcc_pending_events_total", "Events that wait to be sent to watchers.",
+		float64(watches.WaitingEvents))
+	collectCounts(e, machine.Counts())
 }
 
 // collectConfig shows the configuration in force at this member.
@@ -136,5 +140,9 @@ func (s *shared) collectConfig(e *metrics.Emitter) {
 		metrics.Bool(status.ConfigSettled))
 	e.Gauge("quorate_config_voters", "Voters of the configuration in force; while joint, of the new set.",
 		float64(len(status.Config.Voters)))
+	for _, member := range status.Config.Members {
+		e.Gauge("etcd_network_known_peers", "1 for each member of the cluster.", 1, "Local", fmt.Sprintf("%x", s.self),
+			"Remote", fmt.Sprintf("%x", uint64(member.ID)))
+	}
 	e.Gauge("quorate_config_learners", "Learners of the configuration in force.", float64(len(status.Config.Learners)))
 }

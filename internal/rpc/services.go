@@ -19,6 +19,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/httpapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/portmux"
+	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/tokenapi"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
@@ -48,6 +49,7 @@ func New(options Options) *Services {
 			self:    uint64(options.Member.ID()),
 			cluster: uint64(options.Member.Cluster()),
 			bounds:  newBounds(),
+			timings: timings.New(options.Clock),
 		},
 		first: newFirstMessages(options.FirstMessage),
 	}

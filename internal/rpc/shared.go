@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -14,6 +15,7 @@ type shared struct {
 	self    uint64
 	cluster uint64
 	stats   counters
+	timings *timings.Timings
 	quota   quota
 	bounds  bounds
 	access  *access.Control
@@ -62,7 +64,9 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 	}
 	s.stats.pending.Add(1)
 	ctx, tell := routed(ctx)
+	begun := s.timings.Now()
 	result, err := s.options.Member.Propose(ctx, command)
+	s.timings.Command(command, begun, err)
 	s.stats.pending.Add(-1)
 	tell()
 	if err != nil {

@@ -20,7 +20,9 @@ func writeTimeout(err error) error {
 // readIndex is ReadIndex of the member. A read that ran out of time is told so, as by etcd, whatever it waited for: it may
 // be asked again.
 func (s *shared) readIndex(ctx context.Context) error {
+	begun := s.timings.Now()
 	err := s.options.Member.ReadIndex(ctx)
+	s.timings.Read(ctx, begun, err)
 	for _, cause := range [...]error{member.ErrNoLeader, member.ErrLeaderFailed, member.ErrConnectionLost} {
 		if errors.Is(err, cause) {
 			return rpctypes.ErrGRPCTimeout

@@ -179,6 +179,7 @@ func (w *watchStream) send() error {
 }
 
 func (w *watchStream) sendOne(r *watch.Response) error {
+	defer w.s.timings.Send(r, w.s.timings.Now())
 	w.response = wire.WatchResponse{
 		Header: w.s.headerAt(r.Revision), ID: r.WatchID,
 		Created: r.Created, Canceled: r.Canceled, CompactRevision: r.Compact,

@@ -48,7 +48,7 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Answers:       s.answers,
 		Clock:         env.WallClock{},
 		Logger:        s.logger,
-		Synced:        func(took time.Duration) { s.timings.sync.Observe(took.Seconds()) },
+		Synced:        s.timings.synced,
 		Applied:       s.noteApplied,
 	})
 	if err != nil {
@@ -104,6 +104,7 @@ const slowApplyPause = time.Second
 // noteApplied counts a batch of applied entries, and tells of those that took long.
 func (s *Server) noteApplied(took time.Duration) {
 	s.timings.apply.Observe(took.Seconds())
+	s.timings.counts.Timed(took)
 	if took <= s.cfg.Monitoring.WarningApplyDuration {
 		return
 	}

@@ -18,12 +18,13 @@ import (
 // dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
 func (s *Server) dataOptions() datadir.Options {
 	return datadir.Options{
-		FS:     s.fs,
-		Dir:    filepath.Join(s.cfg.Storage.DataDir, "member"),
-		WALDir: s.cfg.Storage.WALDir,
-		NoSync: s.cfg.Storage.UnsafeNoFsync,
-		Logger: s.logger,
-		Apply:  apply.Options{},
+		FS:      s.fs,
+		Dir:     filepath.Join(s.cfg.Storage.DataDir, "member"),
+		WALDir:  s.cfg.Storage.WALDir,
+		NoSync:  s.cfg.Storage.UnsafeNoFsync,
+		Logger:  s.logger,
+		Apply:   apply.Options{Counts: s.timings.counts},
+		Written: s.timings.written,
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: s.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})

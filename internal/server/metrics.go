@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/filter"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/transport"
@@ -18,6 +19,9 @@ import (
 // timings are the histograms that the member fills while it works.
 type timings struct {
 	sync       prometheus.Histogram
+	write      prometheus.Histogram
+	syncing    time.Time // when the write under way was about to be synced; of the goroutine that writes the log
+	counts     *counts.Counts
 	apply      prometheus.Histogram
 	flush      prometheus.Histogram
 	slow       prometheus.Counter
@@ -30,8 +34,13 @@ func newTimings() *timings {
 	return &timings{
 		sync: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "etcd_disk_wal_fsync_duration_seconds", Buckets: buckets,
-			Help: "Time of one write of the log, its sync included. A slow disk shows here first.",
+			Help: "Time of one sync of the log. A slow disk shows here first.",
 		}),
+		write: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "etcd_disk_wal_write_duration_seconds", Buckets: buckets,
+			Help: "Time of one write of the log, without its sync.",
+		}),
+		counts: counts.New(),
 		apply: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "quorate_apply_duration_seconds", Buckets: buckets,
 			Help: "Time of one batch of applied entries, in memory: the store writes them to disk beside it.",
@@ -48,6 +57,20 @@ func newTimings() *timings {
 	}
 }
 
+// written is told when a write of the log is about to be synced, synced how long it took in all.
+func (t *timings) written() { t.syncing = time.Now() }
+
+func (t *timings) synced(took time.Duration) {
+	if t.syncing.IsZero() { // --unsafe-no-fsync
+		t.write.Observe(took.Seconds())
+		return
+	}
+	syncing := min(time.Since(t.syncing), took)
+	t.sync.Observe(syncing.Seconds())
+	t.write.Observe((took - syncing).Seconds())
+	t.syncing = time.Time{}
+}
+
 // register gathers the metrics of all parts: etcd's names where the meaning is the same, quorate_ elsewhere.
 func (s *Server) register(registry *prometheus.Registry) {
 	registry.MustRegister(
@@ -55,8 +78,9 @@ func (s *Server) register(registry *prometheus.Registry) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.services.Collector(),
 		metrics.Collector((&partCounters{member: s.member, transport: s.transport}).collect),
-		s.timings.sync, s.timings.apply, s.timings.flush, s.timings.slow,
+		s.timings.sync, s.timings.write, s.timings.apply, s.timings.flush, s.timings.slow,
 	)
+	s.registerEtcd(registry)
 	registry.MustRegister(s.reserveMetrics()...)
 	registry.MustRegister(s.connMetrics()...)
 	if s.dropped != nil {
@@ -85,8 +109,12 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 	c.collectRefused(e)
 	c.collectLog(e)
 	c.collectStorage(e)
-	collectPeers(e, c.transport)
+	collectPeers(e, c.member.ID(), c.transport)
 	c.collectIdentity(e)
+	e.Counter("etcd_server_heartbeat_send_failures_total",
+		"Times that this leader was late with its heartbeat by more than two intervals, because it had no processor or disk.",
+		float64(c.member.LateHeartbeats()))
+	e.Gauge("etcd_mvcc_db_open_read_transactions", "Who reads the store now.", float64(c.member.Readers()))
 }
 
 // collectIdentity shows whom this member refused: docs/membership.md.
@@ -161,7 +189,7 @@ func (c *partCounters) collectFast(e *metrics.Emitter) {
 
 func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	log, store := c.member.StorageStats()
-	e.Counter("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
+	e.Gauge("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
 	e.Counter("quorate_wal_syncs_total", "Syncs of the log.", float64(log.Syncs))
 	e.Counter("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
 	e.Gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))

@@ -1,13 +1,14 @@
 package server
 
 import (
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 	"github.com/quorate/quorate/internal/transport"
 )
 
 // collectPeers shows what the transport counts.
-func collectPeers(e *metrics.Emitter, t *transport.Transport) {
-	stats := t.Stats()
+func collectPeers(e *metrics.Emitter, self consensus.MemberID, t *transport.Transport) {
+	stats, local := t.Stats(), self.String()
 	e.Gauge("quorate_peer_streams_unmet", "Streams and calls to the peer port without a hello yet.",
 		float64(stats.Unmet))
 	e.Counter("quorate_peer_streams_silent_total",
@@ -16,7 +17,7 @@ func collectPeers(e *metrics.Emitter, t *transport.Transport) {
 		p := &stats.Peers[i]
 		peer := p.Peer.String()
 		e.Gauge("etcd_network_active_peers", "1 while the peer is connected.", metrics.Bool(!p.ConnectedSince.IsZero()),
-			"Remote", peer)
+			"Local", local, "Remote", peer)
 		e.Counter("etcd_network_peer_sent_bytes_total", "Bytes sent to the peer.", float64(p.Sent.Bytes),
 			"To", peer)
 		e.Counter("etcd_network_peer_received_bytes_total", "Bytes received from the peer.", float64(p.Received.Bytes),
@@ -24,7 +25,7 @@ func collectPeers(e *metrics.Emitter, t *transport.Transport) {
 		e.Counter("etcd_network_peer_sent_failures_total", "Messages dropped for the peer.", float64(p.Dropped),
 			"To", peer)
 		e.Counter("etcd_network_disconnected_peers_total", "Connections that broke.", float64(p.Losses),
-			"Remote", peer)
+			"Local", local, "Remote", peer)
 		roundTrips(e, peer, &p.RoundTrips)
 		e.Gauge("quorate_peer_round_trip_seconds", "Last measured round trip; 0 if unknown.", p.RTT.Seconds(),
 			"Remote", peer)

@@ -16,6 +16,7 @@ var layers = []struct {
 	{"internal/invariant", 0, "invariant"},
 	{"internal/keyrange", 0, "keyrange"},
 	{"internal/linked", 0, "linked"},
+	{"internal/histogram", 0, "histogram"},
 	{"internal/broadcast", 0, "broadcast"},
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},

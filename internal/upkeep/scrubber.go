@@ -20,6 +20,7 @@ type Scrubber struct {
 	stores *datadir.Stores
 	pace   ScrubPace
 	signal chan struct{}
+	idle   bool // the last step found nothing to do; of the goroutine that makes steps
 
 	mu     sync.Mutex
 	wanted kv.Revision // the compact revision when last looked at
@@ -59,11 +60,14 @@ func (s *Scrubber) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+		begun := time.Now()
 		for {
+			stepped := time.Now()
 			done, err := s.Step()
 			if err != nil {
 				return err
 			}
+			s.time(stepped, begun, done)
 			if done {
 				break
 			}
@@ -90,5 +94,26 @@ func (s *Scrubber) Due() bool {
 func (s *Scrubber) Step() (done bool, err error) {
 	machine, release := s.stores.Machine()
 	defer release()
-	return machine.Store().CompactStep(s.pace.Keys)
+	store, did := machine.Store(), &machine.Counts().Compaction
+	before := store.CompactedVersions()
+	s.idle = store.CompactedTo() >= store.CompactRevision()
+	done, err = store.CompactStep(s.pace.Keys)
+	did.Keys.Add(uint64(max(store.CompactedVersions()-before, 0)))
+	return done, err
 }
+
+// time takes note of how long a step took, and, with the last one, the whole compaction.
+func (s *Scrubber) time(stepped, begun time.Time, done bool) {
+	if s.idle {
+		return
+	}
+	did := &s.stores.Latest().Counts().Compaction
+	now := time.Now()
+	did.Steps.Observe(milliseconds(now.Sub(stepped)))
+	if done {
+		did.Whole.Observe(milliseconds(now.Sub(begun)))
+		did.Last.Store(now.Unix())
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

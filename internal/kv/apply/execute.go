@@ -2,6 +2,7 @@ package apply
 
 import (
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
@@ -15,6 +16,7 @@ type executor struct {
 	sessions *sessionTable
 	jobs     *jobTable
 	auth     *authTable
+	counts   *counts.Counts
 
 	w       *mvcc.Writer
 	decoder kv.Decoder
@@ -22,7 +24,11 @@ type executor struct {
 	events  eventBuffer
 	answer  answer // to the command under way
 	puts    []kv.PutResult
+	did     operations // of the command under way
 }
+
+// operations are how often a command did what.
+type operations struct{ puts, deletes, ranges uint64 }
 
 // begin starts a batch of so many entries. wanted says that somebody watches.
 func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
@@ -39,8 +45,15 @@ func (x *executor) end() {
 	x.events.begin(false)
 }
 
-// execute does one command. On a rejection res.Err is set and nothing was changed.
+// execute does one command and counts it. On a rejection res.Err is set and nothing was changed.
 func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
+	x.did = operations{}
+	x.attempt(cmd, res)
+	x.counts.Applied(cmd, res.Err)
+	x.counts.Done(x.did.puts, x.did.deletes, x.did.ranges)
+}
+
+func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
 	if res.Err = permit(x.auth.state.Load(), x.leases, cmd); res.Err != nil {
 		return
 	}
@@ -101,6 +114,8 @@ func (x *executor) put(op *kv.PutOp) *kv.PutResult {
 		}
 	}
 	_, prev := x.w.Put(op.Key, value, leaseID)
+	x.did.puts++
+	x.counts.PutBytes.Add(uint64(len(op.Key) + len(value)))
 	var was kv.LeaseID
 	if prev != nil {
 		was = prev.Lease
@@ -137,6 +152,7 @@ func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
 		account = &fixedAccount{left: x.answer.left}
 	}
 	were, whole := x.w.DeleteRange(op.Key, op.End, account)
+	x.did.deletes++
 	if !whole {
 		x.events.giveUp()
 	}
@@ -162,6 +178,8 @@ func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
 		res.Err = kv.ErrLeaseExists
 	default:
 		x.leases.Grant(&x.rows, op.ID, op.TTLSeconds)
+		x.counts.LeasesGranted.Add(1)
+		x.counts.GrantedTTLs.Observe(float64(op.TTLSeconds))
 		res.Lease = &kv.LeaseResult{ID: op.ID, TTLSeconds: op.TTLSeconds}
 	}
 }
@@ -179,5 +197,6 @@ func (x *executor) revoke(id kv.LeaseID) error {
 		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible
 	}
 	x.leases.Revoke(&x.rows, id)
+	x.counts.LeasesRevoked.Add(1)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -18,6 +19,8 @@ type Options struct {
 	Store      mvcc.Options
 	// Hub is that of the machine which this one replaces after a snapshot; nil makes a new one.
 	Hub *watch.Hub
+	// Counts takes note of what is applied; nil makes new ones.
+	Counts *counts.Counts
 }
 
 // Machine is the replicated state of one member. Each of its tables has its own lock; what it does with an entry is in
@@ -51,6 +54,9 @@ func (m *Machine) Store() *mvcc.Store { return m.store }
 
 // Leases returns the leases.
 func (m *Machine) Leases() *lease.Lessor { return m.leases }
+
+// Counts returns what this machine, and those that it replaced, did.
+func (m *Machine) Counts() *counts.Counts { return m.executor.counts }
 
 // Hub returns the watch hub.
 func (m *Machine) Hub() *watch.Hub { return m.hub }

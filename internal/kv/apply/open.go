@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv/counts"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -62,7 +63,10 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	}
 	m.sessions = newSessionTable(eng, m.members)
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		auth: m.auth}
+		auth: m.auth, counts: options.Counts}
+	if m.executor.counts == nil {
+		m.executor.counts = counts.New()
+	}
 	if err := m.load(); err != nil {
 		return nil, err
 	}

@@ -71,6 +71,7 @@ func (x *executor) run(b *branch) *kv.TxnResult {
 		out := &res.Responses[i]
 		switch op := &b.ops[i]; {
 		case op.Range != nil:
+			x.did.ranges++
 			out.Range = x.answer.read(x.w, op.Range)
 		case op.Put != nil:
 			out.Put = x.put(op.Put)

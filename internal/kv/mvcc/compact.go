@@ -78,6 +78,9 @@ func (s *Store) CompactedTo() kv.Revision {
 	return s.compactor.done
 }
 
+// CompactedVersions returns how many versions of keys compactions have deleted from this store.
+func (s *Store) CompactedVersions() int64 { return s.compactor.droppedVersions.Load() }
+
 // deletion is the batch of one step.
 type deletion struct {
 	batch    engine.Batch

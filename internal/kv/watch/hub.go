@@ -3,6 +3,7 @@ package watch
 import (
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
@@ -58,18 +59,19 @@ type Hub struct {
 	storeMu sync.RWMutex
 	store   *mvcc.Store // nil while detached
 
-	mu       sync.Mutex
-	rev      kv.Revision          // published last; never falls
-	inStep   directory            // watchers that get what is published
-	stepping linked.List[watcher] // the same
-	accounts map[string]*account
-	streams  int
-	opened   uint64 // streams without a name of their client, ever
-	behind   int
-	waiting  []*Stream // with watchers behind that have nothing to read until the store moves
-	history  history
-	touched  []*group // reused by Publish
-	longest  int      // most watchers looked at in one hold of mu, for tests
+	mu            sync.Mutex
+	rev           kv.Revision          // published last; never falls
+	inStep        directory            // watchers that get what is published
+	stepping      linked.List[watcher] // the same
+	accounts      map[string]*account
+	streams       int
+	opened        uint64 // streams without a name of their client, ever
+	behind        int
+	waiting       []*Stream // with watchers behind that have nothing to read until the store moves
+	history       history
+	touched       []*group     // reused by Publish
+	waitingEvents atomic.Int64 // in the queues of all streams
+	longest       int          // most watchers looked at in one hold of mu, for tests
 }
 
 // NewHub returns a hub without a store; Reset gives it one.
@@ -105,13 +107,15 @@ type Stats struct {
 	Streams, Watchers, Behind int
 	WatcherBytes              int64
 	WaitingBytes              int64 // of what waits in streams, shared batches once for each client
+	WaitingEvents             int64 // the same, once for each watcher
 }
 
 // Stats returns the counts of this moment.
 func (h *Hub) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Streams: h.streams, Watchers: h.stepping.Len() + h.behind, Behind: h.behind}
+	s := Stats{Streams: h.streams, Watchers: h.stepping.Len() + h.behind, Behind: h.behind,
+		WaitingEvents: h.waitingEvents.Load()}
 	for _, a := range h.accounts {
 		s.WatcherBytes += a.watchers
 		s.WaitingBytes += a.waiting.Load()

@@ -34,6 +34,7 @@ func (s *Stream) add(r Response) {
 		s.answers++
 	} else {
 		s.account.charge(r.Batch)
+		s.hub.waitingEvents.Add(int64(len(r.Batch.Events)))
 		if r.Batch != s.last {
 			bytes += r.Batch.sizeBytes
 			s.last = r.Batch
@@ -103,6 +104,7 @@ func (s *Stream) release(list []queued) {
 			s.answers--
 		} else {
 			s.account.release(list[i].Batch)
+			s.hub.waitingEvents.Add(-int64(len(list[i].Batch.Events)))
 		}
 		s.account.waiting.Add(-responseBytes)
 		list[i] = queued{}

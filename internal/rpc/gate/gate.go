@@ -316,13 +316,14 @@ func (g *Gate) watchLeader() {
 		var tooLong <-chan time.Time
 		if member.Leader() == consensus.NoMember {
 			tooLong = time.After(noLeaderTimeouts * g.options.ElectionTimeout)
+		} else { // like etcd, the loss of a leader is not counted
+			g.leaderChanges.Add(1)
 		}
 		select {
 		case <-g.stop:
 			g.endStreams(rpctypes.ErrGRPCStopped)
 			return
 		case <-changed:
-			g.leaderChanges.Add(1)
 		case <-tooLong:
 			g.endStreams(rpctypes.ErrGRPCNoLeader)
 			select {
@@ -330,7 +331,6 @@ func (g *Gate) watchLeader() {
 				g.endStreams(rpctypes.ErrGRPCStopped)
 				return
 			case <-changed:
-				g.leaderChanges.Add(1)
 			}
 		}
 	}

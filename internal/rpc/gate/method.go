@@ -229,7 +229,7 @@ func (l *slowLog) note(now time.Time) (suppressed uint64, ok bool) {
 
 // Collect shows the counters of all methods, under etcd's names.
 func (g *Gate) Collect(e *metrics.Emitter) {
-	e.Counter("etcd_server_leader_changes_seen_total", "Changes of leader, its loss included.",
+	e.Counter("etcd_server_leader_changes_seen_total", "Leaders that this member has seen take over.",
 		float64(g.leaderChanges.Load()))
 	e.Counter("quorate_slow_requests_total", "Requests that took longer than --warning-unary-request-duration.",
 		float64(g.slow.total.Load()))

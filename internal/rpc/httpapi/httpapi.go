@@ -57,9 +57,8 @@ func (a *API) MetricsHandler(registry *prometheus.Registry) http.Handler {
 func (a *API) monitored(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	a.addHealth(mux)
-	mux.Handle("/metrics", inTime(promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		EnableOpenMetrics: false, MaxRequestsInFlight: maxScrapes,
-	})))
+	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: false, MaxRequestsInFlight: maxScrapes})
+	mux.Handle("/metrics", inTime(promhttp.InstrumentMetricHandler(registry, scrape)))
 	return mux
 }
 

@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorate/quorate/internal/histogram"
 )
 
 // Collector makes a Prometheus collector of parts that write their own metrics.
@@ -42,6 +44,12 @@ func (e *Emitter) emit(kind prometheus.ValueType, name, help string, value float
 func (e *Emitter) Latencies(name, help string, l *Latencies, labels ...string) {
 	total, sum, buckets := l.cumulative()
 	e.Histogram(name, help, total, sum.Seconds(), buckets, labels...)
+}
+
+// Distribution writes a histogram, in its unit.
+func (e *Emitter) Distribution(name, help string, h *histogram.Histogram, labels ...string) {
+	count, sum, buckets := h.Read()
+	e.Histogram(name, help, count, sum, buckets, labels...)
 }
 
 // Histogram writes count observations of this sum; buckets says how many of them were at most so large.

@@ -29,6 +29,8 @@ type Options struct {
 	// acknowledged. Segments are still synced before their successor begins, so that what is left is a prefix.
 	NoSync bool
 	Logger *slog.Logger // nothing is logged if nil
+	// Written, if set, is called by Append between its write and its sync.
+	Written func()
 }
 
 func (o *Options) fill() error {
@@ -201,6 +203,9 @@ var zeros [pageBytes]byte
 const pageBytes = 4096
 
 func (w *WAL) sync() error {
+	if w.options.Written != nil {
+		w.options.Written()
+	}
 	if err := w.file.SyncData(); err != nil {
 		return fmt.Errorf("sync %s: %w", segmentName(w.current().number), err)
 	}

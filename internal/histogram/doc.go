@@ -1,0 +1,11 @@
+// Package histogram counts how large what was observed is, in atomics, so that observing costs next to nothing.
+//
+// It knows nothing of Prometheus, so that packages below the services can have histograms; internal/rpc/metrics shows them.
+// The main type is Histogram.
+//
+// Invariants:
+//  1. Each bound is twice the one before; what is larger than the last counts in the total only.
+//  2. An observation counts once, in the first bound that is not less.
+//
+// All methods may be called concurrently. What is read while others observe may miss some of it.
+package histogram

@@ -1,0 +1,100 @@
+package counts
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Counts is what a store did. Use New.
+type Counts struct {
+	// Operations on keys, also those inside transactions and those that end leases. Txns are commands that did more than one.
+	Puts, Deletes, Ranges, Txns atomic.Uint64
+	PutBytes                    atomic.Uint64 // keys and values of puts
+
+	// Leases: Renewed and Expired at the leader only.
+	LeasesGranted, LeasesRevoked, LeasesRenewed, LeasesExpired atomic.Uint64
+	GrantedTTLs                                                *histogram.Histogram // seconds
+
+	Compaction Compaction
+	Installing atomic.Bool // a snapshot is taking the place of the store
+
+	applied [ops][2]applied
+}
+
+// Compaction is what was done to delete the history below the compact revision.
+type Compaction struct {
+	Keys  atomic.Uint64        // versions of keys deleted
+	Last  atomic.Int64         // when the last one was complete, in seconds of Unix time; 0: none was
+	Steps *histogram.Histogram // milliseconds of each step
+	Whole *histogram.Histogram // milliseconds of each compaction, its pauses included
+}
+
+// applied is what is known of the commands of one kind that had one outcome.
+type applied struct {
+	count    atomic.Uint64
+	timed    uint64 // of count; of Timed
+	duration *histogram.Histogram
+}
+
+// New returns counts of nothing.
+func New() *Counts {
+	c := &Counts{
+		GrantedTTLs: histogram.New(1, 24),
+		Compaction:  Compaction{Steps: histogram.New(1, 13), Whole: histogram.New(100, 14)},
+	}
+	for op := range c.applied {
+		for outcome := range c.applied[op] {
+			c.applied[op][outcome].duration = histogram.New(0.0001, 20)
+		}
+	}
+	return c
+}
+
+// Done counts the operations of one command.
+func (c *Counts) Done(puts, deletes, ranges uint64) {
+	c.Puts.Add(puts)
+	c.Deletes.Add(deletes)
+	c.Ranges.Add(ranges)
+	if puts+deletes+ranges > 1 {
+		c.Txns.Add(1)
+	}
+}
+
+// Applied counts one command and how it ended.
+func (c *Counts) Applied(cmd *kv.Command, err error) {
+	c.applied[OpOf(cmd)][outcome(err == nil)].count.Add(1)
+}
+
+// Timed says how long all commands took that were applied since the last call: each of them is taken for an equal part.
+func (c *Counts) Timed(took time.Duration) {
+	total := uint64(0)
+	var fresh [ops][2]uint64
+	for op := range c.applied {
+		for outcome := range c.applied[op] {
+			a := &c.applied[op][outcome]
+			fresh[op][outcome] = a.count.Load() - a.timed
+			a.timed += fresh[op][outcome]
+			total += fresh[op][outcome]
+		}
+	}
+	for op := range c.applied {
+		for outcome, n := range fresh[op] {
+			c.applied[op][outcome].duration.ObserveMany(took.Seconds()/float64(max(total, 1)), n)
+		}
+	}
+}
+
+// Durations returns how long the commands of one kind took to apply, in seconds, by whether they were not rejected.
+func (c *Counts) Durations(op Op, success bool) *histogram.Histogram {
+	return c.applied[op][outcome(success)].duration
+}
+
+func outcome(success bool) int {
+	if success {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,61 @@
+package counts_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/counts"
+)
+
+func TestCounts_Timed(t *testing.T) {
+	c := counts.New()
+	put, grant := &kv.Command{Put: &kv.PutOp{}}, &kv.Command{LeaseGrant: &kv.LeaseGrantOp{}}
+	c.Applied(put, nil)
+	c.Applied(put, nil)
+	c.Applied(put, errors.New("no"))
+	c.Applied(grant, nil)
+	c.Timed(4 * time.Second)
+	c.Timed(time.Hour) // nothing was applied since
+	c.Applied(grant, nil)
+	c.Timed(3 * time.Second)
+	for _, row := range []struct {
+		op      counts.Op
+		success bool
+		count   uint64
+		sum     float64
+	}{
+		{counts.Put, true, 2, 2}, {counts.Put, false, 1, 1}, {counts.LeaseGrant, true, 2, 4}, {counts.Txn, true, 0, 0},
+	} {
+		count, sum, _ := c.Durations(row.op, row.success).Read()
+		if count != row.count || sum != row.sum {
+			t.Errorf("%v, success %t: got %d commands in %v s, want %d in %v s", row.op, row.success, count, sum, row.count,
+				row.sum)
+		}
+	}
+}
+
+func TestCounts_Done(t *testing.T) {
+	c := counts.New()
+	c.Done(1, 0, 0)
+	c.Done(2, 1, 3)
+	if c.Puts.Load() != 3 || c.Deletes.Load() != 1 || c.Ranges.Load() != 3 || c.Txns.Load() != 1 {
+		t.Errorf("got %d puts, %d deletes, %d ranges, %d txns; want 3, 1, 3, 1", c.Puts.Load(), c.Deletes.Load(),
+			c.Ranges.Load(), c.Txns.Load())
+	}
+}
+
+// Ensure that each kind of command has a name of its own.
+func TestOpOf(t *testing.T) {
+	seen := map[string]bool{}
+	for _, op := range counts.Ops() {
+		if op.String() == "" || seen[op.String()] {
+			t.Errorf("kind %d has the name %q, which another one has", op, op)
+		}
+		seen[op.String()] = true
+	}
+	if got := counts.OpOf(&kv.Command{}); got != counts.Unknown {
+		t.Errorf("an empty command is a %v", got)
+	}
+}

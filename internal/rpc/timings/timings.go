@@ -1,0 +1,184 @@
+package timings
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/histogram"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/counts"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/rpc/metrics"
+)
+
+// slowRead is from when on a wait for the leader's word counts as slow: after this time etcd asks the leader again.
+const slowRead = 500 * time.Millisecond
+
+// Kinds of requests that are no commands, by etcd's names.
+const (
+	Range       = "Range"
+	ReadonlyTxn = "ReadonlyTxn"
+)
+
+// Bounds as etcd's, in seconds.
+const (
+	rangeFirst    = 0.0001
+	rangeBounds   = 20
+	requestFirst  = 0.001
+	requestBounds = 14
+	scanFirst     = 0.01
+	scanBounds    = 15
+	backupBounds  = 17
+	defragFirst   = 0.1
+	defragBounds  = 13
+)
+
+// outcomes are the histograms of what failed and of what succeeded.
+type outcomes [2]*histogram.Histogram
+
+func newOutcomes(first float64, bounds int) *outcomes {
+	return &outcomes{histogram.New(first, bounds), histogram.New(first, bounds)}
+}
+
+func (o *outcomes) observe(took time.Duration, success bool) {
+	at := 0
+	if success {
+		at = 1
+	}
+	o[at].Observe(took.Seconds())
+}
+
+// collect shows those that have observed something.
+func (o *outcomes) collect(e *metrics.Emitter, name, help string, labels ...string) {
+	for at, h := range o {
+		if count, _, _ := h.Read(); count > 0 {
+			e.Distribution(name, help, h, append(labels[:len(labels):len(labels)], "success", strconv.FormatBool(at == 1))...)
+		}
+	}
+}
+
+// Timings are how long parts of requests took. Use New.
+type Timings struct {
+	// Hash, HashKV, Defragment and Snapshot of the Maintenance service.
+	Hash, HashKV, Defragment, Backup Scan
+
+	clock                  env.Clock
+	requests               map[string]*outcomes // by kind; never written to
+	ranges                 *outcomes
+	readsFailed, readsSlow atomic.Uint64
+
+	// Of the loops that send to watchers: all of a message, its part for each event, answers to requests, and progress.
+	watchEvents, watchEvent, watchControl, watchProgress *histogram.Histogram
+}
+
+// New returns empty timings.
+func New(clock env.Clock) *Timings {
+	request := func() *histogram.Histogram { return histogram.New(requestFirst, requestBounds) }
+	t := &Timings{
+		clock: clock, ranges: newOutcomes(rangeFirst, rangeBounds),
+		requests: map[string]*outcomes{
+			Range: newOutcomes(requestFirst, requestBounds), ReadonlyTxn: newOutcomes(requestFirst, requestBounds),
+		},
+		Hash:       Scan{took: histogram.New(scanFirst, scanBounds), clock: clock},
+		HashKV:     Scan{took: histogram.New(scanFirst, scanBounds), clock: clock},
+		Defragment: Scan{took: histogram.New(defragFirst, defragBounds), clock: clock},
+		Backup:     Scan{took: histogram.New(scanFirst, backupBounds), clock: clock},
+
+		watchEvents: request(), watchEvent: request(), watchControl: request(), watchProgress: request(),
+	}
+	for _, op := range counts.Ops() {
+		t.requests[op.String()] = newOutcomes(requestFirst, requestBounds)
+	}
+	return t
+}
+
+// Scan is work on the whole store.
+type Scan struct {
+	clock   env.Clock
+	took    *histogram.Histogram
+	running atomic.Int64
+}
+
+// Begin notes that work begins. done is to be called when it ends; only what succeeds is timed.
+func (s *Scan) Begin() (done func(err error) time.Duration) {
+	begun := s.clock.Now()
+	s.running.Add(1)
+	return func(err error) time.Duration {
+		s.running.Add(-1)
+		took := s.clock.Now().Sub(begun)
+		if err == nil {
+			s.took.Observe(took.Seconds())
+		}
+		return took
+	}
+}
+
+// Now is when something begins that is to be timed.
+func (t *Timings) Now() time.Time { return t.clock.Now() }
+
+func (t *Timings) since(begun time.Time) time.Duration { return t.clock.Now().Sub(begun) }
+
+// Request is to be deferred with the time at which a request of a kind began.
+func (t *Timings) Request(kind string, begun time.Time, err *error) {
+	t.requests[kind].observe(t.since(begun), *err == nil)
+}
+
+// Command notes how long a command took that went through the log.
+func (t *Timings) Command(command *kv.Command, begun time.Time, err error) {
+	t.requests[counts.OpOf(command).String()].observe(t.since(begun), err == nil)
+}
+
+// Range notes how long it took to read a range from the store.
+func (t *Timings) Range(begun time.Time, err error) { t.ranges.observe(t.since(begun), err == nil) }
+
+// Read notes how a wait for the leader's word ended. That a client gave up is no failure.
+func (t *Timings) Read(ctx context.Context, begun time.Time, err error) {
+	if err != nil && ctx.Err() == nil {
+		t.readsFailed.Add(1)
+	}
+	if t.since(begun) > slowRead {
+		t.readsSlow.Add(1)
+	}
+}
+
+// Send notes how long a message to a watcher took to send.
+func (t *Timings) Send(r *watch.Response, begun time.Time) {
+	took := t.since(begun).Seconds()
+	switch {
+	case r.Batch != nil:
+		t.watchEvents.Observe(took)
+		t.watchEvent.Observe(took / float64(max(len(r.Batch.Events), 1)))
+	case r.Created || r.Canceled:
+		t.watchControl.Observe(took)
+	default:
+		t.watchProgress.Observe(took)
+	}
+}
+
+// Collect shows the timings under etcd's names.
+func (t *Timings) Collect(e *metrics.Emitter) {
+	for kind, took := range t.requests {
+		took.collect(e, "etcd_server_request_duration_seconds",
+			"How long requests took at this member, by kind: reads as a whole, writes until they were applied.", "type", kind)
+	}
+	t.ranges.collect(e, "etcd_server_range_duration_seconds", "How long ranges took to read from the store.")
+	e.Counter("etcd_server_read_indexes_failed_total", "Reads that got no word of the leader.",
+		float64(t.readsFailed.Load()))
+	e.Counter("etcd_server_slow_read_indexes_total", "Reads that waited longer than 500 ms for the leader's word.",
+		float64(t.readsSlow.Load()))
+	e.Distribution("etcd_mvcc_hash_duration_seconds", "How long calls of Hash took.", t.Hash.took)
+	e.Distribution("etcd_mvcc_hash_rev_duration_seconds", "How long calls of HashKV took.", t.HashKV.took)
+	e.Distribution("etcd_disk_backend_defrag_duration_seconds", "How long calls of Defragment took.", t.Defragment.took)
+	e.Gauge("etcd_disk_defrag_inflight", "1 while a call of Defragment is under way; reads and writes go on.",
+		metrics.Bool(t.Defragment.running.Load() > 0))
+	e.Distribution("etcd_disk_backend_snapshot_duration_seconds", "How long backups took to make and send.", t.Backup.took)
+	const send = "etcd_debugging_server_watch_send_loop_"
+	e.Distribution(send+"watch_stream_duration_seconds", "How long messages with events took to send.", t.watchEvents)
+	e.Distribution(send+"watch_stream_duration_per_event_seconds", "The same, for each event of a message.", t.watchEvent)
+	e.Distribution(send+"control_stream_duration_seconds", "How long answers to requests of watchers took to send.",
+		t.watchControl)
+	e.Distribution(send+"progress_duration_seconds", "How long notices of progress took to send.", t.watchProgress)
+}
