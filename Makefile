@@ -67,7 +67,12 @@ compat:
 	./test/compat/run -s $(SUITE)
 
 # The native API from its .proto files; needs protoc, protoc-gen-go and protoc-gen-go-grpc. The files are named with their
-# directory: etcd's API registers a membership.proto too, and one process may not hold two files of one name.
+# directory: etcd's API registers a membership.proto too, and one process may not hold two files of one name. etcd's Lock and
+# Election services beside it need protoc-gen-grpc-gateway, too.
 api:
 	cd api && protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. \
 		--go-grpc_opt=paths=source_relative quoratepb/*.proto
+	set=$$(mktemp) && go run ./api/etcdprotos > $$set && cd api && protoc --descriptor_set_in=$$set \
+		--go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative \
+		--grpc-gateway_out=. --grpc-gateway_opt=paths=source_relative,grpc_api_configuration=gateway.yaml \
+		v3lockpb/lock.proto v3electionpb/election.proto; rm -f $$set

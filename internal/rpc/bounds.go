@@ -23,19 +23,26 @@ const (
 	maxHostStreams = 32_768
 )
 
+// How many callers may wait for locks and elections. Each has a stream of events besides its call.
+const (
+	maxWaiting     = 16_384
+	maxHostWaiting = 12_288
+)
+
 var errTooManyBackups = status.Error(codes.ResourceExhausted,
 	"quorate: too many backups are being made of this member at once, or for this address: wait for one to end")
 
 // bounds are those of calls that cost much.
 type bounds struct {
-	backups, streams *admission.HostBound
-	scans, moves     *admission.Queue
+	backups, streams, waiting *admission.HostBound
+	scans, moves              *admission.Queue
 }
 
 func newBounds() bounds {
 	return bounds{
 		backups: admission.NewHostBound(maxBackups, maxHostBackups),
 		streams: admission.NewHostBound(maxStreams, maxHostStreams),
+		waiting: admission.NewHostBound(maxWaiting, maxHostWaiting),
 		scans:   admission.NewQueue(maxScans, maxTurnsWaited),
 		moves:   admission.NewQueue(maxMoves, maxTurnsWaited),
 	}
@@ -46,7 +53,7 @@ func (b *bounds) collect(e *metrics.Emitter) {
 		call   string
 		counts func() (open int, refused uint64)
 	}{
-		{"backup", b.backups.Counts}, {"stream", b.streams.Counts},
+		{"backup", b.backups.Counts}, {"stream", b.streams.Counts}, {"lock", b.waiting.Counts},
 		{"scan", b.scans.Counts}, {"move_leader", b.moves.Counts},
 	} {
 		open, refused := row.counts()

@@ -11,12 +11,16 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/api/v3electionpb"
+	"github.com/quorate/quorate/api/v3lockpb"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/gate"
 	"github.com/quorate/quorate/internal/rpc/health"
 	"github.com/quorate/quorate/internal/rpc/httpapi"
+	"github.com/quorate/quorate/internal/rpc/inproc"
+	"github.com/quorate/quorate/internal/rpc/lockapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/rpc/timings"
@@ -34,6 +38,8 @@ type Services struct {
 	checker *health.Checker
 	health  *health.Watcher
 	http    *httpapi.API
+	channel *inproc.Channel // to etcd's services, for what calls them from inside
+	store   *lockapi.Store
 	// The native services, nil if they are left out.
 	membership *membershipapi.Service
 	writer     *writerapi.Service
@@ -78,6 +84,12 @@ func New(options Options) *Services {
 			Clock: options.Clock,
 		})
 	}
+	s.channel = inproc.New(inproc.Options{
+		Unary: s.gate.Unary, Stream: s.gate.Stream, Codec: s.codec(),
+		MaxRequestBytes: options.maxMessageBytes(), MaxReplyBytes: maxInsideReplyBytes,
+	})
+	s.store = lockapi.NewStore(s.channel, s.bounds.waiting)
+	s.registerEtcd(s.channel)
 	s.http = httpapi.New(httpapi.Options{
 		Health: s.checker, Version: httpapi.Version(options.Version), Logger: options.Logger,
 		AllowedHosts: options.AllowedHosts, AllowedOrigins: options.AllowedOrigins,
@@ -98,12 +110,7 @@ func (s *Services) Close() {
 // Register adds the services to a server made by NewGRPCServer.
 func (s *Services) Register(server *grpc.Server) {
 	timed := s.first.Registrar(server)
-	timed.RegisterService(s.kv.desc(), nil)
-	timed.RegisterService(watchDesc(s.shared), nil)
-	pb.RegisterLeaseServer(timed, &leaseService{shared: s.shared})
-	pb.RegisterClusterServer(timed, &clusterService{shared: s.shared})
-	pb.RegisterMaintenanceServer(timed, &maintenanceService{shared: s.shared})
-	pb.RegisterAuthServer(timed, s.authService())
+	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, tokenapi.New(tokenapi.Options{
 		Control: s.access, Propose: s.propose, CatchUp: s.readIndex, Clock: s.options.Clock, Logger: s.options.Logger,
 	}))
@@ -114,6 +121,18 @@ func (s *Services) Register(server *grpc.Server) {
 		quoratepb.RegisterWriterServer(timed, s.writer)
 	}
 	healthpb.RegisterHealthServer(timed, s.health.Server())
+}
+
+// registerEtcd adds etcd's services.
+func (s *Services) registerEtcd(r grpc.ServiceRegistrar) {
+	r.RegisterService(s.kv.desc(), nil)
+	r.RegisterService(watchDesc(s.shared), nil)
+	pb.RegisterLeaseServer(r, &leaseService{shared: s.shared})
+	pb.RegisterClusterServer(r, &clusterService{shared: s.shared})
+	pb.RegisterMaintenanceServer(r, &maintenanceService{shared: s.shared})
+	pb.RegisterAuthServer(r, s.authService())
+	v3lockpb.RegisterLockServer(r, lockapi.NewLock(s.store))
+	v3electionpb.RegisterElectionServer(r, lockapi.NewElection(s.store))
 }
 
 func (s *Services) authService() *authapi.Service {
@@ -143,13 +162,20 @@ const (
 	handshakeTimeout = 10 * time.Second
 	// maxHeaderBytes bounds the headers of a call, unpacked: compressed ones grow thousandfold (RFC 7541, section 7.3).
 	maxHeaderBytes = 16 << 10
+	// maxInsideReplyBytes bounds an answer that is made for another service or for the JSON gateway, which need it in other
+	// forms beside this one.
+	maxInsideReplyBytes = 64 << 20
 )
+
+func (s *Services) codec() wire.Codec {
+	return wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}
+}
 
 // NewGRPCServer makes a server with the codec, limits and interceptors that the services need. more comes last and
 // may add credentials and keep-alive parameters.
 func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
-		grpc.ForceServerCodecV2(wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}),
+		grpc.ForceServerCodecV2(s.codec()),
 		grpc.Creds(portmux.Credentials()),
 		grpc.UnaryInterceptor(s.gate.Unary),
 		grpc.StreamInterceptor(s.gate.Stream),

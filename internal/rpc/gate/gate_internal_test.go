@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/api/v3electionpb"
+	"github.com/quorate/quorate/api/v3lockpb"
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
@@ -86,6 +88,8 @@ func TestPass_whoServes(t *testing.T) {
 		{pb.Maintenance_Snapshot_FullMethodName, true, false, false},
 		{quoratepb.Membership_Describe_FullMethodName, true, true, true},
 		{quoratepb.Writer_Propose_FullMethodName, false, false, false},
+		{v3lockpb.Lock_Lock_FullMethodName, false, false, false},
+		{v3electionpb.Election_Observe_FullMethodName, false, false, false},
 		{healthpb.Health_Check_FullMethodName, false, true, false},
 	} {
 		want := map[string]bool{"sound": true, "learner": row.learner, "corrupt": row.corrupt, "left": row.left}
@@ -107,7 +111,8 @@ func TestPass_whoCalls(t *testing.T) {
 	}
 	decidedInside := map[string]bool{pb.Maintenance_Alarm_FullMethodName: true}
 	for _, service := range []string{"etcdserverpb.KV", "etcdserverpb.Watch", "etcdserverpb.Lease", "etcdserverpb.Auth",
-		quoratepb.Writer_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName} {
+		quoratepb.Writer_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName,
+		v3lockpb.Lock_ServiceDesc.ServiceName, v3electionpb.Election_ServiceDesc.ServiceName} {
 		decidedInside[service] = true
 	}
 	member := &standIn{leader: 1}

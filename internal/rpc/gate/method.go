@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/api/v3electionpb"
+	"github.com/quorate/quorate/api/v3lockpb"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
@@ -42,6 +44,7 @@ func newMethods() *methods {
 	for _, desc := range []*grpc.ServiceDesc{
 		&pb.KV_ServiceDesc, &pb.Watch_ServiceDesc, &pb.Lease_ServiceDesc, &pb.Cluster_ServiceDesc,
 		&pb.Maintenance_ServiceDesc, &pb.Auth_ServiceDesc, &healthpb.Health_ServiceDesc,
+		&v3lockpb.Lock_ServiceDesc, &v3electionpb.Election_ServiceDesc,
 		&quoratepb.Membership_ServiceDesc, &quoratepb.Writer_ServiceDesc, &quoratepb.Tokens_ServiceDesc,
 	} {
 		for i := range desc.Methods {
@@ -90,7 +93,8 @@ const (
 func (m *Method) decideWhoCalls() {
 	switch m.service {
 	case pb.KV_ServiceDesc.ServiceName, pb.Watch_ServiceDesc.ServiceName, pb.Lease_ServiceDesc.ServiceName,
-		pb.Auth_ServiceDesc.ServiceName, quoratepb.Writer_ServiceDesc.ServiceName:
+		pb.Auth_ServiceDesc.ServiceName, quoratepb.Writer_ServiceDesc.ServiceName,
+		v3lockpb.Lock_ServiceDesc.ServiceName, v3electionpb.Election_ServiceDesc.ServiceName:
 		m.callers = ofService
 	case healthpb.Health_ServiceDesc.ServiceName:
 		m.callers = ofAll

@@ -1,0 +1,115 @@
+package rpc_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/quorate/quorate/api/v3electionpb"
+)
+
+type elections struct {
+	*locks
+	client v3electionpb.ElectionClient
+}
+
+func newElections(t *testing.T) *elections {
+	l := newLocks(t)
+	return &elections{l, v3electionpb.NewElectionClient(l.etcd.ActiveConnection())}
+}
+
+func (e *elections) campaign(ctx context.Context, lease int64, value string) <-chan *v3electionpb.LeaderKey {
+	elected := make(chan *v3electionpb.LeaderKey, 1)
+	go func() {
+		r, err := e.client.Campaign(ctx, &v3electionpb.CampaignRequest{Name: []byte("n"), Lease: lease, Value: []byte(value)})
+		if err != nil {
+			close(elected)
+			return
+		}
+		elected <- r.Leader
+	}()
+	return elected
+}
+
+// next returns what an observer sees next.
+func next(t *testing.T, observer grpc.ServerStreamingClient[v3electionpb.LeaderResponse]) string {
+	t.Helper()
+	r, err := observer.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s=%s@%d", r.Kv.Key, r.Kv.Value, r.Header.Revision)
+}
+
+// Ensure that leaders follow each other in the order of their candidacies, and that observers see what each of them proclaims.
+func TestElection_Campaign_order(t *testing.T) {
+	e := newElections(t)
+	observer, err := e.client.Observe(e.ctx, &v3electionpb.LeaderRequest{Name: []byte("n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.awaitMetric(t, `quorate_costly_calls{call="stream"} 2`) // it waits for the first leader
+	one := <-e.campaign(e.ctx, e.lease(t), "one")
+	second := e.campaign(e.ctx, e.lease(t), "two")
+	e.awaitWaiting(t, "1")
+	leaving, leave := context.WithCancel(e.ctx)
+	third := e.campaign(leaving, e.lease(t), "three")
+	e.awaitWaiting(t, "2")
+	leave()
+	if leader := <-third; leader != nil {
+		t.Errorf("who left was elected: %v", leader)
+	}
+	e.awaitWaiting(t, "1")
+	if _, err := e.client.Proclaim(e.ctx, &v3electionpb.ProclaimRequest{Leader: one, Value: []byte("more")}); err != nil {
+		t.Fatal(err)
+	}
+	now, err := e.client.Leader(e.ctx, &v3electionpb.LeaderRequest{Name: []byte("n")})
+	if err != nil || string(now.Kv.Key) != string(one.Key) || string(now.Kv.Value) != "more" {
+		t.Errorf("the leader is %v, %v", now, err)
+	}
+	if _, err := e.client.Resign(e.ctx, &v3electionpb.ResignRequest{Leader: one}); err != nil {
+		t.Fatal(err)
+	}
+	two := <-second
+	if e.keys(t) != string(two.Key) {
+		t.Errorf("the keys are %s, want %s", e.keys(t), two.Key)
+	}
+	again := <-e.campaign(e.ctx, two.Lease, "again")
+	if again.Rev != two.Rev || string(again.Key) != string(two.Key) {
+		t.Errorf("campaigning again gave %v, want %v", again, two)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("%s=one@%d", one.Key, one.Rev), fmt.Sprintf("%s=more@", one.Key), fmt.Sprintf("%s=two@", two.Key),
+		fmt.Sprintf("%s=again@", two.Key),
+	} {
+		if got := next(t, observer); len(got) < len(want) || got[:len(want)] != want {
+			t.Errorf("the observer saw %s, want %s", got, want)
+		}
+	}
+}
+
+// Ensure that errors are those of etcd 3.7.1, in text and code, as observed there.
+func TestElection_errors(t *testing.T) {
+	e := newElections(t)
+	lease := e.lease(t)
+	_, err := e.client.Leader(e.ctx, &v3electionpb.LeaderRequest{Name: []byte("n")})
+	wantStatus(t, "nobody leads", err, codes.Unknown, "election: no leader")
+	_, err = e.client.Campaign(e.ctx, &v3electionpb.CampaignRequest{Name: []byte("n"), Lease: 999})
+	wantStatus(t, "an unknown lease", err, codes.Unknown, "etcdserver: requested lease not found")
+	_, err = e.client.Proclaim(e.ctx, &v3electionpb.ProclaimRequest{})
+	wantStatus(t, "proclaim without a leader", err, codes.Unknown, `"leader" field must be provided`)
+	_, err = e.client.Resign(e.ctx, &v3electionpb.ResignRequest{})
+	wantStatus(t, "resign without a leader", err, codes.Unknown, `"leader" field must be provided`)
+	_, err = e.client.Resign(e.ctx, &v3electionpb.ResignRequest{Leader: &v3electionpb.LeaderKey{}})
+	wantStatus(t, "resign of nobody", err, codes.Unknown, "etcdserver: key is not provided")
+	elected := <-e.campaign(e.ctx, lease, "one")
+	former := &v3electionpb.LeaderKey{Name: elected.Name, Key: elected.Key, Rev: elected.Rev - 1, Lease: lease}
+	_, err = e.client.Proclaim(e.ctx, &v3electionpb.ProclaimRequest{Leader: former})
+	wantStatus(t, "proclaim of a former leader", err, codes.Unknown, "election: not leader")
+	if _, err = e.client.Resign(e.ctx, &v3electionpb.ResignRequest{Leader: former}); err != nil || e.keys(t) == "" {
+		t.Errorf("resign of a former leader: %v, the keys are %q", err, e.keys(t))
+	}
+}
