@@ -41,7 +41,9 @@ func run(args []string, s command.Streams) int {
 			return runCommand(args[1:], s, recoverQuorum)
 		}
 		if ctl.Known(args[0]) {
-			return runCommand(args, s, ctl.Run)
+			return runCommand(args, s, func(ctx context.Context, args []string, s command.Streams) int {
+				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot})
+			})
 		}
 		near := ctl.Suggest(args[0])
 		if near == "" {

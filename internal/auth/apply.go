@@ -66,11 +66,12 @@ func (d *draft) change(c *Change) (changed bool, err error) {
 	return true, nil
 }
 
-// enable does not raise the revision, as in etcd. A new secret ends all tokens from before.
+// enable does not raise the revision, as in etcd. A new secret ends all tokens from before. A State that was restored from a
+// backup may be enabled and have no secret: then this gives it one.
 func (d *draft) enable(c *Change) (bool, error) {
 	root, ok := d.State.users[RootUser]
 	switch {
-	case d.enabled:
+	case d.enabled && len(d.secret) > 0:
 		return false, nil
 	case !ok:
 		return false, ErrRootUserNotExist

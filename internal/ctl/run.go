@@ -13,11 +13,17 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/member"
+	"github.com/quorate/quorate/internal/ctl/snapshot"
 )
 
 // Run executes a command line without the program's name, and returns the status to exit with.
 func Run(ctx context.Context, args []string, s command.Streams) int {
-	root := newRoot(s)
+	return RunWith(ctx, args, s, Tools{})
+}
+
+// RunWith is Run with the tools of a program.
+func RunWith(ctx context.Context, args []string, s command.Streams, t Tools) int {
+	root := newRoot(s, t)
 	root.SetArgs(args)
 	checkHelp(root)
 	var unknown error
@@ -90,7 +96,7 @@ func Known(word string) bool {
 
 // Exists tells whether the words are a command, as far as they name one: arguments and flags may follow.
 func Exists(words []string) bool {
-	found, rest, err := newRoot(command.Streams{}).Find(words)
+	found, rest, err := newRoot(command.Streams{}, Tools{}).Find(words)
 	return err == nil && found.HasParent() && (len(rest) == 0 || !found.HasSubCommands())
 }
 
@@ -99,7 +105,7 @@ func Suggest(word string) string { return config.Nearest(word, names()) }
 
 func names() []string {
 	out := []string{"help", "completion"}
-	for _, c := range newRoot(command.Streams{}).Commands() {
+	for _, c := range newRoot(command.Streams{}, Tools{}).Commands() {
 		out = append(out, c.Name())
 	}
 	return out
@@ -108,12 +114,17 @@ func names() []string {
 // WriteCommands prints one line for each command.
 func WriteCommands(w io.Writer) {
 	cobra.EnableCommandSorting = false
-	for _, c := range newRoot(command.Streams{}).Commands() {
+	for _, c := range newRoot(command.Streams{}, Tools{}).Commands() {
 		fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
 	}
 }
 
-func newRoot(s command.Streams) *cobra.Command {
+// Tools are what a program adds to the commands: parts of the server, which they do not know.
+type Tools struct {
+	Restore snapshot.Restorer
+}
+
+func newRoot(s command.Streams, tools Tools) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "quorate",
 		SilenceErrors: true,
@@ -128,7 +139,7 @@ func newRoot(s command.Streams) *cobra.Command {
 	root.AddCommand(
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
-		newStatus(s), newLatency(s), member.New(s), newLease(s), newSnapshot(s), newToken(s),
+		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore), newToken(s),
 		newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)

@@ -24,15 +24,19 @@ func Exists(options Options) (bool, error) {
 	return false, nil
 }
 
-const (
-	firstGeneration = 1
-	// discardedDir is where the stores of an interrupted creation are while they are removed.
-	discardedDir = "stores.discarded"
-)
+// discardedDir is where the stores of an interrupted creation are while they are removed.
+const discardedDir = "stores.discarded"
 
 // Create makes the data of a new member. first is the configuration that the cluster begins with, or none for a member
 // that will learn it from the log.
 func Create(options Options, identity wal.Identity, first consensus.Config) error {
+	restored, err := ReadRestored(options)
+	if err != nil {
+		return err
+	}
+	if restored != nil {
+		return createRestored(options, restored, identity, first)
+	}
 	if err := discardHalfCreated(options); err != nil {
 		return err
 	}
@@ -52,12 +56,17 @@ func Create(options Options, identity wal.Identity, first consensus.Config) erro
 	if err = errors.Join(err, store.Close()); err != nil {
 		return fmt.Errorf("datadir: create store: %w", err)
 	}
+	base := consensus.Founding(first)
+	return complete(options, identity, &base)
+}
+
+// complete makes the log of a member that has a store, and marks its data as complete.
+func complete(options Options, identity wal.Identity, base *consensus.SnapshotMeta) error {
 	log, err := wal.Create(options.WAL(), identity)
 	if err != nil {
 		return err
 	}
-	base := consensus.Founding(first)
-	err = log.Append(wal.Batch{Reset: &base})
+	err = log.Append(wal.Batch{Reset: base})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err
 	}
@@ -67,6 +76,37 @@ func Create(options Options, identity wal.Identity, first consensus.Config) erro
 	return writeBoots(&options, &bootsRecord{identity: identity})
 }
 
+// createRestored makes the data of a member whose contents were restored. What an earlier attempt left is made again.
+func createRestored(options Options, restored *Restored, identity wal.Identity, first consensus.Config) error {
+	if identity.Cluster != restored.Cluster || identity.Member != restored.Self {
+		return fmt.Errorf("datadir: %s was restored for member %v of cluster %v, not for %v of %v", options.Dir, restored.Self,
+			restored.Cluster, identity.Member, identity.Cluster)
+	}
+	if err := discardLog(options, restoredBase); err != nil {
+		return err
+	}
+	base := consensus.Founding(first)
+	base.Position = restoredBase
+	dir := options.storeDir(firstGeneration)
+	if _, err := options.FS.Stat(dir); oserror.IsNotExist(err) {
+		return fmt.Errorf("datadir: %w: %s is missing: restore once more, into another directory", ErrDamaged, dir)
+	}
+	store, err := options.OpenEngine(dir)
+	if err != nil {
+		return err
+	}
+	if err = apply.Found(store, identity.Cluster, &base); err == nil {
+		err = apply.SetOwner(store, identity)
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return fmt.Errorf("datadir: begin with restored contents: %w", err)
+	}
+	if err := complete(options, identity, &base); err != nil {
+		return err
+	}
+	return options.FS.Remove(options.FS.PathJoin(options.Dir, restoredFile))
+}
+
 // discardHalfCreated removes what a creation left that was interrupted. It touches nothing that holds an entry.
 func discardHalfCreated(options Options) error {
 	fs := options.FS
@@ -74,24 +114,8 @@ func discardHalfCreated(options Options) error {
 	if err := fs.RemoveAll(discarded); err != nil {
 		return err
 	}
-	if _, err := fs.Stat(options.walDir()); err == nil {
-		log, recovered, err := wal.Open(options.WAL())
-		switch {
-		case errors.Is(err, wal.ErrNoLog):
-		case err != nil:
-			return err
-		default:
-			if err := log.Close(); err != nil {
-				return err
-			}
-			if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || recovered.Base.Position.Index > 0 {
-				return fmt.Errorf("datadir: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
-					"them is wrong, else replace this member", ErrDamaged, options.walDir(), options.bootsFile())
-			}
-		}
-		if err := fs.RemoveAll(options.walDir()); err != nil {
-			return err
-		}
+	if err := discardLog(options, consensus.Position{}); err != nil {
+		return err
 	}
 	all, err := snapshot.Generations(fs, options.Dir)
 	if err != nil {
@@ -114,6 +138,29 @@ func discardHalfCreated(options Options) error {
 		return err
 	}
 	return fs.RemoveAll(discarded)
+}
+
+// discardLog removes a log that holds nothing after base.
+func discardLog(options Options, base consensus.Position) error {
+	if _, err := options.FS.Stat(options.walDir()); err != nil {
+		return nil // wal.Create says what is wrong, if it is not just missing
+	}
+	log, recovered, err := wal.Open(options.WAL())
+	switch {
+	case errors.Is(err, wal.ErrNoLog):
+	case err != nil:
+		return err
+	default:
+		if err := log.Close(); err != nil {
+			return err
+		}
+		begun := recovered.Base.Position
+		if len(recovered.Entries) > 0 || recovered.Hard.Term > 0 || begun != (consensus.Position{}) && begun != base {
+			return fmt.Errorf("datadir: %w: %s has a log but %s is missing: correct --data-dir or --wal-dir if one of "+
+				"them is wrong, else replace this member", ErrDamaged, options.walDir(), options.bootsFile())
+		}
+	}
+	return options.FS.RemoveAll(options.walDir())
 }
 
 // refuseUsedStore refuses to discard a store that has applied anything or that does not open: log and boots file were

@@ -45,6 +45,8 @@ func (o *Options) walDir() string {
 	return o.FS.PathJoin(o.Dir, "wal")
 }
 
+const firstGeneration = 1
+
 func (o *Options) storeDir(generation uint64) string {
 	return snapshot.StorePath(o.FS, o.Dir, generation)
 }

@@ -137,7 +137,8 @@ func (s *Services) registerEtcd(r grpc.ServiceRegistrar) {
 
 func (s *Services) authService() *authapi.Service {
 	return authapi.New(authapi.Options{
-		Control: s.access, Login: s.options.Login, Propose: s.propose, CatchUp: s.readIndex, Logger: s.options.Logger,
+		Control: s.access, Login: s.options.Login, Propose: s.propose, Replicate: s.replicate,
+		CatchUp: s.readIndex, Logger: s.options.Logger,
 		Header: func(revision kv.Revision) *pb.ResponseHeader {
 			if revision == 0 {
 				return s.headerNow().Message()

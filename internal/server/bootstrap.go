@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"time"
@@ -31,6 +32,22 @@ func makeData(options datadir.Options, identity wal.Identity, first consensus.Co
 		return err
 	}
 	return datadir.RemoveFounding(options)
+}
+
+// foundRestored founds the cluster that a restored directory was made for. As in etcd the directory says which, not the flags.
+func (b *bootstrap) foundRestored(ctx context.Context, restored *datadir.Restored) error {
+	if b.cfg.Explicit("name") && b.cfg.Name != restored.Name {
+		return fmt.Errorf("--data-dir %s was restored for member %q, not for %q: give this member its own directory",
+			b.cfg.Storage.DataDir, restored.Name, b.cfg.Name)
+	}
+	b.logger.Info("this directory was restored and not started since", "from", restored.From, "member", restored.Self.String(),
+		"cluster", restored.Cluster.String())
+	first := founding{cluster: restored.Cluster, self: restored.Self, restored: true}
+	for _, m := range restored.Members {
+		first.config.Members = append(first.config.Members, m)
+		first.config.Voters = append(first.config.Voters, m.ID)
+	}
+	return b.foundCluster(ctx, first)
 }
 
 // ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
@@ -66,4 +83,13 @@ func advertised(cfg *config.Config) string {
 		return ""
 	}
 	return cfg.Advertise.PeerURLs[0].String()
+}
+
+// address is what a founder tells others of itself. The flags of a restored member need not name it.
+func (b *bootstrap) address(first *founding) string {
+	if m, known := first.config.Member(first.self); first.restored && known && len(m.PeerURLs) > 0 &&
+		!b.cfg.Explicit("initial-advertise-peer-urls") {
+		return m.PeerURLs[0]
+	}
+	return advertised(b.cfg)
 }

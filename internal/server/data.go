@@ -19,7 +19,7 @@ import (
 func (s *Server) dataOptions() datadir.Options {
 	return datadir.Options{
 		FS:      s.fs,
-		Dir:     filepath.Join(s.cfg.Storage.DataDir, "member"),
+		Dir:     filepath.Join(s.cfg.Storage.DataDir, memberDir),
 		WALDir:  s.cfg.Storage.WALDir,
 		NoSync:  s.cfg.Storage.UnsafeNoFsync,
 		Logger:  s.logger,
@@ -49,6 +49,9 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		return err
 	}
 	if !exists {
+		if err := s.refusePartial(options); err != nil {
+			return err
+		}
 		if s.cfg.Bootstrap.ForceNewCluster {
 			return s.refuseForce()
 		}
@@ -81,8 +84,24 @@ func (s *Server) firstStart(options datadir.Options) *bootstrap {
 	}
 }
 
-// createData makes the data as the flags say.
+// refusePartial refuses a directory that was being restored: a start would found an empty cluster there.
+func (s *Server) refusePartial(options datadir.Options) error {
+	if err := datadir.CheckPartial(options); err != nil {
+		return fmt.Errorf("--data-dir %s: %w: run `quorate snapshot restore` again, which begins anew", s.cfg.Storage.DataDir,
+			err)
+	}
+	return nil
+}
+
+// createData makes the data of a directory that was restored, or else as the flags say.
 func (b *bootstrap) createData(ctx context.Context) error {
+	restored, err := datadir.ReadRestored(b.data)
+	if err != nil {
+		return err
+	}
+	if restored != nil {
+		return b.foundRestored(ctx, restored)
+	}
 	if err := b.cfg.ValidateBootstrap(); err != nil {
 		return err
 	}

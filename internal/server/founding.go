@@ -59,7 +59,7 @@ func (b *bootstrap) foundCluster(ctx context.Context, first founding) error {
 	if err != nil {
 		return err
 	}
-	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: advertised(b.cfg)}
+	own := identity.Claim{Cluster: first.cluster, Member: first.self, Storage: record.Storage, Address: b.address(&first)}
 	n.founder = identity.Founder{
 		Own: own, Members: first.config.Members, Bindings: record.Bindings,
 		Majority: b.cfg.Bootstrap.Founding == config.FoundingMajority, Excluded: record.Excluded,
@@ -186,6 +186,10 @@ func (n *newcomer) ask(ctx context.Context) identity.Decision {
 func (n *newcomer) otherClusters() string {
 	if len(n.foreign) == 0 {
 		return ""
+	}
+	if n.first.restored {
+		return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) + " (restore every member from the " +
+			"same file, with the same --initial-cluster, --initial-cluster-token and --bump-revision)"
 	}
 	return "; of another cluster, by what they say: " + n.founder.Waiting(n.foreign) +
 		" (compare --initial-cluster and --initial-cluster-token of all)"

@@ -1,15 +1,13 @@
 package server
 
 import (
-	"crypto/fips140"
-	"crypto/sha1"
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/identity"
 )
 
 // founding is what the members of a new cluster derive, each alone and all the same, from --initial-cluster.
@@ -17,6 +15,8 @@ type founding struct {
 	cluster consensus.ClusterID
 	self    consensus.MemberID
 	config  consensus.Config
+
+	restored bool // the contents are there already
 }
 
 // found computes member and cluster ids as etcd does, so that ids seen in scripts and dashboards stay familiar: the
@@ -25,49 +25,35 @@ func found(cfg *config.Config) (founding, error) {
 	var f founding
 	for _, m := range cfg.Bootstrap.InitialCluster {
 		member := consensus.Member{Name: m.Name, PeerURLs: urlTexts(m.PeerURLs)}
-		member.ID = memberID(member.PeerURLs, cfg.Bootstrap.ClusterToken)
+		member.ID = identity.MemberID(member.PeerURLs, cfg.Bootstrap.ClusterToken)
 		if m.Name == cfg.Name {
 			f.self = member.ID
 		}
 		f.config.Members = append(f.config.Members, member)
 	}
-	slices.SortFunc(f.config.Members, func(a, b consensus.Member) int {
-		switch {
-		case a.ID < b.ID:
-			return -1
-		case a.ID > b.ID:
-			return 1
-		}
-		return 0
-	})
-	var ids []byte
-	for i, m := range f.config.Members {
-		if i > 0 && f.config.Members[i-1].ID == m.ID {
-			return f, fmt.Errorf("--initial-cluster names the same peer URLs twice, as %s and %s",
-				f.config.Members[i-1].Name, m.Name)
-		}
-		f.config.Voters = append(f.config.Voters, m.ID)
-		ids = binary.BigEndian.AppendUint64(ids, uint64(m.ID))
+	if err := sortMembers(f.config.Members); err != nil {
+		return f, err
 	}
-	f.cluster = consensus.ClusterID(shortSum(ids))
+	for _, m := range f.config.Members {
+		f.config.Voters = append(f.config.Voters, m.ID)
+	}
+	f.cluster = identity.ClusterID(f.config.Voters, nil)
 	if f.self == consensus.NoMember {
 		return f, fmt.Errorf("--initial-cluster does not name this member, %q", cfg.Name)
 	}
 	return f, nil
 }
 
-func memberID(peerURLs []string, token string) consensus.MemberID {
-	return consensus.MemberID(shortSum([]byte(strings.Join(peerURLs, "") + token)))
-}
-
-// shortSum is the first eight bytes of a SHA-1. It names members and protects nothing, so it may be computed where
-// GODEBUG=fips140=only forbids SHA-1 to whatever protects something.
-func shortSum(content []byte) (short uint64) {
-	fips140.WithoutEnforcement(func() {
-		sum := sha1.Sum(content)
-		short = binary.BigEndian.Uint64(sum[:])
-	})
-	return short
+// sortMembers sorts by id, and refuses an id that two have.
+func sortMembers(members []consensus.Member) error {
+	slices.SortFunc(members, func(a, b consensus.Member) int { return cmp.Compare(a.ID, b.ID) })
+	for i := 1; i < len(members); i++ {
+		if members[i-1].ID == members[i].ID {
+			return fmt.Errorf("--initial-cluster names the same peer URLs twice, as %s and %s", members[i-1].Name,
+				members[i].Name)
+		}
+	}
+	return nil
 }
 
 func urlTexts(urls []config.URL) []string {

@@ -30,7 +30,7 @@ func OpenStopped(dataDir, walDir string) (*Stopped, error) {
 		return nil, fmt.Errorf("--data-dir %s is not a directory", dataDir)
 	}
 	s := &Stopped{options: datadir.Options{
-		FS: env.Disk, Dir: filepath.Join(dataDir, "member"), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
+		FS: env.Disk, Dir: filepath.Join(dataDir, memberDir), WALDir: walDir, Logger: slog.New(slog.DiscardHandler),
 	}}
 	exists, err := datadir.Exists(s.options)
 	if err != nil {

@@ -46,6 +46,7 @@ var layers = []struct {
 	{"internal/proposals", 4, "member"},
 	{"internal/datadir", 4, "member"},
 	{"internal/recovery", 4, "member"},
+	{"internal/restore", 4, "member"},
 	{"internal/integrity", 4, "member"},
 	{"internal/snapshots", 4, "member"},
 	{"internal/expiry", 4, "member"},

@@ -84,6 +84,20 @@ func buildBinary(t *testing.T) string {
 
 func startCluster(t *testing.T, size int, flags ...string) *cluster {
 	t.Helper()
+	c := newCluster(t, size, flags...)
+	for _, n := range c.nodes {
+		c.start(n)
+	}
+	for _, n := range c.nodes {
+		c.waitReady(n)
+		c.waitPublished(n)
+	}
+	return c
+}
+
+// newCluster gives members their places and starts none.
+func newCluster(t *testing.T, size int, flags ...string) *cluster {
+	t.Helper()
 	c := &cluster{t: t, binary: buildBinary(t), flags: flags}
 	dir := t.TempDir()
 	for i := range size {
@@ -95,22 +109,17 @@ func startCluster(t *testing.T, size int, flags ...string) *cluster {
 		n.proxy = newProxy(t, n.peer)
 		c.nodes = append(c.nodes, n)
 	}
-	for _, n := range c.nodes {
-		c.start(n)
-	}
 	t.Cleanup(func() {
 		for _, n := range c.nodes {
-			n.kill()
+			if n.cmd != nil {
+				n.kill()
+			}
 			n.proxy.close()
 			if t.Failed() {
 				t.Logf("--- end of %s's log\n%s", n.name, tail(n.log, 3000))
 			}
 		}
 	})
-	for _, n := range c.nodes {
-		c.waitReady(n)
-		c.waitPublished(n)
-	}
 	return c
 }
 

@@ -18,5 +18,5 @@ var (
 	ErrPasswordTooLong = bcrypt.ErrPasswordTooLong
 )
 
-// ErrNoSecret is an operating error: authentication was enabled without a secret.
-var ErrNoSecret = errors.New("login: the cluster has no secret to sign tokens with; disable and enable authentication")
+// ErrNoSecret means that the cluster was restored from a backup, and has no secret yet: see auth.State.Next.
+var ErrNoSecret = errors.New("login: the cluster has no secret to sign tokens with")

@@ -2,6 +2,7 @@ package authapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -29,7 +30,9 @@ type Options struct {
 	Control Control
 	Login   Login
 	Propose func(ctx context.Context, command *kv.Command) (kv.Result, error)
-	CatchUp func(ctx context.Context) error
+	// Replicate is Propose in nobody's name.
+	Replicate func(ctx context.Context, command *kv.Command) (kv.Result, error)
+	CatchUp   func(ctx context.Context) error
 	// Header is that of an answer at a revision of the store; zero: now.
 	Header func(revision kv.Revision) *pb.ResponseHeader
 	Logger *slog.Logger
@@ -98,6 +101,14 @@ func (s *Service) Authenticate(ctx context.Context, r *pb.AuthenticateRequest) (
 		return nil, err
 	}
 	token, err := s.options.Login.Login(ctx, state, r.Name, r.Password)
+	if errors.Is(err, login.ErrNoSecret) {
+		// The cluster was restored from a backup, which has no secret. Only who knows a password comes so far.
+		secret := &kv.Command{Auth: &auth.Change{Kind: auth.Enable, Secret: login.NewSecret()}}
+		if _, err := s.options.Replicate(ctx, secret); err != nil {
+			return nil, err
+		}
+		token, err = s.options.Login.Login(ctx, s.options.Control.State(), r.Name, r.Password)
+	}
 	if err != nil {
 		return nil, err
 	}

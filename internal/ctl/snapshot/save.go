@@ -1,4 +1,4 @@
-package ctl
+package snapshot
 
 import (
 	"bytes"
@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,27 +18,28 @@ import (
 	"github.com/quorate/quorate/internal/ctl/progress"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/storage/durable"
+	"github.com/quorate/quorate/internal/storage/etcdbackup"
 )
 
-func newSnapshot(s command.Streams) *cobra.Command {
-	return command.Group("snapshot", "Save the contents of the cluster", newSnapshotSave(s))
-}
-
-func newSnapshotSave(s command.Streams) *cobra.Command {
+func newSave(s command.Streams) *cobra.Command {
 	c := command.NewConnection(s)
 	return c.AddTo(&cobra.Command{
 		Use:   "save FILE",
 		Short: "Save the contents of a member to a file",
-		Args:  cobra.ExactArgs(1),
+		Long: "Save the contents of a member to a file in the format of etcd, with all versions of all keys since the last " +
+			"compaction, leases, users and roles.\n\nWhoever can read the file can read all keys, and the hashes of the " +
+			"passwords. An older snapshot of that name is replaced once the new one is complete; any other file is refused.",
+		Example: "  quorate snapshot save backup.db --endpoints 10.0.0.1:2379",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return saveSnapshot(cmd.Context(), c, args[0])
+			return save(cmd.Context(), c, args[0])
 		},
 	})
 }
 
-// saveSnapshot writes to a file beside the wanted one and renames it when it is complete, verified and on the disk:
+// save writes to a file beside the wanted one and renames it when it is complete, verified and on the disk:
 // a file of the wanted name is always a whole snapshot. The transfer may take long; only its beginning is bounded.
-func saveSnapshot(ctx context.Context, c *command.Connection, path string) error {
+func save(ctx context.Context, c *command.Connection, path string) error {
 	client, err := c.Open(ctx)
 	if err != nil {
 		return err
@@ -44,6 +47,9 @@ func saveSnapshot(ctx context.Context, c *command.Connection, path string) error
 	defer client.Close()
 	if len(client.Endpoints()) > 1 {
 		return command.Usagef("a snapshot is of one member: name one with --endpoints")
+	}
+	if err := checkTarget(path); err != nil {
+		return command.Refused(err)
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -57,7 +63,7 @@ func saveSnapshot(ctx context.Context, c *command.Connection, path string) error
 		return c.Explain(ctx, err, client.Endpoints())
 	}
 	defer stream.Snapshot.Close()
-	size, err := writeWhole(path, stream.Snapshot)
+	size, err := writeWhole(path, &shown{Reader: stream.Snapshot, to: c.Streams})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -70,6 +76,56 @@ func saveSnapshot(ctx context.Context, c *command.Connection, path string) error
 	}
 	_, err = fmt.Fprintf(c.Streams.Out, "saved %s, %s\n", path, progress.Size(size))
 	return err
+}
+
+// checkTarget refuses to replace what is no snapshot.
+func checkTarget(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s exists and is no file: choose another name", path)
+	case info.Size() == 0:
+		return nil
+	}
+	old, err := etcdbackup.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s exists and is no snapshot; it was not replaced: choose another name", path)
+	}
+	sealed := old.Sealed()
+	if err := old.Close(); err != nil {
+		return err
+	}
+	if !sealed {
+		return fmt.Errorf("%s exists and is the database of an etcd, not a snapshot; it was not replaced: choose another "+
+			"name", path)
+	}
+	return nil
+}
+
+// shown is a transfer whose progress a person can see.
+type shown struct {
+	io.Reader
+	to   command.Streams
+	size int64
+	last time.Time
+}
+
+func (r *shown) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.size += int64(n)
+	if r.to.Terminal && (err != nil || time.Since(r.last) > time.Second) {
+		r.last = time.Now()
+		end := ""
+		if err != nil {
+			end = "\r\x1b[K"
+		}
+		fmt.Fprintf(r.to.Err, "\rreceived %s%s", progress.Size(r.size), end)
+	}
+	return n, err
 }
 
 func writeWhole(path string, content io.Reader) (size int64, err error) {

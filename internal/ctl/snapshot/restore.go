@@ -1,0 +1,168 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/progress"
+)
+
+// Request is what to restore, in the words of the command line.
+type Request struct {
+	From            string // a snapshot, a database of etcd, or a data directory of etcd
+	DataDir, WALDir string
+	SkipHashCheck   bool
+	BumpRevision    uint64
+	Member          []string // flags that say which member of which cluster this is
+	Progress        func(done, total int64)
+}
+
+// Restored is what was restored.
+type Restored struct {
+	DataDir   string `json:"data_dir"`
+	Member    string `json:"member"`
+	MemberID  string `json:"member_id"`
+	ClusterID string `json:"cluster_id"`
+	Members   int    `json:"members"`
+	Revision  int64  `json:"revision"`
+	Compacted int64  `json:"compact_revision,omitempty"`
+	Keys      int    `json:"keys"`
+	Versions  int    `json:"versions"`
+	Leases    int    `json:"leases"`
+	Users     int    `json:"users"`
+	Roles     int    `json:"roles"`
+	Auth      bool   `json:"auth_enabled"`
+	Alarms    int    `json:"alarms_dropped,omitempty"`
+}
+
+// Restorer makes a data directory. The server is one.
+type Restorer func(ctx context.Context, r *Request) (*Restored, error)
+
+const restoreHelp = `Make the data directory of a new member from a snapshot of Quorate or of etcd 3.5 to 3.7.
+
+Do this once for each member of the new cluster, from the same file and with the same --initial-cluster and
+--initial-cluster-token, then start the members as usual: the directory says which member of which cluster each one is. All
+revisions, leases (whose time begins anew), users and roles are those of the file; the cluster and its id are new. Members
+that were restored from different files never meet. An interrupted restore leaves a directory that no member starts on;
+repeat the command.
+
+FILE may also be the database of a stopped etcd (member/snap/db, with --skip-hash-check), or its whole data directory: then the
+log is read, too, and the restore is refused if the database lacks writes that the log has.
+
+After a disaster clients may have seen revisions that the file does not have. --bump-revision 1000000000 --mark-compacted
+goes on far above these and forgets the history, so that every client which watches begins anew.`
+
+func newRestore(s command.Streams, restore Restorer) *cobra.Command {
+	var r Request
+	var compacted bool
+	var format string
+	member := map[string]*string{}
+	c := &cobra.Command{
+		Use: "restore FILE --data-dir DIR", Short: "Make the data directory of a new member from a snapshot", Long: restoreHelp,
+		Example: "  quorate snapshot restore backup.db --name m1 --data-dir /var/lib/quorate \\\n" +
+			"    --initial-cluster m1=http://10.0.0.1:2380,m2=http://10.0.0.2:2380,m3=http://10.0.0.3:2380 \\\n" +
+			"    --initial-advertise-peer-urls http://10.0.0.1:2380 --initial-cluster-token restored-1",
+		Args: cobra.ExactArgs(1),
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&r.DataDir, "data-dir", "", "directory to make; must not exist, or be empty (default NAME.etcd)")
+	flags.StringVar(&r.WALDir, "wal-dir", "", "the --wal-dir that the member will be started with; must not exist, or be empty")
+	for _, f := range [][2]string{
+		{"name", "name of this member (default \"default\")"},
+		{"initial-cluster", "all members of the new cluster, as NAME=URL,… (default: this one alone)"},
+		{"initial-cluster-token", "word that keeps clusters with equal members apart (default \"etcd-cluster\")"},
+		{"initial-advertise-peer-urls", "peer URLs of this member (default http://localhost:2380)"},
+	} {
+		member[f[0]] = flags.String(f[0], "", f[1])
+	}
+	flags.BoolVar(&r.SkipHashCheck, "skip-hash-check", false, "take a file that does not end with its checksum")
+	flags.Uint64Var(&r.BumpRevision, "bump-revision", 0, "raise the revision by so much; needs --mark-compacted")
+	flags.BoolVar(&compacted, "mark-compacted", false, "forget all history; needs --bump-revision")
+	flags.Uint64("initial-memory-map-size", 0, "without effect: no file is mapped")
+	_ = flags.MarkHidden("initial-memory-map-size") // fails for unknown flags only
+	flags.StringVarP(&format, "output", "o", "text", "text or json")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case compacted != (r.BumpRevision > 0):
+			return command.Usagef("--bump-revision and --mark-compacted need each other")
+		case format != "text" && format != "json":
+			return command.Usagef("--output %q: choose text or json", format)
+		case restore == nil:
+			return command.Refused(errors.New("this program restores nothing"))
+		}
+		r.From = args[0]
+		for _, name := range []string{"name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls"} {
+			if cmd.Flags().Changed(name) {
+				r.Member = append(r.Member, "--"+name+"="+*member[name])
+			}
+		}
+		return runRestore(cmd.Context(), s, &r, restore, format == "json")
+	}
+	return c
+}
+
+func runRestore(ctx context.Context, s command.Streams, r *Request, restore Restorer, asJSON bool) error {
+	var last time.Time
+	if s.Terminal {
+		r.Progress = func(done, total int64) {
+			if time.Since(last) > time.Second/2 {
+				last = time.Now()
+				fmt.Fprintf(s.Err, "\rread %s of %s", progress.Size(done), progress.Size(total))
+			}
+		}
+	}
+	done, err := restore(ctx, r)
+	if !last.IsZero() {
+		fmt.Fprint(s.Err, "\r\x1b[K")
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return refusedFile(err)
+	case asJSON:
+		return command.PrintJSON(s.Out, done)
+	}
+	return printRestored(s, r.From, done)
+}
+
+func printRestored(s command.Streams, from string, d *Restored) error {
+	history := "all history since the compaction at revision " + fmt.Sprint(d.Compacted)
+	switch d.Compacted {
+	case 0:
+		history = "all history"
+	case d.Revision:
+		history = "no history before it"
+	}
+	security := "authentication is off"
+	if d.Auth {
+		security = "authentication is on"
+	}
+	fmt.Fprintf(s.Out, "restored %s from %s\n", d.DataDir, from)
+	fmt.Fprintf(s.Out, "  contents  revision %d, with %s; %s, %s\n", d.Revision, history,
+		counted(d.Keys, "key"), counted(d.Leases, "lease"))
+	fmt.Fprintf(s.Out, "  users     %s, %s; %s\n", counted(d.Users, "user"), counted(d.Roles, "role"), security)
+	fmt.Fprintf(s.Out, "  member    %s (%s), of %d; cluster %s\n", d.Member, d.MemberID, d.Members, d.ClusterID)
+	if d.Alarms > 0 {
+		fmt.Fprintf(s.Out, "  left out  %s of the members that wrote the file\n", counted(d.Alarms, "alarm"))
+	}
+	next := "start it"
+	if d.Members > 1 {
+		next = "do the same for the other members, from the same file, then start all"
+	}
+	_, err := fmt.Fprintf(s.Out, "next: %s; this one with --data-dir %s\n", next, d.DataDir)
+	return err
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,142 @@
+package mvcc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Loader fills an empty engine with the history of another store, before it is opened:
+//
+//	l := NewLoader(eng, digest)
+//	for each version, in the order of revisions { l.AddVersion(...) }
+//	l.VisitKeys(...); l.Finish(revision, compact)
+//
+// Rows of other tables go through Set. All rows are added to the digest, so that two engines that were given the same have
+// the same digest.
+type Loader struct {
+	engine engine.Engine
+	batch  engine.Batch
+	digest hash.Hash
+	last   kv.Rev
+	totals numbers
+
+	key, row []byte
+	err      error
+}
+
+// loadBatchBytes is how much is committed at once.
+const loadBatchBytes = 1 << 20
+
+// NewLoader begins to fill an engine.
+func NewLoader(eng engine.Engine, digest hash.Hash) *Loader {
+	return &Loader{engine: eng, batch: eng.NewBatch(), digest: digest}
+}
+
+// AddVersion takes one version, which the caller has checked by itself: its revision is positive, and no lower than that of its
+// creation. Versions come in rising order. Of a tombstone only the key counts.
+func (l *Loader) AddVersion(rev kv.Rev, tombstone bool, p *kv.KeyValue) error {
+	if rev.Main < l.last.Main || rev.Main == l.last.Main && l.last.Main > 0 && rev.Sub <= l.last.Sub {
+		return fmt.Errorf("%w: revision %d.%d comes after %d.%d", ErrCorruptRow, rev.Main, rev.Sub, l.last.Main, l.last.Sub)
+	}
+	l.last = rev
+	v := pendingVersion{rev: rev, tombstone: tombstone, kv: *p}
+	rec := record{tombstone: tombstone, create: p.CreateRevision, version: p.Version, lease: p.Lease, value: p.Value}
+	l.key = appendVersionKey(l.key[:0], p.Key, rev)
+	l.row = appendRecord(l.row[:0], &rec, rev.Main)
+	l.totals.versions++
+	l.totals.bytes += versionBytes(len(l.key), len(l.row), len(p.Key))
+	l.Set(l.key, l.row)
+	l.row = append(append(l.row[:0], v.changeKind()), p.Key...)
+	l.key = appendChangeKey(l.key[:0], rev)
+	l.Set(l.key, l.row)
+	return l.err
+}
+
+// Set writes a row. The error is kept for Finish.
+func (l *Loader) Set(key, value []byte) {
+	for _, part := range [][]byte{key, value} {
+		_, _ = fmt.Fprintf(l.digest, "%d ", len(part))
+		_, _ = l.digest.Write(part)
+	}
+	l.batch.Set(key, value)
+	if l.batch.Len() >= loadBatchBytes {
+		l.write()
+	}
+}
+
+// DeleteRaw deletes a row of another table. It is not added to the digest.
+func (l *Loader) DeleteRaw(key []byte) { l.batch.Delete(key) }
+
+func (l *Loader) write() {
+	if l.err == nil {
+		l.err = l.batch.Commit()
+	}
+	l.err = errors.Join(l.err, l.batch.Close())
+	l.batch = l.engine.NewBatch()
+}
+
+// LastRevision is the revision of the last version.
+func (l *Loader) LastRevision() kv.Revision { return l.last.Main }
+
+// VisitKeys visits the keys that exist, in order, with the leases that they hang on. Rows may be set meanwhile.
+func (l *Loader) VisitKeys(visit func(user []byte, lease kv.LeaseID)) (err error) {
+	l.write()
+	if l.err != nil {
+		return l.err
+	}
+	it, err := l.engine.NewIter([]byte{tableVersions}, []byte{tableVersions + 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close(), l.err) }()
+	l.totals.keys = 0
+	var prefix []byte
+	for valid := it.First(); valid; valid = it.Next() {
+		own, rev, ok := splitVersionKey(it.Key())
+		if !ok {
+			return fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+		}
+		if bytes.Equal(own, prefix) {
+			continue
+		}
+		prefix = append(prefix[:0], own...)
+		rec, err := decodeRecord(it.Value(), rev.Main)
+		if err != nil {
+			return err
+		}
+		if rec.tombstone {
+			continue
+		}
+		user, ok := appendUser(nil, prefix)
+		if !ok {
+			return fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+		}
+		l.totals.keys++
+		visit(user, rec.lease)
+	}
+	return nil
+}
+
+// Finish makes all durable. The store will be at revision, which is that of the last version or later, and history below
+// compact, if that is positive, is forgotten, though its rows are deleted only by CompactStep. VisitKeys was called before.
+func (l *Loader) Finish(revision, compact kv.Revision) error {
+	n := &l.totals
+	l.Set(writtenRow, appendNumbers(nil, int64(max(revision, l.last.Main, 1)), n.keys, n.versions, n.bytes))
+	if compact > 0 {
+		l.Set(compactRow, appendNumbers(nil, int64(compact)))
+	}
+	l.write()
+	l.err = errors.Join(l.err, l.batch.Close())
+	if l.err != nil {
+		return fmt.Errorf("mvcc: load up to revision %d: %w", l.last.Main, l.err)
+	}
+	return l.engine.Flush()
+}
+
+// Discard releases what the loader holds, after an error.
+func (l *Loader) Discard() { _ = l.batch.Close() }

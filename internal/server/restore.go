@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/restore"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// RestoreRequest is what to restore, and for which member.
+type RestoreRequest struct {
+	From            string // a snapshot, or a database of etcd
+	DataDir, WALDir string // empty: the server's default
+	SkipHashCheck   bool
+	BumpRevision    uint64
+	Member          []string // flags of the server: name, initial-cluster and what belongs to it
+	Progress        func(done, total int64)
+}
+
+// Restored is what was restored, and where.
+type Restored struct {
+	restore.Result
+	DataDir, Name string
+	Self          consensus.MemberID
+	Members       int
+}
+
+// Restore makes the data directory of a member that does not run, as a first start with these flags would, but with contents.
+func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
+	cfg, err := config.Load(r.flags(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.ValidateBootstrap(); err != nil {
+		return nil, err
+	}
+	first, err := found(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir := cfg.Storage.DataDir
+	if err := refuseUsed("--data-dir", dir); err != nil {
+		return nil, err
+	}
+	if err := refuseUsed("--wal-dir", cfg.Storage.WALDir); err != nil {
+		return nil, err
+	}
+	if err := env.Disk.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("--data-dir %s: cannot be created: %w", dir, bare(err))
+	}
+	lock, err := takeLock(env.Disk, dir)
+	if err != nil {
+		return nil, err
+	}
+	result, err := restore.Run(ctx, restoreOptions(dir), &restore.Request{
+		File: r.From, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
+		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,
+	})
+	if err = errors.Join(err, lock.release()); err != nil {
+		return nil, err
+	}
+	return &Restored{Result: *result, DataDir: dir, Name: cfg.Name, Self: first.self, Members: len(first.config.Members)}, nil
+}
+
+// flags are those of a server with the same member.
+func (r *RestoreRequest) flags() []string {
+	flags := slices.Clone(r.Member)
+	if r.DataDir != "" {
+		flags = append(flags, "--data-dir="+r.DataDir)
+	}
+	if r.WALDir != "" {
+		flags = append(flags, "--wal-dir="+r.WALDir)
+	}
+	return flags
+}
+
+func restoreOptions(dir string) datadir.Options {
+	logger := slog.New(slog.DiscardHandler)
+	return datadir.Options{
+		FS: env.Disk, Dir: filepath.Join(dir, memberDir), Logger: logger,
+		OpenEngine: func(dir string) (engine.Engine, error) {
+			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
+		},
+	}
+}
+
+// memberDir is the directory of the member's data, in --data-dir, as in etcd.
+const memberDir = "member"
+
+// refuseUsed refuses a directory that holds anything but the lock and the rest of an interrupted restore.
+func refuseUsed(flag, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", flag, dir, bare(err))
+	}
+	for _, e := range entries {
+		if name := e.Name(); name != "LOCK" && name != "lost+found" && name != memberDir+".partial" {
+			return fmt.Errorf("%s %q not empty or could not be read: it holds %s. Choose another one: a restore replaces "+
+				"nothing", flag[2:], dir, name)
+		}
+	}
+	return nil
+}
