@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/term"
@@ -14,11 +15,18 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/etcdctl"
 )
 
 func main() {
+	if name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); name == "etcdctl" { // a link of that name
+		os.Exit(etcdctl.Run(name, os.Args[1:]))
+	}
 	streams := command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: calledAs(os.Args[0]),
 		Terminal: term.IsTerminal(int(os.Stdout.Fd())), Attended: term.IsTerminal(int(os.Stdin.Fd()))}
+	if streams.Attended {
+		streams.Secret = command.AskSecret
+	}
 	os.Exit(run(os.Args[1:], streams))
 }
 
@@ -53,6 +61,9 @@ func run(args []string, s command.Streams) int {
 			fmt.Fprintf(s.Err, "quorate: unknown command %q; did you mean %s?\n", args[0], near)
 			return command.StatusUsage
 		}
+	}
+	if ctl.IsEtcdctls(args, s) { // it begins with flags
+		return runCommand(args, s, ctl.Run)
 	}
 	return serve(args, s)
 }
@@ -89,6 +100,11 @@ Commands:
 `)
 	ctl.WriteCommands(w)
 	fmt.Fprintf(w, "  %-10s %s\n", recoverName, recoverShort)
+	fmt.Fprint(w, `
+Commands of etcdctl, with its flags, formats and exit statuses; get, put, member and others are etcdctl's, too,
+where a line has a flag that only etcdctl's have, such as --write-out; quorate etcdctl, or a link of that name, is all of it:
+`)
+	ctl.WriteEtcdctl(w)
 	fmt.Fprint(w, `
 Try it: quorate dev runs a cluster of three on this machine.
 

@@ -12,17 +12,22 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
+	"github.com/quorate/quorate/internal/ctl/etcdctl"
 	"github.com/quorate/quorate/internal/ctl/member"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
 )
 
-// Run executes a command line without the program's name, and returns the status to exit with.
+// Run executes a command line without the program's name, and returns the status to exit with. If the line is etcdctl's, it may
+// end the process instead.
 func Run(ctx context.Context, args []string, s command.Streams) int {
 	return RunWith(ctx, args, s, Tools{})
 }
 
 // RunWith is Run with the tools of a program.
 func RunWith(ctx context.Context, args []string, s command.Streams, t Tools) int {
+	if IsEtcdctls(args, s) {
+		return etcdctl.Run(calledEtcdctl, args)
+	}
 	root := newRoot(s, t)
 	root.SetArgs(args)
 	checkHelp(root)
@@ -35,9 +40,12 @@ func RunWith(ctx context.Context, args []string, s command.Streams, t Tools) int
 	})
 	err := cmp.Or(root.ExecuteContext(ctx), unknown)
 	var f *command.Failure
+	var e ended
 	switch {
 	case err == nil:
 		return command.StatusOK
+	case errors.As(err, &e):
+		return int(e)
 	case errors.Is(err, command.ErrQuiet):
 		return command.StatusRefused
 	case errors.As(err, &f):
@@ -49,6 +57,18 @@ func RunWith(ctx context.Context, args []string, s command.Streams, t Tools) int
 		fmt.Fprintf(s.Err, "quorate: %v\n", err)
 		return command.StatusUsage
 	}
+}
+
+// IsEtcdctls tells whether a line, without the program's name, is for etcdctl's commands although it does not begin with one
+// that only etcdctl has: it begins with flags, or one of our commands of that name does not understand it.
+func IsEtcdctls(args []string, s command.Streams) bool {
+	if len(args) == 0 {
+		return false
+	}
+	if strings.HasPrefix(args[0], "-") {
+		return etcdctl.Leads(args)
+	}
+	return !understood(newRoot(s, Tools{}), args, s) && etcdctl.Accepts(args)
 }
 
 // refuseUnknown returns an error if the words after a group name none of its commands: cobra would print the help of the
@@ -97,7 +117,7 @@ func Known(word string) bool {
 // Exists tells whether the words are a command, as far as they name one: arguments and flags may follow.
 func Exists(words []string) bool {
 	found, rest, err := newRoot(command.Streams{}, Tools{}).Find(words)
-	return err == nil && found.HasParent() && (len(rest) == 0 || !found.HasSubCommands())
+	return err == nil && found.HasParent() && (len(rest) == 0 || !found.HasSubCommands()) || etcdctl.Accepts(words)
 }
 
 // Suggest returns the command that a mistyped word most probably meant, empty if none is near.
@@ -111,12 +131,31 @@ func names() []string {
 	return out
 }
 
-// WriteCommands prints one line for each command.
+// WriteCommands prints one line for each command that is ours.
 func WriteCommands(w io.Writer) {
 	cobra.EnableCommandSorting = false
 	for _, c := range newRoot(command.Streams{}, Tools{}).Commands() {
-		fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
+		if c.GroupID != etcdctlName {
+			fmt.Fprintf(w, "  %-10s %s\n", c.Name(), c.Short)
+		}
 	}
+}
+
+// WriteEtcdctl prints the names of etcdctl's commands that are not ours.
+func WriteEtcdctl(w io.Writer) {
+	const indent, width = "  ", 100
+	line := indent
+	for _, c := range newRoot(command.Streams{}, Tools{}).Commands() {
+		if c.GroupID != etcdctlName {
+			continue
+		}
+		if len(line)+len(c.Name()) > width {
+			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			line = indent
+		}
+		line += c.Name() + " "
+	}
+	fmt.Fprintln(w, strings.TrimRight(line, " "))
 }
 
 // Tools are what a program adds to the commands: parts of the server, which they do not know.
@@ -143,6 +182,8 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)
+	root.AddGroup(&cobra.Group{ID: etcdctlName, Title: "Commands of etcdctl:"})
+	root.AddCommand(newEtcdctl(root.Commands())...)
 	return root
 }
 

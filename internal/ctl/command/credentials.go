@@ -16,6 +16,7 @@ type identity struct {
 	certificate, key   string // files
 	trustAny           bool
 	encrypted, inClear bool // what the endpoints ask for
+	ask                func(prompt string) (string, error)
 }
 
 // variable is the default of a flag: our own variable of the environment, else etcdctl's.
@@ -29,13 +30,14 @@ func variable(s Streams, name, otherwise string) string {
 }
 
 func (i *identity) addTo(cmd *cobra.Command, s Streams) {
+	i.ask = s.Secret
 	text := func(into *string, flag, variableName, about string) {
 		cmd.Flags().StringVar(into, flag, "", about+" (or QUORATE_"+variableName+", ETCDCTL_"+variableName+")")
 		if v := variable(s, variableName, ""); v != "" {
 			*into = v // not as a default, which help texts show
 		}
 	}
-	text(&i.user, "user", "USER", "user, as NAME or NAME:PASSWORD")
+	text(&i.user, "user", "USER", "user, as NAME or NAME:PASSWORD; a password that is missing is asked for")
 	text(&i.password, "password", "PASSWORD", "password of --user")
 	text(&i.trusted, "cacert", "CACERT", "file of certificates that may sign those of the members")
 	text(&i.certificate, "cert", "CERT", "file of the certificate to show to members that ask for one")
@@ -44,10 +46,10 @@ func (i *identity) addTo(cmd *cobra.Command, s Streams) {
 		"do not check the certificates of the members; for tests")
 }
 
-// login returns user and password; both are empty if nobody is named.
+// login returns user and password; both are empty if nobody is named. A password that is missing is asked for once.
 func (i *identity) login() (user, password string, err error) {
 	user, password, both := strings.Cut(i.user, ":")
-	if !both {
+	if password == "" {
 		password = i.password
 	}
 	switch {
@@ -55,6 +57,14 @@ func (i *identity) login() (user, password string, err error) {
 		return "", "", nil
 	case user == "":
 		return "", "", Usagef("--password needs --user")
+	case password == "" && i.ask != nil:
+		if i.password, err = i.ask("Password of " + user + ": "); err != nil {
+			return "", "", Usagef("read the password of %s: %w", user, err)
+		}
+		if i.password == "" {
+			return "", "", Usagef("the password of %s is empty", user)
+		}
+		return user, i.password, nil
 	case password == "":
 		return "", "", Usagef("--user %s needs a password: give --password, QUORATE_PASSWORD, or --user NAME:PASSWORD", user)
 	case both && i.password != "" && i.password != password:

@@ -30,6 +30,8 @@ type Streams struct {
 	Self     string   // how the person called this program
 	Terminal bool     // Out is a terminal: tables may be refreshed in place
 	Attended bool     // In is a terminal: there is somebody to answer questions
+	// Secret asks for a password without showing it; nil if nobody is there.
+	Secret func(prompt string) (string, error)
 }
 
 // Env returns a variable of the environment, empty if it is not set.
@@ -64,6 +66,14 @@ func Unreachable(err error) error { return &Failure{StatusUnreachable, err} }
 
 // ErrQuiet ends a command with StatusRefused whose output has said everything already.
 var ErrQuiet = errors.New("ctl: said already")
+
+// AskSecret asks for a password on the terminal, which does not show it.
+func AskSecret(prompt string) (string, error) {
+	fmt.Fprint(os.Stderr, prompt)
+	text, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(os.Stderr)
+	return string(text), err
+}
 
 // TerminalWidth returns the columns of the terminal, 0 if they are unknown.
 func TerminalWidth() int {
