@@ -22,7 +22,7 @@ var sections = map[string]map[string]string{
 	"client-transport-security": {
 		"cert-file": "cert-file", "key-file": "key-file", "client-cert-file": "client-cert-file",
 		"client-key-file": "client-key-file", "client-cert-auth": "client-cert-auth",
-		"trusted-ca-file": "trusted-ca-file", "auto-tls": "auto-tls", "allowed-cn": "",
+		"trusted-ca-file": "trusted-ca-file", "auto-tls": "auto-tls", "allowed-cn": "client-cert-allowed-cn",
 		"allowed-hostname": "client-cert-allowed-hostname", "skip-client-san-verification": "",
 	},
 	"peer-transport-security": {

@@ -97,7 +97,7 @@ func TestLoad_fileFaults(t *testing.T) {
 			"unknown key nmae; did you mean name?", "peer-transport-security: must be a map",
 			"pre-vote: must be true or false"}},
 		{"TLS", "peer-transport-security: {cert-file: x, allowed-cn: y}\nclient-transport-security: {allowed-cn: [x]}\n",
-			[]string{"client-transport-security.allowed-cn: is not supported yet",
+			[]string{"--client-cert-allowed-cn needs --client-cert-auth",
 				"--peer-cert-file needs --peer-key-file", "--peer-cert-allowed-cn needs --peer-client-cert-auth"}},
 		{"discovery", "discovery-config: {token: x}\n", []string{"discovery-config: discovery is not"}},
 		{"a map where a text belongs", "name: {a: b}\n", []string{"name: must be a single value or a list"}},

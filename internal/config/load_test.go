@@ -182,7 +182,7 @@ func TestLoad_requests(t *testing.T) {
 // Ensure that what cannot be honoured is refused, and that writing out a default is not.
 func TestLoad_refusals(t *testing.T) {
 	for _, row := range []struct{ arg, want string }{
-		{"--client-crl-file=a.pem", "--client-crl-file: revocation lists are not supported yet"},
+		{"--client-crl-file=a.pem", "--client-crl-file needs --client-cert-auth"},
 		{"--discovery-srv=example.com", "--discovery-srv: discovery is not supported yet"},
 		{"--enable-distributed-tracing", "--enable-distributed-tracing: distributed tracing is not supported yet"},
 		{"--enable-log-rotation", "--enable-log-rotation: log rotation is not supported yet"},

@@ -1,7 +1,5 @@
 package config
 
-const noRevocation = "revocation lists are not supported yet"
-
 var tlsSettings = []setting{
 	{name: "cert-file", arg: "FILE", help: "Certificate shown to clients, with its chain. This and all other files of " +
 		"certificates and keys are read again when they have changed.",
@@ -46,15 +44,23 @@ var tlsSettings = []setting{
 		value: tlsVersions(func(c *Config) *TLSVersion { return &c.TLS.MaxVersion })},
 	ignored("client-cert-file", "", "FILE", nil, "the server does not connect to itself as a client"),
 	ignored("client-key-file", "", "FILE", nil, "the server does not connect to itself as a client"),
-	refused("client-crl-file", "", "FILE", nil, noRevocation),
+	{name: "client-crl-file", arg: "FILE", help: "Lists of certificates (CRL, as PEM or DER) that are refused although " +
+		"trusted-ca-file has signed them.",
+		value: texts(func(c *Config) *string { return &c.TLS.Client.CRLFile })},
+	{name: "client-cert-allowed-cn", arg: "NAMES",
+		help:  "Admit only clients whose certificate has one of these common names; not with client-cert-allowed-hostname.",
+		value: lists(func(c *Config) *[]string { return &c.TLS.Client.AllowedCNs })},
 	{name: "client-cert-allowed-hostname", arg: "NAMES",
-		help:  "Admit only clients whose certificate is valid for one of these hosts.",
+		help:  "Admit only clients whose certificate is valid for one of these hosts, or names one of these URIs (spiffe://…).",
 		value: lists(func(c *Config) *[]string { return &c.TLS.Client.AllowedHostnames })},
-	refused("peer-crl-file", "", "FILE", nil, noRevocation),
+	{name: "peer-crl-file", arg: "FILE", help: "Lists of certificates (CRL, as PEM or DER) that are refused although " +
+		"peer-trusted-ca-file has signed them.",
+		value: texts(func(c *Config) *string { return &c.TLS.Peer.CRLFile })},
 	{name: "peer-cert-allowed-cn", arg: "NAMES",
 		help:  "Admit only members whose certificate has one of these common names; not with peer-cert-allowed-hostname.",
 		value: lists(func(c *Config) *[]string { return &c.TLS.Peer.AllowedCNs })},
 	{name: "peer-cert-allowed-hostname", arg: "NAMES",
-		help:  "Admit only members whose certificate is valid for one of these hosts.",
+		help: "Admit only members whose certificate is valid for one of these hosts, or names one of these URIs " +
+			"(spiffe://…).",
 		value: lists(func(c *Config) *[]string { return &c.TLS.Peer.AllowedHostnames })},
 }

@@ -17,6 +17,8 @@ type TLS struct {
 	// connects must show a certificate.
 	TrustedCAFile  string
 	ClientCertAuth bool
+	// CRLFile has lists of certificates that are refused although an authority has signed them.
+	CRLFile string
 	// Auto asks for self-signed certificates: they encrypt, but prove no identity.
 	Auto bool
 	// SkipClientSANVerification accepts a peer's certificate from any address, also one that the certificate does not name.
@@ -91,13 +93,14 @@ func (c *Config) CipherIDs() ([]uint16, error) {
 // tlsSide is one of the two TLS configurations with the names of its flags and the URLs it serves.
 type tlsSide struct {
 	*TLS
-	prefix string // of its flags
+	prefix string // of most of its flags
+	who    string // prefix of the flags about who is admitted
 	lists  []urlList
 }
 
 func (c *Config) tlsSides() []tlsSide {
 	lists := c.listenLists()
-	return []tlsSide{{&c.TLS.Client, "", lists[1:]}, {&c.TLS.Peer, "peer-", lists[:1]}}
+	return []tlsSide{{&c.TLS.Client, "", "client-", lists[1:]}, {&c.TLS.Peer, "peer-", "peer-", lists[:1]}}
 }
 
 func (c *Config) tlsFaults() Faults {
@@ -141,11 +144,11 @@ func (s tlsSide) faults() Faults {
 	}
 	if len(s.AllowedCNs) > 0 && len(s.AllowedHostnames) > 0 {
 		faults = append(faults, fmt.Sprintf("--%[1]scert-allowed-cn and --%[1]scert-allowed-hostname cannot both be given",
-			s.prefix))
+			s.who))
 	}
 	if by := s.allowedBy(); by != "" && !s.Authenticates() {
 		faults = append(faults,
-			fmt.Sprintf("--%[1]s%[2]s needs --%[1]sclient-cert-auth and --%[1]strusted-ca-file: nobody is "+
+			fmt.Sprintf("--%[2]s needs --%[1]sclient-cert-auth and --%[1]strusted-ca-file: nobody is "+
 				"asked for a certificate without", s.prefix, by))
 	}
 	switch {
@@ -158,13 +161,15 @@ func (s tlsSide) faults() Faults {
 	return faults
 }
 
-// allowedBy names the flag that admits certificates by name; empty: none does.
+// allowedBy names a flag that admits, or refuses, some of the certificates that the authorities have signed; empty: none does.
 func (s tlsSide) allowedBy() string {
 	switch {
 	case len(s.AllowedCNs) > 0:
-		return "cert-allowed-cn"
+		return s.who + "cert-allowed-cn"
 	case len(s.AllowedHostnames) > 0:
-		return "cert-allowed-hostname"
+		return s.who + "cert-allowed-hostname"
+	case s.CRLFile != "":
+		return s.who + "crl-file"
 	}
 	return ""
 }

@@ -86,7 +86,7 @@ func TestConfig_Validate(t *testing.T) {
 		{"no name", "--name=", []string{"--name must not be empty"}},
 		{"everything at once", "--heartbeat-interval=0 --peer-crl-file=x --max-learners=2 --wal-dir=d --data-dir=d " +
 			"--initial-cluster=m9=http://a:1", []string{
-			"--peer-crl-file: revocation", "--wal-dir and", "--heartbeat-interval must", "--initial-cluster does not"}},
+			"--wal-dir and", "--peer-crl-file needs --peer-client-cert-auth", "--heartbeat-interval must", "--initial-cluster does not"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := load(t, strings.Fields(row.args))

@@ -45,11 +45,13 @@ const (
 	Anonymous      Reason = 7 // it has no identity, and asks for more than who is there
 	Unbound        Reason = 8 // it is not bound yet, and asks for what only a member may
 	NewerVersion   Reason = 9
-	Reasons        int    = 10 // how many there are
+	// WrongCertificate: it shows one that is not for where it is, or for where the member is.
+	WrongCertificate Reason = 10
+	Reasons          int    = 11 // how many there are
 )
 
 var reasonNames = [Reasons]string{"none", "foreign-cluster", "other-epoch", "wrong-member", "lost-disk", "rolled-back",
-	"cloned", "anonymous", "unbound", "newer-version"}
+	"cloned", "anonymous", "unbound", "newer-version", "wrong-certificate"}
 
 func (r Reason) String() string {
 	if int(r) < Reasons {

@@ -106,7 +106,7 @@ func (m *Member) serveCalls(table *peercall.Table, clients *clientPorts) {
 	clients.serve(table, m.clients)
 	greeter.serve(table)
 	serveIntegrity(table, m.integrity)
-	m.members.serve(table, &m.options)
+	m.members.serve(table)
 	m.handler = PeerHandler{
 		inbox: &m.inbox, epochs: m.epochs, received: newReceiver(&m.options, &m.stores), calls: table, greeter: greeter,
 		data: m.data, life: &m.life, logger: m.options.Logger,

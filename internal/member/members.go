@@ -106,7 +106,7 @@ func ofConfig(e consensus.Entry) bool {
 }
 
 // serve answers what other members ask about the members.
-func (s *Membership) serve(t *peercall.Table, o *Options) {
+func (s *Membership) serve(t *peercall.Table) {
 	peercall.Serve(t, &methodView, s.viewHere)
 	peercall.Serve(t, &methodPlan, func(ctx context.Context, spec membership.Spec) (membership.Plan, error) {
 		return s.requests.Plan(ctx, &spec)
@@ -118,7 +118,7 @@ func (s *Membership) serve(t *peercall.Table, o *Options) {
 	peercall.Serve(t, &methodJoinStep, s.joinHere)
 	peercall.Serve(t, &methodMovedStep, s.movedHere)
 	peercall.Serve(t, &methodJoin, func(ctx context.Context, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
-		return s.join(ctx, r, o.PeersVerified)
+		return s.join(ctx, r, s.ports.peers.showCertificate(ctx, r.PeerURLs))
 	})
 	peercall.Serve(t, &methodMoved, s.moved)
 }

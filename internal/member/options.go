@@ -28,7 +28,6 @@ type Options struct {
 	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace
 	FastPath        offers.Setting
-	PeersVerified   bool              // every process at the peer port has shown a certificate
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Answers         *answers.Budget   // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience

@@ -1,6 +1,8 @@
 package member
 
 import (
+	"context"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/membership"
@@ -21,6 +23,11 @@ func (p *peers) connected(id consensus.MemberID) bool {
 var troubleStates = map[identity.Reason]string{
 	identity.LostDisk:   membership.LostItsDisk,
 	identity.RolledBack: membership.RolledBack,
+}
+
+// showCertificate tells whether who calls shows a certificate by which it may be a member at these peer URLs.
+func (p *peers) showCertificate(ctx context.Context, urls []string) bool {
+	return p.transport.ShowsCertificateFor(ctx, urls)
 }
 
 // trouble says in two words why a member is refused here; empty: it is not.

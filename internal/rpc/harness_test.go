@@ -36,6 +36,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
+	"github.com/quorate/quorate/internal/tlsconn"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -78,7 +79,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	services.Register(grpcServer)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
-	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, nil), ConnContext: portmux.ConnContext}
+	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, nil), ConnContext: tlsconn.ConnContext}
 	mux := portmux.New(listener)
 	var running sync.WaitGroup
 	for _, run := range []func() error{

@@ -22,11 +22,11 @@ import (
 	"github.com/quorate/quorate/internal/rpc/inproc"
 	"github.com/quorate/quorate/internal/rpc/lockapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
-	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/tokenapi"
 	"github.com/quorate/quorate/internal/rpc/wire"
 	"github.com/quorate/quorate/internal/rpc/writerapi"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // Services are etcd's gRPC services for one member, and the native one beside them.
@@ -177,7 +177,7 @@ func (s *Services) codec() wire.Codec {
 func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(s.codec()),
-		grpc.Creds(portmux.Credentials()),
+		grpc.Creds(tlsconn.Credentials()),
 		grpc.UnaryInterceptor(s.gate.Unary),
 		grpc.StreamInterceptor(s.gate.Stream),
 		grpc.InTapHandle(s.first.Tap),

@@ -20,6 +20,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/server/certs"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // clientPorts are the ports of clients, and the gRPC and HTTP servers behind them.
@@ -174,7 +175,7 @@ const idleTimeout = 3 * time.Minute
 
 func (p *clientPorts) serveHTTP(l net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout: idleTimeout, ConnContext: portmux.ConnContext,
+		IdleTimeout: idleTimeout, ConnContext: tlsconn.ConnContext,
 		ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn)} // the default one may block
 	p.https = append(p.https, server)
 	p.serving.Go(func() {

@@ -44,12 +44,11 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
 		Care:     s.carePolicy(),
 
-		PeersVerified: s.cfg.TLS.Peer.Authenticates(),
-		Answers:       s.answers,
-		Clock:         env.WallClock{},
-		Logger:        s.logger,
-		Synced:        s.timings.synced,
-		Applied:       s.noteApplied,
+		Answers: s.answers,
+		Clock:   env.WallClock{},
+		Logger:  s.logger,
+		Synced:  s.timings.synced,
+		Applied: s.noteApplied,
 	})
 	if err != nil {
 		return err
@@ -70,11 +69,12 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		Listeners:   listeners,
 		OpenMethods: member.OpenMethods(),
 		TLS:         transport.TLS{Dial: s.peerCerts.Dial},
-		Identity:    transport.Identity{Seen: seen, Remember: s.data.WriteSeenPeers, Refused: m.PeerHandler().Refused},
-		Times:       transport.Times{DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout},
-		Snapshot:    transport.Snapshot{BytesPerSecond: s.cfg.Storage.SnapshotSendRate},
-		Delay:       s.peerDelay(),
-		Faults:      options.Faults,
+		Identity: transport.Identity{Seen: seen, Remember: s.data.WriteSeenPeers, Refused: m.PeerHandler().Refused,
+			CheckCertificate: s.peerCerts.PeerCheck()},
+		Times:    transport.Times{DeadAfter: 3 * s.cfg.Consensus.ElectionTimeout},
+		Snapshot: transport.Snapshot{BytesPerSecond: s.cfg.Storage.SnapshotSendRate},
+		Delay:    s.peerDelay(),
+		Faults:   options.Faults,
 	})
 	if err != nil {
 		closeAll(listeners)

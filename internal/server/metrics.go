@@ -78,6 +78,7 @@ func (s *Server) register(registry *prometheus.Registry) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		s.services.Collector(),
 		metrics.Collector((&partCounters{member: s.member, transport: s.transport}).collect),
+		metrics.Collector(s.expiries().collect),
 		s.timings.sync, s.timings.write, s.timings.apply, s.timings.flush, s.timings.slow,
 	)
 	s.registerEtcd(registry)

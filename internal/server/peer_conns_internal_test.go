@@ -73,7 +73,8 @@ func TestServer_listenPeers_flood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), conns: connLimits{peers: admission.NewUnidentified(8)}}
+	s := &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), conns: connLimits{peers: admission.NewUnidentified(8)},
+		clients: new(clientPorts), ctx: t.Context()}
 	if err := s.openCerts(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}

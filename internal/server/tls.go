@@ -22,8 +22,14 @@ func (s *Server) openCerts(context.Context, Options) error {
 	if slices.ContainsFunc(encrypted, config.URL.Secure) {
 		s.clients.certs, err = certs.Open(certs.Client, &s.cfg, s.logger)
 	}
+	if err == nil {
+		watched := s.expiries()
+		s.wg.Go(func() { watched.watch(s.ctx) })
+	}
 	return err
 }
+
+func (s *Server) expiries() expiries { return expiries{s.clients.certs, s.peerCerts, s.logger} }
 
 // listenPeers opens the peer URLs.
 func (s *Server) listenPeers() (open []net.Listener, err error) {

@@ -17,6 +17,8 @@ var layers = []struct {
 	{"internal/keyrange", 0, "keyrange"},
 	{"internal/linked", 0, "linked"},
 	{"internal/histogram", 0, "histogram"},
+	{"internal/reload", 0, "reload"},
+	{"internal/tlsconn", 0, "tlsconn"},
 	{"internal/broadcast", 0, "broadcast"},
 	{"internal/config", 0, "config"},
 	{"api/", 0, "api"},

@@ -28,7 +28,7 @@ func CallerClaim(ctx context.Context) identity.Claim {
 
 // checkCall is what a listening member demands of a call: an open method may come from anybody who does not think that this
 // is somebody else, everything else from a member that the configuration binds.
-func (t *Transport) checkCall(h *hello, method string) error {
+func (t *Transport) checkCall(ctx context.Context, h *hello, method string) error {
 	own, c := &t.options, &h.claim
 	switch {
 	case c.Cluster != 0 && c.Cluster != own.Self.Cluster:
@@ -42,6 +42,9 @@ func (t *Transport) checkCall(h *hello, method string) error {
 		return t.turnAway(c, identity.Anonymous, fmt.Sprintf("%q is for members only, and the caller does not say which one "+
 			"it is", method))
 	}
+	if err := t.certified(ctx, c); err != nil {
+		return err
+	}
 	if err := t.welcome(c); err != nil {
 		return err
 	}
@@ -52,12 +55,6 @@ func (t *Transport) checkCall(h *hello, method string) error {
 			"in the configuration of this member (%v) yet: try again", method, c.Member, own.Self.Member))
 	}
 	return nil
-}
-
-func (t *Transport) turnAway(c *identity.Claim, reason identity.Reason, text string) error {
-	refused := &identity.Refusal{Reason: reason, Text: text}
-	t.guard.refused(c, refused)
-	return refused
 }
 
 // Call asks a peer and waits for its answer. The error is a grpc status: the handler's own, or codes.Unavailable if
@@ -148,7 +145,7 @@ func (t *Transport) serveCall(ctx context.Context, decode func(any) error) (any,
 	if t.cut(h.claim.Member) {
 		return nil, status.Error(codes.Unavailable, ErrCut.Error())
 	}
-	if err := t.checkCall(&h, method); err != nil {
+	if err := t.checkCall(ctx, &h, method); err != nil {
 		t.noteRefusal(h, err)
 		return nil, refusal(err)
 	}

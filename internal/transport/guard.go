@@ -100,6 +100,12 @@ func (g *guard) refused(c *identity.Claim, err error) {
 	}
 }
 
+func (t *Transport) turnAway(c *identity.Claim, reason identity.Reason, text string) error {
+	refused := &identity.Refusal{Reason: reason, Text: text}
+	t.guard.refused(c, refused)
+	return refused
+}
+
 // Met returns the claims of members of the configuration that were accepted last.
 func (t *Transport) Met() []identity.Claim {
 	t.guard.mu.Lock()

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"log/slog"
 	"net"
@@ -60,6 +61,9 @@ type TLS struct {
 	Dial func() *tls.Config
 }
 
+// CertificateCheck tells whether a certificate that was verified may speak for a member that is at one of some hosts.
+type CertificateCheck func(cert *x509.Certificate, hosts []string) error
+
 // Identity is how the claims of peers are judged.
 type Identity struct {
 	// Seen is what Remember was given last, by any life of this member. Remember returns once it is on disk.
@@ -67,7 +71,9 @@ type Identity struct {
 	Remember func([]identity.Seen) error
 	// Refused, if set, is told when a peer refuses this member for a reason of its data directory.
 	Refused func(by consensus.MemberID, refusal *identity.Refusal)
-	Rules   identity.Rules // for tests
+	// CheckCertificate judges the certificates of who connects; nil: they prove nothing, as nobody verifies them.
+	CheckCertificate CertificateCheck
+	Rules            identity.Rules // for tests
 }
 
 // Queue bounds what waits for one peer.

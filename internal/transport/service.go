@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 const (
@@ -52,6 +53,7 @@ var (
 
 func newServer(t *Transport) *grpc.Server {
 	s := grpc.NewServer(
+		grpc.Creds(tlsconn.Credentials()),
 		grpc.ForceServerCodecV2(rawCodec{}),
 		grpc.MaxRecvMsgSize(maxFrameBytes), grpc.MaxSendMsgSize(maxFrameBytes),
 		grpc.StaticStreamWindowSize(streamWindowBytes), grpc.StaticConnWindowSize(connWindowBytes),
@@ -148,6 +150,9 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	}
 	if err == nil && t.cut(h.claim.Member) {
 		return hello{}, status.Error(codes.Unavailable, ErrCut.Error())
+	}
+	if err == nil {
+		err = t.certified(s.Context(), &h.claim)
 	}
 	if err == nil {
 		err = t.welcome(&h.claim)

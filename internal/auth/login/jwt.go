@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/reload"
 )
 
 // JWT says how JSON web tokens are signed, as --auth-token does.
@@ -27,7 +28,7 @@ type jwts struct {
 	ttl    time.Duration
 	clock  env.Clock
 	method jwt.SigningMethod
-	keys   *keyFiles
+	keys   *reload.Source[pair]
 	parser *jwt.Parser
 }
 
@@ -47,7 +48,7 @@ func newJWTs(o *JWT, clock env.Clock, logger *slog.Logger) (*jwts, error) {
 }
 
 func (j *jwts) issue(state *auth.State, u *auth.User) (string, error) {
-	key := j.keys.get().sign
+	key := j.keys.Get().sign
 	if key == nil {
 		return "", ErrVerifyOnly
 	}
@@ -61,7 +62,7 @@ func (j *jwts) check(_ *auth.State, token string) (auth.Credentials, bool) {
 		return auth.Credentials{}, false
 	}
 	claims := jwt.MapClaims{}
-	_, err := j.parser.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return j.keys.get().verify, nil })
+	_, err := j.parser.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return j.keys.Get().verify, nil })
 	if err != nil {
 		return auth.Credentials{}, false
 	}

@@ -7,15 +7,13 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/reload"
 )
 
 // methods are etcd's: all of the library's but "none".
@@ -39,75 +37,28 @@ const lookInterval = time.Second
 // pair is the keys of a member. sign is nil if it has only a public one.
 type pair struct{ verify, sign any }
 
-// keyFiles is the keys in some files, read again when one of them has changed.
+// keyFiles are the files that keys are in. An empty one has none.
 type keyFiles struct {
 	method          jwt.SigningMethod
-	public, private string // paths; empty: none
-	clock           env.Clock
-	logger          *slog.Logger
-
-	mu     sync.Mutex
-	looked time.Time
-	seen   [2]fs.FileInfo // when the files were last read, whether that went well or not
-	keys   pair           // the last that could be read
+	public, private reload.File
 }
 
 // openKeys reads the files for the first time, which must go well.
-func openKeys(method jwt.SigningMethod, public, private string, clock env.Clock, logger *slog.Logger) (*keyFiles, error) {
-	k := &keyFiles{method: method, public: public, private: private, clock: clock, logger: logger, looked: clock.Now()}
-	k.seen = k.look() // before reading: a change in between is found at the next look
-	var err error
-	k.keys, err = k.read()
-	return k, err
-}
-
-// get returns the keys. Files that cannot be used, such as only one of two that belong together, change nothing.
-func (k *keyFiles) get() pair {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.clock.Now()
-	if now.Sub(k.looked) < lookInterval {
-		return k.keys
-	}
-	k.looked = now
-	seen := k.look()
-	if sameFile(seen[0], k.seen[0]) && sameFile(seen[1], k.seen[1]) {
-		return k.keys
-	}
-	k.seen = seen
-	keys, err := k.read()
-	if err != nil {
-		k.logger.Warn("changed keys of tokens cannot be used; those read before stay in force", "err", err)
-		return k.keys
-	}
-	k.logger.Info("read changed keys of tokens")
-	k.keys = keys
-	return keys
-}
-
-func (k *keyFiles) look() (seen [2]fs.FileInfo) {
-	for i, path := range []string{k.public, k.private} {
-		if info, err := os.Stat(path); err == nil && path != "" {
-			seen[i] = info
-		}
-	}
-	return seen
-}
-
-// sameFile compares identity too: Kubernetes replaces secrets by turning a symbolic link.
-func sameFile(a, b fs.FileInfo) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+func openKeys(
+	method jwt.SigningMethod, public, private string, clock env.Clock, logger *slog.Logger,
+) (*reload.Source[pair], error) {
+	k := keyFiles{method, reload.File{Flag: "pub-key", Path: public}, reload.File{Flag: "priv-key", Path: private}}
+	return reload.Open(reload.Options{
+		What: "keys of tokens", Paths: []string{public, private}, Interval: lookInterval, Clock: clock, Logger: logger,
+	}, k.read)
 }
 
 func (k *keyFiles) read() (pair, error) {
-	public, err := readFile("pub-key", k.public)
+	public, err := k.public.Bytes()
 	if err != nil {
 		return pair{}, err
 	}
-	private, err := readFile("priv-key", k.private)
+	private, err := k.private.Bytes()
 	if err != nil {
 		return pair{}, err
 	}
@@ -122,19 +73,6 @@ func (k *keyFiles) read() (pair, error) {
 		return pair{}, err
 	}
 	return keys, tryKeys(k.method, keys)
-}
-
-func readFile(option, path string) ([]byte, error) {
-	if path == "" {
-		return nil, nil
-	}
-	raw, err := os.ReadFile(path)
-	var inner *fs.PathError
-	if errors.As(err, &inner) {
-		// Without its type: who reads it would advise about the data directory's permissions.
-		return nil, fmt.Errorf("%s %s: %v", option, path, inner.Err)
-	}
-	return raw, err
 }
 
 func parseKeys(method jwt.SigningMethod, publicPEM, privatePEM []byte) (keys pair, err error) {

@@ -7,15 +7,14 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // Tokens tells whose a token is: *login.Login.
@@ -123,15 +122,11 @@ func tokenOf(ctx context.Context) (string, bool) {
 const gatewayField = "grpcgateway-accept"
 
 func certificateOf(ctx context.Context) (user string, ok bool) {
-	from, ok := peer.FromContext(ctx)
+	state, ok := tlsconn.StateOf(ctx)
 	if !ok || len(metadata.ValueFromIncomingContext(ctx, gatewayField)) > 0 {
 		return "", false
 	}
-	info, ok := from.AuthInfo.(credentials.TLSInfo)
-	if !ok {
-		return "", false
-	}
-	return login.CommonName(&info.State)
+	return login.CommonName(&state)
 }
 
 // permit returns the State by which a call is permitted, and in whose name it comes.

@@ -5,14 +5,14 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/quorate/quorate/internal/rpc/portmux"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // guarded lets through what --host-whitelist and --cors allow, as etcd does: a browser that was lured to another name of this
 // host is turned away, and scripts of foreign pages are told whether they may read the answer.
 func (a *API) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !portmux.Encrypted(r) && !allowed(a.options.AllowedHosts, hostOf(r)) {
+		if !tlsconn.Encrypted(r) && !allowed(a.options.AllowedHosts, hostOf(r)) {
 			http.Error(w, "the host name is not in --host-whitelist: "+hostOf(r), http.StatusMisdirectedRequest)
 			return
 		}

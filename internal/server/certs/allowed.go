@@ -2,13 +2,17 @@ package certs
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 )
 
-// verifyName checks that a certificate is for one of those who are admitted, by its common name or by the hosts that it is
-// valid for. Where nobody is named, everybody is admitted whom the authorities have signed for.
+// verifyName checks that a certificate is for one of those who are admitted, by its common name, by the hosts that it is
+// valid for, or by a URI that it names, as those of SPIFFE (spiffe://trust-domain/path) do. Where nobody is named, everybody
+// is admitted whom the authorities have signed for.
 func verifyName(state tls.ConnectionState, commonNames, hosts []string) error {
 	if len(commonNames) == 0 && len(hosts) == 0 {
 		return nil
@@ -18,9 +22,17 @@ func verifyName(state tls.ConnectionState, commonNames, hosts []string) error {
 	}
 	cert := state.PeerCertificates[0]
 	if slices.Contains(commonNames, cert.Subject.CommonName) ||
-		slices.ContainsFunc(hosts, func(host string) bool { return cert.VerifyHostname(host) == nil }) {
+		slices.ContainsFunc(hosts, func(host string) bool { return isFor(cert, host) }) {
 		return nil
 	}
-	return fmt.Errorf("certs: the certificate of %q, for %v %v, is none of those that are admitted: %v %v",
-		cert.Subject.CommonName, cert.IPAddresses, cert.DNSNames, commonNames, hosts)
+	return fmt.Errorf("certs: the certificate of %q, for %v %v %v, is none of those that are admitted: %v %v",
+		cert.Subject.CommonName, cert.IPAddresses, cert.DNSNames, cert.URIs, commonNames, hosts)
+}
+
+// isFor compares URIs as texts, whole: a name that was admitted by a part of it could be anybody's.
+func isFor(cert *x509.Certificate, host string) bool {
+	if strings.Contains(host, "://") {
+		return slices.ContainsFunc(cert.URIs, func(u *url.URL) bool { return u.String() == host })
+	}
+	return cert.VerifyHostname(host) == nil
 }

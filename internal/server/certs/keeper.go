@@ -2,12 +2,12 @@ package certs
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"log/slog"
 	"path/filepath"
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/reload"
 )
 
 // Kind tells the connections of clients from those of peers.
@@ -27,9 +27,10 @@ type Keeper struct {
 	logger *slog.Logger
 	made   bool // by auto-tls
 
-	pair  *source[*tls.Certificate] // shown to who connects; nil: there is none
-	shown *source[*tls.Certificate] // shown to whom we connect; nil: there is none
-	roots *source[*x509.CertPool]   // nil: the system's
+	pair  *reload.Source[*tls.Certificate] // shown to who connects; nil: there is none
+	shown *reload.Source[*tls.Certificate] // shown to whom we connect; nil: there is none
+	roots *reload.Source[*authorities]     // nil: the system's
+	lists *reload.Source[*revocations]     // nil: nothing is revoked
 }
 
 // Open reads, or for auto-tls makes, the certificates of one kind. A failure is one line that names flag, file and
@@ -69,14 +70,15 @@ func Open(kind Kind, c *config.Config, logger *slog.Logger) (*Keeper, error) {
 
 func (k *Keeper) read(prefix string) error {
 	f := &k.files
-	openPair := func(name, cert, key string) (*source[*tls.Certificate], error) {
+	openPair := func(name, cert, key string) (*reload.Source[*tls.Certificate], error) {
 		if cert == "" {
 			return nil, nil
 		}
 		read := func() (*tls.Certificate, error) {
-			return readPair(named{prefix + name + "cert-file", cert}, named{prefix + name + "key-file", key})
+			return readPair(reload.File{Flag: prefix + name + "cert-file", Path: cert},
+				reload.File{Flag: prefix + name + "key-file", Path: key})
 		}
-		return open(k.logger, read, cert, key)
+		return reload.Open(k.watch(cert, key), read)
 	}
 	var err error
 	if k.pair, err = openPair("", f.CertFile, f.KeyFile); err != nil {
@@ -89,8 +91,20 @@ func (k *Keeper) read(prefix string) error {
 		}
 	}
 	if f.TrustedCAFile != "" {
-		read := func() (*x509.CertPool, error) { return readPool(named{prefix + "trusted-ca-file", f.TrustedCAFile}) }
-		if k.roots, err = open(k.logger, read, f.TrustedCAFile); err != nil {
+		read := func() (*authorities, error) {
+			return readPool(reload.File{Flag: prefix + "trusted-ca-file", Path: f.TrustedCAFile})
+		}
+		if k.roots, err = reload.Open(k.watch(f.TrustedCAFile), read); err != nil {
+			return err
+		}
+	}
+	if f.CRLFile != "" {
+		flag := prefix + "crl-file"
+		if k.kind == Client {
+			flag = prefix + "client-crl-file"
+		}
+		read := func() (*revocations, error) { return readRevocations(reload.File{Flag: flag, Path: f.CRLFile}) }
+		if k.lists, err = reload.Open(k.watch(f.CRLFile), read); err != nil {
 			return err
 		}
 	}
@@ -98,12 +112,23 @@ func (k *Keeper) read(prefix string) error {
 	return nil
 }
 
+func (k *Keeper) verifyUnrevoked(state tls.ConnectionState) error {
+	if k.lists == nil {
+		return nil
+	}
+	return k.lists.Get().verify(state.PeerCertificates, state.VerifiedChains)
+}
+
+func (k *Keeper) watch(paths ...string) reload.Options {
+	return reload.Options{What: "TLS files", Paths: paths, Logger: k.logger}
+}
+
 // announce tells what is served, and of a certificate that nobody will accept.
 func (k *Keeper) announce() {
 	if k.pair == nil {
 		return
 	}
-	leaf := k.pair.get().Leaf
+	leaf := k.pair.Get().Leaf
 	k.logger.Info("encrypting with TLS", "kind", string(k.kind), "cert-file", k.files.CertFile, "trusted-ca-file",
 		k.files.TrustedCAFile, "client-cert-auth", k.files.Authenticates(), "expires", leaf.NotAfter.Format(time.RFC3339))
 	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
@@ -121,14 +146,17 @@ func (k *Keeper) server(protocols []string) *tls.Config {
 		c := k.base.Clone()
 		c.NextProtos = protocols
 		c.SessionTicketsDisabled = true
-		c.Certificates = []tls.Certificate{*k.pair.get()}
+		c.Certificates = []tls.Certificate{*k.pair.Get()}
 		if k.files.Authenticates() {
 			c.ClientAuth = tls.RequireAndVerifyClientCert
 		}
 		if k.roots != nil {
-			c.ClientCAs = k.roots.get()
+			c.ClientCAs = k.roots.Get().pool
 		}
 		c.VerifyConnection = func(state tls.ConnectionState) error {
+			if err := k.verifyUnrevoked(state); err != nil {
+				return err
+			}
 			if err := verifyName(state, k.files.AllowedCNs, k.files.AllowedHostnames); err != nil {
 				return err
 			}
@@ -149,11 +177,12 @@ func (k *Keeper) Dial() *tls.Config {
 	// A certificate that signs itself proves nothing: auto-tls only keeps listeners out.
 	c.InsecureSkipVerify = k.made
 	if k.roots != nil {
-		c.RootCAs = k.roots.get()
+		c.RootCAs = k.roots.Get().pool
 	}
+	c.VerifyConnection = k.verifyUnrevoked
 	if k.shown != nil {
 		// Shown whatever authorities the other side names, as it may just have changed them.
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.shown.get(), nil }
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.shown.Get(), nil }
 	}
 	return c
 }

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -269,7 +271,8 @@ func TestListener_allowed(t *testing.T) {
 	dir := t.TempDir()
 	a := certstest.New(t, "a")
 	files := config.TLS{TrustedCAFile: a.Publish(filepath.Join(dir, "ca.crt"))}
-	files.CertFile, files.KeyFile = a.Issue(dir, "member", certstest.Loopback)
+	files.CertFile, files.KeyFile = a.IssueAs(dir, "member", &x509.Certificate{IPAddresses: []net.IP{certstest.Loopback},
+		URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/member"}}})
 	for _, row := range []struct {
 		name     string
 		kind     certs.Kind
@@ -283,6 +286,9 @@ func TestListener_allowed(t *testing.T) {
 		{"a common name is no host", certs.Peer, func(f *config.TLS) { f.AllowedHostnames = []string{"member"} }, false},
 		{"a client by its host", certs.Client, func(f *config.TLS) { f.AllowedHostnames = []string{"127.0.0.1"} }, true},
 		{"a client by another host", certs.Client, func(f *config.TLS) { f.AllowedHostnames = []string{"x"} }, false},
+		{"a client by its common name", certs.Client, func(f *config.TLS) { f.AllowedCNs = []string{"member"} }, true},
+		{"by its URI", certs.Peer, func(f *config.TLS) { f.AllowedHostnames = []string{"spiffe://example.org/member"} }, true},
+		{"by a part of its URI", certs.Peer, func(f *config.TLS) { f.AllowedHostnames = []string{"spiffe://example.org/"} }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			files := files

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/reload"
 )
 
 // maker makes certificates that sign themselves.
@@ -29,7 +30,7 @@ type maker struct {
 // files returns the files of a certificate and its key: those of the last start, unless they have expired.
 func (m maker) files(now time.Time) (cert, key string, err error) {
 	cert, key = filepath.Join(m.dir, "cert.pem"), filepath.Join(m.dir, "key.pem")
-	pair, err := readPair(named{"certificate", cert}, named{"key", key})
+	pair, err := readPair(reload.File{Flag: "certificate", Path: cert}, reload.File{Flag: "key", Path: key})
 	if err == nil && now.Before(pair.Leaf.NotAfter) {
 		return cert, key, nil
 	}

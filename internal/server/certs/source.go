@@ -6,108 +6,17 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
-	"sync"
+
+	"github.com/quorate/quorate/internal/reload"
 )
 
-// source is what some files hold together, read again when one of them has changed.
-type source[T any] struct {
-	paths  []string
-	read   func() (T, error)
-	logger *slog.Logger
-
-	mu    sync.Mutex
-	seen  []fs.FileInfo // of paths when they were last read, whether that went well or not; nil: cannot be found
-	value T             // the last that could be read
-}
-
-// open reads the files for the first time, which must go well.
-func open[T any](logger *slog.Logger, read func() (T, error), paths ...string) (*source[T], error) {
-	s := &source[T]{paths: paths, read: read, logger: logger}
-	s.seen = s.look() // before reading: a change in between is found at the next look
-	var err error
-	s.value, err = read()
-	return s, err
-}
-
-// get returns what the files hold now. It looks at them each time, which costs microseconds in a handshake that costs
-// a thousand.
-func (s *source[T]) get() T {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.look()
-	if sameFiles(s.seen, now) {
-		return s.value
-	}
-	s.seen = now
-	value, err := s.read()
-	if err != nil {
-		s.logger.Warn("changed TLS files cannot be used; those read before stay in force", "err", err)
-		return s.value
-	}
-	s.logger.Info("read changed TLS files", "files", s.paths)
-	s.value = value
-	return value
-}
-
-func (s *source[T]) look() []fs.FileInfo {
-	var infos []fs.FileInfo
-	for _, path := range s.paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			info = nil
-		}
-		infos = append(infos, info)
-	}
-	return infos
-}
-
-// sameFiles compares identity too: Kubernetes replaces secrets by turning a symbolic link.
-func sameFiles(a, b []fs.FileInfo) bool {
-	for i := range a {
-		switch {
-		case a[i] == nil || b[i] == nil:
-			if a[i] != b[i] {
-				return false
-			}
-		case !os.SameFile(a[i], b[i]) || !a[i].ModTime().Equal(b[i].ModTime()) || a[i].Size() != b[i].Size():
-			return false
-		}
-	}
-	return true
-}
-
-// named is a file with the flag that named it.
-type named struct{ flag, path string }
-
-func (n named) String() string { return n.flag + " " + n.path }
-
-func (n named) bytes() ([]byte, error) {
-	raw, err := os.ReadFile(n.path)
-	if err != nil {
-		// Without its type: who reads it would advise about the data directory's permissions.
-		return nil, fmt.Errorf("%v: %v", n, cause(err))
-	}
-	return raw, nil
-}
-
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
-
 // readPair reads a certificate with its key.
-func readPair(cert, key named) (*tls.Certificate, error) {
-	certPEM, err := cert.bytes()
+func readPair(cert, key reload.File) (*tls.Certificate, error) {
+	certPEM, err := cert.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	keyPEM, err := key.bytes()
+	keyPEM, err := key.Bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -121,9 +30,15 @@ func readPair(cert, key named) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
+// authorities are those of one file.
+type authorities struct {
+	pool  *x509.CertPool
+	first *x509.Certificate // to expire
+}
+
 // readPool reads authorities.
-func readPool(file named) (*x509.CertPool, error) {
-	raw, err := file.bytes()
+func readPool(file reload.File) (*authorities, error) {
+	raw, err := file.Bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -131,17 +46,20 @@ func readPool(file named) (*x509.CertPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
+	a := &authorities{pool: x509.NewCertPool(), first: all[0]}
 	for _, cert := range all {
-		pool.AddCert(cert)
+		a.pool.AddCert(cert)
+		if cert.NotAfter.Before(a.first.NotAfter) {
+			a.first = cert
+		}
 	}
-	return pool, nil
+	return a, nil
 }
 
 var errNoCertificate = errors.New("holds no certificate in PEM form")
 
 // parseAll reads the certificates of a file; anything damaged is an error rather than left out.
-func parseAll(file named, raw []byte) ([]*x509.Certificate, error) {
+func parseAll(file reload.File, raw []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for {
 		var block *pem.Block

@@ -26,7 +26,7 @@ type Authority struct {
 func New(t *testing.T, name string) *Authority {
 	t.Helper()
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign}
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, SubjectKeyId: []byte(name)}
 	a := &Authority{t: t}
 	a.cert, a.key = a.sign(template, template, nil)
 	return a
@@ -61,10 +61,15 @@ func (a *Authority) sign(template, parent *x509.Certificate, by *ecdsa.PrivateKe
 // Issue writes a certificate for an address and its key into dir.
 func (a *Authority) Issue(dir, name string, address net.IP) (certFile, keyFile string) {
 	a.t.Helper()
-	cert, key := a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{address}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}, a.cert, a.key)
+	return a.IssueAs(dir, name, &x509.Certificate{IPAddresses: []net.IP{address}})
+}
+
+// IssueAs writes a certificate with the subject alternative names of template.
+func (a *Authority) IssueAs(dir, name string, template *x509.Certificate) (certFile, keyFile string) {
+	a.t.Helper()
+	template.Subject, template.KeyUsage = pkix.Name{CommonName: name}, x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	cert, key := a.sign(template, a.cert, a.key)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		a.t.Fatal(err)
@@ -73,6 +78,30 @@ func (a *Authority) Issue(dir, name string, address net.IP) (certFile, keyFile s
 	Write(a.t, certFile, "CERTIFICATE", cert.Raw)
 	Write(a.t, keyFile, "PRIVATE KEY", der)
 	return certFile, keyFile
+}
+
+// Revoke returns, as DER, a list that has the certificates in some files.
+func (a *Authority) Revoke(certFiles ...string) []byte {
+	a.t.Helper()
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now(), NextUpdate: time.Now().Add(time.Hour)}
+	for _, file := range certFiles {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		block, _ := pem.Decode(raw)
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries,
+			x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, a.cert, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return der
 }
 
 // Publish writes the authority's own certificate.

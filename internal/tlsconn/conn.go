@@ -1,28 +1,28 @@
-package portmux
+package tlsconn
 
 import (
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/peer"
 )
 
-// securedConn is a connection that may be encrypted below what others see of it. TLS finishes the handshake; it gives nil
+// secured is a connection that may be encrypted below what others see of it. TLS finishes the handshake; it gives nil
 // if the connection is not encrypted.
-type securedConn interface {
+type secured interface {
 	TLS() (*tls.Conn, error)
 }
 
-// tlsOf finds the encryption of a connection, whatever stands around it; nil if there is none.
-func tlsOf(c net.Conn) (*tls.Conn, error) {
+// Of finds the encryption of a connection; nil if there is none.
+func Of(c net.Conn) (*tls.Conn, error) {
 	for {
 		switch outer := c.(type) {
 		case *tls.Conn:
 			return outer, outer.Handshake()
-		case securedConn:
+		case secured:
 			return outer.TLS()
 		case interface{ NetConn() net.Conn }:
 			c = outer.NetConn()
@@ -33,26 +33,27 @@ func tlsOf(c net.Conn) (*tls.Conn, error) {
 }
 
 // connCredentials tell gRPC how a connection is encrypted that the listener has encrypted already: handlers find the
-// client's certificates where they would be if gRPC had done it.
+// caller's certificates where they would be if gRPC had done it.
 type connCredentials struct {
 	credentials.TransportCredentials
 }
 
+// Credentials are for grpc.Creds of a server whose listeners encrypt.
 func Credentials() credentials.TransportCredentials {
 	return connCredentials{insecure.NewCredentials()}
 }
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c connCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, err := tlsOf(conn)
+	encrypted, err := Of(conn)
 	if err != nil {
 		return nil, nil, err
 	}
-	if secured == nil {
+	if encrypted == nil {
 		return c.TransportCredentials.ServerHandshake(conn)
 	}
 	return conn, credentials.TLSInfo{
-		State:          secured.ConnectionState(),
+		State:          encrypted.ConnectionState(),
 		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
 	}, nil
 }
@@ -62,22 +63,12 @@ func (c connCredentials) Clone() credentials.TransportCredentials {
 	return connCredentials{c.TransportCredentials.Clone()}
 }
 
-type connKey struct{}
-
-// ConnContext lets the handlers see the connection of a request: for http.Server.ConnContext.
-func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
-
-// Encrypted tells whether a request came over an encrypted connection.
-func Encrypted(r *http.Request) bool {
-	if r.TLS != nil {
-		return true
-	}
-	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+// StateOf returns the encryption of the connection that a gRPC call came by; false if there is none.
+func StateOf(ctx context.Context) (tls.ConnectionState, bool) {
+	from, ok := peer.FromContext(ctx)
 	if !ok {
-		return false
+		return tls.ConnectionState{}, false
 	}
-	secured, err := tlsOf(conn)
-	return err == nil && secured != nil
+	info, ok := from.AuthInfo.(credentials.TLSInfo)
+	return info.State, ok
 }

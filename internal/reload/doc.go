@@ -1,0 +1,12 @@
+// Package reload keeps what files hold, and reads them again when they have changed: certificates, authorities, revocation
+// lists, keys of tokens.
+//
+// It does not watch the file system: who asks for the value looks at the files, at most once in an interval.
+//
+// Invariants:
+//  1. A change that cannot be read (a certificate without its new key, a half-written file) is logged once, and what was read
+//     before stays in force.
+//  2. A change between a look and a read is found at the next look.
+//
+// All methods may be called concurrently.
+package reload

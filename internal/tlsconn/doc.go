@@ -1,0 +1,11 @@
+// Package tlsconn finds how a connection is encrypted, whatever stands around it, and tells gRPC and net/http: our listeners
+// encrypt below both.
+//
+// It decides nothing about certificates: package server/certs admits connections, package rpc/access finds users, and package
+// transport asks whether a certificate may speak for a member.
+//
+// Invariants:
+//  1. What is told is the state of a handshake that has ended. If it failed, there is no state, but its error.
+//
+// All functions may be called concurrently.
+package tlsconn

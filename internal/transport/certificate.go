@@ -1,0 +1,63 @@
+package transport
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net/url"
+
+	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/tlsconn"
+)
+
+// certified refuses a claim to be a member by who shows a certificate for another place: one that the same authority has made
+// for a client, say, or for another host. It comes before anything that the claim says is believed or remembered. Where a
+// member was moved, the configuration may not know it yet: what counts then is where it says that it is, and that it has the
+// member's data directory, which the guard judges.
+func (t *Transport) certified(ctx context.Context, c *identity.Claim) error {
+	hosts := hostsOf([]string{c.Address})
+	config := t.guard.config.Load()
+	if m, ok := config.Member(c.Member); ok {
+		hosts = append(hosts, hostsOf(m.PeerURLs)...)
+	}
+	err := t.checkCertificate(ctx, hosts)
+	if err == nil {
+		return nil
+	}
+	return t.turnAway(c, identity.WrongCertificate, fmt.Sprintf("the process at %s calls itself member %v, and %v: give it a "+
+		"certificate that names the host of its peer URLs, or start the others with --peer-skip-client-san-verification",
+		c.Address, c.Member, err))
+}
+
+// checkCertificate asks for the certificate of a call's connection, if it shows one.
+func (t *Transport) checkCertificate(ctx context.Context, hosts []string) error {
+	if cert := t.certificateOf(ctx); cert != nil {
+		return t.options.Identity.CheckCertificate(cert, hosts)
+	}
+	return nil
+}
+
+// certificateOf returns the verified certificate of the connection that a call came by; nil: it has none, or certificates prove
+// nothing here.
+func (t *Transport) certificateOf(ctx context.Context) *x509.Certificate {
+	state, encrypted := tlsconn.StateOf(ctx)
+	if !encrypted || t.options.Identity.CheckCertificate == nil || len(state.VerifiedChains) == 0 {
+		return nil
+	}
+	return state.PeerCertificates[0]
+}
+
+// ShowsCertificateFor tells whether who calls shows a certificate by which it may be a member at these peer URLs.
+func (t *Transport) ShowsCertificateFor(ctx context.Context, peerURLs []string) bool {
+	cert := t.certificateOf(ctx)
+	return cert != nil && t.options.Identity.CheckCertificate(cert, hostsOf(peerURLs)) == nil
+}
+
+func hostsOf(urls []string) (hosts []string) {
+	for _, text := range urls {
+		if u, err := url.Parse(text); err == nil && u.Hostname() != "" {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts
+}
