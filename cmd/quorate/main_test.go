@@ -77,8 +77,9 @@ func TestRun_refusals(t *testing.T) {
 		want   string
 	}{
 		{"stauts", 2, "quorate: unknown command \"stauts\"; did you mean status?\n"},
-		{"gateway start", 2, "quorate: \"gateway\" is neither a flag nor a command: quorate has no TCP gateway; clients " +
-			"may name all members as endpoints\n"},
+		{"gateway start --endpoints=a", 2, "quorate: --endpoints a: address a: missing port in address\n"},
+		{"grpc-proxy start", 2, "quorate: \"grpc-proxy\" is neither a flag nor a command: quorate has no gRPC proxy; " +
+			"`quorate gateway start` forwards connections\n"},
 		{"--nmae=x", 2, "quorate: unknown flag --nmae; did you mean --name?\n"},
 		{"--cert-file=x", 2, "quorate: --cert-file needs --key-file\n"},
 		{"--log-outputs=/absent/log", 1, "quorate: log to /absent/log: open /absent/log: no such file or directory\n"},

@@ -134,7 +134,7 @@ func TestLoad_usageErrors(t *testing.T) {
 		{"something else entirely", "--frobnicate", "unknown flag --frobnicate; see quorate --help"},
 		{"a missing value", "--name", "flag needs an argument: --name"},
 		{"a word", "start", `"start" is neither a flag nor a command`},
-		{"etcd's gateway", "gateway", "quorate has no TCP gateway"},
+		{"etcd's other proxy", "grpc-proxy", "quorate has no gRPC proxy"},
 		{"a malformed number", "--max-txn-ops=x", `invalid value "x" for flag -max-txn-ops: must be a whole number`},
 		{"a malformed switch", "--pre-vote=perhaps", "must be true or false"},
 		{"a negative number", "--max-learners=-1", "must not be negative"},

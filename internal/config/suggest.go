@@ -36,8 +36,7 @@ func gateOfFlag(name string) string {
 
 // Commands of etcd's binary that start something other than a member.
 var foreignCommands = map[string]string{
-	"gateway":    ": quorate has no TCP gateway; clients may name all members as endpoints",
-	"grpc-proxy": ": quorate has no gRPC proxy",
+	"grpc-proxy": ": quorate has no gRPC proxy; `quorate gateway start` forwards connections",
 }
 
 func suggestCommand(word string) string {

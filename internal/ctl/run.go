@@ -179,7 +179,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
 		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore), newToken(s),
-		newLog(s), newConfig(s), newVersion(s),
+		newGateway(s), newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)
 	root.AddGroup(&cobra.Group{ID: etcdctlName, Title: "Commands of etcdctl:"})
