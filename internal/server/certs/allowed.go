@@ -18,14 +18,16 @@ func verifyName(state tls.ConnectionState, commonNames, hosts []string) error {
 		return nil
 	}
 	if len(state.PeerCertificates) == 0 {
-		return errors.New("certs: no certificate was shown")
+		return errors.New("client certificate authentication failed: no certificate was shown")
 	}
 	cert := state.PeerCertificates[0]
 	if slices.Contains(commonNames, cert.Subject.CommonName) ||
 		slices.ContainsFunc(hosts, func(host string) bool { return isFor(cert, host) }) {
 		return nil
 	}
-	return fmt.Errorf("certs: the certificate of %q, for %v %v %v, is none of those that are admitted: %v %v",
+	// The first words are etcd's.
+	return fmt.Errorf("client certificate authentication failed: the certificate of %q, for %v %v %v, is none of those that "+
+		"are admitted: %v %v",
 		cert.Subject.CommonName, cert.IPAddresses, cert.DNSNames, cert.URIs, commonNames, hosts)
 }
 
