@@ -10,8 +10,8 @@ import (
 // restoreSnapshot makes a data directory as the server makes one: ctl's commands do not know it.
 func restoreSnapshot(ctx context.Context, r *snapshot.Request) (*snapshot.Restored, error) {
 	done, err := server.Restore(ctx, &server.RestoreRequest{
-		From: r.From, DataDir: r.DataDir, WALDir: r.WALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
-		Member: r.Member, Progress: r.Progress,
+		From: r.From, FromWALDir: r.FromWALDir, DataDir: r.DataDir, WALDir: r.WALDir, SkipHashCheck: r.SkipHashCheck,
+		BumpRevision: r.BumpRevision, Member: r.Member, Progress: r.Progress,
 	})
 	if err != nil {
 		return nil, err

@@ -47,19 +47,34 @@ const partialSuffix = ".partial"
 // ErrPartial means that a directory was being restored when that broke off. It holds nothing that can be used.
 var ErrPartial = errors.New("a restore into this directory was interrupted, and what it left is of no use")
 
-// CheckPartial returns ErrPartial if a restore was interrupted and not repeated since.
-func CheckPartial(options Options) error {
+// FinishRestore completes a restore that a crash has interrupted just before its end. It returns ErrPartial if one was
+// interrupted earlier and not repeated since.
+func FinishRestore(options Options) error {
 	_, partial := options.FS.Stat(options.Dir + partialSuffix)
 	_, whole := options.FS.Stat(options.Dir)
-	if partial == nil && oserror.IsNotExist(whole) {
+	if partial != nil || !oserror.IsNotExist(whole) {
+		return nil
+	}
+	made := options
+	made.Dir = options.Dir + partialSuffix
+	if restored, err := ReadRestored(made); err != nil || restored == nil {
 		return ErrPartial
 	}
-	return nil
+	return moveWhole(options)
+}
+
+// moveWhole gives a directory its name. It is the last step.
+func moveWhole(options Options) error {
+	if err := options.FS.Rename(options.Dir+partialSuffix, options.Dir); err != nil {
+		return err
+	}
+	return durable.SyncDir(options.FS, options.FS.PathDir(options.Dir))
 }
 
 // Restore makes a directory of which there is nothing yet, or only what an interrupted restore left. fill fills its store, and
 // returns what is to be known of it. A crash leaves the whole directory or none. Its first start makes the rest: see Create.
-func Restore(options Options, fill func(*apply.Loader) (*Restored, error)) error {
+// What has the directory's name already is moved to aside, if that is given.
+func Restore(options Options, aside string, fill func(*apply.Loader) (*Restored, error)) error {
 	partial := options
 	partial.Dir, partial.WALDir = options.Dir+partialSuffix, ""
 	if err := options.FS.RemoveAll(partial.Dir); err != nil {
@@ -78,10 +93,12 @@ func Restore(options Options, fill func(*apply.Loader) (*Restored, error)) error
 	if err != nil {
 		return errors.Join(err, options.FS.RemoveAll(partial.Dir))
 	}
-	if err := options.FS.Rename(partial.Dir, options.Dir); err != nil {
-		return err
+	if aside != "" {
+		if err := options.FS.Rename(options.Dir, aside); err != nil {
+			return err
+		}
 	}
-	return durable.SyncDir(options.FS, options.FS.PathDir(options.Dir))
+	return moveWhole(options)
 }
 
 func fillStore(options Options, fill func(*apply.Loader) (*Restored, error)) error {

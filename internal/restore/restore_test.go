@@ -26,15 +26,17 @@ import (
 
 // history is a small history with all that matters: a key from before the compaction, a deletion and a new beginning, two
 // changes at one revision, a lease with a key and one without, and a key whose lease is gone.
-var history = []struct {
-	rev    kv.Revision
-	events []kv.Event
-}{
+var history = []revision{
 	{2, []kv.Event{put("old", "1", 2, 2, 1, 0)}},
 	{3, []kv.Event{put("a", "1", 3, 3, 1, 0)}},
 	{4, []kv.Event{put("a", "2", 3, 4, 2, 7)}},
 	{5, []kv.Event{{Kind: kv.EventDelete, KV: kv.KeyValue{Key: []byte("a"), ModRevision: 5}}, put("b", "1", 5, 5, 1, 9)}},
 	{6, []kv.Event{put("a", "3", 6, 6, 1, 7)}},
+}
+
+type revision struct {
+	rev    kv.Revision
+	events []kv.Event
 }
 
 const compacted = 3
@@ -181,26 +183,29 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// run restores a file, and checks that the store begins at the revision of the result.
+func run(t *testing.T, file string, bump uint64) *restore.Result {
+	t.Helper()
+	options := datatest.Options()
+	r := request(file, 1)
+	r.BumpRevision = bump
+	result, err := restore.Run(t.Context(), options, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := start(t, options, 1)
+	defer datatest.Close(t, data)
+	if got := data.Machine.Store().Revision(); got != result.Revision {
+		t.Errorf("revision %d, want %d", got, result.Revision)
+	}
+	return result
+}
+
 // Ensure that the cluster's id tells contents apart, and that the raised revision is above all history.
 func TestRun_otherContents(t *testing.T) {
 	plain := backup(t, nil)
 	more := backup(t, func(w *etcdbackup.Writer) error { return w.Lease(11, 5) })
-	run := func(file string, bump uint64) *restore.Result {
-		options := datatest.Options()
-		r := request(file, 1)
-		r.BumpRevision = bump
-		result, err := restore.Run(t.Context(), options, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := start(t, options, 1)
-		defer datatest.Close(t, data)
-		if got := data.Machine.Store().Revision(); got != result.Revision {
-			t.Errorf("revision %d, want %d", got, result.Revision)
-		}
-		return result
-	}
-	first, same, other, bumped := run(plain, 0), run(plain, 0), run(more, 0), run(plain, 1000)
+	first, same, other, bumped := run(t, plain, 0), run(t, plain, 0), run(t, more, 0), run(t, plain, 1000)
 	if first.Cluster != same.Cluster || first.Cluster == other.Cluster || first.Cluster == bumped.Cluster {
 		t.Errorf("clusters %v, %v, %v, %v", first.Cluster, same.Cluster, other.Cluster, bumped.Cluster)
 	}
@@ -239,13 +244,13 @@ func TestRun_interrupted(t *testing.T) {
 	if err := options.FS.MkdirAll(options.Dir+".partial/stores/1", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := datadir.CheckPartial(options); !errors.Is(err, datadir.ErrPartial) {
+	if err := datadir.FinishRestore(options); !errors.Is(err, datadir.ErrPartial) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := restore.Run(t.Context(), options, request(backup(t, nil), 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := datadir.CheckPartial(options); err != nil {
+	if err := datadir.FinishRestore(options); err != nil {
 		t.Error(err)
 	}
 	datatest.Close(t, start(t, options, 1))

@@ -49,7 +49,10 @@ func (s *Server) openData(ctx context.Context, _ Options) error {
 		return err
 	}
 	if !exists {
-		if err := s.refusePartial(options); err != nil {
+		if err := s.finishRestore(options); err != nil {
+			return err
+		}
+		if err := s.takeOverEtcd(ctx, options); err != nil {
 			return err
 		}
 		if s.cfg.Bootstrap.ForceNewCluster {
@@ -82,15 +85,6 @@ func (s *Server) firstStart(options datadir.Options) *bootstrap {
 		cfg: &s.cfg, data: options, logger: s.logger, asking: s.asking(), delay: s.peerDelay(),
 		listen: s.listenPeers, startup: s.serveStartup,
 	}
-}
-
-// refusePartial refuses a directory that was being restored: a start would found an empty cluster there.
-func (s *Server) refusePartial(options datadir.Options) error {
-	if err := datadir.CheckPartial(options); err != nil {
-		return fmt.Errorf("--data-dir %s: %w: run `quorate snapshot restore` again, which begins anew", s.cfg.Storage.DataDir,
-			err)
-	}
-	return nil
 }
 
 // createData makes the data of a directory that was restored, or else as the flags say.

@@ -20,7 +20,8 @@ import (
 
 // RestoreRequest is what to restore, and for which member.
 type RestoreRequest struct {
-	From            string // a snapshot, or a database of etcd
+	From            string // a snapshot, a database of etcd, or a data directory of etcd
+	FromWALDir      string // of the etcd whose data directory From is
 	DataDir, WALDir string // empty: the server's default
 	SkipHashCheck   bool
 	BumpRevision    uint64
@@ -64,7 +65,7 @@ func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
 		return nil, err
 	}
 	result, err := restore.Run(ctx, restoreOptions(dir), &restore.Request{
-		File: r.From, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
+		File: r.From, LogDir: r.FromWALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
 		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,
 	})
 	if err = errors.Join(err, lock.release()); err != nil {

@@ -15,6 +15,7 @@ import (
 // Request is what to restore, in the words of the command line.
 type Request struct {
 	From            string // a snapshot, a database of etcd, or a data directory of etcd
+	FromWALDir      string // of the etcd whose data directory From is
 	DataDir, WALDir string
 	SkipHashCheck   bool
 	BumpRevision    uint64
@@ -81,6 +82,7 @@ func newRestore(s command.Streams, restore Restorer) *cobra.Command {
 	} {
 		member[f[0]] = flags.String(f[0], "", f[1])
 	}
+	flags.StringVar(&r.FromWALDir, "from-wal-dir", "", "the --wal-dir of the etcd whose data directory FILE is, if it had one")
 	flags.BoolVar(&r.SkipHashCheck, "skip-hash-check", false, "take a file that does not end with its checksum")
 	flags.Uint64Var(&r.BumpRevision, "bump-revision", 0, "raise the revision by so much; needs --mark-compacted")
 	flags.BoolVar(&compacted, "mark-compacted", false, "forget all history; needs --bump-revision")

@@ -60,7 +60,8 @@ func (l *Loader) LastRevision() kv.Revision { return l.versions.LastRevision() }
 
 // Loaded is what a Loader has written.
 type Loaded struct {
-	// Digest is of all that was loaded: equal on all members that were given the same.
+	// Digest is of all that was loaded, but for what a compaction has begun to delete: equal on all members that were given the
+	// same.
 	Digest [sha256.Size]byte
 	Keys   int // that exist
 	Leases int
@@ -70,7 +71,7 @@ type Loaded struct {
 // etcd.
 func (l *Loader) Finish(revision, compact kv.Revision) (Loaded, error) {
 	done := Loaded{Leases: len(l.leases)}
-	err := l.versions.VisitKeys(func(user []byte, id kv.LeaseID) {
+	err := l.versions.VisitKeys(compact, func(user []byte, id kv.LeaseID) {
 		done.Keys++
 		if id != 0 && l.leases[id] {
 			l.lessor.Attach(&l.rows, id, user)

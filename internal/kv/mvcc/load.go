@@ -14,10 +14,11 @@ import (
 //
 //	l := NewLoader(eng, digest)
 //	for each version, in the order of revisions { l.AddVersion(...) }
-//	l.VisitKeys(...); l.Finish(revision, compact)
+//	l.VisitKeys(compact, ...)
+//	l.Finish(revision, compact)
 //
-// Rows of other tables go through Set. All rows are added to the digest, so that two engines that were given the same have
-// the same digest.
+// Rows of other tables go through Set. The digest is of these rows and of what VisitKeys finds: as with HashKV, rows that a
+// compaction has begun to delete make no difference.
 type Loader struct {
 	engine engine.Engine
 	batch  engine.Batch
@@ -50,20 +51,29 @@ func (l *Loader) AddVersion(rev kv.Rev, tombstone bool, p *kv.KeyValue) error {
 	l.row = appendRecord(l.row[:0], &rec, rev.Main)
 	l.totals.versions++
 	l.totals.bytes += versionBytes(len(l.key), len(l.row), len(p.Key))
-	l.Set(l.key, l.row)
+	l.batch.Set(l.key, l.row)
 	l.row = append(append(l.row[:0], v.changeKind()), p.Key...)
 	l.key = appendChangeKey(l.key[:0], rev)
-	l.Set(l.key, l.row)
+	l.batch.Set(l.key, l.row)
+	l.writeLarge()
 	return l.err
 }
 
 // Set writes a row. The error is kept for Finish.
 func (l *Loader) Set(key, value []byte) {
+	l.digestRow(key, value)
+	l.batch.Set(key, value)
+	l.writeLarge()
+}
+
+func (l *Loader) digestRow(key, value []byte) {
 	for _, part := range [][]byte{key, value} {
 		_, _ = fmt.Fprintf(l.digest, "%d ", len(part))
 		_, _ = l.digest.Write(part)
 	}
-	l.batch.Set(key, value)
+}
+
+func (l *Loader) writeLarge() {
 	if l.batch.Len() >= loadBatchBytes {
 		l.write()
 	}
@@ -83,8 +93,9 @@ func (l *Loader) write() {
 // LastRevision is the revision of the last version.
 func (l *Loader) LastRevision() kv.Revision { return l.last.Main }
 
-// VisitKeys visits the keys that exist, in order, with the leases that they hang on. Rows may be set meanwhile.
-func (l *Loader) VisitKeys(visit func(user []byte, lease kv.LeaseID)) (err error) {
+// VisitKeys visits the keys that exist, in order, with the leases that they hang on. Rows may be set meanwhile. It adds to the
+// digest what a store that is compacted at compact still shows.
+func (l *Loader) VisitKeys(compact kv.Revision, visit func(user []byte, lease kv.LeaseID)) (err error) {
 	l.write()
 	if l.err != nil {
 		return l.err
@@ -96,29 +107,41 @@ func (l *Loader) VisitKeys(visit func(user []byte, lease kv.LeaseID)) (err error
 	defer func() { err = errors.Join(err, it.Error(), it.Close(), l.err) }()
 	l.totals.keys = 0
 	var prefix []byte
+	decided := false // the newest version at or below the compact revision was seen
 	for valid := it.First(); valid; valid = it.Next() {
 		own, rev, ok := splitVersionKey(it.Key())
 		if !ok {
 			return fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
 		}
-		if bytes.Equal(own, prefix) {
+		newest := !bytes.Equal(own, prefix)
+		if newest {
+			prefix, decided = append(prefix[:0], own...), false
+		}
+		if shown := rev.Main > compact || !decided && !isTombstone(it.Value()); shown {
+			l.digestRow(it.Key(), it.Value())
+		}
+		decided = decided || rev.Main <= compact
+		if !newest {
 			continue
 		}
-		prefix = append(prefix[:0], own...)
-		rec, err := decodeRecord(it.Value(), rev.Main)
-		if err != nil {
+		if err := l.visitKey(prefix, it.Value(), rev.Main, visit); err != nil {
 			return err
 		}
-		if rec.tombstone {
-			continue
-		}
-		user, ok := appendUser(nil, prefix)
-		if !ok {
-			return fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
-		}
-		l.totals.keys++
-		visit(user, rec.lease)
 	}
+	return nil
+}
+
+func (l *Loader) visitKey(prefix, row []byte, mod kv.Revision, visit func(user []byte, lease kv.LeaseID)) error {
+	rec, err := decodeRecord(row, mod)
+	if err != nil || rec.tombstone {
+		return err
+	}
+	user, ok := appendUser(nil, prefix)
+	if !ok {
+		return fmt.Errorf("%w: prefix %x", ErrCorruptRow, prefix)
+	}
+	l.totals.keys++
+	visit(user, rec.lease)
 	return nil
 }
 
@@ -126,9 +149,11 @@ func (l *Loader) VisitKeys(visit func(user []byte, lease kv.LeaseID)) (err error
 // compact, if that is positive, is forgotten, though its rows are deleted only by CompactStep. VisitKeys was called before.
 func (l *Loader) Finish(revision, compact kv.Revision) error {
 	n := &l.totals
-	l.Set(writtenRow, appendNumbers(nil, int64(max(revision, l.last.Main, 1)), n.keys, n.versions, n.bytes))
+	revision = max(revision, l.last.Main, 1)
+	l.digestRow(writtenRow, appendNumbers(nil, int64(revision), n.keys, int64(compact)))
+	l.batch.Set(writtenRow, appendNumbers(nil, int64(revision), n.keys, n.versions, n.bytes))
 	if compact > 0 {
-		l.Set(compactRow, appendNumbers(nil, int64(compact)))
+		l.batch.Set(compactRow, appendNumbers(nil, int64(compact)))
 	}
 	l.write()
 	l.err = errors.Join(l.err, l.batch.Close())

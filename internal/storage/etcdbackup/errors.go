@@ -10,6 +10,8 @@ var (
 	ErrDamaged = errors.New("the file is damaged")
 	// ErrNoHash means that the file does not end with its checksum.
 	ErrNoHash = errors.New("snapshot missing hash but --skip-hash-check=false")
+	// ErrInUse means that an etcd runs on the database.
+	ErrInUse = errors.New("an etcd runs on this database: stop it first")
 	// ErrHash means that it ends with the checksum of something else.
 	ErrHash = errors.New("the checksum at the end of the file does not match: it was cut or damaged; take another copy")
 )

@@ -31,7 +31,7 @@ func Open(name string) (f *File, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
+			f, err = nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 		}
 	}()
 	info, err := file.Stat()
@@ -41,7 +41,11 @@ func Open(name string) (f *File, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a file")
 	}
-	return openContent(file, info.Size())
+	f, err = openContent(file, info.Size())
+	if err == nil && !f.sealed && inUse(file) {
+		err = ErrInUse
+	}
+	return f, err
 }
 
 func openContent(file content, size int64) (*File, error) {
