@@ -175,6 +175,8 @@ var clientSettings = []setting{
 		value: durations(func(c *Config) *time.Duration { return &c.Keepalive.Timeout })},
 	refused("socket-reuse-port", "false", "", switches(nil),
 		"a second process on the same port would receive a part of the member's clients"),
+	{name: "enable-grpc-gateway", def: "true", help: "Serve the API as JSON too, below /v3/ on the ports that serve HTTP.",
+		value: switches(func(c *Config) *bool { return &c.HTTP.Gateway })},
 	{name: "cors", def: "*", arg: "ORIGINS", help: "Origins that browsers may call from; * means all.",
 		value: lists(func(c *Config) *[]string { return &c.HTTP.CORS })},
 	{name: "host-whitelist", def: "*", arg: "HOSTS",

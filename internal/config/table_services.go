@@ -87,7 +87,6 @@ var idleSettings = []setting{
 	ignored("memory-mlock", "false", "", switches(nil), "nothing is mapped into memory"),
 	ignored("backend-bbolt-freelist-type", "map", "TYPE", choices[string](nil, "map", "array"), "there is no bbolt file"),
 	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
-	ignored("enable-grpc-gateway", "true", "", switches(nil), "there is no JSON gateway yet"),
 	ignored("initial-election-tick-advance", "true", "", switches(nil), "the first election waits as long as any other"),
 	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),
 	ignored("socket-reuse-address", "false", "", switches(nil), "Go sets SO_REUSEADDR on every listener anyway"),

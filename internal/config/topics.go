@@ -83,6 +83,7 @@ type Keepalive struct {
 type HTTP struct {
 	CORS          []string
 	HostWhitelist []string
+	Gateway       bool // the API as JSON
 }
 
 // Compaction is automatic compaction, and the pace of every compaction.

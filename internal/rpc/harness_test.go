@@ -79,7 +79,9 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	services.Register(grpcServer)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
-	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, nil), ConnContext: tlsconn.ConnContext}
+	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, func(mux *http.ServeMux) {
+		mux.Handle("/v3/", services.Gateway())
+	}), ConnContext: tlsconn.ConnContext}
 	mux := portmux.New(listener)
 	var running sync.WaitGroup
 	for _, run := range []func() error{

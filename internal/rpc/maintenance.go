@@ -118,6 +118,9 @@ func alarmMessage(alarm kv.Alarm) *pb.AlarmMember {
 	return &pb.AlarmMember{MemberID: alarm.Member, Alarm: pb.AlarmType(alarm.Kind)}
 }
 
+// ownRowsBytes is about what a store without keys has in use: the configuration, the members, positions in the log.
+const ownRowsBytes = 512
+
 // Status tells how this member is. It needs neither a leader nor a quorum.
 func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	member := m.options.Member
@@ -130,8 +133,8 @@ func (m *maintenanceService) Status(context.Context, *pb.StatusRequest) (*pb.Sta
 		Header:           m.headerAt(store.Revision()).Message(),
 		Version:          m.options.Version.Server,
 		StorageVersion:   m.options.Version.Storage,
-		DbSize:           max(size.DiskBytes+size.UnflushedBytes, size.LogicalBytes),
-		DbSizeInUse:      size.LogicalBytes,
+		DbSize:           max(size.DiskBytes+size.UnflushedBytes, size.LogicalBytes+ownRowsBytes),
+		DbSizeInUse:      size.LogicalBytes + ownRowsBytes,
 		DbSizeQuota:      m.options.ReportedQuotaBytes,
 		Leader:           uint64(member.Leader()),
 		RaftIndex:        uint64(status.Commit),

@@ -18,7 +18,7 @@ import (
 func (s *Services) Collector() prometheus.Collector {
 	parts := []func(*metrics.Emitter){
 		s.collectServer, s.collectStore, s.collectConfig, s.gate.Collect, s.checker.Collect,
-		s.collectAnswers, s.timings.Collect, s.bounds.collect, s.first.collect, s.collectAuth,
+		s.collectAnswers, s.timings.Collect, s.bounds.collect, s.first.collect, s.gateway.Collect, s.collectAuth,
 	}
 	if s.membership != nil {
 		parts = append(parts, s.membership.Collect)

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"math"
+	"net/http"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -17,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/gateway"
 	"github.com/quorate/quorate/internal/rpc/health"
 	"github.com/quorate/quorate/internal/rpc/httpapi"
 	"github.com/quorate/quorate/internal/rpc/inproc"
@@ -40,6 +42,7 @@ type Services struct {
 	http    *httpapi.API
 	channel *inproc.Channel // to etcd's services, for what calls them from inside
 	store   *lockapi.Store
+	gateway *gateway.Gateway
 	// The native services, nil if they are left out.
 	membership *membershipapi.Service
 	writer     *writerapi.Service
@@ -94,8 +97,22 @@ func New(options Options) *Services {
 		Health: s.checker, Version: httpapi.Version(options.Version), Logger: options.Logger,
 		AllowedHosts: options.AllowedHosts, AllowedOrigins: options.AllowedOrigins,
 	})
+	s.gateway = s.newGateway()
 	return s
 }
+
+// newGateway makes the JSON gateway, which passes requests on to the services as those of who sends them.
+func (s *Services) newGateway() *gateway.Gateway {
+	return gateway.New(gateway.Options{
+		Conn: s.channel, MaxMessageBytes: s.options.maxMessageBytes(), MaxHostCalls: s.options.MaxConcurrentStreams,
+		First:         s.first.FirstMessages,
+		NamesIgnored:  func() bool { return s.options.Certificates && s.access.State().Enabled() },
+		AllowedOrigin: s.http.AllowsOrigin,
+	})
+}
+
+// Gateway serves the JSON API, below /v3/.
+func (s *Services) Gateway() http.Handler { return s.gateway.Handler() }
 
 // HTTP is the HTTP side of the member.
 func (s *Services) HTTP() *httpapi.API { return s.http }

@@ -173,8 +173,11 @@ func (p *clientPorts) serveClients(l net.Listener, handler http.Handler) {
 // idleTimeout is how long an HTTP connection may be kept without a request.
 const idleTimeout = 3 * time.Minute
 
+// maxHTTPHeaderBytes bounds the headers of a request; browsers send cookies.
+const maxHTTPHeaderBytes = 64 << 10
+
 func (p *clientPorts) serveHTTP(l net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHTTPHeaderBytes,
 		IdleTimeout: idleTimeout, ConnContext: tlsconn.ConnContext,
 		ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn)} // the default one may block
 	p.https = append(p.https, server)

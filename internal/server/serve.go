@@ -66,7 +66,7 @@ func (s *Server) serve(context.Context, Options) error {
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()
-	s.clients.serve(server, api.Handler(registry, s.addPprof), api.MetricsHandler(registry))
+	s.clients.serve(server, api.Handler(registry, s.addHandlers), api.MetricsHandler(registry))
 	return nil
 }
 
@@ -82,7 +82,11 @@ func (s *Server) keepalive() []grpc.ServerOption {
 	return options
 }
 
-func (s *Server) addPprof(mux *http.ServeMux) {
+// addHandlers adds what HTTP clients have beside metrics and health.
+func (s *Server) addHandlers(mux *http.ServeMux) {
+	if s.cfg.HTTP.Gateway {
+		mux.Handle("/v3/", s.services.Gateway())
+	}
 	if !s.cfg.Monitoring.EnablePprof {
 		return
 	}

@@ -2,6 +2,7 @@ package tlsconn
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 )
@@ -14,14 +15,21 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 }
 
 // Encrypted tells whether a request came over an encrypted connection.
-func Encrypted(r *http.Request) bool {
+func Encrypted(r *http.Request) bool { return StateOfRequest(r) != nil }
+
+// StateOfRequest returns the encryption of the connection that a request came by; nil if there is none.
+func StateOfRequest(r *http.Request) *tls.ConnectionState {
 	if r.TLS != nil {
-		return true
+		return r.TLS
 	}
 	conn, ok := r.Context().Value(connKey{}).(net.Conn)
 	if !ok {
-		return false
+		return nil
 	}
 	encrypted, err := Of(conn)
-	return err == nil && encrypted != nil
+	if err != nil || encrypted == nil {
+		return nil
+	}
+	state := encrypted.ConnectionState()
+	return &state
 }

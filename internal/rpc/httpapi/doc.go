@@ -1,7 +1,7 @@
 // Package httpapi serves the HTTP side of a member: /version, /metrics, /debug/vars and what internal/rpc/health has, under
 // etcd's paths and in etcd's forms.
 //
-// It does not listen: internal/server does, and internal/rpc/portmux sorts connections. etcd's JSON gateway is not here.
+// It does not listen: internal/server does, and internal/rpc/portmux sorts connections. The API as JSON is package gateway.
 //
 // The main type is API; Handler is for clients, MetricsHandler for the URLs of --listen-metrics-urls.
 //

@@ -79,7 +79,7 @@ func (c *Channel) Invoke(ctx context.Context, method string, args, reply any, op
 	if err != nil {
 		return outcome(ctx, err)
 	}
-	return c.answer(response, reply)
+	return c.answer(ctx, response, reply)
 }
 
 // serverContext is what a service sees: the caller's deadline, address and certificates, and what it sent as metadata.
@@ -87,6 +87,7 @@ func serverContext(ctx context.Context, method string) (context.Context, *transp
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	t := &transport{method: method}
 	ctx = metadata.NewOutgoingContext(metadata.NewIncomingContext(ctx, sent), nil)
+	ctx = context.WithValue(ctx, heldKey{}, (*held)(nil)) // what the service calls itself is its own
 	return grpc.NewContextWithServerTransportStream(ctx, t), t
 }
 
@@ -129,13 +130,17 @@ func (c *Channel) write(v any) (mem.BufferSlice, error) {
 	return encoded, nil
 }
 
-// answer hands a response to the caller.
-func (c *Channel) answer(response, reply any) error {
+// answer hands a response to the caller. Its memory stays counted as long as the caller says (Hold).
+func (c *Channel) answer(ctx context.Context, response, reply any) error {
 	encoded, err := c.write(response)
 	if err != nil {
 		return err
 	}
-	defer encoded.Free()
+	if h, ok := ctx.Value(heldKey{}).(*held); ok && h != nil {
+		h.buffers = append(h.buffers, encoded)
+	} else {
+		defer encoded.Free()
+	}
 	return unmarshal(encoded, reply)
 }
 
@@ -168,4 +173,21 @@ func outcome(ctx context.Context, err error) error {
 
 func errUnknown(method string) error {
 	return status.Errorf(codes.Unimplemented, "unknown method %s", method)
+}
+
+type heldKey struct{}
+
+// held are buffers whose memory is counted.
+type held struct{ buffers []mem.BufferSlice }
+
+// Hold makes the memory of answers count until release is called: a caller turns an answer into another form and sends that,
+// which takes as much memory again. The calls must be made, and release be called, by one goroutine.
+func Hold(ctx context.Context) (_ context.Context, release func()) {
+	h := new(held)
+	return context.WithValue(ctx, heldKey{}, h), func() {
+		for _, b := range h.buffers {
+			b.Free()
+		}
+		h.buffers = nil
+	}
 }

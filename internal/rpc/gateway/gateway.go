@@ -1,0 +1,135 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	etcdgw "go.etcd.io/etcd/api/v3/etcdserverpb/gw"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+
+	"github.com/quorate/quorate/api/v3electionpb"
+	"github.com/quorate/quorate/api/v3lockpb"
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/rpc/inproc"
+	"github.com/quorate/quorate/internal/rpc/metrics"
+	"github.com/quorate/quorate/internal/tlsconn"
+)
+
+// Options of New.
+type Options struct {
+	Conn grpc.ClientConnInterface // that takes the address of a caller from the context: *inproc.Channel
+	// MaxMessageBytes is the largest message of a gRPC client.
+	MaxMessageBytes int
+	// MaxHostCalls is how many calls of one client host may run at once. Further ones wait, as they would on a connection of
+	// gRPC with as many streams.
+	MaxHostCalls uint32
+	// First times requests that arrive slowly.
+	First *admission.FirstMessages
+	// NamesIgnored says whether callers expect to be known by a certificate, which does not count here.
+	NamesIgnored func() bool
+	// AllowedOrigin says whether scripts of a page may open websockets.
+	AllowedOrigin func(origin string) bool
+}
+
+// Gateway serves requests below /v3/.
+type Gateway struct {
+	options Options
+	mux     *runtime.ServeMux
+	openAPI []byte
+	calls   hostCalls
+	intake  intake
+}
+
+// New makes a gateway.
+func New(options Options) *Gateway {
+	g := &Gateway{options: options, openAPI: OpenAPI(),
+		mux: runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, newMarshaler()))}
+	g.calls.limit = int(options.MaxHostCalls)
+	g.intake.first, g.intake.limit = options.First, 2*int64(options.MaxMessageBytes)+maxBodyExtraBytes
+	ctx, conn := context.Background(), options.Conn // the handlers take the requests' contexts
+	for _, register := range []func() error{
+		func() error { return etcdgw.RegisterKVHandlerClient(ctx, g.mux, pb.NewKVClient(conn)) },
+		func() error { return etcdgw.RegisterWatchHandlerClient(ctx, g.mux, pb.NewWatchClient(conn)) },
+		func() error { return etcdgw.RegisterLeaseHandlerClient(ctx, g.mux, pb.NewLeaseClient(conn)) },
+		func() error { return etcdgw.RegisterClusterHandlerClient(ctx, g.mux, pb.NewClusterClient(conn)) },
+		func() error {
+			return etcdgw.RegisterMaintenanceHandlerClient(ctx, g.mux, pb.NewMaintenanceClient(conn))
+		},
+		func() error { return etcdgw.RegisterAuthHandlerClient(ctx, g.mux, pb.NewAuthClient(conn)) },
+		func() error { return v3lockpb.RegisterLockHandlerClient(ctx, g.mux, v3lockpb.NewLockClient(conn)) },
+		func() error {
+			return v3electionpb.RegisterElectionHandlerClient(ctx, g.mux, v3electionpb.NewElectionClient(conn))
+		},
+	} {
+		err := register()
+		invariant.True(err == nil, "a handler of the gateway cannot be registered: %v", err)
+	}
+	return g
+}
+
+// OpenAPIPath is where the description of all paths is.
+const OpenAPIPath = "/v3/openapi.json"
+
+// Handler serves requests below /v3/.
+func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.handle) }
+
+func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == OpenAPIPath && r.Method == http.MethodGet {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(g.openAPI) // the client went away
+		return
+	}
+	if g.options.NamesIgnored() && named(r) {
+		http.Error(w, "CommonName of client sending a request against gateway will be ignored and not used as expected",
+			http.StatusBadRequest)
+		return
+	}
+	from := addressOf(r.RemoteAddr)
+	ctx, end := context.WithCancelCause(peer.NewContext(r.Context(), &peer.Peer{Addr: from}))
+	defer end(nil)
+	ctx, release := inproc.Hold(ctx)
+	defer release()
+	c := &call{mux: g.mux, turns: &g.calls, intake: &g.intake, allowedOrigin: g.options.AllowedOrigin,
+		host: admission.Host(from), end: end}
+	c.serve(w, r.WithContext(ctx))
+}
+
+// named reports whether a client has shown a certificate with a common name.
+func named(r *http.Request) bool {
+	state := tlsconn.StateOfRequest(r)
+	if state == nil {
+		return false
+	}
+	for _, chain := range state.VerifiedChains {
+		if len(chain) > 0 && chain[0].Subject.CommonName != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// addressOf is the address of a client as gRPC would show it.
+func addressOf(remote string) net.Addr {
+	if at, err := netip.ParseAddrPort(remote); err == nil {
+		return net.TCPAddrFromAddrPort(at)
+	}
+	return &net.UnixAddr{Name: remote, Net: "unix"}
+}
+
+// Collect shows what requests take.
+func (g *Gateway) Collect(e *metrics.Emitter) {
+	calls, waiting := g.calls.counts()
+	const help = "Calls through the JSON gateway, by whether they run."
+	e.Gauge("quorate_gateway_calls", help, float64(calls), "state", "running")
+	e.Gauge("quorate_gateway_calls", help, float64(waiting), "state", "waiting")
+	bytes, refused := g.intake.counts()
+	e.Gauge("quorate_gateway_request_bytes", "Bytes of requests to the JSON gateway that are under way.", float64(bytes))
+	e.Counter("quorate_gateway_refused_total", "Requests to the JSON gateway that were refused for the bytes under way.",
+		float64(refused))
+}

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// marshaler is the mapping of etcd's gateway: names as in the .proto files, unset fields left out, unknown ones ignored.
+type marshaler struct{ *runtime.JSONPb }
+
+func newMarshaler() runtime.Marshaler {
+	return &runtime.HTTPBodyMarshaler{Marshaler: marshaler{&runtime.JSONPb{
+		MarshalOptions:   protojson.MarshalOptions{UseProtoNames: true},
+		UnmarshalOptions: protojson.UnmarshalOptions{DiscardUnknown: true},
+	}}}
+}
+
+// Marshal implements runtime.Marshaler. The library puts blanks between fields in some builds of a program and in others not,
+// so that nobody relies on them; scripts of etcd's users do.
+func (m marshaler) Marshal(v any) ([]byte, error) {
+	encoded, err := m.JSONPb.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	compact := bytes.NewBuffer(make([]byte, 0, len(encoded)))
+	if err := json.Compact(compact, encoded); err != nil {
+		return nil, err
+	}
+	return compact.Bytes(), nil
+}
+
+// NewDecoder implements runtime.Marshaler.
+func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
+	decoder := m.JSONPb.NewDecoder(r)
+	if body, ok := r.(*messages); ok {
+		return &messageDecoder{Decoder: decoder, body: body}
+	}
+	return decoder
+}
+
+// messageDecoder reads a body of several messages.
+type messageDecoder struct {
+	runtime.Decoder
+	body *messages
+}
+
+// Decode implements runtime.Decoder. The handlers only stop when it fails, so the reason ends the call.
+func (d *messageDecoder) Decode(v any) error {
+	d.body.next()
+	err := d.Decoder.Decode(v)
+	if err != nil && !errors.Is(err, io.EOF) {
+		d.body.fail(err)
+		return io.EOF
+	}
+	return err
+}
