@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/quorate/quorate/internal/config"
@@ -58,8 +59,12 @@ func serve(args []string, s command.Streams) int {
 	case err != nil:
 		return fail(s, err)
 	}
+	rotation, err := c.LogRotation()
+	if err != nil {
+		return fail(s, err)
+	}
 	log, err := logging.Open(logging.Options{Level: c.Monitoring.LogLevel, Format: logging.Format(c.Monitoring.LogFormat),
-		Outputs: c.Monitoring.LogOutputs, Stdout: s.Out, Stderr: s.Err})
+		Outputs: c.Monitoring.LogOutputs, Rotation: (*logging.Rotation)(rotation), Stdout: s.Out, Stderr: s.Err})
 	if err != nil {
 		return fail(s, err)
 	}
@@ -157,6 +162,7 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 	if m == nil || err != nil {
 		return err
 	}
+	tellSupervisor(log.Logger)
 	select {
 	case <-m.Done():
 		return m.Err()
@@ -164,6 +170,15 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 		log.Info("stopping", "signal", got.String())
 	}
 	return stopMember(m, second, log.Logger)
+}
+
+// tellSupervisor tells systemd, if it has started this process with Type=notify, that the member serves.
+func tellSupervisor(logger *slog.Logger) {
+	if told, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
+		logger.Warn("could not tell systemd that this member serves", "err", err)
+	} else if told {
+		logger.Info("told systemd that this member serves")
+	}
 }
 
 // stopMember stops gracefully, unless a second signal says that nobody wants to wait for that.

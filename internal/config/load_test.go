@@ -185,7 +185,6 @@ func TestLoad_refusals(t *testing.T) {
 		{"--client-crl-file=a.pem", "--client-crl-file needs --client-cert-auth"},
 		{"--discovery-srv=example.com", "--discovery-srv: discovery is not supported yet"},
 		{"--enable-distributed-tracing", "--enable-distributed-tracing: distributed tracing is not supported yet"},
-		{"--enable-log-rotation", "--enable-log-rotation: log rotation is not supported yet"},
 	} {
 		_, err := load(t, []string{row.arg})
 		var faults config.Faults

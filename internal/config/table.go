@@ -140,6 +140,10 @@ var tuningSettings = []setting{
 		help: "Memory for the log that a leader keeps for a member to which it sends a snapshot. If more is written " +
 			"meanwhile, the snapshot is given up and a newer one sent.",
 		value: numbers(func(c *Config) *int { return &c.Storage.SnapshotLogBytes }, 1<<20, maxInt)},
+	{name: "bootstrap-defrag-threshold-megabytes", def: "0", arg: "N",
+		help: "Defragment after a start if that can free so many megabytes, while clients are served; 0 means never: the " +
+			"store gives space back by itself, later.",
+		value: numbers(func(c *Config) *int { return &c.Storage.BootDefragMegabytes }, 0, maxInt)},
 	{name: "max-txn-ops", def: "128", arg: "N", help: "Operations allowed in one transaction.",
 		value: numbers(func(c *Config) *int { return &c.Limits.MaxTxnOps }, 0, maxInt)},
 	{name: "max-request-bytes", def: "1572864", arg: "BYTES", help: "Largest request a client may send.",

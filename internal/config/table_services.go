@@ -5,7 +5,6 @@ import "time"
 const (
 	noDiscovery = "discovery is not supported yet; list the members with --initial-cluster"
 	noTracing   = "distributed tracing is not supported yet"
-	noRotation  = "log rotation is not supported yet; let logrotate do it, with its copytruncate option"
 )
 
 var monitoringSettings = []setting{
@@ -15,7 +14,8 @@ var monitoringSettings = []setting{
 	{name: "log-format", def: "json", arg: "FORMAT", help: "'json' or 'console'.",
 		value: choices(func(c *Config) *string { return &c.Monitoring.LogFormat }, "json", "console")},
 	{name: "log-outputs", def: "default", arg: "OUTPUTS",
-		help:  "Where to log to: 'stderr' (which 'default' means), 'stdout', paths of files.",
+		help: "Where to log to: 'stderr' (which 'default' means), 'stdout', 'systemd/journal' (stderr where there is " +
+			"no journal), paths of files.",
 		value: lists(func(c *Config) *[]string { return &c.Monitoring.LogOutputs })},
 	{name: "listen-metrics-urls", arg: "URLS", shown: "as listen-client-urls",
 		help:  "Where else to serve /metrics and /health.",
@@ -30,10 +30,14 @@ var monitoringSettings = []setting{
 	{name: "warning-unary-request-duration", def: "300ms", arg: "DURATION",
 		help:  "Log a warning when a request takes longer.",
 		value: durations(func(c *Config) *time.Duration { return &c.Monitoring.WarningRequestDuration })},
-	refused("enable-log-rotation", "false", "", switches(nil), noRotation),
-	refused("log-rotation-config-json",
-		`{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}`,
-		"JSON", nil, noRotation),
+	{name: "enable-log-rotation", def: "false",
+		help:  "Put files of log-outputs aside once they are large, as log-rotation-config-json says.",
+		value: switches(func(c *Config) *bool { return &c.Monitoring.EnableLogRotation })},
+	{name: "log-rotation-config-json", arg: "JSON",
+		def: `{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}`,
+		help: "How: maxsize in MB; of the old files those are removed that are older than maxage days, and more than " +
+			"maxbackups; 0 keeps all.",
+		value: texts(func(c *Config) *string { return &c.Monitoring.LogRotationJSON })},
 }
 
 var authSettings = []setting{
@@ -91,7 +95,6 @@ var idleSettings = []setting{
 	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),
 	ignored("socket-reuse-address", "false", "", switches(nil), "Go sets SO_REUSEADDR on every listener anyway"),
 	ignored("backend-batch-limit", "0", "N", counts(), "the store batches by itself"),
-	ignored("bootstrap-defrag-threshold-megabytes", "0", "N", counts(), "the store gives space back by itself"),
 	ignored("raft-read-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
 	ignored("raft-write-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
 	ignored("logger", "zap", "NAME", choices[string](nil, "zap"), "log lines have this shape anyway"),

@@ -4,13 +4,14 @@ import "time"
 
 // Storage has the directories of a member, their limits, and how often contents are compared.
 type Storage struct {
-	DataDir          string // never empty after Load: NAME.etcd by default
-	WALDir           string // empty: inside DataDir
-	QuotaBytes       int64  // see Config.Quota and Config.ReportedQuota
-	DiskReserveBytes int64  // free bytes to keep on the disks; zero: none
-	SnapshotSendRate int64  // bytes per second and snapshot; zero for no limit
-	SnapshotLogBytes int    // bytes of log kept for a member that is sent a snapshot
-	UnsafeNoFsync    bool
+	DataDir             string // never empty after Load: NAME.etcd by default
+	WALDir              string // empty: inside DataDir
+	QuotaBytes          int64  // see Config.Quota and Config.ReportedQuota
+	DiskReserveBytes    int64  // free bytes to keep on the disks; zero: none
+	SnapshotSendRate    int64  // bytes per second and snapshot; zero for no limit
+	BootDefragMegabytes int    // freeable, from which on to defragment at the start; 0: never
+	SnapshotLogBytes    int    // bytes of log kept for a member that is sent a snapshot
+	UnsafeNoFsync       bool
 
 	CorruptCheckTime     time.Duration // between two comparisons of all data; 0: never
 	CompactHashCheckTime time.Duration // between two comparisons of hashes; 0: never
@@ -101,6 +102,8 @@ type Monitoring struct {
 	LogLevel               string
 	LogFormat              string
 	LogOutputs             []string
+	EnableLogRotation      bool
+	LogRotationJSON        string // see Config.LogRotation
 	WarningApplyDuration   time.Duration
 	WarningRequestDuration time.Duration
 }

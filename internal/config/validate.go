@@ -156,14 +156,14 @@ func (c *Config) serviceFaults() Faults {
 	if c.FeatureGates.Enabled("LeaseCheckpointPersist") && !c.FeatureGates.Enabled("LeaseCheckpoint") {
 		faults = append(faults, "--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint")
 	}
+	if _, err := c.LogRotation(); err != nil {
+		faults = append(faults, err.Error())
+	}
 	if len(c.Monitoring.LogOutputs) == 0 {
 		faults = append(faults, "--log-outputs must name at least one output")
 	}
 	for _, output := range c.Monitoring.LogOutputs {
 		switch {
-		case output == "systemd/journal":
-			faults = append(faults, "--log-outputs: the journal is not spoken to directly; log to stderr, which "+
-				"systemd collects")
 		case output == "default" && len(c.Monitoring.LogOutputs) > 1:
 			faults = append(faults, "--log-outputs: 'default' cannot be combined with other outputs")
 		}

@@ -112,7 +112,7 @@ func (s *Server) noteApplied(took time.Duration) {
 	now, before := time.Since(s.timings.begun), s.timings.slowLogged.Load()
 	if (before == 0 || now-time.Duration(before) > slowApplyPause) && s.timings.slowLogged.CompareAndSwap(before,
 		int64(now)) {
-		s.logger.Warn("applying entries took long", "took", took, "expected", s.cfg.Monitoring.WarningApplyDuration)
+		s.logger.Warn("apply request took too long", "took", took, "expected-duration", s.cfg.Monitoring.WarningApplyDuration)
 	}
 }
 

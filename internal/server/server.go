@@ -85,6 +85,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, s.logger)
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.serve, s.startCompactor, s.publish,
+		s.defragmentAtStart,
 	}
 	for _, step := range steps {
 		if err := step(ctx, options); err != nil {
@@ -98,6 +99,34 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 	s.wg.Go(s.watchMember)
 	s.logger.Info("ready to serve client requests")
 	return s, nil
+}
+
+// defragmentAtStart does what --bootstrap-defrag-threshold-megabytes asks for: it defragments if that can free so much. etcd
+// does it before it serves; here reads and writes go on meanwhile, so nobody has to wait.
+func (s *Server) defragmentAtStart(context.Context, Options) error {
+	threshold := int64(s.cfg.Storage.BootDefragMegabytes) << 20
+	if threshold == 0 {
+		return nil
+	}
+	machine, release := s.member.Machine()
+	size := machine.Store().Size()
+	release()
+	about := []any{"current-db-size-bytes", size.DiskBytes, "current-db-size-in-use-bytes", size.LogicalBytes,
+		"bootstrap-defrag-threshold-bytes", threshold}
+	if size.DiskBytes-size.LogicalBytes < threshold {
+		s.logger.Info("Skipping defragmentation", about...)
+		return nil
+	}
+	s.logger.Info("defragmenting after the start", about...)
+	s.wg.Go(func() {
+		begun := time.Now()
+		if err := s.member.Defragment(s.ctx); err != nil && s.ctx.Err() == nil {
+			s.logger.Warn("could not defragment after the start", "err", err)
+			return
+		}
+		s.logger.Info("defragmented after the start", "took", time.Since(begun))
+	})
+	return nil
 }
 
 func (s *Server) listenClients(context.Context, Options) error { return s.clients.listen() }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 )
 
@@ -15,7 +14,9 @@ import (
 type Options struct {
 	Level   string // debug, info, warn, error; zap's higher levels mean error
 	Format  Format
-	Outputs []string // "default" and "stderr", "stdout", paths of files
+	Outputs []string // "default" and "stderr", "stdout", "systemd/journal", paths of files
+	// Rotation puts files aside that have become large; nil: they grow.
+	Rotation *Rotation
 
 	Stdout, Stderr io.Writer
 }
@@ -24,7 +25,7 @@ type Options struct {
 type Log struct {
 	*slog.Logger
 	sinks []*Sink
-	files []*os.File
+	files []io.Closer
 }
 
 // Open returns a logger that never waits for its outputs: each has a Sink of its own. Close it before the process ends.
@@ -41,8 +42,10 @@ func Open(o Options) (*Log, error) {
 			add(o.Stderr)
 		case "stdout":
 			add(o.Stdout)
+		case "systemd/journal":
+			add(openJournal(o.Stderr))
 		default:
-			f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+			f, err := openFile(name, o.Rotation)
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("log to %s: %w", name, err), log.Close())
 			}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
@@ -181,19 +182,23 @@ func Pass[R any](
 	took := g.options.Clock.Now().Sub(begun)
 	method.end(err, took, g.options.Histograms)
 	if took > g.options.SlowRequest {
-		g.logSlow(ctx, method, took, err)
+		g.logSlow(ctx, method, begun, took, err)
 	}
 	return response, err
 }
 
-// logSlow reports a slow request, but not each of a flood: a warning that drowns the log warns nobody.
-func (g *Gate) logSlow(ctx context.Context, method *Method, took time.Duration, err error) {
+// logSlow reports a slow request in etcd's words, but not each of a flood: a warning that drowns the log warns nobody.
+func (g *Gate) logSlow(ctx context.Context, method *Method, begun time.Time, took time.Duration, err error) {
 	suppressed, ok := g.slow.note(g.options.Clock.Now())
 	if !ok {
 		return
 	}
-	g.options.Logger.WarnContext(ctx, "slow request",
-		"method", method.name, "took", took, "expected", g.options.SlowRequest, "suppressed", suppressed, "err", err)
+	remote := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		remote = p.Addr.String()
+	}
+	g.options.Logger.WarnContext(ctx, "request stats", "start time", begun, "time spent", took, "remote", remote,
+		"response type", method.name, "expected", g.options.SlowRequest, "suppressed", suppressed, "err", err)
 }
 
 // Stream is the interceptor of all streams.
