@@ -15,7 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/sim/changes"
 	"github.com/quorate/quorate/internal/sim/dice"
-	"github.com/quorate/quorate/internal/sim/joins"
+	"github.com/quorate/quorate/internal/sim/routines"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -35,7 +35,7 @@ type pilot struct {
 	busy     bool
 	requests *autopilot.Requests
 	repair   *autopilot.Repair
-	accept   joins.Lock // of those that join
+	accept   routines.Lock // of those that join
 }
 
 // startPilot begins a life.

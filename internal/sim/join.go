@@ -16,6 +16,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/diary"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/joins"
+	"github.com/quorate/quorate/internal/sim/routines"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -111,7 +112,7 @@ func (n *network) join(from, to *host, answered func(autopilot.JoinAnswer, error
 		asked := joins.Member{AtLeader: to.atLeader, After: to.after,
 			Poll:      func() time.Duration { return dice.Between(n.rng, time.Millisecond, time.Second) },
 			NotLeader: func(err error) bool { return errors.Is(err, errNotLeading) }}
-		end := n.run.routines.Go(func(wait joins.Wait) {
+		end := n.run.routines.Go(func(wait routines.Wait) {
 			answer, err, ok := asked.Answer(wait, request)
 			if ok && back.cuts == 0 && (n.run.calm || !dice.Chance(n.rng, answerIsLost)) {
 				n.run.After(n.delay(), func() { answered(answer, err) })
@@ -151,7 +152,7 @@ func (h *host) joinStep(q autopilot.JoinQuestion, answered func(autopilot.JoinSt
 		},
 		Change: func(request *consensus.ChangeRequest, done func(error)) { h.change(*request, done) },
 	}
-	end := h.run.routines.Go(func(wait joins.Wait) {
+	end := h.run.routines.Go(func(wait routines.Wait) {
 		if step, err, ok := leader.Step(wait, q); ok {
 			answered(step, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/joins"
 	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/plan"
+	"github.com/quorate/quorate/internal/sim/routines"
 	"github.com/quorate/quorate/internal/sim/stores"
 	"github.com/quorate/quorate/internal/sim/tally"
 )
@@ -48,7 +49,7 @@ type run struct {
 	counts  tally.Counts
 	current *host // whose code runs: for panics
 
-	routines joins.Routines // of processes that join
+	routines routines.Set // what blocks, in a real member
 	joins    joins.Laws
 
 	calm     bool // the first phase is over

@@ -12,51 +12,13 @@ import (
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/sim/joins"
 	"github.com/quorate/quorate/internal/sim/kernel"
+	"github.com/quorate/quorate/internal/sim/routines"
 )
-
-// Ensure that routines go on in the events that they wait for, that a lock lets one at a time through, and that the end of a
-// routine is the end of its waiting.
-func TestRoutines_Go(t *testing.T) {
-	var time kernel.Schedule
-	var all joins.Routines
-	var lock joins.Lock
-	var log []string
-	say := func(name string) func(joins.Wait) {
-		return func(wait joins.Wait) {
-			turn := lock.Of(wait)
-			turn.Lock()
-			log = append(log, name+" begins")
-			ok := wait(func(resume func()) { time.After(10, resume); time.After(20, resume) })
-			turn.Unlock()
-			if ok {
-				log = append(log, name+" ends")
-			}
-		}
-	}
-	all.Go(say("a"))
-	end := all.Go(say("b"))
-	all.Go(say("c"))
-	for do := time.Next(15); do != nil; do = time.Next(15) {
-		do()
-	}
-	end()
-	for do := time.Next(100); do != nil; do = time.Next(100) {
-		do()
-	}
-	if want := []string{"a begins", "b begins", "a ends", "c begins", "c ends"}; !slices.Equal(log, want) {
-		t.Errorf("got %v, want %v", log, want)
-	}
-	all.Go(say("d"))
-	all.End()
-	if last := log[len(log)-1]; last != "d begins" {
-		t.Errorf("after the end: %s", last)
-	}
-}
 
 // Ensure that a process asks again after an answer that was lost and after an error that passes, and ends with a refusal.
 func TestProcess_Run(t *testing.T) {
 	var clock kernel.Schedule
-	var all joins.Routines
+	var all routines.Set
 	defer all.End()
 	var asked []int
 	var refused error

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/sim/routines"
 )
 
 var errEnded = errors.New("sim: the process has ended")
@@ -24,7 +25,7 @@ type Leader struct {
 	Ports
 	Addresses *autopilot.Addresses
 	Options   autopilot.RequestOptions // but for Accept, which is Lock
-	Lock      *Lock
+	Lock      *routines.Lock
 	Laws      *Laws
 	Removed   func(consensus.MemberID) bool // as far as is applied here
 	Runs      func() bool                   // whether the process does
@@ -35,7 +36,7 @@ type Leader struct {
 }
 
 // Step takes the next step of a process that joins. It returns false if the member or the routine ended before.
-func (l *Leader) Step(wait Wait, q autopilot.JoinQuestion) (step autopilot.JoinStep, err error, ok bool) {
+func (l *Leader) Step(wait routines.Wait, q autopilot.JoinQuestion) (step autopilot.JoinStep, err error, ok bool) {
 	c := &calls{Ports: l.Ports, leader: l, wait: wait}
 	o := l.Options
 	o.Accept = l.Lock.Of(wait)
@@ -53,7 +54,7 @@ func (l *Leader) Step(wait Wait, q autopilot.JoinQuestion) (step autopilot.JoinS
 type calls struct {
 	Ports
 	leader *Leader
-	wait   Wait
+	wait   routines.Wait
 	seen   []membership.View
 	over   bool
 }

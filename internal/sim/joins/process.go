@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/sim/routines"
 )
 
 // The pauses of the real process (internal/server/join_url.go).
@@ -29,7 +30,7 @@ type Process struct {
 }
 
 // Run asks until there is an answer or a refusal.
-func (p *Process) Run(wait Wait) {
+func (p *Process) Run(wait routines.Wait) {
 	late := false
 	p.After(limit, func() { late = true })
 	joiner := autopilot.NewJoiner(p.Members)
@@ -89,7 +90,7 @@ type Member struct {
 }
 
 // Answer asks the leader until the process is a member, as member.Membership does. It returns false if it was ended before.
-func (m *Member) Answer(wait Wait, r autopilot.JoinRequest) (answer autopilot.JoinAnswer, err error, ok bool) {
+func (m *Member) Answer(wait routines.Wait, r autopilot.JoinRequest) (answer autopilot.JoinAnswer, err error, ok bool) {
 	if err := r.Validate(); err != nil {
 		return answer, err, true
 	}

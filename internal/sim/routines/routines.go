@@ -1,15 +1,15 @@
-package joins
+package routines
 
 import "iter"
 
 // Wait makes a routine wait until resume is called, in a later event or at once. It returns false if the routine was ended.
 type Wait func(begin func(resume func())) bool
 
-// Routines are those of a world. The zero value is ready.
-type Routines struct{ open map[*routine]bool }
+// Set is the routines of a world. The zero value is ready.
+type Set struct{ open map[*routine]bool }
 
 type routine struct {
-	all  *Routines
+	all  *Set
 	next func() (func(func()), bool)
 	stop func()
 	turn int
@@ -17,7 +17,7 @@ type routine struct {
 }
 
 // Go runs f until it waits for the first time. end ends it where it waits; it must not be called by f.
-func (all *Routines) Go(f func(wait Wait)) (end func()) {
+func (all *Set) Go(f func(wait Wait)) (end func()) {
 	r := &routine{all: all}
 	r.next, r.stop = iter.Pull(func(yield func(func(func())) bool) { f(yield) })
 	if all.open == nil {
@@ -29,7 +29,7 @@ func (all *Routines) Go(f func(wait Wait)) (end func()) {
 }
 
 // End ends all.
-func (all *Routines) End() {
+func (all *Set) End() {
 	for r := range all.open { // in any order: nothing happens any more
 		r.end()
 	}
