@@ -66,8 +66,9 @@ func (d *draft) change(c *Change) (changed bool, err error) {
 	return true, nil
 }
 
-// enable does not raise the revision, as in etcd. A new secret ends all tokens from before. A State that was restored from a
-// backup may be enabled and have no secret: then this gives it one.
+// enable does not raise the revision, as in etcd. A State that was restored from a backup may be enabled and have no secret:
+// then this gives it one. A new secret ends all tokens from before, where it is known. A member that lags still takes them, so
+// all users count as added now: disabling has raised the revision since they logged in.
 func (d *draft) enable(c *Change) (bool, error) {
 	root, ok := d.State.users[RootUser]
 	switch {
@@ -77,6 +78,13 @@ func (d *draft) enable(c *Change) (bool, error) {
 		return false, ErrRootUserNotExist
 	case !root.has(RootRole):
 		return false, ErrRootRoleNotExist
+	}
+	if len(d.secret) > 0 {
+		for _, name := range d.Users() {
+			next := *d.State.users[name]
+			next.Since = d.revision
+			d.putUser(&next)
+		}
 	}
 	d.enabled, d.secret = true, bytes.Clone(c.Secret)
 	return true, nil

@@ -277,3 +277,20 @@ func TestState_Next_tooLarge(t *testing.T) {
 		t.Errorf("%d bytes", s.Bytes())
 	}
 }
+
+// Ensure that who logged in before authentication was disabled is refused once it was enabled again, whoever took the old token: a
+// member that has not applied that yet does.
+func TestState_Next_enableAgain(t *testing.T) {
+	s := apply(t, auth.New(), append(slices.Clone(base), enable)...)
+	alice, _ := s.User("alice")
+	by := auth.Credentials{User: "alice", Revision: alice.Since}
+	s = apply(t, s, auth.Change{Kind: auth.Disable}, auth.Change{Kind: auth.Enable, Secret: []byte("another")})
+	if check := s.Check(by); !errors.Is(check.User(), auth.ErrOldRevision) {
+		t.Errorf("got %v, want %v", check.User(), auth.ErrOldRevision)
+	}
+	alice, _ = s.User("alice")
+	by.Revision = alice.Since
+	if check := s.Check(by); check.User() != nil || string(alice.Hash) != "h2" || len(alice.Roles) != 2 {
+		t.Errorf("who logs in again is refused, or another: %v, %+v", check.User(), alice)
+	}
+}

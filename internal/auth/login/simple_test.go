@@ -160,6 +160,7 @@ func TestLogin_shortSecret(t *testing.T) {
 		alice, _ := s.User("alice")
 		wantInvalid(t, l, s, login.Forge(short, alice, newClock().now))
 		s = apply(t, s, auth.Change{Kind: auth.Disable}, auth.Change{Kind: auth.Enable, Secret: secret})
+		alice, _ = s.User("alice")
 		wantUser(t, l, s, login.Forge(secret, alice, newClock().now))
 	}
 }
