@@ -49,10 +49,7 @@ func (s *shared) alarms() []kv.Alarm {
 
 // propose replicates a command in the name of the caller, and makes its rejection an error.
 func (s *shared) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
-	if err := s.access.Sign(ctx, command); err != nil {
-		return kv.Result{}, err
-	}
-	return s.replicate(ctx, command)
+	return s.access.Propose(ctx, command, s.replicate)
 }
 
 // replicate is propose in the name that the command bears.

@@ -211,6 +211,23 @@ func (c *Control) Sign(ctx context.Context, command *kv.Command) error {
 	return c.sign(ctx, command, by)
 }
 
+// Propose signs a command and proposes it. A command that bears nobody's name, because this member did not know yet that
+// authentication was enabled, and is rejected for that, is signed and proposed once more: its caller may well have logged in.
+func (c *Control) Propose(
+	ctx context.Context, command *kv.Command, propose func(context.Context, *kv.Command) (kv.Result, error),
+) (kv.Result, error) {
+	for again := false; ; again = true {
+		if err := c.Sign(ctx, command); err != nil {
+			return kv.Result{}, err
+		}
+		nameless := command.By.IsZero()
+		result, err := propose(ctx, command)
+		if again || !nameless || !errors.Is(err, auth.ErrUserEmpty) && !errors.Is(result.Err, auth.ErrUserEmpty) {
+			return result, err
+		}
+	}
+}
+
 // Unsettled reports whether a call bears a token while this member knows of no authentication. It has not applied yet that this
 // was enabled, or the client does not know yet that it was disabled. What is offered to several members at once must bear the
 // same name at all of them, for what one has answered another may have to propose: so such offers are not taken.

@@ -135,3 +135,33 @@ func TestControl_catchUp_bounded(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that a put which its member took for nobody's, because it did not know yet that authentication was enabled, is proposed in
+// its caller's name once it was rejected; and that a caller without credentials is told that no user was named.
+func TestControl_Propose_enabledMeanwhile(t *testing.T) {
+	leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "root"}}
+	root := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{
+		State: tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}},
+	}})
+	for _, row := range []struct {
+		name string
+		ctx  context.Context
+		want error
+	}{{"root", root, nil}, {"nobody", context.Background(), auth.ErrUserEmpty}} {
+		m := machine(t)
+		known := auth.New() // by this member, which lags
+		c := control(t, m, func(o *access.Options) {
+			o.Certificates, o.Users = true, func() *auth.State { return known }
+		})
+		var names []string
+		command := kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
+		_, err := c.Propose(row.ctx, &command, func(_ context.Context, command *kv.Command) (kv.Result, error) {
+			known = m.Users() // it has caught up when it applies the command
+			names = append(names, command.By.User)
+			return kv.Result{Err: m.Permit(command)}, m.Permit(command)
+		})
+		if !errors.Is(err, row.want) || row.want == nil && err != nil || names[0] != "" || len(names) > 2 {
+			t.Errorf("%s: got %v, proposed in the names %q", row.name, err, names)
+		}
+	}
+}
