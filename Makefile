@@ -5,6 +5,7 @@ export CGO_ENABLED ?= 0
 SEED ?= 1
 SIM_FOR ?= 2m
 SIM_PEBBLE_FOR ?= 12s
+SIM_USERS_FOR ?= 15s
 FUZZ_TIME ?= 30s
 FUZZ_OF ?= 1
 FUZZ_PART ?= 0
@@ -32,6 +33,7 @@ race:
 sim:
 	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
 	$(GO) run ./cmd/quoratesim run --for $(SIM_PEBBLE_FOR) --seed $(SEED) --nemesis all --engine pebble
+	$(GO) run ./cmd/quoratesim run --for $(SIM_USERS_FOR) --seed $(SEED) --nemesis auth,crash,partition,transfer,membership,compact
 
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }

@@ -18,7 +18,7 @@ import (
 func (w *World) calmPhase() {
 	w.run.calm = true
 	w.heal()
-	if !w.joinsSettled() || !w.probe("after the faults") {
+	if !w.joinsSettled() || !w.probe("after the faults") || !w.usersGetThrough() {
 		return
 	}
 	w.load.Stop()
@@ -90,7 +90,10 @@ func (w *World) probe(when string) bool {
 				continue
 			}
 			asked[h.id] = h.life
-			command := kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "probe/%v", h.id), Value: []byte(when)}}
+			command := kv.Command{
+				Put: &kv.PutOp{Key: fmt.Appendf(nil, "probe/%v", h.id), Value: []byte(when)},
+				By:  h.proc.Data.Machine.Users().ByMember(),
+			}
 			h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
 				answered[h.id] = err == nil && r.Err == nil
 				if !answered[h.id] {

@@ -5,9 +5,10 @@
 // cluster, the faults and the load (package plan). In the first phase everything may go wrong and nothing may be lost; in
 // the second the faults end, and the members must answer and become equal. Package check has the laws, package workload
 // the clients, package disk the disk, package kernel the time, package stores the engines, guard who may speak, epochs
-// the meeting of epochs, changes the changes of membership, joins processes that join, routines code that blocks, breaks
-// the negative controls, actions and diary what is written down, dice the draws. It is not a test of goroutines or of gRPC, and of Pebble only
-// if it is asked to: other tests are.
+// the meeting of epochs, changes the changes of membership, joins processes that join, users those who act in a user's
+// name, permits what they may do, routines code that blocks, breaks the negative controls, actions and diary what is
+// written down, dice the draws. It is not a test of goroutines or of gRPC, and of Pebble only if it is asked to: other
+// tests are.
 //
 // Invariants:
 //  1. The same seed gives the same events, to the byte: no wall clock, no goroutine, no map order, no global chance. Only

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -17,6 +18,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/kernel"
 	"github.com/quorate/quorate/internal/sim/plan"
 	"github.com/quorate/quorate/internal/sim/shell"
+	"github.com/quorate/quorate/internal/sim/users"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
@@ -38,6 +40,7 @@ type host struct {
 	life  int
 	proc  *shell.Process // of this life, once it has read its disk
 	pilot *pilot         // likewise; nil in worlds without jobs
+	gate  *users.Gate    // likewise; nil in worlds without users
 	gone  bool           // removed from the cluster, or never needed again
 
 	inForce *raft.ConfigInForce // told by the last step
@@ -54,7 +57,7 @@ func (h *host) options() datadir.Options {
 	return datadir.Options{
 		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
 		Nonce:      func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
-		OpenEngine: open, OpenView: view,
+		OpenEngine: open, OpenView: view, Apply: apply.Options{Faults: h.run.broken.Apply},
 	}
 }
 
@@ -128,6 +131,7 @@ func (h *host) start() {
 		h.after(promoteScan, h.promote)
 	}
 	h.startPilot()
+	openGate(h)
 }
 
 // newLife is what the process gets from its machine.
@@ -256,7 +260,7 @@ func (h *host) down() {
 	h.noteLoss()
 	h.noteInferred()
 	h.run.stores.End(h.slot)
-	h.alive, h.proc, h.pilot = false, nil, nil
+	h.alive, h.proc, h.pilot, h.gate = false, nil, nil, nil
 	h.inForce, h.frozen, h.guard, h.epochs = nil, 0, nil, nil
 	for _, other := range h.cluster.up() {
 		if h.cluster.net.link(h.slot, other.slot).cuts == 0 {

@@ -28,6 +28,7 @@ var strikes = map[string]func(*World){
 	"reconfig-crash":     byOperators((*operators).strikeMembership),
 	"transfer":           byFaults((*faults).strikeTransfer),
 	"last-word":          byFaults((*faults).strikeLastWord),
+	"auth":               (*World).strikeUsers,
 	"jobs":               byOperators((*operators).strikeJobs),
 	"wipe":               byDisks((*diskFaults).strikeWipe),
 	"roll-back":          byDisks((*diskFaults).strikeRollBack),

@@ -30,6 +30,7 @@ const (
 	streamPlanIdentity
 	streamJobs
 	streamOperators
+	streamUsers
 	streamHosts  = 100
 	streamClocks = 200
 )
@@ -42,6 +43,7 @@ type run struct {
 	rng     *rand.Rand
 	spoil   *rand.Rand // of the faults of identity
 	chance  *rand.Rand // of jobs
+	users   *rand.Rand // of users
 	trace   *diary.Diary
 	actions *actions.Writer // nil if nobody reads them
 	suite   *check.Suite

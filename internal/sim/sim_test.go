@@ -153,6 +153,10 @@ func TestRun_negativeControls(t *testing.T) {
 		"early-leases":         {Nemesis: "none"},
 		"session-by-id":        {Members: 3, Nemesis: "none"},
 		"hasty-client":         {Members: 7, Nemesis: "last-word", Seed: 8},
+		"apply-unpermitted":    {Members: 5, Nemesis: "auth", Seed: 2},
+		"evaluate-unpermitted": {Members: 5, Nemesis: "auth", Seed: 7},
+		"read-early":           {Members: 3, Nemesis: "auth", Seed: 10},
+		"former-passwords":     {Members: 3, Nemesis: "auth", Seed: 2},
 		"lossy-watch":          {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

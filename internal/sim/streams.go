@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
+	"github.com/quorate/quorate/internal/sim/users"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -33,11 +34,17 @@ type clientStream struct {
 }
 
 // Stream implements workload.Target.
-func (t target) Stream(key []byte, hear func(*quoratepb.ProposeResponse), broke func()) workload.Stream {
+func (t target) Stream(
+	by *users.Person, key []byte, hear func(*quoratepb.ProposeResponse), broke func(),
+) workload.Stream {
 	s := &clientStream{net: t.h.cluster.net, h: t.h, life: t.h.life, hear: hear, broke: broke}
 	owner, _ := clients.OwnerOf(key, t.h.run.broken.Owners) // the keys of package workload are whole
 	s.atMember(func() {
-		s.member = s.h.proc.Clients.NewStream(owner, s.answer)
+		var caller shell.Caller = shell.Anybody{}
+		if by != nil {
+			caller = s.h.gate.Caller(by)
+		}
+		s.member = s.h.proc.Clients.NewStream(owner, caller, s.answer, s.fail)
 		s.member.Look()
 	})
 	s.look()

@@ -4,6 +4,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/sim/users"
 )
 
 // target is a host as clients of package workload see it.
@@ -26,7 +27,10 @@ func (t target) Life() int {
 }
 
 // Propose implements workload.Target.
-func (t target) Propose(command *kv.Command, done func(kv.Result, error)) (abandon func()) {
+func (t target) Propose(by *users.Person, command *kv.Command, done func(kv.Result, error)) (abandon func()) {
+	if by != nil {
+		return t.h.gate.Propose(by, command, done)
+	}
 	return t.h.proc.Clients.Propose(command, done)
 }
 
@@ -44,8 +48,34 @@ func (t target) Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
 // Hub implements workload.Target.
 func (t target) Hub() *watch.Hub { return t.h.proc.Hub() }
 
+// RangeBy implements workload.Target.
+func (t target) RangeBy(
+	by *users.Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error),
+) {
+	t.h.gate.Range(by, op, linearizable, done)
+}
+
+// LogIn implements workload.Target.
+func (t target) LogIn(by *users.Person, password string, done func(hash string, err error)) {
+	t.h.gate.LogIn(by, password, done)
+}
+
 // Renew implements workload.Target: it asks the leader, wherever it is, as the real member does.
-func (t target) Renew(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
+func (t target) Renew(by *users.Person, id kv.LeaseID, done func(ttlSeconds int64, err error)) {
+	if by == nil {
+		t.renew(id, done)
+		return
+	}
+	t.h.gate.Renew(by, id, func(err error) {
+		if err != nil {
+			done(0, err)
+			return
+		}
+		t.renew(id, done)
+	})
+}
+
+func (t target) renew(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
 	h := t.h
 	leader := h.proc.Node.Replica().Leader()
 	switch {

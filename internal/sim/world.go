@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/plan"
 	"github.com/quorate/quorate/internal/sim/stores"
+	"github.com/quorate/quorate/internal/sim/users"
 	"github.com/quorate/quorate/internal/sim/workload"
 )
 
@@ -22,6 +23,7 @@ type World struct {
 	run       *run
 	cluster   *cluster
 	load      *workload.Load
+	root      *users.Operator // nil in worlds without users
 	faults    *faults
 	disks     *diskFaults
 	operators *operators
@@ -74,6 +76,7 @@ func newWorld(o Options) (*World, error) {
 	r := &run{
 		plan: p, rng: dice.Stream(o.Seed, streamWorld),
 		spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators),
+		users: dice.Stream(o.Seed, streamUsers),
 		trace: diary.New(o.Trace),
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
@@ -101,7 +104,8 @@ func newWorld(o Options) (*World, error) {
 		r.After(p.Begins(i, r.spoil), h.start)
 	}
 	r.After(cureScan, w.operators.foundAgain)
-	w.load = workload.Start(surroundings{r, c}, r.suite, p.Mix, dice.Stream(o.Seed, streamLoad))
+	w.startUsers()
+	w.load = workload.Start(surroundings{r, c}, r.suite, r.plan.Mix, dice.Stream(o.Seed, streamLoad))
 	for _, n := range p.Named {
 		w.unleash(n, r.chance)
 	}

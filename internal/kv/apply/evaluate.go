@@ -23,7 +23,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 		return kv.Result{}, false
 	}
 	v := evaluation{store: m.store, leases: m.leases, alarms: m.alarms, auth: m.auth.state.Load(), rev: m.store.Revision(),
-		exact: kv.Revision(e.ExactRevision)}
+		exact: kv.Revision(e.ExactRevision), unpermitted: m.options.Faults.EvaluateUnpermitted}
 	v.account.left = maxFastAnswerBytes
 	if !m.awaits(e) {
 		return m.keptAt(e)
@@ -77,12 +77,15 @@ type evaluation struct {
 	exact   kv.Revision  // that the command will have
 	written keyrange.Set // by the operations so far
 	account fixedAccount
-	unknown bool // the result is not certain; whatever was made of it is void
+	// unpermitted is Faults.EvaluateUnpermitted.
+	unpermitted bool
+	unknown     bool // the result is not certain; whatever was made of it is void
 }
 
 func (v *evaluation) command(cmd *kv.Command) (res kv.Result, ok bool) {
 	noSpace, corrupt := forbidden(v.alarms.list())
-	if v.rev >= v.exact || permit(v.auth, v.leases, cmd) != nil || barred(cmd, noSpace, corrupt) != nil {
+	denied := permit(v.auth, v.leases, cmd) != nil && !v.unpermitted
+	if v.rev >= v.exact || denied || barred(cmd, noSpace, corrupt) != nil {
 		return kv.Result{}, false
 	}
 	res.Revision = v.exact

@@ -21,6 +21,13 @@ type Options struct {
 	Hub *watch.Hub
 	// Counts takes note of what is applied; nil makes new ones.
 	Counts *counts.Counts
+	Faults Faults
+}
+
+// Faults drop rules, for negative controls.
+type Faults struct {
+	Unpermitted         bool // what is applied is not checked for permissions
+	EvaluateUnpermitted bool // neither is what is evaluated
 }
 
 // Machine is the replicated state of one member. Each of its tables has its own lock; what it does with an entry is in

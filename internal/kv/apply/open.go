@@ -63,7 +63,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	}
 	m.sessions = newSessionTable(eng, m.members)
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
-		auth: m.auth, counts: options.Counts}
+		auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted}
 	if m.executor.counts == nil {
 		m.executor.counts = counts.New()
 	}

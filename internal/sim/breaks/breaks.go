@@ -11,8 +11,10 @@ import (
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
+	"github.com/quorate/quorate/internal/sim/users"
 )
 
 // ErrUnknown is returned for the name of a negative control that there is not.
@@ -25,6 +27,8 @@ type Set struct {
 	Offers      offers.Faults
 	Owners      clients.Faults
 	Membership  membership.Faults
+	Apply       apply.Faults
+	Users       users.Faults
 	LyingDisk   bool // a sync that does nothing
 	LyingLog    bool // the log does not sync
 	LyingEngine bool // the store does not sync, if it is Pebble
@@ -90,6 +94,13 @@ var all = []Break{
 	{"session-by-id", "whoever knows the id of a native client can write in its sessions",
 		func(b *Set) { b.Owners.IDInKey = true }},
 	{"hasty-client", "one voter less decides what a native client offers", func(b *Set) { b.Client = true }},
+	{"apply-unpermitted", "what is applied is not checked: only the member that was asked does it",
+		func(b *Set) { b.Apply.Unpermitted = true }},
+	{"evaluate-unpermitted", "the fast path answers early what is not permitted",
+		func(b *Set) { b.Apply.EvaluateUnpermitted = true }},
+	{"read-early", "a read is permitted before it waits, by users that may lag",
+		func(b *Set) { b.Users.ReadEarly = true }},
+	{"former-passwords", "a token of a former password goes on", func(b *Set) { b.Users.FormerPasswords = true }},
 	{"lossy-watch", "a watcher loses events", func(b *Set) { b.Watch = true }},
 }
 

@@ -137,6 +137,7 @@ func (s *Suite) Recovered(member consensus.MemberID, hard consensus.HardState, b
 	s.elections.forget(member, hard.Term)
 	p.hard, p.log, p.term, p.cut = hard, found, hard.Term, 0
 	s.commits.learned(hard.Commit, hard.Term)
+	s.Permits.Reached(member, applied)
 	applied = max(applied, base.Position.Index)
 	*w = shadow{
 		base: base.Position, floor: floorOf(&base), applied: applied, known: max(applied, min(hard.Commit, last)),

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/permits"
 )
 
 // machine checks that all members apply the same log to the same results, and that these are the results that the
@@ -18,6 +20,8 @@ type machine struct {
 	sessions  map[consensus.SessionID]bool
 	newest    map[consensus.MemberID]uint64 // the highest number of its sessions
 	removed   map[consensus.MemberID]bool
+	asked     *auth.Change // by the last command, of users
+	edited    bool         // that has changed them
 	results   map[consensus.ProposalID]kv.Result
 	hashes    map[hashKey]uint32
 	holders   map[hashKey]consensus.MemberID
@@ -66,11 +70,19 @@ func (m *machine) first(s *Suite, member consensus.MemberID, e *consensus.Entry,
 	}
 	before := m.model.Revision
 	want, again := m.expect(s, e)
+	if m.model.changed && !again {
+		m.model.changed, m.edited = false, true
+	}
 	if _, kept := m.results[e.Proposal]; kept && !again {
 		s.fastPath.executed(s, e.Proposal, got)
 	}
 	m.outcomes = append(m.outcomes, outcome{want.Err, want.Revision})
 	m.revisions = append(m.revisions, m.model.Revision)
+	if !sameError(want.Err, got.Err) && (permits.ForWantOfPermission(want.Err) || permits.ForWantOfPermission(got.Err)) {
+		s.report("permission", "member %v applied %v %v with %v, users and roles say %v", member, e.Position(), e.Proposal,
+			got.Err, want.Err)
+		return
+	}
 	if !sameError(want.Err, got.Err) || want.Revision != got.Revision {
 		s.report("state-machine", "member %v applied %v %v to revision %d (%v), the model says %d (%v)",
 			member, e.Position(), e.Proposal, got.Revision, got.Err, want.Revision, want.Err)
@@ -113,6 +125,10 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	if err != nil {
 		s.report("state-machine", "entry %v does not decode: %v", e.Position(), err)
 		return kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}, false
+	}
+	m.asked = command.Auth
+	if exact != 0 && e.Proposal.Session.OfClient() && command.By.User != "" { // each member signed what it was offered
+		command.By.Revision = auth.AnyRevision
 	}
 	if e.Proposal.IsZero() {
 		return m.model.apply(&command, exact), false

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/permits"
 )
 
 // Model is the reference store: the meaning of commands, written as simply as possible, with all history kept.
@@ -15,8 +16,10 @@ type Model struct {
 	live      []string             // the keys that exist now, sorted
 	leases    map[kv.LeaseID]*modelLease
 	jobs      modelJobs
+	users     permits.Users
+	changed   bool         // users, by the command that is being applied
 	Events    [][]kv.Event // Events[r-2] are the changes of revision r
-	changed   []kv.Event   // of the command that is being applied
+	events    []kv.Event   // of the command that is being applied
 	next      kv.Revision
 }
 
@@ -51,7 +54,10 @@ type modelLease struct {
 
 // NewModel returns an empty store.
 func NewModel() *Model {
-	return &Model{Revision: 1, keys: map[string][]version{}, leases: map[kv.LeaseID]*modelLease{}, jobs: modelJobs{}}
+	return &Model{
+		Revision: 1, keys: map[string][]version{}, leases: map[kv.LeaseID]*modelLease{}, jobs: modelJobs{},
+		users: permits.NewUsers(),
+	}
 }
 
 // At returns a key as it was at a revision.
@@ -93,12 +99,13 @@ func (m *Model) Leases() []kv.LeaseID {
 
 // apply runs a command at the next revision, or at an exact one; sessions and duplicates are not its business.
 func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
-	m.changed, m.next = nil, m.Revision+1
+	m.events, m.changed, m.next = nil, false, m.Revision+1
 	if exact != 0 {
 		m.next = exact
 	}
-	var r kv.Result
+	r := kv.Result{Err: m.permit(c)}
 	switch {
+	case r.Err != nil:
 	case c.Put != nil:
 		r.Put, r.Err = m.put(c.Put)
 	case c.Delete != nil:
@@ -115,15 +122,27 @@ func (m *Model) apply(c *kv.Command, exact kv.Revision) kv.Result {
 		r.Err = m.revoke(c.LeaseRevoke.ID)
 	case c.Job != nil:
 		r.Err = m.jobs.write(c.Job)
+	case c.Auth != nil:
+		m.users, m.changed, r.Err = m.users.Change(c.Auth)
 	}
-	if len(m.changed) > 0 {
+	if len(m.events) > 0 {
 		for m.Revision++; m.Revision < m.next; m.Revision++ {
 			m.Events = append(m.Events, nil) // a revision that nothing got
 		}
-		m.Events = append(m.Events, m.changed)
+		m.Events = append(m.Events, m.events)
 	}
 	r.Revision = m.Revision
 	return r
+}
+
+// permit says why who asks for a command is refused.
+func (m *Model) permit(c *kv.Command) error {
+	return m.users.Permit(c, func(id kv.LeaseID) []string {
+		if l := m.leases[id]; l != nil {
+			return l.keys
+		}
+		return nil
+	})
 }
 
 func (m *Model) now(key string) (kv.KeyValue, bool) { return m.At(key, kv.MaxRevision) }
@@ -180,7 +199,7 @@ func (m *Model) detach(lease kv.LeaseID, key string) {
 func (m *Model) change(kind kv.EventKind, now kv.KeyValue) {
 	key := string(now.Key)
 	m.keys[key] = append(m.keys[key], version{m.next, now})
-	m.changed = append(m.changed, kv.Event{Kind: kind, KV: now})
+	m.events = append(m.events, kv.Event{Kind: kind, KV: now})
 }
 
 func (m *Model) remove(op *kv.DeleteOp) *kv.DeleteResult {

@@ -24,6 +24,7 @@ func (s *Suite) revisionUsed(e *consensus.Entry, before kv.Revision) {
 // Published tells what a member's store says about its revision after it applied an index.
 func (s *Suite) Published(member consensus.MemberID, index consensus.Index, revision kv.Revision) {
 	s.logs.of(member).reached(index)
+	s.Permits.Reached(member, index)
 	if index == 0 || int(index) > len(s.machine.outcomes) {
 		return
 	}

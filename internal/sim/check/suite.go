@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/permits"
 )
 
 // Violation is a broken law.
@@ -35,6 +36,7 @@ type Suite struct {
 	Bindings Bindings
 	Jobs     Jobs
 	Offers   Offers
+	Permits  permits.Laws
 
 	elections elections
 	logs      logs
@@ -60,6 +62,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.fastPath.init()
 	s.Bindings.init()
 	s.removals.init(&base)
+	s.Permits.Init(s.report)
 	s.Jobs.voters = base.Config.Voters
 	first := base.Position
 	for range first.Index {
@@ -100,10 +103,15 @@ func (s *Suite) Applied(member consensus.MemberID, entries []consensus.Entry, re
 		s.logs.committed(s, member, &entries[i])
 		s.configCommitted(&entries[i])
 		s.machine.applied(s, member, &entries[i], &results[i])
+		if m := &s.machine; m.edited {
+			s.Permits.Began(entries[i].Index, m.model.Revision, m.asked, m.model.users)
+			m.edited = false
+		}
 		s.Jobs.applied(s, &entries[i], &results[i])
 	}
 	if n := len(entries); n > 0 {
 		s.commits.acted(s, member, entries[n-1].Index)
 		s.logs.of(member).reached(entries[n-1].Index)
+		s.Permits.Reached(member, entries[n-1].Index)
 	}
 }

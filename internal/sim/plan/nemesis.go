@@ -57,6 +57,8 @@ var named = []Nemesis{
 	{"jobs", "operators ask for jobs and cancel some, machines die, and leaders replace dead voters by standbys",
 		2 * time.Second,
 		func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
+	{"auth", "clients act in users' names, and root changes users, roles and passwords meanwhile",
+		300 * time.Millisecond, func(p *Plan, _ *rand.Rand) { p.Users = true }},
 }
 
 // disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their

@@ -32,6 +32,7 @@ type Plan struct {
 	Lossy bool // minority stays down in phase 2
 	Reconfiguration
 	Identities
+	Users    bool // clients act in users' names
 	Mixed    bool // each start draws some settings anew
 	FastPath offers.Setting
 	Raft     raft.Options

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
@@ -159,6 +160,9 @@ func (p *Process) Leads() bool { return p.leads }
 
 // Hub returns the watch hub.
 func (p *Process) Hub() *watch.Hub { return p.hub }
+
+// EnvClock is the machine's clock.
+func (p *Process) EnvClock() env.Clock { return clock{p.Life, p.Clock} }
 
 // Writes reports whether a write of the log is under way, FinishWrite ends it at once.
 func (p *Process) Writes() bool { return len(p.log.writing) > 0 }

@@ -27,6 +27,8 @@ const (
 type Stream struct {
 	*Clients
 	owner   clients.Owner
+	caller  Caller
+	leave   func() // ends the stream
 	send    func(r *quoratepb.ProposeResponse)
 	told    *quoratepb.MemberStatus // the last status
 	opening bool
@@ -37,10 +39,35 @@ type Stream struct {
 	offered map[consensus.ProposalID]bool // those of waiting that the client offered to this member as the leader
 }
 
-// NewStream begins the stream of a client. send carries responses to it, in order.
-func (c *Clients) NewStream(owner clients.Owner, send func(r *quoratepb.ProposeResponse)) *Stream {
+// Caller is in whose name a client uses a stream. All but InTurn may wait, and is called inside of InTurn.
+type Caller interface {
+	InTurn(f func()) // does something after what came before on the stream
+	Permit() error
+	Unsettled() bool
+	Sign(command *kv.Command) error
+}
+
+// Anybody is the Caller of a world without users.
+type Anybody struct{}
+
+// InTurn implements Caller.
+func (Anybody) InTurn(f func()) { f() }
+
+// Permit implements Caller.
+func (Anybody) Permit() error { return nil }
+
+// Unsettled implements Caller.
+func (Anybody) Unsettled() bool { return false }
+
+// Sign implements Caller.
+func (Anybody) Sign(*kv.Command) error { return nil }
+
+// NewStream begins the stream of a client. send carries responses to it, in order; leave ends the stream.
+func (c *Clients) NewStream(
+	owner clients.Owner, caller Caller, send func(r *quoratepb.ProposeResponse), leave func(),
+) *Stream {
 	return &Stream{
-		Clients: c, owner: owner, send: send,
+		Clients: c, owner: owner, caller: caller, send: send, leave: leave,
 		waiting: map[*Answer]consensus.ProposalID{}, offered: map[consensus.ProposalID]bool{},
 	}
 }
@@ -89,8 +116,17 @@ func termConfig(term consensus.Term, config consensus.ConfigID) *quoratepb.TermC
 	}
 }
 
-// Take does what the client asks.
-func (s *Stream) Take(r *quoratepb.ProposeRequest) {
+// Take does what the client asks, when it has done what it asked for before.
+func (s *Stream) Take(r *quoratepb.ProposeRequest) { s.caller.InTurn(func() { s.take(r) }) }
+
+func (s *Stream) take(r *quoratepb.ProposeRequest) {
+	if s.closed {
+		return
+	}
+	if s.caller.Permit() != nil {
+		s.leave()
+		return
+	}
 	switch {
 	case s.closed:
 		return
@@ -157,17 +193,20 @@ func (s *Stream) retire(session consensus.SessionID) {
 // begin takes one proposal. No Answer means that it is answered already.
 func (s *Stream) begin(p *quoratepb.Proposal) (*kv.Command, *Answer) {
 	id := s.owner.Proposal(p.Session, p.Sequence)
-	command, err := kv.DecodeCommand(p.Request)
-	if p.Again {
+	command, err := s.admit(p)
+	if p.Again && !errors.Is(err, errDenied) {
 		if r, found, err := s.data.Machine.Result(id); found && err == nil {
 			s.answer(id, &command, r, nil)
 			return nil, nil
 		}
 	}
 	if err != nil || dice.Chance(s.Rng, refused) {
+		code := codes.ResourceExhausted
+		if errors.Is(err, errDenied) {
+			code = codes.PermissionDenied
+		}
 		s.send(&quoratepb.ProposeResponse{Answers: []*quoratepb.Answer{{
-			Session: p.Session, Sequence: p.Sequence, Verdict: quoratepb.Answer_VERDICT_REFUSED,
-			Code: uint32(codes.ResourceExhausted),
+			Session: p.Session, Sequence: p.Sequence, Verdict: quoratepb.Answer_VERDICT_REFUSED, Code: uint32(code),
 		}}})
 		return nil, nil
 	}
@@ -184,6 +223,17 @@ func (s *Stream) begin(p *quoratepb.Proposal) (*kv.Command, *Answer) {
 	s.waiting[told] = id
 	s.order = append(s.order, told)
 	return &command, told
+}
+
+var errDenied = errors.New("sim: permission denied")
+
+// admit reads a request, and puts into it in whose name it comes.
+func (s *Stream) admit(p *quoratepb.Proposal) (kv.Command, error) {
+	command, err := kv.DecodeCommand(p.Request)
+	if err == nil && s.caller.Sign(&command) != nil {
+		err = errDenied
+	}
+	return command, err
 }
 
 // judge ends a proposal that could not be proposed.
@@ -225,17 +275,19 @@ func (s *Stream) takeOffer(r *quoratepb.ProposeRequest) {
 			Stage: uint8(r.TermConfig.ConfigStage),
 		},
 	}
-	offer := func(p *quoratepb.Proposal) {
+	offer := func(p *quoratepb.Proposal, command *kv.Command) {
 		message.Proposals = append(message.Proposals, consensus.Proposal{
-			ID: s.owner.Proposal(p.Session, p.Sequence), Kind: consensus.EntryCommand, Payload: p.Request,
+			ID: s.owner.Proposal(p.Session, p.Sequence), Kind: consensus.EntryCommand, Payload: command.Append(nil),
 		})
 	}
 	var not []*quoratepb.Verdict
+	unsettled := s.caller.Unsettled()
 	for _, p := range r.Records {
-		if dice.Chance(s.Rng, refused) {
+		command, err := s.admit(p)
+		if dice.Chance(s.Rng, refused) || unsettled || err != nil {
 			not = append(not, &quoratepb.Verdict{Session: p.Session, Sequence: p.Sequence, Refusal: refusedHere})
 		} else {
-			offer(p)
+			offer(p, &command)
 		}
 	}
 	if len(not) > 0 {
@@ -253,7 +305,7 @@ func (s *Stream) takeOffer(r *quoratepb.ProposeRequest) {
 			if err := s.node.ExpectFor(s.waiting[told], command, told); err != nil {
 				s.judge(told, err)
 			} else {
-				offer(p)
+				offer(p, command)
 			}
 		}
 	}

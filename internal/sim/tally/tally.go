@@ -28,6 +28,7 @@ type World struct {
 // Clients counts what clients asked and were told.
 type Clients struct {
 	Ops, Answered, Unanswered, Refused, Watched, Renewed uint64
+	Denied                                               uint64 // for want of permission
 }
 
 // FastPath counts proposals by what became of them.
@@ -59,7 +60,7 @@ type Identity struct {
 // Load takes the counts of the clients.
 func (c *Counts) Load(l *workload.Load) {
 	c.Ops, c.Answered, c.Unanswered, c.Refused = l.Ops, l.Answered, l.Unanswered, l.Refused
-	c.Watched, c.Renewed, c.Direct = l.Events, l.Renewals, l.Direct
+	c.Watched, c.Renewed, c.Direct, c.Denied = l.Events, l.Renewals, l.Direct, l.Denied
 }
 
 // Add adds the counts of another run.
@@ -68,7 +69,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Events, &o.Events}, {&c.Steps, &o.Steps}, {&c.Messages, &o.Messages}, {&c.Dropped, &o.Dropped},
 		{&c.Duplicated, &o.Duplicated}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
-		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused},
+		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused}, {&c.Denied, &o.Denied},
 		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
@@ -105,13 +106,13 @@ func list(counts map[string]uint64) string {
 
 // String is one line.
 func (c *Counts) String() string {
-	return fmt.Sprintf("ops=%d answered=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
+	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+
 		"skipped=%d recovered=%d orphans=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
-		c.Ops, c.Answered, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried, c.Stamped, c.Direct,
-		c.Skipped,
+		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried,
+		c.Stamped, c.Direct, c.Skipped,
 		c.Recovered, c.Orphans, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/users"
 )
 
 // opsPerKey is how often a key is used before its slot moves on to a new one: it keeps each history short enough for
@@ -26,10 +27,11 @@ type Load struct {
 	stopped bool
 	watched []*watcher
 	tenants []*tenant
+	clients []*client
 	natives []*native
 
 	// Counts by outcome.
-	Ops, Answered, Unanswered, Refused, Events, Renewals, Direct uint64
+	Ops, Answered, Unanswered, Refused, Denied, Events, Renewals, Direct uint64
 }
 
 type slot struct{ generation, ops int }
@@ -38,11 +40,12 @@ type slot struct{ generation, ops int }
 func Start(world World, suite *check.Suite, mix Mix, rng *rand.Rand) *Load {
 	l := &Load{world: world, suite: suite, mix: mix, rng: rng, slots: make([]slot, mix.Keys)}
 	for id := range mix.Clients {
-		c := &client{load: l, id: id, known: map[string]kv.Revision{}}
+		c := &client{load: l, id: id, by: l.person(id), known: map[string]kv.Revision{}}
+		l.clients = append(l.clients, c)
 		world.After(l.pause(), c.next)
 	}
 	for id := range mix.Tenants {
-		t := &tenant{load: l, id: 1000 + id}
+		t := &tenant{load: l, id: 1000 + id, by: l.person(id)}
 		l.tenants = append(l.tenants, t)
 		world.After(l.pause(), t.begin)
 	}
@@ -104,6 +107,8 @@ func (l *Load) target() Target {
 type client struct {
 	load    *Load
 	id      int
+	by      *users.Person // nil in a world without users
+	through bool          // it was answered, or rightly refused, since Load.Expect
 	count   int
 	target  Target
 	attempt int
@@ -136,6 +141,10 @@ func (c *client) next() {
 		return
 	}
 	l.Ops++
+	if c.by.MustLogin() {
+		c.logIn(c.again)
+		return
+	}
 	m := &l.mix
 	if c.id < m.Readers {
 		c.get()
@@ -175,10 +184,20 @@ func (c *client) propose(what string, command *kv.Command, done func(r kv.Result
 		done(r, answered)
 		c.again()
 	}
-	target := c.target
-	abandon := target.Propose(command, func(r kv.Result, err error) {
+	target, since := c.target, l.suite.Permits.Present()
+	who := c.by.Who()
+	abandon := target.Propose(c.by, command, func(r kv.Result, err error) {
 		if err == nil && errors.Is(r.Err, kv.ErrSessionUnknown) {
 			l.suite.Report("applied-once", fmt.Sprintf("a waiting client was told that its session is unknown (%s)", what))
+		}
+		if c.by != nil && c.judge(since, &who, command, &r, err) {
+			l.world.After(time.Duration(l.rng.IntN(1000))*time.Microsecond, func() {
+				if !over && attempt == c.attempt {
+					over = true
+					c.again()
+				}
+			})
+			return
 		}
 		if errors.Is(err, proposals.ErrTooMany) {
 			l.Refused++
@@ -249,6 +268,10 @@ func (c *client) wrote(
 func (c *client) get() {
 	l, key, begin := c.load, c.load.key(), c.load.world.Now()
 	l.world.Operation(c.id, "get "+key)
+	if c.by != nil {
+		c.getBy(key, true)
+		return
+	}
 	c.attempt++
 	attempt, target, life, over := c.attempt, c.target, c.target.Life(), false
 	finish := func() {
@@ -272,18 +295,28 @@ func (c *client) get() {
 
 // local is a serializable read: it may be old, but it must show what was true at the revision that it reports.
 func (c *client) local() {
-	c.show(c.target, c.load.key(), c.load.world.Now(), false)
+	key := c.load.key()
+	if c.by != nil {
+		c.getBy(key, false)
+		return
+	}
+	c.show(c.target, key, c.load.world.Now(), false)
 	c.again()
 }
 
 // show reads a key from a member's store and tells the checkers.
 func (c *client) show(target Target, key string, begin time.Duration, linearizable bool) {
-	l := c.load
 	result, revision, err := target.Range(&kv.RangeOp{Key: []byte(key)})
 	if err != nil {
-		l.suite.Report("state-machine", fmt.Sprintf("reading %q: %v", key, err))
+		c.load.suite.Report("state-machine", fmt.Sprintf("reading %q: %v", key, err))
 		return
 	}
+	c.saw(key, begin, &result, revision, linearizable)
+}
+
+// saw tells the checkers what a read showed.
+func (c *client) saw(key string, begin time.Duration, result *kv.RangeResult, revision kv.Revision, linearizable bool) {
+	l := c.load
 	var got *kv.KeyValue
 	if len(result.KVs) > 0 {
 		got = &result.KVs[0]
@@ -400,5 +433,5 @@ func (l *Load) compact() {
 	}
 	command := &kv.Command{Compact: &kv.CompactOp{Revision: now - keep}}
 	l.world.Operation(-1, "compact")
-	t.Propose(command, func(kv.Result, error) {})
+	t.Propose(l.person(0), command, func(kv.Result, error) {})
 }

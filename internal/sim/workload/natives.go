@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/nativeclient"
 	"github.com/quorate/quorate/internal/sim/check"
+	"github.com/quorate/quorate/internal/sim/permits"
 )
 
 const (
@@ -53,7 +54,10 @@ func (l *Load) startNatives() {
 }
 
 func startNative(l *Load, id int) *native {
-	n := &native{client: client{load: l, id: firstNative + id, known: map[string]kv.Revision{}}, clock: l.world.Clock(id)}
+	n := &native{
+		client: client{load: l, id: firstNative + id, by: l.person(id), known: map[string]kv.Revision{}},
+		clock:  l.world.Clock(id),
+	}
 	switch {
 	case !l.mix.Direct:
 		n.far = time.Hour // it is near a member, which does that for it
@@ -73,7 +77,7 @@ func (n *native) begin() {
 	key := binary.BigEndian.AppendUint64(make([]byte, 0, quoratepb.ClientKeyBytes), uint64(1<<60+n.lives<<20+n.id-firstNative))
 	key = append(key, make([]byte, quoratepb.ClientKeyBytes-len(key))...)
 	n.owner, _ = clients.OwnerOf(key, n.load.mix.Owners) // the key is whole
-	n.writer = newWriter(n.load, key, n.clock, n.far)
+	n.writer = newWriter(n.load, n.by, key, n.clock, n.far)
 }
 
 // end ends a life: of what is not answered nobody will know. A client that is asked to retires its sessions.
@@ -101,6 +105,12 @@ func (n *native) next() {
 	if l.rng.IntN(nativeLife) == 0 {
 		n.end(l.rng.IntN(2) == 0)
 		n.begin()
+	}
+	if n.by.MustLogin() {
+		if n.target = l.target(); n.target != nil {
+			n.logIn(n.again)
+			return
+		}
 	}
 	if l.rng.IntN(3) == 0 {
 		n.swap()
@@ -207,6 +217,7 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	case !answered || c.InDoubt:
 		answered = false
 	case c.Err != nil: // it never happens
+		n.through = true
 		l.Refused++
 		l.suite.Acks.Refused(command)
 		return
@@ -216,6 +227,13 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 			l.suite.Report("state-machine", "a response does not decode: "+err.Error())
 			return
 		}
+	}
+	n.through = n.through || answered
+	if n.by != nil && answered && permits.ForWantOfPermission(r.Err) {
+		n.by.Note(r.Err)
+		l.Denied++
+		l.suite.Acks.Refused(command)
+		return
 	}
 	l.world.Answer(n.id, answered, r.Revision)
 	if answered {
@@ -249,7 +267,7 @@ func (t *thief) next() {
 	key := make([]byte, quoratepb.ClientKeyBytes)
 	binary.BigEndian.PutUint64(key, uint64(victim.owner.ID))
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte("stolen"), Value: []byte("by a thief")}}
-	stream := target.Stream(key, func(r *quoratepb.ProposeResponse) {
+	stream := target.Stream(l.person(0), key, func(r *quoratepb.ProposeResponse) {
 		for _, a := range r.Answers {
 			if a.Verdict == quoratepb.Answer_VERDICT_APPLIED {
 				l.suite.Report("session", fmt.Sprintf("somebody without the key of %v wrote in its session %d",

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/tally"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/sim/users"
 )
 
 // Target is a member as a client sees it. Callbacks come at most once, never from inside the call; a member that
@@ -16,14 +17,18 @@ import (
 type Target interface {
 	// Life is zero while the member is down, and different after each start.
 	Life() int
-	Propose(command *kv.Command, done func(kv.Result, error)) (abandon func())
+	// Propose proposes in somebody's name; nil: the world has no users. A *users.Refusal is the error of what was not proposed.
+	Propose(by *users.Person, command *kv.Command, done func(kv.Result, error)) (abandon func())
 	// Stream opens the stream of a native client that shows its key. hear is called with each message of the member, broke
 	// once if the stream breaks, which the client need not notice.
-	Stream(key []byte, hear func(*quoratepb.ProposeResponse), broke func()) Stream
+	Stream(by *users.Person, key []byte, hear func(*quoratepb.ProposeResponse), broke func()) Stream
 	ID() consensus.MemberID
 	Read(done func())
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
-	Renew(id kv.LeaseID, done func(ttlSeconds int64, err error))
+	// RangeBy is a Range in somebody's name, after a Read if it is linearizable. It takes a moment.
+	RangeBy(by *users.Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error))
+	LogIn(by *users.Person, password string, done func(hash string, err error))
+	Renew(by *users.Person, id kv.LeaseID, done func(ttlSeconds int64, err error))
 	Hub() *watch.Hub
 }
 
@@ -61,5 +66,6 @@ type Mix struct {
 	CAS, Delete, Txn, Range    int
 	CompactEvery               time.Duration // zero: never
 	LeaseTTL                   int64         // seconds, the shortest
-	LoseEvents                 bool          // a negative control: watchers lose some
+	Users                      *users.Operator
+	LoseEvents                 bool // a negative control: watchers lose some
 }

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/users"
 )
 
 // tenant takes a lease, hangs keys on it, keeps it alive for a while, and then revokes it or lets it end.
 type tenant struct {
 	load     *Load
 	id       int
+	by       *users.Person // nil in a world without users
 	count    int64
 	lease    kv.LeaseID
 	ttl      int64
@@ -37,7 +39,7 @@ func (t *tenant) begin() {
 	turn, begin, lease, ttl := t.turn, l.world.Now(), t.lease, t.ttl
 	l.Ops++
 	l.world.Operation(t.id, "grant")
-	target.Propose(&kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: lease, TTLSeconds: ttl}}, func(r kv.Result, err error) {
+	target.Propose(t.by, &kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: lease, TTLSeconds: ttl}}, func(r kv.Result, err error) {
 		if err != nil || r.Err != nil {
 			return
 		}
@@ -65,7 +67,7 @@ func (t *tenant) attach() {
 			l.Ops++
 			key := fmt.Appendf(nil, "l/%d.%d", t.id, i)
 			value := fmt.Appendf(nil, "t%d.%d.%d", t.id, t.count, i)
-			target.Propose(&kv.Command{Put: &kv.PutOp{Key: key, Value: value, Lease: t.lease}}, func(kv.Result, error) {})
+			target.Propose(t.by, &kv.Command{Put: &kv.PutOp{Key: key, Value: value, Lease: t.lease}}, func(kv.Result, error) {})
 		}
 	}
 	t.keep()
@@ -84,7 +86,7 @@ func (t *tenant) keep() {
 	if target := l.target(); target != nil {
 		begin := l.world.Now()
 		l.Ops++
-		target.Renew(lease, func(ttl int64, err error) {
+		target.Renew(t.by, lease, func(ttl int64, err error) {
 			if err == nil {
 				l.Renewals++
 				l.suite.Leases.Renewed(lease, begin, time.Duration(ttl)*time.Second)
@@ -104,7 +106,7 @@ func (t *tenant) end() {
 	if target := l.target(); target != nil && l.rng.IntN(3) == 0 {
 		l.Ops++
 		l.suite.Leases.Revoking(t.lease)
-		target.Propose(&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: t.lease}}, func(kv.Result, error) {})
+		target.Propose(t.by, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: t.lease}}, func(kv.Result, error) {})
 	}
 	t.later(time.Duration(l.rng.Int64N(int64(3 * time.Second))))
 }

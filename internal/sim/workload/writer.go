@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/api/quoratepb"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/nativeclient"
+	"github.com/quorate/quorate/internal/sim/users"
 )
 
 // One offer in so many is lost on the way to the leader, or to a voter, with the stream.
@@ -17,6 +18,7 @@ const leaderMissed, voterMissed = 12, 30
 // by nativeclient.Table.
 type writer struct {
 	load   *Load
+	by     *users.Person // nil in a world without users
 	table  *nativeclient.Table
 	clock  func() time.Time
 	far    time.Duration            // from which round trip on it offers writes itself
@@ -41,8 +43,8 @@ type memberStream struct {
 	leaderless time.Duration // since when the member knows no leader; zero: it knows one
 }
 
-func newWriter(l *Load, key []byte, clock func() time.Time, far time.Duration) *writer {
-	w := &writer{load: l, clock: clock, far: far, voters: map[uint64]*memberStream{}}
+func newWriter(l *Load, by *users.Person, key []byte, clock func() time.Time, far time.Duration) *writer {
+	w := &writer{load: l, by: by, clock: clock, far: far, voters: map[uint64]*memberStream{}}
 	w.table = nativeclient.New(nativeclient.Options{
 		Key: func() []byte { return key }, Wake: w.wake, Tally: l.mix.Tally,
 	})
@@ -99,7 +101,7 @@ func (w *writer) connect() {
 func (w *writer) open(t Target, id uint64) *memberStream {
 	client, key := w.table.Identity()
 	s := &memberStream{w: w, id: id, member: uint64(t.ID()), client: client, heard: w.load.world.Now()}
-	s.conn = t.Stream(key, s.hear, s.lost)
+	s.conn = t.Stream(w.by, key, s.hear, s.lost)
 	w.load.world.After(nativeclient.PingInterval, s.tick)
 	return s
 }

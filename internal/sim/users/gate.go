@@ -1,0 +1,243 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/rpc/access"
+	"github.com/quorate/quorate/internal/sim/routines"
+)
+
+// Ports are what a Gate gets from the process that it belongs to.
+type Ports struct {
+	Machine func() *apply.Machine
+	Propose func(command *kv.Command, done func(kv.Result, error)) (abandon func())
+	Read    func(done func())               // calls done once everything is applied that was acknowledged before
+	After   func(d time.Duration, f func()) // unless the process ends before
+	Moment  func() time.Duration            // draws how long something takes that takes a moment
+	Go      func(f func(wait routines.Wait))
+	Clock   env.Clock
+	Faults  Faults
+}
+
+// Faults drop rules, for negative controls.
+type Faults struct {
+	ReadEarly       bool // who may read is asked before the read waits, and not afterwards
+	FormerPasswords bool // a token stays good when its user gets another password
+}
+
+// Gate is the access control of one life of a simulated member.
+type Gate struct {
+	ports   Ports
+	control *access.Control
+	login   *login.Login
+	issued  map[string]auth.Credentials // for Faults.FormerPasswords
+}
+
+// catchUpPatience is how long a refused call waits to see whether its member only lags, as in a member.
+const catchUpPatience = 2 * time.Second
+
+// tokenTTL is longer than the clocks of members differ.
+const tokenTTL = 1000 * time.Hour
+
+// New makes the access control of a process.
+func New(ports Ports) (*Gate, error) {
+	g := &Gate{ports: ports, issued: map[string]auth.Credentials{}}
+	var err error
+	g.login, err = login.New(login.Options{TTL: tokenTTL, Clock: ports.Clock, Same: samePassword})
+	g.control = access.New(access.Options{
+		Machine: func() (*apply.Machine, func()) { return ports.Machine(), func() {} },
+		Users:   func() *auth.State { return ports.Machine().Users() },
+		CatchUp: g.catchUp, Tokens: g, Certificates: true,
+	})
+	return g, err
+}
+
+func samePassword(hash, password []byte) error {
+	if string(hash) != string(hashOf(string(password))) {
+		return errors.New("users: another password")
+	}
+	return nil
+}
+
+// Authenticate implements access.Tokens.
+func (g *Gate) Authenticate(state *auth.State, token string) (auth.Credentials, error) {
+	by, err := g.login.Authenticate(state, token)
+	if former, known := g.issued[token]; err != nil && known && g.ports.Faults.FormerPasswords {
+		return auth.Credentials{User: former.User, Revision: auth.AnyRevision}, nil
+	}
+	return by, err
+}
+
+// call is one call that may block. It knows whether it was refused blindly: because nobody leads, its member could not find out
+// whether it only lags.
+type call struct {
+	wait  routines.Wait
+	blind bool
+	over  bool // its process has ended: nobody is told anything
+}
+
+type callKey struct{}
+
+var errBlind = errors.New("users: the member could not catch up")
+
+// catchUp waits in the routine of the call.
+func (g *Gate) catchUp(ctx context.Context) error {
+	c := ctx.Value(callKey{}).(*call)
+	caught := false
+	goesOn := c.wait(func(resume func()) {
+		over := false
+		end := func(in bool) {
+			if !over {
+				over, caught = true, in
+				resume()
+			}
+		}
+		g.ports.Read(func() { end(true) })
+		g.ports.After(catchUpPatience, func() { end(false) })
+	})
+	c.over = c.over || !goesOn
+	if !caught {
+		c.blind = true
+		return errBlind
+	}
+	return nil
+}
+
+// Refusal is why a call was refused before anything was proposed. Blind refusals may be wrong.
+type Refusal struct {
+	Err   error
+	Blind bool
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return fmt.Sprintf("refused: %v", r.Err) }
+
+// begin runs a call of somebody.
+func (g *Gate) begin(p *Person, do func(ctx context.Context, c *call)) {
+	g.ports.Go(func(wait routines.Wait) {
+		c := &call{wait: wait}
+		do(p.context(context.WithValue(context.Background(), callKey{}, c)), c)
+	})
+}
+
+// pause lets a moment pass, and reports whether the process goes on.
+func (g *Gate) pause(c *call) bool {
+	return c.wait(func(resume func()) { g.ports.After(g.ports.Moment(), resume) })
+}
+
+// refused tells a client why, and the client itself whether to log in again.
+func (p *Person) refused(c *call, err error) error {
+	p.Note(err)
+	return &Refusal{err, c.blind}
+}
+
+// Note takes note of a refusal for which another login may help.
+func (p *Person) Note(err error) {
+	if errors.Is(err, login.ErrInvalidToken) || errors.Is(err, auth.ErrOldRevision) || errors.Is(err, auth.ErrUserEmpty) {
+		p.stale = true
+	}
+}
+
+// Propose proposes a command in somebody's name, as package rpc does.
+func (g *Gate) Propose(p *Person, command *kv.Command, done func(kv.Result, error)) (abandon func()) {
+	giveUp := func() {}
+	g.begin(p, func(ctx context.Context, c *call) {
+		early := true // whatever refuses it, refuses it before it is proposed
+		r, err := g.control.Propose(ctx, command, func(_ context.Context, command *kv.Command) (r kv.Result, err error) {
+			early = false
+			if !c.wait(func(resume func()) {
+				giveUp = g.ports.Propose(command, func(result kv.Result, failed error) {
+					r, err = result, failed
+					resume()
+				})
+			}) {
+				c.over = true
+			}
+			early = errors.Is(r.Err, auth.ErrUserEmpty)
+			return r, err
+		})
+		switch {
+		case c.over:
+		case err != nil && early:
+			done(kv.Result{}, p.refused(c, err))
+		default:
+			p.Note(r.Err)
+			done(r, err)
+		}
+	})
+	return func() { giveUp() }
+}
+
+// Range reads as package rpc does: after a linearizable read has waited it is permitted, and once more if users changed while
+// the answer was made, which takes a moment here.
+func (g *Gate) Range(p *Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error)) {
+	refuse := func(c *call, err error) { done(kv.RangeResult{}, 0, p.refused(c, err)) }
+	g.begin(p, func(ctx context.Context, c *call) {
+		var state *auth.State
+		var err error
+		if g.ports.Faults.ReadEarly {
+			if _, err = g.control.Read(ctx, op.Key, op.End); err != nil {
+				refuse(c, err)
+				return
+			}
+		}
+		if linearizable && !c.wait(g.ports.Read) {
+			return
+		}
+		if !g.ports.Faults.ReadEarly {
+			if state, err = g.control.Read(ctx, op.Key, op.End); err != nil {
+				refuse(c, err)
+				return
+			}
+		}
+		if !g.pause(c) {
+			return
+		}
+		result, revision, err := g.ports.Machine().Store().Range(op)
+		if err != nil || !g.pause(c) {
+			return
+		}
+		if !g.ports.Faults.ReadEarly && !g.control.Unchanged(state) {
+			if _, err = g.control.Read(ctx, op.Key, op.End); err != nil {
+				refuse(c, err)
+				return
+			}
+		}
+		done(result, revision, nil)
+	})
+}
+
+// Renew asks whether somebody may renew a lease.
+func (g *Gate) Renew(p *Person, id kv.LeaseID, done func(error)) {
+	g.begin(p, func(ctx context.Context, c *call) {
+		err := g.control.Renew(ctx, id)
+		p.Note(err)
+		done(err)
+	})
+}
+
+// LogIn logs somebody in by a password. done gets what the password stands for.
+func (g *Gate) LogIn(p *Person, password string, done func(hash string, err error)) {
+	g.begin(p, func(ctx context.Context, c *call) {
+		if err := g.catchUp(ctx); err != nil {
+			done("", err)
+			return
+		}
+		state := g.control.State()
+		token, err := g.login.Login(ctx, state, p.User, password)
+		if err == nil {
+			user, _ := state.User(p.User)
+			p.token, p.since, p.secret = token, user.Since, string(state.Secret())
+			g.issued[token] = auth.Credentials{User: p.User, Revision: user.Since}
+		}
+		done(string(hashOf(password)), err)
+	})
+}

@@ -1,0 +1,87 @@
+package users
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/auth/login"
+	"github.com/quorate/quorate/internal/sim/permits"
+)
+
+// Person acts in a user's name: by a certificate, by the token of its last login, or by nothing as long as it has none.
+type Person struct {
+	User        string
+	certificate bool
+	token       string
+	since       uint64 // of the password by which it logged in
+	secret      string // that signed the token
+
+	stale bool // its token was refused, or it has none and needs one
+}
+
+// Root is root, with a certificate.
+func Root() *Person { return &Person{User: auth.RootUser, certificate: true} }
+
+// Limited is one of the users that the operator manages: every third by certificate.
+func Limited(number int) *Person {
+	return &Person{User: userName(number), certificate: number%3 == 2, stale: true}
+}
+
+const (
+	userNames     = 4
+	roleNames     = 3
+	passwordCount = 3
+)
+
+func userName(number int) string { return fmt.Sprintf("u%d", number%userNames) }
+
+func roleName(number int) string { return fmt.Sprintf("r%d", number%roleNames) }
+
+// MustLogin reports whether it should log in before it goes on.
+func (p *Person) MustLogin() bool { return p != nil && p.stale && !p.certificate }
+
+// Wait makes it go on as it is, whether or not its login succeeded.
+func (p *Person) Wait() { p.stale = false }
+
+// Who is in whose name it asks, for the checkers.
+func (p *Person) Who() permits.Who {
+	switch {
+	case p == nil:
+	case p.certificate:
+		return permits.Who{User: p.User, Certificate: true}
+	case p.token != "":
+		return permits.Who{User: p.User, Since: p.since, Secret: p.secret}
+	}
+	return permits.Who{}
+}
+
+// context is the context of a call of p.
+func (p *Person) context(ctx context.Context) context.Context {
+	switch {
+	case p.certificate:
+		leaf := &x509.Certificate{Subject: pkix.Name{CommonName: p.User}}
+		info := credentials.TLSInfo{State: tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf}}}}
+		return peer.NewContext(ctx, &peer.Peer{AuthInfo: info})
+	case p.token != "":
+		return metadata.NewIncomingContext(ctx, metadata.Pairs(rpctypes.TokenFieldNameGRPC, p.token))
+	}
+	return ctx
+}
+
+// hashOf is what stands for the hash of a password.
+func hashOf(password string) []byte { return fmt.Appendf(nil, "$2a$04$%-53s", password) }
+
+// Answered reports whether a login had an answer that says something of the password, and which.
+func Answered(err error) (known, ok bool) {
+	return err == nil || errors.Is(err, login.ErrFailed) || errors.Is(err, login.ErrNotEnabled), err == nil
+}

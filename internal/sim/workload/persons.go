@@ -1,0 +1,135 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/sim/permits"
+	"github.com/quorate/quorate/internal/sim/users"
+)
+
+// person is in whose name a client acts: the first ones in root's, the others in those of limited users. nil in a world without
+// users.
+func (l *Load) person(number int) *users.Person {
+	switch {
+	case l.mix.Users == nil:
+		return nil
+	case number == 0:
+		return users.Root()
+	}
+	return users.Limited(number)
+}
+
+// judge tells the checkers what became of what somebody asked for, and reports whether it was refused for want of permission:
+// then it has not happened, and never will.
+func (c *client) judge(since int, who *permits.Who, command *kv.Command, r *kv.Result, err error) (denied bool) {
+	var early *users.Refusal
+	l := c.load
+	switch {
+	case errors.As(err, &early):
+		if c.through = c.through || !early.Blind; !early.Blind {
+			l.suite.Permits.Told(since, who, command, early.Err)
+		}
+	case err != nil:
+		return false
+	case permits.ForWantOfPermission(r.Err):
+		l.suite.Permits.Told(since, who, command, r.Err)
+	default:
+		c.through = true
+		l.suite.Permits.Told(since, who, command, nil)
+		return false
+	}
+	c.through = c.through || early == nil
+	l.Denied++
+	l.suite.Acks.Refused(command)
+	return true
+}
+
+// Expect makes Stuck begin anew.
+func (l *Load) Expect() {
+	for _, c := range l.everybody() {
+		c.through = false
+	}
+}
+
+// Stuck returns a client that acts in somebody's name and was neither answered nor rightly refused since Expect.
+func (l *Load) Stuck() (who string, stuck bool) {
+	for _, c := range l.everybody() {
+		if c.by != nil && !c.through {
+			return fmt.Sprintf("client %d, %s", c.id, c.by.User), true
+		}
+	}
+	return "", false
+}
+
+func (l *Load) everybody() []*client {
+	all := slices.Clone(l.clients)
+	for _, n := range l.natives {
+		all = append(all, &n.client)
+	}
+	return all
+}
+
+// logIn logs in by the password that the client takes for its user's.
+func (c *client) logIn(then func()) {
+	l, target := c.load, c.target
+	password := l.mix.Users.Password(c.by.User)
+	l.world.Operation(c.id, "login "+c.by.User)
+	life, over, since := target.Life(), false, l.suite.Permits.Present()
+	finish := func() {
+		if !over {
+			over = true
+			c.by.Wait()
+			then()
+		}
+	}
+	target.LogIn(c.by, password, func(hash string, err error) {
+		if known, ok := users.Answered(err); known && !over {
+			l.suite.Permits.LoggedIn(since, c.by.User, hash, ok)
+		}
+		finish()
+	})
+	c.watch(target, life, func() bool { return over }, finish)
+}
+
+// getBy reads a key in somebody's name.
+func (c *client) getBy(key string, linearizable bool) {
+	l, target, begin := c.load, c.target, c.load.world.Now()
+	since := l.suite.Permits.Present()
+	if !linearizable {
+		since = l.suite.Permits.PresentAt(target.ID())
+	}
+	c.attempt++
+	attempt, life, over, who := c.attempt, target.Life(), false, c.by.Who()
+	finish := func() {
+		if !over && attempt == c.attempt {
+			over = true
+			c.again()
+		}
+	}
+	op := &kv.RangeOp{Key: []byte(key)}
+	target.RangeBy(c.by, op, linearizable, func(result kv.RangeResult, revision kv.Revision, err error) {
+		var early *users.Refusal
+		switch {
+		case over || attempt != c.attempt || target.Life() != life:
+			return
+		case errors.As(err, &early):
+			l.Denied++
+			if c.through = c.through || !early.Blind; !early.Blind {
+				l.suite.Permits.ToldRead(since, &who, op, early.Err)
+			}
+		default:
+			c.through = true
+			l.suite.Permits.ToldRead(since, &who, op, nil)
+			c.saw(key, begin, &result, revision, linearizable)
+		}
+		l.world.After(time.Duration(l.rng.IntN(300))*time.Microsecond, finish)
+	})
+	c.watch(target, life, func() bool { return over }, func() {
+		l.Unanswered++
+		finish()
+	})
+}
