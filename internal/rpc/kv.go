@@ -69,10 +69,8 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (_ *wir
 	if err := validate.Range(&call.Op); err != nil {
 		return nil, err
 	}
-	if !call.Serializable {
-		if err := s.readIndex(ctx); err != nil {
-			return nil, err
-		}
+	if err := s.awaitState(ctx, call.Serializable); err != nil {
+		return nil, err
 	}
 	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
 	if err != nil {

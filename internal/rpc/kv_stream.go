@@ -26,10 +26,8 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	ctx := stream.Context()
-	if !call.Serializable {
-		if err := s.readIndex(ctx); err != nil {
-			return err
-		}
+	if err := s.awaitState(ctx, call.Serializable); err != nil {
+		return err
 	}
 	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
 	if err != nil {

@@ -63,10 +63,8 @@ func (s *kvService) txnReply(result *kv.Result) *wire.TxnResponse {
 // every range of it is serializable; one that only compares is always linearizable.
 func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ *wire.TxnResponse, err error) {
 	defer s.timings.Request(timings.ReadonlyTxn, s.timings.Now(), &err)
-	if call.Linearizable > 0 || call.Serializable == 0 {
-		if err := s.readIndex(ctx); err != nil {
-			return nil, err
-		}
+	if err := s.awaitState(ctx, call.Linearizable == 0 && call.Serializable > 0); err != nil {
+		return nil, err
 	}
 	users, err := s.access.ReadTxn(ctx, &call.Op)
 	if err != nil {

@@ -19,6 +19,7 @@ type shared struct {
 	quota   quota
 	bounds  bounds
 	access  *access.Control
+	own     ownWrites
 }
 
 // headerAt is this member's header for an answer given at revision.
@@ -47,6 +48,15 @@ func (s *shared) alarms() []kv.Alarm {
 	return machine.Alarms()
 }
 
+// awaitState waits until what this member shows may be read: for a linearizable read all that was acknowledged, else what this
+// member itself has answered.
+func (s *shared) awaitState(ctx context.Context, serializable bool) error {
+	if serializable {
+		return s.showOwn(ctx)
+	}
+	return s.readIndex(ctx)
+}
+
 // propose replicates a command in the name of the caller, and makes its rejection an error.
 func (s *shared) propose(ctx context.Context, command *kv.Command) (kv.Result, error) {
 	return s.access.Propose(ctx, command, s.replicate)
@@ -73,5 +83,28 @@ func (s *shared) replicate(ctx context.Context, command *kv.Command) (kv.Result,
 	if result.Err != nil {
 		return result, result.Err
 	}
+	s.noteOwn(result.Revision)
 	return result, s.complete(ctx, command, &result)
+}
+
+// noteOwn takes note of the answer to a write. One that was applied before it was answered is not worth remembering.
+func (s *shared) noteOwn(revision kv.Revision) {
+	if revision > s.revision() {
+		s.own.note(revision)
+	}
+}
+
+// showOwn waits until what this member shows holds the writes that it has answered. Every write that was acknowledged is among
+// those that a linearizable read shows.
+func (s *shared) showOwn(ctx context.Context) error {
+	missing := s.own.missing(s.revision())
+	if missing == 0 {
+		return nil
+	}
+	patience, cancel := context.WithTimeout(ctx, ownWritesPatience)
+	defer cancel()
+	if s.readIndex(patience) != nil && ctx.Err() == nil {
+		raise(&s.own.givenUp, int64(missing))
+	}
+	return ctx.Err()
 }

@@ -92,6 +92,9 @@ func (w *watchStream) receive() {
 				w.watches.Reject(err)
 				continue
 			}
+			if request.GetCreateRequest().StartRevision == 0 && w.s.showOwn(w.grpc.Context()) != nil {
+				continue // the stream has ended
+			}
 			w.watches.Create(watchRequest(request.GetCreateRequest()))
 			if !w.s.access.Unchanged(permitted) {
 				w.limits.again.Store(true)

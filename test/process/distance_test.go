@@ -2,9 +2,12 @@ package process_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // TestDistance_latency puts three processes 50 ms apart and measures them by the command of an operator, which knows one of
@@ -53,5 +56,39 @@ func TestDistance_latency(t *testing.T) {
 	}
 	if leaders != 1 {
 		t.Errorf("%d leaders in\n%s", leaders, out)
+	}
+}
+
+// TestDistance_ownWrites: who writes through a member sees that in all that it reads through it, also in what is read there
+// without asking anybody, although a write between sites is answered before it is applied.
+func TestDistance_ownWrites(t *testing.T) {
+	c := startCluster(t, 3, "--peer-delay=10ms")
+	for i := range 12 {
+		n := c.nodes[i%len(c.nodes)]
+		client := c.connect(n)
+		key, value := fmt.Sprintf("own/%d", i%4), fmt.Sprint(i)
+		put, err := client.Put(t.Context(), key, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.Get(t.Context(), key, clientv3.WithSerializable())
+		if err != nil || len(got.Kvs) != 1 || string(got.Kvs[0].Value) != value || got.Header.Revision < put.Header.Revision {
+			t.Errorf("%s: %v, %v after a put at revision %d", n.name, got, err, put.Header.Revision)
+		}
+		if put, err = client.Put(t.Context(), key, value+"+"); err != nil {
+			t.Fatal(err)
+		}
+		at := clientv3.WithRev(put.Header.Revision)
+		if got, err = client.Get(t.Context(), key, clientv3.WithSerializable(), at); err != nil || len(got.Kvs) != 1 {
+			t.Errorf("%s: %v, %v at the revision of the put", n.name, got, err)
+		}
+		if put, err = client.Put(t.Context(), key, value+"++"); err != nil {
+			t.Fatal(err)
+		}
+		watching := client.Watch(t.Context(), key, clientv3.WithCreatedNotify())
+		if created := <-watching; !created.Created || created.Header.Revision < put.Header.Revision {
+			t.Errorf("%s: a watch began at %d, after a put at %d", n.name, created.Header.Revision, put.Header.Revision)
+		}
+		_ = client.Close()
 	}
 }
