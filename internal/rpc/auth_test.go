@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -411,4 +412,33 @@ func TestAuth_nobodyRaisesNoSpace(t *testing.T) {
 		t.Errorf("put by alice: got %v, want %v", err, rpctypes.ErrNoSpace)
 	}
 	wantAlarms("a put by alice", 1)
+}
+
+// Ensure that a put that is not permitted raises no alarm, however full the store is: that would stop the writes of all.
+func TestAuth_quotaAlarmNeedsPermission(t *testing.T) {
+	s := serveMember(t, func(o *rpcOptions) { o.QuotaBytes = 16 << 10 })
+	enable(t, s)
+	root, alice, nobody, ctx := s.as(t, "root"), s.as(t, "alice"), s.as(t, ""), waitContext(t)
+	large := strings.Repeat("v", 16<<10)
+	for name, refused := range map[string]func() error{
+		"alice": func() error { _, err := alice.Put(ctx, "s1", large); return err },
+		"alice, in a transaction": func() error {
+			_, err := alice.Txn(ctx).If(clientv3.Compare(clientv3.Version("a1"), "=", 0)).Then(clientv3.OpPut("s1", large)).Commit()
+			return err
+		},
+		"nobody": func() error { _, err := nobody.Put(ctx, "a1", large); return err },
+	} {
+		if err := refused(); err == nil || errors.Is(err, rpctypes.ErrNoSpace) {
+			t.Errorf("%s: got %v, want that it is not permitted", name, err)
+		}
+		if list, err := root.AlarmList(ctx); err != nil || len(list.Alarms) != 0 {
+			t.Fatalf("%s raised %v, %v", name, list, err)
+		}
+	}
+	if _, err := alice.Put(ctx, "a1", large); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Errorf("a put that is permitted and too large: got %v", err)
+	}
+	if list, err := root.AlarmList(ctx); err != nil || len(list.Alarms) != 1 {
+		t.Errorf("got the alarms %v, %v; want NOSPACE", list, err)
+	}
 }

@@ -1,6 +1,13 @@
 package rpc
 
-import "google.golang.org/grpc"
+import (
+	"context"
+
+	"google.golang.org/grpc"
+)
 
 // ServeWatch serves one stream of watches without a network.
 func ServeWatch(s *Services, stream grpc.ServerStream) error { return s.serveWatch(nil, stream) }
+
+// ReviewQuota looks once at what KeepQuota looks at all the time.
+func ReviewQuota(ctx context.Context, s *Services) { s.reviewQuota(ctx) }

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/rpc"
 	"go.etcd.io/bbolt"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -337,5 +340,72 @@ func TestMaintenance_Snapshot_many(t *testing.T) {
 	}
 	if status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("the fifth backup: got %v, want ResourceExhausted", err)
+	}
+}
+
+// settable is a clock that tests set.
+type settable struct {
+	env.WallClock
+	now atomic.Int64
+}
+
+func (c *settable) Now() time.Time { return time.Unix(c.now.Load(), 0) }
+
+// Ensure that the alarm of a full store ends by itself, but only once there is a tenth of the quota free for a minute.
+func TestServices_KeepQuota(t *testing.T) {
+	clock := &settable{}
+	s := serve(t, newMachineBackend(t), func(o *rpcOptions) { o.QuotaBytes, o.Clock = 64<<10, clock })
+	c, ctx := s.client(t), waitContext(t)
+	alarms := func() int {
+		t.Helper()
+		list, err := c.AlarmList(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Alarms)
+	}
+	review := func(seconds int64) int {
+		clock.now.Add(seconds)
+		rpc.ReviewQuota(ctx, s.services)
+		return alarms()
+	}
+	keys := 0
+	for ; ; keys++ {
+		if _, err := c.Put(ctx, fmt.Sprintf("k%03d", keys), strings.Repeat("v", 1000)); errors.Is(err, rpctypes.ErrNoSpace) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Delete(ctx, "k000"); err != nil {
+		t.Fatalf("a deletion in a full store: %v", err)
+	}
+	for range 30 {
+		if review(60) != 1 {
+			t.Fatal("the alarm ended, although nothing was freed")
+		}
+	}
+	deleted, err := c.Delete(ctx, "k0", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compact(ctx, deleted.Header.Revision); err != nil {
+		t.Fatal(err)
+	}
+	machine, release := s.backend.Machine()
+	defer release()
+	for done := false; !done; {
+		if done, err = machine.Store().CompactStep(1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if review(5) != 1 || review(30) != 1 {
+		t.Error("the alarm ended at once")
+	}
+	if review(31) != 0 {
+		t.Error("the alarm stays, although the store has had room for a minute")
+	}
+	if _, err := c.Put(ctx, "k", "v"); err != nil {
+		t.Errorf("a put after the alarm ended: %v", err)
 	}
 }

@@ -2,7 +2,9 @@ package rpc
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/quorate/quorate/internal/kv"
 )
@@ -19,10 +21,22 @@ const (
 type quota struct {
 	mu      sync.Mutex
 	raising bool
+	calm    time.Time // since when the store has been well below its quota, while the alarm is raised; zero: it is not
 }
 
-// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted. Only users
-// raise the alarm, which stops the writes of all. Who calls is asked only then: what is admitted here is signed afterwards.
+// The alarm of a member ends by itself once its store has been at most so large, as a part of the quota, for so long. Both keep
+// it from coming and going: what was freed must be filled again first, and a large write that is refused in between does not
+// matter, because it changes nothing. At most one alarm a minute is raised, for two entries in the log.
+const (
+	quotaCalmPart = 0.9
+	quotaCalm     = time.Minute
+	// quotaReview is how often that is looked at.
+	quotaReview = 5 * time.Second
+)
+
+// checkQuota admits a command, or raises the alarm and refuses it. Commands that add nothing are always admitted. Only who may
+// do what it asks for raises the alarm, which stops the writes of all. That is asked only then: what is admitted here is signed
+// afterwards.
 func (s *shared) checkQuota(ctx context.Context, command *kv.Command) error {
 	cost := growth(command)
 	if cost == 0 {
@@ -32,7 +46,7 @@ func (s *shared) checkQuota(ctx context.Context, command *kv.Command) error {
 	if !low && s.withinQuota(cost) {
 		return nil
 	}
-	if err := s.access.User(ctx); err != nil {
+	if err := s.access.Sign(ctx, command); err != nil {
 		return err
 	}
 	if !low { // the member goes on by itself once its disk has room
@@ -85,6 +99,54 @@ func (s *shared) raiseNoSpace(ctx context.Context) {
 	if _, err := s.replicate(ctx, &kv.Command{Alarm: op, By: s.access.State().ByMember()}); err != nil {
 		s.options.Logger.Warn("alarm could not be raised", "err", err)
 	}
+}
+
+// KeepQuota ends this member's alarm once there is room again, until ctx ends.
+func (s *shared) KeepQuota(ctx context.Context) {
+	ticker := time.NewTicker(quotaReview)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			s.reviewQuota(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reviewQuota ends the alarm if the store has been well below its quota for long enough.
+func (s *shared) reviewQuota(ctx context.Context) {
+	alarm := kv.Alarm{Kind: kv.AlarmNoSpace, Member: s.self}
+	q, now := &s.quota, s.options.Clock.Now()
+	switch {
+	case !slices.Contains(s.alarms(), alarm) || !s.wellBelowQuota():
+		q.calm = time.Time{}
+		return
+	case q.calm.IsZero():
+		q.calm = now
+		return
+	case now.Sub(q.calm) < quotaCalm:
+		return
+	}
+	q.calm = time.Time{}
+	op := &kv.AlarmOp{Member: alarm.Member, Kind: alarm.Kind}
+	if _, err := s.replicate(ctx, &kv.Command{Alarm: op, By: s.access.State().ByMember()}); err != nil {
+		if ctx.Err() == nil {
+			s.options.Logger.Warn("alarm could not be ended, although the store has room again", "err", err)
+		}
+		return
+	}
+	s.options.Logger.Info("store has room again, alarm ended", "quotaBytes", s.options.QuotaBytes)
+}
+
+func (s *shared) wellBelowQuota() bool {
+	if s.options.QuotaBytes < 0 {
+		return true
+	}
+	machine, release := s.options.Member.Machine()
+	defer release()
+	return float64(machine.SizeBytes()) <= quotaCalmPart*float64(s.options.QuotaBytes)
 }
 
 // growth is what a command may add to the store.

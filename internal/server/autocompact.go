@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
@@ -44,37 +45,43 @@ func (a *autoCompactor) interval() time.Duration {
 
 func (a *autoCompactor) step() time.Duration { return min(a.retention.Period, maxPeriodStep) }
 
-// observe notes the current revision and returns the one to compact at, or zero.
-func (a *autoCompactor) observe(now time.Time, revision kv.Revision) kv.Revision {
+// observe notes the current revision and returns the one to compact at, or zero. Who does not lead only notes, so that it
+// compacts as soon as it leads if nobody did for a step.
+func (a *autoCompactor) observe(now time.Time, revision kv.Revision, leads bool) kv.Revision {
 	target := revision - kv.Revision(a.retention.Revisions)
 	if a.retention.Period > 0 {
-		target = a.before(now, revision)
+		target = a.before(now, revision, leads)
 	}
-	if target <= a.last || target <= 0 {
+	if !leads || target <= a.last || target <= 0 {
 		return 0
 	}
 	return target
 }
 
 // before returns the newest sampled revision that is at least a period old, if a step is over.
-func (a *autoCompactor) before(now time.Time, revision kv.Revision) kv.Revision {
+func (a *autoCompactor) before(now time.Time, revision kv.Revision, leads bool) kv.Revision {
 	if a.due.IsZero() {
 		a.due = now.Add(a.retention.Period)
 	}
 	a.samples = append(a.samples, sample{now, revision})
-	if now.Before(a.due) {
-		return 0
-	}
-	a.due = now.Add(a.step())
 	n := 0
 	for n+1 < len(a.samples) && now.Sub(a.samples[n+1].at) >= a.retention.Period {
 		n++
 	}
 	a.samples = a.samples[n:]
-	if now.Sub(a.samples[0].at) < a.retention.Period {
+	if !leads || now.Before(a.due) || now.Sub(a.samples[0].at) < a.retention.Period {
 		return 0
 	}
+	a.due = now.Add(a.step())
 	return a.samples[0].revision
+}
+
+// words are etcd's for the log.
+func (a *autoCompactor) words() (mode string, kept slog.Attr) {
+	if a.retention.Period > 0 {
+		return "periodic", slog.Duration("compact-period", a.retention.Period)
+	}
+	return "revision", slog.Int64("revision-compaction-retention", a.retention.Revisions)
 }
 
 // failed makes the next observation try again.
@@ -96,16 +103,17 @@ func (s *Server) compactHistory(a *autoCompactor) {
 		machine, release := s.member.Machine()
 		revision := machine.Store().Revision()
 		release()
-		target := a.observe(time.Now(), revision)
-		if target == 0 || s.member.Leader() != s.member.ID() {
-			continue
+		if target := a.observe(time.Now(), revision, s.member.Leader() == s.member.ID()); target != 0 {
+			s.compactAt(a, target)
 		}
-		s.compactAt(a, target)
 	}
 }
 
 func (s *Server) compactAt(a *autoCompactor, target kv.Revision) {
 	begun := time.Now()
+	mode, kept := a.words()
+	about := []any{"revision", int64(target), kept}
+	s.logger.Info("starting auto "+mode+" compaction", about...)
 	result, err := s.member.Propose(s.ctx, &kv.Command{
 		Compact: &kv.CompactOp{Revision: target}, By: s.byMember(),
 	})
@@ -113,10 +121,10 @@ func (s *Server) compactAt(a *autoCompactor, target kv.Revision) {
 	switch {
 	case err == nil || errors.Is(err, kv.ErrCompacted):
 		a.compacted(target)
-		s.logger.Info("compacted automatically", "revision", int64(target), "took", time.Since(begun).String())
+		s.logger.Info("completed auto "+mode+" compaction", append(about, "took", time.Since(begun))...)
 	case s.ctx.Err() == nil:
 		a.failed(begun)
-		s.logger.Warn("automatic compaction failed, it is tried again", "revision", int64(target), "err", err)
+		s.logger.Warn("failed auto "+mode+" compaction", append(about, "retry-interval", a.interval(), "err", err)...)
 	}
 }
 

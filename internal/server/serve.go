@@ -63,6 +63,7 @@ func (s *Server) serve(context.Context, Options) error {
 	})
 	server := s.services.NewGRPCServer(s.keepalive()...)
 	s.services.Register(server)
+	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()
