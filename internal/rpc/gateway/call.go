@@ -21,11 +21,12 @@ type call struct {
 // manyMessages reports whether a client may send several messages in one request to a path.
 func manyMessages(path string) bool { return path == "/v3/watch" || path == "/v3/lease/keepalive" }
 
+// isStream reports whether the answer to a path is a stream.
+func isStream(path string) bool {
+	return manyMessages(path) || path == "/v3/maintenance/snapshot" || path == "/v3/election/observe"
+}
+
 func (c *call) serve(w http.ResponseWriter, r *http.Request) {
-	if isWebsocket(r) {
-		c.serveWebsocket(w, r)
-		return
-	}
 	if manyMessages(r.URL.Path) {
 		r.Body = newMessages(r.Body, c.end)
 	} else {
@@ -67,7 +68,7 @@ func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
 	requests, arriving := io.Pipe()
 	defer requests.Close()
 	request := requestOf(r)
-	answer := &websocketAnswer{conn: conn, header: make(http.Header)}
+	answer := &websocketAnswer{conn: conn, end: c.end, header: make(http.Header)}
 	defer answer.finish()
 	if manyMessages(r.URL.Path) {
 		conn.SetReadLimit(maxStreamMessageBytes)

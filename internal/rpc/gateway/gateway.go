@@ -44,6 +44,8 @@ type Gateway struct {
 	openAPI []byte
 	calls   hostCalls
 	intake  intake
+	// What calls answer does not wait for streams that nobody reads.
+	answers, events answerBudget
 }
 
 // New makes a gateway.
@@ -93,11 +95,23 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	from := addressOf(r.RemoteAddr)
 	ctx, end := context.WithCancelCause(peer.NewContext(r.Context(), &peer.Peer{Addr: from}))
 	defer end(nil)
-	ctx, release := inproc.Hold(ctx)
-	defer release()
-	c := &call{mux: g.mux, turns: &g.calls, intake: &g.intake, allowedOrigin: g.options.AllowedOrigin,
-		host: admission.Host(from), end: end}
-	c.serve(w, r.WithContext(ctx))
+	host := admission.Host(from)
+	taken := &answers{budget: &g.answers, host: host}
+	if isStream(r.URL.Path) {
+		taken.budget, taken.waits = &g.events, true
+	}
+	defer taken.release()
+	caller := &inproc.Caller{Take: taken.take}
+	defer caller.Release()
+	r = r.WithContext(inproc.With(ctx, caller))
+	c := &call{mux: g.mux, turns: &g.calls, intake: &g.intake, allowedOrigin: g.options.AllowedOrigin, host: host, end: end}
+	if isWebsocket(r) {
+		c.serveWebsocket(w, r)
+		return
+	}
+	paced := newPacedWriter(w, end)
+	defer paced.done()
+	c.serve(paced, r)
 }
 
 // named reports whether a client has shown a certificate with a common name.
@@ -129,7 +143,13 @@ func (g *Gateway) Collect(e *metrics.Emitter) {
 	e.Gauge("quorate_gateway_calls", help, float64(calls), "state", "running")
 	e.Gauge("quorate_gateway_calls", help, float64(waiting), "state", "waiting")
 	bytes, refused := g.intake.counts()
+	answered, _, unanswered := g.answers.counts()
+	events, stalled, _ := g.events.counts()
 	e.Gauge("quorate_gateway_request_bytes", "Bytes of requests to the JSON gateway that are under way.", float64(bytes))
-	e.Counter("quorate_gateway_refused_total", "Requests to the JSON gateway that were refused for the bytes under way.",
-		float64(refused))
+	const answers = "Memory of answers that the JSON gateway sends."
+	e.Gauge("quorate_gateway_answer_bytes", answers, float64(answered), "kind", "call")
+	e.Gauge("quorate_gateway_answer_bytes", answers, float64(events), "kind", "stream")
+	e.Gauge("quorate_gateway_streams_waiting", "Streams of the JSON gateway that wait for memory.", float64(stalled))
+	e.Counter("quorate_gateway_refused_total", "Calls of the JSON gateway that were refused for the memory they take.",
+		float64(refused+unanswered))
 }

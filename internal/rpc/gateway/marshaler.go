@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // marshaler is the mapping of etcd's gateway: names as in the .proto files, unset fields left out, unknown ones ignored.
@@ -23,9 +26,15 @@ func newMarshaler() runtime.Marshaler {
 // Marshal implements runtime.Marshaler. The library puts blanks between fields in some builds of a program and in others not,
 // so that nobody relies on them; scripts of etcd's users do.
 func (m marshaler) Marshal(v any) ([]byte, error) {
-	encoded, err := m.JSONPb.Marshal(v)
-	if err != nil {
-		return nil, err
+	var encoded []byte
+	var err error
+	if message, ok := v.(proto.Message); ok {
+		encoded, err = m.MarshalOptions.Marshal(message) // the library's Marshal copies once more
+	} else {
+		encoded, err = m.JSONPb.Marshal(v)
+	}
+	if err != nil || !putsBlanks() {
+		return encoded, err
 	}
 	compact := bytes.NewBuffer(make([]byte, 0, len(encoded)))
 	if err := json.Compact(compact, encoded); err != nil {
@@ -33,6 +42,12 @@ func (m marshaler) Marshal(v any) ([]byte, error) {
 	}
 	return compact.Bytes(), nil
 }
+
+// putsBlanks reports whether this build is one that does.
+var putsBlanks = sync.OnceValue(func() bool {
+	encoded, err := protojson.Marshal(&pb.PutRequest{Key: []byte("k"), Value: []byte("v")})
+	return err != nil || bytes.ContainsRune(encoded, ' ')
+})
 
 // NewDecoder implements runtime.Marshaler.
 func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {

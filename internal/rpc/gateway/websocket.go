@@ -84,6 +84,7 @@ func forwardRequests(conn *websocket.Conn, to *io.PipeWriter, cancel context.Can
 // websocketAnswer sends each line that is written as a message. It holds what is written until its line is complete.
 type websocketAnswer struct {
 	conn   *websocket.Conn
+	end    context.CancelCauseFunc // for who has gone
 	header http.Header
 	line   bytes.Buffer
 }
@@ -106,8 +107,8 @@ func (a *websocketAnswer) Write(p []byte) (int, error) {
 		if !complete {
 			return written, nil
 		}
-		if err := a.send(); err != nil {
-			return 0, err
+		if a.send() != nil {
+			a.end(nil)
 		}
 		p = rest
 	}
@@ -117,8 +118,14 @@ func (a *websocketAnswer) send() error {
 	if a.line.Len() == 0 {
 		return nil
 	}
-	err := a.conn.WriteMessage(websocket.TextMessage, a.line.Bytes())
-	a.line.Reset()
+	patience := writePatience + time.Duration(a.line.Len()/writeBytes)*time.Second
+	err := a.conn.SetWriteDeadline(time.Now().Add(patience))
+	if err == nil {
+		err = a.conn.WriteMessage(websocket.TextMessage, a.line.Bytes())
+	}
+	if a.line.Reset(); a.line.Cap() > writeBytes {
+		a.line = bytes.Buffer{} // a stream that is quiet for long keeps no memory of a large message
+	}
 	return err
 }
 

@@ -87,7 +87,7 @@ func serverContext(ctx context.Context, method string) (context.Context, *transp
 	sent, _ := metadata.FromOutgoingContext(ctx)
 	t := &transport{method: method}
 	ctx = metadata.NewOutgoingContext(metadata.NewIncomingContext(ctx, sent), nil)
-	ctx = context.WithValue(ctx, heldKey{}, (*held)(nil)) // what the service calls itself is its own
+	ctx = With(ctx, nil) // what the service calls itself is its own
 	return grpc.NewContextWithServerTransportStream(ctx, t), t
 }
 
@@ -130,14 +130,17 @@ func (c *Channel) write(v any) (mem.BufferSlice, error) {
 	return encoded, nil
 }
 
-// answer hands a response to the caller. Its memory stays counted as long as the caller says (Hold).
+// answer hands a response to the caller. Its memory stays counted as long as the caller says (Caller).
 func (c *Channel) answer(ctx context.Context, response, reply any) error {
 	encoded, err := c.write(response)
 	if err != nil {
 		return err
 	}
-	if h, ok := ctx.Value(heldKey{}).(*held); ok && h != nil {
-		h.buffers = append(h.buffers, encoded)
+	if c := callerOf(ctx); c != nil {
+		c.held = append(c.held, encoded)
+		if err := c.Take(ctx, encoded.Len()); err != nil {
+			return outcome(ctx, err)
+		}
 	} else {
 		defer encoded.Free()
 	}
@@ -175,19 +178,32 @@ func errUnknown(method string) error {
 	return status.Errorf(codes.Unimplemented, "unknown method %s", method)
 }
 
-type heldKey struct{}
+type callerKey struct{}
 
-// held are buffers whose memory is counted.
-type held struct{ buffers []mem.BufferSlice }
+// Caller is how a caller takes the memory of answers.
+type Caller struct {
+	// Take is told the size of each answer before it is decoded, and may wait. It is called by who makes the call, or receives
+	// from the stream.
+	Take func(ctx context.Context, bytes int) error
 
-// Hold makes the memory of answers count until release is called: a caller turns an answer into another form and sends that,
-// which takes as much memory again. The calls must be made, and release be called, by one goroutine.
-func Hold(ctx context.Context) (_ context.Context, release func()) {
-	h := new(held)
-	return context.WithValue(ctx, heldKey{}, h), func() {
-		for _, b := range h.buffers {
-			b.Free()
-		}
-		h.buffers = nil
+	held []mem.BufferSlice
+}
+
+// With makes the calls under a context those of a caller. The memory of what it is answered stays counted, where it is, until
+// Release: it turns that into another form and sends it.
+func With(ctx context.Context, caller *Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+// Release is to be called when everything was sent.
+func (c *Caller) Release() {
+	for _, b := range c.held {
+		b.Free()
 	}
+	c.held = nil
+}
+
+func callerOf(ctx context.Context) *Caller {
+	c, _ := ctx.Value(callerKey{}).(*Caller)
+	return c
 }

@@ -95,6 +95,11 @@ func (e clientEnd) RecvMsg(m any) error {
 	select {
 	case response := <-e.responses:
 		defer response.Free()
+		if c := callerOf(e.caller); c != nil {
+			if err := c.Take(e.caller, response.Len()); err != nil {
+				return outcome(e.caller, err)
+			}
+		}
 		return unmarshal(response, m)
 	case <-e.caller.Done():
 		return outcome(e.caller, e.caller.Err())
