@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	if name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); name == "etcdctl" { // a link of that name
+	if name := program(os.Args[0]); name == "etcdctl" {
 		os.Exit(etcdctl.Run(name, os.Args[1:]))
 	}
 	streams := command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Self: calledAs(os.Args[0]),
@@ -27,8 +27,15 @@ func main() {
 	if streams.Attended {
 		streams.Secret = command.AskSecret
 	}
-	os.Exit(run(os.Args[1:], streams))
+	args := os.Args[1:]
+	if program(os.Args[0]) == "etcdutl" {
+		args = append([]string{"etcdutl"}, args...)
+	}
+	os.Exit(run(args, streams))
 }
+
+// program is the name of the file that was called, which may be a link.
+func program(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
 
 // calledAs returns what a person types to run this program again: "go run" puts it where it is gone a moment later.
 func calledAs(path string) string {

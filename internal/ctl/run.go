@@ -13,6 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
+	"github.com/quorate/quorate/internal/ctl/etcdutl"
 	"github.com/quorate/quorate/internal/ctl/member"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
 )
@@ -179,6 +180,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
 		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore), newToken(s),
+		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)

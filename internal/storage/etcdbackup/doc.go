@@ -7,7 +7,7 @@
 // The main types are Writer and File:
 //
 //	Create -> Version, Change, Lease, Alarm, Member, ... -> Finish -> Close
-//	Open -> Verify -> Status, Rows, Head, Users, Members -> Close
+//	Open -> Verify -> Status, HashKV, Rows, Head, Users, Members -> Close
 //
 // Invariants:
 //  1. The file is complete and on disk after Finish returned nil. A file that was closed before is of no use.

@@ -211,6 +211,7 @@ func FuzzFile(f *testing.F) {
 		_, _ = file.Head(t.Context())
 		_, _ = file.Users(t.Context(), 1<<20)
 		_, _ = file.Members(t.Context())
+		_, _ = file.HashKV(t.Context(), kv.Revision(at))
 	})
 }
 
