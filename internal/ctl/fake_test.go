@@ -24,6 +24,7 @@ type fakeMember struct {
 	pb.UnimplementedLeaseServer
 	pb.UnimplementedClusterServer
 	pb.UnimplementedMaintenanceServer
+	pb.UnimplementedAuthServer
 
 	mu        sync.Mutex
 	id        uint64
@@ -65,6 +66,7 @@ func (f *fakeMember) server() *grpc.Server {
 	pb.RegisterLeaseServer(server, f)
 	pb.RegisterClusterServer(server, f)
 	pb.RegisterMaintenanceServer(server, f)
+	pb.RegisterAuthServer(server, f)
 	return server
 }
 

@@ -123,10 +123,15 @@ func (c *Connection) Dial(ctx context.Context, endpoints []string) (*clientv3.Cl
 		DialKeepAliveTime: keepAliveTime, DialKeepAliveTimeout: keepAliveTimeout,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect})},
 	})
-	if err != nil {
-		return nil, Unreachable(fmt.Errorf("connect to %s: %w", strings.Join(endpoints, ","), err))
+	switch {
+	case err == nil:
+		return client, nil
+	case user != "" && !Silent(err): // it logs in at once
+		return nil, Refused(fmt.Errorf("log in as %s: %s", user, strings.TrimPrefix(PlainText(err), "etcdserver: ")))
+	case user != "":
+		return nil, c.Explain(ctx, err, endpoints)
 	}
-	return client, nil
+	return nil, Unreachable(fmt.Errorf("connect to %s: %w", strings.Join(endpoints, ","), err))
 }
 
 // Do runs one request with the timeout of the command line and explains its failure.

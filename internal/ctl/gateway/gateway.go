@@ -42,6 +42,7 @@ type Gateway struct {
 
 	mu      sync.Mutex
 	open    map[net.Conn]struct{} // of clients and to members
+	alone   bool                  // the last attempt found no member
 	running sync.WaitGroup
 }
 
@@ -159,11 +160,22 @@ func (g *Gateway) connect(ctx context.Context) net.Conn {
 			g.told(ctx, m, err)
 		}
 		if err == nil {
+			g.setAlone(false)
 			return conn
 		}
 	}
-	g.options.Logger.WarnContext(ctx, "no member accepts connections", "endpoints", g.options.Endpoints)
+	if g.setAlone(true) { // clients ask again and again
+		g.options.Logger.WarnContext(ctx, "no member accepts connections", "endpoints", g.options.Endpoints)
+	}
 	return nil
+}
+
+// setAlone remembers whether there is no member, and returns whether that is news.
+func (g *Gateway) setAlone(alone bool) (news bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	news, g.alone = alone != g.alone, alone
+	return news
 }
 
 // told writes that a member began or ceased to accept connections.

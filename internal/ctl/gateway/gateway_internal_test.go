@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +47,7 @@ type served struct {
 	address string
 	cancel  context.CancelFunc
 	ended   chan error
+	log     bytes.Buffer // to be read after the end
 }
 
 func serveGateway(t *testing.T, dial func(address string) (net.Conn, error), endpoints ...string) *served {
@@ -54,12 +57,12 @@ func serveGateway(t *testing.T, dial func(address string) (net.Conn, error), end
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	g := New(Options{
-		Endpoints: endpoints, RetryDelay: time.Hour, Logger: slog.New(slog.DiscardHandler),
+	s := &served{address: listener.Addr().String(), cancel: cancel, ended: make(chan error, 1)}
+	s.Gateway = New(Options{
+		Endpoints: endpoints, RetryDelay: time.Hour, Logger: slog.New(slog.NewTextHandler(&s.log, nil)),
 		Dial: func(_ context.Context, address string) (net.Conn, error) { return dial(address) },
 	})
-	s := &served{Gateway: g, address: listener.Addr().String(), cancel: cancel, ended: make(chan error, 1)}
-	go func() { s.ended <- g.Serve(ctx, listener) }()
+	go func() { s.ended <- s.Serve(ctx, listener) }()
 	t.Cleanup(s.stop)
 	return s
 }
@@ -138,7 +141,8 @@ func TestGateway_Serve(t *testing.T) {
 	}
 }
 
-// Ensure that members that were all down are tried again at once, and that a client is let go if there is none.
+// Ensure that members that were all down are tried again at once, that a client is let go if there is none, and that this is
+// logged once.
 func TestGateway_Serve_allDown(t *testing.T) {
 	var mu sync.Mutex
 	up := false
@@ -150,8 +154,10 @@ func TestGateway_Serve_allDown(t *testing.T) {
 		}
 		return echo(t, address), nil
 	}, "m1", "m2")
-	if got, err := io.ReadAll(s.connect(t)); err != nil || len(got) != 0 {
-		t.Errorf("nobody is there: got %q, %v, want the end", got, err)
+	for range 3 {
+		if got, err := io.ReadAll(s.connect(t)); err != nil || len(got) != 0 {
+			t.Errorf("nobody is there: got %q, %v, want the end", got, err)
+		}
 	}
 	mu.Lock()
 	up = true
@@ -160,6 +166,10 @@ func TestGateway_Serve_allDown(t *testing.T) {
 	_ = client.CloseWrite()
 	if got, err := io.ReadAll(client); err != nil || len(got) != len("m1:") {
 		t.Errorf("they are back: got %q, %v", got, err)
+	}
+	s.stop()
+	if n := strings.Count(s.log.String(), "no member accepts connections"); n != 1 {
+		t.Errorf("got %d complaints, want one:\n%s", n, s.log.String())
 	}
 }
 
