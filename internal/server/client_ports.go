@@ -108,11 +108,19 @@ func abandoned(path string) bool {
 func (p *clientPorts) secured(l net.Listener, u config.URL, others []config.URL) net.Listener {
 	switch {
 	case slices.ContainsFunc(others, func(v config.URL) bool { return samePort(u, v) }):
-		return p.certs.ListenEither(l, certs.GRPCAndHTTP)
+		return p.certs.ListenEither(l, p.protocols())
 	case u.Secure():
-		return p.certs.Listen(l, certs.GRPCAndHTTP)
+		return p.certs.Listen(l, p.protocols())
 	}
 	return l
+}
+
+// protocols are what the client URLs speak.
+func (p *clientPorts) protocols() []string {
+	if len(p.cfg.Listen.ClientHTTPURLs) > 0 {
+		return certs.GRPC
+	}
+	return certs.GRPCAndHTTP
 }
 
 // samePort tells whether two URLs name one port, with and without encryption.
@@ -207,9 +215,14 @@ func (p *clientPorts) drain() {
 
 // close ends everything; it may be called in any state.
 func (p *clientPorts) close() error {
+	var stopping sync.WaitGroup
 	if p.grpc != nil {
-		p.stopGRPC()
+		stopping.Go(p.stopGRPC)
 	}
+	for _, server := range p.https {
+		stopping.Go(func() { stopHTTP(server) })
+	}
+	stopping.Wait()
 	var err error
 	for _, l := range p.all() {
 		err = errors.Join(err, ignoreClosed(l.Close()))
@@ -236,6 +249,13 @@ func (p *clientPorts) stopGRPC() {
 		p.grpc.Stop()
 		<-ended
 	}
+}
+
+// stopHTTP takes no more requests, and lets those that run end for a while.
+func stopHTTP(server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), gracePeriod)
+	defer cancel()
+	_ = server.Shutdown(ctx) // what goes on is cut off by Close
 }
 
 func ignoreClosed(err error) error {
