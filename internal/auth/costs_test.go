@@ -18,7 +18,8 @@ func many(t testing.TB, users, permissions int) *auth.State {
 	for i := range permissions {
 		keys = append(keys, &authpb.Permission{PermType: authpb.READWRITE, Key: fmt.Appendf(nil, "%06d", i)})
 	}
-	rows := []auth.Row{{Key: []byte("h"), Value: []byte{1, 9}}, {Key: []byte("rr"), Value: roleValue("r", keys...)}}
+	root := &authpb.User{Name: []byte("root"), Roles: []string{"root"}}
+	rows := []auth.Row{{Key: []byte("h"), Value: []byte{1, 9}}, {Key: []byte("uroot"), Value: userValue(root)}, {Key: []byte("rr"), Value: roleValue("r", keys...)}}
 	for i := range users {
 		u := &authpb.User{Name: fmt.Appendf(nil, "u%06d", i), Roles: []string{"r"}}
 		rows = append(rows, auth.Row{Key: append([]byte{'u'}, u.Name...), Value: userValue(u)})
@@ -129,7 +130,8 @@ func TestState_Check_union(t *testing.T) {
 
 // Ensure that a role which a loaded user had before it existed permits what it gets later.
 func TestState_Check_roleOfLoadedUser(t *testing.T) {
-	s := loaded(t, []auth.Row{{Key: []byte("h"), Value: []byte{1, 9}},
+	root := &authpb.User{Name: []byte("root"), Roles: []string{"root"}}
+	s := loaded(t, []auth.Row{{Key: []byte("h"), Value: []byte{1, 9}}, {Key: []byte("uroot"), Value: userValue(root)},
 		{Key: []byte("ua"), Value: userValue(&authpb.User{Name: []byte("a"), Roles: []string{"app"}})}})
 	by := auth.Credentials{User: "a", Revision: 9}
 	check := s.Check(by)

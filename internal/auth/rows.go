@@ -191,9 +191,18 @@ func decodeToken(id string, row []byte) *JoinToken {
 	return t
 }
 
-// Loaded ends what Load began.
-func (s *State) Loaded() {
+// Loaded ends what Load began. It refuses rows that no State has together.
+func (s *State) Loaded() error {
 	for _, r := range s.roles {
 		r.makeSets()
 	}
+	if s.enabled && !s.HasRole(RootUser, RootRole) {
+		return fmt.Errorf("%w: authentication is enabled, and no user root has the role root", ErrCorruptRow)
+	}
+	for name, u := range s.users {
+		if u.Since > s.revision {
+			return fmt.Errorf("%w: user %q is of revision %d, users and roles are at %d", ErrCorruptRow, name, u.Since, s.revision)
+		}
+	}
+	return nil
 }

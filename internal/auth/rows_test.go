@@ -85,6 +85,35 @@ func TestState_Load_corrupt(t *testing.T) {
 	}
 }
 
+// Ensure that rows are refused which no State has together: authentication that is enabled without a root, which nobody could
+// disable, and a user that is newer than all changes, whom no login would serve.
+func TestState_Loaded_corrupt(t *testing.T) {
+	root := auth.Row{Key: []byte("uroot"), Value: userValue(&authpb.User{Name: []byte("root"), Roles: []string{"root"}})}
+	for _, row := range []struct {
+		name  string
+		rows  []auth.Row
+		whole bool
+	}{
+		{"enabled without the user root", []auth.Row{{Key: []byte("h"), Value: []byte{1, 9}}}, false},
+		{"enabled, and root is not root", []auth.Row{{Key: []byte("h"), Value: []byte{1, 9}},
+			{Key: []byte("uroot"), Value: userValue(&authpb.User{Name: []byte("root"), Roles: []string{"r"}})}}, false},
+		{"a user from the future", []auth.Row{{Key: []byte("h"), Value: []byte{0, 2}}, root}, false},
+		{"a user without a head", []auth.Row{root}, false},
+		{"enabled, with root", []auth.Row{{Key: []byte("h"), Value: []byte{1, 3}}, root}, true},
+		{"nothing", nil, true},
+	} {
+		s := auth.New()
+		for i := range row.rows {
+			if err := s.Load(row.rows[i].Key, row.rows[i].Value); err != nil {
+				t.Fatal(row.name, err)
+			}
+		}
+		if err := s.Loaded(); (err == nil) != row.whole || err != nil && !errors.Is(err, auth.ErrCorruptRow) {
+			t.Errorf("%s: got %v", row.name, err)
+		}
+	}
+}
+
 // FuzzState_Load loads two hostile rows. What loads is a State whose rows load as an equal one.
 func FuzzState_Load(f *testing.F) {
 	rows := auth.Rows(apply(f, apply(f, auth.New(), base...), enable))
@@ -100,7 +129,12 @@ func FuzzState_Load(f *testing.F) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		s.Loaded()
+		if err := s.Loaded(); err != nil {
+			if !errors.Is(err, auth.ErrCorruptRow) {
+				t.Fatalf("got %v", err)
+			}
+			return
+		}
 		again := loaded(t, auth.Rows(s))
 		if diff := difference(s, again); diff != "" {
 			t.Errorf("its rows hold another State:\n%s", diff)

@@ -72,7 +72,9 @@ func loaded(t testing.TB, rows []auth.Row) *auth.State {
 			t.Fatalf("%q: %v", row.Key, err)
 		}
 	}
-	s.Loaded()
+	if err := s.Loaded(); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

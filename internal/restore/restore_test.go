@@ -317,7 +317,9 @@ func TestImported_order(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	state.Loaded()
+	if err := state.Loaded(); err != nil {
+		t.Fatal(err)
+	}
 	role, _ := state.Role("a")
 	var got strings.Builder
 	for _, p := range role.Permissions {

@@ -15,7 +15,9 @@ func (t *authTable) load(eng engine.Engine) error {
 	err := scan(eng, []byte{tableState, rowAuth}, func(rest, value []byte) error {
 		return state.Load(rest, value)
 	})
-	state.Loaded()
+	if err == nil {
+		err = state.Loaded()
+	}
 	t.state.Store(state)
 	return err
 }
