@@ -217,7 +217,6 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 	case !answered || c.InDoubt:
 		answered = false
 	case c.Err != nil: // it never happens
-		n.through = true
 		l.Refused++
 		l.suite.Acks.Refused(command)
 		return
@@ -228,7 +227,6 @@ func (n *native) ended(c *nativeclient.Call, command *kv.Command, answered bool,
 			return
 		}
 	}
-	n.through = n.through || answered
 	if n.by != nil && answered && permits.ForWantOfPermission(r.Err) {
 		n.by.Note(r.Err)
 		l.Denied++

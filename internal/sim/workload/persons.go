@@ -3,7 +3,6 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -50,27 +49,20 @@ func (c *client) judge(since int, who *permits.Who, command *kv.Command, r *kv.R
 
 // Expect makes Stuck begin anew.
 func (l *Load) Expect() {
-	for _, c := range l.everybody() {
+	for _, c := range l.clients {
 		c.through = false
 	}
 }
 
-// Stuck returns a client that acts in somebody's name and was neither answered nor rightly refused since Expect.
+// Stuck returns a client that acts in somebody's name and was neither answered nor rightly refused since Expect. Native clients
+// wait for what they asked long before, and are left out.
 func (l *Load) Stuck() (who string, stuck bool) {
-	for _, c := range l.everybody() {
+	for _, c := range l.clients {
 		if c.by != nil && !c.through {
 			return fmt.Sprintf("client %d, %s", c.id, c.by.User), true
 		}
 	}
 	return "", false
-}
-
-func (l *Load) everybody() []*client {
-	all := slices.Clone(l.clients)
-	for _, n := range l.natives {
-		all = append(all, &n.client)
-	}
-	return all
 }
 
 // logIn logs in by the password that the client takes for its user's.
