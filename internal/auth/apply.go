@@ -17,7 +17,23 @@ func (s *State) Next(c *Change) (*State, []Row, error) {
 		return s, nil, ErrTooLarge
 	}
 	next := d.State // a copy, so that it does not keep the rows in memory
-	return &next, append(d.rows, next.headRow()), nil
+	next.rows += s.difference(d.rows)
+	head := next.headRow()
+	next.sum = next.rows + head.digest()
+	return &next, append(d.rows, head), nil
+}
+
+// difference is what rows that are written add to State.rows.
+func (s *State) difference(rows []Row) (sum uint64) {
+	written := make(map[string]bool, len(rows))
+	for i := len(rows) - 1; i >= 0; i-- {
+		if key := string(rows[i].Key); !written[key] { // else it is written again later
+			written[key] = true
+			before := s.rowOf(rows[i].Key)
+			sum += rows[i].digest() - before.digest()
+		}
+	}
+	return sum
 }
 
 func (d *draft) change(c *Change) (changed bool, err error) {

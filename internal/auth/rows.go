@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/authpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/quorate/quorate/internal/invariant"
 )
 
@@ -26,6 +27,34 @@ const (
 
 // Row is one row of the tables to write. An empty Value deletes it.
 type Row struct{ Key, Value []byte }
+
+// digest is a hash of a row. Rows that are deleted have none.
+func (r *Row) digest() uint64 {
+	if len(r.Value) == 0 {
+		return 0
+	}
+	return xxhash.Sum64(append(binary.AppendUvarint(nil, xxhash.Sum64(r.Key)), r.Value...))
+}
+
+// rowOf is the row that the State has under a key, as it would be written now.
+func (s *State) rowOf(key []byte) Row {
+	name := string(key[1:])
+	switch key[0] {
+	case tableUser:
+		if u := s.users[name]; u != nil {
+			return Row{key, u.encode()}
+		}
+	case tableRole:
+		if r := s.roles[name]; r != nil {
+			return Row{key, r.encode()}
+		}
+	case tableToken:
+		if t := s.tokens[name]; t != nil {
+			return Row{key, t.encode()}
+		}
+	}
+	return Row{Key: key}
+}
 
 func userRow(name string) []byte { return append([]byte{tableUser}, name...) }
 
@@ -193,16 +222,29 @@ func decodeToken(id string, row []byte) *JoinToken {
 
 // Loaded ends what Load began. It refuses rows that no State has together.
 func (s *State) Loaded() error {
-	for _, r := range s.roles {
+	for name, r := range s.roles {
 		r.makeSets()
+		s.addRow(roleRow(name))
+	}
+	for name := range s.tokens {
+		s.addRow(tokenRow(name))
 	}
 	if s.enabled && !s.HasRole(RootUser, RootRole) {
 		return fmt.Errorf("%w: authentication is enabled, and no user root has the role root", ErrCorruptRow)
 	}
 	for name, u := range s.users {
+		s.addRow(userRow(name))
 		if u.Since > s.revision {
-			return fmt.Errorf("%w: user %q is of revision %d, users and roles are at %d", ErrCorruptRow, name, u.Since, s.revision)
+			return fmt.Errorf("%w: user %q is of revision %d, the head of %d", ErrCorruptRow, name, u.Since, s.revision)
 		}
 	}
+	if head := s.headRow(); s.rows != 0 || s.revision != 1 || s.enabled {
+		s.sum = s.rows + head.digest()
+	}
 	return nil
+}
+
+func (s *State) addRow(key []byte) {
+	row := s.rowOf(key)
+	s.rows += row.digest()
 }

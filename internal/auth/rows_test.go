@@ -148,3 +148,27 @@ func FuzzState_Load(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that the sum depends on what there is, not on how it came to be, and is the same once it is loaded.
+func TestState_Sum(t *testing.T) {
+	if sum := auth.New().Sum(); sum != 0 || loaded(t, nil).Sum() != 0 {
+		t.Errorf("nothing has the sum %x", sum)
+	}
+	s := apply(t, apply(t, auth.New(), base...), enable)
+	if again := loaded(t, auth.Rows(s)); again.Sum() != s.Sum() || s.Sum() == 0 {
+		t.Errorf("%x, and %x once it is loaded", s.Sum(), again.Sum())
+	}
+	for _, c := range []auth.Change{
+		{Kind: auth.Disable}, {Kind: auth.UserPassword, User: "alice", Hash: []byte("h9")}, {Kind: auth.RoleDelete, Role: "app"},
+		{Kind: auth.UserDelete, User: "alice"}, grants("ops", auth.Read, "x", ""), {Kind: auth.UserAdd, User: "carol"},
+		{Kind: auth.UserRevokeRole, User: "alice", Role: "ops"}, revokes("app", "k", ""),
+	} {
+		next := apply(t, s, c)
+		if next.Sum() == s.Sum() {
+			t.Errorf("%+v leaves the sum", c)
+		}
+		if again := loaded(t, auth.Rows(next)); again.Sum() != next.Sum() {
+			t.Errorf("%+v: %x, and %x once it is loaded", c, next.Sum(), again.Sum())
+		}
+	}
+}

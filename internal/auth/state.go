@@ -48,6 +48,8 @@ type State struct {
 	roles    map[string]*Role
 	tokens   map[string]*JoinToken
 	bytes    int
+	rows     uint64 // hashes of all rows but the head's, added up
+	sum      uint64 // that of the head, too
 }
 
 // New returns the State of a cluster in which nobody has made a user yet. Its revision is 1, as in etcd.
@@ -90,6 +92,9 @@ func (s *State) HasRole(user, role string) bool {
 
 // Bytes is what counts against MaxBytes.
 func (s *State) Bytes() int { return s.bytes }
+
+// Sum is a hash over all of the State, by which members can be compared; zero as long as nothing was ever made.
+func (s *State) Sum() uint64 { return s.sum }
 
 func (u *User) has(role string) bool {
 	_, found := slices.BinarySearch(u.Roles, role)

@@ -45,6 +45,7 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 			m.failed = err // the writer is not committed: there is no way on from here
 			break
 		}
+		did.users = m.Users().Sum()
 		m.chain.add(e, m.executor.w.Revision(), &did)
 	}
 	if m.failed == nil {

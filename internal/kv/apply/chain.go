@@ -45,16 +45,21 @@ type chain struct {
 type effect struct {
 	events []kv.Event
 	err    error
+	users  uint64 // auth.State.Sum after it
 }
 
 // add continues the chain with an entry, the store's revision after it, and its effect: which versions came, and which ones
-// they replaced, as they were read. What a put writes is in the entry, or in the version before.
+// they replaced, as they were read. What a put writes is in the entry, or in the version before. All users and roles are in the
+// sum of each entry, once there are any.
 func (c *chain) add(e *consensus.Entry, revision kv.Revision, did *effect) {
 	b := appendNumbers(c.scratch[:0], c.sum, uint64(e.Index), uint64(e.Term), uint64(e.Kind),
 		uint64(e.Proposal.Session.Member), e.Proposal.Session.Number, e.Proposal.Sequence, uint64(e.ExactRevision),
 		uint64(revision), xxhash.Sum64(e.Payload))
 	if did.err != nil {
 		b = append(b, did.err.Error()...)
+	}
+	if did.users != 0 {
+		b = appendNumbers(b, did.users)
 	}
 	for i := range did.events {
 		ev := &did.events[i]

@@ -1,10 +1,12 @@
 package apply_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand"
 	"testing"
 
+	"github.com/quorate/quorate/internal/auth"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -149,5 +151,41 @@ func BenchmarkMachine_chain(b *testing.B) {
 				apply.AddToChain(bench.m, &entry, &before)
 			}
 		})
+	}
+}
+
+// Ensure that a member which has other users than the others has another chain with the next entry, whatever that does: their rows
+// are hashed in no HashKV.
+func TestMachine_Chain_users(t *testing.T) {
+	one, other := newBench(t), newBench(t)
+	for _, b := range []*bench{one, other} {
+		b.entry(kv.Command{Auth: &auth.Change{Kind: auth.UserAdd, User: "alice", Hash: []byte("h")}})
+		b.entry(kv.Command{Auth: &auth.Change{Kind: auth.RoleAdd, Role: "r"}})
+		b.entry(put("k", "v"))
+		b.apply(b.log...)
+	}
+	if one.m.Chain() != other.m.Chain() {
+		t.Fatal("equal members have another chain")
+	}
+	other.open()
+	if one.m.Chain() != other.m.Chain() || one.m.Users().Sum() != other.m.Users().Sum() {
+		t.Fatalf("another sum after a restart: %x, %x", one.m.Users().Sum(), other.m.Users().Sum())
+	}
+	row, found, err := other.eng.Get(apply.UserRow("alice"))
+	if err != nil || !found {
+		t.Fatal(err, found)
+	}
+	batch := other.eng.NewBatch()
+	batch.Set(apply.UserRow("alice"), bytes.Replace(row, []byte("h"), []byte("i"), 1)) // another hash of the password
+	if err := batch.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	other.open()
+	one.entry(put("k", "w"))
+	one.apply(one.log[len(one.log)-1])
+	other.entry(put("k", "w"))
+	other.apply(other.log[len(other.log)-1])
+	if one.m.Chain() == other.m.Chain() {
+		t.Error("a member whose users differ has the same chain")
 	}
 }

@@ -11,3 +11,6 @@ func AddToChain(m *Machine, e *consensus.Entry, before *kv.KeyValue) {
 	m.chain.add(e, 7, &did)
 	m.chain.publish(e.Index)
 }
+
+// UserRow is the key of a user's row.
+func UserRow(name string) []byte { return append([]byte{tableState, rowAuth, 'u'}, name...) }
