@@ -181,7 +181,7 @@ func Pass[R any](
 	err = etcderr.Wire(err)
 	took := g.options.Clock.Now().Sub(begun)
 	method.end(err, took, g.options.Histograms)
-	if took > g.options.SlowRequest {
+	if took > g.options.SlowRequest && !method.waits {
 		g.logSlow(ctx, method, begun, took, err)
 	}
 	return response, err

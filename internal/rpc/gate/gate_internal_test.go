@@ -165,6 +165,24 @@ func TestClientVersions_count_bounded(t *testing.T) {
 	}
 }
 
+// Ensure that calls which wait for other clients are not taken for slow.
+func TestPass_waits(t *testing.T) {
+	g := New(Options{
+		Member: &standIn{leader: 1}, Access: callerIs(2), Superseded: func() error { return nil },
+		Streams: admission.NewHostBound(1, 1), ElectionTimeout: time.Hour, SlowRequest: -1, Clock: env.WallClock{},
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(g.Close)
+	for _, row := range []struct {
+		method string
+		slow   uint64
+	}{{v3lockpb.Lock_Lock_FullMethodName, 0}, {v3electionpb.Election_Campaign_FullMethodName, 0}, {pb.KV_Put_FullMethodName, 1}} {
+		if _, err := call(context.Background(), g, row.method); err != nil || g.slow.total.Load() != row.slow {
+			t.Errorf("%s: %v, %d calls were slow", row.method, err, g.slow.total.Load())
+		}
+	}
+}
+
 func TestSlowLog_note(t *testing.T) {
 	var l slowLog
 	begun := time.Unix(1000, 0)

@@ -26,6 +26,7 @@ type Method struct {
 	servedByCorrupt             bool // by a member whose state is known to be wrong
 	callers                     callers
 	tellsOfItself               bool // it shows how this member is, and nothing of what the cluster holds
+	waits                       bool // for other clients: it is not slow, however long it takes
 
 	started, received, sent atomic.Uint64
 	handled                 [17]atomic.Uint64 // by code
@@ -125,6 +126,7 @@ func (m *Method) decideWhoServes() {
 		quoratepb.Membership_ServiceDesc.ServiceName, healthpb.Health_ServiceDesc.ServiceName:
 		m.servedByCorrupt = !snapshot
 	}
+	m.waits = m.name == v3lockpb.Lock_Lock_FullMethodName || m.name == v3electionpb.Election_Campaign_FullMethodName
 	m.tellsOfItself = native || status || m.name == pb.Cluster_MemberList_FullMethodName
 }
 
