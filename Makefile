@@ -12,7 +12,7 @@ FUZZ_PART ?= 0
 PACKAGES ?= ./...
 SUITE ?= common
 
-.PHONY: check build test race sim fmt vet fix bench fuzz fuzz-short compat api
+.PHONY: check build test race sim fmt vet fix bench fuzz fuzz-short compat monitoring api
 
 check: fmt vet build test race sim fuzz-short
 
@@ -34,6 +34,10 @@ sim:
 	$(GO) run ./cmd/quoratesim run --for $(SIM_FOR) --seed $(SEED)
 	$(GO) run ./cmd/quoratesim run --for $(SIM_PEBBLE_FOR) --seed $(SEED) --nemesis all --engine pebble
 	$(GO) run ./cmd/quoratesim run --for $(SIM_USERS_FOR) --seed $(SEED) --nemesis auth,crash,partition,transfer,membership,compact
+
+# etcd's alerts and dashboard, and ours, in Prometheus's query engine against a cluster that is filled and killed: 1 minute.
+monitoring:
+	cd test/process/monitoring && $(GO) vet . && $(GO) test -count=1 .
 
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }

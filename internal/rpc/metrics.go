@@ -108,8 +108,10 @@ func (s *shared) collectStore(e *metrics.Emitter) {
 	store := machine.Store()
 	size := store.Size()
 	watches := s.options.Member.Hub().Stats()
-	e.Gauge("etcd_mvcc_db_total_size_in_bytes", "Bytes of the store's files and unwritten tables.",
-		float64(size.DiskBytes+size.UnflushedBytes))
+	// Alerts compare it with the quota, which counts what is kept uncompressed: files may be smaller when writes are refused.
+	e.Gauge("etcd_mvcc_db_total_size_in_bytes",
+		"Bytes of the store's files and unwritten tables, or what counts against the quota if that is more.",
+		float64(max(size.DiskBytes+size.UnflushedBytes, machine.SizeBytes())))
 	e.Gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Bytes of the versions kept.", float64(size.LogicalBytes))
 	e.Gauge("etcd_debugging_mvcc_keys_total", "Keys that exist.", float64(size.Keys))
 	e.Gauge("etcd_debugging_mvcc_current_revision", "Revision of the store.", float64(store.Revision()))

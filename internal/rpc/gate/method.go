@@ -249,11 +249,8 @@ func (g *Gate) Collect(e *metrics.Emitter) {
 		e.Counter("grpc_server_msg_received_total", "Messages received.", float64(m.received.Load()), labels...)
 		e.Counter("grpc_server_msg_sent_total", "Messages sent.", float64(m.sent.Load()), labels...)
 		for code := range m.handled {
-			n := m.handled[code].Load()
-			if n == 0 && code != int(codes.OK) {
-				continue
-			}
-			e.Counter("grpc_server_handled_total", "Calls ended, by code.", float64(n),
+			// All codes from the start, as in etcd: the rate of a series that begins with its first failure is zero.
+			e.Counter("grpc_server_handled_total", "Calls ended, by code.", float64(m.handled[code].Load()),
 				append(labels[:6:6], "grpc_code", codeName(codes.Code(code)))...)
 		}
 		if g.options.Histograms {
