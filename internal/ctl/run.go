@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/etcdctl"
 	"github.com/quorate/quorate/internal/ctl/etcdutl"
 	"github.com/quorate/quorate/internal/ctl/member"
+	"github.com/quorate/quorate/internal/ctl/mirror"
 	"github.com/quorate/quorate/internal/ctl/snapshot"
 )
 
@@ -179,7 +180,8 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 	root.AddCommand(
 		newDev(s),
 		newPut(s), newGet(s), newDel(s), newWatch(s), newCompact(s),
-		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore), newToken(s),
+		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore),
+		mirror.Command(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
 		newGateway(s), newLog(s), newConfig(s), newVersion(s),
 	)

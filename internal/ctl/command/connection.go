@@ -87,7 +87,7 @@ func (c *Connection) list() ([]string, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, Usagef("--endpoints names no member")
+		return nil, Usagef("%s names no member", c.identity.endpoints())
 	}
 	return out, nil
 }

@@ -17,6 +17,18 @@ type identity struct {
 	trustAny           bool
 	encrypted, inClear bool // what the endpoints ask for
 	ask                func(prompt string) (string, error)
+	side               string // of two clusters, as the beginning of the flags' names; empty: there is one
+}
+
+// flag is how a flag is written.
+func (i *identity) flag(name string) string { return "--" + i.side + name }
+
+// endpoints is how the flag of the endpoints is written.
+func (i *identity) endpoints() string {
+	if i.side == "" {
+		return "--endpoints"
+	}
+	return "--" + strings.TrimSuffix(i.side, "-")
 }
 
 // variable is the default of a flag: our own variable of the environment, else etcdctl's.
@@ -56,7 +68,7 @@ func (i *identity) login() (user, password string, err error) {
 	case user == "" && password == "":
 		return "", "", nil
 	case user == "":
-		return "", "", Usagef("--password needs --user")
+		return "", "", Usagef("%s needs %s", i.flag("password"), i.flag("user"))
 	case password == "" && i.ask != nil:
 		if i.password, err = i.ask("Password of " + user + ": "); err != nil {
 			return "", "", Usagef("read the password of %s: %w", user, err)
@@ -66,9 +78,10 @@ func (i *identity) login() (user, password string, err error) {
 		}
 		return user, i.password, nil
 	case password == "":
-		return "", "", Usagef("--user %s needs a password: give --password, QUORATE_PASSWORD, or --user NAME:PASSWORD", user)
+		return "", "", Usagef("%s %s needs a password: give %s, or %[1]s NAME:PASSWORD", i.flag("user"), user,
+			i.flag("password"))
 	case both && i.password != "" && i.password != password:
-		return "", "", Usagef("--user NAME:PASSWORD and --password name two passwords")
+		return "", "", Usagef("%s NAME:PASSWORD and %s name two passwords", i.flag("user"), i.flag("password"))
 	}
 	return user, password, nil
 }
@@ -77,7 +90,7 @@ func (i *identity) login() (user, password string, err error) {
 func (i *identity) tls() (*tls.Config, error) {
 	switch {
 	case i.encrypted && i.inClear:
-		return nil, Usagef("--endpoints: name all members with https://, or none")
+		return nil, Usagef("%s: name all members with https://, or none", i.endpoints())
 	case !i.encrypted && (i.trusted != "" || i.certificate != "" || i.key != ""):
 		i.encrypted = true // as etcdctl: a file says it, too
 	}
@@ -88,20 +101,20 @@ func (i *identity) tls() (*tls.Config, error) {
 	if i.trusted != "" {
 		pem, err := os.ReadFile(i.trusted)
 		if err != nil {
-			return nil, Usagef("--cacert: %v", err)
+			return nil, Usagef("%s: %v", i.flag("cacert"), err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, Usagef("--cacert %s holds no certificate in PEM form", i.trusted)
+			return nil, Usagef("%s %s holds no certificate in PEM form", i.flag("cacert"), i.trusted)
 		}
 	}
 	if (i.certificate == "") != (i.key == "") {
-		return nil, Usagef("--cert and --key need each other")
+		return nil, Usagef("%s and %s need each other", i.flag("cert"), i.flag("key"))
 	}
 	if i.certificate != "" {
 		own, err := tls.LoadX509KeyPair(i.certificate, i.key)
 		if err != nil {
-			return nil, Usagef("--cert, --key: %v", err)
+			return nil, Usagef("%s, %s: %v", i.flag("cert"), i.flag("key"), err)
 		}
 		config.Certificates = []tls.Certificate{own}
 	}
