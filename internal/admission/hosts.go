@@ -18,23 +18,26 @@ func NewHostBound(limit, hostLimit int) *HostBound {
 }
 
 // Enter lets one of host in, or returns false. leave must be called once.
-func (b *HostBound) Enter(host string) (leave func(), entered bool) {
+func (b *HostBound) Enter(host string) (leave func(), entered bool) { return b.EnterAs(host, 1) }
+
+// EnterAs is Enter for one that counts as many.
+func (b *HostBound) EnterAs(host string, many int) (leave func(), entered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.open >= b.limit || b.hosts[host] >= b.hostLimit {
+	if b.open+many > b.limit || b.hosts[host]+many > b.hostLimit {
 		b.refused++
 		return nil, false
 	}
-	b.open++
-	b.hosts[host]++
-	return func() { b.leave(host) }, true
+	b.open += many
+	b.hosts[host] += many
+	return func() { b.leave(host, many) }, true
 }
 
-func (b *HostBound) leave(host string) {
+func (b *HostBound) leave(host string, many int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open--
-	if b.hosts[host]--; b.hosts[host] == 0 {
+	b.open -= many
+	if b.hosts[host] -= many; b.hosts[host] == 0 {
 		delete(b.hosts, host)
 	}
 }

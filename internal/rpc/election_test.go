@@ -3,8 +3,10 @@ package rpc_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
@@ -89,6 +91,40 @@ func TestElection_Campaign_order(t *testing.T) {
 			t.Errorf("the observer saw %s, want %s", got, want)
 		}
 	}
+}
+
+// Ensure that a candidate whose lease ended while it waited is not told that it leads.
+func TestElection_Campaign_lostWhileWaiting(t *testing.T) {
+	e := newElections(t)
+	one := <-e.campaign(e.ctx, e.lease(t), "one")
+	lost := e.lease(t)
+	second := e.campaign(e.ctx, lost, "two")
+	e.awaitWaiting(t, "1")
+	if _, err := e.etcd.Revoke(e.ctx, clientv3.LeaseID(lost)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.client.Resign(e.ctx, &v3electionpb.ResignRequest{Leader: one}); err != nil {
+		t.Fatal(err)
+	}
+	if leader := <-second; leader != nil {
+		t.Errorf("%v leads without a key", leader)
+	}
+}
+
+// Ensure that candidates with large values, which are kept while they wait, count as several.
+func TestElection_Campaign_largeValues(t *testing.T) {
+	e := newElections(t)
+	<-e.campaign(e.ctx, e.lease(t), "one")
+	lease := e.lease(t)
+	leaving, leave := context.WithCancel(e.ctx)
+	first := e.campaign(leaving, lease, strings.Repeat("v", 1<<20))
+	e.awaitWaiting(t, "257")
+	second := e.campaign(leaving, lease, strings.Repeat("v", 1<<20))
+	e.awaitWaiting(t, "514")
+	leave()
+	<-first
+	<-second
+	e.awaitWaiting(t, "0")
 }
 
 // Ensure that errors are those of etcd 3.7.1, in text and code, as observed there.

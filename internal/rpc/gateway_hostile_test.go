@@ -227,6 +227,19 @@ func TestGateway_websocketHostile(t *testing.T) {
 	gone.NetConn().Close()
 	s.awaitMetric(t, `quorate_gateway_calls{state="running"} 0`)
 	s.awaitMetric(t, `quorate_costly_calls{call="stream"} 0`)
+	// One that says more than a call takes has gone, too, once it goes.
+	if code, body := s.post(t, "/v3/lock/lock", `{"name":"YQ=="}`); code != http.StatusOK {
+		t.Fatal(body)
+	}
+	talker := s.websocket(t, "/v3/lock/lock")
+	for range 3 {
+		if err := talker.WriteMessage(websocket.TextMessage, []byte(`{"name":"YQ=="}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitMetric(t, `quorate_costly_calls{call="lock"} 1`)
+	talker.NetConn().Close()
+	s.awaitMetric(t, `quorate_costly_calls{call="lock"} 0`)
 	_, answer, err := websocket.DefaultDialer.Dial("ws://"+s.addr+"/v3/watch", http.Header{"Origin": {"http://evil"}})
 	if err == nil || answer.StatusCode != http.StatusForbidden {
 		t.Errorf("a script of another page: got %v", err)

@@ -133,6 +133,8 @@ func (in *intake) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 
 // bodyBudget counts the bytes of requests.
 type bodyBudget struct {
+	largest int64 // of one request, for which there is room at least
+
 	mu      sync.Mutex
 	bytes   int64
 	hosts   map[string]int64
@@ -142,7 +144,7 @@ type bodyBudget struct {
 func (b *bodyBudget) enter(host string, size int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.bytes+size > maxBodies || b.hosts[host]+size > maxHostBodies {
+	if b.bytes+size > max(maxBodies, b.largest) || b.hosts[host]+size > max(maxHostBodies, b.largest) {
 		b.refused++
 		return false
 	}

@@ -21,3 +21,11 @@ func TestBodyBudget_enter(t *testing.T) {
 		t.Error("there is no room although one was answered")
 	}
 }
+
+// Ensure that there is room for one request, however large requests may be.
+func TestBodyBudget_enter_largest(t *testing.T) {
+	b := bodyBudget{largest: 2 * maxBodies}
+	if !b.enter("a", b.largest) || b.enter("b", 1) {
+		t.Error("there was no room for the largest, or for more")
+	}
+}

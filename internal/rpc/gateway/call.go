@@ -70,9 +70,10 @@ func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
 	request := requestOf(r)
 	answer := &websocketAnswer{conn: conn, end: c.end, header: make(http.Header)}
 	defer answer.finish()
+	var further io.WriteCloser = ignored{io.Discard}
 	if manyMessages(r.URL.Path) {
 		conn.SetReadLimit(maxStreamMessageBytes)
-		request.Body = newMessages(requests, c.end)
+		request.Body, further = newMessages(requests, c.end), arriving
 	} else {
 		leave, err := c.intake.readMessage(conn, request, c.host)
 		if err != nil {
@@ -81,6 +82,6 @@ func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
 		}
 		defer leave()
 	}
-	go forwardRequests(conn, arriving, c.end) // or wait for the client to go
+	go forwardRequests(conn, further, c.end) // or wait for the client to go
 	c.run(answer, request)
 }

@@ -54,6 +54,7 @@ func New(options Options) *Gateway {
 		mux: runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, newMarshaler()))}
 	g.calls.limit = int(options.MaxHostCalls)
 	g.intake.first, g.intake.limit = options.First, 2*int64(options.MaxMessageBytes)+maxBodyExtraBytes
+	g.intake.largest = g.intake.limit
 	ctx, conn := context.Background(), options.Conn // the handlers take the requests' contexts
 	for _, register := range []func() error{
 		func() error { return etcdgw.RegisterKVHandlerClient(ctx, g.mux, pb.NewKVClient(conn)) },

@@ -63,8 +63,14 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
+// ignored takes what nobody asks for.
+type ignored struct{ io.Writer }
+
+// Close implements io.Closer.
+func (ignored) Close() error { return nil }
+
 // forwardRequests passes on what a client sends. When it goes, so does the call.
-func forwardRequests(conn *websocket.Conn, to *io.PipeWriter, cancel context.CancelCauseFunc) {
+func forwardRequests(conn *websocket.Conn, to io.WriteCloser, cancel context.CancelCauseFunc) {
 	defer cancel(nil)
 	defer to.Close()
 	for {

@@ -61,7 +61,11 @@ func (e *Election) campaign(
 			}
 		}
 	}
-	if err := e.store.awaitTurn(ctx, r.Name, candidate.Rev-1); err != nil {
+	err = e.store.awaitTurn(ctx, r.Name, candidate.Rev-1, len(r.Name)+len(r.Value))
+	if err == nil {
+		err = e.stands(ctx, candidate)
+	}
+	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, errTooManyWaiting) {
 			after, cancel := afterwards(ctx)
 			defer cancel()
@@ -70,6 +74,18 @@ func (e *Election) campaign(
 		return nil, err
 	}
 	return &v3electionpb.CampaignResponse{Header: queued.Header, Leader: candidate}, nil
+}
+
+// stands fails unless a candidate's key is there still. etcd does not look, and calls a candidate leader whose lease has ended
+// while it waited.
+func (e *Election) stands(ctx context.Context, candidate *v3electionpb.LeaderKey) error {
+	own, err := e.store.kv.Range(ctx, &pb.RangeRequest{
+		Key: candidate.Key, MinCreateRevision: candidate.Rev, MaxCreateRevision: candidate.Rev, KeysOnly: true,
+	})
+	if err == nil && len(own.Kvs) == 0 {
+		err = errNotLeader
+	}
+	return err
 }
 
 // Proclaim replaces the value of a leader.

@@ -58,7 +58,7 @@ func (l *Lock) lock(ctx context.Context, r *v3lockpb.LockRequest) (*v3lockpb.Loc
 
 // await waits for the turn of a key that was created at a revision.
 func (l *Lock) await(ctx context.Context, name, key []byte, since int64) (*pb.ResponseHeader, error) {
-	err := l.store.awaitTurn(ctx, name, since-1)
+	err := l.store.awaitTurn(ctx, name, since-1, len(name))
 	var own *pb.RangeResponse
 	if err == nil {
 		own, err = l.store.kv.Range(ctx, &pb.RangeRequest{Key: key})

@@ -32,7 +32,8 @@ type Store struct {
 	waiting *admission.HostBound
 }
 
-// NewStore makes a store. At most as many callers wait at once as waiting has room for.
+// NewStore makes a store. At most as many callers wait at once as waiting has room for. One with a long name or value counts as
+// several.
 func NewStore(conn Conn, waiting *admission.HostBound) *Store {
 	return &Store{kv: pb.NewKVClient(conn), lease: pb.NewLeaseClient(conn), watch: pb.NewWatchClient(conn), waiting: waiting}
 }
@@ -42,6 +43,9 @@ const (
 	leaseTTLSeconds = 60
 	// cleanupPatience is how long the removal of a key may take whose owner has gone.
 	cleanupPatience = 10 * time.Second
+	// placeBytes are those of a request for each of which its caller takes one place more while it waits: about what a short
+	// one takes anyway, for its stream of events.
+	placeBytes = 4 << 10
 )
 
 var errTooManyWaiting = status.Error(codes.ResourceExhausted,
@@ -105,9 +109,9 @@ func deleteOp(key []byte) *pb.RequestOp {
 	return &pb.RequestOp{Request: &pb.RequestOp_RequestDeleteRange{RequestDeleteRange: &pb.DeleteRangeRequest{Key: key}}}
 }
 
-// awaitTurn waits until no key of a name was created at revision or before.
-func (s *Store) awaitTurn(ctx context.Context, name []byte, revision int64) error {
-	leave, entered := s.waiting.Enter(admission.CallerOf(ctx).Host)
+// awaitTurn waits until no key of a name was created at revision or before, for a request of so many bytes.
+func (s *Store) awaitTurn(ctx context.Context, name []byte, revision int64, requestBytes int) error {
+	leave, entered := s.waiting.EnterAs(admission.CallerOf(ctx).Host, 1+requestBytes/placeBytes)
 	if !entered {
 		return errTooManyWaiting
 	}
