@@ -30,11 +30,11 @@ func (m *Mirror) Run(ctx context.Context) (*Verdict, error) {
 			continue
 		case errors.Is(err, errAgain):
 			m.fresh = true
-			continue
 		case !passing(err) || permanent(err):
 			return nil, err
+		default:
+			m.options.Notice(err)
 		}
-		m.options.Notice(err)
 		if err := wait(ctx, pause); err != nil {
 			return nil, err
 		}
