@@ -106,8 +106,9 @@ func (l *leaseService) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest
 	response := &pb.LeaseLeasesResponse{Header: l.headerAt(machine.Store().Revision()).Message()}
 	leases := machine.Leases().Leases(l.options.Clock.Now())
 	release()
+	free := l.access.Free(ctx) // as of now: the leases were read before
 	for _, info := range leases {
-		if l.access.State().Enabled() {
+		if !free {
 			if _, err := l.keys(ctx, info.ID); err != nil {
 				return nil, err
 			}
