@@ -169,3 +169,41 @@ func TestLogin_Hash_bounded(t *testing.T) {
 		}
 	})
 }
+
+// Ensure that hosts take turns: whoever logs in once waits for one guess of a host that guesses as often as it may, not for all.
+func TestLogin_Login_turns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuesses(t)
+		order, turn := make(chan string, 64), make(chan struct{})
+		login.Compare(g.login, func(_, password []byte) error {
+			<-turn
+			order <- string(password)
+			return nil
+		})
+		var all sync.WaitGroup
+		ask := func(host int, password string) {
+			all.Go(func() { _, _ = g.login.Login(fromHost(t.Context(), host), g.state, "alice", password) })
+			synctest.Wait()
+		}
+		slots := login.Slots(g.login)
+		for n := range slots {
+			ask(100+n, "first")
+		}
+		for range login.MaxHostLogins {
+			ask(1, "guess")
+		}
+		ask(2, "honest")
+		for n := range slots + 2 {
+			turn <- struct{}{}
+			if got := <-order; n == slots+1 && got != "honest" {
+				t.Errorf("after one guess comes another, not the other host: %s", got)
+			}
+			synctest.Wait()
+		}
+		close(turn)
+		all.Wait()
+		if got, want := g.login.Stats(), (login.Stats{}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}

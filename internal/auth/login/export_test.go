@@ -25,7 +25,7 @@ func Generate(l *Login, generate func(password []byte, cost int) ([]byte, error)
 }
 
 // Slots is how many passwords are compared at once.
-func Slots(l *Login) int { return cap(l.passwords.logins.slots) }
+func Slots(l *Login) int { return l.passwords.logins.slots }
 
 // Methods are the names of all ways to sign a JWT.
 func Methods() []string { return slices.Sorted(maps.Keys(methods)) }

@@ -7,16 +7,10 @@ import (
 	"runtime"
 
 	"golang.org/x/crypto/bcrypt"
-
-	"github.com/quorate/quorate/internal/admission"
 )
 
-const (
-	// maxWaiting bounds how many passwords wait in each line. At etcd's default cost one takes about a tenth of a second.
-	maxWaiting = 64
-	// maxHostLogins bounds how many logins of one host hash or wait, so that no host keeps the others from logging in.
-	maxHostLogins = maxWaiting / 4
-)
+// maxHostLogins bounds how many logins of one host hash or wait, so that no host keeps the others from logging in.
+const maxHostLogins = maxWaiting / 4
 
 // maxPasswordBytes is all that bcrypt looks at.
 const maxPasswordBytes = 72
@@ -32,8 +26,8 @@ type Stats struct {
 // passwords hashes and compares passwords, a few at a time: hashing is slow on purpose, and whoever may connect may ask for it.
 type passwords struct {
 	cost    int
-	logins  line   // whoever may connect is in it
-	changes line   // of passwords, which logins must not hold up
+	logins  *line  // whoever may connect is in it
+	changes *line  // of passwords, which logins must not hold up
 	nobody  []byte // compared with where there is no hash
 
 	generate func(password []byte, cost int) ([]byte, error) // bcrypt's
@@ -88,45 +82,7 @@ func (p *passwords) compare(ctx context.Context, hash []byte, password string) (
 }
 
 func (p *passwords) stats() Stats {
-	logins, changes := p.logins.stats(), p.changes.stats()
-	return Stats{
-		Hashing: logins.Hashing + changes.Hashing, Waiting: logins.Waiting + changes.Waiting,
-		Refused: logins.Refused + changes.Refused,
-	}
-}
-
-// line is where calls wait until their password can be hashed.
-type line struct {
-	slots  chan struct{}        // one element for each hash that is being computed
-	places *admission.HostBound // calls that hash or wait
-}
-
-// newLine makes a line of which one host may take hostPlaces.
-func newLine(slots, hostPlaces int) line {
-	return line{slots: make(chan struct{}, slots), places: admission.NewHostBound(slots+maxWaiting, hostPlaces)}
-}
-
-// enter waits for a slot; leave gives it back and must be called once.
-func (l *line) enter(ctx context.Context) (leave func(), err error) {
-	leavePlace, entered := l.places.Enter(admission.CallerOf(ctx).Host)
-	if !entered {
-		return nil, ErrBusy
-	}
-	if err := ctx.Err(); err != nil {
-		leavePlace()
-		return nil, err
-	}
-	select {
-	case l.slots <- struct{}{}:
-		return func() { <-l.slots; leavePlace() }, nil
-	case <-ctx.Done():
-		leavePlace()
-		return nil, ctx.Err()
-	}
-}
-
-func (l *line) stats() Stats {
-	hashing := len(l.slots)
-	open, refused := l.places.Counts()
-	return Stats{Hashing: hashing, Waiting: max(open-hashing, 0), Refused: refused}
+	hashing, waits, refused := p.logins.counts()
+	more, wait, never := p.changes.counts()
+	return Stats{Hashing: hashing + more, Waiting: waits + wait, Refused: refused + never}
 }
