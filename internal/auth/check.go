@@ -1,9 +1,7 @@
 package auth
 
 import (
-	"bytes"
 	"math"
-	"slices"
 
 	"github.com/quorate/quorate/internal/keyrange"
 )
@@ -32,8 +30,8 @@ type Check struct {
 	user  *User // nil: all is permitted
 	root  bool  // the user has the role root
 	err   error // nothing is permitted
-	// unions are what all roles of the user permit together to read and to write: nil as long as no check needs it.
-	unions [2]*keyrange.Set
+	// lookups in roles, so far, of ranges that no role permits alone.
+	lookups int
 }
 
 // Check begins the checks of a request.
@@ -91,12 +89,8 @@ func (c *Check) permit(access Access, key, end []byte) error {
 	return nil
 }
 
-// covers asks each role alone first. All of them together can permit more only if one of them permits the first key: so a key
-// alone, and most of what is refused, needs no union.
+// covers asks each role alone first. All of them together can permit more only if one of them permits the first key.
 func (c *Check) covers(access Access, r keyrange.Range) bool {
-	if union := c.unions[access]; union != nil {
-		return union.Covers(r)
-	}
 	first := false
 	for _, name := range c.user.Roles {
 		role, ok := c.state.roles[name]
@@ -109,25 +103,36 @@ func (c *Check) covers(access Access, r keyrange.Range) bool {
 		}
 		first = first || set.Contains(r.Start)
 	}
-	if !first || len(c.user.Roles) < 2 {
-		return false
-	}
-	c.unions[access] = c.union(access)
-	return c.unions[access].Covers(r)
+	return first && len(c.user.Roles) > 1 && c.together(access, r)
 }
 
-// union adds the ranges in order, each at the end of the set: in any other order each would move those behind it.
-func (c *Check) union(access Access) *keyrange.Set {
-	var all []keyrange.Range
-	for _, name := range c.user.Roles {
-		if role, ok := c.state.roles[name]; ok {
-			all = append(all, role.set(access).Ranges()...)
+// MaxLookups is how often roles are asked, in one request, for ranges that only several of them permit together. More is
+// refused: each lookup is a binary search, and every member asks for each write.
+const MaxLookups = 20_000
+
+// together goes from the beginning of the range to its end, each time as far as any role permits without a gap.
+func (c *Check) together(access Access, r keyrange.Range) bool {
+	for at := r.Start; ; {
+		next := keyrange.Range{}
+		found := false
+		for _, name := range c.user.Roles {
+			if c.lookups++; c.lookups > MaxLookups {
+				return false
+			}
+			role, ok := c.state.roles[name]
+			if !ok {
+				continue
+			}
+			if mine, has := role.set(access).At(at); has && (!found || mine.EndsAfter(next)) {
+				next, found = mine, true
+			}
 		}
+		switch {
+		case !found:
+			return false
+		case !r.EndsAfter(next):
+			return true
+		}
+		at = next.End
 	}
-	slices.SortFunc(all, func(a, b keyrange.Range) int { return bytes.Compare(a.Start, b.Start) })
-	union := new(keyrange.Set)
-	for _, r := range all {
-		union.Add(r)
-	}
-	return union
 }

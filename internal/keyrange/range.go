@@ -57,6 +57,9 @@ func (r Range) Covers(other Range) bool {
 // before reports whether a start lies before an end.
 func before(start, end []byte) bool { return len(end) == 0 || bytes.Compare(start, end) < 0 }
 
+// EndsAfter reports whether r has an end behind that of other.
+func (r Range) EndsAfter(other Range) bool { return compareEnds(r.End, other.End) > 0 }
+
 // compareEnds orders two ends, the empty one last.
 func compareEnds(a, b []byte) int {
 	switch {

@@ -45,10 +45,16 @@ func (s *Set) find(key []byte) (Range, bool) {
 	return s.ranges[at-1], true
 }
 
+// At returns the range of the set in which key is.
+func (s *Set) At(key []byte) (Range, bool) {
+	r, ok := s.find(key)
+	return r, ok && r.Contains(key)
+}
+
 // Contains reports whether key is in the set.
 func (s *Set) Contains(key []byte) bool {
-	r, ok := s.find(key)
-	return ok && r.Contains(key)
+	_, ok := s.At(key)
+	return ok
 }
 
 // Covers reports whether every key of r is in the set. One range of the set must do it, since none of them touch.
