@@ -28,7 +28,7 @@ type gate struct {
 var gates = []gate{
 	{"CompactHashCheck", false, "members always compare what they applied; --compact-hash-check-time says how often"},
 	{"FastLeaseKeepAlive", true, "a keep-alive never waits for what is applied"},
-	{"InitialCorruptCheck", false, "members do not compare their contents at the start yet"},
+	{"InitialCorruptCheck", false, ""},
 	{"LeaseCheckpoint", false, "remaining times are not in the log: a new leader gives each lease all of its time again"},
 	{"LeaseCheckpointPersist", false, "remaining times are not in the log"},
 	{"PriorityRequest", false, "no request has priority"},

@@ -34,6 +34,8 @@ const (
 	chainTimeout = 5 * time.Second
 	// contentsTimeout bounds the reading of a whole store.
 	contentsTimeout = 10 * time.Minute
+	// startPatience is how long a start waits for a leader before it goes on without a comparison.
+	startPatience = 10 * time.Second
 )
 
 // Question asks for the chain at an index, or for the hash of the contents at a revision.
@@ -141,6 +143,38 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
+// ErrDiffers means that this member stores something else than the others do.
+var ErrDiffers = errors.New("what this member stores differs from what others do")
+
+// CompareAtStart compares all that this member stores with what the others do, once it has applied what they have, and
+// returns ErrDiffers if it must not serve. Members that do not answer are not waited for: after all were stopped nobody could
+// start then.
+func (c *Checker) CompareAtStart(ctx context.Context) error {
+	patience, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	if err := c.options.Ports.ReadIndex(patience); err != nil {
+		c.options.Logger.Warn("could not compare what this member stores with others before it serves", "err", err)
+		return nil
+	}
+	ctx, cancel = context.WithTimeout(ctx, contentsTimeout)
+	defer cancel()
+	config := c.options.Ports.Config()
+	samples := c.sampleContents(ctx, memberIDs(&config))
+	if v := Judge(config.Voters, samples); v.Undecided || slices.Contains(v.Corrupt, c.options.Self) {
+		return ErrDiffers
+	}
+	c.options.Logger.Info("compared what this member stores with others before it serves", "members", len(samples))
+	return nil
+}
+
+func memberIDs(config *consensus.Config) []consensus.MemberID {
+	members := make([]consensus.MemberID, 0, len(config.Members))
+	for i := range config.Members {
+		members = append(members, config.Members[i].ID)
+	}
+	return members
+}
+
 // every is a ticker that may never tick.
 func every(d time.Duration) *time.Ticker {
 	if d > 0 {
@@ -158,11 +192,7 @@ func (c *Checker) compare(
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	config := c.options.Ports.Config()
-	members := make([]consensus.MemberID, 0, len(config.Members))
-	for i := range config.Members {
-		members = append(members, config.Members[i].ID)
-	}
-	v := Judge(config.Voters, sample(ctx, members))
+	v := Judge(config.Voters, sample(ctx, memberIDs(&config)))
 	c.compared.Add(1)
 	if len(v.Corrupt) == 0 && !v.Undecided {
 		return

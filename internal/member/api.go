@@ -88,6 +88,10 @@ func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 // Corrupt reports whether this member must not answer from its state.
 func (m *Member) Corrupt() bool { return m.integrity.Marked() }
 
+// CompareAtStart compares all that this member stores with what the others do; integrity.ErrDiffers says that it must not
+// serve.
+func (m *Member) CompareAtStart(ctx context.Context) error { return m.integrity.CompareAtStart(ctx) }
+
 // IntegrityCounts returns how often members were compared here.
 func (m *Member) IntegrityCounts() integrity.Counts { return m.integrity.Counts() }
 

@@ -160,3 +160,23 @@ func (n *node) has(key string) bool {
 func (n *node) marks(id consensus.MemberID) bool {
 	return slices.Contains(n.alarms(), kv.Alarm{Member: uint64(id), Kind: kv.AlarmCorrupt})
 }
+
+// A member whose store differs by one bit is told so before it serves; the others are not.
+func TestMember_CompareAtStart(t *testing.T) {
+	c := startCompared(t, 3, integrity.Pace{})
+	leader := c.leader()
+	c.put(leader, "damaged")
+	sick := c.others(leader)[0]
+	c.await("the put", func(n *node) bool { return n.has("damaged") }, c.running()...)
+	for _, n := range c.running() {
+		if err := n.CompareAtStart(t.Context()); err != nil {
+			t.Errorf("member %v: %v", n.id, err)
+		}
+	}
+	flipBit(t, sick.stored.Engine, "damaged")
+	for _, n := range c.running() {
+		if err := n.CompareAtStart(t.Context()); errors.Is(err, integrity.ErrDiffers) != (n == sick) {
+			t.Errorf("member %v: got %v, member %v differs", n.id, err, sick.id)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ const ticksPerHeartbeat = 5
 const requestPatience = 5 * time.Second
 
 // connect starts the member and its connections to the others.
-func (s *Server) connect(_ context.Context, options Options) error {
+func (s *Server) connect(ctx context.Context, options Options) error {
 	own := &s.data.Identity
 	s.answers = answers.New(s.cfg.Limits.ResponseMemoryBytes, s.cfg.Limits.MaxResponseBytes)
 	m, err := member.New(member.Options{
@@ -80,7 +81,17 @@ func (s *Server) connect(_ context.Context, options Options) error {
 		closeAll(listeners)
 		return err
 	}
-	return m.Start(s.transport)
+	if err := m.Start(s.transport); err != nil {
+		return err
+	}
+	if s.nameBefore == "" || !s.cfg.FeatureGates.Enabled("InitialCorruptCheck") {
+		return nil
+	}
+	if err := m.CompareAtStart(ctx); err != nil {
+		return fmt.Errorf("--feature-gates=InitialCorruptCheck=true: %w: it does not start; docs/compatibility.md, CORRUPT, "+
+			"says how to give it the data of the others", err)
+	}
+	return nil
 }
 
 // claim is what other members are told of this one.

@@ -11,7 +11,7 @@ import (
 func TestFlags(t *testing.T) { check(t, checkFlagsRead) }
 
 func checkFlagsRead(r *tree) []string {
-	var p report
+	p := checkGatesRead(r)
 	fields, readBy, read := map[string]bool{}, map[string][]string{}, map[string]bool{}
 	for i := range r.files {
 		f := &r.files[i]
@@ -60,4 +60,61 @@ func inConfig(f *file, fields map[string]bool, readBy map[string][]string) {
 			return true
 		})
 	}
+}
+
+// checkGatesRead requires that a feature gate without a reason for having no effect is asked for somewhere.
+func checkGatesRead(r *tree) report {
+	var p report
+	asked := map[string]bool{}
+	var inEffect []string
+	for i := range r.files {
+		f := &r.files[i]
+		if f.test {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				s, ok := n.Fun.(*ast.SelectorExpr)
+				if ok && s.Sel.Name == "Enabled" && len(n.Args) == 1 && f.dir != "internal/config" {
+					if name, ok := n.Args[0].(*ast.BasicLit); ok {
+						asked[name.Value] = true
+					}
+				}
+			case *ast.ValueSpec:
+				if f.dir == "internal/config" && len(n.Names) == 1 && n.Names[0].Name == "gates" {
+					inEffect = gatesInEffect(n)
+				}
+			}
+			return true
+		})
+	}
+	for _, name := range inEffect {
+		if !asked[name] {
+			p.addf("the feature gate %s is read by nothing: honour it, or say in its row why it has no effect", name)
+		}
+	}
+	return p
+}
+
+// gatesInEffect returns the names in the rows of the table of gates whose reason is empty.
+func gatesInEffect(table *ast.ValueSpec) []string {
+	var names []string
+	for _, value := range table.Values {
+		rows, ok := value.(*ast.CompositeLit)
+		if !ok {
+			continue
+		}
+		for _, element := range rows.Elts {
+			row, ok := element.(*ast.CompositeLit)
+			if !ok || len(row.Elts) != 3 {
+				continue
+			}
+			name, named := row.Elts[0].(*ast.BasicLit)
+			if reason, ok := row.Elts[2].(*ast.BasicLit); ok && named && reason.Value == `""` {
+				names = append(names, name.Value)
+			}
+		}
+	}
+	return names
 }
