@@ -70,7 +70,7 @@ func serve(args []string, s command.Streams) int {
 	}
 	// A member outlives the reader of its log: a write to a pipe that was closed is an error, not the end.
 	signal.Ignore(syscall.SIGPIPE)
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, libraryLog{log.Logger}))
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, newLibraryLog(log.Logger)))
 	signals := watchSignals()
 	defer signals.release()
 	err = errors.Join(runMember(c, log, signals.first, signals.second), log.Close())
@@ -82,15 +82,6 @@ func serve(args []string, s command.Streams) int {
 		return command.StatusRemoved
 	}
 	return fail(s, explain(c, err))
-}
-
-// libraryLog takes the lines that a library would write to the standard error, where they could block it.
-type libraryLog struct{ logger *slog.Logger }
-
-// Write implements io.Writer.
-func (l libraryLog) Write(line []byte) (int, error) {
-	l.logger.Warn("grpc: " + strings.TrimSpace(string(line)))
-	return len(line), nil
 }
 
 // lastWordPatience is how long a process that ends waits for somebody to take the reason.
