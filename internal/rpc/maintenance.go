@@ -195,6 +195,10 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 	return &pb.HashResponse{Header: m.headerAt(revision).Message(), Hash: hash}, nil
 }
 
+// emptyHash is the answer for a history without versions: JSON leaves zeros out, and zero would look like no answer. The store's
+// own checksum is zero, as in earlier versions, whose members compare it with theirs.
+const emptyHash = 0x6b6579
+
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.
 func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*pb.HashKVResponse, error) {
 	leave, err := m.bounds.scans.Enter(ctx)
@@ -213,6 +217,9 @@ func (m *maintenanceService) HashKV(ctx context.Context, r *pb.HashKVRequest) (*
 	at := r.Revision
 	if at <= 0 {
 		at = int64(current)
+	}
+	if hash == 0 {
+		hash = emptyHash
 	}
 	return &pb.HashKVResponse{
 		Header: m.headerAt(current).Message(), Hash: hash, CompactRevision: int64(compacted), HashRevision: at,

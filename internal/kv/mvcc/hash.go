@@ -74,9 +74,6 @@ func (k *knownHashes) keep(h knownHash) {
 	k.last = append(k.last, h)
 }
 
-// emptyHash is that of a history without versions: JSON leaves zeros out, and zero would look like no answer.
-const emptyHash = 0x6b6579
-
 func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err error) {
 	it, err := s.newIter([]byte{tableVersions}, []byte{tableVersions + 1}, at)
 	if err != nil {
@@ -91,7 +88,6 @@ func (s *Store) hashAt(at kv.Revision) (hash uint32, compact kv.Revision, err er
 		return 0, 0, kv.ErrCompacted
 	}
 	var prefix []byte
-	hash = emptyHash
 	decided := false // the newest version at or below the compact revision was seen
 	rows := 0
 	for valid := it.First(); valid; valid = it.Next() {
