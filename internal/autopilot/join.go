@@ -43,6 +43,14 @@ type JoinQuestion struct {
 	// Trusted says that the member which was asked knows the caller: it has shown the certificate of a peer, or comes from a
 	// user who may change the members.
 	Trusted bool `json:"trusted,omitempty"`
+	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits whoever is not said to be closed
+	// out, whether Trusted or not. A leader that knows tokens does not look at it.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// Question is what a member asks the leader for who wants to join. closed says that the member knows of users who must log in.
+func (r *JoinRequest) Question(trusted, closed bool) JoinQuestion {
+	return JoinQuestion{JoinRequest: *r, Trusted: trusted, Closed: closed && !trusted}
 }
 
 // JoinStep is what the leader says: the answer, if Ready, or the job that has to be waited for. Cluster and Epoch are for the

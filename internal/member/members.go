@@ -206,7 +206,7 @@ func (s *Membership) join(ctx context.Context, r autopilot.JoinRequest, trusted 
 	if err := r.Validate(); err != nil {
 		return autopilot.JoinAnswer{}, err
 	}
-	q := autopilot.JoinQuestion{JoinRequest: r, Trusted: trusted}
+	q := r.Question(trusted, s.ports.config.stores.Latest().Users().Enabled())
 	for {
 		config, jobs := s.ConfigChanged(), s.JobsChanged()
 		step, err := atLeader(ctx, s, &methodJoinStep, q)
