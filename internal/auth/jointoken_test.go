@@ -63,6 +63,34 @@ func TestState_Admits(t *testing.T) {
 	}
 }
 
+// Ensure that a token admits nobody once its owner may not add members any more.
+func TestState_Admits_ownerIsNoRoot(t *testing.T) {
+	token, text := newToken(t, 7)
+	token.Expires, token.Uses, token.Owner = 200, 2, "ann"
+	id, hash, err := auth.ParseToken(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := apply(t, auth.New(),
+		auth.Change{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
+		auth.Change{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		auth.Change{Kind: auth.UserAdd, User: "ann", Hash: []byte("h")},
+		auth.Change{Kind: auth.UserGrantRole, User: "ann", Role: "root"},
+		auth.Change{Kind: auth.Enable, Secret: []byte("s")}, auth.Change{Kind: auth.JoinTokenAdd, Token: &token, Now: 100})
+	if err := was.Admits(id, hash, [32]byte{1}, 110); err != nil {
+		t.Errorf("while its owner is root: %v", err)
+	}
+	for _, c := range []auth.Change{
+		{Kind: auth.UserDelete, User: "ann"}, {Kind: auth.UserRevokeRole, User: "ann", Role: "root"},
+	} {
+		s := apply(t, was, c)
+		use := auth.Change{Kind: auth.JoinTokenUse, Token: &auth.JoinToken{ID: id, Hash: hash}, Newcomer: [32]byte{1}, Now: 110}
+		if _, _, err := s.Next(&use); !errors.Is(err, auth.ErrTokenInvalid) {
+			t.Errorf("after change %d: %v", c.Kind, err)
+		}
+	}
+}
+
 // Ensure that tokens are bounded in number, that expired ones make room, and that none is overwritten.
 func TestState_Next_joinTokens(t *testing.T) {
 	s := auth.New()

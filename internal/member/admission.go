@@ -54,7 +54,8 @@ func explainToken(id string, err error) error {
 	const again = ": make another one with `quorate token create`"
 	switch {
 	case errors.Is(err, auth.ErrTokenInvalid):
-		return refusal("the cluster does not know join token " + id + ", or its secret is another one" + again)
+		return refusal("the cluster does not know join token " + id + ", or its secret is another one, or its " +
+			"owner is no root any more" + again)
 	case errors.Is(err, auth.ErrTokenExpired):
 		return refusal("join token " + id + " has expired" + again)
 	case errors.Is(err, auth.ErrTokenUsed):
