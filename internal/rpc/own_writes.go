@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,15 @@ func (o *ownWrites) missing(applied kv.Revision) kv.Revision {
 		return 0
 	}
 	return kv.Revision(answered)
+}
+
+// waitForOwn leaves half of a caller's time for the answer: who asks with short deadlines, of a member that is cut off, is
+// shown what is here, too.
+func waitForOwn(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(ownWritesPatience, time.Until(deadline)/2)
+	}
+	return ownWritesPatience
 }
 
 func raise(a *atomic.Int64, to int64) {

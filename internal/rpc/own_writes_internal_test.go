@@ -1,6 +1,24 @@
 package rpc
 
-import "testing"
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Ensure that waiting for own writes leaves time to answer, whatever the caller's deadline.
+func TestWaitForOwn(t *testing.T) {
+	if got := waitForOwn(t.Context()); got != ownWritesPatience {
+		t.Errorf("without a deadline: %v", got)
+	}
+	for _, left := range []time.Duration{time.Hour, time.Minute / 60, time.Second / 2} {
+		ctx, cancel := context.WithTimeout(t.Context(), left)
+		if got := waitForOwn(ctx); got > ownWritesPatience || got > left/2 {
+			t.Errorf("with %v left: %v", left, got)
+		}
+		cancel()
+	}
+}
 
 // Ensure that a write is waited for until it is applied, or was waited for in vain once.
 func TestOwnWrites_missing(t *testing.T) {

@@ -101,7 +101,7 @@ func (s *shared) showOwn(ctx context.Context) error {
 	if missing == 0 {
 		return nil
 	}
-	patience, cancel := context.WithTimeout(ctx, ownWritesPatience)
+	patience, cancel := context.WithTimeout(ctx, waitForOwn(ctx))
 	defer cancel()
 	if s.readIndex(patience) != nil && ctx.Err() == nil {
 		raise(&s.own.givenUp, int64(missing))
