@@ -90,7 +90,7 @@ func TestRequests_Join_undecided(t *testing.T) {
 	}
 }
 
-// Ensure that a leader of a version before join tokens, which reads only "closed", admits no stranger whom a newer member sends.
+// Ensure that a leader of a version before join tokens, which reads only "closed", admits no process that nobody knows.
 func TestJoinRequest_Question_olderLeader(t *testing.T) {
 	for _, row := range []struct{ trusted, users, closed bool }{
 		{false, true, true}, {true, true, false}, {false, false, false}, {true, false, false},
