@@ -2,6 +2,7 @@ package auth
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"go.etcd.io/etcd/api/v3/authpb"
@@ -10,6 +11,9 @@ import (
 // Imported returns the rows of a State with the users and roles that etcd had stored, in no particular order. It has no secret:
 // Enable gives it one, also while authentication is enabled. The error says what no cluster may begin with.
 func Imported(enabled bool, revision uint64, users []*authpb.User, roles []*authpb.Role) ([]Row, error) {
+	if revision > math.MaxInt64 {
+		return nil, fmt.Errorf("%w: revision %d", ErrCorruptRow, revision) // zero comes after the last one, and is none
+	}
 	from := New()
 	from.enabled, from.revision = enabled, max(revision, 1)
 	rows := []Row{from.headRow()}

@@ -76,6 +76,9 @@ func (r *restoring) fill(to *apply.Loader) (*datadir.Restored, error) {
 	// The last change may be a tombstone that was compacted: then the compaction alone tells the revision.
 	r.result.Compacted = head.Compacted
 	r.result.Revision = max(r.result.Revision, to.LastRevision(), head.Compacted, 1)
+	if r.result.Revision > maxRevision {
+		return nil, fmt.Errorf("%w: revision %d leaves no room for later ones", etcdbackup.ErrDamaged, r.result.Revision)
+	}
 	if r.BumpRevision > 0 {
 		r.result.Revision += kv.Revision(r.BumpRevision)
 		r.result.Compacted = r.result.Revision

@@ -226,6 +226,10 @@ func TestRun_damaged(t *testing.T) {
 			return w.Change(7, []kv.Event{put("c", "1", 9, 7, 1, 0)})
 		},
 		"no key": func(w *etcdbackup.Writer) error { return w.Change(7, []kv.Event{put("", "1", 7, 7, 1, 0)}) },
+		"no room for revisions": func(w *etcdbackup.Writer) error {
+			last := kv.MaxRevision - 1
+			return w.Change(last, []kv.Event{put("c", "1", last, last, 1, 0)})
+		},
 	} {
 		options := datatest.Options()
 		_, err := restore.Run(t.Context(), options, request(backup(t, change), 1))
