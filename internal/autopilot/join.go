@@ -43,8 +43,8 @@ type JoinQuestion struct {
 	// Trusted says that the member which was asked knows the caller: it has shown the certificate of a peer, or comes from a
 	// user who may change the members.
 	Trusted bool `json:"trusted,omitempty"`
-	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits whoever is not said to be closed
-	// out, whether Trusted or not. A leader that knows tokens does not look at it.
+	// Closed is for a leader of a version before join tokens, in a rolling upgrade: that admits whoever is not said to be
+	// closed out, whether Trusted or not. A leader that knows tokens does not look at it.
 	Closed bool `json:"closed,omitempty"`
 }
 

@@ -14,6 +14,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
 )
 
+// maxRevision is the highest revision of a file. No cluster comes near it, and raised by maxBump it is still a revision.
+const maxRevision = 1 << 62
+
 // Request is what to restore, and for which member.
 type Request struct {
 	File          string // a snapshot, a database of etcd, or a data directory of etcd

@@ -12,9 +12,6 @@ import (
 // maxBump keeps revisions far from their end. etcd's advice is a billion.
 const maxBump = 1 << 60
 
-// maxRevision is the highest revision of a file. No cluster comes near it, and raised by maxBump it is still a revision.
-const maxRevision = 1 << 62
-
 // Run makes the directory that options name.
 func Run(ctx context.Context, options datadir.Options, r *Request) (*Result, error) {
 	if r.BumpRevision > maxBump {

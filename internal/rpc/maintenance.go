@@ -195,8 +195,8 @@ func (m *maintenanceService) Hash(ctx context.Context, _ *pb.HashRequest) (*pb.H
 	return &pb.HashResponse{Header: m.headerAt(revision).Message(), Hash: hash}, nil
 }
 
-// emptyHash is the answer for a history without versions: JSON leaves zeros out, and zero would look like no answer. The store's
-// own checksum is zero, as in earlier versions, whose members compare it with theirs.
+// emptyHash is the answer for a history without versions: JSON leaves zeros out, and zero would look like no answer. The
+// store's own checksum is zero, as in earlier versions, whose members compare it with theirs.
 const emptyHash = 0x6b6579
 
 // HashKV is a checksum over the history up to a revision, equal on all members that have the same.

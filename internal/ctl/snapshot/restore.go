@@ -49,9 +49,9 @@ const restoreHelp = `Make the data directory of a new member from a snapshot of 
 Do this once for each member of the new cluster, from the same file and with the same --initial-cluster and
 --initial-cluster-token, then start the members as usual: the directory says which member of which cluster each one is. All
 revisions, leases (whose time begins anew), users and roles are those of the file; the cluster and its id are new. Members
-that were restored from different files never meet. Restore each time with another --initial-cluster-token: a forgotten member
-of an earlier restore with the same ids makes the others stop. An interrupted restore leaves a directory that no member starts on;
-repeat the command.
+that were restored from different files never meet. Restore each time with another --initial-cluster-token: a member of an
+earlier restore, with the same ids, that was forgotten makes the others stop. An interrupted
+restore leaves a directory that no member starts on; repeat the command.
 
 FILE may also be the database of a stopped etcd (member/snap/db, with --skip-hash-check), or its whole data directory: then the
 log is read, too, and the restore is refused if the database lacks writes that the log has.
