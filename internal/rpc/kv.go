@@ -43,6 +43,7 @@ func direct[Call, Response any](
 	method := s.gate.Method(name)
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		call := new(Call)
+		s.limitParts(call)
 		if err := decode(call); err != nil {
 			return nil, err
 		}

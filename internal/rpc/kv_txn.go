@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/timings"
@@ -25,8 +27,21 @@ func (s *kvService) txn(ctx context.Context, call *wire.TxnCall) (*wire.TxnRespo
 	return s.txnResponse(&result), nil
 }
 
+// moreTxnParts are the comparisons and operations of nested transactions, beside three lists of --max-txn-ops.
+const moreTxnParts = 16_384
+
+// limitParts bounds what a request becomes when it is read, before anybody has looked at it.
+func (s *kvService) limitParts(call any) {
+	if txn, ok := call.(*wire.TxnCall); ok {
+		txn.MaxParts = 3*s.options.MaxTxnOps + moreTxnParts
+	}
+}
+
 // admitTxn refuses a transaction that may not be proposed, and makes its command.
 func (s *kvService) admitTxn(ctx context.Context, c *wire.TxnCall, quota quotaCheck) error {
+	if c.TooMany {
+		return rpctypes.ErrGRPCTooManyOps
+	}
 	c.Command.Txn = &c.Op
 	if err := quota(ctx, &c.Command); err != nil {
 		return err

@@ -53,6 +53,7 @@ func (k nativeKV) admit(ctx context.Context, r *quoratepb.Proposal) (*kv.Command
 		return &call.Command, k.admitDelete(call)
 	case quoratepb.Proposal_KIND_TXN:
 		call := new(wire.TxnCall)
+		k.limitParts(call)
 		if err := decode(call, r.Request); err != nil {
 			return nil, err
 		}

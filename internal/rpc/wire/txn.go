@@ -19,6 +19,10 @@ type TxnCall struct {
 	// nothing.
 	Linearizable int
 	Serializable int
+	// MaxParts is how many comparisons and operations are read, also nested ones; zero: all. Two bytes make a hundred in
+	// memory.
+	MaxParts int
+	TooMany  bool // there were more, and what was read is not the whole
 }
 
 // DecodeWire implements Decoder.
@@ -30,7 +34,17 @@ func (c *TxnCall) DecodeWire(src []byte) error {
 
 // txnDecoder reads nested transactions. A message that occurs twice in a singular field is merged, the last member of
 // a oneof wins: both as the protobuf library does.
-type txnDecoder struct{ call *TxnCall }
+type txnDecoder struct {
+	call  *TxnCall
+	parts int
+}
+
+// full reports whether there are too many parts with the next one.
+func (d *txnDecoder) full() bool {
+	d.parts++
+	d.call.TooMany = d.call.MaxParts > 0 && d.parts > d.call.MaxParts
+	return d.call.TooMany
+}
 
 // txn reads TxnRequest: compare=1 success=2 failure=3.
 func (d *txnDecoder) txn(op *kv.TxnOp, src []byte, depth int) error {
@@ -45,6 +59,9 @@ func (d *txnDecoder) txn(op *kv.TxnOp, src []byte, depth int) error {
 		src = rest
 		if !f.isBytes() {
 			continue
+		}
+		if f.number <= 3 && d.full() {
+			return nil
 		}
 		switch f.number {
 		case 1:
