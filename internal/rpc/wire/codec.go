@@ -84,6 +84,9 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	case proto.Message:
 		buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer buffer.Free()
+		if err := checkParts(buffer.ReadOnlyData(), v); err != nil {
+			return err
+		}
 		return proto.Unmarshal(buffer.ReadOnlyData(), v)
 	}
 	return fmt.Errorf("rpc: cannot unmarshal %T", v)

@@ -1,0 +1,54 @@
+package wire
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const (
+	// maxParts bounds the messages within a message that the protobuf library reads: two bytes make a hundred in memory,
+	// and they are read before anybody has looked who sends them.
+	maxParts = 65_536
+	// countedBytes is the size from which on a message may have too many.
+	countedBytes = 2 * maxParts
+)
+
+var errTooManyParts = fmt.Errorf("quorate: a message has more than %d parts: send several smaller ones", maxParts)
+
+// checkParts refuses what has more parts than a message may have.
+func checkParts(src []byte, m proto.Message) error {
+	left := maxParts
+	if len(src) > countedBytes && tooMany(src, m.ProtoReflect().Descriptor(), &left) {
+		return errTooManyParts
+	}
+	return nil
+}
+
+// tooMany counts down the messages within a message. What is malformed it leaves to those who read it.
+func tooMany(src []byte, of protoreflect.MessageDescriptor, left *int) bool {
+	for len(src) > 0 {
+		number, kind, n := protowire.ConsumeTag(src)
+		if n < 0 {
+			return false
+		}
+		src = src[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, src); n < 0 {
+			return false
+		}
+		value := src[:n]
+		src = src[n:]
+		field := of.Fields().ByNumber(number)
+		if kind != protowire.BytesType || field == nil || field.Message() == nil {
+			continue
+		}
+		*left--
+		within, _ := protowire.ConsumeBytes(value)
+		if *left < 0 || tooMany(within, field.Message(), left) {
+			return true
+		}
+	}
+	return false
+}
