@@ -102,6 +102,7 @@ func (d *draft) enable(c *Change) (bool, error) {
 			d.putUser(&next)
 		}
 	}
+	d.dropOwnerless()
 	d.enabled, d.secret = true, bytes.Clone(c.Secret)
 	return true, nil
 }

@@ -125,6 +125,18 @@ func TestState_Next_joinTokens(t *testing.T) {
 	}
 }
 
+// Ensure that enabling authentication ends the tokens that somebody made who had not logged in, and keeps root's.
+func TestState_Next_enableEndsOwnerless(t *testing.T) {
+	s := apply(t, auth.New(), auth.Change{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
+		auth.Change{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		auth.Change{Kind: auth.JoinTokenAdd, Token: &auth.JoinToken{ID: "00000001", Expires: 9, Uses: 1}},
+		auth.Change{Kind: auth.JoinTokenAdd, Token: &auth.JoinToken{ID: "00000002", Expires: 9, Uses: 1, Owner: "root"}},
+		auth.Change{Kind: auth.Enable, Secret: make([]byte, 32)})
+	if left := s.JoinTokens(0); len(left) != 1 || left[0].Owner != "root" {
+		t.Errorf("left: %+v", left)
+	}
+}
+
 func TestParseToken_malformed(t *testing.T) {
 	_, good := newToken(t, 1)
 	for _, text := range []string{"", ".", good[:len(good)-1], good + "0", strings.Replace(good, ".", "", 1),

@@ -61,7 +61,7 @@ func newTokenCreate(s command.Streams) *cobra.Command {
 				}
 				note := fmt.Sprintf("it admits %s until %s", count(uses, "member"), expiry(answer.GetInfo()))
 				if answer.GetNotNeeded() {
-					note += "; authentication is disabled: no token is asked for yet"
+					note += "; authentication is disabled: no token is asked for yet, and this one ends when it is"
 				}
 				fmt.Fprintln(s.Err, note)
 				_, err = fmt.Fprintln(s.Out, answer.GetToken())
