@@ -26,8 +26,10 @@ func WriteHelp(w io.Writer) {
 		for i := range g.settings {
 			if s := &g.settings[i]; s.effect == inEffect || s.help != "" {
 				writeFlag(w, s.name, s.arg, describe(s))
+			} else if s.effect == refuse {
+				writeFlag(w, s.name, s.arg, "Refused: "+s.reason+".")
 			} else {
-				writeFlag(w, s.name, s.arg, sentence(s.reason))
+				writeFlag(w, s.name, s.arg, "Without effect: "+s.reason+".")
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func newGateway(s command.Streams) *cobra.Command {
 	start := &cobra.Command{
 		Use:   "start",
 		Short: "Forward TCP connections to members until interrupted",
-		Long: "Forward TCP connections to members, to one after the other, until interrupted. TLS and users are between " +
+		Long: "Forward TCP connections to members in turn (round robin), until interrupted. TLS and users are between " +
 			"client and member: the gateway passes bytes on. Name the members' client URLs with --endpoints.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

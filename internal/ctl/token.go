@@ -36,7 +36,8 @@ func newTokenCreate(s command.Streams) *cobra.Command {
 		Short: "Make a token that lets a process join, and print it",
 		Long: "Make a token that lets a process join, and print it.\n" +
 			"While authentication is enabled, a process that nobody has added as a member needs one: start it with --join,\n" +
-			"and give it the token in ETCD_JOIN_TOKEN or --join-token. Where peers show certificates, these suffice.\n" +
+			"and give it the token in ETCD_JOIN_TOKEN or --join-token. Where the peer port asks for\n" +
+			"certificates, a certificate is enough.\n" +
 			"The cluster keeps only a hash: what is printed here is not shown again.",
 		Example: "  quorate token create --user root\n" +
 			"  ETCD_JOIN_TOKEN=… quorate --name m4 --join http://10.0.0.1:2380 …",

@@ -26,7 +26,7 @@ var formats = []string{"simple", "json", "fields", "table"}
 
 // New makes the commands. snapshot is the one that reads and restores snapshots.
 func New(s command.Streams, snapshot *cobra.Command) *cobra.Command {
-	return command.Group("etcdutl", "What etcdutl does: snapshots as files, and data directories",
+	return command.Group("etcdutl", "The commands of etcdutl, for snapshot files and data directories",
 		snapshot, newHashKV(s), newDefrag(s), newMigrate(s), newVersion(s))
 }
 

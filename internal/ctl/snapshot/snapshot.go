@@ -8,6 +8,6 @@ import (
 
 // New makes the command. restore may be nil in a program that restores nothing.
 func New(s command.Streams, restore Restorer) *cobra.Command {
-	return command.Group("snapshot", "Save the contents of the cluster, and begin a new one with them",
+	return command.Group("snapshot", "Save the contents of a cluster to a file, and begin a new cluster with it",
 		newSave(s), newStatus(s), newRestore(s, restore))
 }
