@@ -36,6 +36,12 @@ func (c *Config) JoinURLs() []URL {
 		func(u URL) bool { return slices.Contains(c.Advertise.PeerURLs, u) })
 }
 
+// ParseInitialCluster reads what --initial-cluster takes.
+func ParseInitialCluster(text string) ([]InitialMember, error) { return parseInitialCluster(text) }
+
+// FormatInitialCluster writes it.
+func FormatInitialCluster(members []InitialMember) string { return formatInitialCluster(members) }
+
 // parseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.
 // Members keep the order in which they are first named.
 func parseInitialCluster(text string) ([]InitialMember, error) {

@@ -78,7 +78,7 @@ func (c *Config) loadKey(key string, content any) Faults {
 	case content == nil, slices.Contains(abandoned, key):
 		return nil
 	case key == "discovery-config":
-		return Faults{key + ": " + noDiscovery}
+		return Faults{key + ": write discovery-token, discovery-endpoints and so on, as the flags are called"}
 	case section != nil:
 		return c.loadSection(key, section, content)
 	}

@@ -99,7 +99,7 @@ func TestLoad_fileFaults(t *testing.T) {
 		{"TLS", "peer-transport-security: {cert-file: x, allowed-cn: y}\nclient-transport-security: {allowed-cn: [x]}\n",
 			[]string{"--client-cert-allowed-cn needs --client-cert-auth",
 				"--peer-cert-file needs --peer-key-file", "--peer-cert-allowed-cn needs --peer-client-cert-auth"}},
-		{"discovery", "discovery-config: {token: x}\n", []string{"discovery-config: discovery is not"}},
+		{"discovery", "discovery-config: {token: x}\n", []string{"discovery-config: write discovery-token"}},
 		{"a map where a text belongs", "name: {a: b}\n", []string{"name: must be a single value or a list"}},
 		{"a list of numbers", "cors: [1]\n", []string{"cors: must be a list of texts"}},
 		{"a fraction of a nanosecond", "grpc-keepalive-timeout: 1.5\n", []string{"must be a duration"}},

@@ -183,7 +183,7 @@ func TestLoad_requests(t *testing.T) {
 func TestLoad_refusals(t *testing.T) {
 	for _, row := range []struct{ arg, want string }{
 		{"--client-crl-file=a.pem", "--client-crl-file needs --client-cert-auth"},
-		{"--discovery-srv=example.com", "--discovery-srv: discovery is not supported yet"},
+		{"--discovery-srv=example.com", "--discovery-srv: only --discovery-token"},
 		{"--enable-distributed-tracing", "--enable-distributed-tracing: distributed tracing is not supported yet"},
 	} {
 		_, err := load(t, []string{row.arg})

@@ -3,7 +3,7 @@ package config
 import "time"
 
 const (
-	noDiscovery = "discovery is not supported yet; list the members with --initial-cluster"
+	noDiscovery = "only --discovery-token with --discovery-endpoints is supported; or list the members with --initial-cluster"
 	noTracing   = "distributed tracing is not supported yet"
 )
 
@@ -58,13 +58,35 @@ var discoverySettings = []setting{
 	refused("discovery-proxy", "", "URL", nil, noDiscovery),
 	refused("discovery-srv", "", "DOMAIN", nil, noDiscovery),
 	refused("discovery-srv-name", "", "NAME", nil, noDiscovery),
-	refused("discovery-token", "", "TOKEN", nil, noDiscovery),
-	refused("discovery-endpoints", "", "ENDPOINTS", nil, noDiscovery),
-	refused("discovery-cert", "", "FILE", nil, noDiscovery),
-	refused("discovery-key", "", "FILE", nil, noDiscovery),
-	refused("discovery-cacert", "", "FILE", nil, noDiscovery),
-	refused("discovery-user", "", "USER", nil, noDiscovery),
-	refused("discovery-password", "", "PASSWORD", nil, noDiscovery),
+	{name: "discovery-token", arg: "TOKEN",
+		help: "Found the cluster with those that register under this token at discovery-endpoints, not with initial-cluster. " +
+			"Write how many they are to /_etcd/registry/TOKEN/_config/size there first. Read at the first start only.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.Token })},
+	{name: "discovery-endpoints", arg: "ENDPOINTS", help: "Client endpoints of the running cluster that has the token.",
+		value: lists(func(c *Config) *[]string { return &c.Bootstrap.Discovery.Endpoints })},
+	{name: "discovery-dial-timeout", def: "2s", arg: "DURATION", help: "How long to wait for a connection.",
+		value: durations(func(c *Config) *time.Duration { return &c.Bootstrap.Discovery.DialTimeout })},
+	{name: "discovery-request-timeout", def: "5s", arg: "DURATION", help: "How long to wait for one answer.",
+		value: durations(func(c *Config) *time.Duration { return &c.Bootstrap.Discovery.RequestTimeout })},
+	{name: "discovery-keepalive-time", def: "2s", arg: "DURATION", help: "How often to look whether the connection is up.",
+		value: durations(func(c *Config) *time.Duration { return &c.Bootstrap.Discovery.KeepAliveTime })},
+	{name: "discovery-keepalive-timeout", def: "6s", arg: "DURATION", help: "After how long without an answer it is given up.",
+		value: durations(func(c *Config) *time.Duration { return &c.Bootstrap.Discovery.KeepAliveTimeout })},
+	{name: "discovery-insecure-transport", def: "true",
+		help:  "Connect without TLS to endpoints that have no scheme and for which no file below is given.",
+		value: switches(func(c *Config) *bool { return &c.Bootstrap.Discovery.InsecureTransport })},
+	{name: "discovery-insecure-skip-tls-verify", def: "false", help: "Do not verify the endpoints' certificates; for tests.",
+		value: switches(func(c *Config) *bool { return &c.Bootstrap.Discovery.SkipVerify })},
+	{name: "discovery-cert", arg: "FILE", help: "Certificate to show to the endpoints.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.CertFile })},
+	{name: "discovery-key", arg: "FILE", help: "Key of discovery-cert.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.KeyFile })},
+	{name: "discovery-cacert", arg: "FILE", shown: "those of the system", help: "Authorities of the endpoints' certificates.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.TrustedCAFile })},
+	{name: "discovery-user", arg: "USER[:PASSWORD]", help: "User of the running cluster.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.User })},
+	{name: "discovery-password", arg: "PASSWORD", help: "Password of discovery-user.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.Password })},
 }
 
 var tracingSettings = []setting{
@@ -101,12 +123,6 @@ var idleSettings = []setting{
 	ignored("v2-deprecation", "write-only", "PHASE", choices[string](nil, "write-only", "write-only-skip-check",
 		"write-only-drop-data", "gone"), "there never was a v2 store"),
 	ignored("discovery-fallback", "exit", "WORD", choices[string](nil, "exit", "proxy"), "there is no discovery"),
-	ignored("discovery-dial-timeout", "2s", "DURATION", durations(nil), "there is no discovery"),
-	ignored("discovery-request-timeout", "5s", "DURATION", durations(nil), "there is no discovery"),
-	ignored("discovery-keepalive-time", "2s", "DURATION", durations(nil), "there is no discovery"),
-	ignored("discovery-keepalive-timeout", "6s", "DURATION", durations(nil), "there is no discovery"),
-	ignored("discovery-insecure-transport", "true", "", switches(nil), "there is no discovery"),
-	ignored("discovery-insecure-skip-tls-verify", "false", "", switches(nil), "there is no discovery"),
 }
 
 // announced are settings that etcd deprecates, with its texts, which its test suites look for.

@@ -42,8 +42,22 @@ type Bootstrap struct {
 	JoinToken      string // a secret that lets this process join, if the cluster asks for one
 	Replaces       string // name or id of the member to remove once this one has caught up
 
+	Discovery Discovery
+
 	// ForceNewCluster makes this member the only one of a new cluster that keeps its contents.
 	ForceNewCluster bool
+}
+
+// Discovery says in which running cluster the members of a new one find each other: see package discovery.
+type Discovery struct {
+	Token     string
+	Endpoints []string
+
+	DialTimeout, RequestTimeout      time.Duration
+	KeepAliveTime, KeepAliveTimeout  time.Duration
+	InsecureTransport, SkipVerify    bool
+	CertFile, KeyFile, TrustedCAFile string
+	User, Password                   string
 }
 
 // Consensus has the timeouts and variants of the protocol.

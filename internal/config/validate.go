@@ -177,6 +177,9 @@ func (c *Config) bootstrapFaults() Faults {
 	if len(c.Bootstrap.Join) > 0 {
 		return c.joinFaults()
 	}
+	if c.Bootstrap.Discovery.used() {
+		return c.discoveryFaults()
+	}
 	var faults Faults
 	if c.Bootstrap.JoinLearner {
 		faults = append(faults, "--join-learner needs --join")
@@ -211,6 +214,35 @@ func (c *Config) bootstrapFaults() Faults {
 	return faults
 }
 
+func (d *Discovery) used() bool { return d.Token != "" || len(d.Endpoints) > 0 }
+
+// Discovers tells whether the members of the new cluster find each other by package discovery.
+func (c *Config) Discovers() bool {
+	return c.Bootstrap.Discovery.used() && len(c.Bootstrap.Join) == 0 && c.NewCluster()
+}
+
+// discoveryFaults checks the settings of a member that is to find the others.
+func (c *Config) discoveryFaults() Faults {
+	var faults Faults
+	d := &c.Bootstrap.Discovery
+	if d.Token == "" || len(d.Endpoints) == 0 {
+		faults = append(faults, "--discovery-token and --discovery-endpoints need each other")
+	}
+	if strings.Contains(d.Token, "/") {
+		faults = append(faults, "--discovery-token must not contain a slash")
+	}
+	if c.Explicit("initial-cluster") {
+		faults = append(faults, "--discovery-token and --initial-cluster exclude each other: drop one")
+	}
+	if (d.CertFile == "") != (d.KeyFile == "") {
+		faults = append(faults, "--discovery-cert and --discovery-key need each other")
+	}
+	if d.Password != "" && d.User == "" {
+		faults = append(faults, "--discovery-password needs --discovery-user")
+	}
+	return faults
+}
+
 // joinFaults checks the settings of a member that joins by --join.
 func (c *Config) joinFaults() Faults {
 	var faults Faults
@@ -221,6 +253,9 @@ func (c *Config) joinFaults() Faults {
 	}
 	if c.Bootstrap.ClusterState == ClusterNew {
 		faults = append(faults, "--join and --initial-cluster-state=new exclude each other: drop --join to found a cluster")
+	}
+	if c.Bootstrap.Discovery.used() {
+		faults = append(faults, "--join and --discovery-token exclude each other: drop one")
 	}
 	if len(c.JoinURLs()) == 0 {
 		faults = append(faults, fmt.Sprintf("--join %s names only this member itself: name one that runs",

@@ -83,6 +83,13 @@ func TestConfig_Validate(t *testing.T) {
 			[]string{"--peer-delay (251ms) is too long for --election-timeout (1s), in which votes go to and fro: set that to at least 1.004s"}},
 		{"a member that is far from itself", "--name=m1 --peer-delay=m1=1ms", []string{"--peer-delay names this member itself, m1"}},
 
+		{"discovery without endpoints", "--discovery-token=t", []string{"--discovery-token and --discovery-endpoints need"}},
+		{"discovery, and a list of members", "--discovery-token=t/u --discovery-endpoints=a:1 --initial-cluster=default=http://a:1 " +
+			"--discovery-cert=x --discovery-password=p", []string{"--discovery-token must not contain a slash",
+			"--discovery-token and --initial-cluster exclude", "--discovery-cert and --discovery-key need",
+			"--discovery-password needs --discovery-user"}},
+		{"discovery, and a cluster to join", "--discovery-token=t --discovery-endpoints=a:1 --join=http://a:1",
+			[]string{"--join and --discovery-token exclude"}},
 		{"no name", "--name=", []string{"--name must not be empty"}},
 		{"everything at once", "--heartbeat-interval=0 --peer-crl-file=x --max-learners=2 --wal-dir=d --data-dir=d " +
 			"--initial-cluster=m9=http://a:1", []string{

@@ -110,6 +110,11 @@ func (b *bootstrap) createData(ctx context.Context) error {
 		}
 		return makeData(b.data, identity, consensus.Config{})
 	}
+	if b.cfg.Discovers() {
+		if err := b.discover(ctx); err != nil {
+			return err
+		}
+	}
 	f, err := found(b.cfg)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ var layers = []struct {
 	{"internal/linked", 0, "linked"},
 	{"internal/histogram", 0, "histogram"},
 	{"internal/reload", 0, "reload"},
+	{"internal/discovery", 1, "discovery"},
 	{"internal/tlsconn", 0, "tlsconn"},
 	{"internal/broadcast", 0, "broadcast"},
 	{"internal/config", 0, "config"},
