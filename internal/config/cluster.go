@@ -36,15 +36,9 @@ func (c *Config) JoinURLs() []URL {
 		func(u URL) bool { return slices.Contains(c.Advertise.PeerURLs, u) })
 }
 
-// ParseInitialCluster reads what --initial-cluster takes.
-func ParseInitialCluster(text string) ([]InitialMember, error) { return parseInitialCluster(text) }
-
-// FormatInitialCluster writes it.
-func FormatInitialCluster(members []InitialMember) string { return formatInitialCluster(members) }
-
-// parseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.
+// ParseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.
 // Members keep the order in which they are first named.
-func parseInitialCluster(text string) ([]InitialMember, error) {
+func ParseInitialCluster(text string) ([]InitialMember, error) {
 	var members []InitialMember
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -78,7 +72,7 @@ func memberIndex(members []InitialMember, name string) int {
 	return -1
 }
 
-func formatInitialCluster(members []InitialMember) string {
+func FormatInitialCluster(members []InitialMember) string {
 	var parts []string
 	for _, m := range members {
 		for _, u := range m.PeerURLs {

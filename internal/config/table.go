@@ -82,7 +82,7 @@ var clusterSettings = []setting{
 	{name: "initial-cluster", arg: "NAME=URL,…", shown: "this member alone",
 		help: "Members that found the cluster, with their peer URLs. Read at the first start only.",
 		value: field[[]InitialMember]{func(c *Config) *[]InitialMember { return &c.Bootstrap.InitialCluster },
-			parseInitialCluster, formatInitialCluster, nil}},
+			ParseInitialCluster, FormatInitialCluster, nil}},
 	{name: "initial-cluster-state", def: "new", arg: "STATE",
 		help:  "'new' to found a cluster, 'existing' to join one. Read at the first start only.",
 		value: choices(func(c *Config) *ClusterState { return &c.Bootstrap.ClusterState }, ClusterNew, ClusterExisting)},

@@ -74,7 +74,11 @@ func Join(ctx context.Context, o Options, id, entry string) (string, error) {
 		}
 		if now := fmt.Sprint(len(members), err); now != said {
 			said = now
-			o.Logger.Info("waiting for members to register", "registered", len(members), "size", size, "err", err)
+			if err != nil {
+				o.Logger.Warn("the cluster at --discovery-endpoints does not answer: it is asked again", "err", err)
+			} else {
+				o.Logger.Info("waiting for members to register", "registered", len(members), "size", size)
+			}
 		}
 		if err := o.Wait(ctx, pause); err != nil {
 			return "", fmt.Errorf("discovery: stopped while waiting for other members: %w", err)

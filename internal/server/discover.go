@@ -2,11 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -16,6 +12,8 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/discovery"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/server/certs"
 )
 
 // discover finds the members of the new cluster in a running one, and puts them where --initial-cluster would have.
@@ -55,8 +53,6 @@ func (b *bootstrap) discover(ctx context.Context) error {
 	return nil
 }
 
-var errNoCertificates = errors.New("holds no certificate in PEM form")
-
 // discoveryClient makes the settings of a client of the running cluster.
 func discoveryClient(d *config.Discovery) (clientv3.Config, error) {
 	settings := clientv3.Config{
@@ -70,23 +66,11 @@ func discoveryClient(d *config.Discovery) (clientv3.Config, error) {
 	if !secure && !slices.ContainsFunc(d.Endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") }) {
 		return settings, nil
 	}
-	settings.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: d.SkipVerify}
-	if d.TrustedCAFile != "" {
-		raw, err := os.ReadFile(d.TrustedCAFile)
-		if err != nil {
-			return settings, fmt.Errorf("--discovery-cacert: %w", err)
-		}
-		settings.TLS.RootCAs = x509.NewCertPool()
-		if !settings.TLS.RootCAs.AppendCertsFromPEM(raw) {
-			return settings, fmt.Errorf("--discovery-cacert %s: %w", d.TrustedCAFile, errNoCertificates)
-		}
+	var err error
+	settings.TLS, err = certs.Dialing(reload.File{Flag: "--discovery-cacert", Path: d.TrustedCAFile},
+		reload.File{Flag: "--discovery-cert", Path: d.CertFile}, reload.File{Flag: "--discovery-key", Path: d.KeyFile})
+	if err == nil {
+		settings.TLS.InsecureSkipVerify = d.SkipVerify
 	}
-	if d.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(d.CertFile, d.KeyFile)
-		if err != nil {
-			return settings, fmt.Errorf("--discovery-cert and --discovery-key: %w", err)
-		}
-		settings.TLS.Certificates = []tls.Certificate{pair}
-	}
-	return settings, nil
+	return settings, err
 }

@@ -25,8 +25,7 @@ func (t *Transport) certified(ctx context.Context, c *identity.Claim) error {
 		return nil
 	}
 	return t.turnAway(c, identity.WrongCertificate, fmt.Sprintf("the process at %s calls itself member %v, and %v: give it a "+
-		"certificate that names the host of its peer URLs, or start the others with --peer-skip-client-san-verification",
-		c.Address, c.Member, err))
+		"certificate that names the host of its peer URLs", c.Address, c.Member, err))
 }
 
 // checkCertificate asks for the certificate of a call's connection, if it shows one.

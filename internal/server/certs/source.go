@@ -10,6 +10,26 @@ import (
 	"github.com/quorate/quorate/internal/reload"
 )
 
+// Dialing makes the configuration of a client from files; those without a path are left out. Nothing is read again.
+func Dialing(authority, cert, key reload.File) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if authority.Path != "" {
+		roots, err := readPool(authority)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = roots.pool
+	}
+	if cert.Path != "" {
+		pair, err := readPair(cert, key)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{*pair}
+	}
+	return c, nil
+}
+
 // readPair reads a certificate with its key.
 func readPair(cert, key reload.File) (*tls.Certificate, error) {
 	certPEM, err := cert.Bytes()
