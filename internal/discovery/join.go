@@ -19,7 +19,7 @@ const (
 	registry = "/_etcd/registry/"
 	// maxMembers and maxEntryBytes bound what is taken from the registry.
 	maxMembers    = 1000
-	maxEntryBytes = 64 << 10
+	maxEntryBytes = 4 << 10
 	// pause is how long to wait after a failure, or without news, before looking again.
 	pause = time.Second
 )

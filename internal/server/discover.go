@@ -41,23 +41,27 @@ func (b *bootstrap) discover(ctx context.Context) error {
 	}
 	members, err := config.ParseInitialCluster(text)
 	if err != nil {
-		return fmt.Errorf("discovery: the registered members are %q: %w", text, err)
+		return fmt.Errorf("discovery: what is registered under the token is no list of members: %w", err)
 	}
-	b.logger.Info("found the members of the new cluster", "members", text)
+	b.logger.Info("found the members of the new cluster", "members", len(members))
 	b.cfg.Bootstrap.InitialCluster = members
 	at := slices.IndexFunc(members, func(m config.InitialMember) bool { return m.Name == b.cfg.Name })
 	if at < 0 || !slices.Equal(urlTexts(members[at].PeerURLs), urlTexts(b.cfg.Advertise.PeerURLs)) {
-		return fmt.Errorf("discovery: the registered members are %q, and this one, %s, is not among them as it is now, or not "+
-			"alone under its name: give each member a --name of its own, and take another token", text, b.cfg.Name)
+		return fmt.Errorf("discovery: this member, %s, is not registered as it is now, or another one has its name: give "+
+			"each member a --name of its own, and take another token", b.cfg.Name)
 	}
 	return nil
 }
+
+// maxRegistryBytes bounds an answer of the running cluster, which is not trusted.
+const maxRegistryBytes = 16 << 20
 
 // discoveryClient makes the settings of a client of the running cluster.
 func discoveryClient(d *config.Discovery) (clientv3.Config, error) {
 	settings := clientv3.Config{
 		Endpoints: d.Endpoints, DialTimeout: d.DialTimeout, DialKeepAliveTime: d.KeepAliveTime,
 		DialKeepAliveTimeout: d.KeepAliveTimeout, Logger: zap.NewNop(), Username: d.User, Password: d.Password,
+		MaxCallRecvMsgSize: maxRegistryBytes,
 	}
 	if name, password, both := strings.Cut(d.User, ":"); both && d.Password == "" {
 		settings.Username, settings.Password = name, password
