@@ -12,21 +12,23 @@ FUZZ_PART ?= 0
 PACKAGES ?= ./...
 SUITE ?= common
 
-.PHONY: check build test race sim fmt vet fix bench fuzz fuzz-short compat monitoring api
+.PHONY: check build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
 
-check: fmt vet build test race sim fuzz-short
+check: fmt vet build test bench-regress race sim fuzz-short
 
 build:
 	$(GO) build ./...
 
+# test/bench is a module of its own.
 test:
 	$(GO) test $(PACKAGES)
+	$(if $(filter ./...,$(PACKAGES)),cd test/bench && $(GO) test ./...)
 
 # What runs many goroutines, under the race detector.
 race:
 	CGO_ENABLED=1 $(GO) test -race -short ./internal/member/... ./internal/transport/... ./internal/rpc/... \
 		./internal/auth/... ./internal/kv/... ./internal/server/... ./internal/admission ./internal/autopilot ./internal/clients \
-		./internal/epoch ./internal/expiry ./internal/integrity ./internal/peercall \
+		./internal/epoch ./internal/expiry ./internal/grpcproxy ./internal/integrity ./internal/peercall \
 		./internal/proposals ./internal/snapshots ./internal/upkeep ./internal/watchdog ./client
 
 # A few minutes of seeds. `make sim SEED=7` begins at that seed, so that it repeats one.
@@ -38,6 +40,10 @@ sim:
 # etcd's alerts and dashboard, and ours, in Prometheus's query engine against a cluster that is filled and killed: 1 minute.
 monitoring:
 	cd test/process/monitoring && $(GO) vet . && $(GO) test -count=1 .
+
+# The transport of --grpc-transport=quorate by h2spec and gRPC's interoperability cases: 10 seconds.
+http2:
+	cd test/process/http2 && $(GO) vet . && $(GO) test -count=1 .
 
 fmt:
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "not gofmt-ed: make fix" >&2; exit 1; }
@@ -52,6 +58,11 @@ fix:
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./internal/...
 
+# What the hot roads allocate, write and read, compared with test/regress/figures.txt: below a minute.
+bench-regress:
+	$(GO) run ./test/regress
+
+# Go's fuzzer sometimes takes the end of its time for a failure ("context deadline exceeded", without a failing input): that is none.
 # Every fuzzer in turn, for FUZZ_TIME each; of FUZZ_OF parts of the packages only number FUZZ_PART. Each package is built once.
 fuzz:
 	@set -e; out=$$(mktemp -d); trap 'rm -rf $$out' EXIT; at=0; cache=$$($(GO) env GOCACHE)/fuzz/quorate; \
@@ -59,8 +70,13 @@ fuzz:
 		at=$$((at + 1)); [ $$((at % $(FUZZ_OF))) -eq $(FUZZ_PART) ] || continue; \
 		$(GO) test -c -fuzz Fuzz -o $$out/fuzz.test $$dir; \
 		for name in $$(cd $$dir && $$out/fuzz.test -test.list '^Fuzz' | grep '^Fuzz'); do \
-			echo "$$dir $$name"; mkdir -p $$cache/$$dir; (cd $$dir && $$out/fuzz.test -test.run '^$$' \
-				-test.fuzz "^$$name\$$" -test.fuzztime $(FUZZ_TIME) -test.fuzzcachedir $$cache/$$dir); \
+			echo "$$dir $$name"; mkdir -p $$cache/$$dir; \
+			if ! (cd $$dir && $$out/fuzz.test -test.run '^$$' -test.fuzz "^$$name\$$" -test.fuzztime $(FUZZ_TIME) \
+				-test.fuzzcachedir $$cache/$$dir) > $$out/said 2>&1; then \
+				cat $$out/said; grep -q '^ *context deadline exceeded$$' $$out/said || exit 1; \
+				if grep -qi 'failing input' $$out/said; then exit 1; fi; \
+			fi; \
+			tail -n 2 $$out/said; \
 		done; \
 	done
 

@@ -279,6 +279,8 @@ type Member struct {
 	Zone               string                 `protobuf:"bytes,18,opt,name=zone,proto3" json:"zone,omitempty"`                               // what fails together with it, by its flag --zone
 	FormerUrls         []string               `protobuf:"bytes,19,rep,name=former_urls,json=formerUrls,proto3" json:"former_urls,omitempty"` // peer URLs before an update at which it was not found yet
 	Cordoned           bool                   `protobuf:"varint,20,opt,name=cordoned,proto3" json:"cordoned,omitempty"`                      // leaves leadership to other voters, once it votes
+	Build              string                 `protobuf:"bytes,21,opt,name=build,proto3" json:"build,omitempty"`                             // version of its program; empty: it has not published itself, or is from before there were feature levels
+	Level              uint32                 `protobuf:"varint,22,opt,name=level,proto3" json:"level,omitempty"`                            // the highest feature level that it knows; 0: it has not published itself
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -453,6 +455,20 @@ func (x *Member) GetCordoned() bool {
 	return false
 }
 
+func (x *Member) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
+func (x *Member) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
 // Strength is how many failures a configuration tolerates; membership.Strength says more.
 type Strength struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -568,6 +584,7 @@ type Cluster struct {
 	Members       []*Member              `protobuf:"bytes,10,rep,name=members,proto3" json:"members,omitempty"`
 	Advice        string                 `protobuf:"bytes,11,opt,name=advice,proto3" json:"advice,omitempty"` // what automatic repair finds wrong, and what would cure it; empty if all is well
 	Alarms        []string               `protobuf:"bytes,12,rep,name=alarms,proto3" json:"alarms,omitempty"` // members of other epochs of the cluster that were met, and what to do about each
+	Level         uint32                 `protobuf:"varint,13,opt,name=level,proto3" json:"level,omitempty"`  // the active feature level; 0: the leader is from before there were levels
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -684,6 +701,13 @@ func (x *Cluster) GetAlarms() []string {
 		return x.Alarms
 	}
 	return nil
+}
+
+func (x *Cluster) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
 }
 
 type DescribeRequest struct {
@@ -1879,7 +1903,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x05stage\x18\x03 \x01(\rR\x05stage\"W\n" +
 	"\vStaleConfig\x12.\n" +
 	"\acurrent\x18\x01 \x01(\v2\x14.quorate.v1.ConfigIDR\acurrent\x12\x18\n" +
-	"\achanged\x18\x02 \x01(\tR\achanged\"\xc9\x04\n" +
+	"\achanged\x18\x02 \x01(\tR\achanged\"\xf5\x04\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
@@ -1903,7 +1927,9 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x04zone\x18\x12 \x01(\tR\x04zone\x12\x1f\n" +
 	"\vformer_urls\x18\x13 \x03(\tR\n" +
 	"formerUrls\x12\x1a\n" +
-	"\bcordoned\x18\x14 \x01(\bR\bcordoned\"\xf3\x01\n" +
+	"\bcordoned\x18\x14 \x01(\bR\bcordoned\x12\x14\n" +
+	"\x05build\x18\x15 \x01(\tR\x05build\x12\x14\n" +
+	"\x05level\x18\x16 \x01(\rR\x05level\"\xf3\x01\n" +
 	"\bStrength\x12\x16\n" +
 	"\x06voters\x18\x01 \x01(\x05R\x06voters\x12\x1a\n" +
 	"\boutgoing\x18\x02 \x01(\x05R\boutgoing\x12\x1a\n" +
@@ -1912,7 +1938,7 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\x0foutgoing_quorum\x18\x05 \x01(\x05R\x0eoutgoingQuorum\x12 \n" +
 	"\vsuperquorum\x18\x06 \x01(\x05R\vsuperquorum\x12\x16\n" +
 	"\x06active\x18\a \x01(\x05R\x06active\x12\x1c\n" +
-	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\xfd\x02\n" +
+	"\ttolerates\x18\b \x01(\x05R\ttolerates\"\x93\x03\n" +
 	"\aCluster\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\x04R\tclusterId\x12,\n" +
@@ -1928,7 +1954,8 @@ const file_quoratepb_membership_proto_rawDesc = "" +
 	"\amembers\x18\n" +
 	" \x03(\v2\x12.quorate.v1.MemberR\amembers\x12\x16\n" +
 	"\x06advice\x18\v \x01(\tR\x06advice\x12\x16\n" +
-	"\x06alarms\x18\f \x03(\tR\x06alarms\"\x11\n" +
+	"\x06alarms\x18\f \x03(\tR\x06alarms\x12\x14\n" +
+	"\x05level\x18\r \x01(\rR\x05level\"\x11\n" +
 	"\x0fDescribeRequest\"A\n" +
 	"\x10DescribeResponse\x12-\n" +
 	"\acluster\x18\x01 \x01(\v2\x13.quorate.v1.ClusterR\acluster\"q\n" +

@@ -57,7 +57,7 @@ func run(args []string, s command.Streams) int {
 		}
 		if ctl.Known(args[0]) {
 			return runCommand(args, s, func(ctx context.Context, args []string, s command.Streams) int {
-				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot})
+				return ctl.RunWith(ctx, args, s, ctl.Tools{Restore: restoreSnapshot, GRPCProxy: runGRPCProxy})
 			})
 		}
 		near := ctl.Suggest(args[0])

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -42,7 +43,7 @@ func (m *fakeMember) Stop(context.Context) error {
 func withMember(t *testing.T, m member, err error) {
 	t.Helper()
 	before := start
-	start = func(context.Context, config.Config, *logging.Log) (member, error) { return m, err }
+	start = func(context.Context, config.Config, memory.Shares, *logging.Log) (member, error) { return m, err }
 	t.Cleanup(func() { start = before })
 }
 
@@ -78,8 +79,7 @@ func TestRun_refusals(t *testing.T) {
 	}{
 		{"stauts", 2, "quorate: unknown command \"stauts\"; did you mean status?\n"},
 		{"gateway start --endpoints=a", 2, "quorate: --endpoints a: address a: missing port in address\n"},
-		{"grpc-proxy start", 2, "quorate: \"grpc-proxy\" is neither a flag nor a command: quorate has no gRPC proxy; " +
-			"`quorate gateway start` forwards connections\n"},
+		{"grpc-proxy start --endpoints=a", 2, "quorate: --endpoints a: address a: missing port in address\n"},
 		{"--nmae=x", 2, "quorate: unknown flag --nmae; did you mean --name?\n"},
 		{"--cert-file=x", 2, "quorate: --cert-file needs --key-file\n"},
 		{"--log-outputs=/absent/log", 1, "quorate: log to /absent/log: open /absent/log: no such file or directory\n"},

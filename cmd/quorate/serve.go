@@ -19,7 +19,9 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	"github.com/quorate/quorate/internal/logpace"
 	core "github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/server"
 )
 
@@ -31,11 +33,14 @@ type member interface {
 }
 
 // start starts the server of a configuration. Tests replace it.
-var start = func(ctx context.Context, c config.Config, log *logging.Log) (member, error) {
-	return server.Start(ctx, c, server.Options{Logger: log.Logger, LogDropped: log.Dropped, Fatal: func(err error) {
-		_ = log.Close() // what it logged last comes before the reason
-		os.Exit(fail(command.Streams{Err: os.Stderr}, explain(c, err)))
-	}})
+var start = func(ctx context.Context, c config.Config, shares memory.Shares, log *logging.Log) (member, error) {
+	return server.Start(ctx, c, server.Options{
+		Logger: log.Logger, LogDropped: log.Dropped, Memory: shares,
+		Fatal: func(err error) {
+			_ = log.Close() // what it logged last comes before the reason
+			os.Exit(fail(command.Streams{Err: os.Stderr}, explain(c, err)))
+		},
+	})
 }
 
 // stopLimit bounds a graceful stop; a supervisor's patience usually ends soon after.
@@ -70,7 +75,7 @@ func serve(args []string, s command.Streams) int {
 	}
 	// A member outlives the reader of its log: a write to a pipe that was closed is an error, not the end.
 	signal.Ignore(syscall.SIGPIPE)
-	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, newLibraryLog(log.Logger)))
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, logpace.Writer(log.Logger, "grpc: ")))
 	signals := watchSignals()
 	defer signals.release()
 	err = errors.Join(runMember(c, log, signals.first, signals.second), log.Close())
@@ -105,7 +110,9 @@ func fail(s command.Streams, err error) int {
 var errImpatient = errors.New("stopped at once by a second signal; the next start recovers from the log")
 
 // startUntil starts the server; a signal while it waits for the rest of the cluster ends that, and is no failure.
-func startUntil(first, second <-chan os.Signal, c config.Config, log *logging.Log) (member, error) {
+func startUntil(
+	first, second <-chan os.Signal, c config.Config, shares memory.Shares, log *logging.Log,
+) (member, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type outcome struct {
@@ -114,7 +121,7 @@ func startUntil(first, second <-chan os.Signal, c config.Config, log *logging.Lo
 	}
 	started := make(chan outcome, 1)
 	go func() {
-		m, err := start(ctx, c, log)
+		m, err := start(ctx, c, shares, log)
 		started <- outcome{m, err}
 	}()
 	select {
@@ -140,16 +147,20 @@ func startUntil(first, second <-chan os.Signal, c config.Config, log *logging.Lo
 
 // runMember starts the server and stops it at the first signal; at a second one it does not wait for the stop.
 func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal) error {
-	boundHeap()
+	shares, err := divideMemory(c.Limits.Memory, log.Logger)
+	if err != nil {
+		return err
+	}
+	memory.Govern(shares)
 	log.Info("starting", "version", config.Version, "etcd-version", config.EtcdVersion, "git-sha",
 		config.Revision(), "go-version", runtime.Version(), "name", c.Name, "data-dir", c.Storage.DataDir,
-		"config-file", c.File(),
+		"config-file", c.File(), "memory-bytes", shares.Limit,
 		"snapshot-catchup-entries", numberOrText(c.Compat("snapshot-catchup-entries")),
 		"v2-deprecation", c.Compat("v2-deprecation"))
 	for _, w := range c.Warnings {
 		log.Warn(w)
 	}
-	m, err := startUntil(first, second, c, log)
+	m, err := startUntil(first, second, c, shares, log)
 	if m == nil || err != nil {
 		return err
 	}
@@ -161,6 +172,20 @@ func runMember(c config.Config, log *logging.Log, first, second <-chan os.Signal
 		log.Info("stopping", "signal", got.String())
 	}
 	return stopMember(m, second, log.Logger)
+}
+
+// divideMemory says what the parts of this member may have.
+func divideMemory(given config.Memory, logger *slog.Logger) (memory.Shares, error) {
+	host := memory.Host{Files: os.DirFS("/")}
+	limit, err := memory.Limit(given.Bytes, given.Percent, host.Available)
+	if err != nil {
+		return memory.Shares{}, fmt.Errorf("--memory %v: %w", given, err)
+	}
+	if available, err := host.Available(); err == nil && limit > available {
+		logger.Warn("this member may take more memory than there is: lower --memory, or the system may end it",
+			"memory-bytes", limit, "available-bytes", available)
+	}
+	return memory.Divide(limit), nil
 }
 
 // tellSupervisor tells systemd, if it has started this process with Type=notify, that the member serves.

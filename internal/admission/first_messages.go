@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
 	"github.com/quorate/quorate/internal/linked"
@@ -20,10 +22,12 @@ type FirstMessageLimits struct {
 	ManyTimeout time.Duration
 }
 
-// call is the context of a call. gRPC's reader of the stream uses it, because Tap returned it.
+// call is a call that waits for its first message. If Tap returned it, it is the context of the call, too, which gRPC's reader
+// of the stream uses; else its stream is ended.
 type call struct {
 	context.Context
 	end  context.CancelFunc
+	of   endable // its stream; nil: Tap returned it
 	late atomic.Bool
 
 	// Guarded by FirstMessages.mu.
@@ -32,6 +36,14 @@ type call struct {
 }
 
 type callKey struct{}
+
+// endable is a stream of grpc-go's server: a status ends it, and its context with it, whoever waits for a message.
+type endable interface {
+	WriteStatus(why *status.Status) error
+}
+
+// errLate is how a call ends whose first message took too long.
+var errLate = status.FromContextError(context.DeadlineExceeded)
 
 // Err implements context.Context. gRPC's reader derives the status of the call from it.
 func (c *call) Err() error {
@@ -70,7 +82,8 @@ func NewFirstMessages(limits FirstMessageLimits) *FirstMessages {
 	return &FirstMessages{limits: limits}
 }
 
-// Tap is for grpc.InTapHandle: it gives a call a context by which Sweep can end it.
+// Tap is for grpc.InTapHandle: it gives a call a context by which Sweep can end it. A server of grpc-go whose handlers call
+// Receive needs none, which saves six allocations a call: there Sweep ends the stream.
 func (f *FirstMessages) Tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	c := new(call)
 	c.Context, c.end = context.WithCancel(ctx) // gRPC ends ctx, and so this one, with the stream
@@ -82,11 +95,26 @@ func (f *FirstMessages) Tap(ctx context.Context, _ *tap.Info) (context.Context, 
 func (f *FirstMessages) Receive(ctx context.Context, receive func() error) error {
 	c, tapped := ctx.Value(callKey{}).(*call)
 	if !tapped {
-		return errors.New("admission: the server has no tap")
+		stream, ours := grpc.ServerTransportStreamFromContext(ctx).(endable)
+		if !ours {
+			return errors.New("admission: the server has no tap, and its streams cannot be ended")
+		}
+		c = &call{of: stream}
 	}
 	f.enter(c, time.Now())
 	defer f.leave(c)
-	return receive()
+	err := receive()
+	if err != nil && c.late.Load() {
+		return errLate.Err()
+	}
+	return err
+}
+
+// Wait has end called if what begins now takes too long. arrived says that it has come.
+func (f *FirstMessages) Wait(end func()) (arrived func()) {
+	c := &call{end: end}
+	f.enter(c, time.Now())
+	return func() { f.leave(c) }
 }
 
 func (f *FirstMessages) enter(c *call, now time.Time) {
@@ -123,7 +151,11 @@ func (f *FirstMessages) overdue(now time.Time) *call {
 func (f *FirstMessages) Sweep(now time.Time) {
 	for c := f.overdue(now); c != nil; c = f.overdue(now) {
 		c.late.Store(true)
-		c.end()
+		if c.of == nil {
+			c.end()
+			continue
+		}
+		_ = c.of.WriteStatus(errLate) // it fails if the call has ended meanwhile, or its connection
 	}
 }
 

@@ -2,8 +2,13 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestFirstMessages_Sweep(t *testing.T) {
@@ -44,6 +49,39 @@ func TestFirstMessages_Sweep(t *testing.T) {
 	f.leave(calls[0]) // by its handler, after it was ended
 	if waiting, _ := f.Counts(); waiting != 0 {
 		t.Errorf("%d wait, want none", waiting)
+	}
+}
+
+// endableStream is a stream of a server without a tap.
+type endableStream struct {
+	grpc.ServerTransportStream
+	why chan *status.Status
+}
+
+func (s endableStream) WriteStatus(why *status.Status) error {
+	s.why <- why
+	return nil
+}
+
+// Ensure that without a tap the stream of a call is ended whose message does not come in time, and that a stream which cannot
+// be ended is not waited for.
+func TestFirstMessages_Receive_withoutTap(t *testing.T) {
+	f := NewFirstMessages(FirstMessageLimits{Timeout: time.Second})
+	stream := endableStream{why: make(chan *status.Status, 1)}
+	ctx := grpc.NewContextWithServerTransportStream(context.Background(), stream)
+	err := f.Receive(ctx, func() error {
+		f.Sweep(time.Now().Add(time.Minute))
+		return errors.New("the stream has ended")
+	})
+	if why := <-stream.why; why.Code() != codes.DeadlineExceeded || status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("the stream got %v, the handler %v, want that the time is over", why, err)
+	}
+	if err := f.Receive(ctx, func() error { return nil }); err != nil {
+		t.Errorf("a message in time: got %v", err)
+	}
+	err = f.Receive(context.Background(), func() error { t.Error("waited for what cannot be ended"); return nil })
+	if err == nil {
+		t.Error("no error without a stream")
 	}
 }
 

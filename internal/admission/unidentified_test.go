@@ -28,10 +28,15 @@ func TestHost(t *testing.T) {
 		{"[2001:db8:1:2::9]:4001", "2001:db8:1:2::/64"},
 		{"[2001:db8:1:3::9]:4001", "2001:db8:1:3::/64"},
 		{"[fe80::1%eth0]:4000", "fe80::/64"},
-		{"@", "@"}, {"/run/a.sock", "/run/a.sock"},
+		{"@", "@"},
 	} {
 		if got := admission.Host(text(row.from)); got != row.want {
 			t.Errorf("%s: got %s, want %s", row.from, got, row.want)
+		}
+	}
+	for _, name := range []string{"", "@", "/run/a.sock", "10.1.2.3:4000"} { // as clients of a unix socket like
+		if got := admission.Host(&net.UnixAddr{Net: "unix", Name: name}); got != "unix" {
+			t.Errorf("the unix socket %q: got %s", name, got)
 		}
 	}
 }

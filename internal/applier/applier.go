@@ -140,7 +140,8 @@ func (a *Applier) apply(entries []consensus.Entry) error {
 		if err := o.Received.Discard(last); err != nil {
 			return err
 		}
-		o.Scrubber.Consider(o.Data.Machine.Store().CompactRevision())
+		store := o.Data.Machine.Store()
+		o.Scrubber.Consider(store.CompactRevision(), store.CountsDue())
 	}
 	return nil
 }

@@ -59,6 +59,9 @@ func (c *Check) User() error { return c.err }
 // Free reports that everything is permitted.
 func (c *Check) Free() bool { return c.err == nil && (c.user == nil || c.root) }
 
+// Lookups is how often roles were asked for ranges that no role permits alone.
+func (c *Check) Lookups() int { return c.lookups }
+
 // Root permits only those who have the role root.
 func (c *Check) Root() error {
 	if c.err != nil || c.Free() {

@@ -30,8 +30,11 @@ func TestState_Admits(t *testing.T) {
 	}
 	use := func(who byte, now int64) error {
 		c := auth.Change{Kind: auth.JoinTokenUse, Token: &auth.JoinToken{ID: id, Hash: hash}, Newcomer: [32]byte{who}, Now: now}
-		asked := s.Admits(id, hash, c.Newcomer, now)
-		next, _, err := s.Next(&c)
+		asked, before := s.Admits(id, hash, c.Newcomer, now), s.Admitted(id, c.Newcomer)
+		next, rows, err := s.Next(&c)
+		if err == nil && before != (len(rows) == 0) || (err == nil) != next.Admitted(id, c.Newcomer) {
+			t.Errorf("newcomer %d at %d: admitted before: %t, %d rows, %v", who, now, before, len(rows), err)
+		}
 		if s = next; !errors.Is(err, asked) {
 			t.Errorf("newcomer %d at %d: Admits says %v, and the change %v", who, now, asked, err)
 		}

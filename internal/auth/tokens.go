@@ -33,6 +33,12 @@ func (s *State) Admits(id string, hash, newcomer [32]byte, now int64) error {
 	return nil
 }
 
+// Admitted reports whether a token has admitted a newcomer already. Whether it still does, Admits says.
+func (s *State) Admitted(id string, newcomer [32]byte) bool {
+	t := s.tokens[id]
+	return t != nil && t.usedBy(newcomer)
+}
+
 // changeTokens carries out a change of join tokens. The revision stays: no token of a user is the less valid for it.
 func (d *draft) changeTokens(c *Change) (changed bool, err error) {
 	t := c.Token

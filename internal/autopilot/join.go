@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -25,6 +26,8 @@ type JoinRequest struct {
 	Token string `json:"token,omitempty"`
 	// Storage is the data directory that will speak for it. A newcomer that shows it is bound with its first entry.
 	Storage consensus.StorageID `json:"storage,omitzero"`
+	// Level is the highest feature level that its build knows; zero: one from before there were levels.
+	Level level.Level `json:"level,omitempty"`
 }
 
 // JoinAnswer tells it who it is.
@@ -76,6 +79,10 @@ func (r *Requests) Join(ctx context.Context, q JoinQuestion) (JoinStep, error) {
 	view, _, err := r.cluster.FreshView(ctx)
 	if err != nil {
 		return JoinStep{}, err
+	}
+	if own := max(q.Level, level.First); own < view.Level {
+		refused := level.TooLowError{Own: own, Active: view.Level}
+		return JoinStep{}, &membership.SpecError{Text: refused.Error()}
 	}
 	if job := jobOf(r.cluster.Jobs(), &q); job != nil {
 		if err := contradicts(job, &view, &q); err != nil {

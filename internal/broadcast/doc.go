@@ -3,9 +3,9 @@
 // A Signal carries no value: who is woken looks again. To miss nothing, take the channel of Next before you look, and wait on
 // it after that. It costs nothing while nobody waits. It is not a queue: several changes may wake a waiter once.
 //
-// The main type is Signal.
+// The main type is Signal. Pause is the wait that nothing but time or a context ends.
 //
 // Invariant: a Send closes every channel that Next returned before it, and none that Next returns after it.
 //
-// All methods may be called concurrently.
+// All functions and methods may be called concurrently.
 package broadcast

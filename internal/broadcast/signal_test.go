@@ -1,7 +1,10 @@
 package broadcast_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/broadcast"
 )
@@ -26,5 +29,18 @@ func TestSignal_Send(t *testing.T) {
 	s.Send()
 	if later := s.Next(); !woken(one) || !woken(two) || woken(later) {
 		t.Error("not everybody who waited was woken, or somebody who came later was")
+	}
+}
+
+// Ensure that a pause ends with its time, or with the context and why that ended.
+func TestPause(t *testing.T) {
+	if err := broadcast.Pause(t.Context(), 0); err != nil {
+		t.Errorf("no pause: %v", err)
+	}
+	why := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := broadcast.Pause(ctx, time.Hour); !errors.Is(err, why) {
+		t.Errorf("an ended context: %v", err)
 	}
 }

@@ -83,7 +83,7 @@ func TestBudget_enter_ends(t *testing.T) {
 // deafMember is a member that may not hear offers: it looks for its cluster, or was superseded.
 type deafMember struct{ Member }
 
-func (deafMember) Proposals() *proposals.Table    { return proposals.New(1, 1) }
+func (deafMember) Proposals() *proposals.Table    { return proposals.New(1, 1, 0) }
 func (deafMember) Receive(consensus.Message) bool { return false }
 
 // Ensure that offers which do not reach the core cost no budget.

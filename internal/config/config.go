@@ -12,19 +12,21 @@ type Config struct {
 	Name string
 	Zone string // names what fails together with this member; may be empty
 
-	Storage    Storage
-	Listen     Listen
-	Advertise  Advertise
-	Bootstrap  Bootstrap
-	Consensus  Consensus
-	Care       Care
-	Limits     Limits
-	Keepalive  Keepalive
-	HTTP       HTTP
-	Compaction Compaction
-	Monitoring Monitoring
-	TLS        TLSSettings
-	Auth       Auth
+	Storage       Storage
+	Listen        Listen
+	Advertise     Advertise
+	Bootstrap     Bootstrap
+	Consensus     Consensus
+	Care          Care
+	Limits        Limits
+	Keepalive     Keepalive
+	GRPCTransport GRPCTransport
+	HTTP          HTTP
+	Compaction    Compaction
+	Monitoring    Monitoring
+	Tracing       Tracing
+	TLS           TLSSettings
+	Auth          Auth
 
 	WatchProgressNotifyInterval time.Duration
 	FeatureGates                FeatureGates

@@ -77,9 +77,8 @@ proxy: 'off'
 			}
 			all := strings.Join(c.Warnings, "\n")
 			if !strings.Contains(all, "replaces all flags and ETCD_ variables; ignored: --name") ||
-				!strings.Contains(all, "--snapshot-count=7 is accepted") ||
-				!strings.Contains(all, "--socket-reuse-address=true is accepted") {
-				t.Errorf("got warnings %q", all)
+				!strings.Contains(all, "--snapshot-count=7 is accepted") || !c.Listen.ReuseAddress {
+				t.Errorf("got warnings %q, reuse of addresses %v", all, c.Listen.ReuseAddress)
 			}
 		})
 	}

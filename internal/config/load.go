@@ -68,7 +68,7 @@ func parseFlags(args []string) (given, error) {
 		args = args[1:]
 		name, ok := strings.CutPrefix(arg, "-")
 		if !ok || name == "" {
-			return nil, &UsageError{fmt.Sprintf("%q is neither a flag nor a command%s", arg, suggestCommand(arg))}
+			return nil, &UsageError{fmt.Sprintf("%q is neither a flag nor a command; see quorate --help", arg)}
 		}
 		name, _ = strings.CutPrefix(name, "-")
 		if name == "" {

@@ -134,7 +134,6 @@ func TestLoad_usageErrors(t *testing.T) {
 		{"something else entirely", "--frobnicate", "unknown flag --frobnicate; see quorate --help"},
 		{"a missing value", "--name", "flag needs an argument: --name"},
 		{"a word", "start", `"start" is neither a flag nor a command`},
-		{"etcd's other proxy", "grpc-proxy", "quorate has no gRPC proxy"},
 		{"a malformed number", "--max-txn-ops=x", `invalid value "x" for flag -max-txn-ops: must be a whole number`},
 		{"a malformed switch", "--pre-vote=perhaps", "must be true or false"},
 		{"a negative number", "--max-learners=-1", "must not be negative"},
@@ -183,8 +182,7 @@ func TestLoad_requests(t *testing.T) {
 func TestLoad_refusals(t *testing.T) {
 	for _, row := range []struct{ arg, want string }{
 		{"--client-crl-file=a.pem", "--client-crl-file needs --client-cert-auth"},
-		{"--discovery-srv=example.com", "--discovery-srv: only --discovery-token"},
-		{"--enable-distributed-tracing", "--enable-distributed-tracing: distributed tracing is not supported yet"},
+		{"--discovery=https://example.com", "--discovery: this is etcd's v2 discovery; use --discovery-token"},
 	} {
 		_, err := load(t, []string{row.arg})
 		var faults config.Faults
@@ -192,7 +190,7 @@ func TestLoad_refusals(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", row.arg, err, row.want)
 		}
 	}
-	mustLoad(t, []string{"--cert-file=", "--auto-tls=false", "--discovery-srv=", "--enable-distributed-tracing=false"})
+	mustLoad(t, []string{"--cert-file=", "--auto-tls=false", "--discovery-srv="})
 }
 
 // Ensure that etcd's settings without meaning here are accepted, and that a warning says so when they were changed.

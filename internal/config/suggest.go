@@ -34,18 +34,6 @@ func gateOfFlag(name string) string {
 	return ""
 }
 
-// Commands of etcd's binary that start something other than a member.
-var foreignCommands = map[string]string{
-	"grpc-proxy": ": quorate has no gRPC proxy; `quorate gateway start` forwards connections",
-}
-
-func suggestCommand(word string) string {
-	if hint := foreignCommands[word]; hint != "" {
-		return hint
-	}
-	return "; see quorate --help"
-}
-
 // Nearest returns the candidate that a mistyped word most probably meant, empty if none is near.
 func Nearest(word string, candidates []string) string {
 	best, bestAt := "", max(2, len(word)/4)+1

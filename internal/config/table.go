@@ -124,6 +124,12 @@ var clusterSettings = []setting{
 }
 
 var tuningSettings = []setting{
+	{name: "memory", def: "auto", arg: "SIZE",
+		shown: "half of what there is, at most 4GiB",
+		help: "Memory of this process: a size such as 512MiB or 4GiB, or a part of what the machine or its control group " +
+			"has, such as 50%; 128MiB at least. Caches, write buffers, the log in memory, answers, watches and proposals get " +
+			"their parts of it (docs/limits.md).",
+		value: field[Memory]{func(c *Config) *Memory { return &c.Limits.Memory }, parseMemory, Memory.String, nil}},
 	{name: "quota-backend-bytes", def: "0", arg: "BYTES",
 		help: "Size of the store at which writes stop and an alarm is raised; 0 means no limit, although clients " +
 			"are told etcd's 2 GiB; negative means no limit.",
@@ -138,7 +144,7 @@ var tuningSettings = []setting{
 		value: numbers(func(c *Config) *int64 { return &c.Storage.SnapshotSendRate }, 0, math.MaxInt64)},
 	{name: "snapshot-log-bytes", def: "1073741824", arg: "BYTES",
 		help: "Memory for the log that a leader keeps for a member to which it sends a snapshot. If more is written " +
-			"meanwhile, the snapshot is given up and a newer one sent.",
+			"meanwhile, the snapshot is given up and a newer one sent. Less if --memory leaves less.",
 		value: numbers(func(c *Config) *int { return &c.Storage.SnapshotLogBytes }, 1<<20, maxInt)},
 	{name: "bootstrap-defrag-threshold-megabytes", def: "0", arg: "N",
 		help: "Defragment after a start if that can free so many megabytes, while clients are served; 0 means never: the " +
@@ -150,11 +156,12 @@ var tuningSettings = []setting{
 		value: numbers(func(c *Config) *int { return &c.Limits.MaxRequestBytes }, 1, maxInt)},
 	{name: "max-response-bytes", def: "536870912", arg: "BYTES",
 		help: "Largest answer to one Range, and what a client that asks for more should page by; a transaction or a " +
-			"deletion answers with 64 MiB at most.",
+			"deletion answers with 64 MiB at most. Less if --memory leaves less.",
 		value: numbers(func(c *Config) *int64 { return &c.Limits.MaxResponseBytes }, 1<<20, math.MaxInt32)},
 	{name: "response-memory-bytes", def: "1073741824", arg: "BYTES",
-		help: "Memory of all answers that are being built and sent, each counted twice; those beyond it wait, and are " +
-			"refused after five seconds.",
+		help: "Memory of all answers that are being built and sent, each counted twice until it is encoded; those beyond it " +
+			"wait, and are refused after five seconds. Answers to one address have half of it. Less if --memory leaves " +
+			"less.",
 		value: numbers(func(c *Config) *int64 { return &c.Limits.ResponseMemoryBytes }, 4<<20, math.MaxInt64)},
 	{name: "corrupt-check-time", def: "0s", arg: "DURATION",
 		help: "Time between two comparisons of all that the members store, for which each one reads its whole store; " +
@@ -168,6 +175,10 @@ var tuningSettings = []setting{
 var clientSettings = []setting{
 	{name: "max-concurrent-streams", def: "10000", arg: "N", help: "Streams one client connection may open.",
 		value: numbers(func(c *Config) *uint32 { return &c.Limits.MaxConcurrentStreams }, 0, math.MaxUint32)},
+	{name: "grpc-transport", def: "grpc-go", arg: "NAME",
+		help: "What speaks HTTP/2 with clients: 'grpc-go', the library, or 'quorate', which takes less CPU for small calls, " +
+			"is new, and does not know distributed tracing.",
+		value: choices(func(c *Config) *GRPCTransport { return &c.GRPCTransport }, TransportGRPCGo, TransportOwn)},
 	{name: "grpc-keepalive-min-time", def: "5s", arg: "DURATION",
 		help:  "Clients that ping more often than this are disconnected.",
 		value: durations(func(c *Config) *time.Duration { return &c.Keepalive.MinTime })},
@@ -177,8 +188,14 @@ var clientSettings = []setting{
 	{name: "grpc-keepalive-timeout", def: "20s", arg: "DURATION",
 		help:  "Time a pinged client has to answer; 0 means forever.",
 		value: durations(func(c *Config) *time.Duration { return &c.Keepalive.Timeout })},
-	refused("socket-reuse-port", "false", "", switches(nil),
-		"a second process on the same port would receive a part of the member's clients"),
+	{name: "socket-reuse-port", def: "false",
+		help: "Open all TCP ports with SO_REUSEPORT: another process of the same user that does so, too, may then listen " +
+			"on the same port, and gets a part of the new connections until this one stops.",
+		value: switches(func(c *Config) *bool { return &c.Listen.ReusePort })},
+	{name: "socket-reuse-address", def: "false",
+		help: "Open all TCP ports with SO_REUSEADDR, although connections of a former process are in TIME_WAIT. Most " +
+			"systems are asked for it anyway.",
+		value: switches(func(c *Config) *bool { return &c.Listen.ReuseAddress })},
 	{name: "enable-grpc-gateway", def: "true", help: "Serve the API as JSON too, below /v3/ on the ports that serve HTTP.",
 		value: switches(func(c *Config) *bool { return &c.HTTP.Gateway })},
 	{name: "cors", def: "*", arg: "ORIGINS", help: "Origins that browsers may call from; * means all.",

@@ -3,8 +3,8 @@ package config
 import "time"
 
 const (
-	noDiscovery = "only --discovery-token with --discovery-endpoints is supported; or list the members with --initial-cluster"
-	noTracing   = "distributed tracing is not supported yet"
+	noDiscovery = "this is etcd's v2 discovery; use --discovery-token with --discovery-endpoints, --discovery-srv, or " +
+		"--initial-cluster"
 )
 
 var monitoringSettings = []setting{
@@ -56,8 +56,13 @@ var authSettings = []setting{
 var discoverySettings = []setting{
 	refused("discovery", "", "URL", nil, noDiscovery),
 	refused("discovery-proxy", "", "URL", nil, noDiscovery),
-	refused("discovery-srv", "", "DOMAIN", nil, noDiscovery),
-	refused("discovery-srv-name", "", "NAME", nil, noDiscovery),
+	{name: "discovery-srv", arg: "DOMAIN",
+		help: "Domain whose SRV records, _etcd-server-ssl._tcp.DOMAIN and _etcd-server._tcp.DOMAIN, name all members by " +
+			"their peer URLs, instead of initial-cluster. Read at the first start only.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.DNS.Domain })},
+	{name: "discovery-srv-name", arg: "NAME",
+		help:  "Look for _etcd-server-ssl-NAME._tcp.DOMAIN and _etcd-server-NAME._tcp.DOMAIN.",
+		value: texts(func(c *Config) *string { return &c.Bootstrap.DNS.Service })},
 	{name: "discovery-token", arg: "TOKEN",
 		help: "Found the cluster with those that register under this token at discovery-endpoints, not with initial-cluster. " +
 			"Write how many they are to /_etcd/registry/TOKEN/_config/size there first. Read at the first start only.",
@@ -90,11 +95,22 @@ var discoverySettings = []setting{
 }
 
 var tracingSettings = []setting{
-	refused("enable-distributed-tracing", "false", "", switches(nil), noTracing),
-	refused("distributed-tracing-address", "localhost:4317", "ADDRESS", nil, noTracing),
-	refused("distributed-tracing-service-name", "etcd", "NAME", nil, noTracing),
-	refused("distributed-tracing-instance-id", "", "ID", nil, noTracing),
-	refused("distributed-tracing-sampling-rate", "0", "N", numbers[int](nil, 0, 1_000_000), noTracing),
+	{name: "enable-distributed-tracing", def: "false",
+		help:  "Send a span of each call of a client that is recorded to a collector of OpenTelemetry, over OTLP and gRPC.",
+		value: switches(func(c *Config) *bool { return &c.Tracing.Enabled })},
+	{name: "distributed-tracing-address", def: "localhost:4317", arg: "ADDRESS",
+		help:  "Host and port of the collector, which is spoken to without TLS.",
+		value: texts(func(c *Config) *string { return &c.Tracing.Address })},
+	{name: "distributed-tracing-service-name", def: "etcd", arg: "NAME",
+		help:  "Name of the service in the spans; the same for all members.",
+		value: texts(func(c *Config) *string { return &c.Tracing.Service })},
+	{name: "distributed-tracing-instance-id", arg: "ID", shown: "none",
+		help:  "Id of this member in the spans; unique in the service.",
+		value: texts(func(c *Config) *string { return &c.Tracing.Instance })},
+	{name: "distributed-tracing-sampling-rate", def: "0", arg: "N",
+		help: "Calls of a million that are recorded if their clients do not say whether they are; 0 means only those whose " +
+			"clients ask for it.",
+		value: numbers(func(c *Config) *int { return &c.Tracing.PerMillion }, 0, 1_000_000)},
 }
 
 var unsafeSettings = []setting{
@@ -115,14 +131,13 @@ var idleSettings = []setting{
 	ignored("backend-batch-interval", "0s", "DURATION", durations(nil), "the store batches by itself"),
 	ignored("initial-election-tick-advance", "true", "", switches(nil), "the first election waits as long as any other"),
 	ignored("downgrade-check-time", "5s", "DURATION", durations(nil), "there is no version to downgrade to"),
-	ignored("socket-reuse-address", "false", "", switches(nil), "Go sets SO_REUSEADDR on every listener anyway"),
 	ignored("backend-batch-limit", "0", "N", counts(), "the store batches by itself"),
 	ignored("raft-read-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
 	ignored("raft-write-timeout", "5s", "DURATION", durations(nil), "peer connections watch themselves"),
 	ignored("logger", "zap", "NAME", choices[string](nil, "zap"), "log lines have this shape anyway"),
 	ignored("v2-deprecation", "write-only", "PHASE", choices[string](nil, "write-only", "write-only-skip-check",
 		"write-only-drop-data", "gone"), "there never was a v2 store"),
-	ignored("discovery-fallback", "exit", "WORD", choices[string](nil, "exit", "proxy"), "there is no discovery"),
+	ignored("discovery-fallback", "exit", "WORD", choices[string](nil, "exit", "proxy"), "a member that finds no cluster ends"),
 }
 
 // announced are settings that etcd deprecates, with its texts, which its test suites look for.

@@ -23,6 +23,8 @@ type Listen struct {
 	ClientURLs     []URL
 	ClientHTTPURLs []URL // if there are any, ClientURLs serve gRPC only
 	MetricsURLs    []URL
+
+	ReusePort, ReuseAddress bool // SO_REUSEPORT and SO_REUSEADDR of the TCP ports above
 }
 
 // Advertise is where others reach a member.
@@ -43,6 +45,7 @@ type Bootstrap struct {
 	Replaces       string // name or id of the member to remove once this one has caught up
 
 	Discovery Discovery
+	DNS       DNS
 
 	// ForceNewCluster makes this member the only one of a new cluster that keeps its contents.
 	ForceNewCluster bool
@@ -58,6 +61,12 @@ type Discovery struct {
 	InsecureTransport, SkipVerify    bool
 	CertFile, KeyFile, TrustedCAFile string
 	User, Password                   string
+}
+
+// DNS says in which SRV records the members of a cluster are found: see package discovery/srv.
+type DNS struct {
+	Domain  string // empty: in none
+	Service string
 }
 
 // Consensus has the timeouts and variants of the protocol.
@@ -84,8 +93,18 @@ type Limits struct {
 	MaxTxnOps            int
 	MaxResponseBytes     int64
 	ResponseMemoryBytes  int64
+	Memory               Memory // of the process, from which the others follow
 	MaxConcurrentStreams uint32
 }
+
+// GRPCTransport is what speaks HTTP/2 with clients.
+type GRPCTransport string
+
+// The transports: grpc-go's, and ours (package rpc/front).
+const (
+	TransportGRPCGo GRPCTransport = "grpc-go"
+	TransportOwn    GRPCTransport = "quorate"
+)
 
 // Keepalive is how the server and its clients ping each other.
 type Keepalive struct {
@@ -120,6 +139,15 @@ type Monitoring struct {
 	LogRotationJSON        string // see Config.LogRotation
 	WarningApplyDuration   time.Duration
 	WarningRequestDuration time.Duration
+}
+
+// Tracing says where spans of calls go.
+type Tracing struct {
+	Enabled    bool
+	Address    string // of the collector, host and port
+	Service    string
+	Instance   string // empty: none
+	PerMillion int    // calls recorded, of a million
 }
 
 // Auth says how users log in.

@@ -156,6 +156,9 @@ func (c *Config) serviceFaults() Faults {
 	if c.FeatureGates.Enabled("LeaseCheckpointPersist") && !c.FeatureGates.Enabled("LeaseCheckpoint") {
 		faults = append(faults, "--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint")
 	}
+	if c.GRPCTransport == TransportOwn && c.Tracing.Enabled {
+		faults = append(faults, "--grpc-transport=quorate sends no spans: leave it out, or --enable-distributed-tracing")
+	}
 	if _, err := c.LogRotation(); err != nil {
 		faults = append(faults, err.Error())
 	}
@@ -179,6 +182,9 @@ func (c *Config) bootstrapFaults() Faults {
 	}
 	if c.Bootstrap.Discovery.used() {
 		return c.discoveryFaults()
+	}
+	if c.Bootstrap.DNS.used() {
+		return c.dnsFaults()
 	}
 	var faults Faults
 	if c.Bootstrap.JoinLearner {
@@ -234,11 +240,28 @@ func (c *Config) discoveryFaults() Faults {
 	if c.Explicit("initial-cluster") {
 		faults = append(faults, "--discovery-token and --initial-cluster exclude each other: drop one")
 	}
+	if c.Bootstrap.DNS.used() {
+		faults = append(faults, "--discovery-token and --discovery-srv exclude each other: drop one")
+	}
 	if (d.CertFile == "") != (d.KeyFile == "") {
 		faults = append(faults, "--discovery-cert and --discovery-key need each other")
 	}
 	if d.Password != "" && d.User == "" {
 		faults = append(faults, "--discovery-password needs --discovery-user")
+	}
+	return faults
+}
+
+func (d *DNS) used() bool { return d.Domain != "" || d.Service != "" }
+
+// dnsFaults checks the settings of a member that finds the others in DNS.
+func (c *Config) dnsFaults() Faults {
+	var faults Faults
+	if c.Bootstrap.DNS.Domain == "" {
+		faults = append(faults, "--discovery-srv-name needs --discovery-srv")
+	}
+	if c.Explicit("initial-cluster") {
+		faults = append(faults, "--discovery-srv and --initial-cluster exclude each other: drop one")
 	}
 	return faults
 }
@@ -256,6 +279,9 @@ func (c *Config) joinFaults() Faults {
 	}
 	if c.Bootstrap.Discovery.used() {
 		faults = append(faults, "--join and --discovery-token exclude each other: drop one")
+	}
+	if c.Bootstrap.DNS.used() {
+		faults = append(faults, "--join and --discovery-srv exclude each other: drop one")
 	}
 	if len(c.JoinURLs()) == 0 {
 		faults = append(faults, fmt.Sprintf("--join %s names only this member itself: name one that runs",

@@ -56,7 +56,7 @@ func TestRun_usage(t *testing.T) {
 		{"get a --user=x", "needs a password"},
 		{"get a --password=x", "needs --user"},
 		{"get a --cert=x", "--cert and --key need each other"},
-		{"get a --cacert=/nowhere", "--cacert"},
+		{"get a --cacert=/nowhere", "--cacert /nowhere: no such file or directory"},
 		{"get a --endpoints=a", "lacks a port: write a:2379"},
 		{"get a --endpoints=,", "--endpoints names no member"},
 		{"latency --count=0", "--count 0: choose 1 to 100000"},
@@ -237,8 +237,8 @@ func TestRun_unreachable(t *testing.T) {
 func TestRun_noAnswer(t *testing.T) {
 	f := startFake(t)
 	f.mute = true
-	f.run(t, "get", "a", "--timeout=50ms").Want(t, command.StatusUnreachable, "",
-		"no answer from "+f.address+" within 50ms: it may have no leader")
+	f.run(t, "get", "a", "--timeout=1m").Want(t, command.StatusUnreachable, "",
+		"no answer from "+f.address+" within 1m0s: it may have no leader")
 }
 
 func TestRun_snapshot(t *testing.T) {

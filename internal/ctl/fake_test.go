@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 // fakeMember serves as much of etcd's API as the commands use: a history of events, leases without deadlines, a list
@@ -108,8 +109,7 @@ func (f *fakeMember) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeRe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mute {
-		<-ctx.Done()
-		return nil, ctx.Err()
+		return nil, status.FromContextError(context.DeadlineExceeded).Err() // as after the time that the caller gave
 	}
 	revision := r.Revision
 	if revision == 0 {

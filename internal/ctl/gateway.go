@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/gateway"
 	"github.com/quorate/quorate/internal/ctl/logging"
+	"github.com/quorate/quorate/internal/discovery/srv"
 )
 
 const (
@@ -24,10 +26,9 @@ type gatewayFlags struct {
 	listen     string
 	endpoints  []string
 	retryDelay time.Duration
+	lookup     lookup
+	resolver   srv.Resolver // nil: that of the system
 }
-
-// lookups are the flags of etcd's gateway that find members in DNS.
-var lookups = []string{"discovery-srv", "discovery-srv-name", "trusted-ca-file", "insecure-discovery"}
 
 func newGateway(s command.Streams) *cobra.Command {
 	var g gatewayFlags
@@ -35,33 +36,31 @@ func newGateway(s command.Streams) *cobra.Command {
 		Use:   "start",
 		Short: "Forward TCP connections to members until interrupted",
 		Long: "Forward TCP connections to members in turn (round robin), until interrupted. TLS and users are between " +
-			"client and member: the gateway passes bytes on. Name the members' client URLs with --endpoints.",
+			"client and member: the gateway passes bytes on. Name the members' client URLs with --endpoints, or the domain " +
+			"whose records in DNS do with --discovery-srv.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range lookups {
-				if cmd.Flags().Changed(name) {
-					return command.Usagef("--%s: members are not looked up in DNS; name them with --endpoints", name)
-				}
-			}
-			return g.run(cmd.Context(), s)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), s) },
 	}
 	flags := start.Flags()
 	flags.StringVar(&g.listen, "listen-addr", defaultGatewayAddress, "HOST:PORT to accept connections at")
 	flags.StringSliceVar(&g.endpoints, "endpoints", []string{defaultGatewayMember},
 		"members to forward to, separated by commas")
 	flags.DurationVar(&g.retryDelay, "retry-delay", defaultRetryDelay, "how long to avoid a member that accepts no connection")
-	for _, name := range lookups {
-		flags.String(name, "", "not supported")
-		_ = flags.MarkHidden(name)
-	}
-	flags.Lookup("insecure-discovery").NoOptDefVal = "true"
+	g.lookup.addTo(start)
+	g.lookup.authorityFlag = "trusted-ca-file"
+	flags.StringVar(&g.lookup.authority, g.lookup.authorityFlag, "",
+		"file of certificates that may sign those of the members that --discovery-srv finds; else the system's may")
 	return command.Group("gateway", "Forward connections of clients to members", start)
 }
 
 // run forwards until the context ends.
 func (g *gatewayFlags) run(ctx context.Context, s command.Streams) error {
-	endpoints, err := g.targets()
+	log, err := logging.Open(logging.Options{Level: "info", Format: logging.JSON, Outputs: []string{"stderr"}, Stderr: s.Err})
+	if err != nil {
+		return command.Refused(err)
+	}
+	defer log.Close()
+	endpoints, err := g.targets(ctx, log.Logger)
 	if err != nil {
 		return err
 	}
@@ -69,11 +68,6 @@ func (g *gatewayFlags) run(ctx context.Context, s command.Streams) error {
 	if err != nil {
 		return command.Refused(err)
 	}
-	log, err := logging.Open(logging.Options{Level: "info", Format: logging.JSON, Outputs: []string{"stderr"}, Stderr: s.Err})
-	if err != nil {
-		return command.Refused(err)
-	}
-	defer log.Close()
 	err = gateway.New(gateway.Options{Endpoints: endpoints, RetryDelay: g.retryDelay, Logger: log.Logger}).Serve(ctx, listener)
 	if ctx.Err() != nil { // it was asked to stop
 		return nil
@@ -82,7 +76,7 @@ func (g *gatewayFlags) run(ctx context.Context, s command.Streams) error {
 }
 
 // targets are the endpoints without their schemes. One at which the gateway itself listens would forward to itself.
-func (g *gatewayFlags) targets() ([]string, error) {
+func (g *gatewayFlags) targets(ctx context.Context, logger *slog.Logger) ([]gateway.Endpoint, error) {
 	if g.retryDelay <= 0 {
 		return nil, command.Usagef("--retry-delay %v: give a time, such as 1m", g.retryDelay)
 	}
@@ -90,7 +84,23 @@ func (g *gatewayFlags) targets() ([]string, error) {
 	if err != nil {
 		return nil, command.Usagef("--listen-addr %s: %w", g.listen, err)
 	}
-	var out []string
+	records, err := g.lookup.find(ctx, g.resolver, logger)
+	if err != nil {
+		return nil, err
+	}
+	var out []gateway.Endpoint
+	for i := range records { // the host is resolved for each connection: that of a member that is down may not be known yet
+		r := &records[i]
+		out = append(out, gateway.Endpoint{Address: r.Address(), Priority: r.Priority, Weight: r.Weight})
+		target, err := net.ResolveTCPAddr("tcp", r.Address())
+		if err == nil && itself(own, target) {
+			return nil, command.Usagef("--discovery-srv %s: %s is where the gateway itself listens; choose another "+
+				"--listen-addr", g.lookup.domain, r.URL())
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
 	for _, endpoint := range g.endpoints {
 		address := strings.TrimSpace(endpoint)
 		for _, scheme := range []string{"http://", "https://"} {
@@ -100,17 +110,22 @@ func (g *gatewayFlags) targets() ([]string, error) {
 		if err != nil {
 			return nil, command.Usagef("--endpoints %s: %w", endpoint, err)
 		}
-		everywhere := own.IP == nil || own.IP.IsUnspecified()
-		if target.Port == own.Port && (target.IP.Equal(own.IP) || everywhere && here(target.IP)) {
+		if itself(own, target) {
 			return nil, command.Usagef("--endpoints %s: the gateway itself listens there; choose another --listen-addr",
 				endpoint)
 		}
-		out = append(out, address)
+		out = append(out, gateway.Endpoint{Address: address})
 	}
 	if len(out) == 0 {
 		return nil, command.Usagef("--endpoints names no member")
 	}
 	return out, nil
+}
+
+// itself tells whether who connects to a target connects to who listens at an address.
+func itself(own, target *net.TCPAddr) bool {
+	everywhere := own.IP == nil || own.IP.IsUnspecified()
+	return target.Port == own.Port && (target.IP.Equal(own.IP) || everywhere && here(target.IP))
 }
 
 // here tells whether an address is one of this machine.

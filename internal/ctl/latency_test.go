@@ -152,8 +152,8 @@ func TestRun_latencyOfDisorder(t *testing.T) {
 		t.Errorf("no leader: got %+v", got)
 	}
 	f.leader, f.mute = fakeID, true
-	got = f.run(t, "latency", "--count=1", "--timeout=50ms")
-	if !strings.Contains(got.Out, "m1 failed at the first get: no answer within 50ms") || got.Status != command.StatusRefused || len(f.events) != 2 {
+	got = f.run(t, "latency", "--count=1", "--timeout=1m")
+	if !strings.Contains(got.Out, "m1 failed at the first get: no answer within 1m0s") || got.Status != command.StatusRefused || len(f.events) != 2 {
 		t.Errorf("mute: got %+v, %d events", got, len(f.events))
 	}
 }

@@ -162,7 +162,8 @@ func WriteEtcdctl(w io.Writer) {
 
 // Tools are what a program adds to the commands: parts of the server, which they do not know.
 type Tools struct {
-	Restore snapshot.Restorer
+	Restore   snapshot.Restorer
+	GRPCProxy ProxyRunner
 }
 
 func newRoot(s command.Streams, tools Tools) *cobra.Command {
@@ -183,7 +184,7 @@ func newRoot(s command.Streams, tools Tools) *cobra.Command {
 		newStatus(s), newLatency(s), member.New(s), newLease(s), snapshot.New(s, tools.Restore),
 		mirror.Command(s), newToken(s),
 		etcdutl.New(s, snapshot.New(s, tools.Restore)),
-		newGateway(s), newLog(s), newConfig(s), newVersion(s),
+		newGateway(s), newGRPCProxy(s, tools.GRPCProxy), newLog(s), newConfig(s), newVersion(s),
 	)
 	explainArguments(root)
 	root.AddGroup(&cobra.Group{ID: etcdctlName, Title: "Commands of etcdctl:"})

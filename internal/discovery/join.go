@@ -13,6 +13,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/internal/broadcast"
 )
 
 const (
@@ -52,7 +54,7 @@ type Options struct {
 // ctx ends.
 func Join(ctx context.Context, o Options, id, entry string) (string, error) {
 	if o.Wait == nil {
-		o.Wait = wait
+		o.Wait = broadcast.Pause
 	}
 	j := joining{Options: o, own: registry + o.Token + "/members/" + id}
 	for said := ""; ; {
@@ -160,14 +162,3 @@ func (r registered) first(size int, own string) (string, error) {
 
 // clip keeps a value from filling a line of the log.
 func clip(value []byte) []byte { return value[:min(len(value), 64)] }
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

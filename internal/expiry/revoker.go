@@ -18,9 +18,13 @@ import (
 const (
 	// ScanInterval is how often a leader looks for expired leases; etcd's clients expect half a second or less.
 	ScanInterval = 500 * time.Millisecond
-	// maxRevokesAtOnce bounds what one scan proposes. Package lease spreads restarted leases over so many seconds that
+	// maxRevokesInScan bounds what one scan proposes. Package lease spreads restarted leases over so many seconds that
 	// these two suffice: restartsPerSecond.
-	maxRevokesAtOnce = 500
+	maxRevokesInScan = 500
+	// maxRevokesAtOnce and maxKeysAtOnce bound the revocations that are in the log and not applied: a write waits for no more
+	// of them, or for one lease with more keys.
+	maxRevokesAtOnce = 250
+	maxKeysAtOnce    = 500
 )
 
 // ErrNotLeader means that this member does not lead, and only a leader can do this.
@@ -79,62 +83,84 @@ func (r *Revoker) Run(ctx context.Context) error {
 	}
 }
 
-// Due returns the revocations of the leases that have expired, if this member leads.
+// Due returns the revocations of leases that have expired, if this member leads: as many as may be in the log at once.
 func (r *Revoker) Due() []kv.LeaseRevokeOp {
-	if !r.options.Leads() || r.options.Corrupt() { // whoever leads next begins anew
-		return nil
+	if !r.options.Leads() {
+		return nil // whoever leads next begins anew
+	}
+	atOnce := maxRevokesAtOnce
+	if r.options.Corrupt() {
+		atOnce = 0 // the leases that are granted begin to count nevertheless
 	}
 	term := r.term.Load() // before the question: the answer is of this term or a later one
 	machine, release := r.options.Stores.Machine()
 	defer release()
 	var due []kv.LeaseRevokeOp
-	for _, id := range machine.Leases().Expired(r.options.Clock.Now(), maxRevokesAtOnce) {
+	for _, id := range machine.Leases().Expired(r.options.Clock.Now(), atOnce, maxKeysAtOnce) {
 		due = append(due, kv.LeaseRevokeOp{ID: id, Term: term})
 	}
 	return due
 }
 
+// revokeExpired revokes what has expired, one part after the other, so that writes of clients come in between.
 func (r *Revoker) revokeExpired(ctx context.Context) {
-	expired := r.Due()
-	done := make(chan struct{}, len(expired))
-	for i := range expired {
+	for revoked := 0; revoked < maxRevokesInScan; {
+		due := r.Due()
+		if len(due) == 0 || !r.revoke(ctx, due) {
+			return
+		}
+		revoked += len(due)
+	}
+}
+
+// revoke waits until leases are revoked, and returns whether all of them are.
+func (r *Revoker) revoke(ctx context.Context, due []kv.LeaseRevokeOp) bool {
+	done := make(chan error, len(due))
+	for i := range due {
 		go func() {
-			command := kv.Command{LeaseRevoke: &expired[i]}
+			command := kv.Command{LeaseRevoke: &due[i]}
 			result, err := r.options.Propose(ctx, &command)
 			if err == nil && result.Err == nil {
 				r.options.Stores.Latest().Counts().LeasesExpired.Add(1)
 			}
 			if err != nil && !errors.Is(err, datadir.ErrStopped) {
-				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(expired[i].ID), "err", err)
+				r.options.Logger.Warn("could not revoke an expired lease", "lease", int64(due[i].ID), "err", err)
 			}
-			done <- struct{}{}
+			done <- err
 		}()
 	}
-	for range expired {
-		<-done
+	all := true
+	for range due {
+		all = <-done == nil && all
 	}
+	return all
 }
 
-// Renew renews a lease and returns its TTL in seconds, if this member leads.
-func (r *Revoker) Renew(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
+// Renew renews leases, if this member leads: one confirmation by a quorum is for all of them. The answers are in the order of
+// the leases.
+func (r *Revoker) Renew(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if err := r.options.ReadIndex(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
-	return r.Extend(id)
+	return r.Extend(ids)
 }
 
 // Extend is Renew for who has made sure, since it was asked, that a quorum confirms this member as the leader.
-func (r *Revoker) Extend(id kv.LeaseID) (ttlSeconds int64, err error) {
+func (r *Revoker) Extend(ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if !r.options.Leads() {
-		return 0, ErrNotLeader
+		return nil, ErrNotLeader
 	}
 	machine, release := r.options.Stores.Machine()
 	defer release()
-	ttlSeconds, err = machine.Leases().Renew(id, r.options.Clock.Now())
-	if err == nil {
-		machine.Counts().LeasesRenewed.Add(1)
+	renewals, err := machine.Leases().RenewAll(ids, r.options.Clock.Now())
+	renewed := uint64(0)
+	for i := range renewals {
+		if renewals[i].Err == nil {
+			renewed++
+		}
 	}
-	return ttlSeconds, err
+	machine.Counts().LeasesRenewed.Add(renewed)
+	return renewals, err
 }
 
 // TimeToLive returns the remaining and the granted TTL in whole seconds, if this member leads.

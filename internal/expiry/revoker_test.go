@@ -3,7 +3,10 @@ package expiry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,34 +17,63 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
 )
 
 // leader is a member that may lead, with a lease of ten seconds.
 type leader struct {
 	*expiry.Revoker
 	leads, corrupt bool
+	mu             sync.Mutex
 	revoked        []kv.LeaseRevokeOp
+	waiting, most  int // revocations that are proposed and not applied
+	index          consensus.Index
+	machine        *apply.Machine
+}
+
+// apply executes commands.
+func (l *leader) apply(t *testing.T, commands ...kv.Command) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range commands {
+		l.index++
+		entry := consensus.Entry{Index: l.index, Term: 5, Kind: consensus.EntryCommand, Payload: commands[i].Append(nil)}
+		if _, err := l.machine.Apply([]consensus.Entry{entry}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// propose executes a revocation after what comes with it was proposed.
+func (l *leader) propose(t *testing.T, command *kv.Command) {
+	l.mu.Lock()
+	l.revoked = append(l.revoked, *command.LeaseRevoke)
+	l.waiting++
+	l.most = max(l.most, l.waiting)
+	l.mu.Unlock()
+	<-time.After(time.Millisecond)
+	l.apply(t, *command)
+	l.mu.Lock()
+	l.waiting--
+	l.mu.Unlock()
 }
 
 func newLeader(t *testing.T) (l *leader, data *datadir.Data) {
 	t.Helper()
 	data = datatest.Create(t, datatest.Options(), 1)
 	t.Cleanup(func() { datatest.Close(t, data) })
-	grant := kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}}
-	entry := consensus.Entry{Index: 1, Term: 1, Kind: consensus.EntryCommand, Payload: grant.Append(nil)}
-	if _, err := data.Machine.Apply([]consensus.Entry{entry}); err != nil {
-		t.Fatal(err)
-	}
 	var stores datadir.Stores
 	stores.Set(data.Generation)
-	l = &leader{}
+	l = &leader{machine: data.Machine}
+	l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: 7, TTLSeconds: 10}})
 	l.Revoker = expiry.New(expiry.Options{
 		Stores: &stores, Clock: env.WallClock{}, Extend: time.Second, Logger: slog.New(slog.DiscardHandler),
 		Leads:     func() bool { return l.leads },
 		Corrupt:   func() bool { return l.corrupt },
 		ReadIndex: func(context.Context) error { return nil },
 		Propose: func(_ context.Context, command *kv.Command) (kv.Result, error) {
-			l.revoked = append(l.revoked, *command.LeaseRevoke)
+			l.propose(t, command)
 			return kv.Result{}, nil
 		},
 	})
@@ -76,27 +108,65 @@ func TestRevoker_Run(t *testing.T) {
 	}
 }
 
+// Ensure that leases which end together are revoked at the pace of etcd, few at once, and a lease with many keys alone.
+func TestRevoker_Run_piledUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, data := newLeader(t)
+		for id := kv.LeaseID(100); id < 2100; id++ {
+			l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 5}})
+		}
+		for i := range 600 {
+			l.apply(t, kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%d", i), Lease: 7}})
+		}
+		l.leads = true
+		l.Lead(data.Machine, true, 5)
+		l.Due() // tells the time
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		for seconds := 6; seconds <= 11; seconds++ {
+			until, stop := context.WithDeadline(ctx, begun.Add(time.Duration(seconds)*time.Second+time.Millisecond))
+			before := len(l.revoked)
+			if err := l.Run(until); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			if revoked := len(l.revoked) - before; revoked > 1000 {
+				t.Errorf("%d leases are revoked in second %d", revoked, seconds)
+			}
+		}
+		if left := data.Machine.Leases().Len(); left != 0 || l.most > 250 || len(l.revoked) != 2001 {
+			t.Errorf("%d leases are left after %d revocations, %d at once", left, len(l.revoked), l.most)
+		}
+		if last := l.revoked[len(l.revoked)-1]; last.ID != 7 {
+			t.Errorf("the last is %v, want the longest lease", last)
+		}
+	})
+}
+
 func TestRevoker_Renew(t *testing.T) {
 	l, data := newLeader(t)
-	if _, err := l.Renew(t.Context(), 7); !errors.Is(err, expiry.ErrNotLeader) || !expiry.Elsewhere(err) {
+	one := []kv.LeaseID{7}
+	if _, err := l.Renew(t.Context(), one); !errors.Is(err, expiry.ErrNotLeader) || !expiry.Elsewhere(err) {
 		t.Errorf("a follower: %v", err)
 	}
 	l.leads = true
-	if _, err := l.Renew(t.Context(), 7); err == nil || !expiry.Elsewhere(err) {
+	if _, err := l.Renew(t.Context(), one); err == nil || !expiry.Elsewhere(err) {
 		t.Errorf("a leader that has not begun to count: %v", err)
 	}
 	l.Lead(data.Machine, true, 5)
-	if ttl, err := l.Renew(t.Context(), 7); ttl != 10 || err != nil {
-		t.Errorf("renew: %d, %v", ttl, err)
+	want := []lease.Renewal{{TTLSeconds: 10}, {Err: kv.ErrLeaseNotFound}, {TTLSeconds: 10}}
+	if got, err := l.Renew(t.Context(), []kv.LeaseID{7, 8, 7}); !slices.Equal(got, want) || err != nil {
+		t.Errorf("renew: %v, %v; want %v", got, err, want)
 	}
-	if _, err := l.Renew(t.Context(), 8); !errors.Is(err, kv.ErrLeaseNotFound) || expiry.Elsewhere(err) {
-		t.Errorf("no such lease: %v", err)
+	if renewed := data.Machine.Counts().LeasesRenewed.Load(); renewed != 2 {
+		t.Errorf("%d renewals are counted, want 2", renewed)
 	}
 	if remaining, granted, err := l.TimeToLive(t.Context(), 7); granted != 10 || remaining > 10 || remaining < 9 || err != nil {
 		t.Errorf("time to live: %d of %d, %v", remaining, granted, err)
 	}
 	l.Lead(data.Machine, false, 6)
-	if _, err := l.Renew(t.Context(), 7); err == nil {
+	if _, err := l.Renew(t.Context(), one); err == nil {
 		t.Error("one that leads no more renews")
 	}
 }

@@ -47,11 +47,14 @@ const (
 	NewerVersion   Reason = 9
 	// WrongCertificate: it shows one that is not for where it is, or for where the member is.
 	WrongCertificate Reason = 10
-	Reasons          int    = 11 // how many there are
+	// OtherHistory: it refuses this member against what this one has applied, see Obey, and is not bound here.
+	OtherHistory Reason = 11
+	Reasons      int    = 12 // how many there are
 )
 
 var reasonNames = [Reasons]string{"none", "foreign-cluster", "other-epoch", "wrong-member", "lost-disk", "rolled-back",
-	"cloned", "anonymous", "unbound", "newer-version", "wrong-certificate"}
+	"cloned", "anonymous", "unbound", "newer-version", "wrong-certificate",
+	"other-history"}
 
 func (r Reason) String() string {
 	if int(r) < Reasons {

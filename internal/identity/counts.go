@@ -4,13 +4,14 @@ import "github.com/quorate/quorate/internal/consensus"
 
 // Rules are switches that break a rule each, as negative controls. Only tests and the simulator set them.
 type Rules struct {
-	IgnoreBinding   bool // rule I1: whoever bears the id is the member
-	CountUnbound    bool // rule I2: what unbound members say counts
-	FoundByMajority bool // rule I3: who was met decides, not all
-	ForgetExclusion bool // rule I3: who was told that the cluster runs founds it again once nobody who runs answers
-	IgnoreLives     bool // rule I5: any life of a storage id is welcome
-	ServeSuperseded bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
-	ObeyNewer       bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
+	IgnoreBinding    bool // rule I1: whoever bears the id is the member
+	CountUnbound     bool // rule I2: what unbound members say counts
+	FoundByMajority  bool // rule I3: who was met decides, not all
+	ForgetExclusion  bool // rule I3: who was told that the cluster runs founds it again once nobody who runs answers
+	IgnoreLives      bool // rule I5: any life of a storage id is welcome
+	ObeyOtherHistory bool // a member ends itself on the word of one of another history: Obey
+	ServeSuperseded  bool // rule I7: a member without a quorum elects and serves although the cluster was recovered without it
+	ObeyNewer        bool // rule I7: a newer epoch ends whoever meets it, also a majority that serves
 }
 
 // Counts reports whether a message that came in the name of a member may reach the core of the receiver, whose

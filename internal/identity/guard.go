@@ -1,7 +1,9 @@
 package identity
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
 )
@@ -26,6 +28,8 @@ type Guard struct {
 	seen   []Seen           // sorted by storage id
 	// unsaved says that seen holds what may not be on disk yet.
 	unsaved bool
+	// histories are the members at whose addresses processes of another history answer: see Contradicted.
+	histories []consensus.MemberID
 }
 
 // NewGuard returns the guard of a member that claims own, remembers seen and knows no configuration yet.
@@ -39,7 +43,10 @@ func NewGuard(own Claim, seen []Seen, rules Rules) *Guard {
 func (g *Guard) Own() Claim { return g.own }
 
 // Configure makes members, sorted by id, the ones of the configuration in force.
-func (g *Guard) Configure(members []consensus.Member) { g.config.Members = slices.Clone(members) }
+func (g *Guard) Configure(members []consensus.Member) {
+	g.config.Members = slices.Clone(members)
+	g.histories = slices.DeleteFunc(g.histories, func(id consensus.MemberID) bool { return !g.config.Contains(id) })
+}
 
 // Config returns the configuration in force, as far as the guard knows it: its members, without their roles.
 func (g *Guard) Config() *consensus.Config { return &g.config }
@@ -83,13 +90,21 @@ func (g *Guard) judge(c *Claim) *Refusal {
 		return refuse(WrongMember, "it calls itself %v, at %s, and this member is %v, at %s: two processes have one id",
 			c.Member, c.address(), own.Member, own.address())
 	}
-	if g.config.BindingOf(c.Member, c.Storage) != consensus.BindingOther || g.rules.IgnoreBinding {
+	binding := g.config.BindingOf(c.Member, c.Storage)
+	switch {
+	case g.rules.IgnoreBinding || binding == consensus.BindingOwn:
+		return nil
+	case slices.Contains(g.histories, c.Member):
+		return refuse(OtherHistory, "%s", g.OtherHistory(c.Member))
+	case binding != consensus.BindingOther:
 		return nil
 	}
 	m, _ := g.config.Member(c.Member)
 	return refuse(LostDisk, "member %v (%s) is bound to data directory %v, and the process at %s has another one, %v: its "+
 		"disk was lost or exchanged. It may not vote. Start it with its own directory; if that is lost for ever, `quorate "+
-		"member reset %s` from any member that serves", c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m))
+		"member reset %s` from any member that serves. But if it serves, with others, it is this member (%v) that is of "+
+		"another history of the cluster: stop this one", c.Member, m.Name, m.Storage, c.address(), c.Storage, nameOr(&m),
+		own.Member)
 }
 
 func nameOr(m *consensus.Member) string {
@@ -168,4 +183,36 @@ func (g *Guard) forgetNonMembers() {
 		}
 		g.seen = slices.Delete(g.seen, i, i+1)
 	}
+}
+
+// Contradicted notes that whoever answers at the address of a member refused this one, which need not obey: it has another
+// history. Until a member that answers there accepts this one, only the directory that is bound to it speaks for it. It reports
+// whether that is news.
+func (g *Guard) Contradicted(by consensus.MemberID) (news bool) {
+	if slices.Contains(g.histories, by) || !g.config.Contains(by) {
+		return false
+	}
+	g.histories = append(g.histories, by)
+	return true
+}
+
+// Accepted notes that whoever answers at the address of a member has accepted this one.
+func (g *Guard) Accepted(by consensus.MemberID) {
+	g.histories = slices.DeleteFunc(g.histories, func(id consensus.MemberID) bool { return id == by })
+}
+
+// OtherHistory tells of the process of another history at the address of a member, and what to do; empty if there is none. It
+// is true on both sides, since neither can know which one is to be kept.
+func (g *Guard) OtherHistory(id consensus.MemberID) string {
+	m, known := g.config.Member(id)
+	if !known || !slices.Contains(g.histories, id) {
+		return ""
+	}
+	self, _ := g.config.Member(g.own.Member)
+	self.ID = g.own.Member
+	return fmt.Sprintf("the process at the address of %s (%v, %s) is of another history of cluster %v: it knows %s by another "+
+		"data directory, and here %s is bound to its own, %v. So two clusters have one id: both were restored from one file, "+
+		"or founded, with the same --initial-cluster-token. Nothing passes between them. Keep the one that serves, stop what "+
+		"is left of the other, and move its data directories aside", nameOr(&m), m.ID, strings.Join(m.PeerURLs, ","),
+		g.own.Cluster, nameOr(&self), nameOr(&self), g.own.Storage)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/invariant"
+	"github.com/quorate/quorate/internal/level"
 )
 
 // Binary form of a Command, the payload of a consensus EntryCommand:
@@ -20,8 +21,9 @@ import (
 // with. Byte strings carry their length. Booleans of one struct share a byte of flags. A decoder takes every byte or
 // fails, and what it returns aliases its input.
 
-// formatCommand and formatResult are raised when a change cannot be told by a new kind or flag. A Result from which
-// values are left out has a format of its own.
+// formatCommand and formatResult are raised when a change cannot be told by a new kind. A Result from which values are left
+// out has a format of its own. What is added to commands, a flag or field too, comes with a new format or kind, and with its
+// feature level in Needs. So does another bound of what is decoded or applied.
 const (
 	formatCommand = 1
 	formatSigned  = 2
@@ -46,6 +48,7 @@ const (
 	commandRange         = 11 // only inside a Txn
 	commandJob           = 12
 	commandAuth          = 13
+	commandRaise         = 14
 )
 
 // errMalformed is the cause inside ErrBadCommand and ErrBadResult.
@@ -94,6 +97,8 @@ func (c *Command) appendOperation(dst []byte, format byte) []byte {
 		return c.Job.append(append(dst, commandJob))
 	case c.Auth != nil:
 		return appendChange(append(dst, commandAuth), c.Auth)
+	case c.Raise != nil:
+		return append(dst, commandRaise, byte(c.Raise.Level))
 	}
 	invariant.Broken("a command to encode has no operation")
 	return nil
@@ -144,6 +149,8 @@ func decodeCommand(src []byte, put *PutOp) (Command, error) {
 		c.Job = r.job()
 	case commandAuth:
 		c.Auth = r.change()
+	case commandRaise:
+		c.Raise = &RaiseOp{Level: level.Level(r.byte())}
 	default:
 		r.fail()
 	}
@@ -163,7 +170,7 @@ func (op *PublishOp) append(dst []byte) []byte {
 	for _, url := range op.ClientURLs {
 		dst = appendText(dst, url)
 	}
-	dst = appendText(dst, op.Version)
+	dst = appendText(dst, level.Stamp(op.Version, op.Build, op.Level))
 	if op.Zone == "" { // as it was before there were zones: older members read it
 		return dst
 	}
@@ -178,7 +185,7 @@ func (r *reader) publish() *PublishOp {
 			op.ClientURLs[i] = string(r.bytes())
 		}
 	}
-	op.Version = string(r.bytes())
+	op.Version, op.Build, op.Level = level.Read(string(r.bytes()))
 	if len(r.src) > 0 {
 		if op.Zone = string(r.bytes()); op.Zone == "" {
 			r.fail() // it would not be written

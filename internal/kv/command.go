@@ -1,6 +1,9 @@
 package kv
 
-import "github.com/quorate/quorate/internal/auth"
+import (
+	"github.com/quorate/quorate/internal/auth"
+	"github.com/quorate/quorate/internal/level"
+)
 
 // Command is one replicated command: exactly one of the pointers is set. It is what the payload of a consensus
 // EntryCommand decodes to (Encode, Decode in codec.go).
@@ -17,6 +20,7 @@ type Command struct {
 	SessionRetire *SessionRetireOp
 	Job           *JobOp
 	Auth          *auth.Change
+	Raise         *RaiseOp
 	// By is in whose name the command comes. For what only members propose it does not count: sessions, jobs, what they
 	// publish.
 	By auth.Credentials
@@ -152,9 +156,16 @@ type PublishOp struct {
 	Member     uint64
 	Name       string
 	ClientURLs []string
-	Version    string // the product version that the member runs
+	Version    string // of etcd, as whose the member answers
 	Zone       string // what fails together with the member, such as a rack; may be empty
+	// Build is the version of the program, and Level the highest feature level that it knows: zero and empty if it is from
+	// before there were levels. They are written as a part of Version, which such builds store as it is.
+	Build string
+	Level level.Level
 }
+
+// RaiseOp makes a feature level the active one. It changes nothing unless all members have published that they know it.
+type RaiseOp struct{ Level level.Level }
 
 // SessionOpenOp opens an exactly-once session of Member. Every other session of Member that is not in Keep is retired.
 type SessionOpenOp struct {

@@ -59,6 +59,8 @@ func (w *Writer) Write(requests []node.Persist) error {
 // there was nothing to write.
 func (w *Writer) Sync(requests []node.Persist) (seq uint64, err error) {
 	w.batches = w.batches[:0]
+	// Entries of a batch lie in the core's log: one that stays here keeps all that the log held then.
+	defer func() { clear(w.batches) }()
 	for i := range requests {
 		if requests[i].Seq != 0 {
 			seq = requests[i].Seq

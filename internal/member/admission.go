@@ -42,6 +42,9 @@ func (a *admission) admit(ctx context.Context, r *autopilot.JoinRequest) error {
 	if err := users.Admits(id, hash, use.Newcomer, use.Now); err != nil {
 		return explainToken(id, err)
 	}
+	if users.Admitted(id, use.Newcomer) {
+		return nil // there is nothing to write
+	}
 	result, err := a.propose(ctx, &kv.Command{Auth: &use, By: users.ByMember()})
 	if err == nil {
 		err = result.Err

@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/auth"
@@ -11,7 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/upkeep"
@@ -85,6 +88,9 @@ func (m *Member) Superseded() error { return m.epochs.Superseded() }
 // ForeignEpochs returns for each member of another epoch of the cluster that is about what to do about it.
 func (m *Member) ForeignEpochs() []string { return m.epochs.Alarms() }
 
+// Alarms returns what to do about each member of another epoch, and each process of another history, that is about.
+func (m *Member) Alarms() []string { return slices.Concat(m.epochs.Alarms(), m.peers.otherHistories()) }
+
 // Corrupt reports whether this member must not answer from its state.
 func (m *Member) Corrupt() bool { return m.integrity.Marked() }
 
@@ -110,6 +116,17 @@ func (m *Member) Propose(ctx context.Context, command *kv.Command) (kv.Result, e
 	return m.requests.command(ctx, command)
 }
 
+// Prompt reports whether ProposeThen may be called: a member that has not started yet lets requests wait.
+func (m *Member) Prompt() bool { return m.requests.isOpen() }
+
+// ProposeThen is Propose for who does not wait: done is told once how the command ended, by a goroutine that must not be held
+// up, and the command is not used any more once ProposeThen has returned. abandon forgets who wants to know, and reports
+// whether that was in time: then done is not told. With an error, done is not told either. Commands that need more than the
+// first feature level, and those that ask for their route, are for Propose.
+func (m *Member) ProposeThen(command *kv.Command, done proposals.Completion) (abandon func() bool, err error) {
+	return m.requests.commandThen(command, done)
+}
+
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
 func (m *Member) ReadIndex(ctx context.Context) error { return m.requests.readIndex(ctx) }
 
@@ -127,9 +144,10 @@ func (m *Member) TransferLeadership(ctx context.Context, to consensus.MemberID) 
 	return m.members.transfer.to(ctx, to)
 }
 
-// RenewLease renews a lease wherever the leader is and returns its TTL in seconds.
-func (m *Member) RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
-	return m.leases.renew(ctx, id)
+// RenewLeases renews at most expiry.MaxBatchLeases leases wherever the leader is, and returns in their order what became of
+// them.
+func (m *Member) RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
+	return m.leases.renew(ctx, ids)
 }
 
 // LeaseTimeToLive asks the leader for the remaining and the granted TTL in whole seconds.
@@ -152,6 +170,9 @@ func (m *Member) LateHeartbeats() uint64 { return m.loop.late.Load() }
 
 // Readers returns how many hold the store now, to read it.
 func (m *Member) Readers() int64 { return m.stores.Readers() }
+
+// ProposalBytes is what all proposals bear that wait for their results here: those of this member, and those of native clients.
+func (m *Member) ProposalBytes() (own, clients int) { return m.requests.openBytes() }
 
 // StorageStats returns what log and store have counted.
 func (m *Member) StorageStats() (wal.Stats, engine.Stats) {

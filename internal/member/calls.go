@@ -2,12 +2,15 @@ package member
 
 import (
 	"context"
+	"errors"
 
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/transport"
@@ -17,7 +20,9 @@ import (
 // about members is rare, and JSON, as the rows of jobs are.
 var (
 	// To the leader.
-	methodRenew = peercall.Method[kv.LeaseID, leaseTTL]{Name: "lease.renew", Question: leaseIDCodec, Answer: leaseTTLCodec}
+	methodRenew = peercall.Method[[]kv.LeaseID, []lease.Renewal]{
+		Name: "lease.renewals", Question: leaseIDsCodec, Answer: renewalsCodec,
+	}
 	methodTTL   = peercall.Method[kv.LeaseID, leaseTTL]{Name: "lease.ttl", Question: leaseIDCodec, Answer: leaseTTLCodec}
 	methodHeard = peercall.Method[[]consensus.MemberID, peercall.Nothing]{
 		Name: "clients.heard", Question: memberIDsCodec, Answer: peercall.Empty(),
@@ -115,6 +120,22 @@ var (
 	leaseTTLCodec = peercall.Numbers(2, 2,
 		func(l leaseTTL) []uint64 { return []uint64{uint64(l.remaining), uint64(l.granted)} },
 		func(n []uint64) leaseTTL { return leaseTTL{remaining: int64(n[0]), granted: int64(n[1])} })
+	leaseIDsCodec = peercall.Numbers(1, expiry.MaxBatchLeases,
+		func(ids []kv.LeaseID) []uint64 {
+			n := make([]uint64, len(ids))
+			for i, id := range ids {
+				n[i] = uint64(id)
+			}
+			return n
+		},
+		func(n []uint64) []kv.LeaseID {
+			ids := make([]kv.LeaseID, len(n))
+			for i := range n {
+				ids[i] = kv.LeaseID(n[i])
+			}
+			return ids
+		})
+	renewalsCodec  = peercall.Numbers(2, 2*expiry.MaxBatchLeases, splitRenewals, joinRenewals)
 	memberIDsCodec = peercall.Numbers(0, clients.MaxHeardClients,
 		func(ids []consensus.MemberID) (n []uint64) {
 			for _, id := range ids {
@@ -143,6 +164,45 @@ var (
 			return integrity.Answer{Known: n[0] != 0, Base: n[1], At: n[2], Sum: n[3]}
 		})
 )
+
+// What became of a renewal, as members tell each other.
+const (
+	renewed uint64 = iota
+	renewalNotFound
+	renewalExpired
+)
+
+// splitRenewals makes two numbers of each: what became of it, and the TTL.
+func splitRenewals(all []lease.Renewal) []uint64 {
+	n := make([]uint64, 0, 2*len(all))
+	for i := range all {
+		outcome := renewed
+		switch {
+		case errors.Is(all[i].Err, kv.ErrLeaseNotFound):
+			outcome = renewalNotFound
+		case all[i].Err != nil:
+			outcome = renewalExpired // asks again in a moment
+		}
+		n = append(n, outcome, uint64(all[i].TTLSeconds))
+	}
+	return n
+}
+
+// joinRenewals takes an unknown outcome for one after which the caller asks again.
+func joinRenewals(n []uint64) []lease.Renewal {
+	all := make([]lease.Renewal, len(n)/2)
+	for i := range all {
+		all[i].TTLSeconds = int64(n[2*i+1])
+		switch n[2*i] {
+		case renewed:
+		case renewalNotFound:
+			all[i].Err = kv.ErrLeaseNotFound
+		default:
+			all[i].Err = lease.ErrExpired
+		}
+	}
+	return all
+}
 
 // newCaller makes what this member asks others with, and the table of what it answers, which is empty yet.
 func newCaller(o *Options, stopping context.Context, ports callPorts, views *leaderView) *peercall.Caller {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/peercall"
 )
@@ -16,8 +19,10 @@ import (
 func told(t *testing.T, err error) (error, int) {
 	t.Helper()
 	table := peercall.NewTable(faults, nil)
-	peercall.Serve(table, &methodRenew, func(context.Context, kv.LeaseID) (leaseTTL, error) { return leaseTTL{}, err })
-	question, failed := peercall.Encode(&methodRenew, consensus.ConfigID{}, kv.LeaseID(1<<62))
+	peercall.Serve(table, &methodRenew, func(context.Context, []kv.LeaseID) ([]lease.Renewal, error) {
+		return []lease.Renewal{{TTLSeconds: 3600}}, err
+	})
+	question, failed := peercall.Encode(&methodRenew, consensus.ConfigID{}, []kv.LeaseID{1 << 62})
 	if failed != nil {
 		t.Fatal(failed)
 	}
@@ -73,5 +78,26 @@ func TestFaults(t *testing.T) {
 func TestMethodRenew_size(t *testing.T) {
 	if err, bytes := told(t, nil); err != nil || bytes > 16 {
 		t.Errorf("%d bytes, %v", bytes, err)
+	}
+}
+
+// Ensure that the leader's answer about each lease keeps its meaning and its place.
+func TestRenewalsCodec(t *testing.T) {
+	want := []lease.Renewal{
+		{TTLSeconds: 10}, {Err: kv.ErrLeaseNotFound}, {Err: lease.ErrExpired}, {TTLSeconds: kv.MaxLeaseTTLSeconds}, {TTLSeconds: -1},
+	}
+	body, err := renewalsCodec.Append(nil, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := renewalsCodec.Decode(body); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+	newer, err := renewalsCodec.Decode([]byte{77, 0})
+	if err != nil || len(newer) != 1 || !errors.Is(newer[0].Err, lease.ErrExpired) {
+		t.Errorf("an outcome of a newer leader: got %v, %v; want one after which the caller asks again", newer, err)
+	}
+	if _, err := leaseIDsCodec.Decode(make([]byte, expiry.MaxBatchLeases+1)); err == nil {
+		t.Error("a question about more leases than a batch may have is accepted")
 	}
 }

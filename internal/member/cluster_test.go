@@ -20,6 +20,8 @@ import (
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
@@ -45,6 +47,7 @@ type cluster struct {
 	clock   env.Clock // the machine's if nil
 	fast    offers.Setting
 	pace    integrity.Pace
+	build   level.Level // what the first members know; zero: all
 }
 
 // node is one of them; Member is nil while it is down.
@@ -58,6 +61,7 @@ type node struct {
 	peers  *transport.Transport
 	urls   []string // where it says that it is, at its next start
 	stored *datadir.Data
+	build  level.Level  // what it knows; zero: all
 	listen net.Listener // held until the first start, so that nobody else gets the port
 }
 
@@ -99,6 +103,7 @@ func startWith(t *testing.T, size int, c *cluster) *cluster {
 		config.Members = append(config.Members, consensus.Member{ID: n.id, PeerURLs: []string{n.url()}})
 	}
 	for _, n := range c.nodes {
+		n.build = c.build
 		n.create(config)
 		n.start()
 	}
@@ -133,6 +138,7 @@ func (n *node) data() datadir.Options {
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: n.fs, Dir: dir})
 		},
+		Apply: apply.Options{Level: n.build},
 	}
 }
 

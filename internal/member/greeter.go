@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/peercall"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -25,6 +26,8 @@ type Description struct {
 	// Published are the ids among Members that have been up once, Bound those that have a data directory.
 	Published []consensus.MemberID `json:"published,omitempty"`
 	Bound     []consensus.MemberID `json:"bound,omitempty"`
+	// Level is the active feature level; zero: of a member from before there were levels.
+	Level level.Level `json:"level,omitempty"`
 }
 
 // Describe asks whoever listens at a peer URL about its cluster, for a member that wants to join.
@@ -51,7 +54,7 @@ func (g *greeter) describe(ctx context.Context, _ peercall.Nothing) (Description
 	defer release()
 	config, _ := machine.Config()
 	d := Description{Cluster: g.claim.Cluster, Epoch: g.claim.Epoch, Members: autopilot.WithoutStorage(config.Members),
-		Learners: config.Learners}
+		Learners: config.Learners, Level: machine.ActiveLevel()}
 	for _, known := range config.Members {
 		if !known.Storage.IsZero() {
 			d.Bound = append(d.Bound, known.ID)

@@ -3,6 +3,7 @@ package member_test
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/autopilot"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/transport"
@@ -128,16 +130,7 @@ func TestMember_Join_takesOverURL(t *testing.T) {
 func TestMember_Join_withAuthentication(t *testing.T) {
 	c := startCluster(t, 1)
 	leader := c.leader()
-	root := auth.Credentials{User: "root", Revision: auth.AnyRevision}
-	for _, change := range []auth.Change{
-		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
-		{Kind: auth.UserGrantRole, User: "root", Role: "root"},
-		{Kind: auth.Enable, Secret: make([]byte, 32)},
-	} {
-		if result, err := leader.Propose(c.ctx, &kv.Command{Auth: &change, By: root}); err != nil || result.Err != nil {
-			t.Fatal(err, result.Err)
-		}
-	}
+	text := leader.enableUsers()
 	in := c.reserve()
 	request := autopilot.JoinRequest{Name: "new", PeerURLs: []string{in.url()}}
 	outside := transport.Options{Logger: slog.New(slog.DiscardHandler)}
@@ -145,12 +138,6 @@ func TestMember_Join_withAuthentication(t *testing.T) {
 	if _, err := member.Join(c.ctx, outside, leader.url(), request); !errors.As(err, &spec) ||
 		!strings.Contains(err.Error(), "authentication is enabled") {
 		t.Errorf("a process that nobody knows joins: %v", err)
-	}
-	token, text := auth.NewToken(func(b []byte) { b[0] = 7 })
-	token.Expires, token.Uses = time.Now().Add(time.Hour).UnixMilli(), 1
-	change := &auth.Change{Kind: auth.JoinTokenAdd, Token: &token, Now: time.Now().UnixMilli()}
-	if result, err := leader.Propose(c.ctx, &kv.Command{Auth: change, By: root}); err != nil || result.Err != nil {
-		t.Fatal(err, result.Err)
 	}
 	with := func(token string, urls ...string) (autopilot.JoinAnswer, error) {
 		return member.Join(c.ctx, outside, leader.url(), autopilot.JoinRequest{PeerURLs: urls, Token: token})
@@ -170,6 +157,7 @@ func TestMember_Join_withAuthentication(t *testing.T) {
 	if _, err := with(text, "http://10.0.0.1:2"); !errors.As(err, &spec) || !strings.Contains(err.Error(), "as many members") {
 		t.Errorf("another with the same token: %v", err)
 	}
+	request.Level = level.Own
 	added, err := leader.Join(c.ctx, request) // as the native service does, for root
 	if err != nil {
 		t.Fatal(err)
@@ -177,4 +165,46 @@ func TestMember_Join_withAuthentication(t *testing.T) {
 	if again, err := member.Join(c.ctx, outside, leader.url(), request); err != nil || again.ID != added.ID {
 		t.Errorf("who was added joins: %+v, %v, want %v", again, err, added.ID)
 	}
+}
+
+// Ensure that who was admitted and asks again, as whoever is refused for something else does each second, writes nothing.
+func TestMember_Join_admittedBefore(t *testing.T) {
+	c := startCluster(t, 1)
+	leader := c.leader()
+	text := leader.enableUsers()
+	c.publish(leader, "taken")
+	request := autopilot.JoinRequest{Name: "taken", PeerURLs: []string{"http://10.0.0.1:1"}, Token: text}
+	var wrote []consensus.Index
+	for range 3 {
+		before := leader.Status().LastIndex
+		_, err := member.Join(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, leader.url(), request)
+		if err == nil || !strings.Contains(err.Error(), "the name taken belongs to") {
+			t.Errorf("with a name that is taken: %v", err)
+		}
+		wrote = append(wrote, leader.Status().LastIndex-before)
+	}
+	if !slices.Equal(wrote, []consensus.Index{1, 0, 0}) {
+		t.Errorf("entries that each request wrote: %v", wrote)
+	}
+}
+
+// enableUsers enables authentication, and returns a join token that admits one newcomer.
+func (n *node) enableUsers() (text string) {
+	n.c.t.Helper()
+	n.c.publish(n, n.id.String())
+	token, text := auth.NewToken(func(b []byte) { b[0] = 7 })
+	now := time.Now()
+	token.Expires, token.Uses = now.Add(time.Hour).UnixMilli(), 1
+	for _, change := range []auth.Change{
+		{Kind: auth.UserAdd, User: "root", Hash: []byte("h")},
+		{Kind: auth.UserGrantRole, User: "root", Role: "root"},
+		{Kind: auth.Enable, Secret: make([]byte, 32)},
+		{Kind: auth.JoinTokenAdd, Token: &token, Now: now.UnixMilli()},
+	} {
+		by := auth.Credentials{User: "root", Revision: auth.AnyRevision}
+		if result, err := n.Propose(n.c.ctx, &kv.Command{Auth: &change, By: by}); err != nil || result.Err != nil {
+			n.c.t.Fatal(err, result.Err)
+		}
+	}
+	return text
 }

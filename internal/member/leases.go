@@ -3,11 +3,13 @@ package member
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/peercall"
 )
 
@@ -23,21 +25,51 @@ func newRevoker(
 
 // leaseCalls are requests about leases, which only the leader can answer: its clock counts.
 type leaseCalls struct {
-	leader  *knownLeader
-	revoker *expiry.Revoker
-	caller  *peercall.Caller
+	leader   *knownLeader
+	revoker  *expiry.Revoker
+	caller   *peercall.Caller
+	renewals expiry.Batches
 }
 
-// renew renews a lease wherever the leader is and returns its TTL in seconds.
-func (l *leaseCalls) renew(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error) {
+// renew renews leases wherever the leader is, together with those that others want to renew meanwhile.
+func (l *leaseCalls) renew(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
+	type answer struct {
+		renewed []lease.Renewal
+		err     error
+	}
+	answered := make(chan answer, 1)
+	batch := l.renewals.Join(ids, func(renewed []lease.Renewal, err error) { answered <- answer{renewed, err} })
+	if batch != nil {
+		go l.askBatches(batch)
+	}
+	select {
+	case a := <-answered:
+		return a.renewed, withoutCause(a.err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// askBatches asks for a batch of renewals, and then for those that wait.
+func (l *leaseCalls) askBatches(batch *expiry.Batch) {
+	for batch != nil {
+		renewed, err := l.renewBatch(context.Background(), batch.IDs)
+		batch = l.renewals.Answered(batch, renewed, err)
+	}
+}
+
+func (l *leaseCalls) renewBatch(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if l.leader.leads() {
-		ttl, err := l.revoker.Renew(ctx, id)
+		renewed, err := l.revoker.Renew(ctx, ids)
 		if !expiry.Elsewhere(err) {
-			return ttl, err
+			return renewed, err
 		}
 	}
-	ttl, err := peercall.AtLeader(ctx, l.caller, &methodRenew, id)
-	return ttl.remaining, withoutCause(err)
+	renewed, err := peercall.AtLeader(ctx, l.caller, &methodRenew, ids)
+	if err == nil && len(renewed) != len(ids) {
+		err = fmt.Errorf("member: the leader answered for %d leases instead of %d", len(renewed), len(ids))
+	}
+	return renewed, err
 }
 
 // timeToLive asks the leader for the remaining and the granted TTL in whole seconds.
@@ -60,12 +92,11 @@ func withoutCause(err error) error {
 	return err
 }
 
-func (l *leaseCalls) renewHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {
+func (l *leaseCalls) renewHere(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
 	if !l.leader.leads() {
-		return ttl, ErrNotLeader
+		return nil, ErrNotLeader
 	}
-	ttl.remaining, err = l.revoker.Renew(ctx, id)
-	return ttl, err
+	return l.revoker.Renew(ctx, ids)
 }
 
 func (l *leaseCalls) timeToLiveHere(ctx context.Context, id kv.LeaseID) (ttl leaseTTL, err error) {

@@ -76,11 +76,14 @@ func New(options Options) (*Member, error) {
 		wake: m.inbox.wake, superseded: m.epochs.Superseded, leader: &m.leader, connected: m.peers.connected,
 		started: make(chan struct{}),
 	}
+	m.requests.levels = &levels{
+		stores: &m.stores, readIndex: m.requests.readIndex, propose: m.requests.command, logger: o.Logger,
+	}
 	m.sender = newSender(o, &m.stores, &m.peers)
 	caller := newCaller(o, m.life.stopping, callPorts{&m.leader, &m.config, &m.peers}, &m.members.views)
 	m.members.init(o, &membershipPorts{
 		leader: &m.leader, requests: &m.requests, config: &m.config, peers: &m.peers, caller: caller,
-		status: m.loop.askStatus, put: m.inbox.put, progress: m.sender.Progress, alarms: m.epochs.Alarms,
+		status: m.loop.askStatus, put: m.inbox.put, progress: m.sender.Progress, alarms: m.Alarms,
 		stopping: m.life.stopping,
 	})
 	m.integrity = newIntegrity(o, &m.leader, &m.config, &m.requests, caller, m.inbox.put)
@@ -163,6 +166,7 @@ func (m *Member) Start(t *transport.Transport) error {
 	body, err := node.New(node.Options{
 		Raft:         core,
 		FirstSession: m.data.Boots << 32,
+		OpenBytes:    m.options.OpenBytes,
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
 		FastPath:     m.options.FastPath,
 	}, m.data.Restored, m.ports.ports())

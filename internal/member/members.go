@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member/changecount"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/peercall"
@@ -236,6 +238,7 @@ func (s *Membership) joinHere(ctx context.Context, q autopilot.JoinQuestion) (au
 // Join asks whoever listens at a peer URL to let the caller, who has no identity yet, be a member. It asks which cluster that
 // is first: nobody joins a cluster that it can not name.
 func Join(ctx context.Context, o transport.Options, url string, r autopilot.JoinRequest) (autopilot.JoinAnswer, error) {
+	r.Level = cmp.Or(r.Level, level.Own)
 	if o.Self.Cluster == 0 {
 		d, err := Describe(ctx, o, url)
 		if err != nil {

@@ -24,6 +24,7 @@ type Options struct {
 
 	RequestTimeout  time.Duration // for callers without a deadline of their own
 	MaxRequestBytes int           // encoded command; zero: unlimited
+	OpenBytes       int           // of proposals that wait for their results; zero: the default of package proposals
 	Retention       upkeep.Retention
 	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace

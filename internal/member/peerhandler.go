@@ -70,8 +70,13 @@ func (h *PeerHandler) Call(ctx context.Context, method string, body []byte) ([]b
 	return answer, err
 }
 
-// Refused takes note that a peer has refused this member for good.
-func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) {
+// Refused takes note that a peer has refused this member for good, and reports whether the member obeys, which ends it.
+func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) (obeys bool) {
+	own, applied := claimOf(h.data), h.greeter.config.now()
+	own.Storage = h.data.Identity.Storage
+	if !identity.Obey(refusal.Reason, &own, &applied, identity.Rules{}) {
+		return false
+	}
 	h.refused.Do(func() {
 		lost := &datadir.LostError{
 			Reason: refusal.Reason, Text: "member " + by.String() + " refused this member: " + refusal.Text,
@@ -84,4 +89,5 @@ func (h *PeerHandler) Refused(by consensus.MemberID, refusal *identity.Refusal) 
 		}
 		h.life.fail(lost)
 	})
+	return true
 }

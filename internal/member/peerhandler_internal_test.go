@@ -37,6 +37,23 @@ func TestPeerHandler_Refused(t *testing.T) {
 	}
 }
 
+// Ensure that a member whose applied configuration is bound to its data directory does not believe that it lost it: who says so
+// has another history. What else a peer finds wrong with it, it believes.
+func TestPeerHandler_Refused_bound(t *testing.T) {
+	own := consensus.Member{ID: 1, Storage: consensus.StorageID{1}}
+	m := memberOf(t, consensus.Config{Voters: []consensus.MemberID{1}, Members: []consensus.Member{own}})
+	if m.PeerHandler().Refused(2, &identity.Refusal{Reason: identity.LostDisk, Text: "no"}) || m.Err() != nil {
+		t.Errorf("the member ended on the word of a process of another history: %v", m.Err())
+	}
+	if err := datadir.CheckLost(m.data.Options); err != nil {
+		t.Errorf("the directory says %v", err)
+	}
+	if !m.PeerHandler().Refused(2, &identity.Refusal{Reason: identity.RolledBack, Text: "no"}) {
+		t.Error("a member that was rolled back does not believe it")
+	}
+	<-m.Failed()
+}
+
 // Ensure that nobody joins a cluster that it does not name, and that a request which this version does not know is told from one
 // that failed.
 func TestPeerHandler_Call(t *testing.T) {

@@ -21,13 +21,22 @@ func (p *peers) connected(id consensus.MemberID) bool {
 
 // troubleStates are how member list shows a member that is refused for its data directory.
 var troubleStates = map[identity.Reason]string{
-	identity.LostDisk:   membership.LostItsDisk,
-	identity.RolledBack: membership.RolledBack,
+	identity.LostDisk:     membership.LostItsDisk,
+	identity.RolledBack:   membership.RolledBack,
+	identity.OtherHistory: membership.OtherHistory,
 }
 
 // showCertificate tells whether who calls shows a certificate by which it may be a member at these peer URLs.
 func (p *peers) showCertificate(ctx context.Context, urls []string) bool {
 	return p.transport.ShowsCertificateFor(ctx, urls)
+}
+
+// otherHistories says who answers at the addresses of members and is of another history, and what to do.
+func (p *peers) otherHistories() []string {
+	if p.transport == nil { // not started yet
+		return nil
+	}
+	return p.transport.OtherHistories()
 }
 
 // trouble says in two words why a member is refused here; empty: it is not.

@@ -71,6 +71,7 @@ func (p *pilot) promoteLearners(ctx context.Context) error {
 	return lookEvery(ctx, promoteScanInterval, func() {
 		if p.ports.leader.leads() {
 			p.binder.bindMet(ctx)
+			p.ports.requests.levels.keepRaised(ctx)
 			p.promoteReady(ctx)
 			p.retireRemoved(ctx, &removed)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/autopilot"
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/membership"
@@ -47,16 +48,10 @@ func (p pilotPorts) Transfer(ctx context.Context, to consensus.MemberID) error {
 }
 
 func (p pilotPorts) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-p.s.ports.stopping.Done():
-		return ErrStopped
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.s.ports.stopping, func() { cancel(ErrStopped) })()
+	return broadcast.Pause(ctx, d)
 }
 
 func (p pilotPorts) Config() consensus.Config { return p.s.ports.config.now() }

@@ -35,9 +35,14 @@ func TestMember_fate_whileStoreIsReplaced(t *testing.T) {
 // memberOfMachine is a member of which nothing works but the state machine.
 func memberOfMachine(t *testing.T) *Member {
 	t.Helper()
+	return memberOf(t, consensus.Config{Voters: []consensus.MemberID{1}})
+}
+
+func memberOf(t *testing.T, first consensus.Config) *Member {
+	t.Helper()
 	options := datatest.Options()
 	identity := wal.Identity{Cluster: 1, Member: 1, Storage: wal.StorageID{1}}
-	if err := datadir.Create(options, identity, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
+	if err := datadir.Create(options, identity, first); err != nil {
 		t.Fatal(err)
 	}
 	data := datatest.Open(t, options)

@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -24,11 +25,13 @@ type requests struct {
 	// These say why a request is not served, or why it was not answered in time.
 	superseded func() error
 	leader     *knownLeader
+	levels     *levels
 	connected  func(consensus.MemberID) bool
 
 	started chan struct{} // closed by open
 	loop    requestLoop   // set before started is closed
 
+	later   laters
 	timers  timerPool
 	waiters sync.Pool // of *waiter
 }
@@ -79,6 +82,14 @@ func (r *requests) stale() uint64 {
 	return 0
 }
 
+// openBytes is what all proposals bear that wait for their results here.
+func (r *requests) openBytes() (own, clients int) {
+	if r.isOpen() {
+		return r.loop.Proposals().OpenBytes()
+	}
+	return 0, 0
+}
+
 // awaitStart lets a request wait that comes before Start has ended. It fails while this member serves nothing.
 func (r *requests) awaitStart(ctx context.Context) error {
 	select {
@@ -121,7 +132,15 @@ func (r *requests) newWaiter() *waiter {
 
 // command replicates a command and returns what applying it gave: see Member.Propose.
 func (r *requests) command(ctx context.Context, command *kv.Command) (kv.Result, error) {
+	if own := command.Publish; own != nil && own.Member == uint64(r.leader.self) {
+		own.Level = r.levels.stores.Latest().OwnLevel()
+	}
 	payload := command.Append(nil)
+	if needs, _ := kv.Needs(payload); needs > level.First {
+		if err := r.levels.await(ctx, needs); err != nil {
+			return kv.Result{}, err
+		}
+	}
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
 		return kv.Result{}, ErrTooLarge
 	}

@@ -110,26 +110,93 @@ func TestRequests_command(t *testing.T) {
 		}, true, ErrLeaderFailed},
 		{"the member stops", follow(2), func(a *asking) { a.endMember() }, true, ErrStopped},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			a := newAsking(t)
-			a.connects = row.connects
-			row.before(a)
-			a.open(deafLoop{proposals.New(1, 1)})
-			answer := make(chan error)
-			go func() {
-				_, err := a.command(t.Context(), put)
-				answer <- err
-			}()
-			synctest.Wait()
-			row.meet(a)
-			if err := <-answer; !errors.Is(err, row.want) || a.woken == 0 {
-				t.Errorf("%s: got %v, woken %d times", row.name, err, a.woken)
-			}
-		})
+		for way, ask := range map[string]func(t *testing.T, a *asking, answer ending){
+			"waits": func(t *testing.T, a *asking, answer ending) {
+				go func() { answer.Complete(a.command(t.Context(), put)) }()
+			},
+			"does not wait": func(t *testing.T, a *asking, answer ending) {
+				if _, err := a.commandThen(put, answer); err != nil {
+					t.Error(err)
+				}
+			},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAsking(t)
+				a.connects = row.connects
+				row.before(a)
+				a.open(deafLoop{proposals.New(1, 1, 0)})
+				answer := make(ending, 1)
+				ask(t, a, answer)
+				synctest.Wait()
+				row.meet(a)
+				if err := <-answer; !errors.Is(err, row.want) || a.woken == 0 {
+					t.Errorf("%s, who asks %s: got %v, woken %d times", row.name, way, err, a.woken)
+				}
+				a.endMember()
+			})
+		}
 	}
 	a := newAsking(t)
 	large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
 	if _, err := a.command(t.Context(), large); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a large command: %v", err)
 	}
+}
+
+// ending is how a command ended.
+type ending chan error
+
+func (e ending) Complete(_ kv.Result, err error) { e <- err }
+
+// Ensure that a command that nobody waits for is told of once: by its end, or not at all once it was given up.
+func TestRequests_commandThen(t *testing.T) {
+	put := &kv.Command{Put: &kv.PutOp{Key: []byte("k")}}
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		if _, err := a.commandThen(put, make(ending)); !errors.Is(err, ErrTimeout) {
+			t.Errorf("before the start: %v", err)
+		}
+		table := proposals.New(1, 1, 0)
+		a.open(deafLoop{table})
+		open := table.Take(1, false).Commands[0] // the session
+		table.Resolve([]consensus.Entry{{Index: 1, Kind: open.Kind, Proposal: open.ID, Payload: open.Payload}},
+			make([]kv.Result, 1))
+		done, given := make(ending, 2), make(ending, 2)
+		abandon, err := a.commandThen(put, done)
+		if err != nil {
+			t.Fatal(err)
+		}
+		give, err := a.commandThen(put, given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !give() || give() {
+			t.Error("it can be given up once")
+		}
+		var entries []consensus.Entry
+		for _, p := range table.Take(2, false).Commands {
+			entries = append(entries, consensus.Entry{Index: 2, Kind: p.Kind, Proposal: p.ID, Payload: p.Payload})
+		}
+		table.Resolve(entries, make([]kv.Result, len(entries)))
+		if err := <-done; err != nil || abandon() {
+			t.Errorf("ended with %v, and can be given up afterwards", err)
+		}
+		<-time.After(2 * a.timeout)
+		if len(done) != 0 || len(given) != 0 {
+			t.Error("they were told again")
+		}
+		a.later.mu.Lock()
+		if a.later.open.First() != nil || a.later.sweeps {
+			t.Error("something is left")
+		}
+		a.later.mu.Unlock()
+		large := &kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}
+		if _, err := a.commandThen(large, done); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("a large command: %v", err)
+		}
+		a.replaced = errors.New("superseded")
+		if _, err := a.commandThen(put, done); !errors.Is(err, a.replaced) {
+			t.Errorf("a member that serves nothing: %v", err)
+		}
+	})
 }

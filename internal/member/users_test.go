@@ -14,6 +14,9 @@ func TestMember_usersOutliveRestart(t *testing.T) {
 	c := startCluster(t, 3)
 	leader := c.leader()
 	away := c.others(leader)[0]
+	for _, n := range c.nodes {
+		c.publish(n, n.id.String())
+	}
 	away.stop()
 	secret := bytes.Repeat([]byte{7}, 32)
 	for _, change := range []auth.Change{

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -65,6 +66,7 @@ func ViewOf(status *raft.Status, machine *apply.Machine, o *ViewOptions) members
 		Leader: status.ID, Config: status.Config, ID: status.ConfigID, Protocol: status.Protocol,
 		Settled: settled, Undecided: !status.ConfigCommitted, TermStarted: status.TermStarted, Last: status.LastIndex,
 		MaxLearners: o.MaxLearners, Strict: o.Strict, Now: o.Now.UnixMilli(),
+		Level: machine.ActiveLevel(),
 	}
 	for i := range status.Config.Members {
 		v.Members = append(v.Members, o.memberView(status, machine, &status.Config.Members[i]))
@@ -81,6 +83,7 @@ func (o *ViewOptions) memberView(
 	v := membership.MemberView{ID: member.ID, Name: member.Name, PeerURLs: member.PeerURLs}
 	if published, started := machine.Published(member.ID); started {
 		v.Started, v.ClientURLs, v.Version, v.Zone = true, published.ClientURLs, published.Version, published.Zone
+		v.Build, v.Level = published.Build, max(published.Level, level.First)
 		if published.Name != "" {
 			v.Name = published.Name
 		}

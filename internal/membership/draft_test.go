@@ -211,6 +211,10 @@ func TestDraft_blockers(t *testing.T) {
 			func(c *pretended) { c.seen[3].State = membership.RolledBack },
 			[]string{"removing m2 would leave 2 voters of which only 1 answers: m3 was rolled back: replace it, with an empty " +
 				"directory and `quorate member reset m3`, or remove m3 instead"}},
+		{"somebody else at the address of one", found(t, 3, 0).silence(3), membership.Spec{Remove: ids{2}},
+			func(c *pretended) { c.seen[3].State = membership.OtherHistory },
+			[]string{"removing m2 would leave 2 voters of which only 1 answers: a process of another history of this cluster answers " +
+				"at the address of m3: stop it, move its data directory aside, and start m3 with its own, or remove m3 instead"}},
 		{"one that lost its disk, and one that is down", found(t, 5, 0).silence(3, 4), membership.Spec{Remove: ids{2}},
 			func(c *pretended) { c.seen[3].State = membership.LostItsDisk },
 			[]string{"removing m2 would leave 4 voters of which only 2 answer: m3 lost its disk: replace it, with an empty " +

@@ -32,6 +32,10 @@ func (n *memberNames) progress(m *MemberView) string {
 
 // resetWords say what cures a member that is refused.
 func (n *memberNames) resetWords(m *MemberView) string {
+	if m.State == OtherHistory {
+		return fmt.Sprintf("a process of another history of this cluster answers at the address of %s: stop it, move its data "+
+			"directory aside, and start %s with its own", n.label(m.ID), n.label(m.ID))
+	}
 	was := "was rolled back"
 	if m.State == LostItsDisk {
 		was = m.State
@@ -83,7 +87,9 @@ func unheard(m MemberView) bool {
 func receivesSnapshot(m MemberView) bool { return m.Snapshot != nil || m.State == "snapshot" }
 
 // refused reports whether the member is refused: it has no data directory that it may use.
-func (m *MemberView) refused() bool { return m.State == LostItsDisk || m.State == RolledBack }
+func (m *MemberView) refused() bool {
+	return m.State == LostItsDisk || m.State == RolledBack || m.State == OtherHistory
+}
 
 func lag(v *View, m *MemberView) string {
 	if m.Match >= v.Last {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/level"
 )
 
 // Spec is what an operator wants. All changes of voters that it asks for happen in one atomic step; learners join before,
@@ -95,10 +96,12 @@ type View struct {
 	Tombstones  []consensus.MemberID
 	MaxLearners int
 	Strict      bool
-	Now         int64 // unix milliseconds
+	Now         int64       // unix milliseconds
+	Level       level.Level // the active feature level
 	// Advice is what Care found last, for people; empty if all is well.
 	Advice string
-	// Alarms are what the leader, and the member that is asked, say of members of other epochs that they met, for people.
+	// Alarms are what the leader, and the member that is asked, say of members of other epochs, and of processes of
+	// another history, that they met, for people.
 	Alarms []string
 	// Faults break rules. Tests only.
 	Faults Faults `json:"-"`
@@ -108,6 +111,8 @@ type View struct {
 const (
 	LostItsDisk = "lost its disk"
 	RolledBack  = "rolled back"
+	// OtherHistory: a process of another cluster with the same id answers at its address.
+	OtherHistory = "of another history"
 )
 
 // MarkedCorrupt is the state of a member whose store differs from the others'. It votes and acknowledges, and serves nobody.
@@ -120,10 +125,12 @@ type MemberView struct {
 	PeerURLs   []string
 	ClientURLs []string
 	Version    string
-	Zone       string // what fails together with it, as published; may be empty
-	Started    bool   // has published itself once
-	Active     bool   // heard within an election timeout; the leader itself always
-	CaughtUp   bool   // near enough to the leader's log to vote
+	Build      string      // version of its program, as published; empty: from before there were feature levels
+	Level      level.Level // that it knows, as published; zero: nothing is
+	Zone       string      // what fails together with it, as published; may be empty
+	Started    bool        // has published itself once
+	Active     bool        // heard within an election timeout; the leader itself always
+	CaughtUp   bool        // near enough to the leader's log to vote
 	Match      consensus.Index
 	State      string        // probe, replicate, snapshot, or one of those above; empty for the leader
 	SilentMS   int64         // since it was heard last; 0 if active

@@ -49,6 +49,7 @@ type Persist struct {
 type Options struct {
 	Raft         raft.Options
 	FirstSession uint64 // greater than every session number of this member before
+	OpenBytes    int    // of proposals that wait for their results; zero: the default of package proposals
 	RetryTicks   int    // a question or proposal without answer for so long is repeated
 	FastPath     offers.Setting
 	OfferFaults  offers.Faults // tests only
@@ -84,7 +85,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		replica:   replica,
 		ports:     ports,
 		options:   options,
-		proposals: proposals.New(options.Raft.ID, options.FirstSession),
+		proposals: proposals.New(options.Raft.ID, options.FirstSession, options.OpenBytes),
 		scheduler: offers.New(options.FastPath, options.OfferFaults),
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}

@@ -14,7 +14,7 @@ func (*ignored) Complete(kv.Result, error) {}
 // BenchmarkTable_put is the way of a put through the table, 64 at a time.
 func BenchmarkTable_put(b *testing.B) {
 	const batch = 64
-	t := New(self, 1)
+	t := New(self, 1, 0)
 	t.sessions.length = 1 << 62
 	done, payload := &ignored{}, (&kv.Command{Put: &kv.PutOp{Key: []byte("k"), Value: make([]byte, 100)}}).Append(nil)
 	entries, results := make([]consensus.Entry, batch), make([]kv.Result, batch)

@@ -209,7 +209,7 @@ func TestTable_Take_offersFast(t *testing.T) {
 		}
 	})
 	t.Run("what the proposer itself proposes", func(t *testing.T) {
-		if opening := takeOne(t, New(self, 1), 0); opening.Fast {
+		if opening := takeOne(t, New(self, 1, 0), 0); opening.Fast {
 			t.Error("the opening of the session is offered")
 		}
 	})

@@ -75,11 +75,12 @@ type queue struct {
 	postponed   []*Pending // refused for want of a leader, to be queued again at the next tick
 	open        int        // proposals that somebody waits for
 	openBytes   int        // the sum of their payloads
+	mostBytes   int        // of that
 }
 
 // admit counts a proposal, if there is room for it.
 func (q *queue) admit(p *Pending) error {
-	if q.open >= maxOpenProposals || q.openBytes+len(p.Payload) > maxOpenBytes {
+	if q.open >= maxOpenProposals || q.openBytes+len(p.Payload) > q.mostBytes {
 		return ErrTooMany
 	}
 	q.open++

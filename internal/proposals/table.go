@@ -1,6 +1,7 @@
 package proposals
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,7 @@ import (
 // and as many for those of native clients.
 const maxOpenProposals = 50_000
 
-// maxOpenBytes bounds the payloads of all of them, again of each kind.
+// maxOpenBytes bounds the payloads of all of them, again of each kind, if nothing else is said.
 const maxOpenBytes = 256 << 20
 
 // Table holds the open proposals of one member: its own, which it names in sessions of its own, and those of native
@@ -30,13 +31,24 @@ type Table struct {
 	stale     atomic.Uint64 // own commands that were bound to a configuration no longer in force
 }
 
-// New returns the table of a member. firstSession is greater than the number of every session that the member had.
-func New(self consensus.MemberID, firstSession uint64) *Table {
+// New returns the table of a member. firstSession is greater than the number of every session that the member had. openBytes
+// bounds the payloads of open proposals, of each kind; zero: the default.
+func New(self consensus.MemberID, firstSession uint64, openBytes int) *Table {
+	bound := queue{mostBytes: cmp.Or(openBytes, maxOpenBytes)}
 	return &Table{
 		self:      self,
+		own:       bound,
+		clients:   bound,
 		sessions:  sessions{self: self, number: firstSession, length: SessionLength},
 		ofClients: map[consensus.ProposalID]*Pending{},
 	}
+}
+
+// OpenBytes is what all open proposals of this member, and those of native clients, bear.
+func (t *Table) OpenBytes() (own, clients int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.own.openBytes, t.clients.openBytes
 }
 
 // Outgoing is the proposals that leave with one Step, sorted by their way, each list in order.

@@ -58,7 +58,7 @@ func applied(p *Table, proposals []left, results ...kv.Result) {
 // opened returns a proposer whose first session is open.
 func opened(t *testing.T) *Table {
 	t.Helper()
-	p := New(self, 1<<32)
+	p := New(self, 1<<32, 0)
 	open := leave(p, 0)
 	if len(open) != 1 || open[0].ID.Sequence != 0 {
 		t.Fatalf("first take: got %v, want the session's opening alone", open)
@@ -77,7 +77,7 @@ func add(t *testing.T, p *Table) *outcome {
 }
 
 func TestTable_Take_waitsForSession(t *testing.T) {
-	p := New(self, 0)
+	p := New(self, 0, 0)
 	add(t, p)
 	first := leave(p, 0)
 	if len(first) != 1 || first[0].ID.Sequence != 0 {
@@ -234,7 +234,7 @@ func TestTable_Take_turnsSessions(t *testing.T) {
 }
 
 func TestTable_opened_triesLargerNumber(t *testing.T) {
-	p := New(self, 1<<32)
+	p := New(self, 1<<32, 0)
 	first := leave(p, 0)
 	applied(p, first, kv.Result{Err: kv.ErrSessionUnknown})
 	second := leave(p, 1)

@@ -18,9 +18,12 @@ type Options struct {
 	Paths []string
 	// Interval is for how long the files are not looked at again. Zero: they are at every call, which costs microseconds.
 	Interval time.Duration
-	Clock    interface{ Now() time.Time } // needed for an Interval
+	Clock    interface{ Now() time.Time }
 	Logger   *slog.Logger
 }
+
+// retryPause is how long files that could not be read, and look the same since, are not read again.
+const retryPause = time.Second
 
 // Source is what some files hold together.
 type Source[T any] struct {
@@ -31,6 +34,8 @@ type Source[T any] struct {
 	looked time.Time
 	seen   []fs.FileInfo // when the files were last read, whether that went well or not; nil: cannot be found
 	value  T             // the last that could be read
+	failed error         // why what was read last could not be used; nil: it could
+	retry  time.Time     // when to try again then
 }
 
 // Open reads the files for the first time, which must go well.
@@ -50,16 +55,21 @@ func (s *Source[T]) Get() T {
 	if !s.due() {
 		return s.value
 	}
-	now := s.look()
-	if sameFiles(s.seen, now) {
+	files, now := s.look(), s.options.Clock.Now()
+	if sameFiles(s.seen, files) && (s.failed == nil || now.Before(s.retry)) {
 		return s.value
 	}
-	s.seen = now
+	known := s.failed != nil && sameFiles(s.seen, files)
+	s.seen = files
 	value, err := s.read()
 	if err != nil {
-		s.options.Logger.Warn("changed "+s.options.What+" cannot be used; those read before stay in force", "err", err)
+		if !known || err.Error() != s.failed.Error() {
+			s.options.Logger.Warn("changed "+s.options.What+" cannot be used; those read before stay in force", "err", err)
+		}
+		s.failed, s.retry = err, now.Add(retryPause)
 		return s.value
 	}
+	s.failed = nil
 	s.options.Logger.Info("read changed "+s.options.What, "files", s.options.Paths)
 	s.value = value
 	return value

@@ -70,3 +70,44 @@ func TestSource_Get(t *testing.T) {
 		t.Errorf("%d lines of what cannot be used, want one for each change:\n%s", n, &lines)
 	}
 }
+
+// Ensure that what could not be read is tried again at a bounded pace although the files look the same, and that the log is told
+// once.
+func TestSource_Get_retries(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("whole"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clock := &hand{now: time.Unix(1, 0)}
+	var lines bytes.Buffer
+	reads, broken := 0, false
+	s, err := reload.Open(reload.Options{What: "texts", Paths: []string{path}, Clock: clock,
+		Logger: slog.New(slog.NewTextHandler(&lines, nil))}, func() (int, error) {
+		if reads++; broken {
+			return 0, errors.New("it is half-written")
+		}
+		return reads, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1000, 0)
+	if err := os.Chtimes(path, at, at); err != nil { // it changes, and looks the same from here on
+		t.Fatal(err)
+	}
+	broken = true
+	for range 100 { // connections, within 3.96 seconds
+		s.Get()
+		clock.now = clock.now.Add(40 * time.Millisecond)
+	}
+	if reads != 1+4 || strings.Count(lines.String(), "cannot be used") != 1 {
+		t.Errorf("%d reads, and %s", reads, &lines)
+	}
+	broken = false
+	clock.now = clock.now.Add(time.Second)
+	for range 3 {
+		if got := s.Get(); got != 6 {
+			t.Errorf("afterwards: what read %d gave, want that of read 6", got)
+		}
+	}
+}

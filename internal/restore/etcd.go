@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
@@ -73,7 +74,8 @@ func (e *Etcd) readMembers(ctx context.Context) error {
 	}
 	for _, m := range members {
 		if m.IsLearner {
-			return fmt.Errorf("member %s is a learner: promote or remove it while etcd runs", m.Name)
+			return fmt.Errorf("member %x (%s) is a learner: promote or remove it while etcd runs", m.ID,
+				strings.Join(m.PeerURLs, ",")) // that never ran, and so has no name
 		}
 		if e.Self == consensus.MemberID(m.ID) {
 			e.Name = m.Name

@@ -19,12 +19,16 @@ import (
 )
 
 // etcdDir is a data directory that an etcd of two members left; its database has the entries up to 70.
-func etcdDir(t *testing.T, log *logtest.Log) string {
+func etcdDir(t *testing.T, log *logtest.Log, more ...etcdbackup.Member) string {
 	t.Helper()
 	dir := t.TempDir()
 	file := backup(t, func(w *etcdbackup.Writer) error {
-		return errors.Join(w.Member(&etcdbackup.Member{ID: 2, Name: "m2", PeerURLs: []string{"http://b:1"}}),
-			w.Member(&etcdbackup.Member{ID: 1, Name: "m1", PeerURLs: []string{"http://a:1"}}))
+		var err error
+		for _, m := range append([]etcdbackup.Member{{ID: 2, Name: "m2", PeerURLs: []string{"http://b:1"}},
+			{ID: 1, Name: "m1", PeerURLs: []string{"http://a:1"}}}, more...) {
+			err = errors.Join(err, w.Member(&m))
+		}
+		return err
 	})
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -71,6 +75,15 @@ func TestOpenEtcd(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// Ensure that a learner is named, though only members that ran have a name.
+func TestOpenEtcd_learner(t *testing.T) {
+	learner := etcdbackup.Member{ID: 0xab, IsLearner: true, PeerURLs: []string{"http://c:1"}}
+	_, err := restore.OpenEtcd(t.Context(), etcdDir(t, logtest.New(1, 9).Entry(70, 0, nil), learner), "")
+	if err == nil || !strings.Contains(err.Error(), "member ab (http://c:1) is a learner") {
+		t.Errorf("got %v", err)
 	}
 }
 

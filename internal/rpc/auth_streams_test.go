@@ -1,6 +1,7 @@
 package rpc_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -74,5 +75,60 @@ func TestAuth_membershipWatchOutlivesItsUser(t *testing.T) {
 		}
 	case <-time.After(2 * time.Second):
 		t.Error("the stream of a deleted user stays open")
+	}
+}
+
+// Ensure that a change of users and roles does not end watches of one stream which two roles permit only together, however many
+// they are: each is a request of its own (auth.MaxLookups).
+func TestAuth_manyWatchesOfTwoRoles(t *testing.T) {
+	const pieces, watches = 100, 120 // each watch takes two lookups for each piece
+	s, root, _, _ := secured(t)
+	ctx := waitContext(t)
+	bound := func(i int) string { return fmt.Sprintf("p%03d", i) }
+	for _, role := range []string{"even", "odd"} {
+		if _, err := root.RoleAdd(ctx, role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range pieces {
+		role := []string{"even", "odd"}[i%2]
+		if _, err := root.RoleGrantPermission(ctx, role, bound(i), bound(i+1), clientv3.PermissionType(clientv3.PermRead)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, role := range []string{"even", "odd"} {
+		if _, err := root.UserGrantRole(ctx, "alice", role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, err := pb.NewAuthClient(s.conn(t)).Authenticate(ctx, &pb.AuthenticateRequest{Name: "alice", Password: "alicepw"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := pb.NewWatchClient(s.conn(t)).Watch(metadata.AppendToOutgoingContext(ctx, "token", in.Token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := &pb.WatchRequest{RequestUnion: &pb.WatchRequest_CreateRequest{CreateRequest: &pb.WatchCreateRequest{
+		Key: []byte(bound(0)), RangeEnd: []byte(bound(pieces)),
+	}}}
+	for range watches {
+		if err := stream.Send(create); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := stream.Recv(); err != nil || !r.Created || r.Canceled {
+			t.Fatalf("got %v, %v", r, err)
+		}
+	}
+	if _, err := root.UserAdd(ctx, "somebody", "pw"); err != nil { // another state of users
+		t.Fatal(err)
+	}
+	if _, err := root.Put(ctx, bound(7), "v"); err != nil {
+		t.Fatal(err)
+	}
+	for told := range watches {
+		if r, err := stream.Recv(); err != nil || r.Canceled || len(r.Events) != 1 {
+			t.Fatalf("after %d watches: got %v, %v", told, r, err)
+		}
 	}
 }

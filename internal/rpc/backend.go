@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
 )
 
@@ -30,7 +31,7 @@ type Backend interface {
 	ReadIndex(ctx context.Context) error
 	ChangeConfig(ctx context.Context, request consensus.ChangeRequest) (consensus.Config, error)
 	TransferLeadership(ctx context.Context, to consensus.MemberID) error
-	RenewLease(ctx context.Context, id kv.LeaseID) (ttlSeconds int64, err error)
+	RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error)
 	LeaseTimeToLive(ctx context.Context, id kv.LeaseID) (remaining, granted int64, err error)
 	Backup(ctx context.Context, f func(ctx context.Context, machine *apply.Machine) error) error
 }

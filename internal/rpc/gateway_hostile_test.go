@@ -118,6 +118,30 @@ func TestGateway_manyCalls(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("who waited: got %v", err)
 	}
+	two = watch()
+	defer two.Close()
+	for _, whole := range []bool{true, false} { // a watch that waits, and whose client says all it has to say, or may say more
+		body := `{"create_request":{"key":"YQ=="}}`
+		length := fmt.Sprintf("Content-Length: %d\r\n", len(body))
+		if !whole {
+			length, body = "Transfer-Encoding: chunked\r\n", fmt.Sprintf("%x\r\n%s\r\n", len(body), body)
+		}
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /v3/watch HTTP/1.1\r\nHost: a\r\n%s\r\n%s", length, body)
+		s.awaitMetric(t, `quorate_gateway_calls{state="waiting"} 1`)
+		conn.Close()
+		s.awaitMetric(t, `quorate_gateway_calls{state="waiting"} 0`)
+	}
+	socket := s.websocket(t, "/v3/watch")
+	if err := socket.WriteMessage(websocket.TextMessage, []byte(`{"create_request":{"key":"YQ=="}}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitMetric(t, `quorate_gateway_calls{state="waiting"} 1`)
+	socket.NetConn().Close()
+	s.awaitMetric(t, `quorate_gateway_calls{state="waiting"} 0`)
 }
 
 func (s *server) websocket(t *testing.T, path string, headers ...string) *websocket.Conn {

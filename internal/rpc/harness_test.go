@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -25,14 +26,18 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/proposals"
 	"github.com/quorate/quorate/internal/rpc"
+	"github.com/quorate/quorate/internal/rpc/pingack"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -61,6 +66,24 @@ type server struct {
 	backend  rpc.Backend
 }
 
+// ownTransport has all tests of services served as with --grpc-transport=quorate.
+var ownTransport = flag.Bool("own-transport", false, "serve with the transport of package rpc/front")
+
+// newTransport makes a server with the services.
+func newTransport(services *rpc.Services, more []grpc.ServerOption) interface {
+	Serve(net.Listener) error
+	Stop()
+} {
+	if *ownTransport {
+		server := services.NewFront(h2.Pings{MinPing: 5 * time.Second})
+		services.RegisterWith(server)
+		return server
+	}
+	server := services.NewGRPCServer(more...)
+	services.Register(server)
+	return server
+}
+
 // serve puts services on a port. They end with the test.
 func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ...grpc.ServerOption) *server {
 	t.Helper()
@@ -75,8 +98,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 		t.Fatal(err)
 	}
 	services := rpc.New(options)
-	grpcServer := services.NewGRPCServer(more...)
-	services.Register(grpcServer)
+	grpcServer := newTransport(services, more)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
 	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, func(mux *http.ServeMux) {
@@ -86,7 +108,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	var running sync.WaitGroup
 	for _, run := range []func() error{
 		mux.Serve,
-		func() error { return grpcServer.Serve(mux.GRPC()) },
+		func() error { return grpcServer.Serve(pingack.Listen(mux.GRPC())) },
 		func() error { return httpServer.Serve(mux.HTTP()) },
 	} {
 		running.Go(func() {
@@ -128,8 +150,16 @@ func waitContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// startMember runs a real member: a cluster of one, on disk.
+// startMember runs a real member: a cluster of one, on disk, in a hurry.
 func startMember(t testing.TB) *member.Member {
+	t.Helper()
+	return startMemberOn(t, time.Millisecond, func(dir string) (engine.Engine, error) {
+		return engine.Open(engine.Options{FS: env.Disk, Dir: dir})
+	})
+}
+
+// startMemberOn runs one with this pace of its ticks, on this engine.
+func startMemberOn(t testing.TB, tick time.Duration, open func(dir string) (engine.Engine, error)) *member.Member {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	logger := slog.New(slog.DiscardHandler)
@@ -137,10 +167,7 @@ func startMember(t testing.TB) *member.Member {
 		logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	options := datadir.Options{
-		FS: env.Disk, Dir: dir, NoSync: true, Logger: logger,
-		OpenEngine: func(dir string) (engine.Engine, error) {
-			return engine.Open(engine.Options{FS: env.Disk, Dir: dir, Logger: logger})
-		},
+		FS: env.Disk, Dir: dir, NoSync: true, Logger: logger, OpenEngine: open,
 	}
 	own := wal.Identity{Cluster: testCluster, Member: testMember, Storage: wal.StorageID{1}}
 	if err := datadir.Create(options, own, initialConfig()); err != nil {
@@ -153,7 +180,7 @@ func startMember(t testing.TB) *member.Member {
 	raftOptions := raft.Defaults(testMember)
 	raftOptions.Cluster = testCluster
 	m, err := member.New(member.Options{
-		Data: data, Raft: raftOptions, TickInterval: time.Millisecond, RequestTimeout: 5 * time.Second,
+		Data: data, Raft: raftOptions, TickInterval: tick, RequestTimeout: 5 * time.Second,
 		MaxRequestBytes: 1536 << 10, Clock: env.WallClock{}, Logger: logger,
 	})
 	if err != nil {
@@ -187,16 +214,22 @@ func startMember(t testing.TB) *member.Member {
 	return m
 }
 
-// serveMember is a real member behind a port, published under a name.
-func serveMember(t testing.TB, change func(*rpc.Options)) *server {
+// publish makes a member known, with its feature level.
+func publish(t testing.TB, m *member.Member) {
 	t.Helper()
-	m := startMember(t)
 	result, err := m.Propose(waitContext(t), &kv.Command{Publish: &kv.PublishOp{
 		Member: uint64(testMember), Name: "one", ClientURLs: []string{"http://127.0.0.1:2"},
 	}})
 	if err = errors.Join(err, result.Err); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// serveMember is a real member behind a port, published under a name.
+func serveMember(t testing.TB, change func(*rpc.Options)) *server {
+	t.Helper()
+	m := startMember(t)
+	publish(t, m)
 	return serve(t, m, func(o *rpc.Options) {
 		o.Membership = m.Membership()
 		if change != nil {
@@ -225,7 +258,7 @@ func newMachineBackend(t testing.TB) *machineBackend {
 	if err := apply.Bootstrap(store, testCluster, initialConfig()); err != nil {
 		t.Fatal(err)
 	}
-	machine, err := apply.Open(store, apply.Options{})
+	machine, err := apply.Open(store, apply.Options{Faults: apply.Faults{Ungated: true}}) // nobody raises the level
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,6 +320,13 @@ func (b *machineBackend) Propose(_ context.Context, command *kv.Command) (kv.Res
 	return results[0], nil
 }
 
+func (b *machineBackend) Prompt() bool { return true }
+
+func (b *machineBackend) ProposeThen(command *kv.Command, done proposals.Completion) (func() bool, error) {
+	done.Complete(b.Propose(context.Background(), command))
+	return func() bool { return false }, nil
+}
+
 func (b *machineBackend) ReadIndex(context.Context) error {
 	if b.Leader() == consensus.NoMember {
 		return member.ErrNoLeader
@@ -302,8 +342,8 @@ func (b *machineBackend) TransferLeadership(context.Context, consensus.MemberID)
 	return member.ErrBadTransferee
 }
 
-func (b *machineBackend) RenewLease(_ context.Context, id kv.LeaseID) (int64, error) {
-	return b.machine.Leases().Renew(id, time.Now())
+func (b *machineBackend) RenewLeases(_ context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
+	return b.machine.Leases().RenewAll(ids, time.Now())
 }
 
 func (b *machineBackend) LeaseTimeToLive(_ context.Context, id kv.LeaseID) (remaining, granted int64, err error) {

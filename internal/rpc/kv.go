@@ -97,6 +97,7 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (_ *wir
 			return nil, err
 		}
 	}
+	uncompressed(ctx, response.Memory)
 	return response, nil
 }
 

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/rpc/metrics"
 )
 
@@ -19,8 +22,25 @@ const (
 	maxChunkBytes = 16 << 20
 )
 
+// uncompressed has large answers sent as they are: what gRPC makes of them when it compresses is counted by nobody. Where a
+// call comes from inside, nothing is compressed anyway.
+func uncompressed(ctx context.Context, account kv.Account) {
+	if a, ok := account.(*answers.Account); ok && a.Counted() {
+		sendPlain(ctx)
+	}
+}
+
+// address makes the answer to a write that of the caller.
+func address(ctx context.Context, result *kv.Result) {
+	if a, ok := result.Memory.(*answers.Account); ok {
+		a.Address(ctx)
+		uncompressed(ctx, a)
+	}
+}
+
 // complete reads what a result needs beside what was kept of it, or could be read while it was applied.
 func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.Result) error {
+	defer address(ctx, result)
 	if result.Left == nil {
 		return nil
 	}
@@ -58,12 +78,24 @@ func (s *shared) unanswered(err error) error {
 
 // collectAnswers shows what answers take.
 func (s *shared) collectAnswers(e *metrics.Emitter) {
-	e.Gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.",
-		float64(s.options.Answers.UsedBytes()))
+	stats := s.options.Answers.Stats()
+	e.Gauge("quorate_answer_memory_bytes", "Memory of answers that are being built and sent.", float64(stats.UsedBytes))
+	e.Gauge("quorate_answer_memory_host_bytes", "Memory of answers to the client host that has most of it.",
+		float64(stats.MostHostBytes))
+	e.Gauge("quorate_answers_waiting", "Calls that wait for memory for their answers.", float64(stats.Waiting))
 	e.Counter("quorate_answers_refused_total", "Answers that were too large, or found no memory in time.",
-		float64(s.options.Answers.Refused()))
+		float64(stats.Refused))
+	e.Counter("quorate_answers_unread_total", "Answers that were given up with their connections because nobody read them.",
+		float64(stats.Unread))
 	machine, release := s.options.Member.Machine()
 	defer release()
 	e.Gauge("quorate_result_table_bytes", "What the results of proposals take in the store.",
 		float64(machine.ResultBytes()))
+}
+
+// sendPlain has the answer of a call sent without compression.
+func sendPlain(ctx context.Context) {
+	if s, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ SetSendCompress(name string) error }); ok {
+		_ = s.SetSendCompress(encoding.Identity) // it fails only for who has sent something already
+	}
 }

@@ -33,6 +33,7 @@ func (s *kvService) serveRangeStream(_ any, stream grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
+	sendPlain(ctx) // as large answers (uncompressed)
 	return s.rangeStream(ctx, call.Op, func(chunk any) (err error) {
 		if !s.access.Unchanged(users) {
 			if users, err = s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {

@@ -109,6 +109,7 @@ func (s *kvService) readTxn(ctx context.Context, call *wire.TxnCall) (_ *wire.Tx
 			return nil, err
 		}
 	}
+	uncompressed(ctx, response.Memory)
 	return response, nil
 }
 

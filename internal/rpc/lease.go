@@ -3,21 +3,19 @@ package rpc
 import (
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
-	"time"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/lease"
-	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 // leaseService is etcd's Lease service.
 type leaseService struct {
-	pb.UnsafeLeaseServer
+	pb.UnimplementedLeaseServer
 	*shared
 }
 
@@ -55,18 +53,48 @@ func (l *leaseService) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest
 	return &pb.LeaseRevokeResponse{Header: l.headerAt(result.Revision).Message()}, nil
 }
 
-// LeaseTimeToLive tells how long a lease has left; an unknown one has -1, which is not an error.
-func (l *leaseService) LeaseTimeToLive(
-	ctx context.Context, r *pb.LeaseTimeToLiveRequest,
-) (*pb.LeaseTimeToLiveResponse, error) {
+// leaseDesc is the service. Its two answers that may be large are counted before they are collected, and have their own
+// encoding.
+func leaseDesc(l *leaseService) *grpc.ServiceDesc {
+	desc := pb.Lease_ServiceDesc
+	desc.Methods = slices.Clone(desc.Methods)
+	for i := range desc.Methods {
+		switch m := &desc.Methods[i]; m.MethodName {
+		case "LeaseTimeToLive":
+			m.Handler = unaryHandler(l, pb.Lease_LeaseTimeToLive_FullMethodName, l.timeToLive)
+		case "LeaseLeases":
+			m.Handler = unaryHandler(l, pb.Lease_LeaseLeases_FullMethodName, l.leases)
+		}
+	}
+	return &desc
+}
+
+// unaryHandler is a gRPC handler of a method whose answer is no protobuf message.
+func unaryHandler[Request, Response any](
+	service any, name string, serve func(context.Context, *Request) (Response, error),
+) grpc.MethodHandler {
+	info := &grpc.UnaryServerInfo{Server: service, FullMethod: name}
+	return func(_ any, ctx context.Context, decode func(any) error, pass grpc.UnaryServerInterceptor) (any, error) {
+		request := new(Request)
+		if err := decode(request); err != nil {
+			return nil, err
+		}
+		return pass(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+			return serve(ctx, request.(*Request))
+		})
+	}
+}
+
+// timeToLive tells how long a lease has left; an unknown one has -1, which is not an error.
+func (l *leaseService) timeToLive(ctx context.Context, r *pb.LeaseTimeToLiveRequest) (*wire.TimeToLiveResponse, error) {
 	if err := l.access.User(ctx); err != nil {
 		return nil, err
 	}
-	response := &pb.LeaseTimeToLiveResponse{ID: r.ID, TTL: -1}
-	remaining, granted, err := l.options.Member.LeaseTimeToLive(ctx, kv.LeaseID(r.ID))
+	response := &wire.TimeToLiveResponse{ID: kv.LeaseID(r.ID), TTLSeconds: -1}
+	remaining, granted, err := l.options.Member.LeaseTimeToLive(ctx, response.ID)
 	switch {
 	case err == nil:
-		response.TTL, response.GrantedTTL = remaining, granted
+		response.TTLSeconds, response.GrantedTTLSeconds = remaining, granted
 	case !errors.Is(err, kv.ErrLeaseNotFound):
 		return nil, err
 	}
@@ -75,110 +103,85 @@ func (l *leaseService) LeaseTimeToLive(
 		if err := l.readIndex(ctx); err != nil {
 			return nil, err
 		}
-	}
-	if r.Keys && err == nil {
-		if response.Keys, err = l.keys(ctx, kv.LeaseID(r.ID)); err != nil {
+		if err := l.attach(ctx, response); err != nil {
 			return nil, err
 		}
 	}
-	response.Header = l.headerNow().Message()
+	response.Header = l.headerNow()
 	return response, nil
 }
 
-// keys returns the keys of a lease to who may read all of them.
-func (l *leaseService) keys(ctx context.Context, id kv.LeaseID) ([][]byte, error) {
-	machine, release := l.options.Member.Machine()
-	keys, _ := machine.Leases().Keys(id)
-	release()
-	found := make([][]byte, len(keys))
-	for i, key := range keys {
-		found[i] = []byte(key)
+// keyBytes is what a key of a lease takes in a list, beside its own bytes.
+const keyBytes = 16
+
+// attach puts the keys of the lease into an answer to who may read all of them. They are counted before they are collected.
+func (l *leaseService) attach(ctx context.Context, response *wire.TimeToLiveResponse) error {
+	err := l.options.Answers.Build(ctx, 0, func(account kv.Account) error {
+		machine, release := l.options.Member.Machine()
+		defer release()
+		keys, bytes := machine.Leases().KeysSize(response.ID)
+		if err := account.Take(keyBytes*keys + int(bytes)); err != nil {
+			return err
+		}
+		response.Memory = account
+		response.Keys, _ = machine.Leases().Keys(response.ID)
+		return nil
+	})
+	if err != nil {
+		return l.unanswered(err)
 	}
-	return found, l.access.ReadKeys(ctx, found)
+	if err := l.access.ReadKeys(ctx, response.Keys); err != nil {
+		response.Memory.Release()
+		return err
+	}
+	uncompressed(ctx, response.Memory)
+	return nil
 }
 
-// LeaseLeases lists the leases that this member knows, to who may read the keys of all of them.
-func (l *leaseService) LeaseLeases(ctx context.Context, _ *pb.LeaseLeasesRequest) (*pb.LeaseLeasesResponse, error) {
+// statusBytes is what a lease takes in a list of them while it is collected.
+const statusBytes = 24
+
+// leases lists the leases that this member knows, to who may read the keys of all of them. They are counted before they are
+// collected.
+func (l *leaseService) leases(ctx context.Context, _ *pb.LeaseLeasesRequest) (*wire.LeasesResponse, error) {
 	if err := l.access.User(ctx); err != nil {
 		return nil, err
 	}
-	machine, release := l.options.Member.Machine()
-	response := &pb.LeaseLeasesResponse{Header: l.headerAt(machine.Store().Revision()).Message()}
-	leases := machine.Leases().Leases(l.options.Clock.Now())
-	release()
-	free := l.access.Free(ctx) // as of now: the leases were read before
-	for _, info := range leases {
-		if !free {
-			if _, err := l.keys(ctx, info.ID); err != nil {
-				return nil, err
-			}
+	response := &wire.LeasesResponse{}
+	err := l.options.Answers.Build(ctx, 0, func(account kv.Account) error {
+		machine, release := l.options.Member.Machine()
+		defer release()
+		if err := account.Take(statusBytes * machine.Leases().Len()); err != nil {
+			return err
 		}
-		response.Leases = append(response.Leases, &pb.LeaseStatus{ID: int64(info.ID)})
+		response.Memory, response.Header = account, l.headerAt(machine.Store().Revision())
+		for _, info := range machine.Leases().Leases(l.options.Clock.Now()) {
+			response.IDs = append(response.IDs, info.ID)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, l.unanswered(err)
 	}
+	if err := l.readable(ctx, response.IDs); err != nil {
+		response.Memory.Release()
+		return nil, err
+	}
+	uncompressed(ctx, response.Memory)
 	return response, nil
 }
 
-// LeaseKeepAlive answers renewals in the order in which they come.
-func (l *leaseService) LeaseKeepAlive(
-	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
-) error {
-	ended := make(chan error, 1)
-	go func() { ended <- l.keepAlive(stream) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-stream.Context().Done():
-		// Returning ends the stream, and with it the receiver's wait.
-		return stream.Context().Err()
+// readable refuses who may not read all keys of the leases.
+func (l *leaseService) readable(ctx context.Context, ids []kv.LeaseID) error {
+	if l.access.Free(ctx) { // as of now: the leases were read before
+		return nil
 	}
-}
-
-func (l *leaseService) keepAlive(
-	stream grpc.BidiStreamingServer[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse],
-) error {
-	for {
-		request, err := stream.Recv()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
+	for _, id := range ids {
+		asked := &wire.TimeToLiveResponse{ID: id}
+		if err := l.attach(ctx, asked); err != nil {
 			return err
 		}
-		// The header is made first: its revision must not be newer than the renewal, or a client could see a lease
-		// alive at a revision at which it was revoked already.
-		response := &pb.LeaseKeepAliveResponse{Header: l.headerNow().Message(), ID: request.ID}
-		if err = l.access.Renew(stream.Context(), kv.LeaseID(request.ID)); err == nil {
-			response.TTL, err = l.renew(stream.Context(), kv.LeaseID(request.ID))
-		}
-		if err != nil {
-			return etcderr.Wire(err)
-		}
-		if err := stream.Send(response); err != nil {
-			return err
-		}
+		asked.Memory.Release()
 	}
-}
-
-// renewAgainAfter is how long a renewal of an expired lease waits for its revocation before it looks again.
-const renewAgainAfter = 50 * time.Millisecond
-
-// renew gives the new TTL, zero if there is no such lease. A lease that expired but is not revoked yet makes the
-// caller wait: only the revocation decides that it is gone.
-func (l *leaseService) renew(ctx context.Context, id kv.LeaseID) (int64, error) {
-	for {
-		ttl, err := l.options.Member.RenewLease(ctx, id)
-		switch {
-		case err == nil:
-			return ttl, nil
-		case errors.Is(err, kv.ErrLeaseNotFound):
-			return 0, nil
-		case !errors.Is(err, lease.ErrExpired):
-			return 0, err
-		}
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(renewAgainAfter):
-		}
-	}
+	return nil
 }

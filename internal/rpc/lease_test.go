@@ -1,16 +1,24 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/kv/lease"
 )
 
 func TestLease_life(t *testing.T) {
@@ -159,5 +167,149 @@ func TestLease_Grant_countsAgainstQuota(t *testing.T) {
 	}
 	if granted < 10 || granted == 1000 {
 		t.Errorf("%d leases were granted within 16 KiB", granted)
+	}
+}
+
+// renewingBackend notes how many leases are renewed at once. While held is not nil, renewals wait for it.
+type renewingBackend struct {
+	*machineBackend
+	held chan struct{}
+	mu   sync.Mutex
+	asks [][]kv.LeaseID
+}
+
+func (b *renewingBackend) RenewLeases(ctx context.Context, ids []kv.LeaseID) ([]lease.Renewal, error) {
+	b.mu.Lock()
+	b.asks = append(b.asks, slices.Clone(ids))
+	b.mu.Unlock()
+	select {
+	case <-b.held:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return b.machineBackend.RenewLeases(ctx, ids)
+}
+
+// Renewals that come while others are asked of the leader are asked together, at most maxRenewals at once, and are answered in
+// their order.
+func TestLease_KeepAlive_batches(t *testing.T) {
+	const leases = 2000
+	backend := &renewingBackend{machineBackend: newMachineBackend(t), held: make(chan struct{})}
+	s, ctx := serve(t, backend, nil), waitContext(t)
+	for id := kv.LeaseID(1); id <= leases; id++ {
+		grant := kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 100}}
+		if _, err := backend.Propose(ctx, &grant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, err := pb.NewLeaseClient(s.conn(t)).LeaseKeepAlive(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range int64(leases) {
+		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: id + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(backend.held)
+	for id := range int64(leases) {
+		if r, err := stream.Recv(); err != nil || r.ID != id+1 || r.TTL != 100 {
+			t.Fatalf("answer %d: got %v, %v", id+1, r, err)
+		}
+	}
+	most := 0
+	for _, ids := range backend.asks {
+		most = max(most, len(ids))
+	}
+	if most < 2 || most > 256 || len(backend.asks) > leases/2 {
+		t.Errorf("%d renewals are asked in %d questions of at most %d", leases, len(backend.asks), most)
+	}
+}
+
+// A lease whose end is on the way holds up the answers behind it, but those leases stay alive meanwhile.
+func TestLease_KeepAlive_behindAnExpiredLease(t *testing.T) {
+	backend := newMachineBackend(t)
+	s, ctx := serve(t, backend, nil), waitContext(t)
+	for id := kv.LeaseID(1); id <= 3; id++ {
+		grant := kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 100}}
+		if _, err := backend.Propose(ctx, &grant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leases, now := backend.machine.Leases(), time.Now()
+	leases.Expired(now, 10, 10) // begins to count
+	later := now.Add(99 * time.Second)
+	if _, err := leases.RenewAll([]kv.LeaseID{1, 3}, later); err != nil {
+		t.Fatal(err)
+	}
+	if due := leases.Expired(now.Add(101*time.Second), 10, 10); !slices.Equal(due, []kv.LeaseID{2}) {
+		t.Fatalf("%v are due, want 2", due)
+	}
+	stream, err := pb.NewLeaseClient(s.conn(t)).LeaseKeepAlive(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range int64(3) {
+		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: id + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range []int64{100, 0, 100} {
+		r, err := stream.Recv()
+		if err != nil || r.ID != int64(id)+1 || r.TTL != want {
+			t.Fatalf("answer %d: got %v, %v; want TTL %d", id+1, r, err, want)
+		}
+		if id == 0 {
+			if _, err := backend.Propose(ctx, &kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 2}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Lists of leases and of their keys are refused if they are larger than an answer may be.
+func TestLease_lists_bounded(t *testing.T) {
+	const most, leases, keys = 256 << 10, 6_000, 200
+	budget := answers.New(0, most)
+	backend := newMachineBackend(t)
+	s, ctx := serve(t, backend, func(o *rpcOptions) { o.Answers = budget }), waitContext(t)
+	propose := func(command kv.Command) {
+		if result, err := backend.Propose(ctx, &command); err != nil || result.Err != nil {
+			t.Fatal(err, result.Err)
+		}
+	}
+	next := kv.LeaseID(0)
+	grant := func(n int) {
+		for range n {
+			next++
+			propose(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: next, TTLSeconds: 100}})
+		}
+	}
+	attach := func(n int) {
+		for i := range n {
+			propose(kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(bytes.Repeat([]byte("k"), 1000), "%d/%d", n, i), Lease: 1}})
+		}
+	}
+	c := s.client(t)
+	for _, row := range []struct {
+		leases, keys int
+		refused      bool
+	}{{leases, keys, false}, {leases, keys, true}} {
+		grant(row.leases)
+		attach(row.keys)
+		list, listErr := c.Leases(ctx)
+		left, leftErr := c.TimeToLive(ctx, 1, clientv3.WithAttachedKeys())
+		for what, err := range map[string]error{"leases": listErr, "keys": leftErr} {
+			if refused := status.Code(err) == codes.ResourceExhausted; refused != row.refused || err != nil && !refused {
+				t.Errorf("%s: got %v, want refused %t", what, err, row.refused)
+			}
+		}
+		if !row.refused && (len(list.Leases) != leases || len(left.Keys) != keys) {
+			t.Errorf("%d leases and %d keys, want %d and %d", len(list.Leases), len(left.Keys), leases, keys)
+		}
+		attach(row.keys + 50) // others
+	}
+	if _, err := c.TimeToLive(ctx, 1); err != nil {
+		t.Errorf("without keys: %v", err)
 	}
 }

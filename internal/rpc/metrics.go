@@ -114,6 +114,11 @@ func (s *shared) collectStore(e *metrics.Emitter) {
 		float64(max(size.DiskBytes+size.UnflushedBytes, machine.SizeBytes())))
 	e.Gauge("etcd_mvcc_db_total_size_in_use_in_bytes", "Bytes of the versions kept.", float64(size.LogicalBytes))
 	e.Gauge("etcd_debugging_mvcc_keys_total", "Keys that exist.", float64(size.Keys))
+	counted := store.CountStats()
+	e.Gauge("quorate_key_counts_bytes", "What numbers of keys by interval take in memory, those of earlier revisions too.",
+		float64(counted.Bytes))
+	e.Gauge("quorate_key_counts_intervals", "Intervals of the key space whose keys are counted.",
+		float64(counted.Intervals-counted.Unknown))
 	e.Gauge("etcd_debugging_mvcc_current_revision", "Revision of the store.", float64(store.Revision()))
 	e.Gauge("etcd_debugging_mvcc_compact_revision", "Revision of the last compaction.",
 		float64(store.CompactRevision()))

@@ -55,7 +55,8 @@ type Options struct {
 	Stalled func(limit time.Duration) error
 	// Superseded returns why this member serves nothing, because its cluster was recovered without it; nil: it serves.
 	Superseded func() error
-	// ForeignEpochs returns an alarm for each member of another epoch of the cluster that is about.
+	// ForeignEpochs returns an alarm for each member of another epoch of the cluster, and each process of another history of
+	// it, that is about.
 	ForeignEpochs func() []string
 	// Defragment gives disk space back; nil if the store needs none of that.
 	Defragment func(context.Context) error

@@ -92,6 +92,7 @@ func (c *proposeClient) propose(session, sequence uint64, r proto.Message, again
 
 func serveNative(t testing.TB, change func(*rpcOptions)) *server {
 	m := startMember(t)
+	publish(t, m)
 	return serve(t, m, func(o *rpcOptions) {
 		o.Clients = m.Clients()
 		if change != nil {

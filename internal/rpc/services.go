@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"time"
@@ -88,7 +89,7 @@ func New(options Options) *Services {
 		})
 	}
 	s.channel = inproc.New(inproc.Options{
-		Unary: s.gate.Unary, Stream: s.gate.Stream, Codec: s.codec(),
+		Unary: s.unary, Stream: s.stream, Codec: s.codec(),
 		MaxRequestBytes: options.maxMessageBytes(), MaxReplyBytes: maxInsideReplyBytes,
 	})
 	s.store = lockapi.NewStore(s.channel, s.bounds.waiting)
@@ -126,7 +127,11 @@ func (s *Services) Close() {
 
 // Register adds the services to a server made by NewGRPCServer.
 func (s *Services) Register(server *grpc.Server) {
-	timed := s.first.Registrar(server)
+	s.RegisterWith(s.first.Registrar(server))
+}
+
+// RegisterWith adds the services to whatever serves them.
+func (s *Services) RegisterWith(timed grpc.ServiceRegistrar) {
 	s.registerEtcd(timed)
 	quoratepb.RegisterTokensServer(timed, tokenapi.New(tokenapi.Options{
 		Control: s.access, Propose: s.propose, CatchUp: s.readIndex, Clock: s.options.Clock, Logger: s.options.Logger,
@@ -144,7 +149,8 @@ func (s *Services) Register(server *grpc.Server) {
 func (s *Services) registerEtcd(r grpc.ServiceRegistrar) {
 	r.RegisterService(s.kv.desc(), nil)
 	r.RegisterService(watchDesc(s.shared), nil)
-	pb.RegisterLeaseServer(r, &leaseService{shared: s.shared})
+	leases := &leaseService{shared: s.shared}
+	r.RegisterService(leaseDesc(leases), leases)
 	pb.RegisterClusterServer(r, &clusterService{shared: s.shared})
 	pb.RegisterMaintenanceServer(r, &maintenanceService{shared: s.shared})
 	pb.RegisterAuthServer(r, s.authService())
@@ -185,6 +191,30 @@ const (
 	maxInsideReplyBytes = 64 << 20
 )
 
+// unary lets a call pass the gate, and counts its answer.
+func (s *Services) unary(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler,
+) (any, error) {
+	return s.gate.Unary(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+		response, err := handle(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		return s.counted(ctx, response)
+	})
+}
+
+// stream lets a stream pass the gate, and counts what it is sent. Streams on which the client sends many messages, and backups,
+// have bounds of their own.
+func (s *Services) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if !info.IsClientStream && info.FullMethod != pb.Maintenance_Snapshot_FullMethodName {
+		sendPlain(ss.Context()) // as large answers (uncompressed)
+		counted := handle
+		handle = func(srv any, ss grpc.ServerStream) error { return counted(srv, countedStream{ss, s.shared}) }
+	}
+	return s.gate.Stream(srv, ss, info, handle)
+}
+
 func (s *Services) codec() wire.Codec {
 	return wire.Codec{Received: &s.stats.receivedBytes, Sent: &s.stats.sentBytes}
 }
@@ -195,9 +225,8 @@ func (s *Services) NewGRPCServer(more ...grpc.ServerOption) *grpc.Server {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodecV2(s.codec()),
 		grpc.Creds(tlsconn.Credentials()),
-		grpc.UnaryInterceptor(s.gate.Unary),
-		grpc.StreamInterceptor(s.gate.Stream),
-		grpc.InTapHandle(s.first.Tap),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(s.stream),
 		grpc.MaxRecvMsgSize(s.options.maxMessageBytes()),
 		grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.ConnectionTimeout(handshakeTimeout),

@@ -16,10 +16,10 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/peer"
 
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/rpc/portmux"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 // hiddenTLS is a listener whose connections are encrypted below what they show, as those of package certs.
@@ -70,12 +70,10 @@ func TestMux_clientCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	services := rpc.New(rpc.Options{Member: newMachineBackend(t)})
-	seen := make(chan *peer.Peer, 1)
+	seen := make(chan context.Context, 1)
 	server := services.NewGRPCServer(grpc.ChainUnaryInterceptor(
 		func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if p, ok := peer.FromContext(ctx); ok {
-				seen <- p
-			}
+			seen <- ctx
 			return handle(ctx, request)
 		}))
 	services.Register(server)
@@ -100,9 +98,17 @@ func TestMux_clientCertificates(t *testing.T) {
 	if _, err := pb.NewMaintenanceClient(conn).Status(waitContext(t), &pb.StatusRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	info, ok := (<-seen).AuthInfo.(credentials.TLSInfo)
-	if !ok || len(info.State.PeerCertificates) != 1 || info.State.PeerCertificates[0].Subject.CommonName != "alice" ||
-		info.SecurityLevel != credentials.PrivacyAndIntegrity {
-		t.Errorf("a handler sees %+v, want the certificate of alice", info)
+	ctx := <-seen
+	state, ok := tlsconn.StateOf(ctx)
+	if !ok || len(state.PeerCertificates) != 1 || state.PeerCertificates[0].Subject.CommonName != "alice" {
+		t.Errorf("a handler sees %+v, want the certificate of alice", state)
+	}
+	below := tlsconn.ConnOf(ctx)
+	if below == nil || below.Context().Err() != nil {
+		t.Fatal("a handler does not see the open connection of its call")
+	}
+	_ = below.Close()
+	if below.Context().Err() == nil {
+		t.Error("a closed connection counts as open")
 	}
 }

@@ -19,7 +19,9 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/rpc/burst"
 	"github.com/quorate/quorate/internal/rpc/etcderr"
+	"github.com/quorate/quorate/internal/rpc/timings"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -40,7 +42,8 @@ type watchStream struct {
 	s        *shared
 	grpc     grpc.ServerStream
 	watches  *watch.Stream
-	response wire.WatchResponse // reused: it is encoded before SendMsg returns
+	writer   *burst.Writer
+	response wire.WatchResponse // reused: it is encoded before Send returns
 
 	limits limits
 
@@ -49,7 +52,11 @@ type watchStream struct {
 }
 
 func (s *shared) serveWatch(_ any, stream grpc.ServerStream) error {
-	w := &watchStream{s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(admission.CallerOf(stream.Context()).Host)}
+	w := &watchStream{
+		s: s, grpc: stream, watches: s.options.Member.Hub().OpenFor(admission.CallerOf(stream.Context()).Host),
+		writer: burst.New(stream, &s.stats.sentBytes),
+	}
+	defer w.writer.Close()
 	defer w.watches.Close()
 	stopTicks := w.tick()
 	defer stopTicks()
@@ -168,21 +175,32 @@ func (w *watchStream) send() error {
 		if err != nil {
 			return err
 		}
-		for i := range responses {
-			if w.limits.review(w.grpc.Context(), w.s.access, w.watches); w.limits.withholds(&responses[i]) {
-				responses[i] = watch.Response{}
-				continue
-			}
-			if err := w.sendOne(&responses[i]); err != nil {
-				return err
-			}
-			responses[i] = watch.Response{} // its batch may be large
+		if err := w.sendAll(responses); err != nil {
+			return err
 		}
 	}
 }
 
+func (w *watchStream) sendAll(responses []watch.Response) error {
+	begun := w.s.timings.Now()
+	var sent timings.Sent
+	for i := range responses {
+		if w.limits.review(w.grpc.Context(), w.s.access, w.watches); w.limits.withholds(&responses[i]) {
+			continue
+		}
+		if err := w.sendOne(&responses[i]); err != nil {
+			return err
+		}
+		sent.Count(&responses[i])
+		responses[i].Batch = nil // it may be large
+	}
+	err := w.writer.Flush()
+	w.s.stats.events.Add(sent.Events())
+	w.s.timings.Send(&sent, begun)
+	return err
+}
+
 func (w *watchStream) sendOne(r *watch.Response) error {
-	defer w.s.timings.Send(r, w.s.timings.Now())
 	w.response = wire.WatchResponse{
 		Header: w.s.headerAt(r.Revision), ID: r.WatchID,
 		Created: r.Created, Canceled: r.Canceled, CompactRevision: r.Compact,
@@ -191,14 +209,13 @@ func (w *watchStream) sendOne(r *watch.Response) error {
 		w.response.CancelReason = cancelReason(r.Err)
 	}
 	if r.Batch == nil {
-		return w.grpc.SendMsg(&w.response)
+		return w.writer.Send(&w.response)
 	}
 	w.response.Events = r.Batch.Encoded(encodeBatch)
-	w.s.stats.events.Add(uint64(len(r.Batch.Events)))
 	if r.Fragment && w.response.SizeWire() >= w.s.options.maxMessageBytes() && len(r.Batch.Events) > 1 {
 		return w.sendFragments(r.Batch)
 	}
-	return w.grpc.SendMsg(&w.response)
+	return w.writer.Send(&w.response)
 }
 
 func encodeBatch(b *watch.Batch) []byte { return wire.EncodeEvents(b.Events, b.PrevKV) }
@@ -220,7 +237,7 @@ func (w *watchStream) sendFragments(batch *watch.Batch) error {
 		}
 		w.response.Events, encoded = encoded[:size], encoded[size:]
 		w.response.Fragment = len(encoded) > 0
-		if err := w.grpc.SendMsg(&w.response); err != nil {
+		if err := w.writer.Send(&w.response); err != nil {
 			return err
 		}
 	}

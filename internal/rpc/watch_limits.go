@@ -29,6 +29,9 @@ const (
 	untilEnded   withheld = 2 // any end: the client ends the watch
 )
 
+// lookupsOfWatcher is how many lookups in roles take about as long as looking at a watcher.
+const lookupsOfWatcher = 4
+
 // review ends the watches of what the client may not read any more, if users and roles have changed since the last time. What
 // was put after a permission was revoked is sent only after a review: this member knew of the one before the other.
 func (l *limits) review(ctx context.Context, control *access.Control, watches *watch.Stream) {
@@ -49,11 +52,13 @@ func (l *limits) review(ctx context.Context, control *access.Control, watches *w
 	}
 	check := state.Check(l.by)
 	l.check, l.limited = check, err != nil || !check.Free()
-	ended := watches.Review(func(key, end []byte) error {
+	ended := watches.Review(func(key, end []byte) (cost int, refused error) {
 		if err != nil {
-			return err
+			return 0, err
 		}
-		return check.Read(key, end)
+		own := check // each watch is a request of its own, and MaxLookups holds for it alone
+		refused = own.Read(key, end)
+		return own.Lookups() / lookupsOfWatcher, refused
 	})
 	for id := range ended {
 		l.end(id, untilRefused)

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/discovery/srv"
 	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -24,6 +25,8 @@ type bootstrap struct {
 	delay   func(to consensus.Member) time.Duration
 	listen  func() ([]net.Listener, error) // at the peer URLs
 	startup func() *startupServer          // answers clients meanwhile
+
+	resolver srv.Resolver // nil: that of the system
 }
 
 // makeData makes the data of a member, after which the record of how it came to be is of no use.

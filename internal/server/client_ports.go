@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/logpace"
+	"github.com/quorate/quorate/internal/rpc/front"
+	"github.com/quorate/quorate/internal/rpc/pingack"
 	"github.com/quorate/quorate/internal/rpc/portmux"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/tlsconn"
@@ -35,11 +39,33 @@ type clientPorts struct {
 
 	listeners []net.Listener
 	plain     []plainListener
-	grpc      *grpc.Server // nil before serve
+	spans     spans
+	grpc      grpcServer // nil before serve
 	https     []*http.Server
 	silent    atomic.Uint64 // connections that were closed because newer ones had not said either what they want
 	serving   sync.WaitGroup
 }
+
+// grpcServer is a *grpc.Server, or a *front.Server.
+type grpcServer interface {
+	Serve(net.Listener) error
+	GracefulStop()
+	Stop()
+}
+
+// calmed counts connections that were ended because of what their clients sent; grpc-go does not count them.
+func (p *clientPorts) calmed() uint64 {
+	if own, ok := p.grpc.(*front.Server); ok {
+		return own.Calmed()
+	}
+	return 0
+}
+
+// ackingServer is a server of grpc-go whose answers to pings of bandwidth wait.
+type ackingServer struct{ *grpc.Server }
+
+// Serve implements grpcServer.
+func (s ackingServer) Serve(l net.Listener) error { return s.Server.Serve(pingack.Listen(l)) }
 
 func newClientPorts(stopping context.Context, cfg *config.Config, limits connLimits, logger *slog.Logger) *clientPorts {
 	return &clientPorts{cfg: cfg, logger: logger, limits: limits, stopping: stopping}
@@ -48,19 +74,19 @@ func newClientPorts(stopping context.Context, cfg *config.Config, limits connLim
 // listen opens the ports before anything on disk is touched, so that a port in use harms nothing. Nobody
 // is answered before serve.
 func (p *clientPorts) listen() error {
-	urls := p.cfg.Listen.ClientURLs
+	urls, open := p.cfg.Listen.ClientURLs, sockets(&p.cfg.Listen)
 	for i, u := range urls {
 		if slices.ContainsFunc(urls[:i], func(v config.URL) bool { return samePort(u, v) }) {
 			continue
 		}
-		l, err := listen(u)
+		l, err := listen(p.stopping, open, u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
 		p.listeners = append(p.listeners, newRelay(p.secured(p.limits.clients.Listen(l), u, urls[i+1:])))
 	}
 	for i, u := range slices.Concat(p.cfg.Listen.ClientHTTPURLs, p.cfg.Listen.MetricsURLs) {
-		l, err := listen(u)
+		l, err := listen(p.stopping, open, u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
 		}
@@ -83,13 +109,13 @@ type plainListener struct {
 	metrics bool // and without anything but metrics and health
 }
 
-func listen(u config.URL) (net.Listener, error) {
-	l, err := net.Listen(u.Network(), u.Address)
+func listen(ctx context.Context, sockets *net.ListenConfig, u config.URL) (net.Listener, error) {
+	l, err := sockets.Listen(ctx, u.Network(), u.Address)
 	if u.Network() == "unix" && errors.Is(err, syscall.EADDRINUSE) && abandoned(u.Address) {
 		if err := os.Remove(u.Address); err != nil {
 			return nil, err
 		}
-		return net.Listen(u.Network(), u.Address)
+		return sockets.Listen(ctx, u.Network(), u.Address)
 	}
 	return l, err
 }
@@ -148,7 +174,7 @@ func (p *clientPorts) addresses() []net.Addr {
 }
 
 // serve begins to answer clients. handler is for their HTTP requests, metrics for the metrics URLs.
-func (p *clientPorts) serve(server *grpc.Server, handler, metrics http.Handler) {
+func (p *clientPorts) serve(server grpcServer, handler, metrics http.Handler) {
 	p.grpc = server
 	for _, l := range p.listeners {
 		p.serveClients(l, handler)
@@ -187,7 +213,7 @@ const maxHTTPHeaderBytes = 64 << 10
 func (p *clientPorts) serveHTTP(l net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHTTPHeaderBytes,
 		IdleTimeout: idleTimeout, ConnContext: tlsconn.ConnContext,
-		ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn)} // the default one may block
+		ErrorLog: log.New(logpace.Writer(p.logger, ""), "", 0)}
 	p.https = append(p.https, server)
 	p.serving.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -231,6 +257,7 @@ func (p *clientPorts) close() error {
 		err = errors.Join(err, server.Close())
 	}
 	p.serving.Wait()
+	p.spans.stop(gracePeriod)
 	return err
 }
 

@@ -70,6 +70,10 @@ func (s *Server) connMetrics() []prometheus.Collector {
 		}, func() float64 { _, refused := row.of.Counts(); return float64(refused) }))
 	}
 	return append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "quorate_connections_calmed_total",
+		Help: "Connections that were ended because they brought too many frames of HTTP/2 that ask for nothing " +
+			"(--grpc-transport=quorate).",
+	}, func() float64 { return float64(s.clients.calmed()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "quorate_connections_silent_total",
 		Help: "Connections that were closed because too many newer ones had not said yet what they want.",
 	}, func() float64 { return float64(s.clients.silent.Load()) }))

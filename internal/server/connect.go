@@ -12,7 +12,6 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/integrity"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
@@ -29,7 +28,6 @@ const requestPatience = 5 * time.Second
 // connect starts the member and its connections to the others.
 func (s *Server) connect(ctx context.Context, options Options) error {
 	own := &s.data.Identity
-	s.answers = answers.New(s.cfg.Limits.ResponseMemoryBytes, s.cfg.Limits.MaxResponseBytes)
 	m, err := member.New(member.Options{
 		Data:            s.data,
 		DiskLow:         s.reserve.Low,
@@ -38,14 +36,15 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		TickInterval:    s.cfg.Consensus.HeartbeatInterval / ticksPerHeartbeat,
 		RequestTimeout:  requestPatience + 2*s.cfg.Consensus.ElectionTimeout,
 		MaxRequestBytes: s.cfg.Limits.MaxRequestBytes,
-		Retention:       upkeep.DefaultRetention(),
+		Retention:       s.budgets.logRetention(),
+		OpenBytes:       int(s.budgets.Proposals),
 		Scrub:           upkeep.ScrubPace{Keys: s.cfg.Compaction.BatchLimit, Pause: s.cfg.Compaction.SleepInterval},
 		Integrity: integrity.Pace{Chains: s.cfg.Storage.CompactHashCheckTime,
 			Contents: s.cfg.Storage.CorruptCheckTime},
 		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
 		Care:     s.carePolicy(),
 
-		Answers: s.answers,
+		Answers: s.budgets.answers,
 		Clock:   env.WallClock{},
 		Logger:  s.logger,
 		Synced:  s.timings.synced,
@@ -165,7 +164,9 @@ func (s *Server) raftOptions(id consensus.MemberID, cluster consensus.ClusterID)
 	o.PreVote = s.cfg.Consensus.PreVote
 	o.LeaderLease = s.cfg.Consensus.LeaderLease
 	o.MaxLearners = s.cfg.Consensus.MaxLearners
-	o.MaxSnapshotLogBytes = s.cfg.Storage.SnapshotLogBytes
+	log := &s.budgets.Log
+	o.MaxSnapshotLogBytes, o.MaxUncommittedBytes = int(log.Snapshot), int(log.Uncommitted)
+	o.MaxApplyingBytes, o.MaxUnappliedBytes = int(log.Applying), int(log.Unapplied)
 	o.StrictReconfig = s.cfg.Consensus.StrictReconfigCheck
 	return o
 }

@@ -11,22 +11,24 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
-	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
 // dataOptions say where this member's data lies: DIR/member, or for the log --wal-dir.
 func (s *Server) dataOptions() datadir.Options {
+	machine := s.budgets.machineOptions()
+	machine.Counts = s.timings.counts
 	return datadir.Options{
 		FS:      s.fs,
 		Dir:     filepath.Join(s.cfg.Storage.DataDir, memberDir),
 		WALDir:  s.cfg.Storage.WALDir,
 		NoSync:  s.cfg.Storage.UnsafeNoFsync,
 		Logger:  s.logger,
-		Apply:   apply.Options{Counts: s.timings.counts},
+		Apply:   machine,
 		Written: s.timings.written,
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: s.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
+				MemTableBytes: s.budgets.MemTable, CacheBytes: s.budgets.Blocks,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
 		OpenView: func(dir string) (engine.Engine, error) { return engine.OpenView(s.fs, dir, s.logger) },
@@ -35,9 +37,10 @@ func (s *Server) dataOptions() datadir.Options {
 
 // openData opens this member's data, or, at its first start, makes it: for a new cluster from --initial-cluster, for
 // a running one from what its members say.
-func (s *Server) openData(ctx context.Context, _ Options) error {
+func (s *Server) openData(ctx context.Context, o Options) error {
 	options := s.dataOptions()
 	first := s.firstStart(options)
+	first.resolver = o.Resolver
 	var lost *datadir.LostError
 	if err := datadir.CheckLost(options); errors.As(err, &lost) {
 		return first.waitAsLost(ctx, lost)
@@ -99,6 +102,11 @@ func (b *bootstrap) createData(ctx context.Context) error {
 	if err := b.cfg.ValidateBootstrap(); err != nil {
 		return err
 	}
+	if b.cfg.Bootstrap.DNS.Domain != "" {
+		if err := b.findInDNS(ctx); err != nil {
+			return err
+		}
+	}
 	if !b.cfg.NewCluster() {
 		join := b.join
 		if len(b.cfg.Bootstrap.Join) > 0 {
@@ -115,7 +123,7 @@ func (b *bootstrap) createData(ctx context.Context) error {
 			return err
 		}
 	}
-	f, err := found(b.cfg)
+	f, err := b.found()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/quorate/quorate/internal/discovery"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/reload"
-	"github.com/quorate/quorate/internal/server/certs"
+	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // discover finds the members of the new cluster in a running one, and puts them where --initial-cluster would have.
@@ -71,7 +71,7 @@ func discoveryClient(d *config.Discovery) (clientv3.Config, error) {
 		return settings, nil
 	}
 	var err error
-	settings.TLS, err = certs.Dialing(reload.File{Flag: "--discovery-cacert", Path: d.TrustedCAFile},
+	settings.TLS, err = tlsfiles.Dialing(reload.File{Flag: "--discovery-cacert", Path: d.TrustedCAFile},
 		reload.File{Flag: "--discovery-cert", Path: d.CertFile}, reload.File{Flag: "--discovery-key", Path: d.KeyFile})
 	if err == nil {
 		settings.TLS.InsecureSkipVerify = d.SkipVerify

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -107,6 +108,9 @@ func (b *bootstrap) describe(ctx context.Context, own []string) (member.Descript
 // matchMembers checks --initial-cluster against the real members, as etcd does, and returns this member's id.
 func matchMembers(cfg *config.Config, own []string, d member.Description) (consensus.MemberID, error) {
 	self := consensus.NoMember
+	if d.Level > level.Own {
+		return self, fmt.Errorf("cannot join: %w", &level.TooLowError{Own: level.Own, Active: d.Level})
+	}
 	for _, m := range d.Members {
 		if slices.Equal(m.PeerURLs, own) {
 			self = m.ID

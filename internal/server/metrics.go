@@ -76,8 +76,10 @@ func (s *Server) register(registry *prometheus.Registry) {
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		s.clients.spans.failures(),
 		s.services.Collector(),
-		metrics.Collector((&partCounters{member: s.member, transport: s.transport}).collect),
+		metrics.Collector((&partCounters{member: s.member, transport: s.transport}).collect,
+			func(e *metrics.Emitter) { collectMemory(e, &s.budgets, s.member) }),
 		metrics.Collector(s.expiries().collect),
 		s.timings.sync, s.timings.write, s.timings.apply, s.timings.flush, s.timings.slow,
 	)
@@ -112,6 +114,7 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 	c.collectStorage(e)
 	collectPeers(e, c.member.ID(), c.transport)
 	c.collectIdentity(e)
+	c.collectLevels(e)
 	e.Counter("etcd_server_heartbeat_send_failures_total",
 		"Times that this leader was late with its heartbeat by more than two intervals, because it had no processor or disk.",
 		float64(c.member.LateHeartbeats()))
@@ -122,7 +125,8 @@ func (c *partCounters) collect(e *metrics.Emitter) {
 func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 	for reason := identity.Welcome + 1; int(reason) < identity.Reasons; reason++ {
 		e.Counter("quorate_peer_refusals_total",
-			"Connections and calls of other members that were refused, by reason.",
+			"Connections and calls of other members that were refused, by reason, and refusals of this member that it did "+
+				"not believe (other-history).",
 			float64(c.transport.Refusals(reason)), "reason", reason.String())
 	}
 	e.Gauge("quorate_foreign_epoch_peers",
@@ -131,6 +135,16 @@ func (c *partCounters) collectIdentity(e *metrics.Emitter) {
 	e.Gauge("quorate_superseded",
 		"1 while this member serves nothing because the cluster was recovered without it.",
 		metrics.Bool(c.member.Superseded() != nil))
+}
+
+// collectLevels shows the feature levels: docs/membership.md, Upgrade.
+func (c *partCounters) collectLevels(e *metrics.Emitter) {
+	machine, release := c.member.Machine()
+	defer release()
+	e.Gauge("quorate_feature_level", "The active feature level of the cluster, as applied here.",
+		float64(machine.ActiveLevel()))
+	e.Gauge("quorate_feature_level_build", "The highest feature level that this member's build knows.",
+		float64(machine.OwnLevel()))
 }
 
 // collectRefused shows the messages between members that were dropped.
@@ -192,6 +206,16 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	log, store := c.member.StorageStats()
 	e.Gauge("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
 	e.Counter("quorate_wal_syncs_total", "Syncs of the log.", float64(log.Syncs))
+	e.Counter("quorate_wal_appended_bytes_total", "Bytes of what the log was given to write.",
+		float64(log.ItemBytes))
+	e.Counter("quorate_wal_witness_bytes_total", "Of these, witness records of the fast path.", float64(log.WitnessBytes))
+	for part, bytes := range map[string]uint64{
+		"records": log.RecordBytes, "segments": log.SegmentBytes, "ahead": log.AheadBytes,
+	} {
+		e.Counter("quorate_wal_written_bytes_total", "Bytes written to the log, in records, by what segments begin with, "+
+			"and as zeros ahead of them.", float64(bytes), "part", part)
+	}
+	e.Counter("quorate_wal_appends_total", "Appends to the log.", float64(log.Appends))
 	e.Counter("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
 	e.Gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))
 	e.Gauge("quorate_store_disk_bytes", "Disk space of the store.", float64(store.DiskBytes))
@@ -201,6 +225,14 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	e.Counter("quorate_store_stalls_total", "Times that writes had to wait for the store.", float64(store.Stalls))
 	e.Counter("quorate_store_flushed_bytes_total", "Bytes written from memory.", float64(store.FlushedBytes))
 	e.Counter("quorate_store_compacted_bytes_total", "Bytes rewritten by LSM compactions.", float64(store.CompactedBytes))
+	for part, bytes := range map[string]uint64{
+		"flushed_rows": store.FlushedBytes - store.FlushedValues, "flushed_values": store.FlushedValues,
+		"compacted_rows": store.CompactedBytes - store.CompactedValues, "compacted_values": store.CompactedValues,
+		"rewritten_values": store.RewrittenValues,
+	} {
+		e.Counter("quorate_store_written_bytes_total", "Bytes written to tables of rows and to files of large values, by "+
+			"flushes, by LSM compactions, and by rewriting files of which much is garbage.", float64(bytes), "part", part)
+	}
 	e.Counter("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
 	e.Counter("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/rpc"
@@ -19,6 +20,7 @@ func (s *Server) publish(ctx context.Context, _ Options) error {
 		Name:       s.cfg.Name,
 		ClientURLs: urlTexts(s.cfg.Advertise.ClientURLs),
 		Version:    rpc.DefaultVersion.Server,
+		Build:      config.Version, // the member adds its feature level
 		Zone:       s.cfg.Zone,
 	}
 	waiting := time.Now()

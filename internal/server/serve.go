@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 )
@@ -48,7 +50,7 @@ func (s *Server) serve(context.Context, Options) error {
 			QuotaBytes:           quota,
 			ReportedQuotaBytes:   s.cfg.ReportedQuota(),
 		},
-		Answers:               s.answers,
+		Answers:               s.budgets.answers,
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.Monitoring.WarningRequestDuration,
 		TempDir:               backups,
@@ -56,19 +58,34 @@ func (s *Server) serve(context.Context, Options) error {
 		AllowedOrigins:        s.cfg.HTTP.CORS,
 		Stalled:               s.member.Stalled,
 		Superseded:            s.member.Superseded,
-		ForeignEpochs:         s.member.ForeignEpochs,
+		ForeignEpochs:         s.member.Alarms,
 		Defragment:            s.defragment,
 		DiskLow:               s.reserve.Low,
 		ExtensiveMetrics:      s.cfg.Monitoring.Metrics == "extensive",
 	})
-	server := s.services.NewGRPCServer(s.keepalive()...)
-	s.services.Register(server)
+	if err := s.clients.spans.start(s.ctx, &s.cfg.Tracing, s.logger); err != nil {
+		return err
+	}
+	server := s.newGRPCServer()
 	s.wg.Go(func() { s.services.KeepQuota(s.ctx) })
 	registry := prometheus.NewRegistry()
 	s.register(registry)
 	api := s.services.HTTP()
 	s.clients.serve(server, api.Handler(registry, s.addHandlers), api.MetricsHandler(registry))
 	return nil
+}
+
+// newGRPCServer makes what speaks gRPC with clients.
+func (s *Server) newGRPCServer() grpcServer {
+	if s.cfg.GRPCTransport == config.TransportOwn {
+		k := &s.cfg.Keepalive
+		server := s.services.NewFront(h2.Pings{MinPing: k.MinTime, Interval: k.Interval, Timeout: k.Timeout})
+		s.services.RegisterWith(server)
+		return server
+	}
+	server := s.services.NewGRPCServer(append(s.keepalive(), s.clients.spans.options()...)...)
+	s.services.Register(server)
+	return ackingServer{server}
 }
 
 func (s *Server) keepalive() []grpc.ServerOption {

@@ -12,9 +12,10 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/discovery/srv"
 	"github.com/quorate/quorate/internal/env"
-	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/member"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/rpc"
 	"github.com/quorate/quorate/internal/server/certs"
 	"github.com/quorate/quorate/internal/storage/reserve"
@@ -28,8 +29,12 @@ type Options struct {
 	LogDropped func() uint64
 	// Faults, if set, is asked before anything is sent to or taken from a peer; true drops it. Tests cut members off.
 	Faults func(peer consensus.MemberID) bool
+	// Memory is what the parts of this member may have; the zero value leaves them memory.DefaultMost.
+	Memory memory.Shares
 	// FS, if set, holds the data directory instead of the disk of this machine. Tests lose power with it.
 	FS env.FS
+	// Resolver, if set, is asked for the records of --discovery-srv instead of that of the system.
+	Resolver srv.Resolver
 	// Fatal, if set, is called when the store cannot go on nor be closed. It should end the process: the log has all
 	// that was acknowledged.
 	Fatal func(error)
@@ -46,7 +51,7 @@ type Server struct {
 	timings   *timings
 	dropped   func() uint64 // lines of the log; nil: nobody counts
 	member    *member.Member
-	answers   *answers.Budget // memory for answers to clients
+	budgets   budgets
 	transport *transport.Transport
 	reserve   *reserve.Watch
 	services  *rpc.Services
@@ -75,7 +80,11 @@ func (s *Server) asking() transport.Options {
 // Start builds and starts a member. It returns once the member is ready to serve clients, or with the one error that
 // says what to do. ctx ends a start that waits for the rest of the cluster.
 func Start(ctx context.Context, cfg config.Config, options Options) (*Server, error) {
-	s := &Server{cfg: cfg, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
+	budgets, err := newBudgets(&cfg, options.Memory)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, budgets: budgets, logger: options.Logger, fatal: options.Fatal, dropped: options.LogDropped,
 		done: make(chan struct{}), timings: newTimings(), fs: env.Disk,
 		conns: newConnLimits(openFiles())}
 	if options.FS != nil {

@@ -36,7 +36,7 @@ func (s *Server) listenPeers() (open []net.Listener, err error) {
 	for _, u := range s.cfg.Listen.PeerURLs {
 		secure := u.Secure()
 		u.Scheme = strings.TrimSuffix(u.Scheme, "s")
-		l, err := transport.Listen(u.String(), nil)
+		l, err := transport.ListenWith(s.ctx, sockets(&s.cfg.Listen), u.String(), nil)
 		if err != nil {
 			closeAll(open)
 			return nil, err

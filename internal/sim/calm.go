@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -49,6 +50,9 @@ func (w *World) heal() {
 	}
 	for _, h := range w.cluster.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
+		if h.level == level.First {
+			upgrade(h, 0)
+		}
 		switch {
 		case !h.alive && spare > 0 && config.IsVoter(h.id):
 			spare--

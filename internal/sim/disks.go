@@ -21,6 +21,7 @@ const (
 	rolledBack = "was put back from an older copy of its disk"
 	forgetful  = "was put back from a copy that was made while it ran"
 	copied     = "runs on a copy of the disk of a member that runs"
+	leftOver   = "is of another history"
 )
 
 // diskFaults are the faults of identity, and those that lose a quorum.
@@ -166,10 +167,15 @@ func (h *host) acknowledged(id consensus.MemberID) consensus.Index {
 	return 0
 }
 
+// twice reports whether there is a second process for a member.
+func (c *cluster) twice() bool {
+	return slices.ContainsFunc(c.list, func(h *host) bool { return h.original != nil && !h.gone })
+}
+
 // strikeClone starts a copy of the disk of a member that runs, on a machine of its own, or on that of another member.
 func (d *diskFaults) strikeClone() {
 	up := d.cluster.up()
-	if len(up) < 2 || slices.ContainsFunc(d.cluster.list, func(h *host) bool { return h.original != nil && !h.gone }) {
+	if len(up) < 2 || d.cluster.twice() {
 		return
 	}
 	at := d.rng.IntN(len(up))
@@ -196,6 +202,46 @@ func (d *diskFaults) strikeClone() {
 		}
 	})
 }
+
+// strikeOtherHistory starts, in the place of a member, one that is left of another cluster with the same id and members, whose
+// disks were others.
+func (d *diskFaults) strikeOtherHistory() {
+	up := d.cluster.up()
+	if len(up) < 2 || d.run.plan.ByMajority || d.cluster.twice() {
+		return
+	}
+	h := up[d.rng.IntN(len(up))]
+	config := h.base.Config.Clone() // both clusters began with the same members
+	if !config.Contains(h.id) || d.cluster.net.astray[h.id] != nil {
+		return
+	}
+	d.run.struck("other-history", fmt.Sprintf("in the place of %d", h.slot))
+	for i := range config.Members {
+		config.Members[i].Storage = storageOf(config.Members[i].ID, otherDisk)
+	}
+	other := d.cluster.addMachine(d.rng.Uint64(), h.id, consensus.SnapshotMeta{Config: config})
+	other.emptied = otherDisk
+	other.disown(leftOver)
+	other.original = h
+	own := wal.Identity{Cluster: clusterID, Member: h.id, Storage: other.storageID()}
+	if err := datadir.Create(other.options(), own, config); err != nil {
+		d.run.suite.Report("recovery", err.Error())
+	}
+	h.crash()
+	d.cluster.net.astray[h.id] = other
+	other.startAfter(dice.Between(d.rng, 0, 50*time.Millisecond))
+	d.run.After(dice.Between(d.rng, time.Second, 5*time.Second), func() {
+		other.gone = true // somebody has noticed
+		if other.alive {
+			other.down()
+		}
+		delete(d.cluster.net.astray, other.id)
+		h.startAfter(0)
+	})
+}
+
+// otherDisk is how often the disks of another history were emptied: more often than any that counts.
+const otherDisk = 255
 
 func (d *diskFaults) strikeAddress() {
 	up := d.cluster.up()

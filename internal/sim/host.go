@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/sim/actions"
 	"github.com/quorate/quorate/internal/sim/check"
@@ -41,6 +42,7 @@ type host struct {
 	proc  *shell.Process // of this life, once it has read its disk
 	pilot *pilot         // likewise; nil in worlds without jobs
 	gate  *users.Gate    // likewise; nil in worlds without users
+	level level.Level    // of its build; zero: the present one
 	gone  bool           // removed from the cluster, or never needed again
 
 	inForce *raft.ConfigInForce // told by the last step
@@ -57,7 +59,7 @@ func (h *host) options() datadir.Options {
 	return datadir.Options{
 		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
 		Nonce:      func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
-		OpenEngine: open, OpenView: view, Apply: apply.Options{Faults: h.run.broken.Apply},
+		OpenEngine: open, OpenView: view, Apply: apply.Options{Level: h.level, Faults: h.run.broken.Apply},
 	}
 }
 
@@ -132,6 +134,7 @@ func (h *host) start() {
 	}
 	h.startPilot()
 	openGate(h)
+	keepLevel(h)
 }
 
 // newLife is what the process gets from its machine.

@@ -102,6 +102,9 @@ func (h *host) distrust(e raft.Denied) {
 // told is what a process does that a peer has refused.
 func (h *host) told(by *host, refusal *identity.Refusal) {
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Refused, uint64(by.slot), uint64(refusal.Reason), 0, refusal.Error)
+	if applied, _ := h.proc.Data.Machine.Config(); !identity.Obey(refusal.Reason, &h.claim, &applied, h.run.broken.Rules) {
+		return
+	}
 	if h.impostor == "" {
 		h.run.suite.Report("identity", fmt.Sprintf("member %v, on its own disk, was refused by %v: %v", h.id, by.id, refusal))
 		return
@@ -120,7 +123,13 @@ func (n *network) shake(from, to *host) bool {
 	if from.guard == nil || !to.alive || to.guard == nil {
 		return true
 	}
-	return n.mayHear(&to.credentials, from) && n.welcome(from, to, &to.credentials, false)
+	if !n.mayHear(&to.credentials, from) {
+		return false
+	}
+	if to.impostor == leftOver { // who is dialled judges first; only here that tells more than what follows
+		n.welcome(to, from, &from.credentials, true)
+	}
+	return n.welcome(from, to, &to.credentials, false)
 }
 
 // meet lets both ends of a connection judge each other, for what travels outside of streams.
@@ -201,6 +210,8 @@ func (n *network) listener(at *host) guard.Listener {
 // while its log reaches back to there.
 func (n *network) mayHear(from *credentials, to *host) bool {
 	switch {
+	case from.impostor == leftOver:
+		return true
 	case from.original != nil:
 		heard, _ := n.listener(to)(from.original.claim.Life)
 		return from.original.alive && heard == n.run.Now() && to.hears[from.original.claim.Life]

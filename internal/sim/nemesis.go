@@ -29,6 +29,7 @@ var strikes = map[string]func(*World){
 	"transfer":           byFaults((*faults).strikeTransfer),
 	"last-word":          byFaults((*faults).strikeLastWord),
 	"auth":               (*World).strikeUsers,
+	"upgrade":            byFaults((*faults).strikeUpgrade),
 	"jobs":               byOperators((*operators).strikeJobs),
 	"wipe":               byDisks((*diskFaults).strikeWipe),
 	"roll-back":          byDisks((*diskFaults).strikeRollBack),
@@ -41,6 +42,7 @@ var strikes = map[string]func(*World){
 	"recover-apart":      byDisks((*diskFaults).strikeRecoverApart),
 	"recover-by-mistake": byDisks((*diskFaults).strikeMistake),
 	"join":               byDisks((*diskFaults).strikeJoin),
+	"other-history":      byDisks((*diskFaults).strikeOtherHistory),
 }
 
 // Nemeses lists all kinds of faults, for the command line.

@@ -140,6 +140,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"ignore-binding":       {Members: 3, Nemesis: "wipe", Seed: 4},
 		"count-unbound":        {Members: 3, Nemesis: "found-majority"},
 		"ignore-lives":         {Members: 3, Nemesis: "roll-back", Seed: 7},
+		"obey-other-history":   {Members: 3, Nemesis: "other-history"},
 		"found-by-majority":    {Members: 3, Nemesis: "wipe-most", Seed: 8},
 		"forget-exclusion":     {Members: 3, Nemesis: "found,wipe", Seed: 3},
 		"trust-denial":         {Members: 3, Nemesis: "forget", Seed: 2},
@@ -153,10 +154,12 @@ func TestRun_negativeControls(t *testing.T) {
 		"early-leases":         {Nemesis: "none"},
 		"session-by-id":        {Members: 3, Nemesis: "none"},
 		"hasty-client":         {Members: 7, Nemesis: "last-word", Seed: 8},
+		"read-txn-free":        {Members: 3, Nemesis: "auth"},
 		"apply-unpermitted":    {Members: 5, Nemesis: "auth", Seed: 2},
-		"evaluate-unpermitted": {Members: 5, Nemesis: "auth", Seed: 7},
-		"read-early":           {Members: 3, Nemesis: "auth", Seed: 10},
-		"former-passwords":     {Members: 3, Nemesis: "auth", Seed: 2},
+		"evaluate-unpermitted": {Members: 5, Nemesis: "auth", Seed: 3},
+		"read-early":           {Members: 3, Nemesis: "auth", Seed: 3},
+		"former-passwords":     {Members: 3, Nemesis: "auth"},
+		"ungated":              {Members: 3, Nemesis: "upgrade"},
 		"lossy-watch":          {Nemesis: "none"},
 	}
 	for _, b := range breaks.All() {

@@ -55,6 +55,13 @@ func (t target) RangeBy(
 	t.h.gate.Range(by, op, linearizable, done)
 }
 
+// ReadTxnBy implements workload.Target.
+func (t target) ReadTxnBy(
+	by *users.Person, op *kv.TxnOp, linearizable bool, done func([]kv.RangeResult, kv.Revision, error),
+) {
+	t.h.gate.ReadTxn(by, op, linearizable, done)
+}
+
 // LogIn implements workload.Target.
 func (t target) LogIn(by *users.Person, password string, done func(hash string, err error)) {
 	t.h.gate.LogIn(by, password, done)

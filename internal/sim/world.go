@@ -101,6 +101,7 @@ func newWorld(o Options) (*World, error) {
 	r.actions.Begin(base.Config.Voters)
 	for i := range p.Members {
 		h := c.addHost(o.Seed, base.Config.Members[i].ID, base)
+		drawLevel(h)
 		r.After(p.Begins(i, r.spoil), h.start)
 	}
 	r.After(cureScan, w.operators.foundAgain)

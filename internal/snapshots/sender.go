@@ -34,6 +34,7 @@ type Sender struct {
 	options  SenderOptions
 	streams  streams
 	progress transfers
+	waiting  waiting
 	made     atomic.Uint64 // checkpoints, for their names
 }
 
@@ -47,7 +48,7 @@ func (s *Sender) Begin(ctx context.Context, to consensus.MemberID) (send func() 
 	return func() (consensus.Position, error) {
 		defer done()
 		meta, err := s.send(streaming, to)
-		if err != nil && ctx.Err() == nil {
+		if s.waiting.isNews(to, err) && err != nil && ctx.Err() == nil {
 			s.options.Logger.Warn("could not send a snapshot", "peer", to.String(), "err", err)
 		}
 		return meta.Position, err
@@ -62,6 +63,9 @@ func (s *Sender) Progress(to consensus.MemberID) *membership.TransferView { retu
 
 func (s *Sender) send(ctx context.Context, to consensus.MemberID) (meta consensus.SnapshotMeta, err error) {
 	begun := s.options.Clock.Now()
+	if err := readable(s.options.Stores, to); err != nil {
+		return meta, err
+	}
 	err = s.checkpoint(ctx, func(ctx context.Context, dir string, machine *apply.Machine) error {
 		meta = machine.SnapshotMeta()
 		return s.options.Stream(ctx, to, meta, func(w io.Writer) error {

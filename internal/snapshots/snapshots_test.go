@@ -1,10 +1,12 @@
 package snapshots_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -13,7 +15,9 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/datadir/datatest"
 	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/snapshots"
 )
 
@@ -88,6 +92,49 @@ func TestSender_Begin(t *testing.T) {
 	}
 	if names := left(t, &p.leader.Options); len(names) != 0 || p.sender.Progress(1) != nil {
 		t.Errorf("the sender keeps %q", names)
+	}
+}
+
+// Ensure that nothing is streamed to a member whose build does not read the store, that the log says so once, and that it is sent
+// when that member runs another build.
+func TestSender_Begin_unreadable(t *testing.T) {
+	p := newPair(t)
+	defer datatest.Close(t, p.leader)
+	var log bytes.Buffer
+	logging := snapshots.NewSender(snapshots.SenderOptions{Stores: &p.stores, Data: &p.leader.Options, Clock: env.WallClock{},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Stream: func(context.Context, consensus.MemberID, consensus.SnapshotMeta, func(io.Writer) error) error {
+			t.Error("it is streamed")
+			return nil
+		}})
+	publish := func(member uint64, l level.Level) kv.Command {
+		return kv.Command{Publish: &kv.PublishOp{Member: member, Name: "m", Version: "3.7.1", Build: "b", Level: l}}
+	}
+	apply := func(commands ...kv.Command) {
+		t.Helper()
+		for i := range commands {
+			entry := consensus.Entry{Index: p.leader.Machine.Applied().Index + 1, Term: 2, Kind: consensus.EntryCommand,
+				Payload: commands[i].Append(nil)}
+			if _, err := p.leader.Machine.Apply([]consensus.Entry{entry}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	apply(publish(1, level.Own), publish(2, level.Own), publish(3, level.Own),
+		kv.Command{Raise: &kv.RaiseOp{Level: level.Own}}, publish(1, level.Users))
+	for range 3 {
+		var unreadable *snapshots.UnreadableError
+		if _, err := logging.Begin(t.Context(), 1)(); !errors.As(err, &unreadable) ||
+			!strings.Contains(err.Error(), "m (build b, level 2) does not read") {
+			t.Errorf("sent: %v", err)
+		}
+	}
+	if got := strings.Count(log.String(), "does not read"); got != 1 {
+		t.Errorf("told %d times: %s", got, log.String())
+	}
+	apply(publish(1, level.Own))
+	if _, err := p.sender.Begin(t.Context(), 1)(); err != nil {
+		t.Errorf("after its upgrade: %v", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 var (
 	// advisedCommand finds commands where texts put them: in backquotes, or on an indented line of an example.
-	advisedCommand = regexp.MustCompile("(?m)(?:`|^[ \\t]+)quorate ([a-z]+)((?: [a-z]+)*)")
+	advisedCommand = regexp.MustCompile("(?m)(?:`|^[ \\t]+)quorate ([a-z]+(?:-[a-z]+)*)((?: [a-z]+)*)")
 	// unsafeAdvice tells somebody to make old data count again, which rolls a member back.
 	unsafeAdvice = regexp.MustCompile(`(?i)\brestore (it|them|the|its|a)\b|\bput (it|them|the .*) back\b|from a backup`)
 )

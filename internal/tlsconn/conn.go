@@ -32,8 +32,8 @@ func Of(c net.Conn) (*tls.Conn, error) {
 	}
 }
 
-// connCredentials tell gRPC how a connection is encrypted that the listener has encrypted already: handlers find the
-// caller's certificates where they would be if gRPC had done it.
+// connCredentials tell gRPC how a connection is encrypted that the listener has encrypted already, and which one it is:
+// handlers find both by StateOf and ConnOf.
 type connCredentials struct {
 	credentials.TransportCredentials
 }
@@ -49,13 +49,15 @@ func (c connCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.A
 	if err != nil {
 		return nil, nil, err
 	}
-	if encrypted == nil {
-		return c.TransportCredentials.ServerHandshake(conn)
+	known := newConn(conn)
+	if encrypted != nil {
+		return known, authInfo{credentials.TLSInfo{
+			State:          encrypted.ConnectionState(),
+			CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
+		}, known}, nil
 	}
-	return conn, credentials.TLSInfo{
-		State:          encrypted.ConnectionState(),
-		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
-	}, nil
+	_, plain, err := c.TransportCredentials.ServerHandshake(conn)
+	return known, authInfo{plain, known}, err
 }
 
 // Clone implements credentials.TransportCredentials.
@@ -69,6 +71,10 @@ func StateOf(ctx context.Context) (tls.ConnectionState, bool) {
 	if !ok {
 		return tls.ConnectionState{}, false
 	}
-	info, ok := from.AuthInfo.(credentials.TLSInfo)
+	shown := from.AuthInfo
+	if known, ok := shown.(authInfo); ok {
+		shown = known.AuthInfo
+	}
+	info, ok := shown.(credentials.TLSInfo)
 	return info.State, ok
 }

@@ -47,6 +47,11 @@ func parseURL(raw string) (address, error) {
 
 // Listen opens the listener that a peer URL asks for. A https URL needs a server TLS configuration.
 func Listen(raw string, serverTLS *tls.Config) (net.Listener, error) {
+	return ListenWith(context.Background(), &net.ListenConfig{}, raw, serverTLS)
+}
+
+// ListenWith is Listen with options of the socket.
+func ListenWith(ctx context.Context, sockets *net.ListenConfig, raw string, serverTLS *tls.Config) (net.Listener, error) {
 	a, err := parseURL(raw)
 	if err != nil {
 		return nil, err
@@ -54,11 +59,11 @@ func Listen(raw string, serverTLS *tls.Config) (net.Listener, error) {
 	if a.secure && serverTLS == nil {
 		return nil, fmt.Errorf("%w: %q", ErrNeedsTLS, raw)
 	}
-	l, err := net.Listen(a.network, a.target)
+	l, err := sockets.Listen(ctx, a.network, a.target)
 	if a.network == "unix" && errors.Is(err, syscall.EADDRINUSE) && !answers(a) {
 		// The socket file outlived its process. Nobody listens, so nobody misses it.
 		if err = os.Remove(a.target); err == nil {
-			l, err = net.Listen(a.network, a.target)
+			l, err = sockets.Listen(ctx, a.network, a.target)
 		}
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {

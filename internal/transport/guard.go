@@ -74,10 +74,49 @@ func (g *guard) judge(c *identity.Claim, speaker identity.Speaker) error {
 		g.claims.Saved()
 	}
 	delete(g.troubles, c.Member)
+	return nil
+}
+
+// meet notes that a member and this one have accepted each other.
+func (g *guard) meet(c *identity.Claim) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.claims.Config().Contains(c.Member) {
 		g.met[c.Member] = *c
 	}
-	return nil
+}
+
+// accepted notes that whoever answers at the address of a member has accepted this one.
+func (g *guard) accepted(by consensus.MemberID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.claims.Accepted(by)
+}
+
+// contradicted notes that a peer has refused this member, which does not obey. What it returns is for the log; empty: it was
+// said before.
+func (g *guard) contradicted(by consensus.MemberID) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refusals[identity.OtherHistory].Add(1)
+	if !g.claims.Contradicted(by) {
+		return ""
+	}
+	delete(g.met, by)
+	return g.claims.OtherHistory(by)
+}
+
+// OtherHistories tells of the processes of another history that answer at the addresses of members, and what to do.
+func (t *Transport) OtherHistories() (texts []string) {
+	g := &t.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, m := range g.claims.Config().Members {
+		if text := g.claims.OtherHistory(m.ID); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // refused counts a refusal and keeps it for Trouble.
@@ -96,7 +135,9 @@ func (g *guard) refused(c *identity.Claim, err error) {
 			since = was.Since
 		}
 		g.troubles[c.Member] = Trouble{Reason: named.Reason, Text: named.Text, Since: since}
-		delete(g.met, c.Member)
+		if g.met[c.Member].Storage == c.Storage {
+			delete(g.met, c.Member)
+		}
 	}
 }
 
@@ -106,7 +147,7 @@ func (t *Transport) turnAway(c *identity.Claim, reason identity.Reason, text str
 	return refused
 }
 
-// Met returns the claims of members of the configuration that were accepted last.
+// Met returns the claims of members of the configuration that have accepted this one, and that it has accepted, last.
 func (t *Transport) Met() []identity.Claim {
 	t.guard.mu.Lock()
 	defer t.guard.mu.Unlock()
@@ -119,10 +160,17 @@ func (t *Transport) Met() []identity.Claim {
 	return all
 }
 
-// Trouble tells why a member of the configuration is refused here.
+// Trouble tells why a member of the configuration is refused here. That somebody else is refused who takes its name says
+// nothing about a member that is connected.
 func (t *Transport) Trouble(id consensus.MemberID) (Trouble, bool) {
+	if _, up := t.ConnectedSince(id); up {
+		return Trouble{}, false
+	}
 	t.guard.mu.Lock()
 	defer t.guard.mu.Unlock()
+	if text := t.guard.claims.OtherHistory(id); text != "" {
+		return Trouble{Reason: identity.OtherHistory, Text: text}, true
+	}
 	trouble, found := t.guard.troubles[id]
 	return trouble, found
 }

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestTransport_handshake_lostDisk(t *testing.T) {
 	told := make(chan *identity.Refusal, 100)
 	a := start(t, 1, disk(1, 1))
 	b := start(t, 2, disk(9, 1), func(o *transport.Options) {
-		o.Identity.Refused = func(_ consensus.MemberID, r *identity.Refusal) { told <- r }
+		o.Identity.Refused = func(_ consensus.MemberID, r *identity.Refusal) bool { told <- r; return true }
 	})
 	a.SetPeers(boundTo(a, b))
 	a.logs.await(t, "peer refused", "lost-disk") // a dials
@@ -53,6 +54,79 @@ func TestTransport_handshake_lostDisk(t *testing.T) {
 	}
 	if a.Refusals(identity.LostDisk) == 0 {
 		t.Error("no refusal is counted")
+	}
+}
+
+// Ensure that a peer which refuses this member, that need not obey, is not met, so that nobody binds it, is shown as of another
+// history, and can be the member again once it accepts this one.
+func TestTransport_handshake_otherHistory(t *testing.T) {
+	a := start(t, 1, disk(1, 1), func(o *transport.Options) {
+		o.Identity.Refused = func(consensus.MemberID, *identity.Refusal) bool { return false }
+	})
+	other := start(t, 2, disk(9, 1))
+	members := boundTo(a, other)
+	members[0].Storage = consensus.StorageID{8} // so it was in the other history
+	other.SetPeers(members)
+	members = boundTo(a, other)
+	members[1].Storage, members[1].PeerURLs = consensus.NoStorage, []string{"http://127.0.0.1:1"}
+	a.SetPeers(members)
+	other.logs.await(t, "peer refused", "lost-disk") // it dials, is welcome, and does not welcome
+	if met := a.Met(); len(met) != 0 {
+		t.Errorf("met %v, which refuses this member", met)
+	}
+	members[1].PeerURLs = []string{other.url}
+	a.SetPeers(members) // a dials, and is refused
+	a.logs.await(t, "peer is of another history of this cluster", "move its data directories aside")
+	other.logs.await(t, "peer refused", "other-history")
+	trouble, found := a.Trouble(2)
+	if !found || trouble.Reason != identity.OtherHistory || len(a.OtherHistories()) != 1 || a.OtherHistories()[0] != trouble.Text {
+		t.Errorf("trouble of 2: %v, %v; histories: %v", trouble, found, a.OtherHistories())
+	}
+	if a.Refusals(identity.OtherHistory) == 0 || len(a.Met()) != 0 {
+		t.Errorf("%d refusals are counted; met %v", a.Refusals(identity.OtherHistory), a.Met())
+	}
+	_ = other.Close()
+	l, err := net.Listen("tcp", strings.TrimPrefix(other.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startOn(t, 2, l, disk(2, 1))
+	b.SetPeers(members)
+	a.waitFor(2)
+	b.waitFor(1)
+	if _, found := a.Trouble(2); found || len(a.OtherHistories()) != 0 || len(a.Met()) != 1 {
+		t.Errorf("trouble: %t; histories: %v; met: %v", found, a.OtherHistories(), a.Met())
+	}
+}
+
+// Ensure that a second process which takes a member's name, with another data directory, casts no doubt on the member while that is
+// connected: somebody would replace it.
+func TestTransport_Trouble_ofAnotherProcess(t *testing.T) {
+	a, b := start(t, 1, disk(1, 1)), start(t, 2, disk(2, 1))
+	members := boundTo(a, b)
+	a.SetPeers(members)
+	b.SetPeers(members)
+	a.waitFor(2)
+	b.waitFor(1)
+	other := start(t, 2, disk(9, 1))
+	other.SetPeers(members)
+	other.logs.await(t, "peer refused", "lost-disk")
+	if trouble, found := a.Trouble(2); found {
+		t.Errorf("member 2, which is connected, is in trouble: %+v", trouble)
+	}
+	if met := a.Met(); len(met) != 1 || met[0].Storage != (consensus.StorageID{2}) {
+		t.Errorf("met %v", met)
+	}
+	_ = b.Close()
+	for late := time.After(patience); ; osYield() {
+		if trouble, found := a.Trouble(2); found && trouble.Reason == identity.LostDisk {
+			return // nobody but the other process is there
+		}
+		select {
+		case <-late:
+			t.Fatal("member 2 is gone, and nobody tells of the other process")
+		default:
+		}
 	}
 }
 

@@ -69,8 +69,9 @@ type Identity struct {
 	// Seen is what Remember was given last, by any life of this member. Remember returns once it is on disk.
 	Seen     []identity.Seen
 	Remember func([]identity.Seen) error
-	// Refused, if set, is told when a peer refuses this member for a reason of its data directory.
-	Refused func(by consensus.MemberID, refusal *identity.Refusal)
+	// Refused, if set, is told when a peer refuses this member for a reason of its data directory, and says whether it obeys:
+	// see identity.Obey.
+	Refused func(by consensus.MemberID, refusal *identity.Refusal) (obeys bool)
 	// CheckCertificate judges the certificates of who connects; nil: they prove nothing, as nobody verifies them.
 	CheckCertificate CertificateCheck
 	Rules            identity.Rules // for tests

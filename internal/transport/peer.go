@@ -151,17 +151,30 @@ func (p *peer) report(err error) {
 	fresh := p.reported != kind
 	p.reported = kind
 	p.mu.Unlock()
+	if told := p.refusedFor(err); told != nil && !p.t.options.Identity.Refused(p.id, told) {
+		if text := p.t.guard.contradicted(p.id); text != "" {
+			p.t.logger.Error("peer is of another history of this cluster", "peer", p.id.String(), "what", text)
+		}
+		return
+	}
 	switch {
-	case !fresh || p.t.isClosed():
+	case !fresh || kind == "unreachable" && p.t.isClosed():
 	case kind == "unreachable":
 		p.t.logger.Warn("peer unreachable", "peer", p.id.String(), "err", err)
 	default:
 		p.t.logger.Error("peer refused", "peer", p.id.String(), "err", err)
 	}
-	if told := identity.Read(status.Convert(err).Message()); told != nil && told.Reason.Final() &&
-		status.Code(err) == codes.FailedPrecondition && p.t.options.Identity.Refused != nil {
-		p.t.options.Identity.Refused(p.id, told)
+}
+
+// refusedFor returns the refusal of this member's data directory that the peer answered; nil if it is none, or nobody wants to
+// know.
+func (p *peer) refusedFor(err error) *identity.Refusal {
+	told := identity.Read(status.Convert(err).Message())
+	if told == nil || !told.Reason.Final() || status.Code(err) != codes.FailedPrecondition ||
+		p.t.options.Identity.Refused == nil {
+		return nil
 	}
+	return told
 }
 
 // connected notes that a stream is up.

@@ -165,7 +165,12 @@ func (t *Transport) shakeHands(s stream, ours hello) (theirs hello, err error) {
 	if err := theirs.checkAnswer(ours); err != nil {
 		return hello{}, err
 	}
-	return theirs, t.welcome(&theirs.claim)
+	t.guard.accepted(theirs.claim.Member)
+	if err := t.welcome(&theirs.claim); err != nil {
+		return hello{}, err
+	}
+	t.guard.meet(&theirs.claim)
+	return theirs, nil
 }
 
 func (l *peerStream) establish(conn *dialed) {

@@ -165,18 +165,12 @@ func (t *Transport) accept(s grpc.ServerStream) (hello, error) {
 	return h, s.SendMsg(&outFrame{plain: t.hello(h.claim.Member, h.kind).frame()})
 }
 
-// noteRefusal logs whom we refused, once for each reason.
+// noteRefusal logs whom we refused.
 func (t *Transport) noteRefusal(h hello, err error) {
-	from := h.claim.Member
-	t.mu.Lock()
-	fresh := t.refused[from] != err.Error()
-	if len(t.refused) > 256 {
-		clear(t.refused)
-	}
-	t.refused[from] = err.Error()
-	t.mu.Unlock()
-	if fresh {
-		t.logger.Error("refused a connection", "peer", from.String(), "address", h.claim.Address, "err", err)
+	from, text := h.claim.Member, cut(err.Error())
+	if suppressed, ok := t.refusals.next(from, text, time.Now()); ok {
+		t.logger.Error("refused a connection", "peer", from.String(), "address", cut(h.claim.Address), "err", text,
+			"suppressed", suppressed)
 	}
 }
 
@@ -186,8 +180,8 @@ func (t *Transport) adopt(key streamKey, in *incoming) {
 	t.mu.Lock()
 	older := t.incoming[key]
 	t.incoming[key] = in
-	delete(t.refused, key.from)
 	t.mu.Unlock()
+	t.refusals.forget(key.from)
 	if older != nil {
 		older.end(errSuperseded)
 	}

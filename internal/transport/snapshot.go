@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/consensus"
 )
 
@@ -137,14 +138,7 @@ func (w *snapshotWriter) flush() error {
 	if wait <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-w.ctx.Done():
-		return context.Cause(w.ctx)
-	}
+	return broadcast.Pause(w.ctx, wait)
 }
 
 func (w *snapshotWriter) plain(frame []byte) error {

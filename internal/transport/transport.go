@@ -31,12 +31,12 @@ type Transport struct {
 	version  uint16                  // protocolVersion, but for tests
 	progress progress
 	guard    guard
+	refusals refusalLog
 	first    *admission.FirstMessages // what has not said hello yet
 
 	mu       sync.Mutex
 	closed   bool
 	incoming map[streamKey]*incoming
-	refused  map[consensus.MemberID]string // what was logged about whom we refused
 }
 
 var _ env.Transport = (*Transport)(nil)
@@ -62,9 +62,9 @@ func New(o Options) (*Transport, error) {
 		taking:   make(chan struct{}, o.Snapshot.Most),
 		version:  protocolVersion,
 		incoming: make(map[streamKey]*incoming),
-		refused:  make(map[consensus.MemberID]string),
 	}
 	t.guard.init(&o)
+	t.refusals.init()
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.first = admission.NewFirstMessages(o.Hello)
 	t.running.Go(func() { t.first.Run(t.ctx.Done()) })

@@ -15,7 +15,8 @@ type ScrubPace struct {
 	Pause time.Duration // between two steps
 }
 
-// Scrubber deletes in the background, in small steps, the versions that a compaction made invisible.
+// Scrubber deletes in the background, in small steps, the versions that a compaction made invisible, and counts keys, so that
+// reads need not.
 type Scrubber struct {
 	stores *datadir.Stores
 	pace   ScrubPace
@@ -33,13 +34,13 @@ func NewScrubber(stores *datadir.Stores, pace ScrubPace) *Scrubber {
 	return s
 }
 
-// Consider wakes the scrubber if the compact revision has moved. It is called after every batch.
-func (s *Scrubber) Consider(compacted kv.Revision) {
+// Consider wakes the scrubber if the compact revision has moved, or if there are keys to count. It is called after every batch.
+func (s *Scrubber) Consider(compacted kv.Revision, uncounted bool) {
 	s.mu.Lock()
 	moved := compacted > s.wanted
 	s.wanted = max(s.wanted, compacted)
 	s.mu.Unlock()
-	if moved {
+	if moved || uncounted {
 		s.Wake()
 	}
 }
@@ -52,7 +53,7 @@ func (s *Scrubber) Wake() {
 	}
 }
 
-// Run deletes until ctx ends.
+// Run works until ctx ends.
 func (s *Scrubber) Run(ctx context.Context) error {
 	for {
 		select {
@@ -63,12 +64,16 @@ func (s *Scrubber) Run(ctx context.Context) error {
 		begun := time.Now()
 		for {
 			stepped := time.Now()
-			done, err := s.Step()
+			deleted, err := s.delete()
 			if err != nil {
 				return err
 			}
-			s.time(stepped, begun, done)
-			if done {
+			s.time(stepped, begun, deleted)
+			counted, err := s.count()
+			if err != nil {
+				return err
+			}
+			if deleted && counted {
 				break
 			}
 			select {
@@ -90,8 +95,25 @@ func (s *Scrubber) Due() bool {
 	}
 }
 
-// Step deletes the next of what is to be deleted, and reports whether that was all.
+// Step does the next of what there is to do, and reports whether that was all.
 func (s *Scrubber) Step() (done bool, err error) {
+	deleted, err := s.delete()
+	if err != nil {
+		return false, err
+	}
+	counted, err := s.count()
+	return deleted && counted, err
+}
+
+// count counts the next keys, and reports whether all are counted.
+func (s *Scrubber) count() (done bool, err error) {
+	machine, release := s.stores.Machine()
+	defer release()
+	return machine.Store().CountStep()
+}
+
+// delete deletes the next of what is to be deleted, and reports whether that was all.
+func (s *Scrubber) delete() (done bool, err error) {
 	machine, release := s.stores.Machine()
 	defer release()
 	store, did := machine.Store(), &machine.Counts().Compaction

@@ -24,8 +24,11 @@ func TestScrubber_Consider(t *testing.T) {
 		compacted kv.Revision
 		wakes     bool
 	}{{0, false}, {5, true}, {5, false}, {4, false}, {6, true}} {
-		if s.Consider(step.compacted); woken() != step.wakes {
+		if s.Consider(step.compacted, false); woken() != step.wakes {
 			t.Errorf("at compact revision %d: woken %t, want %t", step.compacted, !step.wakes, step.wakes)
 		}
+	}
+	if s.Consider(6, true); !woken() {
+		t.Error("keys to count do not wake it")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/test/bench/slowsync"
 )
 
 const memberCount = 3
@@ -23,7 +26,11 @@ const memberCount = 3
 const ready = "ready to serve client requests"
 
 // server is a binary under test. It takes etcd's flags.
-type server struct{ name, path string }
+type server struct {
+	name, path string
+	flags      []string // beside those that all servers get
+	slowDisks  bool     // every member gets a disk whose syncs can be made slow
+}
 
 // member is one process of a cluster, over several lives.
 type member struct {
@@ -32,6 +39,7 @@ type member struct {
 	id                         uint64 // known to leader
 	joins                      bool   // a cluster that is there already
 	process                    *os.Process
+	disk                       *slowsync.Disk // nil: its disk is what it is
 	log                        *logWatch
 	ended                      chan struct{} // closed when the process has ended
 }
@@ -63,6 +71,19 @@ func (w *logWatch) end() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return string(w.tail[max(0, len(w.tail)-2000):])
+}
+
+// serverFlag lets a command line name servers.
+func serverFlag(flags *flag.FlagSet, servers *[]server) {
+	flags.Func("server", "NAME=PATH of a binary that takes etcd's flags; repeat it, the first is the base of ratios",
+		func(text string) error {
+			name, path, ok := strings.Cut(text, "=")
+			*servers = append(*servers, server{name: name, path: path})
+			if !ok {
+				return errors.New("want NAME=PATH")
+			}
+			return nil
+		})
 }
 
 // cluster is three members of one server.
@@ -103,6 +124,9 @@ func newClusterOf(
 		c.members = append(c.members, &member{
 			name: fmt.Sprintf("m%d", i+1), clientAddr: addresses[2*i], peerAddr: addresses[2*i+1], met: met,
 		})
+		if s.slowDisks {
+			c.members[i].disk = &slowsync.Disk{}
+		}
 		endpoints[i] = addresses[2*i]
 	}
 	took, err := c.start(ctx)
@@ -165,11 +189,16 @@ func (c *cluster) launch(m *member) error {
 		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state,
 		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
 		"--heartbeat-interval=100", "--election-timeout=1000")
+	command.Args = append(command.Args, c.server.flags...)
 	m.log = &logWatch{ready: make(chan time.Time, 1)}
 	command.Stdout, command.Stderr = m.log, m.log
 	// A member does not outlive the run, however that ends, nor does it see the terminal's interrupt.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := command.Start(); err != nil {
+	start := command.Start
+	if m.disk != nil {
+		start = func() error { return m.disk.Start(command) }
+	}
+	if err := start(); err != nil {
 		return err
 	}
 	m.process = command.Process

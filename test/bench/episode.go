@@ -14,8 +14,11 @@ type plan struct {
 	dir            string
 	workloads      []string
 	clients        []int
+	watchers       []int
+	watchStreams   int
 	rounds, values int
 	snapshotMiB    int
+	expiry         expiry
 	warm, length   time.Duration
 }
 
@@ -23,37 +26,26 @@ type plan struct {
 type episode func(context.Context, *plan, server) ([]figures, error)
 
 var episodes = map[string]episode{
-	"memory": memory, "start": startUp, "kill-leader": killLeader,
+	"watch": fanOut, "memory": memory, "start": startUp, "kill-leader": killLeader,
 	"add-voter":        disturbed("add-voter", addVoter),
 	"remove-leader":    disturbed("remove-leader", removeLeader),
 	"replace-leader":   disturbed("replace-leader", replaceLeader),
 	"replace-follower": disturbed("replace-follower", replaceFollower),
 	"learner-snapshot": learnerSnapshot,
+	"expiry":           func(ctx context.Context, p *plan, s server) ([]figures, error) { return p.expiry.run(ctx, s, p.dir) },
 }
 
-// load runs one closed loop, or the watch fan-out, on a running cluster.
+// load runs one closed loop on a running cluster.
 func (c *cluster) load(ctx context.Context, p *plan, workload string, clients int) (figures, error) {
 	f := newFigures(fmt.Sprintf("%s c=%d", workload, clients))
-	n := clients
-	if workload == "watch" {
-		n++ // the writer
-	}
-	workers, err := openWorkers(ctx, c, n)
+	workers, err := openWorkers(ctx, c, clients)
 	if err != nil {
 		return f, err
 	}
-	var from, to reading
-	if workload == "watch" {
-		from, to, err = c.fanOut(ctx, workers, p.warm, p.length)
-	} else {
-		from, to = c.closedLoop(ctx, workers, operations[workload], p.warm, p.length)
-	}
+	from, to := c.closedLoop(ctx, workers, operations[workload], p.warm, p.length)
 	f.set(residentMiB, c.resident("VmHWM"))
 	f.charge(from, to, workers)
-	if err := errors.Join(err, ctx.Err()); err != nil {
-		return f, errors.Join(err, closeWorkers(workers))
-	}
-	return f, closeWorkers(workers)
+	return f, errors.Join(ctx.Err(), closeWorkers(workers))
 }
 
 // memory writes many values once and looks at what the members hold then, and held at most.

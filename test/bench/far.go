@@ -29,7 +29,7 @@ func far(ctx context.Context, arguments []string) error {
 			if !ok {
 				return fmt.Errorf("%q is not NAME=PATH", text)
 			}
-			servers = append(servers, server{name, path})
+			servers = append(servers, server{name: name, path: path})
 			return nil
 		})
 	dir := flags.String("dir", "", "directory for the data")

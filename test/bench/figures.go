@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/quorate/quorate/test/bench/latency"
 )
 
 // kind is a column of the report.
@@ -21,15 +25,25 @@ const (
 	residentMiB
 	failures
 	othersPercent
+	maxMillis
+	deviceMiB // what the whole device was written to, for all members
+	diskMiB   // what lies there, of all members
+	cancelled // watches
+	elections // changes of the leader
+	deviceBytes
+	lowestSecond // puts of the slowest second, as a part of the median second's
 	kinds
 )
 
 var headings = [kinds]string{
 	"op/s", "p50 ms", "p99 ms", "wait ms", "quiet ms", "server us/op", "client us/op", "RSS MiB", "errors", "others %",
+	"max ms", "device MiB", "disk MiB", "cancelled", "elections", "device B/op", "lowest s",
 }
 
 // compared are the columns of which a ratio means something.
-var compared = []kind{perSecond, medianMillis, p99Millis, waitMillis, serverMicros, residentMiB}
+var compared = []kind{
+	perSecond, medianMillis, p99Millis, waitMillis, serverMicros, residentMiB, deviceMiB, diskMiB, deviceBytes, lowestSecond,
+}
 
 // figures are what one workload at one number of clients gave for one server in one round. What a workload does not
 // measure is not a number.
@@ -52,27 +66,36 @@ func (f *figures) set(k kind, v float64) { f.values[k] = v }
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// charge works out what happened between two readings of the meters.
-func (f *figures) charge(from, to reading, workers []*worker) {
-	var times histogram
+// latencies sets what the workers did between two readings of the meters.
+func (f *figures) latencies(from, to reading, workers []*worker) (done float64) {
+	var times latency.Histogram
 	wrong := 0
 	for _, w := range workers {
-		times.add(&w.times)
-		wrong += w.errors
+		times.Add(&w.times)
+		if wrong += w.errors; w.failed != nil {
+			fmt.Fprintf(os.Stderr, "%s: a client's first error: %v\n", f.workload, w.failed)
+		}
 	}
-	elapsed, done := to.at.Sub(from.at), float64(times.count)
-	servers, generator := to.servers-from.servers, to.generator-from.generator
+	done = float64(times.Count())
 	f.set(failures, float64(wrong))
-	others := max(0, to.everyone-from.everyone-servers-generator)
-	f.set(othersPercent, 100*float64(others)/float64(elapsed)/float64(runtime.NumCPU()))
-	f.set(perSecond, done/elapsed.Seconds())
-	if times.count == 0 {
-		return
+	f.set(perSecond, done/to.at.Sub(from.at).Seconds())
+	if done > 0 {
+		f.set(medianMillis, millis(times.Quantile(0.50)))
+		f.set(p99Millis, millis(times.Quantile(0.99)))
 	}
-	f.set(medianMillis, millis(times.quantile(0.50)))
-	f.set(p99Millis, millis(times.quantile(0.99)))
-	f.set(serverMicros, micros(servers)/done)
-	f.set(clientMicros, micros(generator)/done)
+	return done
+}
+
+// charge works out what happened between two readings of the meters, and what one operation cost.
+func (f *figures) charge(from, to reading, workers []*worker) {
+	done := f.latencies(from, to, workers)
+	servers, generator := to.servers-from.servers, to.generator-from.generator
+	others := max(0, to.everyone-from.everyone-servers-generator)
+	f.set(othersPercent, 100*float64(others)/float64(to.at.Sub(from.at))/float64(runtime.NumCPU()))
+	if done > 0 {
+		f.set(serverMicros, micros(servers)/done)
+		f.set(clientMicros, micros(generator)/done)
+	}
 }
 
 // median leaves out what is not a number, and is none if nothing is left.

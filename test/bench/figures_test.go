@@ -63,7 +63,7 @@ func TestRatios(t *testing.T) {
 func TestFigures_charge(t *testing.T) {
 	w := &worker{errors: 2}
 	for range 1000 {
-		w.times.record(time.Millisecond)
+		w.times.Record(time.Millisecond)
 	}
 	at := time.Now()
 	f := newFigures("put")

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/test/bench/latency"
 )
 
 const (
@@ -24,13 +29,22 @@ const (
 
 // worker is one client with a connection of its own to one member.
 type worker struct {
-	number  int
-	client  *clientv3.Client
-	keys    chooser
-	seen    map[string]int64 // txn: revisions of the keys that are this worker's alone
-	times   histogram
-	errors  int
-	watched clientv3.WatchChan
+	number int
+	client *clientv3.Client
+	keys   chooser
+	seen   map[string]int64 // txn: revisions of the keys that are this worker's alone
+	leases leases           // keepalive
+	times  latency.Histogram
+	errors int
+	failed error         // the first one
+	rest   time.Duration // after each operation
+}
+
+// leases are what a worker holds, and the stream on which it renews them.
+type leases struct {
+	ids    []int64
+	stream grpc.BidiStreamingClient[pb.LeaseKeepAliveRequest, pb.LeaseKeepAliveResponse]
+	cancel context.CancelFunc // of the stream
 }
 
 // openWorkers connects n clients round robin over the members, and makes each ask once so that it is connected.
@@ -55,6 +69,13 @@ func openWorkers(ctx context.Context, c *cluster, n int) ([]*worker, error) {
 
 func closeWorkers(workers []*worker) error {
 	return eachWorker(workers, func(w *worker) error { return w.client.Close() })
+}
+
+// forget begins the workers' figures anew.
+func forget(workers []*worker) {
+	for _, w := range workers {
+		w.times, w.errors = latency.Histogram{}, 0
+	}
 }
 
 // eachWorker does something for all workers, 32 at a time.
@@ -122,11 +143,15 @@ func startLoop(
 				switch {
 				case err != nil && (counts || errors.Is(err, context.DeadlineExceeded)):
 					w.errors++
+					w.failed = cmp.Or(w.failed, err)
 					pause(ctx, pauseAfterError)
 				case err != nil:
 					pause(ctx, pauseAfterError)
 				case counts:
-					w.times.record(took)
+					w.times.Record(took)
+				}
+				if w.rest > 0 {
+					pause(ctx, w.rest)
 				}
 			}
 		})

@@ -12,16 +12,23 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/quorate/quorate/test/bench/slowsync"
 )
 
 const usage = `usage:
   go run . run --server etcd=PATH --server quorate=PATH --dir DIR [flags]   measure; run --help lists the flags
   go run . etcd --out PATH                                                  build the reference etcd
   go run . far --server NAME=PATH --dir DIR [flags]                         writes of a client that is far away; --help
+  go run . k8s --server NAME=PATH --server NAME=PATH --dir DIR [flags]      the load of a Kubernetes control plane; --help
+  go run . life --server NAME=PATH --server NAME=PATH --dir DIR [flags]     a put until its version is deleted; --help
+  go run . slow --server NAME=PATH --server NAME=PATH --dir DIR [flags]     while some disks are slow; --help
+  go run . memory --server NAME=PATH --dir DIR [flags]                      how much of --memory is taken; --help
   go run . routes --server PATH --dir DIR [flags]                           how often the fast path decides; --help
 `
 
 func main() {
+	slowsync.Main()
 	// The client logs each retry of a request that a killed member took along, which is what we came to see.
 	if err := os.Setenv("ETCD_CLIENT_DEBUG", "fatal"); err != nil {
 		fail(err)
@@ -33,7 +40,8 @@ func main() {
 		os.Exit(2)
 	}
 	commands := map[string]func(context.Context, []string) error{
-		"run": measure, "etcd": buildReference, "routes": routes, "far": far,
+		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
+		"slow": slow, "memory": memoryLimits,
 	}
 	command := commands[os.Args[1]]
 	if command == nil {
@@ -123,44 +131,48 @@ func (p *plan) runShared(ctx context.Context, s server, workloads []string) (all
 
 func parsePlan(arguments []string) (*plan, error) {
 	p := &plan{}
-	var workloads, clients string
+	var workloads, clients, watchers string
 	flags := flag.NewFlagSet("run", flag.ExitOnError)
-	flags.Func("server", "NAME=PATH of a binary that takes etcd's flags; repeat it, the first is the base of ratios",
-		func(text string) error {
-			name, path, ok := strings.Cut(text, "=")
-			p.servers = append(p.servers, server{name: name, path: path})
-			if !ok {
-				return errors.New("want NAME=PATH")
-			}
-			return nil
-		})
+	serverFlag(flags, &p.servers)
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
 	flags.StringVar(&workloads, "workloads", "put,range,txn,mixed,watch",
-		"of put, range, txn, mixed, watch, memory, start, kill-leader")
-	flags.StringVar(&clients, "clients", "1,64,256", "numbers of closed-loop clients, or of watchers")
+		"of put, range, txn, mixed, watch, lease-grant, keepalive, keepalive-100, expiry, memory, start, kill-leader")
+	flags.StringVar(&clients, "clients", "1,64,256", "numbers of closed-loop clients")
+	flags.StringVar(&watchers, "watchers", "1000", "watch: numbers of watchers of one key")
+	flags.IntVar(&p.watchStreams, "streams", 50, "watch: streams that the watchers share, each on its connection")
 	flags.IntVar(&p.rounds, "rounds", 3, "rounds; each takes every server once")
 	flags.IntVar(&p.values, "values", 1_000_000, "memory: how many values of 256 bytes to write")
 	flags.IntVar(&p.snapshotMiB, "snapshot", 1024, "learner-snapshot: MiB of values of 16 KiB to write first")
+	flags.IntVar(&p.expiry.leases, "leases", 10_000, "expiry: leases that end together")
+	flags.IntVar(&p.expiry.keys, "lease-keys", 1, "expiry: keys of each")
+	flags.DurationVar(&p.expiry.after, "expire-after", 25*time.Second, "expiry: when they end; all must be granted by then")
 	flags.DurationVar(&p.length, "duration", 5*time.Second, "of one measurement")
 	flags.DurationVar(&p.warm, "warmup", 2*time.Second, "before each measurement")
 	if err := flags.Parse(arguments); err != nil {
 		return nil, err
 	}
-	if len(p.servers) == 0 || p.dir == "" || p.rounds < 1 || flags.NArg() > 0 {
-		return nil, errors.New("want --server and --dir, at least one round, and nothing but flags")
+	if len(p.servers) == 0 || p.dir == "" || p.rounds < 1 || p.watchStreams < 1 || flags.NArg() > 0 {
+		return nil, errors.New("want --server and --dir, at least one round and stream, and nothing but flags")
 	}
 	p.workloads = strings.Split(workloads, ",")
 	for _, workload := range p.workloads {
-		if operations[workload] == nil && episodes[workload] == nil && workload != "watch" {
+		if operations[workload] == nil && episodes[workload] == nil {
 			return nil, fmt.Errorf("no workload %q", workload)
 		}
 	}
-	for text := range strings.SplitSeq(clients, ",") {
+	var err, watchersErr error
+	p.clients, err = parseNumbers(clients)
+	p.watchers, watchersErr = parseNumbers(watchers)
+	return p, errors.Join(err, watchersErr)
+}
+
+func parseNumbers(list string) (numbers []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return nil, fmt.Errorf("no number of clients: %q", text)
 		}
-		p.clients = append(p.clients, n)
+		numbers = append(numbers, n)
 	}
-	return p, nil
+	return numbers, nil
 }

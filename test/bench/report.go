@@ -18,11 +18,16 @@ func report(out io.Writer, servers []server, all []figures) error {
 		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "workload\tserver\t%s\t\n", strings.Join(headings[:], "\t"))
+	measured := measuredKinds(all)
+	fmt.Fprint(table, "workload\tserver\t")
+	for _, k := range measured {
+		fmt.Fprintf(table, "%s\t", headings[k])
+	}
+	fmt.Fprintln(table)
 	for _, workload := range workloads {
 		for _, s := range servers {
 			fmt.Fprintf(table, "%s\t%s\t", workload, s.name)
-			for k := range kinds {
+			for _, k := range measured {
 				var values []float64
 				for i := range all {
 					if all[i].workload == workload && all[i].server == s.name {
@@ -36,19 +41,30 @@ func report(out io.Writer, servers []server, all []figures) error {
 	}
 	for _, other := range servers[1:] {
 		fmt.Fprintf(table, "\n%s/%s\t\t", other.name, servers[0].name)
-		for _, k := range compared {
+		both := slices.DeleteFunc(slices.Clone(compared), func(k kind) bool { return !slices.Contains(measured, k) })
+		for _, k := range both {
 			fmt.Fprintf(table, "%s\t", headings[k])
 		}
 		fmt.Fprintln(table)
 		for _, workload := range workloads {
 			fmt.Fprintf(table, "%s\t\t", workload)
-			for _, k := range compared {
+			for _, k := range both {
 				fmt.Fprintf(table, "%s\t", showRatios(ratios(all, workload, servers[0].name, other.name, k)))
 			}
 			fmt.Fprintln(table)
 		}
 	}
 	return table.Flush()
+}
+
+// measuredKinds are the columns of which some row has a figure.
+func measuredKinds(all []figures) (measured []kind) {
+	for k := range kinds {
+		if slices.ContainsFunc(all, func(f figures) bool { return !math.IsNaN(f.values[k]) }) {
+			measured = append(measured, k)
+		}
+	}
+	return measured
 }
 
 // show gives three digits or all before the point, and a dash for what was not measured.

@@ -72,12 +72,6 @@ func learnerSnapshot(ctx context.Context, p *plan, s server) (_ []figures, err e
 	return []figures{before, during, later}, err
 }
 
-func forget(workers []*worker) {
-	for _, w := range workers {
-		w.times, w.errors = histogram{}, 0
-	}
-}
-
 // caughtUp reports whether a learner has applied what the cluster had when it was asked for the first time.
 func (c *cluster) caughtUp(ctx context.Context, m *member) func() bool {
 	target, deadline := uint64(0), time.Now().Add(snapshotDeadline)

@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -15,8 +12,7 @@ import (
 const (
 	keyCount  = 10000
 	valueSize = 256
-	ownKeys   = 8                     // txn: so many keys each worker has for itself
-	watchRate = 10 * time.Millisecond // watch: one write in so much time
+	ownKeys   = 8 // txn: so many keys each worker has for itself
 )
 
 // chooser draws keys and values. Values are random bytes, so that nobody gains by compressing them.
@@ -52,6 +48,9 @@ var operations = map[string]func(context.Context, *worker) error{
 		}
 		return get(ctx, w)
 	},
+	"lease-grant":   grantLease,
+	"keepalive":     keepAlive(1),
+	"keepalive-100": keepAlive(manyLeases),
 }
 
 func put(ctx context.Context, w *worker) error {
@@ -112,60 +111,4 @@ func fill(ctx context.Context, c *cluster, n int, name func(int) string) error {
 			}
 		}
 	})
-}
-
-// fanOut writes one key at a steady rate; all other workers watch it. A time is from the begin of the write to the
-// arrival of its event at one watcher.
-func (c *cluster) fanOut(ctx context.Context, workers []*worker, warm, length time.Duration) (from, to reading, err error) {
-	const key = "watched"
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	writer, watchers := workers[0], workers[1:]
-	if err := eachWorker(watchers, func(w *worker) error {
-		w.watched = w.client.Watch(clientv3.WithRequireLeader(ctx), key, clientv3.WithCreatedNotify())
-		if first, ok := <-w.watched; !ok || first.Err() != nil {
-			return fmt.Errorf("watch is not created: %w", first.Err())
-		}
-		return nil
-	}); err != nil {
-		return from, to, err
-	}
-	var phase atomic.Int32
-	var group sync.WaitGroup
-	base := time.Now()
-	for _, w := range watchers {
-		group.Go(func() {
-			for response := range w.watched {
-				now := time.Since(base)
-				if phase.Load() != measuring {
-					continue
-				}
-				for _, event := range response.Events {
-					w.times.record(now - time.Duration(binary.BigEndian.Uint64(event.Kv.Value)))
-				}
-				if response.Err() != nil {
-					w.errors++
-				}
-			}
-		})
-	}
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		pace := time.NewTicker(watchRate)
-		defer pace.Stop()
-		for phase.Load() != ending && ctx.Err() == nil {
-			value := []byte(writer.keys.value())
-			binary.BigEndian.PutUint64(value, uint64(time.Since(base)))
-			if _, err := writer.client.Put(ctx, key, string(value)); err != nil && phase.Load() == measuring {
-				writer.errors++
-			}
-			<-pace.C
-		}
-	}()
-	from, to = c.window(ctx, &phase, warm, length)
-	<-written
-	cancel()
-	group.Wait()
-	return from, to, nil
 }

@@ -284,7 +284,7 @@ func (e *elastic) checkKeys(n *node, acked map[string]string) {
 // bulk writes count keys, each once, of a size that makes the store flush, so that the log can be compacted.
 func (e *elastic) bulk(name string, writers, count int) {
 	e.t.Helper()
-	value := strings.Repeat("v", 1024)
+	value := strings.Repeat("v", 3<<10)
 	numbers := make(chan int)
 	failed := make(chan error, writers)
 	var wg sync.WaitGroup

@@ -95,8 +95,15 @@ func runEtcdctl(program string, n *node, line, input string) string {
 	}
 	address := strings.TrimPrefix(n.client, "http://")
 	said = strings.NewReplacer(n.client, "CLIENT", address, "CLIENT", n.proxy.address(), "PEER").Replace(said)
-	return varying.ReplaceAllString(said, "#") + cmd.ProcessState.String()
+	said = varying.ReplaceAllString(said, "#") + cmd.ProcessState.String()
+	if strings.Contains(said, "│") {
+		said = widths.ReplaceAllString(said, "$1$2")
+	}
+	return said
 }
+
+// What the width of a column adds to a table: an id of 15 digits makes its column narrower than one of 16.
+var widths = regexp.MustCompile(`(─)─+|( ) +`)
 
 // Ids, hashes, sizes, times and terms.
 var varying = regexp.MustCompile(`[0-9a-f]{12,}|[0-9.]+ ?(µs|ms|s|kB|MB|B)\b|` +

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -54,8 +55,7 @@ func TestRestore(t *testing.T) {
 	c := newCluster(t, 3)
 	c.restore(file)
 	for _, n := range c.nodes {
-		c.run(n, "--name="+n.name, "--data-dir="+n.dir, "--listen-client-urls="+n.client, "--advertise-client-urls="+n.client,
-			"--listen-peer-urls=http://"+n.peer) // as after etcdutl: the directory says the rest
+		c.runRestored(n)
 	}
 	root := c.login("root", c.nodes...)
 	got, err := root.Get(ctx, "a")
@@ -87,5 +87,54 @@ func TestRestore(t *testing.T) {
 	again, err := exec.Command(c.binary, "snapshot", "restore", file, "--data-dir="+c.nodes[0].dir).CombinedOutput()
 	if err == nil || !strings.Contains(string(again), "not empty") {
 		t.Errorf("a directory in use was restored into: %v\n%s", err, again)
+	}
+	restoredTwice(t, ctx, c, file)
+}
+
+// runRestored starts a member as after etcdutl: the directory says the rest.
+func (c *cluster) runRestored(n *node, flags ...string) {
+	c.t.Helper()
+	c.run(n, append([]string{"--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
+		"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer}, flags...)...)
+}
+
+// restoredTwice restores the same snapshot once more, with the same token, so that both clusters have one id, and starts a member
+// of the first beside two of the second. It must neither end them nor take the place of its namesake.
+func restoredTwice(t *testing.T, ctx context.Context, c *cluster, file string) {
+	t.Helper()
+	for _, n := range c.nodes {
+		n.kill()
+		if err := os.Rename(n.dir, n.dir+".first"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.restore(file)
+	serving, third := c.nodes[:2], c.nodes[2]
+	for _, n := range serving {
+		c.runRestored(n, "--founding=majority")
+	}
+	root := c.login("root", serving...)
+	if _, err := root.Put(ctx, "a", "before"); err != nil {
+		t.Fatal(err)
+	}
+	own, from := third.dir, []int64{logSize(serving[0]), logSize(serving[1])}
+	third.dir += ".first"
+	c.runRestored(third)
+	for i, n := range serving {
+		c.awaitLog(n, from[i], "of another history")
+	}
+	if _, err := root.Put(ctx, "a", "beside"); err != nil {
+		t.Errorf("the members do not serve any more: %v", err)
+	}
+	list, err := exec.Command(c.binary, "member", "list", "--user=root:rootpw",
+		"--endpoints="+serving[0].client+","+serving[1].client).CombinedOutput()
+	if err != nil || strings.Count(string(list), "of another history") < 2 { // the state, and an alarm
+		t.Errorf("member list: %v\n%s", err, list)
+	}
+	third.kill()
+	third.dir = own
+	c.runRestored(third, "--founding=majority")
+	if got, err := c.login("root", third).Get(ctx, "a"); err != nil || string(got.Kvs[0].Value) != "beside" {
+		t.Errorf("the third member reads %v, %v", got, err)
 	}
 }

@@ -2,11 +2,12 @@ package command
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // identity is who a command comes from, and whom it trusts: etcdctl's flags and environment.
@@ -97,28 +98,20 @@ func (i *identity) tls() (*tls.Config, error) {
 	if !i.encrypted {
 		return nil, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: i.trustAny}
-	if i.trusted != "" {
-		pem, err := os.ReadFile(i.trusted)
-		if err != nil {
-			return nil, Usagef("%s: %v", i.flag("cacert"), err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, Usagef("%s %s holds no certificate in PEM form", i.flag("cacert"), i.trusted)
-		}
-	}
 	if (i.certificate == "") != (i.key == "") {
 		return nil, Usagef("%s and %s need each other", i.flag("cert"), i.flag("key"))
 	}
-	if i.certificate != "" {
-		own, err := tls.LoadX509KeyPair(i.certificate, i.key)
-		if err != nil {
-			return nil, Usagef("%s, %s: %v", i.flag("cert"), i.flag("key"), err)
-		}
-		config.Certificates = []tls.Certificate{own}
+	config, err := tlsfiles.Dialing(i.file("cacert", i.trusted), i.file("cert", i.certificate), i.file("key", i.key))
+	if err != nil {
+		return nil, Usagef("%w", err)
 	}
+	config.InsecureSkipVerify = i.trustAny
 	return config, nil
+}
+
+// file is what a flag names.
+func (i *identity) file(flag, path string) reload.File {
+	return reload.File{Flag: i.flag(flag), Path: path}
 }
 
 // note takes the scheme off an endpoint, and notes what it asks for.

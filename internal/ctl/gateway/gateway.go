@@ -24,7 +24,7 @@ const (
 
 // Options of a gateway.
 type Options struct {
-	Endpoints  []string      // HOST:PORT of the members
+	Endpoints  []Endpoint    // of the members
 	RetryDelay time.Duration // for how long a member that accepts no connection is avoided
 	Logger     *slog.Logger
 
@@ -73,7 +73,7 @@ func (g *Gateway) Serve(ctx context.Context, listener net.Listener) error {
 	defer g.running.Wait()
 	defer g.closeAll()
 	g.options.Logger.InfoContext(ctx, "ready to proxy client requests", "address", listener.Addr().String(),
-		"endpoints", g.options.Endpoints)
+		"endpoints", g.members.addresses())
 	for {
 		conn, err := listener.Accept()
 		if err == nil {
@@ -165,7 +165,7 @@ func (g *Gateway) connect(ctx context.Context) net.Conn {
 		}
 	}
 	if g.setAlone(true) { // clients ask again and again
-		g.options.Logger.WarnContext(ctx, "no member accepts connections", "endpoints", g.options.Endpoints)
+		g.options.Logger.WarnContext(ctx, "no member accepts connections", "endpoints", g.members.addresses())
 	}
 	return nil
 }

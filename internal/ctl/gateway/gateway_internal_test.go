@@ -18,7 +18,7 @@ import (
 
 // Ensure that members take turns, and that those which accept nothing are asked last until their pause is over.
 func TestMembers_inOrder(t *testing.T) {
-	m := newMembers([]string{"a", "b", "c"}, time.Minute)
+	m := newMembers(places("a", "b", "c"), time.Minute)
 	now := time.Unix(1000, 0)
 	expect := func(what string, want ...string) {
 		t.Helper()
@@ -41,6 +41,35 @@ func TestMembers_inOrder(t *testing.T) {
 	}
 }
 
+func places(addresses ...string) (out []Endpoint) {
+	for _, a := range addresses {
+		out = append(out, Endpoint{Address: a})
+	}
+	return out
+}
+
+// Ensure that members of a lower priority come first, and that of equals one of more weight comes first more often, but one
+// without weight does, too.
+func TestMembers_inOrder_weights(t *testing.T) {
+	m := newMembers([]Endpoint{{"far", 2, 0}, {"heavy", 1, 3}, {"light", 1, 1}, {"none", 1, 0}}, time.Minute)
+	now := time.Unix(1000, 0)
+	drawn := -1
+	m.draw = func(n int) int { return min(drawn, n-1) }
+	for i, want := range []string{"none", "light", "heavy", "heavy", "heavy"} {
+		drawn = i
+		got := m.inOrder(now)
+		if len(got) != 4 || got[0] != want || got[3] != "far" {
+			t.Errorf("%d is drawn: got %v, want %s first and far last", i, got, want)
+		}
+	}
+	for _, near := range []string{"none", "light", "heavy"} {
+		m.note(near, false, now)
+	}
+	if got := m.inOrder(now); got[0] != "far" {
+		t.Errorf("got %v, want far first: the others are avoided", got)
+	}
+}
+
 // served is a gateway on loopback, before members that are functions.
 type served struct {
 	*Gateway
@@ -59,7 +88,7 @@ func serveGateway(t *testing.T, dial func(address string) (net.Conn, error), end
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{address: listener.Addr().String(), cancel: cancel, ended: make(chan error, 1)}
 	s.Gateway = New(Options{
-		Endpoints: endpoints, RetryDelay: time.Hour, Logger: slog.New(slog.NewTextHandler(&s.log, nil)),
+		Endpoints: places(endpoints...), RetryDelay: time.Hour, Logger: slog.New(slog.NewTextHandler(&s.log, nil)),
 		Dial: func(_ context.Context, address string) (net.Conn, error) { return dial(address) },
 	})
 	go func() { s.ended <- s.Serve(ctx, listener) }()
@@ -182,7 +211,7 @@ func TestGateway_Serve_bounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	quiet, _ := net.Pipe() // a member that says nothing
-	g := New(Options{Endpoints: []string{"m1"}, Logger: slog.New(slog.DiscardHandler),
+	g := New(Options{Endpoints: places("m1"), Logger: slog.New(slog.DiscardHandler),
 		Dial: func(context.Context, string) (net.Conn, error) {
 			dialled <- struct{}{}
 			return quiet, nil

@@ -97,13 +97,16 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 	}
 	zoned := slices.ContainsFunc(cluster.Members, func(m *quoratepb.Member) bool { return m.Zone != "" })
 	t := &command.Table{}
-	row := func(zone string, cells ...string) {
+	row := func(build, zone string, cells ...string) {
+		if cluster.Level > 0 { // else the server is from before there were levels, or an etcd
+			cells = append(cells, build)
+		}
 		if zoned {
 			cells = append(cells, cmp.Or(zone, "-"))
 		}
 		t.Add(cells...)
 	}
-	row("ZONE", "ID", "NAME", "ROLE", "STATE", "LAG", "LAST-CONTACT", "PEER-URLS", "CLIENT-URLS")
+	row("BUILD", "ZONE", "ID", "NAME", "ROLE", "STATE", "LAG", "LAST-CONTACT", "PEER-URLS", "CLIENT-URLS")
 	for _, m := range cluster.Members {
 		name, lag := m.Name, "-"
 		if name == "" {
@@ -112,7 +115,7 @@ func writeCluster(w io.Writer, cluster *quoratepb.Cluster) {
 		if native && m.Started {
 			lag = command.Number(m.Lag)
 		}
-		row(m.Zone, command.HexID(m.Id), name, memberRole(m), stateText(m, native), lag, contactText(m, native),
+		row(buildText(m), m.Zone, command.HexID(m.Id), name, memberRole(m), stateText(m, native), lag, contactText(m, native),
 			addressText(m), listText(m.ClientUrls))
 	}
 	t.Print(w)
@@ -126,11 +129,39 @@ func memberRole(m *quoratepb.Member) string {
 	return roleText(m.Role)
 }
 
+// buildText is the version of a member's program, and the feature level that it knows.
+func buildText(m *quoratepb.Member) string {
+	if m.Level == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s (level %d)", cmp.Or(m.Build, "earlier"), m.Level)
+}
+
+// held tells that some members know a higher feature level than the active one.
+func held(cluster *quoratepb.Cluster) string {
+	var back []string
+	higher := false
+	for _, m := range cluster.Members {
+		higher = higher || m.Level > cluster.Level
+		if m.Level <= cluster.Level {
+			back = append(back, cmp.Or(m.Name, command.HexID(m.Id)))
+		}
+	}
+	if cluster.Level == 0 || !higher || len(back) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("feature level %d until all members know the next one: upgrade, start or remove %s", cluster.Level,
+		strings.Join(back, ", "))
+}
+
 // troubles are what somebody should look at, one sentence each.
 func troubles(cluster *quoratepb.Cluster) []string {
 	var lines []string
 	if cluster.GetAdvice() != "" {
 		lines = append(lines, "automatic repair: "+cluster.Advice)
+	}
+	if text := held(cluster); text != "" {
+		lines = append(lines, text)
 	}
 	for _, alarm := range cluster.GetAlarms() {
 		lines = append(lines, "alarm: "+alarm)
@@ -144,9 +175,13 @@ func clusterLine(cluster *quoratepb.Cluster) string {
 	if cluster.Leader != 0 {
 		leader = "leader " + memberName(cluster, cluster.Leader)
 	}
-	return strings.Join([]string{"cluster " + command.HexID(cluster.ClusterId), "configuration " + configText(cluster.Config),
+	parts := []string{"cluster " + command.HexID(cluster.ClusterId), "configuration " + configText(cluster.Config),
 		protocolText(cluster), leader, "quorum " + quorumText(cluster.Strength),
-		"superquorum " + superquorumText(cluster.Strength), tolerates(cluster.Strength)}, " · ")
+		"superquorum " + superquorumText(cluster.Strength), tolerates(cluster.Strength)}
+	if cluster.Level > 0 {
+		parts = append(parts, fmt.Sprintf("feature level %d", cluster.Level))
+	}
+	return strings.Join(parts, " · ")
 }
 
 // protocolText says by which protocol the configuration came, and whether the change is over.

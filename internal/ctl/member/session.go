@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/ctl/command"
 	"github.com/quorate/quorate/internal/ctl/progress"
 )
@@ -56,7 +57,7 @@ func (s *session) ask(ctx context.Context, request func(context.Context) error) 
 	bounded, release := command.CancelIfRefused(bounded, s.client.Endpoints())
 	defer release()
 	err := request(bounded)
-	for status.Code(err) == codes.Unavailable && pause(bounded, retryPause) {
+	for status.Code(err) == codes.Unavailable && broadcast.Pause(bounded, retryPause) == nil {
 		again := request(bounded)
 		if again != nil && bounded.Err() != nil {
 			break // what the server said is worth more than that the time is over
@@ -67,18 +68,6 @@ func (s *session) ask(ctx context.Context, request func(context.Context) error) 
 		s.answered = time.Now()
 	}
 	return s.explainMembership(ctx, err)
-}
-
-// pause waits, and reports whether the context lasted so long.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func (s *session) explainMembership(ctx context.Context, err error) error {

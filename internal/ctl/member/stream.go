@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/broadcast"
 	"github.com/quorate/quorate/internal/ctl/command"
 )
 
@@ -59,7 +60,7 @@ func (w *watcher) run(ctx context.Context) {
 			w.lost = true
 			w.tell(ctx, streamItem{lost: err})
 		}
-		if !pause(ctx, retryPause) {
+		if broadcast.Pause(ctx, retryPause) != nil {
 			return
 		}
 	}

@@ -50,7 +50,7 @@ Do this once for each member of the new cluster, from the same file and with the
 --initial-cluster-token, then start the members as usual: the directory says which member of which cluster each one is. All
 revisions, leases (whose time begins anew), users and roles are those of the file; the cluster and its id are new. Members
 that were restored from different files never meet. Restore each time with another --initial-cluster-token: a member of an
-earlier restore, with the same ids, that was forgotten makes the others stop. An interrupted
+earlier restore that was forgotten has the same ids, and is in the way of the new member whose place it takes. An interrupted
 restore leaves a directory that no member starts on; repeat the command.
 
 FILE may also be the database of a stopped etcd (member/snap/db, with --skip-hash-check), or its whole data directory: then the

@@ -1,14 +1,12 @@
 package answers
 
 import (
-	"context"
-	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/linked"
+	"github.com/quorate/quorate/internal/tlsconn"
 )
 
 const (
@@ -17,15 +15,12 @@ const (
 	// DefaultMostBytes is what one answer may have if nothing is said.
 	DefaultMostBytes = 512 << 20
 
-	// An answer is in memory twice, as it was collected and as it goes over the wire.
+	// An answer is in memory twice while it is encoded: as it was collected and as it goes over the wire.
 	copies = 2
 	// freeBytes of each account are not counted: nearly all answers are smaller and need no lock.
 	freeBytes = 64 << 10
 	// stepBytes is the least by which an account grows.
 	stepBytes = 256 << 10
-
-	maxWaiting = 1000
-	patience   = 5 * time.Second
 )
 
 // Budget is the memory for answers. Its methods may be called by several goroutines.
@@ -35,18 +30,48 @@ type Budget struct {
 
 	mu      sync.Mutex
 	used    int64
-	waiting []*waiter // in the order of arrival
+	hosts   map[string]*host // that have bytes, or wait for some
+	waiting int
+	queue   linked.List[host] // hosts that wait, whose turn is next comes first
+	large   *share            // the one that has more than the share of its host
+
+	unread  linked.List[share] // answers on their way: whose client has taken nothing for longest comes first
+	sweeper *time.Timer        // nil if none is on its way
+	ended   uint64             // answers that nobody read
 }
 
-// waiter waits for bytes. granted is closed when it has them.
+// host is a client host.
+type host struct {
+	name    string
+	bytes   int64     // that its accounts have
+	waiting []*waiter // in the order of arrival
+	place   linked.Place[host]
+}
+
+// share is what an account has of the budget. It is an object of its own so that a cleanup gives it back if the account is
+// garbage and was never released.
+type share struct {
+	budget *Budget
+	host   string
+
+	// Guarded by budget.mu.
+	bytes  int64
+	conn   *tlsconn.Conn // by which the answer goes; nil before
+	forget func() bool   // that conn is to be heard of
+	moved  time.Time     // when its client took something
+	place  linked.Place[share]
+}
+
+// waiter waits for bytes. granted is closed when its share has them.
 type waiter struct {
+	share   *share
 	bytes   int64
 	granted chan struct{}
 }
 
 // New returns a budget of totalBytes, and of mostBytes for one answer. Zero or less means the default.
 func New(totalBytes, mostBytes int64) *Budget {
-	b := &Budget{total: totalBytes, most: mostBytes}
+	b := &Budget{total: totalBytes, most: mostBytes, hosts: make(map[string]*host)}
 	if b.total <= 0 {
 		b.total = DefaultTotalBytes
 	}
@@ -60,187 +85,114 @@ func New(totalBytes, mostBytes int64) *Budget {
 func (b *Budget) MostBytes() int64 { return b.most }
 
 // UsedBytes is what all accounts have now.
-func (b *Budget) UsedBytes() int64 {
+func (b *Budget) UsedBytes() int64 { return b.Stats().UsedBytes }
+
+// Stats is what a Budget has done, and has.
+type Stats struct {
+	UsedBytes     int64  // of all accounts
+	MostHostBytes int64  // of the host that has most
+	Waiting       int    // callers that wait for bytes
+	Refused       uint64 // answers that were too large, or found no bytes in time
+	Unread        uint64 // answers that were given up because their client did not read them
+}
+
+// Stats tells it.
+func (b *Budget) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used
-}
-
-// Refused is how many answers were refused.
-func (b *Budget) Refused() uint64 { return b.refused.Load() }
-
-// Open returns an empty account that may grow to mostBytes; zero means MostBytes.
-func (b *Budget) Open(mostBytes int64) *Account {
-	if mostBytes <= 0 || mostBytes > b.most {
-		mostBytes = b.most
+	s := Stats{UsedBytes: b.used, Waiting: b.waiting, Refused: b.refused.Load(), Unread: b.ended}
+	for _, h := range b.hosts {
+		s.MostHostBytes = max(s.MostHostBytes, h.bytes)
 	}
-	return &Account{most: mostBytes, share: &share{budget: b}}
+	return s
 }
 
-// Build calls build with an account, and again if the budget was used up, once as much is free. If build returns nil,
-// it keeps the account and must release it. The error is build's, kv.ErrAnswersBusy if nothing was free for too long,
-// or that of ctx.
-func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Account) error) error {
-	need := int64(0)
-	for {
-		r := b.Open(mostBytes)
-		if err := r.reserve(ctx, need); err != nil {
-			return err
-		}
-		err := build(r)
-		if err == nil {
-			return nil
-		}
-		r.Release()
-		if !errors.Is(err, kv.ErrAnswersBusy) {
-			if errors.Is(err, kv.ErrAnswerTooLarge) {
-				b.refused.Add(1)
-			}
-			return err
-		}
-		need = max(need, 2*copies*r.taken)
-	}
+// fits tells whether a share may have more bytes. All of a host may be as much as is free then for others: alone it has half of
+// the budget, n hosts an n+1st part each, and whoever comes next finds as much (Choudhury and Hahne, Dynamic Queue Length
+// Thresholds for Shared-Memory Packet Switches, 1998). The only answer of a host may be larger, one at a time.
+func (b *Budget) fits(h *host, s *share, more int64) bool {
+	free := b.total - b.used - more
+	return free >= h.bytes+more || free >= 0 && h.bytes == s.bytes && (b.large == nil || b.large == s)
 }
 
-// Ready waits until some of the budget is free. It must be called before a request that cannot be undone is proposed.
-func (b *Budget) Ready(ctx context.Context) error {
-	b.mu.Lock()
-	free := b.used < b.total && len(b.waiting) == 0
-	b.mu.Unlock()
-	if free {
-		return nil
-	}
-	r := b.Open(0)
-	defer r.Release()
-	return r.reserve(ctx, stepBytes)
-}
-
-// Account implements kv.Account.
-type Account struct {
-	most  int64
-	taken int64
-	share *share
-}
-
-// share is what an account has of the budget. It is an object of its own so that a cleanup gives it back if the account is
-// garbage and was never released.
-type share struct {
-	budget *Budget
-	bytes  int64 // guarded by budget.mu
-}
-
-// Take implements kv.Account. The errors are kv.ErrAnswerTooLarge and kv.ErrAnswersBusy.
-func (r *Account) Take(bytes int) error {
-	r.taken += int64(bytes)
-	need := copies * r.taken
-	switch {
-	case r.taken > r.most || need > r.share.budget.total:
-		return kv.ErrAnswerTooLarge
-	case need <= freeBytes:
-		return nil
-	}
-	return r.grow(need)
-}
-
-func (r *Account) grow(need int64) error {
-	s, b := r.share, r.share.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if need <= s.bytes {
-		return nil
-	}
-	more := min(max(need-s.bytes, stepBytes), b.total-s.bytes)
-	if b.used+more > b.total {
-		return kv.ErrAnswersBusy
-	}
-	b.give(r, more)
-	return nil
-}
-
-// give is called with the lock held.
-func (b *Budget) give(r *Account, bytes int64) {
-	if r.share.bytes == 0 {
-		runtime.AddCleanup(r, (*share).release, r.share)
-	}
-	r.share.bytes += bytes
+// give is called with the lock held, if it fits.
+func (b *Budget) give(h *host, s *share, bytes int64) {
+	h.bytes += bytes
+	s.bytes += bytes
 	b.used += bytes
-}
-
-// reserve waits for bytes, in the order of arrival.
-func (r *Account) reserve(ctx context.Context, bytes int64) error {
-	if bytes <= 0 {
-		return nil
-	}
-	b := r.share.budget
-	bytes = min(bytes, b.total)
-	b.mu.Lock()
-	if len(b.waiting) == 0 && b.used+bytes <= b.total {
-		b.give(r, bytes)
-		b.mu.Unlock()
-		return nil
-	}
-	if len(b.waiting) >= maxWaiting {
-		b.mu.Unlock()
-		b.refused.Add(1)
-		return kv.ErrAnswersBusy
-	}
-	w := &waiter{bytes: bytes, granted: make(chan struct{})}
-	b.waiting = append(b.waiting, w)
-	b.mu.Unlock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	var err error
-	select {
-	case <-w.granted:
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-timer.C:
-		err = kv.ErrAnswersBusy
-	}
-	return r.settle(w, err)
-}
-
-// settle ends a wait. Bytes that were granted at the moment in which the wait ended are kept.
-func (r *Account) settle(w *waiter, err error) error {
-	b := r.share.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-w.granted: // admit has counted it
-		b.used -= w.bytes
-		b.give(r, w.bytes)
-		return nil
-	default:
-	}
-	for i, other := range b.waiting {
-		if other == w {
-			b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
-			break
-		}
-	}
-	b.admit()
-	b.refused.Add(1)
-	return err
-}
-
-// admit grants bytes to those that wait, in their order, as far as the budget goes.
-func (b *Budget) admit() {
-	for len(b.waiting) > 0 && b.used+b.waiting[0].bytes <= b.total {
-		w := b.waiting[0]
-		b.waiting = b.waiting[1:]
-		b.used += w.bytes
-		close(w.granted)
+	if b.large == nil && h.bytes > b.total-b.used {
+		b.large = s
 	}
 }
 
-// Release implements kv.Account.
-func (r *Account) Release() { r.share.release() }
+// take takes bytes back, with the lock held.
+func (b *Budget) take(s *share, bytes int64) {
+	h := b.hosts[s.host]
+	h.bytes -= bytes
+	s.bytes -= bytes
+	b.used -= bytes
+	b.forget(h)
+	if b.large == s && (s.bytes == 0 || h.bytes <= b.total-b.used) {
+		b.large = nil
+	}
+}
+
+// host returns that of a name.
+func (b *Budget) host(name string) *host {
+	h := b.hosts[name]
+	if h == nil {
+		h = &host{name: name}
+		b.hosts[name] = h
+	}
+	return h
+}
+
+// forget drops a host of which nothing is known any more.
+func (b *Budget) forget(h *host) {
+	if h.bytes == 0 && len(h.waiting) == 0 {
+		delete(b.hosts, h.name)
+	}
+}
 
 func (s *share) release() {
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used -= s.bytes
-	s.bytes = 0
-	b.admit()
+	if s.forget != nil {
+		s.forget()
+		s.forget = nil
+	}
+	s.place.Remove()
+	if s.bytes > 0 {
+		b.take(s, s.bytes)
+		b.admit()
+	}
+}
+
+// left takes note that one of a host waits no more.
+func (b *Budget) left(h *host) {
+	b.waiting--
+	if len(h.waiting) == 0 {
+		h.place.Remove()
+	}
+}
+
+// admit grants bytes to those that wait and may have them. A host that got some is asked again after all others.
+func (b *Budget) admit() {
+	for h := b.queue.First(); h != nil; {
+		next := h.place.Next()
+		if w := h.waiting[0]; b.fits(h, w.share, w.bytes) {
+			h.waiting = h.waiting[1:]
+			b.give(h, w.share, w.bytes)
+			close(w.granted)
+			if b.left(h); len(h.waiting) > 0 {
+				h.place.Remove()
+				b.queue.PushBack(&h.place, h)
+				if next == nil {
+					next = h
+				}
+			}
+		}
+		h = next
+	}
 }

@@ -68,8 +68,8 @@ func TestBudget_Build_many(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if used := b.UsedBytes(); used != 0 || b.Refused() != 0 {
-		t.Errorf("%d bytes are left, %d refused", used, b.Refused())
+	if used := b.UsedBytes(); used != 0 || b.Stats().Refused != 0 {
+		t.Errorf("%d bytes are left, %d refused", used, b.Stats().Refused)
 	}
 }
 
@@ -82,8 +82,8 @@ func TestBudget_Build_ended(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	take := func(r kv.Account) error { return r.Take(mib / 4) }
-	if err := b.Build(ctx, 0, take); !errors.Is(err, context.Canceled) || b.Refused() != 1 {
-		t.Errorf("%v, %d refused", err, b.Refused())
+	if err := b.Build(ctx, 0, take); !errors.Is(err, context.Canceled) || b.Stats().Refused != 1 {
+		t.Errorf("%v, %d refused", err, b.Stats().Refused)
 	}
 	if err := b.Ready(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("ready: %v", err)

@@ -6,6 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/counts"
+	"github.com/quorate/quorate/internal/level"
 )
 
 // Apply is ApplyFor where nobody is answered.
@@ -69,6 +71,13 @@ func (m *Machine) commit(mark consensus.Position) error {
 	if err := w.Commit(); err != nil {
 		return fmt.Errorf("apply: commit entries up to %v: %w", mark, err)
 	}
+	if m.levels.raised { // durable at once, so that no build that does not know it begins before this entry
+		if err := m.engine.Flush(); err != nil {
+			return fmt.Errorf("apply: flush entries up to %v: %w", mark, err)
+		}
+		m.levels.raised = false
+		m.separate()
+	}
 	m.chain.publish(mark.Index)
 	m.position.finish(mark)
 	if rev := m.store.Revision(); events.wanted {
@@ -78,6 +87,13 @@ func (m *Machine) commit(mark consensus.Position) error {
 	}
 	m.executor.end()
 	return nil
+}
+
+// separate lets large values lie apart, once no build can open the store that knows nothing of that.
+func (m *Machine) separate() {
+	if m.levels.now() >= level.History {
+		m.engine.SeparateValues()
+	}
 }
 
 // applyEntry applies one entry. The error is an operating error.
@@ -111,7 +127,14 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		*res = kv.Result{Err: kv.ErrSkipped, Revision: w.Revision()}
 		return effect{}, nil
 	}
+	rejected, err := m.levels.judge(e)
+	if err != nil {
+		return effect{}, err
+	}
 	cmd, decodeErr := x.decoder.Decode(e.Payload)
+	if rejected {
+		cmd, decodeErr = kv.Command{}, kv.ErrBadCommand
+	}
 	if s == nil && !e.Proposal.IsZero() {
 		if s = m.sessions.openFor(w, e, &cmd); s == nil {
 			*res = kv.Result{Err: kv.ErrSessionUnknown, Revision: w.Revision()}
@@ -120,9 +143,15 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 	}
 	x.answer.clear()
 	if decodeErr != nil {
-		// Every member must say the same here, so nobody may propose a command before all members know it: the version
-		// that each one publishes tells the proposers.
-		*res = kv.Result{Err: kv.ErrBadCommand}
+		*res = kv.Result{Err: kv.ErrBadCommand} // for every member: see levelTable.judge
+	} else if cmd.Raise != nil {
+		if res.Err, err = m.levels.raise(w, m.cluster, cmd.Raise); err != nil {
+			return effect{}, fmt.Errorf("apply: entry %v: %w", e.Position(), err)
+		}
+		if m.levels.now() >= level.History {
+			w.NameReplaced() // in the batch whose first row tells the level
+		}
+		x.counts.Note(counts.ClusterVersionSet, res.Err)
 	} else if op := cmd.LeaseRevoke; op != nil && op.Term != 0 && op.Term != uint64(e.Term) {
 		*res = kv.Result{Err: kv.ErrDeposed}
 	} else {

@@ -37,6 +37,13 @@ func (t *configTable) inForce() (consensus.Config, consensus.ConfigID) {
 	return t.config, t.configID
 }
 
+// last returns the configuration that the last configuration entry brought, joint if that is. It must not be modified.
+func (t *configTable) last() consensus.Config {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.meta.Config
+}
+
 // settled reports whether no further entry of a change is to come.
 func (t *configTable) settled() bool {
 	t.mu.RLock()

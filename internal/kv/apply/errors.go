@@ -11,4 +11,7 @@ var (
 		"start the version that wrote it, or replace this member")
 	ErrCorruptRow = errors.New("apply: row does not decode")
 	ErrBadEntry   = errors.New("apply: entry does not decode")
+	// ErrUnknownCommand ends a member. Nothing of the entry is applied here.
+	ErrUnknownCommand = errors.New("apply: a member of a newer build has put a command into the log that this build does " +
+		"not know, and passing over it would make this member differ from the others: start this member with their build")
 )

@@ -28,6 +28,10 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if !m.awaits(e) {
 		return m.keptAt(e)
 	}
+	rejected, err := m.levels.judge(e)
+	if err != nil || rejected {
+		return kv.Result{}, false
+	}
 	cmd, err := kv.DecodeCommand(e.Payload)
 	if err != nil {
 		return kv.Result{}, false

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -12,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -91,8 +91,14 @@ func (l *Loader) Discard() { l.versions.Discard() }
 // position had been installed: every other member begins with the same, or is sent a snapshot. It is durable on return, and
 // may be repeated until the first entry is applied.
 func Found(eng engine.Engine, cluster consensus.ClusterID, base *consensus.SnapshotMeta) error {
+	l := level.First
+	if users, err := hasUsers(eng); err != nil {
+		return err
+	} else if users { // a build that does not know them must not take the store for one without
+		l = level.Users
+	}
 	batch := eng.NewBatch()
-	batch.Set(rowIdentity, binary.AppendUvarint([]byte{formatVersion}, uint64(cluster)))
+	batch.Set(rowIdentity, identity(cluster, l))
 	batch.Set(rowApplied, appendPosition(nil, base.Position))
 	batch.Set(rowChain, appendChain(nil, base.Position.Index, seed(cluster)))
 	batch.Set(rowConfig, consensus.AppendSnapshotMeta(nil, base))

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -21,6 +22,8 @@ type Options struct {
 	Hub *watch.Hub
 	// Counts takes note of what is applied; nil makes new ones.
 	Counts *counts.Counts
+	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
+	Level  level.Level
 	Faults Faults
 }
 
@@ -28,6 +31,7 @@ type Options struct {
 type Faults struct {
 	Unpermitted         bool // what is applied is not checked for permissions
 	EvaluateUnpermitted bool // neither is what is evaluated
+	Ungated             bool // commands are applied, and rows written, below the level that they need
 }
 
 // Machine is the replicated state of one member. Each of its tables has its own lock; what it does with an entry is in
@@ -46,6 +50,7 @@ type Machine struct {
 	alarms   *alarmTable
 	jobs     *jobTable
 	auth     *authTable
+	levels   *levelTable
 	sessions *sessionTable
 	chain    chain
 	position position
@@ -154,6 +159,19 @@ func (m *Machine) PermitLease(by auth.Credentials, id kv.LeaseID) error {
 	p := permission{user: m.Users().Check(by), leases: m.leases}
 	return p.mayLease(id)
 }
+
+// ActiveLevel returns the active feature level.
+func (m *Machine) ActiveLevel() level.Level { return m.levels.now() }
+
+// OwnLevel returns the highest feature level that this build knows.
+func (m *Machine) OwnLevel() level.Level { return m.levels.own }
+
+// CommonLevel returns the highest feature level that all members know, as far as this build knows levels.
+func (m *Machine) CommonLevel() level.Level { return m.levels.common() }
+
+// HeldBack returns the members that have not published that they know a level, in the order of their ids: voters, outgoing ones
+// and learners.
+func (m *Machine) HeldBack(l level.Level) []level.Holder { return m.levels.heldBack(l) }
 
 // Result returns the result of a proposal, if an entry of it has been applied and its session is not retired.
 func (m *Machine) Result(id consensus.ProposalID) (kv.Result, bool, error) {

@@ -429,7 +429,7 @@ func TestMachine_Apply_noop_and_garbage(t *testing.T) {
 	b.want("a noop", b.apply(consensus.Entry{Index: b.index, Term: 1, Kind: consensus.EntryNoop})[0],
 		kv.Result{Revision: 1})
 	b.index++
-	garbage := consensus.Entry{Index: b.index, Term: 2, Kind: consensus.EntryCommand, Payload: []byte("what?")}
+	garbage := consensus.Entry{Index: b.index, Term: 2, Kind: consensus.EntryCommand, Payload: []byte{1, 1}}
 	b.want("garbage is rejected, everywhere alike", b.apply(garbage)[0], kv.Result{Revision: 1, Err: kv.ErrBadCommand})
 	if got := b.m.Applied(); got != garbage.Position() {
 		t.Errorf("applied %v, want %v", got, garbage.Position())

@@ -1,7 +1,7 @@
 package apply
 
 import (
-	"encoding/binary"
+	"cmp"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/consensus"
@@ -9,6 +9,7 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -33,7 +34,7 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 	}
 	batch := eng.NewBatch()
 	defer batch.Close()
-	batch.Set(rowIdentity, binary.AppendUvarint([]byte{formatVersion}, uint64(cluster)))
+	batch.Set(rowIdentity, identity(cluster, level.First)) // the others may run another build: see kv.RaiseOp
 	batch.Set(rowApplied, appendPosition(nil, consensus.Position{}))
 	batch.Set(rowChain, appendChain(nil, 0, seed(cluster)))
 	meta := consensus.Founding(config)
@@ -49,7 +50,8 @@ func Bootstrap(eng engine.Engine, cluster consensus.ClusterID, config consensus.
 
 // Open reads the state of a bootstrapped store. The machine does not own the engine.
 func Open(eng engine.Engine, options Options) (*Machine, error) {
-	cluster, err := readIdentity(eng)
+	levels := &levelTable{own: cmp.Or(options.Level, level.Own), ungated: options.Faults.Ungated}
+	cluster, err := readIdentity(eng, levels)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,9 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	m := &Machine{
 		engine: eng, options: options, cluster: cluster, owner: owner, leases: lease.New(), hub: options.Hub,
 		config: &configTable{}, members: &memberTable{}, alarms: &alarmTable{}, jobs: &jobTable{}, auth: &authTable{},
+		levels: levels,
 	}
+	levels.config, levels.members = m.config, m.members
 	m.sessions = newSessionTable(eng, m.members)
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
 		auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted}
@@ -70,9 +74,12 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	if err := m.load(); err != nil {
 		return nil, err
 	}
+	options.Store.Unnamed = levels.now() < level.History && !levels.ungated
+	options.Store.Blind = levels.own < level.History
 	if m.store, err = mvcc.Open(eng, options.Store); err != nil {
 		return nil, err
 	}
+	m.separate()
 	if m.hub == nil {
 		m.hub = watch.NewHub(watch.Options{})
 	}
@@ -100,7 +107,7 @@ func (m *Machine) load() error {
 	return scan(m.engine, []byte{tableLease}, m.leases.Load)
 }
 
-func readIdentity(eng engine.Engine) (consensus.ClusterID, error) {
+func readIdentity(eng engine.Engine, levels *levelTable) (consensus.ClusterID, error) {
 	row, found, err := eng.Get(rowIdentity)
 	switch {
 	case err != nil:
@@ -111,8 +118,15 @@ func readIdentity(eng engine.Engine) (consensus.ClusterID, error) {
 		return 0, fmt.Errorf("%w: identity", ErrCorruptRow)
 	case row[0] < formatVersion:
 		return 0, fmt.Errorf("%w (format %d, this one reads %d)", ErrOlder, row[0], formatVersion)
-	case row[0] > formatVersion:
-		return 0, fmt.Errorf("%w: format %d, this one knows %d", ErrNewer, row[0], formatVersion)
+	}
+	levels.set(level.First + level.Level(row[0]-formatVersion))
+	if users, err := hasUsers(eng); err != nil {
+		return 0, err
+	} else if users {
+		levels.set(max(levels.now(), level.Users))
+	}
+	if levels.now() > levels.own {
+		return 0, fmt.Errorf("%w: %w", ErrNewer, &level.TooLowError{Own: levels.own, Active: levels.now()})
 	}
 	cluster, err := decodeNumber("identity", row[1:])
 	return consensus.ClusterID(cluster), err

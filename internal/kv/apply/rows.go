@@ -11,7 +11,7 @@ import (
 
 // Tables of the engine that belong to this package, by their first byte:
 //
-//	's' 'i'                     -> format, cluster id                    identity
+//	's' 'i'                     -> format, cluster id                    identity; the format tells the feature level
 //	's' 'a'                     -> index, term                           last entry applied
 //	's' 'x'                     -> since index, sum                      chain over the entries applied
 //	's' 'c'                     -> snapshot metadata of the entry that brought the configuration
@@ -52,7 +52,7 @@ var (
 	rowOwner    = []byte{tableLocal, 'o'}
 )
 
-// formatVersion is raised when an older program must not open the store.
+// formatVersion is the format of a store at the first feature level; each level has the next one: see levelTable.
 const formatVersion = 3
 
 func memberRow(kind byte, id consensus.MemberID) []byte {

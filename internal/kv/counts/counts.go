@@ -65,8 +65,11 @@ func (c *Counts) Done(puts, deletes, ranges uint64) {
 
 // Applied counts one command and how it ended.
 func (c *Counts) Applied(cmd *kv.Command, err error) {
-	c.applied[OpOf(cmd)][outcome(err == nil)].count.Add(1)
+	c.Note(OpOf(cmd), err)
 }
+
+// Note counts one command of a kind and how it ended.
+func (c *Counts) Note(op Op, err error) { c.applied[op][outcome(err == nil)].count.Add(1) }
 
 // Timed says how long all commands took that were applied since the last call: each of them is taken for an equal part.
 func (c *Counts) Timed(took time.Duration) {

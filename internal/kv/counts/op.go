@@ -16,14 +16,15 @@ const (
 	Alarm
 	Auth
 	ClusterMemberAttrSet
-	Session // of the members' and clients' sessions; etcd has none
-	Job     // of a membership job; etcd has none
+	ClusterVersionSet // of the feature level
+	Session           // of the members' and clients' sessions; etcd has none
+	Job               // of a membership job; etcd has none
 	Unknown
 	ops
 )
 
 var opNames = [ops]string{"Put", "DeleteRange", "Txn", "Compaction", "LeaseGrant", "LeaseRevoke", "Alarm", "Auth",
-	"ClusterMemberAttrSet", "Session", "Job", "unknown"}
+	"ClusterMemberAttrSet", "ClusterVersionSet", "Session", "Job", "unknown"}
 
 func (o Op) String() string { return opNames[o] }
 
@@ -57,6 +58,8 @@ func OpOf(cmd *kv.Command) Op {
 		return Auth
 	case cmd.Publish != nil:
 		return ClusterMemberAttrSet
+	case cmd.Raise != nil:
+		return ClusterVersionSet
 	case cmd.SessionOpen != nil, cmd.SessionRetire != nil:
 		return Session
 	case cmd.Job != nil:

@@ -12,39 +12,44 @@ type dueItem struct {
 
 // dueHeap is a binary heap, the earliest first; equal times go by id, so that the order is the same in every run. Each
 // lease knows its place, so that a revocation takes its item out at once.
-type dueHeap []dueItem
+type dueHeap struct{ items pages[dueItem] }
 
-func (h dueHeap) less(i, j int) bool {
-	if h[i].at.Equal(h[j].at) {
-		return h[i].lease.id < h[j].lease.id
+func (h *dueHeap) length() int { return h.items.length() }
+
+func (h *dueHeap) at(i int) *dueItem { return h.items.at(i) }
+
+func (h *dueHeap) less(i, j int) bool {
+	a, b := h.at(i), h.at(j)
+	if a.at.Equal(b.at) {
+		return a.lease.id < b.lease.id
 	}
-	return h[i].at.Before(h[j].at)
+	return a.at.Before(b.at)
 }
 
-func (h dueHeap) swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].lease.place, h[j].lease.place = i, j
+func (h *dueHeap) swap(i, j int) {
+	a, b := h.at(i), h.at(j)
+	*a, *b = *b, *a
+	a.lease.place, b.lease.place = i, j
 }
 
 func (h *dueHeap) push(item dueItem) {
-	item.lease.place = len(*h)
-	*h = append(*h, item)
-	h.up(len(*h) - 1)
+	item.lease.place = h.length()
+	h.items.push(item)
+	h.up(h.length() - 1)
 }
 
 func (h *dueHeap) remove(at int) {
-	last := len(*h) - 1
+	last := h.length() - 1
 	h.swap(at, last)
-	(*h)[last].lease.place = notDue
-	(*h)[last] = dueItem{}
-	*h = (*h)[:last]
+	h.at(last).lease.place = notDue
+	h.items.pop()
 	if at < last {
 		h.down(at)
 		h.up(at)
 	}
 }
 
-func (h dueHeap) up(i int) {
+func (h *dueHeap) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !h.less(i, parent) {
@@ -55,13 +60,13 @@ func (h dueHeap) up(i int) {
 	}
 }
 
-func (h dueHeap) down(i int) {
+func (h *dueHeap) down(i int) {
 	for {
 		child := 2*i + 1
-		if child >= len(h) {
+		if child >= h.length() {
 			return
 		}
-		if child+1 < len(h) && h.less(child+1, child) {
+		if child+1 < h.length() && h.less(child+1, child) {
 			child++
 		}
 		if !h.less(child, i) {

@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,13 +28,13 @@ func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	}
 	for id := kv.LeaseID(1000); id < 11_000; id++ {
 		l.Grant(rows, id, 1<<30)
-		l.Expired(moment, 0) // tells the time, so that the countdown begins
+		l.Expired(moment, 0, 1000) // tells the time, so that the countdown begins
 		l.Revoke(rows, id)
 	}
-	if len(l.due) != kept || len(l.all) != kept || len(l.fresh) != 0 {
-		t.Errorf("%d items, %d leases, %d fresh for %d leases", len(l.due), len(l.all), len(l.fresh), kept)
+	if l.due.length() != kept || l.all.length() != kept || l.fresh.length() != 0 {
+		t.Errorf("%d items, %d leases, %d fresh for %d leases", l.due.length(), l.all.length(), l.fresh.length(), kept)
 	}
-	ended := l.Expired(moment.Add(100*time.Second), 100)
+	ended := l.Expired(moment.Add(100*time.Second), 100, 1000)
 	if len(ended) != kept {
 		t.Fatalf("%d leases ended, want %d", len(ended), kept)
 	}
@@ -60,7 +61,7 @@ func TestLessor_holdsAreShort(t *testing.T) {
 		"Leases":  func() int { return len(l.Leases(moment)) },
 		"Keys":    func() int { found, _ := l.Keys(7); return leases - keys + len(found) },
 		"Demote":  func() int { l.Demote(); l.Promote(moment, 0); return leases },
-		"Expired": func() int { l.Promote(moment, 0); l.Expired(moment, 100); return len(l.due) },
+		"Expired": func() int { l.Promote(moment, 0); l.Expired(moment, 100, 1000); return l.due.length() },
 		"Expired, all renewed": func() int {
 			l.Promote(moment, 0)
 			for id := kv.LeaseID(1); id <= leases; id++ {
@@ -68,7 +69,7 @@ func TestLessor_holdsAreShort(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			return leases + len(l.Expired(moment.Add(105*time.Second), leases))
+			return leases + len(l.Expired(moment.Add(105*time.Second), leases, 1000))
 		},
 	} {
 		l.longest = 0
@@ -92,12 +93,12 @@ func TestLessor_Promote_spreadsPiledUpExpiries(t *testing.T) {
 	}
 	l.Grant(rows, 9_999, 10)
 	l.Promote(moment, time.Second)
-	if ids := l.Expired(moment.Add(11*time.Second), 10); len(ids) != 1 || ids[0] != 9_999 {
+	if ids := l.Expired(moment.Add(11*time.Second), 10, 1000); len(ids) != 1 || ids[0] != 9_999 {
 		t.Fatalf("%v, want the lease of 10 s alone", ids)
 	}
 	total := 0
 	for second := int64(60); second < 80; second++ {
-		ids := l.Expired(moment.Add(time.Duration(second+1)*time.Second), 10_000)
+		ids := l.Expired(moment.Add(time.Duration(second+1)*time.Second), 10_000, 1000)
 		for _, id := range ids {
 			if id != 9_999 && ttls[id] > second {
 				t.Fatalf("lease %d of %d s is named %d s after the restart", id, ttls[id], second)
@@ -135,9 +136,9 @@ func TestLessor_walk_missesNothingThatStays(t *testing.T) {
 			l.Grant(rows, next, 60)
 			next += 2
 		}
-		return len(l.all)
+		return l.all.length()
 	}
-	l.walk(others, func(at int) { seen[l.all[at].id] = true })
+	l.walk(others, func(at int) { seen[(*l.all.at(at)).id] = true })
 	for id := kv.LeaseID(1); id <= 2*stay; id += 2 {
 		if !seen[id] {
 			t.Fatalf("lease %d was there all the time and was missed", id)
@@ -170,33 +171,47 @@ func TestLessor_SizeBytes(t *testing.T) {
 	}
 }
 
-func BenchmarkLessor_million(b *testing.B) {
+// Ensure that what is named at once has few keys, or is one lease, and that nothing is left out for that.
+func TestLessor_Expired_boundsKeys(t *testing.T) {
 	l, rows := New(), &Rows{Table: noTable{}}
-	for id := kv.LeaseID(1); id <= 1_000_000; id++ {
-		l.Grant(rows, id*7919, 60)
+	for id := kv.LeaseID(1); id <= 9; id++ {
+		l.Grant(rows, id, int64(id))
+		for i := range map[kv.LeaseID]int{3: 40, 4: 100, 6: 49}[id] {
+			l.Attach(rows, id, fmt.Appendf(nil, "%d/%d", id, i))
+		}
 	}
-	b.Run("promote", func(b *testing.B) {
-		for b.Loop() {
-			l.Promote(moment, time.Second)
+	l.Promote(moment, 0)
+	for _, want := range [][]kv.LeaseID{{1, 2, 3}, {4}, {5, 6, 7}, {8, 9}, nil} {
+		if got := l.Expired(moment.Add(time.Minute), 3, 50); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
-	})
-	b.Run("promote and the deadlines of all", func(b *testing.B) {
-		for b.Loop() {
-			l.Promote(moment, time.Second)
-			l.Expired(moment, 1)
+	}
+}
+
+// Ensure that pages are a list, and that no page grows beyond its length.
+func TestPages(t *testing.T) {
+	var p pages[int]
+	const n = 5*pageLength + 7
+	for i := range n {
+		p.push(i)
+	}
+	for i := range n {
+		if *p.at(i) != i {
+			t.Fatalf("%d at %d", *p.at(i), i)
 		}
-	})
-	b.Run("one hold of the deadlines", func(b *testing.B) {
-		l.Promote(moment, time.Second)
-		for b.Loop() {
-			if l.settle(moment) == 0 {
-				l.Promote(moment, time.Second)
-			}
+	}
+	for _, page := range p.list {
+		if cap(page) > 2*pageLength {
+			t.Errorf("a page has room for %d", cap(page))
 		}
-	})
-	b.Run("leases", func(b *testing.B) {
-		for b.Loop() {
-			l.Leases(moment)
+	}
+	for i := n; i > 0; i-- {
+		if p.length() != i || *p.at(i - 1) != i-1 {
+			t.Fatalf("%d values, want %d", p.length(), i)
 		}
-	})
+		p.pop()
+	}
+	if len(p.list) != 0 {
+		t.Errorf("%d pages of nothing", len(p.list))
+	}
 }

@@ -1,23 +1,43 @@
 package lease
 
-// keySet is the keys of one lease, in a list that can be walked in parts. Most leases have a key or two, and then
-// there is no map.
+// keySet is the keys of one lease, as a list that can be walked in parts. Most leases have a key or two, which need no map.
 type keySet struct {
-	list  []string
-	slots map[string]int // places in list; nil while it is short
+	few   []string  // if many is nil
+	many  *manyKeys // from shortKeys on
+	bytes int64     // of all keys
+}
+
+// manyKeys are the keys of a lease that has, or had, more than a few.
+type manyKeys struct {
+	list  pages[string]
+	slots map[string]int // places in list
 }
 
 const shortKeys = 8
 
+func (s *keySet) length() int {
+	if s.many != nil {
+		return s.many.list.length()
+	}
+	return len(s.few)
+}
+
+func (s *keySet) at(i int) *string {
+	if s.many != nil {
+		return s.many.list.at(i)
+	}
+	return &s.few[i]
+}
+
 func (s *keySet) find(key string) int {
-	if s.slots != nil {
-		if at, ok := s.slots[key]; ok {
+	if s.many != nil {
+		if at, ok := s.many.slots[key]; ok {
 			return at
 		}
 		return -1
 	}
-	for i := range s.list {
-		if s.list[i] == key {
+	for i := range s.few {
+		if s.few[i] == key {
 			return i
 		}
 	}
@@ -29,17 +49,25 @@ func (s *keySet) add(key string) bool {
 	if s.find(key) >= 0 {
 		return false
 	}
-	s.list = append(s.list, key)
-	switch {
-	case s.slots != nil:
-		s.slots[key] = len(s.list) - 1
-	case len(s.list) > shortKeys:
-		s.slots = make(map[string]int, 2*shortKeys)
-		for i := range s.list {
-			s.slots[s.list[i]] = i
+	s.bytes += int64(len(key))
+	if s.many == nil && len(s.few) == shortKeys {
+		s.many = &manyKeys{slots: make(map[string]int, 2*shortKeys)}
+		for _, one := range s.few {
+			s.many.add(one)
 		}
+		s.few = nil
 	}
+	if s.many != nil {
+		s.many.add(key)
+		return true
+	}
+	s.few = append(s.few, key)
 	return true
+}
+
+func (m *manyKeys) add(key string) {
+	m.slots[key] = m.list.length()
+	m.list.push(key)
 }
 
 // remove puts the last key in the place of the one that goes. It returns false if key was not there.
@@ -48,13 +76,16 @@ func (s *keySet) remove(key string) bool {
 	if at < 0 {
 		return false
 	}
-	last := len(s.list) - 1
-	if s.slots != nil {
-		s.slots[s.list[last]] = at
-		delete(s.slots, key)
+	s.bytes -= int64(len(key))
+	last := s.length() - 1
+	*s.at(at) = *s.at(last)
+	if s.many != nil {
+		s.many.slots[*s.at(at)] = at
+		delete(s.many.slots, key)
+		s.many.list.pop()
+		return true
 	}
-	s.list[at] = s.list[last]
-	s.list[last] = ""
-	s.list = s.list[:last]
+	s.few[last] = ""
+	s.few = s.few[:last]
 	return true
 }

@@ -16,17 +16,18 @@ const leasesPerHold = 512
 type Lessor struct {
 	mu     sync.Mutex
 	leases map[kv.LeaseID]*lease
-	all    []*lease // the same, in no order: who goes is replaced by the last
-	size   int64    // see SizeBytes
+	all    pages[*lease] // the same, in no order: who goes is replaced by the last
+	moved  uint64        // counts that
+	size   int64         // see SizeBytes
 
 	// At the leader only.
 	primary bool
 	epoch   uint64    // counts Promote: deadlines of another epoch mean nothing
 	restart time.Time // when the TTLs of the leases that were there at Promote begin to run
-	waiting int       // all[:waiting] may hold leases that were there then and are not in due yet
+	waiting int       // the first so many of all may have been there then and not be in due yet
 	spread  spread
 	due     dueHeap
-	fresh   []*lease // granted since the last call that told the time: their countdown has not begun
+	fresh   pages[*lease] // granted since the last call that told the time: their countdown has not begun
 
 	longest int // most leases or keys looked at in one hold, for tests
 }
@@ -44,8 +45,8 @@ type lease struct {
 	named    bool // Expired has returned it: a revocation may be on its way
 	place    int  // in Lessor.due, or notDue
 
-	fresh   bool // granted under this leader, and its countdown has not begun
-	revoked bool // gone from the table; the list of fresh ones still has to notice
+	granted uint64 // the epoch in which it was granted, if that was under this leader
+	revoked bool   // gone from the table; the list of fresh ones still has to notice
 }
 
 const notDue = -1
@@ -113,16 +114,29 @@ func (l *Lessor) walk(length func() int, visit func(at int)) {
 	})
 }
 
-// Keys returns the keys that hang on a lease, sorted, and whether the lease exists.
+// KeysSize returns how many keys hang on a lease, and their bytes.
+func (l *Lessor) KeysSize(id kv.LeaseID) (keys int, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if le := l.leases[id]; le != nil {
+		return le.keys.length(), le.keys.bytes
+	}
+	return 0, 0
+}
+
+// Keys returns the keys that hang on a lease, sorted, and whether the lease exists. A key that is attached or detached
+// meanwhile may be among them or not.
 func (l *Lessor) Keys(id kv.LeaseID) (keys []string, exists bool) {
 	l.mu.Lock()
 	le := l.leases[id]
-	l.mu.Unlock()
 	if le == nil {
+		l.mu.Unlock()
 		return nil, false
 	}
-	keys = []string{}
-	l.walk(func() int { return len(le.keys.list) }, func(at int) { keys = append(keys, le.keys.list[at]) })
+	length := le.keys.length()
+	l.mu.Unlock()
+	keys = make([]string, 0, length)
+	l.walk(func() int { return le.keys.length() }, func(at int) { keys = append(keys, *le.keys.at(at)) })
 	slices.Sort(keys)
 	return slices.Compact(keys), true
 }
@@ -132,13 +146,18 @@ func (l *Lessor) FewKeys(id kv.LeaseID, most int) (keys []string, few bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	le := l.leases[id]
-	switch {
-	case le == nil:
+	if le == nil {
 		return nil, true
-	case len(le.keys.list) > most:
+	}
+	length := le.keys.length()
+	if length > most {
 		return nil, false
 	}
-	return slices.Clone(le.keys.list), true
+	keys = make([]string, length)
+	for i := range keys {
+		keys[i] = *le.keys.at(i)
+	}
+	return keys, true
 }
 
 // Info is what a listing or LeaseTimeToLive tells of a lease.
@@ -173,7 +192,7 @@ func (l *Lessor) info(le *lease, now time.Time) Info {
 	case !l.primary:
 	case le.epoch == l.epoch:
 		info.Remaining = max(le.deadline.Sub(now), 0)
-	case !le.fresh:
+	case le.granted != l.epoch:
 		info.Remaining = max(l.restart.Add(le.ttl()).Sub(now), 0)
 	}
 	return info
@@ -182,12 +201,20 @@ func (l *Lessor) info(le *lease, now time.Time) Info {
 // Leases lists all leases, the first to end first; where two end together, or this member keeps no deadlines, the
 // smaller id comes first. A lease that is granted or revoked meanwhile may be in the list or not.
 func (l *Lessor) Leases(now time.Time) []Info {
-	var list []Info
-	l.walk(func() int { return len(l.all) }, func(at int) { list = append(list, l.info(l.all[at], now)) })
-	slices.SortFunc(list, func(a, b Info) int {
-		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(b.Remaining, a.Remaining))
+	l.mu.Lock()
+	list := make([]Info, 0, len(l.leases)+leasesPerHold)
+	moved, again := l.moved, false
+	l.mu.Unlock()
+	l.walk(l.all.length, func(at int) {
+		list = append(list, l.info(*l.all.at(at), now))
+		again = l.moved != moved
 	})
-	list = slices.CompactFunc(list, func(a, b Info) bool { return a.ID == b.ID })
+	if again { // some may have been visited twice
+		slices.SortFunc(list, func(a, b Info) int {
+			return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(b.Remaining, a.Remaining))
+		})
+		list = slices.CompactFunc(list, func(a, b Info) bool { return a.ID == b.ID })
+	}
 	slices.SortFunc(list, func(a, b Info) int {
 		return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(a.ID, b.ID))
 	})

@@ -50,10 +50,10 @@ func TestLessor_Grant_counts_from_the_first_reading_after(t *testing.T) {
 	if info, err := l.TimeToLive(1, at(5)); err != nil || info.Remaining != 10*time.Second {
 		t.Fatalf("the first reading says %v, %v; want the full 10s", info, err)
 	}
-	if ids := l.Expired(at(14.9), 10); ids != nil {
+	if ids := l.Expired(at(14.9), 10, 1000); ids != nil {
 		t.Fatalf("%v named before 15s", ids)
 	}
-	if ids := l.Expired(at(15), 10); !slices.Equal(ids, []kv.LeaseID{1}) {
+	if ids := l.Expired(at(15), 10, 1000); !slices.Equal(ids, []kv.LeaseID{1}) {
 		t.Fatalf("at 15s: %v, want lease 1", ids)
 	}
 }
@@ -69,11 +69,11 @@ func TestLessor_Renew_rules(t *testing.T) {
 	}
 	l.Grant(rows(table{}), 1, 10)
 	l.Grant(rows(table{}), 2, 10)
-	l.Expired(at(0), 10)
+	l.Expired(at(0), 10, 1000)
 	if ttl, err := l.Renew(1, at(9)); ttl != 10 || err != nil {
 		t.Fatalf("in time: %d, %v", ttl, err)
 	}
-	if ids := l.Expired(at(12), 10); !slices.Equal(ids, []kv.LeaseID{2}) {
+	if ids := l.Expired(at(12), 10, 1000); !slices.Equal(ids, []kv.LeaseID{2}) {
 		t.Fatalf("at 12s: %v, want only the lease that was not renewed", ids)
 	}
 	if _, err := l.Renew(2, at(5)); !errors.Is(err, lease.ErrExpired) {
@@ -82,7 +82,7 @@ func TestLessor_Renew_rules(t *testing.T) {
 	if _, err := l.Renew(1, at(19)); !errors.Is(err, lease.ErrExpired) {
 		t.Fatalf("past the deadline but not named yet: %v", err)
 	}
-	if ids := l.Expired(at(19), 10); !slices.Equal(ids, []kv.LeaseID{2, 1}) {
+	if ids := l.Expired(at(19), 10, 1000); !slices.Equal(ids, []kv.LeaseID{2, 1}) {
 		t.Fatalf("at 19s: %v, want both, the one whose end did not come named again", ids)
 	}
 }
@@ -94,13 +94,13 @@ func TestLessor_Promote_restarts_in_full(t *testing.T) {
 	if info, _ := l.TimeToLive(1, at(2)); info.Remaining != 11*time.Second || info.TTLSeconds != 10 {
 		t.Fatalf("after 2s of 10+3: %+v", info)
 	}
-	l.Expired(at(20), 10)
+	l.Expired(at(20), 10, 1000)
 	l.Demote()
-	if ids := l.Expired(at(30), 10); ids != nil {
+	if ids := l.Expired(at(30), 10, 1000); ids != nil {
 		t.Fatalf("a follower names %v", ids)
 	}
 	l.Promote(at(30), 0)
-	if ids := l.Expired(at(39), 10); ids != nil {
+	if ids := l.Expired(at(39), 10, 1000); ids != nil {
 		t.Fatalf("%v named 9s after the second election", ids)
 	}
 	if _, err := l.Renew(1, at(39)); err != nil {
@@ -114,21 +114,21 @@ func TestLessor_Expired_limit_and_revoked(t *testing.T) {
 	for id := kv.LeaseID(1); id <= 5; id++ {
 		l.Grant(rows(tab), id, int64(id))
 	}
-	l.Expired(at(0), 1)
+	l.Expired(at(0), 1, 1000)
 	l.Revoke(rows(tab), 2)
-	if ids := l.Expired(at(9), 2); !slices.Equal(ids, []kv.LeaseID{1, 3}) {
+	if ids := l.Expired(at(9), 2, 1000); !slices.Equal(ids, []kv.LeaseID{1, 3}) {
 		t.Fatalf("%v, want the two longest overdue that still exist", ids)
 	}
-	if ids := l.Expired(at(9), 9); !slices.Equal(ids, []kv.LeaseID{4, 5}) {
+	if ids := l.Expired(at(9), 9, 1000); !slices.Equal(ids, []kv.LeaseID{4, 5}) {
 		t.Fatalf("%v, want the rest", ids)
 	}
-	if ids := l.Expired(at(12), 9); len(ids) != 4 {
+	if ids := l.Expired(at(12), 9, 1000); len(ids) != 4 {
 		t.Fatalf("%v, want all that were named and are still there named again", ids)
 	}
 	for _, id := range []kv.LeaseID{1, 3, 4, 5} {
 		l.Revoke(rows(tab), id)
 	}
-	if ids := l.Expired(at(99), 9); ids != nil || l.Len() != 0 || len(tab) != 0 {
+	if ids := l.Expired(at(99), 9, 1000); ids != nil || l.Len() != 0 || len(tab) != 0 {
 		t.Fatalf("all revoked, yet %v, %d leases, %d rows", ids, l.Len(), len(tab))
 	}
 }
@@ -139,13 +139,13 @@ func TestLessor_Revoke_then_grant_of_the_same_id(t *testing.T) {
 	l.Grant(rows(tab), 7, 5)
 	l.Revoke(rows(tab), 7) // before anybody told the time
 	l.Grant(rows(tab), 7, 50)
-	if ids := l.Expired(at(49), 9); ids != nil {
+	if ids := l.Expired(at(49), 9, 1000); ids != nil {
 		t.Fatalf("the second lease of that id is named at 49s: %v", ids)
 	}
 	if got := l.Leases(at(49)); len(got) != 1 || got[0].TTLSeconds != 50 {
 		t.Fatalf("%+v, want the second one alone", got)
 	}
-	if ids := l.Expired(at(99), 9); !slices.Equal(ids, []kv.LeaseID{7}) {
+	if ids := l.Expired(at(99), 9, 1000); !slices.Equal(ids, []kv.LeaseID{7}) {
 		t.Fatalf("%v, want lease 7 once", ids)
 	}
 }
@@ -240,7 +240,7 @@ func TestLessor_Expired_never_early(t *testing.T) {
 					l.Promote(now, time.Second)
 				}
 			default:
-				for _, id := range l.Expired(now, rng.Intn(5)) {
+				for _, id := range l.Expired(now, rng.Intn(5), 1000) {
 					if now.Before(floor[id]) {
 						t.Fatalf("seed %d step %d: lease %d named %v early", seed, step, id, floor[id].Sub(now))
 					}
@@ -275,7 +275,7 @@ func BenchmarkLessor(b *testing.B) {
 	})
 	b.Run("expired, none due", func(b *testing.B) {
 		for b.Loop() {
-			l.Expired(at(2), 1000)
+			l.Expired(at(2), 1000, 1000)
 		}
 	})
 }
@@ -287,7 +287,7 @@ func ExampleLessor() {
 	l.Attach(batch, 7, []byte("lock"))
 	l.Promote(at(0), 0)
 	l.Renew(7, at(6))
-	fmt.Println(l.Expired(at(15), 10), l.Expired(at(16), 10))
+	fmt.Println(l.Expired(at(15), 10, 1000), l.Expired(at(16), 10, 1000))
 	_, err := l.Renew(7, at(16))
 	fmt.Println(err)
 	// Output:

@@ -16,13 +16,9 @@ func (l *Lessor) Promote(now time.Time, extend time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.primary = true
-	l.epoch++
-	l.restart, l.waiting, l.spread = now.Add(extend), len(l.all), spread{}
-	l.due = nil
-	for _, le := range l.fresh { // of an earlier leadership that nobody ended; there is none after Demote
-		le.fresh = false
-	}
-	l.fresh = nil
+	l.restart = now.Add(extend)
+	l.forget()
+	l.waiting = l.all.length()
 }
 
 // Demote forgets the deadlines: this member leads no more.
@@ -30,12 +26,13 @@ func (l *Lessor) Demote() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.primary = false
+	l.forget()
+}
+
+// forget begins an epoch, without looking at any lease.
+func (l *Lessor) forget() {
 	l.epoch++
-	l.waiting, l.spread, l.due = 0, spread{}, nil
-	for _, le := range l.fresh {
-		le.fresh = false
-	}
-	l.fresh = nil
+	l.waiting, l.spread, l.due, l.fresh = 0, spread{}, dueHeap{}, pages[*lease]{}
 }
 
 // begin gives a lease its deadline, if it has none in this epoch. Counting from now and not from the grant is what makes
@@ -45,8 +42,8 @@ func (l *Lessor) begin(le *lease, now time.Time) {
 		return
 	}
 	le.epoch, le.named = l.epoch, false
-	if le.fresh {
-		le.fresh, le.deadline = false, now.Add(le.ttl())
+	if le.granted == l.epoch {
+		le.deadline = now.Add(le.ttl())
 	} else {
 		le.deadline = l.restart.Add(time.Duration(l.spread.place(le.seconds())) * time.Second)
 	}
@@ -56,18 +53,22 @@ func (l *Lessor) begin(le *lease, now time.Time) {
 // settle begins the countdown of some leases that have no deadline yet: of those granted since the last time anybody
 // told the time, then of those that were there at Promote.
 func (l *Lessor) settle(now time.Time) (looked int) {
-	for ; looked < leasesPerHold && len(l.fresh) > 0; looked++ {
-		last := len(l.fresh) - 1
-		l.begin(l.fresh[last], now)
-		l.fresh[last] = nil
-		l.fresh = l.fresh[:last]
+	for ; looked < leasesPerHold && l.fresh.length() > 0; looked++ {
+		l.begin(*l.fresh.at(l.fresh.length() - 1), now)
+		l.fresh.pop()
 	}
-	l.waiting = min(l.waiting, len(l.all))
+	l.waiting = min(l.waiting, l.all.length())
 	for ; looked < leasesPerHold && l.waiting > 0; looked++ {
 		l.waiting--
-		l.begin(l.all[l.waiting], now)
+		l.begin(*l.all.at(l.waiting), now)
 	}
 	return looked
+}
+
+// Renewal is what became of a lease that was to be renewed.
+type Renewal struct {
+	TTLSeconds int64 // which begins anew
+	Err        error // nil, kv.ErrLeaseNotFound or ErrExpired
 }
 
 // Renew gives a lease its full TTL again and returns it. The caller must know that it still leads, as of a moment after
@@ -78,24 +79,47 @@ func (l *Lessor) Renew(id kv.LeaseID, now time.Time) (ttlSeconds int64, err erro
 	if !l.primary {
 		return 0, ErrNotPrimary
 	}
+	renewed := l.renew(id, now)
+	return renewed.TTLSeconds, renewed.Err
+}
+
+// RenewAll is Renew for many leases; the answers are in their order. The error is nil or ErrNotPrimary: leadership may end
+// in between.
+func (l *Lessor) RenewAll(ids []kv.LeaseID, now time.Time) (renewed []Renewal, err error) {
+	renewed = make([]Renewal, 0, len(ids))
+	l.inHolds(func() (looked int, more bool) {
+		if !l.primary {
+			renewed, err = nil, ErrNotPrimary
+			return 0, false
+		}
+		for ; looked < leasesPerHold && len(renewed) < len(ids); looked++ {
+			renewed = append(renewed, l.renew(ids[len(renewed)], now))
+		}
+		return looked, len(renewed) < len(ids)
+	})
+	return renewed, err
+}
+
+func (l *Lessor) renew(id kv.LeaseID, now time.Time) Renewal {
 	le := l.leases[id]
 	if le == nil {
-		return 0, kv.ErrLeaseNotFound
+		return Renewal{Err: kv.ErrLeaseNotFound}
 	}
 	l.begin(le, now)
 	if le.named || !now.Before(le.deadline) {
-		return 0, ErrExpired
+		return Renewal{Err: ErrExpired}
 	}
 	// Two callers may have read the clock in one order and arrive in the other.
 	if deadline := now.Add(le.ttl()); deadline.After(le.deadline) {
 		le.deadline = deadline
 	}
-	return le.ttlSeconds, nil
+	return Renewal{TTLSeconds: le.ttlSeconds}
 }
 
-// Expired returns up to limit leases whose time is over, the longest overdue first; the member proposes to revoke them.
-// One that is still there a while later is named again. At a follower there are none.
-func (l *Lessor) Expired(now time.Time, limit int) []kv.LeaseID {
+// Expired returns leases whose time is over, the longest overdue first; the member proposes to revoke them. They are at most
+// so many, and have at most so many keys together, or it is one lease. One that is still there a while later is named again.
+// At a follower there are none.
+func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 	var ids []kv.LeaseID
 	var epoch uint64
 	l.inHolds(func() (looked int, more bool) {
@@ -108,15 +132,18 @@ func (l *Lessor) Expired(now time.Time, limit int) []kv.LeaseID {
 		}
 		looked = l.settle(now)
 		for ; looked < leasesPerHold; looked++ {
-			if len(ids) >= limit || len(l.due) == 0 || l.due[0].at.After(now) {
+			if len(ids) >= leases || l.due.length() == 0 || l.due.at(0).at.After(now) {
 				return looked, false
 			}
-			if le := l.due[0].lease; le.deadline.After(now) { // renewed since
-				l.due[0].at = le.deadline
+			if le := l.due.at(0).lease; le.deadline.After(now) { // renewed since
+				l.due.at(0).at = le.deadline
 			} else {
+				if keys -= le.keys.length(); keys < 0 && len(ids) > 0 {
+					return looked, false
+				}
 				le.named = true
 				ids = append(ids, le.id)
-				l.due[0].at = now.Add(namedAgainAfter)
+				l.due.at(0).at = now.Add(namedAgainAfter)
 			}
 			l.due.down(0)
 		}

@@ -1,7 +1,7 @@
 package lease
 
 // restartsPerSecond is how many of the leases that a new leader restarts may end in the same second: three quarters of
-// what it can revoke in one (package expiry: maxRevokesAtOnce in each ScanInterval), as in etcd, so that leases granted
+// what it can revoke in one (package expiry: maxRevokesInScan in each ScanInterval), as in etcd, so that leases granted
 // since then do not wait behind them.
 const restartsPerSecond = 750
 

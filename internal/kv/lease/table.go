@@ -52,13 +52,13 @@ func (l *Lessor) Grant(rows *Rows, id kv.LeaseID, ttlSeconds int64) {
 
 func (l *Lessor) grant(id kv.LeaseID, ttlSeconds int64) {
 	invariant.True(l.leases[id] == nil, "lease %x is granted twice", int64(id))
-	le := &lease{id: id, ttlSeconds: ttlSeconds, slot: len(l.all), place: notDue}
+	le := &lease{id: id, ttlSeconds: ttlSeconds, slot: l.all.length(), place: notDue}
 	l.leases[id] = le
-	l.all = append(l.all, le)
+	l.all.push(le)
 	l.size += leaseBytes
 	if l.primary {
-		le.fresh = true
-		l.fresh = append(l.fresh, le)
+		le.granted = l.epoch
+		l.fresh.push(le)
 	}
 }
 
@@ -69,14 +69,13 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	le := l.leases[id]
-	invariant.True(le != nil && len(le.keys.list) == 0, "lease %x is revoked with keys or without being there", int64(id))
+	invariant.True(le != nil && le.keys.length() == 0, "lease %x is revoked with keys or without being there", int64(id))
 	le.revoked = true
 	delete(l.leases, id)
-	last := len(l.all) - 1
-	l.all[le.slot] = l.all[last]
-	l.all[le.slot].slot = le.slot
-	l.all[last] = nil
-	l.all = l.all[:last]
+	last := *l.all.at(l.all.length() - 1)
+	*l.all.at(le.slot), last.slot = last, le.slot
+	l.all.pop()
+	l.moved++
 	l.size -= leaseBytes
 	if l.primary && le.epoch == l.epoch && le.place != notDue {
 		l.due.remove(le.place)

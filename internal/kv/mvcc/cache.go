@@ -46,7 +46,7 @@ type cacheShard struct {
 type cacheEntry struct {
 	key   string
 	kv    *kv.KeyValue // nil: the key is absent
-	since kv.Revision  // the entry is true from this revision on
+	since kv.Rev       // the entry is true from this change on, which wrote kv if there is one
 	size  int
 	used  bool
 }
@@ -75,10 +75,10 @@ func (c *cache) at(hash uint64) (*cacheShard, int) {
 	return &c.shards[hash>>60%cacheShards], int(hash >> 40 % cacheStamps)
 }
 
-// get returns the entry of key if it tells the state at rev.
-func (c *cache) get(key []byte, rev kv.Revision) (*kv.KeyValue, bool) {
+// get returns the entry of key if it tells the state at rev, and the change since which it is true.
+func (c *cache) get(key []byte, rev kv.Revision) (version *kv.KeyValue, since kv.Rev, found bool) {
 	if !c.isEnabled {
-		return nil, false
+		return nil, kv.Rev{}, false
 	}
 	shard, _ := c.at(hashKey(key))
 	shard.mu.Lock()
@@ -86,34 +86,34 @@ func (c *cache) get(key []byte, rev kv.Revision) (*kv.KeyValue, bool) {
 	if !found {
 		shard.mu.Unlock()
 		c.misses.add(1)
-		return nil, false
+		return nil, kv.Rev{}, false
 	}
 	e := shard.ring[i]
-	if e.since > rev {
+	if e.since.Main > rev {
 		shard.mu.Unlock()
 		c.misses.add(1)
-		return nil, false
+		return nil, kv.Rev{}, false
 	}
 	e.used = true
 	shard.mu.Unlock()
 	c.hits.add(1)
-	return e.kv, true
+	return e.kv, e.since, true
 }
 
 // put is the writer's: version is the newest of key, or nil if rev deleted it.
-func (c *cache) put(key string, hash uint64, version *kv.KeyValue, rev kv.Revision) {
+func (c *cache) put(key string, hash uint64, version *kv.KeyValue, rev kv.Rev) {
 	if !c.isEnabled {
 		return
 	}
 	shard, stamp := c.at(hash)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	shard.stamps[stamp] = max(shard.stamps[stamp], rev)
+	shard.stamps[stamp] = max(shard.stamps[stamp], rev.Main)
 	c.store(shard, key, version, rev)
 }
 
 // learn is a reader's: at revision seen (complete when the reader looked) the newest version of key was this.
-func (c *cache) learn(key []byte, version *kv.KeyValue, since, seen kv.Revision) {
+func (c *cache) learn(key []byte, version *kv.KeyValue, since kv.Rev, seen kv.Revision) {
 	if !c.isEnabled {
 		return
 	}
@@ -129,7 +129,7 @@ func (c *cache) learn(key []byte, version *kv.KeyValue, since, seen kv.Revision)
 	c.store(shard, string(key), version, since)
 }
 
-func (c *cache) store(shard *cacheShard, key string, version *kv.KeyValue, since kv.Revision) {
+func (c *cache) store(shard *cacheShard, key string, version *kv.KeyValue, since kv.Rev) {
 	size := entryOverhead + len(key)
 	if version != nil {
 		size += len(version.Key) + len(version.Value)

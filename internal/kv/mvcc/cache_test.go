@@ -14,30 +14,30 @@ func version(key string, mod kv.Revision, size int) *kv.KeyValue {
 // A reader that looked before a write must not put what it saw in after it.
 func TestCache_learn_afterWrite(t *testing.T) {
 	c := newCache(1 << 20)
-	c.put("k", hashKey([]byte("k")), version("k", 12, 1), 12)
+	c.put("k", hashKey([]byte("k")), version("k", 12, 1), kv.Rev{Main: 12})
 	shard, _ := c.at(hashKey([]byte("k")))
 	shard.evict(shard.slots["k"])
-	c.learn([]byte("k"), version("k", 5, 1), 5, 11)
-	if _, found := c.get([]byte("k"), 20); found {
+	c.learn([]byte("k"), version("k", 5, 1), kv.Rev{Main: 5}, 11)
+	if _, _, found := c.get([]byte("k"), 20); found {
 		t.Error("the cache took a version that was outdated at revision 12")
 	}
-	c.learn([]byte("k"), version("k", 12, 1), 12, 12)
-	if got, found := c.get([]byte("k"), 20); !found || got.ModRevision != 12 {
+	c.learn([]byte("k"), version("k", 12, 1), kv.Rev{Main: 12}, 12)
+	if got, _, found := c.get([]byte("k"), 20); !found || got.ModRevision != 12 {
 		t.Errorf("got %v, %v, want the version of 12", got, found)
 	}
-	if _, found := c.get([]byte("k"), 11); found {
+	if _, _, found := c.get([]byte("k"), 11); found {
 		t.Error("the cache answers for a revision before its version")
 	}
 }
 
 func TestCache_learn_absence(t *testing.T) {
 	c := newCache(1 << 20)
-	c.learn([]byte("k"), nil, 7, 7)
-	if got, found := c.get([]byte("k"), 7); !found || got != nil {
+	c.learn([]byte("k"), nil, kv.Rev{Main: 7}, 7)
+	if got, _, found := c.get([]byte("k"), 7); !found || got != nil {
 		t.Errorf("got %v, %v, want known absence", got, found)
 	}
-	c.put("k", hashKey([]byte("k")), version("k", 8, 1), 8)
-	if got, found := c.get([]byte("k"), 9); !found || got == nil {
+	c.put("k", hashKey([]byte("k")), version("k", 8, 1), kv.Rev{Main: 8})
+	if got, _, found := c.get([]byte("k"), 9); !found || got == nil {
 		t.Errorf("got %v, %v, want the version of 8", got, found)
 	}
 }
@@ -47,7 +47,7 @@ func TestCache_budget(t *testing.T) {
 	c := newCache(budget)
 	for i := range 20_000 {
 		key := fmt.Sprint("key", i%7000)
-		c.put(key, hashKey([]byte(key)), version(key, kv.Revision(i+2), i%3000), kv.Revision(i+2))
+		c.put(key, hashKey([]byte(key)), version(key, kv.Revision(i+2), i%3000), kv.Rev{Main: kv.Revision(i + 2)})
 		if i%100 == 0 && c.sizeBytes() > budget {
 			t.Fatalf("the cache has %d bytes of %d", c.sizeBytes(), budget)
 		}
@@ -56,8 +56,8 @@ func TestCache_budget(t *testing.T) {
 		t.Errorf("the cache has only %d bytes of %d", c.sizeBytes(), budget)
 	}
 	key := "key1"
-	c.put(key, hashKey([]byte(key)), version(key, 30_000, budget), 30_000)
-	if _, found := c.get([]byte(key), 40_000); found {
+	c.put(key, hashKey([]byte(key)), version(key, 30_000, budget), kv.Rev{Main: 30_000})
+	if _, _, found := c.get([]byte(key), 40_000); found {
 		t.Error("a value larger than its share is kept, or its old version")
 	}
 }
@@ -65,12 +65,12 @@ func TestCache_budget(t *testing.T) {
 // What is used again survives a scan of what is not.
 func TestCache_clock(t *testing.T) {
 	c := newCache(1 << 20)
-	c.put("hot", hashKey([]byte("hot")), version("hot", 2, 100), 2)
+	c.put("hot", hashKey([]byte("hot")), version("hot", 2, 100), kv.Rev{Main: 2})
 	for i := range 50_000 {
-		if _, found := c.get([]byte("hot"), kv.Revision(i+3)); !found {
+		if _, _, found := c.get([]byte("hot"), kv.Revision(i+3)); !found {
 			t.Fatalf("the hot key was evicted after %d others", i)
 		}
 		key := fmt.Sprint("cold", i)
-		c.put(key, hashKey([]byte(key)), version(key, kv.Revision(i+3), 100), kv.Revision(i+3))
+		c.put(key, hashKey([]byte(key)), version(key, kv.Revision(i+3), 100), kv.Rev{Main: kv.Revision(i + 3)})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -12,52 +11,55 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes up to the
-// compact revision: every key with something to delete has an update or a deletion there. The rows of that table go as
-// they are done, so they are the progress, too: after a crash the walk begins at the first that is left.
+// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, up to the
+// compact revision. Each change names the version that it replaced, so the walk reads no versions; where a row does not have
+// the name, the version is looked up. The rows of the changes go with what they name, in one batch, so they are the progress,
+// too: after a crash the walk begins at the first that is left.
 //
-// What stays for a key: its newest version at or below the compact revision, unless that is a tombstone, and everything
-// at the compact revision itself, since a watch may start there.
+// What stays of a key: its newest version at or below the compact revision, unless that is a tombstone, and everything at the
+// compact revision itself, since a watch may start there. So, compacting at C after a compaction at B:
+//
+//   - a change replaces a version: that version goes, unless it is of revision C; if the change is of revision B, the version
+//     went with B already unless it is of revision B, too;
+//   - a tombstone goes with its own change, unless it is of revision C.
+//
+// No version goes twice (engine.Batch.SingleDelete needs that): what is looked up is there, and what a row names goes with that
+// row. Nor is one written twice, as its revision is in its key.
 type compactor struct {
 	store *Store
 	mu    sync.Mutex // one step at a time
 	done  kv.Revision
-	// at is where the next step goes on among the rows at the compact revision, which are not deleted.
+	// at is where the next step goes on among the changes at the compact revision, which stay. It is of target.
 	at     kv.Rev
 	target kv.Revision
-	part   *part // begun and not complete, nil if there is none
 
 	droppedVersions, droppedBytes atomic.Int64
 }
 
-// part is a stretch of the table of changes whose keys are being cleaned. It is read once, and cleaned by as many steps as
-// that takes.
-type part struct {
-	prefixes    [][]byte // of the keys that are left, sorted
-	first, next kv.Rev   // its first change; the change behind it, zero if there is none
-}
-
-// A step looks at no more than stepDeletions changes and ends after the key that brings it to as many deletions; from
-// rangeDeletionAt on, versions of a key go by one range.
-const (
-	stepDeletions   = 4096
-	rangeDeletionAt = 32
-)
+// stepChanges is how many changes a step looks at, at most.
+const stepChanges = 4096
 
 func (c *compactor) load() error {
 	var versions, size int64
-	if err := readNumbers(c.store.engine, droppedRow, (*int64)(&c.done), &versions, &size); err != nil {
+	err := readNumbers(c.store.engine, droppedRow, (*int64)(&c.done), &versions, &size)
+	if err == nil {
+		err = readNumbers(c.store.engine, walkedRow, (*int64)(&c.target), (*int64)(&c.at.Main), &c.at.Sub)
+	}
+	if err != nil {
 		return err
+	}
+	if c.target <= c.done { // a build that keeps no such row has been there since, and has walked on
+		c.target, c.at = 0, kv.Rev{}
 	}
 	c.droppedVersions.Store(versions)
 	c.droppedBytes.Store(size)
 	return nil
 }
 
-// CompactStep deletes the superseded versions of at most maxKeys changed keys, 4,096 if that is less, and reports whether
-// nothing is left to do. It may run beside readers and the writer. What it does not finish, also before a crash, later
-// calls do.
-func (s *Store) CompactStep(maxKeys int) (done bool, err error) {
+// CompactStep looks at no more than maxChanges changes, 4,096 if that is less, deletes the versions that they replaced, and
+// reports whether nothing is left to do. It may run beside readers and the writer. What it does not finish, also before a
+// crash, later calls do.
+func (s *Store) CompactStep(maxChanges int) (done bool, err error) {
 	c := &s.compactor
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,10 +67,13 @@ func (s *Store) CompactStep(maxKeys int) (done bool, err error) {
 	if target <= c.done {
 		return true, nil
 	}
-	if target != c.target {
-		c.target, c.at, c.part = target, kv.Rev{}, nil
+	if c.at == (kv.Rev{}) { // a walk that has begun goes on to its own target, whose changes must not be walked twice
+		c.target = target
 	}
-	return c.step(min(max(maxKeys, 1), stepDeletions))
+	if err := c.step(min(max(maxChanges, 1), stepChanges)); err != nil {
+		return false, err
+	}
+	return c.done == target, nil
 }
 
 // CompactedTo returns the compact revision up to which rows are deleted, -1 if there never was a compaction.
@@ -84,86 +89,122 @@ func (s *Store) CompactedVersions() int64 { return s.compactor.droppedVersions.L
 // deletion is the batch of one step.
 type deletion struct {
 	batch    engine.Batch
+	key      []byte
 	versions int64
 	bytes    int64
+	lookup   engine.Iterator // of versions, taken at the first need
 }
 
-func (c *compactor) step(maxKeys int) (done bool, err error) {
-	if c.part == nil {
-		if c.part, err = c.changes(maxKeys); err != nil {
-			return false, err
-		}
+func (d *deletion) close() error {
+	if d.lookup != nil {
+		return errors.Join(d.lookup.Close(), d.batch.Close())
 	}
-	p := c.part
+	return d.batch.Close()
+}
+
+// drop deletes one version.
+func (d *deletion) drop(user []byte, at position) {
+	d.key = appendVersionKey(d.key[:0], user, at.rev)
+	d.batch.SingleDelete(d.key)
+	d.versions++
+	d.bytes += versionBytes(len(d.key), at.row, len(user))
+}
+
+func (c *compactor) step(maxChanges int) (err error) {
 	d := &deletion{batch: c.store.engine.NewBatch()}
-	defer func() { err = errors.Join(err, d.batch.Close()) }()
-	left, err := c.deleteVersions(d, p.prefixes)
+	defer func() { err = errors.Join(err, d.close()) }()
+	first, next, err := c.walk(d, maxChanges)
 	if err != nil {
-		return false, err
+		return fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
 	}
-	complete := len(left) == 0
-	finished := complete && p.next == (kv.Rev{})
-	if complete {
-		c.deleteChanges(d, p.first, p.next)
-	}
+	c.deleteChanges(d, first, next)
 	versions, size := c.droppedVersions.Load()+d.versions, c.droppedBytes.Load()+d.bytes
 	doneTo := c.done
-	if finished {
+	if next == (kv.Rev{}) {
 		doneTo = c.target
 	}
-	if d.versions > 0 || finished || !d.batch.Empty() {
-		d.batch.Set(droppedRow, appendNumbers(nil, int64(doneTo), versions, size))
-		if err := d.batch.Commit(); err != nil {
-			return false, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
-		}
+	d.batch.Set(droppedRow, appendNumbers(nil, int64(doneTo), versions, size))
+	d.batch.Set(walkedRow, appendNumbers(nil, int64(c.target), int64(next.Main), next.Sub))
+	if err := d.batch.Commit(); err != nil {
+		return fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
 	}
 	c.droppedVersions.Store(versions)
 	c.droppedBytes.Store(size)
-	c.done = doneTo
-	if p.prefixes = left; complete {
-		c.at, c.part = p.next, nil
-	}
-	return finished, nil
+	c.done, c.at = doneTo, next
+	return nil
 }
 
-// changes reads the next part.
-func (c *compactor) changes(maxKeys int) (p *part, err error) {
-	p = &part{}
-	lower := appendChangeKey(nil, c.at)
-	upper := appendChangeKey(nil, kv.Rev{Main: c.target + 1})
-	it, err := c.store.engine.NewIter(lower, upper)
+// walk drops what the next changes replaced. first is the first of them, next the change behind them; each is zero if there
+// is none.
+func (c *compactor) walk(d *deletion, maxChanges int) (first, next kv.Rev, err error) {
+	it, err := c.store.engine.NewIter(appendChangeKey(nil, c.at), appendChangeKey(nil, kv.Rev{Main: c.target + 1}))
 	if err != nil {
-		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
+		return first, next, err
 	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
 	count := 0
 	for valid := it.First(); valid; valid = it.Next() {
 		rev, ok := decodeChangeKey(it.Key())
 		if !ok {
-			err = fmt.Errorf("%w: change key %x", ErrCorruptRow, it.Key())
-			break
+			return first, next, fmt.Errorf("%w: change key %x", ErrCorruptRow, it.Key())
 		}
 		if count == 0 {
-			p.first = rev
+			first = rev
 		}
-		if count == maxKeys {
-			p.next = rev
-			break
+		if count++; count > maxChanges {
+			return first, rev, nil
 		}
-		kind, user, ok := decodeChange(it.Value())
+		change, ok := c.store.changes.decode(it.Value(), rev)
 		if !ok {
-			err = fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
-			break
+			return first, next, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
 		}
-		if count++; kind != changeCreate {
-			p.prefixes = append(p.prefixes, appendPrefix(nil, user))
+		if err := c.drop(d, &change, rev); err != nil {
+			return first, next, err
 		}
 	}
-	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
-		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
+	return first, next, nil
+}
+
+// drop applies the rules above to one change.
+func (c *compactor) drop(d *deletion, change *change, rev kv.Rev) error {
+	if change.kind != changeCreate && !change.named {
+		if found, err := d.lookUp(c.store.engine, change, rev); err != nil || !found {
+			return err
+		}
 	}
-	slices.SortFunc(p.prefixes, bytes.Compare)
-	p.prefixes = slices.CompactFunc(p.prefixes, bytes.Equal)
-	return p, nil
+	if before := change.before; change.named && before.rev.Main < c.target && (rev.Main > c.done || before.rev.Main >= c.done) {
+		d.drop(change.user, before)
+	}
+	if change.kind == changeDelete && rev.Main < c.target {
+		d.drop(change.user, position{rev, tombstoneLen})
+	}
+	return nil
+}
+
+// lookUp looks for the version that a change replaced, where its row does not name it. found is false if the version of the
+// change itself is gone: a compaction that a build below level.History began deleted versions before the rows of their changes.
+func (d *deletion) lookUp(eng engine.Engine, change *change, rev kv.Rev) (found bool, err error) {
+	if d.lookup == nil {
+		if d.lookup, err = eng.NewIter([]byte{tableVersions}, []byte{tableVersions + 1}); err != nil {
+			return false, err
+		}
+	}
+	it := d.lookup
+	d.key = appendVersionKey(d.key[:0], change.user, rev)
+	if !it.SeekGE(d.key) || !bytes.Equal(it.Key(), d.key) {
+		return false, it.Error()
+	}
+	if !it.Next() {
+		return true, it.Error()
+	}
+	prefix, before, ok := splitVersionKey(it.Key())
+	if !ok {
+		return false, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+	}
+	if bytes.Equal(prefix, d.key[:len(d.key)-suffixLen]) && it.ValueLen() != tombstoneLen {
+		change.before, change.named = position{before, it.ValueLen()}, true
+	}
+	return true, nil
 }
 
 // deleteChanges deletes the changes from first to before next, but not those at the compact revision.
@@ -176,73 +217,4 @@ func (c *compactor) deleteChanges(d *deletion, first, next kv.Rev) {
 		return
 	}
 	d.batch.DeleteRange(appendChangeKey(nil, first), appendChangeKey(nil, end))
-}
-
-// deleteVersions deletes the dead versions of the given keys, and returns those that were too many for one step.
-func (c *compactor) deleteVersions(d *deletion, prefixes [][]byte) (left [][]byte, err error) {
-	it, err := c.store.engine.NewIter([]byte{tableVersions}, []byte{tableVersions + 1})
-	if err != nil {
-		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
-	}
-	var seek []byte
-	for i, prefix := range prefixes {
-		if d.versions >= stepDeletions {
-			left = prefixes[i:]
-			break
-		}
-		seek = appendRev(append(seek[:0], prefix...), kv.Rev{Main: c.target, Sub: maxSub})
-		it.SeekGE(seek)
-		if err = c.deleteDead(d, it, prefix); err != nil {
-			break
-		}
-	}
-	if err := errors.Join(err, it.Error(), it.Close()); err != nil {
-		return nil, fmt.Errorf("mvcc: compact to revision %d: %w", c.target, err)
-	}
-	return left, nil
-}
-
-// deleteDead deletes the dead versions of one key, all in one batch: a tombstone that went before what it hides would
-// bring it back. The iterator is at the key's newest version at or below the target. The dead ones are the oldest of
-// the key, all in a row, so many of them are one range.
-func (c *compactor) deleteDead(d *deletion, it engine.Iterator, prefix []byte) error {
-	var dead [][]byte // the first few
-	count := 0
-	newest := true
-	for ; it.Valid(); it.Next() {
-		at, rev, ok := splitVersionKey(it.Key())
-		if !ok {
-			return fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
-		}
-		if !bytes.Equal(at, prefix) {
-			break
-		}
-		row := it.Value()
-		keep := rev.Main == c.target || newest && !isTombstone(row)
-		newest = false
-		if keep {
-			continue
-		}
-		if count < rangeDeletionAt {
-			dead = append(dead, bytes.Clone(it.Key()))
-		}
-		count++
-		d.versions++
-		d.bytes += versionBytes(len(it.Key()), len(row), userLen(prefix))
-	}
-	if count < rangeDeletionAt {
-		for _, key := range dead {
-			d.batch.Delete(key)
-		}
-		return nil
-	}
-	upper := bytes.Clone(prefix)
-	upper[len(upper)-1]++ // see versionBounds
-	d.batch.DeleteRange(dead[0], upper)
-	return nil
-}
-
-// userLen is the length of the user key in a prefix.
-func userLen(prefix []byte) int {
-	return len(prefix) - 3 - bytes.Count(prefix[1:len(prefix)-2], []byte{0})
 }

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -28,17 +29,11 @@ type engineCursor struct {
 	rev     kv.Rev // the last change that is seen
 	started bool
 	prefix  []byte
-	row     []byte
-	mod     kv.Revision
+	at      kv.Rev // of the current version
 	user    []byte // decoded key, if it had to be unescaped
 	seek    []byte
 	err     error
 }
-
-// allOf is the last change of a revision.
-func allOf(rev kv.Revision) kv.Rev { return kv.Rev{Main: rev, Sub: maxSub} }
-
-func later(a, b kv.Rev) bool { return a.Main > b.Main || a.Main == b.Main && a.Sub > b.Sub }
 
 // next implements cursor. Rows of a key come newest first, so the first that is not too new is the one; what follows
 // under the same prefix is older.
@@ -66,13 +61,12 @@ func (c *engineCursor) next() bool {
 			valid = c.it.SeekGE(c.seek)
 			continue
 		}
-		row := c.it.Value()
-		if isTombstone(row) {
+		if c.it.ValueLen() == tombstoneLen {
 			tooNew = 0
 			valid = c.it.NextPrefix()
 			continue
 		}
-		c.prefix, c.row, c.mod = prefix, row, rev.Main
+		c.prefix, c.at = prefix, rev
 		return true
 	}
 	if c.err == nil && c.it.Error() != nil {
@@ -93,11 +87,13 @@ func (c *engineCursor) key() []byte {
 
 // version implements cursor.
 func (c *engineCursor) version() (record, kv.Revision, error) {
-	rec, err := decodeRecord(c.row, c.mod)
+	row := c.it.Value()
+	rec, err := decodeRecord(row, c.at.Main)
 	if err != nil {
-		err = fmt.Errorf("%w: key %q at revision %d", err, c.key(), c.mod)
+		err = fmt.Errorf("%w: key %q at revision %d", errors.Join(err, c.it.Error()), c.key(), c.at.Main)
 	}
-	return rec, c.mod, err
+	rec.at = position{c.at, len(row)}
+	return rec, c.at.Main, err
 }
 
 // close implements cursor and returns the first error of the walk.
@@ -166,8 +162,9 @@ func (c *pendingCursor) version() (record, kv.Revision, error) {
 	if c.current == nil {
 		return c.under.version()
 	}
-	v := &c.current.kv
-	return record{create: v.CreateRevision, version: v.Version, lease: v.Lease, value: v.Value}, v.ModRevision, nil
+	rec := c.current.record()
+	rec.at = c.current.position()
+	return rec, c.current.rev.Main, nil
 }
 
 // close implements cursor.

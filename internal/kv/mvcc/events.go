@@ -61,7 +61,7 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 		}
 		return nil, q.From, err
 	}
-	found, next, err := scanChanges(rows, &q, q.keys())
+	found, next, err := scanChanges(rows, s.changes, &q, q.keys())
 	if err == nil {
 		changes, next, err = s.loadChanges(versions, &q, found, next)
 	}
@@ -82,7 +82,9 @@ type changeRef struct {
 }
 
 // scanChanges collects the rows that match, whole revisions only.
-func scanChanges(rows engine.Iterator, q *EventQuery, keys keyrange.Set) (found []changeRef, next kv.Revision, err error) {
+func scanChanges(
+	rows engine.Iterator, reader changeReader, q *EventQuery, keys keyrange.Set,
+) (found []changeRef, next kv.Revision, err error) {
 	revisions, scanned := 0, 0
 	var matched, latest kv.Revision
 	for valid := rows.First(); valid; valid = rows.Next() {
@@ -95,18 +97,18 @@ func scanChanges(rows engine.Iterator, q *EventQuery, keys keyrange.Set) (found 
 		}
 		latest = rev.Main
 		scanned++
-		_, user, ok := decodeChange(rows.Value())
+		c, ok := reader.decode(rows.Value(), rev)
 		if !ok {
 			return nil, 0, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
 		}
-		if len(q.Ranges) > 0 && !keys.Contains(user) {
+		if len(q.Ranges) > 0 && !keys.Contains(c.user) {
 			continue
 		}
 		if rev.Main != matched {
 			matched = rev.Main
 			revisions++
 		}
-		found = append(found, changeRef{rev: rev, row: appendVersionKey(nil, user, rev)})
+		found = append(found, changeRef{rev: rev, row: appendVersionKey(nil, c.user, rev)})
 	}
 	return found, q.To + 1, rows.Error()
 }

@@ -36,9 +36,6 @@ func FuzzVersionKey(f *testing.F) {
 		if !ok || !userOK || rev != a || !bytes.Equal(user, userA) {
 			t.Fatalf("%x at %v comes back as %x at %v", userA, a, user, rev)
 		}
-		if userLen(prefix) != len(userA) {
-			t.Fatalf("length of %x: got %d", userA, userLen(prefix))
-		}
 		lower, upper := versionBounds(userA, nil)
 		if inside := bytes.Compare(lower, keyB) <= 0 && bytes.Compare(keyB, upper) < 0; inside != bytes.Equal(userA, userB) {
 			t.Fatalf("bounds of %x hold %x: %v", userA, userB, inside)
@@ -68,6 +65,33 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil || again.tombstone != rec.tombstone || again.create != rec.create || again.version != rec.version ||
 			again.lease != rec.lease || !bytes.Equal(again.value, rec.value) {
 			t.Fatalf("%+v comes back as %+v, %v", rec, again, err)
+		}
+		if got := recordLen(&rec, kv.Revision(mod)); got != len(appendRecord(nil, &rec, kv.Revision(mod))) {
+			t.Fatalf("length of %+v: got %d", rec, got)
+		}
+	})
+}
+
+// As FuzzDecodeRecord, for rows of the table of changes.
+func FuzzDecodeChange(f *testing.F) {
+	f.Add([]byte{1, 'k'}, int64(5), uint32(0))
+	f.Add([]byte{4, 2, 0, 9, 'k'}, int64(5), uint32(1))
+	f.Add([]byte{6, 0, 1, 1}, int64(5), uint32(2))
+	f.Fuzz(func(t *testing.T, row []byte, main int64, sub uint32) {
+		if main < 0 {
+			return
+		}
+		rev := kv.Rev{Main: kv.Revision(main), Sub: int64(sub)}
+		c, ok := decodeChange(row, rev)
+		if !ok {
+			return
+		}
+		if c.named && !later(rev, c.before.rev) {
+			t.Fatalf("%x at %v replaces %v", row, rev, c.before.rev)
+		}
+		again, ok := decodeChange(appendChange(nil, &c, rev), rev)
+		if !ok || again.kind != c.kind || again.named != c.named || again.before != c.before || !bytes.Equal(again.user, c.user) {
+			t.Fatalf("%+v comes back as %+v", c, again)
 		}
 	})
 }

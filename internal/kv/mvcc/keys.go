@@ -12,7 +12,7 @@ import (
 // Tables of the engine that belong to this package. All other table bytes but 0x00 are free for Writer.Set.
 //
 //	'd' | escaped user key | 0x00 0x01 | ^main (8) | ^sub (4)   -> record (record.go)     versions, newest first
-//	'r' | main (8) | sub (4)                                    -> kind (1) | user key    changes, oldest first
+//	'r' | main (8) | sub (4)                                    -> change (change.go)     changes, oldest first
 //	'm' | name                                                  -> numbers of the store
 const (
 	tableVersions = engine.VersionedTable
@@ -26,6 +26,11 @@ const (
 
 // maxRev is above every change.
 var maxRev = kv.Rev{Main: kv.MaxRevision, Sub: maxSub}
+
+// allOf is the last change of a revision.
+func allOf(rev kv.Revision) kv.Rev { return kv.Rev{Main: rev, Sub: maxSub} }
+
+func later(a, b kv.Rev) bool { return a.Main > b.Main || a.Main == b.Main && a.Sub > b.Sub }
 
 // appendPrefix appends the key of the version table without its suffix. The escape keeps the order of user keys: 0x00
 // becomes 0x00 0xff, and the terminator 0x00 0x01 sorts before every continuation.
@@ -107,22 +112,6 @@ func decodeChangeKey(key []byte) (kv.Rev, bool) {
 		Main: kv.Revision(binary.BigEndian.Uint64(key[1:])),
 		Sub:  int64(binary.BigEndian.Uint32(key[9:])),
 	}, true
-}
-
-// changeKind is the first byte of a row in the table of changes. Compaction skips creations: whatever they leave behind
-// them has a later change of its own, and the tombstone before them, if there was one, an earlier.
-const (
-	changeUpdate = 0
-	changeCreate = 1
-	changeDelete = 2
-)
-
-// decodeChange cuts a row of the table of changes.
-func decodeChange(row []byte) (kind byte, user []byte, ok bool) {
-	if len(row) == 0 || row[0] > changeDelete {
-		return 0, nil, false
-	}
-	return row[0], row[1:], true
 }
 
 // isSingle, isOpenEnded and isEmptyRange spell etcd's rules for a range's end.

@@ -46,13 +46,13 @@ func (l *Loader) AddVersion(rev kv.Rev, tombstone bool, p *kv.KeyValue) error {
 	}
 	l.last = rev
 	v := pendingVersion{rev: rev, tombstone: tombstone, kv: *p}
-	rec := record{tombstone: tombstone, create: p.CreateRevision, version: p.Version, lease: p.Lease, value: p.Value}
+	rec := v.record()
 	l.key = appendVersionKey(l.key[:0], p.Key, rev)
 	l.row = appendRecord(l.row[:0], &rec, rev.Main)
 	l.totals.versions++
 	l.totals.bytes += versionBytes(len(l.key), len(l.row), len(p.Key))
 	l.batch.Set(l.key, l.row)
-	l.row = append(append(l.row[:0], v.changeKind()), p.Key...)
+	l.row = appendChange(l.row[:0], &change{kind: v.changeKind(), user: p.Key}, rev)
 	l.key = appendChangeKey(l.key[:0], rev)
 	l.batch.Set(l.key, l.row)
 	l.writeLarge()

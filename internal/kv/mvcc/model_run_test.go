@@ -1,6 +1,7 @@
 package mvcc_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -29,11 +31,20 @@ var openers = []opener{
 
 func openStore(t *testing.T, o opener, fs vfs.FS, cacheBytes int) (*mvcc.Store, engine.Engine) {
 	t.Helper()
+	return openStoreAs(t, o, fs, mvcc.Options{CacheBytes: cacheBytes})
+}
+
+func openStoreAs(t *testing.T, o opener, fs vfs.FS, options mvcc.Options) (*mvcc.Store, engine.Engine) {
+	t.Helper()
 	eng, err := o.open(fs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := mvcc.Open(eng, mvcc.Options{CacheBytes: cacheBytes})
+	if !options.Unnamed {
+		eng.SeparateValues()
+	}
+	options.Census = census.Options{Keys: 2}
+	s, err := mvcc.Open(eng, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +82,8 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	d := &driver{t: t, r: rand.New(rand.NewPCG(seed, 7)), model: newModel()}
 	fs := vfs.NewCrashableMem()
 	var eng engine.Engine
-	d.store, eng = openStore(t, o, fs, cache)
+	d.older = d.r.IntN(2) == 0
+	d.store, eng = d.open(o, fs, cache)
 	commits := []*model{d.model.clone()} // since the last flush
 	for range rounds {
 		d.batch()
@@ -87,6 +99,8 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 			if _, err := d.store.CompactStep(1 + d.r.IntN(8)); err != nil {
 				t.Fatal(err)
 			}
+		case 4, 5, 6:
+			d.divide()
 		}
 		if d.r.IntN(50) == 0 {
 			fs, eng = d.crash(o, fs, eng, cache, commits)
@@ -99,6 +113,13 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	}
 }
 
+// open opens the store below level.History, now with a build that knows the level, now with an older one, or at it.
+func (d *driver) open(o opener, fs *vfs.MemFS, cache int) (*mvcc.Store, engine.Engine) {
+	d.t.Helper()
+	d.blind = d.older && d.r.IntN(2) == 0
+	return openStoreAs(d.t, o, fs, mvcc.Options{CacheBytes: cache, Unnamed: d.older, Blind: d.blind})
+}
+
 // crash loses what was not synced and finds the commit that the store came back with.
 func (d *driver) crash(
 	o opener, fs *vfs.MemFS, eng engine.Engine, cache int, commits []*model,
@@ -108,7 +129,21 @@ func (d *driver) crash(
 	if err := eng.Close(); err != nil {
 		d.t.Fatal(err)
 	}
-	d.store, eng = openStore(d.t, o, clone, cache)
+	forget := d.r.IntN(2) == 0 // what comes back is a store from before level.History
+	if forget || d.older {
+		d.store, eng = openStore(d.t, o, clone, cache)
+		var err error
+		if forget {
+			err = mvcc.ForgetReplaced(eng)
+		}
+		if err == nil && d.older && d.r.IntN(2) == 0 { // an older build was there in between
+			err = mvcc.CompactAsBefore(eng)
+		}
+		if err := errors.Join(err, eng.Flush(), eng.Close()); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	d.store, eng = d.open(o, clone, cache)
 	for i := len(commits) - 1; i >= 0; i-- {
 		if commits[i].rev == d.store.Revision() && commits[i].compact == d.store.CompactRevision() {
 			d.model = commits[i].clone()
@@ -135,7 +170,10 @@ func (d *driver) settle() {
 	after, compactAfter, _, err := d.store.HashKV(0)
 	d.sameErr(nil, err)
 	d.same("hash after physical compaction", []any{hash, compact}, []any{after, compactAfter})
+	for !d.divide() {
+	}
 	for rev := max(d.model.compact, 1); rev <= d.model.rev; rev++ {
+		d.count(rev)
 		op := &kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: rev}
 		want, _ := d.model.readAs(op)
 		got, _, err := d.store.Range(op)
@@ -154,6 +192,28 @@ func (d *driver) settle() {
 	}
 	d.same("all events that are left", want, changes)
 	d.kept()
+}
+
+// divide makes a step of counting keys.
+func (d *driver) divide() (done bool) {
+	d.t.Helper()
+	done, err := d.store.CountStep()
+	d.sameErr(nil, err)
+	if stats := d.store.CountStats(); stats.Corrected > 0 || done && stats.Unknown > 0 {
+		d.t.Fatalf("counting found that counts were wrong: done %t, %+v", done, stats)
+	}
+	return done
+}
+
+// count compares the count of a range at a revision.
+func (d *driver) count(rev kv.Revision) {
+	d.t.Helper()
+	op := &kv.RangeOp{Key: d.key(), Revision: rev, CountOnly: true}
+	op.End = d.end(op.Key)
+	want, wantErr := d.model.readAs(op)
+	got, _, err := d.store.Range(op)
+	d.same(fmt.Sprintf("count %+v", op), want, got)
+	d.sameErr(wantErr, err)
 }
 
 // kept checks that physical compaction left exactly what etcd would keep.

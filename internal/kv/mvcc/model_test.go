@@ -213,6 +213,8 @@ type driver struct {
 	r     *rand.Rand
 	model *model
 	store *mvcc.Store
+	older bool // it is below level.History
+	blind bool // its build knows no more
 }
 
 func (d *driver) key() []byte {
@@ -248,7 +250,7 @@ func (d *driver) rangeOp() *kv.RangeOp {
 	if d.r.IntN(3) == 0 {
 		op.Order, op.Target = kv.SortOrder(d.r.IntN(3)), kv.SortTarget(d.r.IntN(5))
 	}
-	op.KeysOnly, op.CountOnly = d.r.IntN(5) == 0, d.r.IntN(8) == 0
+	op.KeysOnly, op.CountOnly = d.r.IntN(5) == 0, d.r.IntN(4) == 0
 	if d.r.IntN(4) == 0 {
 		for _, bound := range []*kv.Revision{&op.MinMod, &op.MaxMod, &op.MinCreate, &op.MaxCreate} {
 			if d.r.IntN(3) == 0 {
@@ -278,6 +280,9 @@ func (d *driver) command(w *mvcc.Writer) {
 		switch d.r.IntN(7) {
 		case 0, 1, 2:
 			key, value, lease := d.key(), []byte{byte(d.r.IntN(3))}, kv.LeaseID(d.r.IntN(3))
+			if d.r.IntN(80) == 0 {
+				value = bytes.Repeat(value, 1100) // it lies apart from its key
+			}
 			want := d.model.one(key, kv.MaxRevision)
 			d.model.put(rev, key, value, lease)
 			put, prev := w.Put(key, value, lease)
@@ -339,8 +344,11 @@ func (d *driver) sameErr(want, got error) {
 func (d *driver) batch() {
 	w := d.store.Begin()
 	for range d.r.IntN(6) {
-		d.command(w)
-		if d.r.IntN(40) == 0 {
+		if d.command(w); d.older && !d.blind && d.r.IntN(200) == 0 {
+			d.older = false
+			w.NameReplaced()
+		}
+		if d.r.IntN(80) == 0 {
 			rev := d.revision()
 			var want error
 			switch {
@@ -377,7 +385,28 @@ func (d *driver) reads() {
 		d.same(fmt.Sprintf("check %+v", c), d.model.holds(c), holds)
 		d.sameErr(nil, err)
 	}
+	d.moment()
 	d.catchUp()
+}
+
+// moment reads the store as it was between two changes of one command.
+func (d *driver) moment() {
+	d.t.Helper()
+	if len(d.model.history) == 0 {
+		return
+	}
+	i := d.r.IntN(len(d.model.history))
+	rev := d.model.history[i].rev
+	if rev.Main-1 < d.model.compact {
+		return
+	}
+	then := &model{history: d.model.history[:i], rev: d.model.rev, compact: -1}
+	op := d.rangeOp()
+	op.Revision = 0
+	want, _ := then.readAs(op)
+	got, err := d.store.Within(rev.Main, rev.Sub).Range(op, nil)
+	d.same(fmt.Sprintf("range %+v before change %v", op, rev), want, got)
+	d.sameErr(nil, err)
 }
 
 func (d *driver) catchUp() {

@@ -39,11 +39,20 @@ func (m Moment) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, error
 		}
 		return rangeOfOne(op, found, account)
 	}
+	if op.CountOnly {
+		count, err := m.countAt(op.Key, op.End)
+		return kv.RangeResult{Count: count}, err
+	}
 	keys, err := m.cursor(op.Key, op.End)
 	if err != nil {
 		return kv.RangeResult{}, err
 	}
-	return newCollector(op, true, account).run(keys)
+	want := newCollector(op, true, account)
+	want.behind = func(key []byte) (int64, bool, error) {
+		count, err := m.countAt(key, op.End)
+		return count, false, err
+	}
+	return want.run(keys)
 }
 
 // Check tells whether the condition held. It returns kv.ErrCompacted if the moment is gone.

@@ -13,6 +13,7 @@ var (
 	writtenRow = []byte{tableNumbers, 'w'} // writer: revision, keys, versions and bytes ever written
 	compactRow = []byte{tableNumbers, 'c'} // writer: compact revision
 	droppedRow = []byte{tableNumbers, 'd'} // compactor: revision done, versions and bytes ever dropped
+	walkedRow  = []byte{tableNumbers, 'k'} // compactor: compact revision of its walk, main and sub of where it goes on
 )
 
 const noCompaction = kv.Revision(-1)

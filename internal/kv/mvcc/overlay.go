@@ -42,6 +42,19 @@ func (v *pendingVersion) live() *kv.KeyValue {
 	return &v.kv
 }
 
+// record returns the version as it is stored.
+func (v *pendingVersion) record() record {
+	return record{
+		tombstone: v.tombstone, create: v.kv.CreateRevision, version: v.kv.Version, lease: v.kv.Lease, value: v.kv.Value,
+	}
+}
+
+// position tells where the version lies.
+func (v *pendingVersion) position() position {
+	r := v.record()
+	return position{v.rev, recordLen(&r, v.rev.Main)}
+}
+
 func (v *pendingVersion) changeKind() byte {
 	switch {
 	case v.tombstone:
@@ -119,7 +132,7 @@ func (o *overlay) publish(to *cache) {
 	for _, k := range o.touched {
 		v := k.newest
 		v.older = nil
-		to.put(k.name, hashKey(k.key), v.live(), v.rev.Main)
+		to.put(k.name, hashKey(k.key), v.live(), v.rev)
 	}
 	if o.sortedLen > 0 {
 		o.sorted.Clear()

@@ -69,16 +69,30 @@ func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, account k
 	if current := s.state.Load(); isWhole(op) && current.revision == rev {
 		want.total = current.numbers.keys
 		want.totalKnown = true
-		if op.CountOnly {
-			return kv.RangeResult{Count: want.total}, nil
-		}
 	}
+	if op.CountOnly {
+		if !want.totalKnown {
+			var err error
+			if want.total, err = s.countAt(op.Key, op.End, rev); err != nil {
+				return kv.RangeResult{}, err
+			}
+		}
+		return kv.RangeResult{Count: want.total}, nil
+	}
+	if want.counts() && !want.totalKnown {
+		want.total, want.totalKnown = s.pages.find(op, rev)
+	}
+	want.behind = func(key []byte) (int64, bool, error) { return s.countBehind(key, op.End, rev) }
 	lower, upper := versionBounds(op.Key, op.End)
 	it, err := s.newIter(lower, upper, rev)
 	if err != nil {
 		return kv.RangeResult{}, err
 	}
-	return want.run(&engineCursor{it: it, rev: allOf(rev)})
+	result, err := want.run(&engineCursor{it: it, rev: allOf(rev)})
+	if err == nil && result.More && want.counts() {
+		s.pages.keep(op, rev, result.KVs[len(result.KVs)-1].Key, result.Count-int64(len(result.KVs)))
+	}
+	return result, err
 }
 
 // isWhole tells whether op covers every key: user keys are not empty, so 0x00 is the least.
@@ -135,12 +149,16 @@ type collector struct {
 	withValue  bool
 	total      int64
 	totalKnown bool
-	kvs        []kv.KeyValue
-	arena      arena
-	account    kv.Account // nil: what is collected is not counted
-	owed       int        // bytes collected since the last Take
-	withSum    bool       // collect hashes of values, too
-	sums       []uint64
+	// behind counts the keys of the range from key on, unless the walk should go on over them; nil: it should.
+	behind  func(key []byte) (count int64, walk bool, err error)
+	kvs     []kv.KeyValue
+	arena   arena
+	account kv.Account // nil: what is collected is not counted
+	owed    int        // bytes collected since the last Take
+	withSum bool       // collect hashes of values, too
+	sums    []uint64
+	withAt  bool // collect where the versions lie, too
+	at      []position
 }
 
 // takeAtOnce is how many bytes are collected between two calls of Take.
@@ -162,6 +180,9 @@ func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 	return c
 }
 
+// counts tells whether the keys behind those that are kept, which are the first, are counted.
+func (c *collector) counts() bool { return c.counted && c.keep > 0 }
+
 // run walks over the cursor and closes it.
 func (c *collector) run(from cursor) (kv.RangeResult, error) {
 	err := c.walk(from)
@@ -178,11 +199,14 @@ func (c *collector) walk(from cursor) error {
 	var seen int64
 	for from.next() {
 		seen++
-		if c.op.CountOnly {
-			continue
-		}
 		if c.keep > 0 && int64(len(c.kvs)) >= c.keep {
 			if !c.counted || c.totalKnown {
+				break
+			}
+			if err := c.ask(from.key(), seen-1); err != nil {
+				return err
+			}
+			if c.totalKnown {
 				break
 			}
 			continue
@@ -202,6 +226,19 @@ func (c *collector) walk(from cursor) error {
 		c.total = seen
 	}
 	return c.settle()
+}
+
+// ask asks once how many keys there are from key on, behind those before it.
+func (c *collector) ask(key []byte, before int64) error {
+	if c.behind == nil {
+		return nil
+	}
+	count, walk, err := c.behind(key)
+	c.behind = nil
+	if err == nil && !walk {
+		c.total, c.totalKnown = before+count, true
+	}
+	return err
 }
 
 // settle takes from the account what was collected since the last Take.
@@ -224,6 +261,9 @@ func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
 	c.kvs = append(c.kvs, one)
 	if c.withSum {
 		c.sums = append(c.sums, xxhash.Sum64(rec.value))
+	}
+	if c.withAt {
+		c.at = append(c.at, rec.at)
 	}
 	if c.owed += PairBytes(&one); c.owed < takeAtOnce {
 		return nil

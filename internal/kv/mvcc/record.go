@@ -24,6 +24,13 @@ type record struct {
 	version   int64
 	lease     kv.LeaseID
 	value     []byte
+	at        position // where it was found; not part of the encoding
+}
+
+// position is where one version lies, and how long its record is.
+type position struct {
+	rev kv.Rev
+	row int
 }
 
 func appendRecord(dst []byte, r *record, mod kv.Revision) []byte {
@@ -42,6 +49,19 @@ func appendRecord(dst []byte, r *record, mod kv.Revision) []byte {
 	}
 	return append(dst, r.value...)
 }
+
+// recordLen is the length of what appendRecord appends.
+func recordLen(r *record, mod kv.Revision) int {
+	if r.tombstone {
+		return tombstoneLen
+	}
+	var numbers [3 * binary.MaxVarintLen64]byte
+	bare := record{create: r.create, version: r.version, lease: r.lease}
+	return len(appendRecord(numbers[:0], &bare, mod)) + len(r.value)
+}
+
+// tombstoneLen is the length of a tombstone, and of no other record.
+const tombstoneLen = 1
 
 // isTombstone looks only at the flags.
 func isTombstone(row []byte) bool { return len(row) > 0 && row[0]&recordTombstone != 0 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -15,8 +16,15 @@ import (
 type Options struct {
 	// CacheBytes bounds the cache of current versions. Zero means DefaultCacheBytes, negative none.
 	CacheBytes int
+	// Census says how finely keys are counted, and what that may take.
+	Census census.Options
 	// Life cuts long work (hashing) short when it ends; nil: it never does.
 	Life context.Context
+	// Unnamed writes changes that do not name the version which they replace, until Writer.NameReplaced: builds below
+	// level.History read no others.
+	Unnamed bool
+	// Blind refuses changes that name it, as those builds do. Tests run them.
+	Blind bool
 }
 
 // DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
@@ -34,11 +42,14 @@ type Store struct {
 	hashes knownHashes
 	engine engine.Engine
 	cache  *cache
+	pages  pages
+	census *census.Census
 	state  atomic.Pointer[state]
 	life   context.Context
 
-	writer Writer
-	begun  atomic.Bool
+	writer  Writer
+	begun   atomic.Bool
+	changes changeReader
 
 	compactor compactor
 	scratch   sync.Pool // *[]byte for engine keys
@@ -49,7 +60,8 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 	if options.CacheBytes == 0 {
 		options.CacheBytes = DefaultCacheBytes
 	}
-	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0)), life: options.Life}
+	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0)), life: options.Life,
+		changes: changeReader{options.Blind}}
 	if s.life == nil {
 		s.life = context.Background()
 	}
@@ -59,11 +71,13 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 		return nil, err
 	}
 	s.state.Store(first)
+	s.census = census.New(first.numbers.keys == 0, first.revision, options.Census)
 	s.compactor = compactor{store: s, done: noCompaction}
 	if err := s.compactor.load(); err != nil {
 		return nil, err
 	}
 	s.writer.init(s)
+	s.writer.naming = !options.Unnamed
 	return s, nil
 }
 
@@ -139,7 +153,7 @@ func (s *Store) Get(key []byte) (found *kv.KeyValue, err error) {
 
 // getAt returns the key at rev, which is published.
 func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
-	if found, ok := s.cache.get(key, rev); ok {
+	if found, _, ok := s.cache.get(key, rev); ok {
 		return found, nil
 	}
 	seen := s.Revision() // before the iterator: everything up to here is in it
@@ -154,29 +168,32 @@ func (s *Store) getAt(key []byte, rev kv.Revision) (*kv.KeyValue, error) {
 		err = fmt.Errorf("mvcc: close an iterator: %w", closeErr)
 	}
 	if err == nil && rev == seen {
-		if since == 0 {
-			since = rev
+		if since == (kv.Rev{}) {
+			since.Main = rev
 		}
 		s.cache.learn(key, found, since, seen)
 	}
 	return found, err
 }
 
-// lookup finds key as of the change rev. since is the revision of the version or tombstone, 0 if there is none.
-func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (*kv.KeyValue, kv.Revision, error) {
+// lookup finds key as of the change rev. since is the change that made the version or tombstone, zero if there is none.
+func lookup(it engine.Iterator, buf *[]byte, key []byte, rev kv.Rev) (found *kv.KeyValue, since kv.Rev, err error) {
 	*buf = appendVersionKey((*buf)[:0], key, rev)
 	if !it.SeekPrefix(*buf) {
 		if err := it.Error(); err != nil {
-			return nil, 0, fmt.Errorf("mvcc: look up a key: %w", err)
+			return nil, since, fmt.Errorf("mvcc: look up a key: %w", err)
 		}
-		return nil, 0, nil
+		return nil, since, nil
 	}
-	_, at, ok := splitVersionKey(it.Key())
+	_, since, ok := splitVersionKey(it.Key())
 	if !ok {
-		return nil, 0, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+		return nil, since, fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
 	}
-	found, err := loadVersion(key, it.Value(), at.Main)
-	return found, at.Main, err
+	found, err = loadVersion(key, it.Value(), since.Main)
+	if readErr := it.Error(); readErr != nil {
+		err = fmt.Errorf("mvcc: look up a key: %w", readErr)
+	}
+	return found, since, err
 }
 
 // loadVersion makes a KeyValue of its own from a row, nil for a tombstone.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/census"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -30,8 +31,10 @@ type Writer struct {
 	events  []kv.Event
 	compact kv.Revision
 	numbers numbers
+	naming  bool // changes name the version that they replace
 
 	pending overlay
+	lives   []census.Change // keys that came and went
 	raw     rawOverlay
 
 	keyBuf, rowBuf, changeBuf []byte
@@ -50,6 +53,9 @@ func (w *Writer) begin(current *state) {
 	w.last, w.compact, w.numbers = current.revision, current.compact, current.numbers
 	w.main, w.exact, w.sub, w.open = 0, 0, 0, false
 }
+
+// NameReplaced lets changes name the version that they replace, from here on: see Options.Unnamed.
+func (w *Writer) NameReplaced() { w.naming = true }
 
 // Err returns the engine error that Commit will return, nil if there is none so far.
 func (w *Writer) Err() error { return w.err }
@@ -114,7 +120,7 @@ func (w *Writer) dropEvents() {
 
 // Put writes one key and returns it with the version before, nil if there was none.
 func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyValue) {
-	before := w.current(key, false)
+	before, since := w.current(key, false)
 	rev := w.nextRev()
 	buf := make([]byte, len(key)+len(value))
 	n := copy(buf, key)
@@ -126,8 +132,9 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 		v.kv.CreateRevision, v.kv.Version = before.CreateRevision, before.Version+1
 	} else {
 		w.numbers.keys++
+		w.lives = append(w.lives, census.Change{Key: v.kv.Key, Revision: rev.Main, Born: true})
 	}
-	w.write(v)
+	w.write(v, before, position{rev: since})
 	w.events = append(w.events, kv.Event{Kind: kv.EventPut, KV: v.kv, Prev: before})
 	return v.kv, before
 }
@@ -136,23 +143,23 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 // events, have values only if all of them fit account; whole reports that. A nil account takes none.
 func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
 	if isSingle(end) {
-		before := w.current(key, false)
+		before, since := w.current(key, false)
 		if before == nil {
 			return nil, true
 		}
-		w.deleteOne(before)
+		w.deleteOne(before, position{rev: since})
 		return []kv.KeyValue{*before}, true
 	}
 	if isEmptyRange(key, end) {
 		return nil, true
 	}
-	were, sums, err := w.collect(&kv.RangeOp{Key: key, End: end}, account)
+	were, at, sums, err := w.collect(&kv.RangeOp{Key: key, End: end}, account)
 	if err != nil {
 		w.note(err)
 		return nil, false
 	}
 	for i := range were {
-		w.deleteOne(&were[i])
+		w.deleteOne(&were[i], at[i])
 		if sums != nil {
 			last := &w.events[len(w.events)-1]
 			last.Bare, last.PrevSum = true, sums[i]
@@ -161,25 +168,31 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 	return were, sums == nil
 }
 
-// collect reads a range with its values, or without, but with their hashes, if they do not fit account.
-func (w *Writer) collect(op *kv.RangeOp, account kv.Account) (found []kv.KeyValue, sums []uint64, err error) {
+// collect reads a range with its values, or without, but with their hashes, if they do not fit account. at tells where each
+// lies.
+func (w *Writer) collect(
+	op *kv.RangeOp, account kv.Account,
+) (found []kv.KeyValue, at []position, sums []uint64, err error) {
 	if account != nil {
-		result, err := newCollector(op, true, account).run(w.cursor(op.Key, op.End, w.Revision()))
+		whole := newCollector(op, true, account)
+		whole.withAt = true
+		result, err := whole.run(w.cursor(op.Key, op.End, w.Revision()))
 		if !isAccountError(err) {
-			return result.KVs, nil, err
+			return result.KVs, whole.at, nil, err
 		}
 	}
 	bare := newCollector(op, true, nil)
-	bare.withValue, bare.withSum = false, true
+	bare.withValue, bare.withSum, bare.withAt = false, true, true
 	result, err := bare.run(w.cursor(op.Key, op.End, w.Revision()))
-	return result.KVs, bare.sums, err
+	return result.KVs, bare.at, bare.sums, err
 }
 
-func (w *Writer) deleteOne(before *kv.KeyValue) {
+func (w *Writer) deleteOne(before *kv.KeyValue, at position) {
 	rev := w.nextRev()
 	v := &pendingVersion{rev: rev, tombstone: true, kv: kv.KeyValue{Key: before.Key, ModRevision: rev.Main}}
 	w.numbers.keys--
-	w.write(v)
+	w.lives = append(w.lives, census.Change{Key: v.kv.Key, Revision: rev.Main})
+	w.write(v, before, at)
 	w.events = append(w.events, kv.Event{Kind: kv.EventDelete, KV: v.kv, Prev: before})
 }
 
@@ -192,10 +205,14 @@ func (w *Writer) nextRev() kv.Rev {
 	return rev
 }
 
-// write puts both rows of a change into the batch and the version over the engine's.
-func (w *Writer) write(v *pendingVersion) {
-	rec := record{
-		tombstone: v.tombstone, create: v.kv.CreateRevision, version: v.kv.Version, lease: v.kv.Lease, value: v.kv.Value,
+// write puts both rows of a change into the batch and the version over the engine's. It replaces before, which lies at at;
+// the length of its row may be missing.
+func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
+	rec := v.record()
+	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: w.naming && before != nil}
+	if replaces.named && at.row == 0 {
+		old := pendingVersion{rev: at.rev, kv: *before}
+		replaces.before = old.position()
 	}
 	w.keyBuf = appendVersionKey(w.keyBuf[:0], v.kv.Key, v.rev)
 	w.rowBuf = appendRecord(w.rowBuf[:0], &rec, v.rev.Main)
@@ -203,12 +220,12 @@ func (w *Writer) write(v *pendingVersion) {
 	w.batch.Set(w.keyBuf, w.rowBuf)
 	w.numbers.versions++
 	w.numbers.bytes += versionBytes(len(w.keyBuf), len(w.rowBuf), len(v.kv.Key))
-	w.rowBuf = append(append(w.rowBuf[:0], v.changeKind()), v.kv.Key...)
+	w.rowBuf = appendChange(w.rowBuf[:0], &replaces, v.rev)
 	w.batch.Set(w.changeBuf, w.rowBuf)
 	w.pending.add(v)
 }
 
-// versionBytes is what one change takes in both tables.
+// versionBytes is what one change takes in both tables, but for the name of the version before.
 func versionBytes(key, row, user int) int64 { return int64(key + row + changeKeyLen + 1 + user) }
 
 // Compact forgets history below rev: reads below are refused as soon as this batch is published. The rows go later, by
@@ -248,8 +265,19 @@ func (w *Writer) Commit() error {
 	w.dropEvents()
 	w.pending.publish(w.store.cache)
 	w.raw.reset()
+	w.settleLives()
 	w.store.state.Store(&state{revision: w.last, compact: w.compact, numbers: w.numbers})
 	return nil
+}
+
+// settleLives tells the census what came and went, before anybody can ask for it by revision.
+func (w *Writer) settleLives() {
+	w.store.census.Apply(w.lives, w.last, w.compact)
+	const keep = 1 << 12
+	if clear(w.lives); cap(w.lives) > keep {
+		w.lives = nil
+	}
+	w.lives = w.lives[:0]
 }
 
 // Abandon releases the engine after an error of which the store does not recover, so that it can be closed.

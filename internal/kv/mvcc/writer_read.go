@@ -8,7 +8,10 @@ import (
 )
 
 // Get returns the key as this Writer sees it, nil if it does not exist.
-func (w *Writer) Get(key []byte) *kv.KeyValue { return w.current(key, true) }
+func (w *Writer) Get(key []byte) *kv.KeyValue {
+	found, _ := w.current(key, true)
+	return found
+}
 
 // Range reads as this Writer sees the store. op.Revision counts the revisions of this Writer, too. An error of account ends
 // the read and is no error of the Writer; nil counts nothing.
@@ -30,9 +33,20 @@ func (w *Writer) Range(op *kv.RangeOp, account kv.Account) (kv.RangeResult, erro
 	want := newCollector(op, true, account)
 	if isWhole(op) && rev == w.Revision() {
 		want.total, want.totalKnown = w.numbers.keys, true
-		if op.CountOnly {
-			return kv.RangeResult{Count: want.total}, nil
+	}
+	if op.CountOnly {
+		if !want.totalKnown {
+			want.total, err = w.countAt(op.Key, op.End, rev)
+			w.note(err)
 		}
+		return kv.RangeResult{Count: want.total}, err
+	}
+	want.behind = func(key []byte) (int64, bool, error) {
+		count, walk, err := w.store.countBehind(key, op.End, min(rev, w.base.revision))
+		if walk || err != nil {
+			return 0, walk, err
+		}
+		return count + w.pendingCount(key, op.End, rev), false, nil
 	}
 	result, err := want.run(w.cursor(op.Key, op.End, rev))
 	if !isAccountError(err) {
@@ -54,7 +68,7 @@ func (w *Writer) CheckRevision(rev kv.Revision) error {
 // Check tells whether the condition holds now.
 func (w *Writer) Check(c *kv.Compare) bool {
 	if isSingle(c.End) {
-		return holdsFor(c, w.current(c.Key, true))
+		return holdsFor(c, w.Get(c.Key))
 	}
 	if isEmptyRange(c.Key, c.End) {
 		return holdsFor(c, nil)
@@ -64,47 +78,47 @@ func (w *Writer) Check(c *kv.Compare) bool {
 	return holds
 }
 
-// current returns the newest version of key. The cache's entries are all true at w.base: only this Writer could outdate
-// them, and it looks at its own versions first. learn puts what the engine said into the cache; a caller that is about
-// to write the key need not.
-func (w *Writer) current(key []byte, learn bool) *kv.KeyValue {
+// current returns the newest version of key and the change that wrote it. The cache's entries are all true at w.base: only
+// this Writer could outdate them, and it looks at its own versions first. learn puts what the engine said into the cache; a
+// caller that is about to write the key need not.
+func (w *Writer) current(key []byte, learn bool) (*kv.KeyValue, kv.Rev) {
 	if v, found := w.pending.newest(key); found {
-		return v.live()
+		return v.live(), v.rev
 	}
-	if found, ok := w.store.cache.get(key, w.base.revision); ok {
-		return found
+	if found, since, ok := w.store.cache.get(key, w.base.revision); ok {
+		return found, since
 	}
 	found, since := w.fromEngine(key, w.base.revision)
 	if learn && w.err == nil {
-		if since == 0 {
-			since = w.base.revision
+		if since == (kv.Rev{}) {
+			since.Main = w.base.revision
 		}
 		w.store.cache.learn(key, found, since, w.base.revision)
 	}
-	return found
+	return found, since
 }
 
 // at returns key at a revision that may be this Writer's own.
 func (w *Writer) at(key []byte, rev kv.Revision) *kv.KeyValue {
 	if rev >= w.Revision() {
-		return w.current(key, true)
+		return w.Get(key)
 	}
 	if v := w.pending.at(key, rev); v != nil {
 		return v.live()
 	}
-	if found, ok := w.store.cache.get(key, rev); ok {
+	if found, _, ok := w.store.cache.get(key, rev); ok {
 		return found
 	}
 	found, _ := w.fromEngine(key, min(rev, w.base.revision))
 	return found
 }
 
-func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Revision) {
+func (w *Writer) fromEngine(key []byte, rev kv.Revision) (*kv.KeyValue, kv.Rev) {
 	if w.it == nil {
 		it, err := w.store.engine.NewIter(nil, nil)
 		if err != nil {
 			w.note(fmt.Errorf("mvcc: iterate at revision %d: %w", rev, err))
-			return nil, 0
+			return nil, kv.Rev{}
 		}
 		w.it = it
 	}

@@ -8,9 +8,22 @@ import (
 // account is what all streams of one client have in memory together.
 type account struct {
 	client   string
-	streams  int          // guarded by Hub.mu
-	watchers int64        // bytes; guarded by Hub.mu
-	waiting  atomic.Int64 // bytes of what waits in the streams, or was handed out and is not sent yet
+	streams  int           // guarded by Hub.mu
+	watchers int64         // bytes; guarded by Hub.mu
+	waiting  atomic.Int64  // bytes of what waits in the streams, or was handed out and is not sent yet
+	all      *atomic.Int64 // the same of all clients
+}
+
+// add counts bytes that wait, or wait no more.
+func (a *account) add(bytes int64) {
+	a.waiting.Add(bytes)
+	a.all.Add(bytes)
+}
+
+// free is how many bytes more may wait for this client: it may have as much as is left then for others, so that n clients
+// who read nothing have an n+1st part each, and whoever comes next finds as much (as in package answers).
+func (a *account) free(limits *Options) int64 {
+	return min(limits.ClientBytes, limits.TotalBytes-a.all.Load()) - a.waiting.Load()
 }
 
 // charge counts a batch that is put into a stream of the account. A batch that was made for a client first counts once
@@ -20,13 +33,13 @@ func (a *account) charge(b *Batch) {
 		b.owner = a
 	}
 	if b.owner != a || b.holders.Add(1) == 1 {
-		a.waiting.Add(int64(b.sizeBytes))
+		a.add(int64(b.sizeBytes))
 	}
 }
 
 func (a *account) release(b *Batch) {
 	if b.owner != a || b.holders.Add(-1) == 0 {
-		a.waiting.Add(-int64(b.sizeBytes))
+		a.add(-int64(b.sizeBytes))
 	}
 }
 
@@ -39,7 +52,7 @@ func (h *Hub) openAccount(client string) *account {
 	}
 	a := h.accounts[client]
 	if a == nil {
-		a = &account{client: client}
+		a = &account{client: client, all: &h.waitingBytes}
 		h.accounts[client] = a
 	}
 	a.streams++

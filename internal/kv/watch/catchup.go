@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/quorate/quorate/internal/keyrange"
@@ -11,11 +12,11 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
-// A step of catch-up is for at most catchUpWatchers, reads at most maxCatchUpRevisions (etcd's bound for one response)
+// A step of catch-up is for at most catchUpParties, reads at most maxCatchUpRevisions (etcd's bound for one response)
 // and about catchUpBytes. How large events are is known only afterwards, so the number of revisions starts small and
 // follows.
 const (
-	catchUpWatchers       = 2048
+	catchUpParties        = 2048
 	firstCatchUpRevisions = 64
 	maxCatchUpRevisions   = 1000
 	catchUpBytes          = 2 << 20
@@ -23,7 +24,7 @@ const (
 	leastCatchUpBytes = 64 << 10
 )
 
-// catchUp makes one step for the watchers of s that are behind, in turn: it cancels those that compaction overtook, puts
+// catchUp makes one step for the parties of s that are behind, in turn: it cancels those that compaction overtook, puts
 // those that have nothing left to read back in step, and reads one chunk for the others, once for all of them. It reports
 // whether another step may have something to do. The caller of Next is the only caller.
 func (s *Stream) catchUp() (more bool, err error) {
@@ -35,36 +36,36 @@ func (s *Stream) catchUp() (more bool, err error) {
 	}
 	published := h.store.Revision()
 	c := s.plan(h.store.CompactRevision())
-	if len(c.watchers) > 0 {
+	if len(c.parties) > 0 {
 		if c.next == 0 {
-			err := c.read(h.store, s.catchUpRevisions)
+			err := c.read(h.store, s.reader.revisions)
 			if errors.Is(err, kv.ErrCompacted) {
 				return true, nil // since the plan was made: the next one cancels
 			}
 			if err != nil {
 				return false, fmt.Errorf("watch: catch up: %w", err)
 			}
-			s.adapt(sizeOf(c.events))
+			s.adapt(c.sizeBytes())
 		}
 		c.moved = s.finish(&c) || c.moved
 	}
-	if s.fruitless += c.looked; c.moved {
-		s.fruitless = 0
+	if s.reader.fruitless += c.looked; c.moved {
+		s.reader.fruitless = 0
 	}
 	// If nobody moves, the store is behind the hub, and Publish will signal.
-	return !s.await(func() bool { return s.fruitless >= s.behind.Len() && h.store.Revision() == published }), nil
+	return !s.await(func() bool { return s.reader.fruitless >= s.behind.Len() && h.store.Revision() == published }), nil
 }
 
 // await puts the stream among those that Publish and Reset wake, if idle says so. It reports false if there is more to do.
 func (s *Stream) await(idle func() bool) bool {
 	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.enter()
+	defer h.exit()
 	if !idle() {
 		return false
 	}
-	s.fruitless = 0
-	if s.behind.Len() > 0 && !s.waits {
+	s.reader.fruitless = 0
+	if (s.behind.Len() > 0 || s.due()) && !s.waits {
 		s.waits = true
 		h.waiting = append(h.waiting, s)
 	}
@@ -73,14 +74,21 @@ func (s *Stream) await(idle func() bool) bool {
 
 // chunk is a step of catch-up: what to read for whom, and then what was read.
 type chunk struct {
-	watchers []*watcher
+	parties  []*party
 	from, to kv.Revision
 	prev     bool // somebody wants what was before
-	looked   int  // watchers
+	looked   int  // parties
 	moved    bool // some of them were cancelled, put in step, or got nearer
 
-	events []kv.Event
-	next   kv.Revision // the first revision that was not read
+	lists [][]kv.Event // in order, each of whole revisions
+	next  kv.Revision  // the first revision that was not read
+}
+
+func (c *chunk) sizeBytes() (total int) {
+	for _, list := range c.lists {
+		total += sizeOf(list)
+	}
+	return total
 }
 
 // read takes the events of the chunk from the store.
@@ -89,10 +97,10 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
 		From: c.from, To: c.to, Prev: c.prev, MaxRevisions: maxRevisions, MaxBytes: catchUpBytes,
 	}
 	var ranges keyrange.Set
-	sorted := slices.Clone(c.watchers) // so that each range is put at the end
-	slices.SortFunc(sorted, func(a, b *watcher) int { return strings.Compare(a.interest.start, b.interest.start) })
-	for _, w := range sorted {
-		ranges.Add(w.keyRange())
+	sorted := slices.Clone(c.parties) // so that each range is put at the end
+	slices.SortFunc(sorted, func(a, b *party) int { return strings.Compare(a.start, b.start) })
+	for _, p := range sorted {
+		ranges.Add(p.keyRange())
 	}
 	for _, r := range ranges.Ranges() {
 		if len(r.End) == 0 {
@@ -106,7 +114,7 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
 	}
 	c.next = next
 	for i := range changes {
-		c.events = append(c.events, changes[i].Events...)
+		c.lists = append(c.lists, changes[i].Events)
 	}
 	return nil
 }
@@ -114,91 +122,115 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
 // openEnd is how etcd writes a range without end.
 var openEnd = []byte{0}
 
-// plan chooses the watchers of the next step, and puts them last in their list. If the history has their events, they are
-// in the chunk already.
+// plan chooses the parties of the next step, and puts them last in their list. If the history has their events, they are in
+// the chunk already.
 func (s *Stream) plan(compacted kv.Revision) chunk {
 	h := s.hub
 	c := chunk{from: kv.MaxRevision}
 	var spans []span
 	turns := -1
 	h.inHolds(func() (looked int, more bool) {
-		if turns < 0 {
-			turns = min(s.behind.Len(), catchUpWatchers)
+		if looked = s.start(watchersPerHold); looked > 0 {
+			c.moved = true
 		}
-		for ; looked < watchersPerHold && turns > 0 && s.behind.First() != nil; looked++ {
-			turns--
-			c.looked++
-			s.turn(s.behind.First(), compacted, &c)
+		if s.due() {
+			return looked, true
+		}
+		if turns < 0 {
+			turns = min(s.behind.Len(), catchUpParties)
+		}
+		for looked < watchersPerHold && turns > 0 && s.behind.First() != nil {
+			cost, done := s.turn(s.behind.First(), compacted, &c, watchersPerHold-looked)
+			if looked += cost; done {
+				turns--
+				c.looked++
+			}
 		}
 		c.to = h.rev
 		if turns > 0 && s.behind.First() != nil {
 			return looked, true
 		}
-		s.lagging.Store(s.behind.Len() > 0)
+		s.lag()
 		spans, c.next = h.history.since(c.from, catchUpBytes)
 		return looked, false
 	})
 	for i := range spans {
-		c.events = append(c.events, spans[i].events...)
+		c.lists = append(c.lists, spans[i].events)
 	}
 	return c
 }
 
-// turn takes the first watcher that is behind.
-func (s *Stream) turn(w *watcher, compacted kv.Revision, c *chunk) {
+// turn takes the first party that is behind, and looks at most at so many of its watchers. It returns how many it has looked
+// at, and whether it was all.
+func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (looked int, done bool) {
 	h := s.hub
 	switch {
-	case w.next < compacted:
-		s.remove(w)
-		s.enqueue(Response{WatchID: w.id, Canceled: true, Compact: compacted})
+	case p.next < compacted:
 		c.moved = true
-	case w.next > h.rev:
-		w.listed.Remove()
-		h.behind--
-		h.step(w)
+		return s.overtaken(p, compacted, most)
+	case p.next > h.rev:
+		h.leave(p)
+		h.stand(p)
 		c.moved = true
 	default:
-		w.listed.Remove()
-		s.behind.PushBack(&w.listed, w)
-		c.watchers = append(c.watchers, w)
-		c.from = min(c.from, w.next)
-		c.prev = c.prev || w.prevKV
+		p.listed.Remove()
+		s.behind.PushBack(&p.listed, p)
+		c.parties = append(c.parties, p)
+		c.from = min(c.from, p.next)
+		c.prev = c.prev || p.prevKV
 	}
+	return 1, true
+}
+
+// overtaken cancels the watchers of a party, at most so many.
+func (s *Stream) overtaken(p *party, compacted kv.Revision, most int) (cancelled int, done bool) {
+	for _, w := range p.members {
+		if cancelled == most {
+			break
+		}
+		if !w.gone {
+			cancelled++
+			s.remove(w)
+			s.enqueue(Response{WatchID: w.id, Canceled: true, Compact: compacted})
+		}
+	}
+	return cancelled, p.live == 0
 }
 
 // adapt sets the number of revisions of the next step by the bytes of the last.
 func (s *Stream) adapt(bytes int) {
 	switch {
 	case bytes > catchUpBytes:
-		s.catchUpRevisions = max(1, s.catchUpRevisions/4)
+		s.reader.revisions = max(1, s.reader.revisions/4)
 	case bytes < catchUpBytes/4:
-		s.catchUpRevisions = min(maxCatchUpRevisions, s.catchUpRevisions*2)
+		s.reader.revisions = min(maxCatchUpRevisions, s.reader.revisions*2)
 	}
 }
 
-// finish hands a chunk to those of its watchers that are still there, until the stream has enough: the others keep their
+// finish hands a chunk to those of its parties that are still there, until the stream has enough: the others keep their
 // place for a later step. What each one gets is found without the lock. It reports whether somebody got nearer.
 func (s *Stream) finish(c *chunk) (moved bool) {
 	h := s.hub
-	share := sharer{events: indexByKey(c.events), made: map[interestAt]*Batch{}, upTo: c.next - 1}
 	budget := s.budget()
-	for done := 0; done < len(c.watchers) && share.bytes < budget; {
-		part := c.watchers[done:min(done+watchersPerHold, len(c.watchers))]
+	share := newSharer(c, budget)
+	for done := 0; done < len(c.parties) && share.bytes < budget; {
+		part := c.parties[done:min(done+watchersPerHold, len(c.parties))]
 		batches := make([]*Batch, 0, len(part))
 		for i := 0; i < len(part) && share.bytes < budget; i++ {
 			batches = append(batches, share.batch(part[i]))
 		}
 		h.inHolds(func() (int, bool) {
 			for i, batch := range batches {
-				w := part[i]
-				if w.removed || w.next >= c.next {
+				p := part[i]
+				if p.listed.List() != &s.behind || p.next >= c.next {
 					continue
 				}
-				w.next, moved = c.next, true
 				if batch != nil {
-					s.enqueue(Response{WatchID: w.id, Revision: batch.Revision, Batch: batch, Fragment: w.fragment})
-					w.heard = s.ticks
+					s.give(p, batch)
 				}
+				h.leave(p)
+				p.next, moved = c.next, true
+				h.stand(p)
 			}
 			return len(batches), false
 		})
@@ -212,6 +244,53 @@ func (s *Stream) finish(c *chunk) (moved bool) {
 func (s *Stream) budget() int {
 	limits := &s.hub.options
 	bytes, _ := s.size()
-	left := min(int64(limits.StreamBytes-bytes), limits.ClientBytes-s.account.waiting.Load())
+	left := min(int64(limits.StreamBytes-bytes), s.account.free(limits))
 	return int(max(left, min(leastCatchUpBytes, int64(limits.StreamBytes))))
+}
+
+// sharer makes the batches of a chunk. It finds what each party has to see as Publish does, by asking of each event who
+// wants it: that costs a step as much as there are events and parties, and not their product.
+type sharer struct {
+	wanted directory
+	upTo   kv.Revision
+	bytes  int // of all batches
+}
+
+// newSharer matches the events of a chunk, and cuts it behind the revision with which its batches have more than budget bytes:
+// all parties get the rest later, and together.
+func newSharer(c *chunk, budget int) *sharer {
+	s := &sharer{wanted: newDirectory()}
+	for _, p := range c.parties {
+		s.wanted.of(p.interest)
+	}
+	bytes, last := 0, kv.Revision(0)
+	for _, list := range c.lists {
+		for i := range list {
+			event := &list[i]
+			if bytes > budget && event.KV.ModRevision != last {
+				c.next = event.KV.ModRevision
+				s.upTo = c.next - 1
+				return s
+			}
+			last = event.KV.ModRevision
+			s.wanted.visit(event, func(g *group) {
+				g.missed = append(g.missed, *event)
+				bytes += sizeOf(list[i : i+1])
+			})
+		}
+	}
+	s.upTo = c.next - 1
+	return s
+}
+
+// batch returns what a party has to see of the chunk, nil if that is nothing.
+func (s *sharer) batch(p *party) *Batch {
+	events := s.wanted.of(p.interest).missed
+	seen := sort.Search(len(events), func(i int) bool { return events[i].KV.ModRevision >= p.next })
+	if seen == len(events) {
+		return nil
+	}
+	batch := newBatch(s.upTo, events[seen:], p.prevKV)
+	s.bytes += responseBytes + batch.sizeBytes
+	return batch
 }

@@ -1,5 +1,7 @@
 package watch
 
+import "container/heap"
+
 // futures is a heap of the watchers of a stream that start after what was published, the earliest first.
 type futures []*watcher
 
@@ -26,6 +28,70 @@ func (f *futures) Pop() any {
 	w.future = nowhere
 	return w
 }
+
+// sleepers is a heap of the streams that have futures, the one with the earliest first.
+type sleepers []*Stream
+
+func (l sleepers) Len() int           { return len(l) }
+func (l sleepers) Less(i, j int) bool { return l[i].futures[0].start < l[j].futures[0].start }
+func (l sleepers) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].asleep, l[j].asleep = i, j
+}
+
+// Push implements heap.Interface.
+func (l *sleepers) Push(x any) {
+	s := x.(*Stream)
+	s.asleep = len(*l)
+	*l = append(*l, s)
+}
+
+// Pop implements heap.Interface.
+func (l *sleepers) Pop() any {
+	last := len(*l) - 1
+	s := (*l)[last]
+	(*l)[last] = nil
+	*l = (*l)[:last]
+	s.asleep = nowhere
+	return s
+}
+
+// sleep gives a stream whose futures have changed its place among the sleepers. Hub.mu is held.
+func (h *Hub) sleep(s *Stream) {
+	switch {
+	case s.asleep == nowhere && len(s.futures) > 0:
+		heap.Push(&h.sleepers, s)
+	case s.asleep != nowhere && len(s.futures) > 0:
+		heap.Fix(&h.sleepers, s.asleep)
+	case s.asleep != nowhere:
+		// Its key is gone, so the heap could not compare it: the last one takes its place.
+		at, last := s.asleep, len(h.sleepers)-1
+		h.sleepers.Swap(at, last)
+		h.sleepers.Pop()
+		if at < last {
+			heap.Fix(&h.sleepers, at)
+		}
+	}
+}
+
+// start takes watchers whose start was published out of the futures, at most so many, and puts those that have slept behind.
+// Hub.mu is held.
+func (s *Stream) start(most int) (started int) {
+	h := s.hub
+	for ; started < most && s.due(); started++ {
+		if w := heap.Pop(&s.futures).(*watcher); w.party.asleep() {
+			h.stand(w.party)
+		}
+	}
+	if started > 0 {
+		h.sleep(s)
+		s.signal()
+	}
+	return started
+}
+
+// due reports whether the start of some future watcher was published.
+func (s *Stream) due() bool { return len(s.futures) > 0 && s.futures[0].start <= s.hub.rev }
 
 // nowhere is the place of a watcher in a list that it is not in.
 const nowhere = -1

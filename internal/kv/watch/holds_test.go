@@ -103,7 +103,7 @@ func TestStream_holdsAreShort(t *testing.T) {
 			if events != writes || answers != watchers {
 				t.Errorf("%d events and %d answers, want %d and %d", events, answers, writes, watchers)
 			}
-			if most := 20 * (watchers/catchUpWatchers + writes/firstCatchUpRevisions); calls > most {
+			if most := 20 * (watchers/catchUpParties + writes/firstCatchUpRevisions); calls > most {
 				t.Errorf("%d calls of Next, want at most %d", calls, most)
 			}
 			check("catching up")
@@ -235,6 +235,35 @@ func TestHub_ClientBytes(t *testing.T) {
 	}
 }
 
+// Clients who read nothing leave room for others, however many they are, and get all events when they read at last.
+func TestHub_TotalBytes(t *testing.T) {
+	options := Options{StreamBytes: 256 << 10, ClientBytes: 256 << 10, TotalBytes: 512 << 10, HistoryBytes: 1}
+	store, hub := openStore(t), NewHub(options)
+	hub.Reset(store)
+	const clients, writes, oneBatch = 20, 400, 4 << 10
+	var stalled []*Stream
+	for i := range clients {
+		s := hub.OpenFor(fmt.Sprint(i))
+		defer s.Close()
+		s.Create(Request{Key: fmt.Appendf(nil, "k%d", i), End: []byte("l")})
+		stalled = append(stalled, s)
+	}
+	for range writes {
+		put(t, store, hub, make([]byte, 1<<10), "kz")
+	}
+	if waiting := hub.waitingBytes.Load(); waiting > options.TotalBytes*clients/(clients+1)+clients*oneBatch || waiting == 0 {
+		t.Errorf("%d bytes wait for %d clients", waiting, clients)
+	}
+	for i, s := range stalled {
+		if events, _, _ := drain(t, s); events != writes {
+			t.Errorf("client %d got %d events, want %d", i, events, writes)
+		}
+	}
+	if waiting := hub.waitingBytes.Load(); waiting != 0 {
+		t.Errorf("%d bytes are counted when all was sent", waiting)
+	}
+}
+
 // A step of catch-up gives a stream no more than it may have, however many different ranges want the same events.
 func TestStream_catchUp_isBoundedInBytes(t *testing.T) {
 	options := Options{StreamBytes: 128 << 10}
@@ -313,25 +342,5 @@ func TestStream_Create_WatcherBytes(t *testing.T) {
 	a.Close()
 	if _, ok := b.Create(Request{Key: []byte("a")}); !ok {
 		t.Error("refused although half of the watchers are gone")
-	}
-}
-
-func BenchmarkStream_resume(b *testing.B) {
-	for _, watchers := range []int{1_000, 10_000, 100_000} {
-		b.Run(fmt.Sprint(watchers, " watchers over 5000 events"), func(b *testing.B) {
-			store, hub := openStore(b), NewHub(Options{})
-			hub.Reset(store)
-			for i := range 5_000 {
-				put(b, store, hub, []byte("v"), fmt.Sprintf("w%06d", i%watchers))
-			}
-			for b.Loop() {
-				s := hub.Open()
-				for i := range watchers {
-					s.Create(Request{Key: fmt.Appendf(nil, "w%06d", i), Start: 2})
-				}
-				drain(b, s)
-				s.Close()
-			}
-		})
 	}
 }

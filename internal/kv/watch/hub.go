@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"sort"
+	"container/heap"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +16,7 @@ type Options struct {
 	StreamBytes     int   // of what waits in one stream
 	StreamAnswers   int   // to requests of a client that wait in one stream before Accept waits
 	ClientBytes     int64 // of what waits in all streams of a client
+	TotalBytes      int64 // of what waits in all streams; zero: twice ClientBytes
 	WatcherBytes    int64 // of all watchers of a client
 	HistoryBytes    int   // of recent events, from which watchers that are a little behind catch up
 }
@@ -34,6 +35,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.StreamBytes, defaultStreamBytes)
 	setDefault(&o.StreamAnswers, defaultStreamAnswers)
 	setDefault(&o.ClientBytes, defaultClientBytes)
+	setDefault(&o.TotalBytes, 2*o.ClientBytes)
 	setDefault(&o.WatcherBytes, defaultWatcherBytes)
 	setDefault(&o.HistoryBytes, defaultHistoryBytes)
 	return o
@@ -45,13 +47,13 @@ func setDefault[T int | int64](option *T, value T) {
 	}
 }
 
-// watchersPerHold is how many watchers are looked at while Hub.mu is held once, but by Publish, which tells all whom its
-// events concern.
+// watchersPerHold is how many watchers are looked at while Hub.mu is held once, but by Publish, which tells all parties that
+// its events concern.
 const watchersPerHold = 512
 
 // Hub connects the state machine to the streams of a member. It outlives the store: see Detach and Reset.
 //
-// Locks are taken in the order storeMu, mu, Stream.mu.
+// Locks are taken in the order storeMu, line, mu, Stream.mu.
 type Hub struct {
 	options Options
 
@@ -59,18 +61,24 @@ type Hub struct {
 	storeMu sync.RWMutex
 	store   *mvcc.Store // nil while detached
 
+	// line is where all but the state machine wait for mu, so that the state machine waits for one of them at most.
+	line sync.Mutex
+
 	mu            sync.Mutex
-	rev           kv.Revision          // published last; never falls
-	inStep        directory            // watchers that get what is published
-	stepping      linked.List[watcher] // the same
+	rev           kv.Revision        // published last; never falls
+	inStep        directory          // parties that get what is published
+	stepping      linked.List[party] // the same
+	sleepers      sleepers           // streams with watchers that start after what was published
 	accounts      map[string]*account
 	streams       int
-	opened        uint64 // streams without a name of their client, ever
-	behind        int
-	waiting       []*Stream // with watchers behind that have nothing to read until the store moves
+	opened        uint64    // streams without a name of their client, ever
+	watchers      int       // of all streams
+	behind        int       // of those
+	waiting       []*Stream // with parties behind that have nothing to read until the store moves
 	history       history
 	touched       []*group     // reused by Publish
 	waitingEvents atomic.Int64 // in the queues of all streams
+	waitingBytes  atomic.Int64 // of all accounts
 	longest       int          // most watchers looked at in one hold of mu, for tests
 }
 
@@ -83,22 +91,33 @@ func NewHub(options Options) *Hub {
 	}
 }
 
+// enter takes mu for anybody but the state machine, and exit gives it back.
+func (h *Hub) enter() {
+	h.line.Lock()
+	h.mu.Lock()
+}
+
+func (h *Hub) exit() {
+	h.mu.Unlock()
+	h.line.Unlock()
+}
+
 // inHolds calls step until it returns false, with mu, and releases mu in between: Publish, and so the state machine,
 // waits for one step at most. step returns how many watchers it has looked at.
 func (h *Hub) inHolds(step func() (looked int, more bool)) {
 	for more := true; more; {
-		h.mu.Lock()
+		h.enter()
 		var looked int
 		looked, more = step()
 		h.longest = max(h.longest, looked)
-		h.mu.Unlock()
+		h.exit()
 	}
 }
 
 // Revision returns the last published revision.
 func (h *Hub) Revision() kv.Revision {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.enter()
+	defer h.exit()
 	return h.rev
 }
 
@@ -112,9 +131,9 @@ type Stats struct {
 
 // Stats returns the counts of this moment.
 func (h *Hub) Stats() Stats {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := Stats{Streams: h.streams, Watchers: h.stepping.Len() + h.behind, Behind: h.behind,
+	h.enter()
+	defer h.exit()
+	s := Stats{Streams: h.streams, Watchers: h.watchers, Behind: h.behind,
 		WaitingEvents: h.waitingEvents.Load()}
 	for _, a := range h.accounts {
 		s.WatcherBytes += a.watchers
@@ -142,6 +161,7 @@ func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	}
 	before := h.rev
 	h.rev = rev
+	h.wakeSleepers()
 	if h.stepping.Len() == 0 {
 		h.history.clear()
 		return
@@ -161,27 +181,14 @@ func (h *Hub) Publish(rev kv.Revision, events []kv.Event) {
 	h.touched = touched[:0]
 }
 
-// deliver gives the events that were matched to every watcher of a group.
+// deliver gives the events that were matched to every party of a group.
 func (h *Hub) deliver(g *group, rev kv.Revision, events []kv.Event) {
 	batch := newBatch(rev, g.hits.list(events), g.prevKV)
 	g.hits = picked{}
-	first := batch.Events[0].KV.ModRevision
-	for i := len(g.watchers) - 1; i >= 0; i-- { // backwards: a watcher that falls behind leaves its slot to the last
-		w := g.watchers[i]
-		mine := batch
-		if w.next > first { // it starts in the future, or the store was replaced by an older one
-			late := sort.Search(len(batch.Events), func(i int) bool { return batch.Events[i].KV.ModRevision >= w.next })
-			if late == len(batch.Events) {
-				continue
-			}
-			mine = newBatch(rev, batch.Events[late:], g.prevKV)
+	for i := len(g.parties) - 1; i >= 0; i-- { // backwards: a party that falls behind leaves its place to the last
+		if p := g.parties[i]; !p.stream.offer(p, batch) {
+			h.fallBehind(p, batch.Events[0].KV.ModRevision)
 		}
-		if w.stream.offer(w, mine) {
-			w.next = rev + 1
-			continue
-		}
-		w.next = max(w.next, first)
-		h.fallBehind(w)
 	}
 }
 
@@ -191,49 +198,91 @@ func (h *Hub) Advance(rev kv.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wakeWaiting()
-	if rev <= h.rev {
-		return
+	if rev > h.rev {
+		h.skipTo(rev)
 	}
+}
+
+// skipTo makes rev the last published revision, without events: every party in step falls behind. It is called where nobody
+// is in step, or next to nobody, and when a snapshot has replaced the store.
+func (h *Hub) skipTo(rev kv.Revision) {
 	before := h.rev
 	h.rev = rev
 	h.history.clear()
-	h.allFallBehind(before)
-}
-
-// allFallBehind moves every watcher in step that may have to see something after before. It is called where nobody is in
-// step, or next to nobody, and when a snapshot has replaced the store.
-func (h *Hub) allFallBehind(before kv.Revision) {
-	for w := h.stepping.First(); w != nil; {
-		after := w.listed.Next()
-		if w.next = max(w.next, before+1); w.next <= h.rev {
-			h.fallBehind(w)
-		}
-		w = after
+	h.wakeSleepers()
+	for p := h.stepping.First(); p != nil; p = h.stepping.First() {
+		h.fallBehind(p, before+1)
 	}
 }
 
-// step puts a watcher that is in no list in step.
-func (h *Hub) step(w *watcher) {
-	h.inStep.add(w)
-	h.stepping.PushBack(&w.listed, w)
+// stand puts a party that is in no list in step, or behind if it has something to read. Where a small one meets another
+// they become one.
+func (h *Hub) stand(p *party) {
+	s := p.stream
+	at := standing{interest: p.interest, next: p.next}
+	inStep := p.next > h.rev
+	if inStep {
+		at.next = 0
+	}
+	other := s.parties[at]
+	if other != nil && p.live+other.live <= partyWatchers && min(p.live, other.live) <= watchersPerHold {
+		if p.live <= other.live {
+			if !inStep {
+				h.behind += p.live
+			}
+			other.absorb(p)
+			return
+		}
+		h.leave(other)
+		p.absorb(other)
+		other = nil
+	}
+	if other == nil || p.live < other.live {
+		s.parties[at] = p
+	}
+	if inStep {
+		h.inStep.add(p)
+		h.stepping.PushBack(&p.listed, p)
+		return
+	}
+	s.behind.PushBack(&p.listed, p)
+	h.behind += p.live
+	s.lagging.Store(true)
 }
 
-// leave puts a watcher that is in no list behind.
-func (h *Hub) leave(w *watcher) {
-	w.stream.behind.PushBack(&w.listed, w)
-	h.behind++
-	w.stream.lagging.Store(true)
+// leave takes a party out of all lists.
+func (h *Hub) leave(p *party) {
+	s := p.stream
+	if at := p.standing(); s.parties[at] == p {
+		delete(s.parties, at)
+	}
+	if p.listed.List() == &s.behind {
+		h.behind -= p.live
+	}
+	if p.group != nil {
+		h.inStep.remove(p)
+	}
+	p.listed.Remove()
 }
 
-// fallBehind moves a watcher out of step; its stream takes it from there.
-func (h *Hub) fallBehind(w *watcher) {
-	h.inStep.remove(w)
-	w.listed.Remove()
-	h.leave(w)
-	w.stream.signal()
+// fallBehind moves a party out of step, from where its stream takes it.
+func (h *Hub) fallBehind(p *party, next kv.Revision) {
+	h.leave(p)
+	p.next = next
+	h.stand(p)
+	p.stream.signal()
 }
 
-// wakeWaiting wakes the streams whose watchers have waited for the store to move: the log may be repeated over an older
+// wakeSleepers wakes the streams that have a watcher whose start was published. Hub.mu is held.
+func (h *Hub) wakeSleepers() {
+	for len(h.sleepers) > 0 && h.sleepers[0].futures[0].start <= h.rev {
+		s := heap.Pop(&h.sleepers).(*Stream)
+		s.lagging.Store(true)
+		s.signal()
+	}
+}
+
+// wakeWaiting wakes the streams whose parties have waited for the store to move: the log may be repeated over an older
 // store, and what comes was published before.
 func (h *Hub) wakeWaiting() {
 	for i, s := range h.waiting {
@@ -257,14 +306,11 @@ func (h *Hub) Detach() {
 func (h *Hub) Reset(store *mvcc.Store) {
 	h.storeMu.Lock()
 	defer h.storeMu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.enter()
+	defer h.exit()
 	h.store = store
-	before := h.rev
 	if rev := store.Revision(); rev > h.rev {
-		h.rev = rev
-		h.history.clear()
-		h.allFallBehind(before)
+		h.skipTo(rev)
 	}
 	h.wakeWaiting()
 }

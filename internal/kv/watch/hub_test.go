@@ -312,6 +312,7 @@ func TestStream_progress(t *testing.T) {
 	s.RequestProgress()
 	want(t, "one watcher starts in the future", poll(t, s))
 	src.write("z=2", "z=3")
+	want(t, "it starts", poll(t, s))
 	s.RequestProgress()
 	want(t, "it has started", poll(t, s), "-1@6 progress")
 	s.Create(request("a", "", 2))

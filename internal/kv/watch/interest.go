@@ -5,7 +5,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// interest is what a watcher listens to. Watchers of equal interest form a group and share batches.
+// interest is what a watcher listens to. Parties of equal interest form a group and share batches.
 type interest struct {
 	start, end string // as in keyrange.Range; of a single key, end is unused
 	single     bool
@@ -78,26 +78,27 @@ func (p *picked) list(events []kv.Event) []kv.Event {
 	return part
 }
 
-// group is the watchers in step that share an interest.
+// group is the parties in step that share an interest.
 type group struct {
 	interest
-	watchers []*watcher
-	hits     picked // of the publication under way
+	parties []*party
+	hits    picked     // of the publication under way
+	missed  []kv.Event // in a step of catch-up
 }
 
-func (g *group) add(w *watcher) {
-	w.group, w.place = g, len(g.watchers)
-	g.watchers = append(g.watchers, w)
+func (g *group) add(p *party) {
+	p.group, p.place = g, len(g.parties)
+	g.parties = append(g.parties, p)
 }
 
-func (g *group) remove(w *watcher) {
-	last := len(g.watchers) - 1
-	moved := g.watchers[last]
-	g.watchers[w.place] = moved
-	moved.place = w.place
-	g.watchers[last] = nil
-	g.watchers = g.watchers[:last]
-	w.group = nil
+func (g *group) remove(p *party) {
+	last := len(g.parties) - 1
+	moved := g.parties[last]
+	g.parties[p.place] = moved
+	moved.place = p.place
+	g.parties[last] = nil
+	g.parties = g.parties[:last]
+	p.group = nil
 }
 
 // directory finds the groups that a key concerns: by hash for single keys, by the tree for ranges.
@@ -111,24 +112,27 @@ func newDirectory() directory {
 	return directory{groups: map[interest]*group{}, single: map[string][]*group{}}
 }
 
-func (d *directory) add(w *watcher) {
-	g := d.groups[w.interest]
+// of returns the group of an interest, and adds it if there is none.
+func (d *directory) of(in interest) *group {
+	g := d.groups[in]
 	if g == nil {
-		g = &group{interest: w.interest}
-		d.groups[g.interest] = g
+		g = &group{interest: in}
+		d.groups[in] = g
 		if g.single {
 			d.single[g.start] = append(d.single[g.start], g)
 		} else {
 			d.ranges.insert(g)
 		}
 	}
-	g.add(w)
+	return g
 }
 
-func (d *directory) remove(w *watcher) {
-	g := w.group
-	g.remove(w)
-	if len(g.watchers) > 0 {
+func (d *directory) add(p *party) { d.of(p.interest).add(p) }
+
+func (d *directory) remove(p *party) {
+	g := p.group
+	g.remove(p)
+	if len(g.parties) > 0 {
 		return
 	}
 	delete(d.groups, g.interest)
@@ -151,21 +155,28 @@ func (d *directory) remove(w *watcher) {
 	}
 }
 
+// visit calls found for every group that wants an event.
+func (d *directory) visit(event *kv.Event, found func(*group)) {
+	wanted := func(g *group) {
+		if g.takes(event.Kind) {
+			found(g)
+		}
+	}
+	for _, g := range d.single[string(event.KV.Key)] {
+		wanted(g)
+	}
+	if d.ranges.root != nil {
+		d.ranges.stab(event.KV.Key, wanted)
+	}
+}
+
 // match marks event i in every group that wants it, and appends the groups that it is the first for to touched.
 func (d *directory) match(events []kv.Event, i int, touched []*group) []*group {
-	mark := func(g *group) {
-		if !g.takes(events[i].Kind) {
-			return
-		}
+	d.visit(&events[i], func(g *group) {
 		if g.hits.count == 0 {
 			touched = append(touched, g)
 		}
 		g.hits.add(events, i)
-	}
-	key := events[i].KV.Key
-	for _, g := range d.single[string(key)] {
-		mark(g)
-	}
-	d.ranges.stab(key, mark)
+	})
 	return touched
 }

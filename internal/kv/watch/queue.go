@@ -1,52 +1,78 @@
 package watch
 
+import "slices"
+
 // What a call of Next hands out at most, but for a single response that is larger.
 const (
 	handedBytes     = 256 << 10
 	handedResponses = 1024
 )
 
+// keptResponses is for how many responses a stream keeps room while it has nothing to send.
+const keptResponses = 128
+
 // responseBytes stands for a response in a queue, without its batch.
 const responseBytes = 128
 
-// queued is a response that waits, and what it counts against its stream.
+// queued is a response that waits, and what it counts against its stream. One with events is for all members of a party.
 type queued struct {
 	Response
-	bytes int
+	number  uint64 // of the queue
+	members []*watcher
+	told    int // of members, to which it was handed out
+	bytes   int
+	events  int64 // of all members
 }
 
-// enqueue adds a response whatever the bounds say: an answer to a request, for which Accept has asked, or what one step
-// of catch-up gives. hub.mu is held.
+// enqueue adds an answer whatever the bounds say; Accept has asked. hub.mu is held.
 func (s *Stream) enqueue(r Response) {
 	s.mu.Lock()
-	s.add(r)
+	s.add(queued{Response: r})
 	s.mu.Unlock()
 	s.signal()
 }
 
+// give adds events for a party whatever the bounds say, as one step of catch-up has kept to them. hub.mu is held.
+func (s *Stream) give(p *party, batch *Batch) {
+	s.mu.Lock()
+	s.add(eventsFor(p, batch))
+	s.mu.Unlock()
+	p.heard = s.ticks
+	s.signal()
+}
+
+func eventsFor(p *party, batch *Batch) queued {
+	return queued{
+		Response: Response{Revision: batch.Revision, Batch: batch},
+		members:  p.members[:len(p.members):len(p.members)], events: int64(len(batch.Events)) * int64(p.live),
+	}
+}
+
 // add counts and appends. hub.mu and mu are held.
-func (s *Stream) add(r Response) {
+func (s *Stream) add(q queued) {
 	if s.closed.Load() {
 		return
 	}
-	bytes := responseBytes
-	if r.Batch == nil {
+	q.bytes = responseBytes
+	if q.Batch == nil {
 		s.answers++
 	} else {
-		s.account.charge(r.Batch)
-		s.hub.waitingEvents.Add(int64(len(r.Batch.Events)))
-		if r.Batch != s.last {
-			bytes += r.Batch.sizeBytes
-			s.last = r.Batch
+		s.account.charge(q.Batch)
+		s.hub.waitingEvents.Add(q.events)
+		if q.Batch != s.last {
+			q.bytes += q.Batch.sizeBytes
+			s.last = q.Batch
 		}
 	}
-	s.account.waiting.Add(responseBytes)
-	s.bytes += bytes
-	s.queue = append(s.queue, queued{Response: r, bytes: bytes})
+	s.account.add(responseBytes)
+	s.bytes += q.bytes
+	q.number = s.added
+	s.added++
+	s.queue = append(s.queue, q)
 }
 
-// offer adds events for a watcher in step, unless the stream or its client is full. hub.mu is held.
-func (s *Stream) offer(w *watcher, batch *Batch) bool {
+// offer adds events for a party in step, unless the stream or its client is full. hub.mu is held.
+func (s *Stream) offer(p *party, batch *Batch) bool {
 	limits := &s.hub.options
 	s.mu.Lock()
 	cost := responseBytes
@@ -54,15 +80,15 @@ func (s *Stream) offer(w *watcher, batch *Batch) bool {
 		cost += batch.sizeBytes
 	}
 	full := len(s.queue) >= max(limits.StreamResponses, 4*len(s.watchers)) || s.bytes+cost > limits.StreamBytes ||
-		s.account.waiting.Load()+int64(cost) > limits.ClientBytes
+		int64(cost) > s.account.free(limits)
 	if full && s.bytes > 0 {
 		s.mu.Unlock()
 		return false
 	}
-	s.add(Response{WatchID: w.id, Revision: batch.Revision, Batch: batch, Fragment: w.fragment})
+	s.add(eventsFor(p, batch))
 	first := len(s.queue) == 1
 	s.mu.Unlock()
-	w.heard = s.ticks
+	p.heard = s.ticks
 	if first {
 		s.signal()
 	}
@@ -75,25 +101,52 @@ func (s *Stream) take() []Response {
 	defer s.mu.Unlock()
 	s.release(s.handed)
 	s.handed = nil
-	n, bytes := 0, 0
-	for n < len(s.queue) && n < handedResponses && (n == 0 || bytes+s.queue[n].bytes <= handedBytes) {
-		bytes += s.queue[n].bytes
-		n++
+	clear(s.reader.responses)
+	s.reader.responses = s.reader.responses[:0]
+	done, bytes := 0, 0
+	for ; done < len(s.queue) && len(s.reader.responses) < handedResponses; done++ {
+		q := &s.queue[done]
+		if bytes += q.bytes; bytes > handedBytes && len(s.reader.responses) > 0 {
+			break
+		}
+		if !s.hand(q) {
+			break
+		}
 	}
-	if n == 0 {
-		return nil
-	}
-	s.handed = s.queue[:n:n]
-	if n == len(s.queue) {
+	s.handed = s.queue[:done:done]
+	if done == len(s.queue) {
 		s.queue, s.last = nil, nil
 	} else {
-		s.queue = s.queue[n:]
+		s.queue = s.queue[done:]
 	}
-	responses := make([]Response, n)
-	for i := range s.handed {
-		responses[i] = s.handed[i].Response
+	if len(s.reader.responses) == 0 { // nothing waits, or all whom it was for have gone
+		s.release(s.handed)
+		s.handed = nil
+		if cap(s.reader.responses) > keptResponses {
+			s.reader.responses = nil
+		}
 	}
-	return responses
+	return s.reader.responses
+}
+
+// hand makes responses of what is queued. It reports false if there is more to make of it. mu is held.
+func (s *Stream) hand(q *queued) bool {
+	if q.Batch == nil {
+		s.reader.responses = append(s.reader.responses, q.Response)
+		return true
+	}
+	s.reader.responses = slices.Grow(s.reader.responses, min(len(q.members)-q.told, handedResponses-len(s.reader.responses)))
+	for ; q.told < len(q.members); q.told++ {
+		if len(s.reader.responses) >= handedResponses {
+			return false
+		}
+		if w := q.members[q.told]; q.number < w.until {
+			r := q.Response
+			r.WatchID, r.Fragment = w.id, w.fragment
+			s.reader.responses = append(s.reader.responses, r)
+		}
+	}
+	return true
 }
 
 // release gives back what responses were counted for. mu is held.
@@ -104,9 +157,9 @@ func (s *Stream) release(list []queued) {
 			s.answers--
 		} else {
 			s.account.release(list[i].Batch)
-			s.hub.waitingEvents.Add(-int64(len(list[i].Batch.Events)))
+			s.hub.waitingEvents.Add(-list[i].events)
 		}
-		s.account.waiting.Add(-responseBytes)
+		s.account.add(-responseBytes)
 		list[i] = queued{}
 	}
 	select {

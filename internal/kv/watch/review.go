@@ -1,8 +1,9 @@
 package watch
 
-// Review asks of each watcher whether its client may still see the keys, and ends those of which it may not: refuse returns
-// why. The answer that ends a watcher comes behind the events that it has had; those must not be sent any more.
-func (s *Stream) Review(refuse func(key, end []byte) error) (ended map[int64]bool) {
+// Review asks of each watcher whether its client may still see the keys, and ends those of which it may not. refuse returns
+// why, and how many looks at further watchers the question cost, for the time that the hub is held. The answer that ends a
+// watcher comes behind the events that it has had; those must not be sent any more.
+func (s *Stream) Review(refuse func(key, end []byte) (cost int, err error)) (ended map[int64]bool) {
 	at := -1
 	s.hub.inHolds(func() (looked int, more bool) {
 		if at < 0 {
@@ -15,7 +16,8 @@ func (s *Stream) Review(refuse func(key, end []byte) error) (ended map[int64]boo
 			}
 			at--
 			w := s.watchers[at]
-			why := refuse(w.pair())
+			cost, why := refuse(w.party.pair())
+			looked += cost
 			if why == nil {
 				continue
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -19,22 +20,21 @@ type Stream struct {
 	// Guarded by hub.mu.
 	watchers []*watcher // in no order: who goes is replaced by the last
 	byID     map[int64]*watcher
-	notified []*watcher // those that asked for progress, in no order
+	notified []*watcher          // those that asked for progress, in no order
+	parties  map[standing]*party // that take more watchers
+	behind   linked.List[party]  // who is read for next comes first
 	futures  futures
-	behind   linked.List[watcher] // who is read for next comes first
+	asleep   int // place in hub.sleepers
 	nextID   int64
 	ticks    uint64 // of progress
 	waits    bool   // in hub.waiting
 
 	closed  atomic.Bool // these two are written under hub.mu, so that Next need not take it
-	lagging atomic.Bool // behind is not empty
+	lagging atomic.Bool // a step of catch-up has something to do
 
-	// Of the caller of Next alone.
-	catchUpRevisions int // adapts to the size of events
-	fruitless        int // watchers in a row for which a step of catch-up found nothing to do
-
-	wake chan struct{} // holds one signal: there is something for Next
-	room chan struct{} // likewise: something was sent, so that Accept may look again
+	reader reader
+	wake   chan struct{} // holds one signal: there is something for Next
+	room   chan struct{} // likewise: something was sent, so that Accept may look again
 
 	mu      sync.Mutex // guards what follows
 	queue   []queued
@@ -42,23 +42,14 @@ type Stream struct {
 	bytes   int      // of both
 	answers int      // responses without events in both
 	last    *Batch   // the last one in the queue: its bytes are counted once
+	added   uint64   // to the queue, ever
 }
 
-// watcher is one watch of a stream. It is in step if group is set, else in stream.behind. Guarded by hub.mu.
-type watcher struct {
-	interest
-	stream   *Stream
-	id       int64
-	start    kv.Revision // as asked for
-	next     kv.Revision // the first revision it has not seen; in step, everything up to hub.rev counts as seen too
-	fragment bool
-	removed  bool
-	heard    uint64 // the tick of its stream during which it had events
-
-	slot, notify, future int                   // places in stream.watchers, stream.notified, stream.futures
-	listed               linked.Place[watcher] // in hub.stepping or stream.behind, in one of them at most
-	group                *group
-	place                int // in group.watchers
+// reader is what belongs to the caller of Next alone.
+type reader struct {
+	revisions int        // of a step of catch-up; adapts to the size of events
+	fruitless int        // parties in a row for which a step of catch-up found nothing to do
+	responses []Response // what Next returned last: reused
 }
 
 // Open returns a new stream without watchers, of a client of its own. It must be closed.
@@ -66,12 +57,13 @@ func (h *Hub) Open() *Stream { return h.OpenFor("") }
 
 // OpenFor returns a new stream of a client. What all streams of a client keep in memory is bounded together.
 func (h *Hub) OpenFor(client string) *Stream {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.enter()
+	defer h.exit()
 	h.streams++
 	return &Stream{
 		hub: h, account: h.openAccount(client), byID: map[int64]*watcher{}, ticks: 1,
-		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), catchUpRevisions: firstCatchUpRevisions,
+		parties: map[standing]*party{}, asleep: nowhere,
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), reader: reader{revisions: firstCatchUpRevisions},
 	}
 }
 
@@ -121,39 +113,38 @@ func (s *Stream) Create(req Request) (int64, bool) {
 	if len(req.Key) == 0 {
 		req.Key = []byte{0}
 	}
-	w := &watcher{
-		interest: interestOf(&req), stream: s, start: req.Start, fragment: req.Fragment,
-		notify: nowhere, future: nowhere,
-	}
+	w := &watcher{start: req.Start, fragment: req.Fragment, until: math.MaxUint64, notify: nowhere, future: nowhere}
+	p := &party{interest: interestOf(&req), stream: s, next: req.Start}
 	s.chooseID(&req)
 	h := s.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.enter()
+	defer h.exit()
 	if s.closed.Load() {
 		return NoID, false
 	}
-	if err := s.check(&req, w); err != nil {
+	if err := s.check(&req, p); err != nil {
 		s.enqueue(Response{WatchID: NoID, Revision: h.rev, Created: true, Canceled: true, Err: err})
 		return NoID, false
 	}
-	w.id, w.next, w.slot = req.ID, req.Start, len(s.watchers)
+	w.id, w.slot = req.ID, len(s.watchers)
 	if req.Start == 0 {
-		w.next = h.rev + 1
+		p.next = h.rev + 1
 	}
+	p.add(w)
 	s.byID[w.id] = w
 	s.watchers = append(s.watchers, w)
-	s.account.watchers += w.sizeBytes()
+	h.watchers++
+	s.account.watchers += p.watcherBytes()
 	if req.ProgressNotify {
 		w.notify = len(s.notified)
 		s.notified = append(s.notified, w)
 	}
-	if w.next > h.rev {
-		h.step(w)
-	} else {
-		h.leave(w)
+	if p.next <= h.rev+1 {
+		h.stand(p)
 	}
 	if w.start > h.rev {
 		heap.Push(&s.futures, w)
+		h.sleep(s)
 	}
 	// The signal comes last: who takes the answer must find that the watcher is behind, for nothing else will say so.
 	s.enqueue(Response{WatchID: w.id, Revision: h.rev, Created: true})
@@ -177,7 +168,7 @@ func (s *Stream) chooseID(req *Request) {
 }
 
 // check refuses a request, or gives it an id. hub.mu is held.
-func (s *Stream) check(req *Request, w *watcher) error {
+func (s *Stream) check(req *Request, p *party) error {
 	openEnd := len(req.End) == 1 && req.End[0] == 0
 	switch {
 	case req.Start < 0:
@@ -186,7 +177,7 @@ func (s *Stream) check(req *Request, w *watcher) error {
 		return ErrEmptyRange
 	case req.ID != 0 && s.byID[req.ID] != nil:
 		return ErrDuplicateID
-	case s.account.watchers+w.sizeBytes() > s.hub.options.WatcherBytes:
+	case s.account.watchers+p.watcherBytes() > s.hub.options.WatcherBytes:
 		return ErrTooManyWatchers
 	}
 	if req.ID == 0 {
@@ -196,24 +187,17 @@ func (s *Stream) check(req *Request, w *watcher) error {
 	return nil
 }
 
-// watcherBytes stands for a watcher in all lists that it is in.
-const watcherBytes = 512
-
-func (w *watcher) sizeBytes() int64 {
-	return int64(watcherBytes + 2*(len(w.interest.start)+len(w.end)))
-}
-
 // Reject enqueues the answer to a creation that the caller refuses, for example because of permissions.
 func (s *Stream) Reject(err error) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
+	s.hub.enter()
+	defer s.hub.exit()
 	s.enqueue(Response{WatchID: NoID, Revision: s.hub.rev, Created: true, Canceled: true, Err: err})
 }
 
 // Cancel removes a watcher and enqueues the answer. For an unknown id it does nothing and returns false.
 func (s *Stream) Cancel(id int64) bool {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
+	s.hub.enter()
+	defer s.hub.exit()
 	w := s.byID[id]
 	if w == nil {
 		return false
@@ -223,16 +207,19 @@ func (s *Stream) Cancel(id int64) bool {
 	return true
 }
 
-// remove takes a watcher out of everything. hub.mu is held.
+// remove takes a watcher out of everything but what is queued. hub.mu is held.
 func (s *Stream) remove(w *watcher) {
-	w.removed = true
-	if w.group != nil {
-		s.hub.inStep.remove(w)
+	h, p := s.hub, w.party
+	s.mu.Lock()
+	w.until = s.added
+	s.mu.Unlock()
+	if p.listed.List() == &s.behind {
+		h.behind--
 	}
-	if w.listed.List() == &s.behind {
-		s.hub.behind--
+	if p.remove(w); p.live == 0 {
+		h.leave(p)
 	}
-	w.listed.Remove()
+	h.watchers--
 	last := len(s.watchers) - 1
 	s.watchers[w.slot] = s.watchers[last]
 	s.watchers[w.slot].slot = w.slot
@@ -247,32 +234,32 @@ func (s *Stream) remove(w *watcher) {
 	}
 	if w.future != nowhere {
 		heap.Remove(&s.futures, w.future)
+		h.sleep(s)
 	}
 	delete(s.byID, w.id)
-	s.account.watchers -= w.sizeBytes()
-	s.lagging.Store(s.behind.Len() > 0)
+	s.account.watchers -= p.watcherBytes()
+	s.lag()
 }
+
+// lag notes whether a step of catch-up has something to do. hub.mu is held.
+func (s *Stream) lag() { s.lagging.Store(s.behind.Len() > 0 || s.due()) }
 
 // RequestProgress enqueues a progress response for the whole stream if all its watchers are in step and have started;
 // otherwise it does nothing, as etcd.
 func (s *Stream) RequestProgress() {
-	h := s.hub
-	h.inHolds(func() (int, bool) {
-		for n := range watchersPerHold {
-			if len(s.futures) == 0 || s.futures[0].start > h.rev {
-				if len(s.watchers) > 0 && s.behind.Len() == 0 && len(s.futures) == 0 {
-					s.enqueue(Response{WatchID: NoID, Revision: h.rev})
-				}
-				return n, false
-			}
-			heap.Pop(&s.futures)
+	s.hub.inHolds(func() (started int, more bool) {
+		if started = s.start(watchersPerHold); s.due() {
+			return started, true
 		}
-		return watchersPerHold, true
+		if len(s.watchers) > 0 && s.behind.Len() == 0 && len(s.futures) == 0 {
+			s.enqueue(Response{WatchID: NoID, Revision: s.hub.rev})
+		}
+		return started, false
 	})
 }
 
-// Tick is called once per progress interval: each watcher that asked for progress, is in step and had no events since
-// the last Tick gets a progress response, unless the client has left many unread.
+// Tick is called once per progress interval: each watcher that asked for progress and is in step gets a progress response,
+// unless it or others of its party had events since the last Tick, or the client has left many unread.
 func (s *Stream) Tick() {
 	h := s.hub
 	at := -1
@@ -287,7 +274,8 @@ func (s *Stream) Tick() {
 				return looked, false
 			}
 			at--
-			if w := s.notified[at]; w.heard != s.ticks && w.group != nil && h.rev >= w.start {
+			w := s.notified[at]
+			if p := w.party; w.heard != s.ticks && p.heard != s.ticks && p.group != nil && h.rev >= w.start {
 				w.heard = s.ticks
 				s.enqueue(Response{WatchID: w.id, Revision: h.rev})
 			}
@@ -304,8 +292,9 @@ func (s *Stream) signal() {
 }
 
 // Next waits until there is something to send and returns some of it, in order; with a context that is done it does not
-// wait, but still returns what is there. What it returned before counts as sent. Watchers that are behind make one step
-// in each call, unless enough waits. Errors: ErrClosed after Close, the context's, or an operating error of the store.
+// wait, but still returns what is there. What it returned before counts as sent, and is overwritten. Watchers that are
+// behind make one step in each call, unless enough waits. Errors: ErrClosed after Close, the context's, or an operating
+// error of the store.
 func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {

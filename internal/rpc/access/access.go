@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/auth/login"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
@@ -109,6 +110,12 @@ func (c *Control) callerIn(ctx context.Context, state *auth.State) (auth.Credent
 	return auth.Credentials{}, nil
 }
 
+// MayBear reports whether a call may come in somebody's name, also while this member knows of no authentication.
+func (c *Control) MayBear(ctx context.Context) bool {
+	_, token := tokenOf(ctx)
+	return token || c.options.Certificates
+}
+
 func tokenOf(ctx context.Context) (string, bool) {
 	for _, field := range [...]string{rpctypes.TokenFieldNameGRPC, rpctypes.TokenFieldNameSwagger} {
 		if values := metadata.ValueFromIncomingContext(ctx, field); len(values) > 0 {
@@ -188,11 +195,11 @@ func (c *Control) ReadTxn(ctx context.Context, op *kv.TxnOp) (state *auth.State,
 }
 
 // ReadKeys permits to answer with all of the keys, which were read before.
-func (c *Control) ReadKeys(ctx context.Context, keys [][]byte) error {
+func (c *Control) ReadKeys(ctx context.Context, keys []string) error {
 	_, err := c.permit(ctx, func(check *auth.Check) error {
 		err := check.User()
-		for i := 0; err == nil && i < len(keys); i++ {
-			err = check.Read(keys[i], nil)
+		for i := 0; err == nil && i < len(keys) && !check.Free(); i++ {
+			err = check.Read([]byte(keys[i]), nil)
 		}
 		return err
 	})
@@ -238,9 +245,28 @@ func (c *Control) Propose(
 // Unsettled reports whether a call bears a token while this member knows of no authentication. It has not applied yet that this
 // was enabled, or the client does not know yet that it was disabled. What is offered to several members at once must bear the
 // same name at all of them, for what one has answered another may have to propose: so such offers are not taken.
+// The same goes for who shows a certificate while it does not know yet that commands may bear names.
 func (c *Control) Unsettled(ctx context.Context) bool {
-	_, token := tokenOf(ctx)
-	return token && !c.State().Enabled()
+	if _, token := tokenOf(ctx); token {
+		return !c.State().Enabled()
+	}
+	_, named := c.named(ctx)
+	return named && !c.mayName()
+}
+
+// named returns the user whose certificate is shown.
+func (c *Control) named(ctx context.Context) (string, bool) {
+	if !c.options.Certificates {
+		return "", false
+	}
+	return certificateOf(ctx)
+}
+
+// mayName reports whether all members know commands in somebody's name.
+func (c *Control) mayName() bool {
+	machine, release := c.options.Machine()
+	defer release()
+	return machine.ActiveLevel() >= level.Users
 }
 
 // SignOffer is Sign for a command that a client offers to several members at once: who shows a certificate is named also while
@@ -250,8 +276,8 @@ func (c *Control) SignOffer(ctx context.Context, command *kv.Command) error {
 	if err != nil {
 		return err
 	}
-	if c.options.Certificates && by.IsZero() && !state.Enabled() {
-		if user, ok := certificateOf(ctx); ok {
+	if by.IsZero() && !state.Enabled() {
+		if user, ok := c.named(ctx); ok && c.mayName() {
 			by = auth.Credentials{User: user, Revision: auth.AnyRevision}
 		}
 	}
@@ -276,16 +302,24 @@ func (c *Control) permitted(command *kv.Command) error {
 	return machine.Permit(command)
 }
 
-// Renew permits to renew a lease.
-func (c *Control) Renew(ctx context.Context, id kv.LeaseID) error {
+// Renew permits to renew leases: the first so many of them, and none of the rest for the reason that err tells.
+func (c *Control) Renew(ctx context.Context, ids []kv.LeaseID) (permitted int, err error) {
 	by, state, err := c.caller(ctx)
-	if err != nil || !state.Enabled() {
-		return err
+	if err != nil {
+		return 0, err
 	}
-	if err = c.mayRenew(by, id); err != nil && c.catchUp(ctx) == nil {
-		err = c.mayRenew(by, id)
+	if !state.Enabled() {
+		return len(ids), nil
 	}
-	return err
+	for i, id := range ids {
+		if err = c.mayRenew(by, id); err != nil && c.catchUp(ctx) == nil {
+			err = c.mayRenew(by, id)
+		}
+		if err != nil {
+			return i, err
+		}
+	}
+	return len(ids), nil
 }
 
 func (c *Control) mayRenew(by auth.Credentials, id kv.LeaseID) error {

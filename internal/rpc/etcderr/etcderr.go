@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/epoch"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/lease"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
 )
@@ -175,6 +176,10 @@ func Wire(err error) error {
 	var cordoned *member.CordonedError
 	if errors.As(err, &cordoned) {
 		return status.Error(codes.FailedPrecondition, "etcdserver: "+cordoned.Error())
+	}
+	var held *level.HeldError
+	if errors.As(err, &held) {
+		return status.Error(codes.FailedPrecondition, "etcdserver: "+held.Error())
 	}
 	var address *membership.AddressError
 	if errors.As(err, &address) {

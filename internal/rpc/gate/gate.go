@@ -163,28 +163,40 @@ func Pass[R any](
 	g *Gate, ctx context.Context, method *Method, servedByLearner bool, serve func() (R, error),
 ) (R, error) {
 	begun := g.options.Clock.Now()
-	method.begin()
 	var response R
-	err := g.serves(method)
+	err := method.Enter(g, ctx, servedByLearner)
+	if err == nil {
+		response, err = serve()
+	}
+	err = method.Leave(g, ctx, begun, err)
+	return response, err
+}
+
+// Enter is what Pass does before it serves a call. It waits only for methods of which the gate decides who may call them.
+func (m *Method) Enter(g *Gate, ctx context.Context, servedByLearner bool) error {
+	m.begin()
+	err := g.serves(m)
 	if err == nil {
 		_, err = g.admit(ctx, callUnary, servedByLearner)
 	}
 	if err == nil {
-		err = g.intact(method)
+		err = g.intact(m)
 	}
 	if err == nil {
-		err = g.permits(ctx, method)
+		err = g.permits(ctx, m)
 	}
-	if err == nil {
-		response, err = serve()
-	}
+	return err
+}
+
+// Leave is what Pass does afterwards. It returns the error for the client.
+func (m *Method) Leave(g *Gate, ctx context.Context, begun time.Time, err error) error {
 	err = etcderr.Wire(err)
 	took := g.options.Clock.Now().Sub(begun)
-	method.end(err, took, g.options.Histograms)
-	if took > g.options.SlowRequest && !method.waits {
-		g.logSlow(ctx, method, begun, took, err)
+	m.end(err, took, g.options.Histograms)
+	if took > g.options.SlowRequest && !m.waits {
+		g.logSlow(ctx, m, begun, took, err)
 	}
-	return response, err
+	return err
 }
 
 // logSlow reports a slow request in etcd's words, but not each of a flood: a warning that drowns the log warns nobody.
@@ -271,10 +283,7 @@ func (s *gatedStream) Context() context.Context { return s.ctx }
 
 // SendMsg implements grpc.ServerStream.
 func (s *gatedStream) SendMsg(m any) error {
-	err := s.gate.intact(s.method)
-	if err == nil {
-		err = s.permit()
-	}
+	err := s.may()
 	if err == nil {
 		err = s.ServerStream.SendMsg(m)
 	}
@@ -282,6 +291,23 @@ func (s *gatedStream) SendMsg(m any) error {
 		s.method.sent.Add(1)
 	}
 	return err
+}
+
+// Pass permits, and counts, messages that are written below the stream, many at once.
+func (s *gatedStream) Pass(messages int) error {
+	err := s.may()
+	if err == nil {
+		s.method.sent.Add(uint64(messages))
+	}
+	return err
+}
+
+// may reports why nothing may be sent.
+func (s *gatedStream) may() error {
+	if err := s.gate.intact(s.method); err != nil {
+		return err
+	}
+	return s.permit()
 }
 
 // permit ends a stream whose caller may not have it any more.

@@ -28,7 +28,7 @@ func isStream(path string) bool {
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 	if manyMessages(r.URL.Path) {
-		r.Body = newMessages(r.Body, c.end)
+		r.Body = newMessages(newAhead(r.Context(), r.Body, c.end), c.end)
 	} else {
 		// It is read before its turn comes: HTTP/1 shows only then whether the client waits for an answer still.
 		leave, err := c.intake.readBody(w, r, c.host)
@@ -73,7 +73,7 @@ func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
 	var further io.WriteCloser = ignored{io.Discard}
 	if manyMessages(r.URL.Path) {
 		conn.SetReadLimit(maxStreamMessageBytes)
-		request.Body, further = newMessages(requests, c.end), arriving
+		request.Body, further = newMessages(newAhead(r.Context(), requests, c.end), c.end), arriving
 	} else {
 		leave, err := c.intake.readMessage(conn, request, c.host)
 		if err != nil {

@@ -93,7 +93,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 			http.StatusBadRequest)
 		return
 	}
-	from := addressOf(r.RemoteAddr)
+	from := addressOf(r)
 	ctx, end := context.WithCancelCause(peer.NewContext(r.Context(), &peer.Peer{Addr: from}))
 	defer end(nil)
 	host := admission.Host(from)
@@ -129,12 +129,14 @@ func named(r *http.Request) bool {
 	return false
 }
 
-// addressOf is the address of a client as gRPC would show it.
-func addressOf(remote string) net.Addr {
-	if at, err := netip.ParseAddrPort(remote); err == nil {
+// addressOf is the address of a client as gRPC would show it. What a client of a unix socket calls itself may look like an
+// address.
+func addressOf(r *http.Request) net.Addr {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if at, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && ok && local.Network() == "tcp" {
 		return net.TCPAddrFromAddrPort(at)
 	}
-	return &net.UnixAddr{Name: remote, Net: "unix"}
+	return &net.UnixAddr{Name: r.RemoteAddr, Net: "unix"}
 }
 
 // Collect shows what requests take.

@@ -2,6 +2,7 @@ package membershipapi
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/membership"
 )
 
@@ -17,12 +18,13 @@ func localView(o *Options) (membership.View, consensus.Term) {
 	}
 	machine, release := m.Machine()
 	defer release()
+	v.Level = machine.ActiveLevel()
 	for i := range status.Config.Members {
 		known := &status.Config.Members[i]
 		seen := membership.MemberView{ID: known.ID, Name: known.Name, PeerURLs: known.PeerURLs}
 		if published, ok := machine.Published(known.ID); ok {
 			seen.Started, seen.ClientURLs, seen.Version = true, published.ClientURLs, published.Version
-			seen.Zone = published.Zone
+			seen.Zone, seen.Build, seen.Level = published.Zone, published.Build, max(published.Level, level.First)
 			if published.Name != "" {
 				seen.Name = published.Name
 			}

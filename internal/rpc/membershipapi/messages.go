@@ -16,7 +16,7 @@ func clusterMessage(
 	message := &quoratepb.Cluster{
 		ClusterId: cluster, Config: configIDMessage(v.ID), Joint: v.Config.IsJoint(), Settled: v.Settled,
 		Leader: uint64(v.Leader), Term: uint64(term), LastIndex: uint64(v.Last), Strength: strengthOf(v),
-		Advice: v.Advice, Alarms: v.Alarms,
+		Advice: v.Advice, Alarms: v.Alarms, Level: uint32(v.Level),
 	}
 	if v.Protocol != consensus.ProtocolAuto { // the first configuration came by none
 		message.Protocol = v.Protocol.String()
@@ -36,6 +36,7 @@ func memberMessage(v *membership.View, m *membership.MemberView, joining []conse
 		Leader: m.ID == v.Leader, Started: m.Started, Active: m.Active, CaughtUp: m.CaughtUp,
 		Match: uint64(m.Match), State: m.State, SilentMs: m.SilentMS, Version: m.Version, Zone: m.Zone,
 		FormerUrls: slices.Clone(known.FormerURLs), Cordoned: known.Cordoned,
+		Build: m.Build, Level: uint32(m.Level),
 	}
 	if v.Leader != consensus.NoMember && m.Match < v.Last {
 		message.Lag = uint64(v.Last - m.Match)

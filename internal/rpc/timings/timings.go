@@ -144,17 +144,39 @@ func (t *Timings) Read(ctx context.Context, begun time.Time, err error) {
 	}
 }
 
-// Send notes how long a message to a watcher took to send.
-func (t *Timings) Send(r *watch.Response, begun time.Time) {
-	took := t.since(begun).Seconds()
+// Sent counts messages to watchers that were sent together.
+type Sent struct {
+	withEvents, events, answers, progress uint64
+}
+
+// Count adds a message.
+func (s *Sent) Count(r *watch.Response) {
 	switch {
 	case r.Batch != nil:
-		t.watchEvents.Observe(took)
-		t.watchEvent.Observe(took / float64(max(len(r.Batch.Events), 1)))
+		s.withEvents++
+		s.events += uint64(len(r.Batch.Events))
 	case r.Created || r.Canceled:
-		t.watchControl.Observe(took)
+		s.answers++
 	default:
-		t.watchProgress.Observe(took)
+		s.progress++
+	}
+}
+
+// Events is how many events there were in all messages.
+func (s *Sent) Events() uint64 { return s.events }
+
+// Send notes how long messages to watchers took to send, each of them as long as the others.
+func (t *Timings) Send(sent *Sent, begun time.Time) {
+	messages := sent.withEvents + sent.answers + sent.progress
+	if messages == 0 {
+		return
+	}
+	each := t.since(begun).Seconds() / float64(messages)
+	t.watchEvents.ObserveMany(each, sent.withEvents)
+	t.watchControl.ObserveMany(each, sent.answers)
+	t.watchProgress.ObserveMany(each, sent.progress)
+	if sent.events > 0 {
+		t.watchEvent.ObserveMany(each*float64(sent.withEvents)/float64(sent.events), sent.withEvents)
 	}
 }
 

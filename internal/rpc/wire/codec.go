@@ -33,7 +33,7 @@ func encode(v any) (mem.BufferSlice, error) {
 	case Encoder:
 		size := v.SizeWire()
 		if r, ok := v.(accounted); ok && r.Account() != nil {
-			return marshalAccounted(v, size, r.Account()), nil
+			return counted(v.AppendWire(make([]byte, 0, size)), r.Account()), nil
 		}
 		if mem.IsBelowBufferPoolingThreshold(size) {
 			return mem.BufferSlice{mem.SliceBuffer(v.AppendWire(make([]byte, 0, size)))}, nil
@@ -42,6 +42,13 @@ func encode(v any) (mem.BufferSlice, error) {
 		buffer := pool.Get(size)
 		*buffer = v.AppendWire((*buffer)[:0])
 		return mem.BufferSlice{mem.NewBuffer(buffer, pool)}, nil
+	case *Counted:
+		encoded, err := proto.Marshal(v.Message)
+		if err != nil {
+			v.Memory.Release()
+			return nil, fmt.Errorf("rpc: marshal %T: %w", v.Message, err)
+		}
+		return counted(encoded, v.Memory), nil
 	case proto.Message:
 		encoded, err := proto.Marshal(v)
 		if err != nil {
@@ -52,28 +59,74 @@ func encode(v any) (mem.BufferSlice, error) {
 	return nil, fmt.Errorf("rpc: cannot marshal %T", v)
 }
 
+// Counted is a protobuf message whose memory is counted.
+type Counted struct {
+	Message proto.Message
+	Memory  kv.Account
+}
+
 // accounted is a response whose memory is counted.
 type accounted interface{ Account() kv.Account }
 
-// marshalAccounted encodes a response whose memory is counted, and releases the account when gRPC has sent the last
-// byte, or drops it.
-func marshalAccounted(v Encoder, size int, account kv.Account) mem.BufferSlice {
-	encoded := v.AppendWire(make([]byte, 0, size))
+// sent is an account that wants to know how much of an answer its client has taken: *answers.Account.
+type sent interface {
+	Sending(bytes int) bool
+	Taken()
+}
+
+// partBytes is the part of an answer whose taking counts: the largest frame that gRPC sends, so that a slow line that many
+// answers share brings parts of each.
+const partBytes = 16 << 10
+
+// counted makes buffers of a response whose memory is counted, and releases the account when gRPC has sent the last byte, or
+// drops it.
+func counted(encoded []byte, account kv.Account) mem.BufferSlice {
+	size := len(encoded)
 	if mem.IsBelowBufferPoolingThreshold(size) {
 		account.Release()
 		return mem.BufferSlice{mem.SliceBuffer(encoded)}
 	}
-	return mem.BufferSlice{mem.NewBuffer(&encoded, accountPool{account})}
+	line, ok := account.(sent)
+	if !ok || !line.Sending(size) {
+		return mem.BufferSlice{mem.NewBuffer(&encoded, &accountPool{account: account})}
+	}
+	return inParts(encoded, &accountPool{account: account, line: line})
 }
 
-// accountPool is where a buffer goes when it was sent.
-type accountPool struct{ account kv.Account }
+// inParts makes several buffers of one.
+func inParts(encoded []byte, pool *accountPool) mem.BufferSlice {
+	parts := make([][]byte, max(1, len(encoded)/partBytes))
+	pool.left.Store(int64(len(parts)) - 1)
+	buffers := make(mem.BufferSlice, len(parts))
+	for i := range parts {
+		end := partBytes
+		if i == len(parts)-1 {
+			end = len(encoded)
+		}
+		parts[i], encoded = encoded[:end:end], encoded[end:]
+		buffers[i] = mem.NewBuffer(&parts[i], pool)
+	}
+	return buffers
+}
+
+// accountPool is where the buffers of an answer go when they were sent.
+type accountPool struct {
+	account kv.Account
+	line    sent         // nil if there is one buffer
+	left    atomic.Int64 // buffers beyond the last
+}
 
 // Get implements mem.BufferPool.
-func (accountPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(length) }
+func (*accountPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(length) }
 
 // Put implements mem.BufferPool.
-func (p accountPool) Put(*[]byte) { p.account.Release() }
+func (p *accountPool) Put(*[]byte) {
+	if p.left.Add(-1) < 0 {
+		p.account.Release()
+		return
+	}
+	p.line.Taken()
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
@@ -84,7 +137,7 @@ func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	case proto.Message:
 		buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer buffer.Free()
-		if err := checkParts(buffer.ReadOnlyData(), v); err != nil {
+		if err := CheckParts(buffer.ReadOnlyData(), v); err != nil {
 			return err
 		}
 		return proto.Unmarshal(buffer.ReadOnlyData(), v)

@@ -18,8 +18,8 @@ const (
 
 var errTooManyParts = fmt.Errorf("quorate: a message has more than %d parts: send several smaller ones", maxParts)
 
-// checkParts refuses what has more parts than a message may have.
-func checkParts(src []byte, m proto.Message) error {
+// CheckParts refuses an encoded message that has more parts than one may have: 65,536 messages within messages.
+func CheckParts(src []byte, m proto.Message) error {
 	left := maxParts
 	if len(src) > countedBytes && tooMany(src, m.ProtoReflect().Descriptor(), &left) {
 		return errTooManyParts

@@ -33,11 +33,11 @@ func TestCheckParts(t *testing.T) {
 		{"within another one", protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), newcomers(maxParts+1)),
 			new(quoratepb.StartRequest), errTooManyParts},
 	} {
-		if err := checkParts(row.src, row.into); !errors.Is(err, row.want) {
+		if err := CheckParts(row.src, row.into); !errors.Is(err, row.want) {
 			t.Errorf("%s: got %v, want %v", row.name, err, row.want)
 		}
 	}
-	if err := checkParts(append(newcomers(maxParts), 0x0a), new(quoratepb.ChangeSpec)); err != nil {
+	if err := CheckParts(append(newcomers(maxParts), 0x0a), new(quoratepb.ChangeSpec)); err != nil {
 		t.Errorf("a truncated message, which the library refuses: got %v", err)
 	}
 }

@@ -91,9 +91,12 @@ func (r *RangeChunk) SizeWire() int {
 	return SizeMessage(r.size)
 }
 
-// AppendWire implements Encoder.
+// AppendWire implements Encoder, once: who sends a chunk holds it for as long as gRPC has no room for what was encoded, so that
+// its pairs are dropped.
 func (r *RangeChunk) AppendWire(dst []byte) []byte {
-	return r.Response.AppendWire(appendLength(dst, 1, r.size))
+	encoded := r.Response.AppendWire(appendLength(dst, 1, r.size))
+	r.Response.Result.KVs = nil
+	return encoded
 }
 
 // TxnResponse is TxnResponse: header=1 succeeded=2 responses=3.

@@ -102,7 +102,7 @@ func checkDecode(t *testing.T, kind uint8, src []byte) {
 	t.Helper()
 	var got, want any
 	var gotErr, wantErr error
-	switch kind % 4 {
+	switch kind % 5 {
 	case 0:
 		var c PutCall
 		var m pb.PutRequest
@@ -126,15 +126,20 @@ func checkDecode(t *testing.T, kind uint8, src []byte) {
 		var m pb.TxnRequest
 		gotErr, wantErr = c.DecodeWire(src), proto.Unmarshal(src, &m)
 		got, want = c.Op, txnOf(&m)
+	case 4:
+		var c KeepAliveCall
+		var m pb.LeaseKeepAliveRequest
+		gotErr, wantErr = c.DecodeWire(src), proto.Unmarshal(src, &m)
+		got, want = c.ID, kv.LeaseID(m.ID)
 	}
 	if (gotErr == nil) != (wantErr == nil) {
-		t.Fatalf("kind %d %x: got error %v, want %v", kind%4, src, gotErr, wantErr)
+		t.Fatalf("kind %d %x: got error %v, want %v", kind%5, src, gotErr, wantErr)
 	}
 	if wantErr != nil {
 		return
 	}
 	if diff := cmp.Diff(want, got, sameMeaning); diff != "" {
-		t.Fatalf("kind %d %x: read differently (-protobuf +ours):\n%s", kind%4, src, diff)
+		t.Fatalf("kind %d %x: read differently (-protobuf +ours):\n%s", kind%5, src, diff)
 	}
 }
 
@@ -219,13 +224,15 @@ func (r requests) txn(depth int) *pb.TxnRequest {
 }
 
 func (r requests) message(kind uint8) proto.Message {
-	switch kind % 4 {
+	switch kind % 5 {
 	case 0:
 		return r.put()
 	case 1:
 		return r.ranges()
 	case 2:
 		return r.deletes()
+	case 4:
+		return &pb.LeaseKeepAliveRequest{ID: r.number()}
 	default:
 		return r.txn(3)
 	}
@@ -380,7 +387,9 @@ func eventsOf(events []kv.Event, withPrev bool) (out []*mvccpb.Event) {
 // response draws a response and gives it both ways.
 func (r requests) response(kind int) (Encoder, proto.Message) {
 	h := r.header()
-	switch kind % 6 {
+	switch kind % 9 {
+	case 6, 7, 8:
+		return r.leaseResponse(kind, h)
 	case 0:
 		prev := r.maybe()
 		return &PutResponse{Header: h, Prev: prev}, &pb.PutResponse{Header: headerOf(h), PrevKv: keyValueOf(prev)}

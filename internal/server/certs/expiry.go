@@ -39,7 +39,7 @@ func (k *Keeper) Expiries() (all []Expiry) {
 		leaf(ofClientCertificate, k.shown.Get().Leaf)
 	}
 	if k.roots != nil {
-		first := k.roots.Get().first
+		first := k.roots.Get().First
 		add(ofAuthority, first.NotBefore, first.NotAfter)
 	}
 	if k.lists != nil {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // Kind tells the connections of clients from those of peers.
@@ -27,10 +29,10 @@ type Keeper struct {
 	logger *slog.Logger
 	made   bool // by auto-tls
 
-	pair  *reload.Source[*tls.Certificate] // shown to who connects; nil: there is none
-	shown *reload.Source[*tls.Certificate] // shown to whom we connect; nil: there is none
-	roots *reload.Source[*authorities]     // nil: the system's
-	lists *reload.Source[*revocations]     // nil: nothing is revoked
+	pair  *reload.Source[*tls.Certificate]      // shown to who connects; nil: there is none
+	shown *reload.Source[*tls.Certificate]      // shown to whom we connect; nil: there is none
+	roots *reload.Source[*tlsfiles.Authorities] // nil: the system's
+	lists *reload.Source[*revocations]          // nil: nothing is revoked
 }
 
 // Open reads, or for auto-tls makes, the certificates of one kind. A failure is one line that names flag, file and
@@ -75,7 +77,7 @@ func (k *Keeper) read(prefix string) error {
 			return nil, nil
 		}
 		read := func() (*tls.Certificate, error) {
-			return readPair(reload.File{Flag: prefix + name + "cert-file", Path: cert},
+			return tlsfiles.Pair(reload.File{Flag: prefix + name + "cert-file", Path: cert},
 				reload.File{Flag: prefix + name + "key-file", Path: key})
 		}
 		return reload.Open(k.watch(cert, key), read)
@@ -91,8 +93,8 @@ func (k *Keeper) read(prefix string) error {
 		}
 	}
 	if f.TrustedCAFile != "" {
-		read := func() (*authorities, error) {
-			return readPool(reload.File{Flag: prefix + "trusted-ca-file", Path: f.TrustedCAFile})
+		read := func() (*tlsfiles.Authorities, error) {
+			return tlsfiles.ReadAuthorities(reload.File{Flag: prefix + "trusted-ca-file", Path: f.TrustedCAFile})
 		}
 		if k.roots, err = reload.Open(k.watch(f.TrustedCAFile), read); err != nil {
 			return err
@@ -120,7 +122,7 @@ func (k *Keeper) verifyUnrevoked(state tls.ConnectionState) error {
 }
 
 func (k *Keeper) watch(paths ...string) reload.Options {
-	return reload.Options{What: "TLS files", Paths: paths, Logger: k.logger}
+	return reload.Options{What: "TLS files", Paths: paths, Clock: env.WallClock{}, Logger: k.logger}
 }
 
 // announce tells what is served, and of a certificate that nobody will accept.
@@ -151,7 +153,7 @@ func (k *Keeper) server(protocols []string) *tls.Config {
 			c.ClientAuth = tls.RequireAndVerifyClientCert
 		}
 		if k.roots != nil {
-			c.ClientCAs = k.roots.Get().pool
+			c.ClientCAs = k.roots.Get().Pool
 		}
 		c.VerifyConnection = func(state tls.ConnectionState) error {
 			if err := k.verifyUnrevoked(state); err != nil {
@@ -177,7 +179,7 @@ func (k *Keeper) Dial() *tls.Config {
 	// A certificate that signs itself proves nothing: auto-tls only keeps listeners out.
 	c.InsecureSkipVerify = k.made
 	if k.roots != nil {
-		c.RootCAs = k.roots.Get().pool
+		c.RootCAs = k.roots.Get().Pool
 	}
 	c.VerifyConnection = k.verifyUnrevoked
 	if k.shown != nil {

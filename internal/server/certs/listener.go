@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quorate/quorate/internal/logpace"
 )
 
 // handshakeTimeout bounds a handshake, and how long a connection may wait with its first byte.
@@ -26,6 +28,9 @@ var (
 	GRPCAndHTTP = []string{"http/1.1", "h2"}
 )
 
+// maxReasons are logged at once: clients of one network often fail for different reasons.
+const maxReasons = 10
+
 // Listener is a listener that encrypts.
 type Listener struct {
 	net.Listener
@@ -33,11 +38,13 @@ type Listener struct {
 	kind   Kind
 	logger *slog.Logger
 	either bool // unencrypted connections are served too
+	failed *logpace.Pace
 }
 
 // Listen encrypts what l accepts.
 func (k *Keeper) Listen(l net.Listener, protocols []string) *Listener {
-	return &Listener{Listener: l, config: k.server(protocols), kind: k.kind, logger: k.logger}
+	return &Listener{Listener: l, config: k.server(protocols), kind: k.kind, logger: k.logger,
+		failed: &logpace.Pace{Burst: maxReasons}}
 }
 
 // ListenEither encrypts those connections of l that ask for it, which shows in their first byte. The others are as
@@ -102,12 +109,18 @@ func (c *conn) negotiate() (io.ReadWriter, error) {
 
 // report tells of a failed handshake. Load balancers that only look whether somebody listens are not worth a line.
 func (l *Listener) report(from net.Addr, err error) {
-	level := slog.LevelWarn
+	const text = "rejected connection on "
+	about := []any{"remote-addr", from.String(), "err", err}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		level = slog.LevelDebug
+		l.logger.Debug(text+string(l.kind)+" endpoint", about...)
+		return
 	}
-	l.logger.Log(context.Background(), level, "rejected connection on "+string(l.kind)+" endpoint",
-		"remote-addr", from.String(), "err", err)
+	if suppressed, ok := l.failed.Next(time.Now()); ok {
+		if suppressed > 0 {
+			about = append(about, "suppressed", suppressed)
+		}
+		l.logger.Warn(text+string(l.kind)+" endpoint", about...)
+	}
 }
 
 // Read implements net.Conn.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/reload"
+	"github.com/quorate/quorate/internal/tlsfiles"
 )
 
 // maker makes certificates that sign themselves.
@@ -30,7 +31,7 @@ type maker struct {
 // files returns the files of a certificate and its key: those of the last start, unless they have expired.
 func (m maker) files(now time.Time) (cert, key string, err error) {
 	cert, key = filepath.Join(m.dir, "cert.pem"), filepath.Join(m.dir, "key.pem")
-	pair, err := readPair(reload.File{Flag: "certificate", Path: cert}, reload.File{Flag: "key", Path: key})
+	pair, err := tlsfiles.Pair(reload.File{Flag: "certificate", Path: cert}, reload.File{Flag: "key", Path: key})
 	if err == nil && now.Before(pair.Leaf.NotAfter) {
 		return cert, key, nil
 	}

@@ -25,6 +25,7 @@ type machine struct {
 	results   map[consensus.ProposalID]kv.Result
 	hashes    map[hashKey]uint32
 	holders   map[hashKey]consensus.MemberID
+	levels    levels
 }
 
 type outcome struct {
@@ -126,6 +127,10 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 		s.report("state-machine", "entry %v does not decode: %v", e.Position(), err)
 		return kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}, false
 	}
+	rejected := m.levels.rejects(e.Payload)
+	if rejected {
+		command = kv.Command{}
+	}
 	m.asked = command.Auth
 	if exact != 0 && e.Proposal.Session.OfClient() && command.By.User != "" { // each member signed what it was offered
 		command.By.Revision = auth.AnyRevision
@@ -145,7 +150,12 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 			m.newest[session.Member] = session.Number
 		}
 	}
+	leveled, heldBack := m.levels.apply(configBefore(s, e.Index), &command)
 	switch {
+	case rejected:
+		result = kv.Result{Err: kv.ErrBadCommand, Revision: m.model.Revision}
+	case leveled:
+		result = kv.Result{Err: heldBack, Revision: m.model.Revision}
 	case command.SessionOpen != nil:
 		m.retireOthers(session, command.SessionOpen.Keep)
 		result = kv.Result{Revision: m.model.Revision}
@@ -161,6 +171,16 @@ func (m *machine) expect(s *Suite, e *consensus.Entry) (result kv.Result, again 
 	}
 	m.results[e.Proposal] = result
 	return result, false
+}
+
+// configBefore is the configuration of the last configuration entry before an index.
+func configBefore(s *Suite, index consensus.Index) *consensus.Config {
+	lineage := s.removals.lineage
+	at := len(lineage) - 1
+	for at > 0 && lineage[at].id.Index >= index {
+		at--
+	}
+	return &lineage[at].config
 }
 
 // abort is what becomes of a proposal that nobody could tell about.

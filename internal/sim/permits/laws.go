@@ -112,6 +112,13 @@ func (p *Laws) ToldRead(since int, who *Who, op *kv.RangeOp, refused error) {
 	p.weigh(since, who, &n, refused)
 }
 
+// ToldReadTxn is Told for a transaction that only reads.
+func (p *Laws) ToldReadTxn(since int, who *Who, op *kv.TxnOp, refused error) {
+	n := needs{}
+	n.txn(op)
+	p.weigh(since, who, &n, refused)
+}
+
 func (p *Laws) weigh(since int, who *Who, n *needs, refused error) {
 	if refused != nil && len(n.leases) > 0 {
 		return // which keys hang on a lease at which moment is not looked up

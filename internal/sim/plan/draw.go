@@ -204,7 +204,7 @@ func (p *Plan) drawDisks(o *Options, rng *rand.Rand) {
 		n := &disks[i]
 		drawn, gap := dice.Chance(rng, 0.4), dice.Between(rng, n.shortest, 5*n.shortest)
 		rare := n.Name == "found-majority" || n.Name == "wipe-most" || n.Name == "recover" || n.Name == "recover-apart" ||
-			n.Name == "join"
+			n.Name == "join" || n.Name == "other-history"
 		switch {
 		case o.Nemesis == "all":
 			drawn = slices.Contains(alwaysToo, n.Name)

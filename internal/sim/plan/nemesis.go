@@ -59,6 +59,8 @@ var named = []Nemesis{
 		func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
 	{"auth", "clients act in users' names, and root changes users, roles and passwords meanwhile",
 		300 * time.Millisecond, func(p *Plan, _ *rand.Rand) { p.Users = true }},
+	{"upgrade", "members begin with an earlier build and are upgraded one by one, while clients act in users' names",
+		4 * time.Second, func(p *Plan, _ *rand.Rand) { p.Users, p.Upgrades = true, true }},
 }
 
 // disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their
@@ -85,6 +87,8 @@ var disks = []Nemesis{
 	{"recover-by-mistake", "a member is recovered while the majority serves", 8 * time.Second, inEpochs},
 	{"join", "processes join by themselves, also in place of members that are dead or work, and lose answers and disks",
 		2 * time.Second, func(p *Plan, _ *rand.Rand) { p.Jobs, p.Reconfigures = true, true }},
+	{"other-history", "a member that is left of another cluster with the same id starts in the place of one", 2 * time.Second,
+		nil},
 }
 
 func inEpochs(p *Plan, _ *rand.Rand) { p.Recovers = true }

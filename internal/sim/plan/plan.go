@@ -33,6 +33,7 @@ type Plan struct {
 	Reconfiguration
 	Identities
 	Users    bool // clients act in users' names
+	Upgrades bool // members begin with an earlier build
 	Mixed    bool // each start draws some settings anew
 	FastPath offers.Setting
 	Raft     raft.Options

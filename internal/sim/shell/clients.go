@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/node"
 )
 
@@ -20,6 +21,8 @@ type Clients struct {
 	put    func(inputs ...raft.Input)
 	wake   func()
 	recall func(command *kv.Command, result *kv.Result) // reads again what a result left out
+
+	renewals expiry.Batches
 
 	data   *datadir.Data
 	fast   bool                               // native clients may use the fast path
@@ -103,11 +106,23 @@ func (c *Clients) Read(done func()) {
 	c.wake()
 }
 
-// RenewLease renews a lease once a quorum has confirmed that this member leads.
+// RenewLease renews a lease once a quorum has confirmed that this member leads. If it does not lead, done is not called: a
+// member asks elsewhere, until the client gives up.
 func (c *Clients) RenewLease(id kv.LeaseID, done func(ttlSeconds int64, err error)) {
-	c.Read(func() {
-		if ttl, err := c.leases.Extend(id); !expiry.Elsewhere(err) { // else a member asks elsewhere, until the client gives up
-			done(ttl, err)
+	c.renew(c.renewals.Join([]kv.LeaseID{id}, func(renewed []lease.Renewal, err error) {
+		if err == nil {
+			done(renewed[0].TTLSeconds, renewed[0].Err)
 		}
+	}))
+}
+
+// renew asks for a batch of renewals, and for those that came meanwhile.
+func (c *Clients) renew(batch *expiry.Batch) {
+	if batch == nil {
+		return
+	}
+	c.Read(func() {
+		renewed, err := c.leases.Extend(batch.IDs)
+		c.renew(c.renewals.Answered(batch, renewed, err))
 	})
 }

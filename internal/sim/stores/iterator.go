@@ -62,6 +62,12 @@ func (i *iterator) Value() []byte {
 	return i.Iterator.Value()
 }
 
+// ValueLen implements engine.Iterator.
+func (i *iterator) ValueLen() int {
+	defer i.turn.yield()()
+	return i.Iterator.ValueLen()
+}
+
 // Close implements engine.Iterator.
 func (i *iterator) Close() error {
 	defer i.turn.yield()()

@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/sim/routines"
 )
@@ -30,6 +31,7 @@ type Ports struct {
 // Faults drop rules, for negative controls.
 type Faults struct {
 	ReadEarly       bool // who may read is asked before the read waits, and not afterwards
+	ReadTxnFree     bool // who may read is not asked for a transaction that only reads
 	FormerPasswords bool // a token stays good when its user gets another password
 }
 
@@ -179,46 +181,81 @@ func (g *Gate) Propose(p *Person, command *kv.Command, done func(kv.Result, erro
 // Range reads as package rpc does: after a linearizable read has waited it is permitted, and once more if users changed while
 // the answer was made, which takes a moment here.
 func (g *Gate) Range(p *Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error)) {
-	refuse := func(c *call, err error) { done(kv.RangeResult{}, 0, p.refused(c, err)) }
+	var result kv.RangeResult
+	var revision kv.Revision
+	g.read(p, linearizable, func(ctx context.Context) (*auth.State, error) {
+		return g.control.Read(ctx, op.Key, op.End)
+	}, func(store *mvcc.Store) (err error) {
+		result, revision, err = store.Range(op)
+		return err
+	}, func(err error) { done(result, revision, err) })
+}
+
+// ReadTxn is Range for a transaction of ranges alone: all are read at one revision. It has neither comparisons nor other
+// transactions.
+func (g *Gate) ReadTxn(p *Person, op *kv.TxnOp, linearizable bool, done func([]kv.RangeResult, kv.Revision, error)) {
+	var results []kv.RangeResult
+	var revision kv.Revision
+	g.read(p, linearizable, func(ctx context.Context) (*auth.State, error) {
+		if g.ports.Faults.ReadTxnFree {
+			return g.control.State(), nil
+		}
+		return g.control.ReadTxn(ctx, op)
+	}, func(store *mvcc.Store) error {
+		revision = store.Revision()
+		for i := range op.Then {
+			at := *op.Then[i].Range
+			at.Revision = revision
+			result, _, err := store.Range(&at)
+			if err != nil {
+				return err
+			}
+			results = append(results, result)
+		}
+		return nil
+	}, func(err error) { done(results, revision, err) })
+}
+
+func (g *Gate) read(
+	p *Person, linearizable bool, permit func(context.Context) (*auth.State, error), read func(*mvcc.Store) error,
+	done func(error),
+) {
+	early := g.ports.Faults.ReadEarly
 	g.begin(p, func(ctx context.Context, c *call) {
 		var state *auth.State
 		var err error
-		if g.ports.Faults.ReadEarly {
-			if _, err = g.control.Read(ctx, op.Key, op.End); err != nil {
-				refuse(c, err)
+		if early {
+			if _, err = permit(ctx); err != nil {
+				done(p.refused(c, err))
 				return
 			}
 		}
 		if linearizable && !c.wait(g.ports.Read) {
 			return
 		}
-		if !g.ports.Faults.ReadEarly {
-			if state, err = g.control.Read(ctx, op.Key, op.End); err != nil {
-				refuse(c, err)
+		if !early {
+			if state, err = permit(ctx); err != nil {
+				done(p.refused(c, err))
 				return
 			}
 		}
-		if !g.pause(c) {
+		if !g.pause(c) || read(g.ports.Machine().Store()) != nil || !g.pause(c) {
 			return
 		}
-		result, revision, err := g.ports.Machine().Store().Range(op)
-		if err != nil || !g.pause(c) {
-			return
-		}
-		if !g.ports.Faults.ReadEarly && !g.control.Unchanged(state) {
-			if _, err = g.control.Read(ctx, op.Key, op.End); err != nil {
-				refuse(c, err)
+		if !early && !g.control.Unchanged(state) {
+			if _, err = permit(ctx); err != nil {
+				done(p.refused(c, err))
 				return
 			}
 		}
-		done(result, revision, nil)
+		done(nil)
 	})
 }
 
 // Renew asks whether somebody may renew a lease.
 func (g *Gate) Renew(p *Person, id kv.LeaseID, done func(error)) {
 	g.begin(p, func(ctx context.Context, c *call) {
-		err := g.control.Renew(ctx, id)
+		_, err := g.control.Renew(ctx, []kv.LeaseID{id})
 		p.Note(err)
 		done(err)
 	})

@@ -87,23 +87,52 @@ func (c *client) logIn(then func()) {
 	c.watch(target, life, func() bool { return over }, finish)
 }
 
-// getBy reads a key in somebody's name.
+// getBy reads a key in somebody's name; of three times once together with another one, in a transaction that only reads.
 func (c *client) getBy(key string, linearizable bool) {
-	l, target, begin := c.load, c.target, c.load.world.Now()
+	l, target, begin, who := c.load, c.target, c.load.world.Now(), c.by.Who()
+	if l.rng.IntN(3) == 0 {
+		c.readTxnBy(key, l.key(), linearizable)
+		return
+	}
+	op := &kv.RangeOp{Key: []byte(key)}
+	c.readBy(linearizable, func(done func(err error, show func())) {
+		target.RangeBy(c.by, op, linearizable, func(result kv.RangeResult, revision kv.Revision, err error) {
+			done(err, func() { c.saw(key, begin, &result, revision, linearizable) })
+		})
+	}, func(since int, refused error) { l.suite.Permits.ToldRead(since, &who, op, refused) })
+}
+
+// readTxnBy reads two keys at one revision.
+func (c *client) readTxnBy(one, two string, linearizable bool) {
+	l, target, begin, who := c.load, c.target, c.load.world.Now(), c.by.Who()
+	op := &kv.TxnOp{Then: []kv.Op{{Range: &kv.RangeOp{Key: []byte(one)}}, {Range: &kv.RangeOp{Key: []byte(two)}}}}
+	c.readBy(linearizable, func(done func(err error, show func())) {
+		target.ReadTxnBy(c.by, op, linearizable, func(results []kv.RangeResult, revision kv.Revision, err error) {
+			done(err, func() {
+				c.saw(one, begin, &results[0], revision, linearizable)
+				c.saw(two, begin, &results[1], revision, linearizable)
+			})
+		})
+	}, func(since int, refused error) { l.suite.Permits.ToldReadTxn(since, &who, op, refused) })
+}
+
+// readBy asks for a read, and has its outcome judged: by told whether it was rightly refused or permitted, by show what it
+// showed.
+func (c *client) readBy(linearizable bool, ask func(done func(err error, show func())), told func(since int, refused error)) {
+	l, target := c.load, c.target
 	since := l.suite.Permits.Present()
 	if !linearizable {
 		since = l.suite.Permits.PresentAt(target.ID())
 	}
 	c.attempt++
-	attempt, life, over, who := c.attempt, target.Life(), false, c.by.Who()
+	attempt, life, over := c.attempt, target.Life(), false
 	finish := func() {
 		if !over && attempt == c.attempt {
 			over = true
 			c.again()
 		}
 	}
-	op := &kv.RangeOp{Key: []byte(key)}
-	target.RangeBy(c.by, op, linearizable, func(result kv.RangeResult, revision kv.Revision, err error) {
+	ask(func(err error, show func()) {
 		var early *users.Refusal
 		switch {
 		case over || attempt != c.attempt || target.Life() != life:
@@ -111,12 +140,12 @@ func (c *client) getBy(key string, linearizable bool) {
 		case errors.As(err, &early):
 			l.Denied++
 			if c.through = c.through || !early.Blind; !early.Blind {
-				l.suite.Permits.ToldRead(since, &who, op, early.Err)
+				told(since, early.Err)
 			}
 		default:
 			c.through = true
-			l.suite.Permits.ToldRead(since, &who, op, nil)
-			c.saw(key, begin, &result, revision, linearizable)
+			told(since, nil)
+			show()
 		}
 		l.world.After(time.Duration(l.rng.IntN(300))*time.Microsecond, finish)
 	})

@@ -27,6 +27,8 @@ type Target interface {
 	Range(op *kv.RangeOp) (kv.RangeResult, kv.Revision, error)
 	// RangeBy is a Range in somebody's name, after a Read if it is linearizable. It takes a moment.
 	RangeBy(by *users.Person, op *kv.RangeOp, linearizable bool, done func(kv.RangeResult, kv.Revision, error))
+	// ReadTxnBy is RangeBy for a transaction of ranges alone.
+	ReadTxnBy(by *users.Person, op *kv.TxnOp, linearizable bool, done func([]kv.RangeResult, kv.Revision, error))
 	LogIn(by *users.Person, password string, done func(hash string, err error))
 	Renew(by *users.Person, id kv.LeaseID, done func(ttlSeconds int64, err error))
 	Hub() *watch.Hub

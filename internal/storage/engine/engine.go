@@ -31,6 +31,9 @@ type Engine interface {
 	Defragment(ctx context.Context) error
 	// DiskBytes estimates how much of the disk the keys in [lower, upper) take; what is not flushed counts as zero.
 	DiskBytes(lower, upper []byte) (uint64, error)
+	// SeparateValues lets large values lie in files of their own from now on. A store does not remember it: values that lie
+	// apart are read in any case.
+	SeparateValues()
 	Stats() Stats
 	// Close releases the files. It does not flush: what was not flushed is lost, as in a crash.
 	Close() error
@@ -53,6 +56,8 @@ type Iterator interface {
 	Valid() bool
 	Key() []byte
 	Value() []byte
+	// ValueLen is the length of Value. It reads no value that lies apart from its key.
+	ValueLen() int
 	Error() error
 	Close() error
 }
@@ -62,6 +67,9 @@ type Iterator interface {
 type Batch interface {
 	Set(key, value []byte)
 	Delete(key []byte)
+	// SingleDelete is Delete for a key that was set only once in the life of the store. It leaves no trace where it meets
+	// what it deletes.
+	SingleDelete(key []byte)
 	// DeleteRange deletes [lower, upper) as it is at this point of the batch.
 	DeleteRange(lower, upper []byte)
 	// Len is the size in bytes.
@@ -83,11 +91,14 @@ type Stats struct {
 	LiveBytes            uint64 // tables less what is known to be garbage
 	FlushedBytes         uint64 // written by flushes since Open
 	CompactedBytes       uint64 // written by LSM compactions since Open
-	Flushes, Compactions int64
-	CompactionDebtBytes  uint64
-	CacheBytes           int64
-	CacheHits            int64
-	CacheMisses          int64
+	// FlushedValues and CompactedValues are how much of the two went into files of values that lie apart; RewrittenValues is
+	// what was copied, to get rid of garbage, from one such file into another, and is part of neither.
+	FlushedValues, CompactedValues, RewrittenValues uint64
+	Flushes, Compactions                            int64
+	CompactionDebtBytes                             uint64
+	CacheBytes                                      int64
+	CacheHits                                       int64
+	CacheMisses                                     int64
 	// Stalled is true while writes wait for flushes or LSM compactions. Admission control should refuse well before:
 	// see Pressure.
 	Stalled bool
@@ -101,7 +112,7 @@ type Options struct {
 	FS            env.FS
 	Dir           string
 	CacheBytes    int64 // block cache, default 32 MiB
-	MemTableBytes int64 // default 8 MiB
+	MemTableBytes int64 // default 32 MiB; one is filled while another is written to disk, and two more may wait
 	ReadOnly      bool  // the store must exist, and nothing but its lock file is touched
 	Logger        *slog.Logger
 	// Flushed, if set, is told how long each of these took. What holds for OnFlush holds for it.
@@ -117,7 +128,7 @@ type Options struct {
 // Defaults of Options.
 const (
 	DefaultCacheBytes    = 32 << 20
-	DefaultMemTableBytes = 8 << 20
+	DefaultMemTableBytes = 32 << 20
 )
 
 func (o Options) withDefaults() Options {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -76,6 +78,9 @@ func (p *pair) write() {
 	var ops []op
 	for range 1 + p.r.IntN(8) {
 		o := op{kind: p.r.IntN(8), key: p.key(), value: make([]byte, p.r.IntN(200))}
+		if p.r.IntN(8) == 0 {
+			o.value = make([]byte, p.r.IntN(4000)) // from 1 KiB on it lies apart from its key
+		}
 		for i := range o.value {
 			o.value[i] = byte(p.r.Uint32())
 		}
@@ -141,7 +146,7 @@ func (p *pair) walk() {
 				func() bool { return it.SeekPrefix(key) }, it.Next, it.Prev, it.NextPrefix,
 			}[kind]()
 			if got[i] = fmt.Sprint(valid, it.Valid()); valid {
-				got[i] = fmt.Sprintf("%x=%x", it.Key(), it.Value())
+				got[i] = fmt.Sprintf("%x=%d:%x", it.Key(), it.ValueLen(), it.Value())
 			}
 		}
 		if got[0] != got[1] {
@@ -206,6 +211,7 @@ func openOnly(t *testing.T, kind string, fs vfs.FS, onFlush func()) engine.Engin
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.SeparateValues()
 	return e
 }
 
@@ -245,7 +251,7 @@ func TestEngine_crash_leavesPrefix(t *testing.T) {
 				for range 6 {
 					for range r.IntN(200) {
 						last++
-						set(t, e, last, r.IntN(1000))
+						set(t, e, last, r.IntN(3000))
 						if r.IntN(100) == 0 {
 							if err := e.Flush(); err != nil {
 								t.Fatal(err)
@@ -271,9 +277,11 @@ func TestEngine_crash_leavesPrefix(t *testing.T) {
 					}
 					rows := uint64(0)
 					for ok := it.First(); ok; ok = it.Next() {
-						rows++
+						if rows++; len(it.Value()) != it.ValueLen() {
+							t.Errorf("row %s: a value of %d bytes, want %d", it.Key(), len(it.Value()), it.ValueLen())
+						}
 					}
-					if err := it.Close(); err != nil {
+					if err := errors.Join(it.Error(), it.Close()); err != nil {
 						t.Fatal(err)
 					}
 					if rows != got {
@@ -354,5 +362,94 @@ func TestIterator_isSnapshot(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Values lie apart once that is asked for, and go on so after a restart.
+func TestEngine_SeparateValues(t *testing.T) {
+	fs := vfs.NewMem()
+	for round, want := range []bool{false, true, true} {
+		e, err := engine.Open(engine.Options{FS: fs, Dir: "/s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := valueFiles(t, fs)
+		if round == 1 {
+			e.SeparateValues()
+		}
+		set(t, e, uint64(round), 4096)
+		if err := errors.Join(e.Flush(), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got := valueFiles(t, fs) > before; got != want {
+			t.Errorf("round %d: values lie apart: %v", round, got)
+		}
+	}
+}
+
+func valueFiles(t *testing.T, fs vfs.FS) (count int) {
+	t.Helper()
+	names, err := fs.List("/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".blob") {
+			count++
+		}
+	}
+	return count
+}
+
+// What Defragment promises holds for values that lie apart from their keys, too.
+func TestEngine_Defragment_separatedValues(t *testing.T) {
+	e := openOnly(t, "pebble", vfs.NewMem(), nil)
+	const rows = 400
+	r := rand.New(rand.NewPCG(1, 1))
+	value := make([]byte, 4096)
+	for i := range rows {
+		for j := range value {
+			value[j] = byte(r.Uint32())
+		}
+		b := e.NewBatch()
+		b.Set(versioned([]byte{'k', byte(i), byte(i >> 8)}, 1), value)
+		if err := errors.Join(b.Commit(), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.Stats(); got.CompactedBytes != 0 || got.FlushedValues < rows*4096 || got.FlushedBytes <= got.FlushedValues {
+		t.Errorf("%d bytes flushed, %d of them values, and %d compacted, want %d values and nothing compacted",
+			got.FlushedBytes, got.FlushedValues, got.CompactedBytes, rows*4096)
+	}
+	b := e.NewBatch()
+	for i := range rows {
+		if i%4 != 0 {
+			b.SingleDelete(versioned([]byte{'k', byte(i), byte(i >> 8)}, 1))
+		}
+	}
+	if err := errors.Join(b.Commit(), b.Close(), e.Defragment(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if got, most := e.Stats().LiveBytes, uint64(rows/4*4096*11/10); got > most {
+		t.Errorf("%d bytes of tables and values live, want at most %d", got, most)
+	}
+	if got := e.Stats().CompactedValues; got < rows/4*4096 || got > rows/4*4096*11/10 {
+		t.Errorf("%d bytes of values were copied, want those of %d rows", got, rows/4)
+	}
+	most := uint64(rows / 4 * 4096 * 13 / 10)
+	for range 1 << 20 { // old files are removed in the background
+		if e.Stats().DiskBytes <= most {
+			break
+		}
+		runtime.Gosched()
+	}
+	if got := e.Stats().DiskBytes; got > most {
+		t.Errorf("%d bytes on disk, want at most %d", got, most)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

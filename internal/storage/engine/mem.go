@@ -143,6 +143,9 @@ func (m *Mem) Checkpoint(dir string) error {
 // Defragment implements Engine: the file never holds what was deleted.
 func (m *Mem) Defragment(context.Context) error { return m.Flush() }
 
+// SeparateValues implements Engine: the file has all of it.
+func (m *Mem) SeparateValues() {}
+
 // DiskBytes implements Engine.
 func (m *Mem) DiskBytes(lower, upper []byte) (uint64, error) {
 	m.mu.Lock()

@@ -1,12 +1,17 @@
 package engine
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/quorate/quorate/internal/invariant"
+)
 
 type memOpKind uint8
 
 const (
 	memSet memOpKind = iota
 	memDelete
+	memSingleDelete
 	memDeleteRange
 )
 
@@ -35,6 +40,9 @@ func (b *memBatch) Set(key, value []byte) { b.add(memSet, key, value) }
 
 // Delete implements Batch.
 func (b *memBatch) Delete(key []byte) { b.add(memDelete, key, nil) }
+
+// SingleDelete implements Batch.
+func (b *memBatch) SingleDelete(key []byte) { b.add(memSingleDelete, key, nil) }
 
 // DeleteRange implements Batch.
 func (b *memBatch) DeleteRange(lower, upper []byte) { b.add(memDeleteRange, lower, upper) }
@@ -68,6 +76,9 @@ func (b *memBatch) Commit() error {
 			tree.Set(memItem{key: op.key, value: op.value})
 		case memDelete:
 			tree.Delete(memItem{key: op.key})
+		case memSingleDelete:
+			_, found := tree.Delete(memItem{key: op.key})
+			invariant.True(found, "what is deleted once is there: key %x", op.key)
 		case memDeleteRange:
 			deleteMemRange(tree, op.key, op.value)
 		}

@@ -126,6 +126,9 @@ func (it *memIterator) Key() []byte { return it.cursor.Item().key }
 // Value implements Iterator.
 func (it *memIterator) Value() []byte { return it.cursor.Item().value }
 
+// ValueLen implements Iterator.
+func (it *memIterator) ValueLen() int { return len(it.Value()) }
+
 // Error implements Iterator.
 func (it *memIterator) Error() error { return nil }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,17 @@ import (
 )
 
 // formatKey and formatValue mark a store as ours. The row is written and flushed before anything else, and its table
-// byte is no other's.
+// byte is no other's. It is the same at all feature levels: what a store holds above the first one says package kv/apply.
+// Builds that were never released marked stores with otherFormat, which are like those at level.History.
 var (
 	formatKey   = []byte("\x00quorate/format")
 	formatValue = []byte("1")
+	otherFormat = []byte("2")
 )
+
+// majorVersion is the format of Pebble's files. It does not follow the library's newest by itself, as older builds refuse a
+// store of a later one: to raise it takes a feature level.
+const majorVersion = pebble.FormatValueSeparation
 
 // lsm is the Pebble engine. Its log is off: the member's log repeats what was not flushed.
 type lsm struct {
@@ -30,10 +37,13 @@ type lsm struct {
 	cache   *pebble.Cache
 	options Options
 
-	stalled atomic.Bool
-	stalls  atomic.Uint64
-	begun   atomic.Bool // Pebble's own goroutines have begun to write
-	closed  atomic.Bool // Pebble panics when a closed store is asked
+	separate separator
+
+	stalled   atomic.Bool
+	stalls    atomic.Uint64
+	rewritten atomic.Uint64 // bytes of values, from one file of them into another
+	begun     atomic.Bool   // Pebble's own goroutines have begun to write
+	closed    atomic.Bool   // Pebble panics when a closed store is asked
 
 	mu       sync.Mutex
 	failure  error         // a flush failed or a file is damaged: nothing can be committed from here on
@@ -41,16 +51,24 @@ type lsm struct {
 	flushErr error         // of the latest flush
 }
 
+// l0StopWrites is how many sublevels of L0 stop writes.
 const l0StopWrites = 24
+
+// memTablesInCache is how many memtables the cache has room for beside its blocks: Pebble takes the memory of memtables out of
+// that of the cache.
+const memTablesInCache = 2
 
 // Open opens or creates a store on disk.
 func Open(options Options) (Engine, error) {
 	options = options.withDefaults()
 	e := &lsm{options: options, failed: make(chan struct{})}
-	e.cache = pebble.NewCache(options.CacheBytes)
+	e.cache = pebble.NewCache(options.CacheBytes + memTablesInCache*options.MemTableBytes)
 	existed, err := exists(options.FS, options.Dir)
 	if err == nil && !existed {
 		err = refuseLeftovers(options.FS, options.Dir)
+	}
+	if err == nil && existed {
+		err = e.separate.goOn(options.FS, options.Dir)
 	}
 	if err == nil {
 		e.db, err = openPebble(options.Dir, e.pebbleOptions())
@@ -59,7 +77,7 @@ func Open(options Options) (Engine, error) {
 		e.cache.Unref()
 		return nil, openError(options.Dir, err)
 	}
-	if err := e.checkFormat(existed); err != nil {
+	if err := errors.Join(e.checkValueFiles(), e.checkFormat(existed)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -118,7 +136,7 @@ func refuseLeftovers(fs env.FS, dir string) error {
 		return nil
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, ".sst") {
+		if strings.HasSuffix(name, ".sst") || isValueFile(name) {
 			return fmt.Errorf("%w: %s holds %s but no marker of a manifest; nothing was changed: replace this "+
 				"member", ErrCorrupt, dir, name)
 		}
@@ -134,7 +152,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		Comparer:                    comparer,
 		DisableWAL:                  true,
 		ReadOnly:                    e.options.ReadOnly,
-		FormatMajorVersion:          pebble.FormatNewest,
+		FormatMajorVersion:          majorVersion,
 		MemTableSize:                uint64(e.options.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       8,
@@ -151,8 +169,36 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	o.Experimental.L0CompactionConcurrency = 4
+	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return e.separate.policy() }
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	return o
+}
+
+// checkValueFiles tells whether the files of separated values are there, as far as their number and length can tell. Pebble
+// checks that only for tables; of these files it would say so at the first read.
+func (e *lsm) checkValueFiles() error {
+	live := e.db.Metrics().BlobFiles
+	if live.LiveCount == 0 {
+		return nil
+	}
+	names, err := e.options.FS.List(e.options.Dir)
+	if err != nil {
+		return diskError(e.options.Dir, err)
+	}
+	var count, size uint64
+	for _, name := range names {
+		if !isValueFile(name) {
+			continue
+		}
+		if info, err := e.options.FS.Stat(e.options.FS.PathJoin(e.options.Dir, name)); err == nil {
+			count, size = count+1, size+uint64(info.Size())
+		}
+	}
+	if count < live.LiveCount || size < live.LiveSize {
+		return fmt.Errorf("%w: %s has %d files of values (%d bytes), its manifest names %d (%d bytes): replace this member",
+			ErrCorrupt, e.options.Dir, count, size, live.LiveCount, live.LiveSize)
+	}
+	return nil
 }
 
 // checkFormat refuses a store that is not ours, and signs a new one.
@@ -161,11 +207,11 @@ func (e *lsm) checkFormat(existed bool) error {
 	switch {
 	case err != nil:
 		return openError(e.options.Dir, err)
-	case found && string(value) == string(formatValue):
+	case found && (bytes.Equal(value, formatValue) || bytes.Equal(value, otherFormat)):
 		return nil
 	case found:
 		return fmt.Errorf("%w: %s has format %q, this program knows %q: start the version that wrote it",
-			ErrNewer, e.options.Dir, value, formatValue)
+			ErrNewer, e.options.Dir, value, otherFormat)
 	}
 	if existed || e.options.ReadOnly {
 		empty, err := e.isEmpty()
@@ -270,19 +316,29 @@ func (e *lsm) checkpoint(dir string) (err error) {
 	return e.db.Checkpoint(dir)
 }
 
-// Defragment implements Engine.
+// Defragment implements Engine. Pebble rewrites a table only if one above overlaps it, which would leave separated values that
+// nothing refers to any more where they are. A deletion of range keys, of which a store has none, overlaps all.
 func (e *lsm) Defragment(ctx context.Context) error {
 	if e.closed.Load() {
 		return ErrClosed
 	}
+	e.separate.defragmenting.Add(1)
+	defer e.separate.defragmenting.Add(-1)
+	least, most := []byte{0}, []byte{0xff, 0xff}
+	if err := e.db.RangeKeyDelete(least, most, pebble.NoSync); err != nil {
+		return diskError(e.options.Dir, err)
+	}
 	if err := e.Flush(); err != nil {
 		return err
 	}
-	if err := e.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff}, true); err != nil {
+	if err := e.db.Compact(ctx, least, most, true); err != nil {
 		return diskError(e.options.Dir, err)
 	}
 	return nil
 }
+
+// SeparateValues implements Engine.
+func (e *lsm) SeparateValues() { e.separate.on.Store(true) }
 
 // DiskBytes implements Engine.
 func (e *lsm) DiskBytes(lower, upper []byte) (uint64, error) {

@@ -17,6 +17,6 @@ func (e *lsm) Background() Background {
 	return Background{
 		Flushing:   m.Flush.NumInProgress > 0 && e.failureNow() == nil,
 		Compacting: m.Compact.NumInProgress > 0,
-		Removing:   m.Table.ObsoleteCount > 0,
+		Removing:   m.Table.ObsoleteCount > 0 || m.BlobFiles.ObsoleteCount > 0,
 	}
 }

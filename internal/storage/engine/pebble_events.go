@@ -97,6 +97,11 @@ func (e *lsm) listener() pebble.EventListener {
 		FlushBegin:      func(pebble.FlushInfo) { e.begun.Store(true) },
 		FlushEnd:        e.onFlushEnd,
 		CompactionBegin: func(pebble.CompactionInfo) { e.begun.Store(true) },
+		BlobFileRewriteEnd: func(info pebble.BlobFileRewriteInfo) {
+			if info.Err == nil {
+				e.rewritten.Add(info.Output.Size)
+			}
+		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			e.stalled.Store(true)
 			e.stalls.Add(1)
@@ -199,13 +204,22 @@ func (e *lsm) Stats() Stats {
 		CacheMisses:         m.BlockCache.Misses,
 		Stalled:             e.stalled.Load(),
 		Stalls:              e.stalls.Load(),
+		RewrittenValues:     e.rewritten.Load(),
 	}
 	for i := range m.Levels {
-		s.FlushedBytes += m.Levels[i].TableBytesFlushed
-		s.CompactedBytes += m.Levels[i].TableBytesCompacted
+		l := &m.Levels[i]
+		s.FlushedValues += l.BlobBytesFlushed
+		s.CompactedValues += l.BlobBytesCompacted - l.BlobBytesFlushed // Pebble counts what a flush writes in both
+		s.FlushedBytes += l.TableBytesFlushed
+		s.CompactedBytes += l.TableBytesCompacted
 	}
+	s.FlushedBytes += s.FlushedValues
+	s.CompactedBytes += s.CompactedValues
 	garbage := m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate
 	s.LiveBytes -= min(garbage, s.LiveBytes)
+	if b := &m.BlobFiles; b.ValueSize > 0 {
+		s.LiveBytes += uint64(float64(b.LiveSize) * float64(b.ReferencedValueSize) / float64(b.ValueSize))
+	}
 	s.Pressure = max(float64(s.L0Sublevels)/l0StopWrites, float64(m.MemTable.Count-1)/3)
 	s.Pressure = min(s.Pressure, 1)
 	if s.Stalled {

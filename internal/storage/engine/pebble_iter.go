@@ -34,6 +34,12 @@ func (e *lsm) NewIter(lower, upper []byte) (Iterator, error) {
 // SeekPrefix implements Iterator.
 func (it lsmIterator) SeekPrefix(key []byte) bool { return it.SeekPrefixGE(key) }
 
+// ValueLen implements Iterator.
+func (it lsmIterator) ValueLen() int {
+	value := it.LazyValue()
+	return value.Len()
+}
+
 // Error implements Iterator.
 func (it lsmIterator) Error() error {
 	if err := it.Iterator.Error(); err != nil {
@@ -68,6 +74,9 @@ func (b *lsmBatch) Set(key, value []byte) { b.note(b.batch.Set(key, value, nil))
 
 // Delete implements Batch.
 func (b *lsmBatch) Delete(key []byte) { b.note(b.batch.Delete(key, nil)) }
+
+// SingleDelete implements Batch.
+func (b *lsmBatch) SingleDelete(key []byte) { b.note(b.batch.SingleDelete(key, nil)) }
 
 // DeleteRange implements Batch.
 func (b *lsmBatch) DeleteRange(lower, upper []byte) { b.note(b.batch.DeleteRange(lower, upper, nil)) }

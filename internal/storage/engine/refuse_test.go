@@ -73,6 +73,11 @@ func TestOpen_refuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, engine.ErrCorrupt, "replace this member"},
+		{"a file of values that is gone", func(t *testing.T, fs vfs.FS) {
+			if err := fs.Remove(find(t, fs, ".blob")[0]); err != nil {
+				t.Fatal(err)
+			}
+		}, engine.ErrCorrupt, "replace this member"},
 		{"a newer format of the tables", func(t *testing.T, fs vfs.FS) {
 			from := find(t, fs, "marker.format-version")[0]
 			if err := fs.Rename(from, "/s/marker.format-version.000999.999"); err != nil {
@@ -82,7 +87,7 @@ func TestOpen_refuses(t *testing.T) {
 		{"a newer format of ours", func(t *testing.T, fs vfs.FS) {
 			e := openOnly(t, "pebble", fs, nil)
 			b := e.NewBatch()
-			b.Set([]byte("\x00quorate/format"), []byte("2"))
+			b.Set([]byte("\x00quorate/format"), []byte("3"))
 			if err := errors.Join(b.Commit(), e.Flush(), e.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +96,7 @@ func TestOpen_refuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fs := vfs.NewMem()
 			e := openOnly(t, "pebble", fs, nil)
-			set(t, e, 1, 100)
+			set(t, e, 1, 5000)
 			if err := errors.Join(e.Flush(), e.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -104,6 +109,39 @@ func TestOpen_refuses(t *testing.T) {
 				t.Errorf("got %q, want %q in one line that says %q", err, c.want, c.says)
 			}
 		})
+	}
+}
+
+// A new store bears the mark that all builds read, whatever the level. One of builds that were never released is taken as it is.
+func TestOpen_marks(t *testing.T) {
+	mark := []byte("\x00quorate/format")
+	fs := vfs.NewMem()
+	e := openOnly(t, "pebble", fs, nil)
+	for _, want := range []string{"1", "2"} {
+		b := e.NewBatch()
+		b.Set(mark, []byte(want))
+		if got, _, err := e.Get(mark); err != nil || string(got) != "1" {
+			t.Errorf("the mark is %q, %v", got, err)
+		}
+		if err := errors.Join(b.Commit(), b.Close(), e.Flush(), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for _, readOnly := range []bool{true, false, true} {
+			e, err := engine.Open(engine.Options{FS: fs, Dir: "/s", ReadOnly: readOnly})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _, err := e.Get(mark); err != nil || string(got) != want {
+				t.Errorf("read-only %v: the mark is %q, %v, want %q", readOnly, got, err, want)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e = openOnly(t, "pebble", fs, nil)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -114,8 +114,13 @@ func Write(w io.Writer, fs env.FS, dir string) error {
 	return err
 }
 
-// Clone makes view, which must not exist, a copy of the snapshot in dir that may be opened as a store. Tables, which
-// no engine ever modifies, are linked where the file system can; so a clone costs next to nothing.
+// isImmutable tells whether a file is one that no engine ever modifies: a table, or values that lie apart from it.
+func isImmutable(name string) bool {
+	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
+}
+
+// Clone makes view, which must not exist, a copy of the snapshot in dir that may be opened as a store. Files that
+// no engine ever modifies are linked where the file system can; so a clone costs next to nothing.
 func Clone(fs env.FS, dir, view string) error {
 	m, err := loadManifest(fs, dir)
 	if err != nil {
@@ -126,7 +131,7 @@ func Clone(fs env.FS, dir, view string) error {
 	}
 	for _, f := range m.Files {
 		from, to := fs.PathJoin(dir, f.Name), fs.PathJoin(view, f.Name)
-		if strings.HasSuffix(f.Name, ".sst") && fs.Link(from, to) == nil {
+		if isImmutable(f.Name) && fs.Link(from, to) == nil {
 			continue
 		}
 		if err := vfs.Copy(fs, from, to); err != nil {

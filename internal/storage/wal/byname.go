@@ -31,11 +31,12 @@ type encoder struct {
 	changed map[AttemptID]*WitnessRecord // by earlier batches of the same Append: the last change of each
 	noted   int                          // so many batches are in changed
 	named   uint64                       // entries that were written by name
+	witness uint64                       // bytes of witness records
 }
 
 // append encodes batches after dst. held is the pool as it is before them.
 func (c *encoder) append(dst []byte, batches []Batch, held *pool) []byte {
-	c.named = 0
+	c.named, c.witness = 0, 0
 	for i := range batches {
 		b := &batches[i]
 		if b.Reset != nil {
@@ -47,9 +48,11 @@ func (c *encoder) append(dst []byte, batches []Batch, held *pool) []byte {
 		if b.Hard != nil {
 			dst = consensus.AppendHardState(append(dst, byte(itemHard)), b.Hard)
 		}
+		before := len(dst)
 		for j := range b.Witness {
 			dst = appendWitness(dst, &b.Witness[j])
 		}
+		c.witness += uint64(len(dst) - before)
 		if b.Boots > 0 {
 			dst = appendBoots(dst, b.Boots)
 		}

@@ -64,7 +64,7 @@ func (w *WAL) begin(number uint64, sealed int64) error {
 // install writes head, syncs it, and gives the file its final name.
 func (w *WAL) install(file vfs.File, head []byte, spare, name string) error {
 	fs, dir := w.options.FS, w.options.Dir
-	w.counters.writtenBytes.Add(uint64(len(head)))
+	w.counters.segmentBytes.Add(uint64(len(head)))
 	if _, err := file.WriteAt(head, 0); err != nil {
 		return fmt.Errorf("write head of %s: %w", name, err)
 	}

@@ -82,7 +82,8 @@ func (w *WAL) Append(batches ...Batch) error {
 	record = w.encoder.append(record, batches, &w.carried.pool)
 	w.buf = record
 	defer w.shrinkBuffer()
-	switch items := len(record) - recordHeaderBytes; {
+	items := len(record) - recordHeaderBytes
+	switch {
 	case items == 0:
 		return nil
 	case items > maxRecordBytes:
@@ -93,6 +94,8 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	w.counters.appends.Add(1)
 	w.counters.named.Add(w.encoder.named)
+	w.counters.itemBytes.Add(uint64(items))
+	w.counters.witnessBytes.Add(w.encoder.witness)
 	reset := false
 	for i := range batches {
 		w.take(&batches[i])
@@ -160,7 +163,6 @@ func (w *WAL) write(record []byte) error {
 	if _, err := w.file.WriteAt(w.buf, w.end); err != nil {
 		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
 	}
-	w.counters.writtenBytes.Add(uint64(len(w.buf)))
 	if err := w.fillAhead(next); err != nil {
 		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
 	}
@@ -191,7 +193,7 @@ func (w *WAL) fillAhead(end int64) error {
 		if _, err := w.file.WriteAt(zeros[:piece], w.filled); err != nil {
 			return err
 		}
-		w.counters.writtenBytes.Add(uint64(piece))
+		w.counters.aheadBytes.Add(uint64(piece))
 		w.filled += piece
 	}
 	return nil
@@ -265,8 +267,9 @@ func (w *WAL) mark(why byte) error {
 
 // counters are read by other goroutines.
 type counters struct {
-	appends, entries, named, syncs, recordBytes, writtenBytes, recycled, created atomic.Uint64
-	segments, spares, diskBytes                                                  atomic.Int64
+	appends, entries, named, syncs, recycled, created              atomic.Uint64
+	itemBytes, witnessBytes, recordBytes, segmentBytes, aheadBytes atomic.Uint64
+	segments, spares, diskBytes                                    atomic.Int64
 }
 
 // Stats is a plain copy of what the WAL counted since it was opened.
@@ -275,8 +278,11 @@ type Stats struct {
 	Entries      uint64
 	Named        uint64 // of Entries: without a payload, which is that of a witness record
 	Syncs        uint64 // of segment files, also those at rotations
-	RecordBytes  uint64 // records with their heads
-	WrittenBytes uint64 // and with segment heads and zeros written ahead
+	ItemBytes    uint64 // of appended records, without their heads
+	WitnessBytes uint64 // of ItemBytes: witness records
+	RecordBytes  uint64 // records as they are written, with heads and padding
+	SegmentBytes uint64 // what segments begin with
+	AheadBytes   uint64 // zeros written ahead
 	Created      uint64 // segments in new files
 	Recycled     uint64 // segments in overwritten files
 	Segments     int    // live now
@@ -289,7 +295,8 @@ func (w *WAL) Stats() Stats {
 	c := &w.counters
 	return Stats{
 		Appends: c.appends.Load(), Entries: c.entries.Load(), Named: c.named.Load(), Syncs: c.syncs.Load(),
-		RecordBytes: c.recordBytes.Load(), WrittenBytes: c.writtenBytes.Load(),
+		ItemBytes: c.itemBytes.Load(), WitnessBytes: c.witnessBytes.Load(), RecordBytes: c.recordBytes.Load(),
+		SegmentBytes: c.segmentBytes.Load(), AheadBytes: c.aheadBytes.Load(),
 		Created: c.created.Load(), Recycled: c.recycled.Load(),
 		Segments: int(c.segments.Load()), Spares: int(c.spares.Load()), DiskBytes: c.diskBytes.Load(),
 	}

@@ -1,0 +1,299 @@
+package h2
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// conn is one connection.
+type conn struct {
+	server *Server
+	net    net.Conn
+	of     any // the Handler's
+
+	// Of the goroutine that reads.
+	headers  *headerReader
+	received uint32 // bytes of DATA that the window of the connection has not got back
+	window   int64  // that the client has left
+	greeted  bool   // the client's first SETTINGS came
+	opened   bool   // a request, since answers was asked
+	pings    pings
+
+	floods floods
+
+	mu      sync.Mutex
+	seen    uint32 // the highest stream that the client opened
+	last    uint32 // the highest one that is served, or was refused
+	streams map[uint32]*Stream
+	running int // streams that the handler has not left, open or not
+	output
+	sendWindow  int64 // of the connection
+	firstWindow int64 // of a stream
+	leaving     leaving
+	hello       bool // the preface was written, which comes first
+	ended       bool // nothing is written any more
+	lastRead    time.Time
+	probed      time.Time // lastRead when the connection was probed
+	pinged      time.Time // by the server, if it waits for the answer
+}
+
+func newConn(server *Server, c net.Conn) *conn {
+	k := &conn{server: server, net: c, headers: newHeaderReader(server.options.MaxHeaderBytes),
+		window: int64(server.options.ConnWindow), streams: map[uint32]*Stream{},
+		sendWindow: defaultWindow, firstWindow: defaultWindow, lastRead: time.Now()}
+	k.drained = sync.NewCond(&k.mu)
+	return k
+}
+
+// serve reads until the connection ends.
+func (c *conn) serve() {
+	defer c.end()
+	if c.net.SetDeadline(time.Now().Add(c.server.options.Handshake)) != nil {
+		return
+	}
+	if c.server.options.Socket != nil {
+		c.output.open(c.server.options.Socket(c.net))
+	}
+	known, of, err := c.server.options.Handler.Connect(c.net)
+	if err != nil {
+		return
+	}
+	c.rename(known)
+	c.of = of
+	if err = c.greet(); err == nil {
+		err = c.read(c.take)
+	}
+	var failed connError
+	if errors.As(err, &failed) {
+		c.fail(failed)
+	}
+}
+
+// rename has the connection closed by another name of it.
+func (c *conn) rename(known net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.net = known
+}
+
+// greet exchanges the prefaces. The deadline of the handshake holds until the client's first frame.
+func (c *conn) greet() error {
+	o := &c.server.options
+	start := make([]byte, len(preface))
+	if _, err := io.ReadFull(c.net, start); err != nil {
+		return err
+	}
+	var settings []byte
+	settings = appendSetting(settings, settingMaxStreams, o.MaxStreams)
+	settings = appendSetting(settings, settingWindow, o.StreamWindow)
+	settings = appendSetting(settings, settingMaxFrame, maxFrameBytes)
+	settings = appendSetting(settings, settingMaxHeaderList, uint32(o.MaxHeaderBytes))
+	hello := append(appendHeader(nil, len(settings), typeSettings, 0, 0), settings...)
+	hello = appendWindowUpdate(hello, 0, o.ConnWindow-defaultWindow)
+	c.mu.Lock()
+	c.out, c.hello = hello, true
+	c.flush()
+	c.mu.Unlock()
+	if string(start) != preface {
+		return broken(ProtocolError, "no HTTP/2")
+	}
+	return nil
+}
+
+// take handles the frames that are in p in full, and returns how many bytes they are.
+func (c *conn) take(p []byte) (used int, err error) {
+	now := time.Now()
+	c.mu.Lock()
+	c.lastRead, c.pinged = now, time.Time{}
+	c.mu.Unlock()
+	for {
+		f, n, err := nextFrame(p[used:])
+		if n == 0 || err != nil {
+			if err == nil {
+				c.server.options.Handler.Pause(c.of)
+				err = c.respond()
+			}
+			return used, err
+		}
+		used += n
+		if err := c.handle(&f, now); err != nil {
+			return used, err
+		}
+	}
+}
+
+// answers reports whether requests were opened since it was asked last.
+func (c *conn) answers() bool {
+	opened := c.opened
+	c.opened = false
+	return opened
+}
+
+// respond writes what answers the frames of the client itself, and waits while the client does not read. What waits then needs
+// no window of the client's, so that reading no further holds up nothing but the client.
+func (c *conn) respond() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flush()
+	for len(c.out)+c.unsent > maxBacklog && !c.ended {
+		c.drained.Wait()
+	}
+	if c.ended {
+		return io.ErrClosedPipe
+	}
+	return nil
+}
+
+func (c *conn) handle(f *frame, now time.Time) error {
+	if !c.greeted {
+		if f.kind != typeSettings || f.has(flagAck) {
+			return broken(ProtocolError, "the first frame is not SETTINGS")
+		}
+		c.greeted = true
+		if err := c.net.SetDeadline(time.Time{}); err != nil {
+			return err
+		}
+	}
+	if c.headers.stream != 0 && (f.kind != typeContinuation || f.stream != c.headers.stream) {
+		return broken(ProtocolError, "a frame within the fields of a request")
+	}
+	switch f.kind {
+	case typeData:
+		return c.data(f)
+	case typeHeaders:
+		return c.header(f)
+	case typeContinuation:
+		if c.headers.stream == 0 {
+			return broken(ProtocolError, "CONTINUATION of nothing")
+		}
+		done, err := c.headers.proceed(f)
+		if !done || err != nil {
+			return err
+		}
+		return c.request(f.stream)
+	case typePriority:
+		return c.priority(f)
+	case typeReset:
+		return c.reset(f)
+	case typeSettings:
+		return c.settings(f)
+	case typePing:
+		return c.ping(f, now)
+	case typeWindowUpdate:
+		return c.windowUpdate(f)
+	case typePushPromise:
+		return broken(ProtocolError, "a client does not push")
+	case typeGoAway:
+		if f.stream != 0 || len(f.payload) < 8 {
+			return broken(ProtocolError, "GOAWAY of a stream")
+		}
+		return c.floods.idle(idleFrame) // the client opens no more streams, and closes the connection itself
+	}
+	return c.floods.idle(idleFrame) // frames of unknown types are ignored (section 4.1)
+}
+
+// priority takes a PRIORITY, which says nothing to this server (RFC 9113, section 5.3.2).
+func (c *conn) priority(f *frame) error {
+	switch {
+	case f.stream == 0:
+		return broken(ProtocolError, "PRIORITY of no stream")
+	case len(f.payload) != 5:
+		return c.refuse(f.stream, FrameSizeError)
+	case binary.BigEndian.Uint32(f.payload)&maxStreamID == f.stream:
+		return c.refuse(f.stream, ProtocolError)
+	}
+	return c.floods.idle(idleFrame)
+}
+
+// reset takes a RST_STREAM.
+func (c *conn) reset(f *frame) error {
+	switch {
+	case f.stream == 0:
+		return broken(ProtocolError, "RST_STREAM of no stream")
+	case len(f.payload) != 4:
+		return broken(FrameSizeError, "RST_STREAM of a wrong length")
+	}
+	c.mu.Lock()
+	s, seen := c.streams[f.stream], c.seen
+	if s != nil {
+		c.drop(s)
+	}
+	c.mu.Unlock()
+	if f.stream > seen {
+		return broken(ProtocolError, "RST_STREAM of a stream that was not opened")
+	}
+	if s != nil {
+		s.lose()
+	}
+	return c.floods.idle(idleFrame)
+}
+
+func (c *conn) ping(f *frame, now time.Time) error {
+	switch {
+	case f.stream != 0:
+		return broken(ProtocolError, "PING of a stream")
+	case len(f.payload) != 8:
+		return broken(FrameSizeError, "PING of a wrong length")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case f.has(flagAck):
+		if string(f.payload) == leavingPing {
+			c.leave()
+		}
+		return c.floods.idle(idleFrame)
+	case string(f.payload) == bandwidthPing:
+		c.bandwidth(now)
+		return c.floods.idle(idleFrame)
+	}
+	c.out = appendPing(c.out, flagAck, f.payload)
+	if err := c.pings.check(now, c.wrote, len(c.streams) > 0, c.server.options.MinPing); err != nil {
+		return err
+	}
+	return c.floods.idle(idleFrame)
+}
+
+// fail tells the client why the connection ends.
+func (c *conn) fail(why connError) {
+	if why.code == EnhanceYourCalm {
+		c.server.calmed.Add(1)
+	}
+	c.mu.Lock()
+	c.out = appendGoAway(c.out, c.last, why.code, why.why)
+	c.flush()
+	if c.net.SetWriteDeadline(time.Now().Add(lingering)) == nil {
+		for c.writing && !c.ended {
+			c.drained.Wait()
+		}
+	}
+	c.ended = true
+	c.mu.Unlock()
+	c.lastWords()
+}
+
+// end closes the connection, and tells the receivers of streams that are open.
+func (c *conn) end() {
+	c.mu.Lock()
+	c.ended = true
+	lost := c.streams
+	c.streams = map[uint32]*Stream{}
+	for _, s := range lost {
+		s.discard()
+	}
+	c.leaving.stop()
+	c.answer.stop()
+	c.drained.Broadcast()
+	closing := c.net
+	c.mu.Unlock()
+	_ = closing.Close()
+	for _, s := range lost {
+		s.lose()
+	}
+}

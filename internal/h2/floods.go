@@ -1,0 +1,74 @@
+package h2
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// floods weighs frames that bring nothing forward against those that do. Those are DATA of a request, and what the client is
+// sent: it gives windows back for that, and pings. Frames that are small because its window is, and end no message, bring
+// nothing forward.
+type floods struct{ score atomic.Int64 }
+
+const (
+	// maxIdleScore is how much more may come that brings nothing forward than what does.
+	maxIdleScore = 4096
+	// idleFrame is what a frame costs that brings nothing forward, and wrongFrame what one does that makes the server reset a
+	// stream.
+	idleFrame  = 1
+	wrongFrame = 16
+	// forwardScore is what a frame pays that brings something forward: a client sends a ping and updates of windows with each
+	// answer.
+	forwardScore = 8
+	// maxCredit is how much may be paid ahead: a client answers only later what fills its windows, thousands of small messages.
+	maxCredit = 64 << 10
+	// largeBytes is what a frame carries that pays in any case.
+	largeBytes = 1 << 10
+)
+
+// idle takes note of what brings nothing forward.
+func (f *floods) idle(cost int) error {
+	if f.score.Add(int64(cost)) > maxIdleScore {
+		return broken(EnhanceYourCalm, "too many frames that bring nothing forward")
+	}
+	return nil
+}
+
+// forward takes note of a frame that does.
+func (f *floods) forward() {
+	if f.score.Load() > -maxCredit {
+		f.score.Add(-forwardScore)
+	}
+}
+
+// pings enforces how often a client may ping to keep a connection alive, as grpc-go does: a client that does so too often three
+// times is sent away, and clients of gRPC then ping half as often.
+type pings struct {
+	last    time.Time
+	wrote   uint64
+	strikes int
+}
+
+const (
+	maxStrikes = 2
+	// idlePing is how often a client may ping that has no stream, and may not do so.
+	idlePing = 2 * time.Hour
+)
+
+func (p *pings) check(now time.Time, wrote uint64, streams bool, least time.Duration) error {
+	if wrote != p.wrote { // something was sent since
+		p.wrote, p.strikes, p.last = wrote, 0, now
+		return nil
+	}
+	if !streams {
+		least = idlePing
+	}
+	if now.Sub(p.last) < least {
+		p.strikes++
+	}
+	p.last = now
+	if p.strikes > maxStrikes {
+		return broken(EnhanceYourCalm, "too_many_pings")
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package h2
+
+import (
+	"io"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// maxBacklog is how many bytes may wait for a client to read before nothing more is read of it. It is more than what large
+	// answers bring, so that these hold up no requests.
+	maxBacklog = 4 * batchBytes
+	// batchBytes is how much is written at once.
+	batchBytes = 64 << 10
+	// keptBytes is the largest buffer that an idle connection keeps.
+	keptBytes = 4 << 10
+)
+
+// output is what waits to be written. It is guarded by conn.mu.
+type output struct {
+	out     []byte
+	unsent  int             // bytes that a goroutine is writing
+	writing bool            // it is
+	drained *sync.Cond      // when less waits
+	wrote   uint64          // how often something other than control frames was written
+	ready   []*Stream       // with something to send, and a window for it
+	socket  Socket          // nil: there is none that may be used
+	raw     syscall.RawConn // of the socket
+	fields  fieldWriter
+	answer  bandwidthAnswer
+}
+
+// open prepares to use the socket itself, if there is one.
+func (o *output) open(socket Socket) {
+	if socket == nil || !rawSockets {
+		return
+	}
+	if raw, err := socket.SyscallConn(); err == nil {
+		o.socket, o.raw = socket, raw
+	}
+}
+
+// schedule puts a stream in line that has something to send and may.
+func (c *conn) schedule(s *Stream) {
+	if s.scheduled || s.closed || len(s.pending) == 0 || s.sendWindow <= 0 && !s.pending[0].ends {
+		return
+	}
+	s.scheduled = true
+	c.ready = append(c.ready, s)
+}
+
+// fill moves what the windows allow into out, a frame of each stream in turn.
+func (c *conn) fill() {
+	at := 0
+	for ; at < len(c.ready) && len(c.out) < batchBytes; at++ {
+		s := c.ready[at]
+		if s.closed {
+			s.scheduled = false
+			continue
+		}
+		if c.sendWindow <= 0 && !s.pending[0].ends {
+			break // until the client gives the connection room
+		}
+		s.scheduled = false
+		c.emit(s)
+		c.schedule(s)
+	}
+	n := copy(c.ready, c.ready[at:])
+	clear(c.ready[n:])
+	c.ready = c.ready[:n]
+}
+
+// emit writes a frame of a stream, and the trailers if they are next.
+func (c *conn) emit(s *Stream) {
+	if room := int(min(maxFrameBytes, s.sendWindow, c.sendWindow)); room > 0 && !s.pending[0].ends {
+		parts := len(s.pending)
+		n := c.gather(s, room)
+		s.sendWindow -= int64(n)
+		c.sendWindow -= int64(n)
+		s.waiting -= n
+		c.wrote++
+		if n >= largeBytes || len(s.pending) < parts {
+			c.floods.forward()
+		}
+	}
+	if s.room != nil && s.waiting <= maxWaiting {
+		s.room.Broadcast()
+	}
+	if len(s.pending) == 0 || !s.pending[0].ends {
+		return
+	}
+	c.out = c.fields.append(c.out, s.id, s.pending[0].Data, flagEndStream)
+	c.wrote++
+	c.finish(s)
+}
+
+// gather makes one frame of what waits, of at most room bytes.
+func (c *conn) gather(s *Stream, room int) (n int) {
+	begin := len(c.out)
+	c.out = appendHeader(c.out, 0, typeData, 0, s.id)
+	for len(s.pending) > 0 && !s.pending[0].ends && n < room {
+		p := &s.pending[0]
+		k := min(room-n, len(p.Data))
+		c.out = append(c.out, p.Data[:k]...)
+		n += k
+		if p.Data = p.Data[k:]; len(p.Data) > 0 {
+			break
+		}
+		call(p.Release)
+		s.pending[0] = part{}
+		s.pending = s.pending[1:]
+	}
+	setLength(c.out[begin:], n)
+	return n
+}
+
+// flush writes what is there and may be written, as far as the client takes it now; a goroutine writes the rest.
+func (c *conn) flush() {
+	for c.hello && !c.writing && !c.ended {
+		c.fill()
+		c.out = c.answer.append(c.out, time.Now)
+		if len(c.out) == 0 {
+			c.part()
+			return
+		}
+		n := 0
+		if c.raw != nil {
+			var err error
+			if n, err = writeNow(c.raw, c.out); err != nil {
+				c.abort()
+				return
+			}
+		}
+		if n == len(c.out) {
+			c.empty()
+			continue
+		}
+		rest := c.out[n:]
+		c.out, c.unsent, c.writing = nil, len(rest), true
+		go c.drain(rest)
+	}
+}
+
+func (c *conn) empty() {
+	if cap(c.out) > keptBytes {
+		c.out = nil
+	}
+	c.out = c.out[:0]
+	c.drained.Broadcast()
+}
+
+// drain writes what the client did not take at once.
+func (c *conn) drain(rest []byte) {
+	for {
+		_, err := c.net.Write(rest)
+		c.mu.Lock()
+		c.unsent = 0
+		if err != nil || c.ended {
+			c.writing = false
+			c.abort()
+			c.mu.Unlock()
+			return
+		}
+		c.fill()
+		rest, c.out = c.answer.append(c.out, time.Now), nil
+		c.unsent = len(rest)
+		c.drained.Broadcast()
+		if len(rest) == 0 {
+			c.writing = false
+			c.part()
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
+
+// abort ends a connection that cannot be written. The goroutine that reads does the rest.
+func (c *conn) abort() {
+	c.ended = true
+	c.drained.Broadcast()
+	go c.net.Close() // it waits for who reads
+}
+
+// lastWords lets the client read what was written before the connection is closed: closing it with bytes that were not read
+// would take that back.
+func (c *conn) lastWords() {
+	if c.socket != nil && c.socket.CloseWrite() != nil || c.net.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, c.net, lingeringBytes)
+}

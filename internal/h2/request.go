@@ -1,0 +1,152 @@
+package h2
+
+import "encoding/binary"
+
+func (c *conn) header(f *frame) error {
+	if f.stream == 0 {
+		return broken(ProtocolError, "HEADERS of no stream")
+	}
+	block, err := f.unpad()
+	if err != nil {
+		return err
+	}
+	if f.has(flagPriority) {
+		if len(block) < 5 {
+			return broken(FrameSizeError, "no room for the priority")
+		}
+		if binary.BigEndian.Uint32(block)&maxStreamID == f.stream {
+			return broken(ProtocolError, "a stream that depends on itself")
+		}
+		block = block[5:]
+	}
+	done, err := c.headers.begin(f, block)
+	if !done || err != nil {
+		return err
+	}
+	return c.request(f.stream)
+}
+
+// request opens a stream with the fields that were read.
+func (c *conn) request(id uint32) error {
+	fields, err := c.headers.fields() // read in any case: they change the table
+	if err != nil {
+		return err
+	}
+	most := int64(c.server.options.MaxStreams)
+	c.mu.Lock()
+	s, seen, final := c.streams[id], c.seen, c.leaving.final
+	if c.seen = max(c.seen, id); !final {
+		c.last = c.seen
+	}
+	full := int64(len(c.streams)) >= most || int64(c.running) >= 2*most
+	c.mu.Unlock()
+	switch {
+	case id%2 == 0:
+		return broken(ProtocolError, "a stream with an even id")
+	case s != nil && s.received:
+		return broken(StreamClosed, "HEADERS of a stream that the client has ended")
+	case s != nil:
+		return c.trailers(s)
+	case id <= seen:
+		return broken(StreamClosed, "HEADERS of a stream that was closed")
+	case final:
+		return c.floods.idle(idleFrame) // it is above what GOAWAY named, and so will be tried elsewhere
+	case full:
+		return c.refuse(id, RefusedStream)
+	case fields == nil:
+		return c.refuse(id, FrameSizeError)
+	case !fields.wellFormed() || c.headers.ends && fields.length > 0:
+		return c.refuse(id, ProtocolError)
+	}
+	c.opened = true
+	c.open(id, fields)
+	return nil
+}
+
+// trailers takes those of a request, which gRPC has not.
+func (c *conn) trailers(s *Stream) error {
+	if !c.headers.ends {
+		return broken(ProtocolError, "HEADERS within a request")
+	}
+	c.mu.Lock()
+	s.received = true
+	c.mu.Unlock()
+	if s.missing > 0 {
+		return c.misled(s, ProtocolError)
+	}
+	s.deliver(nil, true)
+	return nil
+}
+
+// refuse resets a stream that was not opened. Clients may be refused, but an error of theirs costs them more.
+func (c *conn) refuse(id uint32, code Code) error {
+	c.mu.Lock()
+	c.out = appendReset(c.out, id, code)
+	c.mu.Unlock()
+	cost := wrongFrame
+	if code == RefusedStream || code == StreamClosed {
+		cost = idleFrame
+	}
+	return c.floods.idle(cost)
+}
+
+// misled resets a stream by an error of its client.
+func (c *conn) misled(s *Stream, code Code) error {
+	s.Reset(code)
+	s.lose()
+	return c.floods.idle(wrongFrame)
+}
+
+func (c *conn) data(f *frame) error {
+	if f.stream == 0 {
+		return broken(ProtocolError, "DATA of no stream")
+	}
+	size := uint32(len(f.payload))
+	if c.window -= int64(size); c.window < 0 {
+		return broken(FlowControlError, "more DATA than the window of the connection allows")
+	}
+	c.refill(size)
+	p, err := f.unpad()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	s, seen := c.streams[f.stream], c.seen
+	c.mu.Unlock()
+	switch {
+	case f.stream > seen:
+		return broken(ProtocolError, "DATA of a stream that was not opened")
+	case s == nil && len(p) >= largeBytes: // an upload that was answered early: nothing is gained by telling it twice
+		return nil
+	case s == nil || s.received:
+		return c.refuse(f.stream, StreamClosed)
+	}
+	if !s.arrived(size, f.has(flagEndStream)) {
+		return c.misled(s, FlowControlError)
+	}
+	if len(p) == 0 && !s.received {
+		if err := c.floods.idle(idleFrame); err != nil {
+			return err
+		}
+	} else {
+		c.floods.forward()
+	}
+	s.Took(int(size) - len(p)) // padding
+	if !s.counts(len(p)) {
+		return c.misled(s, ProtocolError)
+	}
+	s.deliver(p, s.received)
+	return nil
+}
+
+// refill gives the client the window of the connection back.
+func (c *conn) refill(size uint32) {
+	if c.received += size; c.received < c.server.options.ConnWindow/4 {
+		return
+	}
+	c.mu.Lock()
+	c.out = appendWindowUpdate(c.out, 0, c.received)
+	c.mu.Unlock()
+	c.window += int64(c.received)
+	c.received = 0
+}

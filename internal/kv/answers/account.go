@@ -1,0 +1,90 @@
+package answers
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/quorate/quorate/internal/admission"
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Account implements kv.Account.
+type Account struct {
+	call  context.Context // whose answer it is; it says who the client is, which is asked for large answers only
+	most  int64
+	taken int64
+	known bool // share.host is set
+	share *share
+}
+
+// know finds out which host gets the answer. It must be called before anything is counted.
+func (r *Account) know() {
+	if r.known {
+		return
+	}
+	r.known = true
+	r.share.host = admission.CallerOf(r.call).Host
+	runtime.AddCleanup(r, (*share).release, r.share)
+}
+
+// Take implements kv.Account. The errors are kv.ErrAnswerTooLarge and kv.ErrAnswersBusy.
+func (r *Account) Take(bytes int) error {
+	r.taken += int64(bytes)
+	need := copies * r.taken
+	switch {
+	case r.taken > r.most || need > r.share.budget.total:
+		return kv.ErrAnswerTooLarge
+	case need <= freeBytes:
+		return nil
+	}
+	return r.grow(need)
+}
+
+func (r *Account) grow(need int64) error {
+	r.know()
+	s, b := r.share, r.share.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if need <= s.bytes {
+		return nil
+	}
+	h := b.host(s.host)
+	defer b.forget(h)
+	if s.bytes == 0 && len(h.waiting) > 0 {
+		return kv.ErrAnswersBusy // it does not pass those of its host that wait
+	}
+	more := max(need-s.bytes, min(stepBytes, b.total-s.bytes))
+	if !b.fits(h, s, more) {
+		if more = need - s.bytes; !b.fits(h, s, more) {
+			return kv.ErrAnswersBusy
+		}
+	}
+	b.give(h, s, more)
+	return nil
+}
+
+// Counted tells whether the account has bytes of the budget: the answer is large.
+func (r *Account) Counted() bool { return copies*r.taken > freeBytes }
+
+// Address says that the answer is for the call of ctx.
+func (r *Account) Address(ctx context.Context) {
+	r.call = ctx
+	s, b := r.share, r.share.budget
+	if !r.known {
+		return
+	}
+	name := admission.CallerOf(ctx).Host
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	bytes := s.bytes
+	if s.host == name || bytes == 0 {
+		s.host = name
+		return
+	}
+	b.take(s, bytes)
+	s.host = name
+	b.give(b.host(name), s, bytes)
+}
+
+// Release implements kv.Account.
+func (r *Account) Release() { r.share.release() }

@@ -1,0 +1,55 @@
+package answers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// Open returns an empty account that may grow to mostBytes; zero means MostBytes. Who gets the answer is not known yet: Address
+// tells.
+func (b *Budget) Open(mostBytes int64) *Account {
+	return b.OpenFor(context.Background(), mostBytes)
+}
+
+// OpenFor is Open for an answer to the call of ctx.
+func (b *Budget) OpenFor(ctx context.Context, mostBytes int64) *Account {
+	if mostBytes <= 0 || mostBytes > b.most {
+		mostBytes = b.most
+	}
+	return &Account{call: ctx, most: mostBytes, share: &share{budget: b}}
+}
+
+// Build calls build with an account for the answer to the call of ctx, and again if the budget was used up, once as much is
+// free. If build returns nil, it keeps the account and must release it. The error is build's, kv.ErrAnswersBusy if nothing was
+// free for too long, or that of ctx.
+func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Account) error) error {
+	need := int64(0)
+	for {
+		r := b.OpenFor(ctx, mostBytes)
+		if err := r.reserve(ctx, need); err != nil {
+			return err
+		}
+		err := build(r)
+		if err == nil {
+			return nil
+		}
+		r.Release()
+		if !errors.Is(err, kv.ErrAnswersBusy) {
+			if errors.Is(err, kv.ErrAnswerTooLarge) {
+				b.refused.Add(1)
+			}
+			return err
+		}
+		need = max(need, 2*copies*r.taken)
+	}
+}
+
+// Ready waits until some of the budget is free for the host of ctx. It must be called before a request that cannot be undone is
+// proposed.
+func (b *Budget) Ready(ctx context.Context) error {
+	r := b.OpenFor(ctx, 0)
+	defer r.Release()
+	return r.reserve(ctx, min(stepBytes, b.total/copies))
+}

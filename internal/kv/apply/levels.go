@@ -1,0 +1,116 @@
+package apply
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// levelTable holds the active feature level (package level). The goroutine that calls Apply changes it; anybody may read it.
+//
+// On disk it is the format of the store, so that a build which does not know the level refuses to open the store, or a snapshot
+// of it, whether it has heard of levels or not.
+type levelTable struct {
+	own     level.Level // of this build
+	ungated bool        // Faults.Ungated
+	config  *configTable
+	members *memberTable
+	active  atomic.Uint32
+	raised  bool // by the batch under way; of the goroutine that calls Apply
+}
+
+// formatOf is the format of a store at a level.
+func formatOf(l level.Level) byte { return byte(l) + formatVersion - byte(level.First) }
+
+// identity is the row of a cluster's store at a level.
+func identity(cluster consensus.ClusterID, l level.Level) []byte {
+	return binary.AppendUvarint([]byte{formatOf(l)}, uint64(cluster))
+}
+
+// hasUsers reports whether a store has users. Then it is at level.Users, whatever its format says: builds that knew users
+// before there were levels did not raise it.
+func hasUsers(eng engine.Engine) (bool, error) {
+	it, err := eng.NewIter([]byte{tableState, rowAuth}, []byte{tableState, rowAuth + 1})
+	if err != nil {
+		return false, fmt.Errorf("apply: look for users: %w", err)
+	}
+	found := it.First()
+	if err := it.Error(); err != nil {
+		_ = it.Close()
+		return false, fmt.Errorf("apply: look for users: %w", err)
+	}
+	return found, it.Close()
+}
+
+// now returns the active level.
+func (t *levelTable) now() level.Level { return level.Level(t.active.Load()) }
+
+func (t *levelTable) set(l level.Level) { t.active.Swap(uint32(l)) }
+
+// judge says what becomes of an encoded command. One below whose level the cluster is becomes what it is for builds that do not
+// know it: a command that does not decode, and changes nothing. One that this build does not know must not be passed over, for
+// others may know it: the error ends the member.
+func (t *levelTable) judge(e *consensus.Entry) (rejected bool, err error) {
+	needs, known := kv.Needs(e.Payload)
+	switch {
+	case !known:
+		return false, fmt.Errorf("%w: entry %v", ErrUnknownCommand, e.Position())
+	case needs > t.own:
+		return false, fmt.Errorf("%w: entry %v, of feature level %d, and this build knows %d at most", ErrUnknownCommand,
+			e.Position(), needs, t.own)
+	}
+	return needs > t.now() && !t.ungated, nil
+}
+
+// raise does a RaiseOp: it changes nothing unless all members, learners too, have published that they know the level. The error
+// ends a member that has said so, and runs another build since.
+func (t *levelTable) raise(w rowWriter, cluster consensus.ClusterID, op *kv.RaiseOp) (rejection, err error) {
+	switch {
+	case op.Level <= t.now():
+		return nil, nil
+	case len(t.heldBack(op.Level)) > 0:
+		return kv.ErrBadCommand, nil // as for those who do not know the command
+	case op.Level > t.own:
+		return nil, &level.TooLowError{Own: t.own, Active: op.Level}
+	}
+	w.Set(rowIdentity, identity(cluster, op.Level))
+	t.set(op.Level)
+	t.raised = true
+	return nil, nil
+}
+
+// common returns the highest level that all members know, as far as this build knows levels.
+func (t *levelTable) common() level.Level {
+	l := t.own
+	for l > t.now() && len(t.heldBack(l)) > 0 {
+		l--
+	}
+	return l
+}
+
+// heldBack returns the members that have not published that they know a level: those of the configuration that was applied
+// last, the outgoing ones and the learners too, in the order of their ids.
+func (t *levelTable) heldBack(l level.Level) []level.Holder {
+	var holders []level.Holder
+	config := t.config.last()
+	for _, id := range config.IDs() {
+		published, started := t.members.publishedBy(id)
+		if started && max(published.Level, level.First) >= l {
+			continue
+		}
+		h := level.Holder{Name: published.Name, Build: published.Build, Level: published.Level, Started: started}
+		if known, _ := config.Member(id); h.Name == "" {
+			h.Name = known.Name
+		}
+		if h.Name == "" {
+			h.Name = id.String()
+		}
+		holders = append(holders, h)
+	}
+	return holders
+}

@@ -1,0 +1,218 @@
+package mvcc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/census"
+)
+
+// countAt tells how many keys a range holds at rev, which is published.
+func (s *Store) countAt(key, end []byte, rev kv.Revision) (int64, error) {
+	count, parts := s.census.Count(key, end, rev)
+	for i := range parts {
+		walked, err := s.walkCount(&parts[i], rev)
+		if err != nil {
+			return 0, err
+		}
+		count += walked
+	}
+	return count, nil
+}
+
+// countBehind is countAt for a walk that has come to key. walk is true if it should go on itself, for there is nothing to gain.
+func (s *Store) countBehind(key, end []byte, rev kv.Revision) (count int64, walk bool, err error) {
+	count, parts := s.census.Count(key, end, rev)
+	if count == 0 && len(parts) == 1 && bytes.Equal(parts[0].Key, key) && bytes.Equal(parts[0].End, end) {
+		return 0, true, nil
+	}
+	for i := range parts {
+		walked, err := s.walkCount(&parts[i], rev)
+		if err != nil {
+			return 0, false, err
+		}
+		count += walked
+	}
+	return count, false, nil
+}
+
+// walkCount counts what the census does not know.
+func (s *Store) walkCount(part *census.Span, rev kv.Revision) (count int64, err error) {
+	lower, upper := versionBounds(part.Key, part.End)
+	it, err := s.newIter(lower, upper, rev)
+	if err != nil {
+		return 0, err
+	}
+	c := engineCursor{it: it, rev: allOf(rev)}
+	for c.next() {
+		count++
+	}
+	return count, c.close()
+}
+
+// countAt tells how many keys a range holds at rev, as this Writer sees it.
+func (w *Writer) countAt(key, end []byte, rev kv.Revision) (int64, error) {
+	count, err := w.store.countAt(key, end, min(rev, w.base.revision))
+	return count + w.pendingCount(key, end, rev), err
+}
+
+// pendingCount is how many more keys a range holds at rev than the engine knows.
+func (w *Writer) pendingCount(key, end []byte, rev kv.Revision) (more int64) {
+	if len(w.lives) == 0 || rev <= w.base.revision {
+		return 0
+	}
+	for _, k := range w.pending.within(key, end) {
+		before, now := k.existed(), k.existed()
+		if v := k.at(rev); v != nil {
+			now = !v.tombstone
+		}
+		if now != before {
+			if now {
+				more++
+			} else {
+				more--
+			}
+		}
+	}
+	return more
+}
+
+// existed tells whether the key was there before its first change here.
+func (k *pendingKey) existed() bool {
+	v := k.newest
+	for v.older != nil {
+		v = v.older
+	}
+	return v.tombstone || v.kv.Version > 1
+}
+
+// countAt tells how many keys a range holds at the moment.
+func (m Moment) countAt(key, end []byte) (int64, error) {
+	if m.last == allOf(m.last.Main) {
+		return m.store.countAt(key, end, m.last.Main)
+	}
+	count, err := m.store.countAt(key, end, m.last.Main-1)
+	if err != nil {
+		return 0, err
+	}
+	it, err := m.store.newIter(appendChangeKey(nil, kv.Rev{Main: m.last.Main}),
+		appendChangeKey(nil, kv.Rev{Main: m.last.Main, Sub: m.last.Sub + 1}), m.needs)
+	if err != nil {
+		return 0, err
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		rev, _ := decodeChangeKey(it.Key())
+		c, ok := decodeChange(it.Value(), rev)
+		switch {
+		case !ok:
+			err = errors.Join(err, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, m.last.Main))
+		case !inRange(c.user, key, end):
+		case c.kind == changeCreate:
+			count++
+		case c.kind == changeDelete:
+			count--
+		}
+	}
+	return count, errors.Join(err, it.Error(), it.Close())
+}
+
+// CountsDue tells whether CountStep has something to do.
+func (s *Store) CountsDue() bool { return s.census.Due() }
+
+// CountStats tell what the store knows of how many keys lie where.
+func (s *Store) CountStats() census.Stats { return s.census.Stats() }
+
+// Bounds of a step. Keys with many versions are not looked at beyond the newest.
+const (
+	stepRows     = 1 << 18
+	stepVersions = 32
+)
+
+// CountStep counts the keys of some thousands, so that counts need not walk over them any more, and reports whether there is
+// nothing to count. It may run beside readers and the writer, but not beside itself.
+func (s *Store) CountStep() (done bool, err error) {
+	survey, due := s.census.Begin()
+	if !due {
+		return true, nil
+	}
+	w := surveyor{survey: survey}
+	end, err := w.walk(s)
+	if err != nil || survey.Floor > survey.Revision {
+		s.census.Drop(survey)
+		return false, err
+	}
+	s.census.Finish(survey, end)
+	return !s.census.Due(), nil
+}
+
+// surveyor walks over versions for one survey.
+type surveyor struct {
+	survey   *census.Survey
+	prefix   []byte // of the key it is at
+	user     []byte
+	versions []census.Version
+	decided  bool // nothing older matters
+	partly   bool // older versions were not looked at
+}
+
+// walk visits the rows of the span, and reports whether it reached its end.
+func (w *surveyor) walk(s *Store) (end bool, err error) {
+	lower, upper := versionBounds(w.survey.Span.Key, w.survey.Span.End)
+	it, err := s.engine.NewIter(lower, upper)
+	if err != nil {
+		return false, fmt.Errorf("mvcc: count keys: %w", err)
+	}
+	// A compaction may have come since; what is deleted lies below it (invariant 3).
+	w.survey.Floor = max(s.CompactRevision(), 0)
+	valid, enough := it.First(), false
+	for rows := 0; valid && rows < stepRows; rows++ {
+		prefix, rev, ok := splitVersionKey(it.Key())
+		if !ok {
+			err = fmt.Errorf("%w: version key %x", ErrCorruptRow, it.Key())
+			break
+		}
+		if !bytes.Equal(prefix, w.prefix) {
+			if enough = w.flush(); enough {
+				break
+			}
+			w.prefix, w.decided, w.partly = append(w.prefix[:0], prefix...), false, false
+		}
+		w.see(rev.Main, it.ValueLen() != tombstoneLen)
+		if w.decided {
+			valid = it.NextPrefix()
+		} else {
+			valid = it.Next()
+		}
+	}
+	err = errors.Join(err, it.Error(), it.Close())
+	if err != nil || enough || valid {
+		return false, err
+	}
+	return !w.flush(), nil
+}
+
+// see takes a version of the key.
+func (w *surveyor) see(rev kv.Revision, live bool) {
+	switch {
+	case rev > w.survey.Revision:
+		return
+	case len(w.versions) == stepVersions:
+		w.partly, w.decided = true, true
+		return
+	}
+	w.versions = append(w.versions, census.Version{Revision: rev, Live: live})
+	w.decided = rev <= w.survey.Floor
+}
+
+// flush hands a key over with what was seen of it.
+func (w *surveyor) flush() (enough bool) {
+	if len(w.prefix) == 0 {
+		return false
+	}
+	w.user, _ = appendUser(w.user[:0], w.prefix)
+	enough = w.survey.Add(w.user, w.versions, !w.partly)
+	w.versions = w.versions[:0]
+	return enough
+}

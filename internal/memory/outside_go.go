@@ -1,0 +1,7 @@
+//go:build !cgo
+
+package memory
+
+// heapHasAll says whether all memory of a member is the Go runtime's. With cgo the store allocates its caches and memtables by
+// the C library.
+const heapHasAll = true

@@ -1,0 +1,87 @@
+package memory
+
+const (
+	// MinLimit is the least memory that a member can work in.
+	MinLimit = 128 << 20
+	// DefaultMost is what a member takes for itself, at most, if nobody says how much it may have.
+	DefaultMost = 4 << 30
+
+	// program is what the code of the process takes: pages of its file, which the Go runtime does not count.
+	program = 32 << 20
+	// units is into how many parts the rest is divided.
+	units = 64
+	// MemTables is how many memtables a store has at most: one is filled, one is written to disk, two wait for that.
+	MemTables = 4
+)
+
+// Shares are the bounds of a member's parts, in bytes.
+type Shares struct {
+	Limit int64 // of the process
+	Heap  int64 // of what the Go runtime takes from the system
+
+	MemTable int64 // one of MemTables
+	Blocks   int64 // cache of the store's blocks
+	Versions int64 // cache of current versions
+	Counts   int64 // how the numbers of keys by interval changed, and half as much for the intervals
+
+	Log       Log
+	Answers   int64 // to clients, all of them, each counted twice until it is encoded
+	Answer    int64 // one of them
+	Watch     Watch
+	Proposals int64 // that wait for their results: those of this member, and as much for native clients
+}
+
+// Log bounds the log that is held in memory.
+type Log struct {
+	CatchUp     int64 // applied entries kept for followers that were away
+	Unflushed   int64 // entries that the store has not on disk, from which on it writes them there
+	Applying    int64 // entries handed to the state machine
+	Unapplied   int64 // committed entries that are not applied
+	Uncommitted int64
+	Snapshot    int64 // all of it, while a snapshot is sent
+}
+
+// Watch bounds what is kept for watchers.
+type Watch struct {
+	Stream   int64 // events that wait in one stream
+	Host     int64 // events that wait in the streams of one client host
+	Total    int64 // events that wait in all streams
+	History  int64 // recent events, for watchers that are a little behind
+	Watchers int64 // watchers of one client host
+}
+
+// Divide says what each part of a process that may have limit bytes gets. A limit below MinLimit counts as that.
+//
+// Write buffers and caches grow to what most members need, because the system caches the store's files anyway; what clients can
+// ask for at once gets the rest. Of what exceeds 4 GiB the cache of blocks gets half.
+func Divide(limit int64) Shares {
+	limit = max(limit, MinLimit)
+	part := func(parts, most int64) int64 { return min((limit-program)/units*parts, most) }
+	s := Shares{
+		Limit:    limit,
+		Heap:     (limit - program) / units * (units - 2), // the runtime may miss its limit by some percent
+		MemTable: part(2, 32<<20),
+		Blocks:   part(4, 32<<20) + max(0, limit-DefaultMost)/2,
+		Versions: part(2, 24<<20),
+		Counts:   part(1, 8<<20),
+		Log: Log{
+			CatchUp:     part(1, 16<<20),
+			Unflushed:   part(4, 128<<20),
+			Applying:    part(1, 64<<20),
+			Unapplied:   part(3, 256<<20),
+			Uncommitted: part(3, 256<<20),
+		},
+		Answers: part(24, 1<<30),
+		Answer:  part(12, 512<<20),
+		Watch: Watch{
+			Stream:   part(1, 4<<20),
+			Host:     part(2, 64<<20),
+			Total:    part(4, 256<<20),
+			History:  part(1, 8<<20),
+			Watchers: part(8, 512<<20),
+		},
+		Proposals: part(2, 256<<20),
+	}
+	s.Log.Snapshot = min(part(12+24, 2<<30)-s.Answers, 1<<30) // and what answers leave
+	return s
+}

@@ -1,0 +1,68 @@
+package memory_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/quorate/quorate/internal/memory"
+)
+
+const mib = 1 << 20
+
+// Ensure that each part gets what the table of docs/limits.md says.
+func TestDivide(t *testing.T) {
+	for _, tc := range []struct {
+		limit                                                int64
+		memTable, blocks, versions, held, answers, proposals int64
+	}{
+		{0, 3 * mib, 6 * mib, 3 * mib, 18 * mib, 36 * mib, 3 * mib},
+		{memory.MinLimit, 3 * mib, 6 * mib, 3 * mib, 18 * mib, 36 * mib, 3 * mib},
+		{256 * mib, 7 * mib, 14 * mib, 7 * mib, 42 * mib, 84 * mib, 7 * mib},
+		{512 * mib, 15 * mib, 30 * mib, 15 * mib, 90 * mib, 180 * mib, 15 * mib},
+		{1 << 30, 31 * mib, 32 * mib, 24 * mib, 186 * mib, 372 * mib, 31 * mib},
+		{4 << 30, 32 * mib, 32 * mib, 24 * mib, 1 << 30, 1 << 30, 127 * mib},
+		{16 << 30, 32 * mib, 32*mib + 6<<30, 24 * mib, 1 << 30, 1 << 30, 256 * mib},
+	} {
+		s := memory.Divide(tc.limit)
+		for _, part := range []struct {
+			name      string
+			got, want int64
+		}{
+			{"memtable", s.MemTable, tc.memTable}, {"blocks", s.Blocks, tc.blocks}, {"versions", s.Versions, tc.versions},
+			{"log", s.Log.Snapshot, tc.held}, {"answers", s.Answers, tc.answers}, {"proposals", s.Proposals, tc.proposals},
+		} {
+			if part.got != part.want {
+				t.Errorf("of %d MiB: %s has %d, want %d", tc.limit/mib, part.name, part.got, part.want)
+			}
+		}
+	}
+}
+
+// Ensure that all shares fit into their limit together, and that more memory makes none smaller.
+func TestDivide_fits(t *testing.T) {
+	before := memory.Divide(0)
+	for limit := int64(memory.MinLimit); limit < 64<<30; limit += limit / 37 {
+		s := memory.Divide(limit)
+		sum := memory.MemTables*s.MemTable + s.Blocks + s.Versions + 3*s.Counts/2 + s.Log.Snapshot + s.Answers + s.Watch.Total + s.Watch.History +
+			2*s.Proposals
+		if sum > s.Heap || s.Heap >= limit {
+			t.Errorf("of %d: the parts have %d, the heap %d", limit, sum, s.Heap)
+		}
+		if log := s.Log.CatchUp + s.Log.Unflushed + s.Log.Unapplied + s.Log.Uncommitted; log > s.Log.Snapshot {
+			t.Errorf("of %d: the log may have %d, its parts have %d", limit, s.Log.Snapshot, log)
+		}
+		ascending(t, limit, reflect.ValueOf(before), reflect.ValueOf(s))
+		before = s
+	}
+}
+
+func ascending(t *testing.T, limit int64, before, now reflect.Value) {
+	for i := range now.NumField() {
+		switch a, b := before.Field(i), now.Field(i); {
+		case b.Kind() == reflect.Struct:
+			ascending(t, limit, a, b)
+		case b.Int() < a.Int() || b.Int() <= 0:
+			t.Errorf("of %d: %s has %d, of less memory it had %d", limit, now.Type().Field(i).Name, b.Int(), a.Int())
+		}
+	}
+}

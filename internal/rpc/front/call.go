@@ -1,0 +1,188 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/h2"
+)
+
+// Call is a unary call.
+type Call struct {
+	server  *Server
+	stream  *h2.Stream
+	writer  *answerWriter
+	request *request
+	body    assembler // of the goroutine that reads
+
+	// Finish is called by a writer after Done, and answers the call. It must not wait.
+	Finish func()
+
+	mu      sync.Mutex
+	taken   bool   // the message has come, or will not
+	arrived func() // nil: nobody waits for the message
+	lost    bool
+	onLost  func()
+}
+
+// Context has the call's metadata and peer. It does not end.
+func (c *Call) Context() context.Context { return c.request.ctx }
+
+// Receive implements h2.Receiver.
+func (c *Call) Receive(p []byte, ended bool) {
+	c.stream.Took(len(p)) // a message has a bound of its own
+	message, rest, done, err := c.body.take(p)
+	if !done && !ended && err == nil || !c.take() {
+		return
+	}
+	switch {
+	case err != nil:
+		c.fail(status.Convert(err))
+	case !done:
+		c.fail(status.New(codes.Internal, "grpc: the message of a call is not complete"))
+	case len(rest) > 0:
+		c.fail(status.New(codes.Internal, "grpc: a unary call with more than one message"))
+	default:
+		c.begin(message)
+	}
+}
+
+// take ends the wait for the message; false if it has ended before.
+func (c *Call) take() bool {
+	c.mu.Lock()
+	first, arrived := !c.taken, c.arrived
+	c.taken, c.arrived = true, nil
+	c.mu.Unlock()
+	if first && arrived != nil {
+		arrived()
+	}
+	return first
+}
+
+// await implements unsent.
+func (c *Call) await(unsent func(end func()) (arrived func())) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if unsent == nil || c.taken {
+		return
+	}
+	c.arrived = unsent(func() {
+		if c.take() {
+			c.fail(status.New(codes.DeadlineExceeded, context.DeadlineExceeded.Error()))
+		}
+	})
+}
+
+func (c *Call) fail(why *status.Status) {
+	refuse(c.stream, 200, why)
+	c.stream.Left()
+}
+
+// begin serves the call, hot if its method can.
+func (c *Call) begin(message []byte) {
+	if hot := c.request.hot; hot != nil && hot(c, message) {
+		return
+	}
+	ctx, cancel := c.request.withDeadline()
+	c.OnLost(cancel)
+	go c.serve(ctx, cancel, bytes.Clone(message))
+}
+
+func (r *request) withDeadline() (context.Context, context.CancelFunc) {
+	if r.timeout >= 0 {
+		return context.WithTimeout(r.ctx, r.timeout)
+	}
+	return context.WithCancel(r.ctx)
+}
+
+// serve runs the method as a grpc.Server would.
+func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []byte) {
+	defer c.stream.Left()
+	defer cancel()
+	m, s := c.request.method, c.server
+	t := &transport{method: m.name, compression: c.request.compression, request: c.request}
+	ctx = grpc.NewContextWithServerTransportStream(ctx, t)
+	answer, err := m.unary.Handler(m.impl, ctx, func(v any) error {
+		if err := s.options.Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, v); err != nil {
+			return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
+		}
+		return nil
+	}, s.options.Unary)
+	var parts []h2.Part
+	if err == nil {
+		parts, err = encoded(s.options.Codec, answer, t.compressor())
+	}
+	if err != nil {
+		c.stream.Reply(nil, nil, t.trailers(statusOf(err)))
+		return
+	}
+	c.stream.Reply(t.header(), parts, t.trailers(nil))
+}
+
+// encoded makes the parts of a message. Its memory is counted until they were sent.
+func encoded(codec Codec, message any, compressor string) ([]h2.Part, error) {
+	buffers, err := codec.Marshal(message)
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
+	}
+	return packed(buffers, compressor)
+}
+
+// statusOf is the status of an error, as a grpc.Server makes it.
+func statusOf(err error) *status.Status {
+	if s, ok := status.FromError(err); ok {
+		return s
+	}
+	return status.FromContextError(err)
+}
+
+// Lost implements h2.Receiver.
+func (c *Call) Lost() {
+	if c.take() {
+		c.stream.Left()
+		return
+	}
+	c.mu.Lock()
+	c.lost = true
+	tell := c.onLost
+	c.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
+}
+
+// OnLost has f called, once, when the client has gone. It may come while the call is being finished.
+func (c *Call) OnLost(f func()) {
+	c.mu.Lock()
+	c.onLost = f
+	lost := c.lost
+	c.mu.Unlock()
+	if lost {
+		f()
+	}
+}
+
+// Done has a hot call finished by a writer.
+func (c *Call) Done() { c.writer.push(c) }
+
+// Answer answers a hot call, without flushing that; with an error if it failed.
+func (c *Call) Answer(answer h2.Message, err error) {
+	if err != nil {
+		refuse(c.stream, 200, statusOf(err))
+	} else {
+		c.stream.Answer(answer)
+	}
+	c.stream.Left()
+}
+
+// Left says that a hot call that was lost will not be answered.
+func (c *Call) Left() { c.stream.Left() }
+
+// Flush writes the answers of the connection, for who is no writer.
+func (c *Call) Flush() { c.stream.Flush() }

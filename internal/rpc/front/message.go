@@ -1,0 +1,138 @@
+package front
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/h2"
+)
+
+// assembler puts messages together from the bytes of a request.
+type assembler struct {
+	most       int
+	compressor string
+	prefix     [h2.PrefixBytes]byte
+	read       int // bytes of the prefix
+	message    []byte
+	missing    int
+}
+
+// take reads p up to the end of a message; done if there is one, which is valid until the next call if whole.
+func (a *assembler) take(p []byte) (message, rest []byte, done bool, err error) {
+	if a.read < h2.PrefixBytes {
+		n := copy(a.prefix[a.read:], p)
+		a.read += n
+		p = p[n:]
+		if a.read < h2.PrefixBytes {
+			return nil, nil, false, nil
+		}
+		size := binary.BigEndian.Uint32(a.prefix[1:])
+		if int64(size) > int64(a.most) {
+			return nil, nil, false, status.Errorf(codes.ResourceExhausted,
+				"grpc: received message larger than max (%d vs. %d)", size, a.most)
+		}
+		a.missing = int(size)
+		if a.missing <= len(p) { // whole
+			message, rest = p[:a.missing], p[a.missing:]
+			message, err = a.end(message)
+			return message, rest, true, err
+		}
+	}
+	n := min(a.missing, len(p))
+	a.message = append(a.message, p[:n]...)
+	a.missing -= n
+	if a.missing > 0 {
+		return nil, nil, false, nil
+	}
+	message, err = a.end(a.message)
+	a.message = nil
+	return message, p[n:], true, err
+}
+
+// partial reports whether a message has begun.
+func (a *assembler) partial() bool { return a.read > 0 }
+
+func (a *assembler) end(message []byte) ([]byte, error) {
+	compressed := a.prefix[0]
+	a.read = 0
+	switch {
+	case compressed == 0:
+		return message, nil
+	case compressed != 1:
+		return nil, status.Errorf(codes.Internal, "grpc: received unexpected payload format %d", compressed)
+	case a.compressor == "" || a.compressor == encoding.Identity:
+		return nil, status.Error(codes.Internal, "grpc: compressed flag set with identity or empty encoding")
+	}
+	unpacked, err := encoding.GetCompressor(a.compressor).Decompress(bytes.NewReader(message))
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the received message: %v", err)
+	}
+	all, err := io.ReadAll(io.LimitReader(unpacked, int64(a.most)+1))
+	if err != nil {
+		return nil, status.Errorf(codes.Internal, "grpc: failed to decompress the received message: %v", err)
+	}
+	if len(all) > a.most {
+		return nil, status.Errorf(codes.ResourceExhausted,
+			"grpc: received message after decompression larger than max %d", a.most)
+	}
+	return all, nil
+}
+
+// packed makes the parts of a message with its prefix, compressed if that is asked for. They own the memory of encoded.
+func packed(encoded mem.BufferSlice, compressor string) ([]h2.Part, error) {
+	size := encoded.Len()
+	if c := encoding.GetCompressor(compressor); c != nil && compressor != "" && size > 0 {
+		out, err := compress(c, encoded)
+		return []h2.Part{{Data: out, Release: encoded.Free}}, err
+	}
+	if size <= smallMessage {
+		out := h2.AppendPrefix(make([]byte, 0, h2.PrefixBytes+size), size)
+		for _, b := range encoded {
+			out = append(out, b.ReadOnlyData()...)
+		}
+		encoded.Free()
+		return []h2.Part{{Data: out}}, nil
+	}
+	parts := make([]h2.Part, 1, len(encoded)+1)
+	parts[0].Data = h2.AppendPrefix(nil, size)
+	for _, b := range encoded {
+		parts = append(parts, h2.Part{Data: b.ReadOnlyData(), Release: b.Free})
+	}
+	return parts, nil
+}
+
+// smallMessage is the size up to which a message is copied behind its prefix.
+const smallMessage = 1 << 10
+
+func compress(c encoding.Compressor, encoded mem.BufferSlice) ([]byte, error) {
+	out := make([]byte, h2.PrefixBytes, h2.PrefixBytes+encoded.Len()/2)
+	w, err := c.Compress(&writer{&out})
+	for _, b := range encoded {
+		if err == nil {
+			_, err = w.Write(b.ReadOnlyData())
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		encoded.Free()
+		return nil, status.Errorf(codes.Internal, "grpc: error while compressing: %v", err)
+	}
+	out[0] = 1
+	binary.BigEndian.PutUint32(out[1:], uint32(len(out)-h2.PrefixBytes))
+	return out, nil
+}
+
+type writer struct{ to *[]byte }
+
+func (w *writer) Write(p []byte) (int, error) {
+	*w.to = append(*w.to, p...)
+	return len(p), nil
+}

@@ -1,0 +1,97 @@
+package front
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/encoding/gzip" // named by requests
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/h2"
+)
+
+// Ensure that messages come out as they went in, however they are cut, and that what a prefix only announces takes no memory.
+func TestAssembler_take(t *testing.T) {
+	var sent []byte
+	want := [][]byte{[]byte("one"), {}, bytes.Repeat([]byte("x"), 1000)}
+	for _, m := range want {
+		sent = append(h2.AppendPrefix(sent, len(m)), m...)
+	}
+	for size := 1; size <= len(sent); size++ {
+		a := assembler{most: 1000}
+		var got [][]byte
+		for at := 0; at < len(sent); at += size {
+			for p := sent[at:min(at+size, len(sent))]; len(p) > 0; {
+				message, rest, done, err := a.take(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p = rest; done {
+					got = append(got, bytes.Clone(message))
+				}
+			}
+		}
+		if len(got) != len(want) || !bytes.Equal(bytes.Join(got, nil), bytes.Join(want, nil)) || a.partial() {
+			t.Fatalf("by %d bytes: got %q", size, got)
+		}
+	}
+	a := assembler{most: 1000}
+	if _, _, _, err := a.take(h2.AppendPrefix(nil, 1001)); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("too long: %v", err)
+	}
+	a = assembler{most: 1000}
+	if _, _, done, err := a.take(h2.AppendPrefix(nil, 1000)); done || err != nil || cap(a.message) != 0 {
+		t.Errorf("announced: done %v, %v, %d bytes are kept", done, err, cap(a.message))
+	}
+}
+
+// FuzzAssembler reads a request's body in two cuts.
+func FuzzAssembler(f *testing.F) {
+	f.Add(append(h2.AppendPrefix(nil, 3), "one"...), 4, "")
+	f.Add(append([]byte{1, 0, 0, 0, 3}, "one"...), 2, "gzip")
+	f.Fuzz(func(t *testing.T, p []byte, cut int, compressor string) {
+		if compressor != "" {
+			compressor = "gzip"
+		}
+		const most = 4096
+		a := assembler{most: most, compressor: compressor}
+		cut = min(max(cut, 0), len(p))
+		for _, part := range [][]byte{p[:cut], p[cut:]} {
+			for len(part) > 0 {
+				message, rest, _, err := a.take(part)
+				if err != nil {
+					return
+				}
+				if len(message) > most || len(rest) >= len(part) {
+					t.Fatalf("a message of %d bytes, and %d of %d bytes are left", len(message), len(rest), len(part))
+				}
+				part = rest
+			}
+		}
+	})
+}
+
+func TestTimeoutOf(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"1n": 1, "20u": 20 * time.Microsecond, "5S": 5 * time.Second, "99999999H": 1<<63 - 1, "0m": 0,
+	} {
+		if got, err := timeoutOf(value); got != want || err != nil {
+			t.Errorf("%s: got %v, %v", value, got, err)
+		}
+	}
+	for _, value := range []string{"", "1", "S", "1s", "-1S", "123456789S", " 1S", "1.5S"} {
+		if got, err := timeoutOf(value); err == nil {
+			t.Errorf("%q: got %v", value, got)
+		}
+	}
+}
+
+func TestEscape(t *testing.T) {
+	for text, want := range map[string]string{"plain": "plain", "100%\n": "100%25%0A", "ä": "%C3%A4", "\xff": "%EF%BF%BD"} {
+		if got := escape(text); got != want {
+			t.Errorf("%q: got %q", text, got)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package front
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/tlsconn"
+)
+
+// Codec reads and writes messages.
+type Codec interface {
+	Marshal(v any) (mem.BufferSlice, error)
+	Unmarshal(data mem.BufferSlice, v any) error
+}
+
+// Hot serves a call without waiting; false if it declines. The message is valid during the call.
+type Hot func(c *Call, message []byte) bool
+
+// Options are what a Server is made of.
+type Options struct {
+	HTTP2       h2.Options // but for the Handler
+	Codec       Codec
+	Credentials credentials.TransportCredentials
+	Unary       grpc.UnaryServerInterceptor
+	Stream      grpc.StreamServerInterceptor
+	Hot         map[string]Hot                 // by the full name of the method
+	IsHot       func(ctx context.Context) bool // whether calls with the metadata of ctx may be hot
+	MaxMessage  int                            // bytes of a request's message
+	// Unsent bounds how long the only message of a request may take to come: end is called when it took too long.
+	Unsent  func(end func()) (arrived func())
+	Writers int // goroutines that write the answers of hot calls
+}
+
+// Server is a grpc.ServiceRegistrar.
+type Server struct {
+	options   Options
+	http2     *h2.Server
+	methods   map[string]*method
+	services  map[string]bool
+	writers   []*answerWriter
+	connected atomic.Uint64
+	stopping  sync.Once
+	stop      chan struct{}
+	running   sync.WaitGroup
+}
+
+// method is one of a service.
+type method struct {
+	name   string
+	impl   any
+	unary  *grpc.MethodDesc
+	stream *grpc.StreamDesc
+	hot    Hot
+}
+
+// New makes a Server. Services are registered before it serves.
+func New(options Options) *Server {
+	s := &Server{options: options, methods: map[string]*method{}, services: map[string]bool{}, stop: make(chan struct{})}
+	options.HTTP2.Handler, options.HTTP2.Socket = s, socketOf
+	s.http2 = h2.New(options.HTTP2)
+	for range max(options.Writers, 1) {
+		w := &answerWriter{signal: make(chan struct{}, 1)}
+		s.writers = append(s.writers, w)
+		s.running.Go(func() { w.run(s.stop) })
+	}
+	return s
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	s.services[desc.ServiceName] = true
+	add := func(name string, m *method) {
+		m.name, m.impl = "/"+desc.ServiceName+"/"+name, impl
+		m.hot = s.options.Hot[m.name]
+		s.methods[m.name] = m
+	}
+	for i := range desc.Methods {
+		add(desc.Methods[i].MethodName, &method{unary: &desc.Methods[i]})
+	}
+	for i := range desc.Streams {
+		add(desc.Streams[i].StreamName, &method{stream: &desc.Streams[i]})
+	}
+}
+
+// Serve serves the connections of a listener until the server stops.
+func (s *Server) Serve(l net.Listener) error { return s.http2.Serve(l) }
+
+// GracefulStop lets calls end that are under way.
+func (s *Server) GracefulStop() {
+	s.http2.Drain()
+	s.end()
+}
+
+// Stop ends all calls.
+func (s *Server) Stop() {
+	s.http2.Stop()
+	s.end()
+}
+
+func (s *Server) end() {
+	s.stopping.Do(func() { close(s.stop) })
+	s.running.Wait()
+}
+
+// Calmed counts the connections that were ended because their clients sent too much that brought nothing forward.
+func (s *Server) Calmed() uint64 { return s.http2.Calmed() }
+
+// connection is what the server knows of one.
+type connection struct {
+	ctx    context.Context // with the peer
+	writer *answerWriter
+	opened []unsent // since the last pause
+	last   lastRequest
+}
+
+// unsent is a request with one message.
+type unsent interface {
+	// await begins to wait if the message has not come.
+	await(unsent func(end func()) (arrived func()))
+}
+
+// Pause implements h2.Handler.
+func (s *Server) Pause(conn any) {
+	c := conn.(*connection)
+	for _, u := range c.opened {
+		u.await(s.options.Unsent)
+	}
+	clear(c.opened)
+	c.opened = c.opened[:0]
+}
+
+// Connect implements h2.Handler.
+func (s *Server) Connect(c net.Conn) (known net.Conn, of any, err error) {
+	known, info, err := s.options.Credentials.ServerHandshake(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &peer.Peer{Addr: c.RemoteAddr(), LocalAddr: c.LocalAddr(), AuthInfo: info}
+	writer := s.writers[s.connected.Add(1)%uint64(len(s.writers))]
+	return known, &connection{ctx: peer.NewContext(context.Background(), p), writer: writer}, nil
+}
+
+// Open implements h2.Handler.
+func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Receiver {
+	conn := stream.Conn().(*connection)
+	r := s.requestOf(conn, fields)
+	if r.refused != nil {
+		refuse(stream, r.httpStatus, r.refused)
+		stream.Left()
+		return nil
+	}
+	if r.method.stream != nil {
+		x := s.openStream(stream, r, ended)
+		if !r.method.stream.ClientStreams {
+			conn.opened = append(conn.opened, x)
+		}
+		return x
+	}
+	if ended {
+		refuse(stream, 200, status.New(codes.Internal, "grpc: a call without a message"))
+		stream.Left()
+		return nil
+	}
+	c := &Call{server: s, stream: stream, writer: conn.writer, request: r}
+	c.body.most, c.body.compressor = s.options.MaxMessage, r.compression
+	conn.opened = append(conn.opened, c)
+	return c
+}
+
+// refuse answers with fields alone.
+func refuse(stream *h2.Stream, httpStatus int, why *status.Status) {
+	block := h2.AppendStatus(nil, httpStatus)
+	block = h2.AppendField(block, "content-type", "application/grpc")
+	stream.Reply(nil, nil, appendStatus(block, why))
+}
+
+// socketOf returns the socket of a connection that is not encrypted.
+func socketOf(c net.Conn) h2.Socket {
+	if encrypted, err := tlsconn.Of(c); encrypted != nil || err != nil {
+		return nil
+	}
+	for {
+		switch below := c.(type) {
+		case h2.Socket:
+			return below
+		case interface{ NetConn() net.Conn }:
+			c = below.NetConn()
+		default:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package front
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorate/quorate/internal/h2"
+)
+
+// serverStream is a stream: h2.Receiver to the connection, grpc.ServerStream to the service.
+type serverStream struct {
+	transport
+	server *Server
+	stream *h2.Stream
+	ctx    context.Context
+	cancel context.CancelFunc
+	body   assembler // of who receives
+	part   []byte    // of what was received, that is being read
+
+	queue    sync.Mutex
+	received []byte     // and not read; the window of the stream bounds it
+	came     *sync.Cond // more, or an end
+	ended    bool
+	late     bool   // the only message did not come in time
+	got      bool   // a message, or there will be none
+	arrived  func() // nil: nobody waits for the only message
+}
+
+func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverStream {
+	x := &serverStream{server: s, stream: stream, ended: ended}
+	x.method, x.request, x.compression = r.method.name, r, r.compression
+	x.send = func(header []byte) {
+		stream.Headers(header)
+		stream.Flush()
+	}
+	x.came = sync.NewCond(&x.queue)
+	x.body.most, x.body.compressor = s.options.MaxMessage, r.compression
+	ctx, cancel := r.withDeadline()
+	x.ctx, x.cancel = grpc.NewContextWithServerTransportStream(ctx, &x.transport), cancel
+	context.AfterFunc(ctx, x.wake)
+	go x.serve()
+	return x
+}
+
+func (x *serverStream) wake() {
+	x.queue.Lock()
+	x.came.Broadcast()
+	x.queue.Unlock()
+}
+
+func (x *serverStream) serve() {
+	m := x.request.method
+	defer x.stream.Left()
+	defer x.cancel()
+	defer x.settle()
+	info := &grpc.StreamServerInfo{
+		FullMethod: m.name, IsClientStream: m.stream.ClientStreams, IsServerStream: m.stream.ServerStreams,
+	}
+	var err error
+	if x.server.options.Stream != nil {
+		err = x.server.options.Stream(m.impl, x, info, m.stream.Handler)
+	} else {
+		err = m.stream.Handler(m.impl, x)
+	}
+	if err != nil {
+		x.stream.Reply(nil, nil, x.trailers(statusOf(err)))
+		return
+	}
+	x.stream.Reply(x.header(), nil, x.trailers(nil))
+}
+
+// await implements unsent.
+func (x *serverStream) await(unsent func(end func()) (arrived func())) {
+	x.queue.Lock()
+	defer x.queue.Unlock()
+	if unsent == nil || x.got {
+		return
+	}
+	x.arrived = unsent(func() {
+		x.queue.Lock()
+		x.late = true
+		x.came.Broadcast()
+		x.queue.Unlock()
+	})
+}
+
+// settle takes note of the first message, or that there will be none.
+func (x *serverStream) settle() {
+	x.queue.Lock()
+	arrived := x.arrived
+	x.got, x.arrived = true, nil
+	x.queue.Unlock()
+	if arrived != nil {
+		arrived()
+	}
+}
+
+// Receive implements h2.Receiver.
+func (x *serverStream) Receive(p []byte, ended bool) {
+	x.queue.Lock()
+	defer x.queue.Unlock()
+	x.received = append(x.received, p...)
+	x.ended = x.ended || ended
+	x.came.Signal()
+}
+
+// Lost implements h2.Receiver.
+func (x *serverStream) Lost() { x.cancel() }
+
+// Context implements grpc.ServerStream.
+func (x *serverStream) Context() context.Context { return x.ctx }
+
+// SetTrailer implements grpc.ServerStream.
+func (x *serverStream) SetTrailer(md metadata.MD) { _ = x.transport.SetTrailer(md) }
+
+// SendMsg implements grpc.ServerStream.
+func (x *serverStream) SendMsg(m any) error {
+	parts, err := encoded(x.server.options.Codec, m, x.compressor())
+	if err != nil {
+		return err
+	}
+	if header := x.header(); header != nil {
+		x.stream.Headers(header)
+	}
+	if !x.stream.Send(parts) {
+		if err := x.ctx.Err(); err != nil {
+			return status.FromContextError(err).Err()
+		}
+		return status.Error(codes.Unavailable, "transport is closing")
+	}
+	return nil
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (x *serverStream) RecvMsg(m any) error {
+	message, err := x.next()
+	if err != nil {
+		return err
+	}
+	message = bytes.Clone(message) // it is kept, and must not keep what came with it
+	if err := x.server.options.Codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, m); err != nil {
+		return status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
+	}
+	return nil
+}
+
+// next waits for a message. One goroutine at a time calls it.
+func (x *serverStream) next() ([]byte, error) {
+	for {
+		if err := x.more(); err != nil {
+			return nil, err
+		}
+		message, rest, done, err := x.body.take(x.part)
+		x.stream.Took(len(x.part) - len(rest))
+		if x.part = rest; err != nil || done {
+			x.settle()
+			return message, err
+		}
+	}
+}
+
+// more waits until part is not empty.
+func (x *serverStream) more() error {
+	if len(x.part) > 0 {
+		return nil
+	}
+	x.queue.Lock()
+	defer x.queue.Unlock()
+	for len(x.received) == 0 && !x.ended && !x.late && x.ctx.Err() == nil {
+		x.came.Wait()
+	}
+	switch {
+	case x.ctx.Err() != nil:
+		return status.FromContextError(x.ctx.Err()).Err()
+	case x.late:
+		return status.FromContextError(context.DeadlineExceeded).Err()
+	case len(x.received) > 0:
+		x.part, x.received = x.received, nil
+		return nil
+	case x.body.partial():
+		return status.Error(codes.Internal, io.ErrUnexpectedEOF.Error())
+	}
+	return io.EOF
+}

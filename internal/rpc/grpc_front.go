@@ -1,0 +1,19 @@
+package rpc
+
+import (
+	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/rpc/front"
+	"github.com/quorate/quorate/internal/tlsconn"
+)
+
+// NewFront makes a server like NewGRPCServer, on our own transport. pings says how clients may ping, and are pinged.
+func (s *Services) NewFront(pings h2.Pings) *front.Server {
+	return front.New(front.Options{
+		HTTP2: h2.Options{
+			MaxStreams: s.options.MaxConcurrentStreams, MaxHeaderBytes: maxHeaderBytes,
+			StreamWindow: streamWindowBytes, ConnWindow: connWindowBytes, Handshake: handshakeTimeout, Pings: pings,
+		},
+		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
+		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1, Unsent: s.first.Wait,
+	})
+}

@@ -1,0 +1,212 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/quorate/quorate/internal/h2"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/proposals"
+	"github.com/quorate/quorate/internal/rpc/front"
+	"github.com/quorate/quorate/internal/rpc/gate"
+	"github.com/quorate/quorate/internal/rpc/validate"
+	"github.com/quorate/quorate/internal/rpc/wire"
+)
+
+// prompt is a Backend that can be asked without waiting: *member.Member.
+type prompt interface {
+	Prompt() bool
+	ProposeThen(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
+}
+
+// hotKV serves writes that wait for nothing but their commit, without a goroutine for each.
+type hotKV struct {
+	*kvService
+	member   prompt
+	put, txn *gate.Method
+}
+
+// hotMethods are the methods that hotKV serves, if the member can.
+func (s *Services) hotMethods() map[string]front.Hot {
+	member, ok := s.options.Member.(prompt)
+	if !ok {
+		return nil
+	}
+	h := &hotKV{kvService: s.kv, member: member,
+		put: s.gate.Method(pb.KV_Put_FullMethodName), txn: s.gate.Method(pb.KV_Txn_FullMethodName)}
+	return map[string]front.Hot{pb.KV_Put_FullMethodName: h.servePut, pb.KV_Txn_FullMethodName: h.serveTxn}
+}
+
+// nameless reports whether calls with the metadata of ctx are nobody's whether this member knows all users or not, and do not
+// ask for their route.
+func (s *Services) nameless(ctx context.Context) bool {
+	return !s.access.MayBear(ctx) && len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0
+}
+
+// declines reports whether a command may wait before it is proposed.
+func (h *hotKV) declines(command *kv.Command) bool {
+	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command)) ||
+		kv.AsksForPairs(command)
+}
+
+// noCheck stands for checkQuota after declines.
+func noCheck(context.Context, *kv.Command) error { return nil }
+
+// hotWrite is a command on its way.
+type hotWrite struct {
+	*hotKV
+	call    *front.Call
+	method  *gate.Method
+	begun   time.Time
+	command *kv.Command
+	result  kv.Result
+	err     error
+	abandon func() bool
+}
+
+// hotPut is a put on its way.
+type hotPut struct {
+	hotWrite
+	wire.PutCall
+}
+
+func (h *hotKV) servePut(c *front.Call, message []byte) bool {
+	p := &hotPut{}
+	if p.DecodeWire(message) != nil { // it aliases the message, which is over once it was proposed
+		return false
+	}
+	p.Command.Put = &p.Op
+	if h.declines(&p.Command) {
+		return false
+	}
+	p.begin(h, c, h.put, &p.Command, len(message))
+	if p.enters() {
+		p.propose(h.admitPut(c.Context(), &p.PutCall, noCheck))
+	}
+	return true
+}
+
+// hotTxn is a transaction on its way.
+type hotTxn struct {
+	hotWrite
+	wire.TxnCall
+}
+
+func (h *hotKV) serveTxn(c *front.Call, message []byte) bool {
+	p := &hotTxn{}
+	h.limitParts(&p.TxnCall)
+	if p.DecodeWire(bytes.Clone(message)) != nil || p.TooMany || validate.ReadOnly(&p.Op) {
+		return false
+	}
+	p.Command.Txn = &p.Op
+	if h.declines(&p.Command) {
+		return false
+	}
+	p.begin(h, c, h.txn, &p.Command, len(message))
+	if p.enters() {
+		p.propose(h.admitTxn(c.Context(), &p.TxnCall, noCheck))
+	}
+	return true
+}
+
+func (w *hotWrite) begin(h *hotKV, c *front.Call, method *gate.Method, command *kv.Command, received int) {
+	w.hotKV, w.call, w.method, w.command, w.begun = h, c, method, command, h.options.Clock.Now()
+	h.stats.receivedBytes.Add(uint64(received))
+}
+
+// enters passes the gate, or answers the call.
+func (w *hotWrite) enters() bool {
+	err := w.method.Enter(w.gate, w.call.Context(), false)
+	if err != nil {
+		w.refuse(err)
+	}
+	return err == nil
+}
+
+// refuse answers a command that was not proposed.
+func (w *hotWrite) refuse(err error) {
+	w.call.Answer(nil, w.method.Leave(w.gate, w.call.Context(), w.begun, err))
+	w.call.Flush()
+}
+
+// propose replicates the command, unless it was refused.
+func (w *hotWrite) propose(refused error) {
+	if refused != nil {
+		w.refuse(refused)
+		return
+	}
+	w.stats.pending.Add(1)
+	w.call.Finish = w.finish
+	abandon, err := w.member.ProposeThen(w.command, w)
+	if err != nil {
+		w.err = err
+		w.finish()
+		w.call.Flush()
+		return
+	}
+	w.abandon = abandon
+	w.call.OnLost(w.lost)
+}
+
+// lost is told that the client has gone.
+func (w *hotWrite) lost() {
+	if w.abandon() {
+		w.ended(context.Canceled)
+		_ = w.method.Leave(w.gate, w.call.Context(), w.begun, context.Canceled)
+		w.call.Left()
+	}
+}
+
+// Complete implements proposals.Completion.
+func (w *hotWrite) Complete(result kv.Result, err error) {
+	w.result, w.err = result, err
+	w.call.Done()
+}
+
+// ended counts a command that was proposed.
+func (w *hotWrite) ended(err error) {
+	w.stats.pending.Add(-1)
+	w.timings.Command(w.command, w.begun, err)
+	if err != nil {
+		w.stats.failedProposals.Add(1)
+	}
+}
+
+func (w *hotWrite) finish() {
+	w.ended(w.err)
+	if w.result.Left != nil { // a part of the result is to be read from the store
+		go func() {
+			w.answer(w.complete(w.call.Context(), w.command, &w.result))
+			w.call.Flush()
+		}()
+		return
+	}
+	switch {
+	case w.err != nil:
+		w.answer(writeTimeout(w.err))
+	case w.result.Err != nil:
+		w.answer(w.result.Err)
+	default:
+		w.noteOwn(w.result.Revision)
+		w.answer(nil)
+	}
+}
+
+func (w *hotWrite) answer(err error) {
+	if err = w.method.Leave(w.gate, w.call.Context(), w.begun, err); err != nil {
+		w.call.Answer(nil, err)
+		return
+	}
+	var answer h2.Message
+	if w.command.Txn != nil {
+		answer = w.txnResponse(&w.result)
+	} else {
+		answer = w.putResponse(&w.result)
+	}
+	w.stats.sentBytes.Add(uint64(answer.SizeWire()))
+	w.call.Answer(answer, nil)
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/kv/census"
+	"github.com/quorate/quorate/internal/kv/mvcc"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/memory"
+	"github.com/quorate/quorate/internal/upkeep"
+)
+
+// budgets are what the parts of this member may have in memory.
+type budgets struct {
+	memory.Shares
+	answers *answers.Budget // memory for answers to clients
+}
+
+// newBudgets fits the shares to flags that set one of them: what was given by the operator holds, unless --memory was, too, and
+// leaves less.
+func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
+	if shares == (memory.Shares{}) {
+		shares = memory.Divide(memory.DefaultMost)
+	}
+	for _, row := range []struct {
+		flag  string
+		value int64
+		share *int64
+	}{
+		{"snapshot-log-bytes", int64(cfg.Storage.SnapshotLogBytes), &shares.Log.Snapshot},
+		{"max-response-bytes", cfg.Limits.MaxResponseBytes, &shares.Answer},
+		{"response-memory-bytes", cfg.Limits.ResponseMemoryBytes, &shares.Answers},
+	} {
+		switch {
+		case !cfg.Explicit(row.flag):
+			*row.share = min(*row.share, row.value)
+		case row.value > *row.share && cfg.Explicit("memory"):
+			return budgets{}, fmt.Errorf("--%s %d is more than --memory %v leaves for that, %d: lower it, or raise --memory",
+				row.flag, row.value, cfg.Limits.Memory, *row.share)
+		default:
+			*row.share = row.value
+		}
+	}
+	shares.Answer = min(shares.Answer, shares.Answers)
+	shares.Proposals = max(shares.Proposals, int64(cfg.Limits.MaxRequestBytes)) // one must fit
+	return budgets{Shares: shares, answers: answers.New(shares.Answers, shares.Answer)}, nil
+}
+
+// machineOptions is how the state machine is opened.
+func (b *budgets) machineOptions() apply.Options {
+	return apply.Options{
+		Store: mvcc.Options{CacheBytes: int(b.Versions),
+			Census: census.Options{LogBytes: int(b.Counts), IntervalBytes: int(b.Counts / 2)}},
+		Hub: watch.NewHub(watch.Options{StreamBytes: int(b.Watch.Stream), ClientBytes: b.Watch.Host, TotalBytes: b.Watch.Total,
+			WatcherBytes: b.Watch.Watchers, HistoryBytes: int(b.Watch.History)}),
+	}
+}
+
+// logRetention is how much of the log is kept.
+func (b *budgets) logRetention() upkeep.Retention {
+	r := upkeep.DefaultRetention()
+	r.CatchUpBytes, r.FlushBytes = int(b.Log.CatchUp), int(b.Log.Unflushed)
+	return r
+}

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/quorate/quorate/internal/config"
+	"github.com/quorate/quorate/internal/tracing"
+)
+
+// spans sends spans of the calls of clients, if that is asked for.
+type spans struct {
+	exporter *tracing.Exporter // nil: no calls are traced
+	logger   *slog.Logger
+}
+
+func (s *spans) start(ctx context.Context, to *config.Tracing, logger *slog.Logger) (err error) {
+	if !to.Enabled {
+		return nil
+	}
+	s.logger = logger
+	s.exporter, err = tracing.Start(ctx, tracing.Options{Address: to.Address, Service: to.Service, Instance: to.Instance,
+		PerMillion: to.PerMillion, Logger: logger})
+	if err == nil {
+		logger.Info("distributed tracing setup enabled", "address", to.Address, "service-name", to.Service,
+			"service-instance-id", to.Instance, "sampling-rate", to.PerMillion)
+	}
+	return err
+}
+
+// options are what a server needs so that its calls are traced.
+func (s *spans) options() []grpc.ServerOption {
+	if s.exporter == nil {
+		return nil
+	}
+	return []grpc.ServerOption{s.exporter.ServerOption()}
+}
+
+// stop sends the spans that wait, if the collector takes them within the time given.
+func (s *spans) stop(within time.Duration) {
+	if s.exporter == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	if err := s.exporter.Close(ctx); err != nil {
+		s.logger.Warn("the last spans were not sent", "err", err)
+	}
+}
+
+// failures is the metric of spans that were lost.
+func (s *spans) failures() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "quorate_tracing_failures_total",
+		Help: "How often spans of calls could not be sent to the collector: up to 512 were dropped each time.",
+	}, func() float64 {
+		if s.exporter == nil {
+			return 0
+		}
+		return float64(s.exporter.Failed())
+	})
+}

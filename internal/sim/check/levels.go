@@ -1,0 +1,41 @@
+package check
+
+import (
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+)
+
+// levels is the rule of feature levels: nothing is applied below its level, and the active level rises only to what all members
+// of the last configuration before that entry have published.
+type levels struct {
+	active    level.Level
+	published map[consensus.MemberID]level.Level
+}
+
+// rejects reports whether an encoded command changes nothing because it is below its level.
+func (l *levels) rejects(payload []byte) bool {
+	needs, _ := kv.Needs(payload)
+	return needs > max(l.active, level.First)
+}
+
+// apply gives the result of a command that is about levels, with the configuration before it.
+func (l *levels) apply(config *consensus.Config, c *kv.Command) (about bool, err error) {
+	switch {
+	case c.Publish != nil:
+		if l.published == nil {
+			l.published = map[consensus.MemberID]level.Level{}
+		}
+		l.published[consensus.MemberID(c.Publish.Member)] = c.Publish.Level
+		return true, nil
+	case c.Raise == nil:
+		return false, nil
+	}
+	for _, id := range config.IDs() {
+		if max(l.published[id], level.First) < c.Raise.Level {
+			return true, kv.ErrBadCommand
+		}
+	}
+	l.active = max(l.active, c.Raise.Level)
+	return true, nil
+}

@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/sim/dice"
+)
+
+// levelScan is how often a member looks whether its level is known, and whether the active one may rise.
+const levelScan = 300 * time.Millisecond
+
+// drawLevel draws which build a first member begins with, in a world with upgrades. The first has an earlier one.
+func drawLevel(h *host) {
+	if h.run.plan.Upgrades && (h.slot == 0 || dice.Chance(h.run.users, 0.7)) {
+		h.level = level.First
+	}
+}
+
+// keepLevel makes known what the build of this life knows, and, at the leader, raises the active level, as package member does.
+func keepLevel(h *host) {
+	if !h.run.plan.Users {
+		return
+	}
+	machine := h.proc.Data.Machine
+	published, _ := machine.Published(h.id)
+	own, common := machine.OwnLevel(), machine.CommonLevel()
+	var command kv.Command
+	switch {
+	case !h.serves():
+	case published.Level != own:
+		command.Publish = &kv.PublishOp{Member: uint64(h.id), Level: own}
+	case h.leads() && common > machine.ActiveLevel():
+		command.Raise = &kv.RaiseOp{Level: common}
+	}
+	if command.Publish != nil || command.Raise != nil {
+		h.proc.Clients.Propose(&command, func(kv.Result, error) {})
+	}
+	h.after(levelScan, func() { keepLevel(h) })
+}
+
+// mayUse reports whether commands of a level may be proposed here, as package member asks before it proposes one.
+func mayUse(h *host, l level.Level) bool {
+	return h.proc.Data.Machine.ActiveLevel() >= l || h.run.broken.Apply.Ungated
+}
+
+// strikeUpgrade starts a member with the present build, in the middle of whatever it does.
+func (f *faults) strikeUpgrade() {
+	for _, h := range f.cluster.list {
+		if h.level == level.First && !h.gone {
+			f.run.struck("upgrade", fmt.Sprint(h.slot))
+			upgrade(h, dice.Between(f.run.users, 10*time.Millisecond, 2*time.Second))
+			return
+		}
+	}
+}
+
+// upgrade ends the process, and starts it with the present build a while later.
+func upgrade(h *host, later time.Duration) {
+	h.level = level.Own
+	if h.alive {
+		h.crash()
+		h.startAfter(later)
+	}
+}

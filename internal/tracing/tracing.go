@@ -1,0 +1,106 @@
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
+)
+
+// Million is of how many calls Options.PerMillion says how many are recorded.
+const Million = 1_000_000
+
+// maxQueued is how many spans wait for the collector. More are dropped.
+const maxQueued = 2048
+
+// maxValueBytes bounds one attribute of a span: method and addresses, which fit, and what a client may lengthen.
+const maxValueBytes = 1024
+
+// complainEvery is how often the log says that the collector does not answer.
+const complainEvery = time.Minute
+
+// Options say where spans go, and whose they are.
+type Options struct {
+	Address    string // of the collector, host and port
+	Service    string // by which the collector knows all members
+	Instance   string // by which it knows this one; empty: it does not
+	PerMillion int    // calls recorded of a million whose client says nothing about it
+	Logger     *slog.Logger
+}
+
+// Exporter sends spans.
+type Exporter struct {
+	provider   *trace.TracerProvider
+	complaints *complaints
+}
+
+// Start makes an Exporter. It does not wait for the collector.
+func Start(ctx context.Context, options Options) (*Exporter, error) {
+	to, err := otlptracegrpc.New(ctx, otlptracegrpc.WithInsecure(), otlptracegrpc.WithEndpoint(options.Address))
+	if err != nil {
+		return nil, fmt.Errorf("--distributed-tracing-address %s: %w", options.Address, err)
+	}
+	said := &complaints{logger: options.Logger, address: options.Address}
+	otel.SetErrorHandler(said)
+	names := []attribute.KeyValue{attribute.String("service.name", options.Service)}
+	if options.Instance != "" {
+		names = append(names, attribute.String("service.instance.id", options.Instance))
+	}
+	limits := trace.NewSpanLimits()
+	limits.AttributeValueLengthLimit = maxValueBytes
+	return &Exporter{complaints: said, provider: trace.NewTracerProvider(
+		trace.WithBatcher(to, trace.WithMaxQueueSize(maxQueued)),
+		trace.WithResource(resource.NewSchemaless(names...)),
+		trace.WithRawSpanLimits(limits),
+		trace.WithSampler(trace.ParentBased(sampler(options.PerMillion))),
+	)}, nil
+}
+
+func sampler(perMillion int) trace.Sampler {
+	if perMillion <= 0 {
+		return trace.NeverSample()
+	}
+	return trace.TraceIDRatioBased(float64(perMillion) / Million)
+}
+
+// ServerOption records the calls of a server.
+func (e *Exporter) ServerOption() grpc.ServerOption {
+	return grpc.StatsHandler(otelgrpc.NewServerHandler(
+		otelgrpc.WithTracerProvider(e.provider),
+		otelgrpc.WithPropagators(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})),
+	))
+}
+
+// Failed tells how often spans could not be sent: up to 512 were dropped each time.
+func (e *Exporter) Failed() uint64 { return e.complaints.count.Load() }
+
+// Close sends what waits, until ctx ends.
+func (e *Exporter) Close(ctx context.Context) error { return e.provider.Shutdown(ctx) }
+
+// complaints logs what the library says of a collector, now and then. The library has one handler of errors for a process.
+type complaints struct {
+	logger  *slog.Logger
+	address string
+	count   atomic.Uint64
+	last    atomic.Int64 // when a line was logged, in unix nanoseconds
+}
+
+// Handle implements otel.ErrorHandler.
+func (c *complaints) Handle(err error) {
+	c.count.Add(1)
+	now, last := time.Now().UnixNano(), c.last.Load()
+	if last != 0 && now-last < int64(complainEvery) || !c.last.CompareAndSwap(last, now) {
+		return
+	}
+	c.logger.Warn("could not send spans; they are dropped", "collector", c.address, "err", err)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// suite is a benchmark whose counts are compared.
+type suite struct {
+	name       string // begins the names of its counts
+	pkg, bench string
+	times      int      // operations in a run
+	counts     []string // units that are compared
+	loose      []string // units that are compared with looseTolerance: they count on how calls meet
+	shown      []string // units that are shown
+}
+
+// Tolerances of counts that -update writes. Another one may be written into the file by hand, and stays there.
+const (
+	tolerance      = 0.03
+	looseTolerance = 0.10
+)
+
+const runs = "3"
+
+var suites = []suite{
+	{name: "call", pkg: "./internal/rpc", bench: "^BenchmarkCall$", times: 500, counts: []string{"allocs/op", "B/op"},
+		loose: []string{"writes/op"}, shown: []string{"cpu-us/op", "reads/op", "switches/op"}},
+	{name: "road", pkg: "./internal/rpc", bench: "^BenchmarkRoad$/^(put|range)$/^clients64$/^conns64$", times: 6400,
+		counts: []string{"allocs/op"}, loose: []string{"reads/op", "writes/op"}, shown: []string{"cpu-us/op", "switches/op"}},
+	{name: "raft", pkg: "./internal/node", bench: "^BenchmarkPut$", times: 100, counts: []string{"allocs/op", "footprints/put"},
+		shown: []string{"cpu-us/put"}},
+	{name: "wal", pkg: "./internal/storage/wal", bench: "^BenchmarkWAL_Append_memory$", times: 2000,
+		counts: []string{"allocs/op", "B/op"}, shown: []string{"ns/op"}},
+	{name: "apply", pkg: "./internal/kv/apply", bench: "^BenchmarkMachine_Apply$", times: 200, counts: []string{"allocs/op"},
+		shown: []string{"ns/op"}},
+	{name: "store", pkg: "./test/regress", bench: "^BenchmarkStore_put$", times: 20_000,
+		counts: []string{"allocs/op", "B/op", "rows-B/op", "flushed-B/op"}, shown: []string{"ns/op"}},
+	{name: "hub", pkg: "./internal/kv/watch", bench: "^BenchmarkHub_Publish$", times: 640,
+		counts: []string{"allocs/op", "B/op"}, shown: []string{"ns/op"}},
+}
+
+// run runs the benchmark.
+func (s *suite) run() ([]figure, error) {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, s.pkg)
+	cmd := exec.Command("go", "test", "-run", "^$", "-bench", s.bench, "-benchtime", strconv.Itoa(s.times)+"x", "-count", runs,
+		"-cpu", "2", "-benchmem", "-timeout", "5m", s.pkg)
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=1GiB") // a limit for machines that have little
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", s.name, err, out.String())
+	}
+	found, err := s.parse(out.String())
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s: no benchmark of %s matches %s", s.name, s.pkg, s.bench)
+	}
+	return found, err
+}
+
+// parse reads what go test prints about benchmarks, and takes the least of the runs of each.
+func (s *suite) parse(out string) (all []figure, err error) {
+	at := map[string]int{}
+	for line := range strings.Lines(out) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			f, ok := s.figureOf(fields[0], fields[i+1])
+			if !ok {
+				continue
+			}
+			if f.count, err = strconv.ParseFloat(fields[i], 64); err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", s.name, line, err)
+			}
+			k, known := at[f.name]
+			if !known {
+				at[f.name] = len(all)
+				all = append(all, f)
+				continue
+			}
+			all[k].count = min(all[k].count, f.count)
+		}
+	}
+	return all, nil
+}
+
+// figureOf names the count of a unit of a benchmark; false: nobody asked for it.
+func (s *suite) figureOf(bench, unit string) (f figure, ok bool) {
+	_, sub, _ := strings.Cut(bench, "/")
+	if dash := strings.LastIndexByte(sub, '-'); dash >= 0 {
+		sub = sub[:dash] // the number of processors
+	}
+	f.name = s.name + "/" + strings.TrimPrefix(sub+"/", "/") + strings.ReplaceAll(unit, "/", ".")
+	switch {
+	case contains(s.counts, unit):
+		f.tolerance = tolerance
+	case contains(s.loose, unit):
+		f.tolerance = looseTolerance
+	case !contains(s.shown, unit):
+		return f, false
+	}
+	return f, true
+}
