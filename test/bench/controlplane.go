@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+
 	"context"
 	"errors"
 	"flag"
@@ -23,7 +25,7 @@ const (
 
 // controlPlane is what the command line asks for.
 type controlPlane struct {
-	servers      []server
+	servers      []cluster.Server
 	dir          string
 	load         k8s.Options
 	values       string // compressible or random
@@ -32,7 +34,7 @@ type controlPlane struct {
 	warm, length time.Duration
 	findMax      bool
 	limits       searchLimits
-	fault        func(context.Context, *cluster) error // nil: none
+	fault        func(context.Context, *cluster.Cluster) error // nil: none
 }
 
 // searchLimits bound a search for the highest rate.
@@ -41,7 +43,7 @@ type searchLimits struct{ bound, step, total time.Duration }
 func parseControlPlane(arguments []string) (*controlPlane, error) {
 	p := &controlPlane{}
 	flags := flag.NewFlagSet("k8s", flag.ExitOnError)
-	serverFlag(flags, &p.servers)
+	cluster.ServerFlag(flags, &p.servers)
 	flags.Func("flags", "NAME=FLAG,FLAG for the members of one server", p.serverFlags)
 	flags.StringVar(&p.values, "values", "compressible", "compressible, as protobuf objects are, or random")
 	var kill, replace bool
@@ -103,8 +105,8 @@ func parseControlPlane(arguments []string) (*controlPlane, error) {
 func (p *controlPlane) serverFlags(text string) error {
 	name, list, _ := strings.Cut(text, "=")
 	for i := range p.servers {
-		if p.servers[i].name == name {
-			p.servers[i].flags = append(p.servers[i].flags, strings.Split(list, ",")...)
+		if p.servers[i].Name == name {
+			p.servers[i].Flags = append(p.servers[i].Flags, strings.Split(list, ",")...)
 			return nil
 		}
 	}
@@ -112,17 +114,17 @@ func (p *controlPlane) serverFlags(text string) error {
 }
 
 // killAndRestart kills the leader, and starts it on its data some seconds later.
-func killAndRestart(ctx context.Context, c *cluster) error {
-	leader, err := c.leader(ctx)
+func killAndRestart(ctx context.Context, c *cluster.Cluster) error {
+	leader, err := c.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	leader.signal(syscall.SIGKILL)
-	<-leader.ended
-	pause(ctx, downTime)
-	if err := c.launch(leader); err != nil {
+	leader.Signal(syscall.SIGKILL)
+	<-leader.Ended
+	cluster.Pause(ctx, downTime)
+	if err := c.Launch(leader); err != nil {
 		return err
 	}
-	_, err = c.awaitReady(ctx, leader)
+	_, err = c.AwaitReady(ctx, leader)
 	return err
 }

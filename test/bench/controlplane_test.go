@@ -15,8 +15,8 @@ func TestParseControlPlane(t *testing.T) {
 	if p.load.Pods != 1000 || p.rate < 109.9 || p.rate > 110.1 || !p.load.Random || p.load.CompactEvery != 10*time.Second {
 		t.Errorf("got %+v", p)
 	}
-	if got := strings.Join(p.servers[1].flags, " "); got != "--a=1 --b" || len(p.servers[0].flags) != 0 {
-		t.Errorf("flags of servers: got %q and %q", p.servers[0].flags, got)
+	if got := strings.Join(p.servers[1].Flags, " "); got != "--a=1 --b" || len(p.servers[0].Flags) != 0 {
+		t.Errorf("flags of servers: got %q and %q", p.servers[0].Flags, got)
 	}
 	for _, row := range []struct{ flags, want string }{
 		{"--nodes 9", "at least 10 nodes"},

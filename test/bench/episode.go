@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +14,7 @@ import (
 
 // plan is what the command line asks for.
 type plan struct {
-	servers        []server
+	servers        []cluster.Server
 	dir            string
 	workloads      []string
 	clients        []int
@@ -23,7 +27,7 @@ type plan struct {
 }
 
 // episode is a workload that needs a cluster of its own.
-type episode func(context.Context, *plan, server) ([]figures, error)
+type episode func(context.Context, *plan, cluster.Server) ([]figures.Row, error)
 
 var episodes = map[string]episode{
 	"watch": fanOut, "memory": memory, "start": startUp, "kill-leader": killLeader,
@@ -32,112 +36,114 @@ var episodes = map[string]episode{
 	"replace-leader":   disturbed("replace-leader", replaceLeader),
 	"replace-follower": disturbed("replace-follower", replaceFollower),
 	"learner-snapshot": learnerSnapshot,
-	"expiry":           func(ctx context.Context, p *plan, s server) ([]figures, error) { return p.expiry.run(ctx, s, p.dir) },
+	"expiry": func(ctx context.Context, p *plan, s cluster.Server) ([]figures.Row, error) {
+		return p.expiry.run(ctx, s, p.dir)
+	},
 }
 
 // load runs one closed loop on a running cluster.
-func (c *cluster) load(ctx context.Context, p *plan, workload string, clients int) (figures, error) {
-	f := newFigures(fmt.Sprintf("%s c=%d", workload, clients))
-	workers, err := openWorkers(ctx, c, clients)
+func closed(ctx context.Context, c *cluster.Cluster, p *plan, workload string, clients int) (figures.Row, error) {
+	f := figures.NewRow(fmt.Sprintf("%s c=%d", workload, clients))
+	workers, err := load.Open(ctx, c, clients)
 	if err != nil {
 		return f, err
 	}
-	from, to := c.closedLoop(ctx, workers, operations[workload], p.warm, p.length)
-	f.set(residentMiB, c.resident("VmHWM"))
-	f.charge(from, to, workers)
-	return f, errors.Join(ctx.Err(), closeWorkers(workers))
+	from, to := load.ClosedLoop(ctx, c, workers, load.Operations[workload], p.warm, p.length)
+	f.Set(figures.ResidentMiB, c.Resident("VmHWM"))
+	load.Charge(&f, from, to, workers)
+	return f, errors.Join(ctx.Err(), load.Close(workers))
 }
 
 // memory writes many values once and looks at what the members hold then, and held at most.
-func memory(ctx context.Context, p *plan, s server) (_ []figures, err error) {
-	c, _, err := newCluster(ctx, s, p.dir)
+func memory(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	f, peak := newFigures(fmt.Sprintf("memory %d", p.values)), newFigures(fmt.Sprintf("memory %d, peak", p.values))
-	from := c.read()
-	if err := fill(ctx, c, p.values, func(i int) string { return fmt.Sprintf("m%09d", i) }); err != nil {
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	f, peak := figures.NewRow(fmt.Sprintf("memory %d", p.values)), figures.NewRow(fmt.Sprintf("memory %d, peak", p.values))
+	from := c.Read()
+	if err := load.Fill(ctx, c, p.values, func(i int) string { return fmt.Sprintf("m%09d", i) }); err != nil {
 		return nil, err
 	}
-	to := c.read()
-	f.set(perSecond, float64(p.values)/to.at.Sub(from.at).Seconds())
-	f.set(serverMicros, micros(to.servers-from.servers)/float64(p.values))
-	f.set(clientMicros, micros(to.generator-from.generator)/float64(p.values))
-	f.set(residentMiB, c.resident("VmRSS"))
-	peak.set(residentMiB, c.resident("VmHWM"))
-	return []figures{f, peak}, nil
+	to := c.Read()
+	f.Set(figures.PerSecond, float64(p.values)/to.At.Sub(from.At).Seconds())
+	f.Set(figures.ServerMicros, figures.Micros(to.Servers-from.Servers)/float64(p.values))
+	f.Set(figures.ClientMicros, figures.Micros(to.Generator-from.Generator)/float64(p.values))
+	f.Set(figures.ResidentMiB, c.Resident("VmRSS"))
+	peak.Set(figures.ResidentMiB, c.Resident("VmHWM"))
+	return []figures.Row{f, peak}, nil
 }
 
 // startUp times a cluster from exec to the last member's readiness: without data, and after a restart with data.
-func startUp(ctx context.Context, p *plan, s server) (_ []figures, err error) {
-	c, took, err := newCluster(ctx, s, p.dir)
+func startUp(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
+	c, took, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	fresh, again := newFigures("start, fresh"), newFigures("start, restarted")
-	fresh.set(waitMillis, millis(took))
-	if err := fill(ctx, c, keyCount, keyAt); err != nil {
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	fresh, again := figures.NewRow("start, fresh"), figures.NewRow("start, restarted")
+	fresh.Set(figures.WaitMillis, figures.Millis(took))
+	if err := load.Fill(ctx, c, load.KeyCount, load.KeyAt); err != nil {
 		return nil, err
 	}
-	c.stop()
-	if took, err = c.start(ctx); err != nil {
+	c.Stop()
+	if took, err = c.Start(ctx); err != nil {
 		return nil, err
 	}
-	again.set(waitMillis, millis(took))
-	return []figures{fresh, again}, nil
+	again.Set(figures.WaitMillis, figures.Millis(took))
+	return []figures.Row{fresh, again}, nil
 }
 
 // killLeader kills the leader's process. Nobody but the probing clients writes.
-func killLeader(ctx context.Context, p *plan, s server) (_ []figures, err error) {
+func killLeader(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
 	c, err := filledCluster(ctx, p, s)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	leader, err := c.leader(ctx)
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	leader, err := c.Leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f, err := c.probe(ctx, "kill-leader", func(context.Context) error {
-		leader.signal(syscall.SIGKILL)
+	f, err := load.Probe(ctx, c, "kill-leader", func(context.Context) error {
+		leader.Signal(syscall.SIGKILL)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-leader.ended:
-		return []figures{f}, c.succeeded(ctx, leader)
+	case <-leader.Ended:
+		return []figures.Row{f}, succeeded(ctx, c, leader)
 	default:
-		return nil, fmt.Errorf("%s outlived its SIGKILL", leader.name)
+		return nil, fmt.Errorf("%s outlived its SIGKILL", leader.Name)
 	}
 }
 
-func filledCluster(ctx context.Context, p *plan, s server) (*cluster, error) {
-	c, _, err := newCluster(ctx, s, p.dir)
+func filledCluster(ctx context.Context, p *plan, s cluster.Server) (*cluster.Cluster, error) {
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(ctx, c, keyCount, keyAt); err != nil {
-		return nil, errors.Join(err, c.remove())
+	if err := load.Fill(ctx, c, load.KeyCount, load.KeyAt); err != nil {
+		return nil, errors.Join(err, c.Remove())
 	}
 	return c, nil
 }
 
 // succeeded wants all but the former leader to follow another one: else nothing was measured.
-func (c *cluster) succeeded(ctx context.Context, former *member) error {
-	for _, m := range c.members {
+func succeeded(ctx context.Context, c *cluster.Cluster, former *cluster.Member) error {
+	for _, m := range c.Members {
 		if m == former {
 			continue
 		}
-		status, err := c.control.Status(ctx, m.clientAddr)
+		status, err := c.Control.Status(ctx, m.ClientAddr)
 		if err != nil {
 			return err
 		}
-		if status.Leader == 0 || status.Leader == former.id {
-			return fmt.Errorf("%s follows %x, and %s of that id is dead", m.name, status.Leader, former.name)
+		if status.Leader == 0 || status.Leader == former.ID {
+			return fmt.Errorf("%s follows %x, and %s of that id is dead", m.Name, status.Leader, former.Name)
 		}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"fmt"
@@ -29,48 +33,48 @@ type expiry struct {
 
 // run grants the leases, hangs keys on them, and compares what writers get done while all of them end with what they get done
 // before. The time of "during" is until the last key is gone.
-func (e *expiry) run(ctx context.Context, s server, dir string) (_ []figures, err error) {
-	c, _, err := newCluster(ctx, s, dir)
+func (e *expiry) run(ctx context.Context, s cluster.Server, dir string) (_ []figures.Row, err error) {
+	c, _, err := cluster.Start(ctx, s, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	workers, err := openWorkers(ctx, c, expiryWriters)
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	workers, err := load.Open(ctx, c, expiryWriters)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = closeWorkers(workers) }() // everything was answered
+	defer func() { _ = load.Close(workers) }() // everything was answered
 	end := time.Now().Add(e.after)
 	if err := e.grant(ctx, c, end); err != nil {
 		return nil, err
 	}
-	measure := func(when string, stop func() (bool, error)) (figures, error) {
-		f := newFigures(fmt.Sprintf("expiry %d leases of %d keys, %s", e.leases, e.keys, when))
-		forget(workers)
-		begun := c.read()
+	measure := func(when string, stop func() (bool, error)) (figures.Row, error) {
+		f := figures.NewRow(fmt.Sprintf("expiry %d leases of %d keys, %s", e.leases, e.keys, when))
+		load.Forget(workers)
+		begun := c.Read()
 		var phase atomic.Int32
-		phase.Store(measuring)
-		wait := startLoop(ctx, workers, put, &phase)
+		phase.Store(load.Measuring)
+		wait := load.StartLoop(ctx, workers, load.Put, &phase)
 		stopped, err := false, error(nil)
 		for ctx.Err() == nil && err == nil && !stopped {
-			pause(ctx, expiryPoll)
+			cluster.Pause(ctx, expiryPoll)
 			stopped, err = stop()
 		}
-		ended := c.read()
-		phase.Store(ending)
+		ended := c.Read()
+		phase.Store(load.Ending)
 		wait()
-		f.charge(begun, ended, workers)
-		f.set(waitMillis, millis(ended.at.Sub(begun.at)))
+		load.Charge(&f, begun, ended, workers)
+		f.Set(figures.WaitMillis, figures.Millis(ended.At.Sub(begun.At)))
 		return f, errors.Join(ctx.Err(), err)
 	}
 	before, err := measure("before", func() (bool, error) { return time.Until(end) < time.Second, nil })
 	if err != nil {
 		return nil, err
 	}
-	pause(ctx, time.Until(end))
+	cluster.Pause(ctx, time.Until(end))
 	deadline := time.Now().Add(expiryDeadline)
 	during, err := measure("during", func() (bool, error) {
-		left, err := c.control.Get(ctx, expiryPrefix,
+		left, err := c.Control.Get(ctx, expiryPrefix,
 			clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithSerializable())
 		if err != nil || left.Count == 0 {
 			return true, err
@@ -80,16 +84,16 @@ func (e *expiry) run(ctx context.Context, s server, dir string) (_ []figures, er
 		}
 		return false, nil
 	})
-	return []figures{before, during}, err
+	return []figures.Row{before, during}, err
 }
 
 // grant grants leases that end within the second after end.
-func (e *expiry) grant(ctx context.Context, c *cluster, end time.Time) error {
-	workers, err := openWorkers(ctx, c, expiryGrants)
+func (e *expiry) grant(ctx context.Context, c *cluster.Cluster, end time.Time) error {
+	workers, err := load.Open(ctx, c, expiryGrants)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeWorkers(workers) }() // everything was answered
+	defer func() { _ = load.Close(workers) }() // everything was answered
 	var next atomic.Int64
 	var group sync.WaitGroup
 	failures := make([]error, len(workers))
@@ -101,13 +105,13 @@ func (e *expiry) grant(ctx context.Context, c *cluster, end time.Time) error {
 }
 
 // grantBy grants leases until all workers together have granted all.
-func (e *expiry) grantBy(ctx context.Context, w *worker, next *atomic.Int64, end time.Time) error {
+func (e *expiry) grantBy(ctx context.Context, w *load.Worker, next *atomic.Int64, end time.Time) error {
 	var puts []clientv3.Op
 	flush := func() error {
 		if len(puts) == 0 {
 			return nil
 		}
-		_, err := w.client.Txn(ctx).Then(puts...).Commit()
+		_, err := w.Client.Txn(ctx).Then(puts...).Commit()
 		puts = puts[:0]
 		return err
 	}
@@ -120,7 +124,7 @@ func (e *expiry) grantBy(ctx context.Context, w *worker, next *atomic.Int64, end
 		if left < leastTTLLeft {
 			return fmt.Errorf("%d of %d leases are granted: let them end later (--expire-after)", number, e.leases)
 		}
-		granted, err := w.client.Grant(ctx, int64((left+time.Second-1)/time.Second))
+		granted, err := w.Client.Grant(ctx, int64((left+time.Second-1)/time.Second))
 		if err != nil {
 			return err
 		}

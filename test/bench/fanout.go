@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +16,7 @@ import (
 )
 
 // fanOut has one client write one key that many watch, and measures from the begin of a write until a watch is told of it.
-func fanOut(ctx context.Context, p *plan, s server) (all []figures, err error) {
+func fanOut(ctx context.Context, p *plan, s cluster.Server) (all []figures.Row, err error) {
 	for _, watchers := range p.watchers {
 		f, err := fanOutTo(ctx, p, s, watchers)
 		if err != nil {
@@ -23,30 +27,30 @@ func fanOut(ctx context.Context, p *plan, s server) (all []figures, err error) {
 	return all, nil
 }
 
-func fanOutTo(ctx context.Context, p *plan, s server, watchers int) (f figures, err error) {
+func fanOutTo(ctx context.Context, p *plan, s cluster.Server, watchers int) (f figures.Row, err error) {
 	streams := min(p.watchStreams, watchers)
-	f = newFigures(fmt.Sprintf("watch w=%d s=%d", watchers, streams))
-	c, _, err := newCluster(ctx, s, p.dir)
+	f = figures.NewRow(fmt.Sprintf("watch w=%d s=%d", watchers, streams))
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	writer, err := connect(c.members[0].clientAddr)
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	writer, err := cluster.Connect(c.Members[0].ClientAddr)
 	if err != nil {
 		return f, err
 	}
 	a := audience.New(watchers)
 	defer func() { err = errors.Join(err, a.Close(), writer.Close()) }()
 	err = a.Open(ctx, streams, func(i int) (*clientv3.Client, error) {
-		return connect(c.members[i%len(c.members)].clientAddr)
+		return cluster.Connect(c.Members[i%len(c.Members)].ClientAddr)
 	})
 	if err != nil {
 		return f, err
 	}
-	values := newChooser(1)
+	values := load.NewChooser(1)
 	write := func(length time.Duration) error {
 		for begun := time.Now(); time.Since(begun) < length; {
-			if err := a.Tell(ctx, writer, values.value()); err != nil {
+			if err := a.Tell(ctx, writer, values.Value()); err != nil {
 				return err
 			}
 		}
@@ -55,14 +59,14 @@ func fanOutTo(ctx context.Context, p *plan, s server, watchers int) (f figures, 
 	if err := write(p.warm); err != nil {
 		return f, err
 	}
-	c.forgetPeaks()
+	c.ForgetPeaks()
 	a.Measure()
-	from := c.read()
+	from := c.Read()
 	if err := write(p.length); err != nil {
 		return f, err
 	}
-	to := c.read()
-	f.set(residentMiB, c.resident("VmHWM"))
-	f.charge(from, to, []*worker{{times: a.Times()}})
+	to := c.Read()
+	f.Set(figures.ResidentMiB, c.Resident("VmHWM"))
+	load.Charge(&f, from, to, []*load.Worker{{Times: a.Times()}})
 	return f, nil
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/distance"
+
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"slices"
 	"strings"
@@ -22,14 +24,14 @@ import (
 // site of the member that it asks, or in no member's site and as far from each as they are from each other.
 func far(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("far", flag.ContinueOnError)
-	var servers []server
+	var servers []cluster.Server
 	flags.Func("server", "NAME=PATH, again for each server; one named quorate is measured with its own client, too",
 		func(text string) error {
 			name, path, ok := strings.Cut(text, "=")
 			if !ok {
 				return fmt.Errorf("%q is not NAME=PATH", text)
 			}
-			servers = append(servers, server{name: name, path: path})
+			servers = append(servers, cluster.Server{Name: name, Path: path})
 			return nil
 		})
 	dir := flags.String("dir", "", "directory for the data")
@@ -46,15 +48,15 @@ func far(ctx context.Context, arguments []string) error {
 	if *dir == "" || len(servers) == 0 {
 		return errors.New("far: --server and --dir are required")
 	}
-	fmt.Printf("%d members, every round trip %s, %d writers, %s; %s\n\n", *size, *trip, *writers, *length, machine())
+	fmt.Printf("%d members, every round trip %s, %d writers, %s; %s\n\n", *size, *trip, *writers, *length, cluster.Machine())
 	fmt.Printf("%-9s %-33s %8s %8s %8s %8s  %s\n", "server", "what", "p50 ms", "p90 ms", "p99 ms", "done", "")
 	for _, s := range servers {
-		f := farLoad{server: s.name, writers: *writers, natives: *natives, delay: *trip / 2, length: *length, reads: *reads}
+		f := farLoad{server: s.Name, writers: *writers, natives: *natives, delay: *trip / 2, length: *length, reads: *reads}
 		if f.clientDelay = f.delay; *beside {
 			f.clientDelay = 0
 		}
 		if err := f.measure(ctx, s, *dir, *size); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
 	ms := float64(trip.Microseconds()) / 1000
@@ -71,34 +73,34 @@ type farLoad struct {
 	reads              bool
 }
 
-func (f farLoad) measure(ctx context.Context, s server, dir string, size int) error {
+func (f farLoad) measure(ctx context.Context, s cluster.Server, dir string, size int) error {
 	var proxies []net.Listener
 	defer func() {
 		for _, l := range proxies {
 			_ = l.Close()
 		}
 	}()
-	c, _, err := newClusterOf(ctx, s, dir, size, func(address string) (string, error) {
+	c, _, err := cluster.StartBehind(ctx, s, dir, size, func(address string) (string, error) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", err
 		}
 		proxies = append(proxies, l)
-		go passOn(l, address, f.delay)
+		go distance.PassOn(l, address, f.delay)
 		return l.Addr().String(), nil
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.remove() }()
-	leader, follower, err := c.roles(ctx)
+	defer func() { _ = c.Remove() }()
+	leader, follower, err := roles(ctx, c)
 	if err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // members measure how far they are from each other
 	options := clientv3.Config{DialTimeout: 5 * time.Second, DialOptions: []grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return dialFar(ctx, address, f.clientDelay)
+			return distance.Dial(ctx, address, f.clientDelay)
 		}),
 	}}
 	for _, row := range []struct{ name, endpoint string }{
@@ -119,11 +121,11 @@ func (f farLoad) measure(ctx context.Context, s server, dir string, size int) er
 			return err
 		}
 	}
-	if s.name != "quorate" || f.clientDelay == 0 {
+	if s.Name != "quorate" || f.clientDelay == 0 {
 		return nil // its own client asks all members, and is beside one of them only
 	}
-	for _, m := range c.members {
-		options.Endpoints = append(options.Endpoints, m.clientAddr)
+	for _, m := range c.Members {
+		options.Endpoints = append(options.Endpoints, m.ClientAddr)
 	}
 	return f.ownClients(ctx, options)
 }
@@ -164,16 +166,16 @@ func (f farLoad) ownClients(ctx context.Context, options clientv3.Config) (err e
 func share(part, whole uint64) float64 { return 100 * float64(part) / float64(max(1, whole)) }
 
 // roles returns where the leader and one of the others serve clients.
-func (c *cluster) roles(ctx context.Context) (leader, follower string, err error) {
-	for _, m := range c.members {
-		status, err := c.control.Status(ctx, m.clientAddr)
+func roles(ctx context.Context, c *cluster.Cluster) (leader, follower string, err error) {
+	for _, m := range c.Members {
+		status, err := c.Control.Status(ctx, m.ClientAddr)
 		switch {
 		case err != nil:
 			return "", "", err
 		case status.Leader == status.Header.MemberId:
-			leader = m.clientAddr
+			leader = m.ClientAddr
 		default:
-			follower = m.clientAddr
+			follower = m.ClientAddr
 		}
 	}
 	if leader == "" {
@@ -224,122 +226,3 @@ func (f farLoad) row(
 	fmt.Printf("%-9s %-33s %8.1f %8.1f %8.1f %8d  %s\n", f.server, name, at(0.5), at(0.9), at(0.99), len(took), remark())
 	return nil
 }
-
-// passOn connects whoever comes to an address that is far away.
-func passOn(l net.Listener, address string, delay time.Duration) {
-	for {
-		in, err := l.Accept()
-		if err != nil {
-			return
-		}
-		out, err := dialFar(context.Background(), address, delay)
-		if err != nil {
-			_ = in.Close()
-			continue
-		}
-		for _, pair := range [2][2]net.Conn{{in, out}, {out, in}} {
-			go func() {
-				_, _ = io.Copy(pair[0], pair[1])
-				_ = in.Close()
-				_ = out.Close()
-			}()
-		}
-	}
-}
-
-// farConn is a connection on which everything arrives later, in order, without holding up whoever writes.
-type farConn struct {
-	net.Conn
-	delay   time.Duration
-	out, in chan parcel
-	rest    []byte
-	closed  chan struct{}
-	once    sync.Once
-}
-
-type parcel struct {
-	due   time.Time
-	bytes []byte
-}
-
-func dialFar(ctx context.Context, address string, delay time.Duration) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	f := &farConn{
-		Conn: conn, delay: delay, closed: make(chan struct{}), out: make(chan parcel, 1<<14), in: make(chan parcel, 1<<14),
-	}
-	go f.send()
-	go f.receive()
-	return f, nil
-}
-
-// Write implements net.Conn.
-func (f *farConn) Write(p []byte) (int, error) {
-	select {
-	case f.out <- parcel{time.Now().Add(f.delay), slices.Clone(p)}:
-		return len(p), nil
-	case <-f.closed:
-		return 0, net.ErrClosed
-	}
-}
-
-// Read implements net.Conn.
-func (f *farConn) Read(p []byte) (int, error) {
-	if len(f.rest) == 0 {
-		next, ok := <-f.in
-		if !ok {
-			return 0, io.EOF
-		}
-		time.Sleep(time.Until(next.due))
-		f.rest = next.bytes
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}
-
-// Close implements net.Conn. What is under way is lost.
-func (f *farConn) Close() error {
-	f.once.Do(func() { close(f.closed) })
-	return f.Conn.Close()
-}
-
-func (f *farConn) send() {
-	for {
-		select {
-		case next := <-f.out:
-			time.Sleep(time.Until(next.due))
-			if _, err := f.Conn.Write(next.bytes); err != nil {
-				_ = f.Close()
-				return
-			}
-		case <-f.closed:
-			return
-		}
-	}
-}
-
-func (f *farConn) receive() {
-	defer close(f.in)
-	for {
-		buffer := make([]byte, 32<<10)
-		n, err := f.Conn.Read(buffer)
-		if n > 0 {
-			select {
-			case f.in <- parcel{time.Now().Add(f.delay), buffer[:n]}:
-			case <-f.closed:
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// SetDeadline, SetReadDeadline and SetWriteDeadline implement net.Conn and do nothing: gRPC has deadlines of its own above.
-func (f *farConn) SetDeadline(time.Time) error      { return nil }
-func (f *farConn) SetReadDeadline(time.Time) error  { return nil }
-func (f *farConn) SetWriteDeadline(time.Time) error { return nil }

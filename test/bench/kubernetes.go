@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"fmt"
@@ -25,17 +29,17 @@ func kubernetes(ctx context.Context, arguments []string) error {
 	}
 	fmt.Printf("%s; %d nodes, %d pods of %d %s bytes, %d rounds; a list every %s, a compaction every %s, events for %s; %s\n\n",
 		what, p.load.Nodes, p.load.Pods, p.load.PodBytes, p.values, p.rounds, p.load.ListEvery, p.load.CompactEvery,
-		p.load.EventTTL, machine())
+		p.load.EventTTL, cluster.Machine())
 	all, wrong := p.measureAll(ctx)
 	if len(all) == 0 {
 		return wrong
 	}
 	fmt.Println()
-	return errors.Join(report(os.Stdout, p.servers, all), wrong)
+	return errors.Join(figures.Report(os.Stdout, cluster.Names(p.servers), all), wrong)
 }
 
 // measureAll runs all rounds, and returns what there is also if something went wrong or the user has had enough.
-func (p *controlPlane) measureAll(ctx context.Context) (all []figures, wrong error) {
+func (p *controlPlane) measureAll(ctx context.Context) (all []figures.Row, wrong error) {
 	for round := range p.rounds {
 		order := slices.Clone(p.servers)
 		if round%2 == 1 {
@@ -47,11 +51,11 @@ func (p *controlPlane) measureAll(ctx context.Context) (all []figures, wrong err
 				return all, ctx.Err()
 			}
 			for i := range got {
-				got[i].server, got[i].round = s.name, round
+				got[i].Server, got[i].Round = s.Name, round
 			}
 			all = append(all, got...)
 			if err != nil {
-				wrong = errors.Join(wrong, fmt.Errorf("%s, round %d: %w", s.name, round+1, err))
+				wrong = errors.Join(wrong, fmt.Errorf("%s, round %d: %w", s.Name, round+1, err))
 			}
 		}
 	}
@@ -59,12 +63,12 @@ func (p *controlPlane) measureAll(ctx context.Context) (all []figures, wrong err
 }
 
 // measure runs one server once, on a fresh cluster.
-func (p *controlPlane) measure(ctx context.Context, s server, round int) (got []figures, err error) {
-	c, _, err := newCluster(ctx, s, p.dir)
+func (p *controlPlane) measure(ctx context.Context, s cluster.Server, round int) (got []figures.Row, err error) {
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
+	defer func() { err = errors.Join(err, c.Remove()) }()
 	session, err := p.open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -83,54 +87,54 @@ func (p *controlPlane) measure(ctx context.Context, s server, round int) (got []
 		return got, err
 	}
 	if count == 0 {
-		fmt.Printf("%s round %d: every watch was told each event once, in order, with its previous value\n", s.name, round+1)
+		fmt.Printf("%s round %d: every watch was told each event once, in order, with its previous value\n", s.Name, round+1)
 		return got, nil
 	}
 	return got, fmt.Errorf("%d violations:\n  %s", count, strings.Join(texts, "\n  "))
 }
 
 // open prepares a cluster for the load: nodes, pods and watches.
-func (p *controlPlane) open(ctx context.Context, c *cluster) (*k8s.Session, error) {
+func (p *controlPlane) open(ctx context.Context, c *cluster.Cluster) (*k8s.Session, error) {
 	options := p.load
-	for _, m := range c.members {
-		options.Endpoints = append(options.Endpoints, m.clientAddr)
+	for _, m := range c.Members {
+		options.Endpoints = append(options.Endpoints, m.ClientAddr)
 	}
 	return k8s.Open(ctx, options)
 }
 
 // fixed loads a cluster at one rate, and does what is to be done to it in the middle.
-func (p *controlPlane) fixed(ctx context.Context, c *cluster, session *k8s.Session, round int) ([]figures, error) {
-	meters := c.meter(p.dir)
+func (p *controlPlane) fixed(ctx context.Context, c *cluster.Cluster, session *k8s.Session, round int) ([]figures.Row, error) {
+	meters := c.Meter(p.dir)
 	var failed error
 	var at time.Time
-	load := k8s.Load{Rate: p.rate, Warm: p.warm, Length: p.length, Opened: meters.open, Closed: meters.close}
+	offered := k8s.Load{Rate: p.rate, Warm: p.warm, Length: p.length, Opened: meters.Open, Closed: meters.Close}
 	if p.fault != nil {
-		load.AtHalf = func(now time.Time) {
+		offered.AtHalf = func(now time.Time) {
 			at = now
 			limited, cancel := context.WithTimeout(ctx, changeTimeout)
 			defer cancel()
 			failed = p.fault(limited, c)
 		}
 	}
-	leaders := c.countElections(ctx)
-	outcome := session.Run(ctx, load)
+	leaders := c.CountElections(ctx)
+	outcome := session.Run(ctx, offered)
 	rows := rowsOf(outcome, p.length)
 	f := &rows[0]
-	f.set(elections, float64(leaders()))
-	f.set(cancelled, float64(session.Cancelled()))
-	meters.charge(f, float64(outcome.Mutations.Count()))
+	f.Set(figures.Elections, float64(leaders()))
+	f.Set(figures.Cancelled, float64(session.Cancelled()))
+	meters.Charge(f, float64(outcome.Mutations.Count()))
 	if p.fault != nil {
 		// The processes are not the same before and after it.
-		f.set(serverMicros, math.NaN())
-		f.set(othersPercent, math.NaN())
-		f.set(waitMillis, millis(longestGap(outcome.Ends, at, meters.to.at)))
-		f.set(quietMillis, millis(longestGap(outcome.Ends, meters.from.at, at)))
+		f.Set(figures.ServerMicros, math.NaN())
+		f.Set(figures.OthersPercent, math.NaN())
+		f.Set(figures.WaitMillis, figures.Millis(load.LongestGap(outcome.Ends, at, meters.To.At)))
+		f.Set(figures.QuietMillis, figures.Millis(load.LongestGap(outcome.Ends, meters.From.At, at)))
 	}
-	printStep(c.server.name, round, p.rate, outcome, "")
+	printStep(c.Server.Name, round, p.rate, outcome, "")
 	printErrors(outcome)
 	if n := outcome.Mutations.Count(); n > 0 {
-		parts := writtenParts{c.server.name, float64(n), meters.countsTo.since(meters.countsFrom)}
-		failed = errors.Join(failed, printParts(os.Stdout, []writtenParts{parts}))
+		parts := meters.Parts(c.Server.Name, float64(n))
+		failed = errors.Join(failed, cluster.PrintParts(os.Stdout, []cluster.WrittenParts{parts}))
 	}
 	return rows, failed
 }

@@ -1,32 +1,26 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/quorate/quorate/test/bench/k8s"
 )
 
-const (
-	idleTicks   = 3 // a member that takes no more CPU in a second has nothing left to do by itself
-	idleSeconds = 2
-	idleLimit   = time.Minute
-)
-
 // lifePlan is what the command line asks for.
 type lifePlan struct {
-	servers     []server
+	servers     []cluster.Server
 	dir         string
 	loads       []lifeLoad
 	random      bool
@@ -42,9 +36,9 @@ func life(ctx context.Context, arguments []string) error {
 		return err
 	}
 	fmt.Printf("%d clients, %d compactions of history during the puts and one of all after them, %d rounds; %s\n\n",
-		p.clients, p.compactions, p.rounds, machine())
-	var all []figures
-	var parts []writtenParts
+		p.clients, p.compactions, p.rounds, cluster.Machine())
+	var all []figures.Row
+	var parts []cluster.WrittenParts
 	for round := range p.rounds {
 		order := slices.Clone(p.servers)
 		if round%2 == 1 {
@@ -54,108 +48,70 @@ func life(ctx context.Context, arguments []string) error {
 			for _, s := range order {
 				f, part, err := p.measure(ctx, s, l)
 				if err != nil {
-					return errors.Join(fmt.Errorf("%s, %s: %w", s.name, l, err), report(os.Stdout, p.servers, all))
+					return errors.Join(fmt.Errorf("%s, %s: %w", s.Name, l, err),
+						figures.Report(os.Stdout, cluster.Names(p.servers), all))
 				}
-				f.server, f.round = s.name, round
+				f.Server, f.Round = s.Name, round
 				all, parts = append(all, f), append(parts, part)
 			}
 		}
 	}
 	fmt.Println()
-	return errors.Join(report(os.Stdout, p.servers, all), printParts(os.Stdout, parts))
+	return errors.Join(figures.Report(os.Stdout, cluster.Names(p.servers), all), cluster.PrintParts(os.Stdout, parts))
 }
 
 // measure does one load on a fresh cluster.
-func (p *lifePlan) measure(ctx context.Context, s server, l lifeLoad) (f figures, parts writtenParts, err error) {
-	c, _, err := newCluster(ctx, s, p.dir)
+func (p *lifePlan) measure(
+	ctx context.Context, s cluster.Server, l lifeLoad,
+) (f figures.Row, parts cluster.WrittenParts, err error) {
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return f, parts, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	workers, err := openWorkers(ctx, c, p.clients)
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	workers, err := load.Open(ctx, c, p.clients)
 	if err != nil {
 		return f, parts, err
 	}
-	defer func() { err = errors.Join(err, closeWorkers(workers)) }()
+	defer func() { err = errors.Join(err, load.Close(workers)) }()
 	run := newLifeRun(c, workers, l, p.random)
 	if err := run.fill(ctx); err != nil {
 		return f, parts, err
 	}
-	if err := c.settle(ctx); err != nil {
+	if err := c.Settle(ctx); err != nil {
 		return f, parts, err
 	}
-	meters := c.meter(p.dir)
-	meters.open()
+	meters := c.Meter(p.dir)
+	meters.Open()
 	took, err := run.puts(ctx, p.compactions)
 	if err == nil {
 		err = run.forgetAll(ctx)
 	}
 	if err == nil {
-		err = c.settle(ctx)
+		err = c.Settle(ctx)
 	}
 	if err != nil {
 		return f, parts, err
 	}
-	meters.close()
-	f = newFigures(l.String())
-	meters.charge(&f, float64(l.puts))
-	f.set(perSecond, float64(l.puts)/took.Seconds())
-	f.set(medianMillis, millis(run.times.Quantile(0.50)))
-	f.set(p99Millis, millis(run.times.Quantile(0.99)))
-	f.set(maxMillis, millis(run.times.Longest()))
-	f.set(deviceBytes, f.values[deviceMiB]*(1<<20)/float64(l.puts))
-	f.set(lowestSecond, run.seconds.lowest())
+	meters.Close()
+	f = figures.NewRow(l.String())
+	meters.Charge(&f, float64(l.puts))
+	f.Set(figures.PerSecond, float64(l.puts)/took.Seconds())
+	f.Set(figures.MedianMillis, figures.Millis(run.times.Quantile(0.50)))
+	f.Set(figures.P99Millis, figures.Millis(run.times.Quantile(0.99)))
+	f.Set(figures.MaxMillis, figures.Millis(run.times.Longest()))
+	f.Set(figures.DeviceBytes, f.Values[figures.DeviceMiB]*(1<<20)/float64(l.puts))
+	f.Set(figures.LowestSecond, run.seconds.lowest())
 	fmt.Printf("%s %s, %s: puts in each second, * where a compaction began:\n  %s\n", time.Now().Format(time.TimeOnly),
-		s.name, l, &run.seconds)
-	return f, writtenParts{s.name + ", " + l.String(), float64(l.puts), meters.countsTo.since(meters.countsFrom)}, nil
-}
-
-// settle returns once no member does anything by itself, and what they wrote is on the device. Members of ours are made to
-// write what they hold in memory.
-func (c *cluster) settle(ctx context.Context) error {
-	for _, m := range c.members {
-		if err := flush(ctx, m.clientAddr); err != nil {
-			return err
-		}
-	}
-	until := time.Now().Add(idleLimit)
-	for idle := 0; idle < idleSeconds; {
-		if time.Now().After(until) {
-			return errors.New("the members do not come to rest")
-		}
-		before := c.cpuTime()
-		if pause(ctx, time.Second); ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if idle++; c.cpuTime()-before > idleTicks*tick*time.Duration(len(c.members)) {
-			idle = 0
-		}
-	}
-	syscall.Sync()
-	return nil
-}
-
-// flush asks a member for the begin of a snapshot, which it takes from its files: what is in memory only is written first.
-func flush(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, idleLimit)
-	defer cancel()
-	client, err := connect(address)
-	if err != nil {
-		return err
-	}
-	snapshot, err := clientv3.NewMaintenance(client).Snapshot(ctx)
-	if err == nil {
-		_, err = io.ReadFull(snapshot, make([]byte, 1))
-		err = errors.Join(err, snapshot.Close())
-	}
-	return errors.Join(err, client.Close())
+		s.Name, l, &run.seconds)
+	return f, meters.Parts(s.Name+", "+l.String(), float64(l.puts)), nil
 }
 
 func parseLife(arguments []string) (*lifePlan, error) {
 	p := &lifePlan{}
 	var values string
 	flags := flag.NewFlagSet("life", flag.ExitOnError)
-	serverFlag(flags, &p.servers)
+	cluster.ServerFlag(flags, &p.servers)
 	flags.Func("load", "SIZE:KEYS:PUTS, so many puts of values of a size over so many keys; repeat it (256:10000:100000 and "+
 		"10240:2000:20000)", p.addLoad)
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")

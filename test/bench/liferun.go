@@ -1,6 +1,9 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"fmt"
 	"math"
@@ -23,8 +26,8 @@ func (l lifeLoad) String() string { return fmt.Sprintf("%d B", l.size) }
 
 // lifeRun is one load of the command life.
 type lifeRun struct {
-	cluster *cluster
-	workers []*worker
+	cluster *cluster.Cluster
+	workers []*load.Worker
 	load    lifeLoad
 	times   latency.Histogram
 	seconds seconds
@@ -34,17 +37,17 @@ type lifeRun struct {
 	values func(number, size int) []byte
 }
 
-func newLifeRun(c *cluster, workers []*worker, l lifeLoad, random bool) *lifeRun {
+func newLifeRun(c *cluster.Cluster, workers []*load.Worker, l lifeLoad, random bool) *lifeRun {
 	return &lifeRun{cluster: c, workers: workers, load: l, values: k8s.Values(random)}
 }
 
-func (r *lifeRun) put(ctx context.Context, w *worker, key int) error {
+func (r *lifeRun) put(ctx context.Context, w *load.Worker, key int) error {
 	r.mu.Lock()
 	value := r.values(key, r.load.size)
 	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
+	ctx, cancel := context.WithTimeout(ctx, load.OperationTimeout)
 	defer cancel()
-	answer, err := w.client.Put(ctx, keyAt(key), string(value))
+	answer, err := w.Client.Put(ctx, load.KeyAt(key), string(value))
 	if err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func (r *lifeRun) put(ctx context.Context, w *worker, key int) error {
 // fill writes each key once.
 func (r *lifeRun) fill(ctx context.Context) error {
 	var next atomic.Int64
-	return everyWorker(r.workers, func(w *worker) error {
+	return everyWorker(r.workers, func(w *load.Worker) error {
 		for key := int(next.Add(1)) - 1; key < r.load.keys; key = int(next.Add(1)) - 1 {
 			if err := r.put(ctx, w, key); err != nil {
 				return err
@@ -75,17 +78,17 @@ func (r *lifeRun) puts(ctx context.Context, compactions int) (took time.Duration
 	r.seconds.begun = time.Now()
 	every := max(r.load.puts/compactions, 1)
 	before := r.latest.Load()
-	err = everyWorker(r.workers, func(w *worker) error {
+	err = everyWorker(r.workers, func(w *load.Worker) error {
 		for {
 			n := int(next.Add(1))
 			if n > r.load.puts {
 				return nil
 			}
 			begun := time.Now()
-			if err := r.put(ctx, w, w.keys.random.IntN(r.load.keys)); err != nil {
+			if err := r.put(ctx, w, w.Keys.Random.IntN(r.load.keys)); err != nil {
 				return err
 			}
-			w.times.Record(time.Since(begun))
+			w.Times.Record(time.Since(begun))
 			r.seconds.done()
 			if n%every == 0 && n < r.load.puts {
 				r.mu.Lock()
@@ -93,7 +96,7 @@ func (r *lifeRun) puts(ctx context.Context, compactions int) (took time.Duration
 				before = r.latest.Load()
 				r.mu.Unlock()
 				r.seconds.compacted()
-				if _, err := w.client.Compact(ctx, at); err != nil {
+				if _, err := w.Client.Compact(ctx, at); err != nil {
 					return fmt.Errorf("compact to %d: %w", at, err)
 				}
 			}
@@ -101,14 +104,14 @@ func (r *lifeRun) puts(ctx context.Context, compactions int) (took time.Duration
 	})
 	took = time.Since(r.seconds.begun)
 	for _, w := range r.workers {
-		r.times.Add(&w.times)
+		r.times.Add(&w.Times)
 	}
 	return took, err
 }
 
 // forgetAll compacts to the last revision, and waits until all that this takes away is deleted.
 func (r *lifeRun) forgetAll(ctx context.Context) error {
-	_, err := r.cluster.control.Compact(ctx, r.latest.Load(), clientv3.WithCompactPhysical())
+	_, err := r.cluster.Control.Compact(ctx, r.latest.Load(), clientv3.WithCompactPhysical())
 	if err != nil {
 		return fmt.Errorf("compact to %d: %w", r.latest.Load(), err)
 	}
@@ -116,7 +119,7 @@ func (r *lifeRun) forgetAll(ctx context.Context) error {
 }
 
 // everyWorker does something for all workers at once.
-func everyWorker(workers []*worker, do func(*worker) error) error {
+func everyWorker(workers []*load.Worker, do func(*load.Worker) error) error {
 	var group sync.WaitGroup
 	failures := make([]error, len(workers))
 	for i, w := range workers {

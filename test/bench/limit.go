@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"flag"
@@ -38,7 +42,7 @@ type limitPlan struct {
 
 // limited are the workloads under which a member must stay within its memory. They end when ctx does, or after length, and
 // return what was done, and what was refused.
-var limited = map[string]func(ctx context.Context, p *limitPlan, c *cluster) (done, refused int64, err error){
+var limited = map[string]func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error){
 	"put": putsWithin, "unread": unreadWithin, "list": listsWithin, "fill": fillWithin, "k8s": k8sWithin,
 }
 
@@ -48,14 +52,14 @@ func memoryLimits(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("peak of the largest member's resident set; %s; %s\n\n", p.length, machine())
+	fmt.Printf("peak of the largest member's resident set; %s; %s\n\n", p.length, cluster.Machine())
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "workload\tserver\tmemory\tpeak MiB\tat the end MiB\tdone\trefused\t")
 	for _, workload := range p.workloads {
 		for _, s := range p.servers {
 			for _, limit := range p.limits {
 				if err := p.measureLimit(ctx, table, workload, limit, s); err != nil {
-					return errors.Join(fmt.Errorf("%s, %s, %s: %w", workload, s.name, limit, err), table.Flush())
+					return errors.Join(fmt.Errorf("%s, %s, %s: %w", workload, s.Name, limit, err), table.Flush())
 				}
 			}
 		}
@@ -63,48 +67,50 @@ func memoryLimits(ctx context.Context, arguments []string) error {
 	return table.Flush()
 }
 
-func (p *limitPlan) measureLimit(ctx context.Context, table *tabwriter.Writer, workload, limit string, s server) (err error) {
+func (p *limitPlan) measureLimit(
+	ctx context.Context, table *tabwriter.Writer, workload, limit string, s cluster.Server,
+) (err error) {
 	if limit != "" {
-		s.flags = append(slices.Clone(s.flags), "--memory="+limit)
+		s.Flags = append(slices.Clone(s.Flags), "--memory="+limit)
 	}
-	fmt.Fprintf(os.Stderr, "%s %s: %s %s\n", time.Now().Format(time.TimeOnly), workload, s.name, limit)
-	c, _, err := newCluster(ctx, s, p.dir)
+	fmt.Fprintf(os.Stderr, "%s %s: %s %s\n", time.Now().Format(time.TimeOnly), workload, s.Name, limit)
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
+	defer func() { err = errors.Join(err, c.Remove()) }()
 	done, refused, err := limited[workload](ctx, p, c)
-	for _, m := range c.members {
+	for _, m := range c.Members {
 		select {
-		case <-m.ended:
-			err = errors.Join(err, fmt.Errorf("%s ended:\n%s", m.name, m.log.end()))
+		case <-m.Ended:
+			err = errors.Join(err, fmt.Errorf("%s ended:\n%s", m.Name, m.LastWords()))
 		default:
 		}
 	}
 	if err == nil {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%.0f\t%d\t%d\t\n", workload, s.name, limit, c.resident("VmHWM"),
-			c.resident("VmRSS"), done, refused)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%.0f\t%d\t%d\t\n", workload, s.Name, limit, c.Resident("VmHWM"),
+			c.Resident("VmRSS"), done, refused)
 	}
 	return err
 }
 
 // putsWithin puts small values from many clients.
-func putsWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused int64, err error) {
-	f, err := c.load(ctx, &p.plan, "put", putClients)
-	return int64(f.values[perSecond] * p.length.Seconds()), int64(f.values[failures]), err
+func putsWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+	f, err := closed(ctx, c, &p.plan, "put", putClients)
+	return int64(f.Values[figures.PerSecond] * p.length.Seconds()), int64(f.Values[figures.Failures]), err
 }
 
 // unreadWithin watches everything in streams that are never read, while values are put.
-func unreadWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused int64, err error) {
-	workers, err := openWorkers(ctx, c, unreadWriter)
+func unreadWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+	workers, err := load.Open(ctx, c, unreadWriter)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, closeWorkers(workers)) }()
+	defer func() { err = errors.Join(err, load.Close(workers)) }()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for i := range unreadStream {
-		client, err := connect(c.members[i%len(c.members)].clientAddr)
+		client, err := cluster.Connect(c.Members[i%len(c.Members)].ClientAddr)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -120,24 +126,24 @@ func unreadWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused 
 		}
 	}
 	value := strings.Repeat("u", unreadBytes)
-	return p.repeat(ctx, workers, func(ctx context.Context, w *worker) error {
-		_, err := w.client.Put(ctx, w.keys.key(), value)
+	return p.repeat(ctx, workers, func(ctx context.Context, w *load.Worker) error {
+		_, err := w.Client.Put(ctx, w.Keys.Key(), value)
 		return err
 	})
 }
 
 // listsWithin lists 40 MB at once, from several clients.
-func listsWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused int64, err error) {
-	workers, err := openWorkers(ctx, c, listClients)
+func listsWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+	workers, err := load.Open(ctx, c, listClients)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, closeWorkers(workers)) }()
+	defer func() { err = errors.Join(err, load.Close(workers)) }()
 	value := strings.Repeat("l", listBytes)
 	var next atomic.Int64
-	if err := eachWorker(workers, func(w *worker) error {
+	if err := load.Each(workers, func(w *load.Worker) error {
 		for n := next.Add(1); n <= listKeys; n = next.Add(1) {
-			if _, err := w.client.Put(ctx, fmt.Sprintf("list/%05d", n), value); err != nil {
+			if _, err := w.Client.Put(ctx, fmt.Sprintf("list/%05d", n), value); err != nil {
 				return err
 			}
 		}
@@ -145,8 +151,8 @@ func listsWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused i
 	}); err != nil {
 		return 0, 0, err
 	}
-	return p.repeat(ctx, workers, func(ctx context.Context, w *worker) error {
-		got, err := w.client.Get(ctx, "list/", clientv3.WithPrefix())
+	return p.repeat(ctx, workers, func(ctx context.Context, w *load.Worker) error {
+		got, err := w.Client.Get(ctx, "list/", clientv3.WithPrefix())
 		if err == nil && len(got.Kvs) != listKeys {
 			return fmt.Errorf("a list has %d keys, not %d", len(got.Kvs), listKeys)
 		}
@@ -155,13 +161,13 @@ func listsWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused i
 }
 
 // fillWithin writes --values values, a hundred in a transaction.
-func fillWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused int64, err error) {
-	return int64(p.values), 0, fill(ctx, c, p.values, func(i int) string { return fmt.Sprintf("m%09d", i) })
+func fillWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+	return int64(p.values), 0, load.Fill(ctx, c, p.values, func(i int) string { return fmt.Sprintf("m%09d", i) })
 }
 
 // k8sWithin is the load of a small Kubernetes cluster, on a cluster of its own.
-func k8sWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused int64, err error) {
-	k, err := parseControlPlane([]string{"--server", c.server.name + "=" + c.server.path, "--dir", p.dir, "--nodes",
+func k8sWithin(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+	k, err := parseControlPlane([]string{"--server", c.Server.Name + "=" + c.Server.Path, "--dir", p.dir, "--nodes",
 		fmt.Sprint(calmNodes), "--rate", fmt.Sprint(calmRate), "--duration", p.length.String()})
 	if err != nil {
 		return 0, 0, err
@@ -175,12 +181,12 @@ func k8sWithin(ctx context.Context, p *limitPlan, c *cluster) (done, refused int
 	if err != nil {
 		return 0, 0, err
 	}
-	return int64(rows[0].values[perSecond] * p.length.Seconds()), int64(rows[0].values[failures]), nil
+	return int64(rows[0].Values[figures.PerSecond] * p.length.Seconds()), int64(rows[0].Values[figures.Failures]), nil
 }
 
 // repeat lets all workers do something again and again for the length of the measurement. What fails counts as refused.
 func (p *limitPlan) repeat(
-	ctx context.Context, workers []*worker, operate func(context.Context, *worker) error,
+	ctx context.Context, workers []*load.Worker, operate func(context.Context, *load.Worker) error,
 ) (done, refused int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.length)
 	defer cancel()
@@ -194,7 +200,7 @@ func (p *limitPlan) repeat(
 					good.Add(1)
 				case ctx.Err() == nil:
 					bad.Add(1)
-					pause(ctx, pauseAfterError)
+					cluster.Pause(ctx, load.PauseAfterError)
 				}
 			}
 		})
@@ -207,7 +213,7 @@ func parseLimits(arguments []string) (*limitPlan, error) {
 	p := &limitPlan{}
 	var workloads, limits string
 	flags := flag.NewFlagSet("memory", flag.ExitOnError)
-	serverFlag(flags, &p.servers)
+	cluster.ServerFlag(flags, &p.servers)
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
 	flags.StringVar(&limits, "memory", "256MiB,512MiB", "values of the flag --memory to try; empty: without the flag")
 	flags.StringVar(&workloads, "workloads", "put,unread,list,k8s,fill", "of these")

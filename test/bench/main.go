@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"flag"
@@ -64,32 +68,32 @@ func measure(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	var all []figures
+	var all []figures.Row
 	fmt.Printf("%s; %d rounds of %s after %s; clients %v; %s\n\n", strings.Join(p.workloads, ", "), p.rounds, p.length,
-		p.warm, p.clients, machine())
+		p.warm, p.clients, cluster.Machine())
 	for round := range p.rounds {
 		order := slices.Clone(p.servers)
 		if round%2 == 1 {
 			slices.Reverse(order)
 		}
 		for _, s := range order {
-			fmt.Fprintf(os.Stderr, "%s round %d: %s\n", time.Now().Format(time.TimeOnly), round+1, s.name)
-			var got []figures
+			fmt.Fprintf(os.Stderr, "%s round %d: %s\n", time.Now().Format(time.TimeOnly), round+1, s.Name)
+			var got []figures.Row
 			got, err = p.runServer(ctx, s)
 			for i := range got {
-				got[i].server, got[i].round = s.name, round
+				got[i].Server, got[i].Round = s.Name, round
 			}
 			all = append(all, got...)
 			if err != nil {
-				return errors.Join(fmt.Errorf("%s: %w", s.name, err), report(os.Stdout, p.servers, all))
+				return errors.Join(fmt.Errorf("%s: %w", s.Name, err), figures.Report(os.Stdout, cluster.Names(p.servers), all))
 			}
 		}
 	}
-	return report(os.Stdout, p.servers, all)
+	return figures.Report(os.Stdout, cluster.Names(p.servers), all)
 }
 
 // runServer runs all workloads once: what shares a cluster first, then what needs one of its own.
-func (p *plan) runServer(ctx context.Context, s server) (all []figures, err error) {
+func (p *plan) runServer(ctx context.Context, s cluster.Server) (all []figures.Row, err error) {
 	shared := slices.DeleteFunc(slices.Clone(p.workloads), func(w string) bool { return episodes[w] != nil })
 	if len(shared) > 0 {
 		if all, err = p.runShared(ctx, s, shared); err != nil {
@@ -108,18 +112,18 @@ func (p *plan) runServer(ctx context.Context, s server) (all []figures, err erro
 	return all, nil
 }
 
-func (p *plan) runShared(ctx context.Context, s server, workloads []string) (all []figures, err error) {
-	c, _, err := newCluster(ctx, s, p.dir)
+func (p *plan) runShared(ctx context.Context, s cluster.Server, workloads []string) (all []figures.Row, err error) {
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	if err := fill(ctx, c, keyCount, keyAt); err != nil {
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	if err := load.Fill(ctx, c, load.KeyCount, load.KeyAt); err != nil {
 		return nil, err
 	}
 	for _, workload := range workloads {
 		for _, clients := range p.clients {
-			f, err := c.load(ctx, p, workload, clients)
+			f, err := closed(ctx, c, p, workload, clients)
 			if err != nil {
 				return all, fmt.Errorf("%s: %w", workload, err)
 			}
@@ -133,7 +137,7 @@ func parsePlan(arguments []string) (*plan, error) {
 	p := &plan{}
 	var workloads, clients, watchers string
 	flags := flag.NewFlagSet("run", flag.ExitOnError)
-	serverFlag(flags, &p.servers)
+	cluster.ServerFlag(flags, &p.servers)
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
 	flags.StringVar(&workloads, "workloads", "put,range,txn,mixed,watch",
 		"of put, range, txn, mixed, watch, lease-grant, keepalive, keepalive-100, expiry, memory, start, kill-leader")
@@ -156,7 +160,7 @@ func parsePlan(arguments []string) (*plan, error) {
 	}
 	p.workloads = strings.Split(workloads, ",")
 	for _, workload := range p.workloads {
-		if operations[workload] == nil && episodes[workload] == nil {
+		if load.Operations[workload] == nil && episodes[workload] == nil {
 			return nil, fmt.Errorf("no workload %q", workload)
 		}
 	}

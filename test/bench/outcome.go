@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/figures"
+
 	"fmt"
 	"maps"
 	"slices"
@@ -12,18 +14,18 @@ import (
 const allMutations = "mutations"
 
 // rowsOf turns an outcome into rows of the report, that of all mutations first.
-func rowsOf(o *k8s.Outcome, length time.Duration) []figures {
-	row := func(name string, n uint64, q func(float64) time.Duration, longest time.Duration) figures {
-		f := newFigures(name)
-		if f.set(perSecond, float64(n)/length.Seconds()); n > 0 {
-			f.set(medianMillis, millis(q(0.50)))
-			f.set(p99Millis, millis(q(0.99)))
-			f.set(maxMillis, millis(longest))
+func rowsOf(o *k8s.Outcome, length time.Duration) []figures.Row {
+	row := func(name string, n uint64, q func(float64) time.Duration, longest time.Duration) figures.Row {
+		f := figures.NewRow(name)
+		if f.Set(figures.PerSecond, float64(n)/length.Seconds()); n > 0 {
+			f.Set(figures.MedianMillis, figures.Millis(q(0.50)))
+			f.Set(figures.P99Millis, figures.Millis(q(0.99)))
+			f.Set(figures.MaxMillis, figures.Millis(longest))
 		}
 		return f
 	}
-	rows := []figures{row(allMutations, o.Mutations.Count(), o.Mutations.Quantile, o.Mutations.Longest())}
-	rows[0].set(failures, float64(o.Errors))
+	rows := []figures.Row{row(allMutations, o.Mutations.Count(), o.Mutations.Quantile, o.Mutations.Longest())}
+	rows[0].Set(figures.Failures, float64(o.Errors))
 	for class := range o.Times {
 		h := &o.Times[class]
 		rows = append(rows, row(k8s.Class(class).String(), h.Count(), h.Quantile, h.Longest()))
@@ -32,7 +34,7 @@ func rowsOf(o *k8s.Outcome, length time.Duration) []figures {
 }
 
 func printStep(name string, round int, rate float64, o *k8s.Outcome, verdict string) {
-	ms := func(d time.Duration) string { return show(millis(d)) }
+	ms := func(d time.Duration) string { return figures.Show(figures.Millis(d)) }
 	list, stream := o.Class(k8s.List), o.Class(k8s.Stream)
 	fmt.Printf("%s %s round %d: %.0f/s due, %.0f/s done; p50 %s, p99 %s, max %s ms; lag p99 %s; list p50 %s, stream %s ms; "+
 		"%d errors%s\n", time.Now().Format(time.TimeOnly), name, round+1, rate, o.Rate, ms(o.Mutations.Quantile(0.5)),

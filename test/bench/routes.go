@@ -1,6 +1,8 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+
 	"bufio"
 	"context"
 	"errors"
@@ -62,7 +64,7 @@ func routes(ctx context.Context, arguments []string) error {
 		return err
 	}
 	time.Sleep(time.Second) // the members measure how far they are from each other
-	fmt.Printf("leader %s, %d writers at each of %s, %s; %s\n", *leader, *clients, *busy, *length, machine())
+	fmt.Printf("leader %s, %d writers at each of %s, %s; %s\n", *leader, *clients, *busy, *length, cluster.Machine())
 	return writeFrom(ctx, strings.Split(*busy, ","), *clients, *rate, *length)
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+
 	"context"
 	"fmt"
 	"math"
@@ -41,12 +44,12 @@ func (b *bisection) next(passed bool) bool {
 // search begins at the rate of so many nodes and steps through rates on one cluster. The figures are those of the best step,
 // without those per mutation: lists and progress cost the same at any rate, so that only equal rates compare. A step that
 // fails is done once more, because one pause of the machine is enough for that, unless the server was overloaded.
-func (p *controlPlane) search(ctx context.Context, c *cluster, session *k8s.Session, round int) []figures {
+func (p *controlPlane) search(ctx context.Context, c *cluster.Cluster, session *k8s.Session, round int) []figures.Row {
 	begun := time.Now()
 	b := bisection{rate: p.rate}
 	rows := rowsOf(&k8s.Outcome{}, time.Second)
 	wrong, tries := 0, 0
-	leaders := c.countElections(ctx)
+	leaders := c.CountElections(ctx)
 	for more := true; more && time.Since(begun) < p.limits.total; {
 		outcome, f := p.attempt(ctx, c, session, b.rate)
 		if ctx.Err() != nil {
@@ -59,35 +62,36 @@ func (p *controlPlane) search(ctx context.Context, c *cluster, session *k8s.Sess
 		case passed:
 			verdict = "passes"
 			rows = rowsOf(outcome, p.limits.step)
-			rows[0].set(residentMiB, f.values[residentMiB])
-			rows[0].set(othersPercent, f.values[othersPercent])
+			rows[0].Set(figures.ResidentMiB, f.Values[figures.ResidentMiB])
+			rows[0].Set(figures.OthersPercent, f.Values[figures.OthersPercent])
 		case outcome.Overload:
 			verdict = "overloaded"
 		}
-		printStep(c.server.name, round, b.rate, outcome, fmt.Sprintf(
-			"; %s us of server CPU each, %s MiB to the device, others take %s %%: %s", show(f.values[serverMicros]),
-			show(f.values[deviceMiB]), show(f.values[othersPercent]), verdict))
+		printStep(c.Server.Name, round, b.rate, outcome, fmt.Sprintf(
+			"; %s us of server CPU each, %s MiB to the device, others take %s %%: %s",
+			figures.Show(f.Values[figures.ServerMicros]),
+			figures.Show(f.Values[figures.DeviceMiB]), figures.Show(f.Values[figures.OthersPercent]), verdict))
 		printErrors(outcome)
 		if tries++; passed || outcome.Overload || tries == stepTries {
 			tries = 0
 			more = b.next(passed)
 		}
 	}
-	rows[0].workload = "highest rate"
-	rows[0].set(perSecond, b.best)
-	rows[0].set(failures, float64(wrong))
-	rows[0].set(cancelled, float64(session.Cancelled()))
-	rows[0].set(elections, float64(leaders()))
+	rows[0].Workload = "highest rate"
+	rows[0].Set(figures.PerSecond, b.best)
+	rows[0].Set(figures.Failures, float64(wrong))
+	rows[0].Set(figures.Cancelled, float64(session.Cancelled()))
+	rows[0].Set(figures.Elections, float64(leaders()))
 	return rows
 }
 
 // attempt loads the cluster at one rate.
 func (p *controlPlane) attempt(
-	ctx context.Context, c *cluster, session *k8s.Session, rate float64,
-) (*k8s.Outcome, figures) {
-	meters, f := c.meter(p.dir), newFigures("")
+	ctx context.Context, c *cluster.Cluster, session *k8s.Session, rate float64,
+) (*k8s.Outcome, figures.Row) {
+	meters, f := c.Meter(p.dir), figures.NewRow("")
 	outcome := session.Run(ctx, k8s.Load{Rate: rate, Warm: stepWarm, Length: p.limits.step, StopWhenBehind: true,
-		Opened: meters.open, Closed: meters.close})
-	meters.charge(&f, float64(outcome.Mutations.Count()))
+		Opened: meters.Open, Closed: meters.Close})
+	meters.Charge(&f, float64(outcome.Mutations.Count()))
 	return outcome, f
 }

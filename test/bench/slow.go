@@ -1,6 +1,10 @@
 package main
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+	"github.com/quorate/quorate/test/bench/load"
+
 	"context"
 	"errors"
 	"flag"
@@ -19,7 +23,7 @@ const think = 10 * time.Millisecond
 
 // slowPlan is what the flags of slow say.
 type slowPlan struct {
-	servers      []server
+	servers      []cluster.Server
 	dir          string
 	syncs        []time.Duration
 	slow         []string
@@ -38,25 +42,25 @@ func slow(ctx context.Context, arguments []string) error {
 		return err
 	}
 	fmt.Printf("three members, %d writers and as many readers, each pauses %s; %d rounds of %s after %s; %s\n\n", p.clients,
-		think, p.rounds, p.length, p.warm, machine())
-	var all []figures
+		think, p.rounds, p.length, p.warm, cluster.Machine())
+	var all []figures.Row
 	for round := range p.rounds {
 		order := slices.Clone(p.servers)
 		if round%2 == 1 {
 			slices.Reverse(order)
 		}
 		for _, s := range order {
-			fmt.Fprintf(os.Stderr, "%s round %d: %s\n", time.Now().Format(time.TimeOnly), round+1, s.name)
+			fmt.Fprintf(os.Stderr, "%s round %d: %s\n", time.Now().Format(time.TimeOnly), round+1, s.Name)
 			got, err := p.measure(ctx, s)
 			for i := range got {
-				got[i].server, got[i].round = s.name, round
+				got[i].Server, got[i].Round = s.Name, round
 			}
 			if all = append(all, got...); err != nil {
-				return errors.Join(fmt.Errorf("%s: %w", s.name, err), report(os.Stdout, p.servers, all))
+				return errors.Join(fmt.Errorf("%s: %w", s.Name, err), figures.Report(os.Stdout, cluster.Names(p.servers), all))
 			}
 		}
 	}
-	return report(os.Stdout, p.servers, all)
+	return figures.Report(os.Stdout, cluster.Names(p.servers), all)
 }
 
 func parseSlow(arguments []string) (*slowPlan, error) {
@@ -66,7 +70,7 @@ func parseSlow(arguments []string) (*slowPlan, error) {
 	flags.Func("server", "NAME=PATH of a binary that takes etcd's flags; repeat it, the first is the base of ratios",
 		func(text string) error {
 			name, path, ok := strings.Cut(text, "=")
-			p.servers = append(p.servers, server{name: name, path: path, slowDisks: true})
+			p.servers = append(p.servers, cluster.Server{Name: name, Path: path, SlowDisks: true})
 			if !ok {
 				return errors.New("want NAME=PATH")
 			}
@@ -102,7 +106,7 @@ func parseSlow(arguments []string) (*slowPlan, error) {
 }
 
 // measure takes a fresh cluster for each time of a sync: what was written before does not weigh on the next.
-func (p *slowPlan) measure(ctx context.Context, s server) (all []figures, err error) {
+func (p *slowPlan) measure(ctx context.Context, s cluster.Server) (all []figures.Row, err error) {
 	for i, each := range p.syncs {
 		for _, name := range p.slow {
 			if name == "none" && i > 0 {
@@ -118,37 +122,37 @@ func (p *slowPlan) measure(ctx context.Context, s server) (all []figures, err er
 }
 
 // one measures a cluster of which the named members' disks are slow.
-func (p *slowPlan) one(ctx context.Context, s server, name string, each time.Duration) (all []figures, err error) {
-	c, _, err := newCluster(ctx, s, p.dir)
+func (p *slowPlan) one(ctx context.Context, s cluster.Server, name string, each time.Duration) (all []figures.Row, err error) {
+	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.remove()) }()
-	if err := fill(ctx, c, keyCount, keyAt); err != nil {
+	defer func() { err = errors.Join(err, c.Remove()) }()
+	if err := load.Fill(ctx, c, load.KeyCount, load.KeyAt); err != nil {
 		return nil, err
 	}
-	leader, err := c.leader(ctx)
+	leader, err := c.Leader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	follower := c.members[0]
+	follower := c.Members[0]
 	if follower == leader {
-		follower = c.members[1]
+		follower = c.Members[1]
 	}
-	var kinds [2][]*worker // writers and readers
+	var kinds [2][]*load.Worker // writers and readers
 	for i := range kinds {
-		if kinds[i], err = openWorkers(ctx, c, p.clients); err != nil {
+		if kinds[i], err = load.Open(ctx, c, p.clients); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, closeWorkers(kinds[i])) }()
+		defer func() { err = errors.Join(err, load.Close(kinds[i])) }()
 		for _, w := range kinds[i] {
-			w.rest = think
+			w.Rest = think
 		}
 	}
-	isSlow := make([]bool, len(c.members))
-	for i, m := range c.members {
+	isSlow := make([]bool, len(c.Members))
+	for i, m := range c.Members {
 		if isSlow[i] = name == "all" || name == "leader" && m == leader || name == "follower" && m == follower; isSlow[i] {
-			m.disk.Delay(each)
+			m.Disk.Delay(each)
 		}
 	}
 	from, to, changes := p.load(ctx, c, kinds)
@@ -158,8 +162,8 @@ func (p *slowPlan) one(ctx context.Context, s server, name string, each time.Dur
 	}
 	for i, operation := range []string{"put", "range"} {
 		for _, there := range []bool{false, true} { // at the members whose disks are slow
-			of := slices.DeleteFunc(slices.Clone(kinds[i]), func(w *worker) bool {
-				return isSlow[w.number%len(isSlow)] != there
+			of := slices.DeleteFunc(slices.Clone(kinds[i]), func(w *load.Worker) bool {
+				return isSlow[w.Number%len(isSlow)] != there
 			})
 			if len(of) == 0 {
 				continue
@@ -168,9 +172,9 @@ func (p *slowPlan) one(ctx context.Context, s server, name string, each time.Dur
 			if there && name != "all" {
 				row += " there"
 			}
-			f := newFigures(row)
-			f.latencies(from, to, of)
-			f.set(elections, float64(changes))
+			f := figures.NewRow(row)
+			load.Latencies(&f, from, to, of)
+			f.Set(figures.Elections, float64(changes))
 			all = append(all, f)
 		}
 	}
@@ -178,15 +182,17 @@ func (p *slowPlan) one(ctx context.Context, s server, name string, each time.Dur
 }
 
 // load runs writers and readers, and afterwards makes all disks fast, so that they end soon.
-func (p *slowPlan) load(ctx context.Context, c *cluster, kinds [2][]*worker) (from, to reading, changes int) {
+func (p *slowPlan) load(
+	ctx context.Context, c *cluster.Cluster, kinds [2][]*load.Worker,
+) (from, to cluster.Reading, changes int) {
 	var phase atomic.Int32
 	var group sync.WaitGroup
-	changed := c.countElections(ctx)
-	group.Go(startLoop(ctx, kinds[0], put, &phase))
-	group.Go(startLoop(ctx, kinds[1], get, &phase))
-	from, to = c.window(ctx, &phase, p.warm, p.length)
-	for _, m := range c.members {
-		m.disk.Delay(0)
+	changed := c.CountElections(ctx)
+	group.Go(load.StartLoop(ctx, kinds[0], load.Put, &phase))
+	group.Go(load.StartLoop(ctx, kinds[1], load.Get, &phase))
+	from, to = load.Window(ctx, c, &phase, p.warm, p.length)
+	for _, m := range c.Members {
+		m.Disk.Delay(0)
 	}
 	group.Wait()
 	return from, to, changed()

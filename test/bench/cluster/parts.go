@@ -1,6 +1,8 @@
-package main
+package cluster
 
 import (
+	"github.com/quorate/quorate/test/bench/figures"
+
 	"bufio"
 	"context"
 	"fmt"
@@ -35,10 +37,10 @@ var partNames = map[string]string{
 type counts map[string]float64
 
 // counted reads the metrics of all members. One that does not answer counts as nothing.
-func (c *cluster) counted(ctx context.Context) counts {
+func (c *Cluster) counted(ctx context.Context) counts {
 	sums := counts{}
-	for _, m := range c.members {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.clientAddr+"/metrics", nil)
+	for _, m := range c.Members {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.ClientAddr+"/metrics", nil)
 		if err != nil {
 			continue
 		}
@@ -73,15 +75,15 @@ func (s counts) since(before counts) counts {
 	return out
 }
 
-// writtenParts is what a server said of one load.
-type writtenParts struct {
+// WrittenParts is what a server said of one load.
+type WrittenParts struct {
 	load   string
 	done   float64 // puts, or other mutations
 	counts counts
 }
 
-// printParts says where the bytes of a mutation went, as far as servers tell.
-func printParts(out io.Writer, all []writtenParts) error {
+// PrintParts says where the bytes of a mutation went, as far as servers tell.
+func PrintParts(out io.Writer, all []WrittenParts) error {
 	fmt.Fprintf(out, "\nbytes a mutation, of all members, as their metrics tell (the device is written to in whole pages):\n")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, p := range all {
@@ -89,7 +91,7 @@ func printParts(out io.Writer, all []writtenParts) error {
 		for _, name := range slices.SortedFunc(maps.Keys(p.counts), func(a, b string) int {
 			return strings.Compare(partNames[a], partNames[b])
 		}) {
-			fmt.Fprintf(table, "  %s\t%s\n", partNames[name], show(p.counts[name]/p.done))
+			fmt.Fprintf(table, "  %s\t%s\n", partNames[name], figures.Show(p.counts[name]/p.done))
 		}
 	}
 	return table.Flush()

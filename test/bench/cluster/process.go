@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"fmt"
@@ -76,8 +76,8 @@ func number(text string) int64 {
 	return n
 }
 
-// machine describes where a run took place.
-func machine() string {
+// Machine describes where a run took place.
+func Machine() string {
 	model := "unknown CPU"
 	if content, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		for text := range strings.Lines(string(content)) {

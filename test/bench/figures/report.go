@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"fmt"
@@ -9,47 +9,47 @@ import (
 	"text/tabwriter"
 )
 
-// report writes the medians of each workload and server, then the ratios of the other servers to the first.
-func report(out io.Writer, servers []server, all []figures) error {
+// Report writes the medians of each workload and server, then the ratios of the other servers to the first.
+func Report(out io.Writer, servers []string, all []Row) error {
 	var workloads []string
 	for i := range all {
-		if !slices.Contains(workloads, all[i].workload) {
-			workloads = append(workloads, all[i].workload)
+		if !slices.Contains(workloads, all[i].Workload) {
+			workloads = append(workloads, all[i].Workload)
 		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	measured := measuredKinds(all)
 	fmt.Fprint(table, "workload\tserver\t")
 	for _, k := range measured {
-		fmt.Fprintf(table, "%s\t", headings[k])
+		fmt.Fprintf(table, "%s\t", Headings[k])
 	}
 	fmt.Fprintln(table)
 	for _, workload := range workloads {
 		for _, s := range servers {
-			fmt.Fprintf(table, "%s\t%s\t", workload, s.name)
+			fmt.Fprintf(table, "%s\t%s\t", workload, s)
 			for _, k := range measured {
 				var values []float64
 				for i := range all {
-					if all[i].workload == workload && all[i].server == s.name {
-						values = append(values, all[i].values[k])
+					if all[i].Workload == workload && all[i].Server == s {
+						values = append(values, all[i].Values[k])
 					}
 				}
-				fmt.Fprintf(table, "%s\t", show(median(values)))
+				fmt.Fprintf(table, "%s\t", Show(median(values)))
 			}
 			fmt.Fprintln(table)
 		}
 	}
 	for _, other := range servers[1:] {
-		fmt.Fprintf(table, "\n%s/%s\t\t", other.name, servers[0].name)
-		both := slices.DeleteFunc(slices.Clone(compared), func(k kind) bool { return !slices.Contains(measured, k) })
+		fmt.Fprintf(table, "\n%s/%s\t\t", other, servers[0])
+		both := slices.DeleteFunc(slices.Clone(compared), func(k Kind) bool { return !slices.Contains(measured, k) })
 		for _, k := range both {
-			fmt.Fprintf(table, "%s\t", headings[k])
+			fmt.Fprintf(table, "%s\t", Headings[k])
 		}
 		fmt.Fprintln(table)
 		for _, workload := range workloads {
 			fmt.Fprintf(table, "%s\t\t", workload)
 			for _, k := range both {
-				fmt.Fprintf(table, "%s\t", showRatios(ratios(all, workload, servers[0].name, other.name, k)))
+				fmt.Fprintf(table, "%s\t", showRatios(ratios(all, workload, servers[0], other, k)))
 			}
 			fmt.Fprintln(table)
 		}
@@ -58,17 +58,17 @@ func report(out io.Writer, servers []server, all []figures) error {
 }
 
 // measuredKinds are the columns of which some row has a figure.
-func measuredKinds(all []figures) (measured []kind) {
+func measuredKinds(all []Row) (measured []Kind) {
 	for k := range kinds {
-		if slices.ContainsFunc(all, func(f figures) bool { return !math.IsNaN(f.values[k]) }) {
+		if slices.ContainsFunc(all, func(f Row) bool { return !math.IsNaN(f.Values[k]) }) {
 			measured = append(measured, k)
 		}
 	}
 	return measured
 }
 
-// show gives three digits or all before the point, and a dash for what was not measured.
-func show(v float64) string {
+// Show gives three digits or all before the point, and a dash for what was not measured.
+func Show(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "-"

@@ -1,12 +1,13 @@
-package main
+package load
 
 import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+
 	"context"
 	"slices"
 	"sync"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 const (
@@ -16,11 +17,11 @@ const (
 	probers     = 4 // connections
 )
 
-// probe begins a write every 10 ms, whatever became of the earlier ones, and finds the longest time without a
+// Probe begins a write every 10 ms, whatever became of the earlier ones, and finds the longest time without a
 // successful end of one from the moment on in which the fault begins. The probing clients know the first members.
-func (c *cluster) probe(ctx context.Context, name string, fault func(context.Context) error) (figures, error) {
-	f := newFigures(name)
-	clients, err := c.connectAll(probers)
+func Probe(ctx context.Context, c *cluster.Cluster, name string, fault func(context.Context) error) (figures.Row, error) {
+	f := figures.NewRow(name)
+	clients, err := c.ConnectAll(probers)
 	defer func() {
 		for _, client := range clients {
 			_ = client.Close() // says only that it was cut off
@@ -31,7 +32,7 @@ func (c *cluster) probe(ctx context.Context, name string, fault func(context.Con
 	}
 	var probes probeLog
 	var group sync.WaitGroup
-	keys, pace := newChooser(0), time.NewTicker(probeEvery)
+	keys, pace := NewChooser(0), time.NewTicker(probeEvery)
 	defer pace.Stop()
 	begun, struck, outcome := time.Now(), time.Time{}, make(chan error, 1)
 	for i := 0; ctx.Err() == nil && time.Since(begun) < probeBefore+probeAfter; i++ {
@@ -39,9 +40,9 @@ func (c *cluster) probe(ctx context.Context, name string, fault func(context.Con
 			struck = time.Now()
 			go func() { outcome <- fault(ctx) }()
 		}
-		key, value := keys.key(), keys.value()
+		key, value := keys.Key(), keys.Value()
 		group.Go(func() {
-			limited, cancel := context.WithTimeout(ctx, operationTimeout)
+			limited, cancel := context.WithTimeout(ctx, OperationTimeout)
 			defer cancel()
 			_, err := clients[i%probers].Put(limited, key, value)
 			probes.add(time.Now(), err)
@@ -53,22 +54,10 @@ func (c *cluster) probe(ctx context.Context, name string, fault func(context.Con
 	if ctx.Err() != nil {
 		return f, ctx.Err()
 	}
-	f.set(waitMillis, millis(longestGap(probes.succeeded, struck, end)))
-	f.set(quietMillis, millis(longestGap(probes.succeeded, begun, struck)))
-	f.set(failures, float64(probes.failed))
+	f.Set(figures.WaitMillis, figures.Millis(LongestGap(probes.succeeded, struck, end)))
+	f.Set(figures.QuietMillis, figures.Millis(LongestGap(probes.succeeded, begun, struck)))
+	f.Set(figures.Failures, float64(probes.failed))
 	return f, <-outcome
-}
-
-// connectAll opens connections that know all members.
-func (c *cluster) connectAll(n int) (clients []*clientv3.Client, err error) {
-	for range n {
-		client, err := connect(c.control.Endpoints()...)
-		if err != nil {
-			return clients, err
-		}
-		clients = append(clients, client)
-	}
-	return clients, nil
 }
 
 // probeLog takes the ends of probes, in any order.
@@ -88,9 +77,9 @@ func (l *probeLog) add(at time.Time, err error) {
 	l.succeeded = append(l.succeeded, at)
 }
 
-// longestGap is the longest time between two ends that follow each other from begin to end, both borders included: the
+// LongestGap is the longest time between two ends that follow each other from begin to end, both borders included: the
 // first gap begins with the last success before begin.
-func longestGap(ends []time.Time, begin, end time.Time) time.Duration {
+func LongestGap(ends []time.Time, begin, end time.Time) time.Duration {
 	slices.SortFunc(ends, time.Time.Compare)
 	last, longest := begin, time.Duration(0)
 	for _, at := range ends {

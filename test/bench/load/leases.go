@@ -1,4 +1,4 @@
-package main
+package load
 
 import (
 	"context"
@@ -12,15 +12,15 @@ const (
 	manyLeases      = 100  // keepalive-100: of each client
 )
 
-func grantLease(ctx context.Context, w *worker) error {
-	_, err := w.client.Grant(ctx, leaseTTLSeconds)
+func grantLease(ctx context.Context, w *Worker) error {
+	_, err := w.Client.Grant(ctx, leaseTTLSeconds)
 	return err
 }
 
 // keepAlive returns an operation that renews n leases of the worker's own on one stream: all are asked for, then all answers
 // are awaited, as etcd's client does when several are due.
-func keepAlive(n int) func(context.Context, *worker) error {
-	return func(ctx context.Context, w *worker) error {
+func keepAlive(n int) func(context.Context, *Worker) error {
+	return func(ctx context.Context, w *Worker) error {
 		if err := w.hold(ctx, n); err != nil {
 			return err
 		}
@@ -46,9 +46,9 @@ func keepAlive(n int) func(context.Context, *worker) error {
 }
 
 // hold makes sure that the worker has n leases and a stream.
-func (w *worker) hold(ctx context.Context, n int) error {
+func (w *Worker) hold(ctx context.Context, n int) error {
 	for len(w.leases.ids) < n {
-		granted, err := w.client.Grant(ctx, leaseTTLSeconds)
+		granted, err := w.Client.Grant(ctx, leaseTTLSeconds)
 		if err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (w *worker) hold(ctx context.Context, n int) error {
 	if w.leases.stream != nil {
 		return nil
 	}
-	lasting, cancel := context.WithCancel(w.client.Ctx())
-	stream, err := pb.NewLeaseClient(w.client.ActiveConnection()).LeaseKeepAlive(lasting)
+	lasting, cancel := context.WithCancel(w.Client.Ctx())
+	stream, err := pb.NewLeaseClient(w.Client.ActiveConnection()).LeaseKeepAlive(lasting)
 	if err != nil {
 		cancel()
 		return err

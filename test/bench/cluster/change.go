@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const RetryEvery = 50 * time.Millisecond
+
+// Promoted adds a learner, starts it and makes it a voter as soon as the cluster lets it be one.
+func (c *Cluster) Promoted(ctx context.Context) error {
+	m, err := c.Admit(ctx, c.Control.MemberAddAsLearner)
+	if err != nil {
+		return err
+	}
+	return again(ctx, "promote", func() error {
+		_, err := c.Control.MemberPromote(ctx, m.ID)
+		return err
+	})
+}
+
+// Admit adds a member, by one call or the other, and starts its process.
+func (c *Cluster) Admit(
+	ctx context.Context, add func(context.Context, []string) (*clientv3.MemberAddResponse, error),
+) (*Member, error) {
+	addresses, err := freeAddresses(2)
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{
+		Name: fmt.Sprintf("m%d", len(c.Members)+1), ClientAddr: addresses[0], peerAddr: addresses[1], met: addresses[1],
+		joins: true,
+	}
+	err = again(ctx, "add", func() error {
+		answer, err := add(ctx, []string{"http://" + m.peerAddr})
+		if err == nil {
+			m.ID = answer.Member.ID
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Members = append(c.Members, m)
+	return m, c.Launch(m)
+}
+
+// Dismiss removes a member. Its process ends itself, or else with the cluster.
+func (c *Cluster) Dismiss(ctx context.Context, m *Member) error {
+	return again(ctx, "remove", func() error {
+		_, err := c.Control.MemberRemove(ctx, m.ID)
+		return err
+	})
+}
+
+// again repeats what a cluster refuses while it is not ready for it: strict checks want all members connected for a
+// while, and a learner has to catch up first.
+func again(ctx context.Context, what string, do func() error) error {
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		Pause(ctx, RetryEvery)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+	}
+}

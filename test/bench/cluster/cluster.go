@@ -1,0 +1,343 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/quorate/quorate/test/bench/slowsync"
+)
+
+const memberCount = 3
+
+// ready is what etcd logs when a member has joined and answers clients.
+const ready = "ready to serve client requests"
+
+// Server is a binary under test. It takes etcd's flags.
+type Server struct {
+	Name, Path string
+	Flags      []string // beside those that all servers get
+	SlowDisks  bool     // every member gets a disk whose syncs can be made slow
+}
+
+// Member is one process of a cluster, over several lives.
+type Member struct {
+	Name, ClientAddr, peerAddr string
+	met                        string // where the others find peerAddr, if that is far away
+	ID                         uint64 // known to leader
+	joins                      bool   // a cluster that is there already
+	process                    *os.Process
+	Disk                       *slowsync.Disk // nil: its disk is what it is
+	log                        *logWatch
+	Ended                      chan struct{} // closed when the process has ended
+}
+
+// logWatch keeps the end of a member's output and notes when it got ready.
+type logWatch struct {
+	mu    sync.Mutex
+	tail  []byte
+	ready chan time.Time // gets one value
+	told  bool
+}
+
+func (w *logWatch) Write(p []byte) (int, error) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tail = append(w.tail, p...)
+	if !w.told && bytes.Contains(w.tail, []byte(ready)) {
+		w.told = true
+		w.ready <- now
+	}
+	if len(w.tail) > 64<<10 {
+		w.tail = append([]byte(nil), w.tail[len(w.tail)-4<<10:]...)
+	}
+	return len(p), nil
+}
+
+func (w *logWatch) end() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.tail[max(0, len(w.tail)-2000):])
+}
+
+// LastWords is the end of what the member wrote to its log.
+func (m *Member) LastWords() string { return m.log.end() }
+
+// ServerFlag lets a command line name servers.
+func ServerFlag(flags *flag.FlagSet, servers *[]Server) {
+	flags.Func("server", "NAME=PATH of a binary that takes etcd's flags; repeat it, the first is the base of ratios",
+		func(text string) error {
+			name, path, ok := strings.Cut(text, "=")
+			*servers = append(*servers, Server{Name: name, Path: path})
+			if !ok {
+				return errors.New("want NAME=PATH")
+			}
+			return nil
+		})
+}
+
+// Names are what servers are called, in their order.
+func Names(servers []Server) (all []string) {
+	for _, s := range servers {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// Cluster is three members of one server.
+type Cluster struct {
+	Server  Server
+	dir     string
+	Members []*Member
+	Control *clientv3.Client // to all members, for questions outside of a measurement
+}
+
+// Start starts a cluster on fresh data below dir and returns once every member serves, with how long that took.
+func Start(ctx context.Context, s Server, dir string) (*Cluster, time.Duration, error) {
+	return StartBehind(ctx, s, dir, memberCount, func(address string) (string, error) { return address, nil })
+}
+
+// StartBehind starts a cluster of so many members, who meet each other where front puts their addresses.
+func StartBehind(
+	ctx context.Context, s Server, dir string, size int, front func(address string) (string, error),
+) (*Cluster, time.Duration, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, 0, err
+	}
+	own, err := os.MkdirTemp(dir, s.Name+"-")
+	if err != nil {
+		return nil, 0, err
+	}
+	c := &Cluster{Server: s, dir: own}
+	addresses, err := freeAddresses(2 * size)
+	if err != nil {
+		return nil, 0, errors.Join(err, c.Remove())
+	}
+	endpoints := make([]string, size)
+	for i := range size {
+		met, err := front(addresses[2*i+1])
+		if err != nil {
+			return nil, 0, errors.Join(err, c.Remove())
+		}
+		c.Members = append(c.Members, &Member{
+			Name: fmt.Sprintf("m%d", i+1), ClientAddr: addresses[2*i], peerAddr: addresses[2*i+1], met: met,
+		})
+		if s.SlowDisks {
+			c.Members[i].Disk = &slowsync.Disk{}
+		}
+		endpoints[i] = addresses[2*i]
+	}
+	took, err := c.Start(ctx)
+	if err != nil {
+		return nil, 0, errors.Join(err, c.Remove())
+	}
+	if c.Control, err = Connect(endpoints...); err != nil {
+		return nil, 0, errors.Join(err, c.Remove())
+	}
+	return c, took, nil
+}
+
+// Start launches all members, on whatever data they have, and waits until all of them are ready.
+func (c *Cluster) Start(ctx context.Context) (time.Duration, error) {
+	begun := time.Now()
+	for _, m := range c.Members {
+		if err := c.Launch(m); err != nil {
+			return 0, err
+		}
+	}
+	last := begun
+	for _, m := range c.Members {
+		at, err := c.AwaitReady(ctx, m)
+		if err != nil {
+			return 0, err
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last.Sub(begun), nil
+}
+
+func (c *Cluster) AwaitReady(ctx context.Context, m *Member) (time.Time, error) {
+	select {
+	case at := <-m.log.ready:
+		return at, nil
+	case <-m.Ended:
+		return time.Time{}, fmt.Errorf("%s %s ended before it was ready:\n%s", c.Server.Name, m.Name, m.LastWords())
+	case <-time.After(time.Minute):
+		return time.Time{}, fmt.Errorf("%s %s is not ready after a minute:\n%s", c.Server.Name, m.Name, m.LastWords())
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	}
+}
+
+func (c *Cluster) Launch(m *Member) error {
+	var initial []string
+	for _, each := range c.Members {
+		initial = append(initial, each.Name+"=http://"+each.met)
+	}
+	state := "new"
+	if m.joins {
+		state = "existing"
+	}
+	command := exec.Command(c.Server.Path,
+		"--name="+m.Name, "--data-dir="+filepath.Join(c.dir, m.Name),
+		"--listen-client-urls=http://"+m.ClientAddr, "--advertise-client-urls=http://"+m.ClientAddr,
+		"--listen-peer-urls=http://"+m.peerAddr, "--initial-advertise-peer-urls=http://"+m.met,
+		"--initial-cluster="+strings.Join(initial, ","), "--initial-cluster-state="+state,
+		"--initial-cluster-token="+filepath.Base(c.dir), fmt.Sprintf("--quota-backend-bytes=%d", 8<<30),
+		"--heartbeat-interval=100", "--election-timeout=1000")
+	command.Args = append(command.Args, c.Server.Flags...)
+	m.log = &logWatch{ready: make(chan time.Time, 1)}
+	command.Stdout, command.Stderr = m.log, m.log
+	// A member does not outlive the run, however that ends, nor does it see the terminal's interrupt.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	start := command.Start
+	if m.Disk != nil {
+		start = func() error { return m.Disk.Start(command) }
+	}
+	if err := start(); err != nil {
+		return err
+	}
+	m.process = command.Process
+	ended := make(chan struct{})
+	m.Ended = ended
+	go func() {
+		_ = command.Wait() // it ends by a signal
+		close(ended)
+	}()
+	return nil
+}
+
+// Stop ends all members in good order.
+func (c *Cluster) Stop() {
+	for _, m := range c.Members {
+		m.Signal(syscall.SIGTERM)
+	}
+	for _, m := range c.Members {
+		if m.process == nil {
+			continue
+		}
+		select {
+		case <-m.Ended:
+		case <-time.After(10 * time.Second):
+			m.Signal(syscall.SIGKILL)
+			<-m.Ended
+		}
+	}
+}
+
+// Signal does nothing to a member that has ended: its number may be another process's by now.
+func (m *Member) Signal(s syscall.Signal) {
+	if m.process == nil {
+		return
+	}
+	select {
+	case <-m.Ended:
+	default:
+		_ = m.process.Signal(s)
+	}
+}
+
+// Remove ends the members and takes their data away.
+func (c *Cluster) Remove() error {
+	if c.Control != nil {
+		_ = c.Control.Close() // says only that it was cut off
+	}
+	c.Stop()
+	return os.RemoveAll(c.dir)
+}
+
+// Leader asks until a member names one that is among the cluster's.
+func (c *Cluster) Leader(ctx context.Context) (*Member, error) {
+	for ctx.Err() == nil {
+		ids := map[uint64]*Member{}
+		named := uint64(0)
+		for _, m := range c.Members {
+			if status, err := c.Control.Status(ctx, m.ClientAddr); err == nil {
+				m.ID, named = status.Header.MemberId, status.Leader
+				ids[m.ID] = m
+			}
+		}
+		if m := ids[named]; m != nil && len(ids) == len(c.Members) {
+			return m, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil, ctx.Err()
+}
+
+func (c *Cluster) cpuTime() (sum time.Duration) {
+	for _, m := range c.Members {
+		sum += cpuTime(m.process.Pid)
+	}
+	return sum
+}
+
+// Resident is the resident set of the largest member in MiB, by a line of its status.
+func (c *Cluster) Resident(line string) float64 {
+	largest := int64(0)
+	for _, m := range c.Members {
+		largest = max(largest, residentKiB(m.process.Pid, line))
+	}
+	return float64(largest) / 1024
+}
+
+func (c *Cluster) ForgetPeaks() {
+	for _, m := range c.Members {
+		forgetPeak(m.process.Pid)
+	}
+}
+
+// freeAddresses asks the kernel for ports. All are held until the last is known, so that they differ.
+func freeAddresses(n int) ([]string, error) {
+	addresses := make([]string, n)
+	for i := range addresses {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close()
+		addresses[i] = listener.Addr().String()
+	}
+	return addresses, nil
+}
+
+func Connect(endpoints ...string) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second})
+}
+
+// Pause waits, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// ConnectAll opens connections that know all members.
+func (c *Cluster) ConnectAll(n int) (clients []*clientv3.Client, err error) {
+	for range n {
+		client, err := Connect(c.Control.Endpoints()...)
+		if err != nil {
+			return clients, err
+		}
+		clients = append(clients, client)
+	}
+	return clients, nil
+}

@@ -1,0 +1,44 @@
+package load
+
+import (
+	"github.com/quorate/quorate/test/bench/cluster"
+	"github.com/quorate/quorate/test/bench/figures"
+
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/quorate/quorate/test/bench/latency"
+)
+
+// Latencies sets what the workers did between two readings of the meters.
+func Latencies(f *figures.Row, from, to cluster.Reading, workers []*Worker) (done float64) {
+	var times latency.Histogram
+	wrong := 0
+	for _, w := range workers {
+		times.Add(&w.Times)
+		if wrong += w.Errors; w.failed != nil {
+			fmt.Fprintf(os.Stderr, "%s: a client's first error: %v\n", f.Workload, w.failed)
+		}
+	}
+	done = float64(times.Count())
+	f.Set(figures.Failures, float64(wrong))
+	f.Set(figures.PerSecond, done/to.At.Sub(from.At).Seconds())
+	if done > 0 {
+		f.Set(figures.MedianMillis, figures.Millis(times.Quantile(0.50)))
+		f.Set(figures.P99Millis, figures.Millis(times.Quantile(0.99)))
+	}
+	return done
+}
+
+// Charge works out what happened between two readings of the meters, and what one operation cost.
+func Charge(f *figures.Row, from, to cluster.Reading, workers []*Worker) {
+	done := Latencies(f, from, to, workers)
+	servers, generator := to.Servers-from.Servers, to.Generator-from.Generator
+	others := max(0, to.Everyone-from.Everyone-servers-generator)
+	f.Set(figures.OthersPercent, 100*float64(others)/float64(to.At.Sub(from.At))/float64(runtime.NumCPU()))
+	if done > 0 {
+		f.Set(figures.ServerMicros, figures.Micros(servers)/done)
+		f.Set(figures.ClientMicros, figures.Micros(generator)/done)
+	}
+}
