@@ -24,7 +24,8 @@ func (w *World) offersResume() bool {
 func (w *World) offersAt(h *host) bool {
 	life, before := h.life, h.proc.Node.Replica().FastCounts().Tried
 	end := w.run.Now() + longestPause
-	for n := 0; h.serves() && h.life == life && h.proc.GainsByOffers(); n++ {
+	// After a violation time stands still: nothing of what follows would ever end.
+	for n := 0; !w.run.suite.Failed() && h.serves() && h.life == life && h.proc.GainsByOffers(); n++ {
 		if h.proc.Node.Replica().FastCounts().Tried > before {
 			return true
 		}

@@ -51,6 +51,8 @@ type run struct {
 	counts  tally.Counts
 	current *host // whose code runs: for panics
 
+	mostEvents uint64 // a run that has more ends with a violation
+
 	routines routines.Set // what blocks, in a real member
 	joins    joins.Laws
 

@@ -18,6 +18,9 @@ import (
 // hastyClients is how many native clients there are if they count wrong.
 const hastyClients = 6
 
+// maxEvents ends a run that does not come to its end: the longest runs of all faults have a hundredth of it.
+const maxEvents = 20_000_000
+
 // World is one simulated cluster, with its clients, and all that happens to it, phase by phase.
 type World struct {
 	run       *run
@@ -77,7 +80,7 @@ func newWorld(o Options) (*World, error) {
 		plan: p, rng: dice.Stream(o.Seed, streamWorld),
 		spoil: dice.Stream(o.Seed, streamIdentity), chance: dice.Stream(o.Seed, streamOperators),
 		users: dice.Stream(o.Seed, streamUsers),
-		trace: diary.New(o.Trace),
+		trace: diary.New(o.Trace), mostEvents: maxEvents,
 	}
 	if r.broken, err = breaks.Named(o.Break); err != nil {
 		return nil, err
@@ -166,6 +169,9 @@ func (w *World) runUntil(end time.Duration, done func() bool) bool {
 		}
 		do()
 		w.run.counts.Events++
+		if w.run.counts.Events >= w.run.mostEvents {
+			w.run.suite.Report("harness", fmt.Sprintf("not ended after %d events", w.run.mostEvents))
+		}
 		if done != nil && w.run.counts.Events%64 == 0 && done() {
 			return true
 		}
