@@ -11,9 +11,15 @@ import (
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/snapshots"
 	"github.com/quorate/quorate/internal/upkeep"
 )
+
+// ErrRemoved means that the cluster removed this member for ever.
+var ErrRemoved = errors.New("the member has been permanently removed from the cluster: keep its data directory until " +
+	"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +
+	"another, empty directory")
 
 // Work is one thing to do: entries to apply, or a snapshot to put in place of the store, or that this member leads in a term,
 // or leads no more.
@@ -128,7 +134,7 @@ func (a *Applier) apply(entries []consensus.Entry) error {
 		entries = entries[len(batch):]
 		results, err := o.Apply(batch)
 		if err != nil {
-			return err
+			return a.because(err)
 		}
 		o.Applied(batch, results)
 		last := batch[len(batch)-1].Index
@@ -144,6 +150,18 @@ func (a *Applier) apply(entries []consensus.Entry) error {
 		o.Scrubber.Consider(store.CompactRevision(), store.CountsDue())
 	}
 	return nil
+}
+
+// because tells why entries could not be applied: a removed member that is still fed may meet a level that its build does
+// not know, and nobody has to start a later build for it.
+func (a *Applier) because(err error) error {
+	var low *level.TooLowError
+	if d := a.options.Data; errors.As(err, &low) {
+		if _, removed := d.Machine.Removed(d.Identity.Member); removed {
+			return ErrRemoved
+		}
+	}
+	return err
 }
 
 // install puts a received snapshot in place of the store.

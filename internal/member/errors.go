@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/datadir"
 	"github.com/quorate/quorate/internal/expiry"
 	"github.com/quorate/quorate/internal/proposals"
@@ -25,9 +26,7 @@ var (
 	// ErrTooLarge means that the encoded command exceeds MaxRequestBytes; nothing happened.
 	ErrTooLarge = proposals.ErrTooLarge
 	// ErrRemoved means that the cluster removed this member for ever.
-	ErrRemoved = errors.New("the member has been permanently removed from the cluster: keep its data directory until " +
-		"`quorate member list` at the others shows a cluster that is well; to bring the machine back, add a new member with " +
-		"another, empty directory")
+	ErrRemoved = applier.ErrRemoved
 	// ErrNotLeader means that only the leader can do this.
 	ErrNotLeader = expiry.ErrNotLeader
 	// ErrBadTransferee means that leadership cannot go to that member.

@@ -2,9 +2,11 @@ package sim
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"time"
 
+	"github.com/quorate/quorate/internal/applier"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/datadir"
@@ -274,6 +276,10 @@ func (h *host) down() {
 
 // fail ends the process because of an operating error, as the real member does. The disk keeps what it was given.
 func (h *host) fail(err error) {
+	if errors.Is(err, applier.ErrRemoved) {
+		h.retire()
+		return
+	}
 	h.run.trace.Note(h.run.Now(), h.slot, diary.Fail, 1, 0, 0, err.Error)
 	if !h.disk.Full && !h.disk.Broken {
 		h.suite.Report("operating-error", err.Error())

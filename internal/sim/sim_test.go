@@ -64,6 +64,11 @@ func TestRun_falseAlarms(t *testing.T) {
 	}
 }
 
+// Ensure that a removed member of an earlier build which is still fed ends as removed when it meets a level that it does not know.
+func TestRun_removedEarlierBuild(t *testing.T) {
+	mustHold(t, sim.Options{Seed: 1795399205798379976, Nemesis: "all"})
+}
+
 func mustHold(t *testing.T, o sim.Options) {
 	t.Helper()
 	report, err := sim.Run(o)
