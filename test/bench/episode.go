@@ -9,26 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
-	"time"
 )
 
-// plan is what the command line asks for.
-type plan struct {
-	servers        []cluster.Server
-	dir            string
-	workloads      []string
-	clients        []int
-	watchers       []int
-	watchStreams   int
-	rounds, values int
-	snapshotMiB    int
-	expiry         expiry
-	warm, length   time.Duration
-}
-
-// episode is a workload that needs a cluster of its own.
-type episode func(context.Context, *plan, cluster.Server) ([]figures.Row, error)
-
+// episodes are the workloads that need a cluster of their own.
 var episodes = map[string]episode{
 	"watch": fanOut, "memory": memory, "start": startUp, "kill-leader": killLeader,
 	"add-voter":        disturbed("add-voter", addVoter),
@@ -36,6 +19,8 @@ var episodes = map[string]episode{
 	"replace-leader":   disturbed("replace-leader", replaceLeader),
 	"replace-follower": disturbed("replace-follower", replaceFollower),
 	"learner-snapshot": learnerSnapshot,
+	"range-1000":       lists("range-1000", rangeClients, listPart),
+	"stream-100000":    lists("stream-100000", streamClients, streamAll),
 	"expiry": func(ctx context.Context, p *plan, s cluster.Server) ([]figures.Row, error) {
 		return p.expiry.run(ctx, s, p.dir)
 	},
@@ -54,7 +39,7 @@ func closed(ctx context.Context, c *cluster.Cluster, p *plan, workload string, c
 	return f, errors.Join(ctx.Err(), load.Close(workers))
 }
 
-// memory writes many values once and looks at what the members hold then, and held at most.
+// memory writes many values once and looks at what the members hold then, and held at most, and what a restart takes.
 func memory(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, err error) {
 	c, _, err := cluster.Start(ctx, s, p.dir)
 	if err != nil {
@@ -72,7 +57,15 @@ func memory(ctx context.Context, p *plan, s cluster.Server) (_ []figures.Row, er
 	f.Set(figures.ClientMicros, figures.Micros(to.Generator-from.Generator)/float64(p.values))
 	f.Set(figures.ResidentMiB, c.Resident("VmRSS"))
 	peak.Set(figures.ResidentMiB, c.Resident("VmHWM"))
-	return []figures.Row{f, peak}, nil
+	again := figures.NewRow(fmt.Sprintf("memory %d, restarted", p.values))
+	c.Stop()
+	took, err := c.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	again.Set(figures.WaitMillis, figures.Millis(took))
+	again.Set(figures.ResidentMiB, c.Resident("VmRSS"))
+	return []figures.Row{f, peak, again}, nil
 }
 
 // startUp times a cluster from exec to the last member's readiness: without data, and after a restart with data.

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/quorate/quorate/test/bench/cluster"
 	"github.com/quorate/quorate/test/bench/distance"
+	"github.com/quorate/quorate/test/bench/figures"
 
 	"context"
 	"errors"
@@ -71,6 +72,7 @@ type farLoad struct {
 	delay, clientDelay time.Duration // one way
 	length             time.Duration
 	reads              bool
+	told               func(figures.Row) // gets each row; nil: nobody
 }
 
 func (f farLoad) measure(ctx context.Context, s cluster.Server, dir string, size int) error {
@@ -224,5 +226,12 @@ func (f farLoad) row(
 		return float64(took[int(share*float64(len(took)-1))].Microseconds()) / 1000
 	}
 	fmt.Printf("%-9s %-33s %8.1f %8.1f %8.1f %8d  %s\n", f.server, name, at(0.5), at(0.9), at(0.99), len(took), remark())
+	if f.told != nil {
+		r := figures.NewRow(name)
+		r.Set(figures.MedianMillis, at(0.5))
+		r.Set(figures.P99Millis, at(0.99))
+		r.Set(figures.PerSecond, float64(len(took))/f.length.Seconds())
+		f.told(r)
+	}
 	return nil
 }

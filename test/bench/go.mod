@@ -2,7 +2,10 @@ module github.com/quorate/quorate/test/bench
 
 go 1.26.0
 
-require go.etcd.io/etcd/client/v3 v3.7.3
+require (
+	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
+	go.etcd.io/etcd/client/v3 v3.7.3
+)
 
 require (
 	github.com/coreos/go-semver v0.3.1 // indirect
@@ -20,7 +23,7 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/grpc v1.85.0
-	google.golang.org/protobuf v1.36.12 // indirect
+	google.golang.org/protobuf v1.36.12
 )
 
 replace github.com/quorate/quorate => ../..

@@ -20,7 +20,11 @@ import (
 	"github.com/quorate/quorate/test/bench/slowsync"
 )
 
-const memberCount = 3
+const (
+	memberCount = 3
+	readyLimit  = 5 * time.Minute // with ten million keys etcd needs most of one
+	stopLimit   = time.Minute
+)
 
 // ready is what etcd logs when a member has joined and answers clients.
 const ready = "ready to serve client requests"
@@ -177,8 +181,8 @@ func (c *Cluster) AwaitReady(ctx context.Context, m *Member) (time.Time, error) 
 		return at, nil
 	case <-m.Ended:
 		return time.Time{}, fmt.Errorf("%s %s ended before it was ready:\n%s", c.Server.Name, m.Name, m.LastWords())
-	case <-time.After(time.Minute):
-		return time.Time{}, fmt.Errorf("%s %s is not ready after a minute:\n%s", c.Server.Name, m.Name, m.LastWords())
+	case <-time.After(readyLimit):
+		return time.Time{}, fmt.Errorf("%s %s is not ready after %s:\n%s", c.Server.Name, m.Name, readyLimit, m.LastWords())
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()
 	}
@@ -233,7 +237,7 @@ func (c *Cluster) Stop() {
 		}
 		select {
 		case <-m.Ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(stopLimit):
 			m.Signal(syscall.SIGKILL)
 			<-m.Ended
 		}

@@ -48,8 +48,7 @@ func (m *Meters) Charge(f *figures.Row, done float64) {
 	servers, generator := m.To.Servers-m.From.Servers, m.To.Generator-m.From.Generator
 	f.Set(figures.ServerMicros, figures.Micros(servers)/done)
 	f.Set(figures.ClientMicros, figures.Micros(generator)/done)
-	others := max(0, m.To.Everyone-m.From.Everyone-servers-generator)
-	f.Set(figures.OthersPercent, 100*float64(others)/float64(m.To.At.Sub(m.From.At))/float64(runtime.NumCPU()))
+	f.Set(figures.OthersPercent, Others(m.From, m.To))
 	f.Set(figures.ResidentMiB, m.cluster.Resident("VmHWM"))
 	f.Set(figures.DiskMiB, float64(diskBytes(m.cluster.dir))/(1<<20))
 	if m.known {
@@ -71,6 +70,12 @@ type Reading struct {
 // Read reads the meters of the processors now.
 func (c *Cluster) Read() Reading {
 	return Reading{At: time.Now(), Servers: c.cpuTime(), Generator: ownCPUTime(), Everyone: machineTime()}
+}
+
+// Others is what other processes took of the machine's processor time between two readings, in percent.
+func Others(from, to Reading) float64 {
+	others := max(0, to.Everyone-from.Everyone-(to.Servers-from.Servers)-(to.Generator-from.Generator))
+	return 100 * float64(others) / float64(to.At.Sub(from.At)) / float64(runtime.NumCPU())
 }
 
 // CountElections looks who leads, again and again, until the function that it returns is called, which says how often that

@@ -61,8 +61,8 @@ func (f *Row) Set(k Kind, v float64) { f.Values[k] = v }
 func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// median leaves out what is not a number, and is none if nothing is left.
-func median(values []float64) float64 {
+// Median leaves out what is not a number, and is none if nothing is left.
+func Median(values []float64) float64 {
 	known := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	if len(known) == 0 {
 		return math.NaN()
@@ -74,9 +74,9 @@ func median(values []float64) float64 {
 	return known[len(known)/2]
 }
 
-// ratios divides a server's figure by the base's of the same round, in the order of rounds. A round that lacks one of
+// Ratios divides a server's figure by the base's of the same round, in the order of rounds. A round that lacks one of
 // the two, or where the base is zero, is left out.
-func ratios(all []Row, workload, base, other string, k Kind) []float64 {
+func Ratios(all []Row, workload, base, other string, k Kind) []float64 {
 	find := func(server string, round int) float64 {
 		for i := range all {
 			if f := &all[i]; f.Workload == workload && f.Server == server && f.Round == round {

@@ -20,7 +20,7 @@ func TestMedian(t *testing.T) {
 		{"even", []float64{4, 1, 2, 9}, 3},
 		{"unknown ones are left out", []float64{unknown, 7, 1, unknown, 8}, 7},
 	} {
-		if got := median(row.values); got != row.want && !(math.IsNaN(got) && math.IsNaN(row.want)) {
+		if got := Median(row.values); got != row.want && !(math.IsNaN(got) && math.IsNaN(row.want)) {
 			t.Errorf("%s: got %v, want %v", row.name, got, row.want)
 		}
 	}
@@ -43,11 +43,11 @@ func TestRatios(t *testing.T) {
 		sample("put", "etcd", 4, 200), sample("put", "quorate", 4, 100),
 		sample("range", "etcd", 0, 1), sample("range", "quorate", 0, 99),
 	}
-	got := ratios(all, "put", "etcd", "quorate", PerSecond)
+	got := Ratios(all, "put", "etcd", "quorate", PerSecond)
 	if want := []float64{1.5, 2, 0.5}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := ratios(all, "put", "etcd", "quorate", ResidentMiB); len(got) != 0 {
+	if got := Ratios(all, "put", "etcd", "quorate", ResidentMiB); len(got) != 0 {
 		t.Errorf("of what was not measured: got %v, want none", got)
 	}
 	var text strings.Builder

@@ -34,7 +34,7 @@ func Report(out io.Writer, servers []string, all []Row) error {
 						values = append(values, all[i].Values[k])
 					}
 				}
-				fmt.Fprintf(table, "%s\t", Show(median(values)))
+				fmt.Fprintf(table, "%s\t", Show(Median(values)))
 			}
 			fmt.Fprintln(table)
 		}
@@ -49,7 +49,7 @@ func Report(out io.Writer, servers []string, all []Row) error {
 		for _, workload := range workloads {
 			fmt.Fprintf(table, "%s\t\t", workload)
 			for _, k := range both {
-				fmt.Fprintf(table, "%s\t", showRatios(ratios(all, workload, servers[0], other, k)))
+				fmt.Fprintf(table, "%s\t", showRatios(Ratios(all, workload, servers[0], other, k)))
 			}
 			fmt.Fprintln(table)
 		}
@@ -90,5 +90,5 @@ func showRatios(rs []float64) string {
 	for i, r := range rs {
 		each[i] = fmt.Sprintf("%.2f", r)
 	}
-	return fmt.Sprintf("%.2f (%s)", median(rs), strings.Join(each, " "))
+	return fmt.Sprintf("%.2f (%s)", Median(rs), strings.Join(each, " "))
 }

@@ -6,7 +6,6 @@ import (
 
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/quorate/quorate/test/bench/latency"
 )
@@ -35,8 +34,7 @@ func Latencies(f *figures.Row, from, to cluster.Reading, workers []*Worker) (don
 func Charge(f *figures.Row, from, to cluster.Reading, workers []*Worker) {
 	done := Latencies(f, from, to, workers)
 	servers, generator := to.Servers-from.Servers, to.Generator-from.Generator
-	others := max(0, to.Everyone-from.Everyone-servers-generator)
-	f.Set(figures.OthersPercent, 100*float64(others)/float64(to.At.Sub(from.At))/float64(runtime.NumCPU()))
+	f.Set(figures.OthersPercent, cluster.Others(from, to))
 	if done > 0 {
 		f.Set(figures.ServerMicros, figures.Micros(servers)/done)
 		f.Set(figures.ClientMicros, figures.Micros(generator)/done)
