@@ -3,6 +3,7 @@ module github.com/quorate/quorate/test/bench
 go 1.26.0
 
 require (
+	// Reads CPU profiles: the parser of those who keep the format.
 	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	go.etcd.io/etcd/client/v3 v3.7.3
 )

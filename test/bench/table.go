@@ -17,6 +17,7 @@ import (
 
 const (
 	tableRate  = 1000 // k8s: mutations a second of both servers
+	listsLeast = 5 * time.Second // a stream of 100,000 keys takes one on a busy machine
 	tableTrip  = 50 * time.Millisecond
 	tableSites = 4 * time.Second // each row between sites
 )
@@ -125,22 +126,22 @@ func (p *tablePlan) rows(ctx context.Context, name string, one part) (all []figu
 
 // parts are how the sections are measured.
 func (p *tablePlan) parts() map[string]part {
-	closed := func(clients []int, workloads ...string) part {
+	closed := func(length time.Duration, clients []int, workloads ...string) part {
 		one := plan{
 			dir: p.dir, workloads: workloads, clients: clients, watchers: []int{1000}, watchStreams: 50, values: p.values,
-			warm: p.warm, length: p.length,
+			warm: p.warm, length: length,
 		}
 		numbers := strings.Trim(strings.ReplaceAll(fmt.Sprint(clients), " ", ","), "[]")
 		return part{fmt.Sprintf("go run . run --workloads %s --clients %s --rounds %d --duration %s --warmup %s",
-			strings.Join(workloads, ","), numbers, p.rounds, p.length, p.warm), p.rounds, one.runServer}
+			strings.Join(workloads, ","), numbers, p.rounds, length, p.warm), p.rounds, one.runServer}
 	}
-	memory := closed([]int{1}, "memory")
+	memory := closed(p.length, []int{1}, "memory")
 	memory.rounds, memory.command = 1, fmt.Sprintf("go run . run --workloads memory --values %d --rounds 1", p.values)
 	return map[string]part{
-		"calls":  closed([]int{1, 64, 256}, "put", "txn", "range"),
-		"lists":  closed([]int{1}, "range-1000", "stream-100000"),
-		"watch":  closed([]int{1}, "watch"),
-		"leases": closed([]int{64}, "lease-grant", "keepalive", "keepalive-100"),
+		"calls":  closed(p.length, []int{1, 64, 256}, "put", "txn", "range"),
+		"lists":  closed(max(p.length, listsLeast), []int{1}, "range-1000", "stream-100000"),
+		"watch":  closed(p.length, []int{1}, "watch"),
+		"leases": closed(p.length, []int{64}, "lease-grant", "keepalive", "keepalive-100"),
 		"memory": memory,
 		"life":   {"go run . life --rounds 1", 1, p.life},
 		"k8s": {fmt.Sprintf("go run . k8s --find-max --rate 800 --search 40s --rounds 2; go run . k8s --rate %d "+
