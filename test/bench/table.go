@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	tableRate  = 1000 // k8s: mutations a second of both servers
+	tableRate  = 1000            // k8s: mutations a second of both servers
 	listsLeast = 5 * time.Second // a stream of 100,000 keys takes one on a busy machine
 	tableTrip  = 50 * time.Millisecond
 	tableSites = 4 * time.Second // each row between sites
