@@ -43,22 +43,35 @@ func far(ctx context.Context, arguments []string) error {
 	length := flags.Duration("duration", 10*time.Second, "how long to measure each row")
 	beside := flags.Bool("beside", false, "the client is in the site of the member that it asks")
 	reads := flags.Bool("reads", false, "measure linearizable reads, too")
+	geo := flags.Bool("regions", false, "five members in five regions of the world, and clients beside each of them")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	if *dir == "" || len(servers) == 0 {
 		return errors.New("far: --server and --dir are required")
 	}
-	fmt.Printf("%d members, every round trip %s, %d writers, %s; %s\n\n", *size, *trip, *writers, *length, cluster.Machine())
+	if *geo {
+		fmt.Printf("%s, led from %s, %d writers, %s; %s\n\n", strings.Join(sites, ", "), sites[leadingSite], *writers, *length,
+			cluster.Machine())
+	} else {
+		fmt.Printf("%d members, every round trip %s, %d writers, %s; %s\n\n", *size, *trip, *writers, *length, cluster.Machine())
+	}
 	fmt.Printf("%-9s %-33s %8s %8s %8s %8s  %s\n", "server", "what", "p50 ms", "p90 ms", "p99 ms", "done", "")
 	for _, s := range servers {
 		f := farLoad{server: s.Name, writers: *writers, natives: *natives, delay: *trip / 2, length: *length, reads: *reads}
 		if f.clientDelay = f.delay; *beside {
 			f.clientDelay = 0
 		}
-		if err := f.measure(ctx, s, *dir, *size); err != nil {
+		run := func() error { return f.measure(ctx, s, *dir, *size) }
+		if *geo {
+			run = func() error { return f.measureRegions(ctx, s, *dir) }
+		}
+		if err := run(); err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
+	}
+	if *geo {
+		return nil
 	}
 	ms := float64(trip.Microseconds()) / 1000
 	fmt.Printf("\nBy arithmetic alone: one round trip %.0f ms, two %.0f, three %.0f.\n", ms, 2*ms, 3*ms)
@@ -88,7 +101,7 @@ func (f farLoad) measure(ctx context.Context, s cluster.Server, dir string, size
 			return "", err
 		}
 		proxies = append(proxies, l)
-		go distance.PassOn(l, address, f.delay)
+		go distance.PassOn(l, address, func(net.Addr) (time.Duration, error) { return f.delay, nil })
 		return l.Addr().String(), nil
 	})
 	if err != nil {

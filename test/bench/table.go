@@ -20,6 +20,7 @@ const (
 	listsLeast = 5 * time.Second // a stream of 100,000 keys takes one on a busy machine
 	tableTrip  = 50 * time.Millisecond
 	tableSites = 4 * time.Second // each row between sites
+	tableGeo   = 2 * time.Second // each row between regions
 )
 
 // tablePlan is what the command line of `table` asks for.
@@ -148,6 +149,8 @@ func (p *tablePlan) parts() map[string]part {
 			"--duration 15s --rounds 2", tableRate), 2, p.kubernetes},
 		"sites": {fmt.Sprintf("go run . far --members 3 --beside --reads --clients 1 --duration %s; ... --clients 64; "+
 			"... --members 5 --clients 1", tableSites), 1, p.sites},
+		"regions": {fmt.Sprintf("go run . far --regions --reads --clients 1 --duration %s; ... --clients 64", tableGeo), 1,
+			p.regions},
 	}
 }
 
@@ -203,6 +206,21 @@ func (p *tablePlan) sites(ctx context.Context, s cluster.Server) (all []figures.
 			all = append(all, r)
 		}
 		if err := f.measure(ctx, s, p.dir, row.members); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// regions measures writes and reads in each of five regions.
+func (p *tablePlan) regions(ctx context.Context, s cluster.Server) (all []figures.Row, err error) {
+	for _, clients := range []int{1, 64} {
+		f := farLoad{server: s.Name, writers: clients, natives: 1, length: tableGeo, reads: true}
+		f.told = func(r figures.Row) {
+			r.Workload = fmt.Sprintf("%s, %d", r.Workload, clients)
+			all = append(all, r)
+		}
+		if err := f.measureRegions(ctx, s, p.dir); err != nil {
 			return all, err
 		}
 	}

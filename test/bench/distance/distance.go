@@ -9,14 +9,20 @@ import (
 	"time"
 )
 
-// PassOn connects whoever comes to an address that is far away.
-func PassOn(l net.Listener, address string, delay time.Duration) {
+// PassOn connects whoever comes to an address that is far away. delay says how far it is for who comes from there; where it fails,
+// the connection is refused.
+func PassOn(l net.Listener, address string, delay func(from net.Addr) (time.Duration, error)) {
 	for {
 		in, err := l.Accept()
 		if err != nil {
 			return
 		}
-		out, err := Dial(context.Background(), address, delay)
+		far, err := delay(in.RemoteAddr())
+		if err != nil {
+			_ = in.Close()
+			continue
+		}
+		out, err := Dial(context.Background(), address, far)
 		if err != nil {
 			_ = in.Close()
 			continue
@@ -46,6 +52,7 @@ type parcel struct {
 	bytes []byte
 }
 
+// Dial connects to an address that is so far away, one way.
 func Dial(ctx context.Context, address string, delay time.Duration) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
