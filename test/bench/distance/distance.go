@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// PassOn connects whoever comes to an address that is far away. delay says how far it is for who comes from there; where it fails,
-// the connection is refused.
+// PassOn connects whoever comes to an address that is far away. delay says how far it is for who comes from there; where it
+// fails, the connection is refused.
 func PassOn(l net.Listener, address string, delay func(from net.Addr) (time.Duration, error)) {
 	for {
 		in, err := l.Accept()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// inodeField is where the line of a socket in /proc/net/tcp has its inode, from zero; addressField where it has its own address.
+// Where the line of a socket in /proc/net/tcp has its own address and its inode, from zero.
 const (
 	addressField = 1
 	inodeField   = 9
