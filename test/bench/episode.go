@@ -26,7 +26,7 @@ var episodes = map[string]episode{
 	},
 }
 
-// load runs one closed loop on a running cluster.
+// closed runs one closed loop on a running cluster.
 func closed(ctx context.Context, c *cluster.Cluster, p *plan, workload string, clients int) (figures.Row, error) {
 	f := figures.NewRow(fmt.Sprintf("%s c=%d", workload, clients))
 	workers, err := load.Open(ctx, c, clients)

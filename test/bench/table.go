@@ -145,8 +145,8 @@ func (p *tablePlan) parts() map[string]part {
 		"leases": closed(p.length, []int{64}, "lease-grant", "keepalive", "keepalive-100"),
 		"memory": memory,
 		"life":   {"go run . life --rounds 1", 1, p.life},
-		"k8s": {fmt.Sprintf("go run . k8s --find-max --rate 800 --search 40s --rounds 2; go run . k8s --rate %d "+
-			"--duration 15s --rounds 2", tableRate), 2, p.kubernetes},
+		"k8s": {fmt.Sprintf("go run . k8s --find-max --rate 800 --search 40s --rounds %d; go run . k8s --rate %d "+
+			"--duration 15s --rounds %d", min(p.rounds, 2), tableRate, min(p.rounds, 2)), min(p.rounds, 2), p.kubernetes},
 		"sites": {fmt.Sprintf("go run . far --members 3 --beside --reads --clients 1 --duration %s; ... --clients 64; "+
 			"... --members 5 --clients 1", tableSites), 1, p.sites},
 		"regions": {fmt.Sprintf("go run . far --regions --reads --clients 1 --duration %s; ... --clients 64", tableGeo), 1,
