@@ -231,3 +231,30 @@ func TestServer_busyWatcher(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a stream is not worked for any more once it was reset because its client broke the rules: an answer would follow
+// the reset.
+func TestServer_resetStreamsAreLost(t *testing.T) {
+	for name, breaks := range map[string]func(c *client) error{
+		"DATA behind the end": func(c *client) error {
+			return errors.Join(c.request(1, true, "silent", "1"), c.WriteData(1, true, []byte("more")))
+		},
+		"a stream that depends on itself": func(c *client) error {
+			return errors.Join(c.request(1, false, "silent", "1"), c.WritePriority(1, http2.PriorityParam{StreamDep: 1}))
+		},
+		"a PRIORITY of a wrong length": func(c *client) error {
+			return errors.Join(c.request(1, false, "silent", "1"), c.WriteRawFrame(http2.FramePriority, 0, 1, make([]byte, 4)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t)
+			if err := errors.Join(breaks(c), c.request(3, false), c.WriteData(3, true, []byte("x"))); err != nil {
+				t.Fatal(err)
+			}
+			c.answer(3)
+			if n := c.echo.lost.Load(); n != 1 {
+				t.Errorf("%d were lost, want one", n)
+			}
+		})
+	}
+}

@@ -155,8 +155,7 @@ func (c *conn) handle(f *frame, now time.Time) error {
 		if f.kind != typeSettings || f.has(flagAck) {
 			return broken(ProtocolError, "the first frame is not SETTINGS")
 		}
-		c.greeted = true
-		if err := c.net.SetDeadline(time.Time{}); err != nil {
+		if err := c.greetedBy(); err != nil {
 			return err
 		}
 	}
@@ -198,17 +197,39 @@ func (c *conn) handle(f *frame, now time.Time) error {
 	return c.floods.idle(idleFrame) // frames of unknown types are ignored (section 4.1)
 }
 
+// greetedBy ends the handshake, unless the connection is left already: that has a deadline of its own.
+func (c *conn) greetedBy() error {
+	c.greeted = true
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leaving.parted {
+		return nil
+	}
+	return c.net.SetDeadline(time.Time{})
+}
+
 // priority takes a PRIORITY, which says nothing to this server (RFC 9113, section 5.3.2).
 func (c *conn) priority(f *frame) error {
 	switch {
 	case f.stream == 0:
 		return broken(ProtocolError, "PRIORITY of no stream")
 	case len(f.payload) != 5:
-		return c.refuse(f.stream, FrameSizeError)
+		return c.wrong(f.stream, FrameSizeError)
 	case binary.BigEndian.Uint32(f.payload)&maxStreamID == f.stream:
-		return c.refuse(f.stream, ProtocolError)
+		return c.wrong(f.stream, ProtocolError)
 	}
 	return c.floods.idle(idleFrame)
+}
+
+// wrong resets a stream, open or not, by an error of its client.
+func (c *conn) wrong(id uint32, code Code) error {
+	c.mu.Lock()
+	s := c.streams[id]
+	c.mu.Unlock()
+	if s == nil {
+		return c.refuse(id, code)
+	}
+	return c.misled(s, code)
 }
 
 // reset takes a RST_STREAM.

@@ -34,6 +34,19 @@ func (f *floods) idle(cost int) error {
 	return nil
 }
 
+// forgiven is how much of the score a second takes away: a client that is sent nothing may still ping for days.
+const forgiven = 100
+
+// forgive takes note of the time that has passed.
+func (f *floods) forgive(passed time.Duration) {
+	much := max(1, int64(passed*forgiven/time.Second))
+	for score := f.score.Load(); score > 0; score = f.score.Load() {
+		if f.score.CompareAndSwap(score, max(0, score-much)) {
+			return
+		}
+	}
+}
+
 // forward takes note of a frame that does.
 func (f *floods) forward() {
 	if f.score.Load() > -maxCredit {

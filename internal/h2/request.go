@@ -118,8 +118,10 @@ func (c *conn) data(f *frame) error {
 		return broken(ProtocolError, "DATA of a stream that was not opened")
 	case s == nil && len(p) >= largeBytes: // an upload that was answered early: nothing is gained by telling it twice
 		return nil
-	case s == nil || s.received:
+	case s == nil:
 		return c.refuse(f.stream, StreamClosed)
+	case s.received:
+		return c.misled(s, StreamClosed)
 	}
 	if !s.arrived(size, f.has(flagEndStream)) {
 		return c.misled(s, FlowControlError)

@@ -131,12 +131,18 @@ func (s *Server) watch() {
 		case <-s.stop:
 			return
 		case now := <-ticker.C:
-			for _, c := range s.all() {
-				c.probe(now)
-				if s.beats() {
-					c.beat(now)
-				}
-			}
+			s.look(now, every)
+		}
+	}
+}
+
+// look is what watch does; passed is the time since it did so last.
+func (s *Server) look(now time.Time, passed time.Duration) {
+	for _, c := range s.all() {
+		c.floods.forgive(passed)
+		c.probe(now)
+		if s.beats() {
+			c.beat(now)
 		}
 	}
 }
