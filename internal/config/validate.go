@@ -156,9 +156,6 @@ func (c *Config) serviceFaults() Faults {
 	if c.FeatureGates.Enabled("LeaseCheckpointPersist") && !c.FeatureGates.Enabled("LeaseCheckpoint") {
 		faults = append(faults, "--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint")
 	}
-	if c.GRPCTransport == TransportOwn && c.Tracing.Enabled {
-		faults = append(faults, "--grpc-transport=quorate sends no spans: leave it out, or --enable-distributed-tracing")
-	}
 	if _, err := c.LogRotation(); err != nil {
 		faults = append(faults, err.Error())
 	}

@@ -54,8 +54,6 @@ func TestConfig_Validate(t *testing.T) {
 		{"a gate without the gate below", "--feature-gates=LeaseCheckpointPersist=true",
 			[]string{"--feature-gates: LeaseCheckpointPersist needs LeaseCheckpoint"}},
 		{"both gates", "--feature-gates=LeaseCheckpointPersist=true,LeaseCheckpoint=true", nil},
-		{"spans of a transport that has none", "--grpc-transport=quorate --enable-distributed-tracing",
-			[]string{"--grpc-transport=quorate sends no spans"}},
 		{"the journal", "--log-outputs=systemd/journal", nil},
 		{"default among others", "--log-outputs=default,stdout", []string{"--log-outputs: 'default' cannot"}},
 		{"log and data in one directory", "--wal-dir=x/../d --data-dir=d", []string{"--wal-dir and --data-dir must"}},

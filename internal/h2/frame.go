@@ -48,6 +48,7 @@ const (
 	StreamClosed     Code = 5
 	FrameSizeError   Code = 6
 	RefusedStream    Code = 7
+	Cancel           Code = 8
 	CompressionError Code = 9
 	EnhanceYourCalm  Code = 11
 )

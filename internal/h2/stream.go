@@ -233,6 +233,20 @@ func (s *Stream) Send(parts []Part) bool {
 func (s *Stream) Reset(code Code) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
+	s.reset(code)
+}
+
+// Expire ends a stream whose time is over, if something waits for its client: Send must not wait any longer.
+func (s *Stream) Expire() {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if s.waiting > 0 {
+		s.reset(Cancel)
+	}
+}
+
+// reset is Reset. The connection is locked.
+func (s *Stream) reset(code Code) {
 	if s.closed || s.c.ended {
 		return
 	}

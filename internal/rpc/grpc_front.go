@@ -1,13 +1,16 @@
 package rpc
 
 import (
+	"google.golang.org/grpc/stats"
+
 	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/tlsconn"
 )
 
-// NewFront makes a server like NewGRPCServer, on our own transport. pings says how clients may ping, and are pinged.
-func (s *Services) NewFront(pings h2.Pings) *front.Server {
+// NewFront makes a server like NewGRPCServer, on our own transport. pings says how clients may ping, and are pinged; calls is
+// told of all calls, unless it is nil.
+func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 	return front.New(front.Options{
 		HTTP2: h2.Options{
 			MaxStreams: s.options.MaxConcurrentStreams, MaxHeaderBytes: maxHeaderBytes,
@@ -15,5 +18,6 @@ func (s *Services) NewFront(pings h2.Pings) *front.Server {
 		},
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
 		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1, Unsent: s.first.Wait,
+		Stats: calls,
 	})
 }

@@ -75,7 +75,7 @@ func newTransport(services *rpc.Services, more []grpc.ServerOption) interface {
 	Stop()
 } {
 	if *ownTransport {
-		server := services.NewFront(h2.Pings{MinPing: 5 * time.Second})
+		server := services.NewFront(h2.Pings{MinPing: 5 * time.Second}, nil)
 		services.RegisterWith(server)
 		return server
 	}

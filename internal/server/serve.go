@@ -79,11 +79,16 @@ func (s *Server) serve(context.Context, Options) error {
 func (s *Server) newGRPCServer() grpcServer {
 	if s.cfg.GRPCTransport == config.TransportOwn {
 		k := &s.cfg.Keepalive
-		server := s.services.NewFront(h2.Pings{MinPing: k.MinTime, Interval: k.Interval, Timeout: k.Timeout})
+		pings := h2.Pings{MinPing: k.MinTime, Interval: k.Interval, Timeout: k.Timeout}
+		server := s.services.NewFront(pings, s.clients.spans.calls())
 		s.services.RegisterWith(server)
 		return server
 	}
-	server := s.services.NewGRPCServer(append(s.keepalive(), s.clients.spans.options()...)...)
+	options := s.keepalive()
+	if calls := s.clients.spans.calls(); calls != nil {
+		options = append(options, grpc.StatsHandler(calls))
+	}
+	server := s.services.NewGRPCServer(options...)
 	s.services.Register(server)
 	return ackingServer{server}
 }

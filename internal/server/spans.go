@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/tracing"
@@ -32,12 +32,12 @@ func (s *spans) start(ctx context.Context, to *config.Tracing, logger *slog.Logg
 	return err
 }
 
-// options are what a server needs so that its calls are traced.
-func (s *spans) options() []grpc.ServerOption {
+// calls is what a server tells of its calls, so that they are traced; nil: they are not.
+func (s *spans) calls() stats.Handler {
 	if s.exporter == nil {
 		return nil
 	}
-	return []grpc.ServerOption{s.exporter.ServerOption()}
+	return s.exporter.Calls()
 }
 
 // stop sends the spans that wait, if the collector takes them within the time given.

@@ -36,8 +36,14 @@ func (s *spanNames) Export(ctx context.Context, r *collector.ExportTraceServiceR
 	return &collector.ExportTraceServiceResponse{}, nil
 }
 
-// Ensure that the flags of tracing make spans of calls.
+// Ensure that the flags of tracing make spans of calls, whatever speaks HTTP/2.
 func TestServer_tracing(t *testing.T) {
+	for _, transport := range []string{"grpc-go", "quorate"} {
+		t.Run(transport, func(t *testing.T) { testTracing(t, "--grpc-transport="+transport) })
+	}
+}
+
+func testTracing(t *testing.T, transport string) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1") // ms
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +56,7 @@ func TestServer_tracing(t *testing.T) {
 	t.Cleanup(to.Stop)
 	client, peer := testnet.Address(t), "http://"+testnet.Address(t)
 	startAll(t, []config.Config{loadConfig(t, "--name=m", "--data-dir", filepath.Join(t.TempDir(), "d"),
-		"--listen-client-urls=http://"+client, "--advertise-client-urls=http://"+client, "--enable-distributed-tracing",
+		"--listen-client-urls=http://"+client, "--advertise-client-urls=http://"+client, "--enable-distributed-tracing", transport,
 		"--distributed-tracing-address="+l.Addr().String(), "--distributed-tracing-sampling-rate=1000000",
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=m="+peer)})
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{client}, Logger: zap.NewNop()})

@@ -7,7 +7,7 @@
 //
 // The main type is Exporter:
 //
-//	Start -> ServerOption -> Close
+//	Start -> Calls -> Close
 //
 // Invariants:
 //  1. A collector that is slow, or away, harms no call: spans are dropped.

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
-	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 )
 
 // Million is of how many calls Options.PerMillion says how many are recorded.
@@ -73,12 +73,12 @@ func sampler(perMillion int) trace.Sampler {
 	return trace.TraceIDRatioBased(float64(perMillion) / Million)
 }
 
-// ServerOption records the calls of a server.
-func (e *Exporter) ServerOption() grpc.ServerOption {
-	return grpc.StatsHandler(otelgrpc.NewServerHandler(
+// Calls records the calls of a server that tells it of them.
+func (e *Exporter) Calls() stats.Handler {
+	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(e.provider),
 		otelgrpc.WithPropagators(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})),
-	))
+	)
 }
 
 // Failed tells how often spans could not be sent: up to 512 were dropped each time.

@@ -78,7 +78,7 @@ func call(t *testing.T, perMillion int, traceparent string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, traced := serve(t, func(s *grpc.Server) { grpc_health_v1.RegisterHealthServer(s, healthy{}) }, exporter.ServerOption())
+	server, traced := serve(t, func(s *grpc.Server) { grpc_health_v1.RegisterHealthServer(s, healthy{}) }, grpc.StatsHandler(exporter.Calls()))
 	conn, err := grpc.NewClient(traced, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestExporter_noCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, traced := serve(t, func(s *grpc.Server) { grpc_health_v1.RegisterHealthServer(s, healthy{}) }, exporter.ServerOption())
+	_, traced := serve(t, func(s *grpc.Server) { grpc_health_v1.RegisterHealthServer(s, healthy{}) }, grpc.StatsHandler(exporter.Calls()))
 	conn, err := grpc.NewClient(traced, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,14 @@ import (
 
 // transport is the stream of a connection below a call.
 type transport struct {
-	write     reflect.Value // Write(header []byte, data mem.BufferSlice, options *internal) error
+	framed    func(mem.BufferSlice) error // nil: by write
+	write     reflect.Value               // Write(header []byte, data mem.BufferSlice, options *internal) error
 	arguments [3]reflect.Value
+}
+
+// framed is a transport that says what it takes: that of package rpc/front. It takes over the reference to the messages.
+type framed interface {
+	SendFramed(messages mem.BufferSlice) error
 }
 
 // transportOf returns what takes framed messages for the call of a context, nil if nothing does.
@@ -22,6 +28,9 @@ func transportOf(ctx context.Context) *transport {
 	}
 	if compressed, ok := stream.(interface{ SendCompress() string }); !ok || compressed.SendCompress() != "" {
 		return nil // each message is compressed for itself
+	}
+	if ours, ok := stream.(framed); ok {
+		return &transport{framed: ours.SendFramed}
 	}
 	write := reflect.ValueOf(stream).MethodByName("Write")
 	if !write.IsValid() || !takesFrames(write.Type()) {
@@ -43,6 +52,9 @@ func takesFrames(method reflect.Type) bool {
 
 // send writes data, and takes over the reference to it.
 func (t *transport) send(data mem.BufferSlice) error {
+	if t.framed != nil {
+		return t.framed(data)
+	}
 	t.arguments[1] = reflect.ValueOf(data)
 	result := t.write.Call(t.arguments[:])
 	t.arguments[1] = reflect.Value{}

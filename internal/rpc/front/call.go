@@ -19,7 +19,9 @@ type Call struct {
 	stream  *h2.Stream
 	writer  *answerWriter
 	request *request
-	body    assembler // of the goroutine that reads
+	// Of the goroutine that reads.
+	body assembler
+	over bool // the message has come: what follows is dropped
 
 	// Finish is called by a writer after Done, and answers the call. It must not wait.
 	Finish func()
@@ -37,8 +39,14 @@ func (c *Call) Context() context.Context { return c.request.ctx }
 // Receive implements h2.Receiver.
 func (c *Call) Receive(p []byte, ended bool) {
 	c.stream.Took(len(p)) // a message has a bound of its own
+	if c.over {
+		return
+	}
 	message, rest, done, err := c.body.take(p)
-	if !done && !ended && err == nil || !c.take() {
+	if !done && !ended && err == nil {
+		return
+	}
+	if c.over = true; !c.take() {
 		return
 	}
 	switch {
@@ -106,6 +114,7 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	defer c.stream.Left()
 	defer cancel()
 	m, s := c.request.method, c.server
+	ctx, ended := s.told(ctx, c.request)
 	t := &transport{method: m.name, compression: c.request.compression, request: c.request}
 	ctx = grpc.NewContextWithServerTransportStream(ctx, t)
 	answer, err := m.unary.Handler(m.impl, ctx, func(v any) error {
@@ -120,9 +129,10 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	}
 	if err != nil {
 		c.stream.Reply(nil, nil, t.trailers(statusOf(err)))
-		return
+	} else {
+		c.stream.Reply(t.header(), parts, t.trailers(nil))
 	}
-	c.stream.Reply(t.header(), parts, t.trailers(nil))
+	ended(err)
 }
 
 // encoded makes the parts of a message. Its memory is counted until they were sent.

@@ -91,7 +91,7 @@ func (s *Server) parse(base context.Context, fields *h2.Fields) *request {
 		}
 	}
 	r.ctx = metadata.NewIncomingContext(base, r.metadata)
-	if r.refused == nil && r.method.hot != nil && r.compression == "" && s.options.IsHot(r.ctx) {
+	if r.refused == nil && r.method.hot != nil && r.compression == "" && s.options.Stats == nil && s.options.IsHot(r.ctx) {
 		r.hot = r.method.hot
 	}
 	fields.Parsed = r
@@ -117,7 +117,9 @@ func (s *Server) read(r *request, fields *h2.Fields) *status.Status {
 			}
 			r.metadata[name] = append(r.metadata[name], value)
 		case "grpc-encoding":
-			r.compression = value
+			if value != encoding.Identity {
+				r.compression = value
+			}
 		case timeoutField:
 			timeout, err := timeoutOf(value)
 			if err != nil {
@@ -157,17 +159,19 @@ func (s *Server) read(r *request, fields *h2.Fields) *status.Status {
 		r.httpStatus = 405
 		return status.New(codes.Internal, "the :method of a call is POST")
 	}
-	if r.compression != "" && r.compression != encoding.Identity && encoding.GetCompressor(r.compression) == nil {
+	if r.compression != "" && encoding.GetCompressor(r.compression) == nil {
 		return status.Newf(codes.Unimplemented, "grpc: Decompressor is not installed for grpc-encoding %q", r.compression)
 	}
 	return nil
 }
 
 func unknownMethod(s *Server, path string) *status.Status {
-	service, name, found := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if !found {
+	full, rooted := strings.CutPrefix(path, "/")
+	at := strings.LastIndexByte(full, '/')
+	if !rooted || at < 0 {
 		return status.Newf(codes.Unimplemented, "malformed method name: %q", path)
 	}
+	service, name := full[:at], full[at+1:]
 	if s.services[service] {
 		return status.Newf(codes.Unimplemented, "unknown method %v for service %v", name, service)
 	}

@@ -5,12 +5,14 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/h2"
@@ -39,6 +41,8 @@ type Options struct {
 	// Unsent bounds how long the only message of a request may take to come: end is called when it took too long.
 	Unsent  func(end func()) (arrived func())
 	Writers int // goroutines that write the answers of hot calls
+	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is hot.
+	Stats stats.Handler
 }
 
 // Server is a grpc.ServiceRegistrar.
@@ -159,6 +163,11 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 		stream.Left()
 		return nil
 	}
+	if r.timeout == 0 {
+		refuse(stream, 200, status.New(codes.DeadlineExceeded, context.DeadlineExceeded.Error()))
+		stream.Left()
+		return nil
+	}
 	if r.method.stream != nil {
 		x := s.openStream(stream, r, ended)
 		if !r.method.stream.ClientStreams {
@@ -175,6 +184,33 @@ func (s *Server) Open(stream *h2.Stream, fields *h2.Fields, ended bool) h2.Recei
 	c.body.most, c.body.compressor = s.options.MaxMessage, r.compression
 	conn.opened = append(conn.opened, c)
 	return c
+}
+
+// told tells Options.Stats that a call begins. The context is the one by which it knows the call; ended tells it the end.
+func (s *Server) told(ctx context.Context, r *request) (_ context.Context, ended func(err error)) {
+	to := s.options.Stats
+	if to == nil {
+		return ctx, func(error) {}
+	}
+	m, begun := r.method, time.Now()
+	ctx = to.TagRPC(ctx, &stats.RPCTagInfo{FullMethodName: m.name})
+	header := &stats.InHeader{FullMethod: m.name, Compression: r.compression, Header: r.metadata.Copy()}
+	if p, ok := peer.FromContext(ctx); ok {
+		header.RemoteAddr, header.LocalAddr = p.Addr, p.LocalAddr
+	}
+	to.HandleRPC(ctx, header)
+	begin := &stats.Begin{BeginTime: begun}
+	if m.stream != nil {
+		begin.IsClientStream, begin.IsServerStream = m.stream.ClientStreams, m.stream.ServerStreams
+	}
+	to.HandleRPC(ctx, begin)
+	return ctx, func(err error) {
+		end := &stats.End{BeginTime: begun, EndTime: time.Now()}
+		if err != nil {
+			end.Error = statusOf(err).Err()
+		}
+		to.HandleRPC(ctx, end)
+	}
 }
 
 // refuse answers with fields alone.

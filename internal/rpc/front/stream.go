@@ -22,8 +22,9 @@ type serverStream struct {
 	stream *h2.Stream
 	ctx    context.Context
 	cancel context.CancelFunc
-	body   assembler // of who receives
-	part   []byte    // of what was received, that is being read
+	told   func(err error) // how the call ended
+	body   assembler       // of who receives
+	part   []byte          // of what was received, that is being read
 
 	queue    sync.Mutex
 	received []byte     // and not read; the window of the stream bounds it
@@ -41,19 +42,25 @@ func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverSt
 		stream.Headers(header)
 		stream.Flush()
 	}
+	x.framed = x.sendFramed
 	x.came = sync.NewCond(&x.queue)
 	x.body.most, x.body.compressor = s.options.MaxMessage, r.compression
 	ctx, cancel := r.withDeadline()
+	ctx, x.told = s.told(ctx, r)
 	x.ctx, x.cancel = grpc.NewContextWithServerTransportStream(ctx, &x.transport), cancel
 	context.AfterFunc(ctx, x.wake)
 	go x.serve()
 	return x
 }
 
+// wake has the service notice that the call is over.
 func (x *serverStream) wake() {
 	x.queue.Lock()
 	x.came.Broadcast()
 	x.queue.Unlock()
+	if x.ctx.Err() == context.DeadlineExceeded {
+		x.stream.Expire()
+	}
 }
 
 func (x *serverStream) serve() {
@@ -72,9 +79,10 @@ func (x *serverStream) serve() {
 	}
 	if err != nil {
 		x.stream.Reply(nil, nil, x.trailers(statusOf(err)))
-		return
+	} else {
+		x.stream.Reply(x.header(), nil, x.trailers(nil))
 	}
-	x.stream.Reply(x.header(), nil, x.trailers(nil))
+	x.told(err)
 }
 
 // await implements unsent.
@@ -127,6 +135,19 @@ func (x *serverStream) SendMsg(m any) error {
 	if err != nil {
 		return err
 	}
+	return x.sendParts(parts)
+}
+
+// sendFramed sends messages that have their prefixes, many at once.
+func (x *serverStream) sendFramed(messages mem.BufferSlice) error {
+	parts := make([]h2.Part, len(messages))
+	for i, b := range messages {
+		parts[i] = h2.Part{Data: b.ReadOnlyData(), Release: b.Free}
+	}
+	return x.sendParts(parts)
+}
+
+func (x *serverStream) sendParts(parts []h2.Part) error {
 	if header := x.header(); header != nil {
 		x.stream.Headers(header)
 	}

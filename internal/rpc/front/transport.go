@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -16,6 +17,7 @@ type transport struct {
 	method  string
 	request *request
 	send    func(header []byte) // sends the header early; nil: it waits for the answer
+	framed  func(messages mem.BufferSlice) error
 
 	mu          sync.Mutex
 	md, trailer metadata.MD
@@ -66,6 +68,12 @@ func (t *transport) SetSendCompress(name string) error {
 	t.compression = name
 	return nil
 }
+
+// SendCompress is how answers are compressed, and SendFramed sends messages that have their prefixes: for package rpc/burst.
+func (t *transport) SendCompress() string { return t.compressor() }
+
+// SendFramed is for streams only.
+func (t *transport) SendFramed(messages mem.BufferSlice) error { return t.framed(messages) }
 
 // compressor is how answers are compressed.
 func (t *transport) compressor() string {
