@@ -15,11 +15,19 @@ const (
 	batchBytes = 64 << 10
 	// keptBytes is the largest buffer that an idle connection keeps.
 	keptBytes = 4 << 10
+	// batchRoom is what a batch takes, with the frame that goes beyond batchBytes and frames without DATA.
+	batchRoom = batchBytes + maxFrameBytes + keptBytes
 )
+
+// batches are what large answers are put together in.
+var batches = sync.Pool{New: func() any { return new([batchRoom]byte) }}
+
+type batch = *[batchRoom]byte
 
 // output is what waits to be written. It is guarded by conn.mu.
 type output struct {
 	out     []byte
+	batch   batch           // in which out is, if it is large
 	unsent  int             // bytes that a goroutine is writing
 	writing bool            // it is
 	drained *sync.Cond      // when less waits
@@ -52,6 +60,10 @@ func (c *conn) schedule(s *Stream) {
 
 // fill moves what the windows allow into out, a frame of each stream in turn.
 func (c *conn) fill() {
+	if c.batch == nil && len(c.ready) > 0 && c.ready[0].waiting > keptBytes && len(c.out) <= keptBytes {
+		c.batch = batches.Get().(batch)
+		c.out = append(c.batch[:0], c.out...)
+	}
 	at := 0
 	for ; at < len(c.ready) && len(c.out) < batchBytes; at++ {
 		s := c.ready[at]
@@ -121,6 +133,9 @@ func (c *conn) flush() {
 		c.fill()
 		c.out = c.answer.append(c.out, time.Now)
 		if len(c.out) == 0 {
+			if c.batch != nil { // the client has closed its window meanwhile
+				c.empty()
+			}
 			c.part()
 			return
 		}
@@ -136,24 +151,34 @@ func (c *conn) flush() {
 			c.empty()
 			continue
 		}
-		rest := c.out[n:]
-		c.out, c.unsent, c.writing = nil, len(rest), true
-		go c.drain(rest)
+		rest, in := c.out[n:], c.batch
+		c.out, c.batch, c.unsent, c.writing = nil, nil, len(rest), true
+		go c.drain(rest, in)
 	}
 }
 
 func (c *conn) empty() {
-	if cap(c.out) > keptBytes {
+	if c.batch != nil || cap(c.out) > keptBytes {
 		c.out = nil
 	}
 	c.out = c.out[:0]
+	c.batch = release(c.batch)
 	c.drained.Broadcast()
 }
 
-// drain writes what the client did not take at once.
-func (c *conn) drain(rest []byte) {
+// release gives a batch back, if there is one.
+func release(b batch) batch {
+	if b != nil {
+		batches.Put(b)
+	}
+	return nil
+}
+
+// drain writes what the client did not take at once. That is in a batch, or else in is nil.
+func (c *conn) drain(rest []byte, in batch) {
 	for {
 		_, err := c.net.Write(rest)
+		in = release(in)
 		c.mu.Lock()
 		c.unsent = 0
 		if err != nil || c.ended {
@@ -163,10 +188,12 @@ func (c *conn) drain(rest []byte) {
 			return
 		}
 		c.fill()
-		rest, c.out = c.answer.append(c.out, time.Now), nil
+		rest, in = c.answer.append(c.out, time.Now), c.batch
+		c.out, c.batch = nil, nil
 		c.unsent = len(rest)
 		c.drained.Broadcast()
 		if len(rest) == 0 {
+			release(in)
 			c.writing = false
 			c.part()
 			c.mu.Unlock()
