@@ -15,8 +15,12 @@ type session struct {
 	slot uint32
 	gone bool // retired by the entry that is being applied
 	// bytes is what its results take, keys and rows.
-	bytes int64
-	seen  map[uint64]*chunkOfSeen // which sequences have a result
+	bytes  int64
+	packed bool // it has packs that are written
+	// Of the batch under way: the pack that takes the next result, and those before it.
+	pack *pack
+	full []*pack
+	seen map[uint64]*chunkOfSeen // which sequences have a result
 
 	// The chunk used last: proposals of a session come in order, nearly.
 	lastAt uint64
@@ -63,7 +67,6 @@ const maxRowBytes = 512
 // keep puts the result of a proposal into the table: without the keys and values that history has, and the same bytes on
 // every member, whoever answers.
 func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Result, a *answer) {
-	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
 	if !a.asked {
 		t.value = res.Append(t.value[:0])
 	}
@@ -71,8 +74,13 @@ func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Re
 		kept := a.kept(res)
 		t.value = kept.Append(t.value[:0])
 	}
-	w.Set(t.row, t.value)
 	s.note(sequence)
+	if t.packs {
+		t.pack(s, sequence, t.value)
+		return
+	}
+	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
+	w.Set(t.row, t.value)
 	t.charge(s, int64(len(t.row)+len(t.value)))
 }
 
@@ -84,7 +92,16 @@ func (t *sessionTable) charge(s *session, bytes int64) {
 
 // first returns the result of a proposal that has one, which may be of the batch under way.
 func (t *sessionTable) first(w rowWriter, s *session, id consensus.ProposalID) (kv.Result, error) {
-	row, found := w.GetRaw(appendOutcomeRow(nil, s.slot, id.Sequence))
+	row, found := s.pending(id.Sequence)
+	if !found && s.packed {
+		var err error
+		if row, found, err = t.committed(s.slot, id.Sequence); err != nil {
+			return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
+		}
+	}
+	if !found {
+		row, found = w.GetRaw(appendOutcomeRow(nil, s.slot, id.Sequence))
+	}
 	if err := w.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
 	}
@@ -118,12 +135,7 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 		return kv.Result{}, false, nil
 	}
 	// Not found: noted by an Apply that has not committed, or retired since.
-	row, found, err := t.engine.Get(appendOutcomeRow(nil, slot, id.Sequence))
-	if err != nil || !found {
-		return kv.Result{}, false, err
-	}
-	res, err := kv.DecodeResult(row)
-	return res, err == nil, err
+	return t.keptOf(slot, id)
 }
 
 // decided tells whether a proposal has a result, and whether its session is retired or refused for ever.
