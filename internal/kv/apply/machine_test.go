@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -39,6 +41,29 @@ func newBenchOn(t testing.TB, lsm bool) *bench {
 	}
 	b.open()
 	return b
+}
+
+// newBenchAt is newBench at a level.
+func newBenchAt(t testing.TB, at level.Level) *bench {
+	b := newBench(t)
+	b.raise(at)
+	b.open()
+	return b
+}
+
+// raise brings the store to a level; a machine must be opened anew.
+func (b *bench) raise(to level.Level) {
+	b.t.Helper()
+	if err := apply.Raise(b.eng, 77, to); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// atLevels runs a test on stores with a row for each result, and with packs of them.
+func atLevels(t *testing.T, test func(t *testing.T, at level.Level)) {
+	for _, at := range []level.Level{level.First, level.Own} {
+		t.Run(fmt.Sprintf("level %d", at), func(t *testing.T) { test(t, at) })
+	}
 }
 
 func (b *bench) openEngine() {
