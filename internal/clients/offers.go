@@ -172,8 +172,8 @@ type Proposed struct {
 	Done    proposals.Completion
 }
 
-// ProposeAllFor is ProposeFor for all commands of a message, in their order: the member's loop takes them together. refuse is told
-// which are refused, and why.
+// ProposeAllFor is ProposeFor for all commands of a message, in their order: the member's loop takes them together. refuse is
+// told which are refused, and why.
 func (c *Clients) ProposeAllFor(commands []Proposed, refuse func(at int, why error)) {
 	all := make([]proposals.OfClient, len(commands))
 	for i := range commands {

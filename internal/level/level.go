@@ -36,7 +36,7 @@ type Step struct {
 var table = [...]Step{
 	{First, "0.1.0-dev", "keys, transactions, leases, alarms and membership jobs"},
 	{Users, "0.1.0", "users, roles, permissions and join tokens"},
-	{History, "0.1.0", "stores whose changes name the version before, whose large values lie apart, and whose results are packed"},
+	{History, "0.1.0", "stores that name replaced versions, and have large values apart and results in packs"},
 }
 
 // Enables says in words what a level enables.

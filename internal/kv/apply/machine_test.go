@@ -2,7 +2,6 @@ package apply_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -56,13 +55,6 @@ func (b *bench) raise(to level.Level) {
 	b.t.Helper()
 	if err := apply.Raise(b.eng, 77, to); err != nil {
 		b.t.Fatal(err)
-	}
-}
-
-// atLevels runs a test on stores with a row for each result, and with packs of them.
-func atLevels(t *testing.T, test func(t *testing.T, at level.Level)) {
-	for _, at := range []level.Level{level.First, level.Own} {
-		t.Run(fmt.Sprintf("level %d", at), func(t *testing.T) { test(t, at) })
 	}
 }
 

@@ -135,7 +135,15 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 		return kv.Result{}, false, nil
 	}
 	// Not found: noted by an Apply that has not committed, or retired since.
-	return t.keptOf(slot, id)
+	row, found, err := t.committed(slot, id.Sequence)
+	if err == nil && !found {
+		row, found, err = t.engine.Get(appendOutcomeRow(nil, slot, id.Sequence))
+	}
+	if err != nil || !found {
+		return kv.Result{}, false, err
+	}
+	res, err := kv.DecodeResult(row)
+	return res, err == nil, err
 }
 
 // decided tells whether a proposal has a result, and whether its session is retired or refused for ever.
@@ -170,5 +178,115 @@ func (t *sessionTable) loadOutcomes(bySlot map[uint32]*session) error {
 		s.note(binary.BigEndian.Uint64(rest[4:]))
 		t.charge(s, int64(1+len(rest)+len(value)))
 		return nil
+	})
+}
+
+// pack adds a result to the session's pack of the batch under way.
+func (t *sessionTable) pack(s *session, sequence uint64, result []byte) {
+	if s.pack == nil || len(s.pack.bytes) >= maxPackBytes {
+		if s.pack != nil {
+			s.full = append(s.full, s.pack)
+		} else {
+			t.packing = append(t.packing, s)
+		}
+		s.pack = t.newPack()
+	}
+	s.pack.add(sequence, result)
+}
+
+func (t *sessionTable) newPack() *pack {
+	if n := len(t.spare); n > 0 {
+		p := t.spare[n-1]
+		t.spare = t.spare[:n-1]
+		return p
+	}
+	return &pack{}
+}
+
+// dropPacks forgets what the batch has of a session.
+func (t *sessionTable) dropPacks(s *session) {
+	const keep = 16
+	for _, p := range append(s.full, s.pack) {
+		if p != nil && len(t.spare) < keep {
+			p.entries, p.bytes = p.entries[:0], p.bytes[:0]
+			t.spare = append(t.spare, p)
+		}
+	}
+	s.full, s.pack = nil, nil
+}
+
+// flush puts the packs of the batch into it, before it is committed.
+func (t *sessionTable) flush(w rowWriter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.packing {
+		for _, p := range append(s.full, s.pack) {
+			if p == nil {
+				continue // the session was retired
+			}
+			t.row = appendPackRow(t.row[:0], s.slot, p.least)
+			t.value = p.append(t.value[:0])
+			w.Set(t.row, t.value)
+			s.packed = true
+			t.charge(s, int64(len(t.row)+len(t.value)))
+		}
+		t.dropPacks(s)
+	}
+	clear(t.packing)
+	t.packing = t.packing[:0]
+}
+
+// pending returns a result of the batch under way.
+func (s *session) pending(sequence uint64) (result []byte, found bool) {
+	for _, p := range append(s.full, s.pack) {
+		if p != nil {
+			if result, found = p.find(sequence); found {
+				return result, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it.
+func (t *sessionTable) committed(slot uint32, sequence uint64) (result []byte, found bool, err error) {
+	lower, upper := packBounds(slot)
+	it, err := t.engine.NewIter(lower, upper)
+	if err != nil {
+		return nil, false, err
+	}
+	for valid := it.SeekLT(appendPackRow(nil, slot, sequence+1)); valid && !found && err == nil; valid = it.Prev() {
+		var least uint64
+		if _, least, err = decodePackKey(it.Key()); err != nil {
+			break
+		}
+		err = eachPacked(least, it.Value(), func(at uint64, bytes []byte) {
+			if at == sequence {
+				result, found = append([]byte{}, bytes...), true
+			}
+		})
+	}
+	if err == nil {
+		err = it.Error()
+	}
+	if closeErr := it.Close(); err == nil {
+		err = closeErr
+	}
+	return result, found, err
+}
+
+func (t *sessionTable) loadPacks(bySlot map[uint32]*session) error {
+	return scan(t.engine, []byte{tablePack}, func(rest, value []byte) error {
+		slot, least, err := decodePackKey(append([]byte{tablePack}, rest...))
+		s := bySlot[slot]
+		if err == nil && s == nil {
+			err = fmt.Errorf("%w: results %x of no session", ErrCorruptRow, rest)
+		}
+		if err != nil {
+			return err
+		}
+		s.packed = true
+		t.charge(s, int64(packKeyLen+len(value)))
+		return eachPacked(least, value, func(sequence uint64, _ []byte) { s.note(sequence) })
 	})
 }
