@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,6 +197,9 @@ func (l *link) serve() {
 		}
 		select {
 		case <-l.w.table.wake:
+			// Callers that were answered together ask again together: whoever can run adds its write first, and the message
+			// takes all of them. Nobody waits: with nothing else to run this does nothing.
+			runtime.Gosched()
 		case <-retry:
 			l.w.table.with((*nativeclient.Table).Retry)
 		case <-ping.C:

@@ -165,6 +165,33 @@ func (c *Clients) ProposeFor(id consensus.ProposalID, command *kv.Command, done 
 	return nil
 }
 
+// Proposed is one of the commands of a message.
+type Proposed struct {
+	ID      consensus.ProposalID
+	Command *kv.Command
+	Done    proposals.Completion
+}
+
+// ProposeAllFor is ProposeFor for all commands of a message, in their order: the member's loop takes them together. refuse is
+// told which are refused, and why.
+func (c *Clients) ProposeAllFor(commands []Proposed, refuse func(at int, why error)) {
+	all := make([]proposals.OfClient, len(commands))
+	for i := range commands {
+		one := &commands[i]
+		p, err := c.EncodeFor(one.ID, one.Command)
+		all[i] = proposals.OfClient{ID: one.ID, Payload: p.Payload, Done: one.Done, Refused: err}
+	}
+	if table := c.member.Proposals(); table != nil {
+		table.AddAllFor(all)
+		c.member.Wake()
+	}
+	for i := range all {
+		if all[i].Refused != nil {
+			refuse(i, all[i].Refused)
+		}
+	}
+}
+
 // Abandon ends the wait of done for a proposal of a client. What was sent may still happen.
 func (c *Clients) Abandon(id consensus.ProposalID, done proposals.Completion) {
 	c.member.Proposals().AbandonFor(id, done)

@@ -141,6 +141,34 @@ func TestTable_clients_bounded(t *testing.T) {
 	}
 }
 
+// Ensure that what came in one message leaves together and in order, but for what is refused, and that a duplicate waits with the first.
+func TestTable_AddAllFor(t *testing.T) {
+	c := opened(t)
+	outcomes := [5]*outcome{{}, {}, {}, {}, {}}
+	all := []OfClient{
+		{ID: clientID(1), Payload: []byte("x"), Done: outcomes[0]},
+		{ID: clientID(2), Payload: []byte("x"), Done: outcomes[1], Refused: ErrTooLarge},
+		{ID: clientID(3), Payload: []byte("x"), Done: outcomes[2]},
+		{ID: clientID(1), Payload: []byte("x"), Done: outcomes[3]},
+		{ID: clientID(4), Payload: make([]byte, maxOpenBytes), Done: outcomes[4]},
+	}
+	c.AddAllFor(all)
+	for i, want := range []error{nil, ErrTooLarge, nil, nil, ErrTooMany} {
+		if !errors.Is(all[i].Refused, want) {
+			t.Errorf("%d: got %v, want %v", i, all[i].Refused, want)
+		}
+	}
+	if got := sequences(leave(c, 6)); !slices.Equal(got, []uint64{1, 3}) {
+		t.Errorf("took %v", got)
+	}
+	resolveFor(c, 1, kv.Result{Revision: 3})
+	for i, want := range []int{1, 0, 0, 1, 0} {
+		if outcomes[i].times != want {
+			t.Errorf("%d was told %d times, want %d", i, outcomes[i].times, want)
+		}
+	}
+}
+
 // TestTable_clients_offered sends what reached the core by a message only if it stays without an end, or its entry was skipped.
 func TestTable_clients_offered(t *testing.T) {
 	c := opened(t)

@@ -92,6 +92,29 @@ func (t *Table) Add(kind consensus.EntryKind, payload []byte, done Completion) (
 func (t *Table) AddFor(id consensus.ProposalID, payload []byte, done Completion, sent bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.addFor(id, payload, done, sent)
+}
+
+// OfClient is a command under the id that a native client gave it.
+type OfClient struct {
+	ID      consensus.ProposalID
+	Payload []byte // belongs to the table from now on
+	Done    Completion
+	Refused error // why it does not wait, which AddAllFor says
+}
+
+// AddAllFor is AddFor for what came in one message: the member's loop finds all of it, or nothing.
+func (t *Table) AddAllFor(all []OfClient) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range all {
+		if one := &all[i]; one.Refused == nil {
+			one.Refused = t.addFor(one.ID, one.Payload, one.Done, false)
+		}
+	}
+}
+
+func (t *Table) addFor(id consensus.ProposalID, payload []byte, done Completion, sent bool) error {
 	if p := t.ofClients[id]; p != nil {
 		p.more = append(p.more, done)
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
@@ -124,7 +125,11 @@ func TestMachine_Apply_many_ranges_repeated(t *testing.T) {
 
 // Ensure that the result table is the same bytes whoever answers, and however small the accounts are.
 func TestMachine_ApplyFor_rows_do_not_depend_on_who_answers(t *testing.T) {
-	tables := [3]*bench{newBench(t), newBench(t), newBench(t)}
+	atLevels(t, rowsAreTheSame)
+}
+
+func rowsAreTheSame(t *testing.T, at level.Level) {
+	tables := [3]*bench{newBenchAt(t, at), newBenchAt(t, at), newBenchAt(t, at)}
 	g := &generator{rng: rand.New(rand.NewSource(5)), revision: 1, sequence: map[consensus.SessionID]uint64{}}
 	answering := [3]func(consensus.ProposalID) kv.Account{
 		nil, answerAll, func(consensus.ProposalID) kv.Account { return &limitedAccount{left: g.rng.Intn(400)} },
@@ -168,10 +173,10 @@ func TestMachine_ApplyFor_rows_do_not_depend_on_who_answers(t *testing.T) {
 	}
 }
 
-// rows is the table of results.
+// rows is the tables of results.
 func rows(t *testing.T, eng engine.Engine) (all [][]byte) {
 	t.Helper()
-	it, err := eng.NewIter([]byte("o"), []byte("p"))
+	it, err := eng.NewIter([]byte("o"), []byte("r"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +190,10 @@ func rows(t *testing.T, eng engine.Engine) (all [][]byte) {
 }
 
 // Ensure that rows stay small, and that previous pairs are in the store once.
-func TestMachine_Apply_rows_are_small(t *testing.T) {
-	b := newBench(t)
+func TestMachine_Apply_rows_are_small(t *testing.T) { atLevels(t, rowsAreSmall) }
+
+func rowsAreSmall(t *testing.T, at level.Level) {
+	b := newBenchAt(t, at)
 	id := openSession(b, 1, 1)
 	b.fill(1)
 	many := kv.TxnOp{}

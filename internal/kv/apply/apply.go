@@ -64,6 +64,7 @@ func (m *Machine) ApplyFor(entries []consensus.Entry, answering Answering) ([]kv
 // commit makes the batch visible and tells the watchers.
 func (m *Machine) commit(mark consensus.Position) error {
 	w, events := m.executor.w, &m.executor.events
+	m.sessions.flush(w)
 	m.row = appendPosition(m.row[:0], mark)
 	w.Set(rowApplied, m.row)
 	m.row = m.chain.append(m.row[:0])
@@ -150,6 +151,7 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		}
 		if m.levels.now() >= level.History {
 			w.NameReplaced() // in the batch whose first row tells the level
+			m.sessions.packs = true
 		}
 		x.counts.Note(counts.ClusterVersionSet, res.Err)
 	} else if op := cmd.LeaseRevoke; op != nil && op.Term != 0 && op.Term != uint64(e.Term) {

@@ -3,6 +3,7 @@ package apply_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,13 @@ import (
 	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/level"
 )
+
+// atLevels runs a test on stores with a row for each result, and with packs of them.
+func atLevels(t *testing.T, test func(t *testing.T, at level.Level)) {
+	for _, at := range []level.Level{level.First, level.Own} {
+		t.Run(fmt.Sprintf("level %d", at), func(t *testing.T) { test(t, at) })
+	}
+}
 
 // newLeveledBench is a member of voters 1 and 2 and learner 3, whose build knows so much.
 func newLeveledBench(t *testing.T, own level.Level) *bench {

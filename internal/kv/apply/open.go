@@ -75,6 +75,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 		return nil, err
 	}
 	options.Store.Unnamed = levels.now() < level.History && !levels.ungated
+	m.sessions.packs = !options.Store.Unnamed
 	options.Store.Blind = levels.own < level.History
 	if m.store, err = mvcc.Open(eng, options.Store); err != nil {
 		return nil, err

@@ -15,8 +15,12 @@ type session struct {
 	slot uint32
 	gone bool // retired by the entry that is being applied
 	// bytes is what its results take, keys and rows.
-	bytes int64
-	seen  map[uint64]*chunkOfSeen // which sequences have a result
+	bytes  int64
+	packed bool // it has packs that are written
+	// Of the batch under way: the pack that takes the next result, and those before it.
+	pack *pack
+	full []*pack
+	seen map[uint64]*chunkOfSeen // which sequences have a result
 
 	// The chunk used last: proposals of a session come in order, nearly.
 	lastAt uint64
@@ -63,7 +67,6 @@ const maxRowBytes = 512
 // keep puts the result of a proposal into the table: without the keys and values that history has, and the same bytes on
 // every member, whoever answers.
 func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Result, a *answer) {
-	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
 	if !a.asked {
 		t.value = res.Append(t.value[:0])
 	}
@@ -71,8 +74,13 @@ func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Re
 		kept := a.kept(res)
 		t.value = kept.Append(t.value[:0])
 	}
-	w.Set(t.row, t.value)
 	s.note(sequence)
+	if t.packs {
+		t.pack(s, sequence, t.value)
+		return
+	}
+	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
+	w.Set(t.row, t.value)
 	t.charge(s, int64(len(t.row)+len(t.value)))
 }
 
@@ -84,7 +92,16 @@ func (t *sessionTable) charge(s *session, bytes int64) {
 
 // first returns the result of a proposal that has one, which may be of the batch under way.
 func (t *sessionTable) first(w rowWriter, s *session, id consensus.ProposalID) (kv.Result, error) {
-	row, found := w.GetRaw(appendOutcomeRow(nil, s.slot, id.Sequence))
+	row, found := s.pending(id.Sequence)
+	if !found && s.packed {
+		var err error
+		if row, found, err = t.committed(s.slot, id.Sequence); err != nil {
+			return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
+		}
+	}
+	if !found {
+		row, found = w.GetRaw(appendOutcomeRow(nil, s.slot, id.Sequence))
+	}
 	if err := w.Err(); err != nil {
 		return kv.Result{}, fmt.Errorf("apply: read the result of %v: %w", id, err)
 	}
@@ -118,7 +135,10 @@ func (t *sessionTable) result(id consensus.ProposalID) (kv.Result, bool, error) 
 		return kv.Result{}, false, nil
 	}
 	// Not found: noted by an Apply that has not committed, or retired since.
-	row, found, err := t.engine.Get(appendOutcomeRow(nil, slot, id.Sequence))
+	row, found, err := t.committed(slot, id.Sequence)
+	if err == nil && !found {
+		row, found, err = t.engine.Get(appendOutcomeRow(nil, slot, id.Sequence))
+	}
 	if err != nil || !found {
 		return kv.Result{}, false, err
 	}
@@ -158,5 +178,115 @@ func (t *sessionTable) loadOutcomes(bySlot map[uint32]*session) error {
 		s.note(binary.BigEndian.Uint64(rest[4:]))
 		t.charge(s, int64(1+len(rest)+len(value)))
 		return nil
+	})
+}
+
+// pack adds a result to the session's pack of the batch under way.
+func (t *sessionTable) pack(s *session, sequence uint64, result []byte) {
+	if s.pack == nil || len(s.pack.bytes) >= maxPackBytes {
+		if s.pack != nil {
+			s.full = append(s.full, s.pack)
+		} else {
+			t.packing = append(t.packing, s)
+		}
+		s.pack = t.newPack()
+	}
+	s.pack.add(sequence, result)
+}
+
+func (t *sessionTable) newPack() *pack {
+	if n := len(t.spare); n > 0 {
+		p := t.spare[n-1]
+		t.spare = t.spare[:n-1]
+		return p
+	}
+	return &pack{}
+}
+
+// dropPacks forgets what the batch has of a session.
+func (t *sessionTable) dropPacks(s *session) {
+	const keep = 16
+	for _, p := range append(s.full, s.pack) {
+		if p != nil && len(t.spare) < keep {
+			p.entries, p.bytes = p.entries[:0], p.bytes[:0]
+			t.spare = append(t.spare, p)
+		}
+	}
+	s.full, s.pack = nil, nil
+}
+
+// flush puts the packs of the batch into it, before it is committed.
+func (t *sessionTable) flush(w rowWriter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.packing {
+		for _, p := range append(s.full, s.pack) {
+			if p == nil {
+				continue // the session was retired
+			}
+			t.row = appendPackRow(t.row[:0], s.slot, p.least)
+			t.value = p.append(t.value[:0])
+			w.Set(t.row, t.value)
+			s.packed = true
+			t.charge(s, int64(len(t.row)+len(t.value)))
+		}
+		t.dropPacks(s)
+	}
+	clear(t.packing)
+	t.packing = t.packing[:0]
+}
+
+// pending returns a result of the batch under way.
+func (s *session) pending(sequence uint64) (result []byte, found bool) {
+	for _, p := range append(s.full, s.pack) {
+		if p != nil {
+			if result, found = p.find(sequence); found {
+				return result, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it.
+func (t *sessionTable) committed(slot uint32, sequence uint64) (result []byte, found bool, err error) {
+	lower, upper := packBounds(slot)
+	it, err := t.engine.NewIter(lower, upper)
+	if err != nil {
+		return nil, false, err
+	}
+	for valid := it.SeekLT(appendPackRow(nil, slot, sequence+1)); valid && !found && err == nil; valid = it.Prev() {
+		var least uint64
+		if _, least, err = decodePackKey(it.Key()); err != nil {
+			break
+		}
+		err = eachPacked(least, it.Value(), func(at uint64, bytes []byte) {
+			if at == sequence {
+				result, found = append([]byte{}, bytes...), true
+			}
+		})
+	}
+	if err == nil {
+		err = it.Error()
+	}
+	if closeErr := it.Close(); err == nil {
+		err = closeErr
+	}
+	return result, found, err
+}
+
+func (t *sessionTable) loadPacks(bySlot map[uint32]*session) error {
+	return scan(t.engine, []byte{tablePack}, func(rest, value []byte) error {
+		slot, least, err := decodePackKey(append([]byte{tablePack}, rest...))
+		s := bySlot[slot]
+		if err == nil && s == nil {
+			err = fmt.Errorf("%w: results %x of no session", ErrCorruptRow, rest)
+		}
+		if err != nil {
+			return err
+		}
+		s.packed = true
+		t.charge(s, int64(packKeyLen+len(value)))
+		return eachPacked(least, value, func(sequence uint64, _ []byte) { s.note(sequence) })
 	})
 }

@@ -23,7 +23,8 @@ import (
 //	's' 'n'                     -> the slot that the next session gets
 //	's' 'o' member(8) number(8) -> slot                                  open sessions
 //	's' 'h' member(8)           -> highest number of its sessions so far  of members that are not removed
-//	'o' slot(4) sequence(8)     -> result                                outcomes of proposals
+//	'o' slot(4) sequence(8)     -> result                                outcomes of proposals, below level.History
+//	'q' slot(4) sequence(8)     -> results (packs.go)                    outcomes of proposals from there on
 //	'l' ...                     -> leases (package lease)
 //	'i' 'o'                     -> whose store it is                    owner: not replicated, differs between members
 //
@@ -31,6 +32,7 @@ import (
 const (
 	tableState   = 's'
 	tableOutcome = 'o'
+	tablePack    = 'q'
 	tableLease   = 'l'
 	tableLocal   = engine.LocalTable
 

@@ -8,6 +8,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/level"
 )
 
 func watchAll() watch.Request { return watch.Request{Key: []byte{0}, End: []byte{0}} }
@@ -59,8 +60,10 @@ func openSession(b *bench, member, number uint64, keep ...uint64) func(sequence 
 	return id
 }
 
-func TestMachine_Apply_once(t *testing.T) {
-	b := newBench(t)
+func TestMachine_Apply_once(t *testing.T) { atLevels(t, appliesOnce) }
+
+func appliesOnce(t *testing.T, at level.Level) {
+	b := newBenchAt(t, at)
 	s := openSession(b, 1, 5)
 	prev := kv.Command{Put: &kv.PutOp{Key: []byte("a"), Value: []byte("x"), PrevKV: true}}
 	first := b.propose(s(2), prev)
@@ -94,8 +97,10 @@ func TestMachine_Apply_once(t *testing.T) {
 	}
 }
 
-func TestMachine_Apply_sessions(t *testing.T) {
-	b := newBench(t)
+func TestMachine_Apply_sessions(t *testing.T) { atLevels(t, keepsSessions) }
+
+func keepsSessions(t *testing.T, at level.Level) {
+	b := newBenchAt(t, at)
 	unknown := func(what string, res kv.Result) {
 		t.Helper()
 		if res.Err != kv.ErrSessionUnknown {

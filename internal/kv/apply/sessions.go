@@ -29,7 +29,10 @@ type sessionTable struct {
 	highest  map[consensus.MemberID]uint64     // number of a session that was opened or retired
 	nextSlot uint32
 
-	row, value []byte // buffers of keep
+	packs      bool       // results are packed: see pack
+	packing    []*session // those that have packs in the batch under way
+	spare      []*pack
+	row, value []byte // buffers of keep and flush
 }
 
 func newSessionTable(eng engine.Engine, members *memberTable) *sessionTable {
@@ -173,6 +176,11 @@ func (t *sessionTable) retire(w rowWriter, id consensus.SessionID) {
 	w.DeleteRaw(sessionRow(rowOpen, id))
 	lower, upper := outcomeBounds(s.slot)
 	w.DeleteRawRange(lower, upper)
+	if s.packed {
+		lower, upper = packBounds(s.slot)
+		w.DeleteRawRange(lower, upper)
+	}
+	t.dropPacks(s)
 	t.charge(s, -s.bytes)
 	t.remove(s)
 }
@@ -217,5 +225,8 @@ func (t *sessionTable) load() error {
 	for _, s := range opened {
 		bySlot[s.slot] = t.add(s.id, s.slot)
 	}
-	return t.loadOutcomes(bySlot)
+	if err := t.loadOutcomes(bySlot); err != nil {
+		return err
+	}
+	return t.loadPacks(bySlot)
 }

@@ -20,7 +20,7 @@ import (
 
 // Clients is what the service asks of a member for its clients: *clients.Clients.
 type Clients interface {
-	ProposeFor(id consensus.ProposalID, command *kv.Command, done proposals.Completion) error
+	ProposeAllFor(commands []clients.Proposed, refuse func(at int, why error))
 	Abandon(id consensus.ProposalID, done proposals.Completion)
 	FirstResult(id consensus.ProposalID) (kv.Result, bool)
 	OpenClientSession(ctx context.Context, client consensus.MemberID, above uint64, keep []uint64) (consensus.SessionID, error)

@@ -57,7 +57,8 @@ type proposeStream struct {
 	grpc   grpc.BidiStreamingServer[quoratepb.ProposeRequest, quoratepb.ProposeResponse]
 	owner  clients.Owner
 	wake   chan struct{}
-	detach func() // from what the core says to the client; nil before its first offer
+	detach func()             // from what the core says to the client; nil before its first offer
+	ready  []clients.Proposed // checked, and to be proposed with the message; of the goroutine that receives
 
 	mu         sync.Mutex
 	room       sync.Cond
@@ -140,10 +141,8 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	if request.TermConfig != nil {
 		return p.fast(request)
 	}
-	for _, proposal := range request.Proposals {
-		if err := p.propose(proposal); err != nil {
-			return err
-		}
+	if err := p.propose(request.Proposals); err != nil {
+		return err
 	}
 	if request.Open == nil && len(request.Proposals) == 0 {
 		p.mu.Lock()
@@ -154,16 +153,31 @@ func (p *proposeStream) take(request *quoratepb.ProposeRequest) error {
 	return nil
 }
 
-// propose checks one proposal and hands it to the member, or answers it. The error ends the stream.
-func (p *proposeStream) propose(r *quoratepb.Proposal) error {
-	command, one, err := p.begin(r)
-	if err != nil || command == nil {
-		return err
+// propose checks the proposals of a message and hands them to the member together, or answers them. The error ends the stream.
+func (p *proposeStream) propose(all []*quoratepb.Proposal) error {
+	for _, r := range all {
+		command, one, err := p.begin(r)
+		if err != nil {
+			return err
+		}
+		if command != nil {
+			p.ready = append(p.ready, clients.Proposed{ID: one.id, Command: command, Done: one})
+		}
 	}
-	if err := p.writer.options.Clients.ProposeFor(one.id, command, one); err != nil {
-		one.refuse(err)
-	}
+	p.handOver()
 	return nil
+}
+
+// handOver proposes what was checked.
+func (p *proposeStream) handOver() {
+	if len(p.ready) == 0 {
+		return
+	}
+	p.writer.options.Clients.ProposeAllFor(p.ready, func(at int, why error) {
+		p.ready[at].Done.(*streamProposal).refuse(why)
+	})
+	clear(p.ready)
+	p.ready = p.ready[:0]
 }
 
 // begin checks one proposal. No command means that it is answered already; the error ends the stream.
@@ -206,9 +220,14 @@ func checkName(id consensus.ProposalID) error {
 func (p *proposeStream) enter(one *streamProposal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.closed && p.received == nil &&
-		(len(p.unanswered)+len(p.finished) >= maxStreamProposals || p.bytes > maxStreamBytes) {
-		p.room.Wait()
+	for !p.closed && p.received == nil && p.full() {
+		if len(p.ready) == 0 {
+			p.room.Wait()
+			continue
+		}
+		p.mu.Unlock() // room comes of answers, also of those to what this message began with
+		p.handOver()
+		p.mu.Lock()
 	}
 	if p.closed || p.received != nil {
 		return false
@@ -217,6 +236,10 @@ func (p *proposeStream) enter(one *streamProposal) bool {
 	p.bytes += one.bytes
 	p.writer.options.Pending.Add(1)
 	return true
+}
+
+func (p *proposeStream) full() bool {
+	return len(p.unanswered)+len(p.finished) >= maxStreamProposals || p.bytes > maxStreamBytes
 }
 
 // leave answers a proposal that has entered, once.

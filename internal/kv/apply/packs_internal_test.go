@@ -1,0 +1,165 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/env"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// packBench is a table of sessions on an engine, with a batch for each step.
+type packBench struct {
+	t     *testing.T
+	eng   engine.Engine
+	table *sessionTable
+}
+
+// batchRows is a rowWriter on an engine's batch: reads do not see the batch.
+type batchRows struct {
+	engine.Batch
+	eng engine.Engine
+	err error
+}
+
+func (b *batchRows) DeleteRaw(key []byte)               { b.Delete(key) }
+func (b *batchRows) DeleteRawRange(lower, upper []byte) { b.DeleteRange(lower, upper) }
+func (b *batchRows) Err() error                         { return b.err }
+func (b *batchRows) GetRaw(key []byte) ([]byte, bool) {
+	value, found, err := b.eng.Get(key)
+	b.err = err
+	return value, found
+}
+
+func newPackBench(t *testing.T) *packBench {
+	eng, err := engine.OpenMem(engine.MemOptions{FS: env.Disk, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = eng.Close() })
+	b := &packBench{t: t, eng: eng}
+	b.open()
+	return b
+}
+
+func (b *packBench) open() {
+	b.table = newSessionTable(b.eng, &memberTable{})
+	b.table.packs = true
+	if err := b.table.load(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// batch does something in a batch and commits it.
+func (b *packBench) batch(do func(w rowWriter)) {
+	b.t.Helper()
+	w := &batchRows{Batch: b.eng.NewBatch(), eng: b.eng}
+	do(w)
+	b.table.flush(w)
+	if err := w.Commit(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *packBench) keep(w rowWriter, id consensus.ProposalID) {
+	res := kv.Result{Revision: kv.Revision(id.Sequence)}
+	b.table.keep(w, b.table.find(id.Session), id.Sequence, &res, &answer{})
+}
+
+func (b *packBench) want(when string, id consensus.ProposalID, found bool) {
+	b.t.Helper()
+	res, got, err := b.table.result(id)
+	if err != nil || got != found || found && res.Revision != kv.Revision(id.Sequence) {
+		b.t.Errorf("%s: %v has %+v, %v, %v; want it found: %v", when, id, res, got, err, found)
+	}
+}
+
+// Ensure that each result is found in the batch that brings it, in the store, and after a start, in whatever order proposals
+// came, and however many a batch has; and that nothing is left of a session that is retired.
+func TestSessionTable_packs(t *testing.T) {
+	b := newPackBench(t)
+	one, other := sessionID(7, 1), sessionID(8, 1)
+	b.batch(func(w rowWriter) {
+		b.table.open(w, one)
+		b.table.open(w, other)
+	})
+	const many = 8192
+	for from := uint64(1); from <= many; from += many / 4 {
+		b.batch(func(w rowWriter) {
+			for i := range uint64(many / 4) {
+				sequence := from + (i ^ 5) // not in order
+				if i%2 == 0 {              // the odd ones of the other session come in batches of their own
+					b.keep(w, consensus.ProposalID{Session: other, Sequence: sequence})
+				}
+				b.keep(w, consensus.ProposalID{Session: one, Sequence: sequence})
+				id := consensus.ProposalID{Session: one, Sequence: sequence}
+				if res, err := b.table.first(w, b.table.find(one), id); err != nil || res.Revision != kv.Revision(sequence) {
+					t.Fatalf("within its batch %v has %+v, %v", id, res, err)
+				}
+			}
+		})
+	}
+	for sequence := uint64(1); sequence <= many; sequence++ {
+		id := consensus.ProposalID{Session: other, Sequence: sequence}
+		if _, found, _ := b.table.result(id); !found && sequence%5 == 0 {
+			b.batch(func(w rowWriter) { b.keep(w, id) })
+		}
+	}
+	before := b.table.kept.Load()
+	for _, when := range []string{"committed", "after a start"} {
+		for sequence := uint64(1); sequence <= many; sequence++ {
+			b.want(when, consensus.ProposalID{Session: one, Sequence: sequence}, true)
+			id := consensus.ProposalID{Session: other, Sequence: sequence}
+			b.want(when, id, b.table.find(other).has(sequence))
+		}
+		b.want(when, consensus.ProposalID{Session: one, Sequence: many + 1}, false)
+		b.open()
+	}
+	if after := b.table.kept.Load(); after != before || after != b.table.bytesOf(one)+b.table.bytesOf(other) {
+		t.Errorf("%d bytes are counted after a start, %d before", after, before)
+	}
+	b.batch(func(w rowWriter) {
+		b.keep(w, consensus.ProposalID{Session: one, Sequence: many + 1})
+		b.table.retire(w, one)
+		b.table.retire(w, other)
+	})
+	left := 0
+	for _, prefix := range [][]byte{{tablePack}, {tableOutcome}} {
+		if err := scan(b.eng, prefix, func(_, _ []byte) error { left++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left > 0 || b.table.kept.Load() != 0 {
+		t.Errorf("%d rows and %d bytes are left", left, b.table.kept.Load())
+	}
+}
+
+func FuzzEachPacked(f *testing.F) {
+	p := &pack{}
+	for i := range uint64(5) {
+		p.add(100-i, fmt.Appendf(nil, "result %d", i))
+	}
+	f.Add(p.least, p.append(nil))
+	f.Add(uint64(1<<64-1), []byte{1, 0})
+	f.Fuzz(func(t *testing.T, least uint64, row []byte) {
+		var again pack
+		if eachPacked(least, row, again.add) != nil || len(row) == 0 {
+			return
+		}
+		var third pack
+		if err := eachPacked(again.least, again.append(nil), third.add); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(again.bytes, third.bytes) || len(again.entries) != len(third.entries) {
+			t.Errorf("%+v became %+v", again, third)
+		}
+		for i, e := range again.entries {
+			if third.entries[i] != e {
+				t.Errorf("%+v became %+v", again, third)
+			}
+		}
+	})
+}
