@@ -21,6 +21,18 @@ func SealedAfter(identity Identity, number uint64, before []byte, items ...[]byt
 	return segment
 }
 
+// PackFrom lets a log pack records from its first one on, and such of so few bytes.
+func PackFrom(o Options, items int) Options {
+	o.packFrom = items
+	return o
+}
+
+// Packed is a record's items as they are packed.
+func Packed(block []byte) []byte { return append([]byte{byte(itemPacked)}, block...) }
+
+// MaxPackedBytes is how much a packed record may hold.
+const MaxPackedBytes = maxPackedBytes
+
 // Carried encodes the state that a segment of an empty log begins with.
 func Carried() []byte { return new(carried).append(nil) }
 

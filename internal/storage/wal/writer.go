@@ -3,6 +3,7 @@ package wal
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -13,7 +14,9 @@ import (
 )
 
 const (
-	defaultSegmentBytes = 64 << 20
+	// Segments are small so that few pages are written in turn: those of a large file that is written again were long forgotten by
+	// the page cache, and of a log that is cut often most of a large segment is dead.
+	defaultSegmentBytes = 16 << 20
 	minSegmentBytes     = 4 << 10
 	maxSegmentBytes     = 1 << 30
 	keptBufferBytes     = 8 << 20 // a larger buffer is given back after use
@@ -24,13 +27,16 @@ const (
 type Options struct {
 	FS           env.FS
 	Dir          string
-	SegmentBytes int64 // a segment ends before the append that would pass it; 64 MiB if zero
+	SegmentBytes int64 // a segment ends before the append that would pass it; 16 MiB if zero
 	// NoSync leaves it to the operating system when an append reaches the disk: a power loss may then take what was
 	// acknowledged. Segments are still synced before their successor begins, so that what is left is a prefix.
 	NoSync bool
 	Logger *slog.Logger // nothing is logged if nil
 	// Written, if set, is called by Append between its write and its sync.
 	Written func()
+	// Older refuses packed records, as builds below level.History do. Tests run them.
+	Older    bool
+	packFrom int // tests: Pack was called, and this many bytes of items are worth it; zero: neither
 }
 
 func (o *Options) fill() error {
@@ -65,6 +71,7 @@ type WAL struct {
 
 	buf      []byte
 	encoder  encoder
+	packer   packer
 	counters counters
 }
 
@@ -79,7 +86,7 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	w.check(batches)
 	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
-	record = w.encoder.append(record, batches, &w.carried.pool)
+	record = slices.Grow(w.encoder.append(record, batches, &w.carried.pool), alignBytes)
 	w.buf = record
 	defer w.shrinkBuffer()
 	items := len(record) - recordHeaderBytes
@@ -89,10 +96,14 @@ func (w *WAL) Append(batches ...Batch) error {
 	case items > maxRecordBytes:
 		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, items, maxRecordBytes)
 	}
-	if err := w.write(record); err != nil {
+	packed := w.packer.pack(record)
+	if err := w.write(packed); err != nil {
 		return w.fail("append", err)
 	}
 	w.counters.appends.Add(1)
+	if len(packed) < len(record) {
+		w.counters.packed.Add(1)
+	}
 	w.counters.named.Add(w.encoder.named)
 	w.counters.itemBytes.Add(uint64(items))
 	w.counters.witnessBytes.Add(w.encoder.witness)
@@ -159,8 +170,8 @@ func (w *WAL) write(record []byte) error {
 	}
 	sealRecord(record, w.seed, w.end, w.durable)
 	next := align(w.end + int64(len(record)))
-	w.buf = append(record, zeros[:next-w.end-int64(len(record))]...)
-	if _, err := w.file.WriteAt(w.buf, w.end); err != nil {
+	padded := append(record, zeros[:next-w.end-int64(len(record))]...)
+	if _, err := w.file.WriteAt(padded, w.end); err != nil {
 		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
 	}
 	if err := w.fillAhead(next); err != nil {
@@ -229,6 +240,7 @@ func (w *WAL) shrinkBuffer() {
 	if cap(w.buf) > keptBufferBytes {
 		w.buf = nil
 	}
+	w.packer.shrink()
 }
 
 // Close writes a mark that makes the last append provable, and closes the file. A failed WAL is closed as it is.
@@ -267,7 +279,7 @@ func (w *WAL) mark(why byte) error {
 
 // counters are read by other goroutines.
 type counters struct {
-	appends, entries, named, syncs, recycled, created              atomic.Uint64
+	appends, packed, entries, named, syncs, recycled, created      atomic.Uint64
 	itemBytes, witnessBytes, recordBytes, segmentBytes, aheadBytes atomic.Uint64
 	segments, spares, diskBytes                                    atomic.Int64
 }
@@ -275,10 +287,11 @@ type counters struct {
 // Stats is a plain copy of what the WAL counted since it was opened.
 type Stats struct {
 	Appends      uint64
+	Packed       uint64 // of Appends: their records are packed
 	Entries      uint64
 	Named        uint64 // of Entries: without a payload, which is that of a witness record
 	Syncs        uint64 // of segment files, also those at rotations
-	ItemBytes    uint64 // of appended records, without their heads
+	ItemBytes    uint64 // of appended records, without their heads and before they are packed
 	WitnessBytes uint64 // of ItemBytes: witness records
 	RecordBytes  uint64 // records as they are written, with heads and padding
 	SegmentBytes uint64 // what segments begin with
@@ -294,7 +307,8 @@ type Stats struct {
 func (w *WAL) Stats() Stats {
 	c := &w.counters
 	return Stats{
-		Appends: c.appends.Load(), Entries: c.entries.Load(), Named: c.named.Load(), Syncs: c.syncs.Load(),
+		Appends: c.appends.Load(), Packed: c.packed.Load(), Entries: c.entries.Load(), Named: c.named.Load(),
+		Syncs:     c.syncs.Load(),
 		ItemBytes: c.itemBytes.Load(), WitnessBytes: c.witnessBytes.Load(), RecordBytes: c.recordBytes.Load(),
 		SegmentBytes: c.segmentBytes.Load(), AheadBytes: c.aheadBytes.Load(),
 		Created: c.created.Load(), Recycled: c.recycled.Load(),
