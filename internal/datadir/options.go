@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 	"github.com/quorate/quorate/internal/storage/snapshot"
 	"github.com/quorate/quorate/internal/storage/wal"
@@ -59,5 +60,5 @@ func (o *Options) bootsFile() string { return o.FS.PathJoin(o.Dir, "boots") }
 // WAL returns how the log is opened.
 func (o *Options) WAL() wal.Options {
 	return wal.Options{FS: o.FS, Dir: o.walDir(), NoSync: o.NoSync, SegmentBytes: o.SegmentBytes, Logger: o.Logger,
-		Written: o.Written}
+		Written: o.Written, Older: o.Apply.Level != 0 && o.Apply.Level < level.History}
 }
