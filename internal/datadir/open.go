@@ -92,7 +92,7 @@ func (d *Data) begin() error {
 
 // raised lets the log be written as older builds do not read it, once the store that counts is at a level which keeps them out.
 func (d *Data) raised(l level.Level) {
-	if l >= level.History {
+	if l >= level.History || d.Options.Packed {
 		d.WAL.Pack()
 	}
 }

@@ -15,8 +15,9 @@ const (
 	// Users is users, roles and permissions, commands in a user's name, join tokens, and the users in the chain.
 	Users Level = 2
 
-	// History is rows of changes that name the version which they replace, and values that lie apart from their keys (ADR 34).
-	// It is of stores, not of commands: from the entry that raises it on, members write what builds below it do not read.
+	// History is rows of changes that name the version which they replace, values that lie apart from their keys (ADR 34), and
+	// packed records of the log (ADR 40). It is of what is on disk, not of commands: from the entry that raises it on, members
+	// write what builds below it do not read.
 	History Level = 3
 
 	// Own is the level of this build: the last one.
@@ -35,7 +36,7 @@ type Step struct {
 var table = [...]Step{
 	{First, "0.1.0-dev", "keys, transactions, leases, alarms and membership jobs"},
 	{Users, "0.1.0", "users, roles, permissions and join tokens"},
-	{History, "0.1.0", "stores whose changes name the version before, and whose large values lie apart"},
+	{History, "0.1.0", "stores whose changes name the version before, and whose large values lie apart, and packed logs"},
 }
 
 // Enables says in words what a level enables.

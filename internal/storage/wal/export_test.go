@@ -23,7 +23,7 @@ func SealedAfter(identity Identity, number uint64, before []byte, items ...[]byt
 
 // PackFrom lets a log pack records from its first one on, and such of so few bytes.
 func PackFrom(o Options, items int) Options {
-	o.packFrom = items
+	o.PackFrom, o.packed = items, items > 0
 	return o
 }
 

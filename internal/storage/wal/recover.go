@@ -70,8 +70,8 @@ func Create(o Options, identity Identity) (*WAL, error) {
 
 func newWAL(o Options, identity Identity) *WAL {
 	w := &WAL{options: o, identity: identity}
-	w.packer.least = cmp.Or(o.packFrom, minPackedBytes)
-	w.packer.on.Store(o.packFrom > 0)
+	w.packer.least = cmp.Or(o.PackFrom, minPackedBytes)
+	w.packer.on.Store(o.packed)
 	return w
 }
 

@@ -35,8 +35,10 @@ type Options struct {
 	// Written, if set, is called by Append between its write and its sync.
 	Written func()
 	// Older refuses packed records, as builds below level.History do. Tests run them.
-	Older    bool
-	packFrom int // tests: Pack was called, and this many bytes of items are worth it; zero: neither
+	Older bool
+	// PackFrom is the smallest record that is worth packing, in bytes of items; 512 if zero.
+	PackFrom int
+	packed   bool // tests: Pack is called when the log is made or opened
 }
 
 func (o *Options) fill() error {
