@@ -22,8 +22,8 @@ type Options struct {
 	OpenEngine   func(dir string) (engine.Engine, error)
 	Apply        apply.Options
 	Logger       *slog.Logger
-	// Packed lets the log be packed at every level, and PackFrom is the smallest record that is worth it; zero: the WAL's default.
-	// The simulator sets them in worlds in which levels do not rise.
+	// Packed lets the log be packed at every level, and PackFrom is the smallest record that is worth it; zero: the WAL's
+	// default. The simulator sets them.
 	Packed   bool
 	PackFrom int
 	// Written, if set, is told when a write of the log is about to be synced.

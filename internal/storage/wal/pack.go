@@ -12,6 +12,8 @@ import (
 const (
 	minPackedBytes = 512      // fewer items save no page of the disk
 	maxPackedBytes = 16 << 20 // of items in a packed record: so much is allocated to read one
+
+	keptBufferBytes = 8 << 20 // a larger buffer is given back after use
 )
 
 // A packed record has one item of kind packed, which is the S2 block of what the items of the record would be. The crc of the
@@ -81,7 +83,3 @@ func unpack(held []byte, older bool) (items []byte, packed bool, err error) {
 	}
 	return items, true, nil
 }
-
-// Pack lets records be packed from now on. Builds below level.History refuse a log that holds one, so it must not be called
-// before none of them may run on this data any more. Any goroutine may call it.
-func (w *WAL) Pack() { w.packer.on.Store(true) }

@@ -14,12 +14,10 @@ import (
 )
 
 const (
-	// Segments are small so that few pages are written in turn: those of a large file that is written again were long forgotten by
-	// the page cache, and of a log that is cut often most of a large segment is dead.
+	// Segments are small: a log is cut often, and most of a large one is dead bytes, whose pages left the cache long ago.
 	defaultSegmentBytes = 16 << 20
 	minSegmentBytes     = 4 << 10
 	maxSegmentBytes     = 1 << 30
-	keptBufferBytes     = 8 << 20 // a larger buffer is given back after use
 	aheadBytes          = 1 << 20 // zeros are written so far ahead in a file that was never written before
 )
 
@@ -121,6 +119,10 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	return nil
 }
+
+// Pack lets records be packed from now on. Builds below level.History refuse a log that holds one, so it must not be called
+// before none of them may run on this data any more. Any goroutine may call it.
+func (w *WAL) Pack() { w.packer.on.Store(true) }
 
 // check holds callers to the laws of a log. Breaking them is a fault of the core, never of its input.
 func (w *WAL) check(batches []Batch) {
