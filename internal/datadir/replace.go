@@ -77,6 +77,7 @@ func (d *Data) Install(meta consensus.SnapshotMeta, dir string) (old *Generation
 	old.Machine.Detach()
 	next.Machine.Attach(old.Machine.Hub())
 	d.Generation = next
+	d.raised(next.Machine.ActiveLevel())
 	return old, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/member"
 	"github.com/quorate/quorate/internal/membership"
+	"github.com/quorate/quorate/internal/storage/wal"
 	"github.com/quorate/quorate/internal/transport"
 )
 
@@ -31,8 +32,24 @@ func (c *cluster) addUser(n *node, name string) error {
 	return errors.Join(err, result.Err)
 }
 
-// Ensure that no command of a level is applied before all members know it: members are upgraded one by one, one of them loses power
-// in between, and a build that knows less neither starts nor joins afterwards.
+// putPackable puts what makes a record of the log smaller if it is packed.
+func (c *cluster) putPackable(n *node) {
+	c.t.Helper()
+	result, err := n.Propose(c.ctx, &kv.Command{Put: &kv.PutOp{Key: []byte("large"), Value: make([]byte, 4<<10)}})
+	if err = errors.Join(err, result.Err); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// packed is how many records of its log a node has packed in this life.
+func packed(n *node) uint64 {
+	log, _ := n.StorageStats()
+	return log.Packed
+}
+
+// Ensure that no command of a level is applied, and no record of the log packed, before all members know it: members are upgraded one
+// by one, one of them loses power in between and goes back to the earlier build, and a build that knows less neither starts nor joins
+// afterwards.
 func TestMember_rollingUpgrade(t *testing.T) {
 	c := startWith(t, 3, &cluster{build: level.First})
 	names := []string{"one", "two", "three"}
@@ -56,6 +73,12 @@ func TestMember_rollingUpgrade(t *testing.T) {
 			}
 			c.put(n, "k")
 		}
+		c.putPackable(c.nodes[upgraded])
+		for _, n := range c.nodes {
+			if got := packed(n); got > 0 {
+				t.Errorf("%d are upgraded: member %v has packed %d records", upgraded, n.id, got)
+			}
+		}
 		restart(upgraded, level.Own)
 		if upgraded == 1 { // goes back once more, and forth
 			restart(0, level.First)
@@ -77,12 +100,25 @@ func TestMember_rollingUpgrade(t *testing.T) {
 	if got := levelAt(c.nodes[1]); got != level.Own {
 		t.Errorf("level %d after a restart", got)
 	}
+	c.putPackable(c.nodes[1])
+	c.await("records are packed, after a restart too", func(n *node) bool { return packed(n) > 0 }, c.nodes...)
+	c.nodes[1].stop()
+	c.nodes[1].build = level.First
+	if _, err := datadir.Open(c.nodes[1].data()); !errors.Is(err, wal.ErrNewerVersion) {
+		t.Errorf("an earlier build reads packed records: %v", err)
+	}
+	restart(1, level.Own)
 
 	down := c.nodes[2]
 	down.stop()
 	down.build = level.First
 	var low *level.TooLowError
-	if _, err := datadir.Open(down.data()); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) {
+	mislaid := down.data() // even if its log does not tell
+	mislaid.WALDir = "wal-of-an-earlier-build"
+	if log, err := wal.Create(mislaid.WAL(), wal.Identity{Cluster: testCluster, Member: down.id}); err != nil || log.Close() != nil {
+		t.Fatal(err)
+	}
+	if _, err := datadir.Open(mislaid); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) {
 		t.Errorf("an earlier build starts: %v", err)
 	}
 	url := c.reserve().url()

@@ -206,7 +206,7 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	log, store := c.member.StorageStats()
 	e.Gauge("etcd_disk_wal_write_bytes_total", "Bytes of records written to the log.", float64(log.RecordBytes))
 	e.Counter("quorate_wal_syncs_total", "Syncs of the log.", float64(log.Syncs))
-	e.Counter("quorate_wal_appended_bytes_total", "Bytes of what the log was given to write.",
+	e.Counter("quorate_wal_appended_bytes_total", "Bytes of what the log was given to write, before it packs them.",
 		float64(log.ItemBytes))
 	e.Counter("quorate_wal_witness_bytes_total", "Of these, witness records of the fast path.", float64(log.WitnessBytes))
 	for part, bytes := range map[string]uint64{
@@ -216,6 +216,7 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 			"and as zeros ahead of them.", float64(bytes), "part", part)
 	}
 	e.Counter("quorate_wal_appends_total", "Appends to the log.", float64(log.Appends))
+	e.Counter("quorate_wal_packed_appends_total", "Of these, those whose records are packed.", float64(log.Packed))
 	e.Counter("quorate_wal_entries_total", "Entries written to the log.", float64(log.Entries))
 	e.Gauge("quorate_wal_disk_bytes", "Disk space of the log, spare segments included.", float64(log.DiskBytes))
 	e.Gauge("quorate_store_disk_bytes", "Disk space of the store.", float64(store.DiskBytes))

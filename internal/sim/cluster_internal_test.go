@@ -88,3 +88,21 @@ func TestStrikes(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that simulated logs are packed: those of some members from the beginning, where levels do not rise, and else those of all
+// from when the level rises.
+func TestHost_packedLogs(t *testing.T) {
+	for nemesis, after := range map[string]time.Duration{"none": 20 * time.Second, "auth": 20 * time.Second, "upgrade": 80 * time.Second} {
+		w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: nemesis})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.runUntil(after, nil)
+		for _, h := range w.cluster.list {
+			log := h.proc.Data.WAL.Stats()
+			if want := h.slot%2 == 1 || nemesis != "none"; want != (log.Packed > log.Appends/20) {
+				t.Errorf("%s: %d of %d records of member %d are packed", nemesis, log.Packed, log.Appends, h.slot)
+			}
+		}
+	}
+}

@@ -2,7 +2,10 @@ package process_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,11 +16,21 @@ import (
 )
 
 const (
-	filledKeys    = 5
-	filledRounds  = 14
-	filledAtOnce  = 1 << 20
-	filledSegment = filledKeys * filledRounds * filledAtOnce // more than the 64 MiB of one segment of the log
+	filledKeys   = 5
+	filledRounds = 5
+	filledAtOnce = 1 << 20 // altogether more than the 16 MiB of one segment of the log, by more than 5
 )
+
+// noise is what a seed makes of so many letters, which do not become fewer when they are packed.
+func noise(seed string, letters int) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(seed))
+	random, text := rand.New(rand.NewPCG(sum.Sum64(), 0)), make([]byte, 0, letters+8)
+	for len(text) < letters {
+		text = binary.LittleEndian.AppendUint64(text, random.Uint64())
+	}
+	return string(text[:letters])
+}
 
 // fill makes data of two log segments and several tables.
 func fill(t *testing.T, binary, dir string) {
@@ -27,7 +40,7 @@ func fill(t *testing.T, binary, dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	for i := range filledKeys * filledRounds {
-		value := fmt.Sprint(i) + strings.Repeat("z", filledSegment/filledKeys/filledRounds)
+		value := fmt.Sprint(i) + "z" + noise(fmt.Sprint(i), filledAtOnce)
 		if _, err := client.Put(ctx, fmt.Sprint("key", i%filledKeys), value); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func TestBadInput_fullDisk(t *testing.T) {
 	defer cancel()
 	acked := map[string]string{}
 	put := func(i int) {
-		key, value := fmt.Sprint("key", i), fmt.Sprint(i)+strings.Repeat("f", 200<<10)
+		key, value := fmt.Sprint("key", i), fmt.Sprint(i)+noise(fmt.Sprint(i), 200<<10)
 		if _, err := client.Put(ctx, key, value); err == nil { // a lost answer promises nothing
 			acked[key] = value
 		}
@@ -80,7 +80,7 @@ func TestFastPath_fullDisk(t *testing.T) {
 	e := startVoters(t, 5, farApart)
 	full := e.others(e.leader())[0]
 	load := startFastLoad(t)
-	load.padding = strings.Repeat("f", 40<<10)
+	load.padding = 40 << 10
 	for _, n := range e.others(full) {
 		load.through(n)
 	}

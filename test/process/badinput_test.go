@@ -192,7 +192,7 @@ func clear(path string) error {
 var damages = []damage{
 	{"the head of the log is damaged", "wal/*.wal", true, flip(2, 2), []string{"log is corrupt", "replace the member"}},
 	{"the log is of a newer format", "wal/*.wal", true, flip(8, 1), []string{"newer version, start that one"}},
-	{"the first segment is damaged", "wal/*.wal", true, flip(30<<20, 4), []string{"log is corrupt", "at offset"}},
+	{"the first segment is damaged", "wal/*.wal", true, flip(8<<20, 4), []string{"log is corrupt", "at offset"}},
 	{"the first segment is cut", "wal/*.wal", true, cut(5 << 20), []string{"log is corrupt", "at offset"}},
 	{"the first segment is missing", "wal/*.wal", true, remove, []string{"are missing, and so is the segment before"}},
 	{"the middle of the last segment is damaged", "wal/*.wal", false, flip(5<<20, 4), []string{"was written after it"}},

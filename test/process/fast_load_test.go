@@ -52,7 +52,7 @@ type fastLoad struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 	running sync.WaitGroup
-	padding string        // of every value
+	padding int           // of every value, so many bytes
 	pause   time.Duration // at most, between the writes of a writer
 
 	mu      sync.Mutex
@@ -129,7 +129,7 @@ func (l *fastLoad) write(kv pb.KVClient, through string, id, i int) {
 	var header metadata.MD
 	var err error
 	w.begun = time.Since(l.clock)
-	put, succeeded := &pb.PutRequest{Key: []byte(w.key), Value: []byte(w.value + l.padding)}, true
+	put, succeeded := &pb.PutRequest{Key: []byte(w.key), Value: []byte(w.value + noise(w.value, l.padding))}, true
 	if once {
 		var done *pb.TxnResponse
 		done, err = kv.Txn(ctx, &pb.TxnRequest{
@@ -255,7 +255,8 @@ func (l *fastLoad) checkAt(n *node) {
 					l.t.Errorf("%s: %+v: %v", n.name, *w, err)
 					return
 				}
-				if len(got.Kvs) != 1 || got.Kvs[0].ModRevision != w.revision || string(got.Kvs[0].Value) != w.value+l.padding ||
+				want := w.value + noise(w.value, l.padding)
+				if len(got.Kvs) != 1 || got.Kvs[0].ModRevision != w.revision || string(got.Kvs[0].Value) != want ||
 					w.key != hotKey && got.Kvs[0].Version != 1 {
 					l.t.Errorf("%s has %.300v where %+v was acknowledged", n.name, got.Kvs, *w)
 				}

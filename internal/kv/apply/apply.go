@@ -78,6 +78,9 @@ func (m *Machine) commit(mark consensus.Position) error {
 		}
 		m.levels.raised = false
 		m.separate()
+		if m.options.Raised != nil {
+			m.options.Raised(m.levels.now())
+		}
 	}
 	m.chain.publish(mark.Index)
 	m.position.finish(mark)

@@ -23,7 +23,10 @@ type Options struct {
 	// Counts takes note of what is applied; nil makes new ones.
 	Counts *counts.Counts
 	// Level is the highest feature level that this build knows; zero: level.Own. Tests run older builds.
-	Level  level.Level
+	Level level.Level
+	// Raised, if set, is told of a level that has risen, once that is durable: no build that does not know it opens this store
+	// from then on.
+	Raised func(l level.Level)
 	Faults Faults
 }
 

@@ -51,7 +51,7 @@ func BenchmarkWAL_Append(b *testing.B) {
 
 func benchmarkAppend(b *testing.B, recycled bool, entries int) {
 	// Reserved but young: 64 MiB are never filled here. Recycled: segments of 4 MiB, made before the clock starts.
-	o := wal.Options{FS: env.Disk, Dir: diskDir(b)}
+	o := wal.Options{FS: env.Disk, Dir: diskDir(b), SegmentBytes: 64 << 20}
 	if recycled {
 		o.SegmentBytes = 4 << 20
 	}

@@ -26,6 +26,7 @@ type script struct {
 	acked   int // index into states of what must survive
 	failed  *wal.WAL
 	named   uint64 // entries that were written by name
+	packed  uint64 // records
 }
 
 func (s *script) attempt(m model) { s.states = append(s.states, m) }
@@ -34,7 +35,7 @@ func (s *script) ack()            { s.acked = len(s.states) - 1 }
 // run returns the first error that the log gave.
 func (s *script) run() error {
 	h := newHistory(s.seed, 2500)
-	s.states, s.acked, s.failed, s.named = []model{{}}, 0, nil, 0
+	s.states, s.acked, s.failed, s.named, s.packed = []model{{}}, 0, nil, 0, 0
 	m := model{}
 	s.attempt(m)
 	w, err := wal.Create(s.options, identity)
@@ -45,7 +46,7 @@ func (s *script) run() error {
 	for range s.steps {
 		switch k := h.rng.IntN(20); {
 		case k == 0:
-			s.named += w.Stats().Named
+			s.named, s.packed = s.named+w.Stats().Named, s.packed+w.Stats().Packed
 			if h.rng.IntN(2) == 0 {
 				if err := w.Close(); err != nil {
 					return err
@@ -84,7 +85,7 @@ func (s *script) run() error {
 		}
 		s.ack()
 	}
-	s.named += w.Stats().Named
+	s.named, s.packed = s.named+w.Stats().Named, s.packed+w.Stats().Packed
 	return w.Close()
 }
 
@@ -173,6 +174,9 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 	s := &script{seed: seed, steps: 50}
 	s.options = options(nil, 8<<10)
 	s.options.NoSync = noSync
+	if seed%2 == 1 {
+		s.options = wal.PackFrom(s.options, 1)
+	}
 	ops := 0
 	s.options.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if !changesDisk(op) || t.Failed() {
@@ -198,6 +202,9 @@ func crashEverywhere(t *testing.T, percent int, seed uint64, noSync bool) {
 	}
 	if s.named < 5 {
 		t.Errorf("only %d entries were written by name", s.named)
+	}
+	if seed%2 == 1 != (s.packed > 5) {
+		t.Errorf("%d records were packed", s.packed)
 	}
 }
 

@@ -78,15 +78,19 @@ func (f files) with(name string, content []byte) *vfs.MemFS {
 }
 
 // smallLog returns a log of three segments and the states that it went through. Its last append adds a record and holds
-// two entries by name: one of that record, one of a record that was added before.
-func smallLog(t *testing.T, clean bool) (files, []model) {
+// two entries by name: one of that record, one of a record that was added before. All that gains by it is packed, if asked for.
+func smallLog(t *testing.T, clean, packed bool) (files, []model) {
 	t.Helper()
 	fs := vfs.NewMem()
-	w := must(wal.Create(options(fs, 4<<10), identity))
+	o, appends := options(fs, 4<<10), 40
+	if packed {
+		o, appends = wal.PackFrom(o, 1), 60
+	}
+	w := must(wal.Create(o, identity))
 	h := newHistory(3, 300)
 	m := model{}
 	states := []model{{}, m}
-	for range 32 {
+	for range appends {
 		b := h.batch(&m)
 		m = m.clone()
 		m.append(&b)
@@ -113,8 +117,8 @@ func smallLog(t *testing.T, clean bool) (files, []model) {
 			t.Fatalf("the last append has %d entries by name", w.Stats().Named-before)
 		}
 	}
-	if s := w.Stats(); s.Segments < 3 {
-		t.Fatalf("the log has only %d segments", s.Segments)
+	if s := w.Stats(); s.Segments < 3 || (s.Packed > 15) != packed {
+		t.Fatalf("the log has only %d segments, or %d records are packed", s.Segments, s.Packed)
 	}
 	if clean {
 		if err := w.Close(); err != nil {
@@ -132,8 +136,9 @@ func refused(err error) bool {
 // in one that was not, at most the last append is, and only by a flip inside of it: such a flip cannot be told from a
 // write that the power cut short.
 func TestOpen_flipOfEveryByte(t *testing.T) {
-	for _, clean := range []bool{true, false} {
-		log, states := smallLog(t, clean)
+	for i := range 4 {
+		clean, packed := i%2 == 0, i >= 2
+		log, states := smallLog(t, clean, packed)
 		last := recordsIn(t, log.with("", nil))
 		final := last[len(last)-1]
 		for _, name := range sortedNames(log) {
@@ -183,7 +188,7 @@ func checkUntouched(t *testing.T, fs env.FS, name string, want []byte) {
 // Ensure that a sealed segment that is cut anywhere is refused, and that cutting the last one leaves an earlier state,
 // or is refused where its head is gone.
 func TestOpen_truncationAtEveryByte(t *testing.T) {
-	log, states := smallLog(t, true)
+	log, states := smallLog(t, true, false)
 	names := sortedNames(log)
 	places := recordsIn(t, log.with("", nil))
 	for i, name := range names {
@@ -211,7 +216,7 @@ func TestOpen_truncationAtEveryByte(t *testing.T) {
 // Ensure that an append of which only the first bytes, or only the last ones, reached the disk is cut and told, and
 // that the log takes up from there. What the rest holds is zeros or bytes of the file's former life.
 func TestOpen_tornAtEveryByte(t *testing.T) {
-	log, states := smallLog(t, false)
+	log, states := smallLog(t, false, true)
 	places := recordsIn(t, log.with("", nil))
 	final := places[len(places)-1]
 	whole := log[final.file]
@@ -299,7 +304,7 @@ func TestOpen_clearsWhatFollowsTheCut(t *testing.T) {
 
 // Ensure that a lost segment is missed, wherever it was, and that the error says so.
 func TestOpen_missingSegment(t *testing.T) {
-	log, _ := smallLog(t, true)
+	log, _ := smallLog(t, true, false)
 	names := sortedNames(log)
 	for i, name := range names {
 		fs := log.with("", nil)
@@ -315,7 +320,7 @@ func TestOpen_missingSegment(t *testing.T) {
 
 // Ensure that a refusal names the file, the offset and what to do.
 func TestOpen_corruptErrorSaysWhereAndWhat(t *testing.T) {
-	log, _ := smallLog(t, true)
+	log, _ := smallLog(t, true, false)
 	place := recordsIn(t, log.with("", nil))[4]
 	damaged := slices.Clone(log[place.file])
 	damaged[place.offset+20] ^= 1

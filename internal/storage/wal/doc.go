@@ -7,7 +7,7 @@
 //	segment   | header | carried state | record | record | ... | zeros, or bytes of the file's former life |
 //	record    | stamp | length | durable | crc | item | item | ... | pad |
 //	item      | kind | body |      entry, entry by name, hard state, reset, base, witness add or forget, carried, mark,
-//	                               boots, epoch
+//	                               boots, epoch; or all items of the record packed as one
 //
 // Invariants:
 //  1. Append returns nil only after all of it is durable; all of one Append is recovered, or nothing of it.

@@ -106,8 +106,7 @@ func (d *dumper) records(w *window, seed uint32, sealed int64) error {
 			return err
 		}
 		if ok {
-			d.printf("%10d record of %d bytes, durable %d\n", offset, h.length, h.durable)
-			d.items(items)
+			d.record(offset, h, items)
 			offset += recordSpan(int64(h.length))
 			continue
 		}
@@ -144,6 +143,21 @@ func (d *dumper) gap(w *window, seed uint32, offset, sealed int64) (next int64, 
 		d.printf("%10d end of the log\n", offset)
 	}
 	return next, nil
+}
+
+func (d *dumper) record(offset int64, h recordHeader, held []byte) {
+	items, packed, err := unpack(held, false)
+	kind := ""
+	if packed {
+		kind = fmt.Sprintf(", packed, %d bytes of items", len(items))
+	}
+	d.printf("%10d record of %d bytes, durable %d%s\n", offset, h.length, h.durable, kind)
+	if err != nil {
+		d.damaged = true
+		d.printf("           %v\n", err)
+		return
+	}
+	d.items(items)
 }
 
 func (d *dumper) items(items []byte) {

@@ -21,6 +21,33 @@ func SealedAfter(identity Identity, number uint64, before []byte, items ...[]byt
 	return segment
 }
 
+// PackFrom lets a log pack records from its first one on, and such of so few bytes.
+func PackFrom(o Options, items int) Options {
+	o.PackFrom, o.packed = items, items > 0
+	return o
+}
+
+// Packing returns what Append does to a record of these entries before it writes it, encoding and checksum included. It answers
+// how many bytes are written.
+func Packing(entries []consensus.Entry, packed bool) func() int {
+	var c encoder
+	var buf []byte
+	p, batches := packer{least: minPackedBytes}, []Batch{{Entries: entries}}
+	p.on.Store(packed)
+	return func() int {
+		buf = c.append(append(buf[:0], make([]byte, recordHeaderBytes)...), batches, new(pool))
+		record := p.pack(buf)
+		sealRecord(record, 1, headerBytes, headerBytes)
+		return len(record)
+	}
+}
+
+// Packed is a record's items as they are packed.
+func Packed(block []byte) []byte { return append([]byte{byte(itemPacked)}, block...) }
+
+// MaxPackedBytes is how much a packed record may hold.
+const MaxPackedBytes = maxPackedBytes
+
 // Carried encodes the state that a segment of an empty log begins with.
 func Carried() []byte { return new(carried).append(nil) }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/storage/wal"
 )
@@ -61,6 +63,29 @@ func FuzzOpen_items(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		checkOpened(t, wal.Sealed(identity, wal.Carried(), first, second))
 		checkOpened(t, wal.Sealed(identity, slices.Concat(wal.Carried(), first), second))
+	})
+}
+
+// Ensure that a packed record of any content under a valid checksum is opened or refused, and that any items are the same packed.
+func FuzzOpen_packed(f *testing.F) {
+	items := wal.Items(seedBatches()...)
+	f.Add(s2.Encode(nil, items))
+	f.Add(s2.EncodeBest(nil, wal.Items(wal.Batch{Entries: entries(1, 9, 5000)})))
+	f.Add(wal.Packed(s2.Encode(nil, items))) // twice
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0})
+	f.Fuzz(func(t *testing.T, block []byte) {
+		checkOpened(t, wal.Sealed(identity, wal.Carried(), wal.Packed(block)))
+		if len(block) == 0 || block[0] == wal.Packed(nil)[0] { // such items are not packed
+			return
+		}
+		plain := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), block)}
+		packed := files{"0000000000000001.wal": wal.Sealed(identity, wal.Carried(), wal.Packed(s2.Encode(nil, block)))}
+		_, want, err1 := wal.Open(options(plain.with("", nil), 4<<10))
+		_, got, err2 := wal.Open(options(packed.with("", nil), 4<<10))
+		m := model{Hard: want.Hard, Base: want.Base, Entries: want.Entries, Witness: want.Witness}
+		if (err1 == nil) != (err2 == nil) || err1 == nil && m.differs(&got) != "" {
+			t.Errorf("packed: %v, as it is: %v: %s", err2, err1, m.differs(&got))
+		}
 	})
 }
 

@@ -23,6 +23,7 @@ const (
 	itemNamed   itemKind = 9  // entry without payload: that of the held record of its proposal and exact revision
 	itemBoots   itemKind = 10 // number (8 bytes): how often the data was opened
 	itemEpoch   itemKind = 11 // number (8 bytes), recovery id (16 bytes): of the cluster
+	itemPacked  itemKind = 12 // all that is left of the record: an S2 block of items
 )
 
 // Why a mark was written.
@@ -96,6 +97,7 @@ type item struct {
 var (
 	errShortItem    = errors.New("item is cut short")
 	errNamedPayload = errors.New("entry by name has a payload of its own")
+	errPackedInside = errors.New("packed items are not alone in their record")
 )
 
 // decodeItem fills it from the head of src and returns the rest. What it fills aliases src.
@@ -138,10 +140,16 @@ func decodeItem(it *item, src []byte) (rest []byte, err error) {
 		}
 		it.epoch.Number, it.epoch.Recovery = binary.LittleEndian.Uint64(src), [16]byte(src[8:24])
 		rest = src[24:]
+	case itemPacked:
+		return nil, errPackedInside
 	default:
-		return nil, fmt.Errorf("%w: item of unknown kind %d", ErrNewerVersion, it.kind)
+		return nil, unknownKind(it.kind)
 	}
 	return rest, err
+}
+
+func unknownKind(kind itemKind) error {
+	return fmt.Errorf("%w: item of unknown kind %d", ErrNewerVersion, kind)
 }
 
 func decodeWitness(r *WitnessRecord, src []byte, forget bool) (rest []byte, err error) {

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -68,7 +69,10 @@ func Create(o Options, identity Identity) (*WAL, error) {
 }
 
 func newWAL(o Options, identity Identity) *WAL {
-	return &WAL{options: o, identity: identity}
+	w := &WAL{options: o, identity: identity}
+	w.packer.least = cmp.Or(o.PackFrom, minPackedBytes)
+	w.packer.on.Store(o.packed)
+	return w
 }
 
 // Open reads the log in the directory, cuts what an unfinished append left at its end, and makes all that it returns
@@ -291,6 +295,10 @@ func (r *replay) judgeEnd(w *window, seed uint32) error {
 
 // record takes in the items of one record of segment i.
 func (r *replay) record(i int, items []byte) error {
+	items, _, err := unpack(items, r.options.Older)
+	if err != nil {
+		return damage(err)
+	}
 	head := r.end == headerBytes
 	if head != (len(items) > 0 && itemKind(items[0]) == itemCarried) {
 		return fault("carried state out of place")
@@ -298,11 +306,8 @@ func (r *replay) record(i int, items []byte) error {
 	var it item
 	for len(items) > 0 {
 		rest, err := decodeItem(&it, items)
-		if errors.Is(err, ErrNewerVersion) {
-			return err
-		}
 		if err != nil {
-			return fault(err.Error())
+			return damage(err)
 		}
 		items = rest
 		if err := r.item(i, &it); err != nil {
@@ -310,6 +315,14 @@ func (r *replay) record(i int, items []byte) error {
 		}
 	}
 	return nil
+}
+
+// damage is the error for items that do not decode.
+func damage(err error) error {
+	if errors.Is(err, ErrNewerVersion) {
+		return err
+	}
+	return fault(err.Error())
 }
 
 // fault reports what a valid checksum covers and yet makes no sense; the caller adds the place.

@@ -9,8 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// maxSpares bounds the files kept for reuse: one for the next segment, one for the next burst.
-const maxSpares = 2
+// maxSpares bounds the files kept for reuse. A log is cut by several segments at once, as far as the store has it on the disk,
+// and those are what is written until it is cut again.
+const maxSpares = 6
 
 // rotate seals the current segment and begins the next one, which repeats the carried state.
 func (w *WAL) rotate() error {

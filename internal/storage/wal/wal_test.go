@@ -141,6 +141,9 @@ func (h *history) bytes() []byte {
 	for i := range b {
 		b[i] = byte(h.rng.Uint32())
 	}
+	if h.rng.IntN(2) == 0 {
+		copy(b[len(b)/2:], b) // records of such ones become smaller if they are packed
+	}
 	return b
 }
 
@@ -258,12 +261,13 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			fs, h := vfs.NewMem(), newHistory(seed, 700)
 			var m model
-			named := uint64(0)
-			w := must(wal.Create(options(fs, 8<<10), identity))
+			named, packed, from := uint64(0), uint64(0), []int{0, 1, 512}[seed%3]
+			o := wal.PackFrom(options(fs, 8<<10), from)
+			w := must(wal.Create(o, identity))
 			for step := range 400 {
 				switch k := h.rng.IntN(40); {
 				case k == 0:
-					named += w.Stats().Named
+					named, packed = named+w.Stats().Named, packed+w.Stats().Packed
 					if h.rng.IntN(2) == 0 {
 						if err := w.Close(); err != nil {
 							t.Fatal(err)
@@ -271,7 +275,7 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 					}
 					var got wal.Recovered
 					var err error
-					if w, got, err = wal.Open(options(fs, 8<<10)); err != nil {
+					if w, got, err = wal.Open(o); err != nil {
 						t.Fatalf("step %d: %v", step, err)
 					}
 					if d := m.differs(&got); d != "" || got.Identity != identity || got.CutBytes != 0 {
@@ -298,6 +302,9 @@ func TestWAL_Open_equalsModel(t *testing.T) {
 			}
 			if named < 10 {
 				t.Errorf("only %d entries were written by name", named)
+			}
+			if from > 0 != (packed > 10) {
+				t.Errorf("%d records were packed", packed)
 			}
 			if s := w.Stats(); seed == 0 && (s.Recycled == 0 || s.Segments > 40) {
 				t.Errorf("nothing was recycled, or nothing freed: %+v", s)

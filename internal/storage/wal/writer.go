@@ -3,6 +3,7 @@ package wal
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -13,10 +14,10 @@ import (
 )
 
 const (
-	defaultSegmentBytes = 64 << 20
+	// Segments are small: a log is cut often, and most of a large one is dead bytes, whose pages left the cache long ago.
+	defaultSegmentBytes = 16 << 20
 	minSegmentBytes     = 4 << 10
 	maxSegmentBytes     = 1 << 30
-	keptBufferBytes     = 8 << 20 // a larger buffer is given back after use
 	aheadBytes          = 1 << 20 // zeros are written so far ahead in a file that was never written before
 )
 
@@ -24,13 +25,18 @@ const (
 type Options struct {
 	FS           env.FS
 	Dir          string
-	SegmentBytes int64 // a segment ends before the append that would pass it; 64 MiB if zero
+	SegmentBytes int64 // a segment ends before the append that would pass it; 16 MiB if zero
 	// NoSync leaves it to the operating system when an append reaches the disk: a power loss may then take what was
 	// acknowledged. Segments are still synced before their successor begins, so that what is left is a prefix.
 	NoSync bool
 	Logger *slog.Logger // nothing is logged if nil
 	// Written, if set, is called by Append between its write and its sync.
 	Written func()
+	// Older refuses packed records, as builds below level.History do. Tests run them.
+	Older bool
+	// PackFrom is the smallest record that is worth packing, in bytes of items; 512 if zero.
+	PackFrom int
+	packed   bool // tests: Pack is called when the log is made or opened
 }
 
 func (o *Options) fill() error {
@@ -65,6 +71,7 @@ type WAL struct {
 
 	buf      []byte
 	encoder  encoder
+	packer   packer
 	counters counters
 }
 
@@ -79,7 +86,7 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	w.check(batches)
 	record := append(w.buf[:0], make([]byte, recordHeaderBytes)...)
-	record = w.encoder.append(record, batches, &w.carried.pool)
+	record = slices.Grow(w.encoder.append(record, batches, &w.carried.pool), alignBytes)
 	w.buf = record
 	defer w.shrinkBuffer()
 	items := len(record) - recordHeaderBytes
@@ -89,10 +96,14 @@ func (w *WAL) Append(batches ...Batch) error {
 	case items > maxRecordBytes:
 		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, items, maxRecordBytes)
 	}
-	if err := w.write(record); err != nil {
+	packed := w.packer.pack(record)
+	if err := w.write(packed); err != nil {
 		return w.fail("append", err)
 	}
 	w.counters.appends.Add(1)
+	if len(packed) < len(record) {
+		w.counters.packed.Add(1)
+	}
 	w.counters.named.Add(w.encoder.named)
 	w.counters.itemBytes.Add(uint64(items))
 	w.counters.witnessBytes.Add(w.encoder.witness)
@@ -108,6 +119,10 @@ func (w *WAL) Append(batches ...Batch) error {
 	}
 	return nil
 }
+
+// Pack lets records be packed from now on. Builds below level.History refuse a log that holds one, so it must not be called
+// before none of them may run on this data any more. Any goroutine may call it.
+func (w *WAL) Pack() { w.packer.on.Store(true) }
 
 // check holds callers to the laws of a log. Breaking them is a fault of the core, never of its input.
 func (w *WAL) check(batches []Batch) {
@@ -159,8 +174,8 @@ func (w *WAL) write(record []byte) error {
 	}
 	sealRecord(record, w.seed, w.end, w.durable)
 	next := align(w.end + int64(len(record)))
-	w.buf = append(record, zeros[:next-w.end-int64(len(record))]...)
-	if _, err := w.file.WriteAt(w.buf, w.end); err != nil {
+	padded := append(record, zeros[:next-w.end-int64(len(record))]...)
+	if _, err := w.file.WriteAt(padded, w.end); err != nil {
 		return fmt.Errorf("write %s: %w", segmentName(w.current().number), err)
 	}
 	if err := w.fillAhead(next); err != nil {
@@ -229,6 +244,7 @@ func (w *WAL) shrinkBuffer() {
 	if cap(w.buf) > keptBufferBytes {
 		w.buf = nil
 	}
+	w.packer.shrink()
 }
 
 // Close writes a mark that makes the last append provable, and closes the file. A failed WAL is closed as it is.
@@ -267,7 +283,7 @@ func (w *WAL) mark(why byte) error {
 
 // counters are read by other goroutines.
 type counters struct {
-	appends, entries, named, syncs, recycled, created              atomic.Uint64
+	appends, packed, entries, named, syncs, recycled, created      atomic.Uint64
 	itemBytes, witnessBytes, recordBytes, segmentBytes, aheadBytes atomic.Uint64
 	segments, spares, diskBytes                                    atomic.Int64
 }
@@ -275,10 +291,11 @@ type counters struct {
 // Stats is a plain copy of what the WAL counted since it was opened.
 type Stats struct {
 	Appends      uint64
+	Packed       uint64 // of Appends: their records are packed
 	Entries      uint64
 	Named        uint64 // of Entries: without a payload, which is that of a witness record
 	Syncs        uint64 // of segment files, also those at rotations
-	ItemBytes    uint64 // of appended records, without their heads
+	ItemBytes    uint64 // of appended records, without their heads and before they are packed
 	WitnessBytes uint64 // of ItemBytes: witness records
 	RecordBytes  uint64 // records as they are written, with heads and padding
 	SegmentBytes uint64 // what segments begin with
@@ -294,7 +311,8 @@ type Stats struct {
 func (w *WAL) Stats() Stats {
 	c := &w.counters
 	return Stats{
-		Appends: c.appends.Load(), Entries: c.entries.Load(), Named: c.named.Load(), Syncs: c.syncs.Load(),
+		Appends: c.appends.Load(), Packed: c.packed.Load(), Entries: c.entries.Load(), Named: c.named.Load(),
+		Syncs:     c.syncs.Load(),
 		ItemBytes: c.itemBytes.Load(), WitnessBytes: c.witnessBytes.Load(), RecordBytes: c.recordBytes.Load(),
 		SegmentBytes: c.segmentBytes.Load(), AheadBytes: c.aheadBytes.Load(),
 		Created: c.created.Load(), Recycled: c.recycled.Load(),
