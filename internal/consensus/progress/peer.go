@@ -38,6 +38,9 @@ type Peer struct {
 	Denied     bool
 
 	Round       uint64          // the highest round that it echoed
+	EndRound    uint64          // the highest round with whose echo it said how far its disk is
+	End         consensus.Index // which was so far
+	SentTo      consensus.Index // the last entry that it may have been sent in this term
 	RoundSent   uint64          // the highest round that was sent to it
 	CommitSent  consensus.Index // the highest commit index that was sent to it
 	DurableSent consensus.Index // how far the leader's own disk was said to be
@@ -75,7 +78,7 @@ type Feed struct {
 
 // New returns the view of a member of which nothing is known: it is probed at next.
 func New(id consensus.MemberID, next consensus.Index, maxMessages, maxBytes int) *Peer {
-	return &Peer{ID: id, Next: next, Inflights: Window{maxMessages: maxMessages, maxBytes: maxBytes}}
+	return &Peer{ID: id, Next: next, SentTo: next - 1, Inflights: Window{maxMessages: maxMessages, maxBytes: maxBytes}}
 }
 
 // Paused reports whether no entries may be sent now.
@@ -121,6 +124,7 @@ func (p *Peer) reset(s State) {
 
 // SentEntries notes an append that ends with last.
 func (p *Peer) SentEntries(last consensus.Index, bytes int) {
+	p.SentTo = max(p.SentTo, last)
 	switch p.State {
 	case Probe:
 		p.Sent = true
