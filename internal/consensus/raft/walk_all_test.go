@@ -150,8 +150,6 @@ var walkRules = []struct {
 	{"read-commit-index", "reading", "L6", 0},
 	{"read-forgets-answers", "reading", "L6", 0},
 	{"read-below-noop", "reading", "L6", 0},
-	{"read-old-ends", "reading", "L6", 0},
-	{"read-while-changing", "reading", "L6", 0},
 	{"proposer-any-attempt", "", "L", 0},
 	{"superquorum-less", "", "L", 0},
 	{"apply-twice", "", "L", 0},
