@@ -35,7 +35,8 @@ func (m *reads) ask(s *State, a Action) (bool, string) {
 	return true, ""
 }
 
-// take is the leader taking the index: its last one, until it knows more of the others' disks. Whoever asks vouches for the leader, unless its term is later.
+// take is the leader taking the index: its last one, until it knows more of the disks of others. Whoever asks confirms the
+// leader, unless its term is later.
 func (m *reads) take(s *State, a Action) (bool, string) {
 	r := &s.R
 	if r.Stage != ReadAsked || r.LeaderTerm != 0 {

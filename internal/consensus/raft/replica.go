@@ -105,8 +105,8 @@ func (r *Replica) wire() {
 		opts: opts, log: log, configs: configs, soft: soft, out: out, journal: &r.journal, peers: &r.peers, repl: &r.repl,
 	}
 	r.admission = admission{
-		opts: opts, log: log, configs: configs, out: out, peers: &r.peers, repl: &r.repl, transfer: &r.transfer, reads: &r.reads,
-		changes: &r.changes, fast: r.fast,
+		opts: opts, log: log, configs: configs, out: out, peers: &r.peers, repl: &r.repl, transfer: &r.transfer,
+		changes: &r.changes, reads: &r.reads, fast: r.fast,
 	}
 	r.forwards = forwards{
 		opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats, fast: r.fast,

@@ -47,7 +47,8 @@ func (w *Waiting) Answer(commit consensus.Index, confirmed func(*Pending) bool, 
 func (w *Waiting) Narrow(from, to uint64, config consensus.ConfigID, bound func(round uint64) consensus.Index) {
 	for _, q := range [...]*Queue{&w.sure, &w.asking} {
 		reads := q.Waiting()
-		at, known, most := sort.Search(len(reads), func(i int) bool { return reads[i].Round > from }), uint64(0), consensus.Index(0)
+		known, most := uint64(0), consensus.Index(0)
+		at := sort.Search(len(reads), func(i int) bool { return reads[i].Round > from })
 		for ; at < len(reads) && reads[at].Round <= to; at++ {
 			r := &reads[at]
 			if r.Config != config {

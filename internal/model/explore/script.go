@@ -14,11 +14,13 @@ var scripts = map[string]func() *Finding{
 
 var (
 	oneEcho         = []model.Action{{Kind: model.Echo, A: 1, B: 0}}
-	changeAndEchoes = []model.Action{{Kind: model.Change, A: 0, B: 1}, {Kind: model.Echo, A: 1, B: 0}, {Kind: model.Echo, A: 3, B: 0}}
+	changeAndEchoes = []model.Action{
+		{Kind: model.Change, A: 0, B: 1}, {Kind: model.Echo, A: 1, B: 0}, {Kind: model.Echo, A: 3, B: 0},
+	}
 )
 
-// endsScript: C finds P1, of the slow path, committed by itself and answers; neither A, the leader, nor B knows. A read of A that
-// B confirms afterwards must not be handed out. A read before that told A how far the disks of B and C were.
+// endsScript: C finds P1, of the slow path, committed by itself and answers; neither A, the leader, nor B knows. A read of A
+// that B confirms afterwards must not be handed out. A read before that told A how far the disks of B and C were.
 func endsScript(cluster string, before, after []model.Action) *Finding {
 	sc := *scenarios[cluster]
 	sc.Proposals, sc.MaxTerm, sc.Footprint = 2, 2, [model.MaxProposals]uint8{1, 2}
