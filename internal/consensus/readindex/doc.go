@@ -5,7 +5,7 @@
 // The main types are Waiting and Majority. They send nothing and confirm no leader. Each belongs to one goroutine.
 //
 // Invariants:
-//  1. Reads keep the order of arrival, and what they need does not fall along it.
+//  1. Reads keep the order of arrival: none is answered before an earlier one of its kind.
 //  2. An answer counts for the question that it names and for those before it, and for none that was not asked in this life
 //     of the reader.
 //  3. A majority counts answers under one configuration, of voters whose logs have all that they know of.

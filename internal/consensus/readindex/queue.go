@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Pending is a read that waits at the leader until a quorum has echoed its round and its index has committed. Neither rounds
-// nor indexes fall along a queue.
+// Pending is a read that waits at the leader until a quorum has echoed its round and its index has committed. Rounds do
+// not fall along a queue, nor do indexes, but where the configuration changed: a read never overtakes an earlier one.
 type Pending struct {
 	From   consensus.MemberID
 	ID     uint64
