@@ -40,9 +40,11 @@ type Message struct {
 	Term Term
 	// Config is the configuration in force at the sender; with proposals, the one that they are bound to: a leader under
 	// another one refuses them and says which.
-	Config  ConfigID
-	Commit  Index // append, heartbeat, snapshot offer: the leader's commit index
-	Durable Index // append, heartbeat: up to where the leader's own log is durable in this term
+	Config ConfigID
+	Commit Index // append, heartbeat, snapshot offer: the leader's commit index
+	// Durable is, in an append and a heartbeat, up to where the leader's own log is durable in this term; in the answers, up
+	// to where the follower's log is, whether it equals the leader's or not. Zero in an answer: it does not say.
+	Durable Index
 	// Prev is, in an append, the entry before Entries.
 	Prev    Position
 	Entries []Entry

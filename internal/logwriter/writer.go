@@ -41,6 +41,10 @@ func (w *Writer) Write(requests []node.Persist) error {
 	if o.Synced != nil {
 		o.Synced(requests)
 	}
+	// The core must know what is on disk before anybody else does: it says so when it is asked, for reads.
+	if seq != 0 {
+		o.Put(raft.Persisted{Seq: seq})
+	}
 	for i := range requests {
 		if len(requests[i].After) > 0 {
 			o.Deliver(requests[i].After)
@@ -48,9 +52,6 @@ func (w *Writer) Write(requests []node.Persist) error {
 		if len(requests[i].Evaluate) > 0 {
 			o.Evaluate(requests[i].Evaluate)
 		}
-	}
-	if seq != 0 {
-		o.Put(raft.Persisted{Seq: seq})
 	}
 	return w.compact(requests)
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/wal"
 )
 
-// Ensure that everything that waits is written by one sync, that what promises it leaves after that and in order, and that the
-// core is told the last request.
+// Ensure that everything that waits is written by one sync, that the core is told the last request before anybody hears of it
+// (whom the core tells how far its disk is, for a read, may have heard from this member what is there), and that what
+// promises it leaves after that and in order.
 func TestWriter_Write(t *testing.T) {
 	data := datatest.Create(t, datatest.Options(), 1)
 	defer datatest.Close(t, data)
@@ -34,7 +35,7 @@ func TestWriter_Write(t *testing.T) {
 		{Seq: 2, Batch: wal.Batch{Entries: datatest.Puts(3, 1, 2)}, Evaluate: make([]raft.Evaluation, 1)},
 		{After: []consensus.Message{{To: 3}}},
 	})
-	want := []string{"sent 2 after 1 syncs", "evaluated", "sent 3 after 1 syncs", "{Seq:2}"}
+	want := []string{"{Seq:2}", "sent 2 after 1 syncs", "evaluated", "sent 3 after 1 syncs"}
 	if err != nil || !slices.Equal(did, want) {
 		t.Errorf("%v: did %q, want %q", err, did, want)
 	}

@@ -28,11 +28,15 @@ func (m *reads) ask(s *State, a Action) (bool, string) {
 	if m.rules[ReadOldAnswers] {
 		r.Told, r.ToldTerm, r.ToldLast, r.ToldID, r.ToldAll = s.R.Told, s.R.ToldTerm, s.R.ToldLast, s.R.ToldID, s.R.ToldAll
 	}
+	if m.rules[ReadOldEnds] {
+		r.Ended, r.Ends = s.R.Ended, s.R.Ends
+	}
 	s.R = r
 	return true, ""
 }
 
-// take is the leader taking the index: its last one. Whoever asks vouches for the leader, unless its term is later.
+// take is the leader taking the index: its last one, until it knows more of the disks of others. Whoever asks confirms the
+// leader, unless its term is later.
 func (m *reads) take(s *State, a Action) (bool, string) {
 	r := &s.R
 	if r.Stage != ReadAsked || r.LeaderTerm != 0 {
@@ -45,6 +49,15 @@ func (m *reads) take(s *State, a Action) (bool, string) {
 	r.LeaderTerm, r.Index, r.LastTerm = l.Term, l.Log.N, l.Log.lastTerm()
 	if m.rules[ReadCommitIndex] {
 		r.Index = l.Commit
+	}
+	r.Low = max(l.Commit, l.Log.noop(l.Term))
+	if m.rules[ReadBelowNoop] {
+		r.Low = 0
+	}
+	_, r.Under = m.Config(&l.Log)
+	r.Fixed = !m.stable(l) && !m.rules[ReadWhileChanging]
+	if r.Fixed {
+		r.Under = configID{}
 	}
 	r.Echoes = Bit(r.Leader)
 	if r.Term <= l.Term || m.rules[ReadAnyAsker] {
@@ -68,6 +81,46 @@ func (m *reads) hand(s *State, a Action) (bool, string) {
 	}
 	r.Stage = readReady
 	return true, ""
+}
+
+// narrow lowers the index to what a majority may have on disk, as far as its members have said since the read came: who has
+// not may have anything. What the leader answered before it committed is not left out, for others may hold it as records.
+func (m *reads) narrow(s *State, l *member, leader int8) {
+	r := &s.R
+	at, id := m.Config(&l.Log)
+	if r.Fixed || id != r.Under || !m.stable(l) && !m.rules[ReadWhileChanging] {
+		return
+	}
+	end := int8(maxLog)
+	for _, set := range []uint8{m.configs[at].Old, m.configs[at].New} {
+		if set != 0 {
+			end = min(end, m.mayHave(r, set, leader, l.Log.N))
+		}
+	}
+	for i := range l.Log.N {
+		if e := &l.Log.E[i]; e.Kind == exactEntry && e.By == leader && !m.rules[ReadForgetsAnswers] {
+			end = max(end, i+1)
+		}
+	}
+	r.Index = min(r.Index, max(end, r.Low))
+}
+
+// mayHave returns up to where a majority of some voters may have a leader's log on disk.
+func (m *reads) mayHave(r *Read, set uint8, leader, own int8) int8 {
+	var ends []int8
+	for i := range int8(MaxMembers) {
+		switch {
+		case !Has(set, i):
+		case i == leader:
+			ends = append(ends, own)
+		case Has(r.Ended, i):
+			ends = append(ends, r.Ends[i])
+		default:
+			ends = append(ends, maxLog)
+		}
+	}
+	slices.Sort(ends)
+	return ends[len(ends)-quorum.Majority(len(ends))]
 }
 
 // word gives the reader the index before anybody confirmed it.
@@ -169,7 +222,11 @@ func (m *reads) serve(s *State, _ Action) (bool, string) {
 		return false, ""
 	}
 	bad := m.laws.checkRead(s, x)
+	served := *r
 	*r = Read{}
+	if m.rules[ReadOldEnds] {
+		r.Ended, r.Ends = served.Ended, served.Ends
+	}
 	return true, bad
 }
 
@@ -187,6 +244,9 @@ func (m *reads) echo(s *State, a Action) (bool, string) {
 	v.follow(l.Term)
 	if confirms {
 		s.R.Echoes |= Bit(a.A)
+		s.R.Ended |= Bit(a.A)
+		s.R.Ends[a.A] = v.Log.N
+		m.narrow(s, l, a.B)
 	}
 	if promises {
 		m.leases.promise(s, a.A, a.B)

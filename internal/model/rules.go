@@ -83,21 +83,25 @@ const (
 	UncheckedL5      // law L5 is not checked: does another break, too?
 
 	// Reads.
-	ReadCommitIndex  // the index is the leader's commit index
-	ReadUncommitted  // the index is handed out before it commits
-	ReadUnconfirmed  // the leader asks nobody
-	ReadAnyAsker     // a question from a later term counts as an echo
-	ReadUnchecked    // the reader confirms the leader's index by itself, without comparing its log
-	ReadChecked      // the same with the comparison of the last entry's term
-	ReadOldAnswers   // voters' answers to an earlier question count
-	ReadPastPool     // a majority that holds records counts as knowing no more than its logs
-	ReadOtherConfig  // voters' answers under other configurations count
-	LeaseOwnPatience // a leader takes its own patience for everybody's
-	LeaseNotBarred   // the lease holds on after a transfer began
-	LeaseForgotten   // a member that restarts forgets its promise
-	LeaseVotesAnyway // members vote without waiting for the lease's end
-	RecoveryDrops    // recovery from lost quorum adopts no records
-	RecoveryOwnOnly  // it adopts the survivor's, not those of compared directories
+	ReadCommitIndex    // the index is the leader's commit index
+	ReadForgetsAnswers // it leaves out what the leader answered before it committed
+	ReadBelowNoop      // it may lie below the leader's no-op
+	ReadOldEnds        // how far disks were before the read counts
+	ReadWhileChanging  // while a change is under way disks are counted by the configuration in force at the leader
+	ReadUncommitted    // the index is handed out before it commits
+	ReadUnconfirmed    // the leader asks nobody
+	ReadAnyAsker       // a question from a later term counts as an echo
+	ReadUnchecked      // the reader confirms the leader's index by itself, without comparing its log
+	ReadChecked        // the same with the comparison of the last entry's term
+	ReadOldAnswers     // voters' answers to an earlier question count
+	ReadPastPool       // a majority that holds records counts as knowing no more than its logs
+	ReadOtherConfig    // voters' answers under other configurations count
+	LeaseOwnPatience   // a leader takes its own patience for everybody's
+	LeaseNotBarred     // the lease holds on after a transfer began
+	LeaseForgotten     // a member that restarts forgets its promise
+	LeaseVotesAnyway   // members vote without waiting for the lease's end
+	RecoveryDrops      // recovery from lost quorum adopts no records
+	RecoveryOwnOnly    // it adopts the survivor's, not those of compared directories
 	RecoveryDescending
 	RecoverySameEpoch // members that were given up still count
 	IgnoreBinding     // a member whose disk is empty votes and acknowledges under its old id

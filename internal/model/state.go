@@ -58,6 +58,16 @@ func (l *journal) lastTerm() int8 {
 	return l.E[l.N-1].Term
 }
 
+// noop returns the index of a term's no-op, zero if the log has none.
+func (l *journal) noop(term int8) int8 {
+	for i := range l.N {
+		if l.E[i].Kind == noopEntry && l.E[i].Term == term {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // matches reports whether the log has an entry of that term at that index.
 func (l *journal) matches(index, term int8) bool {
 	return index == 0 || index <= l.N && l.E[index-1].Term == term
@@ -159,6 +169,12 @@ type Read struct {
 	Echoes     uint8 // who confirmed the leader since
 	Sure       bool  // the leader's lease held
 	Given      bool  // the reader has the leader's index, unconfirmed
+
+	Low   int8 // the index is not below: what the leader knew to be committed then, and its no-op
+	Ended uint8
+	Ends  [MaxMembers]int8 // how far the disks of those in Ended were since
+	Under configID         // the configuration by which they are counted, settled then; zero with Fixed
+	Fixed bool             // a change was under way: the index stays as it was taken
 
 	Told     uint8 // voters that answered the reader's question themselves
 	ToldTerm [MaxMembers]int8

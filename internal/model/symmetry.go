@@ -70,7 +70,9 @@ func renameRead(o, r *Read, to [3]int8) {
 	}
 	o.Reader, o.Leader = to[r.Reader], to[r.Leader]
 	o.Echoes, o.Told, o.ToldAll = renameSet(r.Echoes, to), renameSet(r.Told, to), renameSet(r.ToldAll, to)
+	o.Ended = renameSet(r.Ended, to)
 	for k, t := range to {
+		o.Ends[t] = r.Ends[k]
 		o.ToldTerm[t], o.ToldLast[t], o.ToldID[t] = r.ToldTerm[k], r.ToldLast[k], r.ToldID[k]
 	}
 }

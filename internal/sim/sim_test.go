@@ -142,6 +142,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"read-past-pool":       {Members: 5, Nemesis: "last-word,delay", Seed: 90},
 		"vote-without":         {Members: 5, Nemesis: "last-word,delay", Seed: 88},
 		"read-commit-index":    {Members: 3, Nemesis: "crash"},
+		"read-forgets-answers": {Members: 3, Nemesis: "slowdisk", Load: sim.LoadReads, Duration: 20 * time.Second},
 		"ignore-binding":       {Members: 3, Nemesis: "wipe", Seed: 4},
 		"count-unbound":        {Members: 3, Nemesis: "found-majority"},
 		"ignore-lives":         {Members: 3, Nemesis: "roll-back", Seed: 7},

@@ -54,11 +54,19 @@ type Peer struct {
 	HeardAt uint64 // tick
 	Broken  bool   // its connection broke since it was heard last
 
+	Disk
 	Feed
 
 	Leaving   bool   // no longer in the configuration
 	LeavesAt  uint64 // tick at which to forget it, once its removal committed; zero before
 	Inflights Window
+}
+
+// Disk is what a member may have on its disk.
+type Disk struct {
+	End      consensus.Index // how far its log was on disk when it echoed EndRound
+	EndRound uint64          // the highest round with whose echo it said so
+	SentTo   consensus.Index // the last entry that it may have been sent in this term
 }
 
 // Feed is how a member is fed by a snapshot.
@@ -75,7 +83,9 @@ type Feed struct {
 
 // New returns the view of a member of which nothing is known: it is probed at next.
 func New(id consensus.MemberID, next consensus.Index, maxMessages, maxBytes int) *Peer {
-	return &Peer{ID: id, Next: next, Inflights: Window{maxMessages: maxMessages, maxBytes: maxBytes}}
+	return &Peer{
+		ID: id, Next: next, Disk: Disk{SentTo: next - 1}, Inflights: Window{maxMessages: maxMessages, maxBytes: maxBytes},
+	}
 }
 
 // Paused reports whether no entries may be sent now.
@@ -121,6 +131,7 @@ func (p *Peer) reset(s State) {
 
 // SentEntries notes an append that ends with last.
 func (p *Peer) SentEntries(last consensus.Index, bytes int) {
+	p.SentTo = max(p.SentTo, last)
 	switch p.State {
 	case Probe:
 		p.Sent = true

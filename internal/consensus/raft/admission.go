@@ -17,6 +17,7 @@ type admission struct {
 	repl     *replication
 	transfer *transfers
 	changes  *changes
+	reads    *leaderReads
 	fast     *fast.Path
 }
 
@@ -47,6 +48,7 @@ func (a *admission) admitFast(v *fast.View, m *consensus.Message) {
 			admitted.Entry.Index, admitted.Entry.Term = a.repl.appendEntry(admitted.Entry), v.Term
 			a.countedBy(p.Proposer, admitted.Entry.Index)
 			a.fast.Appended(v, m.From, &admitted)
+			a.reads.early = admitted.Entry.Index
 			continue
 		case consensus.RefusedKnown:
 			// Whoever proposed it learns of its end when it is applied. A second entry would change nothing.

@@ -14,7 +14,6 @@
 //	hardstate.go     hardState and softState; journal.go: log and configurations, changed together
 //	outbox.go        the Output of the Step; gate.go: which messages are looked at
 //	election.go      when to campaign, and votes received; vote.go: votes given; role.go: changes of role
-//	cordon.go        who leaves leadership to others
 //	peers.go         peerSet: who was heard lately, who has caught up; rounds.go: rounds and leader lease
 //	replication.go   what followers are sent, and what commits; follower.go: the log of the leader that it follows
 //	reads.go         leaderReads; read_majority.go: reads confirmed without the leader

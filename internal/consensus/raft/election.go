@@ -18,7 +18,7 @@ type election struct {
 	out     *outbox
 	log     *raftlog.Log
 	configs *configs.History
-	cordon  *cordon
+	cordon  *configs.Cordon
 	rng     random
 
 	heardAt    uint64 // when the leader was heard last, or this term's role began
@@ -36,11 +36,14 @@ type election struct {
 	askForced bool // no other voter can lead
 }
 
+// A cordoned voter (configs.Cordon) waits for cordonWait to cordonWait+1 election timeouts before it campaigns.
+const cordonWait = 3
+
 // resetCampaign draws when to campaign next. The spread keeps candidates apart (Raft paper, section 5.2). After a start,
 // or once the connection to the leader broke, the waits are short, each twice as long as the one before, until the
 // usual one is reached. A cordoned member waits longer, and never shortly: the others go first.
 func (e *election) resetCampaign() {
-	if e.cordon.self() {
+	if e.cordon.Self() {
 		e.spread = 0
 		least := cordonWait * e.opts.ElectionTicks
 		e.campaignAt = e.clock.now + uint64(e.rng.between(least, least+e.opts.ElectionTicks-1))
@@ -172,7 +175,7 @@ func (e *election) promised() bool { return e.clock.now < e.patientUntil }
 
 // delayCampaign sets the wait of a cordoned member anew if it was drawn before the member was cordoned.
 func (e *election) delayCampaign() {
-	if e.soft.role != Leader && e.cordon.self() {
+	if e.soft.role != Leader && e.cordon.Self() {
 		e.resetCampaign()
 	}
 }

@@ -172,6 +172,7 @@ func (w *follower) acknowledge() {
 		after := w.log.Writing() && !w.opts.Faults.AckBeforeDurable
 		w.out.send(consensus.Message{
 			Kind: consensus.MsgAppendReply, To: w.soft.leader, Match: w.log.PositionAt(w.soft.matched), Round: w.roundHeard,
+			Durable:       w.log.Durable(),
 			FollowerState: consensus.FollowerState{Patience: w.hard.promised(w.opts.promise())},
 		}, after)
 		w.infer.reportMatch(w.soft.matched, after)
@@ -181,7 +182,7 @@ func (w *follower) acknowledge() {
 	}
 	w.out.send(consensus.Message{
 		Kind: consensus.MsgHeartbeatReply, To: w.soft.leader, Round: w.roundHeard,
-		Match:         w.log.PositionAt(min(w.soft.matched, w.log.Durable())),
+		Match: w.log.PositionAt(min(w.soft.matched, w.log.Durable())), Durable: w.log.Durable(),
 		FollowerState: consensus.FollowerState{Received: w.soft.matched, Patience: w.hard.promised(w.opts.promise())},
 	}, w.hard.pending())
 }

@@ -63,14 +63,20 @@ type Faults struct {
 	CountSelf        bool // a leader that is no voter counts itself
 	CountOldAnswers  bool // a voter's answer to a log query counts for later reads as well
 	ReadLeaderIndex  bool // any logs of a majority confirm the last index that the leader reported
-	SkipBelowCommit  bool // a follower takes for equal, and acknowledges, what is committed in its own log
-	BelieveMessages  bool // nobody judges messages before they are looked at
-	OwnLeaseTicks    bool // a leader takes for promised what its own settings would promise
-	InferOldTerm     bool // infer commits of entries of earlier terms
-	DurableTooSoon   bool // a leader reports entries to proposers that are not on its disk yet
-	UnionOfJoint     bool // a joint configuration decides by a majority of all its voters together
-	TrustDenial      bool // a follower that denies what it acknowledged still counts
-	IgnoreBinding    bool // a member campaigns, and counts itself, whatever data directory it is bound to
+	// Without these, a read's index is too low (ADR 0035).
+	ReadForgetsAnswers bool // it leaves out what the leader answered before it committed
+	ReadBelowNoop      bool // it may lie below the first entry of the leader's term
+	ReadOldEnds        bool // how far a disk was before the read came counts
+	ReadWhileChanging  bool // while a change is under way it is counted by the configuration in force
+
+	SkipBelowCommit bool // a follower takes for equal, and acknowledges, what is committed in its own log
+	BelieveMessages bool // nobody judges messages before they are looked at
+	OwnLeaseTicks   bool // a leader takes for promised what its own settings would promise
+	InferOldTerm    bool // infer commits of entries of earlier terms
+	DurableTooSoon  bool // a leader reports entries to proposers that are not on its disk yet
+	UnionOfJoint    bool // a joint configuration decides by a majority of all its voters together
+	TrustDenial     bool // a follower that denies what it acknowledged still counts
+	IgnoreBinding   bool // a member campaigns, and counts itself, whatever data directory it is bound to
 
 	Fast FastFaults
 }

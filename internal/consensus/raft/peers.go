@@ -22,7 +22,7 @@ type peerSet struct {
 	log     *raftlog.Log
 	configs *configs.History
 	soft    *softState
-	cordon  *cordon
+	cordon  *configs.Cordon
 
 	list []*progress.Peer // sorted by id
 }
@@ -190,7 +190,7 @@ func (s *peerSet) heard(m *consensus.Message) *progress.Peer {
 func (s *peerSet) ableToLead() []*progress.Peer {
 	var able []*progress.Peer
 	for _, p := range s.list {
-		if slices.Contains(s.configs.Config().Voters, p.ID) && !s.cordon.covers(p.ID) && s.active(p) && s.caughtUp(p) {
+		if slices.Contains(s.configs.Config().Voters, p.ID) && !s.cordon.Covers(p.ID) && s.active(p) && s.caughtUp(p) {
 			able = append(able, p)
 		}
 	}
@@ -201,7 +201,7 @@ func (s *peerSet) ableToLead() []*progress.Peer {
 // only if no other could lead at once.
 func (s *peerSet) bestVoter() *progress.Peer {
 	peers := s.list
-	if s.cordon.any() {
+	if s.cordon.Any() {
 		if able := s.ableToLead(); len(able) > 0 {
 			peers = able
 		}

@@ -2,15 +2,19 @@ package raft
 
 import (
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/configs"
+	"github.com/quorate/quorate/internal/consensus/progress"
 	"github.com/quorate/quorate/internal/consensus/raftlog"
 	"github.com/quorate/quorate/internal/consensus/readindex"
 )
 
 // A linearizable read costs no log entry (Raft thesis, section 6.4), only the certainty that no other leader had
-// committed more when the read arrived. Its index is the leader's last, not its commit index: a write may have been
-// answered, by counting acknowledgements elsewhere, before the leader knows that it committed. The index is handed
-// out once a quorum has echoed a round that began after the read arrived, and once the log has committed that far
-// under this leader: after an election the same index could name another prefix.
+// committed more when the read arrived. Its index is handed out once a quorum has echoed a round that began after the read
+// arrived, and once the log has committed that far under this leader: after an election the same index could name another
+// prefix. It is not the commit index: a write may have been answered, by counting acknowledgements elsewhere, before the
+// leader knows that it committed. It is the leader's last index, or less, once voters have said how far their disks are
+// (ADR 0035): in this leader's term an entry was answered only if a majority has it on disk, or if the leader fixed its
+// revision and has it on disk itself. A voter that has not said may have all that was sent to it.
 //
 // The question of a voter counts as its echo: it had voted in no later term when the question left, so that nobody whom
 // such a vote elected can have committed anything before. With three voters a follower's question, and
@@ -18,30 +22,36 @@ import (
 
 // leaderReads are the reads that wait at the leader, its own and those of others, in the order of arrival.
 type leaderReads struct {
-	opts   *Options
-	log    *raftlog.Log
-	hard   *hardState
-	soft   *softState
-	out    *outbox
-	rounds *rounds
-
-	queue readindex.Queue   // that wait for a round
-	sure  readindex.Queue   // that were confirmed as they came, and wait for the log to commit
-	reply consensus.Message // to the reader that is being answered
+	opts    *Options
+	log     *raftlog.Log
+	configs *configs.History
+	hard    *hardState
+	soft    *softState
+	out     *outbox
+	rounds  *rounds
+	waiting readindex.Waiting
+	reply   consensus.Message // to the reader that is being answered
+	early   consensus.Index   // the last entry of this term that may be answered before it has committed
 }
 
 func (s *leaderReads) add(id uint64, from consensus.MemberID, asker bool) {
-	read := readindex.Pending{From: from, ID: id, Index: s.log.Last(), Asker: asker}
-	if s.opts.Faults.Fast.ReadCommitIndex {
-		read.Index = s.log.Commit()
+	faults, commit := &s.opts.Faults, s.log.Commit()
+	read := readindex.Pending{From: from, ID: id, Index: s.log.Last(), Floor: max(commit, s.soft.noop), Asker: asker}
+	if faults.Fast.ReadCommitIndex {
+		read.Index = commit
 	}
-	if !s.rounds.leaseHolds() && !s.opts.Faults.SkipReadRound && !(asker && s.rounds.majority(from)) {
+	if faults.ReadBelowNoop {
+		read.Floor = 0
+	}
+	if s.configs.Stable() || faults.ReadWhileChanging {
+		read.Config = s.configs.ID()
+	}
+	sure := s.rounds.leaseHolds() || faults.SkipReadRound || (asker && s.rounds.majority(from))
+	if !sure || read.Index > commit {
 		s.rounds.begin()
 		read.Round = s.rounds.last
-		s.queue.Push(read)
-		return
 	}
-	s.sure.Push(read)
+	s.waiting.Add(read, sure)
 }
 
 // answer hands out what is confirmed and committed, in the order of arrival.
@@ -49,23 +59,44 @@ func (s *leaderReads) answer() {
 	if s.log.Commit() < s.soft.noop {
 		return
 	}
-	for q := &s.sure; len(q.Waiting()) > 0 && q.Waiting()[0].Index <= s.log.Commit(); q.Pop() {
-		s.answerOne(&q.Waiting()[0])
-	}
-	if q := &s.queue; len(q.Waiting()) > 0 {
-		confirmed := s.rounds.confirmed()
-		for len(q.Waiting()) > 0 && q.Waiting()[0].Index <= s.log.Commit() && s.isConfirmed(&q.Waiting()[0], confirmed) {
-			s.answerOne(&q.Waiting()[0])
-			q.Pop()
-		}
-	}
+	s.waiting.Answer(s.log.Commit(), func(read *readindex.Pending) bool {
+		return read.Round <= s.rounds.confirmed() || (read.Asker && read.Round <= s.rounds.confirmedBy(read.From))
+	}, s.answerOne)
 	if len(s.reply.Reads) > 0 {
 		s.flush()
 	}
 }
 
-func (s *leaderReads) isConfirmed(read *readindex.Pending, confirmed uint64) bool {
-	return read.Round <= confirmed || (read.Asker && read.Round <= s.rounds.confirmedBy(read.From))
+// echoed notes the round that a member echoes and, if it says so, how far its log is on disk: whatever it acknowledged to
+// anybody before it heard that round lies at or below.
+func (s *leaderReads) echoed(p *progress.Peer, round uint64, durable consensus.Index) {
+	p.Round = max(p.Round, round)
+	if from := p.EndRound; durable > 0 && round > from {
+		p.End, p.EndRound = durable, round
+		if s.configs.Stable() || s.opts.Faults.ReadWhileChanging {
+			s.waiting.Narrow(from, round, s.configs.ID(), s.mayBeAnswered)
+		}
+	}
+}
+
+// mayBeAnswered returns the last entry that can have been answered before a round began.
+func (s *leaderReads) mayBeAnswered(round uint64) consensus.Index {
+	end := consensus.Index(s.rounds.peers.reached(func(id consensus.MemberID) uint64 {
+		p := s.rounds.peers.find(id)
+		switch {
+		case id == s.opts.ID:
+			return uint64(s.log.Durable())
+		case p == nil:
+			return uint64(s.log.Last())
+		case p.EndRound >= round || s.opts.Faults.ReadOldEnds:
+			return uint64(p.End)
+		}
+		return uint64(p.SentTo)
+	}))
+	if s.opts.Faults.ReadForgetsAnswers {
+		return end
+	}
+	return max(end, min(s.early, s.log.Durable()))
 }
 
 // answerOne answers here, or gathers the answers to one member, as long as they come in a row, in one message.
@@ -90,17 +121,15 @@ func (s *leaderReads) flush() {
 
 // fail answers all waiting reads that this member leads no more.
 func (s *leaderReads) fail() {
-	for _, q := range []*readindex.Queue{&s.sure, &s.queue} {
-		for _, read := range q.Waiting() {
-			if read.From == s.opts.ID {
-				s.out.FailedReads = append(s.out.FailedReads, read.ID)
-				continue
-			}
-			s.out.send(consensus.Message{
-				Kind: consensus.MsgReadReply, To: read.From, Reject: true, Reads: []consensus.ReadIndex{{ID: read.ID}},
-			}, false)
+	s.waiting.Fail(func(read *readindex.Pending) {
+		if read.From == s.opts.ID {
+			s.out.FailedReads = append(s.out.FailedReads, read.ID)
+			return
 		}
-		q.Clear()
-	}
+		s.out.send(consensus.Message{
+			Kind: consensus.MsgReadReply, To: read.From, Reject: true, Reads: []consensus.ReadIndex{{ID: read.ID}},
+		}, false)
+	})
 	s.rounds.started.Clear()
+	s.early = 0
 }

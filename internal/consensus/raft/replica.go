@@ -19,7 +19,7 @@ type Replica struct {
 	log     raftlog.Log
 	configs configs.History
 	journal journal
-	cordon  cordon
+	cordon  configs.Cordon
 	elect   election
 
 	// Of a leader.
@@ -84,7 +84,7 @@ func (r *Replica) wire() {
 	hard, soft, out, stats := &r.hard, &r.soft, &r.out, &r.stats
 	r.fast = fast.New(opts.fastSettings(), log, configs)
 	r.out = outbox{opts: opts, hard: hard, configs: configs}
-	r.cordon = cordon{opts: opts, configs: configs}
+	r.cordon.History = configs
 	r.journal = journal{opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, observer: r}
 	r.elect = election{
 		opts: opts, clock: clock, log: log, configs: configs, hard: hard, soft: soft, out: out, cordon: &r.cordon,
@@ -92,7 +92,7 @@ func (r *Replica) wire() {
 	}
 	r.peers = peerSet{opts: opts, clock: clock, log: log, configs: configs, soft: soft, cordon: &r.cordon}
 	r.rounds = rounds{opts: opts, clock: clock, log: log, soft: soft, peers: &r.peers}
-	r.reads = leaderReads{opts: opts, log: log, hard: hard, soft: soft, out: out, rounds: &r.rounds}
+	r.reads = leaderReads{opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, rounds: &r.rounds}
 	r.repl = replication{
 		opts: opts, clock: clock, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats,
 		journal: &r.journal, peers: &r.peers, rounds: &r.rounds, reads: &r.reads,
@@ -106,7 +106,7 @@ func (r *Replica) wire() {
 	}
 	r.admission = admission{
 		opts: opts, log: log, configs: configs, out: out, peers: &r.peers, repl: &r.repl, transfer: &r.transfer,
-		changes: &r.changes, fast: r.fast,
+		changes: &r.changes, reads: &r.reads, fast: r.fast,
 	}
 	r.forwards = forwards{
 		opts: opts, log: log, configs: configs, hard: hard, soft: soft, out: out, stats: stats, fast: r.fast,

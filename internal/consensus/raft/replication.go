@@ -70,7 +70,7 @@ func (l *replication) replicate(p *progress.Peer) {
 		return
 	}
 	notice := p.State == progress.Replicate && p.CommitSent < l.log.Commit()
-	round := p.RoundSent < l.rounds.last && l.configs.Config().IsVoter(p.ID) && len(l.reads.queue.Waiting()) > 0
+	round := p.RoundSent < l.rounds.last && l.configs.Config().IsVoter(p.ID) && l.reads.waiting.Asks()
 	durable := p.State == progress.Replicate && p.DurableSent < min(p.Awaits, l.log.Durable())
 	if p.HeartbeatBy || notice || round || durable {
 		m := consensus.Message{Kind: consensus.MsgHeartbeat, To: p.ID}
@@ -128,7 +128,7 @@ const stallElections = 3
 
 // handleReply takes what a follower says of its log.
 func (l *replication) handleReply(p *progress.Peer, m *consensus.Message) {
-	p.Round = max(p.Round, min(m.Round, l.rounds.last))
+	l.reads.echoed(p, min(m.Round, l.rounds.last), m.Durable)
 	l.rounds.noteEcho(p.ID, min(m.Round, l.rounds.last), m.Patience)
 	if !m.Reject && !l.holdsMatch(m.Match) {
 		l.stats.dropped.Count(filter.ForeignLog)

@@ -118,7 +118,7 @@ func (r *Replica) becomeFollower(term consensus.Term, leader consensus.MemberID)
 	}
 	r.setLeader(leader)
 	r.elect.beginTerm()
-	if was == Follower && leader == consensus.NoMember && r.cordon.self() {
+	if was == Follower && leader == consensus.NoMember && r.cordon.Self() {
 		return // the candidates of higher terms that come by, which nobody may be able to elect, do not prolong its longer wait
 	}
 	r.elect.resetCampaign()
@@ -150,7 +150,7 @@ func (r *Replica) setLeader(leader consensus.MemberID) {
 func (r *Replica) handOverLeadership() {
 	if p := r.peers.bestVoter(); p != nil {
 		r.out.event(TransferStarted{To: p.ID})
-		r.transfer.sendTimeoutNow(p.ID, r.cordon.covers(p.ID))
+		r.transfer.sendTimeoutNow(p.ID, r.cordon.Covers(p.ID))
 	}
 	r.becomeFollower(r.hard.term, consensus.NoMember)
 }
@@ -161,7 +161,7 @@ func (r *Replica) handleTimeoutNow(force bool) {
 	switch {
 	case r.configs.AwaitsApply():
 		r.elect.askedIn, r.elect.askForced = r.hard.term, force // who is cordoned then, the change decides
-	case r.cordon.self() && !force:
+	case r.cordon.Self() && !force:
 	case r.mayCampaign():
 		r.becomeCandidate(true)
 	}
@@ -173,7 +173,7 @@ func (r *Replica) campaignIfAsked() {
 		return
 	}
 	r.elect.askedIn = 0
-	if r.mayCampaign() && (r.elect.askForced || !r.cordon.self()) {
+	if r.mayCampaign() && (r.elect.askForced || !r.cordon.Self()) {
 		r.becomeCandidate(true)
 	}
 }

@@ -84,7 +84,7 @@ func (r *Replica) Status() Status {
 		Commit: r.log.Commit(), Applied: r.log.Applied(), Durable: r.log.Durable(),
 		FirstIndex: r.log.Base().Index + 1, LastIndex: last.Index, LastTerm: last.Term,
 		Config: in.Config, ConfigID: in.ID, Protocol: in.Protocol, ConfigCommitted: in.Committed, ConfigSettled: in.Settled,
-		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.elect.removed, Spared: r.cordon.spared,
+		IsLearner: in.Config.IsLearner(r.opts.ID), Removed: r.elect.removed, Spared: r.cordon.Spared,
 	}
 	if r.soft.role != Leader {
 		return s

@@ -55,7 +55,7 @@ func (r *Replica) take(input Input) {
 			r.forwards.transfer(in.To)
 		}
 	case Spare:
-		r.cordon.spared = slices.Clone(in.Members)
+		r.cordon.Spared = slices.Clone(in.Members)
 		r.elect.delayCampaign()
 	case Compact:
 		r.repl.compact(in.Index)

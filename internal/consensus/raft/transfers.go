@@ -19,7 +19,7 @@ type transfers struct {
 	out     *outbox
 	peers   *peerSet
 	rounds  *rounds
-	cordon  *cordon
+	cordon  *configs.Cordon
 
 	target   consensus.MemberID    // or NoMember
 	deadline uint64                // tick at which it is given up
@@ -35,7 +35,7 @@ func (t *transfers) begin(to consensus.MemberID) {
 			to = p.ID
 		}
 	}
-	if to == t.opts.ID || to == t.target || t.peers.find(to) == nil || !t.configs.Config().IsVoter(to) || t.cordon.covers(to) {
+	if to == t.opts.ID || to == t.target || t.peers.find(to) == nil || !t.configs.Config().IsVoter(to) || t.cordon.Covers(to) {
 		return
 	}
 	if t.active() {
@@ -51,7 +51,7 @@ func (t *transfers) advance() {
 		return
 	}
 	p := t.peers.find(t.target)
-	if p == nil || !t.configs.Config().IsVoter(t.target) || t.cordon.covers(t.target) {
+	if p == nil || !t.configs.Config().IsVoter(t.target) || t.cordon.Covers(t.target) {
 		t.abort()
 		return
 	}
@@ -87,7 +87,7 @@ func (t *transfers) abort() {
 // yield hands leadership on while this leader is cordoned and another voter can lead at once. A change that is
 // under way comes to its end first.
 func (t *transfers) yield() {
-	if !t.cordon.self() || t.active() || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
+	if !t.cordon.Self() || t.active() || t.log.Commit() < t.soft.noop || !t.configs.Stable() {
 		return
 	}
 	if to := t.pace.Next(t.clock.now, t.opts.ElectionTicks, t.peers.ableToLead()); to != consensus.NoMember {

@@ -148,6 +148,8 @@ var walkRules = []struct {
 	{"recover-descending", "", "L", 0},
 	{"read-past-pool", "reading", "L6", 0},
 	{"read-commit-index", "reading", "L6", 0},
+	{"read-forgets-answers", "reading", "L6", 0},
+	{"read-below-noop", "reading", "L6", 0},
 	{"proposer-any-attempt", "", "L", 0},
 	{"superquorum-less", "", "L", 0},
 	{"apply-twice", "", "L", 0},

@@ -6,14 +6,16 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 )
 
-// Pending is a read that waits at the leader until a quorum has echoed its round and its index has committed. Indexes never
-// fall along a queue.
+// Pending is a read that waits at the leader until a quorum has echoed its round and its index has committed. Rounds do
+// not fall along a queue, nor do indexes, but where the configuration changed: a read never overtakes an earlier one.
 type Pending struct {
-	From  consensus.MemberID
-	ID    uint64
-	Index consensus.Index
-	Round uint64 // zero under a leader lease
-	Asker bool   // From counts as one that echoed
+	From   consensus.MemberID
+	ID     uint64
+	Index  consensus.Index    // nothing beyond was answered before the read
+	Floor  consensus.Index    // what the leader knows to be committed as the read comes, and the first entry of its term
+	Config consensus.ConfigID // in force and settled as it comes; zero while that is not so: Index stays as it is
+	Round  uint64             // zero if neither confirmation nor a lower index is waited for
+	Asker  bool               // From counts as one that echoed
 }
 
 // Queue is a queue that reuses its memory.

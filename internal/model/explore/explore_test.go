@@ -65,6 +65,11 @@ func TestMutations_found(t *testing.T) {
 		{"lease: own patience taken for all", "L6"},
 		{"recovery from loss adopts no records", "L1"},
 		{"recovery without a new epoch", "leader completeness"},
+		{"read: index without what the leader answered", "L6"},
+		{"read: index below the no-op", "L6"},
+		{"read: index of disks before the read", "L6"},
+		{"read: index of disks during a change", "L6"},
+		{"recovered after the no-op", "L6"},
 		{"leader: no keys against the pool", "L1"},
 		{"leader: no order against the pool", "L1"},
 	} {

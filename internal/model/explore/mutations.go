@@ -129,8 +129,7 @@ var recoveryRules = []Mutation{
 	{Name: "recovery quorum one higher", Drops: []model.Rule{model.RecoverMore}, Breaks: true},
 	{Name: "recovery quorum one lower", Drops: []model.Rule{model.RecoverLess}, Breaks: true},
 	{Name: "recovered in descending order", Drops: []model.Rule{model.RecoverDescending}, Breaks: true},
-	{Name: "recovered after the no-op", Drops: []model.Rule{model.RecoverAfterNoop},
-		Why: "pools keep the records until they are applied, and reads take the last index"},
+	{Name: "recovered after the no-op", Drops: []model.Rule{model.RecoverAfterNoop}, Profile: "reading", Breaks: true},
 	{Name: "holders counted by id", Drops: []model.Rule{model.RecoverByID}, Breaks: true},
 	{Name: "own log searched by id", Drops: []model.Rule{model.RecoverLoggedByID}, Profile: "skipping", Breaks: true},
 }
@@ -183,6 +182,13 @@ var configRules = []Mutation{
 
 var readRules = []Mutation{
 	{Name: "read: commit index", Drops: []model.Rule{model.ReadCommitIndex}, Profile: "reading", Breaks: true},
+	{Name: "read: index without what the leader answered", Drops: []model.Rule{model.ReadForgetsAnswers},
+		Profile: "reading", Breaks: true},
+	{Name: "read: index below the no-op", Drops: []model.Rule{model.ReadBelowNoop}, Profile: "reading", Breaks: true},
+	{Name: "read: index of disks before the read", Drops: []model.Rule{model.ReadOldEnds}, Profile: "reading",
+		Breaks: true},
+	{Name: "read: index of disks during a change", Drops: []model.Rule{model.ReadWhileChanging}, Clusters: anyChange,
+		Profile: "reading", Breaks: true},
 	{Name: "read: index before it commits", Drops: []model.Rule{model.ReadUncommitted}, Profile: "reading",
 		Breaks: true},
 	{Name: "read: leader asks nobody", Drops: []model.Rule{model.ReadUnconfirmed}, Profile: "reading", Breaks: true},

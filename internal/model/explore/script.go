@@ -7,6 +7,42 @@ import "github.com/quorate/quorate/internal/model"
 var scripts = map[string]func() *Finding{
 	"leader: no keys against the pool":  func() *Finding { return poolScript([model.MaxProposals]uint8{1, 2, 1}, 7) },
 	"leader: no order against the pool": func() *Finding { return poolScript([model.MaxProposals]uint8{1, 1, 2}, 5) },
+
+	"read: index of disks before the read": func() *Finding { return endsScript("n3", oneEcho, oneEcho) },
+	"read: index of disks during a change": func() *Finding { return endsScript("3to4", nil, changeAndEchoes) },
+}
+
+var (
+	oneEcho         = []model.Action{{Kind: model.Echo, A: 1, B: 0}}
+	changeAndEchoes = []model.Action{
+		{Kind: model.Change, A: 0, B: 1}, {Kind: model.Echo, A: 1, B: 0}, {Kind: model.Echo, A: 3, B: 0},
+	}
+)
+
+// endsScript: C finds P1, of the slow path, committed by itself and answers; neither A, the leader, nor B knows. A read of A
+// that B confirms afterwards must not be handed out. A read before that told A how far the disks of B and C were.
+func endsScript(cluster string, before, after []model.Action) *Finding {
+	sc := *scenarios[cluster]
+	sc.Proposals, sc.MaxTerm, sc.Footprint = 2, 2, [model.MaxProposals]uint8{1, 2}
+	read := func(echoes []model.Action) []model.Action {
+		all := []model.Action{{Kind: model.Ask, A: 0}}
+		if len(echoes) > 0 && echoes[0].Kind == model.Change {
+			all, echoes = append([]model.Action{echoes[0]}, all...), echoes[1:]
+		}
+		all = append(append(all, model.Action{Kind: model.Take}), echoes...)
+		return append(all, model.Action{Kind: model.Hand}, model.Action{Kind: model.Serve})
+	}
+	trace := []model.Action{
+		{Kind: model.Send, A: 0, B: 0, D: 0}, {Kind: model.Propose, A: 0, B: 0}, {Kind: model.Receive, A: 1, B: 1, C: 2},
+		{Kind: model.Commit, A: 0, C: 2}, {Kind: model.Apply, A: 0, C: 2}, {Kind: model.Answer, A: 0, B: 0},
+	}
+	if before != nil {
+		trace = append(trace, read(append([]model.Action{{Kind: model.Echo, A: 2, B: 0}}, before...))...)
+	}
+	trace = append(trace, model.Action{Kind: model.Send, A: 1, B: 1, D: 2}, model.Action{Kind: model.Propose, A: 0, B: 1},
+		model.Action{Kind: model.Receive, A: 1, B: 2, C: 3}, model.Action{Kind: model.Infer, A: 2, C: 3},
+		model.Action{Kind: model.Apply, A: 2, C: 3}, model.Action{Kind: model.Answer, A: 2, B: 1})
+	return &Finding{model: model.New(&sc, model.Rules{}), trace: append(trace, read(after)...)}
 }
 
 // poolScript: four voters. A (term 1) answers P0@5 fast; only B holds its record. B (term 2) is elected without recovering

@@ -70,6 +70,7 @@ var all = []Break{
 	{"no-log-keys", "nobody looks whether what is logged touches the same keys",
 		func(b *Set) { b.Raft.Fast.WitnessNoLogKeys, b.Raft.Fast.LeaderNoLogKeys = true, true }},
 	{"read-commit-index", "reads wait only for what the leader knows to have committed", nil},
+	{"read-forgets-answers", "reads do not wait for what the leader answered before it committed", nil},
 	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs", nil},
 	{"ignore-binding", "whoever bears a member's id counts as the member", func(b *Set) { b.Rules.IgnoreBinding = true }},
 	{"count-unbound", "members that are bound to no data directory count", func(b *Set) { b.Rules.CountUnbound = true }},

@@ -1,0 +1,111 @@
+package raft_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/consensus/raft"
+)
+
+// readsAt lets a member read, under the laws, and returns the name of the read.
+func readsAt(c *cluster, l *laws, id memberID, name uint64) {
+	l.asked[[2]uint64{uint64(id), name}] = l.highest
+	c.node(id).step(raft.Read{IDs: []uint64{name}})
+}
+
+// Ensure that reads through any member are answered while all disks are busy with writes that nobody was told of, and that
+// those show what was answered before.
+func TestReplica_Read_slowDisks(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		c := newCluster([]memberID{1, 2, 3}, nil, nil)
+		l := newLaws()
+		l.watch(c)
+		c.elect(1)
+		c.propose(1, "a")
+		c.settle()
+		before := c.node(1).replica.Status().Commit
+		if dead {
+			c.isolate(3, true)
+			c.propose(1, "b")
+			c.settle()
+			before = c.node(1).replica.Status().Commit
+			c.node(1).step(raft.Unreachable{Member: 3})
+			c.settle()
+		}
+		for _, n := range c.nodes {
+			n.slowDisk = true
+		}
+		c.propose(1, "c", "d")
+		c.propose(2, "e")
+		c.settle()
+		for name, id := range []memberID{1, 2} {
+			readsAt(c, l, id, uint64(name+1))
+		}
+		c.settle()
+		if s := c.node(1).replica.Status(); s.Commit != before || s.LastIndex != before+3 {
+			t.Fatalf("committed up to %d of %d, want %d", s.Commit, s.LastIndex, before)
+		}
+		if l.reads != 2 || l.broken != "" {
+			t.Errorf("dead member: %t; %d of two reads are answered, broken %q", dead, l.reads, l.broken)
+		}
+	}
+}
+
+// inferredAlone brings member 3 to find its own entry committed, by its disk and the leader's word, which neither the leader
+// nor member 2 knows of.
+func inferredAlone(t *testing.T, learners []memberID, faults raft.Faults) (*cluster, *laws) {
+	t.Helper()
+	c := newCluster([]memberID{1, 2, 3}, learners, func(o *raft.Options) { o.Faults = faults })
+	c.infer, c.trace = true, &strings.Builder{}
+	l := newLaws()
+	l.watch(c)
+	c.elect(1)
+	c.propose(1, "a")
+	c.settle()
+	readsAt(c, l, 1, 1) // all say how far their disks are
+	c.settle()
+	before := c.node(1).replica.Status().Commit
+	c.propose(3, "b")
+	c.deliverOnly(func(m *message) bool {
+		return m.Kind == consensus.MsgPropose || m.From == 1 && m.To == 3 && m.Kind != consensus.MsgReadReply
+	})
+	if one, three := c.node(1).replica.Commit(), c.node(3).replica.Commit(); one != before || three != before+1 || l.broken != "" {
+		t.Fatalf("the leader knows of commits up to %d, member 3 up to %d, want %d and one more; broken %q\n%s",
+			one, three, before, l.broken, c.trace)
+	}
+	return c, l
+}
+
+// Ensure that a voter that has not answered since a read came counts as one that has all that it was sent. Without the rule
+// a read of the leader misses what member 3 has answered meanwhile.
+func TestReplica_Read_oldEnds(t *testing.T) {
+	for _, fault := range []bool{false, true} {
+		c, l := inferredAlone(t, nil, raft.Faults{ReadOldEnds: fault})
+		readsAt(c, l, 1, 2)
+		c.deliverOnly(func(m *message) bool { return m.From != 3 && m.To != 3 && len(m.Entries) == 0 })
+		if stale := strings.Contains(l.broken, "read"); stale != fault || (l.reads == 2) != fault {
+			t.Errorf("read-old-ends %t: %d reads, broken %q\n%s", fault, l.reads, l.broken, c.trace)
+		}
+	}
+}
+
+// Ensure that a change which is under way keeps a read from being counted by the configuration in force at the leader: member 3
+// counts by the one before. Without the rule the read misses what it answered.
+func TestReplica_Read_whileChanging(t *testing.T) {
+	for _, fault := range []bool{false, true} {
+		c, l := inferredAlone(t, []memberID{4}, raft.Faults{ReadWhileChanging: fault})
+		c.change(1, consensus.ChangePromote, testMember(4))
+		within := func(m *message) bool { return m.From != 3 && m.To != 3 && len(m.Entries) == 0 }
+		c.deliverOnly(within)
+		if s := c.node(1).replica.Status(); !slices.Contains(s.Config.Voters, 4) || s.ConfigCommitted {
+			t.Fatalf("no change is under way: %+v\n%s", s, c.trace)
+		}
+		readsAt(c, l, 1, 2)
+		c.deliverOnly(within)
+		if stale := strings.Contains(l.broken, "read"); stale != fault || (l.reads == 2) != fault {
+			t.Errorf("read-while-changing %t: %d reads, broken %q\n%s", fault, l.reads, l.broken, c.trace)
+		}
+	}
+}
