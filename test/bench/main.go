@@ -16,6 +16,7 @@ const usage = `usage:
   go run . far --server NAME=PATH --dir DIR [flags]                         writes of a client that is far away; --help
   go run . k8s --server NAME=PATH --server NAME=PATH --dir DIR [flags]      the load of a Kubernetes control plane; --help
   go run . life --server NAME=PATH --server NAME=PATH --dir DIR [flags]     a put until its version is deleted; --help
+  go run . native --server NAME=PATH --server NAME=PATH --dir DIR [flags]    puts with the native client; --help
   go run . slow --server NAME=PATH --server NAME=PATH --dir DIR [flags]     while some disks are slow; --help
   go run . memory --server NAME=PATH --dir DIR [flags]                      how much of --memory is taken; --help
   go run . pictures --server NAME=PATH --server NAME=PATH --dir DIR --out DIR   measure and draw; --help
@@ -37,7 +38,7 @@ func main() {
 	}
 	commands := map[string]func(context.Context, []string) error{
 		"run": measure, "etcd": buildReference, "routes": routes, "far": far, "k8s": kubernetes, "life": life,
-		"slow": slow, "memory": memoryLimits, "pictures": drawPictures, "table": goalTable,
+		"slow": slow, "native": native, "memory": memoryLimits, "pictures": drawPictures, "table": goalTable,
 	}
 	command := commands[os.Args[1]]
 	if command == nil {
