@@ -27,7 +27,7 @@ type nativePlan struct {
 	warm, length         time.Duration
 }
 
-// native measures puts of a few programs that each have many under way: with Quorate's own client, and etcd's for other servers.
+// native measures puts of a few programs that each have many under way: with Quorate's client, and etcd's for other servers.
 func native(ctx context.Context, arguments []string) error {
 	p := &nativePlan{}
 	flags := flag.NewFlagSet("native", flag.ExitOnError)
