@@ -138,11 +138,14 @@ func (p *tablePlan) parts() map[string]part {
 	}
 	memory := closed(p.length, []int{1}, "memory")
 	memory.rounds, memory.command = 1, fmt.Sprintf("go run . run --workloads memory --values %d --rounds 1", p.values)
+	one := nativePlan{dir: p.dir, operations: []int{64, 256}, programs: []int{1, 4}, warm: p.warm, length: p.length}
 	return map[string]part{
 		"calls":  closed(p.length, []int{1, 64, 256}, "put", "txn", "range"),
 		"lists":  closed(max(p.length, listsLeast), []int{1}, "range-1000", "stream-100000"),
 		"watch":  closed(p.length, []int{1}, "watch"),
 		"leases": closed(p.length, []int{64}, "lease-grant", "keepalive", "keepalive-100"),
+		"native": {fmt.Sprintf("go run . native --operations 64,256 --programs 1,4 --rounds %d --duration %s --warmup %s",
+			p.rounds, p.length, p.warm), p.rounds, one.measure},
 		"memory": memory,
 		"life":   {"go run . life --rounds 1", 1, p.life},
 		"k8s": {fmt.Sprintf("go run . k8s --find-max --rate 800 --search 40s --rounds %d; go run . k8s --rate %d "+

@@ -60,6 +60,7 @@ func Sections(values int) []Section {
 			{"keepalive, 100 leases at once: throughput", "keepalive-100 c=64", figures.PerSecond, 5, ratioAbove},
 			{"... server CPU of 100", "keepalive-100 c=64", figures.ServerMicros, 0, ratioBelow},
 		}},
+		{"native", native()},
 		{"memory", []goal{
 			{"resident memory of the largest member, " + keys(values), fmt.Sprintf("memory %d", values), figures.ResidentMiB,
 				memory, ratioBelow},
@@ -97,6 +98,19 @@ func calls() (all []goal) {
 		all = append(all,
 			goal{fmt.Sprintf("linearizable range, %d clients: throughput", clients), key, figures.PerSecond, 1.7, ratioAbove},
 			goal{"... server CPU", key, figures.ServerMicros, 0.5, ratioBelow})
+	}
+	return all
+}
+
+// native compares puts of our own client with those of etcd's, so many under way at once in so many clients. Five is the goal
+// for throughput, and so a fifth for the servers' CPU.
+func native() (all []goal) {
+	for _, row := range []struct{ under, clients int }{{64, 1}, {256, 4}} {
+		key := fmt.Sprintf("put n=%d of %d", row.under, row.clients)
+		all = append(all,
+			goal{fmt.Sprintf("put by the native client, %d at once, clients %d: throughput", row.under, row.clients), key,
+				figures.PerSecond, 5, ratioAbove},
+			goal{"... server CPU", key, figures.ServerMicros, 0.2, ratioBelow})
 	}
 	return all
 }
