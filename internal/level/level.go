@@ -15,7 +15,7 @@ const (
 	// Users is users, roles and permissions, commands in a user's name, join tokens, and the users in the chain.
 	Users Level = 2
 
-	// History is rows of changes that name the version which they replace, values that lie apart from their keys (ADR 34), and
+	// History is rows of changes that name the version which they replace, values that lie apart from their keys (ADR 34),
 	// results in packs (ADR 41), and packed records of the log (ADR 40). It is of what is on disk, not of commands: from the
 	// entry that raises it on, members write what builds below it do not read.
 	History Level = 3
@@ -36,7 +36,7 @@ type Step struct {
 var table = [...]Step{
 	{First, "0.1.0-dev", "keys, transactions, leases, alarms and membership jobs"},
 	{Users, "0.1.0", "users, roles, permissions and join tokens"},
-	{History, "0.1.0", "stores that name replaced versions, and have large values apart and results in packs, and packed logs"},
+	{History, "0.1.0", "stores that name replaced versions and have large values apart, results in packs, and packed logs"},
 }
 
 // Enables says in words what a level enables.
