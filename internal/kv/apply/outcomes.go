@@ -183,7 +183,7 @@ func (t *sessionTable) loadOutcomes(bySlot map[uint32]*session) error {
 
 // pack adds a result to the session's pack of the batch under way.
 func (t *sessionTable) pack(s *session, sequence uint64, result []byte) {
-	if s.pack == nil || len(s.pack.bytes) >= maxPackBytes {
+	if s.pack == nil || len(s.pack.bytes) >= maxPackBytes || s.pack.least/seenPerChunk != sequence/seenPerChunk {
 		if s.pack != nil {
 			s.full = append(s.full, s.pack)
 		} else {
@@ -248,10 +248,11 @@ func (s *session) pending(sequence uint64) (result []byte, found bool) {
 	return nil, false
 }
 
-// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it.
+// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it, and
+// never below its chunk of sequences.
 func (t *sessionTable) committed(slot uint32, sequence uint64) (result []byte, found bool, err error) {
-	lower, upper := packBounds(slot)
-	it, err := t.engine.NewIter(lower, upper)
+	_, upper := packBounds(slot)
+	it, err := t.engine.NewIter(appendPackRow(nil, slot, sequence-sequence%seenPerChunk), upper)
 	if err != nil {
 		return nil, false, err
 	}

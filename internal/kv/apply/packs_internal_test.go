@@ -163,3 +163,42 @@ func FuzzEachPacked(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that a client which numbers its proposals as it likes makes nobody read many packs for one result.
+func TestSessionTable_packs_ofOneChunk(t *testing.T) {
+	b := newPackBench(t)
+	id := sessionID(7, 1)
+	b.batch(func(w rowWriter) { b.table.open(w, id) })
+	const batches = 2000
+	for i := range uint64(batches) {
+		b.batch(func(w rowWriter) {
+			b.keep(w, consensus.ProposalID{Session: id, Sequence: 1 + i})
+			b.keep(w, consensus.ProposalID{Session: id, Sequence: 1_000_000 - i})
+		})
+	}
+	inChunk := map[uint64]int{}
+	err := scan(b.eng, []byte{tablePack}, func(rest, row []byte) error {
+		_, least, err := decodePackKey(append([]byte{tablePack}, rest...))
+		if err != nil {
+			return err
+		}
+		inChunk[least/seenPerChunk]++
+		return eachPacked(least, row, func(sequence uint64, _ []byte) {
+			if sequence/seenPerChunk != least/seenPerChunk {
+				t.Errorf("a pack has results %d and %d", least, sequence)
+			}
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for chunk, packs := range inChunk {
+		if packs > seenPerChunk {
+			t.Errorf("chunk %d has %d packs", chunk, packs)
+		}
+	}
+	for i := range uint64(batches) {
+		b.want("counted up", consensus.ProposalID{Session: id, Sequence: 1 + i}, true)
+		b.want("counted down", consensus.ProposalID{Session: id, Sequence: 1_000_000 - i}, true)
+	}
+}
