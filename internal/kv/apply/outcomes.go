@@ -248,8 +248,8 @@ func (s *session) pending(sequence uint64) (result []byte, found bool) {
 	return nil, false
 }
 
-// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it, and
-// never below its chunk of sequences.
+// committed reads a result that was packed. Proposals come in order, nearly: it is mostly in the last pack that may have it,
+// and never below its chunk of sequences.
 func (t *sessionTable) committed(slot uint32, sequence uint64) (result []byte, found bool, err error) {
 	_, upper := packBounds(slot)
 	it, err := t.engine.NewIter(appendPackRow(nil, slot, sequence-sequence%seenPerChunk), upper)
