@@ -32,6 +32,8 @@ type Options struct {
 	Logger          *slog.Logger
 	// Unconnected returns the other members of the configuration, with their names, to which there is no connection.
 	Unconnected func() []consensus.Member
+	// Name returns the name of a member of the configuration, or "" while it is not known.
+	Name func(consensus.MemberID) string
 	// Dropped returns the members that the recovery of this directory dropped.
 	Dropped func() ([]consensus.Member, error)
 	// Greet asks the process that listens at a peer URL who it is.
@@ -107,10 +109,26 @@ func (m *Monitor) Alarms() []string {
 	return alarms
 }
 
+// met returns the members of other epochs that were met lately, each by the name it has now: it may have called before
+// this member had applied its name.
 func (m *Monitor) met() ([]identity.Foreign, []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.tracker.Met()
+	foreign, alarms := m.tracker.Met()
+	named := false
+	for i := range foreign {
+		if foreign[i].Name != "" {
+			continue
+		}
+		if name := m.options.Name(foreign[i].Member); name != "" {
+			m.tracker.Name(foreign[i].Member, name)
+			named = true
+		}
+	}
+	if named {
+		return m.tracker.Met()
+	}
+	return foreign, alarms
 }
 
 // Run asks the members that are not connected, and those that a recovery has dropped, for their epoch, until ctx ends.
@@ -152,9 +170,11 @@ func (m *Monitor) askAll(ctx context.Context, dropped []consensus.Member) {
 }
 
 func (m *Monitor) ask(ctx context.Context, peer *consensus.Member) {
-	m.mu.Lock()
-	m.tracker.Name(peer.ID, peer.Name)
-	m.mu.Unlock()
+	if peer.Name != "" {
+		m.mu.Lock()
+		m.tracker.Name(peer.ID, peer.Name)
+		m.mu.Unlock()
+	}
 	for _, url := range peer.PeerURLs {
 		g, err := m.options.Greet(ctx, url)
 		if err != nil || g.Stage != identity.Founded {

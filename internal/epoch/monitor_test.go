@@ -80,6 +80,7 @@ func TestMonitor_Run(t *testing.T) {
 			Unconnected: func() []consensus.Member {
 				return []consensus.Member{{ID: 2, Name: "two", PeerURLs: []string{"http://silent", "http://two"}}}
 			},
+			Name:    func(consensus.MemberID) string { return "" },
 			Dropped: func() ([]consensus.Member, error) { return nil, errors.New("damaged") },
 			Greet: func(_ context.Context, url string) (identity.Greeting, error) {
 				if url != "http://two" {
@@ -101,6 +102,35 @@ func TestMonitor_Run(t *testing.T) {
 		}
 		if m.Update(true) != identity.Contested || m.Superseded() != nil {
 			t.Errorf("it hears a leader: %v", m.Superseded())
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Ensure that an alarm has the name that is known when it is logged: a member of another epoch calls at any moment, and
+// the next alarm about it is a minute away.
+func TestMonitor_nameOfCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		name := ""
+		m := epoch.New(epoch.Options{
+			Own: claim(1, 1), ElectionTimeout: timeout, Clock: env.WallClock{}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Unconnected: func() []consensus.Member { return []consensus.Member{{ID: 2}} },
+			Name:        func(consensus.MemberID) string { return name },
+			Dropped:     func() ([]consensus.Member, error) { return nil, nil },
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- m.Run(ctx) }()
+		synctest.Wait()
+		name = "two"
+		m.Meet(claim(2, 2))
+		synctest.Wait()
+		if !strings.Contains(log.String(), "two (") {
+			t.Errorf("it does not say who called: %s", log.String())
 		}
 		stop()
 		if err := <-ended; err != nil {

@@ -17,15 +17,20 @@ func newEpochs(o *Options, config *appliedConfig, peers *peers) *epoch.Monitor {
 	return epoch.New(epoch.Options{
 		Own: own, ElectionTimeout: o.electionTimeout(), Clock: o.Clock, Logger: o.Logger,
 		Unconnected: func() []consensus.Member { return unconnected(own.Member, config, peers) },
+		Name:        func(id consensus.MemberID) string { return nameIn(config.now(), id) },
 		Dropped:     o.Data.Dropped, Greet: peers.greet,
 	})
+}
+
+func nameIn(config consensus.Config, id consensus.MemberID) string {
+	known, _ := config.Member(id)
+	return known.Name
 }
 
 // unconnected returns the other members of the configuration that no connection leads to, with their names.
 func unconnected(self consensus.MemberID, config *appliedConfig, connections *peers) (unmet []consensus.Member) {
 	for _, peer := range config.now().Members {
 		if peer.ID != self && !connections.connected(peer.ID) {
-			peer.Name = config.nameOf(peer.ID)
 			unmet = append(unmet, peer)
 		}
 	}
