@@ -127,6 +127,11 @@ func (m *Member) ProposeThen(command *kv.Command, done proposals.Completion) (ab
 	return m.requests.commandThen(command, done)
 }
 
+// ReadThen is ReadIndex for who does not wait, as ProposeThen is Propose. The result that done is told is empty.
+func (m *Member) ReadThen(done proposals.Completion) (abandon func() bool, err error) {
+	return m.requests.readThen(done)
+}
+
 // ReadIndex returns once the state applied here shows everything that was acknowledged before the call.
 func (m *Member) ReadIndex(ctx context.Context) error { return m.requests.readIndex(ctx) }
 

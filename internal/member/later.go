@@ -10,20 +10,23 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/linked"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
-// laters are the commands that no goroutine waits for, in the order in which they came, which is that of their timeouts.
+// laters are the commands and reads that no goroutine waits for, in the order in which they came, which is that of their
+// timeouts.
 type laters struct {
 	mu     sync.Mutex
 	open   linked.List[later]
 	sweeps bool // a timer is running
 }
 
-// later is a command that tells somebody once how it ended.
+// later is a command, or a read, that tells somebody once how it ended.
 type later struct {
 	requests *requests
-	proposal *proposals.Pending // nil until it was queued
+	proposal *proposals.Pending // nil until it was queued, and of a read
+	reader   *node.Reader       // nil: a command
 	done     proposals.Completion
 	settled  atomic.Bool
 	begun    time.Time
@@ -48,7 +51,8 @@ func (r *requests) commandThen(command *kv.Command, done proposals.Completion) (
 	if r.maxBytes > 0 && len(payload) > r.maxBytes {
 		return nil, ErrTooLarge
 	}
-	l := r.enter(done)
+	l := &later{requests: r, done: done, begun: r.clock.Now()}
+	r.enter(l)
 	q, err := r.loop.Proposals().Add(consensus.EntryCommand, payload, l)
 	if err != nil {
 		l.settle()
@@ -61,10 +65,25 @@ func (r *requests) commandThen(command *kv.Command, done proposals.Completion) (
 	return l.abandon, nil
 }
 
+// readThen is readIndex for who does not wait: see Member.ReadThen.
+func (r *requests) readThen(done proposals.Completion) (abandon func() bool, err error) {
+	if !r.isOpen() {
+		return nil, ErrTimeout
+	}
+	if err := r.superseded(); err != nil {
+		return nil, err
+	}
+	l := &later{requests: r, done: done, begun: r.clock.Now(), reader: &node.Reader{}}
+	l.reader.To = l
+	r.enter(l)
+	r.loop.AddReader(l.reader)
+	r.wake()
+	return l.abandon, nil
+}
+
 var errNeedsLevel = errors.New("member: ProposeThen does not wait for a feature level")
 
-func (r *requests) enter(done proposals.Completion) *later {
-	l := &later{requests: r, done: done, begun: r.clock.Now()}
+func (r *requests) enter(l *later) {
 	r.later.mu.Lock()
 	defer r.later.mu.Unlock()
 	r.later.open.PushBack(&l.place, l)
@@ -72,10 +91,9 @@ func (r *requests) enter(done proposals.Completion) *later {
 		r.later.sweeps = true
 		time.AfterFunc(laterSweep, r.sweep)
 	}
-	return l
 }
 
-// settle reports whether nobody was told yet, and takes the command out.
+// settle reports whether nobody was told yet, and takes it out.
 func (l *later) settle() bool {
 	if l.settled.Swap(true) {
 		return false
@@ -93,16 +111,23 @@ func (l *later) Complete(result kv.Result, err error) {
 	}
 }
 
+// Shown is told of a read: the state here shows what it has to.
+func (l *later) Shown() { l.Complete(kv.Result{}, nil) }
+
 // abandon reports whether nobody was told, and will not be.
 func (l *later) abandon() bool {
 	if !l.settle() {
 		return false
 	}
-	l.requests.loop.Proposals().Abandon(l.proposal)
+	if l.reader != nil {
+		l.requests.loop.DropReader(l.reader)
+	} else {
+		l.requests.loop.Proposals().Abandon(l.proposal)
+	}
 	return true
 }
 
-// sweep ends the commands that have waited too long.
+// sweep ends what has waited too long.
 func (r *requests) sweep() {
 	for {
 		l, q := r.overdue()
@@ -113,7 +138,7 @@ func (r *requests) sweep() {
 	}
 }
 
-// overdue returns the command that has waited longest, if that is too long; else it sees to the next sweep.
+// overdue returns what has waited longest, if that is too long; else it sees to the next sweep.
 func (r *requests) overdue() (*later, *proposals.Pending) {
 	r.later.mu.Lock()
 	defer r.later.mu.Unlock()
@@ -136,6 +161,9 @@ func (r *requests) expire(l *later, q *proposals.Pending) {
 	err := r.timeoutError(l.begun)
 	if r.stopping.Err() != nil {
 		err = ErrStopped
+	}
+	if l.reader != nil {
+		r.loop.DropReader(l.reader)
 	}
 	if q != nil {
 		if r.loop.Proposals().Sent(q) && errors.Is(err, ErrNoLeader) {

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/level"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -41,6 +42,9 @@ type requestLoop interface {
 	Proposals() *proposals.Table
 	// AwaitRead returns a channel that is closed once the state here shows everything acknowledged before the call.
 	AwaitRead() <-chan struct{}
+	// AddReader is AwaitRead for who does not wait, and DropReader forgets it.
+	AddReader(*node.Reader)
+	DropReader(*node.Reader)
 }
 
 // open begins to serve requests.

@@ -10,6 +10,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/node"
 	"github.com/quorate/quorate/internal/proposals"
 )
 
@@ -19,6 +20,10 @@ type deafLoop struct{ table *proposals.Table }
 func (l deafLoop) Proposals() *proposals.Table { return l.table }
 
 func (l deafLoop) AwaitRead() <-chan struct{} { return make(chan struct{}) }
+
+func (l deafLoop) AddReader(*node.Reader) {}
+
+func (l deafLoop) DropReader(*node.Reader) {}
 
 // asking are the requests of member 1, and what they are told.
 type asking struct {
@@ -196,6 +201,63 @@ func TestRequests_commandThen(t *testing.T) {
 		}
 		a.replaced = errors.New("superseded")
 		if _, err := a.commandThen(put, done); !errors.Is(err, a.replaced) {
+			t.Errorf("a member that serves nothing: %v", err)
+		}
+	})
+}
+
+// readingLoop keeps the readers.
+type readingLoop struct {
+	deafLoop
+	readers map[*node.Reader]bool
+}
+
+func (l readingLoop) AddReader(r *node.Reader) { l.readers[r] = true }
+
+func (l readingLoop) DropReader(r *node.Reader) { delete(l.readers, r) }
+
+// Ensure that a read that nobody waits for is told of once: that it may be done, that it took too long, or not at all once it
+// was given up; and that it is forgotten then.
+func TestRequests_readThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t)
+		if _, err := a.readThen(make(ending)); !errors.Is(err, ErrTimeout) {
+			t.Errorf("before the start: %v", err)
+		}
+		loop := readingLoop{readers: map[*node.Reader]bool{}}
+		a.open(loop)
+		shown, given, late := make(ending, 2), make(ending, 2), make(ending, 2)
+		abandon, err := a.readThen(shown)
+		if err != nil || a.woken != 1 {
+			t.Fatalf("woken %d times, %v", a.woken, err)
+		}
+		for r := range loop.readers {
+			r.To.Shown()
+			delete(loop.readers, r)
+		}
+		if err := <-shown; err != nil || abandon() {
+			t.Errorf("ended with %v, and can be given up afterwards", err)
+		}
+		give, _ := a.readThen(given)
+		if !give() || give() || len(loop.readers) != 0 {
+			t.Error("it can be given up once, and is forgotten then")
+		}
+		if _, err := a.readThen(late); err != nil {
+			t.Fatal(err)
+		}
+		var reader *node.Reader
+		for reader = range loop.readers {
+		}
+		if err := <-late; !errors.Is(err, ErrNoLeader) || len(loop.readers) != 0 {
+			t.Errorf("it took too long: %v, %d readers", err, len(loop.readers))
+		}
+		reader.To.Shown() // just then
+		<-time.After(2 * a.timeout)
+		if len(shown)+len(given)+len(late) != 0 {
+			t.Error("they were told again")
+		}
+		a.replaced = errors.New("superseded")
+		if _, err := a.readThen(late); !errors.Is(err, a.replaced) {
 			t.Errorf("a member that serves nothing: %v", err)
 		}
 	})

@@ -116,7 +116,7 @@ func (n *Node) ChangeConfig(request consensus.ChangeRequest, done proposals.Comp
 }
 
 // Read calls done once the state applied here shows everything acknowledged before the call.
-func (n *Node) Read(done func()) { n.reads.join(done) }
+func (n *Node) Read(done func()) { n.AddReader(&Reader{To: told(done)}) }
 
 // Step feeds inputs, and what waits to be proposed and asked, to the core and performs what comes out. now is what the
 // member's clock shows; it decides nothing that safety depends on.
@@ -307,3 +307,9 @@ func (n *Node) Proposals() *proposals.Table { return n.proposals }
 // AwaitRead returns a channel that is closed once the state applied here shows everything acknowledged before the call. Any
 // goroutine may call it; the question leaves with the next Step.
 func (n *Node) AwaitRead() <-chan struct{} { return n.reads.join(nil).done }
+
+// AddReader is AwaitRead for who does not wait. Any goroutine may call it.
+func (n *Node) AddReader(r *Reader) { n.reads.join(r) }
+
+// DropReader forgets a reader. Any goroutine may call it; it may just be being told.
+func (n *Node) DropReader(r *Reader) { n.reads.leave(r) }

@@ -5,21 +5,39 @@ import (
 	"sync"
 
 	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/linked"
 )
 
-// readGroup is the reads that share one question to the leader. Everybody in it waits for done.
+// Reader waits for a read index without a goroutine.
+type Reader struct {
+	// To is told once, by a goroutine that must not be held up.
+	To    interface{ Shown() }
+	place linked.Place[Reader]
+}
+
+// told is a function as what a Reader tells.
+type told func()
+
+func (f told) Shown() { f() }
+
+// readGroup is the reads that share one question to the leader. Everybody in it waits for done, or is one of readers.
 type readGroup struct {
 	id       uint64
 	done     chan struct{}
-	calls    []func() // simulated readers
+	readers  linked.List[Reader]
+	joined   []*readGroup // that are asked again together with this one
 	index    consensus.Index
 	sentTick uint64
 }
 
 func (g *readGroup) finish() {
 	close(g.done)
-	for _, call := range g.calls {
-		call()
+	for r := g.readers.First(); r != nil; r = g.readers.First() {
+		r.place.Remove()
+		r.To.Shown()
+	}
+	for _, other := range g.joined {
+		other.finish()
 	}
 }
 
@@ -34,17 +52,24 @@ type reads struct {
 	applied consensus.Index
 }
 
-// join returns the group that a read which begins now belongs to. call, if not nil, is called when it is done.
-func (r *reads) join(call func()) *readGroup {
+// join returns the group that a read which begins now belongs to. reader, if not nil, is told when it is done.
+func (r *reads) join(reader *Reader) *readGroup {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.forming == nil {
 		r.forming = &readGroup{done: make(chan struct{})}
 	}
-	if call != nil {
-		r.forming.calls = append(r.forming.calls, call)
+	if reader != nil {
+		r.forming.readers.PushBack(&reader.place, reader)
 	}
 	return r.forming
+}
+
+// leave forgets a reader, unless it was told or is just being told.
+func (r *reads) leave(reader *Reader) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reader.place.Remove()
 }
 
 // take moves the forming group to the asked ones and returns its id, or zero if nobody waits.
@@ -130,7 +155,7 @@ func (r *reads) again(which func(*readGroup) bool) {
 			r.forming = g
 			continue
 		}
-		r.forming.calls = append(r.forming.calls, g.finish)
+		r.forming.joined = append(r.forming.joined, g)
 	}
 	clear(r.asked[len(keep):])
 	r.asked = keep

@@ -55,7 +55,7 @@ func TestReads_answered_atOnce(t *testing.T) {
 func TestReads_failed_asksAgain(t *testing.T) {
 	r := &reads{}
 	called := 0
-	g := r.join(func() { called++ })
+	g := r.join(&Reader{To: told(func() { called++ })})
 	old := r.take(1)
 	later := r.join(nil)
 	r.failed([]uint64{old})
@@ -92,5 +92,27 @@ func TestReads_advance_inOrderOfIndex(t *testing.T) {
 	r.advance(4)
 	if done(groups[0]) || !done(groups[1]) || !done(groups[2]) {
 		t.Errorf("at 4: got %v %v %v, want false true true", done(groups[0]), done(groups[1]), done(groups[2]))
+	}
+}
+
+// Ensure that a reader that has left is not told, in whichever group it is, and takes nothing any more.
+func TestReads_leave(t *testing.T) {
+	r := &reads{}
+	called := 0
+	reader := func() *Reader { return &Reader{To: told(func() { called++ })} }
+	stays, leaves := reader(), reader()
+	g := r.join(stays)
+	r.join(leaves)
+	id := r.take(1)
+	r.join(reader())
+	r.failed([]uint64{id}) // the group is asked again with the one that is forming
+	r.leave(leaves)
+	if g.readers.Len() != 1 {
+		t.Errorf("%d readers are left", g.readers.Len())
+	}
+	r.answered([]consensus.ReadIndex{{ID: r.take(2), Index: 0}})
+	r.leave(stays)
+	if called != 2 {
+		t.Errorf("%d readers were told", called)
 	}
 }

@@ -116,6 +116,11 @@ func (a *answeringBackend) ProposeThen(command *kv.Command, done proposals.Compl
 	return func() bool { return false }, nil
 }
 
+func (a *answeringBackend) ReadThen(done proposals.Completion) (func() bool, error) {
+	a.waiting <- &answered{then: done.Complete}
+	return func() bool { return false }, nil
+}
+
 func newAnsweringBackend(b *testing.B) *answeringBackend {
 	backend := &answeringBackend{machineBackend: newMachineBackend(b), waiting: make(chan *answered, 4096)}
 	put := &kv.PutOp{Key: []byte("bench/key"), Value: bytes.Repeat([]byte("v"), 256)}

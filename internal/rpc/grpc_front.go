@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"runtime"
+
 	"google.golang.org/grpc/stats"
 
 	"github.com/quorate/quorate/internal/h2"
@@ -17,7 +19,8 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 			StreamWindow: streamWindowBytes, ConnWindow: connWindowBytes, Handshake: handshakeTimeout, Pings: pings,
 		},
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
-		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1, Unsent: s.first.Wait,
+		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1,
+		Readers: runtime.GOMAXPROCS(0), Unsent: s.first.Wait,
 		Stats: calls,
 	})
 }

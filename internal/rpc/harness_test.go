@@ -327,6 +327,11 @@ func (b *machineBackend) ProposeThen(command *kv.Command, done proposals.Complet
 	return func() bool { return false }, nil
 }
 
+func (b *machineBackend) ReadThen(done proposals.Completion) (func() bool, error) {
+	done.Complete(kv.Result{}, b.ReadIndex(context.Background()))
+	return func() bool { return false }, nil
+}
+
 func (b *machineBackend) ReadIndex(context.Context) error {
 	if b.Leader() == consensus.NoMember {
 		return member.ErrNoLeader

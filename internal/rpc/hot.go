@@ -5,9 +5,6 @@ import (
 	"context"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc/metadata"
-
 	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
@@ -20,31 +17,15 @@ import (
 // prompt is a Backend that can be asked without waiting: *member.Member.
 type prompt interface {
 	Prompt() bool
+	ReadThen(done proposals.Completion) (abandon func() bool, err error)
 	ProposeThen(command *kv.Command, done proposals.Completion) (abandon func() bool, err error)
 }
 
-// hotKV serves writes that wait for nothing but their commit, without a goroutine for each.
+// hotKV serves writes that wait for nothing but their commit, and linearizable ranges of one key, without a goroutine for each.
 type hotKV struct {
 	*kvService
-	member   prompt
-	put, txn *gate.Method
-}
-
-// hotMethods are the methods that hotKV serves, if the member can.
-func (s *Services) hotMethods() map[string]front.Hot {
-	member, ok := s.options.Member.(prompt)
-	if !ok {
-		return nil
-	}
-	h := &hotKV{kvService: s.kv, member: member,
-		put: s.gate.Method(pb.KV_Put_FullMethodName), txn: s.gate.Method(pb.KV_Txn_FullMethodName)}
-	return map[string]front.Hot{pb.KV_Put_FullMethodName: h.servePut, pb.KV_Txn_FullMethodName: h.serveTxn}
-}
-
-// nameless reports whether calls with the metadata of ctx are nobody's whether this member knows all users or not, and do not
-// ask for their route.
-func (s *Services) nameless(ctx context.Context) bool {
-	return !s.access.MayBear(ctx) && len(metadata.ValueFromIncomingContext(ctx, routeKey)) == 0
+	member            prompt
+	put, txn, oneRead *gate.Method
 }
 
 // declines reports whether a command may wait before it is proposed.

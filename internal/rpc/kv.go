@@ -73,20 +73,18 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (_ *wir
 	if err := s.awaitState(ctx, call.Serializable); err != nil {
 		return nil, err
 	}
+	return s.readKeys(ctx, call)
+}
+
+// readKeys answers a range with what this member shows now.
+func (s *kvService) readKeys(ctx context.Context, call *wire.RangeCall) (*wire.RangeResponse, error) {
 	users, err := s.access.Read(ctx, call.Op.Key, call.Op.End)
 	if err != nil {
 		return nil, err
 	}
 	response := &wire.RangeResponse{}
 	err = s.options.Answers.Build(ctx, 0, func(account kv.Account) error {
-		machine, release := s.options.Member.Machine()
-		defer release()
-		begun := s.timings.Now()
-		result, revision, err := machine.Store().RangeWithin(&call.Op, account)
-		s.timings.Range(begun, err)
-		machine.Counts().Ranges.Add(1)
-		response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
-		return err
+		return s.readInto(response, call, account)
 	})
 	if err != nil {
 		return nil, s.unanswered(err)
@@ -99,6 +97,18 @@ func (s *kvService) rangeKeys(ctx context.Context, call *wire.RangeCall) (_ *wir
 	}
 	uncompressed(ctx, response.Memory)
 	return response, nil
+}
+
+// readInto reads a range from the store.
+func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall, account kv.Account) error {
+	machine, release := s.options.Member.Machine()
+	defer release()
+	begun := s.timings.Now()
+	result, revision, err := machine.Store().RangeWithin(&call.Op, account)
+	s.timings.Range(begun, err)
+	machine.Counts().Ranges.Add(1)
+	response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
+	return err
 }
 
 func (s *kvService) put(ctx context.Context, call *wire.PutCall) (*wire.PutResponse, error) {

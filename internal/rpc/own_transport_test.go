@@ -1,13 +1,16 @@
 package rpc_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/proposals"
 )
@@ -35,6 +38,7 @@ func TestServices_ownTransport(t *testing.T) {
 		"native, unread":       TestServices_Propose_unread,
 		"users":                TestAuth_watchEndsWithThePermission,
 		"calls that hang up":   hangUp,
+		"ranges of one key":    rangeOfOneKey,
 	} {
 		t.Run(name, test)
 	}
@@ -55,22 +59,72 @@ func (b *silentBackend) ProposeThen(*kv.Command, proposals.Completion) (func() b
 	}, nil
 }
 
-// hangUp has a client give up a write that does not end: it is abandoned, and counted.
+func (b *silentBackend) ReadThen(done proposals.Completion) (func() bool, error) {
+	return b.ProposeThen(nil, done)
+}
+
+// hangUp has a client give up a write and a read that do not end: they are abandoned, and counted.
 func hangUp(t *testing.T) {
 	backend := &silentBackend{newMachineBackend(t), make(chan struct{}, 1), make(chan struct{}, 1)}
 	s := serve(t, backend, nil)
-	ctx, cancel := context.WithCancel(waitContext(t))
-	ended := make(chan error)
-	go func() {
-		_, err := pb.NewKVClient(s.conn(t)).Put(ctx, &pb.PutRequest{Key: []byte("k")})
-		ended <- err
-	}()
-	<-backend.proposed
-	s.awaitMetric(t, "etcd_server_proposals_pending 1")
-	cancel()
-	if err := <-ended; status.Code(err) != codes.Canceled {
-		t.Errorf("got %v", err)
+	client := pb.NewKVClient(s.conn(t))
+	giveUp := func(call func(ctx context.Context) error, begun, over string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(waitContext(t))
+		ended := make(chan error)
+		go func() { ended <- call(ctx) }()
+		<-backend.proposed
+		s.awaitMetric(t, begun)
+		cancel()
+		if err := <-ended; status.Code(err) != codes.Canceled {
+			t.Errorf("got %v", err)
+		}
+		<-backend.abandoned
+		s.awaitMetric(t, over)
 	}
-	<-backend.abandoned
-	s.awaitMetric(t, "etcd_server_proposals_pending 0")
+	giveUp(func(ctx context.Context) error {
+		_, err := client.Put(ctx, &pb.PutRequest{Key: []byte("k")})
+		return err
+	}, "etcd_server_proposals_pending 1", "etcd_server_proposals_pending 0")
+	ranges := func(name, code string) string {
+		return "grpc_server_" + name + `_total{` + code + `grpc_method="Range",grpc_service="etcdserverpb.KV",grpc_type="unary"} 1`
+	}
+	giveUp(func(ctx context.Context) error {
+		_, err := client.Range(ctx, &pb.RangeRequest{Key: []byte("k")})
+		return err
+	}, ranges("started", ""), ranges("handled", `grpc_code="Canceled",`))
+}
+
+// rangeOfOneKey reads what has no goroutine, and what gets one because it is too large for the others.
+func rangeOfOneKey(t *testing.T) {
+	backend := newMachineBackend(t)
+	s := serve(t, backend, nil)
+	client := pb.NewKVClient(s.conn(t))
+	for _, size := range []int{0, 1, 16 << 10, 1 << 20} {
+		put := &pb.PutRequest{Key: []byte("k"), Value: bytes.Repeat([]byte("v"), size)}
+		if _, err := client.Put(waitContext(t), put); err != nil {
+			t.Fatal(err)
+		}
+		got, err := client.Range(waitContext(t), &pb.RangeRequest{Key: put.Key})
+		if err != nil || len(got.Kvs) != 1 || !bytes.Equal(got.Kvs[0].Value, put.Value) || got.Header.Revision == 0 {
+			t.Fatalf("%d bytes: got %.100v, %v", size, got, err)
+		}
+	}
+	if _, err := client.Compact(waitContext(t), &pb.CompactionRequest{Revision: 3}); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]*pb.RangeRequest{
+		"compacted": {Key: []byte("k"), Revision: 1}, "future": {Key: []byte("k"), Revision: 1000}, "empty": {},
+	} {
+		_, got := client.Range(waitContext(t), r)
+		r.Serializable = true
+		if _, want := client.Range(waitContext(t), r); got == nil || got.Error() != want.Error() {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	backend.lead(consensus.NoMember)
+	if _, err := client.Range(waitContext(t), &pb.RangeRequest{Key: []byte("k")}); err == nil ||
+		err.Error() != rpctypes.ErrGRPCTimeout.Error() {
+		t.Errorf("without a leader: got %v", err)
+	}
 }

@@ -23,6 +23,10 @@ func (s *shared) readIndex(ctx context.Context) error {
 	begun := s.timings.Now()
 	err := s.options.Member.ReadIndex(ctx)
 	s.timings.Read(ctx, begun, err)
+	return readTimeout(err)
+}
+
+func readTimeout(err error) error {
 	for _, cause := range [...]error{member.ErrNoLeader, member.ErrLeaderFailed, member.ErrConnectionLost} {
 		if errors.Is(err, cause) {
 			return rpctypes.ErrGRPCTimeout

@@ -23,7 +23,8 @@ type Call struct {
 	body assembler
 	over bool // the message has come: what follows is dropped
 
-	// Finish is called by a writer after Done, and answers the call. It must not wait.
+	// Finish is called by a writer after Done, or by a reader after DoneButRead, and answers the call. After Done it must not
+	// wait.
 	Finish func()
 
 	mu      sync.Mutex
@@ -181,6 +182,13 @@ func (c *Call) OnLost(f func()) {
 // Done has a hot call finished by a writer.
 func (c *Call) Done() { c.writer.push(c) }
 
+func (c *Call) finish() { c.Finish() }
+
+func (c *Call) flush() { c.stream.Flush() }
+
+// DoneButRead has a hot call finished by a reader: it may wait for a disk.
+func (c *Call) DoneButRead() { c.server.readers.push(c) }
+
 // Answer answers a hot call, without flushing that; with an error if it failed.
 func (c *Call) Answer(answer h2.Message, err error) {
 	if err != nil {
@@ -189,6 +197,18 @@ func (c *Call) Answer(answer h2.Message, err error) {
 		c.stream.Answer(answer)
 	}
 	c.stream.Left()
+}
+
+// AnswerCounted is Answer for a message whose memory is counted until it was sent.
+func (c *Call) AnswerCounted(answer any) {
+	defer c.stream.Left()
+	parts, err := encoded(c.server.options.Codec, answer, "")
+	if err != nil {
+		refuse(c.stream, 200, statusOf(err))
+		return
+	}
+	t := &transport{method: c.request.method.name, request: c.request}
+	c.stream.Reply(t.header(), parts, t.trailers(nil))
 }
 
 // Left says that a hot call that was lost will not be answered.

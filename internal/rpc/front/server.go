@@ -41,6 +41,7 @@ type Options struct {
 	// Unsent bounds how long the only message of a request may take to come: end is called when it took too long.
 	Unsent  func(end func()) (arrived func())
 	Writers int // goroutines that write the answers of hot calls
+	Readers int // goroutines that finish hot calls which may wait for a disk; more do while they wait
 	// Stats is told of calls, as by a grpc.Server, but not of their payloads; nil: nobody is. With it no call is hot.
 	Stats stats.Handler
 }
@@ -52,6 +53,7 @@ type Server struct {
 	methods   map[string]*method
 	services  map[string]bool
 	writers   []*answerWriter
+	readers   readers
 	connected atomic.Uint64
 	stopping  sync.Once
 	stop      chan struct{}
@@ -77,6 +79,7 @@ func New(options Options) *Server {
 		s.writers = append(s.writers, w)
 		s.running.Go(func() { w.run(s.stop) })
 	}
+	s.readers.start(max(options.Readers, 1), &s.running)
 	return s
 }
 
@@ -112,7 +115,10 @@ func (s *Server) Stop() {
 }
 
 func (s *Server) end() {
-	s.stopping.Do(func() { close(s.stop) })
+	s.stopping.Do(func() {
+		close(s.stop)
+		s.readers.stop()
+	})
 	s.running.Wait()
 }
 
