@@ -30,8 +30,7 @@ type hotKV struct {
 
 // declines reports whether a command may wait before it is proposed.
 func (h *hotKV) declines(command *kv.Command) bool {
-	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command)) ||
-		kv.AsksForPairs(command)
+	return h.access.State().Enabled() || !h.member.Prompt() || h.diskLow() || !h.withinQuota(growth(command))
 }
 
 // noCheck stands for checkQuota after declines.
@@ -61,7 +60,7 @@ func (h *hotKV) servePut(c *front.Call, message []byte) bool {
 		return false
 	}
 	p.Command.Put = &p.Op
-	if h.declines(&p.Command) {
+	if kv.AsksForPairs(&p.Command) || h.declines(&p.Command) {
 		return false
 	}
 	p.begin(h, c, h.put, &p.Command, len(message))
@@ -84,7 +83,7 @@ func (h *hotKV) serveTxn(c *front.Call, message []byte) bool {
 		return false
 	}
 	p.Command.Txn = &p.Op
-	if h.declines(&p.Command) {
+	if h.declines(&p.Command) || kv.AsksForPairs(&p.Command) && !h.options.Answers.ReadyNow(c.Context()) {
 		return false
 	}
 	p.begin(h, c, h.txn, &p.Command, len(message))
@@ -159,22 +158,36 @@ func (w *hotWrite) ended(err error) {
 
 func (w *hotWrite) finish() {
 	w.ended(w.err)
-	if w.result.Left != nil { // a part of the result is to be read from the store
-		go func() {
-			w.answer(w.complete(w.call.Context(), w.command, &w.result))
-			w.call.Flush()
-		}()
-		return
-	}
 	switch {
 	case w.err != nil:
 		w.answer(writeTimeout(w.err))
 	case w.result.Err != nil:
 		w.answer(w.result.Err)
+	case w.result.Left != nil || counted(&w.result):
+		w.noteOwn(w.result.Revision)
+		go w.answerCounted()
 	default:
 		w.noteOwn(w.result.Revision)
 		w.answer(nil)
 	}
+}
+
+// answerCounted answers with what may have to be read from the store, and has memory that is counted.
+func (w *hotWrite) answerCounted() {
+	defer w.call.Flush()
+	err := w.complete(w.call.Context(), w.command, &w.result)
+	if err = w.method.Leave(w.gate, w.call.Context(), w.begun, err); err != nil {
+		w.call.Answer(nil, err)
+		return
+	}
+	w.call.AnswerCounted(w.response())
+}
+
+func (w *hotWrite) response() h2.Message {
+	if w.command.Txn != nil {
+		return w.txnResponse(&w.result)
+	}
+	return w.putResponse(&w.result)
 }
 
 func (w *hotWrite) answer(err error) {
@@ -182,12 +195,7 @@ func (w *hotWrite) answer(err error) {
 		w.call.Answer(nil, err)
 		return
 	}
-	var answer h2.Message
-	if w.command.Txn != nil {
-		answer = w.txnResponse(&w.result)
-	} else {
-		answer = w.putResponse(&w.result)
-	}
+	answer := w.response()
 	w.stats.sentBytes.Add(uint64(answer.SizeWire()))
 	w.call.Answer(answer, nil)
 }

@@ -30,6 +30,12 @@ func uncompressed(ctx context.Context, account kv.Account) {
 	}
 }
 
+// counted reports whether the answer with a result is large.
+func counted(result *kv.Result) bool {
+	a, ok := result.Memory.(*answers.Account)
+	return ok && a.Counted()
+}
+
 // address makes the answer to a write that of the caller.
 func address(ctx context.Context, result *kv.Result) {
 	if a, ok := result.Memory.(*answers.Account); ok {

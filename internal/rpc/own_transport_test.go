@@ -39,6 +39,7 @@ func TestServices_ownTransport(t *testing.T) {
 		"users":                TestAuth_watchEndsWithThePermission,
 		"calls that hang up":   hangUp,
 		"ranges of one key":    rangeOfOneKey,
+		"writes or reads":      writeOrRead,
 	} {
 		t.Run(name, test)
 	}
@@ -127,4 +128,34 @@ func rangeOfOneKey(t *testing.T) {
 		err.Error() != rpctypes.ErrGRPCTimeout.Error() {
 		t.Errorf("without a leader: got %v", err)
 	}
+}
+
+// writeOrRead has transactions that put a key, or read it if it has changed, as Kubernetes does.
+func writeOrRead(t *testing.T) {
+	s := serve(t, newMachineBackend(t), nil)
+	client := pb.NewKVClient(s.conn(t))
+	key := []byte("k")
+	revision := int64(0)
+	for _, size := range []int{0, 1, 100 << 10, 1 << 20} {
+		value := bytes.Repeat([]byte("v"), size)
+		txn := &pb.TxnRequest{
+			Compare: []*pb.Compare{{Key: key, Target: pb.Compare_MOD, TargetUnion: &pb.Compare_ModRevision{ModRevision: revision}}},
+			Success: []*pb.RequestOp{{Request: &pb.RequestOp_RequestPut{RequestPut: &pb.PutRequest{Key: key, Value: value}}}},
+			Failure: []*pb.RequestOp{{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}}},
+		}
+		put, err := client.Txn(waitContext(t), txn)
+		if err != nil || !put.Succeeded || len(put.Responses) != 1 {
+			t.Fatalf("%d bytes: got %v, %v", size, put, err)
+		}
+		revision = put.Header.Revision
+		got, err := client.Txn(waitContext(t), txn)
+		if err != nil || got.Succeeded || len(got.Responses) != 1 {
+			t.Fatalf("%d bytes: got %.100v, %v", size, got, err)
+		}
+		read := got.Responses[0].GetResponseRange().GetKvs()
+		if len(read) != 1 || read[0].ModRevision != revision || !bytes.Equal(read[0].Value, value) {
+			t.Fatalf("%d bytes: read %.100v", size, read)
+		}
+	}
+	s.awaitMetric(t, "quorate_answer_memory_bytes 0")
 }

@@ -85,10 +85,16 @@ func TestBudget_Build_ended(t *testing.T) {
 	if err := b.Build(ctx, 0, take); !errors.Is(err, context.Canceled) || b.Stats().Refused != 1 {
 		t.Errorf("%v, %d refused", err, b.Stats().Refused)
 	}
+	if b.ReadyNow(ctx) {
+		t.Error("it is ready though Ready would wait")
+	}
 	if err := b.Ready(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("ready: %v", err)
 	}
 	all.Release()
+	if !b.ReadyNow(ctx) {
+		t.Error("it is not ready though Ready would not wait")
+	}
 	if err := b.Ready(ctx); err != nil {
 		t.Errorf("not ready: %v", err)
 	}

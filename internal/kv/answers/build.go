@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv"
 )
 
@@ -52,4 +53,16 @@ func (b *Budget) Ready(ctx context.Context) error {
 	r := b.OpenFor(ctx, 0)
 	defer r.Release()
 	return r.reserve(ctx, min(stepBytes, b.total/copies))
+}
+
+// ReadyNow reports whether Ready would not wait now.
+func (b *Budget) ReadyNow(ctx context.Context) bool {
+	name := admission.CallerOf(ctx).Host
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.hosts[name]
+	if h == nil {
+		h = &host{}
+	}
+	return len(h.waiting) == 0 && b.fits(h, &share{}, min(stepBytes, b.total/copies))
 }
