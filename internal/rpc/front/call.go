@@ -186,6 +186,8 @@ func (c *Call) finish() { c.Finish() }
 
 func (c *Call) flush() { c.stream.Flush() }
 
+func (c *Call) conn() any { return c.stream.Conn() }
+
 // DoneButRead has a hot call finished by a reader: it may wait for a disk.
 func (c *Call) DoneButRead() { c.server.readers.push(c) }
 

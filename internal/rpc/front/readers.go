@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// readBatch is how many calls a goroutine finishes before it writes their answers.
+	// readBatch is how many answers to a connection wait for each other at most before they are written.
 	readBatch = 16
 	// maxReaders is how many goroutines finish calls while disks are slow.
-	maxReaders = 64
+	maxReaders = 1024
 	// readerStall is for how long nobody may have taken a call before another goroutine begins.
 	readerStall = time.Millisecond
 )
@@ -18,24 +18,26 @@ const (
 type hotCall interface {
 	finish()
 	flush()
+	conn() any
 }
 
-// readers finish calls that may wait for a disk: more goroutines do it while those that do it wait.
+// readers finish calls that may wait for a disk: more goroutines do it while those that do it wait. A call that waits holds up
+// nobody but calls of the same connection, for which it is not worth a write each.
 type readers struct {
 	mu      sync.Mutex
 	more    sync.Cond // of those that stay
-	queue   []hotCall
+	queue   []hotCall // from head on
 	head    int
-	stay    int // goroutines that do not end while there is nothing to do
-	working int // goroutines that finish calls
-	idle    int // goroutines that wait for some
+	working int // goroutines that do not wait for calls
+	idle    int // goroutines that do
 	taken   time.Time
 	stopped bool
 	running *sync.WaitGroup
 }
 
+// start begins with so many goroutines, which stay while there is nothing to do.
 func (r *readers) start(stay int, running *sync.WaitGroup) {
-	r.more.L, r.stay, r.running = &r.mu, stay, running
+	r.more.L, r.running, r.working = &r.mu, running, stay
 	for range stay {
 		running.Go(func() { r.run(true) })
 	}
@@ -59,35 +61,48 @@ func (r *readers) push(c hotCall) {
 			r.more.Signal()
 		}
 	case r.working < maxReaders && time.Since(r.taken) > readerStall:
-		r.running.Go(func() { r.run(false) })
+		r.working++
 		r.taken = time.Now()
+		r.running.Go(func() { r.run(false) })
 	}
 }
 
 func (r *readers) run(stays bool) {
-	var batch [readBatch]hotCall
+	var last hotCall // its answer is not written yet
+	unwritten := 0
 	for {
-		calls := r.take(&batch, stays)
-		if len(calls) == 0 {
-			return
+		c := r.take(last, unwritten)
+		if c == nil && last != nil {
+			last.flush()
+			last, unwritten = nil, 0
+			continue
 		}
-		for _, c := range calls {
-			c.finish()
+		if c == nil {
+			if c = r.await(stays); c == nil {
+				return
+			}
 		}
-		for _, c := range calls { // a connection that was flushed has nothing left
-			c.flush()
-		}
-		clear(calls)
-		r.mu.Lock()
-		r.working--
-		r.mu.Unlock()
+		c.finish()
+		last = c
+		unwritten++
 	}
 }
 
-// take returns the calls to finish next; none: the goroutine ends.
-func (r *readers) take(batch *[readBatch]hotCall, stays bool) []hotCall {
+// take returns a call that can be finished before the last one's answer is written, or any if there is none.
+func (r *readers) take(last hotCall, unwritten int) hotCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.head == len(r.queue) || last != nil && (unwritten == readBatch || r.queue[r.head].conn() != last.conn()) {
+		return nil
+	}
+	return r.pop()
+}
+
+// await waits for a call; nil: the goroutine ends.
+func (r *readers) await(stays bool) hotCall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.working--
 	for r.head == len(r.queue) {
 		if r.stopped || !stays {
 			return nil
@@ -96,14 +111,21 @@ func (r *readers) take(batch *[readBatch]hotCall, stays bool) []hotCall {
 		r.more.Wait()
 		r.idle--
 	}
-	n := copy(batch[:], r.queue[r.head:])
-	clear(r.queue[r.head : r.head+n])
-	if r.head += n; r.head == len(r.queue) {
-		r.queue, r.head = r.queue[:0], 0
-	} else if r.idle > 0 {
+	r.working++
+	return r.pop()
+}
+
+func (r *readers) pop() hotCall {
+	c := r.queue[r.head]
+	r.queue[r.head] = nil
+	if r.head++; r.head >= len(r.queue)-r.head { // half of it is free, or all
+		left := copy(r.queue, r.queue[r.head:])
+		clear(r.queue[left:])
+		r.queue, r.head = r.queue[:left], 0
+	}
+	if len(r.queue) > 0 && r.idle > 0 {
 		r.more.Signal()
 	}
-	r.working++
 	r.taken = time.Now()
-	return batch[:n]
+	return c
 }
