@@ -175,7 +175,7 @@ var tuningSettings = []setting{
 var clientSettings = []setting{
 	{name: "max-concurrent-streams", def: "10000", arg: "N", help: "Streams one client connection may open.",
 		value: numbers(func(c *Config) *uint32 { return &c.Limits.MaxConcurrentStreams }, 0, math.MaxUint32)},
-	{name: "grpc-transport", def: "grpc-go", arg: "NAME",
+	{name: "grpc-transport", def: "quorate", arg: "NAME",
 		help: "What speaks HTTP/2 with clients: 'grpc-go', the library, or 'quorate', which takes less CPU for small calls " +
 			"and is new.",
 		value: choices(func(c *Config) *GRPCTransport { return &c.GRPCTransport }, TransportGRPCGo, TransportOwn)},

@@ -125,7 +125,21 @@ func (c *conn) take(p []byte) (used int, err error) {
 		if err := c.handle(&f, now); err != nil {
 			return used, err
 		}
+		if c.behind() {
+			c.server.options.Handler.Pause(c.of)
+			if err := c.respond(); err != nil {
+				return used, err
+			}
+		}
 	}
+}
+
+// behind reports whether more waits for the client than it should, before all of its frames are handled: a request of a few
+// bytes may be answered with kilobytes.
+func (c *conn) behind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.out)+c.unsent > maxBacklog
 }
 
 // answers reports whether requests were opened since it was asked last.

@@ -3,9 +3,14 @@ package h2_test
 import (
 	"errors"
 	"io"
+	"net"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/quorate/quorate/internal/h2"
 )
 
 // Ensure that a server that drains says so twice, serves requests that were on their way, ignores later ones, and ends the
@@ -87,5 +92,67 @@ func (c *client) pinged() [8]byte {
 		if p, ok := f.(*http2.PingFrame); ok && !p.IsAck() {
 			return p.Data
 		}
+	}
+}
+
+// slowToClose is a connection that closes only when all of its kind are being closed.
+type slowToClose struct {
+	net.Conn
+	once sync.Once
+	all  *sync.WaitGroup
+}
+
+func (c *slowToClose) Close() error {
+	c.once.Do(c.all.Done)
+	c.all.Wait()
+	return c.Conn.Close()
+}
+
+// slowListener makes its connections slow to close.
+type slowListener struct {
+	net.Listener
+	all sync.WaitGroup
+}
+
+func (l *slowListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &slowToClose{Conn: c, all: &l.all}, nil
+}
+
+// Ensure that connections are closed at once by a server that stops: each may take seconds.
+func TestServer_Stop_atOnce(t *testing.T) {
+	const conns = 10
+	under, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &slowListener{Listener: under}
+	l.all.Add(conns)
+	s := h2.New(h2.Options{Handler: &echo{}, MaxStreams: 1, MaxHeaderBytes: 4096, StreamWindow: 64 << 10, ConnWindow: 1 << 20,
+		Handshake: time.Minute})
+	go s.Serve(l)
+	for range conns {
+		conn, err := net.Dial("tcp", under.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		f := http2.NewFramer(conn, conn)
+		if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.ReadFrame(); err != nil { // the server has it
+			t.Fatal(err)
+		}
+	}
+	stopped := make(chan struct{})
+	go func() { s.Stop(); close(stopped) }()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it closes one connection after the other")
 	}
 }

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"io"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -33,6 +34,7 @@ type output struct {
 	drained *sync.Cond      // when less waits
 	wrote   uint64          // how often something other than control frames was written
 	ready   []*Stream       // with something to send, and a window for it
+	stale   int             // streams of ready that were dropped
 	socket  Socket          // nil: there is none that may be used
 	raw     syscall.RawConn // of the socket
 	fields  fieldWriter
@@ -69,6 +71,7 @@ func (c *conn) fill() {
 		s := c.ready[at]
 		if s.closed {
 			s.scheduled = false
+			c.stale--
 			continue
 		}
 		if c.sendWindow <= 0 && !s.pending[0].ends {
@@ -81,6 +84,16 @@ func (c *conn) fill() {
 	n := copy(c.ready, c.ready[at:])
 	clear(c.ready[n:])
 	c.ready = c.ready[:n]
+}
+
+// tidy takes the dropped streams out of the line once they are most of it: while the window of the connection is closed, nothing
+// else does, and a client may open and reset streams all the time.
+func (c *conn) tidy() {
+	if c.stale <= len(c.ready)/2 {
+		return
+	}
+	c.ready = slices.DeleteFunc(c.ready, func(s *Stream) bool { return s.closed })
+	c.stale = 0
 }
 
 // emit writes a frame of a stream, and the trailers if they are next.
@@ -127,9 +140,13 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 	return n
 }
 
+// maxBatches is how many batches are written at once by who only wants its answers to be written: whoever does so is held up, and
+// with it the answers to other connections, as long as a client takes all that comes.
+const maxBatches = 4
+
 // flush writes what is there and may be written, as far as the client takes it now; a goroutine writes the rest.
 func (c *conn) flush() {
-	for c.hello && !c.writing && !c.ended {
+	for round := 1; c.hello && !c.writing && !c.ended; round++ {
 		c.fill()
 		c.out = c.answer.append(c.out, time.Now)
 		if len(c.out) == 0 {
@@ -140,7 +157,7 @@ func (c *conn) flush() {
 			return
 		}
 		n := 0
-		if c.raw != nil {
+		if c.raw != nil && round <= maxBatches {
 			var err error
 			if n, err = writeNow(c.raw, c.out); err != nil {
 				c.abort()

@@ -49,6 +49,7 @@ func (s *Server) Serve(l net.Listener) error {
 			case <-time.After(acceptPause):
 				continue
 			case <-s.stop:
+				return net.ErrClosed
 			}
 		}
 		if err != nil {
@@ -91,11 +92,13 @@ func (s *Server) Drain() {
 	s.serving.Wait()
 }
 
-// Stop ends all connections.
+// Stop ends all connections, at once: an encrypted one whose client does not read takes seconds to close.
 func (s *Server) Stop() {
+	var ending sync.WaitGroup
 	for _, c := range s.close() {
-		c.end()
+		ending.Go(c.end)
 	}
+	ending.Wait()
 	s.serving.Wait()
 }
 

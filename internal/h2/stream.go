@@ -294,6 +294,10 @@ func (s *Stream) discard() {
 func (c *conn) drop(s *Stream) {
 	delete(c.streams, s.id)
 	s.discard()
+	if s.scheduled {
+		c.stale++
+		c.tidy()
+	}
 }
 
 // finish forgets a stream whose trailers were written. The connection is locked.
