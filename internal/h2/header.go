@@ -2,7 +2,11 @@ package h2
 
 import (
 	"bytes"
+	"log"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/net/http2/hpack"
 )
@@ -11,6 +15,8 @@ const (
 	tableBytes = 4096 // of the client's table of fields, the default
 	// maxContinuations bounds the frames of one block: they need carry nothing.
 	maxContinuations = 16
+	// maxRemembered is how many fields the block may have that is remembered: a connection that does nothing is to keep little.
+	maxRemembered = 32
 )
 
 // headerReader reads the fields of requests.
@@ -39,7 +45,13 @@ func newHeaderReader(most int) *headerReader {
 	return h
 }
 
+// shown says that fields are written to standard error, as Go's HTTP/2 does with GODEBUG=http2debug=2.
+var shown = slices.Contains(strings.Split(os.Getenv("GODEBUG"), ","), "http2debug=2")
+
 func (h *headerReader) emit(f hpack.HeaderField) {
+	if shown {
+		log.Printf("http2: decoded hpack field %+v", f)
+	}
 	if h.left -= int(f.Size()); h.left < 0 {
 		h.tooLarge = true
 		return
@@ -94,7 +106,7 @@ func (h *headerReader) fields() (*Fields, error) {
 		return nil, nil
 	}
 	fields := &Fields{List: h.list, length: -1}
-	if changesNothing(h.block) {
+	if !shown && len(h.list) <= maxRemembered && changesNothing(h.block) {
 		h.last, h.lastFields = append(h.last[:0], h.block...), fields
 	}
 	h.block = nil

@@ -116,6 +116,8 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	defer cancel()
 	m, s := c.request.method, c.server
 	ctx, ended := s.told(ctx, c.request)
+	err := errUnfinished
+	defer func() { ended(err) }()
 	t := &transport{method: m.name, compression: c.request.compression, request: c.request}
 	ctx = grpc.NewContextWithServerTransportStream(ctx, t)
 	answer, err := m.unary.Handler(m.impl, ctx, func(v any) error {
@@ -133,8 +135,10 @@ func (c *Call) serve(ctx context.Context, cancel context.CancelFunc, message []b
 	} else {
 		c.stream.Reply(t.header(), parts, t.trailers(nil))
 	}
-	ended(err)
 }
+
+// errUnfinished is how a call ends, for who is told of calls, whose method did not return: it panicked.
+var errUnfinished = status.Error(codes.Unknown, "the method did not return")
 
 // encoded makes the parts of a message. Its memory is counted until they were sent.
 func encoded(codec Codec, message any, compressor string) ([]h2.Part, error) {

@@ -45,9 +45,15 @@ func (s *Server) requestOf(conn *connection, fields *h2.Fields) *request {
 		return r
 	}
 	r := s.parse(conn.ctx, fields)
-	conn.last = lastRequest{fields.List, r}
+	conn.last = lastRequest{}
+	if len(fields.List) <= maxRemembered {
+		conn.last = lastRequest{fields.List, r}
+	}
 	return r
 }
+
+// maxRemembered is how many fields a request may have that is remembered: a connection that does nothing is to keep little.
+const maxRemembered = 32
 
 // lastRequest is what a connection asked for last.
 type lastRequest struct {
@@ -62,23 +68,24 @@ func (l *lastRequest) withTimeoutOf(fields *h2.Fields) *request {
 	if l.parsed == nil || l.parsed.refused != nil || len(l.fields) != len(fields.List) {
 		return nil
 	}
-	timeout := l.parsed.timeout
+	var timeout *string
 	for i, f := range fields.List {
 		switch {
 		case f.Name != l.fields[i].Name:
 			return nil
-		case f.Value == l.fields[i].Value:
-		case f.Name != timeoutField:
+		case f.Name == timeoutField && timeout == nil:
+			timeout = &fields.List[i].Value
+		case f.Value != l.fields[i].Value || f.Name == timeoutField: // which of two timeouts counts is for parse to say
 			return nil
-		default:
-			var err error
-			if timeout, err = timeoutOf(f.Value); err != nil {
-				return nil
-			}
 		}
 	}
 	r := *l.parsed
-	r.timeout = timeout
+	if timeout != nil {
+		var err error
+		if r.timeout, err = timeoutOf(*timeout); err != nil {
+			return nil
+		}
+	}
 	return &r
 }
 

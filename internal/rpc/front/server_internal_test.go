@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,10 @@ func service(ended chan<- error) *grpc.ServiceDesc {
 				err = status.Error(codes.Aborted, "as asked")
 			}
 			return text, err
+		}}, {MethodName: "Exit", Handler: func( // as far as it matters, this is what a panic does
+			any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
+			runtime.Goexit()
+			return nil, nil
 		}}},
 		Streams: []grpc.StreamDesc{{StreamName: "Burst", ServerStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
 			w := burst.New(permitted{s}, new(atomic.Uint64))
@@ -63,6 +68,9 @@ func service(ended chan<- error) *grpc.ServiceDesc {
 				}
 			}
 			return w.Flush()
+		}}, {StreamName: "ExitStream", Handler: func(any, grpc.ServerStream) error {
+			runtime.Goexit()
+			return nil
 		}}, {StreamName: "Endless", ServerStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
 			text := strings.Repeat("x", 32<<10)
 			for {
@@ -376,5 +384,66 @@ func TestServer_brokenStreams(t *testing.T) {
 	c.send(7, true, "hello")
 	if got := c.status(7); got != "0" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// Ensure that of two deadlines of a call the last one counts, as with grpc-go, also if all but the first is as in the call before.
+func TestServer_twoTimeouts(t *testing.T) {
+	c := serve(t, nil)
+	for id, call := range []struct{ first, second, want string }{
+		{"1S", "10S", "0"}, {"0m", "10S", "0"}, {"1S", "0m", "4"}, {"1S", "1x", "13"}, {"1S", "", "13"}, {"2S", "10S", "0"},
+	} {
+		stream := uint32(2*id + 1)
+		c.call(stream, "/t.S/Echo", timeoutField, call.first, timeoutField, call.second)
+		c.send(stream, true, "hello")
+		if got := c.status(stream); got != call.want {
+			t.Errorf("%s and %s: got %s, want %s", call.first, call.second, got, call.want)
+		}
+	}
+}
+
+// Ensure that a deadline is read that is not that of the call before.
+func TestServer_otherTimeout(t *testing.T) {
+	c := serve(t, nil)
+	for id, call := range []struct{ timeout, want string }{{"1S", "0"}, {"0m", "4"}, {"1S", "0"}, {"", "13"}, {"1x", "13"}} {
+		stream := uint32(2*id + 1)
+		c.call(stream, "/t.S/Echo", timeoutField, call.timeout)
+		c.send(stream, true, "hello")
+		if got := c.status(stream); got != call.want {
+			t.Errorf("%q: got %s, want %s", call.timeout, got, call.want)
+		}
+	}
+}
+
+// Ensure that who is told of calls is told that they end, also of those whose method does not return.
+func TestServer_stats_noReturn(t *testing.T) {
+	n := &notes{done: make(chan struct{}, 2)}
+	c := serve(t, func(o *Options) { o.Stats = n })
+	for i, path := range []string{"/t.S/Exit", "/t.S/ExitStream"} {
+		id := uint32(2*i + 1)
+		c.call(id, path)
+		c.send(id, true, "")
+		<-n.done
+	}
+	ended := slices.DeleteFunc(n.said, func(said string) bool { return !strings.Contains(said, "End") })
+	if want := []string{"/t.S/Exit *stats.End Unknown true", "/t.S/ExitStream *stats.End Unknown true"}; !slices.Equal(ended, want) {
+		t.Errorf("got %q", ended)
+	}
+}
+
+// Ensure that a connection does not remember a request with many fields.
+func TestServer_requestOf_remembersLittle(t *testing.T) {
+	s := New(Options{})
+	defer s.Stop()
+	list := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":path", Value: "/a/b"}}
+	conn := &connection{ctx: context.Background()}
+	if s.requestOf(conn, &h2.Fields{List: list}); conn.last.parsed == nil {
+		t.Error("a small one is not remembered")
+	}
+	for range maxRemembered {
+		list = append(list, hpack.HeaderField{Name: "x", Value: "y"})
+	}
+	if s.requestOf(conn, &h2.Fields{List: list}); conn.last.parsed != nil {
+		t.Error("a large one is remembered")
 	}
 }

@@ -71,7 +71,8 @@ func (x *serverStream) serve() {
 	info := &grpc.StreamServerInfo{
 		FullMethod: m.name, IsClientStream: m.stream.ClientStreams, IsServerStream: m.stream.ServerStreams,
 	}
-	var err error
+	err := errUnfinished
+	defer func() { x.told(err) }()
 	if x.server.options.Stream != nil {
 		err = x.server.options.Stream(m.impl, x, info, m.stream.Handler)
 	} else {
@@ -82,7 +83,6 @@ func (x *serverStream) serve() {
 	} else {
 		x.stream.Reply(x.header(), nil, x.trailers(nil))
 	}
-	x.told(err)
 }
 
 // await implements unsent.
