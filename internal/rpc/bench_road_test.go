@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/quorate/quorate/internal/kv"
@@ -193,7 +195,7 @@ func startLoad(b *testing.B, addr, method string, clients, conns int) *load {
 		b.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRoadLoad$")
-	cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %s %d %d", roadLoad, addr, method, clients, conns))
+	cmd.Env = append(os.Environ(), "GOGC=100", fmt.Sprintf("%s=%s %s %d %d %t", roadLoad, addr, method, clients, conns, *encrypted))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirIn, theirOut, os.Stderr
 	if err := errors.Join(cmd.Start(), theirIn.Close(), theirOut.Close()); err != nil {
 		b.Fatal(err)
@@ -226,12 +228,17 @@ func TestRoadLoad(t *testing.T) {
 	}
 	var addr, method string
 	var clients, conns int
-	if _, err := fmt.Sscan(asked, &addr, &method, &clients, &conns); err != nil {
+	var secure bool
+	if _, err := fmt.Sscan(asked, &addr, &method, &clients, &conns, &secure); err != nil {
 		t.Fatal(err)
+	}
+	transport := insecure.NewCredentials()
+	if secure {
+		transport = credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})
 	}
 	var call []func() error
 	for range conns {
-		conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(transport))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package rpc_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"io"
@@ -69,6 +70,9 @@ type server struct {
 // ownTransport has all tests of services served as with --grpc-transport=quorate.
 var ownTransport = flag.Bool("own-transport", false, "serve with the transport of package rpc/front")
 
+// encrypted has the clients of BenchmarkRoad encrypt.
+var encrypted = flag.Bool("encrypted", false, "serve BenchmarkRoad by TLS")
+
 // newTransport makes a server with the services.
 func newTransport(services *rpc.Services, more []grpc.ServerOption) interface {
 	Serve(net.Listener) error
@@ -96,6 +100,9 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if *encrypted {
+		listener = hiddenTLS{listener, &tls.Config{Certificates: []tls.Certificate{makeCert(t, "server")}, NextProtos: []string{"h2"}}}
 	}
 	services := rpc.New(options)
 	grpcServer := newTransport(services, more)

@@ -48,7 +48,7 @@ func (c *hiddenConn) SetReadDeadline(t time.Time) error  { return c.secured.SetR
 func (c *hiddenConn) SetWriteDeadline(t time.Time) error { return c.secured.SetWriteDeadline(t) }
 func (c *hiddenConn) TLS() (*tls.Conn, error)            { return c.secured, c.secured.Handshake() }
 
-func makeCert(t *testing.T, name string) tls.Certificate {
+func makeCert(t testing.TB, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
