@@ -176,8 +176,8 @@ var clientSettings = []setting{
 	{name: "max-concurrent-streams", def: "10000", arg: "N", help: "Streams one client connection may open.",
 		value: numbers(func(c *Config) *uint32 { return &c.Limits.MaxConcurrentStreams }, 0, math.MaxUint32)},
 	{name: "grpc-transport", def: "quorate", arg: "NAME",
-		help: "What speaks HTTP/2 with clients: 'grpc-go', the library, or 'quorate', which takes less CPU for small calls " +
-			"and is new.",
+		help: "What speaks HTTP/2 with clients: 'quorate', which takes least CPU for small calls, or 'grpc-go', the library, " +
+			"as a way back.",
 		value: choices(func(c *Config) *GRPCTransport { return &c.GRPCTransport }, TransportGRPCGo, TransportOwn)},
 	{name: "grpc-keepalive-min-time", def: "5s", arg: "DURATION",
 		help:  "Clients that ping more often than this are disconnected.",

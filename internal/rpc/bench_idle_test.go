@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkIdle shows what an idle connection takes, heap and stacks, after it was greeted. The client's end of it is included,
-// which has no goroutine. `-own-transport` shows that of --grpc-transport=quorate.
+// which has no goroutine. `-grpc-go` shows that of --grpc-transport=grpc-go.
 func BenchmarkIdle(b *testing.B) {
 	const connections = 2000
 	s := serve(b, newMachineBackend(b), nil)

@@ -67,29 +67,29 @@ type server struct {
 	backend  rpc.Backend
 }
 
-// ownTransport has all tests of services served as with --grpc-transport=quorate.
-var ownTransport = flag.Bool("own-transport", false, "serve with the transport of package rpc/front")
+// library has all tests of services served as with --grpc-transport=grpc-go.
+var library = flag.Bool("grpc-go", false, "serve with grpc-go's transport")
 
 // encrypted has the clients of BenchmarkRoad encrypt.
 var encrypted = flag.Bool("encrypted", false, "serve BenchmarkRoad by TLS")
 
 // newTransport makes a server with the services.
-func newTransport(services *rpc.Services, more []grpc.ServerOption) interface {
+func newTransport(services *rpc.Services) interface {
 	Serve(net.Listener) error
 	Stop()
 } {
-	if *ownTransport {
-		server := services.NewFront(h2.Pings{MinPing: 5 * time.Second}, nil)
-		services.RegisterWith(server)
+	if *library {
+		server := services.NewGRPCServer()
+		services.Register(server)
 		return server
 	}
-	server := services.NewGRPCServer(more...)
-	services.Register(server)
+	server := services.NewFront(h2.Pings{MinPing: 5 * time.Second}, nil)
+	services.RegisterWith(server)
 	return server
 }
 
 // serve puts services on a port. They end with the test.
-func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ...grpc.ServerOption) *server {
+func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options)) *server {
 	t.Helper()
 	options := rpc.Options{
 		Member: backend, Logger: slog.New(slog.DiscardHandler), TempDir: t.TempDir(), StrictReconfig: true,
@@ -105,7 +105,7 @@ func serve(t testing.TB, backend rpc.Backend, change func(*rpc.Options), more ..
 		listener = hiddenTLS{listener, &tls.Config{Certificates: []tls.Certificate{makeCert(t, "server")}, NextProtos: []string{"h2"}}}
 	}
 	services := rpc.New(options)
-	grpcServer := newTransport(services, more)
+	grpcServer := newTransport(services)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(services.Collector())
 	httpServer := &http.Server{Handler: services.HTTP().Handler(registry, func(mux *http.ServeMux) {
