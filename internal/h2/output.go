@@ -86,8 +86,8 @@ func (c *conn) fill() {
 	c.ready = c.ready[:n]
 }
 
-// tidy takes the dropped streams out of the line once they are most of it: while the window of the connection is closed, nothing
-// else does, and a client may open and reset streams all the time.
+// tidy takes the dropped streams out of the line once they are most of it: while the window of the connection is closed,
+// nothing else does, and a client may open and reset streams all the time.
 func (c *conn) tidy() {
 	if c.stale <= len(c.ready)/2 {
 		return
@@ -140,8 +140,8 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 	return n
 }
 
-// maxBatches is how many batches are written at once by who only wants its answers to be written: whoever does so is held up, and
-// with it the answers to other connections, as long as a client takes all that comes.
+// maxBatches is how many batches are written at once by who only wants its answers to be written: whoever does so is held
+// up, and with it the answers to other connections, as long as a client takes all that comes.
 const maxBatches = 4
 
 // flush writes what is there and may be written, as far as the client takes it now; a goroutine writes the rest.

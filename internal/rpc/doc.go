@@ -6,7 +6,8 @@
 //
 // The main type is Services, which puts together what stands around them: gate (which calls pass), wire (messages that are
 // read and written by hand), validate (what a request says by itself), etcderr (errors on the wire), health, httpapi and
-// metrics, and the native services. NewFront makes the server to register them with, or NewGRPCServer; portmux lets gRPC share a port.
+// metrics, and the native services. NewFront makes the server to register them with, or NewGRPCServer; portmux lets gRPC share
+// a port.
 //
 // Invariants:
 //  1. A response header's revision is the store's revision at the read or after the write that it answers.
