@@ -14,7 +14,7 @@ SUITE ?= common
 
 .PHONY: check build test race sim fmt vet fix bench bench-regress fuzz fuzz-short compat monitoring http2 api
 
-check: fmt vet build test bench-regress race sim fuzz-short
+check: fmt vet build test http2 bench-regress race sim fuzz-short
 
 build:
 	$(GO) build ./...
@@ -41,7 +41,7 @@ sim:
 monitoring:
 	cd test/process/monitoring && $(GO) vet . && $(GO) test -count=1 .
 
-# The transport of --grpc-transport=quorate by h2spec and gRPC's interoperability cases: 10 seconds.
+# The transport of clients by h2spec and gRPC's interoperability cases: 10 seconds.
 http2:
 	cd test/process/http2 && $(GO) vet . && $(GO) test -count=1 .
 
