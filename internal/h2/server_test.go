@@ -27,11 +27,13 @@ type echo struct {
 
 	mu       sync.Mutex
 	stubborn []*body // that are worked for although they were lost
+	released bool    // nobody is, any more
 }
 
 func (e *echo) release() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.released = true
 	for _, b := range e.stubborn {
 		b.s.Left()
 		e.open.Add(-1)
@@ -73,10 +75,13 @@ func (e *echo) Open(s *h2.Stream, fields *h2.Fields, ended bool) h2.Receiver {
 		case "silent":
 			return b
 		case "stubborn":
-			e.mu.Lock()
-			e.stubborn = append(e.stubborn, b)
-			e.mu.Unlock()
 			b.stubborn = true
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.stubborn = append(e.stubborn, b); e.released { // what was on its way when its client went
+				b.s.Left()
+				e.open.Add(-1)
+			}
 			return b
 		case "many":
 			b.many, _ = strconv.Atoi(f.Value)
