@@ -2,6 +2,7 @@ package h2
 
 import (
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -33,6 +34,7 @@ type output struct {
 	writing bool            // it is
 	drained *sync.Cond      // when less waits
 	wrote   uint64          // how often something other than control frames was written
+	soon    bool            // a goroutine will flush
 	ready   []*Stream       // with something to send, and a window for it
 	stale   int             // streams of ready that were dropped
 	socket  Socket          // nil: there is none that may be used
@@ -62,7 +64,7 @@ func (c *conn) schedule(s *Stream) {
 
 // fill moves what the windows allow into out, a frame of each stream in turn.
 func (c *conn) fill() {
-	if c.batch == nil && len(c.ready) > 0 && c.ready[0].waiting > keptBytes && len(c.out) <= keptBytes {
+	if c.batch == nil && len(c.out) <= keptBytes && c.much() {
 		c.batch = batches.Get().(batch)
 		c.out = append(c.batch[:0], c.out...)
 	}
@@ -84,6 +86,17 @@ func (c *conn) fill() {
 	n := copy(c.ready, c.ready[at:])
 	clear(c.ready[n:])
 	c.ready = c.ready[:n]
+}
+
+// much reports whether more is to be written than an idle connection has room for.
+func (c *conn) much() bool {
+	n := len(c.out)
+	for _, s := range c.ready {
+		if n += s.waiting; n > keptBytes {
+			return true
+		}
+	}
+	return false
 }
 
 // tidy takes the dropped streams out of the line once they are most of it: while the window of the connection is closed,
@@ -134,6 +147,10 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 		}
 		call(p.Release)
 		s.pending[0] = part{}
+		if len(s.pending) == 1 {
+			s.pending = s.pending[:0] // its room is used again
+			break
+		}
 		s.pending = s.pending[1:]
 	}
 	setLength(c.out[begin:], n)
@@ -172,6 +189,22 @@ func (c *conn) flush() {
 		c.out, c.batch, c.unsent, c.writing = nil, nil, len(rest), true
 		go c.drain(rest, in)
 	}
+}
+
+// flushSoon flushes once the goroutines have run that are about to write to other streams of the connection, so that all is one
+// write. The connection is locked, and is not meanwhile.
+func (c *conn) flushSoon() {
+	if c.soon {
+		return
+	}
+	if len(c.streams) > 1 {
+		c.soon = true
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+		c.soon = false
+	}
+	c.flush()
 }
 
 func (c *conn) empty() {

@@ -192,7 +192,7 @@ func (s *Stream) Reply(header []byte, parts []Part, trailers []byte) {
 		s.enqueue(p)
 	}
 	s.conclude(trailers)
-	s.c.flush()
+	s.c.flushSoon()
 }
 
 // Headers writes the fields of an answer, without flushing them. block is a block that changes no table.
@@ -225,7 +225,7 @@ func (s *Stream) Send(parts []Part) bool {
 	for _, p := range parts {
 		s.enqueue(p)
 	}
-	s.c.flush()
+	s.c.flushSoon()
 	return true
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"net"
 	"os"
+	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,6 +139,9 @@ func TestConn_drop_withoutWindow(t *testing.T) {
 
 // Ensure that whoever flushes a connection does not write all that a fast client takes: it has others to answer.
 func TestConn_flush_large(t *testing.T) {
+	if !rawSockets {
+		t.Skip("sockets are not written themselves here")
+	}
 	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -160,5 +165,57 @@ func TestConn_flush_large(t *testing.T) {
 	defer c.mu.Unlock()
 	if s := c.streams[1]; s == nil || s.waiting < 90*batchBytes || !c.writing {
 		t.Error("nearly all was written at once")
+	}
+}
+
+// counted counts writes.
+type counted struct {
+	syscall.RawConn
+	writes int
+}
+
+func (c *counted) Write(f func(fd uintptr) bool) error {
+	c.writes++
+	return c.RawConn.Write(f)
+}
+
+// Ensure that what several goroutines send at once on streams of a connection is written at once.
+func TestStream_Send_together(t *testing.T) {
+	if !rawSockets {
+		t.Skip("sockets are not written themselves here")
+	}
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nowhere.Close()
+	raw, err := nowhere.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	c, _ := unread(t, &replies{})
+	writes := &counted{RawConn: raw}
+	c.raw = writes
+	var sending sync.WaitGroup
+	var streams []*Stream
+	for id := range uint32(50) {
+		s := &Stream{id: 2*id + 1, c: c, sendWindow: 1000}
+		c.streams[s.id] = s
+		streams = append(streams, s)
+	}
+	for _, s := range streams {
+		sending.Go(func() {
+			if !s.Send([]Part{{Data: make([]byte, 10)}}) {
+				t.Error("a stream has ended")
+			}
+		})
+	}
+	sending.Wait()
+	if writes.writes > 25 {
+		t.Errorf("%d writes", writes.writes)
+	}
+	if len(c.out) > 0 || len(c.ready) > 0 {
+		t.Errorf("%d bytes and %d streams still wait", len(c.out), len(c.ready))
 	}
 }

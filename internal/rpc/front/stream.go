@@ -25,6 +25,7 @@ type serverStream struct {
 	told   func(err error) // how the call ended
 	body   assembler       // of who receives
 	part   []byte          // of what was received, that is being read
+	read   []byte          // what part is of: its room is used again
 
 	queue    sync.Mutex
 	received []byte     // and not read; the window of the stream bounds it
@@ -188,6 +189,9 @@ func (x *serverStream) next() ([]byte, error) {
 	}
 }
 
+// keptBytes is the largest room for bytes that were read which a stream keeps.
+const keptBytes = 4 << 10
+
 // more waits until part is not empty.
 func (x *serverStream) more() error {
 	if len(x.part) > 0 {
@@ -204,7 +208,11 @@ func (x *serverStream) more() error {
 	case x.late:
 		return status.FromContextError(context.DeadlineExceeded).Err()
 	case len(x.received) > 0:
-		x.part, x.received = x.received, nil
+		free := x.read[:0]
+		if cap(free) > keptBytes {
+			free = nil
+		}
+		x.part, x.read, x.received = x.received, x.received, free
 		return nil
 	case x.body.partial():
 		return status.Error(codes.Internal, io.ErrUnexpectedEOF.Error())
