@@ -91,7 +91,7 @@ func (s *kvService) readKeys(ctx context.Context, call *wire.RangeCall) (*wire.R
 	}
 	if !s.access.Unchanged(users) {
 		if _, err := s.access.Read(ctx, call.Op.Key, call.Op.End); err != nil {
-			response.Memory.Release()
+			drop(response)
 			return nil, err
 		}
 	}
@@ -104,10 +104,10 @@ func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall,
 	machine, release := s.options.Member.Machine()
 	defer release()
 	begun := s.timings.Now()
-	result, revision, err := machine.Store().RangeWithin(&call.Op, account)
+	page, err := fill(response, account, &call.Op, machine.Store().RangeInto)
 	s.timings.Range(begun, err)
 	machine.Counts().Ranges.Add(1)
-	response.Result, response.Header, response.Memory = result, s.headerAt(revision), account
+	response.Header = s.headerAt(page.Revision)
 	return err
 }
 

@@ -11,7 +11,9 @@ import (
 
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/metrics"
+	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
 const (
@@ -67,6 +69,29 @@ func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.R
 			"no longer kept, because the history was compacted meanwhile", result.Revision)
 	}
 	return err
+}
+
+// fill reads a range into a response, encoded as it comes.
+func fill(
+	r *wire.RangeResponse, account kv.Account, op *kv.RangeOp,
+	read func(*kv.RangeOp, kv.Account, mvcc.Rows) (mvcc.Page, error),
+) (mvcc.Page, error) {
+	if a, ok := account.(*answers.Account); ok && len(op.End) > 0 {
+		a.Encoded()
+	}
+	r.Memory, r.Pairs.Account = account, account
+	page, err := read(op, account, &r.Pairs)
+	r.Result = page.Result
+	if err != nil {
+		r.Pairs.Reset()
+	}
+	return page, err
+}
+
+// drop gives back what a response has that is not sent.
+func drop(r *wire.RangeResponse) {
+	r.Pairs.Reset()
+	r.Memory.Release()
 }
 
 // unanswered is why nothing was read, or proposed.

@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/rpc/validate"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
@@ -61,27 +61,25 @@ func (s *kvService) rangeStream(ctx context.Context, op kv.RangeOp, send func(an
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		result, revision, account, err := s.readChunk(ctx, &op)
+		chunk, page, err := s.readChunk(ctx, &op)
 		if err != nil {
 			return err
 		}
 		if head.Revision == 0 {
-			head = s.headerAt(revision)
+			head = s.headerAt(page.Revision)
 			if op.Revision <= 0 {
-				op.Revision = revision
+				op.Revision = page.Revision
 			}
 		}
-		sent += int64(len(result.KVs))
-		left -= int64(len(result.KVs))
-		chunk := &wire.RangeChunk{Response: wire.RangeResponse{
-			Headless: true, Memory: account, Result: kv.RangeResult{KVs: result.KVs},
-		}}
-		last := !result.More || left == 0
-		if result.More {
-			op.Key = append(bytes.Clone(result.KVs[len(result.KVs)-1].Key), 0)
+		found := page.Given + int64(len(page.Result.KVs))
+		sent += found
+		left -= found
+		last := !page.Result.More || left == 0
+		if page.Result.More {
+			op.Key = append(page.Last, 0)
 		}
 		if last {
-			if err := s.closeStream(&chunk.Response, op, head, sent, result.More); err != nil {
+			if err := s.closeStream(&chunk.Response, op, head, sent, page.Result.More); err != nil {
 				return err
 			}
 		}
@@ -122,32 +120,30 @@ func (s *kvService) streamCount(op kv.RangeOp, send func(any) error) error {
 // readChunk obeys a sort target without an order only if this chunk is all of the stream, as it is with etcd. Else the
 // stream is in the order of keys, which it becomes for good: it goes on behind the last key sent, and after a chunk
 // sorted otherwise that would repeat keys and lose others.
-func (s *kvService) readChunk(
-	ctx context.Context, op *kv.RangeOp,
-) (result kv.RangeResult, revision kv.Revision, account kv.Account, err error) {
-	result, revision, account, err = s.readUncounted(ctx, op)
-	if err == nil && result.More && op.Target != kv.SortByKey {
-		account.Release()
+func (s *kvService) readChunk(ctx context.Context, op *kv.RangeOp) (*wire.RangeChunk, mvcc.Page, error) {
+	chunk, page, err := s.readUncounted(ctx, op)
+	if err == nil && page.Result.More && op.Target != kv.SortByKey {
+		drop(&chunk.Response)
 		op.Target = kv.SortByKey
 		return s.readUncounted(ctx, op)
 	}
-	return result, revision, account, err
+	return chunk, page, err
 }
 
 // readUncounted reads fewer keys than asked if they are larger than those before.
-func (s *kvService) readUncounted(
-	ctx context.Context, op *kv.RangeOp,
-) (result kv.RangeResult, revision kv.Revision, account kv.Account, err error) {
+func (s *kvService) readUncounted(ctx context.Context, op *kv.RangeOp) (*wire.RangeChunk, mvcc.Page, error) {
 	for {
-		err = s.options.Answers.Build(ctx, maxChunkBytes, func(r kv.Account) (err error) {
+		chunk := &wire.RangeChunk{Response: wire.RangeResponse{Headless: true}}
+		var page mvcc.Page
+		err := s.options.Answers.Build(ctx, maxChunkBytes, func(account kv.Account) (err error) {
 			machine, release := s.options.Member.Machine()
 			defer release()
-			account = r
-			result, revision, err = machine.Store().RangeUncounted(op, r)
+			page, err = fill(&chunk.Response, account, op, machine.Store().RangeIntoUncounted)
 			return err
 		})
 		if !errors.Is(err, kv.ErrAnswerTooLarge) || op.Limit <= 1 {
-			return result, revision, account, s.unanswered(err)
+			chunk.Response.Result = kv.RangeResult{KVs: page.Result.KVs}
+			return chunk, page, s.unanswered(err)
 		}
 		op.Limit = max(op.Limit/4, 1)
 	}

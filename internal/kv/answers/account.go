@@ -13,6 +13,7 @@ type Account struct {
 	call  context.Context // whose answer it is; it says who the client is, which is asked for large answers only
 	most  int64
 	taken int64
+	once  bool // Encoded
 	known bool // share.host is set
 	share *share
 }
@@ -30,7 +31,7 @@ func (r *Account) know() {
 // Take implements kv.Account. The errors are kv.ErrAnswerTooLarge and kv.ErrAnswersBusy.
 func (r *Account) Take(bytes int) error {
 	r.taken += int64(bytes)
-	need := copies * r.taken
+	need := r.need()
 	switch {
 	case r.taken > r.most || need > r.share.budget.total:
 		return kv.ErrAnswerTooLarge
@@ -39,6 +40,17 @@ func (r *Account) Take(bytes int) error {
 	}
 	return r.grow(need)
 }
+
+// need is how many bytes of the budget belong to what was taken.
+func (r *Account) need() int64 {
+	if r.once {
+		return r.taken
+	}
+	return copies * r.taken
+}
+
+// Encoded says that what is taken is memory of the encoded answer, which is not encoded again.
+func (r *Account) Encoded() { r.once = true }
 
 func (r *Account) grow(need int64) error {
 	r.know()
@@ -64,7 +76,7 @@ func (r *Account) grow(need int64) error {
 }
 
 // Counted tells whether the account has bytes of the budget: the answer is large.
-func (r *Account) Counted() bool { return copies*r.taken > freeBytes }
+func (r *Account) Counted() bool { return r.need() > freeBytes }
 
 // Address says that the answer is for the call of ctx.
 func (r *Account) Address(ctx context.Context) {

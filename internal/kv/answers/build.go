@@ -43,7 +43,7 @@ func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Accou
 			}
 			return err
 		}
-		need = max(need, 2*copies*r.taken)
+		need = max(need, 2*r.need())
 	}
 }
 

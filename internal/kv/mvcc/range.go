@@ -32,7 +32,8 @@ func (s *Store) read(
 	op *kv.RangeOp, counted bool, account kv.Account,
 ) (result kv.RangeResult, current kv.Revision, err error) {
 	current, err = s.atRevision(op.Revision, func(rev kv.Revision) error {
-		result, err = s.rangeAt(op, rev, counted, account)
+		page, err := s.rangeAt(op, rev, counted, account, nil)
+		result = page.Result
 		return err
 	})
 	return result, current, err
@@ -54,18 +55,23 @@ func (s *Store) atRevision(asked kv.Revision, read func(rev kv.Revision) error) 
 	}
 }
 
-func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, account kv.Account) (kv.RangeResult, error) {
+// rangeAt gives the pairs of a range of several keys to rows, unless that is nil.
+func (s *Store) rangeAt(
+	op *kv.RangeOp, rev kv.Revision, counted bool, account kv.Account, rows Rows,
+) (Page, error) {
 	if isEmptyRange(op.Key, op.End) {
-		return kv.RangeResult{}, nil
+		return Page{}, nil
 	}
 	if isSingle(op.End) {
 		found, err := s.getAt(op.Key, rev)
 		if err != nil || found == nil {
-			return kv.RangeResult{}, err
+			return Page{}, err
 		}
-		return rangeOfOne(op, found, account)
+		one, err := rangeOfOne(op, found, account)
+		return Page{Result: one}, err
 	}
 	want := newCollector(op, counted, account)
+	want.give(rows)
 	if current := s.state.Load(); isWhole(op) && current.revision == rev {
 		want.total = current.numbers.keys
 		want.totalKnown = true
@@ -74,10 +80,10 @@ func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, account k
 		if !want.totalKnown {
 			var err error
 			if want.total, err = s.countAt(op.Key, op.End, rev); err != nil {
-				return kv.RangeResult{}, err
+				return Page{}, err
 			}
 		}
-		return kv.RangeResult{Count: want.total}, nil
+		return Page{Result: kv.RangeResult{Count: want.total}}, nil
 	}
 	if want.counts() && !want.totalKnown {
 		want.total, want.totalKnown = s.pages.find(op, rev)
@@ -86,13 +92,13 @@ func (s *Store) rangeAt(op *kv.RangeOp, rev kv.Revision, counted bool, account k
 	lower, upper := versionBounds(op.Key, op.End)
 	it, err := s.newIter(lower, upper, rev)
 	if err != nil {
-		return kv.RangeResult{}, err
+		return Page{}, err
 	}
-	result, err := want.run(&engineCursor{it: it, rev: allOf(rev)})
-	if err == nil && result.More && want.counts() {
-		s.pages.keep(op, rev, result.KVs[len(result.KVs)-1].Key, result.Count-int64(len(result.KVs)))
+	page, err := want.page(&engineCursor{it: it, rev: allOf(rev)})
+	if err == nil && page.Result.More && want.counts() {
+		s.pages.keep(op, rev, page.Last, page.Result.Count-page.Given)
 	}
-	return result, err
+	return page, err
 }
 
 // isWhole tells whether op covers every key: user keys are not empty, so 0x00 is the least.
@@ -159,6 +165,8 @@ type collector struct {
 	sums    []uint64
 	withAt  bool // collect where the versions lie, too
 	at      []position
+	rows    Rows   // nil: the pairs are not given away
+	given   *given // nil: what is found is kept here, until all of it is
 }
 
 // takeAtOnce is how many bytes are collected between two calls of Take.
@@ -169,7 +177,7 @@ func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 		op: op, counted: counted, withValue: !op.KeysOnly || op.Target == kv.SortByValue, account: account,
 	}
 	filtered := op.MinMod != 0 || op.MaxMod != 0 || op.MinCreate != 0 || op.MaxCreate != 0
-	inKeyOrder := op.Order == kv.SortNone || op.Target == kv.SortByKey && op.Order == kv.SortAscend
+	inKeyOrder := op.Order == kv.SortNone || byKey(op)
 	// With a target but no order, etcd cuts to limit+1 in key order first and sorts what is left.
 	if op.Limit > 0 && inKeyOrder && !filtered {
 		c.keep = op.Limit
@@ -185,21 +193,24 @@ func (c *collector) counts() bool { return c.counted && c.keep > 0 }
 
 // run walks over the cursor and closes it.
 func (c *collector) run(from cursor) (kv.RangeResult, error) {
-	err := c.walk(from)
-	if closeErr := from.close(); err == nil {
-		err = closeErr
+	page, err := c.page(from)
+	return page.Result, err
+}
+
+// kept is how many pairs were found and kept, or given away.
+func (c *collector) kept() int64 {
+	if c.given != nil {
+		return c.given.count
 	}
-	if err != nil {
-		return kv.RangeResult{}, err
-	}
-	return c.result(), nil
+	return int64(len(c.kvs))
 }
 
 func (c *collector) walk(from cursor) error {
 	var seen int64
 	for from.next() {
 		seen++
-		if c.keep > 0 && int64(len(c.kvs)) >= c.keep {
+		if c.keep > 0 && c.kept() >= c.keep {
+			c.given.leave()
 			if !c.counted || c.totalKnown {
 				break
 			}
@@ -252,6 +263,9 @@ func (c *collector) settle() error {
 }
 
 func (c *collector) add(key []byte, rec *record, mod kv.Revision) error {
+	if c.given != nil {
+		return c.given.add(c.op, key, rec, mod)
+	}
 	one := kv.KeyValue{
 		Key: c.arena.copy(key), CreateRevision: rec.create, ModRevision: mod, Version: rec.version, Lease: rec.lease,
 	}
@@ -279,6 +293,11 @@ func (c *collector) result() kv.RangeResult {
 	}
 	strip(c.op, result.KVs)
 	return result
+}
+
+// byKey tells whether op asks for the order of keys.
+func byKey(op *kv.RangeOp) bool {
+	return op.Target == kv.SortByKey && (op.Order == kv.SortNone || op.Order == kv.SortAscend)
 }
 
 // sortKVs sorts by the target; keys in ascending order break ties.

@@ -31,6 +31,9 @@ func encode(v any) (mem.BufferSlice, error) {
 	case *WatchResponse:
 		return v.buffers(), nil
 	case Encoder:
+		if r, ok := v.(chunked); ok && r.pairs() != nil {
+			return r.pairs().buffers(r), nil
+		}
 		size := v.SizeWire()
 		if r, ok := v.(accounted); ok && r.Account() != nil {
 			return counted(v.AppendWire(make([]byte, 0, size)), r.Account()), nil
@@ -74,10 +77,6 @@ type sent interface {
 	Taken()
 }
 
-// partBytes is the part of an answer whose taking counts: the largest frame that gRPC sends, so that a slow line that many
-// answers share brings parts of each.
-const partBytes = 16 << 10
-
 // counted makes buffers of a response whose memory is counted, and releases the account when gRPC has sent the last byte, or
 // drops it.
 func counted(encoded []byte, account kv.Account) mem.BufferSlice {
@@ -95,11 +94,11 @@ func counted(encoded []byte, account kv.Account) mem.BufferSlice {
 
 // inParts makes several buffers of one.
 func inParts(encoded []byte, pool *accountPool) mem.BufferSlice {
-	parts := make([][]byte, max(1, len(encoded)/partBytes))
+	parts := make([][]byte, max(1, len(encoded)/chunkBytes))
 	pool.left.Store(int64(len(parts)) - 1)
 	buffers := make(mem.BufferSlice, len(parts))
 	for i := range parts {
-		end := partBytes
+		end := chunkBytes
 		if i == len(parts)-1 {
 			end = len(encoded)
 		}
@@ -111,21 +110,26 @@ func inParts(encoded []byte, pool *accountPool) mem.BufferSlice {
 
 // accountPool is where the buffers of an answer go when they were sent.
 type accountPool struct {
-	account kv.Account
-	line    sent         // nil if there is one buffer
+	account kv.Account   // nil: the memory is not counted
+	line    sent         // nil: nobody wants to know
 	left    atomic.Int64 // buffers beyond the last
+	chunks  bool         // they are used again
 }
 
 // Get implements mem.BufferPool.
 func (*accountPool) Get(length int) *[]byte { return mem.DefaultBufferPool().Get(length) }
 
 // Put implements mem.BufferPool.
-func (p *accountPool) Put(*[]byte) {
-	if p.left.Add(-1) < 0 {
-		p.account.Release()
-		return
+func (p *accountPool) Put(buffer *[]byte) {
+	if p.chunks {
+		reuse(*buffer)
 	}
-	p.line.Taken()
+	switch {
+	case p.left.Add(-1) < 0:
+		release(p.account)
+	case p.line != nil:
+		p.line.Taken()
+	}
 }
 
 // Unmarshal implements encoding.CodecV2.

@@ -127,12 +127,20 @@ func sizeKeyValue(p *kv.KeyValue) int {
 }
 
 func appendKeyValue(dst []byte, p *kv.KeyValue) []byte {
+	dst = append(appendKeyValueHead(dst, p), p.Value...)
+	return appendUint(dst, 6, uint64(p.Lease))
+}
+
+// appendKeyValueHead writes what comes before the bytes of the value.
+func appendKeyValueHead(dst []byte, p *kv.KeyValue) []byte {
 	dst = appendBytes(dst, 1, p.Key)
 	dst = appendUint(dst, 2, uint64(p.CreateRevision))
 	dst = appendUint(dst, 3, uint64(p.ModRevision))
 	dst = appendUint(dst, 4, uint64(p.Version))
-	dst = appendBytes(dst, 5, p.Value)
-	return appendUint(dst, 6, uint64(p.Lease))
+	if len(p.Value) == 0 {
+		return dst
+	}
+	return appendLength(dst, 5, len(p.Value))
 }
 
 // appendKeyValueField writes p as a message field.

@@ -58,11 +58,12 @@ type RangeResponse struct {
 	Header   Header
 	Headless bool
 	Result   kv.RangeResult
+	Pairs    Pairs // instead of the result's, if there are any
 }
 
 // SizeWire implements Encoder.
 func (r *RangeResponse) SizeWire() int {
-	size := sizeKeyValues(r.Result.KVs) + sizeBool(r.Result.More) + sizeUint(uint64(r.Result.Count))
+	size := sizeKeyValues(r.Result.KVs) + r.Pairs.Len() + sizeBool(r.Result.More) + sizeUint(uint64(r.Result.Count))
 	if !r.Headless {
 		size += SizeMessage(r.Header.SizeWire())
 	}
@@ -71,12 +72,28 @@ func (r *RangeResponse) SizeWire() int {
 
 // AppendWire implements Encoder.
 func (r *RangeResponse) AppendWire(dst []byte) []byte {
-	if !r.Headless {
-		dst = r.Header.AppendWire(appendLength(dst, 1, r.Header.SizeWire()))
+	return r.appendTail(r.Pairs.appendTo(appendKeyValues(r.appendHead(dst), 2, r.Result.KVs)))
+}
+
+// pairs implements chunked.
+func (r *RangeResponse) pairs() *Pairs {
+	if r.Pairs.Len() == 0 {
+		return nil
 	}
-	dst = appendKeyValues(dst, 2, r.Result.KVs)
-	dst = appendBool(dst, 3, r.Result.More)
-	return appendUint(dst, 4, uint64(r.Result.Count))
+	return &r.Pairs
+}
+
+// appendHead implements chunked.
+func (r *RangeResponse) appendHead(dst []byte) []byte {
+	if r.Headless {
+		return dst
+	}
+	return r.Header.AppendWire(appendLength(dst, 1, r.Header.SizeWire()))
+}
+
+// appendTail implements chunked.
+func (r *RangeResponse) appendTail(dst []byte) []byte {
+	return appendUint(appendBool(dst, 3, r.Result.More), 4, uint64(r.Result.Count))
 }
 
 // RangeChunk is RangeStreamResponse: range_response=1.
@@ -91,13 +108,21 @@ func (r *RangeChunk) SizeWire() int {
 	return SizeMessage(r.size)
 }
 
-// AppendWire implements Encoder, once: who sends a chunk holds it for as long as gRPC has no room for what was encoded, so that
-// its pairs are dropped.
+// AppendWire implements Encoder.
 func (r *RangeChunk) AppendWire(dst []byte) []byte {
-	encoded := r.Response.AppendWire(appendLength(dst, 1, r.size))
-	r.Response.Result.KVs = nil
-	return encoded
+	return r.Response.AppendWire(appendLength(dst, 1, r.size))
 }
+
+// pairs implements chunked.
+func (r *RangeChunk) pairs() *Pairs { return r.Response.pairs() }
+
+// appendHead implements chunked.
+func (r *RangeChunk) appendHead(dst []byte) []byte {
+	return r.Response.appendHead(appendLength(dst, 1, r.size))
+}
+
+// appendTail implements chunked.
+func (r *RangeChunk) appendTail(dst []byte) []byte { return r.Response.appendTail(dst) }
 
 // TxnResponse is TxnResponse: header=1 succeeded=2 responses=3.
 // Writing one takes 160 ns and 4 allocations, with the generated code 590 ns and 10.
