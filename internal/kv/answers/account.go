@@ -49,7 +49,7 @@ func (r *Account) need() int64 {
 	return copies * r.taken
 }
 
-// Encoded says that what is taken is memory of the encoded answer, which is not encoded again.
+// Encoded says that all memory of the answer is taken, that of the encoded one, too.
 func (r *Account) Encoded() { r.once = true }
 
 func (r *Account) grow(need int64) error {

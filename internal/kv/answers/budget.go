@@ -15,7 +15,7 @@ const (
 	// DefaultMostBytes is what one answer may have if nothing is said.
 	DefaultMostBytes = 512 << 20
 
-	// An answer is in memory twice while it is encoded: as it was collected and as it goes over the wire.
+	// An answer is in memory twice while it is encoded: as it was collected and as it goes over the wire (but Encoded).
 	copies = 2
 	// freeBytes of each account are not counted: nearly all answers are smaller and need no lock.
 	freeBytes = 64 << 10

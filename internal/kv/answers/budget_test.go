@@ -38,6 +38,12 @@ func TestAccount_Take(t *testing.T) {
 	if used := b.UsedBytes(); used != 0 {
 		t.Errorf("%d bytes are left", used)
 	}
+	encoded := b.Open(0)
+	encoded.Encoded()
+	if err := encoded.Take(mib); err != nil || b.UsedBytes() > 2*mib-1 || !encoded.Counted() {
+		t.Errorf("1 MiB that is not encoded again: %v, %d bytes are counted", err, b.UsedBytes())
+	}
+	encoded.Release()
 	if err := New(mib, 3*mib).Open(0).Take(mib); !errors.Is(err, kv.ErrAnswerTooLarge) {
 		t.Errorf("more than all accounts together may have: %v", err)
 	}

@@ -28,6 +28,26 @@ func (s *Store) RangeUncounted(op *kv.RangeOp, account kv.Account) (kv.RangeResu
 	return s.read(op, false, account)
 }
 
+// RangeInto is Range whose pairs go to rows. What it keeps beside, to sort it, it takes from account.
+func (s *Store) RangeInto(op *kv.RangeOp, account kv.Account, rows Rows) (Page, error) {
+	return s.readInto(op, true, account, rows)
+}
+
+// RangeIntoUncounted is RangeUncounted whose pairs go to rows.
+func (s *Store) RangeIntoUncounted(op *kv.RangeOp, account kv.Account, rows Rows) (Page, error) {
+	return s.readInto(op, false, account, rows)
+}
+
+func (s *Store) readInto(op *kv.RangeOp, counted bool, account kv.Account, rows Rows) (page Page, err error) {
+	current, err := s.atRevision(op.Revision, func(rev kv.Revision) error {
+		rows.Reset()
+		page, err = s.rangeAt(op, rev, counted, account, rows)
+		return err
+	})
+	page.Revision = current
+	return page, err
+}
+
 func (s *Store) read(
 	op *kv.RangeOp, counted bool, account kv.Account,
 ) (result kv.RangeResult, current kv.Revision, err error) {
@@ -127,26 +147,6 @@ const pairOverhead = 128
 // PairBytes is what a pair in an answer takes of the account.
 func PairBytes(pair *kv.KeyValue) int { return len(pair.Key) + len(pair.Value) + pairOverhead }
 
-// passes applies the revision filters.
-func passes(op *kv.RangeOp, mod, create kv.Revision) bool {
-	return (op.MaxMod == 0 || mod <= op.MaxMod) && (op.MinMod == 0 || mod >= op.MinMod) &&
-		(op.MaxCreate == 0 || create <= op.MaxCreate) && (op.MinCreate == 0 || create >= op.MinCreate)
-}
-
-// strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless
-// it needs values for the order; clients see that, so we do the same.
-func strip(op *kv.RangeOp, kvs []kv.KeyValue) {
-	if !op.KeysOnly {
-		return
-	}
-	for i := range kvs {
-		kvs[i].Value = nil
-		if op.Target != kv.SortByValue {
-			kvs[i].Lease = 0
-		}
-	}
-}
-
 // collector gathers the answer to one RangeOp from a cursor.
 type collector struct {
 	op         *kv.RangeOp
@@ -191,6 +191,14 @@ func newCollector(op *kv.RangeOp, counted bool, account kv.Account) *collector {
 // counts tells whether the keys behind those that are kept, which are the first, are counted.
 func (c *collector) counts() bool { return c.counted && c.keep > 0 }
 
+// give has the collector give away what it finds: at once if that comes in the order that is asked for.
+func (c *collector) give(rows Rows) {
+	if c.rows = rows; rows != nil && byKey(c.op) {
+		c.given = &given{rows: rows}
+		c.keep = min(c.keep, c.op.Limit)
+	}
+}
+
 // run walks over the cursor and closes it.
 func (c *collector) run(from cursor) (kv.RangeResult, error) {
 	page, err := c.page(from)
@@ -203,6 +211,38 @@ func (c *collector) kept() int64 {
 		return c.given.count
 	}
 	return int64(len(c.kvs))
+}
+
+// page walks over the cursor and closes it.
+func (c *collector) page(from cursor) (Page, error) {
+	err := c.walk(from)
+	if closeErr := from.close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	if g := c.given; g != nil {
+		page := Page{Result: kv.RangeResult{Count: c.total, More: g.more}, Given: g.count}
+		if g.more {
+			page.Last = g.last
+		}
+		return page, nil
+	}
+	page := Page{Result: c.result()}
+	if page.Given = int64(len(page.Result.KVs)); page.Result.More {
+		page.Last = page.Result.KVs[page.Given-1].Key
+	}
+	if c.rows == nil {
+		return page, nil
+	}
+	for i := range page.Result.KVs {
+		if err := c.rows.Append(&page.Result.KVs[i]); err != nil {
+			return Page{}, err
+		}
+	}
+	page.Result.KVs = nil
+	return page, nil
 }
 
 func (c *collector) walk(from cursor) error {
@@ -293,6 +333,26 @@ func (c *collector) result() kv.RangeResult {
 	}
 	strip(c.op, result.KVs)
 	return result
+}
+
+// passes applies the revision filters.
+func passes(op *kv.RangeOp, mod, create kv.Revision) bool {
+	return (op.MaxMod == 0 || mod <= op.MaxMod) && (op.MinMod == 0 || mod >= op.MinMod) &&
+		(op.MaxCreate == 0 || create <= op.MaxCreate) && (op.MinCreate == 0 || create >= op.MinCreate)
+}
+
+// strip drops what keys_only does not ask for. etcd 3.7 serves keys_only from its index, which knows no leases, unless
+// it needs values for the order; clients see that, so we do the same.
+func strip(op *kv.RangeOp, kvs []kv.KeyValue) {
+	if !op.KeysOnly {
+		return
+	}
+	for i := range kvs {
+		kvs[i].Value = nil
+		if op.Target != kv.SortByValue {
+			kvs[i].Lease = 0
+		}
+	}
 }
 
 // byKey tells whether op asks for the order of keys.

@@ -142,6 +142,10 @@ func TestStore_Range(t *testing.T) {
 					if show(got) != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil || current != 8 {
 						t.Errorf("%s physical compaction: got %s, %v at %d, want %s, %v", when, show(got), err, current, c.want, c.err)
 					}
+					got, current, err = rangeInto(t, s, &c.op)
+					if show(got) != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil || current != 8 {
+						t.Errorf("%s, into rows: got %s, %v at %d, want %s, %v", when, show(got), err, current, c.want, c.err)
+					}
 					w := s.Begin()
 					got, err = w.Range(&c.op, nil)
 					if show(got) != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil {

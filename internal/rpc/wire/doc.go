@@ -4,6 +4,8 @@
 // It knows bytes and kv's words. It checks nothing about a request but that it is protobuf, and decides nothing. Every
 // other message goes through the generated types, which Codec hands to the protobuf library.
 //
+// Pairs of a range are written into chunks while the store's cursor finds them (Pairs), and gRPC gets these chunks.
+//
 // The main type is Codec, the gRPC codec of our servers. A request is a Decoder (PutCall, DeleteCall, RangeCall, TxnCall),
 // a response an Encoder (PutResponse, RangeResponse, ...). Each is hand-written only because that pays: its comment has the
 // time and the allocations, and those of the generated code with the conversion that it needs, from

@@ -9,7 +9,7 @@ import (
 
 // leaseResponse is response for the Lease service.
 func (r requests) leaseResponse(kind int, h Header) (Encoder, proto.Message) {
-	switch kind % 9 {
+	switch kind {
 	case 6:
 		ours := &KeepAliveResponse{Header: h, ID: kv.LeaseID(r.number()), TTLSeconds: r.number()}
 		return ours, &pb.LeaseKeepAliveResponse{Header: headerOf(h), ID: int64(ours.ID), TTL: ours.TTLSeconds}

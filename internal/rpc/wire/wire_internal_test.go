@@ -387,9 +387,11 @@ func eventsOf(events []kv.Event, withPrev bool) (out []*mvccpb.Event) {
 // response draws a response and gives it both ways.
 func (r requests) response(kind int) (Encoder, proto.Message) {
 	h := r.header()
-	switch kind % 9 {
+	switch kind % 11 {
 	case 6, 7, 8:
-		return r.leaseResponse(kind, h)
+		return r.leaseResponse(kind%11, h)
+	case 9, 10:
+		return r.pairsResponse(h)
 	case 0:
 		prev := r.maybe()
 		return &PutResponse{Header: h, Prev: prev}, &pb.PutResponse{Header: headerOf(h), PrevKv: keyValueOf(prev)}
