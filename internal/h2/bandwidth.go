@@ -37,8 +37,9 @@ func (c *conn) bandwidth(now time.Time) {
 	a.timer.Reset(answerPatience)
 }
 
-func (a *bandwidthAnswer) append(dst []byte, now func() time.Time) []byte {
-	if !a.waits || len(dst) < answerBytes && now().Sub(a.since) < answerPatience {
+// append adds the answer to dst, beside which more bytes are written.
+func (a *bandwidthAnswer) append(dst []byte, more int, now func() time.Time) []byte {
+	if !a.waits || len(dst)+more < answerBytes && now().Sub(a.since) < answerPatience {
 		return dst
 	}
 	a.waits = false

@@ -29,9 +29,12 @@ type batch = *[batchRoom]byte
 // output is what waits to be written. It is guarded by conn.mu.
 type output struct {
 	out     []byte
+	within  []within        // parts of answers that go out between bytes of out
+	inside  int             // their bytes
 	batch   batch           // in which out is, if it is large
 	unsent  int             // bytes that a goroutine is writing
 	writing bool            // it is
+	later   []Part          // to be released when it has written
 	drained *sync.Cond      // when less waits
 	wrote   uint64          // how often something other than control frames was written
 	soon    bool            // a goroutine will flush
@@ -69,7 +72,7 @@ func (c *conn) fill() {
 		c.out = append(c.batch[:0], c.out...)
 	}
 	at := 0
-	for ; at < len(c.ready) && len(c.out) < batchBytes; at++ {
+	for ; at < len(c.ready) && len(c.out)+c.inside < batchBytes; at++ {
 		s := c.ready[at]
 		if s.closed {
 			s.scheduled = false
@@ -140,12 +143,21 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 	for len(s.pending) > 0 && !s.pending[0].ends && n < room {
 		p := &s.pending[0]
 		k := min(room-n, len(p.Data))
-		c.out = append(c.out, p.Data[:k]...)
+		release := p.Release
+		if k < len(p.Data) {
+			release = nil
+		}
+		if vectors && c.raw != nil && k >= vectorBytes {
+			c.within = append(c.within, within{at: len(c.out), Part: Part{Data: p.Data[:k], Release: release}})
+			c.inside += k
+		} else {
+			c.out = append(c.out, p.Data[:k]...)
+			c.written(release)
+		}
 		n += k
 		if p.Data = p.Data[k:]; len(p.Data) > 0 {
 			break
 		}
-		call(p.Release)
 		s.pending[0] = part{}
 		if len(s.pending) == 1 {
 			s.pending = s.pending[:0] // its room is used again
@@ -161,11 +173,29 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 // up, and with it the answers to other connections, as long as a client takes all that comes.
 const maxBatches = 4
 
+// written has a part released whose last bytes were copied: with what is within, if it may have been split.
+func (c *conn) written(release func()) {
+	if release != nil && len(c.within) > 0 {
+		c.within = append(c.within, within{at: len(c.out), Part: Part{Release: release}})
+		return
+	}
+	call(release)
+}
+
+// free releases a part that is not written any more: once the goroutine is done that may be writing the first piece of it.
+func (c *conn) free(p Part) {
+	if p.Release != nil && c.writing {
+		c.later = append(c.later, p)
+		return
+	}
+	call(p.Release)
+}
+
 // flush writes what is there and may be written, as far as the client takes it now; a goroutine writes the rest.
 func (c *conn) flush() {
 	for round := 1; c.hello && !c.writing && !c.ended; round++ {
 		c.fill()
-		c.out = c.answer.append(c.out, time.Now)
+		c.out = c.answer.append(c.out, c.inside, time.Now)
 		if len(c.out) == 0 {
 			if c.batch != nil { // the client has closed its window meanwhile
 				c.empty()
@@ -176,18 +206,19 @@ func (c *conn) flush() {
 		n := 0
 		if c.raw != nil && round <= maxBatches {
 			var err error
-			if n, err = writeNow(c.raw, c.out); err != nil {
+			if n, err = c.writeNow(); err != nil {
+				c.leftover(0).drop()
 				c.abort()
 				return
 			}
 		}
-		if n == len(c.out) {
+		if n == len(c.out)+c.inside {
 			c.empty()
 			continue
 		}
-		rest, in := c.out[n:], c.batch
-		c.out, c.batch, c.unsent, c.writing = nil, nil, len(rest), true
-		go c.drain(rest, in)
+		rest := c.leftover(n)
+		c.unsent, c.writing = rest.size, true
+		go c.drain(rest)
 	}
 }
 
@@ -207,7 +238,18 @@ func (c *conn) flushSoon() {
 	c.flush()
 }
 
+// writeNow writes as much as fits into the buffer of the socket.
+func (c *conn) writeNow() (n int, err error) {
+	if len(c.within) == 0 {
+		return writeNow(c.raw, c.out)
+	}
+	return writeVectors(c.raw, vectorsOf(c.out, c.within, 0), false)
+}
+
 func (c *conn) empty() {
+	drop(c.within)
+	clear(c.within)
+	c.within, c.inside = c.within[:0], 0
 	if c.batch != nil || cap(c.out) > keptBytes {
 		c.out = nil
 	}
@@ -224,13 +266,45 @@ func release(b batch) batch {
 	return nil
 }
 
-// drain writes what the client did not take at once. That is in a batch, or else in is nil.
-func (c *conn) drain(rest []byte, in batch) {
+// leftover is what the client did not take at once: all but the first bytes of what is there.
+type leftover struct {
+	bytes  []byte
+	within []within
+	begin  int // what was written
+	size   int // what was not
+	in     batch
+}
+
+// leftover takes all but the first n bytes of what is there. The connection is locked.
+func (c *conn) leftover(n int) leftover {
+	l := leftover{bytes: c.out, within: c.within, begin: n, size: len(c.out) + c.inside - n, in: c.batch}
+	c.out, c.within, c.inside, c.batch = nil, nil, 0, nil
+	return l
+}
+
+// drop says that nothing of it is needed any more. The connection is locked.
+func (l leftover) drop() {
+	drop(l.within)
+	release(l.in)
+}
+
+func (c *conn) write(l *leftover) error {
+	if len(l.within) == 0 {
+		_, err := c.net.Write(l.bytes[l.begin:])
+		return err
+	}
+	_, err := writeVectors(c.raw, vectorsOf(l.bytes, l.within, l.begin), true)
+	return err
+}
+
+// drain writes what the client did not take at once.
+func (c *conn) drain(rest leftover) {
 	for {
-		_, err := c.net.Write(rest)
-		in = release(in)
+		err := c.write(&rest)
 		c.mu.Lock()
-		c.unsent = 0
+		rest.drop()
+		drop(c.later)
+		c.later, c.unsent = nil, 0
 		if err != nil || c.ended {
 			c.writing = false
 			c.abort()
@@ -238,12 +312,12 @@ func (c *conn) drain(rest []byte, in batch) {
 			return
 		}
 		c.fill()
-		rest, in = c.answer.append(c.out, time.Now), c.batch
-		c.out, c.batch = nil, nil
-		c.unsent = len(rest)
+		c.out = c.answer.append(c.out, c.inside, time.Now)
+		rest = c.leftover(0)
+		c.unsent = rest.size
 		c.drained.Broadcast()
-		if len(rest) == 0 {
-			release(in)
+		if rest.size == 0 {
+			rest.drop()
 			c.writing = false
 			c.part()
 			c.mu.Unlock()

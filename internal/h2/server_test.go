@@ -166,15 +166,26 @@ func serve(t testing.TB, network, address string, socket func(net.Conn) h2.Socke
 func dial(t testing.TB) *client {
 	t.Helper()
 	s, e, addr := serve(t, "tcp", "127.0.0.1:0", func(c net.Conn) h2.Socket { return c.(*net.TCPConn) })
+	c := dialAt(t, addr)
+	c.echo, c.server = e, s
+	return c
+}
+
+// timeLimit is what a test may take.
+const timeLimit = 20 * time.Second
+
+// dialAt connects and sends the preface.
+func dialAt(t testing.TB, addr string) *client {
+	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeLimit)); err != nil {
 		t.Fatal(err)
 	}
-	c := &client{Framer: http2.NewFramer(conn, conn), t: t, conn: conn, echo: e, server: s}
+	c := &client{Framer: http2.NewFramer(conn, conn), t: t, conn: conn}
 	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	c.enc = hpack.NewEncoder(&c.buf)
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {

@@ -282,7 +282,7 @@ func (s *Stream) conclude(trailers []byte) {
 func (s *Stream) discard() {
 	s.closed = true
 	for _, p := range s.pending {
-		call(p.Release)
+		s.c.free(p.Part)
 	}
 	s.pending, s.waiting = nil, 0
 	if s.room != nil {
@@ -308,11 +308,14 @@ func (c *conn) finish(s *Stream) {
 	c.drop(s)
 }
 
-func drop(parts []Part) {
+func drop[P interface{ released() }](parts []P) {
 	for _, p := range parts {
-		call(p.Release)
+		p.released()
 	}
 }
+
+// released says that a part is not needed any more. The connection is locked.
+func (p Part) released() { call(p.Release) }
 
 func call(release func()) {
 	if release != nil {
