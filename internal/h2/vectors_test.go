@@ -2,6 +2,7 @@ package h2_test
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"runtime"
 	"strconv"
@@ -25,6 +26,9 @@ const taken = 0xff
 // partSizes are below and above what is copied, and what fits into a frame.
 var partSizes = []int{1, 5_000, 100, 16_384, 2_047, 2_048, 17_000, 40_000, 3, 9_000}
 
+// wholeBytes is the size of an answer of one part: more than sockets hold.
+const wholeBytes = 32 << 20
+
 // loan is the content of an answer of so many parts.
 func loan(parts int) (all [][]byte) {
 	for i := range parts {
@@ -41,8 +45,12 @@ func (b lent) Lost()                { b.s.Left() }
 func (e *lender) Connect(c net.Conn) (net.Conn, any, error) { return c, e, nil }
 func (e *lender) Open(s *h2.Stream, fields *h2.Fields, _ bool) h2.Receiver {
 	parts, _ := strconv.Atoi(fields.List[len(fields.List)-1].Value)
+	all := loan(parts)
+	if parts == 1 {
+		all[0] = make([]byte, wholeBytes)
+	}
 	var answer []h2.Part
-	for _, data := range loan(parts) {
+	for _, data := range all {
 		var once atomic.Bool
 		e.lent.Add(1)
 		answer = append(answer, h2.Part{Data: data, Release: func() {
@@ -157,6 +165,41 @@ func TestStream_Reply_lentAndLost(t *testing.T) {
 	}
 	c.conn.Close()
 	for e.returned.Load() != parts {
+		runtime.Gosched()
+	}
+}
+
+// Ensure that a part of a stream that is reset is not taken back while a piece of it is being written.
+func TestStream_Reply_lentAndReset(t *testing.T) {
+	c, e := borrow(t, func(c net.Conn) h2.Socket { return c.(*net.TCPConn) })
+	if err := c.request(1, true, "parts", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ReadFrame(); err != nil { // of what is there, which holds up nothing: the rest waits for this client
+		t.Fatal(err)
+	}
+	for e.lent.Load() != 1 {
+		runtime.Gosched()
+	}
+	if err := errors.Join(c.WriteRSTStream(1, http2.ErrCodeCancel), c.request(3, true, "parts", "2")); err != nil {
+		t.Fatal(err)
+	}
+	for e.lent.Load() != 3 { // the reset was read
+		runtime.Gosched()
+	}
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h, ok := f.(*http2.MetaHeadersFrame); ok && h.StreamID == 3 && h.StreamEnded() {
+			break
+		}
+		if d, ok := f.(*http2.DataFrame); ok && d.StreamID == 1 && bytes.IndexByte(d.Data(), taken) >= 0 {
+			t.Fatal("a part was written that had been taken back")
+		}
+	}
+	for e.returned.Load() != 3 {
 		runtime.Gosched()
 	}
 }
