@@ -104,7 +104,7 @@ func (s *kvService) readInto(response *wire.RangeResponse, call *wire.RangeCall,
 	machine, release := s.options.Member.Machine()
 	defer release()
 	begun := s.timings.Now()
-	page, err := fill(response, account, &call.Op, machine.Store().RangeInto)
+	page, err := fill(response, account, machine.Store(), &call.Op, true)
 	s.timings.Range(begun, err)
 	machine.Counts().Ranges.Add(1)
 	response.Header = s.headerAt(page.Revision)

@@ -71,16 +71,15 @@ func (s *shared) complete(ctx context.Context, command *kv.Command, result *kv.R
 	return err
 }
 
-// fill reads a range into a response, encoded as it comes.
+// fill reads a range into a response, encoded as it comes. counted asks for the number of keys beyond the limit.
 func fill(
-	r *wire.RangeResponse, account kv.Account, op *kv.RangeOp,
-	read func(*kv.RangeOp, kv.Account, mvcc.Rows) (mvcc.Page, error),
+	r *wire.RangeResponse, account kv.Account, store *mvcc.Store, op *kv.RangeOp, counted bool,
 ) (mvcc.Page, error) {
 	if a, ok := account.(*answers.Account); ok && len(op.End) > 0 {
 		a.Encoded()
 	}
 	r.Memory, r.Pairs.Account = account, account
-	page, err := read(op, account, &r.Pairs)
+	page, err := store.RangeInto(op, counted, account, &r.Pairs)
 	r.Result = page.Result
 	if err != nil {
 		r.Pairs.Reset()

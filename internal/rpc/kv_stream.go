@@ -138,7 +138,7 @@ func (s *kvService) readUncounted(ctx context.Context, op *kv.RangeOp) (*wire.Ra
 		err := s.options.Answers.Build(ctx, maxChunkBytes, func(account kv.Account) (err error) {
 			machine, release := s.options.Member.Machine()
 			defer release()
-			page, err = fill(&chunk.Response, account, op, machine.Store().RangeIntoUncounted)
+			page, err = fill(&chunk.Response, account, machine.Store(), op, false)
 			return err
 		})
 		if !errors.Is(err, kv.ErrAnswerTooLarge) || op.Limit <= 1 {

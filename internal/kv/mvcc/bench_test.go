@@ -210,7 +210,7 @@ func BenchmarkList(b *testing.B) {
 				start := cpu(b)
 				for b.Loop() {
 					for op := (kv.RangeOp{Key: []byte{0}, End: []byte{0}, Limit: 500}); ; {
-						page, err := s.RangeInto(&op, nil, &into)
+						page, err := s.RangeInto(&op, true, nil, &into)
 						if err != nil {
 							b.Fatal(err)
 						}

@@ -28,17 +28,9 @@ func (s *Store) RangeUncounted(op *kv.RangeOp, account kv.Account) (kv.RangeResu
 	return s.read(op, false, account)
 }
 
-// RangeInto is Range whose pairs go to rows. What it keeps beside, to sort it, it takes from account.
-func (s *Store) RangeInto(op *kv.RangeOp, account kv.Account, rows Rows) (Page, error) {
-	return s.readInto(op, true, account, rows)
-}
-
-// RangeIntoUncounted is RangeUncounted whose pairs go to rows.
-func (s *Store) RangeIntoUncounted(op *kv.RangeOp, account kv.Account, rows Rows) (Page, error) {
-	return s.readInto(op, false, account, rows)
-}
-
-func (s *Store) readInto(op *kv.RangeOp, counted bool, account kv.Account, rows Rows) (page Page, err error) {
+// RangeInto is Range whose pairs go to rows; or RangeUncounted, unless counted is set. What it keeps beside, to sort it, it takes
+// from account.
+func (s *Store) RangeInto(op *kv.RangeOp, counted bool, account kv.Account, rows Rows) (page Page, err error) {
 	current, err := s.atRevision(op.Revision, func(rev kv.Revision) error {
 		rows.Reset()
 		page, err = s.rangeAt(op, rev, counted, account, rows)

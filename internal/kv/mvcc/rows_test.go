@@ -43,7 +43,7 @@ func cloned(b []byte) []byte {
 func rangeInto(t *testing.T, s *mvcc.Store, op *kv.RangeOp) (kv.RangeResult, kv.Revision, error) {
 	t.Helper()
 	var r rows
-	page, err := s.RangeInto(op, unlimited{}, &r)
+	page, err := s.RangeInto(op, true, unlimited{}, &r)
 	if err != nil {
 		return kv.RangeResult{}, page.Revision, err
 	}
@@ -80,7 +80,7 @@ func TestStore_RangeInto_beginsAgain(t *testing.T) {
 		}
 		return nil
 	}
-	page, err := s.RangeInto(&kv.RangeOp{Key: []byte("k01"), End: []byte("k92"), Limit: 2}, unlimited{}, &r)
+	page, err := s.RangeInto(&kv.RangeOp{Key: []byte("k01"), End: []byte("k92"), Limit: 2}, true, unlimited{}, &r)
 	if err != nil || r.resets != 2 || len(r.kvs) != 2 || page.Given != 2 || page.Result.Count != 91 || !page.Result.More {
 		t.Errorf("%v, %d attempts, %d pairs, %+v", err, r.resets, len(r.kvs), page)
 	}
@@ -94,7 +94,7 @@ func TestStore_RangeInto_refused(t *testing.T) {
 	}
 	for _, order := range []kv.SortOrder{kv.SortAscend, kv.SortDescend} {
 		r := rows{onAdd: func() error { return kv.ErrAnswersBusy }}
-		_, err := s.RangeInto(&kv.RangeOp{Key: []byte("k"), End: []byte("l"), Order: order}, nil, &r)
+		_, err := s.RangeInto(&kv.RangeOp{Key: []byte("k"), End: []byte("l"), Order: order}, true, nil, &r)
 		if !errors.Is(err, kv.ErrAnswersBusy) || len(r.kvs) != 1 {
 			t.Errorf("order %d: %v after %d pairs", order, err, len(r.kvs))
 		}
