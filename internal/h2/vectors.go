@@ -3,8 +3,8 @@ package h2
 // vectorBytes is from which size on a part of an answer is written from where it is, instead of being copied between frames.
 const vectorBytes = 2 << 10
 
-// within is a part of an answer, or a piece of one, that is written after the first bytes of what surrounds it. Its Release is nil
-// if more of the part follows.
+// within is a part of an answer, or a piece of one, that is written after the first bytes of what surrounds it. Its Release is
+// nil if more of the part follows.
 type within struct {
 	at int
 	Part

@@ -28,8 +28,8 @@ func (s *Store) RangeUncounted(op *kv.RangeOp, account kv.Account) (kv.RangeResu
 	return s.read(op, false, account)
 }
 
-// RangeInto is Range whose pairs go to rows; or RangeUncounted, unless counted is set. What it keeps beside, to sort it, it takes
-// from account.
+// RangeInto is Range whose pairs go to rows; or RangeUncounted, unless counted is set. What it keeps beside, to sort it, it
+// takes from account.
 func (s *Store) RangeInto(op *kv.RangeOp, counted bool, account kv.Account, rows Rows) (page Page, err error) {
 	current, err := s.atRevision(op.Revision, func(rev kv.Revision) error {
 		rows.Reset()
