@@ -1,12 +1,14 @@
 // Package logwriter makes durable what a node wants written, and releases what may leave only after that.
 //
 // A Writer takes the requests of a node (node.Persist) in their order. All that wait are written by one sync of the log. It has
-// no goroutine, clock or lock: package member drives it in a goroutine of its own, the simulator by events.
+// no goroutine, clock or lock: package member drives it in a goroutine of its own, the simulator by events, between which time
+// passes.
 //
 // Invariants:
 //  1. A message, an evaluation or raft.Persisted leaves after the write of its request, and of all before it, is on disk.
-//  2. The log forgets entries (Base) only after the writes of the same requests.
-//  3. After an error nothing more leaves; the member ends, because nobody knows what the disk holds.
+//  2. The core is told what is on disk before anything leaves (ADR 0035).
+//  3. The log forgets entries (Base) only after the writes of the same requests.
+//  4. After an error nothing more leaves; the member ends, because nobody knows what the disk holds.
 //
 // All methods belong to one goroutine.
 package logwriter

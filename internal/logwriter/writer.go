@@ -20,12 +20,28 @@ type Options struct {
 	Put      func(inputs ...raft.Input) // to the core
 	// Compacted, if set, is told that the log has forgotten what lies at or before a base.
 	Compacted func(base consensus.SnapshotMeta)
+	// Faults break the order on purpose, as negative controls of the checkers. Tests only.
+	Faults Faults
+}
+
+// Faults are switches that break a rule each.
+type Faults struct {
+	TellCoreLast bool // messages leave before the core knows what is on disk
 }
 
 // Writer writes the log of one member.
 type Writer struct {
 	options Options
 	batches []wal.Batch // of the present write; kept for the next
+	after   release
+}
+
+// release is what a write lets happen, one step at a time.
+type release struct {
+	requests []node.Persist
+	seq      uint64 // what the core is to be told; zero: nothing
+	at       int    // the request whose messages and evaluations leave next
+	sent     bool   // its messages have
 }
 
 // New returns a writer.
@@ -33,27 +49,66 @@ func New(options Options) *Writer { return &Writer{options: options} }
 
 // Write makes requests durable, in their order, and does what they ask for after that.
 func (w *Writer) Write(requests []node.Persist) error {
-	o := &w.options
+	if err := w.Begin(requests); err != nil {
+		return err
+	}
+	for {
+		if more, err := w.Step(); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// Begin makes requests durable. Step then does what they ask for, one thing at a time: between two of them anything may happen
+// elsewhere, as while the goroutine of a member waits for a processor.
+func (w *Writer) Begin(requests []node.Persist) error {
 	seq, err := w.Sync(requests)
 	if err != nil {
 		return err
 	}
-	if o.Synced != nil {
-		o.Synced(requests)
+	if w.options.Synced != nil {
+		w.options.Synced(requests)
 	}
+	w.after = release{requests: requests, seq: seq}
+	return nil
+}
+
+// Step does the next thing that the requests of Begin ask for, and reports whether there may be more.
+func (w *Writer) Step() (more bool, err error) {
 	// The core must know what is on disk before anybody else does: it says so when it is asked, for reads.
+	if !w.options.Faults.TellCoreLast && w.tell() {
+		return true, nil
+	}
+	o, r := &w.options, &w.after
+	for ; r.at < len(r.requests); r.at, r.sent = r.at+1, false {
+		request := &r.requests[r.at]
+		switch {
+		case len(request.After) > 0 && !r.sent:
+			r.sent = true
+			o.Deliver(request.After)
+			return true, nil
+		case len(request.Evaluate) > 0:
+			o.Evaluate(request.Evaluate)
+			r.at, r.sent = r.at+1, false
+			return true, nil
+		}
+	}
+	if w.tell() {
+		return true, nil
+	}
+	requests := r.requests
+	w.after = release{}
+	return false, w.compact(requests)
+}
+
+// tell tells the core what is on disk, once.
+func (w *Writer) tell() bool {
+	seq := w.after.seq
+	w.after.seq = 0
 	if seq != 0 {
-		o.Put(raft.Persisted{Seq: seq})
+		w.options.Put(raft.Persisted{Seq: seq})
 	}
-	for i := range requests {
-		if len(requests[i].After) > 0 {
-			o.Deliver(requests[i].After)
-		}
-		if len(requests[i].Evaluate) > 0 {
-			o.Evaluate(requests[i].Evaluate)
-		}
-	}
-	return w.compact(requests)
+	return seq != 0
 }
 
 // Sync makes requests durable and lets nothing leave. It returns the number of the last one that is on disk, or zero if

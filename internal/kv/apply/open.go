@@ -66,6 +66,7 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	}
 	levels.config, levels.members = m.config, m.members
 	m.sessions = newSessionTable(eng, m.members)
+	m.sessions.forgets = options.Faults.PackForgets
 	m.executor = executor{leases: m.leases, alarms: m.alarms, members: m.members, sessions: m.sessions, jobs: m.jobs,
 		auth: m.auth, counts: options.Counts, unpermitted: options.Faults.Unpermitted}
 	if m.executor.counts == nil {

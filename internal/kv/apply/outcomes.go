@@ -288,6 +288,12 @@ func (t *sessionTable) loadPacks(bySlot map[uint32]*session) error {
 		}
 		s.packed = true
 		t.charge(s, int64(packKeyLen+len(value)))
-		return eachPacked(least, value, func(sequence uint64, _ []byte) { s.note(sequence) })
+		first := true
+		return eachPacked(least, value, func(sequence uint64, _ []byte) {
+			if first || !t.forgets {
+				s.note(sequence)
+			}
+			first = false
+		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/identity"
 	"github.com/quorate/quorate/internal/kv/apply"
+	"github.com/quorate/quorate/internal/logwriter"
 	"github.com/quorate/quorate/internal/membership"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/users"
@@ -25,6 +26,7 @@ type Set struct {
 	Raft        raft.Faults
 	Rules       identity.Rules
 	Offers      offers.Faults
+	Log         logwriter.Faults
 	Owners      clients.Faults
 	Membership  membership.Faults
 	Apply       apply.Faults
@@ -71,6 +73,13 @@ var all = []Break{
 		func(b *Set) { b.Raft.Fast.WitnessNoLogKeys, b.Raft.Fast.LeaderNoLogKeys = true, true }},
 	{"read-commit-index", "reads wait only for what the leader knows to have committed", nil},
 	{"read-forgets-answers", "reads do not wait for what the leader answered before it committed", nil},
+	{"read-below-noop", "reads need not wait for what earlier leaders left", nil},
+	{"read-old-ends", "what a voter said of its disk before a read came counts for it", nil},
+	{"read-while-changing", "reads are counted by the configuration in force while a change is under way", nil},
+	{"tell-core-last", "acknowledgements leave before the core knows what is on disk",
+		func(b *Set) { b.Log.TellCoreLast = true }},
+	{"pack-forgets", "a pack of results is read without the last of several",
+		func(b *Set) { b.Apply.PackForgets = true }},
 	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs", nil},
 	{"ignore-binding", "whoever bears a member's id counts as the member", func(b *Set) { b.Rules.IgnoreBinding = true }},
 	{"count-unbound", "members that are bound to no data directory count", func(b *Set) { b.Rules.CountUnbound = true }},

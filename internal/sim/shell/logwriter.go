@@ -19,6 +19,8 @@ type logWriter struct {
 	put     func(inputs ...raft.Input)
 	waiting []node.Persist
 	writing []node.Persist
+	synced  bool // they are on disk, and what they ask for is under way
+	faults  logwriter.Faults
 }
 
 // persist queues a write. The checkers learn of the entries now, when the core has them, and again when they are safe.
@@ -59,13 +61,14 @@ func (l *logWriter) write() {
 // newWriter returns what ships, with the checkers beside it.
 func (l *logWriter) newWriter() *logwriter.Writer {
 	return logwriter.New(logwriter.Options{
-		Data: l.data, Append: l.data.WAL.Append, Synced: l.synced, Deliver: l.Send, Evaluate: l.answerFast, Put: l.put,
+		Data: l.data, Append: l.data.WAL.Append, Synced: l.onDisk, Deliver: l.Send, Evaluate: l.answerFast, Put: l.put,
 		Compacted: func(base consensus.SnapshotMeta) { l.Suite.Rebased(l.ID, base, false) },
+		Faults:    l.faults,
 	})
 }
 
-// synced tells the checkers what is on disk now: it may be said to others.
-func (l *logWriter) synced(requests []node.Persist) {
+// onDisk tells the checkers what is on disk now: it may be said to others.
+func (l *logWriter) onDisk(requests []node.Persist) {
 	var seq uint64
 	for i := range requests {
 		r := &requests[i]
@@ -79,16 +82,39 @@ func (l *logWriter) synced(requests []node.Persist) {
 	l.Note(diary.Persist, seq, uint64(len(requests)), 0, nil)
 }
 
-// written is the end of a write.
+// written is the end of a write: all of it is on disk.
 func (l *logWriter) written() {
-	if err := l.writer.Write(l.writing); err != nil {
+	if err := l.writer.Begin(l.writing); err != nil {
 		l.Fail(err)
 		return
 	}
-	l.writing = nil
-	l.Suite.Released()
-	l.write()
+	l.synced = true
+	l.release()
 }
+
+// release lets happen what the write was waited for. Anything may come between two parts of that, as where the goroutine of a
+// member has to wait for a processor.
+func (l *logWriter) release() {
+	for {
+		more, err := l.writer.Step()
+		switch {
+		case err != nil:
+			l.Fail(err)
+			return
+		case !more:
+			l.writing, l.synced = nil, false
+			l.Suite.Released()
+			l.write()
+			return
+		case dice.Chance(l.Rng, stalls):
+			l.After(dice.Exponential(l.Rng, dice.Pick(l.Rng, l.Pace.Loop, l.Pace.Disk)), l.release)
+			return
+		}
+	}
+}
+
+// stalls is the share of steps after which the writer has to wait.
+const stalls = 0.1
 
 // answerFast tells proposers what their entries will give, as the state that is applied a little later says.
 func (l *logWriter) answerFast(evaluations []raft.Evaluation) {

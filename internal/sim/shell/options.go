@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/logwriter"
 	"github.com/quorate/quorate/internal/offers"
 )
 
@@ -23,6 +24,7 @@ type Options struct {
 
 	// Negative controls.
 	Offers  offers.Faults
+	Log     logwriter.Faults
 	Early   time.Duration                                   // leases end so much too early
 	Altered func(batch []consensus.Entry) []consensus.Entry // what is applied instead of a batch; nil: itself
 }

@@ -53,7 +53,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	p.loop.ticks = node.NewTicks(life.Clock(), life.Pace.Tick, o.Most)
 	p.loop.timer = timer{Life: life, fire: p.loop.Wake}
 	p.distances = distances{Life: life}
-	p.log = logWriter{Life: life, data: data, put: put, core: func() *raft.Replica { return p.Node.Replica() }}
+	p.log = logWriter{Life: life, data: data, put: put, faults: o.Log, core: func() *raft.Replica { return p.Node.Replica() }}
 	p.log.writer = p.log.newWriter()
 	p.stores.Set(data.Generation)
 	scrubber := upkeep.NewScrubber(&p.stores, upkeep.ScrubPace{Keys: 1 + life.Rng.IntN(200)})
@@ -165,7 +165,7 @@ func (p *Process) Hub() *watch.Hub { return p.hub }
 func (p *Process) EnvClock() env.Clock { return clock{p.Life, p.Clock} }
 
 // Writes reports whether a write of the log is under way, FinishWrite ends it at once.
-func (p *Process) Writes() bool { return len(p.log.writing) > 0 }
+func (p *Process) Writes() bool { return len(p.log.writing) > 0 && !p.log.synced }
 func (p *Process) FinishWrite() { _, _ = p.log.writer.Sync(p.log.writing) } // the disk may be about to die
 
 func (p *Process) ports() node.Ports {
