@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/sim/breaks"
 	"github.com/quorate/quorate/internal/sim/check"
 	"github.com/quorate/quorate/internal/sim/dice"
@@ -50,7 +49,7 @@ func (w *World) heal() {
 	}
 	for _, h := range w.cluster.list {
 		h.disk.Full, h.disk.Broken, h.frozen, h.slow = false, false, 0, 0
-		if h.level == level.First {
+		if h.run.plan.Upgrades && outdated(h) {
 			upgrade(h, 0)
 		}
 		switch {

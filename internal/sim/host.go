@@ -64,7 +64,7 @@ func (h *host) options() datadir.Options {
 	return datadir.Options{
 		FS: h.disk, Dir: dataDir, Logger: discard, SegmentBytes: h.run.plan.Segments, NoSync: h.run.broken.LyingLog,
 		Nonce:  func() uint64 { return uint64(h.cluster.lives+1)<<32 | uint64(h.id) },
-		Packed: !h.run.plan.Users && h.slot%2 == 1, PackFrom: packFrom,
+		Packed: !h.run.plan.Rises && h.slot%2 == 1, PackFrom: packFrom,
 		OpenEngine: open, OpenView: view, Apply: apply.Options{Level: h.level, Faults: h.run.broken.Apply},
 	}
 }

@@ -12,16 +12,19 @@ import (
 // levelScan is how often a member looks whether its level is known, and whether the active one may rise.
 const levelScan = 300 * time.Millisecond
 
-// drawLevel draws which build a first member begins with, in a world with upgrades. The first has an earlier one.
+// drawLevel draws which build a first member begins with, in a world with earlier ones. The first has one.
 func drawLevel(h *host) {
-	if h.run.plan.Upgrades && (h.slot == 0 || dice.Chance(h.run.users, 0.7)) {
-		h.level = level.First
+	if h.run.plan.Older > 0 && (h.slot == 0 || dice.Chance(h.run.users, 0.7)) {
+		h.level = h.run.plan.Older
 	}
 }
 
+// outdated reports whether a member has an earlier build.
+func outdated(h *host) bool { return h.level > 0 && h.level < level.Own }
+
 // keepLevel makes known what the build of this life knows, and, at the leader, raises the active level, as package member does.
 func keepLevel(h *host) {
-	if !h.run.plan.Users {
+	if !h.run.plan.Rises {
 		return
 	}
 	machine := h.proc.Data.Machine
@@ -49,7 +52,7 @@ func mayUse(h *host, l level.Level) bool {
 // strikeUpgrade starts a member with the present build, in the middle of whatever it does.
 func (f *faults) strikeUpgrade() {
 	for _, h := range f.cluster.list {
-		if h.level == level.First && !h.gone {
+		if outdated(h) && !h.gone {
 			f.run.struck("upgrade", fmt.Sprint(h.slot))
 			upgrade(h, dice.Between(f.run.users, 10*time.Millisecond, 2*time.Second))
 			return

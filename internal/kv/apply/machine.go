@@ -35,7 +35,7 @@ type Faults struct {
 	Unpermitted         bool // what is applied is not checked for permissions
 	EvaluateUnpermitted bool // neither is what is evaluated
 	Ungated             bool // commands are applied, and rows written, below the level that they need
-	PackForgets         bool // of a pack of results the first is read
+	PackForgets         bool // of a pack of results only the first counts
 }
 
 // Machine is the replicated state of one member. Each of its tables has its own lock; what it does with an entry is in

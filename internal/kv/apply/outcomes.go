@@ -74,11 +74,13 @@ func (t *sessionTable) keep(w rowWriter, s *session, sequence uint64, res *kv.Re
 		kept := a.kept(res)
 		t.value = kept.Append(t.value[:0])
 	}
-	s.note(sequence)
 	if t.packs {
-		t.pack(s, sequence, t.value)
+		if t.pack(s, sequence, t.value) || !t.forgets {
+			s.note(sequence)
+		}
 		return
 	}
+	s.note(sequence)
 	t.row = appendOutcomeRow(t.row[:0], s.slot, sequence)
 	w.Set(t.row, t.value)
 	t.charge(s, int64(len(t.row)+len(t.value)))
@@ -181,8 +183,8 @@ func (t *sessionTable) loadOutcomes(bySlot map[uint32]*session) error {
 	})
 }
 
-// pack adds a result to the session's pack of the batch under way.
-func (t *sessionTable) pack(s *session, sequence uint64, result []byte) {
+// pack adds a result to the session's pack of the batch under way, and reports whether it is the first one there.
+func (t *sessionTable) pack(s *session, sequence uint64, result []byte) (first bool) {
 	if s.pack == nil || len(s.pack.bytes) >= maxPackBytes || s.pack.least/seenPerChunk != sequence/seenPerChunk {
 		if s.pack != nil {
 			s.full = append(s.full, s.pack)
@@ -192,6 +194,7 @@ func (t *sessionTable) pack(s *session, sequence uint64, result []byte) {
 		s.pack = t.newPack()
 	}
 	s.pack.add(sequence, result)
+	return len(s.pack.entries) == 1
 }
 
 func (t *sessionTable) newPack() *pack {

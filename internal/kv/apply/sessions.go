@@ -30,7 +30,7 @@ type sessionTable struct {
 	nextSlot uint32
 
 	packs      bool       // results are packed: see pack
-	forgets    bool       // of a pack the first result is noted: a negative control
+	forgets    bool       // of a pack only the first result counts: a negative control
 	packing    []*session // those that have packs in the batch under way
 	spare      []*pack
 	row, value []byte // buffers of keep and flush

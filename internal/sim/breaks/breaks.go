@@ -78,7 +78,7 @@ var all = []Break{
 	{"read-while-changing", "reads are counted by the configuration in force while a change is under way", nil},
 	{"tell-core-last", "acknowledgements leave before the core knows what is on disk",
 		func(b *Set) { b.Log.TellCoreLast = true }},
-	{"pack-forgets", "a pack of results is read without the last of several",
+	{"pack-forgets", "of the results in a pack only the first counts",
 		func(b *Set) { b.Apply.PackForgets = true }},
 	{"read-past-pool", "a majority that holds proposals is taken to know of no more than its logs", nil},
 	{"ignore-binding", "whoever bears a member's id counts as the member", func(b *Set) { b.Rules.IgnoreBinding = true }},

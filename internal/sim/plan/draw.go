@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
@@ -79,7 +80,21 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 		return nil, err
 	}
 	p.drawDisks(o, streams.Identity)
+	p.drawLevels()
 	return p, nil
+}
+
+// drawLevels lets the active level rise in three worlds of four, and some of the first members have an earlier build in two of these.
+// It draws nothing, so that the rest of the plan stays.
+func (p *Plan) drawLevels() {
+	kind := p.Raft.Seed / 16 % 4
+	p.Rises = p.Users || kind > 0
+	switch {
+	case p.Upgrades && kind%2 == 0:
+		p.Older = level.First
+	case p.Upgrades || kind > 1:
+		p.Older = level.Users
+	}
 }
 
 // LoadReads is a load of linearizable reads, with few writes on few keys between them.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
+	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/sim/dice"
 	"github.com/quorate/quorate/internal/sim/shell"
@@ -32,8 +33,8 @@ type Plan struct {
 	Lossy bool // minority stays down in phase 2
 	Reconfiguration
 	Identities
+	Levels
 	Users    bool // clients act in users' names
-	Upgrades bool // members begin with an earlier build
 	Mixed    bool // each start draws some settings anew
 	FastPath offers.Setting
 	Raft     raft.Options
@@ -48,6 +49,13 @@ type Reconfiguration struct {
 	Hits         bool // and they are hit in their middle
 	Jobs         bool // operators ask for jobs, and leaders repair the voters by themselves
 	SwitchOff    bool // a removed member is switched off as soon as anybody says that it may be
+}
+
+// Levels is which builds the members have.
+type Levels struct {
+	Rises    bool        // members make known what their builds know, and leaders raise the active level
+	Older    level.Level // some of the first members have a build that knows this; zero: all have the present one
+	Upgrades bool        // these are upgraded
 }
 
 // Identities is who is who.
@@ -98,9 +106,9 @@ func (p *Plan) String() string {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
 	}
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s disk=%v keep=%d "+
-		"clients=%d natives=%d direct=%t [%s]",
+		"clients=%d natives=%d direct=%t levels=%t older=%d [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
-		p.FastPath, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
+		p.FastPath, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct, p.Rises, p.Older,
 		strings.Join(names, " "))
 }
 
