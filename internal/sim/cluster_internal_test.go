@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/quorate/quorate/internal/datadir"
+	"github.com/quorate/quorate/internal/sim/plan"
 )
 
 // Ensure that machines that are gone, and those that only pretend to be a member, are no members of a cluster; and that a place
@@ -89,20 +90,34 @@ func TestStrikes(t *testing.T) {
 	}
 }
 
-// Ensure that simulated logs are packed: those of some members from the beginning, where levels do not rise, and else those of all
-// from when the level rises.
+// Ensure that simulated logs are packed: those of some members from the beginning, where levels do not rise; else those of all from
+// when the level rises to the present one, which it does not while some members have earlier builds.
 func TestHost_packedLogs(t *testing.T) {
-	for nemesis, after := range map[string]time.Duration{"none": 20 * time.Second, "auth": 20 * time.Second, "upgrade": 80 * time.Second} {
-		w, err := newWorld(Options{Seed: 1, Members: 3, Nemesis: nemesis})
+	kinds := map[plan.Levels]bool{}
+	check := func(seed uint64, nemesis string, after time.Duration) {
+		w, err := newWorld(Options{Seed: seed, Members: 3, Nemesis: nemesis})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.runUntil(after, nil)
+		levels := w.run.plan.Levels
+		kinds[levels] = true
 		for _, h := range w.cluster.list {
-			log := h.proc.Data.WAL.Stats()
-			if want := h.slot%2 == 1 || nemesis != "none"; want != (log.Packed > log.Appends/20) {
-				t.Errorf("%s: %d of %d records of member %d are packed", nemesis, log.Packed, log.Appends, h.slot)
+			want := h.slot%2 == 1
+			if levels.Rises {
+				want = levels.Older == 0 || levels.Upgrades
+			}
+			if log := h.proc.Data.WAL.Stats(); want != (log.Packed > log.Appends/20) {
+				t.Errorf("%s, %+v: %d of %d records of member %d are packed", nemesis, levels, log.Packed, log.Appends, h.slot)
 			}
 		}
+	}
+	check(1, "upgrade", 80*time.Second)
+	for seed := range uint64(8) {
+		check(seed, "none", 10*time.Second)
+	}
+	check(1, "auth", 20*time.Second)
+	if len(kinds) < 4 {
+		t.Errorf("only %v were seen", kinds)
 	}
 }

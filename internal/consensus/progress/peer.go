@@ -150,6 +150,11 @@ func (p *Peer) Acknowledged(index consensus.Index, round uint64) {
 	p.Next = max(p.Next, p.Match+1)
 }
 
+// Lost reports whether a member that has heard a round has less on its disk than it had acknowledged before that round.
+func (p *Peer) Lost(durable consensus.Index, round uint64) bool {
+	return durable < p.Match && round > p.MatchRound
+}
+
 // Rejected notes that the append after prev did not match, and that the logs may share entries up to guess. It reports
 // false if the refusal is an old one that says nothing.
 func (p *Peer) Rejected(prev, guess consensus.Index) bool {

@@ -109,3 +109,32 @@ func TestReplica_Read_whileChanging(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a voter which says that its disk has less than it acknowledged before does not lower the index of a read: it has lost
+// what others may have counted. Without the rule the read goes without what member 2 may have answered.
+func TestReplica_Read_lostEnd(t *testing.T) {
+	for _, row := range []struct{ lost, fault, answered bool }{{}, {lost: true}, {lost: true, fault: true, answered: true}} {
+		c := newCluster([]memberID{1, 2, 3}, nil, func(o *raft.Options) { o.Faults.TrustDenial = row.fault })
+		c.elect(1)
+		c.propose(1, "a")
+		c.settle()
+		leader := c.node(1)
+		leader.slowDisk = true
+		c.propose(1, "b")
+		c.deliverOnly(func(m *message) bool { return m.From == 3 || m.To == 3 })
+		s := leader.replica.Status()
+		leader.step(raft.Read{IDs: []uint64{1}})
+		echo := message{Kind: consensus.MsgHeartbeatReply, From: 3, To: 1, Term: s.Term, Durable: s.LastIndex}
+		for _, m := range c.net {
+			echo.Round = max(echo.Round, m.Round)
+		}
+		if row.lost {
+			echo.Durable, echo.Match = s.Commit, position{Index: s.Commit, Term: s.Term}
+		}
+		c.net = nil
+		leader.step(raft.Receive{Message: echo})
+		if answered := len(leader.reads) > 0; s.Commit == s.LastIndex || echo.Round == 0 || answered != row.answered {
+			t.Errorf("%+v: committed up to %d of %d, round %d, answered %v", row, s.Commit, s.LastIndex, echo.Round, leader.reads)
+		}
+	}
+}

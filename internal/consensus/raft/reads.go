@@ -68,10 +68,10 @@ func (s *leaderReads) answer() {
 }
 
 // echoed notes the round that a member echoes and, if it says so, how far its log is on disk: whatever it acknowledged to
-// anybody before it heard that round lies at or below.
+// anybody before it heard that round lies at or below, unless it has lost some of that.
 func (s *leaderReads) echoed(p *progress.Peer, round uint64, durable consensus.Index) {
 	p.Round = max(p.Round, round)
-	if from := p.EndRound; durable > 0 && round > from {
+	if from := p.EndRound; durable > 0 && round > from && (!p.Lost(durable, round) || s.opts.Faults.TrustDenial) {
 		p.End, p.EndRound = durable, round
 		if s.configs.Stable() || s.opts.Faults.ReadWhileChanging {
 			s.waiting.Narrow(from, round, s.configs.ID(), s.mayBeAnswered)

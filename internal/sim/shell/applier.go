@@ -102,8 +102,8 @@ func (a *applied) restored(meta consensus.SnapshotMeta, machine *apply.Machine) 
 	return a.node.Restored(meta, machine)
 }
 
-// notInstalled takes note of a snapshot that could not take the place of the store: a removed member of an earlier build, which is
-// still fed, need not know the level of the others.
+// notInstalled takes note of a snapshot that could not take the place of the store. A removed member of an earlier build, which
+// is still fed, need not know the level of the others.
 func (a *applied) notInstalled(err error) {
 	_, member := a.Suite.CommittedConfig().Member(a.ID)
 	if !a.blames() && (member || !errors.Is(err, apply.ErrNewer)) {
