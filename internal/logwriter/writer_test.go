@@ -40,3 +40,41 @@ func TestWriter_Write(t *testing.T) {
 		t.Errorf("%v: did %q, want %q", err, did, want)
 	}
 }
+
+// Ensure that each step does one thing, the core's knowledge first, and that the negative control turns only that round.
+func TestWriter_Step(t *testing.T) {
+	for _, last := range []bool{false, true} {
+		data := datatest.Create(t, datatest.Options(), 1)
+		defer datatest.Close(t, data)
+		var did []string
+		w := logwriter.New(logwriter.Options{
+			Data: data, Append: data.WAL.Append,
+			Synced:    func(requests []node.Persist) { did = append(did, fmt.Sprintf("%d on disk", len(requests))) },
+			Deliver:   func(messages []consensus.Message) { did = append(did, fmt.Sprintf("sent %d", messages[0].To)) },
+			Evaluate:  func([]raft.Evaluation) { did = append(did, "evaluated") },
+			Put:       func(inputs ...raft.Input) { did = append(did, fmt.Sprintf("%+v", inputs[0])) },
+			Compacted: func(base consensus.SnapshotMeta) { did = append(did, fmt.Sprintf("forgot %d", base.Position.Index)) },
+			Faults:    logwriter.Faults{TellCoreLast: last},
+		})
+		entries := datatest.Puts(1, 3, 2)
+		err := w.Begin([]node.Persist{
+			{Seq: 1, Batch: wal.Batch{Entries: entries}, After: []consensus.Message{{To: 2}}, Evaluate: make([]raft.Evaluation, 1)},
+			{}, {After: []consensus.Message{{To: 3}}},
+			{Base: &consensus.SnapshotMeta{Position: entries[0].Position()}},
+		})
+		steps := []int{len(did)} // how much was done after each
+		for more := true; more && err == nil; steps = append(steps, len(did)) {
+			more, err = w.Step()
+		}
+		want := []string{"4 on disk", "{Seq:1}", "sent 2", "evaluated", "sent 3", "forgot 1"}
+		if last {
+			want = []string{"4 on disk", "sent 2", "evaluated", "sent 3", "{Seq:1}", "forgot 1"}
+		}
+		if err != nil || !slices.Equal(did, want) || !slices.Equal(steps, []int{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("%v: did %q, so much after each step: %d; want %q", err, did, steps, want)
+		}
+		if more, err := w.Step(); more || err != nil || len(did) != len(want) {
+			t.Errorf("one step more: %t, %v, %q", more, err, did[len(want):])
+		}
+	}
+}

@@ -145,7 +145,7 @@ func TestRun_negativeControls(t *testing.T) {
 		"read-forgets-answers": {Members: 3, Nemesis: "slowdisk", Load: sim.LoadReads, Duration: 20 * time.Second},
 		"read-below-noop":      {Members: 5, Nemesis: "last-word,delay", Load: sim.LoadReads, Seed: 20},
 		"read-old-ends":        {Members: 3, Nemesis: "delay,slowdisk", Load: sim.LoadReads, Duration: 20 * time.Second},
-		"read-while-changing":  {Members: 3, Nemesis: "membership,slowdisk", Load: sim.LoadReads, Seed: 13},
+		"read-while-changing":  {Members: 3, Nemesis: "membership,slowdisk", Load: sim.LoadReads, Protocol: "joint-early"},
 		"tell-core-last":       {Members: 3, Nemesis: "slowdisk", Load: sim.LoadReads, Duration: 20 * time.Second},
 		"pack-forgets":         {Members: 3, Nemesis: "dup,transfer"},
 		"ignore-binding":       {Members: 3, Nemesis: "wipe", Seed: 4},

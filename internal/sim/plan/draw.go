@@ -84,15 +84,15 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	return p, nil
 }
 
-// drawLevels lets the active level rise in three worlds of four, and some of the first members have an earlier build in two of
+// drawLevels lets the active level rise in seven worlds of eight, and some of the first members have an earlier build in three of
 // these. It draws nothing, so that the rest of the plan stays.
 func (p *Plan) drawLevels() {
-	kind := p.Raft.Seed / 16 % 4
+	kind := p.Raft.Seed / 16 % 8
 	p.Rises = p.Users || kind > 0
 	switch {
 	case p.Upgrades && kind%2 == 0:
 		p.Older = level.First
-	case p.Upgrades || kind > 1:
+	case p.Upgrades || kind > 4:
 		p.Older = level.Users
 	}
 }
