@@ -32,6 +32,17 @@ func (l *journal) term(index uint64) (uint64, bool) {
 	return l.terms[index-l.base[0]-1], true
 }
 
+// shared returns up to where two logs are known to be equal.
+func (l *journal) shared(other *journal) uint64 {
+	for i := min(l.last()[0], other.last()[0]); i > 0; i-- {
+		own, known := l.term(i)
+		if theirs, too := other.term(i); !known || !too || own == theirs {
+			return i // what neither has any more has committed
+		}
+	}
+	return 0
+}
+
 func (l *journal) clone() journal { return journal{l.base, slices.Clone(l.terms)} }
 
 // server is the part of the specification's state that belongs to one member.
@@ -299,7 +310,7 @@ func (c *Checker) commit(s *Step, m *server) error {
 		return fmt.Errorf("it takes entry %d for committed, and its log ends at %d", s.Index, m.log.last()[0])
 	}
 	if n := uint64(len(c.committed)); s.Index > n {
-		if !c.backed(m, s.Index) {
+		if !c.backed(s.Member, m, s.Index) {
 			return fmt.Errorf("no leader's majority holds entry %d of its own term, or one after it", s.Index)
 		}
 		c.committed = append(c.committed, make([]uint64, s.Index-n)...)
@@ -317,8 +328,8 @@ func (c *Checker) commit(s *Step, m *server) error {
 }
 
 // backed reports whether some leader's entry of its own term, at index or after it, is held by a majority, and the member's
-// log is that leader's up to index.
-func (c *Checker) backed(m *server, index uint64) bool {
+// log is that leader's up to index. The member knows its own disk before others hear of it.
+func (c *Checker) backed(member uint64, m *server, index uint64) bool {
 	own, _ := m.log.term(index)
 	for _, term := range slices.Sorted(maps.Keys(c.leader)) {
 		log := c.history[term]
@@ -327,7 +338,11 @@ func (c *Checker) backed(m *server, index uint64) bool {
 		}
 		held := []uint64{log.last()[0]} // the leader's own
 		for _, id := range c.voters {
-			if id != c.leader[term] {
+			switch id {
+			case c.leader[term]:
+			case member:
+				held = append(held, max(c.acked[term][id], m.log.shared(log)))
+			default:
 				held = append(held, c.acked[term][id])
 			}
 		}

@@ -33,6 +33,12 @@ func TestCheck_rules(t *testing.T) {
 			{"action":"acknowledge","member":2,"to":1,"term":1,"match":[1,1]}
 			{"action":"commit","member":1,"term":1,"index":1}`, ""},
 		{"a commit by one", elected + `{"action":"commit","member":1,"term":1,"index":1}`, "majority"},
+		{"a commit that a follower infers, by the leader's disk and its own", elected + `
+			{"action":"persist","member":2,"term":1,"vote":1,"entries":[[1,1]]}
+			{"action":"commit","member":2,"term":1,"index":1}`, ""},
+		{"the leader's commit by a disk of which it has not heard", elected + `
+			{"action":"persist","member":2,"term":1,"vote":1,"entries":[[1,1]]}
+			{"action":"commit","member":1,"term":1,"index":1}`, "majority"},
 		{"an entry that nobody made", elected + `{"action":"persist","member":2,"term":1,"vote":1,"entries":[[1,1],[2,1]]}`,
 			"not in the log"},
 		{"a promise that a restart forgets", elected + `

@@ -18,6 +18,7 @@ type Writer struct {
 	out    *json.Encoder
 	now    func() time.Duration
 	report func(err error)
+	held   map[consensus.MemberID]consensus.Position // the last that each acknowledged
 }
 
 // New returns a Writer to out, or nil if there is none. Errors are reported.
@@ -25,7 +26,7 @@ func New(out io.Writer, now func() time.Duration, report func(err error)) *Write
 	if out == nil {
 		return nil
 	}
-	return &Writer{json.NewEncoder(out), now, report}
+	return &Writer{json.NewEncoder(out), now, report, map[consensus.MemberID]consensus.Position{}}
 }
 
 // Member writes what the core of one machine does. A nil Member writes nothing.
@@ -151,8 +152,11 @@ func (w *Writer) Sent(messages []consensus.Message) {
 			if s.Action = spec.Grant; !m.Reject {
 				w.write(s)
 			}
-		case consensus.MsgAppendReply, consensus.MsgAcknowledged:
-			if s.Action, s.Match = spec.Acknowledge, positionOf(m.Match); !m.Reject && m.Match.Index > 0 {
+		case consensus.MsgAppendReply, consensus.MsgAcknowledged, consensus.MsgHeartbeatReply:
+			// An echo acknowledges what the core knows to be on disk, also before the acknowledgement of that has left.
+			known := m.Kind == consensus.MsgHeartbeatReply && w.held[m.From] == m.Match
+			if s.Action, s.Match = spec.Acknowledge, positionOf(m.Match); !m.Reject && m.Match.Index > 0 && !known {
+				w.held[m.From] = m.Match
 				w.write(s)
 			}
 		case consensus.MsgRecorded:
