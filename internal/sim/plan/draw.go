@@ -84,8 +84,8 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	return p, nil
 }
 
-// drawLevels lets the active level rise in seven worlds of eight, and some of the first members have an earlier build in three of
-// these. It draws nothing, so that the rest of the plan stays.
+// drawLevels lets the active level rise in seven worlds of eight, and some of the first members have an earlier build in three
+// of these. It draws nothing, so that the rest of the plan stays.
 func (p *Plan) drawLevels() {
 	kind := p.Raft.Seed / 16 % 8
 	p.Rises = p.Users || kind > 0
