@@ -49,6 +49,14 @@ type body struct {
 	read     []byte
 	many     int
 	stubborn bool
+	ended    atomic.Bool // it may be lost while it is answered
+}
+
+func (b *body) end() {
+	if b.ended.CompareAndSwap(false, true) {
+		b.s.Left()
+		b.of.open.Add(-1)
+	}
 }
 
 // send answers with many messages, as a watch does.
@@ -109,8 +117,7 @@ func (b *body) answer() {
 	b.of.answered.Add(1)
 	b.s.Answer(message(b.read))
 	b.s.Flush()
-	b.s.Left()
-	b.of.open.Add(-1)
+	b.end()
 }
 
 func (b *body) Lost() {
@@ -118,8 +125,7 @@ func (b *body) Lost() {
 	if b.many > 0 || b.stubborn { // send notices, or nobody
 		return
 	}
-	b.of.open.Add(-1)
-	b.s.Left()
+	b.end()
 }
 
 type message []byte
