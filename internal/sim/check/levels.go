@@ -30,6 +30,8 @@ func (l *levels) apply(config *consensus.Config, c *kv.Command) (about bool, err
 		return true, nil
 	case c.Raise == nil:
 		return false, nil
+	case c.Raise.Level <= max(l.active, level.First):
+		return true, nil // again, perhaps with a member that has not published anything yet
 	}
 	for _, id := range config.IDs() {
 		if max(l.published[id], level.First) < c.Raise.Level {
