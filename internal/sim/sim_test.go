@@ -69,6 +69,11 @@ func TestRun_removedEarlierBuild(t *testing.T) {
 	mustHold(t, sim.Options{Seed: 1795399205798379976, Nemesis: "all"})
 }
 
+// Ensure that members and the model agree on a level that rises after a change by protocol activate has removed a member.
+func TestRun_levelAfterActivate(t *testing.T) {
+	mustHold(t, sim.Options{Seed: 7500348, Nemesis: "all"})
+}
+
 func mustHold(t *testing.T, o sim.Options) {
 	t.Helper()
 	report, err := sim.Run(o)

@@ -94,11 +94,15 @@ func (t *levelTable) common() level.Level {
 }
 
 // heldBack returns the members that have not published that they know a level: those of the configuration that was applied
-// last, the outgoing ones and the learners too, in the order of their ids.
+// last, the outgoing ones and the learners too, in the order of their ids. A configuration that has settled may still name some
+// that it removed.
 func (t *levelTable) heldBack(l level.Level) []level.Holder {
 	var holders []level.Holder
 	config := t.config.last()
 	for _, id := range config.IDs() {
+		if _, removed := t.members.removed(id); removed {
+			continue
+		}
 		published, started := t.members.publishedBy(id)
 		if started && max(published.Level, level.First) >= l {
 			continue

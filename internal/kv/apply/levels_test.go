@@ -109,6 +109,37 @@ func TestMachine_Apply_raise(t *testing.T) {
 	}
 }
 
+// Ensure that a removed member does not hold back the level: the configuration by protocol activate that removed it stays joint in
+// its form, also once it has settled.
+func TestMachine_Apply_raiseAfterActivate(t *testing.T) {
+	b := newLeveledBench(t, 0)
+	for member := range uint64(3) {
+		b.knows(member+1, level.Own)
+	}
+	change := consensus.ConfigChange{
+		Protocol: consensus.ProtocolActivate,
+		Config: consensus.Config{Voters: []consensus.MemberID{1}, Outgoing: []consensus.MemberID{1, 2},
+			Learners: []consensus.MemberID{3}, Members: []consensus.Member{{ID: 1}, {ID: 2}, {ID: 3}}},
+		Tombs: []consensus.MemberID{2},
+	}
+	e := b.entry(put("a", ""))
+	e.Kind, e.Payload = consensus.EntryConfig, consensus.AppendConfigChange(nil, &change)
+	b.apply(*e)
+	if b.m.CommonLevel() != level.Own {
+		t.Errorf("held back by %v while the change is under way", b.m.HeldBack(level.Own))
+	}
+	id := consensus.ConfigID{Index: e.Index, Term: e.Term}
+	e = b.entry(put("a", ""))
+	e.Kind, e.Payload = consensus.EntryNoop, consensus.AppendConfigID(nil, id)
+	b.apply(*e)
+	if _, removed := b.m.Removed(2); !removed || b.m.CommonLevel() != level.Own {
+		t.Errorf("removed: %t, held back by %v", removed, b.m.HeldBack(level.Own))
+	}
+	if res := b.do(raise(level.Own)); res.Err != nil || b.m.ActiveLevel() != level.Own {
+		t.Errorf("level %d, %v", b.m.ActiveLevel(), res.Err)
+	}
+}
+
 // Ensure that commands below their level change nothing, and leave the result and the chain that they leave with a build which
 // does not know them.
 func TestMachine_Apply_belowLevel(t *testing.T) {

@@ -180,6 +180,10 @@ func configBefore(s *Suite, index consensus.Index) *consensus.Config {
 	for at > 0 && lineage[at].id.Index >= index {
 		at--
 	}
+	if c := &lineage[at]; c.activates() && c.doneAt(index-1) {
+		settled := c.config.Settle()
+		return &settled
+	}
 	return &lineage[at].config
 }
 
