@@ -55,13 +55,15 @@ func TestRun_pebble(t *testing.T) {
 	}
 }
 
-// Ensure that four false alarms stay silent: a log that was truncated while two requests of one write were under way, a
+// Ensure that five false alarms stay silent: a log that was truncated while two requests of one write were under way, a
 // removed member that leads for one step because it does not know that the change in its log has committed, a process
-// that is asked for a second time to replace a member, and a level that is raised again after a member has joined.
+// that is asked for a second time to replace a member, a level that is raised again after a member has joined, and a proposal
+// that is repeated after the end of its session.
 func TestRun_falseAlarms(t *testing.T) {
 	for _, seed := range []uint64{1795307543349443206, 1795307598853520126, 20513, 7400027} {
 		mustHold(t, sim.Options{Seed: seed, Nemesis: "all"})
 	}
+	mustHold(t, sim.Options{Seed: 7600052})
 }
 
 // Ensure that a removed member of an earlier build which is still fed ends as removed when it meets a level that it does not know.

@@ -76,10 +76,11 @@ func (s *Suite) judgeSuperquorum(member consensus.MemberID, id consensus.ConfigI
 	}
 }
 
-// executed is told of the first entry of a proposal that was not passed over.
+// executed is told of an entry of a proposal that was not passed over. The first counts: once the session has ended, another
+// one has no result.
 func (w *fastPath) executed(s *Suite, id consensus.ProposalID, result *kv.Result) {
 	at := appliedAt{uint64(result.Revision), result.Append(nil)}
-	if id.IsZero() {
+	if _, before := w.applied[id]; before || id.IsZero() {
 		return
 	}
 	w.applied[id] = at
