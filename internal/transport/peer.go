@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,13 +141,28 @@ func (p *peer) lost(generation uint64, err error) {
 	p.t.options.Handler.PeerLost(p.id)
 }
 
-// report logs trouble with connecting, once until the peer is up again.
+// Kinds of trouble with connecting, beside refusals, which are told apart by their texts.
+const (
+	unreachable = "unreachable"
+	untrusted   = "untrusted"
+)
+
+// troubleOf returns of what kind an error of connecting is: of each the first one is logged.
+func troubleOf(err error) string {
+	text := err.Error()
+	switch {
+	case isRefusal(err), errors.Is(err, ErrNoAddress):
+		return text
+	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "): // gRPC leaves nothing but the text
+		return untrusted
+	}
+	return unreachable
+}
+
+// report logs trouble with connecting, of each kind once until the peer is up again or the kind changes.
 func (p *peer) report(err error) {
 	p.failures.Add(1)
-	kind := "unreachable"
-	if isRefusal(err) || errors.Is(err, ErrNoAddress) {
-		kind = err.Error()
-	}
+	kind := troubleOf(err)
 	p.mu.Lock()
 	fresh := p.reported != kind
 	p.reported = kind
@@ -158,8 +174,8 @@ func (p *peer) report(err error) {
 		return
 	}
 	switch {
-	case !fresh || kind == "unreachable" && p.t.isClosed():
-	case kind == "unreachable":
+	case !fresh || (kind == unreachable || kind == untrusted) && p.t.isClosed():
+	case kind == unreachable, kind == untrusted:
 		p.t.logger.Warn("peer unreachable", "peer", p.id.String(), "err", err)
 	default:
 		p.t.logger.Error("peer refused", "peer", p.id.String(), "err", err)
