@@ -3,6 +3,9 @@ package member
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,12 +212,28 @@ func TestRequests_commandThen(t *testing.T) {
 // readingLoop keeps the readers.
 type readingLoop struct {
 	deafLoop
+	mu      *sync.Mutex // a timer drops readers
 	readers map[*node.Reader]bool
 }
 
-func (l readingLoop) AddReader(r *node.Reader) { l.readers[r] = true }
+func (l readingLoop) AddReader(r *node.Reader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.readers[r] = true
+}
 
-func (l readingLoop) DropReader(r *node.Reader) { delete(l.readers, r) }
+func (l readingLoop) DropReader(r *node.Reader) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.readers, r)
+}
+
+// take returns the readers.
+func (l readingLoop) take() []*node.Reader {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.readers))
+}
 
 // Ensure that a read that nobody waits for is told of once: that it may be done, that it took too long, or not at all once it
 // was given up; and that it is forgotten then.
@@ -224,32 +243,30 @@ func TestRequests_readThen(t *testing.T) {
 		if _, err := a.readThen(make(ending)); !errors.Is(err, ErrTimeout) {
 			t.Errorf("before the start: %v", err)
 		}
-		loop := readingLoop{readers: map[*node.Reader]bool{}}
+		loop := readingLoop{mu: &sync.Mutex{}, readers: map[*node.Reader]bool{}}
 		a.open(loop)
 		shown, given, late := make(ending, 2), make(ending, 2), make(ending, 2)
 		abandon, err := a.readThen(shown)
 		if err != nil || a.woken != 1 {
 			t.Fatalf("woken %d times, %v", a.woken, err)
 		}
-		for r := range loop.readers {
+		for _, r := range loop.take() {
 			r.To.Shown()
-			delete(loop.readers, r)
+			loop.DropReader(r)
 		}
 		if err := <-shown; err != nil || abandon() {
 			t.Errorf("ended with %v, and can be given up afterwards", err)
 		}
 		give, _ := a.readThen(given)
-		if !give() || give() || len(loop.readers) != 0 {
+		if !give() || give() || len(loop.take()) != 0 {
 			t.Error("it can be given up once, and is forgotten then")
 		}
 		if _, err := a.readThen(late); err != nil {
 			t.Fatal(err)
 		}
-		var reader *node.Reader
-		for reader = range loop.readers {
-		}
-		if err := <-late; !errors.Is(err, ErrNoLeader) || len(loop.readers) != 0 {
-			t.Errorf("it took too long: %v, %d readers", err, len(loop.readers))
+		reader := loop.take()[0]
+		if err := <-late; !errors.Is(err, ErrNoLeader) || len(loop.take()) != 0 {
+			t.Errorf("it took too long: %v, %d readers", err, len(loop.take()))
 		}
 		reader.To.Shown() // just then
 		<-time.After(2 * a.timeout)
