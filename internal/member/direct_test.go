@@ -3,6 +3,7 @@ package member_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/quorate/quorate/internal/clients"
 	"github.com/quorate/quorate/internal/consensus"
@@ -73,9 +74,11 @@ func (c *cluster) heard(e ear) consensus.Message {
 	}
 }
 
-// heardOn returns the next verdict on a proposal that is given in a state; false if there will be none, for the state is
-// not that of n any more.
-func (c *cluster) heardOn(on *clients.ClusterState, n *node, e ear, id consensus.ProposalID) (consensus.Message, bool) {
+// heardOn returns the next verdict on a proposal that is given in a state; false if there may be none: the state is not that of n
+// any more, or the answer has come while a verdict was lost, as any message may be.
+func (c *cluster) heardOn(
+	on *clients.ClusterState, n *node, e ear, id consensus.ProposalID, answer teller,
+) (consensus.Message, bool) {
 	c.t.Helper()
 	for {
 		changed := n.Clients().ClusterStateChanged()
@@ -88,6 +91,10 @@ func (c *cluster) heardOn(on *clients.ClusterState, n *node, e ear, id consensus
 				return m, true
 			}
 		case <-changed:
+		case <-time.After(time.Second):
+			if len(answer) > 0 {
+				return consensus.Message{}, false
+			}
 		case <-c.ctx.Done():
 			c.t.Fatal("nobody says anything")
 		}
@@ -124,9 +131,9 @@ func TestMember_Offer(t *testing.T) {
 		c.offer(on, id, "k", answer, c.running()...)
 		var won tally.Decision
 		for range 3 {
-			m, same := c.heardOn(&on, leader, e, id)
+			m, same := c.heardOn(&on, leader, e, id, answer)
 			if !same {
-				break // leadership moved: the answer comes all the same
+				break // the answer comes all the same, if it has not yet
 			}
 			v := m.Verdicts[0]
 			if m.To != testClient || m.Config != on.Config {

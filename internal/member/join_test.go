@@ -175,7 +175,8 @@ func TestMember_Join_admittedBefore(t *testing.T) {
 	c.publish(leader, "taken")
 	request := autopilot.JoinRequest{Name: "taken", PeerURLs: []string{"http://10.0.0.1:1"}, Token: text}
 	var wrote []consensus.Index
-	for range 3 {
+	// The member itself writes something now and then. Requests that each write something never write nothing twice in a row.
+	for len(wrote) < 20 && (len(wrote) < 3 || !slices.Equal(wrote[len(wrote)-2:], []consensus.Index{0, 0})) {
 		before := leader.Status().LastIndex
 		_, err := member.Join(c.ctx, transport.Options{Logger: slog.New(slog.DiscardHandler)}, leader.url(), request)
 		if err == nil || !strings.Contains(err.Error(), "the name taken belongs to") {
@@ -183,7 +184,7 @@ func TestMember_Join_admittedBefore(t *testing.T) {
 		}
 		wrote = append(wrote, leader.Status().LastIndex-before)
 	}
-	if !slices.Equal(wrote, []consensus.Index{1, 0, 0}) {
+	if wrote[0] == 0 || wrote[len(wrote)-1] != 0 {
 		t.Errorf("entries that each request wrote: %v", wrote)
 	}
 }
