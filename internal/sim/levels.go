@@ -23,25 +23,36 @@ func drawLevel(h *host) {
 func outdated(h *host) bool { return h.level > 0 && h.level < level.Own }
 
 // keepLevel makes known what the build of this life knows, and, at the leader, raises the active level, as package member does.
+// It proposes nothing more before it has heard of the last command, so that a cluster without a leader gathers none.
 func keepLevel(h *host) {
 	if !h.run.plan.Rises {
 		return
 	}
+	waits := false
+	var look func()
+	look = func() {
+		if command, due := levelCommand(h); due && !waits {
+			waits = true
+			h.proc.Clients.Propose(&command, func(kv.Result, error) { waits = false })
+		}
+		h.after(levelScan, look)
+	}
+	look()
+}
+
+// levelCommand returns what is to be proposed about levels.
+func levelCommand(h *host) (command kv.Command, due bool) {
 	machine := h.proc.Data.Machine
 	published, _ := machine.Published(h.id)
 	own, common := machine.OwnLevel(), machine.CommonLevel()
-	var command kv.Command
 	switch {
 	case !h.serves():
 	case published.Level != own:
-		command.Publish = &kv.PublishOp{Member: uint64(h.id), Level: own}
+		command.Publish, due = &kv.PublishOp{Member: uint64(h.id), Level: own}, true
 	case h.leads() && common > machine.ActiveLevel():
-		command.Raise = &kv.RaiseOp{Level: common}
+		command.Raise, due = &kv.RaiseOp{Level: common}, true
 	}
-	if command.Publish != nil || command.Raise != nil {
-		h.proc.Clients.Propose(&command, func(kv.Result, error) {})
-	}
-	h.after(levelScan, func() { keepLevel(h) })
+	return command, due
 }
 
 // mayUse reports whether commands of a level may be proposed here, as package member asks before it proposes one.

@@ -1,0 +1,48 @@
+package check
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/level"
+)
+
+// Ensure that raising the active level again changes nothing, also with a member that has published nothing, and that such a member
+// holds back a higher one.
+func TestLevels_apply_again(t *testing.T) {
+	l := levels{active: level.Users, published: map[consensus.MemberID]level.Level{1: level.Own}}
+	config := consensus.Config{Voters: []consensus.MemberID{1, 2}, Members: []consensus.Member{{ID: 1}, {ID: 2}}}
+	raise := func(to level.Level) error {
+		about, err := l.apply(&config, &kv.Command{Raise: &kv.RaiseOp{Level: to}})
+		if !about {
+			t.Errorf("raising to %d is not about levels", to)
+		}
+		return err
+	}
+	if again, higher := raise(level.Users), raise(level.History); again != nil || !errors.Is(higher, kv.ErrBadCommand) ||
+		l.active != level.Users {
+		t.Errorf("again: %v, higher: %v, active %d", again, higher, l.active)
+	}
+}
+
+// Ensure that a promise of the fast path is compared with the first entry of the proposal, and not with one that comes after the end
+// of its session.
+func TestFastPath_executed_again(t *testing.T) {
+	for _, firstFails := range []bool{false, true} {
+		s := NewSuite(func() time.Duration { return 0 }, consensus.SnapshotMeta{})
+		id := consensus.ProposalID{Session: consensus.SessionID{Member: 1, Number: 2}, Sequence: 3}
+		done, refused := kv.Result{Revision: 7}, kv.Result{Revision: 9, Err: kv.ErrSessionUnknown}
+		s.fastPath.promised[id] = promise{7, done.Append(nil), 1}
+		if firstFails {
+			done, refused = refused, done
+		}
+		s.fastPath.executed(s, id, &done)
+		s.fastPath.executed(s, id, &refused)
+		if got := len(s.Violations) > 0; got != firstFails {
+			t.Errorf("the first fails: %t; violations %v", firstFails, s.Violations)
+		}
+	}
+}
