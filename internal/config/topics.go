@@ -78,6 +78,7 @@ type Consensus struct {
 	StrictReconfigCheck bool
 	MaxLearners         int
 	FastPath            FastPath
+	CommitDelay         time.Duration // of a batch of writes after the one before it, at most
 }
 
 // Care is what a leader does about dead voters.

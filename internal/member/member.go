@@ -169,6 +169,7 @@ func (m *Member) Start(t *transport.Transport) error {
 		OpenBytes:    m.options.OpenBytes,
 		RetryTicks:   3 * m.options.Raft.ElectionTicks,
 		FastPath:     m.options.FastPath,
+		CommitDelay:  m.options.CommitDelay,
 	}, m.data.Restored, m.ports.ports())
 	if err == nil && body.Replica().Status().Removed {
 		err = ErrRemoved

@@ -29,6 +29,7 @@ type Options struct {
 	Scrub           upkeep.ScrubPace
 	Integrity       integrity.Pace
 	FastPath        offers.Setting
+	CommitDelay     time.Duration     // node.Options has it
 	Care            membership.Policy // of the members, if this one leads; the zero value is off
 	Answers         *answers.Budget   // memory for answers; nil: one of the default size
 	ClientPatience  time.Duration     // for how long a native client may be silent; zero: DefaultClientPatience

@@ -6,6 +6,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/raft"
 	"github.com/quorate/quorate/internal/consensus/tally"
+	"github.com/quorate/quorate/internal/groupcommit"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/offers"
 	"github.com/quorate/quorate/internal/proposals"
@@ -53,6 +54,8 @@ type Options struct {
 	RetryTicks   int    // a question or proposal without answer for so long is repeated
 	FastPath     offers.Setting
 	OfferFaults  offers.Faults // tests only
+	// CommitDelay is how long the leader waits at most for more proposals to write together, from one batch to the next.
+	CommitDelay time.Duration
 }
 
 // Node is the body of a member's loop: it owns the core, the proposals and the reads of one member.
@@ -70,6 +73,7 @@ type Node struct {
 	leader    consensus.MemberID
 	term      consensus.Term
 	inputs    []raft.Input
+	gathering gathering
 }
 
 // questionBits make room for the questions of one life, which FirstSession counts: more of them than are ever asked.
@@ -87,6 +91,7 @@ func New(options Options, restored raft.Restored, ports Ports) (*Node, error) {
 		options:   options,
 		proposals: proposals.New(options.Raft.ID, options.FirstSession, options.OpenBytes),
 		scheduler: offers.New(options.FastPath, options.OfferFaults),
+		gathering: gathering{gate: groupcommit.New(options.CommitDelay)},
 		reads:     &reads{applied: restored.Applied, lastID: options.FirstSession << questionBits},
 	}
 	if inForce := replica.InForce(); len(inForce.Config.Members) > 0 {
@@ -129,7 +134,7 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 			ticked = true
 			n.tick()
 		case raft.Receive:
-			if n.scheduler.Delay(now, &input.Message) {
+			if n.scheduler.Delay(now, &input.Message) || n.gathers() && n.gathering.take(input) {
 				continue
 			}
 		}
@@ -146,9 +151,7 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 	if ticked {
 		n.decideFastPath(now)
 	}
-	if n.leader != consensus.NoMember {
-		n.collect()
-	}
+	n.collect(n.gather(now))
 	first := n.replica.Base().Position.Index
 	out := n.replica.Step(n.inputs...)
 	clear(n.inputs)
@@ -172,9 +175,6 @@ func (n *Node) decideFastPath(now time.Time) {
 	n.proposals.InferCommits(n.counts)
 }
 
-// Next returns when Step has something to do that waits for its time; false if nothing does.
-func (n *Node) Next() (time.Time, bool) { return n.scheduler.Next() }
-
 // tick repeats what has been without answer for too long.
 func (n *Node) tick() {
 	n.ticks++
@@ -185,8 +185,20 @@ func (n *Node) tick() {
 	}
 }
 
-// collect adds the waiting proposals and reads to the inputs.
-func (n *Node) collect() {
+// collect adds the proposals of this member to the inputs, unless they have to wait, and the waiting reads.
+func (n *Node) collect(proposes bool) {
+	if n.leader == consensus.NoMember {
+		return
+	}
+	if proposes {
+		n.propose()
+	}
+	if id := n.reads.take(n.ticks); id != 0 {
+		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}, Spread: n.counts})
+	}
+}
+
+func (n *Node) propose() {
 	out := n.proposals.Take(n.ticks, n.fast)
 	for _, change := range out.Changes {
 		n.inputs = append(n.inputs, raft.ChangeConfig{Proposal: change})
@@ -196,9 +208,6 @@ func (n *Node) collect() {
 	}
 	if len(out.Offers) > 0 {
 		n.inputs = append(n.inputs, raft.Propose{Proposals: out.Offers, Fast: true})
-	}
-	if id := n.reads.take(n.ticks); id != 0 {
-		n.inputs = append(n.inputs, raft.Read{IDs: []uint64{id}, Spread: n.counts})
 	}
 }
 
@@ -221,6 +230,7 @@ func (n *Node) perform(out *raft.Output) {
 			After:    out.SendAfter,
 			Evaluate: out.Evaluate,
 		})
+		n.gathering.wrote(out.Entries)
 	}
 	if out.Install != nil {
 		n.ports.Install(*out.Install)
@@ -293,9 +303,9 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTab
 	return nil
 }
 
-// Waiting reports whether the next Step has something to propose or ask.
+// Waiting reports whether the next Step has something to propose or ask, and Next does not say when.
 func (n *Node) Waiting() bool {
-	return n.leader != consensus.NoMember && (n.proposals.Waiting() || n.reads.waiting())
+	return n.leader != consensus.NoMember && (n.proposals.Waiting() && !n.gathering.shut || n.reads.waiting())
 }
 
 // Replica gives the core, for status and for the simulator's checkers.

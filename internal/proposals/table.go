@@ -216,6 +216,13 @@ func (t *Table) Waiting() bool {
 	return t.sessions.opening == nil || slices.ContainsFunc(t.own.unsent, func(p *Pending) bool { return !p.ID.IsZero() })
 }
 
+// Unsent returns how many proposals wait to be sent.
+func (t *Table) Unsent() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.own.unsent) + len(t.clients.unsent)
+}
+
 // Take returns what has to be sent now: a session to open first, then the own proposals, then those of clients. Own commands
 // that may be decided on the fast path are among the Offers if the member offers. The lists are the caller's.
 func (t *Table) Take(tick uint64, offers bool) Outgoing {

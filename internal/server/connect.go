@@ -44,11 +44,12 @@ func (s *Server) connect(ctx context.Context, options Options) error {
 		FastPath: offers.Setting(s.cfg.Consensus.FastPath),
 		Care:     s.carePolicy(),
 
-		Answers: s.budgets.answers,
-		Clock:   env.WallClock{},
-		Logger:  s.logger,
-		Synced:  s.timings.synced,
-		Applied: s.noteApplied,
+		CommitDelay: s.cfg.Consensus.CommitDelay,
+		Answers:     s.budgets.answers,
+		Clock:       env.WallClock{},
+		Logger:      s.logger,
+		Synced:      s.timings.synced,
+		Applied:     s.noteApplied,
 	})
 	if err != nil {
 		return err

@@ -49,6 +49,7 @@ var layers = []struct {
 	{"internal/peercall", 3, "peercall"},    // what members ask each other
 	{"internal/model", 3, "model"},
 	{"internal/offers", 3, "offers"},
+	{"internal/groupcommit", 3, "groupcommit"},
 	{"internal/member", 4, "member"},
 	{"internal/clients", 4, "member"},
 	{"internal/node", 4, "member"},

@@ -81,7 +81,19 @@ func Draw(o *Options, streams Streams) (*Plan, error) {
 	}
 	p.drawDisks(o, streams.Identity)
 	p.drawLevels()
+	p.drawDelay()
 	return p, nil
+}
+
+// drawDelay lets leaders wait for more proposals in half of the worlds, in one of four for so long that they often do. It draws
+// nothing, likewise.
+func (p *Plan) drawDelay() {
+	switch p.Raft.Seed / 128 % 4 {
+	case 1:
+		p.Delay = 4 * time.Millisecond
+	case 3:
+		p.Delay = 100 * time.Millisecond
+	}
 }
 
 // drawLevels lets the active level rise in seven worlds of eight, and some of the first members have an earlier build in three

@@ -37,6 +37,7 @@ type Plan struct {
 	Users    bool // clients act in users' names
 	Mixed    bool // each start draws some settings anew
 	FastPath offers.Setting
+	Delay    time.Duration // of commits, as --commit-delay
 	Raft     raft.Options
 	Mix      workload.Mix
 	Segments int64
@@ -105,10 +106,10 @@ func (p *Plan) String() string {
 	if p.Reconfigures {
 		names = append(names, fmt.Sprintf("by %v, switched off: %t", p.Protocols, p.SwitchOff))
 	}
-	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s disk=%v keep=%d "+
+	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s delay=%v disk=%v keep=%d "+
 		"clients=%d natives=%d direct=%t levels=%t older=%d [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
-		p.FastPath, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct, p.Rises, p.Older,
+		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct, p.Rises, p.Older,
 		strings.Join(names, " "))
 }
 

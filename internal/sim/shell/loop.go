@@ -65,6 +65,9 @@ func (l *loop) step() {
 	if late := l.Suite.Offers.Judge(l.ID, l.Now()); late != "" {
 		l.Suite.Report("offer-wait", late)
 	}
+	if l.node.Gathering() {
+		l.Counts.Gathered++
+	}
 	l.timer.reset(l.node.Next())
 	l.stepped()
 	l.Suite.Committed(l.ID, from, l.node.Replica().Term(), l.node.Replica().Commit())

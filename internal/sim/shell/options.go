@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Raft     raft.Options
 	FastPath offers.Setting
+	Delay    time.Duration // of commits, until more is proposed
 	Most     int64         // ticks in one step
 	Extend   time.Duration // what a new leader adds to every lease
 

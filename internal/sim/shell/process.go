@@ -79,7 +79,7 @@ func New(life *Life, data *datadir.Data, o *Options) (*Process, error) {
 	}
 	body, err := node.New(node.Options{
 		Raft: core, FirstSession: data.Boots << 32, RetryTicks: 3 * core.ElectionTicks,
-		FastPath: o.FastPath, OfferFaults: o.Offers,
+		FastPath: o.FastPath, OfferFaults: o.Offers, CommitDelay: o.Delay,
 	}, data.Restored, p.ports())
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ type World struct {
 	Events, Steps, Messages, Dropped, Duplicated    uint64
 	Applied, Elections, Starts, Failures, Snapshots uint64
 	Duplicates                                      uint64 // entries that repeated a proposal
+	Gathered                                        uint64 // steps after which proposals waited for more
 }
 
 // Clients counts what clients asked and were told.
@@ -70,7 +71,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Duplicated, &o.Duplicated}, {&c.Applied, &o.Applied}, {&c.Elections, &o.Elections},
 		{&c.Starts, &o.Starts}, {&c.Failures, &o.Failures}, {&c.Snapshots, &o.Snapshots}, {&c.Ops, &o.Ops},
 		{&c.Answered, &o.Answered}, {&c.Unanswered, &o.Unanswered}, {&c.Refused, &o.Refused}, {&c.Denied, &o.Denied},
-		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates},
+		{&c.Watched, &o.Watched}, {&c.Renewed, &o.Renewed}, {&c.Duplicates, &o.Duplicates}, {&c.Gathered, &o.Gathered},
 		{&c.Aborted, &o.Aborted}, {&c.Undone, &o.Undone}, {&c.Settled, &o.Settled},
 		{&c.Jobs, &o.Jobs}, {&c.LeadersLost, &o.LeadersLost},
 		{&c.Inferred, &o.Inferred}, {&c.Fast, &o.Fast}, {&c.FastTried, &o.FastTried}, {&c.Stamped, &o.Stamped},
@@ -108,12 +109,12 @@ func list(counts map[string]uint64) string {
 func (c *Counts) String() string {
 	return fmt.Sprintf("ops=%d answered=%d denied=%d watched=%d renewed=%d applied=%d repeated=%d inferred=%d "+
 		"fast=%d/%d stamped=%d direct=%d "+
-		"skipped=%d recovered=%d orphans=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
+		"skipped=%d recovered=%d orphans=%d gathered=%d messages=%d dropped=%d elections=%d starts=%d snapshots=%d "+
 		"changes: %s aborted=%d undone=%d settled=%d jobs=%d leaders-lost=%d "+
 		"unwelcome=%d cures=%d recoveries=%d adopted=%d faults: %s",
 		c.Ops, c.Answered, c.Denied, c.Watched, c.Renewed, c.Applied, c.Duplicates, c.Inferred, c.Fast, c.FastTried,
 		c.Stamped, c.Direct, c.Skipped,
-		c.Recovered, c.Orphans, c.Messages, c.Dropped, c.Elections,
+		c.Recovered, c.Orphans, c.Gathered, c.Messages, c.Dropped, c.Elections,
 		c.Starts, c.Snapshots, list(c.ByProtocol), c.Aborted, c.Undone, c.Settled, c.Jobs, c.LeadersLost,
 		c.Unwelcome, c.Cures, c.Recoveries, c.Adopted, list(c.Faults))
 }
