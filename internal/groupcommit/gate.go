@@ -39,7 +39,7 @@ func (g *Gate) Holds() bool { return g.window > 0 }
 func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 	g.most = max(g.most, waiting+running)
 	since := now.Sub(g.begun)
-	if waiting == 0 || waiting < g.expected() && since >= 0 && now.Before(g.Due()) { // negative: a clock was set back
+	if waiting == 0 || waiting < g.expected() && since >= 0 && now.Before(g.Deadline()) { // negative: a clock was set back
 		return false
 	}
 	g.begun = now
@@ -53,9 +53,9 @@ func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 // many wait as are usually open: then no more can be expected.
 func (g *Gate) expected() int { return max(1, min(enough, int(math.Round(g.open)))) }
 
-// Due returns when a batch begins at the latest. Where few proposals come in a window, it begins earlier, or at once: waiting
+// Deadline returns when a batch begins at the latest. Where few proposals come in a window, it begins earlier, or at once: waiting
 // would save little.
-func (g *Gate) Due() time.Time {
+func (g *Gate) Deadline() time.Time {
 	if g.apart == 0 {
 		return g.begun
 	}

@@ -148,7 +148,7 @@ func TestGate_clock(t *testing.T) {
 	if !l.gate.Pass(epoch.Add(time.Hour), 1, 0) {
 		t.Error("waits after an hour")
 	}
-	if due := l.gate.Due(); due.Sub(epoch.Add(time.Hour)) > window {
+	if due := l.gate.Deadline(); due.Sub(epoch.Add(time.Hour)) > window {
 		t.Errorf("due %v", due)
 	}
 }

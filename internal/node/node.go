@@ -185,6 +185,26 @@ func (n *Node) tick() {
 	}
 }
 
+// gathers reports whether proposals may have to wait here. Elsewhere they leave at once: the leader gathers for all.
+func (n *Node) gathers() bool { return n.gathering.gate.Holds() && n.leader == n.options.Raft.ID }
+
+// gather gives the core what others have proposed, unless more is waited for, and reports whether the proposals of this member
+// may go, too.
+func (n *Node) gather(now time.Time) bool {
+	g := &n.gathering
+	if n.gathers() {
+		waiting := g.proposals + n.proposals.Unsent()
+		g.shut = waiting > 0 && !g.gate.Pass(now, waiting, g.running(n.replica.Commit()))
+		if g.shut {
+			return false
+		}
+	}
+	n.inputs = append(n.inputs, g.held...)
+	clear(g.held)
+	g.held, g.proposals, g.shut = g.held[:0], 0, false
+	return true
+}
+
 // collect adds the proposals of this member to the inputs, unless they have to wait, and the waiting reads.
 func (n *Node) collect(proposes bool) {
 	if n.leader == consensus.NoMember {
@@ -302,6 +322,18 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTab
 	n.reads.advance(meta.Position.Index)
 	return nil
 }
+
+// Next returns when Step has something to do that waits for its time; false if nothing does.
+func (n *Node) Next() (time.Time, bool) {
+	at, waits := n.scheduler.Next()
+	if due := n.gathering.gate.Deadline(); n.gathering.shut && (!waits || due.Before(at)) {
+		return due, true
+	}
+	return at, waits
+}
+
+// Gathering reports whether proposals wait here for more of them.
+func (n *Node) Gathering() bool { return n.gathering.shut }
 
 // Waiting reports whether the next Step has something to propose or ask, and Next does not say when.
 func (n *Node) Waiting() bool {

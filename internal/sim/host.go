@@ -175,7 +175,8 @@ func (h *host) processOptions(data *datadir.Data) *shell.Options {
 	core.Seed += uint64(h.life)
 	setting := h.run.plan.Settings(&core, h.run.spoil)
 	o := &shell.Options{
-		Raft: core, FastPath: setting, Delay: h.run.plan.Delay, Offers: h.run.broken.Offers, Log: h.run.broken.Log, Extend: h.extension(),
+		Raft: core, FastPath: setting, Delay: h.run.plan.Delay, Extend: h.extension(),
+		Offers: h.run.broken.Offers, Log: h.run.broken.Log,
 		Most: node.MostTicks(&h.run.plan.Raft),
 		Mute: h.mute, Stepped: h.stepped, Observe: h.observe, Carry: h.carry, Altered: h.run.altered,
 		Configure: func(c raft.ConfigInForce) { h.inForce = &c },

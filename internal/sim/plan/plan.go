@@ -109,7 +109,8 @@ func (p *Plan) String() string {
 	return fmt.Sprintf("members=%d faults=%v tick=%v election=%d heartbeat=%d lease=%t fast-path=%s delay=%v disk=%v keep=%d "+
 		"clients=%d natives=%d direct=%t levels=%t older=%d [%s]",
 		p.Members, p.Faults.Round(time.Second), p.Tick, p.Raft.ElectionTicks, p.Raft.HeartbeatTicks, p.Raft.LeaderLease,
-		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct, p.Rises, p.Older,
+		p.FastPath, p.Delay, p.Disk.Round(time.Microsecond), p.Keep, p.Mix.Clients, p.Mix.Natives, p.Mix.Direct,
+		p.Rises, p.Older,
 		strings.Join(names, " "))
 }
 
