@@ -39,7 +39,8 @@ func (g *Gate) Holds() bool { return g.window > 0 }
 func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 	g.most = max(g.most, waiting+running)
 	since := now.Sub(g.begun)
-	if waiting == 0 || waiting < g.expected() && since >= 0 && now.Before(g.Deadline()) { // negative: a clock was set back
+	back := since < 0 // a clock was set back
+	if waiting == 0 || waiting < g.expected() && !back && now.Before(g.Deadline()) {
 		return false
 	}
 	g.begun = now

@@ -15,14 +15,10 @@ type gathering struct {
 	last      consensus.Index // in the log
 }
 
-// take keeps a message if it proposes something.
-func (g *gathering) take(received raft.Receive) bool {
-	if received.Message.Kind != consensus.MsgPropose {
-		return false
-	}
+// take keeps a message with so many proposals.
+func (g *gathering) take(received raft.Receive, proposals int) {
 	g.held = append(g.held, received)
-	g.proposals += len(received.Message.Proposals)
-	return true
+	g.proposals += proposals
 }
 
 // wrote notes what is in the log.

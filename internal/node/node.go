@@ -134,7 +134,11 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 			ticked = true
 			n.tick()
 		case raft.Receive:
-			if n.scheduler.Delay(now, &input.Message) || n.gathers() && n.gathering.take(input) {
+			if n.scheduler.Delay(now, &input.Message) {
+				continue
+			}
+			if input.Message.Kind == consensus.MsgPropose && n.gathers() {
+				n.gathering.take(input, len(input.Message.Proposals))
 				continue
 			}
 		}
