@@ -44,7 +44,8 @@ func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 		return false
 	}
 	g.begun = now
-	g.most, g.open = 0, g.open+(float64(g.most)-g.open)/memory
+	g.open += (float64(g.most) - g.open) / memory
+	g.most = 0
 	g.taken += (float64(waiting) - g.taken) / memory
 	g.apart += (float64(min(max(0, since), longest*g.window)) - g.apart) / memory
 	return true
@@ -54,8 +55,8 @@ func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 // many wait as are usually open: then no more can be expected.
 func (g *Gate) expected() int { return max(1, min(enough, int(math.Round(g.open)))) }
 
-// Deadline returns when a batch begins at the latest. Where few proposals come in a window, it begins earlier, or at once: waiting
-// would save little.
+// Deadline returns when a batch begins at the latest: where few proposals come in a window, earlier, or at once. Waiting
+// would save little there.
 func (g *Gate) Deadline() time.Time {
 	if g.apart == 0 {
 		return g.begun
