@@ -20,8 +20,11 @@ const (
 	// entry that raises it on, members write what builds below it do not read.
 	History Level = 3
 
+	// Changes is rows of changes that hold those of a batch (ADR 44). It is of what is on disk, as History is.
+	Changes Level = 4
+
 	// Own is the level of this build: the last one.
-	Own = History
+	Own = Changes
 )
 
 // Step is a row of the table of levels.
@@ -37,6 +40,7 @@ var table = [...]Step{
 	{First, "0.1.0-dev", "keys, transactions, leases, alarms and membership jobs"},
 	{Users, "0.1.0", "users, roles, permissions and join tokens"},
 	{History, "0.1.0", "stores that name replaced versions and have large values apart, results in packs, and packed logs"},
+	{Changes, "0.1.0", "changes in packs"},
 }
 
 // Enables says in words what a level enables.

@@ -152,8 +152,8 @@ func (m *Machine) applyCommand(e *consensus.Entry, res *kv.Result) (did effect, 
 		if res.Err, err = m.levels.raise(w, m.cluster, cmd.Raise); err != nil {
 			return effect{}, fmt.Errorf("apply: entry %v: %w", e.Position(), err)
 		}
+		w.WriteForm(m.levels.form()) // in the batch whose first row tells the level
 		if m.levels.now() >= level.History {
-			w.NameReplaced() // in the batch whose first row tells the level
 			m.sessions.packs = true
 		}
 		x.counts.Note(counts.ClusterVersionSet, res.Err)

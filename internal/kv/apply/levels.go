@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/level"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -26,6 +27,25 @@ type levelTable struct {
 
 // formatOf is the format of a store at a level.
 func formatOf(l level.Level) byte { return byte(l) + formatVersion - byte(level.First) }
+
+// changeForm is the form in which a store at a level has its changes.
+func changeForm(l level.Level) mvcc.Form {
+	switch {
+	case l >= level.Changes:
+		return mvcc.FormPacked
+	case l >= level.History:
+		return mvcc.FormNamed
+	}
+	return mvcc.FormPlain
+}
+
+// form is that of the changes which are written now.
+func (t *levelTable) form() mvcc.Form {
+	if t.ungated {
+		return mvcc.FormPacked
+	}
+	return changeForm(t.now())
+}
 
 // identity is the row of a cluster's store at a level.
 func identity(cluster consensus.ClusterID, l level.Level) []byte {

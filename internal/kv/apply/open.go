@@ -75,9 +75,8 @@ func Open(eng engine.Engine, options Options) (*Machine, error) {
 	if err := m.load(); err != nil {
 		return nil, err
 	}
-	options.Store.Unnamed = levels.now() < level.History && !levels.ungated
-	m.sessions.packs = !options.Store.Unnamed
-	options.Store.Blind = levels.own < level.History
+	m.sessions.packs = levels.now() >= level.History || levels.ungated
+	options.Store.Writes, options.Store.Reads = levels.form(), changeForm(levels.own)
 	if m.store, err = mvcc.Open(eng, options.Store); err != nil {
 		return nil, err
 	}

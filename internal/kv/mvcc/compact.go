@@ -11,10 +11,11 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, up to the
-// compact revision. Each change names the version that it replaced, so the walk reads no versions; where a row does not have
+// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the
+// last compact revision up to this one. Each change names the version that it replaced, so the walk reads no versions; where a row does not have
 // the name, the version is looked up. The rows of the changes go with what they name, in one batch, so they are the progress,
-// too: after a crash the walk begins at the first that is left.
+// too: after a crash the walk begins at the first that is left. A pack goes with its last change, so one may be left that begins
+// with changes which were walked before; at and done tell which ones.
 //
 // What stays of a key: its newest version at or below the compact revision, unless that is a tombstone, and everything at the
 // compact revision itself, since a watch may start there. So, compacting at C after a compaction at B:
@@ -137,32 +138,29 @@ func (c *compactor) step(maxChanges int) (err error) {
 // walk drops what the next changes replaced. first is the first of them, next the change behind them; each is zero if there
 // is none.
 func (c *compactor) walk(d *deletion, maxChanges int) (first, next kv.Rev, err error) {
-	it, err := c.store.engine.NewIter(appendChangeKey(nil, c.at), appendChangeKey(nil, kv.Rev{Main: c.target + 1}))
+	from := c.at
+	if from == (kv.Rev{}) {
+		from.Main = max(c.done, 0)
+	}
+	it, err := c.store.engine.NewIter(changeBounds(from))
 	if err != nil {
 		return first, next, err
 	}
-	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	defer func() { err = errors.Join(err, it.Close()) }()
 	count := 0
-	for valid := it.First(); valid; valid = it.Next() {
-		rev, ok := decodeChangeKey(it.Key())
-		if !ok {
-			return first, next, fmt.Errorf("%w: change key %x", ErrCorruptRow, it.Key())
-		}
+	scan := c.store.scan(it, from, allOf(c.target))
+	for scan.next() {
 		if count == 0 {
-			first = rev
+			first = scan.rev
 		}
 		if count++; count > maxChanges {
-			return first, rev, nil
+			return first, scan.rev, nil
 		}
-		change, ok := c.store.changes.decode(it.Value(), rev)
-		if !ok {
-			return first, next, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
-		}
-		if err := c.drop(d, &change, rev); err != nil {
+		if err := c.drop(d, &scan.change, scan.rev); err != nil {
 			return first, next, err
 		}
 	}
-	return first, next, nil
+	return first, next, scan.err
 }
 
 // drop applies the rules above to one change.
@@ -207,7 +205,7 @@ func (d *deletion) lookUp(eng engine.Engine, change *change, rev kv.Rev) (found 
 	return true, nil
 }
 
-// deleteChanges deletes the changes from first to before next, but not those at the compact revision.
+// deleteChanges deletes the rows of changes from first to before next, but not of those at the compact revision.
 func (c *compactor) deleteChanges(d *deletion, first, next kv.Rev) {
 	end := kv.Rev{Main: c.target}
 	if next != (kv.Rev{}) && next.Main < c.target {

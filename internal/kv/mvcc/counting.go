@@ -97,17 +97,15 @@ func (m Moment) countAt(key, end []byte) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	it, err := m.store.newIter(appendChangeKey(nil, kv.Rev{Main: m.last.Main}),
-		appendChangeKey(nil, kv.Rev{Main: m.last.Main, Sub: m.last.Sub + 1}), m.needs)
+	from := kv.Rev{Main: m.last.Main}
+	lower, upper := changeBounds(from)
+	it, err := m.store.newIter(lower, upper, m.needs)
 	if err != nil {
 		return 0, err
 	}
-	for valid := it.First(); valid; valid = it.Next() {
-		rev, _ := decodeChangeKey(it.Key())
-		c, ok := decodeChange(it.Value(), rev)
-		switch {
-		case !ok:
-			err = errors.Join(err, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, m.last.Main))
+	scan := m.store.scan(it, from, m.last)
+	for scan.next() {
+		switch c := &scan.change; {
 		case !inRange(c.user, key, end):
 		case c.kind == changeCreate:
 			count++
@@ -115,7 +113,7 @@ func (m Moment) countAt(key, end []byte) (int64, error) {
 			count--
 		}
 	}
-	return count, errors.Join(err, it.Error(), it.Close())
+	return count, errors.Join(scan.err, it.Close())
 }
 
 // CountsDue tells whether CountStep has something to do.

@@ -47,9 +47,8 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 	if q.MaxRevisions <= 0 {
 		q.MaxRevisions = defaultMaxRevisions
 	}
-	lower := appendChangeKey(nil, kv.Rev{Main: max(q.From, 0)})
-	upper := appendChangeKey(nil, kv.Rev{Main: q.To + 1})
-	rows, err := s.engine.NewIter(lower, upper)
+	from := kv.Rev{Main: max(q.From, 0)}
+	rows, err := s.engine.NewIter(changeBounds(from))
 	if err != nil {
 		return nil, q.From, fmt.Errorf("mvcc: read changes from revision %d: %w", q.From, err)
 	}
@@ -61,7 +60,7 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 		}
 		return nil, q.From, err
 	}
-	found, next, err := scanChanges(rows, s.changes, &q, q.keys())
+	found, next, err := collectChanges(s.scan(rows, from, allOf(q.To)), &q, q.keys())
 	if err == nil {
 		changes, next, err = s.loadChanges(versions, &q, found, next)
 	}
@@ -74,43 +73,34 @@ func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, e
 	return changes, next, nil
 }
 
-// changeRef is one row of the table of changes: the engine key of its version.
+// changeRef is one change: the engine key of its version.
 type changeRef struct {
 	rev   kv.Rev
 	row   []byte // engine key in the version table
 	event kv.Event
 }
 
-// scanChanges collects the rows that match, whole revisions only.
-func scanChanges(
-	rows engine.Iterator, reader changeReader, q *EventQuery, keys keyrange.Set,
-) (found []changeRef, next kv.Revision, err error) {
+// collectChanges collects the changes that match, whole revisions only.
+func collectChanges(scan changeScan, q *EventQuery, keys keyrange.Set) (found []changeRef, next kv.Revision, err error) {
 	revisions, scanned := 0, 0
 	var matched, latest kv.Revision
-	for valid := rows.First(); valid; valid = rows.Next() {
-		rev, ok := decodeChangeKey(rows.Key())
-		if !ok {
-			return nil, 0, fmt.Errorf("%w: change key %x", ErrCorruptRow, rows.Key())
-		}
+	for scan.next() {
+		rev := scan.rev
 		if rev.Main != latest && (revisions >= q.MaxRevisions || scanned >= maxScannedChanges) {
 			return found, rev.Main, nil
 		}
 		latest = rev.Main
 		scanned++
-		c, ok := reader.decode(rows.Value(), rev)
-		if !ok {
-			return nil, 0, fmt.Errorf("%w: change at revision %d", ErrCorruptRow, rev.Main)
-		}
-		if len(q.Ranges) > 0 && !keys.Contains(c.user) {
+		if len(q.Ranges) > 0 && !keys.Contains(scan.change.user) {
 			continue
 		}
 		if rev.Main != matched {
 			matched = rev.Main
 			revisions++
 		}
-		found = append(found, changeRef{rev: rev, row: appendVersionKey(nil, c.user, rev)})
+		found = append(found, changeRef{rev: rev, row: appendVersionKey(nil, scan.change.user, rev)})
 	}
-	return found, q.To + 1, rows.Error()
+	return found, q.To + 1, scan.err
 }
 
 // keys is the ranges as a set, which finds a key among very many of them.

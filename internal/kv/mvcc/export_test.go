@@ -11,22 +11,36 @@ import (
 // KeyCount returns the number of keys that exist at the published revision.
 func (s *Store) KeyCount() int64 { return s.state.Load().numbers.keys }
 
-// ForgetReplaced takes the names of the versions that they replaced out of all changes, as in a store below level.History.
-func ForgetReplaced(eng engine.Engine) error {
-	it, err := eng.NewIter([]byte{tableChanges}, []byte{tableChanges + 1})
+// ForgetReplaced gives all changes a row each, without the name of the version that they replaced, as in a store below level.History.
+func (s *Store) ForgetReplaced() error {
+	eng := s.engine
+	it, err := eng.NewIter(changeBounds(kv.Rev{}))
 	if err != nil {
 		return err
 	}
 	batch := eng.NewBatch()
-	for valid := it.First(); valid && err == nil; valid = it.Next() {
-		rev, _ := decodeChangeKey(it.Key())
-		c, ok := decodeChange(it.Value(), rev)
-		if !ok {
-			err = ErrCorruptRow
-		}
-		batch.Set(bytes.Clone(it.Key()), appendChange(nil, &change{kind: c.kind, user: bytes.Clone(c.user)}, rev))
+	batch.DeleteRange(changeBounds(kv.Rev{}))
+	scan := s.scan(it, kv.Rev{Main: max(s.compactor.done, 0)}, maxRev)
+	if at := s.compactor.at; at != (kv.Rev{}) {
+		scan.from = at // what is before has gone, though its pack may be there
 	}
-	return errors.Join(err, it.Error(), it.Close(), batch.Commit(), batch.Close())
+	for scan.next() {
+		plain := change{kind: scan.change.kind, user: bytes.Clone(scan.change.user)}
+		batch.Set(appendChangeKey(nil, scan.rev), appendChange(nil, &plain, scan.rev))
+	}
+	return errors.Join(scan.err, it.Close(), batch.Commit(), batch.Close())
+}
+
+// ChangeRows counts the rows that hold changes.
+func (s *Store) ChangeRows() (rows int, err error) {
+	it, err := s.engine.NewIter(changeBounds(kv.Rev{}))
+	if err != nil {
+		return 0, err
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		rows++
+	}
+	return rows, errors.Join(it.Error(), it.Close())
 }
 
 // CompactAsBefore deletes what is dead below the compact revision as builds below level.History did: it looks at each version, and

@@ -13,6 +13,7 @@ import (
 //
 //	'd' | escaped user key | 0x00 0x01 | ^main (8) | ^sub (4)   -> record (record.go)     versions, newest first
 //	'r' | main (8) | sub (4)                                    -> change (change.go)     changes, oldest first
+//	'r' | main (8) | sub (4)                                    -> changes (pack.go)      changes up to this one
 //	'm' | name                                                  -> numbers of the store
 const (
 	tableVersions = engine.VersionedTable

@@ -40,7 +40,7 @@ func openStoreAs(t *testing.T, o opener, fs vfs.FS, options mvcc.Options) (*mvcc
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !options.Unnamed {
+	if options.Writes <= mvcc.FormNamed {
 		eng.SeparateValues()
 	}
 	options.Census = census.Options{Keys: 2}
@@ -82,7 +82,7 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	d := &driver{t: t, r: rand.New(rand.NewPCG(seed, 7)), model: newModel()}
 	fs := vfs.NewCrashableMem()
 	var eng engine.Engine
-	d.older = d.r.IntN(2) == 0
+	d.form = mvcc.Form(d.r.IntN(3))
 	d.store, eng = d.open(o, fs, cache)
 	commits := []*model{d.model.clone()} // since the last flush
 	for range rounds {
@@ -113,11 +113,11 @@ func runModel(t *testing.T, o opener, seed uint64, cache, rounds int) {
 	}
 }
 
-// open opens the store below level.History, now with a build that knows the level, now with an older one, or at it.
+// open opens the store at some level, now with a build that knows all, now with an older one.
 func (d *driver) open(o opener, fs *vfs.MemFS, cache int) (*mvcc.Store, engine.Engine) {
 	d.t.Helper()
-	d.blind = d.older && d.r.IntN(2) == 0
-	return openStoreAs(d.t, o, fs, mvcc.Options{CacheBytes: cache, Unnamed: d.older, Blind: d.blind})
+	d.knows = mvcc.Form(d.r.IntN(int(d.form) + 1))
+	return openStoreAs(d.t, o, fs, mvcc.Options{CacheBytes: cache, Writes: d.form, Reads: d.knows})
 }
 
 // crash loses what was not synced and finds the commit that the store came back with.
@@ -130,13 +130,13 @@ func (d *driver) crash(
 		d.t.Fatal(err)
 	}
 	forget := d.r.IntN(2) == 0 // what comes back is a store from before level.History
-	if forget || d.older {
+	if older := d.form == mvcc.FormPlain; forget || older {
 		d.store, eng = openStore(d.t, o, clone, cache)
 		var err error
 		if forget {
-			err = mvcc.ForgetReplaced(eng)
+			err = d.store.ForgetReplaced()
 		}
-		if err == nil && d.older && d.r.IntN(2) == 0 { // an older build was there in between
+		if err == nil && older && d.r.IntN(2) == 0 { // an older build was there in between
 			err = mvcc.CompactAsBefore(eng)
 		}
 		if err := errors.Join(err, eng.Flush(), eng.Close()); err != nil {

@@ -213,8 +213,8 @@ type driver struct {
 	r     *rand.Rand
 	model *model
 	store *mvcc.Store
-	older bool // it is below level.History
-	blind bool // its build knows no more
+	form  mvcc.Form // in which changes are written
+	knows mvcc.Form // the latest that its build knows
 }
 
 func (d *driver) key() []byte {
@@ -344,9 +344,9 @@ func (d *driver) sameErr(want, got error) {
 func (d *driver) batch() {
 	w := d.store.Begin()
 	for range d.r.IntN(6) {
-		if d.command(w); d.older && !d.blind && d.r.IntN(200) == 0 {
-			d.older = false
-			w.NameReplaced()
+		if d.command(w); d.form > d.knows && d.r.IntN(200) == 0 {
+			d.form--
+			w.WriteForm(d.form)
 		}
 		if d.r.IntN(80) == 0 {
 			rev := d.revision()

@@ -20,11 +20,10 @@ type Options struct {
 	Census census.Options
 	// Life cuts long work (hashing) short when it ends; nil: it never does.
 	Life context.Context
-	// Unnamed writes changes that do not name the version which they replace, until Writer.NameReplaced: builds below
-	// level.History read no others.
-	Unnamed bool
-	// Blind refuses changes that name it, as those builds do. Tests run them.
-	Blind bool
+	// Writes is the form of the changes that are written, until Writer.WriteForm: builds below a level read no later one.
+	Writes Form
+	// Reads refuses changes of a later form, as those builds do. Tests run them.
+	Reads Form
 }
 
 // DefaultCacheBytes holds about 70,000 keys with values of 256 bytes.
@@ -47,9 +46,9 @@ type Store struct {
 	state  atomic.Pointer[state]
 	life   context.Context
 
-	writer  Writer
-	begun   atomic.Bool
-	changes changeReader
+	writer Writer
+	begun  atomic.Bool
+	form   Form // Options.Reads
 
 	compactor compactor
 	scratch   sync.Pool // *[]byte for engine keys
@@ -61,7 +60,7 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 		options.CacheBytes = DefaultCacheBytes
 	}
 	s := &Store{engine: eng, cache: newCache(max(options.CacheBytes, 0)), life: options.Life,
-		changes: changeReader{options.Blind}}
+		form: options.Reads}
 	if s.life == nil {
 		s.life = context.Background()
 	}
@@ -77,7 +76,7 @@ func Open(eng engine.Engine, options Options) (*Store, error) {
 		return nil, err
 	}
 	s.writer.init(s)
-	s.writer.naming = !options.Unnamed
+	s.writer.form = options.Writes
 	return s, nil
 }
 

@@ -31,7 +31,8 @@ type Writer struct {
 	events  []kv.Event
 	compact kv.Revision
 	numbers numbers
-	naming  bool // changes name the version that they replace
+	form    Form // of changes
+	pack    pack // of changes that are not in the batch yet
 
 	pending overlay
 	lives   []census.Change // keys that came and went
@@ -52,10 +53,11 @@ func (w *Writer) begin(current *state) {
 	w.base = current
 	w.last, w.compact, w.numbers = current.revision, current.compact, current.numbers
 	w.main, w.exact, w.sub, w.open = 0, 0, 0, false
+	w.pack.reset()
 }
 
-// NameReplaced lets changes name the version that they replace, from here on: see Options.Unnamed.
-func (w *Writer) NameReplaced() { w.naming = true }
+// WriteForm lets changes be written in a later form from here on: see Options.Writes.
+func (w *Writer) WriteForm(form Form) { w.form = min(w.form, form) }
 
 // Err returns the engine error that Commit will return, nil if there is none so far.
 func (w *Writer) Err() error { return w.err }
@@ -205,27 +207,50 @@ func (w *Writer) nextRev() kv.Rev {
 	return rev
 }
 
-// write puts both rows of a change into the batch and the version over the engine's. It replaces before, which lies at at;
+// write puts a version into the batch, with its change, and over the engine's. It replaces before, which lies at at;
 // the length of its row may be missing.
 func (w *Writer) write(v *pendingVersion, before *kv.KeyValue, at position) {
 	rec := v.record()
-	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: w.naming && before != nil}
+	replaces := change{kind: v.changeKind(), user: v.kv.Key, before: at, named: w.form <= FormNamed && before != nil}
 	if replaces.named && at.row == 0 {
 		old := pendingVersion{rev: at.rev, kv: *before}
 		replaces.before = old.position()
 	}
 	w.keyBuf = appendVersionKey(w.keyBuf[:0], v.kv.Key, v.rev)
 	w.rowBuf = appendRecord(w.rowBuf[:0], &rec, v.rev.Main)
-	w.changeBuf = appendChangeKey(w.changeBuf[:0], v.rev)
 	w.batch.Set(w.keyBuf, w.rowBuf)
 	w.numbers.versions++
 	w.numbers.bytes += versionBytes(len(w.keyBuf), len(w.rowBuf), len(v.kv.Key))
-	w.rowBuf = appendChange(w.rowBuf[:0], &replaces, v.rev)
-	w.batch.Set(w.changeBuf, w.rowBuf)
+	w.writeChange(&replaces, v.rev)
 	w.pending.add(v)
 }
 
-// versionBytes is what one change takes in both tables, but for the name of the version before.
+func (w *Writer) writeChange(c *change, rev kv.Rev) {
+	if w.form <= FormPacked {
+		if !w.pack.takes(c, rev) {
+			w.writePack()
+		}
+		w.pack.add(c, rev)
+		return
+	}
+	w.changeBuf = appendChangeKey(w.changeBuf[:0], rev)
+	w.rowBuf = appendChange(w.rowBuf[:0], c, rev)
+	w.batch.Set(w.changeBuf, w.rowBuf)
+}
+
+// writePack puts the changes that wait for it into the batch.
+func (w *Writer) writePack() {
+	if w.pack.empty() {
+		return
+	}
+	w.changeBuf = appendChangeKey(w.changeBuf[:0], w.pack.last)
+	w.rowBuf = w.pack.append(w.rowBuf[:0])
+	w.batch.Set(w.changeBuf, w.rowBuf)
+	w.pack.reset()
+}
+
+// versionBytes is what one change takes in both tables if it has rows of its own, but for the name of the version before. In a
+// pack it takes less, which is not counted, since whoever deletes the version does not know in what rows its change was.
 func versionBytes(key, row, user int) int64 { return int64(key + row + changeKeyLen + 1 + user) }
 
 // Compact forgets history below rev: reads below are refused as soon as this batch is published. The rows go later, by
@@ -251,6 +276,7 @@ func (w *Writer) Commit() error {
 	if w.err != nil {
 		return w.err
 	}
+	w.writePack()
 	if w.numbers.versions != w.base.numbers.versions {
 		n := &w.numbers
 		w.batch.Set(writtenRow, appendNumbers(w.rowBuf[:0], int64(w.last), n.keys, n.versions, n.bytes))

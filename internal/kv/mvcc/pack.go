@@ -1,0 +1,144 @@
+package mvcc
+
+import (
+	"encoding/binary"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// A pack is several changes in a row, in their order. Its key is that of the last one, so that the first row which is not below a
+// revision has the first change that is not:
+//
+//	changePack | uvarint last.main-first.main | uvarint first.sub | for each change:
+//	    kind (1) | [uvarint distance] | [name of the version before, as in a row of its own] | uvarint length of the key | key
+//
+// A change is at the next revision, unless its kind has packSame (the next change of the same one) or packFar (the distance
+// follows). The changes of a revision may be in several packs.
+type pack struct {
+	first, last kv.Rev
+	entries     []byte
+}
+
+const (
+	changePack = 8 // in the place of the kind; no row of a single change begins so
+
+	packSame = 8  // added to the kind of a change
+	packFar  = 16 // added to the kind of a change
+)
+
+// maxPackBytes is below the length at which the engine lets values lie apart, so that whoever reads changes opens no file of values.
+// Only the change of a long key exceeds it, alone.
+const maxPackBytes = 960
+
+func (p *pack) empty() bool { return len(p.entries) == 0 }
+
+func (p *pack) reset() { p.entries = p.entries[:0] }
+
+// takes reports whether the next change may be added.
+func (p *pack) takes(c *change, rev kv.Rev) bool {
+	const most = 48 // all but the key
+	return p.empty() || len(p.entries)+len(c.user) <= maxPackBytes-most && (rev == kv.Rev{Main: p.last.Main, Sub: p.last.Sub + 1} ||
+		rev.Main > p.last.Main && rev.Sub == 0)
+}
+
+func (p *pack) add(c *change, rev kv.Rev) {
+	kind, far := c.kind, rev.Main-p.last.Main
+	switch {
+	case p.empty():
+		p.first, far = rev, 1
+	case far == 0:
+		kind |= packSame
+	case far > 1:
+		kind |= packFar
+	}
+	if c.named {
+		kind |= changeNamed
+	}
+	p.entries = append(p.entries, kind)
+	if far > 1 {
+		p.entries = binary.AppendUvarint(p.entries, uint64(far))
+	}
+	if c.named {
+		p.entries = appendBefore(p.entries, c, rev)
+	}
+	p.entries = binary.AppendUvarint(p.entries, uint64(len(c.user)))
+	p.entries = append(p.entries, c.user...)
+	p.last = rev
+}
+
+// append appends the value of the row.
+func (p *pack) append(dst []byte) []byte {
+	dst = append(dst, changePack)
+	dst = binary.AppendUvarint(dst, uint64(p.last.Main-p.first.Main))
+	dst = binary.AppendUvarint(dst, uint64(p.first.Sub))
+	return append(dst, p.entries...)
+}
+
+func isPack(row []byte) bool { return len(row) > 0 && row[0] == changePack }
+
+// packReader walks over the changes of a pack.
+type packReader struct {
+	rest []byte
+	at   kv.Rev // of the change that was read last
+	last kv.Rev // of the last one
+	read bool   // a change was read
+}
+
+// openPack begins to read the row of the pack whose last change is at last.
+func openPack(row []byte, last kv.Rev) (r packReader, ok bool) {
+	if !isPack(row) {
+		return r, false
+	}
+	length, n := binary.Uvarint(row[1:])
+	if n <= 0 || length > uint64(last.Main) {
+		return r, false
+	}
+	row = row[1+n:]
+	sub, n := binary.Uvarint(row)
+	if n <= 0 || sub > maxSub || n == len(row) {
+		return r, false
+	}
+	return packReader{rest: row[n:], at: kv.Rev{Main: last.Main - kv.Revision(length), Sub: int64(sub)}, last: last}, true
+}
+
+// done reports whether all changes were read.
+func (r *packReader) done() bool { return len(r.rest) == 0 }
+
+// next reads a change, whose revision is at then.
+func (r *packReader) next() (c change, ok bool) {
+	kind := r.rest[0]
+	rest := r.rest[1:]
+	switch place := kind & (packSame | packFar); {
+	case !r.read:
+		if ok = place == 0; !ok {
+			return c, false
+		}
+	case place == packSame:
+		r.at.Sub++
+	case place == packFar:
+		far, n := binary.Uvarint(rest)
+		if n <= 0 || far < 2 || far > uint64(r.last.Main) {
+			return c, false
+		}
+		r.at, rest = kv.Rev{Main: r.at.Main + kv.Revision(far)}, rest[n:]
+	case place == 0:
+		r.at = kv.Rev{Main: r.at.Main + 1}
+	default:
+		return c, false
+	}
+	c.kind, c.named = kind&^(packSame|packFar|changeNamed), kind&changeNamed != 0
+	if c.kind > changeDelete || c.named && c.kind == changeCreate || later(r.at, r.last) {
+		return c, false
+	}
+	if c.named {
+		if rest, ok = c.decodeBefore(rest, r.at); !ok {
+			return c, false
+		}
+	}
+	length, n := binary.Uvarint(rest)
+	if n <= 0 || length > uint64(len(rest)-n) {
+		return c, false
+	}
+	c.user, r.rest, r.read = rest[n:n+int(length)], rest[n+int(length):], true
+	return c, !r.done() || r.at == r.last
+}

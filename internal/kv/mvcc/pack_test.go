@@ -1,0 +1,153 @@
+package mvcc
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// Ensure that what decodes as a pack is in order, ends at its key, and comes back from what is made of it.
+func FuzzOpenPack(f *testing.F) {
+	var p pack
+	for i, c := range []change{{kind: changeCreate, user: []byte("a")}, {kind: changeUpdate, user: []byte("a\x00")},
+		{kind: changeDelete, named: true, before: position{kv.Rev{Main: 1}, 9}, user: nil}} {
+		p.add(&c, []kv.Rev{{Main: 4, Sub: 2}, {Main: 4, Sub: 3}, {Main: 9}}[i])
+	}
+	f.Add(p.append(nil), int64(9), uint32(0))
+	f.Add([]byte{8, 1, 0, 1, 1, 'k', 8, 1, 'l'}, int64(1), uint32(1))
+	f.Fuzz(func(t *testing.T, row []byte, main int64, sub uint32) {
+		last := kv.Rev{Main: kv.Revision(main), Sub: int64(sub)}
+		if main < 0 {
+			return
+		}
+		r, ok := openPack(row, last)
+		var again pack
+		before := kv.Rev{Main: -1}
+		for changes := 0; ok && !r.done(); changes++ {
+			var c change
+			if c, ok = r.next(); !ok {
+				break
+			}
+			if !later(r.at, before) || later(r.at, last) || c.named && !later(r.at, c.before.rev) {
+				t.Fatalf("%x: %v comes after %v, and replaces %v", row, r.at, before, c.before)
+			}
+			if before = r.at; changes > 0 && !again.takes(&change{}, r.at) {
+				return // no writer makes such a one, or so long a one
+			}
+			again.add(&c, r.at)
+		}
+		if !ok {
+			return
+		}
+		if before != last {
+			t.Fatalf("%x at %v ends at %v", row, last, before)
+		}
+		third, ok := openPack(again.append(nil), last)
+		for r, _ = openPack(row, last); !r.done(); {
+			want, _ := r.next()
+			if !ok || third.done() {
+				t.Fatalf("%x became %x", row, again.append(nil))
+			}
+			got, same := third.next()
+			if !same || third.at != r.at || got.kind != want.kind || got.named != want.named || got.before != want.before ||
+				!bytes.Equal(got.user, want.user) {
+				t.Fatalf("%+v at %v became %+v at %v", want, r.at, got, third.at)
+			}
+		}
+	})
+}
+
+// Ensure that the changes of a batch share rows, none of which is so long that the engine may put it apart, in the latest form only;
+// and that a walk which ends within a row goes on there, in other lives of the store too.
+func TestWriter_packs(t *testing.T) {
+	const batch, keys, most = 100, 10, 1 << 10
+	for form, wantRows := range map[Form]int{FormPacked: 4, FormNamed: batch, FormPlain: batch} {
+		eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := Options{Writes: form, Reads: form}
+		s, err := Open(eng, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := s.Begin()
+		for i := range batch {
+			w.BeginCommand()
+			w.Put(fmt.Appendf(nil, "/registry/leases/node-%02d", i%keys), []byte("v"), 0)
+			w.EndCommand()
+		}
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if rows, err := s.ChangeRows(); err != nil || rows > wantRows || rows < wantRows/2 {
+			t.Errorf("form %d: %d rows, %v", form, rows, err)
+		}
+		it, err := eng.NewIter(changeBounds(kv.Rev{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for valid := it.First(); valid; valid = it.Next() {
+			if len(it.Value()) >= most {
+				t.Errorf("form %d: a row of %d bytes", form, len(it.Value()))
+			}
+		}
+		if err := it.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range []kv.Revision{15, 16, 57, s.Revision()} {
+			w := s.Begin()
+			if err := w.Compact(at); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			for done := false; !done; {
+				if s, err = Open(eng, options); err != nil {
+					t.Fatal(err)
+				}
+				if done, err = s.CompactStep(7); err != nil { // the engine in memory checks that no version is deleted twice
+					t.Fatal(err)
+				}
+			}
+			changes, next, err := s.EventsSince(EventQuery{From: at})
+			if want := int(s.Revision()-at) + 1; err != nil || len(changes) != want || next != s.Revision()+1 {
+				t.Errorf("form %d, compacted at %d: %d changes up to %d, %v", form, at, len(changes), next, err)
+			}
+		}
+		if rows, err := s.ChangeRows(); err != nil || rows != 1 || s.Size().Versions != keys {
+			t.Errorf("form %d: %d rows are left, and %d versions, %v", form, rows, s.Size().Versions, err)
+		}
+		if err := eng.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Ensure that the change of a long key has a row alone, and that one which is not next to those before begins another.
+func TestPack_takes(t *testing.T) {
+	var p pack
+	p.add(&change{user: []byte("a")}, kv.Rev{Main: 5, Sub: 3})
+	for _, row := range []struct {
+		user string
+		rev  kv.Rev
+		want bool
+	}{
+		{"b", kv.Rev{Main: 5, Sub: 4}, true}, {"b", kv.Rev{Main: 6}, true}, {"b", kv.Rev{Main: 1000}, true},
+		{"b", kv.Rev{Main: 5, Sub: 5}, false}, {"b", kv.Rev{Main: 6, Sub: 1}, false},
+		{string(make([]byte, maxPackBytes)), kv.Rev{Main: 6}, false},
+	} {
+		if got := p.takes(&change{user: []byte(row.user)}, row.rev); got != row.want {
+			t.Errorf("key of %d bytes at %v: %v", len(row.user), row.rev, got)
+		}
+	}
+	if p.reset(); !p.takes(&change{user: make([]byte, maxPackBytes)}, kv.Rev{Main: 6, Sub: 1}) {
+		t.Error("an empty one refuses")
+	}
+}
