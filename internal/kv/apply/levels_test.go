@@ -302,6 +302,85 @@ func TestMachine_Apply_history(t *testing.T) {
 	}
 }
 
+// changeRows counts the rows of single changes, and those of several.
+func (b *bench) changeRows() (single, packs int) {
+	b.t.Helper()
+	it, err := b.eng.NewIter([]byte{'r'}, []byte{'r' + 1})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		if it.Value()[0] == 8 {
+			packs++
+		} else {
+			single++
+		}
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		b.t.Fatal(err)
+	}
+	return single, packs
+}
+
+// Ensure that changes are packed from the entry on that raises level.Changes, within its batch, and not before; that a build which does
+// not know the level refuses the store then, and says what to do; and that all rows are read and deleted, whatever their form.
+func TestMachine_Apply_changes(t *testing.T) {
+	b := &bench{t: t, fs: vfs.NewCrashableMem(), lsm: true}
+	b.openEngine()
+	if err := apply.Bootstrap(b.eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
+		t.Fatal(err)
+	}
+	wrote := func(what string, single, packs int) {
+		t.Helper()
+		gotSingle, gotPacks := b.changeRows()
+		if gotSingle != single || gotPacks != packs {
+			t.Fatalf("%s: %d rows of single changes, and %d of several", what, gotSingle, gotPacks)
+		}
+		rows := int(b.m.Store().Revision()) - 1
+		if changes, _, err := b.m.Store().EventsSince(mvcc.EventQuery{From: 2}); err != nil || len(changes) != rows {
+			t.Fatalf("%s: %d of %d changes are read, %v", what, len(changes), rows, err)
+		}
+	}
+	two := func() { b.apply(*b.entry(put("k", "v")), *b.entry(put("l", "v"))) }
+	b.openAs(level.History)
+	b.knows(1, level.History)
+	b.do(raise(level.History))
+	two()
+	b.openAs(level.Own) // upgraded, and back once more
+	two()
+	wrote("below the level", 4, 0)
+	b.openAs(level.History)
+	two()
+	b.openAs(level.Own)
+	b.knows(1, level.Own)
+	b.apply(*b.entry(put("k", "v")), *b.entry(raise(level.Changes)), *b.entry(put("k", "v")), *b.entry(put("l", "v")))
+	wrote("in the batch that raises the level", 7, 1)
+	var low *level.TooLowError
+	if _, err := apply.Open(b.eng, apply.Options{Level: level.History}); !errors.As(err, &low) || !errors.Is(err, apply.ErrNewer) ||
+		!strings.Contains(err.Error(), "start the build that ran here before, or a later one") {
+		t.Errorf("a build that does not know packs opens the store: %v", err)
+	}
+	b.openAs(level.Own)
+	two()
+	wrote("at the level", 7, 2)
+	b.do(kv.Command{Compact: &kv.CompactOp{Revision: b.m.Store().Revision() - 2}}) // within a row
+	for _, want := range []int{4, 2} {
+		for done := false; !done; {
+			var err error
+			if done, err = b.m.Store().CompactStep(2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if single, packs := b.changeRows(); single != 0 || packs != want/2 || b.m.Store().Size().Versions != int64(want) {
+			t.Errorf("%d and %d rows are left, and %d versions; want %d", single, packs, b.m.Store().Size().Versions, want)
+		}
+		b.do(kv.Command{Compact: &kv.CompactOp{Revision: b.m.Store().Revision()}})
+	}
+	if err := b.eng.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // userRows are the rows of all users.
 func (b *bench) userRows() (rows []auth.Row) {
 	b.t.Helper()

@@ -11,11 +11,11 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
-// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the
-// last compact revision up to this one. Each change names the version that it replaced, so the walk reads no versions; where a row does not have
-// the name, the version is looked up. The rows of the changes go with what they name, in one batch, so they are the progress,
-// too: after a crash the walk begins at the first that is left. A pack goes with its last change, so one may be left that begins
-// with changes which were walked before; at and done tell which ones.
+// compactor deletes the rows that the compact revision made unreachable. It walks the table of changes, in order, from the last
+// compact revision to this one. Each change names the version that it replaced, so the walk reads no versions; where a row does
+// not have the name, the version is looked up. The rows of the changes go with what they name, in one batch, so they are the
+// progress, too: after a crash the walk begins at the first that is left. A pack goes with its last change. So one may be left
+// that begins with changes which were walked before; at and done tell which ones.
 //
 // What stays of a key: its newest version at or below the compact revision, unless that is a tombstone, and everything at the
 // compact revision itself, since a watch may start there. So, compacting at C after a compaction at B:
@@ -148,7 +148,7 @@ func (c *compactor) walk(d *deletion, maxChanges int) (first, next kv.Rev, err e
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	count := 0
-	scan := c.store.scan(it, from, allOf(c.target))
+	scan := newChangeScan(it, c.store.form, from, allOf(c.target))
 	for scan.next() {
 		if count == 0 {
 			first = scan.rev

@@ -103,7 +103,7 @@ func (m Moment) countAt(key, end []byte) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	scan := m.store.scan(it, from, m.last)
+	scan := newChangeScan(it, m.store.form, from, m.last)
 	for scan.next() {
 		switch c := &scan.change; {
 		case !inRange(c.user, key, end):

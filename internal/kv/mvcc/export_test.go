@@ -20,7 +20,7 @@ func (s *Store) ForgetReplaced() error {
 	}
 	batch := eng.NewBatch()
 	batch.DeleteRange(changeBounds(kv.Rev{}))
-	scan := s.scan(it, kv.Rev{Main: max(s.compactor.done, 0)}, maxRev)
+	scan := newChangeScan(it, s.form, kv.Rev{Main: max(s.compactor.done, 0)}, maxRev)
 	if at := s.compactor.at; at != (kv.Rev{}) {
 		scan.from = at // what is before has gone, though its pack may be there
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// A pack is several changes in a row, in their order. Its key is that of the last one, so that the first row which is not below a
-// revision has the first change that is not:
+// A pack is a row with several changes, in their order. Its key is that of the last one, so that the first row which is not
+// below a revision has the first change that is not:
 //
 //	changePack | uvarint last.main-first.main | uvarint first.sub | for each change:
 //	    kind (1) | [uvarint distance] | [name of the version before, as in a row of its own] | uvarint length of the key | key
@@ -26,8 +26,8 @@ const (
 	packFar  = 16 // added to the kind of a change
 )
 
-// maxPackBytes is below the length at which the engine lets values lie apart, so that whoever reads changes opens no file of values.
-// Only the change of a long key exceeds it, alone.
+// maxPackBytes is below the length at which the engine lets values lie apart, so that whoever reads changes opens no file of
+// values. Only the change of a long key exceeds it, alone.
 const maxPackBytes = 960
 
 func (p *pack) empty() bool { return len(p.entries) == 0 }
@@ -37,8 +37,11 @@ func (p *pack) reset() { p.entries = p.entries[:0] }
 // takes reports whether the next change may be added.
 func (p *pack) takes(c *change, rev kv.Rev) bool {
 	const most = 48 // all but the key
-	return p.empty() || len(p.entries)+len(c.user) <= maxPackBytes-most && (rev == kv.Rev{Main: p.last.Main, Sub: p.last.Sub + 1} ||
-		rev.Main > p.last.Main && rev.Sub == 0)
+	if p.empty() {
+		return true
+	}
+	follows := rev == kv.Rev{Main: p.last.Main, Sub: p.last.Sub + 1} || rev.Main > p.last.Main && rev.Sub == 0
+	return follows && len(p.entries)+len(c.user) <= maxPackBytes-most
 }
 
 func (p *pack) add(c *change, rev kv.Rev) {
@@ -78,10 +81,10 @@ func isPack(row []byte) bool { return len(row) > 0 && row[0] == changePack }
 
 // packReader walks over the changes of a pack.
 type packReader struct {
-	rest []byte
-	at   kv.Rev // of the change that was read last
-	last kv.Rev // of the last one
-	read bool   // a change was read
+	rest  []byte
+	at    kv.Rev // of the change that was read last
+	last  kv.Rev // of the last one
+	begun bool   // a change was read
 }
 
 // openPack begins to read the row of the pack whose last change is at last.
@@ -101,15 +104,15 @@ func openPack(row []byte, last kv.Rev) (r packReader, ok bool) {
 	return packReader{rest: row[n:], at: kv.Rev{Main: last.Main - kv.Revision(length), Sub: int64(sub)}, last: last}, true
 }
 
-// done reports whether all changes were read.
-func (r *packReader) done() bool { return len(r.rest) == 0 }
+// exhausted reports whether all changes were read.
+func (r *packReader) exhausted() bool { return len(r.rest) == 0 }
 
 // next reads a change, whose revision is at then.
 func (r *packReader) next() (c change, ok bool) {
 	kind := r.rest[0]
 	rest := r.rest[1:]
 	switch place := kind & (packSame | packFar); {
-	case !r.read:
+	case !r.begun:
 		if ok = place == 0; !ok {
 			return c, false
 		}
@@ -139,6 +142,6 @@ func (r *packReader) next() (c change, ok bool) {
 	if n <= 0 || length > uint64(len(rest)-n) {
 		return c, false
 	}
-	c.user, r.rest, r.read = rest[n:n+int(length)], rest[n+int(length):], true
-	return c, !r.done() || r.at == r.last
+	c.user, r.rest, r.begun = rest[n:n+int(length)], rest[n+int(length):], true
+	return c, !r.exhausted() || r.at == r.last
 }

@@ -28,7 +28,7 @@ func FuzzOpenPack(f *testing.F) {
 		r, ok := openPack(row, last)
 		var again pack
 		before := kv.Rev{Main: -1}
-		for changes := 0; ok && !r.done(); changes++ {
+		for changes := 0; ok && !r.exhausted(); changes++ {
 			var c change
 			if c, ok = r.next(); !ok {
 				break
@@ -48,9 +48,9 @@ func FuzzOpenPack(f *testing.F) {
 			t.Fatalf("%x at %v ends at %v", row, last, before)
 		}
 		third, ok := openPack(again.append(nil), last)
-		for r, _ = openPack(row, last); !r.done(); {
+		for r, _ = openPack(row, last); !r.exhausted(); {
 			want, _ := r.next()
-			if !ok || third.done() {
+			if !ok || third.exhausted() {
 				t.Fatalf("%x became %x", row, again.append(nil))
 			}
 			got, same := third.next()

@@ -20,21 +20,21 @@ type changeScan struct {
 	change change // valid until next
 }
 
-// changeBounds are the bounds of an iterator for changes from a position on. There is no upper one, because the key of a pack is that
-// of its last change.
+// changeBounds are the bounds of an iterator for changes from a position on. There is no upper one: the key of a pack is that of
+// its last change.
 func changeBounds(from kv.Rev) (lower, upper []byte) {
 	return appendChangeKey(nil, from), []byte{tableChanges + 1}
 }
 
-// scan walks over the changes from and to included. rows has the bounds that changeBounds(from) gives; the caller closes it.
-func (s *Store) scan(rows engine.Iterator, from, to kv.Rev) changeScan {
-	return changeScan{rows: rows, form: s.form, from: from, to: to}
+// newChangeScan walks over the changes from and to included. rows has the bounds of changeBounds(from); the caller closes it.
+func newChangeScan(rows engine.Iterator, form Form, from, to kv.Rev) changeScan {
+	return changeScan{rows: rows, form: form, from: from, to: to}
 }
 
 // next goes to the next change; false at the end, or after an error, which is in err.
 func (c *changeScan) next() bool {
 	for c.err == nil {
-		if !c.pack.done() {
+		if !c.pack.exhausted() {
 			ok := false
 			if c.change, ok = c.pack.next(); !ok {
 				return c.fail("changes up to revision %d", c.pack.last.Main)
@@ -58,15 +58,15 @@ func (c *changeScan) next() bool {
 			c.err = c.rows.Error()
 			return false
 		}
-		if single, end := c.open(); single || end {
+		if single, end := c.enter(); single || end {
 			return single
 		}
 	}
 	return false
 }
 
-// open looks at the row of rows: a single change, a pack whose changes next reads, or the end.
-func (c *changeScan) open() (single, end bool) {
+// enter looks at the row of rows: a single change, a pack whose changes next reads, or the end.
+func (c *changeScan) enter() (single, end bool) {
 	rev, ok := decodeChangeKey(c.rows.Key())
 	if !ok {
 		c.fail("change key %x", c.rows.Key())
