@@ -104,7 +104,7 @@ func (p *Plan) drawLevels() {
 	switch {
 	case p.Upgrades && kind%2 == 0:
 		p.Older = level.First
-	case p.Upgrades && kind%4 == 1, !p.Upgrades && kind == 7:
+	case p.Upgrades && kind%4 == 1, !p.Upgrades && kind == 6:
 		p.Older = level.History
 	case p.Upgrades || kind > 4:
 		p.Older = level.Users
