@@ -20,7 +20,7 @@ type changeScan struct {
 	change change // valid until next
 }
 
-// changeBounds are the bounds of an iterator for changes from a position on. There is no upper one: the key of a pack is that of
+// newChangeScan walks over the changes from and to included. rows has the bounds of changeBounds(from), and stays open.
 // its last change.
 func changeBounds(from kv.Rev) (lower, upper []byte) {
 	return appendChangeKey(nil, from), []byte{tableChanges + 1}
