@@ -61,10 +61,10 @@ var memberSettings = []setting{
 	{name: "listen-client-http-urls", arg: "URLS", shown: "as listen-client-urls",
 		help:  "Where to listen for HTTP clients only; the client URLs then serve gRPC alone.",
 		value: urls(func(c *Config) *[]URL { return &c.Listen.ClientHTTPURLs })},
-	{name: "commit-delay", def: "4ms", arg: "DURATION",
+	{name: "commit-delay", def: commitDelay.String(), arg: "DURATION",
 		help: "How long the leader waits at most, from one batch of writes to the next, for more to commit together. " +
 			"It does not wait for clients that wait for it, nor where few write. Longer: fewer syncs and less processor " +
-			"time, and writes that take so much longer. 0: never.",
+			"time, and writes that take so much longer; at most heartbeat-interval. 0: never.",
 		value: durations(func(c *Config) *time.Duration { return &c.Consensus.CommitDelay })},
 	{name: "heartbeat-interval", def: "100", arg: "MS",
 		help:  "Milliseconds between two heartbeats of the leader; about one round trip between members.",

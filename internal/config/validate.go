@@ -124,6 +124,9 @@ func (c *Config) advertiseFaults() Faults {
 	return faults
 }
 
+// commitDelay is the default of --commit-delay, which does not get in the way of short heartbeats.
+const commitDelay = 4 * time.Millisecond
+
 func (c *Config) timingFaults() Faults {
 	var faults Faults
 	heartbeat, election := c.Consensus.HeartbeatInterval, c.Consensus.ElectionTimeout
@@ -138,6 +141,9 @@ func (c *Config) timingFaults() Faults {
 			election, heartbeat))
 	case election > maxElectionTimeout:
 		faults = append(faults, fmt.Sprintf("--election-timeout (%v) must be at most %v", election, maxElectionTimeout))
+	}
+	if delay := c.Consensus.CommitDelay; delay > max(heartbeat, commitDelay) {
+		faults = append(faults, fmt.Sprintf("--commit-delay (%v) must be at most --heartbeat-interval (%v)", delay, heartbeat))
 	}
 	if c.Storage.CompactHashCheckTime <= 0 {
 		faults = append(faults, "--compact-hash-check-time must be more than 0")

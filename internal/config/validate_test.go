@@ -45,6 +45,8 @@ func TestConfig_Validate(t *testing.T) {
 		{"impatient elections", "--heartbeat-interval=300",
 			[]string{"--election-timeout (1s) must be at least 5 times --heartbeat-interval (300ms)"}},
 		{"no heartbeat", "--heartbeat-interval=0", []string{"--heartbeat-interval must be more than 0"}},
+		{"a long delay", "--commit-delay=101ms", []string{"--commit-delay (101ms) must be at most --heartbeat-interval (100ms)"}},
+		{"short heartbeats", "--heartbeat-interval=1 --election-timeout=10", nil},
 		{"endless elections", "--election-timeout=60000", []string{"--election-timeout (1m0s) must be at most 50s"}},
 		{"retention in hours", "--auto-compaction-retention=1", nil},
 		{"retention of time by revision", "--auto-compaction-mode=revision --auto-compaction-retention=5m",

@@ -149,13 +149,14 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 		n.inputs = append(n.inputs, raft.Receive{Message: n.due[i]})
 	}
 	clear(n.due)
+	proposes := n.gather(now)
 	if n.ports.Taken != nil {
 		n.ports.Taken(n.inputs)
 	}
 	if ticked {
 		n.decideFastPath(now)
 	}
-	n.collect(n.gather(now))
+	n.collect(proposes)
 	first := n.replica.Base().Position.Index
 	out := n.replica.Step(n.inputs...)
 	clear(n.inputs)

@@ -29,7 +29,7 @@ func MostTicks(o *raft.Options) int64 {
 	return 1
 }
 
-// Deadline returns the ticks that have passed since it was asked last, as inputs for the core; nil if there are none.
+// Due returns the ticks that have passed since it was asked last, as inputs for the core; nil if there are none.
 func (t *Ticks) Due(now time.Time) []raft.Input {
 	passed := int64(now.Sub(t.begun) / t.interval)
 	n := min(passed-t.counted, t.most)

@@ -109,8 +109,7 @@ func (r *packReader) exhausted() bool { return len(r.rest) == 0 }
 
 // next reads a change, whose revision is at then.
 func (r *packReader) next() (c change, ok bool) {
-	kind := r.rest[0]
-	rest := r.rest[1:]
+	kind, rest, before := r.rest[0], r.rest[1:], r.at
 	switch place := kind & (packSame | packFar); {
 	case !r.begun:
 		if ok = place == 0; !ok {
@@ -127,6 +126,9 @@ func (r *packReader) next() (c change, ok bool) {
 	case place == 0:
 		r.at = kv.Rev{Main: r.at.Main + 1}
 	default:
+		return c, false
+	}
+	if r.at.Sub > maxSub || r.begun && !later(r.at, before) { // it ran over
 		return c, false
 	}
 	c.kind, c.named = kind&^(packSame|packFar|changeNamed), kind&changeNamed != 0

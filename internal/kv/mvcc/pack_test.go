@@ -2,7 +2,11 @@ package mvcc
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -10,6 +14,20 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
+
+// runsOver is a pack at the last revision that there is whose second change comes before its first.
+var runsOver = slices.Concat([]byte{changePack}, binary.AppendUvarint(nil, math.MaxInt64-3), []byte{0, 0, 1, 'a'},
+	far(math.MaxInt64, 'b'), far(math.MaxInt64, 'c'), far(math.MaxInt64-1, 'd'))
+
+// subRunsOver is a pack at revision 5 whose second change has a sub revision that its key has no room for.
+func subRunsOver(kind byte) []byte {
+	return append(binary.AppendUvarint([]byte{changePack, 1}, maxSub), 0, 1, 'k', packSame|kind, 1, 'l', 0, 1, 'm')
+}
+
+// far is a change of a key of one byte, so many revisions after the one before it.
+func far(revisions uint64, key byte) []byte {
+	return append(binary.AppendUvarint([]byte{packFar}, revisions), 1, key)
+}
 
 // Ensure that what decodes as a pack is in order, ends at its key, and comes back from what is made of it.
 func FuzzOpenPack(f *testing.F) {
@@ -20,6 +38,8 @@ func FuzzOpenPack(f *testing.F) {
 	}
 	f.Add(p.append(nil), int64(9), uint32(0))
 	f.Add([]byte{8, 1, 0, 1, 1, 'k', 8, 1, 'l'}, int64(1), uint32(1))
+	f.Add(subRunsOver(0), int64(5), uint32(0))
+	f.Add(runsOver, int64(math.MaxInt64), uint32(0))
 	f.Fuzz(func(t *testing.T, row []byte, main int64, sub uint32) {
 		last := kv.Rev{Main: kv.Revision(main), Sub: int64(sub)}
 		if main < 0 {
@@ -152,5 +172,52 @@ func TestPack_takes(t *testing.T) {
 	}
 	if p.reset(); !p.takes(&change{user: make([]byte, maxPackBytes)}, kv.Rev{Main: 6, Sub: 1}) {
 		t.Error("an empty one refuses")
+	}
+}
+
+// Ensure that a pack whose changes run over what their keys have room for is damage, to a watch and to a compaction.
+func TestStore_packRunsOver(t *testing.T) {
+	eng, err := engine.Open(engine.Options{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := eng.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := Open(eng, Options{Writes: FormPacked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := s.Begin()
+	for range 5 {
+		w.BeginCommand()
+		w.Put([]byte("k"), []byte("v"), 0)
+		w.EndCommand()
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range [][]byte{subRunsOver(0), subRunsOver(changeDelete)} {
+		b := eng.NewBatch()
+		b.DeleteRange(changeBounds(kv.Rev{}))
+		b.Set(appendChangeKey(nil, kv.Rev{Main: 5}), row)
+		if err := b.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.EventsSince(EventQuery{From: 2}); !errors.Is(err, ErrCorruptRow) {
+			t.Errorf("%x: a watch: %v", row, err)
+		}
+	}
+	w = s.Begin()
+	if err := w.Compact(6); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CompactStep(100); !errors.Is(err, ErrCorruptRow) {
+		t.Errorf("a compaction: %v", err)
 	}
 }

@@ -20,8 +20,8 @@ type changeScan struct {
 	change change // valid until next
 }
 
-// newChangeScan walks over the changes from and to included. rows has the bounds of changeBounds(from), and stays open.
-// its last change.
+// changeBounds are the bounds of the rows that may hold changes from a revision on. There is no bound above: a pack lies at
+// the key of its last change.
 func changeBounds(from kv.Rev) (lower, upper []byte) {
 	return appendChangeKey(nil, from), []byte{tableChanges + 1}
 }
@@ -73,6 +73,10 @@ func (c *changeScan) enter() (single, end bool) {
 		return false, true
 	}
 	row := c.rows.Value()
+	if err := c.rows.Error(); err != nil { // without it the row is nil, and looks like the end
+		c.err = err
+		return false, true
+	}
 	if isPack(row) {
 		if c.pack, ok = openPack(row, rev); !ok || c.form > FormPacked {
 			c.fail("changes up to revision %d", rev.Main)
