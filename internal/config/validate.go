@@ -143,7 +143,8 @@ func (c *Config) timingFaults() Faults {
 		faults = append(faults, fmt.Sprintf("--election-timeout (%v) must be at most %v", election, maxElectionTimeout))
 	}
 	if delay := c.Consensus.CommitDelay; delay > max(heartbeat, commitDelay) {
-		faults = append(faults, fmt.Sprintf("--commit-delay (%v) must be at most --heartbeat-interval (%v)", delay, heartbeat))
+		faults = append(faults, fmt.Sprintf("--commit-delay (%v) must be at most --heartbeat-interval (%v); %v is always "+
+			"allowed", delay, heartbeat, commitDelay))
 	}
 	if c.Storage.CompactHashCheckTime <= 0 {
 		faults = append(faults, "--compact-hash-check-time must be more than 0")

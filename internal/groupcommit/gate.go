@@ -12,9 +12,9 @@ const (
 	worthwhile = 4
 	// memory is how many batches an average is of, roughly.
 	memory = 8
-	// longest is how much of a silence counts in the average time between batches, in windows. Otherwise the first of many
-	// proposals after it would be taken for one of few.
-	longest = 8
+	// longestSilence is how much of a silence counts in the average time between batches, in windows. Otherwise the first of
+	// many proposals after it would be taken for one of few.
+	longestSilence = 8
 )
 
 // Gate says when the next batch begins.
@@ -47,7 +47,7 @@ func (g *Gate) Pass(now time.Time, waiting, running int) bool {
 	g.open += (float64(g.most) - g.open) / memory
 	g.most = 0
 	g.taken += (float64(waiting) - g.taken) / memory
-	g.apart += (float64(min(max(0, since), longest*g.window)) - g.apart) / memory
+	g.apart += (float64(min(max(0, since), longestSilence*g.window)) - g.apart) / memory
 	return true
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/quorate/quorate/internal/groupcommit"
 )
 
-// gathering is what the leader has not written yet, because more may come.
+// gathering is what the leader has not written yet, because more may come. Between two steps it is fewer proposals than make a
+// batch in package groupcommit, each message at least one of them.
 type gathering struct {
 	gate      groupcommit.Gate
 	held      []raft.Input    // what others propose, in order
@@ -15,10 +16,14 @@ type gathering struct {
 	last      consensus.Index // in the log
 }
 
-// take keeps a message with so many proposals.
-func (g *gathering) take(received raft.Receive, proposals int) {
+// take keeps a message with so many proposals, unless there are none, or it is not one to the leader.
+func (g *gathering) take(received raft.Receive, proposals int) bool {
+	if received.Message.Kind != consensus.MsgPropose || proposals == 0 {
+		return false
+	}
 	g.held = append(g.held, received)
 	g.proposals += proposals
+	return true
 }
 
 // wrote notes what is in the log.

@@ -25,6 +25,7 @@ type gatherer struct {
 	entries []consensus.Entry
 	refused int
 	round   uint64 // of reads, that was asked for last
+	taken   int    // inputs that the core took
 	inbox   []raft.Input
 	answers []answer // in their order
 }
@@ -46,7 +47,7 @@ func newGatherer(t *testing.T, delay time.Duration) *gatherer {
 	var err error
 	g.node, err = node.New(node.Options{Raft: options, FirstSession: 1, RetryTicks: 300, CommitDelay: delay},
 		raft.Restored{Base: consensus.Founding(config)}, node.Ports{
-			Send: g.send, Persist: g.persist,
+			Send: g.send, Persist: g.persist, Taken: func(inputs []raft.Input) { g.taken += len(inputs) },
 			Apply: func(entries []consensus.Entry) {
 				g.inbox = append(g.inbox, raft.Applied{Index: entries[len(entries)-1].Index})
 			},
@@ -228,6 +229,23 @@ func TestNode_gathers_own(t *testing.T) {
 	g.now, _ = g.node.Next()
 	if g.step(); g.batches != before+1 {
 		t.Errorf("%d batches more when it was due", g.batches-before)
+	}
+}
+
+// Ensure that messages which propose nothing are not kept, however many a peer sends while proposals wait.
+func TestNode_gathers_empty(t *testing.T) {
+	g := newGatherer(t, commitDelay)
+	g.stream(100)
+	g.pass(2 * commitDelay)
+	g.step(g.propose()) // begins a batch
+	g.step(g.propose())
+	before := g.taken
+	empty := raft.Receive{Message: consensus.Message{
+		Kind: consensus.MsgPropose, From: 2, To: 1, Term: g.node.Replica().Term(), Config: g.node.Replica().InForce().ID,
+	}}
+	g.step(empty, empty, empty)
+	if !g.node.Gathering() || g.taken != before+3 {
+		t.Errorf("gathering: %v; the core took %d of 3", g.node.Gathering(), g.taken-before)
 	}
 }
 

@@ -137,8 +137,7 @@ func (n *Node) Step(now time.Time, inputs ...raft.Input) {
 			if n.scheduler.Delay(now, &input.Message) {
 				continue
 			}
-			if input.Message.Kind == consensus.MsgPropose && n.gathers() {
-				n.gathering.take(input, len(input.Message.Proposals))
+			if n.gathers() && n.gathering.take(input, len(input.Message.Proposals)) {
 				continue
 			}
 		}
@@ -331,10 +330,13 @@ func (n *Node) Restored(meta consensus.SnapshotMeta, results proposals.ResultTab
 // Next returns when Step has something to do that waits for its time; false if nothing does.
 func (n *Node) Next() (time.Time, bool) {
 	at, waits := n.scheduler.Next()
-	if due := n.gathering.gate.Deadline(); n.gathering.shut && (!waits || due.Before(at)) {
+	if !n.gathering.shut {
+		return at, waits
+	}
+	if due := n.gathering.gate.Deadline(); !waits || due.Before(at) {
 		return due, true
 	}
-	return at, waits
+	return at, true
 }
 
 // Gathering reports whether proposals wait here for more of them.

@@ -73,7 +73,7 @@ func (c *changeScan) enter() (single, end bool) {
 		return false, true
 	}
 	row := c.rows.Value()
-	if err := c.rows.Error(); err != nil { // without it the row is nil, and looks like the end
+	if err := c.rows.Error(); err != nil { // what was read is not what the row holds
 		c.err = err
 		return false, true
 	}
@@ -97,8 +97,5 @@ func (c *changeScan) enter() (single, end bool) {
 
 func (c *changeScan) fail(format string, at any) bool {
 	c.err = fmt.Errorf("%w: "+format, ErrCorruptRow, at)
-	if err := c.rows.Error(); err != nil {
-		c.err = err // what was read is not what the row holds
-	}
 	return false
 }
