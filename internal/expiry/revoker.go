@@ -25,6 +25,10 @@ const (
 	// of them, or for one lease with more keys.
 	maxRevokesAtOnce = 250
 	maxKeysAtOnce    = 500
+	// Between two parts the leader waits restsPerPart times as long as the first took, longestRest at most: leases of clients
+	// that began together end together, and to delete all their keys in a row would hold up writes on every member.
+	restsPerPart = 3
+	longestRest  = 100 * time.Millisecond
 )
 
 // ErrNotLeader means that this member does not lead, and only a leader can do this.
@@ -106,10 +110,16 @@ func (r *Revoker) Due() []kv.LeaseRevokeOp {
 func (r *Revoker) revokeExpired(ctx context.Context) {
 	for revoked := 0; revoked < maxRevokesInScan; {
 		due := r.Due()
+		begun := time.Now()
 		if len(due) == 0 || !r.revoke(ctx, due) {
 			return
 		}
 		revoked += len(due)
+		select {
+		case <-time.After(min(restsPerPart*time.Since(begun), longestRest)):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

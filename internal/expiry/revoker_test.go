@@ -27,7 +27,9 @@ type leader struct {
 	leads, corrupt bool
 	mu             sync.Mutex
 	revoked        []kv.LeaseRevokeOp
-	waiting, most  int // revocations that are proposed and not applied
+	begun          []time.Time   // when each was proposed
+	takes          time.Duration // until it is applied; zero: a millisecond
+	waiting, most  int           // revocations that are proposed and not applied
 	index          consensus.Index
 	machine        *apply.Machine
 }
@@ -48,11 +50,11 @@ func (l *leader) apply(t *testing.T, commands ...kv.Command) {
 // propose executes a revocation after what comes with it was proposed.
 func (l *leader) propose(t *testing.T, command *kv.Command) {
 	l.mu.Lock()
-	l.revoked = append(l.revoked, *command.LeaseRevoke)
+	l.revoked, l.begun = append(l.revoked, *command.LeaseRevoke), append(l.begun, time.Now())
 	l.waiting++
 	l.most = max(l.most, l.waiting)
 	l.mu.Unlock()
-	<-time.After(time.Millisecond)
+	<-time.After(max(time.Millisecond, l.takes))
 	l.apply(t, *command)
 	l.mu.Lock()
 	l.waiting--
@@ -142,6 +144,37 @@ func TestRevoker_Run_piledUp(t *testing.T) {
 			t.Errorf("the last is %v, want the longest lease", last)
 		}
 	})
+}
+
+// Ensure that there is time between the parts of what ends at once, more if a part takes long, and not without end.
+func TestRevoker_Run_rests(t *testing.T) {
+	for _, tc := range []struct{ takes, apart time.Duration }{
+		{time.Millisecond, 4 * time.Millisecond},
+		{10 * time.Millisecond, 40 * time.Millisecond},
+		{time.Second, 1100 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l, data := newLeader(t)
+			for id := kv.LeaseID(100); id < 104; id++ { // two of them are too many keys for a part
+				l.apply(t, kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: id, TTLSeconds: 5}})
+				for i := range 400 {
+					l.apply(t, kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "%d/%d", id, i), Lease: id}})
+				}
+			}
+			l.leads, l.takes = true, tc.takes
+			l.Lead(data.Machine, true, 5)
+			ctx, cancel := context.WithTimeout(t.Context(), 9900*time.Millisecond)
+			defer cancel()
+			if err := l.Run(ctx); err != nil || len(l.begun) != 4 {
+				t.Fatalf("%d revocations, %v", len(l.begun), err)
+			}
+			for i := range l.begun[1:] {
+				if apart := l.begun[i+1].Sub(l.begun[i]); apart != tc.apart {
+					t.Errorf("revocations that take %v begin %v apart, want %v", tc.takes, apart, tc.apart)
+				}
+			}
+		})
+	}
 }
 
 func TestRevoker_Renew(t *testing.T) {

@@ -28,7 +28,7 @@ func (s *Server) dataOptions() datadir.Options {
 		Written: s.timings.written,
 		OpenEngine: func(dir string) (engine.Engine, error) {
 			return engine.Open(engine.Options{FS: s.fs, Dir: dir, Logger: s.logger, OnFatal: s.fatal,
-				MemTableBytes: s.budgets.MemTable, CacheBytes: s.budgets.Blocks,
+				MemTableBytes: s.budgets.MemTable, CacheBytes: s.budgets.Blocks, Paced: true,
 				Flushed: func(took time.Duration) { s.timings.flush.Observe(took.Seconds()) }})
 		},
 		OpenView: func(dir string) (engine.Engine, error) { return engine.OpenView(s.fs, dir, s.logger) },

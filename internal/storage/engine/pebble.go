@@ -37,12 +37,14 @@ type lsm struct {
 	cache   *pebble.Cache
 	options Options
 
-	separate separator
+	separate   separator
+	background background
 
 	stalled   atomic.Bool
 	stalls    atomic.Uint64
 	rewritten atomic.Uint64 // bytes of values, from one file of them into another
 	begun     atomic.Bool   // Pebble's own goroutines have begun to write
+	opened    atomic.Bool   // db is there
 	closed    atomic.Bool   // Pebble panics when a closed store is asked
 
 	mu       sync.Mutex
@@ -77,6 +79,7 @@ func Open(options Options) (Engine, error) {
 		e.cache.Unref()
 		return nil, openError(options.Dir, err)
 	}
+	e.opened.Store(true)
 	if err := errors.Join(e.checkValueFiles(), e.checkFormat(existed)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -147,7 +150,7 @@ func refuseLeftovers(fs env.FS, dir string) error {
 func (e *lsm) pebbleOptions() *pebble.Options {
 	events := e.listener()
 	o := &pebble.Options{
-		FS:                          &storeFS{e.options.FS, e.options.Dir, e.onUnsyncedDir},
+		FS:                          &storeFS{e.options.FS, e.options.Dir, e.onUnsyncedDir, e.pacers()},
 		Cache:                       e.cache,
 		Comparer:                    comparer,
 		DisableWAL:                  true,
@@ -286,6 +289,8 @@ func (e *lsm) Flush() error {
 	if err := e.failureNow(); err != nil {
 		return err
 	}
+	e.background.hurries.Add(1)
+	defer e.background.hurries.Add(-1)
 	done, err := e.db.AsyncFlush()
 	if err != nil {
 		return diskError(e.options.Dir, err)

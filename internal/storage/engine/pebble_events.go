@@ -94,9 +94,9 @@ func (e *lsm) listener() pebble.EventListener {
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			e.fail(info.Details) // whoever met it: a member that cannot read all of its store must not go on
 		},
-		FlushBegin:      func(pebble.FlushInfo) { e.begun.Store(true) },
+		FlushBegin:      e.onFlushBegin,
 		FlushEnd:        e.onFlushEnd,
-		CompactionBegin: func(pebble.CompactionInfo) { e.begun.Store(true) },
+		CompactionBegin: e.onCompactionBegin,
 		BlobFileRewriteEnd: func(info pebble.BlobFileRewriteInfo) {
 			if info.Err == nil {
 				e.rewritten.Add(info.Output.Size)

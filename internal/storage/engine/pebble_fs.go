@@ -15,6 +15,16 @@ type storeFS struct {
 	env.FS
 	dir    string
 	failed func(error)
+	pacers map[vfs.DiskWriteCategory]*pacer // of what is written for them
+}
+
+// Create implements vfs.FS.
+func (f *storeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := f.FS.Create(name, category)
+	if p := f.pacers[category]; p != nil && err == nil {
+		return p.file(file), nil
+	}
+	return file, err
 }
 
 // OpenDir implements vfs.FS.

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// pace says how much a kind of background work rests. Pebble flushes and compacts as fast as it can. Members fill their memtables
+// at the same time, so all of them do that at once, and requests wait for a processor. With Options.Paced each stretch of such
+// work is followed by a rest, which becomes shorter as the next memtable fills: no write ever waits for work that rested.
+// ADR 0046 has figures.
+type pace struct {
+	rests float64 // how long one rest is, in units of the work before it, while nothing is committed
+	until float64 // there are no rests once so many memtables were committed since the work began
+}
+
+var (
+	flushPace      = pace{rests: 16, until: 0.5}
+	compactionPace = pace{rests: 4, until: 2}
+)
+
+const (
+	// A rest comes after so much work: many short ones would cost more than they give.
+	shortestWork = time.Millisecond
+	// longestWork is the most that counts between two writes to a file. What took longer waited for a processor or a disk.
+	longestWork = 4 * time.Millisecond
+	// crowdedL0 is the number of sublevels of L0 with which LSM compactions do not rest. Half of it halves rests.
+	crowdedL0 = l0StopWrites / 2
+)
+
+// after returns how long to rest after some work. committed is how many memtables were filled since the whole of it began,
+// pressure how urgent it is besides: 1 allows no rest.
+func (p pace) after(worked time.Duration, committed, pressure float64) time.Duration {
+	return time.Duration(float64(worked) * p.rests * max(0, 1-committed/p.until) * max(0, 1-pressure))
+}
+
+// pacer makes one kind of work rest. The goroutines that write the files of one job take turns: while one rests all do.
+type pacer struct {
+	pace     pace
+	memTable uint64         // bytes of one
+	commits  *atomic.Uint64 // bytes that were committed to the store
+	urgent   func() bool
+	pressure func() float64 // asked for each file
+	now      func() time.Time
+	sleep    func(time.Duration)
+
+	// These are set with Pebble's locks held, so they must not wait for a rest.
+	begun  atomic.Uint64 // commits when the job began
+	behind atomic.Bool   // it began too late
+
+	mu      sync.Mutex
+	presses float64
+	last    time.Time     // when the last write or rest ended
+	worked  time.Duration // since the last rest
+}
+
+// begin notes that a job begins.
+func (p *pacer) begin(behind bool) {
+	p.begun.Store(p.commits.Load())
+	p.behind.Store(behind)
+}
+
+// file notes that the job begins to write a file, and returns it so that work on it rests.
+func (p *pacer) file(f vfs.File) vfs.File {
+	pressure := p.pressure()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.presses = pressure
+	return &pacedFile{f, p}
+}
+
+// wrote notes that the job has written to a file, and rests if it is time to.
+func (p *pacer) wrote() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	p.worked += min(max(0, now.Sub(p.last)), longestWork)
+	if p.last = now; p.worked < shortestWork {
+		return
+	}
+	committed := float64(p.commits.Load()-p.begun.Load()) / float64(p.memTable)
+	rest := p.pace.after(p.worked, committed, p.presses)
+	p.worked = 0
+	if rest > 0 && !p.behind.Load() && !p.urgent() {
+		p.sleep(rest)
+		p.last = p.now()
+	}
+}
+
+// pacedFile is a table, or a file of values, that a job writes.
+type pacedFile struct {
+	vfs.File
+	pacer *pacer
+}
+
+// Write implements vfs.File.
+func (f *pacedFile) Write(b []byte) (int, error) {
+	n, err := f.File.Write(b)
+	f.pacer.wrote()
+	return n, err
+}
+
+// background is what paces the work of a store.
+type background struct {
+	commits           atomic.Uint64
+	hurries           atomic.Int32 // calls that wait for a flush
+	flush, compaction pacer
+}
+
+// pacers returns who paces what Pebble writes, by its categories.
+func (e *lsm) pacers() map[vfs.DiskWriteCategory]*pacer {
+	b := &e.background
+	b.flush = pacer{pace: flushPace, pressure: func() float64 { return 0 },
+		urgent: func() bool { return e.closed.Load() || b.hurries.Load() > 0 }}
+	b.compaction = pacer{pace: compactionPace, pressure: e.crowding,
+		urgent: func() bool { return b.flush.urgent() || e.separate.defragmenting.Load() > 0 }}
+	for _, p := range []*pacer{&b.flush, &b.compaction} {
+		p.memTable, p.commits = uint64(e.options.MemTableBytes), &b.commits
+		p.now, p.sleep = time.Now, time.Sleep
+	}
+	if !e.options.Paced {
+		return nil
+	}
+	return map[vfs.DiskWriteCategory]*pacer{
+		"pebble-memtable-flush":    &b.flush,
+		"pebble-compaction":        &b.compaction,
+		"pebble-blob-file-rewrite": &b.compaction,
+	}
+}
+
+// crowding returns how full L0 is, 1 or more if LSM compactions must not rest. A store that is being opened has no hurry.
+func (e *lsm) crowding() float64 {
+	if !e.opened.Load() {
+		return 0
+	}
+	return float64(e.db.Metrics().Levels[0].Sublevels) / crowdedL0 // Close waits for who asks
+}
+
+// onFlushBegin is told with Pebble's locks held. More than one memtable means that this flush is late.
+func (e *lsm) onFlushBegin(info pebble.FlushInfo) {
+	e.begun.Store(true)
+	e.background.flush.begin(info.Input > 1)
+}
+
+// onCompactionBegin is told with Pebble's locks held.
+func (e *lsm) onCompactionBegin(pebble.CompactionInfo) {
+	e.begun.Store(true)
+	e.background.compaction.begin(false)
+}
