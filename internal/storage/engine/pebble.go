@@ -149,8 +149,9 @@ func refuseLeftovers(fs env.FS, dir string) error {
 
 func (e *lsm) pebbleOptions() *pebble.Options {
 	events := e.listener()
+	fs := &storeFS{FS: e.options.FS, dir: e.options.Dir, failed: e.onUnsyncedDir}
 	o := &pebble.Options{
-		FS:                          &storeFS{e.options.FS, e.options.Dir, e.onUnsyncedDir, e.pacers()},
+		FS:                          fs,
 		Cache:                       e.cache,
 		Comparer:                    comparer,
 		DisableWAL:                  true,
@@ -171,6 +172,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		o.Levels[i].IndexBlockSize = 64 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+	e.pace(o, fs)
 	o.Experimental.L0CompactionConcurrency = 4
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return e.separate.policy() }
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })

@@ -26,7 +26,7 @@ var (
 const (
 	// A rest comes after so much work: many short ones would cost more than they give.
 	shortestWork = time.Millisecond
-	// longestWork is the most that counts between two writes to a file. What took longer waited for a processor or a disk.
+	// longestWork is the most that counts as one piece of work. What took longer waited for a processor or a disk.
 	longestWork = 4 * time.Millisecond
 	// crowdedL0 is the number of sublevels of L0 with which LSM compactions do not rest. Half of it halves rests.
 	crowdedL0 = l0StopWrites / 2
@@ -54,8 +54,8 @@ type pacer struct {
 
 	mu      sync.Mutex
 	presses float64
-	last    time.Time     // when the last write or rest ended
-	worked  time.Duration // since the last rest
+	last    time.Time     // when the last piece of work or rest ended
+	work    time.Duration // since the last rest
 }
 
 // begin notes that a job begins.
@@ -73,18 +73,18 @@ func (p *pacer) file(f vfs.File) vfs.File {
 	return &pacedFile{f, p}
 }
 
-// wrote notes that the job has written to a file, and rests if it is time to.
-func (p *pacer) wrote() {
+// worked is called after each little piece of work, and rests if it is time to.
+func (p *pacer) worked() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	p.worked += min(max(0, now.Sub(p.last)), longestWork)
-	if p.last = now; p.worked < shortestWork {
+	p.work += min(max(0, now.Sub(p.last)), longestWork)
+	if p.last = now; p.work < shortestWork {
 		return
 	}
 	committed := float64(p.commits.Load()-p.begun.Load()) / float64(p.memTable)
-	rest := p.pace.after(p.worked, committed, p.presses)
-	p.worked = 0
+	rest := p.pace.after(p.work, committed, p.presses)
+	p.work = 0
 	if rest > 0 && !p.behind.Load() && !p.urgent() {
 		p.sleep(rest)
 		p.last = p.now()
@@ -100,8 +100,37 @@ type pacedFile struct {
 // Write implements vfs.File.
 func (f *pacedFile) Write(b []byte) (int, error) {
 	n, err := f.File.Write(b)
-	f.pacer.wrote()
+	f.pacer.worked()
 	return n, err
+}
+
+// pacedFilter tells a pacer of the keys of a table, since Pebble keeps much of a table in memory until its end. It makes and reads
+// the same filters as the policy within.
+type pacedFilter struct {
+	pebble.FilterPolicy
+	pacer *pacer
+}
+
+// NewWriter implements pebble.FilterPolicy.
+func (f pacedFilter) NewWriter(kind pebble.FilterType) pebble.FilterWriter {
+	return &pacedFilterWriter{FilterWriter: f.FilterPolicy.NewWriter(kind), pacer: f.pacer}
+}
+
+type pacedFilterWriter struct {
+	pebble.FilterWriter
+	pacer *pacer
+	keys  int
+}
+
+// keysATick are about as much work as a write to a file.
+const keysATick = 32
+
+// AddKey implements pebble.FilterWriter.
+func (w *pacedFilterWriter) AddKey(key []byte) {
+	w.FilterWriter.AddKey(key)
+	if w.keys++; w.keys%keysATick == 0 {
+		w.pacer.worked()
+	}
 }
 
 // background is what paces the work of a store.
@@ -111,8 +140,8 @@ type background struct {
 	flush, compaction pacer
 }
 
-// pacers returns who paces what Pebble writes, by its categories.
-func (e *lsm) pacers() map[vfs.DiskWriteCategory]*pacer {
+// pace makes the work of a store rest that is about to be opened.
+func (e *lsm) pace(o *pebble.Options, fs *storeFS) {
 	b := &e.background
 	b.flush = pacer{pace: flushPace, pressure: func() float64 { return 0 },
 		urgent: func() bool { return e.closed.Load() || b.hurries.Load() > 0 }}
@@ -123,12 +152,19 @@ func (e *lsm) pacers() map[vfs.DiskWriteCategory]*pacer {
 		p.now, p.sleep = time.Now, time.Sleep
 	}
 	if !e.options.Paced {
-		return nil
+		return
 	}
-	return map[vfs.DiskWriteCategory]*pacer{
+	fs.pacers = map[vfs.DiskWriteCategory]*pacer{ // by what Pebble calls them
 		"pebble-memtable-flush":    &b.flush,
 		"pebble-compaction":        &b.compaction,
 		"pebble-blob-file-rewrite": &b.compaction,
+	}
+	for i := range o.Levels { // only flushes write to the first, as good as
+		p := &b.compaction
+		if i == 0 {
+			p = &b.flush
+		}
+		o.Levels[i].FilterPolicy = pacedFilter{o.Levels[i].FilterPolicy, p}
 	}
 }
 
@@ -140,10 +176,11 @@ func (e *lsm) crowding() float64 {
 	return float64(e.db.Metrics().Levels[0].Sublevels) / crowdedL0 // Close waits for who asks
 }
 
-// onFlushBegin is told with Pebble's locks held. More than one memtable means that this flush is late.
+// onFlushBegin is told with Pebble's locks held. A flush of more than a memtable is late. Pebble's first ones are small, so that
+// their number says nothing.
 func (e *lsm) onFlushBegin(info pebble.FlushInfo) {
 	e.begun.Store(true)
-	e.background.flush.begin(info.Input > 1)
+	e.background.flush.begin(info.InputBytes > uint64(e.options.MemTableBytes)*3/2)
 }
 
 // onCompactionBegin is told with Pebble's locks held.

@@ -75,7 +75,7 @@ func (p *paced) create(t *testing.T) vfs.File {
 	return p.file(f)
 }
 
-func TestPacer_wrote(t *testing.T) {
+func TestPacer_worked(t *testing.T) {
 	p := newPaced()
 	p.bytes.Store(5000)
 	p.begin(false)
