@@ -234,6 +234,10 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 		e.Counter("quorate_store_written_bytes_total", "Bytes written to tables of rows and to files of large values, by "+
 			"flushes, by LSM compactions, and by rewriting files of which much is garbage.", float64(bytes), "part", part)
 	}
+	for work, rests := range map[string]time.Duration{"flush": store.FlushRests, "compaction": store.CompactionRests} {
+		e.Counter("quorate_store_rest_seconds_total", "How long flushes and LSM compactions rested, to leave processors to "+
+			"who writes and reads.", rests.Seconds(), "work", work)
+	}
 	e.Counter("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
 	e.Counter("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))
 }

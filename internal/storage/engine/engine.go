@@ -95,6 +95,7 @@ type Stats struct {
 	// what was copied, to get rid of garbage, from one such file into another, and is part of neither.
 	FlushedValues, CompactedValues, RewrittenValues uint64
 	Flushes, Compactions                            int64
+	FlushRests, CompactionRests                     time.Duration // how long their work rested: see Options.Paced
 	CompactionDebtBytes                             uint64
 	CacheBytes                                      int64
 	CacheHits                                       int64
@@ -116,7 +117,7 @@ type Options struct {
 	ReadOnly      bool  // the store must exist, and nothing but its lock file is touched
 	Paced         bool  // flushes and LSM compactions leave processors to who writes and reads, as long as they are not late
 	Logger        *slog.Logger
-	// Flushed, if set, is told how long each of these took. What holds for OnFlush holds for it.
+	// Flushed, if set, is told how long each flush worked, without its rests. What holds for OnFlush holds for it.
 	Flushed func(took time.Duration)
 	// OnFlush is called after each flush that made something durable. It may run inside the engine's locks: it must not
 	// block nor call the engine, only signal.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -122,7 +123,7 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 	e.flushErr = err
 	e.mu.Unlock()
 	if err == nil && e.options.Flushed != nil {
-		e.options.Flushed(info.TotalDuration)
+		e.options.Flushed(info.TotalDuration - e.background.flush.rests())
 	}
 	if err == nil && e.options.OnFlush != nil {
 		e.options.OnFlush()
@@ -198,6 +199,8 @@ func (e *lsm) Stats() Stats {
 		LiveBytes:           m.Table.Local.LiveSize,
 		Flushes:             m.Flush.Count,
 		Compactions:         m.Compact.Count,
+		FlushRests:          time.Duration(e.background.flush.rested.Load()),
+		CompactionRests:     time.Duration(e.background.compaction.rested.Load()),
 		CompactionDebtBytes: m.Compact.EstimatedDebt,
 		CacheBytes:          m.BlockCache.Size,
 		CacheHits:           m.BlockCache.Hits,

@@ -51,6 +51,9 @@ type pacer struct {
 	// These are set with Pebble's locks held, so they must not wait for a rest.
 	begun  atomic.Uint64 // commits when the job began
 	behind atomic.Bool   // it began too late
+	before atomic.Int64  // rested when it began
+
+	rested atomic.Int64 // nanoseconds, of all jobs
 
 	mu      sync.Mutex
 	presses float64
@@ -62,7 +65,11 @@ type pacer struct {
 func (p *pacer) begin(behind bool) {
 	p.begun.Store(p.commits.Load())
 	p.behind.Store(behind)
+	p.before.Store(p.rested.Load())
 }
+
+// rests returns how long the job has rested.
+func (p *pacer) rests() time.Duration { return time.Duration(p.rested.Load() - p.before.Load()) }
 
 // file notes that the job begins to write a file, and returns it so that work on it rests.
 func (p *pacer) file(f vfs.File) vfs.File {
@@ -87,6 +94,7 @@ func (p *pacer) worked() {
 	p.work = 0
 	if rest > 0 && !p.behind.Load() && !p.urgent() {
 		p.sleep(rest)
+		p.rested.Add(int64(rest))
 		p.last = p.now()
 	}
 }

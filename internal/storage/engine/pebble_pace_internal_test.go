@@ -128,7 +128,9 @@ func TestPacer_worked(t *testing.T) {
 func TestEngine_Paced(t *testing.T) {
 	for _, isPaced := range []bool{true, false} {
 		flushed := make(chan struct{}, 100)
+		var last atomic.Int64 // how long the last flush worked
 		opened, err := Open(Options{FS: vfs.NewMem(), Dir: "store", MemTableBytes: 1 << 20, Paced: isPaced,
+			Flushed: func(took time.Duration) { last.Store(int64(took)) },
 			OnFlush: func() { flushed <- struct{}{} }})
 		if err != nil {
 			t.Fatal(err)
@@ -172,13 +174,17 @@ func TestEngine_Paced(t *testing.T) {
 			put(i) // until a memtable is full
 		}
 		<-flushed
-		if n := flushes.Load(); isPaced != (n > 0) {
+		if n := flushes.Load(); isPaced != (n > 0) || isPaced != (e.Stats().FlushRests > 0) {
 			t.Errorf("paced %v: a flush rested %d times", isPaced, n)
+		}
+		// These rests take no time, so a flush that rested has worked for less than nothing.
+		if took := time.Duration(last.Load()); isPaced != (took < 0) {
+			t.Errorf("paced %v: a flush worked for %v", isPaced, took)
 		}
 		if err := e.db.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
 			t.Fatal(err)
 		}
-		if n := compactions.Load(); isPaced != (n > 0) {
+		if n := compactions.Load(); isPaced != (n > 0) || isPaced != (e.Stats().CompactionRests > 0) {
 			t.Errorf("paced %v: compactions rested %d times", isPaced, n)
 		}
 		rested := compactions.Load()
