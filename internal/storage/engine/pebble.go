@@ -11,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/env"
 )
@@ -37,8 +39,8 @@ type lsm struct {
 	cache   *pebble.Cache
 	options Options
 
-	separate   separator
-	background background
+	separate separator
+	pacing   pacing
 
 	stalled   atomic.Bool
 	stalls    atomic.Uint64
@@ -55,6 +57,9 @@ type lsm struct {
 
 // l0StopWrites is how many sublevels of L0 stop writes.
 const l0StopWrites = 24
+
+// crowdedL0 is the number of sublevels of L0 with which LSM compactions do not rest. Half of it halves rests.
+const crowdedL0 = l0StopWrites / 2
 
 // memTablesInCache is how many memtables the cache has room for beside its blocks: Pebble takes the memory of memtables out of
 // that of the cache.
@@ -172,11 +177,47 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 		o.Levels[i].IndexBlockSize = 64 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	e.pace(o, fs)
+	e.paceWork(o, fs)
 	o.Experimental.L0CompactionConcurrency = 4
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return e.separate.policy() }
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	return o
+}
+
+// paceWork makes the work of a store rest that is about to be opened.
+func (e *lsm) paceWork(o *pebble.Options, fs *storeFS) {
+	all := &e.pacing
+	all.flush = pacer{pace: flushPace, pressure: func() float64 { return 0 },
+		urgent: func() bool { return e.closed.Load() || all.hurries.Load() > 0 }}
+	all.compaction = pacer{pace: compactionPace, pressure: e.crowding,
+		urgent: func() bool { return all.flush.urgent() || e.separate.defragmenting.Load() > 0 }}
+	for _, p := range []*pacer{&all.flush, &all.compaction} {
+		p.memTable, p.commits = uint64(e.options.MemTableBytes), &all.commits
+		p.now, p.sleep = time.Now, time.Sleep
+	}
+	if !e.options.Paced {
+		return
+	}
+	fs.pacers = map[vfs.DiskWriteCategory]*pacer{ // by what Pebble calls them
+		"pebble-memtable-flush":    &all.flush,
+		"pebble-compaction":        &all.compaction,
+		"pebble-blob-file-rewrite": &all.compaction,
+	}
+	for i := range o.Levels { // only flushes write to the first, as good as
+		p := &all.compaction
+		if i == 0 {
+			p = &all.flush
+		}
+		o.Levels[i].FilterPolicy = pacedFilter{o.Levels[i].FilterPolicy, p}
+	}
+}
+
+// crowding returns how full L0 is, 1 or more if LSM compactions must not rest. A store that is being opened has no hurry.
+func (e *lsm) crowding() float64 {
+	if !e.opened.Load() {
+		return 0
+	}
+	return float64(e.db.Metrics().Levels[0].Sublevels) / crowdedL0 // Close waits for who asks
 }
 
 // checkValueFiles tells whether the files of separated values are there, as far as their number and length can tell. Pebble
@@ -291,8 +332,8 @@ func (e *lsm) Flush() error {
 	if err := e.failureNow(); err != nil {
 		return err
 	}
-	e.background.hurries.Add(1)
-	defer e.background.hurries.Add(-1)
+	e.pacing.hurries.Add(1)
+	defer e.pacing.hurries.Add(-1)
 	done, err := e.db.AsyncFlush()
 	if err != nil {
 		return diskError(e.options.Dir, err)

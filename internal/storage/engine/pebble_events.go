@@ -112,6 +112,19 @@ func (e *lsm) listener() pebble.EventListener {
 	}
 }
 
+// onFlushBegin is told with Pebble's locks held. A flush of more than a memtable is late. Pebble's first ones are small, so
+// their number says nothing.
+func (e *lsm) onFlushBegin(info pebble.FlushInfo) {
+	e.begun.Store(true)
+	e.pacing.flush.begin(info.InputBytes > uint64(e.options.MemTableBytes)*3/2)
+}
+
+// onCompactionBegin is told with Pebble's locks held.
+func (e *lsm) onCompactionBegin(pebble.CompactionInfo) {
+	e.begun.Store(true)
+	e.pacing.compaction.begin(false)
+}
+
 // onFlushEnd remembers a failure for onBackgroundError, which follows and does not say whose error it brings. A flush
 // of nothing but deletions that cancel out makes no table: Pebble calls that an error, but it did succeed.
 func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
@@ -123,7 +136,7 @@ func (e *lsm) onFlushEnd(info pebble.FlushInfo) {
 	e.flushErr = err
 	e.mu.Unlock()
 	if err == nil && e.options.Flushed != nil {
-		e.options.Flushed(info.TotalDuration - e.background.flush.rests())
+		e.options.Flushed(info.TotalDuration - e.pacing.flush.rests())
 	}
 	if err == nil && e.options.OnFlush != nil {
 		e.options.OnFlush()
@@ -199,8 +212,8 @@ func (e *lsm) Stats() Stats {
 		LiveBytes:           m.Table.Local.LiveSize,
 		Flushes:             m.Flush.Count,
 		Compactions:         m.Compact.Count,
-		FlushRests:          time.Duration(e.background.flush.rested.Load()),
-		CompactionRests:     time.Duration(e.background.compaction.rested.Load()),
+		FlushRests:          time.Duration(e.pacing.flush.rested.Load()),
+		CompactionRests:     time.Duration(e.pacing.compaction.rested.Load()),
 		CompactionDebtBytes: m.Compact.EstimatedDebt,
 		CacheBytes:          m.BlockCache.Size,
 		CacheHits:           m.BlockCache.Hits,

@@ -9,10 +9,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// pace says how much a kind of background work rests. Pebble flushes and compacts as fast as it can. Members fill their memtables
-// at the same time, so all of them do that at once, and requests wait for a processor. With Options.Paced each stretch of such
-// work is followed by a rest, which becomes shorter as the next memtable fills: no write ever waits for work that rested.
-// ADR 0046 has figures.
+// pace says how much a kind of background work rests. Pebble flushes and compacts as fast as it can. Members fill their
+// memtables at the same time, so all of them do that at once, and requests wait for a processor. With Options.Paced each
+// stretch of such work is followed by a rest, which becomes shorter as the next memtable fills: no write ever waits for work
+// that rested. ADR 0046 has figures.
 type pace struct {
 	rests float64 // how long one rest is, in units of the work before it, while nothing is committed
 	until float64 // there are no rests once so many memtables were committed since the work began
@@ -28,8 +28,6 @@ const (
 	shortestWork = time.Millisecond
 	// longestWork is the most that counts as one piece of work. What took longer waited for a processor or a disk.
 	longestWork = 4 * time.Millisecond
-	// crowdedL0 is the number of sublevels of L0 with which LSM compactions do not rest. Half of it halves rests.
-	crowdedL0 = l0StopWrites / 2
 )
 
 // after returns how long to rest after some work. committed is how many memtables were filled since the whole of it began,
@@ -112,8 +110,8 @@ func (f *pacedFile) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// pacedFilter tells a pacer of the keys of a table, since Pebble keeps much of a table in memory until its end. It makes and reads
-// the same filters as the policy within.
+// pacedFilter tells a pacer of the keys of a table, since Pebble keeps much of a table in memory until its end. It makes and
+// reads the same filters as the policy within.
 type pacedFilter struct {
 	pebble.FilterPolicy
 	pacer *pacer
@@ -141,58 +139,9 @@ func (w *pacedFilterWriter) AddKey(key []byte) {
 	}
 }
 
-// background is what paces the work of a store.
-type background struct {
+// pacing is what paces the work of a store.
+type pacing struct {
 	commits           atomic.Uint64
 	hurries           atomic.Int32 // calls that wait for a flush
 	flush, compaction pacer
-}
-
-// pace makes the work of a store rest that is about to be opened.
-func (e *lsm) pace(o *pebble.Options, fs *storeFS) {
-	b := &e.background
-	b.flush = pacer{pace: flushPace, pressure: func() float64 { return 0 },
-		urgent: func() bool { return e.closed.Load() || b.hurries.Load() > 0 }}
-	b.compaction = pacer{pace: compactionPace, pressure: e.crowding,
-		urgent: func() bool { return b.flush.urgent() || e.separate.defragmenting.Load() > 0 }}
-	for _, p := range []*pacer{&b.flush, &b.compaction} {
-		p.memTable, p.commits = uint64(e.options.MemTableBytes), &b.commits
-		p.now, p.sleep = time.Now, time.Sleep
-	}
-	if !e.options.Paced {
-		return
-	}
-	fs.pacers = map[vfs.DiskWriteCategory]*pacer{ // by what Pebble calls them
-		"pebble-memtable-flush":    &b.flush,
-		"pebble-compaction":        &b.compaction,
-		"pebble-blob-file-rewrite": &b.compaction,
-	}
-	for i := range o.Levels { // only flushes write to the first, as good as
-		p := &b.compaction
-		if i == 0 {
-			p = &b.flush
-		}
-		o.Levels[i].FilterPolicy = pacedFilter{o.Levels[i].FilterPolicy, p}
-	}
-}
-
-// crowding returns how full L0 is, 1 or more if LSM compactions must not rest. A store that is being opened has no hurry.
-func (e *lsm) crowding() float64 {
-	if !e.opened.Load() {
-		return 0
-	}
-	return float64(e.db.Metrics().Levels[0].Sublevels) / crowdedL0 // Close waits for who asks
-}
-
-// onFlushBegin is told with Pebble's locks held. A flush of more than a memtable is late. Pebble's first ones are small, so that
-// their number says nothing.
-func (e *lsm) onFlushBegin(info pebble.FlushInfo) {
-	e.begun.Store(true)
-	e.background.flush.begin(info.InputBytes > uint64(e.options.MemTableBytes)*3/2)
-}
-
-// onCompactionBegin is told with Pebble's locks held.
-func (e *lsm) onCompactionBegin(pebble.CompactionInfo) {
-	e.begun.Store(true)
-	e.background.compaction.begin(false)
 }

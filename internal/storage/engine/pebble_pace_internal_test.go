@@ -138,7 +138,7 @@ func TestEngine_Paced(t *testing.T) {
 		e := opened.(*lsm)
 		var flushes, compactions atomic.Int64
 		ticks := atomic.Int64{}
-		for p, count := range map[*pacer]*atomic.Int64{&e.background.flush: &flushes, &e.background.compaction: &compactions} {
+		for p, count := range map[*pacer]*atomic.Int64{&e.pacing.flush: &flushes, &e.pacing.compaction: &compactions} {
 			p.now = func() time.Time { return time.Unix(0, ticks.Add(int64(time.Millisecond))) }
 			p.sleep = func(time.Duration) { count.Add(1) }
 		}
