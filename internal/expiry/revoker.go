@@ -26,7 +26,8 @@ const (
 	maxRevokesAtOnce = 250
 	maxKeysAtOnce    = 500
 	// Between two parts the leader waits restsPerPart times as long as the first took, longestRest at most: leases of clients
-	// that began together end together, and to delete all their keys in a row would hold up writes on every member.
+	// that began together end together, and to delete all their keys in a row would hold up writes on every member. It does so
+	// for one ScanInterval, so that it falls behind by no more than that.
 	restsPerPart = 3
 	longestRest  = 100 * time.Millisecond
 )
@@ -51,6 +52,7 @@ type Options struct {
 type Revoker struct {
 	options Options
 	term    atomic.Uint64 // for which the deadlines began last
+	busy    time.Time     // since when there was always something to revoke; zero if there was nothing
 }
 
 // New returns a Revoker of a member that does not lead.
@@ -110,11 +112,21 @@ func (r *Revoker) Due() []kv.LeaseRevokeOp {
 func (r *Revoker) revokeExpired(ctx context.Context) {
 	for revoked := 0; revoked < maxRevokesInScan; {
 		due := r.Due()
+		if len(due) == 0 {
+			r.busy = time.Time{}
+			return
+		}
 		begun := time.Now()
-		if len(due) == 0 || !r.revoke(ctx, due) {
+		if r.busy.IsZero() {
+			r.busy = begun
+		}
+		if !r.revoke(ctx, due) {
 			return
 		}
 		revoked += len(due)
+		if time.Since(r.busy) > ScanInterval {
+			continue
+		}
 		select {
 		case <-time.After(min(restsPerPart*time.Since(begun), longestRest)):
 		case <-ctx.Done():

@@ -34,9 +34,9 @@ type Retainer struct {
 	flushing   atomic.Bool
 	sizes      []entrySize // applied entries that the log still holds, oldest first
 	bytes      int
-	since      int // entries applied since the durable index was read
+	since      int // entries applied since the durable index was last read
 	sinceBytes int // their bytes
-	unflushed  int // bytes of entries that were not durable then, or came since
+	unflushed  int // bytes of entries that were not durable when it was read, or were applied since
 }
 
 type entrySize struct {
@@ -69,7 +69,9 @@ func (r *Retainer) Applied(store *datadir.Generation, batch []consensus.Entry) e
 }
 
 // Replaced notes that a snapshot has taken the place of the store and of the log.
-func (r *Retainer) Replaced() { r.sizes, r.bytes, r.unflushed = nil, 0, 0 }
+func (r *Retainer) Replaced() {
+	r.sizes, r.bytes, r.since, r.sinceBytes, r.unflushed = nil, 0, 0, 0, 0
+}
 
 func (r *Retainer) flush(store *datadir.Generation) {
 	defer r.flushing.Store(false)

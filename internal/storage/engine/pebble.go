@@ -187,10 +187,11 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 // paceWork makes the work of a store rest that is about to be opened.
 func (e *lsm) paceWork(o *pebble.Options, fs *storeFS) {
 	all := &e.pacing
-	all.flush = pacer{pace: flushPace, pressure: func() float64 { return 0 },
-		urgent: func() bool { return e.closed.Load() || all.hurries.Load() > 0 }}
-	all.compaction = pacer{pace: compactionPace, pressure: e.crowding,
-		urgent: func() bool { return all.flush.urgent() || e.separate.defragmenting.Load() > 0 }}
+	urgent := func() bool {
+		return e.closed.Load() || e.stalled.Load() || all.hurries.Load() > 0 || e.separate.defragmenting.Load() > 0
+	}
+	all.flush = pacer{pace: flushPace, urgent: urgent, pressure: func() float64 { return 0 }}
+	all.compaction = pacer{pace: compactionPace, urgent: urgent, pressure: e.crowding}
 	for _, p := range []*pacer{&all.flush, &all.compaction} {
 		p.memTable, p.commits = uint64(e.options.MemTableBytes), &all.commits
 		p.now, p.sleep = time.Now, time.Sleep
@@ -203,7 +204,8 @@ func (e *lsm) paceWork(o *pebble.Options, fs *storeFS) {
 		"pebble-compaction":        &all.compaction,
 		"pebble-blob-file-rewrite": &all.compaction,
 	}
-	for i := range o.Levels { // only flushes write to the first, as good as
+	// Flushes write to the first level. So do compactions within L0, of which there are none if one runs at a time.
+	for i := range o.Levels {
 		p := &all.compaction
 		if i == 0 {
 			p = &all.flush

@@ -95,9 +95,10 @@ func (e *lsm) listener() pebble.EventListener {
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			e.fail(info.Details) // whoever met it: a member that cannot read all of its store must not go on
 		},
-		FlushBegin:      e.onFlushBegin,
-		FlushEnd:        e.onFlushEnd,
-		CompactionBegin: e.onCompactionBegin,
+		FlushBegin:           e.onFlushBegin,
+		FlushEnd:             e.onFlushEnd,
+		CompactionBegin:      func(pebble.CompactionInfo) { e.onCompactionBegin() },
+		BlobFileRewriteBegin: func(pebble.BlobFileRewriteInfo) { e.onCompactionBegin() },
 		BlobFileRewriteEnd: func(info pebble.BlobFileRewriteInfo) {
 			if info.Err == nil {
 				e.rewritten.Add(info.Output.Size)
@@ -120,7 +121,7 @@ func (e *lsm) onFlushBegin(info pebble.FlushInfo) {
 }
 
 // onCompactionBegin is told with Pebble's locks held.
-func (e *lsm) onCompactionBegin(pebble.CompactionInfo) {
+func (e *lsm) onCompactionBegin() {
 	e.begun.Store(true)
 	e.pacing.compaction.begin(false)
 }

@@ -98,7 +98,7 @@ func (b *lsmBatch) Commit() error {
 	if b.err != nil {
 		return fmt.Errorf("engine: build a batch: %w", b.err)
 	}
-	b.engine.pacing.commits.Add(uint64(b.batch.Len()))
+	b.engine.pacing.committed(b.batch.Len(), int(b.batch.Count()))
 	if err := b.batch.Commit(pebble.NoSync); err != nil {
 		return diskError(b.engine.options.Dir, err)
 	}

@@ -11,70 +11,74 @@ import (
 
 // pace says how much a kind of background work rests. Pebble flushes and compacts as fast as it can. Members fill their
 // memtables at the same time, so all of them do that at once, and requests wait for a processor. With Options.Paced each
-// stretch of such work is followed by a rest, which becomes shorter as the next memtable fills: no write ever waits for work
-// that rested. ADR 0046 has figures.
+// stretch of such work is followed by a rest, which becomes shorter as the next memtable fills, so that writes need not wait
+// for work that rested. ADR 0046 has figures.
 type pace struct {
-	rests float64 // how long one rest is, in units of the work before it, while nothing is committed
-	until float64 // there are no rests once so many memtables were committed since the work began
+	factor float64 // how long one rest is, in units of the work before it, while nothing is committed
+	until  float64 // there are no rests once so many memtables were committed since the work began
 }
 
 var (
-	flushPace      = pace{rests: 16, until: 0.5}
-	compactionPace = pace{rests: 4, until: 2}
+	flushPace      = pace{factor: 16, until: 0.5}
+	compactionPace = pace{factor: 4, until: 2}
 )
 
 const (
-	// A rest comes after so much work: many short ones would cost more than they give.
-	shortestWork = time.Millisecond
-	// longestWork is the most that counts as one piece of work. What took longer waited for a processor or a disk.
-	longestWork = 4 * time.Millisecond
+	// restAfter is how much work comes before a rest: many short rests would cost more than they give.
+	restAfter = time.Millisecond
+	// longestPiece is the most that counts between two calls of worked. What took longer waited for a processor or a disk.
+	longestPiece = 4 * time.Millisecond
+	// nodeBytes is roughly what a row takes in a memtable beside its bytes in a batch.
+	nodeBytes = 45
 )
 
 // after returns how long to rest after some work. committed is how many memtables were filled since the whole of it began,
 // pressure how urgent it is besides: 1 allows no rest.
 func (p pace) after(worked time.Duration, committed, pressure float64) time.Duration {
-	return time.Duration(float64(worked) * p.rests * max(0, 1-committed/p.until) * max(0, 1-pressure))
+	return time.Duration(float64(worked) * p.factor * max(0, 1-committed/p.until) * max(0, 1-pressure))
 }
 
 // pacer makes one kind of work rest. The goroutines that write the files of one job take turns: while one rests all do.
 type pacer struct {
 	pace     pace
 	memTable uint64         // bytes of one
-	commits  *atomic.Uint64 // bytes that were committed to the store
+	commits  *atomic.Uint64 // bytes that were committed to the store, as they count in a memtable
 	urgent   func() bool
 	pressure func() float64 // asked for each file
 	now      func() time.Time
 	sleep    func(time.Duration)
 
 	// These are set with Pebble's locks held, so they must not wait for a rest.
-	begun  atomic.Uint64 // commits when the job began
-	behind atomic.Bool   // it began too late
-	before atomic.Int64  // rested when it began
+	commitsBefore atomic.Uint64 // commits when the job began
+	restedBefore  atomic.Int64  // rested when it began
+	behind        atomic.Bool   // it began too late
+	fresh         atomic.Bool   // it has not worked yet
 
 	rested atomic.Int64 // nanoseconds, of all jobs
 
-	mu      sync.Mutex
-	presses float64
-	last    time.Time     // when the last piece of work or rest ended
-	work    time.Duration // since the last rest
+	mu           sync.Mutex
+	filePressure float64       // when the job began its last file
+	last         time.Time     // when the last piece of work or rest ended
+	work         time.Duration // since the last rest
 }
 
 // begin notes that a job begins.
 func (p *pacer) begin(behind bool) {
-	p.begun.Store(p.commits.Load())
+	p.commitsBefore.Store(p.commits.Load())
+	p.restedBefore.Store(p.rested.Load())
 	p.behind.Store(behind)
-	p.before.Store(p.rested.Load())
+	p.fresh.Store(true)
 }
 
 // rests returns how long the job has rested.
-func (p *pacer) rests() time.Duration { return time.Duration(p.rested.Load() - p.before.Load()) }
+func (p *pacer) rests() time.Duration { return time.Duration(p.rested.Load() - p.restedBefore.Load()) }
 
 // file notes that the job begins to write a file, and returns it so that work on it rests.
 func (p *pacer) file(f vfs.File) vfs.File {
 	pressure := p.pressure()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.presses = pressure
+	p.filePressure = pressure
 	return &pacedFile{f, p}
 }
 
@@ -83,12 +87,16 @@ func (p *pacer) worked() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	p.work += min(max(0, now.Sub(p.last)), longestWork)
-	if p.last = now; p.work < shortestWork {
+	if p.fresh.Swap(false) {
+		p.last, p.work = now, 0 // what was before is no work
 		return
 	}
-	committed := float64(p.commits.Load()-p.begun.Load()) / float64(p.memTable)
-	rest := p.pace.after(p.work, committed, p.presses)
+	p.work += min(max(0, now.Sub(p.last)), longestPiece)
+	if p.last = now; p.work < restAfter {
+		return
+	}
+	committed := float64(p.commits.Load()-p.commitsBefore.Load()) / float64(p.memTable)
+	rest := p.pace.after(p.work, committed, p.filePressure)
 	p.work = 0
 	if rest > 0 && !p.behind.Load() && !p.urgent() {
 		p.sleep(rest)
@@ -141,7 +149,10 @@ func (w *pacedFilterWriter) AddKey(key []byte) {
 
 // pacing is what paces the work of a store.
 type pacing struct {
-	commits           atomic.Uint64
-	hurries           atomic.Int32 // calls that wait for a flush
+	commits           atomic.Uint64 // bytes, as they count in a memtable
+	hurries           atomic.Int32  // calls that wait for a flush
 	flush, compaction pacer
 }
+
+// committed counts a batch of so many rows.
+func (p *pacing) committed(bytes, rows int) { p.commits.Add(uint64(bytes + nodeBytes*rows)) }

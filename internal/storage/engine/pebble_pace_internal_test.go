@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestPace_after(t *testing.T) {
-	p := pace{rests: 10, until: 0.5}
+	p := pace{factor: 10, until: 0.5}
 	for _, tc := range []struct {
 		committed, pressure float64
 		want                time.Duration
@@ -44,7 +45,7 @@ type paced struct {
 
 func newPaced() *paced {
 	p := &paced{time: time.Unix(100, 0)}
-	p.pacer = pacer{pace: pace{rests: 10, until: 0.5}, memTable: 1000, commits: &p.bytes,
+	p.pacer = pacer{pace: pace{factor: 10, until: 0.5}, memTable: 1000, commits: &p.bytes,
 		urgent:   func() bool { return p.hurry },
 		pressure: func() float64 { return 0 },
 		now:      func() time.Time { return p.time },
@@ -80,7 +81,9 @@ func TestPacer_worked(t *testing.T) {
 	p.bytes.Store(5000)
 	p.begin(false)
 	table, values := p.create(t), p.create(t)
-	p.work(table, time.Hour) // what was before the first write is no work of this job
+	if got := p.work(table, time.Hour); got != 0 {
+		t.Errorf("what was before the job counts as its work: %v", got)
+	}
 	if got := p.work(table, 600*time.Microsecond); got != 0 {
 		t.Errorf("rests for %v after too little work", got)
 	}
@@ -90,8 +93,8 @@ func TestPacer_worked(t *testing.T) {
 	if got := p.work(table, 0); got != 0 {
 		t.Errorf("the rest of one file counts as work in another: %v", got)
 	}
-	if got := p.work(table, time.Minute); got != 10*longestWork {
-		t.Errorf("rests for %v after a minute's wait, want %v", got, 10*longestWork)
+	if got := p.work(table, time.Minute); got != 10*longestPiece {
+		t.Errorf("rests for %v after a minute's wait, want %v", got, 10*longestPiece)
 	}
 	if got := p.work(table, -time.Hour); got != 0 {
 		t.Errorf("rests for %v when the clock is set back", got)
@@ -105,6 +108,7 @@ func TestPacer_worked(t *testing.T) {
 		t.Errorf("rests for %v with half a memtable committed", got)
 	}
 	p.begin(false)
+	p.work(table, 0)
 	if got := p.work(table, time.Millisecond); got != 10*time.Millisecond {
 		t.Errorf("the next job rests for %v, want 10 ms", got)
 	}
@@ -114,12 +118,15 @@ func TestPacer_worked(t *testing.T) {
 	}
 	p.hurry = false
 	p.begin(true)
+	p.work(table, 0)
 	if got := p.work(table, time.Millisecond); got != 0 {
 		t.Errorf("a late job rests for %v", got)
 	}
 	p.begin(false)
 	p.pressure = func() float64 { return 0.5 }
-	if got := p.work(p.create(t), time.Millisecond); got != 5*time.Millisecond {
+	third := p.create(t)
+	p.work(third, 0)
+	if got := p.work(third, time.Millisecond); got != 5*time.Millisecond {
 		t.Errorf("rests for %v under half of the pressure, want 5 ms", got)
 	}
 }
@@ -187,13 +194,53 @@ func TestEngine_Paced(t *testing.T) {
 		if n := compactions.Load(); isPaced != (n > 0) || isPaced != (e.Stats().CompactionRests > 0) {
 			t.Errorf("paced %v: compactions rested %d times", isPaced, n)
 		}
-		rested := compactions.Load()
+		rested := compactions.Load() + flushes.Load()
 		fill()
 		if err := e.Defragment(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := compactions.Load() - rested; n != 0 {
+		if n := compactions.Load() + flushes.Load() - rested; n != 0 {
 			t.Errorf("Defragment rested %d times", n)
+		}
+		e.stalled.Store(true)
+		if !e.pacing.flush.urgent() || !e.pacing.compaction.urgent() {
+			t.Error("background work rests although writes wait for it")
+		}
+		e.stalled.Store(false)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Ensure that what is committed until a memtable is full counts as about one, also if rows are small.
+func TestPacing_committed(t *testing.T) {
+	const memTable = 4 << 20
+	for _, sizes := range [][2]int{{9, 0}, {17, 8}, {30, 256}, {30, 1000}} {
+		opened, err := Open(Options{FS: vfs.NewMem(), Dir: "store", MemTableBytes: memTable})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := opened.(*lsm)
+		var counted uint64 // between the last two flushes
+		for row, before := 0, e.pacing.flush.commitsBefore.Load(); e.pacing.commits.Load() < 5*memTable; {
+			b := e.NewBatch()
+			for range 100 {
+				row++
+				b.Set(fmt.Appendf(nil, "k%0*d", sizes[0]-1, row), make([]byte, sizes[1]))
+			}
+			if err := b.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			for e.db.Metrics().Flush.NumInProgress > 0 {
+				runtime.Gosched()
+			}
+			if at := e.pacing.flush.commitsBefore.Load(); at != before {
+				counted, before = at-before, at
+			}
+		}
+		if counted < 3*memTable/4 || counted > 5*memTable/4 { // Pebble's first memtables are smaller, not its later ones
+			t.Errorf("rows of %v bytes: a memtable counts as %d bytes, want about %d", sizes, counted, memTable)
 		}
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
