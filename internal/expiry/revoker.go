@@ -25,7 +25,7 @@ const (
 	// of them, or for one lease with more keys.
 	maxRevokesAtOnce = 250
 	maxKeysAtOnce    = 500
-	// Between two parts the leader waits restsPerPart times as long as the first took, longestRest at most: leases of clients
+	// Between two parts the leader waits restsPerPart times as long as the last one took, longestRest at most. Leases of clients
 	// that began together end together, and to delete all their keys in a row would hold up writes on every member. It does so
 	// for one ScanInterval, so that it falls behind by no more than that.
 	restsPerPart = 3
@@ -52,7 +52,7 @@ type Options struct {
 type Revoker struct {
 	options Options
 	term    atomic.Uint64 // for which the deadlines began last
-	busy    time.Time     // since when there was always something to revoke; zero if there was nothing
+	busy    time.Time     // since when scans have found more to revoke; zero if all was revoked, or could not be
 }
 
 // New returns a Revoker of a member that does not lead.
@@ -121,6 +121,7 @@ func (r *Revoker) revokeExpired(ctx context.Context) {
 			r.busy = begun
 		}
 		if !r.revoke(ctx, due) {
+			r.busy = time.Time{}
 			return
 		}
 		revoked += len(due)

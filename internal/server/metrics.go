@@ -236,7 +236,7 @@ func (c *partCounters) collectStorage(e *metrics.Emitter) {
 	}
 	for work, rests := range map[string]time.Duration{"flush": store.FlushRests, "compaction": store.CompactionRests} {
 		e.Counter("quorate_store_rest_seconds_total", "How long flushes and LSM compactions rested, to leave processors to "+
-			"who writes and reads.", rests.Seconds(), "work", work)
+			"requests.", rests.Seconds(), "work", work)
 	}
 	e.Counter("quorate_store_cache_hits_total", "Blocks found in the block cache.", float64(store.CacheHits))
 	e.Counter("quorate_store_cache_misses_total", "Blocks read from files.", float64(store.CacheMisses))

@@ -44,7 +44,7 @@ type entrySize struct {
 	bytes int
 }
 
-// The durable index is read again after so many entries, or so large a part of what the log keeps.
+// The durable index is read again after checkEvery entries, or 1/checkPart of CatchUpBytes.
 const (
 	checkEvery = 1024
 	checkPart  = 8

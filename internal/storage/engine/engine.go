@@ -115,7 +115,7 @@ type Options struct {
 	CacheBytes    int64 // block cache, default 32 MiB
 	MemTableBytes int64 // default 32 MiB; one is filled while another is written to disk, and two more may wait
 	ReadOnly      bool  // the store must exist, and nothing but its lock file is touched
-	Paced         bool  // flushes and LSM compactions leave processors to who writes and reads, as long as they are not late
+	Paced         bool  // flushes and LSM compactions leave processors to requests, as long as they are not late
 	Logger        *slog.Logger
 	// Flushed, if set, is told how long each flush worked, without its rests. What holds for OnFlush holds for it.
 	Flushed func(took time.Duration)

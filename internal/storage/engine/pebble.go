@@ -58,7 +58,7 @@ type lsm struct {
 // l0StopWrites is how many sublevels of L0 stop writes.
 const l0StopWrites = 24
 
-// crowdedL0 is the number of sublevels of L0 with which LSM compactions do not rest. Half of it halves rests.
+// crowdedL0 is how many sublevels of L0 end the rests of LSM compactions. With half as many, rests are half as long.
 const crowdedL0 = l0StopWrites / 2
 
 // memTablesInCache is how many memtables the cache has room for beside its blocks: Pebble takes the memory of memtables out of
@@ -184,7 +184,7 @@ func (e *lsm) pebbleOptions() *pebble.Options {
 	return o
 }
 
-// paceWork makes the work of a store rest that is about to be opened.
+// paceWork sets up the pacers of a store before it is opened, and installs them if Options.Paced is set.
 func (e *lsm) paceWork(o *pebble.Options, fs *storeFS) {
 	all := &e.pacing
 	urgent := func() bool {
@@ -219,7 +219,7 @@ func (e *lsm) crowding() float64 {
 	if !e.opened.Load() {
 		return 0
 	}
-	return float64(e.db.Metrics().Levels[0].Sublevels) / crowdedL0 // Close waits for who asks
+	return float64(e.db.Metrics().Levels[0].Sublevels) / crowdedL0 // db is open: Close waits for the compaction that calls this
 }
 
 // checkValueFiles tells whether the files of separated values are there, as far as their number and length can tell. Pebble

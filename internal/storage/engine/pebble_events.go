@@ -113,8 +113,8 @@ func (e *lsm) listener() pebble.EventListener {
 	}
 }
 
-// onFlushBegin is told with Pebble's locks held. A flush of more than a memtable is late. Pebble's first ones are small, so
-// their number says nothing.
+// onFlushBegin is told with Pebble's locks held. A flush of more than 1.5 memtables is late. Bytes are compared, as Pebble's
+// first memtables are small.
 func (e *lsm) onFlushBegin(info pebble.FlushInfo) {
 	e.begun.Store(true)
 	e.pacing.flush.begin(info.InputBytes > uint64(e.options.MemTableBytes)*3/2)

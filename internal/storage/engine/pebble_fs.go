@@ -15,7 +15,7 @@ type storeFS struct {
 	env.FS
 	dir    string
 	failed func(error)
-	pacers map[vfs.DiskWriteCategory]*pacer // of what is written for them
+	pacers map[vfs.DiskWriteCategory]*pacer // by category; nil unless Options.Paced
 }
 
 // Create implements vfs.FS.

@@ -14,8 +14,8 @@ import (
 // stretch of such work is followed by a rest, which becomes shorter as the next memtable fills, so that writes need not wait
 // for work that rested. ADR 0046 has figures.
 type pace struct {
-	factor float64 // how long one rest is, in units of the work before it, while nothing is committed
-	until  float64 // there are no rests once so many memtables were committed since the work began
+	factor float64 // length of a rest, as a multiple of the work before it, if nothing is committed meanwhile
+	until  float64 // rests end when this many memtables were committed since the job began
 }
 
 var (
@@ -32,8 +32,8 @@ const (
 	nodeBytes = 45
 )
 
-// after returns how long to rest after some work. committed is how many memtables were filled since the whole of it began,
-// pressure how urgent it is besides: 1 allows no rest.
+// after returns how long to rest after some work. committed is how many memtables were committed since the job began; pressure,
+// from 0 to 1, shortens rests: 1 allows none.
 func (p pace) after(worked time.Duration, committed, pressure float64) time.Duration {
 	return time.Duration(float64(worked) * p.factor * max(0, 1-committed/p.until) * max(0, 1-pressure))
 }
@@ -48,7 +48,7 @@ type pacer struct {
 	now      func() time.Time
 	sleep    func(time.Duration)
 
-	// These are set with Pebble's locks held, so they must not wait for a rest.
+	// Atomic: begin runs with Pebble's locks held and must not wait for mu, which a rest holds.
 	commitsBefore atomic.Uint64 // commits when the job began
 	restedBefore  atomic.Int64  // rested when it began
 	behind        atomic.Bool   // it began too late
@@ -100,8 +100,8 @@ func (p *pacer) worked() {
 	p.work = 0
 	if rest > 0 && !p.behind.Load() && !p.urgent() {
 		p.sleep(rest)
-		p.rested.Add(int64(rest))
 		p.last = p.now()
+		p.rested.Add(int64(p.last.Sub(now))) // sleep is late when processors are busy
 	}
 }
 
