@@ -25,8 +25,8 @@ const (
 	// of them, or for one lease with more keys.
 	maxRevokesAtOnce = 250
 	maxKeysAtOnce    = 500
-	// Between two parts the leader waits restsPerPart times as long as the last one took, longestRest at most. Leases of clients
-	// that began together end together, and to delete all their keys in a row would hold up writes on every member. It does so
+	// Between two parts the leader waits restsPerPart times as long as the last one took, longestRest at most. Leases of
+	// clients that began together end together, and to delete all their keys in a row would hold up writes on every member. It does so
 	// for one ScanInterval, so that it falls behind by no more than that.
 	restsPerPart = 3
 	longestRest  = 100 * time.Millisecond
