@@ -26,8 +26,8 @@ const (
 	maxRevokesAtOnce = 250
 	maxKeysAtOnce    = 500
 	// Between two parts the leader waits restsPerPart times as long as the last one took, longestRest at most. Leases of
-	// clients that began together end together, and to delete all their keys in a row would hold up writes on every member. It does so
-	// for one ScanInterval, so that it falls behind by no more than that.
+	// clients that began together end together, and to delete all their keys in a row would hold up writes on every member. It
+	// does so for one ScanInterval, so that it falls behind by no more than that.
 	restsPerPart = 3
 	longestRest  = 100 * time.Millisecond
 )
