@@ -184,12 +184,19 @@ func TestNode_gathers_not(t *testing.T) {
 	}
 }
 
-// Ensure that what waits when the leader is not one any more is refused, so that its proposer asks the next one.
-func TestNode_gathers_deposed(t *testing.T) {
+// newBatch returns a leader that waits for more proposals from now on: it has seen many, and has just begun a batch.
+func newBatch(t *testing.T) *gatherer {
+	t.Helper()
 	g := newGatherer(t, commitDelay)
 	g.stream(100)
 	g.pass(2 * commitDelay)
 	g.step(g.propose()) // begins a batch
+	return g
+}
+
+// Ensure that what waits when the leader is not one any more is refused, so that its proposer asks the next one.
+func TestNode_gathers_deposed(t *testing.T) {
+	g := newBatch(t)
 	g.step(g.propose())
 	g.step(g.propose())
 	if !g.node.Gathering() || g.node.Waiting() {
@@ -207,10 +214,7 @@ func TestNode_gathers_deposed(t *testing.T) {
 
 // Ensure that what the leader itself proposes waits likewise, and that a read does not.
 func TestNode_gathers_own(t *testing.T) {
-	g := newGatherer(t, commitDelay)
-	g.stream(100)
-	g.pass(2 * commitDelay)
-	g.step(g.propose()) // begins a batch
+	g := newBatch(t)
 	before := g.batches
 	command := &kv.Command{Put: &kv.PutOp{Key: []byte("own"), Value: []byte("v")}}
 	if _, err := g.node.Propose(command, ignored{}); err != nil {
@@ -234,10 +238,7 @@ func TestNode_gathers_own(t *testing.T) {
 
 // Ensure that messages which propose nothing are not kept, however many a peer sends while proposals wait.
 func TestNode_gathers_empty(t *testing.T) {
-	g := newGatherer(t, commitDelay)
-	g.stream(100)
-	g.pass(2 * commitDelay)
-	g.step(g.propose()) // begins a batch
+	g := newBatch(t)
 	g.step(g.propose())
 	before := g.taken
 	empty := raft.Receive{Message: consensus.Message{
