@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,7 +203,7 @@ func TestWriteVersion(t *testing.T) {
 
 func FuzzParseURL(f *testing.F) {
 	for _, seed := range []string{"http://localhost:2379", "unix://a:1", "unix:/x", "http://[::1]:1", "a:b",
-		"http://u@h:1"} {
+		"http://u@h:1", "uniX:/ #", "unix:///a%2Cb"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -213,6 +214,10 @@ func FuzzParseURL(f *testing.F) {
 		again, err := config.ParseURL(u.String())
 		if err != nil || again != u {
 			t.Errorf("%q reads as %q, which reads as %q, %v", text, u, again, err)
+		}
+		list, err := config.ParseURLs(u.String() + "," + u.String())
+		if err != nil || !slices.Equal(list, []config.URL{u, u}) {
+			t.Errorf("%q twice in a list reads as %q, %v", u, list, err)
 		}
 	})
 }

@@ -15,13 +15,15 @@ type URL struct {
 	Address string // "host:port", or the path of the socket, relative to the working directory unless it begins with /
 }
 
-// ParseURL reads one URL. A URL that would not survive being printed is refused: members compare URLs as texts.
+// ParseURL reads one URL. A URL that would not survive being printed, alone or in a list, is refused: members compare URLs as
+// texts.
 func ParseURL(text string) (URL, error) {
 	u, err := readURL(strings.TrimSpace(text))
 	if err != nil {
 		return URL{}, err
 	}
-	if again, err := readURL(u.String()); err != nil || again != u {
+	printed := u.String()
+	if again, err := readURL(strings.TrimSpace(printed)); err != nil || again != u || strings.Contains(printed, ",") {
 		return URL{}, fmt.Errorf("%q has characters that do not belong in an address", text)
 	}
 	return u, nil
