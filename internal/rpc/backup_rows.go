@@ -12,10 +12,9 @@ import (
 	"github.com/quorate/quorate/internal/storage/etcdbackup"
 )
 
-// How much of the store is read at once while a backup is written.
+// How much of the history is read at once while a backup is written: the more, the fewer blocks of the store are read twice.
 const (
-	backupPageKeys     = 1000
-	backupRevisionSpan = 1000 // revisions of history
+	backupRevisionSpan = 10_000
 	backupReadBytes    = 16 << 20
 )
 
@@ -55,29 +54,22 @@ type backup struct {
 func (b *backup) oldVersions() error {
 	store := b.machine.Store()
 	compact := store.CompactRevision()
-	if compact <= 0 {
+	if compact <= 1 {
 		return nil
 	}
-	op := kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: compact, Limit: backupPageKeys}
-	for {
-		page, _, err := store.RangeUncounted(&op, nil)
-		if err != nil {
-			return err
-		}
-		for i := range page.KVs {
-			if page.KVs[i].ModRevision >= compact {
-				continue
-			}
-			if err := b.file.Version(&page.KVs[i]); err != nil {
-				return err
-			}
-		}
-		if !page.More {
-			return nil
-		}
-		op.Key = append(append([]byte(nil), page.KVs[len(page.KVs)-1].Key...), 0)
-	}
+	op := kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: compact, MaxMod: compact - 1}
+	_, err := store.RangeInto(&op, false, nil, versionsOf{b.file})
+	return err
 }
+
+// versionsOf writes the pairs of a read to a backup, one by one: all of them may not fit in memory.
+type versionsOf struct{ file *etcdbackup.Writer }
+
+// Append implements mvcc.Rows.
+func (v versionsOf) Append(pair *kv.KeyValue) error { return v.file.Version(pair) }
+
+// Reset implements mvcc.Rows. A read at a given revision does not begin again.
+func (versionsOf) Reset() {}
 
 // history writes every change from the compact revision on.
 func (b *backup) history() error {

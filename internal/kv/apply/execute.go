@@ -153,6 +153,11 @@ func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
 	case op.PrevKV && x.answer.given():
 		account = &fixedAccount{left: x.answer.left}
 	}
+	return x.deleteWithin(op, account)
+}
+
+// deleteWithin is delete whose events have values only as far as account has room for them.
+func (x *executor) deleteWithin(op *kv.DeleteOp, account kv.Account) *kv.DeleteResult {
 	were, whole := x.w.DeleteRange(op.Key, op.End, account)
 	x.did.deletes++
 	if !whole {
@@ -192,8 +197,12 @@ func (x *executor) revoke(id kv.LeaseID) error {
 	if !found {
 		return kv.ErrLeaseNotFound
 	}
+	room := &fixedAccount{} // for all keys together: a lease may have more than fit in memory
+	if x.events.wanted {
+		room = x.events.account()
+	}
 	for _, key := range keys {
-		x.delete(&kv.DeleteOp{Key: []byte(key)})
+		x.deleteWithin(&kv.DeleteOp{Key: []byte(key)}, room)
 	}
 	if x.w.Err() != nil {
 		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible

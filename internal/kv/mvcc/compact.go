@@ -189,7 +189,7 @@ func (d *deletion) lookUp(eng engine.Engine, change *change, rev kv.Rev) (found 
 	}
 	it := d.lookup
 	d.key = appendVersionKey(d.key[:0], change.user, rev)
-	if !it.SeekGE(d.key) || !bytes.Equal(it.Key(), d.key) {
+	if !it.SeekPrefix(d.key) || !bytes.Equal(it.Key(), d.key) {
 		return false, it.Error()
 	}
 	if !it.Next() {

@@ -121,29 +121,78 @@ func (s *Store) loadChanges(
 	}
 	slices.SortFunc(byKey, func(a, b *changeRef) int { return bytes.Compare(a.row, b.row) })
 	compact := s.state.Load().compact
+	kept := newKeptChanges(found, q.MaxBytes, next)
 	for _, ref := range byKey {
+		if ref.rev.Main >= kept.next {
+			continue
+		}
 		if err := loadEvent(versions, ref, q.Prev, compact); err != nil {
 			return nil, 0, err
 		}
+		kept.loaded(ref)
 	}
-	var changes []Change
-	size := 0
-	for i := 0; i < len(found); {
+	return kept.changes(), kept.next, nil
+}
+
+// keptChanges are the changes that a query can still return while their versions are read. Once the versions of some revisions
+// have as many bytes as the query may return, those of later revisions are forgotten: no more is in memory than that and one
+// revision, however large the values are.
+type keptChanges struct {
+	refs     []changeRef // in the order of revisions
+	maxBytes int         // 0 = no limit
+	next     kv.Revision // the first revision that is not returned
+
+	bytes     int // loaded, of all refs
+	last      int // index of the first ref of the last revision
+	lastBytes int // loaded, of that revision
+}
+
+func newKeptChanges(found []changeRef, maxBytes int, next kv.Revision) *keptChanges {
+	k := &keptChanges{refs: found, maxBytes: maxBytes, next: next}
+	k.findLast()
+	return k
+}
+
+// findLast finds the last revision.
+func (k *keptChanges) findLast() {
+	k.last, k.lastBytes = len(k.refs), 0
+	for k.last > 0 && k.refs[k.last-1].rev.Main == k.refs[len(k.refs)-1].rev.Main {
+		k.last--
+		k.lastBytes += eventBytes(&k.refs[k.last].event)
+	}
+}
+
+// loaded counts the event of one of refs, and forgets the last revisions if those before them have enough bytes.
+func (k *keptChanges) loaded(ref *changeRef) {
+	size := eventBytes(&ref.event)
+	k.bytes += size
+	if ref.rev.Main == k.refs[k.last].rev.Main {
+		k.lastBytes += size
+	}
+	for k.maxBytes > 0 && k.bytes-k.lastBytes >= k.maxBytes {
+		k.next, k.bytes = k.refs[k.last].rev.Main, k.bytes-k.lastBytes
+		for i := range k.refs[k.last:] {
+			k.refs[k.last+i].event = kv.Event{}
+		}
+		k.refs = k.refs[:k.last]
+		k.findLast()
+	}
+}
+
+// changes groups what is kept by revision.
+func (k *keptChanges) changes() (changes []Change) {
+	for i := 0; i < len(k.refs); {
 		end := i + 1
-		for end < len(found) && found[end].rev.Main == found[i].rev.Main {
+		for end < len(k.refs) && k.refs[end].rev.Main == k.refs[i].rev.Main {
 			end++
 		}
-		if q.MaxBytes > 0 && size >= q.MaxBytes {
-			return changes, found[i].rev.Main, nil
-		}
-		change := Change{Revision: found[i].rev.Main, Events: make([]kv.Event, 0, end-i)}
+		change := Change{Revision: k.refs[i].rev.Main, Events: make([]kv.Event, 0, end-i)}
 		for ; i < end; i++ {
-			size += eventBytes(&found[i].event)
-			change.Events = append(change.Events, found[i].event)
+			change.Events = append(change.Events, k.refs[i].event)
 		}
 		changes = append(changes, change)
 	}
-	return changes, next, nil
+	return changes
 }
 
 func eventBytes(e *kv.Event) int {
@@ -157,7 +206,7 @@ func eventBytes(e *kv.Event) int {
 // loadEvent reads one version and, if asked, the one before. The version before is what a read at the revision before
 // would give, so it is absent if that revision is compacted, whether or not its row is still there.
 func loadEvent(versions engine.Iterator, ref *changeRef, withPrev bool, compact kv.Revision) error {
-	if !versions.SeekGE(ref.row) || !bytes.Equal(versions.Key(), ref.row) {
+	if !versions.SeekPrefix(ref.row) || !bytes.Equal(versions.Key(), ref.row) {
 		if err := versions.Error(); err != nil {
 			return err
 		}

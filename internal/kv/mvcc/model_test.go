@@ -418,6 +418,9 @@ func (d *driver) catchUp() {
 	if d.r.IntN(2) == 0 {
 		q.To = d.revision()
 	}
+	if d.r.IntN(2) == 0 {
+		q.MaxBytes = 1 + d.r.IntN(200)
+	}
 	for range d.r.IntN(3) {
 		key := d.key()
 		q.Ranges = append(q.Ranges, mvcc.KeyRange{Key: key, End: d.end(key)})
@@ -432,13 +435,26 @@ func (d *driver) catchUp() {
 	}
 	d.sameErr(nil, err)
 	var want []mvcc.Change
+	bytes, full := 0, false
 	for rev := max(q.From, 0); rev < next && rev <= q.To; rev++ {
-		if events := d.model.events(rev, q.Ranges, q.Prev, d.model.compact); len(events) > 0 {
+		if events := d.model.events(rev, q.Ranges, q.Prev, d.model.compact); len(events) > 0 && !full {
 			want = append(want, mvcc.Change{Revision: rev, Events: events})
+			bytes += eventsBytes(events)
+			full = q.MaxBytes > 0 && bytes >= q.MaxBytes
 		}
 	}
 	d.same(fmt.Sprintf("events %+v", q), want, got)
-	if len(want) < q.MaxRevisions && q.From <= q.To {
+	if len(want) < q.MaxRevisions && !full && q.From <= q.To {
 		d.same("all of the events", q.To+1, next)
 	}
+}
+
+func eventsBytes(events []kv.Event) (n int) {
+	for i := range events {
+		n += len(events[i].KV.Key) + len(events[i].KV.Value)
+		if prev := events[i].Prev; prev != nil {
+			n += len(prev.Key) + len(prev.Value)
+		}
+	}
+	return n
 }

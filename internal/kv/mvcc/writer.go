@@ -3,6 +3,8 @@ package mvcc
 import (
 	"fmt"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/quorate/quorate/internal/invariant"
 	"github.com/quorate/quorate/internal/kv"
 	"github.com/quorate/quorate/internal/kv/census"
@@ -142,7 +144,8 @@ func (w *Writer) Put(key, value []byte, lease kv.LeaseID) (kv.KeyValue, *kv.KeyV
 }
 
 // DeleteRange deletes the keys of a range and returns them as they were, in order. They, and the previous pairs of the
-// events, have values only if all of them fit account; whole reports that. A nil account takes none.
+// events, have values only if all of them fit account; whole reports that. A nil account takes none, but the value of a
+// single key.
 func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.KeyValue, whole bool) {
 	if isSingle(end) {
 		before, since := w.current(key, false)
@@ -150,7 +153,13 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 			return nil, true
 		}
 		w.deleteOne(before, position{rev: since})
-		return []kv.KeyValue{*before}, true
+		if account == nil || account.Take(PairBytes(before)) == nil {
+			return []kv.KeyValue{*before}, true
+		}
+		bare := *before // before may be in the cache
+		bare.Value = nil
+		w.bareLast(&bare, xxhash.Sum64(before.Value))
+		return []kv.KeyValue{bare}, false
 	}
 	if isEmptyRange(key, end) {
 		return nil, true
@@ -163,8 +172,7 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 	for i := range were {
 		w.deleteOne(&were[i], at[i])
 		if sums != nil {
-			last := &w.events[len(w.events)-1]
-			last.Bare, last.PrevSum = true, sums[i]
+			w.bareLast(&were[i], sums[i])
 		}
 	}
 	return were, sums == nil
@@ -196,6 +204,12 @@ func (w *Writer) deleteOne(before *kv.KeyValue, at position) {
 	w.lives = append(w.lives, census.Change{Key: v.kv.Key, Revision: rev.Main})
 	w.write(v, before, at)
 	w.events = append(w.events, kv.Event{Kind: kv.EventDelete, KV: v.kv, Prev: before})
+}
+
+// bareLast says that of the value before the last change only the hash is kept.
+func (w *Writer) bareLast(before *kv.KeyValue, sum uint64) {
+	last := &w.events[len(w.events)-1]
+	last.Prev, last.Bare, last.PrevSum = before, true, sum
 }
 
 // nextRev takes the position of the next change.

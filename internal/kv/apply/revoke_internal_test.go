@@ -1,0 +1,97 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/quorate/quorate/internal/consensus"
+	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/watch"
+	"github.com/quorate/quorate/internal/storage/engine"
+)
+
+// leased opens a machine with a lease that has so many keys.
+func leased(t *testing.T, lease kv.LeaseID, keys int, value []byte) (m *Machine, do func(cmd kv.Command)) {
+	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Bootstrap(eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err = Open(eng, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	index := m.Applied().Index
+	do = func(cmd kv.Command) {
+		index++
+		results, err := m.Apply([]consensus.Entry{{Index: index, Term: 1, Kind: consensus.EntryCommand, Payload: cmd.Append(nil)}})
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results[0].Err)
+		}
+	}
+	do(kv.Command{LeaseGrant: &kv.LeaseGrantOp{ID: lease, TTLSeconds: 60}})
+	for i := range keys {
+		do(kv.Command{Put: &kv.PutOp{Key: fmt.Appendf(nil, "k%03d", i), Value: value, Lease: lease}})
+	}
+	return m, do
+}
+
+// The end of a lease keeps no more of what its keys had than watchers are given at once, however many keys there are; and
+// nothing where nobody watches.
+func TestExecutor_revoke_largeValues(t *testing.T) {
+	const lease, keys = 7, 40
+	value := bytes.Repeat([]byte("v"), 1<<20)
+	for _, wanted := range []bool{false, true} {
+		m, _ := leased(t, lease, keys, value)
+		x := &m.executor
+		x.begin(m.store.Begin(), 1, wanted, nil)
+		x.w.BeginCommand()
+		var res kv.Result
+		x.execute(&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: lease}}, &res)
+		events, held := x.w.EndCommand(), 0
+		for i := range events {
+			held += len(events[i].Prev.Value)
+		}
+		if room := maxEventBytes; res.Err != nil || len(events) != keys || held > room || !wanted && held > 0 {
+			t.Errorf("watched %t: %v, %d events with %d bytes of values, want %d with at most %d", wanted, res.Err, len(events),
+				held, keys, room)
+		}
+		if x.events.wanted {
+			t.Errorf("watched %t: watchers are given events without all values", wanted)
+		}
+		x.w.Abandon()
+	}
+}
+
+// Members of which one has watchers, and one has none, have the same sums and hashes after a lease ended.
+func TestExecutor_revoke_sameEverywhere(t *testing.T) {
+	const lease = 7
+	type outcome struct {
+		mark ChainMark
+		hash uint64
+	}
+	var outcomes []outcome
+	for _, watched := range []bool{false, true} {
+		m, do := leased(t, lease, 40, bytes.Repeat([]byte("v"), 1000))
+		if watched {
+			stream := m.Hub().Open()
+			defer stream.Close()
+			stream.Create(watch.Request{Key: []byte("k"), End: []byte("l"), PrevKV: true})
+		}
+		do(kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: lease}})
+		do(kv.Command{Put: &kv.PutOp{Key: []byte("k000"), Value: []byte("again")}})
+		do(kv.Command{Compact: &kv.CompactOp{Revision: m.store.Revision()}})
+		hash, _, _, err := m.store.HashKV(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes = append(outcomes, outcome{m.chain.latest(), uint64(hash)})
+	}
+	if outcomes[0] != outcomes[1] {
+		t.Errorf("got %+v without watchers, %+v with one", outcomes[0], outcomes[1])
+	}
+}
