@@ -3,6 +3,8 @@ package watch
 import (
 	"strconv"
 	"sync/atomic"
+
+	"github.com/quorate/quorate/internal/linked"
 )
 
 // account is what all streams of one client have in memory together.
@@ -12,6 +14,13 @@ type account struct {
 	watchers int64         // bytes; guarded by Hub.mu
 	waiting  atomic.Int64  // bytes of what waits in the streams, or was handed out and is not sent yet
 	all      *atomic.Int64 // the same of all clients
+
+	reads chan struct{} // full while maxReads streams make a step of catch-up
+
+	// Guarded by overdrafts.mu.
+	overdrafts int                   // that its streams hold
+	queued     linked.List[Stream]   // that wait for one
+	place      linked.Place[account] // in overdrafts.accounts
 }
 
 // add counts bytes that wait, or wait no more.
@@ -52,7 +61,7 @@ func (h *Hub) openAccount(client string) *account {
 	}
 	a := h.accounts[client]
 	if a == nil {
-		a = &account{client: client, all: &h.waitingBytes}
+		a = &account{client: client, all: &h.waitingBytes, reads: make(chan struct{}, maxReads)}
 		h.accounts[client] = a
 	}
 	a.streams++

@@ -20,7 +20,8 @@ const (
 	firstCatchUpRevisions = 64
 	maxCatchUpRevisions   = 1000
 	catchUpBytes          = 2 << 20
-	// A stream may take so much in a step even if its client has too much waiting elsewhere.
+	// A stream may take so much in a step even if its client has too much waiting elsewhere. For a revision that is larger it
+	// needs an overdraft.
 	leastCatchUpBytes = 64 << 10
 )
 
@@ -28,6 +29,8 @@ const (
 // those that have nothing left to read back in step, and reads one chunk for the others, once for all of them. It reports
 // whether another step may have something to do. The caller of Next is the only caller.
 func (s *Stream) catchUp() (more bool, err error) {
+	s.account.reads <- struct{}{} // those who make a step now wait for no client
+	defer func() { <-s.account.reads }()
 	h := s.hub
 	h.storeMu.RLock()
 	defer h.storeMu.RUnlock()
@@ -47,7 +50,10 @@ func (s *Stream) catchUp() (more bool, err error) {
 			}
 			s.adapt(c.sizeBytes())
 		}
-		c.moved = s.finish(&c) || c.moved
+		moved, refused := s.finish(&c)
+		if c.moved = moved || c.moved; refused {
+			return false, nil // the overdraft will signal
+		}
 	}
 	if s.reader.fruitless += c.looked; c.moved {
 		s.reader.fruitless = 0
@@ -208,8 +214,9 @@ func (s *Stream) adapt(bytes int) {
 }
 
 // finish hands a chunk to those of its parties that are still there, until the stream has enough: the others keep their
-// place for a later step. What each one gets is found without the lock. It reports whether somebody got nearer.
-func (s *Stream) finish(c *chunk) (moved bool) {
+// place for a later step. What each one gets is found without the lock. It reports whether somebody got nearer, and whether
+// the stream has to wait for an overdraft.
+func (s *Stream) finish(c *chunk) (moved, refused bool) {
 	h := s.hub
 	budget := s.budget()
 	share := newSharer(c, budget)
@@ -217,7 +224,13 @@ func (s *Stream) finish(c *chunk) (moved bool) {
 		part := c.parties[done:min(done+watchersPerHold, len(c.parties))]
 		batches := make([]*Batch, 0, len(part))
 		for i := 0; i < len(part) && share.bytes < budget; i++ {
-			batches = append(batches, share.batch(part[i]))
+			given := share.bytes
+			batch := share.batch(part[i])
+			if share.bytes > budget && (given > 0 || !h.overdrafts.take(s)) {
+				refused = given == 0
+				break
+			}
+			batches = append(batches, batch)
 		}
 		h.inHolds(func() (int, bool) {
 			for i, batch := range batches {
@@ -236,7 +249,7 @@ func (s *Stream) finish(c *chunk) (moved bool) {
 		})
 		done += len(batches)
 	}
-	return moved
+	return moved, refused
 }
 
 // budget is how many bytes of events a step may put into the queue: what the stream and its client have left, but never
@@ -245,8 +258,11 @@ func (s *Stream) budget() int {
 	limits := &s.hub.options
 	bytes, _ := s.size()
 	left := min(int64(limits.StreamBytes-bytes), s.account.free(limits))
-	return int(max(left, min(leastCatchUpBytes, int64(limits.StreamBytes))))
+	return int(max(left, int64(limits.leastBytes())))
 }
+
+// leastBytes is what a step may always take.
+func (o *Options) leastBytes() int { return min(leastCatchUpBytes, o.StreamBytes) }
 
 // sharer makes the batches of a chunk. It finds what each party has to see as Publish does, by asking of each event who
 // wants it: that costs a step as much as there are events and parties, and not their product.
@@ -256,27 +272,29 @@ type sharer struct {
 	bytes  int // of all batches
 }
 
-// newSharer matches the events of a chunk, and cuts it behind the revision with which its batches have more than budget bytes:
-// all parties get the rest later, and together.
+// newSharer matches the events of a chunk, and cuts it before the revision with which its batches would have more than budget
+// bytes, but not before the first that somebody wants: all parties get the rest later, and together.
 func newSharer(c *chunk, budget int) *sharer {
 	s := &sharer{wanted: newDirectory()}
 	for _, p := range c.parties {
 		s.wanted.of(p.interest)
 	}
-	bytes, last := 0, kv.Revision(0)
+	bytes, before, last := 0, 0, kv.Revision(0) // before is the bytes of the revisions before the last
 	for _, list := range c.lists {
 		for i := range list {
 			event := &list[i]
-			if bytes > budget && event.KV.ModRevision != last {
-				c.next = event.KV.ModRevision
-				s.upTo = c.next - 1
-				return s
+			if event.KV.ModRevision != last {
+				last, before = event.KV.ModRevision, bytes
 			}
-			last = event.KV.ModRevision
 			s.wanted.visit(event, func(g *group) {
 				g.missed = append(g.missed, *event)
 				bytes += sizeOf(list[i : i+1])
 			})
+			if bytes > budget && before > 0 {
+				c.next = last
+				s.upTo = c.next - 1
+				return s
+			}
 		}
 	}
 	s.upTo = c.next - 1
@@ -287,10 +305,11 @@ func newSharer(c *chunk, budget int) *sharer {
 func (s *sharer) batch(p *party) *Batch {
 	events := s.wanted.of(p.interest).missed
 	seen := sort.Search(len(events), func(i int) bool { return events[i].KV.ModRevision >= p.next })
-	if seen == len(events) {
+	end := sort.Search(len(events), func(i int) bool { return events[i].KV.ModRevision > s.upTo })
+	if seen >= end {
 		return nil
 	}
-	batch := newBatch(s.upTo, events[seen:], p.prevKV)
+	batch := newBatch(s.upTo, events[seen:end], p.prevKV)
 	s.bytes += responseBytes + batch.sizeBytes
 	return batch
 }

@@ -219,21 +219,29 @@ func (v *viewer) check(t *testing.T, all []kv.Event) {
 func TestHub_exactly_once_in_order(t *testing.T) {
 	for seed := int64(1); seed <= 6; seed++ {
 		t.Logf("seed %d", seed)
-		exactlyOnce(t, seed)
+		exactlyOnce(t, seed, 12, "", watch.Options{StreamResponses: 8, HistoryBytes: 4 << 10})
 	}
 }
 
-func exactlyOnce(t *testing.T, seed int64) {
+// The same for streams of one client which has room for nothing: each revision that they catch up with needs an overdraft.
+func TestHub_exactly_once_by_overdrafts(t *testing.T) {
+	for seed := int64(1); seed <= 4; seed++ {
+		t.Logf("seed %d", seed)
+		exactlyOnce(t, seed, 60, "one", watch.Options{StreamBytes: 100, ClientBytes: 1000, TotalBytes: 2000, HistoryBytes: 1})
+	}
+}
+
+func exactlyOnce(t *testing.T, seed int64, streams int, client string, options watch.Options) {
 	rng := rand.New(rand.NewSource(seed))
-	src := newSource(t, watch.Options{StreamResponses: 8, HistoryBytes: 4 << 10})
+	src := newSource(t, options)
 	const writes = 1200
 	var wg sync.WaitGroup
 	var viewers []*viewer
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for i := 0; i < 12; i++ {
+	for i := range streams {
 		v := &viewer{
-			hub: src.hub, stream: src.hub.Open(), rng: rand.New(rand.NewSource(seed*100 + int64(i))), ranges: map[int64]ranged{},
+			hub: src.hub, stream: src.hub.OpenFor(client), rng: rand.New(rand.NewSource(seed*100 + int64(i))), ranges: map[int64]ranged{},
 			starts: map[int64]kv.Revision{}, seen: map[int64][]kv.Event{}, ended: map[int64]kv.Revision{},
 		}
 		defer v.stream.Close()

@@ -53,7 +53,7 @@ const watchersPerHold = 512
 
 // Hub connects the state machine to the streams of a member. It outlives the store: see Detach and Reset.
 //
-// Locks are taken in the order storeMu, line, mu, Stream.mu.
+// Locks are taken in the order storeMu, line, mu, Stream.mu, overdrafts.mu.
 type Hub struct {
 	options Options
 
@@ -79,16 +79,19 @@ type Hub struct {
 	touched       []*group     // reused by Publish
 	waitingEvents atomic.Int64 // in the queues of all streams
 	waitingBytes  atomic.Int64 // of all accounts
-	longest       int          // most watchers looked at in one hold of mu, for tests
+	overdrafts    overdrafts
+	longest       int // most watchers looked at in one hold of mu, for tests
 }
 
 // NewHub returns a hub without a store; Reset gives it one.
 func NewHub(options Options) *Hub {
 	options = options.withDefaults()
-	return &Hub{
+	h := &Hub{
 		options: options, inStep: newDirectory(), accounts: map[string]*account{},
 		history: history{limitBytes: options.HistoryBytes},
 	}
+	h.overdrafts.options = &h.options
+	return h
 }
 
 // enter takes mu for anybody but the state machine, and exit gives it back.

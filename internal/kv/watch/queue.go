@@ -162,6 +162,8 @@ func (s *Stream) release(list []queued) {
 		s.account.add(-responseBytes)
 		list[i] = queued{}
 	}
+	s.hub.overdrafts.settle(s, s.bytes)
+	s.hub.overdrafts.freed()
 	select {
 	case s.room <- struct{}{}:
 	default:

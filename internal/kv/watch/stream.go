@@ -32,9 +32,10 @@ type Stream struct {
 	closed  atomic.Bool // these two are written under hub.mu, so that Next need not take it
 	lagging atomic.Bool // a step of catch-up has something to do
 
-	reader reader
-	wake   chan struct{} // holds one signal: there is something for Next
-	room   chan struct{} // likewise: something was sent, so that Accept may look again
+	reader    reader
+	overdraft overdraft
+	wake      chan struct{} // holds one signal: there is something for Next
+	room      chan struct{} // likewise: something was sent, so that Accept may look again
 
 	mu      sync.Mutex // guards what follows
 	queue   []queued
@@ -75,6 +76,7 @@ func (s *Stream) Close() {
 	}
 	s.signal()
 	s.drop()
+	h.overdrafts.leave(s)
 	h.inHolds(func() (removed int, more bool) {
 		for ; removed < watchersPerHold; removed++ {
 			last := len(s.watchers) - 1
@@ -299,15 +301,19 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {
 			s.drop()
+			s.hub.overdrafts.leave(s) // again: one may have been taken since
 			return nil, ErrClosed
 		}
 		more := false
-		if bytes, _ := s.size(); s.lagging.Load() && bytes < s.hub.options.StreamBytes {
+		bytes, _ := s.size()
+		if s.lagging.Load() && bytes < s.hub.options.StreamBytes && !s.overdraft.queued.Load() {
 			var err error
 			if more, err = s.catchUp(); err != nil {
 				return nil, err
 			}
+			bytes, _ = s.size()
 		}
+		s.hub.overdrafts.settle(s, bytes)
 		if responses := s.take(); len(responses) > 0 {
 			return responses, nil
 		}
