@@ -1,0 +1,127 @@
+package watch
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/quorate/quorate/internal/kv"
+)
+
+// unread opens streams of a client that watch from the first revision on, and lets each read a step that nobody takes.
+func unread(t *testing.T, hub *Hub, client string, streams int) (list []*Stream) {
+	t.Helper()
+	for range streams {
+		s := hub.OpenFor(client)
+		t.Cleanup(s.Close)
+		s.Create(Request{Key: []byte("k"), End: []byte("l"), Start: 1, PrevKV: true})
+		list = append(list, s)
+	}
+	for range 3 { // the answer to the creation, then events, then what the next step reads
+		for _, s := range list {
+			if bytes, _ := s.size(); bytes < 10<<10 {
+				_, _ = s.Next(doneContext())
+			}
+		}
+	}
+	return list
+}
+
+// A client with many streams that catch up, and that reads none of them, has its share of memory, and a large revision for a few
+// of them only. Others are served meanwhile, and in the end all streams get everything.
+func TestStream_catchUp_manyUnread(t *testing.T) {
+	options := Options{StreamBytes: 1 << 20, ClientBytes: 2 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
+	store, hub := openStore(t), NewHub(options)
+	hub.Reset(store)
+	const streams, writes, size = 200, 10, 200 << 10
+	for i := range writes {
+		put(t, store, hub, make([]byte, size), fmt.Sprintf("k%d", i))
+	}
+	stalled := unread(t, hub, "one", streams)
+	const oneBatch = 2*size + 1024
+	most := options.ClientBytes + 16*oneBatch + streams*4*responseBytes
+	if waiting := hub.accounts["one"].waiting.Load(); waiting > most || waiting < options.ClientBytes/2 {
+		t.Errorf("%d bytes wait for one client, want at most %d", waiting, most)
+	}
+	other := hub.OpenFor("two")
+	defer other.Close()
+	other.Create(Request{Key: []byte("k"), End: []byte("l"), Start: 1})
+	if events, _, _ := drain(t, other); events != writes {
+		t.Errorf("another client got %d events, want %d", events, writes)
+	}
+	for i, s := range stalled[:streams/2] { // of the others what they held is free
+		s.Close()
+		if hub.accounts["one"].overdrafts > 2*maxOverdrafts {
+			t.Fatalf("%d overdrafts when stream %d was closed", hub.accounts["one"].overdrafts, i)
+		}
+	}
+	counts := make([]int, streams)
+	for round, lagging := 0, true; round < 10*streams && lagging; round++ {
+		lagging = false
+		for i, s := range stalled[streams/2:] {
+			responses, _ := s.Next(doneContext())
+			for r := range responses {
+				if batch := responses[r].Batch; batch != nil {
+					counts[streams/2+i] += len(batch.Events)
+				}
+			}
+			lagging = lagging || s.Lagging()
+		}
+	}
+	for i, count := range counts[streams/2:] { // what was handed out in unread is not counted
+		if s := stalled[streams/2+i]; s.Lagging() || count == 0 {
+			t.Errorf("stream %d got %d events, and is behind: %t", i, count, s.Lagging())
+		}
+	}
+	for _, s := range stalled {
+		s.Close()
+	}
+	if left := hub.overdrafts.queued.Load(); left != 0 || hub.overdrafts.accounts.Len() != 0 {
+		t.Errorf("%d streams of %d clients wait when all have gone", left, hub.overdrafts.accounts.Len())
+	}
+}
+
+// Streams that hold large revisions and are not read do not stop those of the same client that watch small ones.
+func TestStream_catchUp_smallBesideStuck(t *testing.T) {
+	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
+	store, hub := openStore(t), NewHub(options)
+	hub.Reset(store)
+	for i := range 10 {
+		put(t, store, hub, make([]byte, 200<<10), fmt.Sprintf("k%d", i))
+		put(t, store, hub, make([]byte, 100), fmt.Sprintf("s%d", i))
+	}
+	unread(t, hub, "one", 50)
+	if free := hub.accounts["one"].free(&hub.options); free > 0 {
+		t.Fatalf("%d bytes are left", free)
+	}
+	small := hub.OpenFor("one")
+	defer small.Close()
+	small.Create(Request{Key: []byte("s"), End: []byte("t"), Start: 1})
+	if events, _, _ := drain(t, small); events != 10 {
+		t.Errorf("got %d events, want 10", events)
+	}
+}
+
+// Few streams of a client read the store at once; the others wait for those, not for their clients.
+func TestStream_catchUp_readsInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, hub := openStore(t), NewHub(Options{HistoryBytes: 1})
+		hub.Reset(store)
+		put(t, store, hub, []byte("v"), "k")
+		s := hub.OpenFor("one")
+		defer s.Close()
+		s.Create(Request{Key: []byte("k"), Start: kv.Revision(1)})
+		for range maxReads {
+			s.account.reads <- struct{}{}
+		}
+		var got []Response
+		go func() { got, _ = s.Next(t.Context()) }()
+		if synctest.Wait(); got != nil {
+			t.Errorf("a step was made beside %d others: %+v", maxReads, got)
+		}
+		<-s.account.reads
+		if synctest.Wait(); len(got) == 0 {
+			t.Error("no step was made when another ended")
+		}
+	})
+}
