@@ -244,7 +244,7 @@ func (w *watchStream) sendFragments(batch *watch.Batch) error {
 	return nil
 }
 
-// CancelReason is etcd's text for a watch that was not created.
+// CancelReason is etcd's text for a watch that was not created, or was cancelled.
 func cancelReason(err error) string {
 	switch {
 	case errors.Is(err, watch.ErrDuplicateID):
@@ -253,6 +253,9 @@ func cancelReason(err error) string {
 		return "mvcc: watcher range is empty"
 	case errors.Is(err, watch.ErrTooManyWatchers):
 		return "quorate: this client host has too many watchers; cancel some, or watch ranges instead of keys"
+	case errors.Is(err, watch.ErrLargeRevision):
+		return "quorate: the previous pairs of one revision are too large for a watch; watch without prev_kv, or read again and " +
+			"watch from the revision of that read"
 	case errors.Is(err, kv.ErrCompacted):
 		return rpctypes.ErrCompacted.Error()
 	}

@@ -16,7 +16,8 @@ import (
 // budgets are what the parts of this member may have in memory.
 type budgets struct {
 	memory.Shares
-	answers *answers.Budget // memory for answers to clients
+	answers         *answers.Budget // memory for answers to clients
+	watchedRevision int             // most bytes of a revision with its previous pairs
 }
 
 // newBudgets fits the shares to flags that set one of them: what was given by the operator holds, unless --memory was, too, and
@@ -46,8 +47,15 @@ func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
 	}
 	shares.Answer = min(shares.Answer, shares.Answers)
 	shares.Proposals = max(shares.Proposals, int64(cfg.Limits.MaxRequestBytes)) // one must fit
-	return budgets{Shares: shares, answers: answers.New(shares.Answers, shares.Answer)}, nil
+	return budgets{
+		Shares: shares, answers: answers.New(shares.Answers, shares.Answer),
+		watchedRevision: max(int(shares.Watch.Host), requestsInRevision*int(cfg.Limits.MaxRequestBytes)),
+	}, nil
 }
+
+// requestsInRevision is how many times the largest request a revision may have, with its previous pairs, for watchers that
+// want them: a put and what it replaces are two.
+const requestsInRevision = 8
 
 // machineOptions is how the state machine is opened.
 func (b *budgets) machineOptions() apply.Options {
@@ -55,7 +63,7 @@ func (b *budgets) machineOptions() apply.Options {
 		Store: mvcc.Options{CacheBytes: int(b.Versions),
 			Census: census.Options{LogBytes: int(b.Counts), IntervalBytes: int(b.Counts / 2)}},
 		Hub: watch.NewHub(watch.Options{StreamBytes: int(b.Watch.Stream), ClientBytes: b.Watch.Host, TotalBytes: b.Watch.Total,
-			WatcherBytes: b.Watch.Watchers, HistoryBytes: int(b.Watch.History)}),
+			WatcherBytes: b.Watch.Watchers, HistoryBytes: int(b.Watch.History), RevisionBytes: b.watchedRevision}),
 	}
 }
 

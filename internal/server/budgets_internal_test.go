@@ -31,6 +31,10 @@ func TestNewBudgets(t *testing.T) {
 		if err != nil || b.Answers != tc.answers || b.Answer != tc.answer || b.Log.Snapshot != tc.held {
 			t.Errorf("%s: got %+v, %v", tc.name, b.Shares, err)
 		}
+		if largest := 2 * int(cfg.Limits.MaxRequestBytes); b.watchedRevision < largest || b.watchedRevision < int(b.Watch.Host) {
+			t.Errorf("%s: a revision may have %d bytes, and the largest put has %d with what it replaces", tc.name, b.watchedRevision,
+				largest)
+		}
 		if b.answers.MostBytes() != tc.answer {
 			t.Errorf("%s: an answer may have %d", tc.name, b.answers.MostBytes())
 		}

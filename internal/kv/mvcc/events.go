@@ -21,6 +21,8 @@ type EventQuery struct {
 	Prev         bool        // fill Event.Prev
 	MaxRevisions int         // with changes in the ranges, 0 = 1000
 	MaxBytes     int         // of keys and values; a revision is never cut; 0 = no limit
+	// MaxRevisionBytes is for the keys and values of one revision; 0 = no limit. It must not be below MaxBytes.
+	MaxRevisionBytes int
 }
 
 // Change has the events of one revision.
@@ -36,7 +38,8 @@ const (
 )
 
 // EventsSince returns changes in order, and the revision to go on from: To+1 if all are there. It returns
-// kv.ErrCompacted if From is below the compact revision; a From beyond the published revision gives nothing.
+// kv.ErrCompacted if From is below the compact revision, and a LargeRevisionError if the first revision with changes is larger
+// than MaxRevisionBytes; a From beyond the published revision gives nothing.
 func (s *Store) EventsSince(q EventQuery) (changes []Change, next kv.Revision, err error) {
 	if q.To <= 0 || q.To > s.Revision() {
 		q.To = s.Revision()
@@ -121,7 +124,7 @@ func (s *Store) loadChanges(
 	}
 	slices.SortFunc(byKey, func(a, b *changeRef) int { return bytes.Compare(a.row, b.row) })
 	compact := s.state.Load().compact
-	kept := newKeptChanges(found, q.MaxBytes, next)
+	kept := newKeptChanges(found, q, next)
 	for _, ref := range byKey {
 		if ref.rev.Main >= kept.next {
 			continue
@@ -129,7 +132,9 @@ func (s *Store) loadChanges(
 		if err := loadEvent(versions, ref, q.Prev, compact); err != nil {
 			return nil, 0, err
 		}
-		kept.loaded(ref)
+		if err := kept.loaded(ref); err != nil {
+			return nil, 0, err
+		}
 	}
 	return kept.changes(), kept.next, nil
 }
@@ -138,17 +143,17 @@ func (s *Store) loadChanges(
 // have as many bytes as the query may return, those of later revisions are forgotten: no more is in memory than that and one
 // revision, however large the values are.
 type keptChanges struct {
-	refs     []changeRef // in the order of revisions
-	maxBytes int         // 0 = no limit
-	next     kv.Revision // the first revision that is not returned
+	refs  []changeRef // in the order of revisions
+	query *EventQuery
+	next  kv.Revision // the first revision that is not returned
 
 	bytes     int // loaded, of all refs
 	last      int // index of the first ref of the last revision
 	lastBytes int // loaded, of that revision
 }
 
-func newKeptChanges(found []changeRef, maxBytes int, next kv.Revision) *keptChanges {
-	k := &keptChanges{refs: found, maxBytes: maxBytes, next: next}
+func newKeptChanges(found []changeRef, query *EventQuery, next kv.Revision) *keptChanges {
+	k := &keptChanges{refs: found, query: query, next: next}
 	k.findLast()
 	return k
 }
@@ -163,20 +168,33 @@ func (k *keptChanges) findLast() {
 }
 
 // loaded counts the event of one of refs, and forgets the last revisions if those before them have enough bytes.
-func (k *keptChanges) loaded(ref *changeRef) {
+func (k *keptChanges) loaded(ref *changeRef) error {
 	size := eventBytes(&ref.event)
 	k.bytes += size
 	if ref.rev.Main == k.refs[k.last].rev.Main {
 		k.lastBytes += size
 	}
-	for k.maxBytes > 0 && k.bytes-k.lastBytes >= k.maxBytes {
-		k.next, k.bytes = k.refs[k.last].rev.Main, k.bytes-k.lastBytes
-		for i := range k.refs[k.last:] {
-			k.refs[k.last+i].event = kv.Event{}
-		}
-		k.refs = k.refs[:k.last]
-		k.findLast()
+	for k.query.MaxBytes > 0 && k.bytes-k.lastBytes >= k.query.MaxBytes || k.tooLarge() && k.last > 0 {
+		k.forgetLast()
 	}
+	if k.tooLarge() {
+		return &LargeRevisionError{k.refs[0].rev.Main}
+	}
+	return nil
+}
+
+// tooLarge tells whether the last revision alone is.
+func (k *keptChanges) tooLarge() bool {
+	return k.query.MaxRevisionBytes > 0 && k.lastBytes > k.query.MaxRevisionBytes
+}
+
+func (k *keptChanges) forgetLast() {
+	k.next, k.bytes = k.refs[k.last].rev.Main, k.bytes-k.lastBytes
+	for i := range k.refs[k.last:] {
+		k.refs[k.last+i].event = kv.Event{}
+	}
+	k.refs = k.refs[:k.last]
+	k.findLast()
 }
 
 // changes groups what is kept by revision.

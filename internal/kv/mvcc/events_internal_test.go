@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -31,13 +32,15 @@ func TestKeptChanges_loaded(t *testing.T) {
 				wanted, filled = ref.rev.Main, filled+sizes[ref.rev]
 			}
 		}
-		kept := newKeptChanges(refs, maxBytes, 21)
+		kept := newKeptChanges(refs, &EventQuery{MaxBytes: maxBytes}, 21)
 		for _, i := range r.Perm(len(refs)) {
 			if refs[i].rev.Main >= kept.next {
 				continue
 			}
 			refs[i].event.KV.Value = make([]byte, sizes[refs[i].rev])
-			kept.loaded(&refs[i])
+			if err := kept.loaded(&refs[i]); err != nil {
+				t.Fatal(err)
+			}
 			held := 0
 			for i := range refs {
 				held += eventBytes(&refs[i].event)
@@ -111,5 +114,51 @@ func TestStore_EventsSince_largeValues(t *testing.T) {
 	}
 	if seen != revisions {
 		t.Errorf("%d events, want %d", seen, revisions)
+	}
+}
+
+// A revision that is too large is told, and ends no query of what comes before it.
+func TestStore_EventsSince_largeRevision(t *testing.T) {
+	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(mem, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(change func(w *Writer)) {
+		w := s.Begin()
+		w.BeginCommand()
+		change(w)
+		w.EndCommand()
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const keys, size = 100, 1000
+	for i := range keys {
+		commit(func(w *Writer) { w.Put(fmt.Appendf(nil, "k%02d", i), make([]byte, size), 0) })
+	}
+	large := s.Revision() + 1
+	commit(func(w *Writer) { w.DeleteRange([]byte("k"), []byte("l"), nil) })
+	commit(func(w *Writer) { w.Put([]byte("a"), []byte("v"), 0) })
+	query := EventQuery{From: large - 1, Prev: true, MaxBytes: 10 * size, MaxRevisionBytes: 20 * size}
+	changes, next, err := s.EventsSince(query)
+	if err != nil || len(changes) != 1 || next != large {
+		t.Errorf("before it: %d changes, next %d, %v", len(changes), next, err)
+	}
+	query.From = large
+	var tooLarge *LargeRevisionError
+	if _, _, err := s.EventsSince(query); !errors.As(err, &tooLarge) || tooLarge.Revision != large {
+		t.Errorf("got %v, want that revision %d is too large", err, large)
+	}
+	query.Prev = false
+	if changes, _, err := s.EventsSince(query); err != nil || len(changes) != 2 || len(changes[0].Events) != keys {
+		t.Errorf("without previous pairs: %d changes, %v", len(changes), err)
+	}
+	query.From, query.Prev = large+1, true
+	if changes, _, err := s.EventsSince(query); err != nil || len(changes) != 1 {
+		t.Errorf("behind it: %d changes, %v", len(changes), err)
 	}
 }

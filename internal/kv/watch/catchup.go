@@ -41,7 +41,11 @@ func (s *Stream) catchUp() (more bool, err error) {
 	c := s.plan(h.store.CompactRevision())
 	if len(c.parties) > 0 {
 		if c.next == 0 {
-			err := c.read(h.store, s.reader.revisions)
+			err := c.read(h.store, s.reader.revisions, h.options.RevisionBytes)
+			if large := new(mvcc.LargeRevisionError); errors.As(err, &large) {
+				s.apart(&c, large.Revision)
+				return true, nil
+			}
 			if errors.Is(err, kv.ErrCompacted) {
 				return true, nil // since the plan was made: the next one cancels
 			}
@@ -97,10 +101,13 @@ func (c *chunk) sizeBytes() (total int) {
 	return total
 }
 
-// read takes the events of the chunk from the store.
-func (c *chunk) read(store *mvcc.Store, maxRevisions int) error {
+// read takes the events of the chunk from the store. With previous pairs a revision may have maxBytes at most.
+func (c *chunk) read(store *mvcc.Store, maxRevisions, maxBytes int) error {
 	query := mvcc.EventQuery{
-		From: c.from, To: c.to, Prev: c.prev, MaxRevisions: maxRevisions, MaxBytes: catchUpBytes,
+		From: c.from, To: c.to, Prev: c.prev, MaxRevisions: maxRevisions, MaxBytes: min(catchUpBytes, maxBytes),
+	}
+	if c.prev {
+		query.MaxRevisionBytes = maxBytes
 	}
 	var ranges keyrange.Set
 	sorted := slices.Clone(c.parties) // so that each range is put at the end
@@ -151,6 +158,9 @@ func (s *Stream) plan(compacted kv.Revision) chunk {
 				turns--
 				c.looked++
 			}
+			if c.from <= s.reader.alone {
+				turns = 0
+			}
 		}
 		c.to = h.rev
 		if turns > 0 && s.behind.First() != nil {
@@ -173,7 +183,7 @@ func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (look
 	switch {
 	case p.next < compacted:
 		c.moved = true
-		return s.overtaken(p, compacted, most)
+		return s.dismiss(p, Response{Compact: compacted}, most)
 	case p.next > h.rev:
 		h.leave(p)
 		h.stand(p)
@@ -181,6 +191,9 @@ func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (look
 	default:
 		p.listed.Remove()
 		s.behind.PushBack(&p.listed, p)
+		if len(c.parties) > 0 && p.next <= s.reader.alone {
+			break
+		}
 		c.parties = append(c.parties, p)
 		c.from = min(c.from, p.next)
 		c.prev = c.prev || p.prevKV
@@ -188,8 +201,8 @@ func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (look
 	return 1, true
 }
 
-// overtaken cancels the watchers of a party, at most so many.
-func (s *Stream) overtaken(p *party, compacted kv.Revision, most int) (cancelled int, done bool) {
+// dismiss cancels the watchers of a party, at most so many.
+func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done bool) {
 	for _, w := range p.members {
 		if cancelled == most {
 			break
@@ -197,10 +210,28 @@ func (s *Stream) overtaken(p *party, compacted kv.Revision, most int) (cancelled
 		if !w.gone {
 			cancelled++
 			s.remove(w)
-			s.enqueue(Response{WatchID: w.id, Canceled: true, Compact: compacted})
+			why.WatchID, why.Canceled = w.id, true
+			s.enqueue(why)
 		}
 	}
 	return cancelled, p.live == 0
+}
+
+// apart is called when what parties want of a revision is too large. What one of them wants may not be, so that they are read
+// for one by one; and a party that is alone is cancelled.
+func (s *Stream) apart(c *chunk, large kv.Revision) {
+	s.reader.alone = max(s.reader.alone, large)
+	if len(c.parties) > 1 {
+		return
+	}
+	p := c.parties[0]
+	s.hub.inHolds(func() (looked int, more bool) {
+		if p.listed.List() != &s.behind {
+			return 0, false
+		}
+		cancelled, done := s.dismiss(p, Response{Revision: s.hub.rev, Err: ErrLargeRevision}, watchersPerHold)
+		return cancelled, !done
+	})
 }
 
 // adapt sets the number of revisions of the next step by the bytes of the last.

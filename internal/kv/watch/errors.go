@@ -2,13 +2,16 @@ package watch
 
 import "errors"
 
-// Reasons for which a watcher is not created; Response.Err bears one of them, kv.ErrCompacted for a negative start
+// Reasons for which a watcher is not created, or cancelled; Response.Err bears one of them, kv.ErrCompacted for a negative start
 // revision, or what the caller of Stream.Reject gave.
 var (
 	ErrDuplicateID = errors.New("watch: duplicate watch id on the stream")
 	ErrEmptyRange  = errors.New("watch: range is empty")
 	// ErrTooManyWatchers refuses a watcher to a client that has Options.WatcherBytes of them.
 	ErrTooManyWatchers = errors.New("watch: the client has too many watchers")
+	// ErrLargeRevision cancels a watcher that wants previous pairs: those of one revision, which is not cut, are larger than
+	// Options.RevisionBytes.
+	ErrLargeRevision = errors.New("watch: the previous pairs of one revision are too large")
 )
 
 // ErrClosed is returned by a Stream after Close.

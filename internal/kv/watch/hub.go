@@ -19,6 +19,7 @@ type Options struct {
 	TotalBytes      int64 // of what waits in all streams; zero: twice ClientBytes
 	WatcherBytes    int64 // of all watchers of a client
 	HistoryBytes    int   // of recent events, from which watchers that are a little behind catch up
+	RevisionBytes   int   // of the events of one revision with their previous pairs; zero: ClientBytes
 }
 
 const (
@@ -38,6 +39,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.TotalBytes, 2*o.ClientBytes)
 	setDefault(&o.WatcherBytes, defaultWatcherBytes)
 	setDefault(&o.HistoryBytes, defaultHistoryBytes)
+	setDefault(&o.RevisionBytes, int(o.ClientBytes))
 	return o
 }
 

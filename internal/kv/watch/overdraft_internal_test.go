@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 
@@ -99,6 +101,61 @@ func TestStream_catchUp_smallBesideStuck(t *testing.T) {
 	small.Create(Request{Key: []byte("s"), End: []byte("t"), Start: 1})
 	if events, _, _ := drain(t, small); events != 10 {
 		t.Errorf("got %d events, want 10", events)
+	}
+}
+
+// Who wants the previous pairs of a revision that has too many of them is cancelled with a reason. All others in the same
+// stream go on: those that do not want them, and those that watch other keys.
+func TestStream_catchUp_largeRevision(t *testing.T) {
+	store, hub := openStore(t), NewHub(Options{HistoryBytes: 1, RevisionBytes: 100 << 10})
+	hub.Reset(store)
+	const keys = 50
+	for i := range keys {
+		put(t, store, hub, make([]byte, 10<<10), fmt.Sprintf("k%02d", i))
+	}
+	deletion := store.Revision() + 1
+	w := store.Begin()
+	w.BeginCommand()
+	w.DeleteRange([]byte("k"), []byte("l"), nil)
+	w.EndCommand()
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	hub.Advance(store.Revision())
+	put(t, store, hub, []byte("v"), "a", "k00")
+	s := hub.Open()
+	defer s.Close()
+	events, reasons := map[int64]int{}, map[int64]error{}
+	for _, r := range []Request{
+		{ID: 1, Key: []byte("k"), End: []byte("l"), Start: 1, PrevKV: true},
+		{ID: 2, Key: []byte("k"), End: []byte("l"), Start: 1},
+		{ID: 3, Key: []byte("a"), Start: 1, PrevKV: true},
+		{ID: 4, Key: []byte("k07"), Start: deletion, PrevKV: true}, // small, and so told
+		{ID: 5, Key: []byte("k"), End: []byte("l"), Start: deletion, PrevKV: true},
+		{ID: 6, Key: []byte("k"), End: []byte("l"), Start: deletion + 1, PrevKV: true},
+	} {
+		s.Create(r)
+	}
+	for s.Lagging() {
+		responses, err := s.Next(doneContext())
+		if err != nil && len(responses) > 0 {
+			t.Fatal(err)
+		}
+		for _, r := range responses {
+			switch {
+			case r.Batch != nil:
+				events[r.WatchID] += len(r.Batch.Events)
+			case r.Canceled:
+				reasons[r.WatchID] = r.Err
+			}
+		}
+	}
+	want := map[int64]int{1: keys, 2: 2*keys + 1, 3: 1, 4: 1, 6: 1}
+	if !maps.Equal(events, want) {
+		t.Errorf("events of each watch: got %v, want %v", events, want)
+	}
+	if len(reasons) != 2 || !errors.Is(reasons[1], ErrLargeRevision) || !errors.Is(reasons[5], ErrLargeRevision) {
+		t.Errorf("cancelled: %v, want 1 and 5 for a large revision", reasons)
 	}
 }
 

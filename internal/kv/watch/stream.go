@@ -48,9 +48,10 @@ type Stream struct {
 
 // reader is what belongs to the caller of Next alone.
 type reader struct {
-	revisions int        // of a step of catch-up; adapts to the size of events
-	fruitless int        // parties in a row for which a step of catch-up found nothing to do
-	responses []Response // what Next returned last: reused
+	revisions int         // of a step of catch-up; adapts to the size of events
+	fruitless int         // parties in a row for which a step of catch-up found nothing to do
+	alone     kv.Revision // up to here parties are read for one by one
+	responses []Response  // what Next returned last: reused
 }
 
 // Open returns a new stream without watchers, of a client of its own. It must be closed.
