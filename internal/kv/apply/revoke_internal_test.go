@@ -3,12 +3,14 @@ package apply
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/mvcc"
 	"github.com/quorate/quorate/internal/kv/watch"
 	"github.com/quorate/quorate/internal/storage/engine"
 )
@@ -22,7 +24,7 @@ func leased(t *testing.T, lease kv.LeaseID, keys int, value []byte) (m *Machine,
 	if err := Bootstrap(eng, 77, consensus.Config{Voters: []consensus.MemberID{1}}); err != nil {
 		t.Fatal(err)
 	}
-	if m, err = Open(eng, Options{}); err != nil {
+	if m, err = Open(eng, Options{Store: mvcc.Options{CacheBytes: 1 << 20}}); err != nil {
 		t.Fatal(err)
 	}
 	index := m.Applied().Index
@@ -40,6 +42,14 @@ func leased(t *testing.T, lease kv.LeaseID, keys int, value []byte) (m *Machine,
 	return m, do
 }
 
+// heap is what is in memory and reachable.
+func heap() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
 // The end of a lease keeps no more of what its keys had than watchers are given at once, however many keys there are; and
 // nothing where nobody watches.
 func TestExecutor_revoke_largeValues(t *testing.T) {
@@ -51,8 +61,12 @@ func TestExecutor_revoke_largeValues(t *testing.T) {
 		x.begin(m.store.Begin(), 1, wanted, nil)
 		x.w.BeginCommand()
 		var res kv.Result
+		before := heap()
 		x.execute(&kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: lease}}, &res)
 		events, held := x.w.EndCommand(), 0
+		if grown := int(heap() - before); !wanted && grown > maxEventBytes/2 {
+			t.Errorf("%d bytes are in memory until the batch is committed", grown)
+		}
 		for i := range events {
 			held += len(events[i].Prev.Value)
 		}

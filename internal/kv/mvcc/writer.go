@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"bytes"
+
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
@@ -152,14 +154,16 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 		if before == nil {
 			return nil, true
 		}
-		w.deleteOne(before, position{rev: since})
-		if account == nil || account.Take(PairBytes(before)) == nil {
-			return []kv.KeyValue{*before}, true
+		were := *before                    // which may be in the cache
+		were.Key = bytes.Clone(before.Key) // key and value of before share their memory, and the batch keeps the key
+		w.deleteOne(&were, position{rev: since})
+		if account != nil && account.Take(PairBytes(&were)) != nil {
+			sum := xxhash.Sum64(were.Value)
+			were.Value = nil
+			w.bareLast(&were, sum)
+			return []kv.KeyValue{were}, false
 		}
-		bare := *before // before may be in the cache
-		bare.Value = nil
-		w.bareLast(&bare, xxhash.Sum64(before.Value))
-		return []kv.KeyValue{bare}, false
+		return []kv.KeyValue{were}, true
 	}
 	if isEmptyRange(key, end) {
 		return nil, true
