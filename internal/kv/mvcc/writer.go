@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"bytes"
-
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
