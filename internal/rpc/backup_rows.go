@@ -58,18 +58,9 @@ func (b *backup) oldVersions() error {
 		return nil
 	}
 	op := kv.RangeOp{Key: []byte{0}, End: []byte{0}, Revision: compact, MaxMod: compact - 1}
-	_, err := store.RangeInto(&op, false, nil, versionsOf{b.file})
+	_, err := store.RangeInto(&op, false, nil, mvcc.RowsFunc(b.file.Version)) // one by one: all of them may not fit in memory
 	return err
 }
-
-// versionsOf writes the pairs of a read to a backup, one by one: all of them may not fit in memory.
-type versionsOf struct{ file *etcdbackup.Writer }
-
-// Append implements mvcc.Rows.
-func (v versionsOf) Append(pair *kv.KeyValue) error { return v.file.Version(pair) }
-
-// Reset implements mvcc.Rows. A read at a given revision does not begin again.
-func (versionsOf) Reset() {}
 
 // history writes every change from the compact revision on.
 func (b *backup) history() error {

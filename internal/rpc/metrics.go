@@ -126,6 +126,8 @@ func (s *shared) collectStore(e *metrics.Emitter) {
 	e.Gauge("etcd_debugging_mvcc_watcher_total", "Watchers.", float64(watches.Watchers))
 	e.Gauge("etcd_debugging_mvcc_slow_watcher_total", "Watchers that are behind.", float64(watches.Behind))
 	e.Gauge("quorate_watch_waiting_bytes", "Bytes of watch responses that wait to be sent.", float64(watches.WaitingBytes))
+	e.Gauge("quorate_watch_overdrawn_streams",
+		"Watch streams that wait until others of their client host have read large revisions.", float64(watches.Overdrawn))
 	e.Gauge("quorate_watch_watcher_bytes", "Bytes of all watchers.", float64(watches.WatcherBytes))
 	e.Gauge("quorate_leases", "Leases that exist.", float64(machine.Leases().Len()))
 	e.Gauge("quorate_leases_bytes", "What leases, and the keys that hang on them, count against the quota.",

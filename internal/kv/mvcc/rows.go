@@ -14,6 +14,15 @@ type Rows interface {
 	Reset()
 }
 
+// RowsFunc is Rows of a read at a given revision, which does not begin again.
+type RowsFunc func(pair *kv.KeyValue) error
+
+// Append implements Rows.
+func (f RowsFunc) Append(pair *kv.KeyValue) error { return f(pair) }
+
+// Reset implements Rows.
+func (RowsFunc) Reset() {}
+
 // Page is an answer whose pairs went to Rows.
 type Page struct {
 	Result   kv.RangeResult // its pairs are here only if the range is of one key, which may be shared with the cache

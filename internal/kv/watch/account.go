@@ -2,6 +2,7 @@ package watch
 
 import (
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/quorate/quorate/internal/linked"
@@ -18,9 +19,9 @@ type account struct {
 	reads chan struct{} // full while maxReads streams make a step of catch-up
 
 	// Guarded by overdrafts.mu.
-	overdrafts int                   // that its streams hold
-	queued     linked.List[Stream]   // that wait for one
-	place      linked.Place[account] // in overdrafts.accounts
+	overdrafts int                    // that its streams hold
+	queued     linked.List[overdraft] // of streams that wait for one
+	place      linked.Place[account]  // in overdrafts.accounts
 }
 
 // add counts bytes that wait, or wait no more.
@@ -73,3 +74,130 @@ func (h *Hub) closeAccount(a *account) {
 		delete(h.accounts, a.client)
 	}
 }
+
+const (
+	// A stream may take so much in a step of catch-up even if its client has too much waiting elsewhere. For a revision that is
+	// larger it needs an overdraft.
+	leastCatchUpBytes = 64 << 10
+	// maxReads is how many streams of a client make a step of catch-up at once: what a step reads is not counted before it is
+	// given to them.
+	maxReads = 8
+	// maxOverdrafts is how many streams of a client may have a revision in memory that is larger than what their step may take:
+	// leastCatchUpBytes, if nothing is left in the account. While something is left, as many more may.
+	maxOverdrafts = 8
+)
+
+// overdrafts decide which streams may be given a revision that is larger than what is left. A revision is not cut, so that
+// some stream must be; but a client with many streams that reads none of them must not fill the memory with one for each.
+type overdrafts struct {
+	options *Options
+	queued  atomic.Int64 // streams that wait for one, of all accounts
+
+	mu       sync.Mutex           // taken after all others
+	accounts linked.List[account] // that have such streams
+}
+
+// overdraft is the one of a stream. It is written with overdrafts.mu.
+type overdraft struct {
+	account *account
+	wake    chan struct{} // of the stream
+	held    atomic.Bool
+	queued  atomic.Bool
+	place   linked.Place[overdraft] // in account.queued
+}
+
+// draw reports whether a stream has its overdraft. If not, the stream is woken when it has.
+func (o *overdrafts) draw(d *overdraft) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := d.account
+	switch {
+	case d.held.Load():
+		return true
+	case d.queued.Load():
+		return false
+	case a.queued.Len() == 0 && o.grant(d):
+		return true
+	}
+	if a.queued.Len() == 0 {
+		o.accounts.PushBack(&a.place, a)
+	}
+	a.queued.PushBack(&d.place, d)
+	d.queued.Store(true)
+	o.queued.Add(1)
+	return false
+}
+
+// grant gives a stream its overdraft if the account has one left. mu is held.
+func (o *overdrafts) grant(d *overdraft) bool {
+	most := maxOverdrafts
+	if d.account.free(o.options) > 0 {
+		most *= 2
+	}
+	if d.account.overdrafts >= most {
+		return false
+	}
+	d.account.overdrafts++
+	d.held.Store(true)
+	return true
+}
+
+// settle takes an overdraft back, once its stream, which has so many bytes in memory, may have them without.
+func (o *overdrafts) settle(d *overdraft, bytes int) {
+	if d.held.Load() && (bytes <= leastBytes(o.options) || d.account.free(o.options) > 0) {
+		o.giveBack(d)
+	}
+}
+
+// giveBack takes an overdraft back, or the place of its stream among those that wait.
+func (o *overdrafts) giveBack(d *overdraft) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if d.held.Swap(false) {
+		d.account.overdrafts--
+	}
+	if d.queued.Load() {
+		o.unqueue(d)
+	}
+	o.wakeNext()
+}
+
+// freed is called when bytes of any account were given back.
+func (o *overdrafts) freed() {
+	if o.queued.Load() == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wakeNext()
+}
+
+// wakeNext gives overdrafts to streams that wait. mu is held.
+func (o *overdrafts) wakeNext() {
+	for range o.accounts.Len() {
+		a := o.accounts.First()
+		a.place.Remove()
+		for d := a.queued.First(); d != nil && o.grant(d); d = a.queued.First() {
+			o.unqueue(d)
+			select {
+			case d.wake <- struct{}{}:
+			default:
+			}
+		}
+		if a.queued.Len() > 0 {
+			o.accounts.PushBack(&a.place, a)
+		}
+	}
+}
+
+func (o *overdrafts) unqueue(d *overdraft) {
+	d.place.Remove()
+	d.queued.Store(false)
+	o.queued.Add(-1)
+	if d.account.queued.Len() == 0 {
+		d.account.place.Remove()
+	}
+}
+
+// leastBytes is what a step of catch-up may always take.
+func leastBytes(o *Options) int { return min(leastCatchUpBytes, o.StreamBytes) }

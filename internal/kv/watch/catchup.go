@@ -20,9 +20,6 @@ const (
 	firstCatchUpRevisions = 64
 	maxCatchUpRevisions   = 1000
 	catchUpBytes          = 2 << 20
-	// A stream may take so much in a step even if its client has too much waiting elsewhere. For a revision that is larger it
-	// needs an overdraft.
-	leastCatchUpBytes = 64 << 10
 )
 
 // catchUp makes one step for the parties of s that are behind, in turn: it cancels those that compaction overtook, puts
@@ -257,7 +254,7 @@ func (s *Stream) finish(c *chunk) (moved, refused bool) {
 		for i := 0; i < len(part) && share.bytes < budget; i++ {
 			given := share.bytes
 			batch := share.batch(part[i])
-			if share.bytes > budget && (given > 0 || !h.overdrafts.take(s)) {
+			if share.bytes > budget && (given > 0 || !h.overdrafts.draw(&s.overdraft)) {
 				refused = given == 0
 				break
 			}
@@ -289,11 +286,8 @@ func (s *Stream) budget() int {
 	limits := &s.hub.options
 	bytes, _ := s.size()
 	left := min(int64(limits.StreamBytes-bytes), s.account.free(limits))
-	return int(max(left, int64(limits.leastBytes())))
+	return int(max(left, int64(leastBytes(limits))))
 }
-
-// leastBytes is what a step may always take.
-func (o *Options) leastBytes() int { return min(leastCatchUpBytes, o.StreamBytes) }
 
 // sharer makes the batches of a chunk. It finds what each party has to see as Publish does, by asking of each event who
 // wants it: that costs a step as much as there are events and parties, and not their product.

@@ -2,8 +2,8 @@ package watch
 
 import "errors"
 
-// Reasons for which a watcher is not created, or cancelled; Response.Err bears one of them, kv.ErrCompacted for a negative start
-// revision, or what the caller of Stream.Reject gave.
+// Reasons for which a watcher is not created, or is cancelled; Response.Err bears one of them, kv.ErrCompacted for a negative
+// start revision, or what the caller of Stream.Reject gave.
 var (
 	ErrDuplicateID = errors.New("watch: duplicate watch id on the stream")
 	ErrEmptyRange  = errors.New("watch: range is empty")

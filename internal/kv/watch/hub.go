@@ -132,6 +132,7 @@ type Stats struct {
 	WatcherBytes              int64
 	WaitingBytes              int64 // of what waits in streams, shared batches once for each client
 	WaitingEvents             int64 // the same, once for each watcher
+	Overdrawn                 int64 // streams that wait until others of their client have read a large revision
 }
 
 // Stats returns the counts of this moment.
@@ -139,7 +140,7 @@ func (h *Hub) Stats() Stats {
 	h.enter()
 	defer h.exit()
 	s := Stats{Streams: h.streams, Watchers: h.watchers, Behind: h.behind,
-		WaitingEvents: h.waitingEvents.Load()}
+		WaitingEvents: h.waitingEvents.Load(), Overdrawn: h.overdrafts.queued.Load()}
 	for _, a := range h.accounts {
 		s.WatcherBytes += a.watchers
 		s.WaitingBytes += a.waiting.Load()

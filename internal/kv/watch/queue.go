@@ -162,7 +162,7 @@ func (s *Stream) release(list []queued) {
 		s.account.add(-responseBytes)
 		list[i] = queued{}
 	}
-	s.hub.overdrafts.settle(s, s.bytes)
+	s.hub.overdrafts.settle(&s.overdraft, s.bytes)
 	s.hub.overdrafts.freed()
 	select {
 	case s.room <- struct{}{}:

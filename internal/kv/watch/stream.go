@@ -62,11 +62,13 @@ func (h *Hub) OpenFor(client string) *Stream {
 	h.enter()
 	defer h.exit()
 	h.streams++
-	return &Stream{
+	s := &Stream{
 		hub: h, account: h.openAccount(client), byID: map[int64]*watcher{}, ticks: 1,
 		parties: map[standing]*party{}, asleep: nowhere,
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), reader: reader{revisions: firstCatchUpRevisions},
 	}
+	s.overdraft.account, s.overdraft.wake = s.account, s.wake
+	return s
 }
 
 // Close cancels all watchers without a word and makes Next return ErrClosed.
@@ -77,7 +79,7 @@ func (s *Stream) Close() {
 	}
 	s.signal()
 	s.drop()
-	h.overdrafts.leave(s)
+	h.overdrafts.giveBack(&s.overdraft)
 	h.inHolds(func() (removed int, more bool) {
 		for ; removed < watchersPerHold; removed++ {
 			last := len(s.watchers) - 1
@@ -302,7 +304,7 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {
 			s.drop()
-			s.hub.overdrafts.leave(s) // again: one may have been taken since
+			s.hub.overdrafts.giveBack(&s.overdraft) // again: one may have been taken since
 			return nil, ErrClosed
 		}
 		more := false
@@ -314,7 +316,7 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 			}
 			bytes, _ = s.size()
 		}
-		s.hub.overdrafts.settle(s, bytes)
+		s.hub.overdrafts.settle(&s.overdraft, bytes)
 		if responses := s.take(); len(responses) > 0 {
 			return responses, nil
 		}

@@ -51,6 +51,9 @@ func TestStream_catchUp_manyUnread(t *testing.T) {
 	if events, _, _ := drain(t, other); events != writes {
 		t.Errorf("another client got %d events, want %d", events, writes)
 	}
+	if hub.Stats().Overdrawn == 0 {
+		t.Error("no stream is counted that waits for others to read")
+	}
 	for i, s := range stalled[:streams/2] { // of the others what they held is free
 		s.Close()
 		if hub.accounts["one"].overdrafts > 2*maxOverdrafts {
