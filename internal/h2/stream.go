@@ -212,12 +212,7 @@ const maxWaiting = 64 << 10
 func (s *Stream) Send(parts []Part) bool {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if s.room == nil {
-		s.room = sync.NewCond(&s.c.mu)
-	}
-	for s.waiting > maxWaiting && !s.closed && !s.c.ended {
-		s.room.Wait()
-	}
+	s.waitForRoom()
 	if s.closed || s.c.ended {
 		drop(parts)
 		return false
@@ -227,6 +222,23 @@ func (s *Stream) Send(parts []Part) bool {
 	}
 	s.c.flushSoon()
 	return true
+}
+
+// WaitSent waits until little of what was sent waits for the client, or the stream has ended.
+func (s *Stream) WaitSent() {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.waitForRoom()
+}
+
+// waitForRoom waits until at most maxWaiting bytes wait for the client. The connection is locked.
+func (s *Stream) waitForRoom() {
+	if s.room == nil {
+		s.room = sync.NewCond(&s.c.mu)
+	}
+	for s.waiting > maxWaiting && !s.closed && !s.c.ended {
+		s.room.Wait()
+	}
 }
 
 // Reset ends a stream at once.

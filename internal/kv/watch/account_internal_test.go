@@ -86,6 +86,48 @@ func TestStream_catchUp_manyUnread(t *testing.T) {
 	}
 }
 
+// The same for streams in step, of which each watches another range, so that they share no batch.
+func TestHub_Publish_manyUnread(t *testing.T) {
+	options := Options{StreamBytes: 1 << 20, ClientBytes: 2 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
+	store, hub := openStore(t), NewHub(options)
+	hub.Reset(store)
+	const streams, writes, size = 200, 3, 200 << 10
+	var stalled []*Stream
+	for i := range streams {
+		s := hub.OpenFor("one")
+		defer s.Close()
+		s.Create(Request{Key: []byte("k"), End: fmt.Appendf(nil, "l%d", i)})
+		drain(t, s) // the answer to the creation
+		stalled = append(stalled, s)
+	}
+	for range writes {
+		put(t, store, hub, make([]byte, size), "k")
+		for _, s := range stalled[streams/2:] {
+			_, _ = s.Next(doneContext()) // handed out, and not sent
+			break
+		}
+	}
+	if waiting := hub.accounts["one"].waiting.Load(); waiting > options.ClientBytes+16*2*(size+1024) {
+		t.Errorf("%d bytes wait for one client", waiting)
+	}
+	counts := make([]int, streams)
+	for round, lagging := 0, true; round < 10*streams && lagging; round++ {
+		lagging = false
+		for i, s := range stalled {
+			responses, _ := s.Next(doneContext())
+			for r := range responses {
+				counts[i] += len(responses[r].Batch.Events)
+			}
+			lagging = lagging || s.Lagging() || len(responses) > 0
+		}
+	}
+	for i, count := range counts {
+		if count != writes && i != streams/2 { // of that some were handed out before
+			t.Errorf("stream %d got %d events, want %d", i, count, writes)
+		}
+	}
+}
+
 // Streams that hold large revisions and are not read do not stop those of the same client that watch small ones.
 func TestStream_catchUp_smallBesideStuck(t *testing.T) {
 	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}

@@ -71,7 +71,8 @@ func (s *Stream) add(q queued) {
 	s.queue = append(s.queue, q)
 }
 
-// offer adds events for a party in step, unless the stream or its client is full. hub.mu is held.
+// offer adds events for a party in step, unless the stream or its client is full. An empty stream takes what is larger than all it
+// may have, as long as its client has room. hub.mu is held.
 func (s *Stream) offer(p *party, batch *Batch) bool {
 	limits := &s.hub.options
 	s.mu.Lock()
@@ -79,9 +80,9 @@ func (s *Stream) offer(p *party, batch *Batch) bool {
 	if batch != s.last {
 		cost += batch.sizeBytes
 	}
-	full := len(s.queue) >= max(limits.StreamResponses, 4*len(s.watchers)) || s.bytes+cost > limits.StreamBytes ||
-		int64(cost) > s.account.free(limits)
-	if full && s.bytes > 0 {
+	overdrawn := int64(cost) > s.account.free(limits)
+	full := len(s.queue) >= max(limits.StreamResponses, 4*len(s.watchers)) || s.bytes+cost > limits.StreamBytes || overdrawn
+	if full && s.bytes > 0 || overdrawn && cost > leastBytes(limits) {
 		s.mu.Unlock()
 		return false
 	}

@@ -17,6 +17,9 @@ const (
 	chunkBytes = 32 << 10
 	// smallBytes is the size up to which a message is put behind others. What is larger costs less if it is not copied.
 	smallBytes = 4 << 10
+	// largeBytes is the size from which a message is waited for until the client has taken nearly all of it, so that what the
+	// stream is counted for is not given back before. A transport keeps a message of any size otherwise.
+	largeBytes = 64 << 10
 )
 
 // Message is what a Writer sends. It is also what the stream's codec encodes.
@@ -32,11 +35,15 @@ type passes interface {
 	Pass(messages int) error
 }
 
+// waits is a transport that says when the client has taken nearly all that was sent: that of package rpc/front.
+type waits interface{ WaitSent() }
+
 // Writer sends messages to a stream. Its user calls Flush before it waits for anything else.
 type Writer struct {
 	stream    grpc.ServerStream
 	passes    passes
 	transport *transport // nil: messages are sent one by one
+	waits     waits      // nil: the transport cannot say when a message was taken
 	sent      *atomic.Uint64
 
 	chunk    *[]byte
@@ -49,20 +56,18 @@ func New(stream grpc.ServerStream, sent *atomic.Uint64) *Writer {
 	if passes, ok := stream.(passes); ok {
 		w.passes, w.transport = passes, transportOf(stream.Context())
 	}
+	w.waits, _ = grpc.ServerTransportStreamFromContext(stream.Context()).(waits)
 	return w
 }
 
 // Send sends a message, which may be reused afterwards, at once or with those that follow.
 func (w *Writer) Send(m Message) error {
-	if w.transport == nil {
-		return w.stream.SendMsg(m)
-	}
 	size := m.SizeWire()
-	if size > smallBytes {
+	if w.transport == nil || size > smallBytes {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		return w.stream.SendMsg(m)
+		return w.sendAlone(m, size)
 	}
 	if w.chunk != nil && len(*w.chunk)+prefixBytes+size > chunkBytes {
 		if err := w.Flush(); err != nil {
@@ -78,6 +83,15 @@ func (w *Writer) Send(m Message) error {
 	*w.chunk = m.AppendWire(chunk)
 	w.messages++
 	return nil
+}
+
+// sendAlone sends a message by itself.
+func (w *Writer) sendAlone(m Message, size int) error {
+	err := w.stream.SendMsg(m)
+	if err == nil && size > largeBytes && w.waits != nil {
+		w.waits.WaitSent()
+	}
+	return err
 }
 
 // Flush writes what was sent and is not written yet.

@@ -43,7 +43,7 @@ func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverSt
 		stream.Headers(header)
 		stream.Flush()
 	}
-	x.framed = x.sendFramed
+	x.framed, x.waitSent = x.sendFramed, x.stream.WaitSent
 	x.came = sync.NewCond(&x.queue)
 	x.body.most, x.body.compressor = s.options.MaxMessage, r.compression
 	ctx, cancel := r.withDeadline()

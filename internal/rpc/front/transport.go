@@ -18,6 +18,8 @@ type transport struct {
 	request *request
 	send    func(header []byte) // sends the header early; nil: it waits for the answer
 	framed  func(messages mem.BufferSlice) error
+	// waitSent waits until the client has taken nearly all; nil where there is one answer only.
+	waitSent func()
 
 	mu          sync.Mutex
 	md, trailer metadata.MD
@@ -80,6 +82,13 @@ func (t *transport) compressor() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.compression
+}
+
+// WaitSent waits until the client has taken nearly all that was sent, or the stream has ended.
+func (t *transport) WaitSent() {
+	if t.waitSent != nil {
+		t.waitSent()
+	}
 }
 
 // header makes the block of the header, once: then it is empty.
