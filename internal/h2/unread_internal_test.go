@@ -25,9 +25,10 @@ func (b *blocked) open()                       { b.once.Do(func() { close(b.open
 func (b *blocked) Close() error                { b.open(); return nil }
 func (b *blocked) SetDeadline(time.Time) error { return nil }
 
-// replies answers every request at once, and calls open before.
+// replies answers every request at once, and calls open before; or it answers none, if keep is set.
 type replies struct {
 	open   func(s *Stream)
+	keep   func(s *Stream)
 	parts  []Part
 	fields []byte
 }
@@ -37,6 +38,10 @@ func (r *replies) Pause(any)                                 {}
 func (r *replies) Open(s *Stream, _ *Fields, _ bool) Receiver {
 	if r.open != nil {
 		r.open(s)
+	}
+	if r.keep != nil {
+		r.keep(s)
+		return nil
 	}
 	s.Reply(nil, r.parts, r.fields)
 	s.Left()

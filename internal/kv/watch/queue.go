@@ -71,8 +71,8 @@ func (s *Stream) add(q queued) {
 	s.queue = append(s.queue, q)
 }
 
-// offer adds events for a party in step, unless the stream or its client is full. An empty stream takes what is larger than all it
-// may have, as long as its client has room. hub.mu is held.
+// offer adds events for a party in step, unless the stream or its client is full. An empty stream takes what is larger than all
+// it may have, as long as its client has room. hub.mu is held.
 func (s *Stream) offer(p *party, batch *Batch) bool {
 	limits := &s.hub.options
 	s.mu.Lock()

@@ -247,3 +247,38 @@ func (r recorder) SendMsg(m any) error {
 	}
 	return nil
 }
+
+// taker is a transport that says when the client has taken what was sent.
+type taker struct {
+	grpc.ServerTransportStream
+	waited int
+}
+
+func (t *taker) WaitSent() { t.waited++ }
+
+// taking is a stream on a taker.
+type taking struct {
+	grpc.ServerStream
+	transport *taker
+	sent      int
+}
+
+func (s *taking) Context() context.Context {
+	return grpc.NewContextWithServerTransportStream(context.Background(), s.transport)
+}
+func (s *taking) SendMsg(any) error { s.sent++; return nil }
+
+// Ensure that a large message is waited for until the client has taken it, and that others are not.
+func TestWriter_Send_largeIsTaken(t *testing.T) {
+	stream := &taking{transport: &taker{}}
+	w := New(stream, new(atomic.Uint64))
+	for i, row := range []struct{ size, waited int }{{100, 0}, {smallBytes + 1, 0}, {largeBytes, 1}, {100, 1}} {
+		if err := w.Send(&message{more: row.size}); err != nil {
+			t.Fatal(err)
+		}
+		if stream.sent != i+1 || stream.transport.waited != row.waited {
+			t.Errorf("after a message of %d bytes: %d sent, waited for %d, want %d", row.size, stream.sent, stream.transport.waited,
+				row.waited)
+		}
+	}
+}
