@@ -9,7 +9,8 @@ const maxEventBytes = 32 << 20
 type eventBuffer struct {
 	wanted bool // somebody watches
 	events []kv.Event
-	bytes  int // keys and values of events, and of the pairs before them
+	bytes  int          // keys and values of events, and of the pairs before them
+	room   fixedAccount // of the command that is executed
 }
 
 func (b *eventBuffer) begin(wanted bool) { *b = eventBuffer{wanted: wanted} }
@@ -35,5 +36,13 @@ func (b *eventBuffer) add(events []kv.Event) {
 // giveUp leaves the events of this batch to the watchers, which read what they want of them from the store.
 func (b *eventBuffer) giveUp() { b.wanted, b.events = false, nil }
 
-// account bounds what further events may take.
-func (b *eventBuffer) account() *fixedAccount { return &fixedAccount{left: maxEventBytes - b.bytes} }
+// command begins a command.
+func (b *eventBuffer) command() { b.room.left = maxEventBytes - b.bytes }
+
+// account bounds what the deletions of a command keep of what was before, all together: nothing, if nobody watches.
+func (b *eventBuffer) account() *fixedAccount {
+	if !b.wanted {
+		b.room.left = 0
+	}
+	return &b.room
+}

@@ -50,6 +50,7 @@ func (x *executor) end() {
 // execute does one command and counts it. On a rejection res.Err is set and nothing was changed.
 func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
 	x.did = operations{}
+	x.events.command()
 	x.attempt(cmd, res)
 	x.counts.Applied(cmd, res.Err)
 	x.counts.Done(x.did.puts, x.did.deletes, x.did.ranges)
@@ -152,6 +153,8 @@ func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
 		account = x.events.account()
 	case op.PrevKV && x.answer.given():
 		account = &fixedAccount{left: x.answer.left}
+	case len(op.End) == 0: // of a range nothing is read without an account
+		account = x.events.account()
 	}
 	return x.deleteWithin(op, account)
 }
@@ -197,12 +200,8 @@ func (x *executor) revoke(id kv.LeaseID) error {
 	if !found {
 		return kv.ErrLeaseNotFound
 	}
-	room := &fixedAccount{} // for all keys together: a lease may have more than fit in memory
-	if x.events.wanted {
-		room = x.events.account()
-	}
 	for _, key := range keys {
-		x.deleteWithin(&kv.DeleteOp{Key: []byte(key)}, room)
+		x.deleteWithin(&kv.DeleteOp{Key: []byte(key)}, x.events.account())
 	}
 	if x.w.Err() != nil {
 		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible

@@ -81,6 +81,42 @@ func TestExecutor_revoke_largeValues(t *testing.T) {
 	}
 }
 
+// All deletions of a transaction together keep no more than watchers are given at once, of ranges or of single keys.
+func TestExecutor_txn_largeValues(t *testing.T) {
+	const keys, ranges = 100, 10
+	value := bytes.Repeat([]byte("v"), 1<<20)
+	for _, wanted := range []bool{false, true} {
+		for _, single := range []bool{false, true} {
+			m, _ := leased(t, 7, keys, value)
+			x := &m.executor
+			x.begin(m.store.Begin(), 1, wanted, nil)
+			x.w.BeginCommand()
+			txn := &kv.TxnOp{}
+			for i := range keys {
+				op := kv.DeleteOp{Key: fmt.Appendf(nil, "k%03d", i)}
+				if !single && i%ranges > 0 {
+					continue
+				}
+				if !single {
+					op.End = fmt.Appendf(nil, "k%03d", i+ranges)
+				}
+				txn.Then = append(txn.Then, kv.Op{Delete: &op})
+			}
+			var res kv.Result
+			x.execute(&kv.Command{Txn: txn}, &res)
+			events, held := x.w.EndCommand(), 0
+			for i := range events {
+				held += len(events[i].Prev.Value)
+			}
+			if res.Err != nil || len(events) != keys || held > maxEventBytes || !wanted && held > 0 {
+				t.Errorf("watched %t, single keys %t: %v, %d events with %d bytes of values, want %d with at most %d", wanted, single,
+					res.Err, len(events), held, keys, maxEventBytes)
+			}
+			x.w.Abandon()
+		}
+	}
+}
+
 // Members of which one has watchers, and one has none, have the same sums and hashes after a lease ended.
 func TestExecutor_revoke_sameEverywhere(t *testing.T) {
 	const lease = 7

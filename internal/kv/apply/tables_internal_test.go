@@ -159,7 +159,8 @@ func TestEventBuffer_add(t *testing.T) {
 		t.Error("events were kept although nobody watches")
 	}
 	b.begin(true)
-	if b.add(one); len(b.events) != 1 || b.account().left != maxEventBytes-1001 {
+	b.add(one)
+	if b.command(); len(b.events) != 1 || b.account().left != maxEventBytes-1001 {
 		t.Errorf("got %d events, room for %d bytes", len(b.events), b.account().left)
 	}
 	one[0].Prev = &kv.KeyValue{Value: make([]byte, maxEventBytes)}

@@ -18,10 +18,12 @@ type KeyRange struct{ Key, End []byte }
 type EventQuery struct {
 	From, To     kv.Revision // both included; To = 0 is the published revision
 	Ranges       []KeyRange  // changes of these keys; none = all
-	Prev         bool        // fill Event.Prev
+	Prev         bool        // fill Event.Prev, but for the kinds of events that are excepted
 	MaxRevisions int         // with changes in the ranges, 0 = 1000
-	MaxBytes     int         // of keys and values; a revision is never cut; 0 = no limit
-	// MaxRevisionBytes is for the keys and values of one revision; 0 = no limit. It must not be below MaxBytes.
+	MaxBytes     int         // of keys, values and EventOverhead for each event; a revision is never cut; 0 = no limit
+	// Nobody wants Event.Prev of these.
+	NoPrevOfPuts, NoPrevOfDeletes bool
+	// MaxRevisionBytes is the same for one revision; 0 = no limit. It must not be below MaxBytes.
 	MaxRevisionBytes int
 }
 
@@ -31,10 +33,11 @@ type Change struct {
 	Events   []kv.Event
 }
 
-// Bounds of EventsSince.
+// Bounds of EventsSince, and what it counts.
 const (
 	defaultMaxRevisions = 1000
 	maxScannedChanges   = 100_000 // so that a query whose ranges match nothing ends, too
+	EventOverhead       = 128     // bytes that an event takes beside its keys and values
 )
 
 // EventsSince returns changes in order, and the revision to go on from: To+1 if all are there. It returns
@@ -81,15 +84,17 @@ type changeRef struct {
 	rev   kv.Rev
 	row   []byte // engine key in the version table
 	event kv.Event
+	bytes int // of event, 0 if it is not loaded
 }
 
 // collectChanges collects the changes that match, whole revisions only.
 func collectChanges(scan changeScan, q *EventQuery, keys keyrange.Set) (found []changeRef, next kv.Revision, err error) {
 	revisions, scanned := 0, 0
 	var matched, latest kv.Revision
+	size, first := 0, 0 // bytes of all keys that were found, and of those of the first revision
 	for scan.next() {
 		rev := scan.rev
-		if rev.Main != latest && (revisions >= q.MaxRevisions || scanned >= maxScannedChanges) {
+		if rev.Main != latest && (revisions >= q.MaxRevisions || scanned >= maxScannedChanges || q.MaxBytes > 0 && size >= q.MaxBytes) {
 			return found, rev.Main, nil
 		}
 		latest = rev.Main
@@ -102,6 +107,12 @@ func collectChanges(scan changeScan, q *EventQuery, keys keyrange.Set) (found []
 			revisions++
 		}
 		found = append(found, changeRef{rev: rev, row: appendVersionKey(nil, scan.change.user, rev)})
+		if size += EventOverhead + len(scan.change.user); revisions == 1 {
+			first = size
+		}
+		if q.MaxRevisionBytes > 0 && first > q.MaxRevisionBytes {
+			return nil, 0, &LargeRevisionError{rev.Main}
+		}
 	}
 	return found, q.To + 1, scan.err
 }
@@ -129,7 +140,7 @@ func (s *Store) loadChanges(
 		if ref.rev.Main >= kept.next {
 			continue
 		}
-		if err := loadEvent(versions, ref, q.Prev, compact); err != nil {
+		if err := loadEvent(versions, ref, q, compact); err != nil {
 			return nil, 0, err
 		}
 		if err := kept.loaded(ref); err != nil {
@@ -163,16 +174,16 @@ func (k *keptChanges) findLast() {
 	k.last, k.lastBytes = len(k.refs), 0
 	for k.last > 0 && k.refs[k.last-1].rev.Main == k.refs[len(k.refs)-1].rev.Main {
 		k.last--
-		k.lastBytes += eventBytes(&k.refs[k.last].event)
+		k.lastBytes += k.refs[k.last].bytes
 	}
 }
 
 // loaded counts the event of one of refs, and forgets the last revisions if those before them have enough bytes.
 func (k *keptChanges) loaded(ref *changeRef) error {
-	size := eventBytes(&ref.event)
-	k.bytes += size
+	ref.bytes = eventBytes(&ref.event)
+	k.bytes += ref.bytes
 	if ref.rev.Main == k.refs[k.last].rev.Main {
-		k.lastBytes += size
+		k.lastBytes += ref.bytes
 	}
 	for k.query.MaxBytes > 0 && k.bytes-k.lastBytes >= k.query.MaxBytes || k.tooLarge() && k.last > 0 {
 		k.forgetLast()
@@ -214,7 +225,7 @@ func (k *keptChanges) changes() (changes []Change) {
 }
 
 func eventBytes(e *kv.Event) int {
-	n := len(e.KV.Key) + len(e.KV.Value)
+	n := EventOverhead + len(e.KV.Key) + len(e.KV.Value)
 	if e.Prev != nil {
 		n += len(e.Prev.Key) + len(e.Prev.Value)
 	}
@@ -223,7 +234,7 @@ func eventBytes(e *kv.Event) int {
 
 // loadEvent reads one version and, if asked, the one before. The version before is what a read at the revision before
 // would give, so it is absent if that revision is compacted, whether or not its row is still there.
-func loadEvent(versions engine.Iterator, ref *changeRef, withPrev bool, compact kv.Revision) error {
+func loadEvent(versions engine.Iterator, ref *changeRef, q *EventQuery, compact kv.Revision) error {
 	if !versions.SeekPrefix(ref.row) || !bytes.Equal(versions.Key(), ref.row) {
 		if err := versions.Error(); err != nil {
 			return err
@@ -244,7 +255,11 @@ func loadEvent(versions engine.Iterator, ref *changeRef, withPrev bool, compact 
 	} else {
 		ref.event = kv.Event{Kind: kv.EventPut, KV: *current}
 	}
-	if !withPrev || current != nil && current.Version == 1 || ref.rev.Main-1 < compact {
+	excepted := q.NoPrevOfDeletes
+	if current != nil {
+		excepted = q.NoPrevOfPuts || current.Version == 1
+	}
+	if !q.Prev || excepted || ref.rev.Main-1 < compact {
 		return nil
 	}
 	if !versions.Next() {

@@ -17,13 +17,13 @@ import (
 func TestKeptChanges_loaded(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		const maxBytes, largest = 100, 40
+		const maxBytes, largest = 100 * EventOverhead, 40 * EventOverhead
 		var refs []changeRef
 		sizes := map[kv.Rev]int{}
 		for main := kv.Revision(1); main <= 20; main++ {
 			for sub := range 1 + r.IntN(3) {
 				rev := kv.Rev{Main: main, Sub: int64(sub)}
-				refs, sizes[rev] = append(refs, changeRef{rev: rev}), r.IntN(largest)
+				refs, sizes[rev] = append(refs, changeRef{rev: rev}), EventOverhead+r.IntN(largest-EventOverhead)
 			}
 		}
 		wanted, filled := kv.Revision(0), 0 // the last revision that is returned
@@ -37,13 +37,15 @@ func TestKeptChanges_loaded(t *testing.T) {
 			if refs[i].rev.Main >= kept.next {
 				continue
 			}
-			refs[i].event.KV.Value = make([]byte, sizes[refs[i].rev])
+			refs[i].event.KV.Value = make([]byte, sizes[refs[i].rev]-EventOverhead)
 			if err := kept.loaded(&refs[i]); err != nil {
 				t.Fatal(err)
 			}
 			held := 0
 			for i := range refs {
-				held += eventBytes(&refs[i].event)
+				if refs[i].event.Kind == kv.EventPut && refs[i].event.KV.Value != nil {
+					held += eventBytes(&refs[i].event)
+				}
 			}
 			if held >= maxBytes+3*largest || held != kept.bytes {
 				t.Fatalf("seed %d: %d bytes in memory, %d counted, of %d", seed, held, kept.bytes, maxBytes)
@@ -143,7 +145,7 @@ func TestStore_EventsSince_largeRevision(t *testing.T) {
 	large := s.Revision() + 1
 	commit(func(w *Writer) { w.DeleteRange([]byte("k"), []byte("l"), nil) })
 	commit(func(w *Writer) { w.Put([]byte("a"), []byte("v"), 0) })
-	query := EventQuery{From: large - 1, Prev: true, MaxBytes: 10 * size, MaxRevisionBytes: 20 * size}
+	query := EventQuery{From: large - 1, Prev: true, MaxBytes: 20 * size, MaxRevisionBytes: 50 * size}
 	changes, next, err := s.EventsSince(query)
 	if err != nil || len(changes) != 1 || next != large {
 		t.Errorf("before it: %d changes, next %d, %v", len(changes), next, err)
@@ -160,5 +162,37 @@ func TestStore_EventsSince_largeRevision(t *testing.T) {
 	query.From, query.Prev = large+1, true
 	if changes, _, err := s.EventsSince(query); err != nil || len(changes) != 1 {
 		t.Errorf("behind it: %d changes, %v", len(changes), err)
+	}
+}
+
+// Large keys count before they are copied.
+func TestStore_EventsSince_largeKeys(t *testing.T) {
+	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(mem, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys, size = 50, 100 << 10
+	for i := range keys {
+		w := s.Begin()
+		w.BeginCommand()
+		w.Put(append(fmt.Appendf(nil, "%03d", i), make([]byte, size)...), nil, 0)
+		w.EndCommand()
+		if err := w.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	it, err := mem.NewIter(changeBounds(kv.Rev{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	query := &EventQuery{To: s.Revision(), MaxRevisions: 1000, MaxBytes: 3 * size}
+	found, next, err := collectChanges(newChangeScan(it, s.form, kv.Rev{}, allOf(query.To)), query, query.keys())
+	if err != nil || len(found) != 3 || next != found[2].rev.Main+1 {
+		t.Errorf("%d keys are in memory, next %d, %v; want 3", len(found), next, err)
 	}
 }

@@ -419,7 +419,7 @@ func (d *driver) catchUp() {
 		q.To = d.revision()
 	}
 	if d.r.IntN(2) == 0 {
-		q.MaxBytes = 1 + d.r.IntN(200)
+		q.MaxBytes = 1 + d.r.IntN(2000)
 	}
 	for range d.r.IntN(3) {
 		key := d.key()
@@ -451,7 +451,7 @@ func (d *driver) catchUp() {
 
 func eventsBytes(events []kv.Event) (n int) {
 	for i := range events {
-		n += len(events[i].KV.Key) + len(events[i].KV.Value)
+		n += mvcc.EventOverhead + len(events[i].KV.Key) + len(events[i].KV.Value)
 		if prev := events[i].Prev; prev != nil {
 			n += len(prev.Key) + len(prev.Value)
 		}

@@ -103,6 +103,7 @@ type overdraft struct {
 	wake    chan struct{} // of the stream
 	held    atomic.Bool
 	queued  atomic.Bool
+	ended   bool                    // the stream was closed
 	place   linked.Place[overdraft] // in account.queued
 }
 
@@ -112,7 +113,7 @@ func (o *overdrafts) draw(d *overdraft) bool {
 	defer o.mu.Unlock()
 	a := d.account
 	switch {
-	case d.held.Load():
+	case d.held.Load(), d.ended: // a closed stream is given nothing
 		return true
 	case d.queued.Load():
 		return false
@@ -147,6 +148,14 @@ func (o *overdrafts) settle(d *overdraft, bytes int) {
 	if d.held.Load() && (bytes <= leastBytes(o.options) || d.account.free(o.options) > 0) {
 		o.giveBack(d)
 	}
+}
+
+// end is for a stream that was closed. A step of it may still be under way.
+func (o *overdrafts) end(d *overdraft) {
+	o.mu.Lock()
+	d.ended = true
+	o.mu.Unlock()
+	o.giveBack(d)
 }
 
 // giveBack takes an overdraft back, or the place of its stream among those that wait.

@@ -147,6 +147,134 @@ func TestStream_catchUp_smallBesideStuck(t *testing.T) {
 	if events, _, _ := drain(t, small); events != 10 {
 		t.Errorf("got %d events, want 10", events)
 	}
+	both := hub.OpenFor("one")
+	defer both.Close()
+	both.Create(Request{ID: 1, Key: []byte("k"), End: []byte("l"), Start: 1})
+	both.Create(Request{ID: 2, Key: []byte("s"), End: []byte("t"), Start: 1})
+	events := map[int64]int{}
+	for range 10 {
+		responses, _ := both.Next(doneContext())
+		for _, r := range responses {
+			if r.Batch != nil {
+				events[r.WatchID] += len(r.Batch.Events)
+			}
+		}
+	}
+	if events[1] != 0 || events[2] != 10 || !both.overdraft.queued.Load() {
+		t.Errorf("in one stream: got %v, want 10 small events, and that the stream waits for an overdraft", events)
+	}
+}
+
+// A stream that is closed during a step of catch-up takes no overdraft, and no place among those that wait for one.
+func TestStream_Close_duringStep(t *testing.T) {
+	options := Options{StreamBytes: 1 << 20, ClientBytes: 1 << 20, TotalBytes: 8 << 20, HistoryBytes: 1}
+	store, hub := openStore(t), NewHub(options)
+	hub.Reset(store)
+	for i := range 10 {
+		put(t, store, hub, make([]byte, 200<<10), fmt.Sprintf("k%d", i))
+	}
+	stuck := unread(t, hub, "one", 50)
+	s := hub.OpenFor("one")
+	s.Create(Request{Key: []byte("k"), End: []byte("l"), Start: 1})
+	c := s.plan(0)
+	if err := c.read(store, 1, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s.finish(&c)
+	if s.overdraft.queued.Load() || s.overdraft.held.Load() {
+		t.Errorf("a closed stream waits for an overdraft: %t, has one: %t", s.overdraft.queued.Load(), s.overdraft.held.Load())
+	}
+	for _, s := range stuck {
+		s.Close()
+	}
+	if left := hub.overdrafts.queued.Load(); left != 0 {
+		t.Errorf("%d streams wait when all have gone", left)
+	}
+}
+
+// A batch keeps nothing in memory but its own events.
+func TestStream_catchUp_keepsOwnEvents(t *testing.T) {
+	store, hub := openStore(t), NewHub(Options{StreamBytes: 100 << 10, HistoryBytes: 1})
+	hub.Reset(store)
+	put(t, store, hub, []byte("small"), "k1")
+	put(t, store, hub, make([]byte, 1<<20), "k2")
+	s := hub.Open()
+	defer s.Close()
+	s.Create(Request{Key: []byte("k"), End: []byte("l"), Start: 1})
+	responses, _ := s.Next(doneContext())
+	if len(responses) != 2 {
+		t.Fatalf("got %+v, want that the watch is created, and a batch", responses)
+	}
+	kept := 0
+	for events := responses[1].Batch.Events; kept < cap(events); kept++ {
+		if e := events[:cap(events)][kept]; len(e.KV.Value) > 1000 {
+			t.Errorf("a value of %d bytes is in memory beyond %d events", len(e.KV.Value), len(events))
+		}
+	}
+}
+
+// A watch that begins in the middle of a large publication gets the rest of it.
+func TestStream_catchUp_middleOfPublication(t *testing.T) {
+	store, hub := openStore(t), NewHub(Options{StreamBytes: 100 << 10, HistoryBytes: 8 << 20})
+	hub.Reset(store)
+	inStep := hub.Open() // so that there is a history
+	defer inStep.Close()
+	inStep.Create(Request{Key: []byte("k"), End: []byte("l")})
+	var keys []string
+	for i := range 20 {
+		keys = append(keys, fmt.Sprintf("k%d", i))
+	}
+	put(t, store, hub, make([]byte, 20<<10), keys...)
+	s := hub.Open()
+	defer s.Close()
+	s.Create(Request{Key: []byte("k"), End: []byte("l"), Start: store.Revision() - 1})
+	got := 0
+	for calls := 0; s.Lagging() && calls < 100; calls++ {
+		responses, _ := s.Next(doneContext())
+		for _, r := range responses {
+			if r.Batch != nil {
+				got += len(r.Batch.Events)
+			}
+		}
+	}
+	if got != 2 {
+		t.Errorf("got %d events, want 2", got)
+	}
+}
+
+// A stream that was handed more than it may have makes its next step as soon as that is sent: nothing else may wake it.
+func TestStream_Next_afterLargeBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, hub := openStore(t), NewHub(Options{StreamBytes: 10 << 10})
+		hub.Reset(store)
+		s := hub.Open()
+		defer s.Close()
+		s.Create(Request{ID: 1, Key: []byte("k"), End: []byte("l")})
+		s.Create(Request{ID: 2, Key: []byte("k"), End: []byte("m")}) // falls behind: the first has taken more than there is
+		drain(t, s)
+		for len(s.wake) > 0 {
+			<-s.wake
+		}
+		put(t, store, hub, make([]byte, 20<<10), "k1")
+		<-s.wake // both have signalled, which is one signal
+		told := map[int64]int{}
+		go func() {
+			for {
+				responses, err := s.Next(t.Context())
+				if err != nil {
+					return
+				}
+				for _, r := range responses {
+					told[r.WatchID]++
+				}
+			}
+		}()
+		if synctest.Wait(); told[1] != 1 || told[2] != 1 {
+			t.Errorf("told: %v, want each watch once", told)
+		}
+		s.Close()
+	})
 }
 
 // Who wants the previous pairs of a revision that has too many of them is cancelled with a reason. All others in the same
@@ -178,6 +306,7 @@ func TestStream_catchUp_largeRevision(t *testing.T) {
 		{ID: 4, Key: []byte("k07"), Start: deletion, PrevKV: true}, // small, and so told
 		{ID: 5, Key: []byte("k"), End: []byte("l"), Start: deletion, PrevKV: true},
 		{ID: 6, Key: []byte("k"), End: []byte("l"), Start: deletion + 1, PrevKV: true},
+		{ID: 7, Key: []byte("k"), End: []byte("l"), Start: deletion, PrevKV: true, NoDelete: true}, // sees no deletion
 	} {
 		s.Create(r)
 	}
@@ -195,7 +324,7 @@ func TestStream_catchUp_largeRevision(t *testing.T) {
 			}
 		}
 	}
-	want := map[int64]int{1: keys, 2: 2*keys + 1, 3: 1, 4: 1, 6: 1}
+	want := map[int64]int{1: keys, 2: 2*keys + 1, 3: 1, 4: 1, 6: 1, 7: 1}
 	if !maps.Equal(events, want) {
 		t.Errorf("events of each watch: got %v, want %v", events, want)
 	}

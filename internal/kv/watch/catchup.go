@@ -40,8 +40,10 @@ func (s *Stream) catchUp() (more bool, err error) {
 		if c.next == 0 {
 			err := c.read(h.store, s.reader.revisions, h.options.RevisionBytes)
 			if large := new(mvcc.LargeRevisionError); errors.As(err, &large) {
-				s.apart(&c, large.Revision)
-				return true, nil
+				if err = s.narrow(h.store, &c, large.Revision); errors.As(err, &large) {
+					s.dismissAlone(c.parties[0])
+					return true, nil
+				}
 			}
 			if errors.Is(err, kv.ErrCompacted) {
 				return true, nil // since the plan was made: the next one cancels
@@ -51,13 +53,11 @@ func (s *Stream) catchUp() (more bool, err error) {
 			}
 			s.adapt(c.sizeBytes())
 		}
-		moved, refused := s.finish(&c)
-		if c.moved = moved || c.moved; refused {
-			return false, nil // the overdraft will signal
-		}
+		c.moved = s.finish(&c) || c.moved
 	}
-	if s.reader.fruitless += c.looked; c.moved {
-		s.reader.fruitless = 0
+	s.reader.fruitless, s.reader.refused = s.reader.fruitless+c.looked, s.reader.refused+c.refused
+	if c.moved {
+		s.reader.fruitless, s.reader.refused = 0, 0
 	}
 	// If nobody moves, the store is behind the hub, and Publish will signal.
 	return !s.await(func() bool { return s.reader.fruitless >= s.behind.Len() && h.store.Revision() == published }), nil
@@ -71,8 +71,9 @@ func (s *Stream) await(idle func() bool) bool {
 	if !idle() {
 		return false
 	}
-	s.reader.fruitless = 0
-	if (s.behind.Len() > 0 || s.due()) && !s.waits {
+	refused := s.reader.refused > 0 && s.reader.refused >= s.reader.fruitless // all: their overdraft will signal
+	s.reader.fruitless, s.reader.refused = 0, 0
+	if (s.behind.Len() > 0 || s.due()) && !s.waits && !refused {
 		s.waits = true
 		h.waiting = append(h.waiting, s)
 	}
@@ -85,6 +86,7 @@ type chunk struct {
 	from, to kv.Revision
 	prev     bool // somebody wants what was before
 	looked   int  // parties
+	refused  int  // of these, that wait for an overdraft
 	moved    bool // some of them were cancelled, put in step, or got nearer
 
 	lists [][]kv.Event // in order, each of whole revisions
@@ -105,6 +107,10 @@ func (c *chunk) read(store *mvcc.Store, maxRevisions, maxBytes int) error {
 	}
 	if c.prev {
 		query.MaxRevisionBytes = maxBytes
+	}
+	query.NoPrevOfPuts, query.NoPrevOfDeletes = true, true
+	for _, p := range c.parties {
+		query.NoPrevOfPuts, query.NoPrevOfDeletes = query.NoPrevOfPuts && p.noPut, query.NoPrevOfDeletes && p.noDelete
 	}
 	var ranges keyrange.Set
 	sorted := slices.Clone(c.parties) // so that each range is put at the end
@@ -155,7 +161,7 @@ func (s *Stream) plan(compacted kv.Revision) chunk {
 				turns--
 				c.looked++
 			}
-			if c.from <= s.reader.alone {
+			if len(c.parties) > 0 && s.alone(c.parties[0]) {
 				turns = 0
 			}
 		}
@@ -188,7 +194,11 @@ func (s *Stream) turn(p *party, compacted kv.Revision, c *chunk, most int) (look
 	default:
 		p.listed.Remove()
 		s.behind.PushBack(&p.listed, p)
-		if len(c.parties) > 0 && p.next <= s.reader.alone {
+		if p.refused = p.refused && s.overdraft.queued.Load(); p.refused {
+			c.refused++
+			break
+		}
+		if len(c.parties) > 0 && (s.alone(p) || s.alone(c.parties[0])) {
 			break
 		}
 		c.parties = append(c.parties, p)
@@ -214,14 +224,31 @@ func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done 
 	return cancelled, p.live == 0
 }
 
-// apart is called when what parties want of a revision is too large. What one of them wants may not be, so that they are read
-// for one by one; and a party that is alone is cancelled.
-func (s *Stream) apart(c *chunk, large kv.Revision) {
-	s.reader.alone = max(s.reader.alone, large)
-	if len(c.parties) > 1 {
-		return
+// alone tells whether a party has to be read for by itself: what many want of its next revision was too large.
+func (s *Stream) alone(p *party) bool { return p.prevKV && p.next == s.reader.large }
+
+// narrow goes on where the next revision that the parties of a chunk want is too large. All may have seen what comes before. Then it
+// is read for one of those that want previous pairs, or for all others; it returns the error of that, with one party in the chunk.
+func (s *Stream) narrow(store *mvcc.Store, c *chunk, large kv.Revision) error {
+	if c.from < large {
+		c.next = large
+		return nil
 	}
-	p := c.parties[0]
+	if s.reader.large = large; len(c.parties) == 1 {
+		return &mvcc.LargeRevisionError{Revision: large}
+	}
+	var some []*party
+	for _, p := range c.parties {
+		if p.next == large && (len(some) == 0 || !some[0].prevKV && !p.prevKV) {
+			some = append(some, p)
+		}
+	}
+	c.parties, c.prev = some, some[0].prevKV
+	return c.read(store, s.reader.revisions, s.hub.options.RevisionBytes)
+}
+
+// dismissAlone cancels the watchers of a party whose next revision is too large.
+func (s *Stream) dismissAlone(p *party) {
 	s.hub.inHolds(func() (looked int, more bool) {
 		if p.listed.List() != &s.behind {
 			return 0, false
@@ -242,28 +269,32 @@ func (s *Stream) adapt(bytes int) {
 }
 
 // finish hands a chunk to those of its parties that are still there, until the stream has enough: the others keep their
-// place for a later step. What each one gets is found without the lock. It reports whether somebody got nearer, and whether
-// the stream has to wait for an overdraft.
-func (s *Stream) finish(c *chunk) (moved, refused bool) {
+// place for a later step, as do those that need an overdraft which the stream has to wait for. What each one gets is found
+// without the lock. It reports whether somebody got nearer.
+func (s *Stream) finish(c *chunk) (moved bool) {
 	h := s.hub
 	budget := s.budget()
 	share := newSharer(c, budget)
 	for done := 0; done < len(c.parties) && share.bytes < budget; {
 		part := c.parties[done:min(done+watchersPerHold, len(c.parties))]
 		batches := make([]*Batch, 0, len(part))
+		without := make([]bool, len(part)) // an overdraft
 		for i := 0; i < len(part) && share.bytes < budget; i++ {
 			given := share.bytes
 			batch := share.batch(part[i])
-			if share.bytes > budget && (given > 0 || !h.overdrafts.draw(&s.overdraft)) {
-				refused = given == 0
+			if share.bytes > budget && given > 0 {
 				break
+			}
+			if share.bytes > budget && !h.overdrafts.draw(&s.overdraft) {
+				share.bytes, without[i] = given, true
+				c.refused++
 			}
 			batches = append(batches, batch)
 		}
 		h.inHolds(func() (int, bool) {
 			for i, batch := range batches {
 				p := part[i]
-				if p.listed.List() != &s.behind || p.next >= c.next {
+				if p.refused = without[i]; p.refused || p.listed.List() != &s.behind || p.next >= c.next {
 					continue
 				}
 				if batch != nil {
@@ -277,7 +308,7 @@ func (s *Stream) finish(c *chunk) (moved, refused bool) {
 		})
 		done += len(batches)
 	}
-	return moved, refused
+	return moved
 }
 
 // budget is how many bytes of events a step may put into the queue: what the stream and its client have left, but never
@@ -308,6 +339,9 @@ func newSharer(c *chunk, budget int) *sharer {
 	for _, list := range c.lists {
 		for i := range list {
 			event := &list[i]
+			if event.KV.ModRevision < c.from {
+				continue // of a publication that begins before
+			}
 			if event.KV.ModRevision != last {
 				last, before = event.KV.ModRevision, bytes
 			}
@@ -318,6 +352,7 @@ func newSharer(c *chunk, budget int) *sharer {
 			if bytes > budget && before > 0 {
 				c.next = last
 				s.upTo = c.next - 1
+				s.trim()
 				return s
 			}
 		}
@@ -326,15 +361,23 @@ func newSharer(c *chunk, budget int) *sharer {
 	return s
 }
 
+// trim forgets what was matched behind the cut: batches share the lists of groups, and would keep it in memory.
+func (s *sharer) trim() {
+	for _, g := range s.wanted.groups {
+		end := sort.Search(len(g.missed), func(i int) bool { return g.missed[i].KV.ModRevision > s.upTo })
+		clear(g.missed[end:])
+		g.missed = g.missed[:end:end]
+	}
+}
+
 // batch returns what a party has to see of the chunk, nil if that is nothing.
 func (s *sharer) batch(p *party) *Batch {
 	events := s.wanted.of(p.interest).missed
 	seen := sort.Search(len(events), func(i int) bool { return events[i].KV.ModRevision >= p.next })
-	end := sort.Search(len(events), func(i int) bool { return events[i].KV.ModRevision > s.upTo })
-	if seen >= end {
+	if seen == len(events) {
 		return nil
 	}
-	batch := newBatch(s.upTo, events[seen:end], p.prevKV)
+	batch := newBatch(s.upTo, events[seen:], p.prevKV)
 	s.bytes += responseBytes + batch.sizeBytes
 	return batch
 }

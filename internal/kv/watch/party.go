@@ -33,6 +33,8 @@ type party struct {
 	members []*watcher
 	live    int // of members
 
+	refused bool // what it has to see next needs an overdraft, for which its stream waits
+
 	listed linked.Place[party] // in hub.stepping or stream.behind, in one of them at most
 	group  *group
 	place  int // in group.parties

@@ -80,9 +80,13 @@ func (s *Stream) offer(p *party, batch *Batch) bool {
 	if batch != s.last {
 		cost += batch.sizeBytes
 	}
-	overdrawn := int64(cost) > s.account.free(limits)
+	charge := cost
+	if batch.owner == s.account && batch.holders.Load() > 0 { // another stream of the client has it
+		charge = responseBytes
+	}
+	overdrawn := int64(charge) > s.account.free(limits)
 	full := len(s.queue) >= max(limits.StreamResponses, 4*len(s.watchers)) || s.bytes+cost > limits.StreamBytes || overdrawn
-	if full && s.bytes > 0 || overdrawn && cost > leastBytes(limits) {
+	if full && s.bytes > 0 || overdrawn && charge > leastBytes(limits) {
 		s.mu.Unlock()
 		return false
 	}

@@ -49,8 +49,9 @@ type Stream struct {
 // reader is what belongs to the caller of Next alone.
 type reader struct {
 	revisions int         // of a step of catch-up; adapts to the size of events
+	refused   int         // of these, that wait for an overdraft
 	fruitless int         // parties in a row for which a step of catch-up found nothing to do
-	alone     kv.Revision // up to here parties are read for one by one
+	large     kv.Revision // one whose events, with previous pairs, were too large to be read for many parties
 	responses []Response  // what Next returned last: reused
 }
 
@@ -79,7 +80,7 @@ func (s *Stream) Close() {
 	}
 	s.signal()
 	s.drop()
-	h.overdrafts.giveBack(&s.overdraft)
+	h.overdrafts.end(&s.overdraft)
 	h.inHolds(func() (removed int, more bool) {
 		for ; removed < watchersPerHold; removed++ {
 			last := len(s.watchers) - 1
@@ -304,18 +305,18 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 	for {
 		if s.closed.Load() {
 			s.drop()
-			s.hub.overdrafts.giveBack(&s.overdraft) // again: one may have been taken since
 			return nil, ErrClosed
 		}
 		more := false
 		bytes, _ := s.size()
-		if s.lagging.Load() && bytes < s.hub.options.StreamBytes && !s.overdraft.queued.Load() {
+		if s.lagging.Load() && bytes < s.hub.options.StreamBytes {
 			var err error
 			if more, err = s.catchUp(); err != nil {
 				return nil, err
 			}
 			bytes, _ = s.size()
 		}
+		full := bytes >= s.hub.options.StreamBytes // take makes room, and nothing else may say so
 		s.hub.overdrafts.settle(&s.overdraft, bytes)
 		if responses := s.take(); len(responses) > 0 {
 			return responses, nil
@@ -323,7 +324,7 @@ func (s *Stream) Next(ctx context.Context) ([]Response, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if more {
+		if more || full {
 			continue
 		}
 		select {
