@@ -94,7 +94,8 @@ func collectChanges(scan changeScan, q *EventQuery, keys keyrange.Set) (found []
 	size, first := 0, 0 // bytes of all keys that were found, and of those of the first revision
 	for scan.next() {
 		rev := scan.rev
-		if rev.Main != latest && (revisions >= q.MaxRevisions || scanned >= maxScannedChanges || q.MaxBytes > 0 && size >= q.MaxBytes) {
+		enough := revisions >= q.MaxRevisions || scanned >= maxScannedChanges || q.MaxBytes > 0 && size >= q.MaxBytes
+		if enough && rev.Main != latest {
 			return found, rev.Main, nil
 		}
 		latest = rev.Main

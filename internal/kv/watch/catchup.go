@@ -227,9 +227,9 @@ func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done 
 // alone tells whether a party has to be read for by itself: what many want of its next revision was too large.
 func (s *Stream) alone(p *party) bool { return p.prevKV && p.next == s.reader.large }
 
-// narrow goes on where the next revision that the parties of a chunk want is too large. What comes before, all of them have seen.
-// Then it is read for one of those that want previous pairs, or for all others. If it is too large for one, that is the error,
-// and the only party of the chunk.
+// narrow goes on where the next revision that the parties of a chunk want is too large. First all of them come up to it. Then
+// it is read for one of those that want previous pairs, or for all others. If it is too large for one, that is the error, and
+// the chunk has that party only.
 func (s *Stream) narrow(store *mvcc.Store, c *chunk, large kv.Revision) error {
 	if c.from < large {
 		c.next = large
