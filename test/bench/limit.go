@@ -44,6 +44,16 @@ type limitPlan struct {
 // return what was done, and what was refused.
 var limited = map[string]func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error){
 	"put": putsWithin, "unread": unreadWithin, "list": listsWithin, "fill": fillWithin, "k8s": k8sWithin,
+	"unread-behind": attackWithin(unreadBehind, nil), "unread-ranges": attackWithin(unreadRanges, putOne),
+	"delete-all": attackWithin(deleteAll, nil), "end-lease": attackWithin(endLease, nil),
+}
+
+func attackWithin(
+	begin, again func(ctx context.Context, a *attackLoad) error,
+) func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+	return func(ctx context.Context, p *limitPlan, c *cluster.Cluster) (done, refused int64, err error) {
+		return attack(ctx, c, p.length, begin, again)
+	}
 }
 
 // memoryLimits runs each workload on a fresh cluster at each limit, and prints the peak of the largest member beside it.
@@ -216,7 +226,8 @@ func parseLimits(arguments []string) (*limitPlan, error) {
 	cluster.ServerFlag(flags, &p.servers)
 	flags.StringVar(&p.dir, "dir", "", "where data lies while a cluster runs: on the disk to test, not in memory")
 	flags.StringVar(&limits, "memory", "256MiB,512MiB", "values of the flag --memory to try; empty: without the flag")
-	flags.StringVar(&workloads, "workloads", "put,unread,list,k8s,fill", "of these")
+	flags.StringVar(&workloads, "workloads", "put,unread,list,k8s,fill",
+		"of these, or the attacks unread-behind, unread-ranges, delete-all, end-lease")
 	flags.IntVar(&p.values, "values", 5_000_000, "fill: how many values of 256 bytes to write")
 	flags.DurationVar(&p.length, "duration", 10*time.Second, "of one workload, but for fill")
 	if err := flags.Parse(arguments); err != nil {

@@ -11,15 +11,17 @@
 //
 // Invariants:
 //  1. A watcher sees every event of its range from its start on, once, in the order of revisions, and all events of one
-//     revision in one Response; or it is cancelled with the revision of the compaction that overtook it.
+//     revision in one Response; or it is cancelled, with the revision of the compaction that overtook it, or because it wants
+//     previous pairs and those of one revision are too large.
 //  2. A progress revision is enqueued behind all events up to it that its watchers have to see.
 //  3. A watcher never goes back: after the store was replaced by a snapshot it resumes at its next revision.
 //  4. What a watcher has seen was published before, so a read that follows finds it.
 //  5. Hub.mu, which Publish needs, is held for at most watchersPerHold watchers or parties at once, but for the parties that a
 //     publication concerns and for the moment in which a snapshot replaces the store. Of those who wait for it, Publish
 //     waits for one at most.
-//  6. What waits for a client is bounded in bytes, for a stream and for all streams of the client. Events beyond that are
-//     read later; answers to requests are bounded by Accept, which their caller asks first.
+//  6. What waits for a client is bounded in bytes, for a stream and for all streams of the client, but for a few large
+//     revisions (overdrafts). Events beyond that are read later; answers to requests are bounded by Accept, which their caller
+//     asks first.
 //
 // Hub and Stream are safe for concurrent use, but for Stream.Next, which has one caller at a time.
 package watch

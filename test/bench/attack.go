@@ -1,0 +1,175 @@
+package main
+
+import (
+	"github.com/quorate/quorate/test/bench/cluster"
+
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// What the attacks of `memory` use. All their streams are of one host, on the first member.
+const (
+	attackStreams     = 3000 // watch streams that are never read
+	attackStreamsConn = 100  // of them, on one connection
+	attackBytes       = 1 << 20
+	attackValues      = 64   // that the streams are behind of
+	attackDeleted     = 2000 // values that go at once
+	attackWindow      = 65535
+)
+
+// attackLoad is one host that means harm.
+type attackLoad struct {
+	address string
+	conns   []*grpc.ClientConn
+	done    int64
+	refused int64
+}
+
+// attack prepares, and then goes on each second for so long. It returns what was done, and what was refused.
+func attack(
+	ctx context.Context, c *cluster.Cluster, length time.Duration, begin, again func(ctx context.Context, a *attackLoad) error,
+) (done, refused int64, err error) {
+	a := &attackLoad{address: c.Members[0].ClientAddr}
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		cancel()
+		for _, conn := range a.conns {
+			err = errors.Join(err, conn.Close())
+		}
+	}()
+	if err := begin(ctx, a); err != nil {
+		return a.done, a.refused, err
+	}
+	end := time.After(length)
+	each := time.NewTicker(time.Second)
+	defer each.Stop()
+	for {
+		select {
+		case <-end:
+			return a.done, a.refused, nil
+		case <-ctx.Done():
+			return a.done, a.refused, ctx.Err()
+		case <-each.C:
+			if again != nil && again(ctx, a) != nil {
+				a.refused++
+			}
+		}
+	}
+}
+
+// dial opens a connection with small windows: what is not read stays at the server.
+func (a *attackLoad) dial() (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(a.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithInitialWindowSize(attackWindow), grpc.WithInitialConnWindowSize(attackWindow))
+	if err == nil {
+		a.conns = append(a.conns, conn)
+	}
+	return conn, err
+}
+
+// watch opens streams that are never read, each with one watch.
+func (a *attackLoad) watch(ctx context.Context, streams int, request func(i int) *pb.WatchCreateRequest) error {
+	var conn *grpc.ClientConn
+	for i := range streams {
+		var err error
+		if i%attackStreamsConn == 0 {
+			if conn, err = a.dial(); err != nil {
+				return err
+			}
+		}
+		stream, err := pb.NewWatchClient(conn).Watch(ctx)
+		if err == nil {
+			create := &pb.WatchRequest_CreateRequest{CreateRequest: request(i)}
+			err = stream.Send(&pb.WatchRequest{RequestUnion: create})
+		}
+		if err != nil {
+			a.refused++
+			continue
+		}
+		a.done++
+	}
+	return nil
+}
+
+// put puts values of attackBytes.
+func (a *attackLoad) put(ctx context.Context, keys int, lease int64) error {
+	conn, err := a.dial()
+	if err != nil {
+		return err
+	}
+	value := []byte(strings.Repeat("a", attackBytes))
+	for i := range keys {
+		put := &pb.PutRequest{Key: fmt.Appendf(nil, "k%04d", i), Value: value, Lease: lease}
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err := pb.NewKVClient(conn).Put(limited, put)
+		cancel()
+		if err != nil {
+			return err
+		}
+		a.done++
+	}
+	return nil
+}
+
+// unreadBehind has streams that are behind of large values.
+func unreadBehind(ctx context.Context, a *attackLoad) error {
+	if err := a.put(ctx, attackValues, 0); err != nil {
+		return err
+	}
+	return a.watch(ctx, attackStreams, func(int) *pb.WatchCreateRequest {
+		return &pb.WatchCreateRequest{Key: []byte("k"), RangeEnd: []byte("l"), StartRevision: 2, PrevKv: true}
+	})
+}
+
+// putOne puts one value.
+func putOne(ctx context.Context, a *attackLoad) error { return a.put(ctx, 1, 0) }
+
+// unreadRanges has streams that watch different ranges, which all have the key that is put then.
+func unreadRanges(ctx context.Context, a *attackLoad) error {
+	return a.watch(ctx, attackStreams, func(i int) *pb.WatchCreateRequest {
+		return &pb.WatchCreateRequest{Key: []byte("k"), RangeEnd: fmt.Appendf(nil, "l%d", i), PrevKv: true}
+	})
+}
+
+// deleteAll deletes very many large values at once, which one watch wants to see as they were.
+func deleteAll(ctx context.Context, a *attackLoad) error {
+	if err := a.put(ctx, attackDeleted, 0); err != nil {
+		return err
+	}
+	if err := a.watch(ctx, 1, everything); err != nil {
+		return err
+	}
+	_, err := pb.NewKVClient(a.conns[0]).DeleteRange(ctx, &pb.DeleteRangeRequest{Key: []byte("k"), RangeEnd: []byte("l")})
+	return err
+}
+
+// endLease is deleteAll by the end of a lease.
+func endLease(ctx context.Context, a *attackLoad) error {
+	const lease = 7
+	conn, err := a.dial()
+	if err != nil {
+		return err
+	}
+	if _, err := pb.NewLeaseClient(conn).LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: lease, TTL: 3600}); err != nil {
+		return err
+	}
+	if err := a.put(ctx, attackDeleted, lease); err != nil {
+		return err
+	}
+	if err := a.watch(ctx, 1, everything); err != nil {
+		return err
+	}
+	_, err = pb.NewLeaseClient(conn).LeaseRevoke(ctx, &pb.LeaseRevokeRequest{ID: lease})
+	return err
+}
+
+func everything(int) *pb.WatchCreateRequest {
+	return &pb.WatchCreateRequest{Key: []byte("k"), RangeEnd: []byte("l"), PrevKv: true}
+}
