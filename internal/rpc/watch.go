@@ -254,8 +254,8 @@ func cancelReason(err error) string {
 	case errors.Is(err, watch.ErrTooManyWatchers):
 		return "quorate: this client host has too many watchers; cancel some, or watch ranges instead of keys"
 	case errors.Is(err, watch.ErrLargeRevision):
-		return "quorate: the previous pairs of one revision are too large for a watch; " +
-			"watch without prev_kv, or read again and watch from the revision of that read"
+		return "quorate: one revision with its previous pairs is too large for this watch; " +
+			"watch without prev_kv, or read the range and watch from the revision after that of the read"
 	case errors.Is(err, kv.ErrCompacted):
 		return rpctypes.ErrCompacted.Error()
 	}

@@ -19,12 +19,12 @@ const (
 	attackStreams     = 3000 // watch streams that are never read
 	attackStreamsConn = 100  // of them, on one connection
 	attackBytes       = 1 << 20
-	attackValues      = 64   // that the streams are behind of
-	attackDeleted     = 2000 // values that go at once
+	attackValues      = 64   // that were put before the streams begin, and that these have yet to see
+	attackDeleted     = 2000 // values that are deleted at once
 	attackWindow      = 65535
 )
 
-// attackLoad is one host that means harm.
+// attackLoad is one hostile client host.
 type attackLoad struct {
 	address string
 	conns   []*grpc.ClientConn
@@ -32,7 +32,8 @@ type attackLoad struct {
 	refused int64
 }
 
-// attack prepares, and then goes on each second for so long. It returns what was done, and what was refused.
+// attack calls begin once, and then again each second for length. It returns how many operations succeeded, and how many
+// failed.
 func attack(
 	ctx context.Context, c *cluster.Cluster, length time.Duration, begin, again func(ctx context.Context, a *attackLoad) error,
 ) (done, refused int64, err error) {
@@ -118,7 +119,7 @@ func (a *attackLoad) put(ctx context.Context, keys int, lease int64) error {
 	return nil
 }
 
-// unreadBehind has streams that are behind of large values.
+// unreadBehind opens streams that begin before large values, and reads none of them.
 func unreadBehind(ctx context.Context, a *attackLoad) error {
 	if err := a.put(ctx, attackValues, 0); err != nil {
 		return err
@@ -131,7 +132,7 @@ func unreadBehind(ctx context.Context, a *attackLoad) error {
 // putOne puts one value.
 func putOne(ctx context.Context, a *attackLoad) error { return a.put(ctx, 1, 0) }
 
-// unreadRanges has streams that watch different ranges, which all have the key that is put then.
+// unreadRanges opens streams that watch different ranges, all with the key that is put later, and reads none of them.
 func unreadRanges(ctx context.Context, a *attackLoad) error {
 	return a.watch(ctx, attackStreams, func(i int) *pb.WatchCreateRequest {
 		return &pb.WatchCreateRequest{Key: []byte("k"), RangeEnd: fmt.Appendf(nil, "l%d", i), PrevKv: true}
@@ -170,6 +171,7 @@ func endLease(ctx context.Context, a *attackLoad) error {
 	return err
 }
 
+// everything asks for all events from now on, with previous pairs.
 func everything(int) *pb.WatchCreateRequest {
 	return &pb.WatchCreateRequest{Key: []byte("k"), RangeEnd: []byte("l"), PrevKv: true}
 }

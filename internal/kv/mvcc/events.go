@@ -18,12 +18,12 @@ type KeyRange struct{ Key, End []byte }
 type EventQuery struct {
 	From, To     kv.Revision // both included; To = 0 is the published revision
 	Ranges       []KeyRange  // changes of these keys; none = all
-	Prev         bool        // fill Event.Prev, but for the kinds of events that are excepted
+	Prev         bool        // fill Event.Prev, except as the next two fields say
 	MaxRevisions int         // with changes in the ranges, 0 = 1000
-	MaxBytes     int         // of keys, values and EventOverhead for each event; a revision is never cut; 0 = no limit
-	// Nobody wants Event.Prev of these.
+	MaxBytes     int         // of keys, values and EventOverhead for each event, passed by the last revision only; 0 = no limit
+	// NoPrevOfPuts and NoPrevOfDeletes leave Event.Prev of that kind nil.
 	NoPrevOfPuts, NoPrevOfDeletes bool
-	// MaxRevisionBytes is the same for one revision; 0 = no limit. It must not be below MaxBytes.
+	// MaxRevisionBytes bounds one revision, counted as MaxBytes is; 0 = no limit. It must be at least MaxBytes.
 	MaxRevisionBytes int
 }
 
@@ -151,9 +151,9 @@ func (s *Store) loadChanges(
 	return kept.changes(), kept.next, nil
 }
 
-// keptChanges are the changes that a query can still return while their versions are read. Once the versions of some revisions
-// have as many bytes as the query may return, those of later revisions are forgotten: no more is in memory than that and one
-// revision, however large the values are.
+// keptChanges are the changes that a query can still return. Versions are read in the order of keys, so revisions fill up side
+// by side. Once all revisions but the last have MaxBytes, the last is dropped, and its other versions are not read. So at most
+// MaxBytes and one revision are in memory, however large the values are.
 type keptChanges struct {
 	refs  []changeRef // in the order of revisions
 	query *EventQuery

@@ -82,13 +82,13 @@ const (
 	// maxReads is how many streams of a client make a step of catch-up at once: what a step reads is not counted before it is
 	// given to them.
 	maxReads = 8
-	// maxOverdrafts is how many streams of a client may have a revision in memory that is larger than what their step may take:
-	// leastCatchUpBytes, if nothing is left in the account. While something is left, as many more may.
+	// maxOverdrafts is how many streams of a client may hold an overdraft. While the account has room it is twice as many,
+	// since then they soon end.
 	maxOverdrafts = 8
 )
 
-// overdrafts decide which streams may be given a revision that is larger than what is left. A revision is not cut, so that
-// some stream must be; but a client with many streams that reads none of them must not fill the memory with one for each.
+// overdrafts decide which streams may take a revision for which they have no room. Revisions are never cut, so some stream
+// must take it; but a client that reads none of its many streams must not get one in each.
 type overdrafts struct {
 	options *Options
 	queued  atomic.Int64 // streams that wait for one, of all accounts
@@ -97,7 +97,7 @@ type overdrafts struct {
 	accounts linked.List[account] // that have such streams
 }
 
-// overdraft is the one of a stream. It is written with overdrafts.mu.
+// overdraft is the state of one stream: none, queued, or held. It is written with overdrafts.mu.
 type overdraft struct {
 	account *account
 	wake    chan struct{} // of the stream
@@ -107,7 +107,7 @@ type overdraft struct {
 	place   linked.Place[overdraft] // in account.queued
 }
 
-// draw reports whether a stream has its overdraft. If not, the stream is woken when it has.
+// draw reports whether a stream may go on: it has its overdraft, or is closed. Otherwise it is woken later.
 func (o *overdrafts) draw(d *overdraft) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,7 +143,7 @@ func (o *overdrafts) grant(d *overdraft) bool {
 	return true
 }
 
-// settle takes an overdraft back, once its stream, which has so many bytes in memory, may have them without.
+// settle ends the overdraft of a stream that holds so many bytes, if they now fit without it.
 func (o *overdrafts) settle(d *overdraft, bytes int) {
 	if d.held.Load() && (bytes <= leastBytes(o.options) || d.account.free(o.options) > 0) {
 		o.giveBack(d)

@@ -22,11 +22,11 @@ const (
 	catchUpBytes          = 2 << 20
 )
 
-// catchUp makes one step for the parties of s that are behind, in turn: it cancels those that compaction overtook, puts
-// those that have nothing left to read back in step, and reads one chunk for the others, once for all of them. It reports
-// whether another step may have something to do. The caller of Next is the only caller.
+// catchUp makes one step for the parties of s that are behind, in turn. It cancels those that compaction overtook, moves those
+// that have read everything into step, and reads one chunk for all others together. It reports whether another step may have
+// something to do. The caller of Next is the only caller.
 func (s *Stream) catchUp() (more bool, err error) {
-	s.account.reads <- struct{}{} // those who make a step now wait for no client
+	s.account.reads <- struct{}{} // a step never waits for a client
 	defer func() { <-s.account.reads }()
 	h := s.hub
 	h.storeMu.RLock()
@@ -71,7 +71,7 @@ func (s *Stream) await(idle func() bool) bool {
 	if !idle() {
 		return false
 	}
-	refused := s.reader.refused > 0 && s.reader.refused >= s.reader.fruitless // all: their overdraft will signal
+	refused := s.reader.refused > 0 && s.reader.refused >= s.reader.fruitless // all: the overdraft wakes s
 	s.reader.fruitless, s.reader.refused = 0, 0
 	if (s.behind.Len() > 0 || s.due()) && !s.waits && !refused {
 		s.waits = true
@@ -84,9 +84,9 @@ func (s *Stream) await(idle func() bool) bool {
 type chunk struct {
 	parties  []*party
 	from, to kv.Revision
-	prev     bool // somebody wants what was before
+	prev     bool // some party wants previous pairs
 	looked   int  // parties
-	refused  int  // of these, that wait for an overdraft
+	refused  int  // parties among them that wait for an overdraft
 	moved    bool // some of them were cancelled, put in step, or got nearer
 
 	lists [][]kv.Event // in order, each of whole revisions
@@ -227,9 +227,9 @@ func (s *Stream) dismiss(p *party, why Response, most int) (cancelled int, done 
 // alone tells whether a party has to be read for by itself: what many want of its next revision was too large.
 func (s *Stream) alone(p *party) bool { return p.prevKV && p.next == s.reader.large }
 
-// narrow goes on where the next revision that the parties of a chunk want is too large. First all of them come up to it. Then
-// it is read for one of those that want previous pairs, or for all others. If it is too large for one, that is the error, and
-// the chunk has that party only.
+// narrow handles a revision that is too large for a chunk. If parties are still before it, they only move up to it. Otherwise
+// it is read for one party that wants previous pairs, or for all that want none. If it is too large for one party, narrow
+// returns a LargeRevisionError, and the chunk has only that party.
 func (s *Stream) narrow(store *mvcc.Store, c *chunk, large kv.Revision) error {
 	if c.from < large {
 		c.next = large
@@ -269,9 +269,9 @@ func (s *Stream) adapt(bytes int) {
 	}
 }
 
-// finish hands a chunk to those of its parties that are still there, until the stream has enough: the others keep their
-// place for a later step, as do those that need an overdraft which the stream has to wait for. What each one gets is found
-// without the lock. It reports whether somebody got nearer.
+// finish gives a chunk to its parties until the budget of the step is used. The others stay behind for a later step, as do
+// those that need an overdraft which was not granted. Batches are made without Hub.mu, which Publish needs. finish reports
+// whether some party moved on.
 func (s *Stream) finish(c *chunk) (moved bool) {
 	h := s.hub
 	budget := s.budget()
@@ -329,8 +329,8 @@ type sharer struct {
 	bytes  int // of all batches
 }
 
-// newSharer matches the events of a chunk, and cuts it before the revision with which its batches would have more than budget
-// bytes, but not before the first that somebody wants: all parties get the rest later, and together.
+// newSharer matches the events of a chunk to its parties, and cuts the chunk before the revision that exceeds budget. The first
+// revision that some party wants is always kept. All parties are cut at one revision, so that they go on together.
 func newSharer(c *chunk, budget int) *sharer {
 	s := &sharer{wanted: newDirectory()}
 	for _, p := range c.parties {

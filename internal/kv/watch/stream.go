@@ -49,7 +49,7 @@ type Stream struct {
 // reader is what belongs to the caller of Next alone.
 type reader struct {
 	revisions int         // of a step of catch-up; adapts to the size of events
-	refused   int         // of these, that wait for an overdraft
+	refused   int         // of the fruitless ones, that wait for an overdraft
 	fruitless int         // parties in a row for which a step of catch-up found nothing to do
 	large     kv.Revision // one whose events, with previous pairs, were too large to be read for many parties
 	responses []Response  // what Next returned last: reused
