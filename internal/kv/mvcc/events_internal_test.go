@@ -13,6 +13,36 @@ import (
 	"github.com/quorate/quorate/internal/storage/engine"
 )
 
+func memEngine(t *testing.T) engine.Engine {
+	t.Helper()
+	eng, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eng
+}
+
+func openOn(t *testing.T, eng engine.Engine) *Store {
+	t.Helper()
+	s, err := Open(eng, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// commit runs one command and commits it.
+func commit(t *testing.T, s *Store, change func(w *Writer)) {
+	t.Helper()
+	w := s.Begin()
+	w.BeginCommand()
+	change(w)
+	w.EndCommand()
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Whatever the order of keys is, and whatever their values are, no more is in memory than a query may return, and one revision.
 func TestKeptChanges_loaded(t *testing.T) {
 	for seed := range uint64(500) {
@@ -84,32 +114,20 @@ func (it *valuesIter) Value() []byte {
 
 // A watch that begins at an old revision reads a chunk of large values, not all that a thousand revisions have.
 func TestStore_EventsSince_largeValues(t *testing.T) {
-	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eng := &valuesCounter{Engine: mem}
-	s, err := Open(eng, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eng := &valuesCounter{Engine: memEngine(t)}
+	s := openOn(t, eng)
 	const revisions, size = 200, 64 << 10
 	for i := range revisions {
-		w := s.Begin()
-		w.BeginCommand()
-		w.Put(fmt.Appendf(nil, "k%04d", i), bytes.Repeat([]byte{byte(i)}, size), 0)
-		w.EndCommand()
-		if err := w.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		commit(t, s, func(w *Writer) { w.Put(fmt.Appendf(nil, "k%04d", i), bytes.Repeat([]byte{byte(i)}, size), 0) })
 	}
 	seen := 0
 	for next := kv.Revision(1); next <= s.Revision(); {
 		eng.bytes = 0
-		var changes []Change
-		if changes, next, err = s.EventsSince(EventQuery{From: next, MaxBytes: 4 * size}); err != nil {
+		changes, after, err := s.EventsSince(EventQuery{From: next, MaxBytes: 4 * size})
+		if err != nil {
 			t.Fatal(err)
 		}
+		next = after
 		if seen += len(changes); eng.bytes > 6*size {
 			t.Fatalf("%d bytes read for %d events of %d", eng.bytes, len(changes), size)
 		}
@@ -121,30 +139,14 @@ func TestStore_EventsSince_largeValues(t *testing.T) {
 
 // A revision that is too large is told, and ends no query of what comes before it.
 func TestStore_EventsSince_largeRevision(t *testing.T) {
-	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(mem, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	commit := func(change func(w *Writer)) {
-		w := s.Begin()
-		w.BeginCommand()
-		change(w)
-		w.EndCommand()
-		if err := w.Commit(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := openOn(t, memEngine(t))
 	const keys, size = 100, 1000
 	for i := range keys {
-		commit(func(w *Writer) { w.Put(fmt.Appendf(nil, "k%02d", i), make([]byte, size), 0) })
+		commit(t, s, func(w *Writer) { w.Put(fmt.Appendf(nil, "k%02d", i), make([]byte, size), 0) })
 	}
 	large := s.Revision() + 1
-	commit(func(w *Writer) { w.DeleteRange([]byte("k"), []byte("l"), nil) })
-	commit(func(w *Writer) { w.Put([]byte("a"), []byte("v"), 0) })
+	commit(t, s, func(w *Writer) { w.DeleteRange([]byte("k"), []byte("l"), nil) })
+	commit(t, s, func(w *Writer) { w.Put([]byte("a"), []byte("v"), 0) })
 	query := EventQuery{From: large - 1, Prev: true, MaxBytes: 20 * size, MaxRevisionBytes: 50 * size}
 	changes, next, err := s.EventsSince(query)
 	if err != nil || len(changes) != 1 || next != large {
@@ -167,23 +169,11 @@ func TestStore_EventsSince_largeRevision(t *testing.T) {
 
 // Large keys count before they are copied.
 func TestStore_EventsSince_largeKeys(t *testing.T) {
-	mem, err := engine.OpenMem(engine.MemOptions{FS: vfs.NewMem(), Dir: "store"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(mem, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	mem := memEngine(t)
+	s := openOn(t, mem)
 	const keys, size = 50, 100 << 10
 	for i := range keys {
-		w := s.Begin()
-		w.BeginCommand()
-		w.Put(append(fmt.Appendf(nil, "%03d", i), make([]byte, size)...), nil, 0)
-		w.EndCommand()
-		if err := w.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		commit(t, s, func(w *Writer) { w.Put(append(fmt.Appendf(nil, "%03d", i), make([]byte, size)...), nil, 0) })
 	}
 	it, err := mem.NewIter(changeBounds(kv.Rev{}))
 	if err != nil {

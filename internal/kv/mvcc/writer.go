@@ -153,8 +153,9 @@ func (w *Writer) DeleteRange(key, end []byte, account kv.Account) (were []kv.Key
 		if before == nil {
 			return nil, true
 		}
-		were := *before                    // which may be in the cache
-		were.Key = bytes.Clone(before.Key) // key and value of before share their memory, and the batch keeps the key
+		// before may be in the cache. Its key and value share their memory, and the batch keeps the key.
+		were := *before
+		were.Key = bytes.Clone(before.Key)
 		w.deleteOne(&were, position{rev: since})
 		if account != nil && account.Take(PairBytes(&were)) != nil {
 			sum := xxhash.Sum64(were.Value)
