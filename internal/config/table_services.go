@@ -115,7 +115,8 @@ var tracingSettings = []setting{
 
 var unsafeSettings = []setting{
 	{name: "force-new-cluster", def: "false",
-		help:  "Make this member the only one of a new cluster that keeps its contents. The others must never return.",
+		help: "Make this member the only one of a new cluster that keeps its contents. The others must never return. " +
+			"Works once for a data directory.",
 		value: switches(func(c *Config) *bool { return &c.Bootstrap.ForceNewCluster })},
 	{name: "unsafe-no-fsync", def: "false", help: "Do not wait for the disk. Loses data when the machine stops.",
 		value: switches(func(c *Config) *bool { return &c.Storage.UnsafeNoFsync })},

@@ -17,6 +17,7 @@ const (
 	lostFile     = "lost"     // its own can never be used again
 	foundingFile = "founding" // how far the founding of the cluster is, until there is data
 	droppedFile  = "dropped"  // the members that the recovery of this directory dropped
+	forcedFile   = "forced"   // a start was asked to force a new cluster
 )
 
 // LostError says that a data directory can never be used by its member again.
@@ -106,6 +107,25 @@ func (d *Data) Dropped() ([]consensus.Member, error) {
 		return nil, err
 	}
 	return record.Members, nil
+}
+
+// forced is what the file of a start with --force-new-cluster holds. It counts once the log is of this epoch or a later one:
+// the file is written first. The epoch that the data has counts at once: nothing was to be forced.
+type forced struct {
+	Epoch consensus.Epoch `json:"epoch"`
+}
+
+// WriteForced records that the data in options was, or is about to be, forced into epoch; or, with the epoch that it has, that
+// it was asked to be.
+func WriteForced(options Options, epoch consensus.Epoch) error {
+	return writeRecord(&options, forcedFile, forced{epoch})
+}
+
+// Forced reports whether a start with --force-new-cluster was recorded for data that is of epoch now.
+func Forced(options Options, now consensus.Epoch) (bool, error) {
+	var record forced
+	found, err := readRecord(&options, forcedFile, &record)
+	return found && now.Number >= record.Epoch.Number, err
 }
 
 func readRecord(options *Options, name string, into any) (found bool, err error) {

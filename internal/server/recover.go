@@ -73,25 +73,40 @@ func (s *Server) refuseForce() error {
 		"--data-dir, or drop the flag to found a new cluster", s.cfg.Storage.DataDir)
 }
 
-// forceNewCluster makes this member the only one of its cluster, as `quorate recover` does. It is refused while other
-// voters answer: a flag that was forgotten in a unit file would remove them at the next start.
+// forceNewCluster makes this member the only one of its cluster, as `quorate recover` does, the first time that the data in
+// options is started with the flag. A flag that was forgotten in a unit would else force again: at a power loss the first
+// member that boots finds nobody who listens. It is refused while other voters answer. That is a use of it, too: else the
+// unit's next attempt, when they do not answer for a moment, would remove them.
 func (s *Server) forceNewCluster(ctx context.Context, options datadir.Options) error {
 	survivor, err := recovery.Inspect(readOnly(options))
 	if err != nil {
 		return err
 	}
+	before := survivor.Identity.Epoch
+	if used, err := datadir.Forced(options, before); err != nil {
+		return fmt.Errorf("--force-new-cluster: %w", err)
+	} else if used {
+		s.logger.Warn("--force-new-cluster was used with this data directory before, and does nothing: it works once. This "+
+			"is a start as any other; remove the flag. If a majority is lost for ever once more, stop this member and use "+
+			"`quorate recover`", "data-dir", s.cfg.Storage.DataDir)
+		return nil
+	}
 	plan, err := survivor.Plan(nil)
 	if errors.Is(err, recovery.ErrOnlyVoter) {
 		s.logger.Warn("--force-new-cluster has no effect: this member is the only one; remove the flag")
-		return nil
+		return datadir.WriteForced(options, before)
 	}
 	if err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
-	asking := s.asking()
-	if err := survivor.CheckVoters(survivor.FindVoters(ctx, asking, nil)); err != nil {
-		return fmt.Errorf("--force-new-cluster: %w; nothing was changed. Start without the flag to run as before. To go on "+
-			"without the others for ever use `quorate recover`, which lets you name those that are gone", err)
+	if err := survivor.CheckVoters(survivor.FindVoters(ctx, s.asking(), nil)); err != nil {
+		err = fmt.Errorf("--force-new-cluster: %w; nothing was changed. The flag will not be obeyed again with this data "+
+			"directory: the next start is one as any other. To go on without the others for ever use `quorate recover`, which "+
+			"lets you name those that are gone", err)
+		return errors.Join(err, datadir.WriteForced(options, before))
+	}
+	if err := datadir.WriteForced(options, plan.Epoch); err != nil {
+		return fmt.Errorf("--force-new-cluster: %w", err)
 	}
 	if err := plan.Write(readOnly(options)); err != nil {
 		return fmt.Errorf("--force-new-cluster: %w", err)

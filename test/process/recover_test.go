@@ -341,38 +341,104 @@ func TestRecover_learner(t *testing.T) {
 	})
 }
 
+// forced are the flags of n's unit, in which --force-new-cluster stands.
+func forced(n *node) []string {
+	return []string{"--force-new-cluster", "--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
+		"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer,
+		"--initial-advertise-peer-urls=http://" + n.peer, "--heartbeat-interval=50", "--election-timeout=500"}
+}
+
 // TestForceNewCluster is etcd's flag: the same recovery, at the start of the server.
 func TestForceNewCluster(t *testing.T) {
 	e := startTrio(t)
 	one := e.nodes[0]
-	flags := func(n *node) []string {
-		return []string{"--force-new-cluster", "--name=" + n.name, "--data-dir=" + n.dir, "--listen-client-urls=" + n.client,
-			"--advertise-client-urls=" + n.client, "--listen-peer-urls=http://" + n.peer,
-			"--initial-advertise-peer-urls=http://" + n.peer, "--heartbeat-interval=50", "--election-timeout=500"}
-	}
 	empty := e.ranged("empty")
-	e.quorate(1, flags(empty), "keeps the contents of a member, but --data-dir "+empty.dir+" holds none")
+	e.quorate(1, forced(empty), "keeps the contents of a member, but --data-dir "+empty.dir+" holds none")
 	acked := e.fill(one)
-	one.kill()
-	e.quorate(1, flags(one), "that is a quorum", "Start without the flag")
-	for _, n := range e.nodes[1:] {
+	for _, n := range e.nodes {
 		n.kill()
 	}
 	former := e.nodes[1:]
 	e.nodes = []*node{one}
 	e.use()
-	e.run(one, flags(one)...)
+	e.run(one, forced(one)...)
 	e.waitReady(one)
 	e.checkKeys(one, acked)
 	if log := tail(one.log, 1<<20); !strings.Contains(log, "forced a new cluster") {
 		t.Error("the diary does not tell of it")
 	}
 	one.kill()
-	e.run(one, flags(one)...)
+	e.run(one, forced(one)...)
 	e.waitReady(one)
-	if log := tail(one.log, 1<<20); !strings.Contains(log, "has no effect: this member is the only one") {
+	if log := tail(one.log, 1<<20); !strings.Contains(log, "was used with this data directory before, and does nothing") {
 		t.Error("a second start does not say that the flag has no effect")
 	}
 	e.checkKeys(one, acked)
 	e.comeBack(former...)
+}
+
+// TestForceNewCluster_forgotten leaves the flag in a unit. The cluster is whole again and loses power; the member with the flag
+// boots first, when nothing listens at the others yet, and lacks what they have acknowledged.
+func TestForceNewCluster_forgotten(t *testing.T) {
+	e := startTrio(t)
+	one := e.nodes[0]
+	for _, n := range e.nodes {
+		n.kill()
+	}
+	e.gone, e.nodes = e.nodes[1:], []*node{one}
+	e.use()
+	e.run(one, forced(one)...)
+	e.waitReady(one)
+	others := []*node{e.grow("m4"), e.grow("m5")}
+	one.kill()
+	e.write(others[0], "acknowledged without m1")
+	for _, n := range others {
+		n.kill()
+	}
+	e.run(one, forced(one)...)
+	until(t, "m1 says that the flag does nothing", func(context.Context) bool {
+		return strings.Contains(tail(one.log, 4000), "was used with this data directory before, and does nothing")
+	})
+	for _, n := range others {
+		e.launch(n, "existing")
+	}
+	for _, n := range e.nodes {
+		e.waitReady(n)
+		e.checkKeys(n, map[string]string{"load/acked": "acknowledged without m1"})
+	}
+}
+
+// TestForceNewCluster_refused leaves the flag in a unit after it was refused, because others served. They lose power, and the unit
+// starts the member again.
+func TestForceNewCluster_refused(t *testing.T) {
+	e := startTrio(t)
+	one, others := e.nodes[0], e.nodes[1:]
+	one.kill()
+	e.write(others[0], "acknowledged without m1")
+	e.quorate(1, forced(one), "that is a quorum", "nothing was changed", "will not be obeyed again")
+	for _, n := range others {
+		n.kill()
+	}
+	e.run(one, forced(one)...)
+	until(t, "m1 says that the flag does nothing", func(context.Context) bool {
+		return strings.Contains(tail(one.log, 4000), "was used with this data directory before, and does nothing")
+	})
+	for _, n := range others {
+		e.launch(n, "new")
+	}
+	for _, n := range e.nodes {
+		e.waitReady(n)
+		e.checkKeys(n, map[string]string{"load/acked": "acknowledged without m1"})
+	}
+}
+
+// write writes one key through n.
+func (e *elastic) write(n *node, value string) {
+	e.t.Helper()
+	client := e.quiet(n)
+	defer client.Close()
+	until(e.t, "a write at "+n.name, func(ctx context.Context) bool {
+		_, err := client.Put(ctx, "load/acked", value)
+		return err == nil
+	})
 }
