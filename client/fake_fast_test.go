@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/sha256"
 	"sync"
 	"time"
 
@@ -78,10 +79,15 @@ func (m *fakeMember) fast(
 	return stream.Send(response)
 }
 
+func digestOf(p *quoratepb.Proposal) []byte {
+	digest := sha256.Sum256(p.Request)
+	return digest[:]
+}
+
 func (f *fakeCluster) hold(client uint64, p *quoratepb.Proposal, all *quoratepb.Verdicts) *quoratepb.Verdict {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	v := &quoratepb.Verdict{Session: p.Session, Sequence: p.Sequence}
+	v := &quoratepb.Verdict{Session: p.Session, Sequence: p.Sequence, Digest: digestOf(p)}
 	v.Revision = uint64(f.reserve(name{client, p.Session}, p.Sequence))
 	switch f.fault(f, p) {
 	case disagree:
@@ -100,7 +106,7 @@ func (f *fakeCluster) answerFast(
 	f.mu.Lock()
 	what := f.fault(f, p)
 	revision := f.reserve(name{client, p.Session}, p.Sequence)
-	v = &quoratepb.Verdict{Session: p.Session, Sequence: p.Sequence, Revision: uint64(revision)}
+	v = &quoratepb.Verdict{Session: p.Session, Sequence: p.Sequence, Revision: uint64(revision), Digest: digestOf(p)}
 	v.Response, _ = proto.Marshal(&pb.PutResponse{Header: &pb.ResponseHeader{Revision: revision}})
 	if what == nextTerm {
 		all.TermConfig.Term++

@@ -527,8 +527,8 @@ func (x *ProposeResponse) GetVerdicts() []*Verdicts {
 }
 
 // Verdicts are what the member says of proposals on the fast path, and in which term and configuration. Once the leader
-// and a superquorum of the voters, the leader among them, say the same revision in the same term and configuration, the
-// proposal is decided: it will be applied at that revision with the leader's response. Its session must stay open until
+// and a superquorum of the voters, the leader among them, say the same revision and digest in the same term and
+// configuration, the proposal is decided: it will be applied at that revision with the leader's response. Its session must stay open until
 // it was, which its answer tells.
 type Verdicts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -591,12 +591,14 @@ func (x *Verdicts) GetVerdicts() []*Verdict {
 }
 
 type Verdict struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Session       uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Revision      uint64                 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"` // at which the member holds the proposal, durably; zero: it does not, and never did
-	Refusal       uint32                 `protobuf:"varint,4,opt,name=refusal,proto3" json:"refusal,omitempty"`   // why not
-	Response      []byte                 `protobuf:"bytes,5,opt,name=response,proto3" json:"response,omitempty"`  // the leader's
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Session  uint64                 `protobuf:"fixed64,1,opt,name=session,proto3" json:"session,omitempty"`
+	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Revision uint64                 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"` // at which the member holds the proposal, durably; zero: it does not, and never did
+	Refusal  uint32                 `protobuf:"varint,4,opt,name=refusal,proto3" json:"refusal,omitempty"`   // why not
+	Response []byte                 `protobuf:"bytes,5,opt,name=response,proto3" json:"response,omitempty"`  // the leader's
+	// With a revision: SHA-256 of the command that the member made of the request, 32 bytes. Members count by it who holds what.
+	Digest        []byte `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +668,13 @@ func (x *Verdict) GetResponse() []byte {
 	return nil
 }
 
+func (x *Verdict) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
 // MemberStatus is what the member says of itself and of the cluster.
 type MemberStatus struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -679,10 +688,11 @@ type MemberStatus struct {
 	MaxMessageBytes uint64                 `protobuf:"varint,8,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"` // a larger message ends the stream
 	TermConfig      *TermConfig            `protobuf:"bytes,9,opt,name=term_config,json=termConfig,proto3" json:"term_config,omitempty"`
 	Voters          []uint64               `protobuf:"fixed64,10,rep,packed,name=voters,proto3" json:"voters,omitempty"` // of the configuration in force
-	Fast            bool                   `protobuf:"varint,11,opt,name=fast,proto3" json:"fast,omitempty"`             // clients may use the fast path: it is not turned off, and no change of the configuration is under way
 	Ping            uint64                 `protobuf:"varint,12,opt,name=ping,proto3" json:"ping,omitempty"`             // of the empty request that it answers
 	// What the member's clock shows as it says this, in nanoseconds of Unix time; zero: it does not say.
-	Clock         uint64 `protobuf:"fixed64,13,opt,name=clock,proto3" json:"clock,omitempty"`
+	Clock uint64 `protobuf:"fixed64,13,opt,name=clock,proto3" json:"clock,omitempty"`
+	// Clients that compare digests may use the fast path: it is not turned off, and no change of the configuration is under way.
+	Fast          bool `protobuf:"varint,14,opt,name=fast,proto3" json:"fast,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,13 +797,6 @@ func (x *MemberStatus) GetVoters() []uint64 {
 	return nil
 }
 
-func (x *MemberStatus) GetFast() bool {
-	if x != nil {
-		return x.Fast
-	}
-	return false
-}
-
 func (x *MemberStatus) GetPing() uint64 {
 	if x != nil {
 		return x.Ping
@@ -806,6 +809,13 @@ func (x *MemberStatus) GetClock() uint64 {
 		return x.Clock
 	}
 	return 0
+}
+
+func (x *MemberStatus) GetFast() bool {
+	if x != nil {
+		return x.Fast
+	}
+	return false
 }
 
 type SessionOpened struct {
@@ -998,13 +1008,14 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"\vterm_config\x18\x01 \x01(\v2\x16.quorate.v1.TermConfigR\n" +
 	"termConfig\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\bR\x06leader\x12/\n" +
-	"\bverdicts\x18\x03 \x03(\v2\x13.quorate.v1.VerdictR\bverdicts\"\x91\x01\n" +
+	"\bverdicts\x18\x03 \x03(\v2\x13.quorate.v1.VerdictR\bverdicts\"\xa9\x01\n" +
 	"\aVerdict\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x18\n" +
 	"\arefusal\x18\x04 \x01(\rR\arefusal\x12\x1a\n" +
-	"\bresponse\x18\x05 \x01(\fR\bresponse\"\x96\x03\n" +
+	"\bresponse\x18\x05 \x01(\fR\bresponse\x12\x16\n" +
+	"\x06digest\x18\x06 \x01(\fR\x06digest\"\x9c\x03\n" +
 	"\fMemberStatus\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x16\n" +
 	"\x06member\x18\x02 \x01(\x06R\x06member\x12\x16\n" +
@@ -1019,9 +1030,9 @@ const file_quoratepb_propose_proto_rawDesc = "" +
 	"termConfig\x12\x16\n" +
 	"\x06voters\x18\n" +
 	" \x03(\x06R\x06voters\x12\x12\n" +
-	"\x04fast\x18\v \x01(\bR\x04fast\x12\x12\n" +
 	"\x04ping\x18\f \x01(\x04R\x04ping\x12\x14\n" +
-	"\x05clock\x18\r \x01(\x06R\x05clock\"W\n" +
+	"\x05clock\x18\r \x01(\x06R\x05clock\x12\x12\n" +
+	"\x04fast\x18\x0e \x01(\bR\x04fastJ\x04\b\v\x10\f\"W\n" +
 	"\rSessionOpened\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x06R\asession\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x18\n" +

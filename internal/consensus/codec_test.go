@@ -36,7 +36,51 @@ func sampleEntries() []consensus.Entry {
 	}
 }
 
+// sampleRecords are what a voter holds of a member and of a native client.
+func sampleRecords() []consensus.Record {
+	member := consensus.ProposalID{Session: consensus.SessionID{Member: 7, Number: 1}, Sequence: 300}
+	client := consensus.ProposalID{Session: consensus.ClientSession(7, 1), Sequence: 300}
+	record := func(id consensus.ProposalID, payload string) consensus.Record {
+		return consensus.Record{
+			Attempt: consensus.AttemptOf(id, 9, []byte(payload)), Term: 3, Config: consensus.ConfigID{Index: 2, Term: 1},
+			Payload: []byte(payload),
+		}
+	}
+	return []consensus.Record{record(member, "put"), record(client, "put"), record(client, "another")}
+}
+
+// Ensure that attempts of a client differ if their payloads do, and those of a member do not; and that a slow entry, which
+// decides its proposal whatever its payload is, has one name.
+func TestAttemptOf(t *testing.T) {
+	r := sampleRecords()
+	if r[0].Digest != (consensus.Digest{}) || r[1].Digest == (consensus.Digest{}) || r[1].Attempt == r[2].Attempt {
+		t.Errorf("attempts %x, %x and %x", r[0].Attempt, r[1].Attempt, r[2].Attempt)
+	}
+	slow := consensus.Entry{Proposal: r[1].Proposal, Payload: r[1].Payload}
+	if slow.Attempt() != (consensus.Attempt{Proposal: r[1].Proposal}) {
+		t.Errorf("a slow entry is %x", slow.Attempt())
+	}
+}
+
+func BenchmarkAttemptOf(b *testing.B) {
+	for _, session := range []consensus.SessionID{{Member: 7, Number: 1}, consensus.ClientSession(7, 1)} {
+		for _, size := range []int{64, 256, 4096} {
+			b.Run(fmt.Sprintf("client=%t/%d", session.OfClient(), size), func(b *testing.B) {
+				b.ReportAllocs()
+				payload := make([]byte, size)
+				for range b.N {
+					consensus.AttemptOf(consensus.ProposalID{Session: session, Sequence: 1}, 2, payload)
+				}
+			})
+		}
+	}
+}
+
 func sampleMessages() []consensus.Message {
+	verdicts := []consensus.Verdict{{Refusal: consensus.RefusedWide}}
+	for _, r := range sampleRecords() {
+		verdicts = append(verdicts, consensus.Verdict{Attempt: r.Attempt, Reply: []byte("reply")})
+	}
 	meta := consensus.SnapshotMeta{
 		Position: consensus.Position{Index: 9, Term: 2}, Config: sampleConfig, ConfigID: consensus.ConfigID{Index: 5, Term: 2, Stage: 1},
 	}
@@ -46,6 +90,8 @@ func sampleMessages() []consensus.Message {
 		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Reject: true, Ballot: consensus.Ballot{Committed: consensus.Position{Index: 1, Term: 1}},
 			Last: consensus.Position{Index: 4, Term: 2}},
 		{Kind: consensus.MsgVote, From: 2, To: 1, Term: 3, Force: true},
+		{Kind: consensus.MsgVoteReply, From: 2, To: 1, Term: 3, Ballot: consensus.Ballot{Records: sampleRecords()}},
+		{Kind: consensus.MsgFast, From: 2, To: 1, Term: 3, Verdicts: verdicts},
 		{
 			Kind: consensus.MsgAppend, From: 1, To: 2, Term: math.MaxUint64, Prev: consensus.Position{Index: 7, Term: 3}, Commit: 5,
 			Config: consensus.ConfigID{Index: 1, Term: 1, Stage: 1}, Entries: sampleEntries(),

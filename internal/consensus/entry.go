@@ -46,6 +46,9 @@ type Entry struct {
 // Position returns the position of e.
 func (e *Entry) Position() Position { return Position{Index: e.Index, Term: e.Term} }
 
+// Attempt returns which attempt of its proposal e is, with revision zero for a slow entry.
+func (e *Entry) Attempt() Attempt { return AttemptOf(e.Proposal, e.ExactRevision, e.Payload) }
+
 // SizeBytes is what e counts against flow-control limits, in bytes.
 func (e *Entry) SizeBytes() int { return len(e.Payload) + entryOverheadBytes }
 

@@ -2,13 +2,6 @@ package consensus
 
 import "encoding/binary"
 
-// Attempt names one try of a proposal to get one revision. Records, answers, recovery and forgetting go by attempt; only
-// results go by proposal: two attempts of one proposal must never be taken for each other.
-type Attempt struct {
-	Proposal ProposalID
-	Revision uint64
-}
-
 // Record is a proposal that a voter keeps in its witness pool, durably, until its outcome is known: the voter promised that
 // nothing which it accepts later comes before it (CURP, NSDI 2019, section 3.2.2).
 type Record struct {
@@ -26,7 +19,7 @@ type RecordChange struct {
 
 // Verdict is what a member says of one proposal of the fast path: the revision at which it has it, or none.
 type Verdict struct {
-	Attempt         // Revision is zero if it was not accepted
+	Attempt         // Revision and Digest are zero if it was not accepted
 	Refusal Refused // why not
 	Reply   []byte  // the leader's: the encoded result
 }
@@ -82,22 +75,47 @@ func DecodeRecord(src []byte) (record Record, rest []byte, err error) {
 }
 
 func (r *reader) record() Record {
-	return Record{
-		Attempt: Attempt{Proposal: r.proposalID(), Revision: r.uvarint()},
-		Term:    Term(r.uvarint()), Config: r.configID(), Payload: r.blob(),
+	id, revision := r.proposalID(), r.uvarint()
+	record := Record{Term: Term(r.uvarint()), Config: r.configID(), Payload: r.blob()}
+	if r.bad {
+		return Record{}
 	}
+	record.Attempt = AttemptOf(id, revision, record.Payload)
+	return record
 }
+
+// verdictHasDigest is set in the octet of the refusal if a digest follows: only for native clients, and so never between
+// members. A member of an earlier release that got it would take it for a refusal that it does not know.
+const verdictHasDigest = 0x80
 
 func appendVerdict(dst []byte, v *Verdict) []byte {
 	dst = appendProposalID(dst, v.Proposal)
 	dst = binary.AppendUvarint(dst, v.Revision)
-	dst = append(dst, byte(v.Refusal))
+	if v.Digest == (Digest{}) {
+		dst = append(dst, byte(v.Refusal))
+	} else {
+		dst = append(append(dst, byte(v.Refusal)|verdictHasDigest), v.Digest[:]...)
+	}
 	return appendBlob(dst, v.Reply)
 }
 
 func (r *reader) verdict() Verdict {
-	return Verdict{
-		Attempt: Attempt{Proposal: r.proposalID(), Revision: r.uvarint()},
-		Refusal: Refused(r.octet()), Reply: r.blob(),
+	v := Verdict{Attempt: Attempt{Proposal: r.proposalID(), Revision: r.uvarint()}}
+	head := r.octet()
+	v.Refusal = Refused(head &^ verdictHasDigest)
+	if head&verdictHasDigest != 0 {
+		v.Digest = r.digest()
+		r.bad = r.bad || v.Digest == (Digest{})
 	}
+	v.Reply = r.blob()
+	return v
+}
+
+func (r *reader) digest() (d Digest) {
+	if len(r.src) < len(d) {
+		r.fail()
+		return d
+	}
+	r.src = r.src[copy(d[:], r.src):]
+	return d
 }

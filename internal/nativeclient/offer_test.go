@@ -50,9 +50,12 @@ func offerOne(t *testing.T) (*Table, *Call) {
 
 // say has a member say a revision, zero for a refusal, on a view.
 func say(table *Table, member, revision uint64, on termConfig) {
+	sayHeld(table, member, on, said(revision, false))
+}
+
+func sayHeld(table *Table, member uint64, on termConfig, v *quoratepb.Verdict) {
 	table.Verdicts(member, &quoratepb.Verdicts{
-		TermConfig: on.message(), Leader: member == 1,
-		Verdicts: []*quoratepb.Verdict{{Session: 7, Sequence: 1, Revision: revision, Response: []byte("fast")}},
+		TermConfig: on.message(), Leader: member == 1, Verdicts: []*quoratepb.Verdict{v},
 	})
 }
 
@@ -105,6 +108,7 @@ func TestTable_verdicts_not(t *testing.T) {
 		said func(*Table)
 	}{
 		{name: "another revision", said: func(table *Table) { say(table, 4, 9, on) }},
+		{name: "another payload", said: func(table *Table) { sayHeld(table, 4, on, said(8, true)) }},
 		{name: "another term", said: func(table *Table) { say(table, 4, 8, term) }},
 		{name: "another configuration", said: func(table *Table) { say(table, 4, 8, config) }},
 		{name: "the same voter again", said: func(table *Table) { say(table, 3, 8, on) }},

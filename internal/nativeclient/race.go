@@ -36,10 +36,12 @@ func (r *race) take(member uint64, leads bool, on termConfig, v *quoratepb.Verdi
 		r.asked = slices.DeleteFunc(r.asked, func(id uint64) bool { return id == member })
 		return tally.Decision{}, false
 	}
-	if on != r.view.termConfig || r.over || !slices.Contains(r.view.Voters, member) {
+	attempt := consensus.Attempt{Proposal: r.id, Revision: v.Revision}
+	if on != r.view.termConfig || r.over || !slices.Contains(r.view.Voters, member) || len(v.Digest) != len(attempt.Digest) {
 		return tally.Decision{}, false
 	}
-	attempt := consensus.Attempt{Proposal: r.id, Revision: v.Revision}
+	// Members make the command of what they get, and put into it what they know of the user: it need not be the same.
+	attempt.Digest = consensus.Digest(v.Digest)
 	if leads {
 		return r.tally.Answered(consensus.MemberID(member), consensus.Verdict{Attempt: attempt, Reply: v.Response})
 	}

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -100,7 +101,7 @@ func compareBools(a, b bool) int {
 func compareRecords(a, b *consensus.Record) int {
 	return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Proposal.Session.Member, b.Proposal.Session.Member),
 		cmp.Compare(a.Proposal.Session.Number, b.Proposal.Session.Number),
-		cmp.Compare(a.Proposal.Sequence, b.Proposal.Sequence))
+		cmp.Compare(a.Proposal.Sequence, b.Proposal.Sequence), bytes.Compare(a.Digest[:], b.Digest[:]))
 }
 
 // readRecords finds what the member holds for others on disk, and which attempts its log has.
@@ -109,7 +110,7 @@ func (s *Survivor) readRecords(held []consensus.Record) {
 	s.logged = map[consensus.Attempt]bool{}
 	for i := range s.entries {
 		if e := &s.entries[i]; !e.Proposal.IsZero() {
-			s.logged[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
+			s.logged[e.Attempt()] = true
 		}
 	}
 }

@@ -25,6 +25,13 @@ func offered(sequence uint64, key, value string, revision uint64, config consens
 	}
 }
 
+// ofClient is a record of a native client's proposal in the place of a member's.
+func ofClient(r consensus.Record) consensus.Record {
+	r.Proposal.Session = consensus.ClientSession(9, 1)
+	r.Attempt = consensus.AttemptOf(r.Proposal, r.Revision, r.Payload)
+	return r
+}
+
 // holder is the closed data of one voter of a cluster, with an open session and records in its pool.
 func holder(t *testing.T, id consensus.MemberID, voters ids, records []consensus.Record, more ...consensus.Entry,
 ) datadir.Options {
@@ -96,6 +103,7 @@ func TestSurvivor_Plan_keepsDecidedWrites(t *testing.T) {
 // Ensure that records are adopted if they may have been decided, and no others.
 func TestSurvivor_Plan_adopts(t *testing.T) {
 	a, b := offered(1, "a", "1", 5, firstConfig), offered(2, "a", "2", 5, firstConfig)
+	told, lie := ofClient(offered(3, "h", "1", 5, firstConfig)), ofClient(offered(3, "a", "lie", 5, firstConfig))
 	logged := func(r consensus.Record, exact uint64) consensus.Entry {
 		return consensus.Entry{Index: 3, Term: 2, Kind: consensus.EntryCommand, Proposal: r.Proposal, ExactRevision: exact,
 			Payload: r.Payload}
@@ -118,6 +126,7 @@ func TestSurvivor_Plan_adopts(t *testing.T) {
 		{"not if two of five lack it: four decide", five, pool{a}, []pool{nil, nil}, nil, nil, 0},
 		{"of two that conflict the one that more hold", five, pool{a}, []pool{{b}, {b}}, nil, []uint64{2}, 0},
 		{"of two that conflict the survivor's", five, pool{a}, []pool{{b}}, nil, []uint64{1}, 1},
+		{"not a payload that others lack, because they hold its id", five, pool{lie}, []pool{{told, a}, {told, a}}, nil, []uint64{1, 3}, 0},
 		{"not what is logged", ids{1, 2, 3}, pool{a}, nil, []consensus.Entry{logged(a, 5)}, nil, 0},
 		{"not what is logged in its turn", ids{1, 2, 3}, pool{a}, nil, []consensus.Entry{logged(a, 0)}, nil, 0},
 		{"but what is logged at another revision", ids{1, 2, 3}, pool{a}, nil, []consensus.Entry{logged(a, 4)}, []uint64{1}, 0},

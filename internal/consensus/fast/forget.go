@@ -50,7 +50,7 @@ func (f *Path) forgetApplied(from, to consensus.Index, now uint64) {
 			// record: nothing is lost with it, and it would stay for ever.
 			over[e.Proposal] = true
 		case e.ExactRevision != 0:
-			passed[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
+			passed[e.Attempt()] = true
 		}
 	}
 	if len(over)+len(passed) > 0 {

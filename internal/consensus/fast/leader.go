@@ -85,9 +85,7 @@ func (f *Path) Appended(v *View, to consensus.MemberID, a *Admitted) {
 	}
 	last := &f.evaluations[n-1]
 	last.Entries = append(last.Entries, a.Entry)
-	last.Message.Verdicts = append(last.Message.Verdicts, consensus.Verdict{
-		Attempt: consensus.Attempt{Proposal: a.Entry.Proposal, Revision: a.Entry.ExactRevision},
-	})
+	last.Message.Verdicts = append(last.Message.Verdicts, consensus.Verdict{Attempt: a.Entry.Attempt()})
 }
 
 // TakeEvaluations returns what Appended gathered since it was called last.

@@ -102,6 +102,7 @@ type RecoveryFaults struct {
 	ForgetByID        bool // an entry that was passed over takes all attempts of its proposal out of the pool
 	RecoverLoggedByID bool // an entry of any attempt keeps the others from being recovered
 	RecoverByID       bool // all attempts of a proposal are counted together
+	RecoverAnyPayload bool // attempts at one revision are counted together, whatever their payloads are
 	RecoverMore       bool // one voter more than needed
 	RecoverLess       bool // one voter less
 	RecoverDescending bool

@@ -1,6 +1,7 @@
 package fast
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -65,7 +66,7 @@ func (f *Path) logged() map[consensus.Attempt]bool {
 	entries := f.log.Slice(f.log.Applied()+1, f.log.Last())
 	for i := range entries {
 		if e := &entries[i]; !e.Proposal.IsZero() {
-			attempts[consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision}] = true
+			attempts[e.Attempt()] = true
 			if f.faults.RecoverLoggedByID {
 				attempts[consensus.Attempt{Proposal: e.Proposal}] = true
 			}
@@ -90,6 +91,9 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 			key := record.Attempt
 			if faults.RecoverByID {
 				key.Revision = 0
+			}
+			if faults.RecoverAnyPayload {
+				key.Digest = consensus.Digest{}
 			}
 			underLast := record.Config.Index == last.ID.Index && record.Config.Term == last.ID.Term
 			if counted[key] || !underLast && !faults.AnyConfig && !f.settings.ReuseConfigIDs {
@@ -118,7 +122,7 @@ func (f *Path) recordedByEnough(ballots []ballot) []recovered {
 		x, y := &a.record, &b.record
 		return cmp.Or(cmp.Compare(x.Revision, y.Revision), cmp.Compare(x.Proposal.Session.Member, y.Proposal.Session.Member),
 			cmp.Compare(x.Proposal.Session.Number, y.Proposal.Session.Number),
-			cmp.Compare(x.Proposal.Sequence, y.Proposal.Sequence))
+			cmp.Compare(x.Proposal.Sequence, y.Proposal.Sequence), bytes.Compare(x.Digest[:], y.Digest[:]))
 	})
 	return found
 }
@@ -136,8 +140,7 @@ func AnsweredRecords(base *consensus.SnapshotMeta, entries []consensus.Entry, se
 			config = consensus.ConfigID{Index: e.Index, Term: e.Term}
 		case e.Answered == self && e.ExactRevision != 0:
 			records = append(records, consensus.Record{
-				Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
-				Term:    e.Term, Config: config, Payload: e.Payload,
+				Attempt: e.Attempt(), Term: e.Term, Config: config, Payload: e.Payload,
 			})
 		}
 	}

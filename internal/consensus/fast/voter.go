@@ -1,6 +1,8 @@
 package fast
 
 import (
+	"bytes"
+
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/invariant"
 )
@@ -31,7 +33,8 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 		return refused(consensus.RefusedConfig)
 	}
 	for _, held := range f.pool.Find(p.ID) {
-		if held.Term == v.Term && held.Config == f.configs.ID() {
+		same := bytes.Equal(held.Payload, p.Payload)
+		if same && held.Term == v.Term && held.Config == f.configs.ID() {
 			return consensus.Verdict{Attempt: held.Attempt} // the question came twice
 		}
 	}
@@ -48,7 +51,7 @@ func (f *Path) record(v *View, p *consensus.Proposal, term consensus.Term, confi
 		return refused(consensus.RefusedConflict)
 	}
 	record := consensus.Record{
-		Attempt: consensus.Attempt{Proposal: p.ID, Revision: f.nextRevision(v.Now)},
+		Attempt: consensus.AttemptOf(p.ID, f.nextRevision(v.Now), p.Payload),
 		Term:    v.Term, Config: f.configs.ID(), Payload: p.Payload,
 	}
 	f.keepRecord(record, footprint, v.Now)
@@ -151,7 +154,6 @@ func (f *Path) Acknowledged() []consensus.Record {
 // force then was the last one before the entry, settled.
 func (f *Path) recordOf(e *consensus.Entry) consensus.Record {
 	return consensus.Record{
-		Attempt: consensus.Attempt{Proposal: e.Proposal, Revision: e.ExactRevision},
-		Term:    e.Term, Config: f.configs.Before(e.Index), Payload: e.Payload,
+		Attempt: e.Attempt(), Term: e.Term, Config: f.configs.Before(e.Index), Payload: e.Payload,
 	}
 }

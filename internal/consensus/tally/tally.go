@@ -10,6 +10,7 @@ import (
 // Rules are switches that break a law each, as negative controls. Tests only.
 type Rules struct {
 	ProposerAnyAttempt bool // add up answers to different attempts
+	ProposerAnyPayload bool // add up answers at one revision, whatever payloads the members hold
 	SuperquorumLess    bool // one voter less than a superquorum is enough
 }
 
@@ -28,8 +29,8 @@ type race struct {
 }
 
 type acceptance struct {
-	voter    consensus.MemberID
-	revision uint64
+	voter   consensus.MemberID
+	attempt consensus.Attempt
 }
 
 // Decision is a proposal that is decided: it will be applied at that revision, with that result, whatever happens.
@@ -77,7 +78,7 @@ func (t *Tally) Close(id consensus.ProposalID) End {
 		return EndOpen
 	}
 	for i := range r.accepted {
-		if r.accepted[i].revision != r.leader.Revision {
+		if r.accepted[i].attempt != r.leader.Attempt {
 			return EndDisagreed
 		}
 	}
@@ -95,7 +96,7 @@ func (t *Tally) Accepted(voter consensus.MemberID, attempt consensus.Attempt) (D
 			return Decision{}, false // a voter holds one attempt of a proposal in one term
 		}
 	}
-	r.accepted = append(r.accepted, acceptance{voter, attempt.Revision})
+	r.accepted = append(r.accepted, acceptance{voter, attempt})
 	return t.judge(attempt.Proposal, r)
 }
 
@@ -107,9 +108,14 @@ func (t *Tally) Answered(leader consensus.MemberID, verdict consensus.Verdict) (
 	}
 	r.leader, r.answered = verdict, true
 	if slices.Contains(t.voters, leader) {
-		r.accepted = append(r.accepted, acceptance{leader, verdict.Revision})
+		r.accepted = append(r.accepted, acceptance{leader, verdict.Attempt})
 	}
 	return t.judge(verdict.Proposal, r)
+}
+
+// agree reports whether two answers name one attempt.
+func (t *Tally) agree(a, b consensus.Attempt) bool {
+	return a == b || t.Rules.ProposerAnyAttempt || t.Rules.ProposerAnyPayload && a.Revision == b.Revision
 }
 
 // judge says whether a proposal has succeeded, and closes it then.
@@ -119,7 +125,7 @@ func (t *Tally) judge(id consensus.ProposalID, r *race) (Decision, bool) {
 	}
 	holders := 0
 	for i := range r.accepted {
-		if r.accepted[i].revision == r.leader.Revision || t.Rules.ProposerAnyAttempt {
+		if t.agree(r.accepted[i].attempt, r.leader.Attempt) {
 			holders++
 		}
 	}

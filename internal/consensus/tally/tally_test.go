@@ -13,6 +13,11 @@ func attempt(sequence, revision uint64) consensus.Attempt {
 	return consensus.Attempt{Proposal: consensus.ProposalID{Sequence: sequence}, Revision: revision}
 }
 
+func ofPayload(a consensus.Attempt) consensus.Attempt {
+	a.Digest[0] = 1
+	return a
+}
+
 func voters(n int) []consensus.MemberID {
 	var ids []consensus.MemberID
 	for id := range n {
@@ -68,6 +73,7 @@ func TestTally_sizes(t *testing.T) {
 func TestTally_doNotCount(t *testing.T) {
 	for name, say := range map[string]func(count *tally.Tally) (tally.Decision, bool){
 		"a voter twice":          func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(2, attempt(1, 8)) },
+		"another payload":        func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(3, ofPayload(attempt(1, 8))) },
 		"another revision":       func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(3, attempt(1, 9)) },
 		"another proposal":       func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(3, attempt(2, 8)) },
 		"no voter":               func(x *tally.Tally) (tally.Decision, bool) { return x.Accepted(9, attempt(1, 8)) },
@@ -130,7 +136,7 @@ func TestTally_leaderOutside_Close_Reset(t *testing.T) {
 
 // Ensure, on random answers, that a win is exactly what a list of all answers says, and that each rule, switched off, is missed.
 func TestTally_list(t *testing.T) {
-	for _, rules := range []tally.Rules{{}, {ProposerAnyAttempt: true}, {SuperquorumLess: true}} {
+	for _, rules := range []tally.Rules{{}, {ProposerAnyAttempt: true}, {ProposerAnyPayload: true}, {SuperquorumLess: true}} {
 		differ := 0
 		for seed := range uint64(2000) {
 			if wins, want := playTally(rand.New(rand.NewPCG(seed, 3)), rules); wins != want {
@@ -150,30 +156,30 @@ func playTally(rng *rand.Rand, rules tally.Rules) (won, want bool) {
 	count := tally.Tally{Rules: rules}
 	count.Reset(voters(n))
 	count.Open(attempt(1, 0).Proposal)
-	said := map[consensus.MemberID]uint64{}
-	var leader uint64
+	said := map[consensus.MemberID]consensus.Attempt{}
 	for range 2 * n {
-		voter, revision := consensus.MemberID(1+rng.IntN(n)), uint64(5+rng.IntN(5)/4)
+		voter, held := consensus.MemberID(1+rng.IntN(n)), attempt(1, uint64(5+rng.IntN(5)/4))
+		if rng.IntN(5) == 0 {
+			held = ofPayload(held)
+		}
+		if _, before := said[voter]; !before {
+			said[voter] = held
+		}
 		var w bool
 		if voter == 1 {
-			if leader == 0 {
-				leader = revision
-			}
-			_, w = count.Answered(1, verdict(1, revision, ""))
+			_, w = count.Answered(1, consensus.Verdict{Attempt: held})
 		} else {
-			if said[voter] == 0 {
-				said[voter] = revision
-			}
-			_, w = count.Accepted(voter, attempt(1, revision))
+			_, w = count.Accepted(voter, held)
 		}
 		won = won || w
-		holders := 1
-		for _, revision := range said {
-			if revision == leader {
+		leader, answered := said[1]
+		holders := 0
+		for _, other := range said {
+			if other == leader {
 				holders++
 			}
 		}
-		want = want || leader != 0 && holders >= quorum.Super(n)
+		want = want || answered && holders >= quorum.Super(n)
 	}
 	return won, want
 }

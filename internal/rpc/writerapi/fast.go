@@ -163,7 +163,11 @@ func (p *proposeStream) verdict(kind consensus.MessageKind, v *consensus.Verdict
 	answer := &quoratepb.Verdict{
 		Session: v.Proposal.Session.Number, Sequence: v.Proposal.Sequence, Revision: v.Revision, Refusal: uint32(v.Refusal),
 	}
-	if kind != consensus.MsgFast || v.Refusal != consensus.RefusedNot {
+	if v.Refusal != consensus.RefusedNot {
+		return answer
+	}
+	answer.Digest = v.Digest[:]
+	if kind != consensus.MsgFast {
 		return answer
 	}
 	result, err := kv.DecodeResult(v.Reply)

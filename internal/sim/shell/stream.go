@@ -323,6 +323,9 @@ func (s *Stream) hear(m *consensus.Message) {
 		answer := &quoratepb.Verdict{
 			Session: v.Proposal.Session.Number, Sequence: v.Proposal.Sequence, Revision: v.Revision, Refusal: uint32(v.Refusal),
 		}
+		if v.Refusal == consensus.RefusedNot {
+			answer.Digest = v.Digest[:]
+		}
 		if all.Leader && v.Refusal == consensus.RefusedNot {
 			if r, err := kv.DecodeResult(v.Reply); err != nil || !s.offered[v.Proposal] || r.Err != nil {
 				continue // it has its answer
