@@ -118,7 +118,10 @@ func (w *World) recoveredPhase() {
 	ask = func() {
 		for _, h := range w.cluster.survivors {
 			if h.alive && h.leads() && !answered[h.id] {
-				command := kv.Command{Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)}}
+				command := kv.Command{
+					By:  h.proc.Data.Machine.Users().ByMember(), // no user logs in any more
+					Put: &kv.PutOp{Key: []byte("recovered"), Value: fmt.Append(nil, h.id)},
+				}
 				h.proc.Clients.Propose(&command, func(r kv.Result, err error) {
 					answered[h.id] = answered[h.id] || err == nil && r.Err == nil
 				})

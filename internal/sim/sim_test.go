@@ -60,7 +60,7 @@ func TestRun_pebble(t *testing.T) {
 // that is asked for a second time to replace a member, a level that is raised again after a member has joined, and a proposal
 // that is repeated after the end of its session.
 func TestRun_falseAlarms(t *testing.T) {
-	for _, seed := range []uint64{1795307543349443206, 1795307598853520126, 20513, 7400027} {
+	for _, seed := range []uint64{1795307543349443206, 1795307598853520126, 20513, 7400027, 90000474} {
 		mustHold(t, sim.Options{Seed: seed, Nemesis: "all"})
 	}
 	mustHold(t, sim.Options{Seed: 7600052})
