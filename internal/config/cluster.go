@@ -36,6 +36,19 @@ func (c *Config) JoinURLs() []URL {
 		func(u URL) bool { return slices.Contains(c.Advertise.PeerURLs, u) })
 }
 
+// AloneByDefault tells whether a first start would found a cluster of one because no flag says of what cluster this member is,
+// although others can reach its peer URLs. Units often lose --initial-cluster or --join once the data exists; so after the loss
+// of the disk they say the same.
+func (c *Config) AloneByDefault() bool {
+	return c.foundsUnsaid() && slices.ContainsFunc(c.Advertise.PeerURLs, func(u URL) bool { return !u.local() })
+}
+
+// foundsUnsaid tells whether a first start would found a cluster of one because no flag says of what cluster this member is.
+func (c *Config) foundsUnsaid() bool {
+	return c.NewCluster() && !c.Explicit("initial-cluster") && len(c.Bootstrap.Join) == 0 && !c.Bootstrap.Discovery.used() &&
+		!c.Bootstrap.DNS.used()
+}
+
 // ParseInitialCluster reads "m1=http://a:2380,m2=http://b:2380"; a name may come several times, once for each URL.
 // Members keep the order in which they are first named.
 func ParseInitialCluster(text string) ([]InitialMember, error) {

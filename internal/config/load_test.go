@@ -297,6 +297,32 @@ func TestLoad_livedBefore(t *testing.T) {
 
 // Ensure that a member which joins others by an address that only this machine knows is told so, and that a member with
 // data keeps its flags without harm.
+// Ensure that only a member which others can reach, and of which nothing says where it belongs, is one that would found a cluster
+// by mistake.
+func TestConfig_AloneByDefault(t *testing.T) {
+	for _, row := range []struct {
+		args string
+		want bool
+	}{
+		{"", false},
+		{"--listen-client-urls=http://10.0.0.1:2379 --advertise-client-urls=http://10.0.0.1:2379", false},
+		{"--listen-peer-urls=http://127.0.0.1:2380", false},
+		{"--initial-advertise-peer-urls=http://localhost:2380", false},
+		{"--initial-advertise-peer-urls=http://10.0.0.1:2380", true},
+		{"--initial-advertise-peer-urls=http://m1.example.com:2380 --initial-cluster-state=new", true},
+		{"--listen-peer-urls=http://10.0.0.1:2380", true},
+		{"--initial-advertise-peer-urls=http://10.0.0.1:2380 --initial-cluster=default=http://10.0.0.1:2380", false},
+		{"--initial-advertise-peer-urls=http://10.0.0.1:2380 --initial-cluster-state=existing", false},
+		{"--initial-advertise-peer-urls=http://10.0.0.1:2380 --join=http://10.0.0.2:2380", false},
+		{"--initial-advertise-peer-urls=http://10.0.0.1:2380 --discovery-token=a --discovery-endpoints=http://10.0.0.2:2379", false},
+		{"--initial-advertise-peer-urls=http://10.0.0.1:2380 --discovery-srv=example.com", false},
+	} {
+		if c := mustLoad(t, strings.Fields(row.args)); c.AloneByDefault() != row.want {
+			t.Errorf("%s: got %v, want %v", row.args, !row.want, row.want)
+		}
+	}
+}
+
 func TestLoad_join(t *testing.T) {
 	for _, row := range []struct {
 		args string

@@ -179,6 +179,32 @@ func TestRun_status(t *testing.T) {
 	}
 }
 
+// Ensure that a second cluster, or a second leader, behind the endpoints is no success.
+func TestRun_status_divided(t *testing.T) {
+	f, other := startFake(t), startFake(t)
+	other.id, other.cluster = 0xa2, 2
+	other.leader = other.id
+	says := func(want string, args ...string) {
+		t.Helper()
+		got := f.run(t, append([]string{"status"}, args...)...)
+		if got.Status != command.StatusRefused || !strings.Contains(got.Err, want) || !strings.Contains(got.Out, "leader") {
+			t.Errorf("%v: got %d, output %s, errors %s, want %q", args, got.Status, got.Out, got.Err, want)
+		}
+	}
+	says("TWO CLUSTERS: ? answers at ", "--endpoints="+f.address+","+other.address, "-ojson") // whichever answers first tells who is listed
+	f.members = append(f.members, &pb.Member{ID: other.id, Name: "m2", ClientURLs: []string{"http://" + other.address}})
+	says("TWO CLUSTERS: m2 answers at " + other.address + " for cluster 2, the members listed here are of cluster 1")
+	other.cluster = 1
+	says("TWO LEADERS: m2 and m1 both say that they lead in term 7")
+	other.term = 6
+	says("TWO LEADERS: m2 says that it leads in term 6, and m1 leads in term 7")
+	f.members = f.members[:1]
+	port := f.address[strings.LastIndex(f.address, ":")+1:]
+	if got := f.run(t, "status", "--endpoints="+f.address+",localhost:"+port); got.Status != 0 || got.Err != "" {
+		t.Errorf("a second name of a member: got %d, %s", got.Status, got.Err)
+	}
+}
+
 // Ensure that a process that waits is shown with what it waits for, as status and as the only one that is asked.
 func TestRun_status_waiting(t *testing.T) {
 	waiting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

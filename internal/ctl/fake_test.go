@@ -29,6 +29,8 @@ type fakeMember struct {
 
 	mu        sync.Mutex
 	id        uint64
+	cluster   uint64
+	term      uint64
 	address   string
 	events    []*mvccpb.Event // one per revision, from 2 on
 	compacted int64
@@ -50,7 +52,7 @@ func startFake(t *testing.T) *fakeMember {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fakeMember{id: fakeID, address: l.Addr().String(), leases: map[int64]int64{}, leader: fakeID}
+	f := &fakeMember{id: fakeID, cluster: 1, term: 7, address: l.Addr().String(), leases: map[int64]int64{}, leader: fakeID}
 	f.members = []*pb.Member{{ID: fakeID, Name: "m1", PeerURLs: []string{"http://127.0.0.1:2380"},
 		ClientURLs: []string{"http://" + f.address}}}
 	server := f.server()
@@ -72,7 +74,7 @@ func (f *fakeMember) server() *grpc.Server {
 }
 
 func (f *fakeMember) header() *pb.ResponseHeader {
-	return &pb.ResponseHeader{ClusterId: 1, MemberId: f.id, Revision: int64(len(f.events)) + 1, RaftTerm: 7}
+	return &pb.ResponseHeader{ClusterId: f.cluster, MemberId: f.id, Revision: int64(len(f.events)) + 1, RaftTerm: f.term}
 }
 
 // at returns the keys in a range as of a revision, in the order in which they were first written.
@@ -311,7 +313,7 @@ func (f *fakeMember) Status(context.Context, *pb.StatusRequest) (*pb.StatusRespo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return &pb.StatusResponse{Header: f.header(), Version: "3.7.1", DbSize: 2048, Leader: f.leader, RaftIndex: 12,
-		RaftAppliedIndex: 11, RaftTerm: 7, IsLearner: f.learner, Errors: []string{"memberID:161 alarm:NOSPACE"}}, nil
+		RaftAppliedIndex: 11, RaftTerm: f.term, IsLearner: f.learner, Errors: []string{"memberID:161 alarm:NOSPACE"}}, nil
 }
 
 func (f *fakeMember) Snapshot(_ *pb.SnapshotRequest, stream pb.Maintenance_SnapshotServer) error {

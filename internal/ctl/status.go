@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,30 +38,36 @@ func showStatus(ctx context.Context, c *command.Connection) error {
 	defer cancel()
 	reachable, release := command.CancelIfRefused(bounded, client.Endpoints())
 	defer release()
-	seats, err := seats(reachable, client)
+	cluster, seats, err := seats(reachable, client)
 	if err != nil {
 		return c.Explain(ctx, err, client.Endpoints())
 	}
-	members := survey.Ask(bounded, client, seats)
+	members := listed(survey.Ask(bounded, client, seats))
 	if c.JSON() {
 		err = command.PrintJSON(c.Streams.Out, statusLines(members))
 	} else {
 		printStatus(ctx, c, members)
 	}
-	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 {
+	divided := divided(members, cluster)
+	for _, text := range divided {
+		fmt.Fprintln(c.Streams.Err, text)
+	}
+	if _, led := survey.LeaderOf(members); !led || countDown(members) > 0 || len(divided) > 0 {
 		return errors.Join(err, command.ErrQuiet)
 	}
 	return err
 }
 
-// seats are all members that the cluster knows. A member whose cluster has no leader still answers, from what it
-// knows itself.
-func seats(ctx context.Context, client *clientv3.Client) ([]survey.Seat, error) {
+// unlisted is the name of whoever answers at an endpoint that no member of the list has.
+const unlisted = "?"
+
+// seats are all members that the cluster knows, its id, and the endpoints of the command line that none of them has: somebody
+// else may answer there. A member whose cluster has no leader still answers, from what it knows itself.
+func seats(ctx context.Context, client *clientv3.Client) (cluster uint64, seats []survey.Seat, err error) {
 	list, err := client.MemberList(ctx, clientv3.WithSerializable())
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	var seats []survey.Seat
 	for _, m := range list.Members {
 		seat := survey.Seat{Name: m.Name, PeerURLs: m.PeerURLs}
 		if seat.Name == "" {
@@ -71,7 +78,47 @@ func seats(ctx context.Context, client *clientv3.Client) ([]survey.Seat, error) 
 		}
 		seats = append(seats, seat)
 	}
-	return seats, nil
+	for _, e := range client.Endpoints() {
+		if !slices.ContainsFunc(seats, func(s survey.Seat) bool { return s.Endpoint == e }) {
+			seats = append(seats, survey.Seat{Name: unlisted, Endpoint: e})
+		}
+	}
+	return list.Header.GetClusterId(), seats, nil
+}
+
+// listed drops what endpoints add that no member has: other names of members, and those that do not answer.
+func listed(members []survey.Member) []survey.Member {
+	known := slices.Clone(members)
+	return slices.DeleteFunc(members, func(m survey.Member) bool {
+		return m.Name == unlisted && (m.Role == survey.Down || slices.ContainsFunc(known, func(k survey.Member) bool {
+			return k.Name != unlisted && k.ID == m.ID && k.Cluster == m.Cluster
+		}))
+	})
+}
+
+// divided says what must never be: answers of another cluster, or of two leaders. The members that were listed are of cluster.
+func divided(members []survey.Member, cluster uint64) (texts []string) {
+	leader, led := survey.LeaderOf(members)
+	for _, m := range members {
+		switch {
+		case m.Role == survey.Down || m.Cluster == cluster && (m.Role != survey.Leader || m.ID == leader.ID):
+		case m.Cluster != cluster:
+			texts = append(texts, fmt.Sprintf("TWO CLUSTERS: %s answers at %s for cluster %s, the members listed here are of "+
+				"cluster %s. What is written in one is not in the other. Mostly one of them is a single process that lost its "+
+				"disk, or was started with another --data-dir, and founded a cluster of its own: keep clients away from that "+
+				"one, and stop it. Remove no data before you know which of the two has yours", m.Name, m.Endpoint,
+				command.HexID(m.Cluster), command.HexID(cluster)))
+		case led && m.Term < leader.Term:
+			texts = append(texts, fmt.Sprintf("TWO LEADERS: %s says that it leads in term %d, and %s leads in term %d. The "+
+				"former was cut off, and steps down within an election timeout; if this lasts, see their logs", m.Name, m.Term,
+				leader.Name, leader.Term))
+		default:
+			texts = append(texts, fmt.Sprintf("TWO LEADERS: %s and %s both say that they lead in term %d: two clusters have "+
+				"one id, as after two recoveries, or two restores with one --initial-cluster-token. Decide which one to keep, "+
+				"and stop the other", m.Name, leader.Name, m.Term))
+		}
+	}
+	return texts
 }
 
 func countDown(members []survey.Member) int {
@@ -178,15 +225,16 @@ type statusLine struct {
 	Version  string   `json:"version,omitempty"`
 	Alarms   []string `json:"alarms,omitempty"`
 	Err      string   `json:"error,omitempty"`
+	Cluster  string   `json:"cluster_id,omitempty"`
 }
 
 func statusLines(members []survey.Member) []statusLine {
 	var out []statusLine
 	for _, m := range members {
 		line := statusLine{m.Name, m.Endpoint, "", string(m.Role), m.Term, m.Index, m.Applied, m.Lag, m.Revision,
-			m.Size, m.Version, m.Alarms, ""}
+			m.Size, m.Version, m.Alarms, "", ""}
 		if m.ID != 0 {
-			line.ID = command.HexID(m.ID)
+			line.ID, line.Cluster = command.HexID(m.ID), command.HexID(m.Cluster)
 		}
 		if m.Err != nil {
 			line.Err = command.RootCause(m.Err)

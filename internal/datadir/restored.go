@@ -45,7 +45,13 @@ func WriteRestored(options Options, r *Restored) error { return writeRecord(&opt
 const partialSuffix = ".partial"
 
 // ErrPartial means that a directory was being restored when that broke off. It holds nothing that can be used.
-var ErrPartial = errors.New("a restore into this directory was interrupted, and what it left is of no use")
+var ErrPartial = errors.New("a restore into this directory was interrupted, or has failed, and what it left is of no use")
+
+// MarkPartial makes what FinishRestore takes for a restore that was interrupted: it has failed, and the directory must not be
+// taken for an empty one.
+func MarkPartial(options Options) error {
+	return durable.MakeDir(options.FS, options.Dir+partialSuffix)
+}
 
 // FinishRestore completes a restore that a crash has interrupted just before its end. It returns ErrPartial if one was
 // interrupted earlier and not repeated since.

@@ -53,6 +53,19 @@ func (b *bootstrap) foundRestored(ctx context.Context, restored *datadir.Restore
 	return b.foundCluster(ctx, first)
 }
 
+// refuseAlone refuses to found a cluster of one that nobody asked for, where it is likely that the member has lost its disk:
+// the cluster that counts it would go on without it, and clients of this one would write into another. etcd founds one.
+func (b *bootstrap) refuseAlone() error {
+	if !b.cfg.AloneByDefault() {
+		return nil
+	}
+	own := fmt.Sprintf("%s=%s", b.cfg.Name, advertised(b.cfg))
+	return fmt.Errorf("--data-dir %s is empty, and no flag says of which cluster this member is. If it had data, do not found "+
+		"a cluster here: correct --data-dir, or mount its disk. If its disk is lost for ever, start it with --join and the "+
+		"peer URL of a member that serves, and --replaces %s. For a new cluster name all its members, each at its peer URL: "+
+		"--initial-cluster %s alone makes a cluster of one", b.cfg.Storage.DataDir, b.cfg.Name, own)
+}
+
 // ownStorage returns the storage id of this member's directory, which is on disk before anybody hears of it: whoever asks twice
 // asks as the same.
 func (b *bootstrap) ownStorage() (consensus.StorageID, error) {

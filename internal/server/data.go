@@ -102,6 +102,9 @@ func (b *bootstrap) createData(ctx context.Context) error {
 	if err := b.cfg.ValidateBootstrap(); err != nil {
 		return err
 	}
+	if err := b.refuseAlone(); err != nil {
+		return err
+	}
 	if b.cfg.Bootstrap.DNS.Domain != "" {
 		if err := b.findInDNS(ctx); err != nil {
 			return err

@@ -38,15 +38,9 @@ type Restored struct {
 }
 
 // Restore makes the data directory of a member that does not run, as a first start with these flags would, but with contents.
+// If it fails, no member starts on the directory until a restore succeeds: a start would found an empty cluster there.
 func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
 	cfg, err := config.Load(r.flags(), nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := cfg.ValidateBootstrap(); err != nil {
-		return nil, err
-	}
-	first, err := found(&cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +58,28 @@ func Restore(ctx context.Context, r *RestoreRequest) (*Restored, error) {
 	if err != nil {
 		return nil, err
 	}
+	restored, err := r.into(ctx, &cfg)
+	if err != nil {
+		err = errors.Join(err, datadir.MarkPartial(restoreOptions(dir)))
+	}
+	return restored, errors.Join(err, lock.release())
+}
+
+// into restores into the directory of cfg, which is locked and holds nothing.
+func (r *RestoreRequest) into(ctx context.Context, cfg *config.Config) (*Restored, error) {
+	if err := cfg.ValidateBootstrap(); err != nil {
+		return nil, err
+	}
+	first, err := found(cfg)
+	if err != nil {
+		return nil, err
+	}
+	dir := cfg.Storage.DataDir
 	result, err := restore.Run(ctx, restoreOptions(dir), &restore.Request{
 		File: r.From, LogDir: r.FromWALDir, SkipHashCheck: r.SkipHashCheck, BumpRevision: r.BumpRevision,
 		Name: cfg.Name, Self: first.self, Members: first.config.Members, Progress: r.Progress,
 	})
-	if err = errors.Join(err, lock.release()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return &Restored{Result: *result, DataDir: dir, Name: cfg.Name, Self: first.self, Members: len(first.config.Members)}, nil

@@ -13,8 +13,8 @@ import (
 // finishRestore refuses a directory that was being restored: a start would found an empty cluster there.
 func (s *Server) finishRestore(options datadir.Options) error {
 	if err := datadir.FinishRestore(options); err != nil {
-		return fmt.Errorf("--data-dir %s: %w: run `quorate snapshot restore` again, which begins anew", s.cfg.Storage.DataDir,
-			err)
+		return fmt.Errorf("--data-dir %s: %w: run `quorate snapshot restore` again, which begins anew. To start without what "+
+			"was to be restored, remove %s.partial", s.cfg.Storage.DataDir, err, options.Dir)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ type Seat struct {
 type Member struct {
 	Seat
 	ID       uint64
+	Cluster  uint64 // that it says it is of
 	Role     Role
 	Term     uint64
 	Index    uint64 // last entry of its log
@@ -70,7 +71,8 @@ func askOne(ctx context.Context, client *clientv3.Client, seat Seat) Member {
 		return m
 	}
 	m = Member{
-		Seat: seat, ID: answer.Header.GetMemberId(), Role: Follower, Term: answer.RaftTerm, Index: answer.RaftIndex,
+		Seat: seat, ID: answer.Header.GetMemberId(), Cluster: answer.Header.GetClusterId(), Role: Follower,
+		Term: answer.RaftTerm, Index: answer.RaftIndex,
 		Applied: answer.RaftAppliedIndex, Revision: answer.Header.GetRevision(), Size: answer.DbSize,
 		Version: answer.Version, Alarms: slices.Clone(answer.Errors),
 	}
