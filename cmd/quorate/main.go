@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -27,11 +28,18 @@ func main() {
 	if streams.Attended {
 		streams.Secret = command.AskSecret
 	}
-	args := os.Args[1:]
+	args := arguments()
 	if program(os.Args[0]) == "etcdutl" {
 		args = append([]string{"etcdutl"}, args...)
 	}
 	os.Exit(run(args, streams))
+}
+
+// arguments are those of this process, in which secrets are blank from now on: /debug/vars and profiles show them.
+func arguments() []string {
+	args := slices.Clone(os.Args[1:])
+	copy(os.Args[1:], config.BlankSecrets(args))
+	return args
 }
 
 // program is the name of the file that was called, which may be a link.

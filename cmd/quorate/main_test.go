@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"expvar"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -181,5 +182,17 @@ func TestCalledAs(t *testing.T) {
 		if got := calledAs(path); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
+	}
+}
+
+// Ensure that a process shows no secret of its command line, and gets it nevertheless.
+func TestArguments_secrets(t *testing.T) {
+	before := os.Args
+	defer func() { os.Args = before }()
+	os.Args = []string{"quorate", "--name=m", "--join-token=12345678.s3cret"}
+	args := arguments()
+	shown := expvar.Get("cmdline").String()
+	if args[1] != "--join-token=12345678.s3cret" || strings.Contains(shown, "s3cret") || !strings.Contains(shown, "--name=m") {
+		t.Errorf("the process gets %q, and shows %s", args, shown)
 	}
 }

@@ -4,6 +4,7 @@
 // It counts and refuses. The caller decides which call counts against which bound, and which error a refused client
 // gets. Each bound is a type of its own:
 //
+//	Ledger         a limit of bytes for all hosts together, of which a host has as much as is free; nothing waits
 //	HostBound      a limit for all hosts together and one for each host; nothing waits
 //	Queue          a limit of calls that run, and one of calls that wait for their turn
 //	Unidentified   a limit of connections whose peer is not identified yet: a new one evicts an older one

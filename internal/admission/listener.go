@@ -11,6 +11,79 @@ func (b *HostBound) Listen(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, bound: b}
 }
 
+// Listen returns a listener whose connections take so many bytes each while they are open. A connection without room is closed
+// at once, so that its client tries another member.
+func (l *Ledger) Listen(listener net.Listener, bytes int64) net.Listener {
+	return &ledgerListener{listener, l, bytes}
+}
+
+type ledgerListener struct {
+	net.Listener
+	ledger *Ledger
+	bytes  int64
+}
+
+// Accept implements net.Listener.
+func (l *ledgerListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		tab := l.ledger.Open(Host(conn.RemoteAddr()))
+		if tab.takeExactly(l.bytes) {
+			return &ledgerConn{Conn: conn, tab: tab}, nil
+		}
+		tab.Close()
+		_ = conn.Close()
+	}
+}
+
+// ledgerConn has bytes of a ledger until it is closed.
+type ledgerConn struct {
+	net.Conn
+	mu     sync.Mutex
+	tab    *Tab
+	closed bool
+}
+
+// Charge takes more bytes for the connection; false if there is no room.
+func (c *ledgerConn) Charge(bytes int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed && c.tab.Take(bytes)
+}
+
+// Close implements net.Conn.
+func (c *ledgerConn) Close() error {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		c.tab.Close()
+	}
+	c.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// NetConn gives what is below, as tls.Conn does.
+func (c *ledgerConn) NetConn() net.Conn { return c.Conn }
+
+// Charge takes more bytes for a connection, through what was put around it; false if there is no room. A connection that nobody
+// counts has room.
+func Charge(c net.Conn, bytes int64) bool {
+	for c != nil {
+		switch counted := c.(type) {
+		case *ledgerConn:
+			return counted.Charge(bytes)
+		case interface{ NetConn() net.Conn }:
+			c = counted.NetConn()
+		default:
+			return true
+		}
+	}
+	return true
+}
+
 type boundedListener struct {
 	net.Listener
 	bound *HostBound

@@ -196,7 +196,8 @@ func fileKeys() []string {
 	return keys
 }
 
-// WriteYAML prints the effective configuration in the form of a configuration file.
+// WriteYAML prints the effective configuration in the form of a configuration file. Of secrets it says only that they are
+// given.
 func (c *Config) WriteYAML(w io.Writer) error {
 	var out bytes.Buffer
 	for _, g := range groups {
@@ -207,6 +208,10 @@ func (c *Config) WriteYAML(w io.Writer) error {
 				continue
 			}
 			key := s.name
+			if s.secret && s.value.text(c) != "" {
+				lines = append(lines, fmt.Sprintf("# %s: %s\n", key, blank))
+				continue
+			}
 			line, err := yaml.Marshal(map[string]any{key: s.value.yaml(c)})
 			if err != nil {
 				return fmt.Errorf("config: print %s: %w", key, err)

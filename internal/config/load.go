@@ -122,6 +122,9 @@ func (c *Config) loadFlags(args given) (Faults, error) {
 		}
 		s := find(a.name)
 		if err := s.value.set(c, a.text); err != nil {
+			if s.secret {
+				a.text = blank
+			}
 			malformed = append(malformed, fmt.Sprintf("invalid value %q for flag -%s: %v", a.text, a.name, err))
 			continue
 		}

@@ -26,6 +26,7 @@ type setting struct {
 	arg    string // placeholder of the value in the help; empty for switches
 	effect effect
 	help   string
+	secret bool   // it is not shown
 	reason string // refuse: why; idle: what Quorate does instead
 	value  value
 }

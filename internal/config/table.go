@@ -105,7 +105,7 @@ var clusterSettings = []setting{
 	{name: "join-learner", def: "false",
 		help:  "With join: stay a learner, which receives everything and does not vote. Read at the first start only.",
 		value: switches(func(c *Config) *bool { return &c.Bootstrap.JoinLearner })},
-	{name: "join-token", arg: "TOKEN",
+	{name: "join-token", arg: "TOKEN", secret: true,
 		help: "With join: what `quorate token create` printed. Needed if users must log in to the cluster, and its peer port " +
 			"does not ask for certificates. Command lines are seen by other users of a machine: prefer the environment, " +
 			"ETCD_JOIN_TOKEN. Read at the first start only.",

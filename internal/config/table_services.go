@@ -88,9 +88,9 @@ var discoverySettings = []setting{
 		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.KeyFile })},
 	{name: "discovery-cacert", arg: "FILE", shown: "those of the system", help: "Authorities of the endpoints' certificates.",
 		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.TrustedCAFile })},
-	{name: "discovery-user", arg: "USER[:PASSWORD]", help: "User of the running cluster.",
+	{name: "discovery-user", arg: "USER[:PASSWORD]", secret: true, help: "User of the running cluster.",
 		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.User })},
-	{name: "discovery-password", arg: "PASSWORD", help: "Password of discovery-user.",
+	{name: "discovery-password", arg: "PASSWORD", secret: true, help: "Password of discovery-user.",
 		value: texts(func(c *Config) *string { return &c.Bootstrap.Discovery.Password })},
 }
 

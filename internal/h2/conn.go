@@ -23,6 +23,8 @@ type conn struct {
 	window   int64  // that the client has left
 	greeted  bool   // the client's first SETTINGS came
 	opened   bool   // a request, since answers was asked
+	parts    bool   // a frame, or the fields of a request, are not there in full
+	now      time.Time
 	pings    pings
 
 	floods floods
@@ -38,9 +40,12 @@ type conn struct {
 	leaving     leaving
 	hello       bool // the preface was written, which comes first
 	ended       bool // nothing is written any more
-	lastRead    time.Time
-	probed      time.Time // lastRead when the connection was probed
-	pinged      time.Time // by the server, if it waits for the answer
+	kept
+	gone     bool          // nothing is read any more
+	deaf     time.Duration // for how long nothing was taken of what is written
+	lastRead time.Time
+	probed   time.Time // lastRead when the connection was probed
+	pinged   time.Time // by the server, if it waits for the answer
 }
 
 func newConn(server *Server, c net.Conn) *conn {
@@ -48,6 +53,9 @@ func newConn(server *Server, c net.Conn) *conn {
 		window: int64(server.options.ConnWindow), streams: map[uint32]*Stream{},
 		sendWindow: defaultWindow, firstWindow: defaultWindow, lastRead: time.Now()}
 	k.drained = sync.NewCond(&k.mu)
+	if k.tab = noTab(noTab{}); server.options.Tab != nil {
+		k.tab = server.options.Tab(c)
+	}
 	return k
 }
 
@@ -109,6 +117,7 @@ func (c *conn) greet() error {
 // take handles the frames that are in p in full, and returns how many bytes they are.
 func (c *conn) take(p []byte) (used int, err error) {
 	now := time.Now()
+	c.now = now
 	c.mu.Lock()
 	c.lastRead, c.pinged = now, time.Time{}
 	c.mu.Unlock()
@@ -116,6 +125,7 @@ func (c *conn) take(p []byte) (used int, err error) {
 		f, n, err := nextFrame(p[used:])
 		if n == 0 || err != nil {
 			if err == nil {
+				c.remains(len(p)-used, used > 0, now)
 				c.server.options.Handler.Pause(c.of)
 				err = c.respond()
 			}
@@ -134,13 +144,27 @@ func (c *conn) take(p []byte) (used int, err error) {
 	}
 }
 
+// remains takes note of what has come of the next frame, if there was or is any.
+func (c *conn) remains(rest int, progress bool, now time.Time) {
+	if rest == 0 && c.headers.stream == 0 && !c.parts {
+		return
+	}
+	c.parts = rest > 0 || c.headers.stream != 0
+	c.mu.Lock()
+	c.keepPart(rest, progress, now)
+	c.mu.Unlock()
+}
+
 // behind reports whether more waits for the client than it should, before all of its frames are handled: a request of a few
 // bytes may be answered with kilobytes.
 func (c *conn) behind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.out)+c.unsent > maxBacklog
+	return c.backlogged()
 }
+
+// backlogged is behind. The connection is locked.
+func (c *conn) backlogged() bool { return len(c.out)+c.unsent > maxBacklog || c.over && c.writing }
 
 // answers reports whether requests were opened since it was asked last.
 func (c *conn) answers() bool {
@@ -155,7 +179,7 @@ func (c *conn) respond() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flush()
-	for len(c.out)+c.unsent > maxBacklog && !c.ended {
+	for c.backlogged() && !c.ended {
 		c.drained.Wait()
 	}
 	if c.ended {
@@ -263,8 +287,12 @@ func (c *conn) reset(f *frame) error {
 	if f.stream > seen {
 		return broken(ProtocolError, "RST_STREAM of a stream that was not opened")
 	}
-	if s != nil {
-		s.lose()
+	if s == nil {
+		return c.floods.idle(idleFrame)
+	}
+	s.lose()
+	if c.now.Sub(s.opened) < hastyReset { // its request brought nothing forward
+		return c.floods.idle(idleFrame + s.paid)
 	}
 	return c.floods.idle(idleFrame)
 }
@@ -326,6 +354,8 @@ func (c *conn) end() {
 	c.answer.stop()
 	c.drained.Broadcast()
 	closing := c.net
+	c.gone = true
+	c.closeTab()
 	c.mu.Unlock()
 	_ = closing.Close()
 	for _, s := range lost {

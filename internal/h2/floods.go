@@ -22,6 +22,8 @@ const (
 	forwardScore = 8
 	// maxCredit is how much may be paid ahead: a client answers only later what fills its windows, thousands of small messages.
 	maxCredit = 64 << 10
+	// hastyReset is how soon a client resets a request that it did not want: what its DATA paid is taken back.
+	hastyReset = 100 * time.Millisecond
 	// largeBytes is what a frame carries that pays in any case.
 	largeBytes = 1 << 10
 )
@@ -47,11 +49,13 @@ func (f *floods) forgive(passed time.Duration) {
 	}
 }
 
-// forward takes note of a frame that does.
-func (f *floods) forward() {
+// forward takes note of a frame that does, and returns what it paid.
+func (f *floods) forward() (paid int) {
 	if f.score.Load() > -maxCredit {
 		f.score.Add(-forwardScore)
+		return forwardScore
 	}
+	return 0
 }
 
 // pings enforces how often a client may ping to keep a connection alive, as grpc-go does: a client that does so too often three

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"bytes"
+	"errors"
 	"log"
 	"os"
 	"slices"
@@ -31,7 +32,10 @@ type headerReader struct {
 	stream uint32 // zero: none
 	ends   bool   // the stream, too
 	block  []byte
+	size   int // bytes of it that have come, packed
 	frames int
+	// skipped says that the block is longer than most, packed: it is read as it comes, for the table, and not kept.
+	skipped bool
 
 	// The last block, if it reads the same as long as the table does not change, which it does not do itself.
 	last       []byte
@@ -41,7 +45,7 @@ type headerReader struct {
 func newHeaderReader(most int) *headerReader {
 	h := &headerReader{most: most}
 	h.decoder = hpack.NewDecoder(tableBytes, h.emit)
-	h.decoder.SetMaxStringLength(most)
+	h.decoder.SetMaxStringLength(skippedTimes * most)
 	return h
 }
 
@@ -61,56 +65,85 @@ func (h *headerReader) emit(f hpack.HeaderField) {
 
 // begin takes a HEADERS frame, without padding and priority; done if no CONTINUATION follows.
 func (h *headerReader) begin(f *frame, block []byte) (done bool, err error) {
+	h.skipped, h.size, h.frames = false, 0, 0
 	if f.has(flagEndHeaders) {
 		h.block, h.ends = block, f.has(flagEndStream)
 		return true, nil
 	}
-	h.stream, h.ends, h.frames = f.stream, f.has(flagEndStream), 0
-	h.block = append([]byte(nil), block...)
-	return false, h.bounded()
+	h.stream, h.ends = f.stream, f.has(flagEndStream)
+	h.block = nil
+	return false, h.more(block)
 }
 
-// proceed takes a CONTINUATION frame.
-func (h *headerReader) proceed(f *frame) (done bool, err error) {
-	h.block = append(h.block, f.payload...)
-	h.frames++
-	if f.has(flagEndHeaders) {
-		h.stream = 0
-		return true, h.bounded()
-	}
-	return false, h.bounded()
-}
+// skippedTimes is how many times the bytes that fields may have a block may have, packed, before the connection ends: the
+// fields in between are read for the table, and their request is refused.
+const skippedTimes = 8
 
-// bounded refuses a block that is longer packed than it may be unpacked.
-func (h *headerReader) bounded() error {
-	if len(h.block) > h.most || h.frames > maxContinuations {
+// more takes a piece of a block.
+func (h *headerReader) more(piece []byte) error {
+	if h.size += len(piece); h.size > skippedTimes*h.most || h.frames > maxContinuations {
 		return broken(EnhanceYourCalm, "the fields of a request are too long")
+	}
+	if !h.skipped && h.size <= h.most {
+		h.block = append(h.block, piece...)
+		return nil
+	}
+	if !h.skipped {
+		h.skipped, h.list, h.left, h.lastFields = true, nil, 0, nil
+		begun := h.block
+		h.block = nil
+		if err := h.decode(begun); err != nil {
+			return err
+		}
+	}
+	return h.decode(piece)
+}
+
+func (h *headerReader) decode(piece []byte) error {
+	switch _, err := h.decoder.Write(piece); {
+	case errors.Is(err, hpack.ErrStringLength):
+		return broken(EnhanceYourCalm, "a field of a request is too long")
+	case err != nil:
+		return broken(CompressionError, "the fields of a request cannot be read")
 	}
 	return nil
 }
 
-// fields reads the block that is complete; nil if there are too many.
-func (h *headerReader) fields() (*Fields, error) {
-	if h.lastFields != nil && bytes.Equal(h.block, h.last) {
-		return h.lastFields, nil
+// proceed takes a CONTINUATION frame.
+func (h *headerReader) proceed(f *frame) (done bool, err error) {
+	h.frames++
+	err = h.more(f.payload)
+	if f.has(flagEndHeaders) {
+		h.stream = 0
+		return true, err
 	}
-	h.list, h.left, h.tooLarge = nil, h.most, false
-	if _, err := h.decoder.Write(h.block); err != nil {
-		return nil, broken(CompressionError, "the fields of a request cannot be read")
+	return false, err
+}
+
+// fields reads the block that is complete; nil if there are too many. known says that they are those of the block before.
+func (h *headerReader) fields() (_ *Fields, known bool, err error) {
+	if h.lastFields != nil && !h.skipped && bytes.Equal(h.block, h.last) {
+		return h.lastFields, true, nil
+	}
+	if h.lastFields = nil; !h.skipped {
+		h.list, h.left, h.tooLarge = nil, h.most, false
+		if err := h.decode(h.block); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := h.decoder.Close(); err != nil {
-		return nil, broken(CompressionError, "the fields of a request end early")
+		return nil, false, broken(CompressionError, "the fields of a request end early")
 	}
-	h.lastFields = nil
-	if h.tooLarge {
-		return nil, nil
+	if h.skipped || h.tooLarge {
+		h.list, h.block, h.skipped = nil, nil, false
+		return nil, false, nil
 	}
-	fields := &Fields{List: h.list, length: -1}
+	fields := &Fields{List: h.list, length: -1, size: h.most - h.left}
 	if !shown && len(h.list) <= maxRemembered && changesNothing(h.block) {
 		h.last, h.lastFields = append(h.last[:0], h.block...), fields
 	}
 	h.block = nil
-	return fields, nil
+	return fields, false, nil
 }
 
 // changesNothing reports whether a block is nothing but references to fields that are in the tables, of one byte each (RFC

@@ -17,6 +17,12 @@ type Options struct {
 	ConnWindow     uint32
 	Handshake      time.Duration // until the client's first frame
 
+	// Tab returns what counts the bytes that the client of a connection makes the server keep; nil: nobody counts them.
+	Tab func(net.Conn) Tab
+	// Exhausted is the block of fields that ends a stream for which there are no bytes, Unread is the block of trailers that
+	// ends one whose client does not read, and TooLarge is the block that answers a request with more than MaxHeaderBytes.
+	Exhausted, Unread, TooLarge []byte
+
 	// Socket returns the socket below a connection that is not encrypted; nil if there is none: then it costs more.
 	Socket func(net.Conn) Socket
 
@@ -35,6 +41,16 @@ type Socket interface {
 	net.Conn
 	syscall.Conn
 	CloseWrite() error
+}
+
+// Tab counts bytes, within a bound that connections share. Its methods are called one at a time.
+type Tab interface {
+	Take(bytes int64) bool // false: there is no room, and none were taken
+	Force(bytes int64)     // takes them in any case
+	Give(bytes int64)      // gives them back
+	Settle()               // gives back what is kept in store
+	Close()
+	Tight() bool // what does not move is to make room
 }
 
 // Handler takes requests.
@@ -63,4 +79,5 @@ type Fields struct {
 	List   []hpack.HeaderField
 	Parsed any
 	length int64 // that content-length names; negative: none does
+	size   int   // bytes of List
 }

@@ -120,6 +120,7 @@ func (c *conn) emit(s *Stream) {
 		s.sendWindow -= int64(n)
 		c.sendWindow -= int64(n)
 		s.waiting -= n
+		s.still = 0
 		c.wrote++
 		if n >= largeBytes || len(s.pending) < parts {
 			c.floods.forward()
@@ -155,6 +156,9 @@ func (c *conn) gather(s *Stream, room int) (n int) {
 			c.written(release)
 		}
 		n += k
+		if !p.Counted {
+			c.pending -= int64(k)
+		}
 		if p.Data = p.Data[k:]; len(p.Data) > 0 {
 			break
 		}
@@ -201,7 +205,7 @@ func (c *conn) flush() {
 				c.empty()
 			}
 			c.part()
-			return
+			break
 		}
 		n := 0
 		if c.raw != nil && round <= maxBatches {
@@ -218,8 +222,10 @@ func (c *conn) flush() {
 		}
 		rest := c.leftover(n)
 		c.unsent, c.writing = rest.size, true
+		c.deaf = 0
 		go c.drain(rest)
 	}
+	c.weigh()
 }
 
 // flushSoon flushes once the goroutines have run that are about to write to other streams of the connection, so that all is one
@@ -304,7 +310,7 @@ func (c *conn) drain(rest leftover) {
 		c.mu.Lock()
 		rest.drop()
 		drop(c.later)
-		c.later, c.unsent = nil, 0
+		c.later, c.unsent, c.deaf = nil, 0, 0
 		if err != nil || c.ended {
 			c.writing = false
 			c.abort()
@@ -315,15 +321,17 @@ func (c *conn) drain(rest leftover) {
 		c.out = c.answer.append(c.out, c.inside, time.Now)
 		rest = c.leftover(0)
 		c.unsent = rest.size
-		c.drained.Broadcast()
 		if rest.size == 0 {
 			rest.drop()
 			c.writing = false
 			c.part()
-			c.mu.Unlock()
+		}
+		c.weigh()
+		c.drained.Broadcast()
+		c.mu.Unlock()
+		if rest.size == 0 {
 			return
 		}
-		c.mu.Unlock()
 	}
 }
 

@@ -1,6 +1,9 @@
 package h2
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 func (c *conn) header(f *frame) error {
 	if f.stream == 0 {
@@ -28,7 +31,7 @@ func (c *conn) header(f *frame) error {
 
 // request opens a stream with the fields that were read.
 func (c *conn) request(id uint32) error {
-	fields, err := c.headers.fields() // read in any case: they change the table
+	fields, known, err := c.headers.fields() // read in any case: they change the table
 	if err != nil {
 		return err
 	}
@@ -39,6 +42,7 @@ func (c *conn) request(id uint32) error {
 		c.last = c.seen
 	}
 	full := int64(len(c.streams)) >= most || int64(c.running) >= 2*most
+	late := slices.Contains(c.released, id)
 	c.mu.Unlock()
 	switch {
 	case id%2 == 0:
@@ -47,6 +51,8 @@ func (c *conn) request(id uint32) error {
 		return broken(StreamClosed, "HEADERS of a stream that the client has ended")
 	case s != nil:
 		return c.trailers(s)
+	case late: // the client did not know yet that the stream was reset
+		return c.floods.idle(idleFrame)
 	case id <= seen:
 		return broken(StreamClosed, "HEADERS of a stream that was closed")
 	case final:
@@ -54,13 +60,42 @@ func (c *conn) request(id uint32) error {
 	case full:
 		return c.refuse(id, RefusedStream)
 	case fields == nil:
-		return c.refuse(id, FrameSizeError)
+		return c.deny(id, c.server.options.TooLarge, FrameSizeError)
 	case !fields.wellFormed() || c.headers.ends && fields.length > 0:
 		return c.refuse(id, ProtocolError)
 	}
+	cost := int64(streamBytes)
+	if !known {
+		cost += int64(fields.size)
+	}
+	if !c.takes(cost) {
+		return c.deny(id, c.server.options.Exhausted, RefusedStream)
+	}
 	c.opened = true
-	c.open(id, fields)
+	c.open(id, fields, cost, c.now)
 	return nil
+}
+
+// takes takes room for a stream.
+func (c *conn) takes(cost int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tab.Take(cost)
+}
+
+// deny answers a request that is not served with a block of fields; without one, by a reset.
+func (c *conn) deny(id uint32, block []byte, code Code) error {
+	if len(block) == 0 {
+		return c.refuse(id, code)
+	}
+	c.mu.Lock()
+	c.out = c.fields.append(c.out, id, block, flagEndStream)
+	if !c.headers.ends {
+		c.out = appendReset(c.out, id, NoError)
+		c.releaseID(id)
+	}
+	c.mu.Unlock()
+	return c.floods.idle(idleFrame)
 }
 
 // trailers takes those of a request, which gRPC has not.
@@ -82,6 +117,7 @@ func (c *conn) trailers(s *Stream) error {
 func (c *conn) refuse(id uint32, code Code) error {
 	c.mu.Lock()
 	c.out = appendReset(c.out, id, code)
+	c.releaseID(id)
 	c.mu.Unlock()
 	cost := wrongFrame
 	if code == RefusedStream || code == StreamClosed {
@@ -131,7 +167,7 @@ func (c *conn) data(f *frame) error {
 			return err
 		}
 	} else {
-		c.floods.forward()
+		s.paid += c.floods.forward()
 	}
 	s.Took(int(size) - len(p)) // padding
 	if !s.counts(len(p)) {

@@ -144,6 +144,7 @@ func (s *Server) look(now time.Time, passed time.Duration) {
 	for _, c := range s.all() {
 		c.floods.forgive(passed)
 		c.probe(now)
+		c.tend(now, passed)
 		if s.beats() {
 			c.beat(now)
 		}

@@ -1,6 +1,9 @@
 package h2
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // Stream is one request and its answer.
 type Stream struct {
@@ -23,6 +26,12 @@ type Stream struct {
 	room       *sync.Cond
 	scheduled  bool
 	closed     bool
+	begun      bool          // the fields of the answer were written
+	left       bool          // nobody works for it
+	cost, body int64         // what the tab counts for it: its fields and the like, and its request
+	still      time.Duration // for how long its client has taken nothing of what waits
+	opened     time.Time
+	paid       int // by how much its DATA lowered the score of the connection
 }
 
 // Part is bytes of an answer. Release, if not nil, is called once, when they were written, or dropped, while the connection is
@@ -30,6 +39,7 @@ type Stream struct {
 type Part struct {
 	Data    []byte
 	Release func()
+	Counted bool // elsewhere, until Release
 }
 
 // part is a Part, or the trailers.
@@ -39,8 +49,9 @@ type part struct {
 }
 
 // open begins a request.
-func (c *conn) open(id uint32, fields *Fields) {
-	s := &Stream{id: id, c: c, received: c.headers.ends, window: int64(c.server.options.StreamWindow), missing: fields.length}
+func (c *conn) open(id uint32, fields *Fields, cost int64, now time.Time) {
+	s := &Stream{id: id, c: c, received: c.headers.ends, window: int64(c.server.options.StreamWindow), missing: fields.length,
+		cost: cost, opened: now}
 	c.mu.Lock()
 	s.sendWindow = c.firstWindow
 	c.streams[id] = s
@@ -69,8 +80,11 @@ func (s *Stream) Flush() {
 // Left says that nobody works for the stream any more. It is called once for each.
 func (s *Stream) Left() {
 	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.left = true
 	s.c.running--
-	s.c.mu.Unlock()
+	s.c.settleStream(s)
+	s.c.closeTab()
 }
 
 // arrived takes n bytes off the window.
@@ -171,7 +185,13 @@ func (s *Stream) Answer(m Message) {
 		c.finish(s)
 		return
 	}
-	s.enqueue(Part{Data: m.AppendWire(AppendPrefix(make([]byte, 0, whole), size))})
+	s.begun = true
+	parts := []Part{{Data: m.AppendWire(AppendPrefix(make([]byte, 0, whole), size))}}
+	if !c.admits(parts) {
+		s.exhaust()
+		return
+	}
+	s.enqueue(parts[0])
 	s.conclude(AppendField(nil, "grpc-status", "0"))
 }
 
@@ -185,7 +205,13 @@ func (s *Stream) Reply(header []byte, parts []Part, trailers []byte) {
 		drop(parts)
 		return
 	}
+	if !s.c.admits(parts) {
+		drop(parts)
+		s.exhaust()
+		return
+	}
 	if len(header) > 0 {
+		s.begun = true
 		s.c.out = s.c.fields.append(s.c.out, s.id, header, 0)
 	}
 	for _, p := range parts {
@@ -202,6 +228,7 @@ func (s *Stream) Headers(block []byte) {
 	if s.closed || s.c.ended {
 		return
 	}
+	s.begun = true
 	s.c.out = s.c.fields.append(s.c.out, s.id, block, 0)
 }
 
@@ -213,7 +240,7 @@ func (s *Stream) Send(parts []Part) bool {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	s.waitForRoom()
-	if s.closed || s.c.ended {
+	if !s.admit(parts) {
 		drop(parts)
 		return false
 	}
@@ -233,11 +260,15 @@ func (s *Stream) WaitSent() {
 
 // waitForRoom waits until at most maxWaiting bytes wait for the client. The connection is locked.
 func (s *Stream) waitForRoom() {
-	if s.room == nil {
-		s.room = sync.NewCond(&s.c.mu)
-	}
+	s.wantRoom()
 	for s.waiting > maxWaiting && !s.closed && !s.c.ended {
 		s.room.Wait()
+	}
+}
+
+func (s *Stream) wantRoom() {
+	if s.room == nil {
+		s.room = sync.NewCond(&s.c.mu)
 	}
 }
 
@@ -263,6 +294,9 @@ func (s *Stream) reset(code Code) {
 		return
 	}
 	s.c.out = appendReset(s.c.out, s.id, code)
+	if !s.received {
+		s.c.releaseID(s.id)
+	}
 	s.c.drop(s)
 	s.c.flush()
 }
@@ -273,8 +307,14 @@ func (s *Stream) enqueue(p Part) {
 		call(p.Release)
 		return
 	}
+	if len(s.pending) == 0 {
+		s.still = 0
+	}
 	s.pending = append(s.pending, part{Part: p})
 	s.waiting += len(p.Data)
+	if !p.Counted {
+		s.c.pending += int64(len(p.Data))
+	}
 	s.c.schedule(s)
 }
 
@@ -294,12 +334,17 @@ func (s *Stream) conclude(trailers []byte) {
 func (s *Stream) discard() {
 	s.closed = true
 	for _, p := range s.pending {
+		if !p.Counted && !p.ends {
+			s.c.pending -= int64(len(p.Data))
+		}
 		s.c.free(p.Part)
 	}
 	s.pending, s.waiting = nil, 0
 	if s.room != nil {
 		s.room.Broadcast()
 	}
+	s.c.settleStream(s)
+	s.c.weigh()
 }
 
 // drop forgets a stream. The connection is locked.
@@ -316,6 +361,7 @@ func (c *conn) drop(s *Stream) {
 func (c *conn) finish(s *Stream) {
 	if !s.received {
 		c.out = appendReset(c.out, s.id, NoError) // the client need send no more (RFC 9113, section 8.1)
+		c.releaseID(s.id)
 	}
 	c.drop(s)
 }

@@ -31,11 +31,16 @@ type replies struct {
 	keep   func(s *Stream)
 	parts  []Part
 	fields []byte
+	// fieldsOf sees those of the requests.
+	fieldsOf func(fields *Fields)
 }
 
 func (r *replies) Connect(c net.Conn) (net.Conn, any, error) { return c, nil, nil }
 func (r *replies) Pause(any)                                 {}
-func (r *replies) Open(s *Stream, _ *Fields, _ bool) Receiver {
+func (r *replies) Open(s *Stream, fields *Fields, _ bool) Receiver {
+	if r.fieldsOf != nil {
+		r.fieldsOf(fields)
+	}
 	if r.open != nil {
 		r.open(s)
 	}

@@ -27,6 +27,7 @@ type Shares struct {
 	Log       Log
 	Answers   int64 // to clients, all of them, each counted twice until it is encoded
 	Answer    int64 // one of them
+	Clients   Clients
 	Watch     Watch
 	Proposals int64 // that wait for their results: those of this member, and as much for native clients
 }
@@ -50,6 +51,14 @@ type Watch struct {
 	Watchers int64 // watchers of one client host
 }
 
+// Clients bounds what clients hold by being there: connections, streams and calls, requests that arrive, wait or are served,
+// and answers that nobody reads.
+type Clients struct {
+	Total    int64 // of all client hosts; one host has at most as much as is free for the others
+	Renewals int64 // streams that renew leases, when Total has no room
+	Metrics  int64 // connections of metrics URLs
+}
+
 // Divide says what each part of a process that may have limit bytes gets. A limit below MinLimit counts as that.
 //
 // Write buffers and caches grow to what most members need, because the system caches the store's files anyway; what clients can
@@ -71,8 +80,13 @@ func Divide(limit int64) Shares {
 			Unapplied:   part(3, 256<<20),
 			Uncommitted: part(3, 256<<20),
 		},
-		Answers: part(24, 1<<30),
+		Answers: part(12, 1<<30),
 		Answer:  part(12, 512<<20),
+		Clients: Clients{
+			Total:    part(8, 1<<30),
+			Renewals: part(1, 32<<20) / 2,
+			Metrics:  part(1, 32<<20) / 2,
+		},
 		Watch: Watch{
 			Stream:   part(1, 4<<20),
 			Host:     part(2, 64<<20),
@@ -82,6 +96,6 @@ func Divide(limit int64) Shares {
 		},
 		Proposals: part(2, 256<<20),
 	}
-	s.Log.Snapshot = min(part(12+24, 2<<30)-s.Answers, 1<<30) // and what answers leave
+	s.Log.Snapshot = min(part(12+12, 2<<30)-s.Answers, 1<<30) // and what answers leave
 	return s
 }

@@ -17,12 +17,6 @@ const (
 	maxTurnsWaited = 64
 )
 
-// How many streams clients may have open at one member: watches, keep-alives and all others.
-const (
-	maxStreams     = 65_536
-	maxHostStreams = 32_768
-)
-
 // How many callers may wait for locks and elections. Each has a stream of events besides its call.
 const (
 	maxWaiting     = 16_384
@@ -34,14 +28,17 @@ var errTooManyBackups = status.Error(codes.ResourceExhausted,
 
 // bounds are those of calls that cost much.
 type bounds struct {
-	backups, streams, waiting *admission.HostBound
-	scans, moves              *admission.Queue
+	held             *admission.Ledger
+	backups, waiting *admission.HostBound
+	scans, moves     *admission.Queue
+	// streams counts those that are open and were refused.
+	streams func() (open int, refused uint64)
 }
 
-func newBounds() bounds {
+func newBounds(options *Options) bounds {
 	return bounds{
+		held:    options.Held,
 		backups: admission.NewHostBound(maxBackups, maxHostBackups),
-		streams: admission.NewHostBound(maxStreams, maxHostStreams),
 		waiting: admission.NewHostBound(maxWaiting, maxHostWaiting),
 		scans:   admission.NewQueue(maxScans, maxTurnsWaited),
 		moves:   admission.NewQueue(maxMoves, maxTurnsWaited),
@@ -53,7 +50,7 @@ func (b *bounds) collect(e *metrics.Emitter) {
 		call   string
 		counts func() (open int, refused uint64)
 	}{
-		{"backup", b.backups.Counts}, {"stream", b.streams.Counts}, {"lock", b.waiting.Counts},
+		{"backup", b.backups.Counts}, {"stream", b.streams}, {"lock", b.waiting.Counts},
 		{"scan", b.scans.Counts}, {"move_leader", b.moves.Counts},
 	} {
 		open, refused := row.counts()
@@ -62,4 +59,10 @@ func (b *bounds) collect(e *metrics.Emitter) {
 		e.Counter("quorate_costly_calls_refused_total", "Calls that were refused because too many of their kind run or wait.",
 			float64(refused), "call", row.call)
 	}
+	held := b.held.Stats()
+	e.Gauge("quorate_held_bytes", "What clients hold by being there: connections, streams, calls, requests, unread answers.",
+		float64(held.Bytes))
+	e.Gauge("quorate_held_host_bytes", "What the client host holds that holds most.", float64(held.MostHostBytes))
+	e.Counter("quorate_held_refused_total",
+		"Connections, streams, calls and answers that were refused for what their client host holds.", float64(held.Refused))
 }

@@ -1,10 +1,12 @@
 package rpc
 
 import (
+	"net"
 	"runtime"
 
 	"google.golang.org/grpc/stats"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/h2"
 	"github.com/quorate/quorate/internal/rpc/front"
 	"github.com/quorate/quorate/internal/tlsconn"
@@ -17,6 +19,7 @@ func (s *Services) NewFront(pings h2.Pings, calls stats.Handler) *front.Server {
 		HTTP2: h2.Options{
 			MaxStreams: s.options.MaxConcurrentStreams, MaxHeaderBytes: maxHeaderBytes,
 			StreamWindow: streamWindowBytes, ConnWindow: connWindowBytes, Handshake: handshakeTimeout, Pings: pings,
+			Tab: func(c net.Conn) h2.Tab { return s.bounds.held.Open(admission.Host(c.RemoteAddr())) },
 		},
 		Codec: s.codec(), Credentials: tlsconn.Credentials(), Unary: s.unary, Stream: s.stream,
 		Hot: s.hotMethods(), IsHot: s.nameless, MaxMessage: s.options.maxMessageBytes(), Writers: 1,

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/rpc"
 )
@@ -55,4 +57,23 @@ func TestServices_hangs(t *testing.T) {
 	hungFor.Store(0)
 	want("at work again", map[string]int{"/health": 200, "/livez": 200, "/readyz": 200},
 		healthpb.HealthCheckResponse_SERVING)
+}
+
+// Ensure that the name of a service that is watched, which lasts as long as the watch, is short.
+func TestServices_longServiceName(t *testing.T) {
+	s := serveMember(t, nil)
+	client := healthpb.NewHealthClient(s.conn(t))
+	for length, want := range map[int]codes.Code{256: codes.NotFound, 257: codes.InvalidArgument, 1 << 20: codes.InvalidArgument} {
+		asked := &healthpb.HealthCheckRequest{Service: strings.Repeat("x", length)}
+		if _, err := client.Check(waitContext(t), asked); status.Code(err) != want {
+			t.Errorf("check of %d bytes: %v", length, err)
+		}
+		watch, err := client.Watch(waitContext(t), asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = watch.Recv(); (status.Code(err) == codes.InvalidArgument) != (want == codes.InvalidArgument) {
+			t.Errorf("watch of %d bytes: %v", length, err)
+		}
+	}
 }

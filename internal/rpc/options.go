@@ -11,6 +11,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/env"
 	"github.com/quorate/quorate/internal/kv/answers"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/rpc/access"
 	"github.com/quorate/quorate/internal/rpc/authapi"
 	"github.com/quorate/quorate/internal/rpc/membershipapi"
@@ -40,10 +41,13 @@ type Options struct {
 	StrictReconfig bool
 
 	Limits
-	Answers               *answers.Budget // memory for answers; nil: one of the default size
-	DiskLow               func() bool     // nil: never; writes that grow are refused while it says so, and backups
-	WatchProgressInterval time.Duration   // between progress notifications of a quiet watcher
-	SlowRequest           time.Duration   // requests that take longer are logged
+	Answers *answers.Budget // memory for answers; nil: one of the default size
+	// Held counts what clients hold by being there, and Renewals the streams that renew leases when Held has no room; nil:
+	// of the default size.
+	Held, Renewals        *admission.Ledger
+	DiskLow               func() bool   // nil: never; writes that grow are refused while it says so, and backups
+	WatchProgressInterval time.Duration // between progress notifications of a quiet watcher
+	SlowRequest           time.Duration // requests that take longer are logged
 	// AllowedHosts are the names by which HTTP requests that are not encrypted may call this member, AllowedOrigins the
 	// pages whose scripts may read what it answers. None, or "*", means all.
 	AllowedHosts, AllowedOrigins []string
@@ -113,6 +117,12 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxTxnOps, defaultMaxTxnOps)
 	if o.Answers == nil {
 		o.Answers = answers.New(0, 0)
+	}
+	if o.Held == nil {
+		o.Held = admission.NewLedger(memory.Divide(memory.DefaultMost).Clients.Total)
+	}
+	if o.Renewals == nil {
+		o.Renewals = admission.NewLedger(memory.Divide(memory.DefaultMost).Clients.Renewals)
 	}
 	setDefault(&o.MaxConcurrentStreams, defaultMaxConcurrentStreams)
 	setDefault(&o.FirstMessage, defaultFirstMessage)

@@ -58,7 +58,7 @@ func New(options Options) *Services {
 			options: options,
 			self:    uint64(options.Member.ID()),
 			cluster: uint64(options.Member.Cluster()),
-			bounds:  newBounds(),
+			bounds:  newBounds(&options),
 			timings: timings.New(options.Clock),
 		},
 		first: newFirstMessages(options.FirstMessage),
@@ -68,10 +68,12 @@ func New(options Options) *Services {
 		Tokens: options.Login, Certificates: options.Certificates,
 	})
 	s.gate = gate.New(gate.Options{
-		Member: options.Member, Access: s.access, Superseded: options.Superseded, Streams: s.bounds.streams,
+		Member: options.Member, Access: s.access, Superseded: options.Superseded,
+		Held: options.Held, Renewals: options.Renewals,
 		ElectionTimeout: options.ElectionTimeout, SlowRequest: options.SlowRequest, Histograms: options.ExtensiveMetrics,
 		Clock: options.Clock, Logger: options.Logger,
 	})
+	s.bounds.streams = s.gate.StreamCounts
 	s.kv = &kvService{s.shared, s.gate}
 	asked := health.Options{Member: options.Member, Stalled: options.Stalled, Logger: options.Logger}
 	s.checker, s.health = health.New(asked), health.Watch(asked)

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 
+	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/kv/answers"
 	"github.com/quorate/quorate/internal/kv/apply"
@@ -16,8 +17,11 @@ import (
 // budgets are what the parts of this member may have in memory.
 type budgets struct {
 	memory.Shares
-	answers         *answers.Budget // memory for answers to clients
-	watchedRevision int             // most bytes of a revision with its previous pairs
+	answers *answers.Budget // memory for answers to clients
+	// What clients hold by being there: all of it, streams that renew leases when that has no room, and connections to
+	// metrics URLs.
+	held, renewals, metrics *admission.Ledger
+	watchedRevision         int // most bytes of a revision with its previous pairs
 }
 
 // newBudgets fits the shares to flags that set one of them: what was given by the operator holds, unless --memory was, too, and
@@ -48,7 +52,9 @@ func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
 	shares.Answer = min(shares.Answer, shares.Answers)
 	shares.Proposals = max(shares.Proposals, int64(cfg.Limits.MaxRequestBytes)) // one must fit
 	return budgets{
-		Shares: shares, answers: answers.New(shares.Answers, shares.Answer),
+		held: admission.NewLedger(shares.Clients.Total), renewals: admission.NewLedger(shares.Clients.Renewals),
+		metrics: admission.NewLedger(shares.Clients.Metrics),
+		Shares:  shares, answers: answers.New(shares.Answers, shares.Answer),
 		watchedRevision: max(int(shares.Watch.Host), requestsInRevision*int(cfg.Limits.MaxRequestBytes)),
 	}, nil
 }

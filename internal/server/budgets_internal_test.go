@@ -16,8 +16,8 @@ func TestNewBudgets(t *testing.T) {
 		limit                 int64
 		answers, answer, held int64
 	}{
-		{"no flag", nil, 4 << 30, 1 << 30, 512 << 20, 1 << 30},
-		{"no flag, little memory", nil, 256 << 20, 84 << 20, 42 << 20, 42 << 20},
+		{"no flag", nil, 4 << 30, 762 << 20, 512 << 20, 762 << 20},
+		{"no flag, little memory", nil, 256 << 20, 42 << 20, 42 << 20, 42 << 20},
 		{"a flag that asks for less", []string{"--response-memory-bytes=8388608", "--memory=256MiB"}, 256 << 20,
 			8 << 20, 8 << 20, 42 << 20},
 		{"flags of a member whose memory nobody set", []string{"--response-memory-bytes=2147483648",

@@ -34,6 +34,7 @@ type clientPorts struct {
 	cfg      *config.Config
 	logger   *slog.Logger
 	limits   connLimits
+	budgets  *budgets
 	certs    *certs.Keeper   // nil: no client URL is encrypted
 	stopping context.Context // ended when the process is to stop: that servers end is expected then
 
@@ -67,8 +68,10 @@ type ackingServer struct{ *grpc.Server }
 // Serve implements grpcServer.
 func (s ackingServer) Serve(l net.Listener) error { return s.Server.Serve(pingack.Listen(l)) }
 
-func newClientPorts(stopping context.Context, cfg *config.Config, limits connLimits, logger *slog.Logger) *clientPorts {
-	return &clientPorts{cfg: cfg, logger: logger, limits: limits, stopping: stopping}
+func newClientPorts(
+	stopping context.Context, cfg *config.Config, limits connLimits, budgets *budgets, logger *slog.Logger,
+) *clientPorts {
+	return &clientPorts{cfg: cfg, logger: logger, limits: limits, budgets: budgets, stopping: stopping}
 }
 
 // listen opens the ports before anything on disk is touched, so that a port in use harms nothing. Nobody
@@ -83,24 +86,42 @@ func (p *clientPorts) listen() error {
 		if err != nil {
 			return fmt.Errorf("--listen-client-urls %s: %w", u, err)
 		}
-		p.listeners = append(p.listeners, newRelay(p.secured(p.limits.clients.Listen(l), u, urls[i+1:])))
+		p.listeners = append(p.listeners, newRelay(p.secured(p.bounded(l, u, urls[i+1:]), u, urls[i+1:])))
 	}
 	for i, u := range slices.Concat(p.cfg.Listen.ClientHTTPURLs, p.cfg.Listen.MetricsURLs) {
 		l, err := listen(p.stopping, open, u)
 		if err != nil {
 			return fmt.Errorf("--listen-client-http-urls or --listen-metrics-urls %s: %w", u, err)
 		}
-		metrics, bound := i >= len(p.cfg.Listen.ClientHTTPURLs), p.limits.http
+		metrics := i >= len(p.cfg.Listen.ClientHTTPURLs)
 		if metrics {
-			bound = p.limits.metrics
+			l = p.budgets.metrics.Listen(p.limits.metrics.Listen(l), httpConnBytes)
+		} else {
+			l = p.budgets.held.Listen(p.limits.http.Listen(l), httpConnBytes)
 		}
-		l = bound.Listen(l)
 		if u.Secure() {
 			l = p.certs.Listen(l, certs.HTTP)
 		}
 		p.plain = append(p.plain, plainListener{newRelay(l), metrics})
 	}
 	return nil
+}
+
+// What a connection takes while nothing is asked: a socket and a goroutine; the state of TLS; what one of HTTP has beside that,
+// and its headers.
+const (
+	connBytes     = 8 << 10
+	tlsConnBytes  = 24 << 10
+	httpConnBytes = 32 << 10
+)
+
+// bounded bounds the connections of a client listener.
+func (p *clientPorts) bounded(l net.Listener, u config.URL, others []config.URL) net.Listener {
+	bytes := int64(connBytes)
+	if u.Secure() || slices.ContainsFunc(others, func(v config.URL) bool { return samePort(u, v) }) {
+		bytes = tlsConnBytes
+	}
+	return p.budgets.held.Listen(p.limits.clients.Listen(l), bytes)
 }
 
 // plainListener is one without gRPC.
@@ -208,7 +229,7 @@ func (p *clientPorts) serveClients(l net.Listener, handler http.Handler) {
 const idleTimeout = 3 * time.Minute
 
 // maxHTTPHeaderBytes bounds the headers of a request; browsers send cookies.
-const maxHTTPHeaderBytes = 64 << 10
+const maxHTTPHeaderBytes = 16 << 10
 
 func (p *clientPorts) serveHTTP(l net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHTTPHeaderBytes,

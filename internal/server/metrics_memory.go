@@ -39,6 +39,7 @@ func collectMemory(e *emit.Emitter, b *budgets, user memoryUser) {
 		{"versions", b.Versions, versions},
 		{"log", b.Log.Snapshot, int64(user.CoreCounts().Log.Held)},
 		{"answers", b.Answers, b.answers.UsedBytes()},
+		{"clients", b.Clients.Total, b.held.Stats().Bytes},
 		{"watches", b.Watch.Total, user.Hub().Stats().WaitingBytes},
 		{"proposals", 2 * b.Proposals, int64(own + clients)},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/quorate/quorate/internal/config"
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/identity"
+	"github.com/quorate/quorate/internal/memory"
 	"github.com/quorate/quorate/internal/testnet"
 	"github.com/quorate/quorate/internal/transport"
 )
@@ -125,7 +126,8 @@ func TestClientPorts_listen_ownBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newClientPorts(t.Context(), &cfg, connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1)}, nil)
+	limits := connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1)}
+	s := newClientPorts(t.Context(), &cfg, limits, defaultBudgets(t, &cfg), nil)
 	if err := s.listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -155,4 +157,13 @@ func TestClientPorts_listen_ownBounds(t *testing.T) {
 		}
 		wantEnd(t, silentDial(t, row.address))
 	}
+}
+
+func defaultBudgets(t *testing.T, cfg *config.Config) *budgets {
+	t.Helper()
+	b, err := newBudgets(cfg, memory.Shares{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &b
 }

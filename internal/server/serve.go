@@ -51,6 +51,8 @@ func (s *Server) serve(context.Context, Options) error {
 			ReportedQuotaBytes:   s.cfg.ReportedQuota(),
 		},
 		Answers:               s.budgets.answers,
+		Held:                  s.budgets.held,
+		Renewals:              s.budgets.renewals,
 		WatchProgressInterval: s.cfg.WatchProgressNotifyInterval,
 		SlowRequest:           s.cfg.Monitoring.WarningRequestDuration,
 		TempDir:               backups,

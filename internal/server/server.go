@@ -91,7 +91,7 @@ func Start(ctx context.Context, cfg config.Config, options Options) (*Server, er
 		s.fs = options.FS
 	}
 	s.ctx, s.background = context.WithCancel(context.Background())
-	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, s.logger)
+	s.clients = newClientPorts(s.ctx, &s.cfg, s.conns, &s.budgets, s.logger)
 	steps := []func(context.Context, Options) error{
 		s.lockData, s.openCerts, s.listenClients, s.openData, s.watchDisks, s.connect, s.serve, s.startCompactor, s.publish,
 		s.defragmentAtStart,

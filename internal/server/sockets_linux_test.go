@@ -31,7 +31,7 @@ func TestServer_socketReusePort(t *testing.T) {
 		}
 		limits := connLimits{clients: connBound(1), http: connBound(1), metrics: connBound(1), peers: admission.NewUnidentified(8)}
 		return &Server{cfg: cfg, logger: slog.New(slog.DiscardHandler), conns: limits, ctx: t.Context(),
-			clients: newClientPorts(t.Context(), &cfg, limits, nil)}
+			clients: newClientPorts(t.Context(), &cfg, limits, defaultBudgets(t, &cfg), nil)}
 	}
 	open := func(s *Server) error {
 		peers, err := s.listenPeers()

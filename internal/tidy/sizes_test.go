@@ -2,7 +2,6 @@ package tidy_test
 
 import (
 	"bytes"
-	"cmp"
 	"go/ast"
 	"maps"
 	"slices"
@@ -15,8 +14,6 @@ const (
 	maxPackageLines = 4000 // without tests
 	maxFileLines    = 500
 	maxFuncLines    = 70
-	maxMethods      = 60  // of a type
-	maxFields       = 25  // of a struct
 	maxLineColumns  = 128 // with a tab as four; aim at 120
 	maxTestColumns  = 170 // rows of tables
 )
@@ -25,11 +22,10 @@ const (
 // has come below the limit must be removed.
 var outgrown = map[string]int{}
 
-// TestSizes keeps packages, files, types, functions and lines readable.
+// TestSizes keeps packages, files, functions and lines readable.
 func TestSizes(t *testing.T) {
 	check(t, checkLines)
 	check(t, checkPackageSizes)
-	check(t, checkTypeSizes)
 }
 
 func checkLines(r *tree) []string {
@@ -84,34 +80,6 @@ func checkPackageSizes(r *tree) []string {
 	return p
 }
 
-func checkTypeSizes(r *tree) []string {
-	var p report
-	methods, fields := map[string]int{}, map[string]int{}
-	for i := range r.files {
-		f := &r.files[i]
-		if f.test || f.made {
-			continue
-		}
-		for _, declaration := range f.syntax.Decls {
-			switch d := declaration.(type) {
-			case *ast.FuncDecl:
-				if d.Recv != nil {
-					methods[f.dir+"."+receiver(d)]++
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					if s, ok := spec.(*ast.TypeSpec); ok {
-						fields[f.dir+"."+s.Name.Name+" fields"] = fieldsOf(s.Type)
-					}
-				}
-			}
-		}
-	}
-	p.limit(methods, maxMethods, "methods: give its parts types of their own")
-	p.limit(fields, maxFields, "of them: give its parts types of their own")
-	return p
-}
-
 // limit reports what is above a limit, unless it is known and has not grown.
 func (p *report) limit(sizes map[string]int, limit int, what string) {
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
@@ -142,16 +110,4 @@ func receiver(d *ast.FuncDecl) string {
 			return ""
 		}
 	}
-}
-
-func fieldsOf(t ast.Expr) int {
-	s, ok := t.(*ast.StructType)
-	if !ok {
-		return 0
-	}
-	n := 0
-	for _, field := range s.Fields.List {
-		n += cmp.Or(len(field.Names), 1)
-	}
-	return n
 }

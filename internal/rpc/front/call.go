@@ -45,7 +45,10 @@ func (c *Call) Receive(p []byte, ended bool) {
 	}
 	message, rest, done, err := c.body.take(p)
 	if !done && !ended && err == nil {
-		return
+		if c.stream.Hold(c.body.kept()) {
+			return
+		}
+		c.body.message, err = nil, errExhausted.Err()
 	}
 	if c.over = true; !c.take() {
 		return
@@ -93,9 +96,26 @@ func (c *Call) fail(why *status.Status) {
 	c.stream.Left()
 }
 
+const (
+	// smallRequest is the size up to which a request is not counted beside its stream.
+	smallRequest = 512
+	// copies is how many times a request is in memory while it is served: as it came, and as it was read.
+	copies = 2
+	// serveBytes is what a goroutine takes that serves a call.
+	serveBytes = 8 << 10
+)
+
 // begin serves the call, hot if its method can.
 func (c *Call) begin(message []byte) {
+	if len(message) > smallRequest && !c.stream.Hold(copies*len(message)) {
+		c.fail(errExhausted)
+		return
+	}
 	if hot := c.request.hot; hot != nil && hot(c, message) {
+		return
+	}
+	if !c.stream.Hold(copies*len(message) + serveBytes) {
+		c.fail(errExhausted)
 		return
 	}
 	ctx, cancel := c.request.withDeadline()
@@ -142,11 +162,16 @@ var errUnfinished = status.Error(codes.Unknown, "the method did not return")
 
 // encoded makes the parts of a message. Its memory is counted until they were sent.
 func encoded(codec Codec, message any, compressor string) ([]h2.Part, error) {
+	counted := codec.Counted(message) // asked before: encoding may end the account
 	buffers, err := codec.Marshal(message)
 	if err != nil {
 		return nil, status.Errorf(codes.Internal, "grpc: error while marshaling: %v", err)
 	}
-	return packed(buffers, compressor)
+	parts, err := packed(buffers, compressor)
+	for i := range parts {
+		parts[i].Counted = counted
+	}
+	return parts, err
 }
 
 // statusOf is the status of an error, as a grpc.Server makes it.

@@ -45,6 +45,11 @@ func (a *assembler) take(p []byte) (message, rest []byte, done bool, err error) 
 		}
 	}
 	n := min(a.missing, len(p))
+	if spare := cap(a.message) - len(a.message); spare < n { // it grows with what has come, and not beyond what is announced
+		grown := make([]byte, len(a.message), len(a.message)+min(a.missing, max(n, len(a.message))))
+		copy(grown, a.message)
+		a.message = grown
+	}
 	a.message = append(a.message, p[:n]...)
 	a.missing -= n
 	if a.missing > 0 {
@@ -54,6 +59,9 @@ func (a *assembler) take(p []byte) (message, rest []byte, done bool, err error) 
 	a.message = nil
 	return message, p[n:], true, err
 }
+
+// kept is how many bytes are kept of a message that has not come in full.
+func (a *assembler) kept() int { return cap(a.message) }
 
 // partial reports whether a message has begun.
 func (a *assembler) partial() bool { return a.read > 0 }

@@ -23,6 +23,8 @@ import (
 type Codec interface {
 	Marshal(v any) (mem.BufferSlice, error)
 	Unmarshal(data mem.BufferSlice, v any) error
+	// Counted reports whether the memory of an answer is counted elsewhere until it was sent.
+	Counted(v any) bool
 }
 
 // Hot serves a call without waiting; false if it declines. The message is valid during the call.
@@ -73,6 +75,8 @@ type method struct {
 func New(options Options) *Server {
 	s := &Server{options: options, methods: map[string]*method{}, services: map[string]bool{}, stop: make(chan struct{})}
 	options.HTTP2.Handler, options.HTTP2.Socket = s, socketOf
+	options.HTTP2.Exhausted, options.HTTP2.TooLarge = refusal(200, errExhausted), refusal(200, errTooLarge)
+	options.HTTP2.Unread = appendStatus(nil, errUnread)
 	s.http2 = h2.New(options.HTTP2)
 	for range max(options.Writers, 1) {
 		w := &answerWriter{signal: make(chan struct{}, 1)}
@@ -221,10 +225,24 @@ func (s *Server) told(ctx context.Context, r *request) (_ context.Context, ended
 
 // refuse answers with fields alone.
 func refuse(stream *h2.Stream, httpStatus int, why *status.Status) {
+	stream.Reply(nil, nil, refusal(httpStatus, why))
+}
+
+// refusal is an answer of fields alone.
+func refusal(httpStatus int, why *status.Status) []byte {
 	block := h2.AppendStatus(nil, httpStatus)
 	block = h2.AppendField(block, "content-type", "application/grpc")
-	stream.Reply(nil, nil, appendStatus(block, why))
+	return appendStatus(block, why)
 }
+
+// How calls end that would make this process keep too much.
+var (
+	errExhausted = status.New(codes.ResourceExhausted, "quorate: the connections, calls, requests and unread answers of this "+
+		"client host take all the memory that it may have at this member: read what was answered, and ask for less at once")
+	errUnread = status.New(codes.ResourceExhausted,
+		"quorate: the answer was not read in time, and its memory is needed: read it sooner, or ask for less at once")
+	errTooLarge = status.New(codes.ResourceExhausted, "quorate: the metadata of the call is too large: send less of it")
+)
 
 // socketOf returns the socket of a connection that is not encrypted.
 func socketOf(c net.Conn) h2.Socket {

@@ -38,6 +38,9 @@ func (texts) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(v.(string))}, nil
 }
 
+// Counted implements Codec.
+func (texts) Counted(any) bool { return false }
+
 // Unmarshal implements Codec.
 func (texts) Unmarshal(data mem.BufferSlice, v any) error {
 	*v.(*string) = string(data.Materialize())
@@ -71,6 +74,13 @@ func service(ended chan<- error) *grpc.ServiceDesc {
 		}}, {StreamName: "ExitStream", Handler: func(any, grpc.ServerStream) error {
 			runtime.Goexit()
 			return nil
+		}}, {StreamName: "Both", ClientStreams: true, ServerStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
+			for {
+				var text string
+				if err := s.RecvMsg(&text); err != nil {
+					return err
+				}
+			}
 		}}, {StreamName: "Endless", ServerStreams: true, Handler: func(_ any, s grpc.ServerStream) error {
 			text := strings.Repeat("x", 32<<10)
 			for {

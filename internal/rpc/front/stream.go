@@ -26,14 +26,18 @@ type serverStream struct {
 	body   assembler       // of who receives
 	part   []byte          // of what was received, that is being read
 	read   []byte          // what part is of: its room is used again
+	last   int             // bytes that came of the messages which were returned, and are not given back
 
 	queue    sync.Mutex
 	received []byte     // and not read; the window of the stream bounds it
 	came     *sync.Cond // more, or an end
 	ended    bool
-	late     bool   // the only message did not come in time
+	kept     int    // bytes that came and are kept
+	full     bool   // there was no room for more
+	late     bool   // a message did not come in time
 	got      bool   // a message, or there will be none
 	arrived  func() // nil: nobody waits for the only message
+	whole    func() // nil: nobody waits for the rest of a message
 }
 
 func (s *Server) openStream(stream *h2.Stream, r *request, ended bool) *serverStream {
@@ -93,22 +97,20 @@ func (x *serverStream) await(unsent func(end func()) (arrived func())) {
 	if unsent == nil || x.got {
 		return
 	}
-	x.arrived = unsent(func() {
-		x.queue.Lock()
-		x.late = true
-		x.came.Broadcast()
-		x.queue.Unlock()
-	})
+	x.arrived = unsent(x.expire)
 }
 
 // settle takes note of the first message, or that there will be none.
 func (x *serverStream) settle() {
 	x.queue.Lock()
-	arrived := x.arrived
-	x.got, x.arrived = true, nil
+	arrived, whole := x.arrived, x.whole
+	x.got, x.arrived, x.whole = true, nil, nil
 	x.queue.Unlock()
 	if arrived != nil {
 		arrived()
+	}
+	if whole != nil {
+		whole()
 	}
 }
 
@@ -116,9 +118,26 @@ func (x *serverStream) settle() {
 func (x *serverStream) Receive(p []byte, ended bool) {
 	x.queue.Lock()
 	defer x.queue.Unlock()
-	x.received = append(x.received, p...)
 	x.ended = x.ended || ended
+	if !x.full && !x.stream.Hold(copies*(x.kept+len(p))) {
+		x.full, x.received = true, nil
+	}
+	if x.full {
+		x.stream.Took(len(p)) // the stream ends, and nothing of it is kept
+	} else {
+		x.received = append(x.received, p...)
+		x.kept += len(p)
+	}
 	x.came.Signal()
+}
+
+// settled gives back what came of the messages that were read before.
+func (x *serverStream) settled() {
+	x.queue.Lock()
+	defer x.queue.Unlock()
+	x.kept -= x.last
+	x.last = 0
+	x.stream.Hold(copies * x.kept)
 }
 
 // Lost implements h2.Receiver.
@@ -174,14 +193,33 @@ func (x *serverStream) RecvMsg(m any) error {
 	return nil
 }
 
+// awaitWhole bounds how long the rest of a message may take to come. queue is locked.
+func (x *serverStream) awaitWhole() {
+	if x.body.partial() && x.whole == nil && x.arrived == nil && x.server.options.Unsent != nil {
+		x.whole = x.server.options.Unsent(x.expire)
+	}
+}
+
+// expire ends the wait for a message.
+func (x *serverStream) expire() {
+	x.queue.Lock()
+	x.late = true
+	x.came.Broadcast()
+	x.queue.Unlock()
+}
+
 // next waits for a message. One goroutine at a time calls it.
 func (x *serverStream) next() ([]byte, error) {
+	if len(x.part) == 0 || x.last > keptBytes {
+		x.settled()
+	}
 	for {
 		if err := x.more(); err != nil {
 			return nil, err
 		}
 		message, rest, done, err := x.body.take(x.part)
 		x.stream.Took(len(x.part) - len(rest))
+		x.last += len(x.part) - len(rest)
 		if x.part = rest; err != nil || done {
 			x.settle()
 			return message, err
@@ -199,10 +237,13 @@ func (x *serverStream) more() error {
 	}
 	x.queue.Lock()
 	defer x.queue.Unlock()
-	for len(x.received) == 0 && !x.ended && !x.late && x.ctx.Err() == nil {
+	for len(x.received) == 0 && !x.ended && !x.late && !x.full && x.ctx.Err() == nil {
+		x.awaitWhole()
 		x.came.Wait()
 	}
 	switch {
+	case x.full:
+		return errExhausted.Err()
 	case x.ctx.Err() != nil:
 		return status.FromContextError(x.ctx.Err()).Err()
 	case x.late:

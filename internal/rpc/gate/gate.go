@@ -10,10 +10,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/auth"
@@ -42,10 +40,11 @@ type Access interface {
 
 // Options say whose calls pass, and what is worth a line in the log.
 type Options struct {
-	Member          Member
-	Access          Access
-	Superseded      func() error         // why this member serves nothing; nil error: it serves
-	Streams         *admission.HostBound // that may be open
+	Member     Member
+	Access     Access
+	Superseded func() error // why this member serves nothing; nil error: it serves
+	// Held counts what streams take, and Renewals what those take that renew leases when Held has no room.
+	Held, Renewals  *admission.Ledger
 	ElectionTimeout time.Duration
 	SlowRequest     time.Duration // calls that take longer are logged
 	Histograms      bool          // of the latencies of each method
@@ -53,16 +52,13 @@ type Options struct {
 	Logger          *slog.Logger
 }
 
-// ErrTooManyStreams is what a stream gets beyond the bound.
-var ErrTooManyStreams = status.Error(codes.ResourceExhausted,
-	"quorate: too many streams are open at this member, or from this address: use fewer for more watchers and leases")
-
 // Gate is what every call passes.
 type Gate struct {
 	options Options
 	methods *methods
 	clients *clientVersions
 	slow    slowLog
+	places  streams
 
 	leaderChanges atomic.Uint64
 
@@ -81,7 +77,8 @@ const noLeaderTimeouts = 3
 // New makes a gate and begins to watch whether there is a leader.
 func New(options Options) *Gate {
 	g := &Gate{options: options, methods: newMethods(), clients: newClientVersions(),
-		stop: make(chan struct{}), done: make(chan struct{}), streams: make(map[*gatedStream]struct{})}
+		places: streams{held: options.Held, renewals: options.Renewals, open: map[*place]struct{}{}},
+		stop:   make(chan struct{}), done: make(chan struct{}), streams: make(map[*gatedStream]struct{})}
 	go g.watchLeader()
 	return g
 }
@@ -240,20 +237,21 @@ func (g *Gate) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 func (g *Gate) runBounded(
 	srv any, ss grpc.ServerStream, method *Method, requiresLeader bool, handle grpc.StreamHandler,
 ) error {
-	leave, entered := g.options.Streams.Enter(admission.CallerOf(ss.Context()).Host)
-	if !entered {
-		return ErrTooManyStreams
-	}
-	defer leave()
-	return g.run(srv, ss, method, requiresLeader, handle)
-}
-
-func (g *Gate) run(
-	srv any, ss grpc.ServerStream, method *Method, requiresLeader bool, handle grpc.StreamHandler,
-) error {
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
-	stream := &gatedStream{ServerStream: ss, gate: g, ctx: ctx, cancel: cancel, method: method, requiresLeader: requiresLeader}
+	// Leases are renewed without logging in.
+	unknown := !method.renews() && g.options.Access.State().Enabled() && g.options.Access.User(ctx) != nil
+	place := &place{began: g.options.Clock.Now(), unknown: unknown, end: cancel}
+	if err := g.places.enter(place, admission.CallerOf(ctx).Host, method.renews()); err != nil {
+		return err
+	}
+	defer g.places.exit(place)
+	stream := &gatedStream{ServerStream: ss, gate: g, ctx: ctx, cancel: cancel, method: method, requiresLeader: requiresLeader,
+		place: place}
+	return g.run(srv, stream, handle)
+}
+
+func (g *Gate) run(srv any, stream *gatedStream, handle grpc.StreamHandler) error {
 	g.mu.Lock()
 	g.streams[stream] = struct{}{}
 	g.mu.Unlock()
@@ -261,7 +259,8 @@ func (g *Gate) run(
 	g.mu.Lock()
 	delete(g.streams, stream)
 	g.mu.Unlock()
-	if cause := context.Cause(ctx); cause == rpctypes.ErrGRPCNoLeader || cause == rpctypes.ErrGRPCStopped {
+	switch cause := context.Cause(stream.ctx); cause {
+	case rpctypes.ErrGRPCNoLeader, rpctypes.ErrGRPCStopped, errSilent:
 		return cause
 	}
 	return err
@@ -276,6 +275,8 @@ type gatedStream struct {
 	method         *Method
 	requiresLeader bool
 	permitted      *auth.State // by which the caller was permitted last; of the sender
+	place          *place
+	spoken         bool // of the receiver
 }
 
 // Context implements grpc.ServerStream.
@@ -334,6 +335,10 @@ func (s *gatedStream) RecvMsg(m any) error {
 	}
 	if err == nil {
 		s.method.received.Add(1)
+		if !s.spoken {
+			s.spoken = true
+			s.gate.places.speaks(s.place)
+		}
 	}
 	return err
 }

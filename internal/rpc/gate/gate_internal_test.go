@@ -56,7 +56,8 @@ func (s *standIn) gate(t *testing.T) *Gate { return s.gateFor(t, 2) }
 
 func (s *standIn) gateFor(t *testing.T, caller callerIs) *Gate {
 	g := New(Options{
-		Member: s, Access: caller, Superseded: func() error { return s.superseded }, Streams: admission.NewHostBound(1, 1),
+		Member: s, Access: caller, Superseded: func() error { return s.superseded },
+		Held: admission.NewLedger(4 * StreamBytes), Renewals: admission.NewLedger(4 * StreamBytes),
 		ElectionTimeout: time.Hour, SlowRequest: time.Hour, Clock: env.WallClock{}, Logger: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(g.Close)
@@ -169,7 +170,7 @@ func TestClientVersions_count_bounded(t *testing.T) {
 func TestPass_waits(t *testing.T) {
 	g := New(Options{
 		Member: &standIn{leader: 1}, Access: callerIs(2), Superseded: func() error { return nil },
-		Streams: admission.NewHostBound(1, 1), ElectionTimeout: time.Hour, SlowRequest: -1, Clock: env.WallClock{},
+		ElectionTimeout: time.Hour, SlowRequest: -1, Clock: env.WallClock{},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	t.Cleanup(g.Close)

@@ -1,11 +1,15 @@
 package health
 
 import (
+	"context"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 )
 
 // Watcher looks every so often whether the member makes progress, says so in the log when that changes, and keeps gRPC's
@@ -30,7 +34,33 @@ func Watch(options Options) *Watcher {
 }
 
 // Server is gRPC's health service.
-func (w *Watcher) Server() *health.Server { return w.server }
+func (w *Watcher) Server() healthpb.HealthServer { return known{w.server} }
+
+// maxNameBytes is the length of the longest name of a service that may be asked for: a watch of one that nobody knows lasts.
+const maxNameBytes = 256
+
+var errLongName = status.Errorf(codes.InvalidArgument, "quorate: the name of a service has at most %d bytes", maxNameBytes)
+
+// known is a health server whose clients ask for names of at most maxNameBytes.
+type known struct{ *health.Server }
+
+// Check implements healthpb.HealthServer.
+func (k known) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if len(r.GetService()) > maxNameBytes {
+		return nil, errLongName
+	}
+	return k.Server.Check(ctx, r)
+}
+
+// Watch implements healthpb.HealthServer.
+func (k known) Watch(
+	r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse],
+) error {
+	if len(r.GetService()) > maxNameBytes {
+		return errLongName
+	}
+	return k.Server.Watch(r, stream)
+}
 
 // Close tells probes that the member does not serve any more.
 func (w *Watcher) Close() {

@@ -34,6 +34,9 @@ const maxSilent = 1024
 // prefaceStart tells HTTP/2 from every HTTP/1 request: no method begins with it.
 const prefaceStart = "PRI"
 
+// httpBytes is what a connection takes more if it is one of HTTP: two buffers, a goroutine, and a request with its headers.
+const httpBytes = 24 << 10
+
 // peekTimeout bounds how long a connection may stay silent before it is given up.
 const peekTimeout = 10 * time.Second
 
@@ -97,6 +100,10 @@ func (m *Mux) route(conn net.Conn, known func()) {
 	target := m.http
 	if err == nil && string(start[:]) == prefaceStart {
 		target = m.grpc
+	}
+	if target == m.http && !admission.Charge(conn, httpBytes) {
+		conn.Close()
+		return
 	}
 	if !target.deliver(peeked) {
 		conn.Close()

@@ -68,6 +68,19 @@ type Counted struct {
 	Memory  kv.Account
 }
 
+// Counted reports whether the memory of a response is counted until it was sent: small ones are not.
+func (Codec) Counted(v any) bool {
+	account := kv.Account(nil)
+	switch v := v.(type) {
+	case *Counted:
+		account = v.Memory
+	case accounted:
+		account = v.Account()
+	}
+	large, ok := account.(interface{ Counted() bool })
+	return ok && large.Counted()
+}
+
 // Unmarshal implements encoding.CodecV2.
 func (c Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	c.Received.Add(uint64(data.Len()))
