@@ -1,10 +1,15 @@
 package client
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"sync"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/quorate/quorate/api/quoratepb"
 )
@@ -12,23 +17,31 @@ import (
 // Config is clientv3's: endpoints, TLS, timeouts, logger.
 type Config = clientv3.Config
 
-// Client is a clientv3.Client whose writes are applied once. It may be used concurrently.
+// Client is a clientv3.Client whose writes are applied once, and which follows its cluster when members are replaced. It may be
+// used concurrently.
 type Client struct {
 	*clientv3.Client
 	writer *writer
 	conns  *conns
+	follow context.CancelFunc
+	done   sync.WaitGroup
 }
 
 // New returns a client. It does not wait for a connection: the first call does.
 func New(config Config) (*Client, error) {
+	follower := newFollower()
+	config.DialOptions = append(slices.Clone(config.DialOptions), grpc.WithStatsHandler(connections{follower}))
 	plain, err := clientv3.New(config)
 	if err != nil {
 		return nil, err
 	}
 	c := &Client{Client: plain, conns: &conns{plain: plain, byEndpoint: map[string]*grpc.ClientConn{}}}
-	members := newDirectory(plain.Endpoints, plain.Cluster)
-	c.writer = newWriter(plain.Ctx(), members, c.conns.writer)
+	follower.lead(c.conns)
+	c.writer = newWriter(plain.Ctx(), follower, c.conns.writer)
 	plain.KV = clientv3.NewKVFromKVClient(&remote{KVClient: clientv3.RetryKVClient(plain), writer: c.writer}, plain)
+	ctx, cancel := context.WithCancel(plain.Ctx())
+	c.follow = cancel
+	c.done.Go(func() { follower.run(ctx) })
 	return c, nil
 }
 
@@ -36,6 +49,8 @@ func New(config Config) (*Client, error) {
 // InDoubtError.
 func (c *Client) Close() error {
 	c.writer.close()
+	c.follow()
+	c.done.Wait()
 	c.conns.close()
 	return c.Client.Close()
 }
@@ -49,6 +64,15 @@ type conns struct {
 
 // writer returns the Writer service at an endpoint. The connection is made by the first call.
 func (c *conns) writer(endpoint string) (quoratepb.WriterClient, error) {
+	conn, err := c.to(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return quoratepb.NewWriterClient(conn), nil
+}
+
+// to returns the connection to an endpoint.
+func (c *conns) to(endpoint string) (*grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn := c.byEndpoint[endpoint]
@@ -60,7 +84,53 @@ func (c *conns) writer(endpoint string) (quoratepb.WriterClient, error) {
 		c.byEndpoint[endpoint] = conn
 	}
 	conn.ResetConnectBackoff() // the caller has its own backoff
-	return quoratepb.NewWriterClient(conn), nil
+	return conn, nil
+}
+
+// Endpoints implements ways.
+func (c *conns) Endpoints() []string { return c.plain.Endpoints() }
+
+// SetEndpoints implements ways.
+func (c *conns) SetEndpoints(endpoints ...string) { c.plain.SetEndpoints(endpoints...) }
+
+// Opened implements ways.
+func (c *conns) Opened() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var open []string
+	for _, endpoint := range slices.Sorted(maps.Keys(c.byEndpoint)) {
+		if c.byEndpoint[endpoint].GetState() == connectivity.Ready {
+			open = append(open, endpoint)
+		}
+	}
+	if c.plain.ActiveConnection().GetState() == connectivity.Ready {
+		open = append(open, "")
+	}
+	return open
+}
+
+// List implements ways.
+func (c *conns) List(ctx context.Context, endpoint string, linearizable bool) (*pb.MemberListResponse, error) {
+	conn := c.plain.ActiveConnection()
+	if endpoint != "" {
+		var err error
+		if conn, err = c.to(endpoint); err != nil {
+			return nil, err
+		}
+	}
+	return pb.NewClusterClient(conn).MemberList(ctx, &pb.MemberListRequest{Linearizable: linearizable})
+}
+
+// Keep implements ways.
+func (c *conns) Keep(endpoints []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for endpoint, conn := range c.byEndpoint {
+		if !slices.Contains(endpoints, endpoint) {
+			_ = conn.Close()
+			delete(c.byEndpoint, endpoint)
+		}
+	}
 }
 
 func (c *conns) close() {

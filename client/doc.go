@@ -14,6 +14,9 @@
 // it is decided (docs/fast-path.md): voterStreams keeps the streams. Package internal/nativeclient decides, and follows
 // each write until it is applied.
 //
+// Members come and go while a client lives. The follower keeps a nativeclient.Book of where they are, and sends reads and
+// watches after them.
+//
 // Invariants:
 //  1. A write that was answered has been applied exactly once, or was rejected and is never applied.
 //  2. A write whose context ended may or may not have been applied; it is applied at most once, and not after the client is

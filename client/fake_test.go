@@ -246,8 +246,9 @@ func serveFake(t testing.TB, members ...*fakeMember) *writer {
 		endpoints = append(endpoints, endpoint)
 		services[endpoint] = quoratepb.NewWriterClient(conn)
 	}
-	directory := newDirectory(func() []string { return endpoints }, nil)
-	w := newWriter(context.Background(), directory, func(endpoint string) (quoratepb.WriterClient, error) {
+	follower := newFollower()
+	follower.lead(&fakeWays{endpoints: endpoints})
+	w := newWriter(context.Background(), follower, func(endpoint string) (quoratepb.WriterClient, error) {
 		return services[endpoint], nil
 	})
 	t.Cleanup(w.close)

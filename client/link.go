@@ -26,8 +26,6 @@ const (
 	leaderGrace = 300 * time.Millisecond
 )
 
-var errNoEndpoint = errors.New("quorate: no endpoint")
-
 // link is a stream to one member: the one that the client writes through, or that of a voterStream.
 type link struct {
 	w        *writer
@@ -54,17 +52,15 @@ type attempt struct {
 // connect opens streams to all endpoints at once and takes the first that answers, which is usually the nearest. A
 // member that knows no leader is taken only if no other one answers within leaderGrace.
 func (w *writer) connect() (*link, error) {
-	given, _ := w.members.endpoints()
-	l, err := w.race(given)
+	w.members.signal()
+	first, _ := w.members.endpoints()
+	l, err := w.race(first)
 	if err != nil && w.ctx.Err() == nil {
-		w.members.refresh(w.ctx)
-		_, advertised := w.members.endpoints()
-		if other, otherErr := w.race(advertised); otherErr == nil {
+		w.members.lost()
+		_, others := w.members.endpoints()
+		if other, otherErr := w.race(others); otherErr == nil {
 			l, err = other, nil
 		}
-	}
-	if err == nil {
-		go w.members.refresh(w.ctx)
 	}
 	return l, err
 }
@@ -203,10 +199,9 @@ func (l *link) serve() {
 		case <-retry:
 			l.w.table.with((*nativeclient.Table).Retry)
 		case <-ping.C:
-			if !l.ask() || l.lostLeader() {
+			if !l.ask() || l.lostLeader() || l.w.members.deserted(l.endpoint) {
 				return
 			}
-			go l.w.members.refresh(l.w.ctx)
 		case <-l.received:
 			return
 		case <-l.w.closing:

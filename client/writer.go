@@ -24,7 +24,7 @@ type writer struct {
 	table   *table
 	voters  *voterStreams
 	far     time.Duration // FarAway, or what a test sets
-	members *directory
+	members *follower
 	dial    dial
 
 	ctx     context.Context
@@ -34,7 +34,7 @@ type writer struct {
 	done    chan struct{}
 }
 
-func newWriter(ctx context.Context, members *directory, dial dial) *writer {
+func newWriter(ctx context.Context, members *follower, dial dial) *writer {
 	w := &writer{
 		table: newTable(), members: members, dial: dial, closing: make(chan struct{}), done: make(chan struct{}),
 		far: nativeclient.FarAway,

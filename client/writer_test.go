@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/nativeclient"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -189,16 +190,17 @@ func TestWriter_connect(t *testing.T) {
 		}
 		w.members.mu.Lock()
 		defer w.members.mu.Unlock()
-		if w.members.leader != 2 {
-			t.Errorf("the leader is %d to the client", w.members.leader)
+		if w.members.book.Leader() != 2 {
+			t.Errorf("the leader is %d to the client", w.members.book.Leader())
 		}
 	})
 	t.Run("a foreign cluster", func(t *testing.T) {
-		r := newDirectory(nil, nil)
+		r := newFollower()
+		r.lead(&fakeWays{endpoints: []string{"e"}})
 		if err := r.note("e", (&fakeMember{cluster: f, id: 1}).status()); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.note("e", (&fakeMember{cluster: f, id: 1, foreign: true}).status()); !errors.Is(err, errForeign) {
+		if err := r.note("e", (&fakeMember{cluster: f, id: 1, foreign: true}).status()); !errors.Is(err, nativeclient.ErrForeign) {
 			t.Errorf("got %v", err)
 		}
 	})

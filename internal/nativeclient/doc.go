@@ -1,10 +1,12 @@
 // Package nativeclient is what a native client decides: under which ids its writes are sent, in which sessions, which of
-// them are offered to all voters at once and with which stamp, when voters have decided them, and when they are sent
-// again through one member. Package client has the streams and goroutines around it, the simulator has events.
+// them are offered to all voters at once and with which stamp, when voters have decided them, when they are sent again
+// through one member, and where members are looked for. Package client has the streams and goroutines around it, the
+// simulator has events.
 //
 // The main type is Table: all writes of one client. Add takes a write; Next and Offer return the messages to send; the
 // other methods take what members said. RoundTrip measures how far away a member is, View is what members say of the
-// cluster. The messages are those of the service (api/quoratepb); what a write asks for, and its response, are opaque.
+// cluster, Book knows where the members are. The messages are those of the service (api/quoratepb); what a write asks for,
+// and its response, are opaque.
 //
 // The package is pure: no clock, no goroutine, no lock. Time is an argument.
 //

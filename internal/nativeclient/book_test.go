@@ -1,0 +1,182 @@
+package nativeclient_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quorate/quorate/api/quoratepb"
+	"github.com/quorate/quorate/internal/nativeclient"
+)
+
+// at is where member id advertises.
+func at(id uint64) string { return fmt.Sprintf("http://m%d:2379", id) }
+
+func placesOf(ids ...uint64) (all []nativeclient.Place) {
+	for _, id := range ids {
+		all = append(all, nativeclient.Place{ID: id, Endpoints: []string{at(id)}})
+	}
+	return all
+}
+
+func inForce(index uint64, voters ...uint64) *quoratepb.MemberStatus {
+	return &quoratepb.MemberStatus{
+		Cluster: 7, Member: voters[0], Leader: voters[0], Voters: voters,
+		TermConfig: &quoratepb.TermConfig{Term: 1, ConfigTerm: 1, ConfigIndex: index},
+	}
+}
+
+// list is a listing as package client does it, where the members of up answer.
+func list(t *testing.T, b *nativeclient.Book, now time.Time, up ...uint64) {
+	t.Helper()
+	b.Ask(now)
+	if err := b.Listed(7, placesOf(up...), true); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(endpoints []string) {
+		for _, endpoint := range endpoints {
+			i := slices.IndexFunc(up, func(id uint64) bool { return at(id) == endpoint })
+			if i < 0 {
+				b.Silent(endpoint)
+			} else if err := b.Heard(endpoint, 7, up[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ask(b.Settle())
+	ask(b.Successors())
+}
+
+// Ensure that a client which is told of other voters lists the members at once, and finds each voter, although every member
+// that it was given is replaced.
+func TestBook_everyMemberIsReplaced(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b := nativeclient.NewBook([]string{at(1)})
+	if b.Wait(now) != 0 {
+		t.Error("a client that has listed nothing waits")
+	}
+	list(t, b, now, 1, 2, 3)
+	voters := []uint64{1, 2, 3}
+	for next := uint64(4); next <= 6; next++ {
+		if err := b.NoteStatus(at(voters[0]), inForce(next*10, voters...)); err != nil {
+			t.Fatal(err)
+		}
+		list(t, b, now, voters...)
+		if wait := b.Wait(now); wait != nativeclient.ListInterval {
+			t.Errorf("nothing happened, and the next listing is in %v", wait)
+		}
+		voters = append(voters[1:], next)
+		if err := b.NoteStatus(at(voters[0]), inForce(next*10+1, voters...)); err != nil {
+			t.Fatal(err)
+		}
+		if wait := b.Wait(now); wait != 0 {
+			t.Errorf("voters are %v now, and the members are listed in %v", voters, wait)
+		}
+		list(t, b, now, voters...)
+		for _, id := range voters {
+			if to := b.ToMember(id, false); !slices.Contains(to, at(id)) {
+				t.Errorf("the voters are %v, and %d is at %v", voters, id, to)
+			}
+		}
+		if reads := b.Reads(); slices.Contains(reads, at(next-3)) || !slices.Contains(reads, at(next)) {
+			t.Errorf("the voters are %v, and reads go to %v", voters, reads)
+		}
+	}
+	if first, others := b.Writes(); len(first) != 0 || !slices.Equal(others[:3], []string{at(4), at(5), at(6)}) {
+		t.Errorf("writes go to %v, then %v", first, others)
+	}
+}
+
+// Ensure that reads stay where the user sent them while the members there are members, whoever else comes and goes.
+func TestBook_Reads_stay(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b := nativeclient.NewBook([]string{at(1), "lb:2379"})
+	list(t, b, now, 1, 2, 3)
+	list(t, b, now, 1, 3, 4)
+	if reads := b.Reads(); !slices.Equal(reads, []string{at(1), "lb:2379"}) {
+		t.Errorf("reads go to %v", reads)
+	}
+	b.Silent(at(1))
+	if b.Successors() != nil && b.Reads()[0] != at(1) {
+		t.Errorf("reads go to %v", b.Reads())
+	}
+	b.Silent("lb:2379")
+	if ask := b.Successors(); !slices.Equal(ask, []string{at(3), at(4)}) {
+		t.Errorf("nobody that was given answers: asks %v", ask)
+	}
+	if reads := b.Reads(); !slices.Equal(reads, []string{at(1), "lb:2379"}) {
+		t.Errorf("reads go to %v before anybody has answered there", reads)
+	}
+	if err := b.Heard(at(3), 8, 3); !errors.Is(err, nativeclient.ErrForeign) {
+		t.Errorf("a member of another cluster: %v", err)
+	}
+	if err := b.Heard(at(4), 7, 4); err != nil || !slices.Equal(b.Reads(), []string{at(1), "lb:2379", at(4)}) {
+		t.Errorf("reads go to %v (%v)", b.Reads(), err)
+	}
+}
+
+// Ensure that who is missing in the list of one member that may lag does not count as gone.
+func TestBook_Listed_unconfirmed(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b := nativeclient.NewBook([]string{at(3)})
+	list(t, b, now, 1, 2, 3)
+	if err := b.Listed(7, placesOf(1, 2), false); err != nil || b.Successors() != nil {
+		t.Errorf("a member that lags speaks for all (%v)", err)
+	}
+	if err := b.Listed(7, placesOf(2, 4), true); err != nil || b.Successors() == nil {
+		t.Errorf("what a quorum says counts for nothing (%v)", err)
+	}
+	if err := b.Listed(8, placesOf(5), true); !errors.Is(err, nativeclient.ErrForeign) {
+		t.Errorf("a list of another cluster: %v", err)
+	}
+}
+
+// Ensure that a voter which advertises nothing is asked for less and less often, and that a broken connection is a reason to
+// list, not more than once a second.
+func TestBook_Wait(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b := nativeclient.NewBook([]string{at(1)})
+	list(t, b, now, 1, 2)
+	if err := b.NoteStatus(at(1), inForce(10, 1, 2, 3)); err != nil {
+		t.Fatal(err)
+	}
+	last := time.Duration(0)
+	for range 12 {
+		list(t, b, now, 1, 2)
+		wait := b.Wait(now)
+		if wait < last || wait > nativeclient.ListInterval || wait == 0 {
+			t.Fatalf("waits %v, then %v", last, wait)
+		}
+		last, now = wait, now.Add(wait)
+	}
+	if last != nativeclient.ListInterval {
+		t.Errorf("a voter that does not say where it is is asked for each %v", last)
+	}
+	list(t, b, now, 1, 2, 3)
+	b.Broken()
+	if wait := b.Wait(now); wait <= 0 || wait >= nativeclient.ListInterval {
+		t.Errorf("a connection ended, and the members are listed in %v", wait)
+	}
+}
+
+// Ensure that other endpoints of the user take effect at once.
+func TestBook_Give(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b := nativeclient.NewBook([]string{at(1)})
+	list(t, b, now, 2, 3)
+	list(t, b, now, 2, 3)
+	if reads := b.Reads(); !slices.Equal(reads, []string{at(1), at(2), at(3)}) {
+		t.Errorf("nobody is at %s, and reads go to %v", at(1), reads)
+	}
+	if b.Give([]string{at(1)}) {
+		t.Error("the same endpoints count as others")
+	}
+	if !b.Give([]string{"m3:2379"}) || !b.Given(at(3)) || !slices.Equal(b.Reads(), []string{"m3:2379"}) {
+		t.Errorf("reads go to %v", b.Reads())
+	}
+	if first, others := b.Writes(); !slices.Equal(first, []string{"m3:2379"}) || !slices.Equal(others, []string{at(2)}) {
+		t.Errorf("writes go to %v, then %v", first, others)
+	}
+}
