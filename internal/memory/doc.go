@@ -5,7 +5,7 @@
 // process runs in, has. Govern lets the heap grow as far as the load needs it, and no further than the limit.
 //
 // It does not enforce the shares: the parts that get them do, by refusing or spilling what is over. Nor does it know what
-// clients keep in the replicated state: leases, users and membership are the same on all members and bounded there.
+// clients keep in the replicated state: ids of leases, users and membership are the same on all members and bounded there.
 //
 // Invariants:
 //  1. The shares of a limit never add up to more than what it leaves beside the program itself.

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/quorate/quorate/internal/kv"
+	"github.com/quorate/quorate/internal/kv/apply"
 	"github.com/quorate/quorate/internal/rpc/wire"
 )
 
@@ -119,13 +121,10 @@ func (l *leaseService) attach(ctx context.Context, response *wire.TimeToLiveResp
 	err := l.options.Answers.Build(ctx, 0, func(account kv.Account) error {
 		machine, release := l.options.Member.Machine()
 		defer release()
-		keys, bytes := machine.Leases().KeysSize(response.ID)
-		if err := account.Take(keyBytes*keys + int(bytes)); err != nil {
-			return err
-		}
+		var err error
 		response.Memory = account
-		response.Keys, _ = machine.Leases().Keys(response.ID)
-		return nil
+		response.Keys, err = keysOf(machine, response.ID, account)
+		return err
 	})
 	if err != nil {
 		return l.unanswered(err)
@@ -136,6 +135,27 @@ func (l *leaseService) attach(ctx context.Context, response *wire.TimeToLiveResp
 	}
 	uncompressed(ctx, response.Memory)
 	return nil
+}
+
+// keysOf reads the keys of a lease. Those that the lease had at the beginning are counted before any of them is read, and the
+// others, which were attached meanwhile, one by one.
+func keysOf(machine *apply.Machine, id kv.LeaseID, account kv.Account) (keys []string, err error) {
+	count, bytes := machine.Leases().KeysSize(id)
+	counted := keyBytes*count + int(bytes)
+	if err := account.Take(counted); err != nil {
+		return nil, err
+	}
+	keys = make([]string, 0, count)
+	readErr := machine.VisitLeaseKeys(id, func(key []byte) bool {
+		if counted -= keyBytes + len(key); counted < 0 {
+			err = account.Take(keyBytes + len(key))
+		}
+		if err == nil {
+			keys = append(keys, string(key))
+		}
+		return err == nil
+	})
+	return keys, cmp.Or(err, readErr)
 }
 
 // statusBytes is what a lease takes in a list of them while it is collected.

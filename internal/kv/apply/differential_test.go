@@ -309,7 +309,10 @@ func (b *bench) checkState(want *model) {
 				hang = append(hang, key)
 			}
 		}
-		keys, ok := b.m.Leases().Keys(id)
+		keys, ok := b.leaseKeys(id), b.m.Leases().Exists(id)
+		if n, _ := b.m.Leases().KeysSize(id); n != len(keys) {
+			b.t.Errorf("lease %d: %d keys counted, and %d hang on it", id, n, len(keys))
+		}
 		if ok != want.leases[id] || !slices.Equal(keys, hang) {
 			b.t.Errorf("lease %d: %v %v, want %v %v", id, ok, keys, want.leases[id], hang)
 		}
@@ -388,4 +391,13 @@ func (o *observer) check(want []kv.Event) {
 			o.t.Errorf("event %d: %+v was before, want %+v", i, prev, want[i].Prev)
 		}
 	}
+}
+
+// leaseKeys returns the keys that hang on a lease.
+func (b *bench) leaseKeys(id kv.LeaseID) (keys []string) {
+	b.t.Helper()
+	if err := b.m.VisitLeaseKeys(id, func(key []byte) bool { keys = append(keys, string(key)); return true }); err != nil {
+		b.t.Fatal(err)
+	}
+	return keys
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/keyrange"
 	"github.com/quorate/quorate/internal/kv"
-	"github.com/quorate/quorate/internal/kv/lease"
 	"github.com/quorate/quorate/internal/kv/mvcc"
 )
 
@@ -22,7 +21,7 @@ func (m *Machine) Evaluate(e *consensus.Entry) (kv.Result, bool) {
 	if e.Kind != consensus.EntryCommand || e.ExactRevision == 0 {
 		return kv.Result{}, false
 	}
-	v := evaluation{store: m.store, leases: m.leases, alarms: m.alarms, auth: m.auth.state.Load(), rev: m.store.Revision(),
+	v := evaluation{store: m.store, leases: m.keys(), alarms: m.alarms, auth: m.auth.state.Load(), rev: m.store.Revision(),
 		exact: kv.Revision(e.ExactRevision), unpermitted: m.options.Faults.EvaluateUnpermitted}
 	v.account.left = maxFastAnswerBytes
 	if !m.awaits(e) {
@@ -73,7 +72,7 @@ func (m *Machine) keptAt(e *consensus.Entry) (kv.Result, bool) {
 // imitated but given up on.
 type evaluation struct {
 	store  *mvcc.Store
-	leases *lease.Lessor
+	leases leasedKeys
 	alarms *alarmTable
 	auth   *auth.State
 
@@ -132,7 +131,7 @@ func (v *evaluation) read(op *kv.RangeOp) kv.RangeResult {
 }
 
 func (v *evaluation) put(op *kv.PutOp) *kv.PutResult {
-	if op.Lease != 0 && !v.leases.Exists(op.Lease) {
+	if op.Lease != 0 && !v.leases.leases.Exists(op.Lease) {
 		v.unknown = true
 	}
 	res := &kv.PutResult{}

@@ -35,7 +35,7 @@ type operations struct{ puts, deletes, ranges uint64 }
 // begin starts a batch of so many entries. wanted says that somebody watches.
 func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Answering) {
 	x.w = w
-	x.rows.Table, x.rows.Prefix = w, []byte{tableLease}
+	x.rows.Begin(leaseRows{w})
 	x.events.begin(wanted)
 	x.answer = answer{answering: answering}
 	x.puts = make([]kv.PutResult, 0, entries) // one allocation for the results of all puts
@@ -43,7 +43,8 @@ func (x *executor) begin(w *mvcc.Writer, entries int, wanted bool, answering Ans
 
 // end releases the batch.
 func (x *executor) end() {
-	x.w, x.rows.Table, x.puts = nil, nil, nil
+	x.w, x.puts = nil, nil
+	x.rows.Begin(nil)
 	x.events.begin(false)
 }
 
@@ -57,7 +58,7 @@ func (x *executor) execute(cmd *kv.Command, res *kv.Result) {
 }
 
 func (x *executor) attempt(cmd *kv.Command, res *kv.Result) {
-	if res.Err = permit(x.auth.state.Load(), x.leases, cmd); res.Err != nil && !x.unpermitted {
+	if res.Err = permit(x.auth.state.Load(), x.keys(), cmd); res.Err != nil && !x.unpermitted {
 		return
 	}
 	if res.Err = barred(cmd, x.alarms.noSpace, x.alarms.corrupt); res.Err != nil {
@@ -125,7 +126,7 @@ func (x *executor) put(op *kv.PutOp) *kv.PutResult {
 	}
 	if was != leaseID {
 		if was != 0 {
-			x.leases.Detach(&x.rows, was, op.Key)
+			x.w.Fail(x.leases.Detach(&x.rows, was, op.Key))
 		}
 		if leaseID != 0 {
 			x.leases.Attach(&x.rows, leaseID, op.Key)
@@ -156,19 +157,24 @@ func (x *executor) delete(op *kv.DeleteOp) *kv.DeleteResult {
 	case len(op.End) == 0: // of a range nothing is read without an account
 		account = x.events.account()
 	}
-	return x.deleteWithin(op, account)
+	return x.deleteWithin(op, account, 0)
 }
 
-// deleteWithin is delete whose events have values only as far as account has room for them.
-func (x *executor) deleteWithin(op *kv.DeleteOp, account kv.Account) *kv.DeleteResult {
+// deleteWithin is delete whose events have values only as far as account has room for them. The keys of the lease that ends
+// were read from its rows.
+func (x *executor) deleteWithin(op *kv.DeleteOp, account kv.Account, ends kv.LeaseID) *kv.DeleteResult {
 	were, whole := x.w.DeleteRange(op.Key, op.End, account)
 	x.did.deletes++
 	if !whole {
 		x.events.giveUp()
 	}
 	for i := range were {
-		if were[i].Lease != 0 {
-			x.leases.Detach(&x.rows, were[i].Lease, were[i].Key)
+		switch were[i].Lease {
+		case 0:
+		case ends:
+			x.leases.Drop(&x.rows, ends, were[i].Key)
+		default:
+			x.w.Fail(x.leases.Detach(&x.rows, were[i].Lease, were[i].Key))
 		}
 	}
 	res := &kv.DeleteResult{Deleted: int64(len(were))}
@@ -196,17 +202,27 @@ func (x *executor) grant(op *kv.LeaseGrantOp, res *kv.Result) {
 
 // revoke deletes the keys of a lease in their order, all at one revision, and then the lease.
 func (x *executor) revoke(id kv.LeaseID) error {
-	keys, found := x.leases.Keys(id)
-	if !found {
+	if !x.leases.Exists(id) {
 		return kv.ErrLeaseNotFound
 	}
-	for _, key := range keys {
-		x.deleteWithin(&kv.DeleteOp{Key: []byte(key)}, x.events.account())
-	}
+	_ = x.VisitKeys(id, func(key []byte) bool {
+		x.deleteWithin(&kv.DeleteOp{Key: key}, x.events.account(), id)
+		return x.w.Err() == nil
+	})
 	if x.w.Err() != nil {
 		return nil // the engine failed to read: Commit says so, and nothing of this becomes visible
 	}
 	x.leases.Revoke(&x.rows, id)
 	x.counts.LeasesRevoked.Add(1)
 	return nil
+}
+
+// keys are those of leases with what the batch under way has changed.
+func (x *executor) keys() leasedKeys { return leasedKeys{x.leases, x} }
+
+// VisitKeys implements lease.Visitor. An error ends the batch: what a command does must not depend on it.
+func (x *executor) VisitKeys(id kv.LeaseID, visit func(key []byte) bool) error {
+	err := x.rows.VisitKeys(id, visit)
+	x.w.Fail(err)
+	return err
 }

@@ -71,6 +71,17 @@ func (m *Machine) Store() *mvcc.Store { return m.store }
 // Leases returns the leases.
 func (m *Machine) Leases() *lease.Lessor { return m.leases }
 
+// keys are those of leases as the last batch left them.
+func (m *Machine) keys() leasedKeys {
+	return leasedKeys{m.leases, &lease.Committed{Reader: committedRows{m.engine}, Prefix: []byte{tableLease}}}
+}
+
+// VisitLeaseKeys calls visit with each key that hangs on a lease, in order, until it returns false: as the last batch left
+// them. The key is valid during the call. The error is an operating error.
+func (m *Machine) VisitLeaseKeys(id kv.LeaseID, visit func(key []byte) bool) error {
+	return m.keys().rows.VisitKeys(id, visit)
+}
+
 // Counts returns what this machine, and those that it replaced, did.
 func (m *Machine) Counts() *counts.Counts { return m.executor.counts }
 
@@ -156,11 +167,11 @@ func (m *Machine) Jobs() []Job { return m.jobs.list() }
 func (m *Machine) Users() *auth.State { return m.auth.state.Load() }
 
 // Permit returns why a command would be rejected now, if it is for want of permission.
-func (m *Machine) Permit(cmd *kv.Command) error { return permit(m.Users(), m.leases, cmd) }
+func (m *Machine) Permit(cmd *kv.Command) error { return permit(m.Users(), m.keys(), cmd) }
 
 // PermitLease checks whether somebody may renew a lease.
 func (m *Machine) PermitLease(by auth.Credentials, id kv.LeaseID) error {
-	p := permission{user: m.Users().Check(by), leases: m.leases}
+	p := permission{user: m.Users().Check(by), leases: m.keys()}
 	return p.mayLease(id)
 }
 

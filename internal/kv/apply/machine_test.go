@@ -248,7 +248,7 @@ func TestMachine_Apply_put_rules(t *testing.T) {
 	if got := b.get("k"); string(got.Value) != "v" || got.Lease != 0 || got.Version != 2 {
 		t.Errorf("after ignore_value: %+v", got)
 	}
-	if keys, _ := b.m.Leases().Keys(4); len(keys) != 0 {
+	if keys := b.leaseKeys(4); len(keys) != 0 {
 		t.Errorf("a put without lease leaves %v on the old one", keys)
 	}
 	b.do(putLease("k", 4))
@@ -256,7 +256,7 @@ func TestMachine_Apply_put_rules(t *testing.T) {
 	if got := b.get("k"); got.Lease != 4 || len(got.Value) != 0 {
 		t.Errorf("after ignore_lease: %+v", got)
 	}
-	if keys, _ := b.m.Leases().Keys(4); !slices.Equal(keys, []string{"k"}) {
+	if keys := b.leaseKeys(4); !slices.Equal(keys, []string{"k"}) {
 		t.Errorf("ignore_lease leaves %v on it", keys)
 	}
 }
@@ -290,7 +290,7 @@ func TestMachine_Apply_lease_end_of_a_former_leader(t *testing.T) {
 	b.do(putLease("a", 7))
 	found := func(term uint64) kv.Command { return kv.Command{LeaseRevoke: &kv.LeaseRevokeOp{ID: 7, Term: term}} }
 	b.want("the entry is of a later term", b.do(found(9)), kv.Result{Revision: 2, Err: kv.ErrDeposed})
-	if keys, ok := b.m.Leases().Keys(7); !ok || len(keys) != 1 {
+	if keys, ok := b.leaseKeys(7), b.m.Leases().Exists(7); !ok || len(keys) != 1 {
 		t.Errorf("lease 7 has %v, %v", keys, ok)
 	}
 	b.want("the entry is of its term", b.do(found(1)), kv.Result{Revision: 3})

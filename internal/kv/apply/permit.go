@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/quorate/quorate/internal/auth"
@@ -15,7 +16,7 @@ import (
 // What only members propose is in nobody's name and always permitted: sessions, jobs, what members publish, and the ends of
 // leases that a leader found expired. No request of a client becomes one of these. Alarms and compactions come from both; those
 // that a member proposes of itself say so. A State without a secret gets one in nobody's name: see auth.State.Next.
-func permit(state *auth.State, leases *lease.Lessor, cmd *kv.Command) error {
+func permit(state *auth.State, leases leasedKeys, cmd *kv.Command) error {
 	if !state.Enabled() || cmd.Auth != nil && cmd.Auth.Kind == auth.Enable && len(state.Secret()) == 0 {
 		return nil
 	}
@@ -40,7 +41,7 @@ func permit(state *auth.State, leases *lease.Lessor, cmd *kv.Command) error {
 // permission is the checks of one command.
 type permission struct {
 	user    auth.Check
-	leases  *lease.Lessor
+	leases  leasedKeys
 	passed  []kv.LeaseID // whose keys may be written
 	checked int          // keys of leases
 }
@@ -75,13 +76,18 @@ func (p *permission) mayLease(id kv.LeaseID) error {
 	if slices.Contains(p.passed, id) {
 		return nil
 	}
-	keys, few := p.leases.FewKeys(id, MaxLeaseKeys-p.checked)
-	if !few || len(p.passed) == maxLeases {
+	keys, _ := p.leases.leases.KeysSize(id)
+	if keys > MaxLeaseKeys-p.checked || len(p.passed) == maxLeases {
 		return auth.ErrPermissionDenied
 	}
-	p.checked += len(keys)
-	for _, key := range keys {
-		if err := p.user.Write([]byte(key), nil); err != nil {
+	p.checked += keys
+	if keys > 0 {
+		var denied error
+		err := p.leases.rows.VisitKeys(id, func(key []byte) bool {
+			denied = p.user.Write(key, nil)
+			return denied == nil
+		})
+		if err = cmp.Or(err, denied); err != nil {
 			return err
 		}
 	}
@@ -143,4 +149,10 @@ func asOffered(e *consensus.Entry, cmd *kv.Command) {
 	if e.ExactRevision != 0 && e.Proposal.Session.OfClient() && cmd.By.User != "" {
 		cmd.By.Revision = auth.AnyRevision
 	}
+}
+
+// leasedKeys is the leases with their keys.
+type leasedKeys struct {
+	leases *lease.Lessor
+	rows   lease.Visitor
 }

@@ -119,12 +119,21 @@ func decodeNumber(what string, row []byte) (uint64, error) {
 func scan(eng engine.Engine, prefix []byte, visit func(rest, value []byte) error) (err error) {
 	upper := append([]byte(nil), prefix...)
 	upper[len(upper)-1]++
-	it, err := eng.NewIter(prefix, upper)
+	return scanRange(eng, prefix, upper, func(key, value []byte) (more bool, err error) {
+		err = visit(key[len(prefix):], value)
+		return err == nil, err
+	})
+}
+
+// scanRange calls visit for every row in [lower, upper), until it returns false. The slices are valid during the call.
+func scanRange(eng engine.Engine, lower, upper []byte, visit func(key, value []byte) (more bool, err error)) (err error) {
+	it, err := eng.NewIter(lower, upper)
 	if err != nil {
-		return fmt.Errorf("apply: read table %q: %w", prefix, err)
+		return fmt.Errorf("apply: read table %q: %w", lower, err)
 	}
 	for valid := it.First(); valid; valid = it.Next() {
-		if err = visit(it.Key()[len(prefix):], it.Value()); err != nil {
+		var more bool
+		if more, err = visit(it.Key(), it.Value()); !more || err != nil {
 			break
 		}
 	}
@@ -135,7 +144,7 @@ func scan(eng engine.Engine, prefix []byte, visit func(rest, value []byte) error
 		err = closeErr
 	}
 	if err != nil {
-		return fmt.Errorf("apply: read table %q: %w", prefix, err)
+		return fmt.Errorf("apply: read table %q: %w", lower, err)
 	}
 	return nil
 }

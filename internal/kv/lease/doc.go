@@ -15,8 +15,10 @@
 //     already.
 //  3. The replicated half depends on the log alone; the volatile half is never written.
 //  4. A key hangs on at most one lease, and the one in its newest version.
-//  5. The lock, which the state machine needs for every put with a lease, is held for at most leasesPerHold leases or
-//     keys at once, however many there are. Longer work releases it in between.
+//  5. The keys of leases are rows of the table, and in memory only as far as the batch under way has changed them. A Lessor
+//     knows how many hang on each lease.
+//  6. The lock, which the state machine needs for every put with a lease, is held for at most leasesPerHold leases at once,
+//     however many there are. Longer work releases it in between.
 //
 // All methods are safe for concurrent use; the replicated half has one writer, the state machine.
 package lease

@@ -45,21 +45,17 @@ func TestLessor_Revoke_leavesNothingInHeap(t *testing.T) {
 	}
 }
 
-// Every operation that may meet very many leases or keys releases the lock after leasesPerHold of them: applying waits
+// Every operation that may meet very many leases releases the lock after leasesPerHold of them: applying waits
 // for no longer than that.
 func TestLessor_holdsAreShort(t *testing.T) {
-	const leases, keys = 20_000, 5_000
+	const leases = 20_000
 	l, rows := New(), &Rows{Table: noTable{}}
 	for id := kv.LeaseID(1); id <= leases; id++ {
 		l.Grant(rows, id, 60)
 	}
-	for i := range keys {
-		l.Attach(rows, 7, fmt.Appendf(nil, "k%d", i))
-	}
 	for name, step := range map[string]func() int{
 		"Promote": func() int { l.Promote(moment, time.Second); return leases },
 		"Leases":  func() int { return len(l.Leases(moment)) },
-		"Keys":    func() int { found, _ := l.Keys(7); return leases - keys + len(found) },
 		"Demote":  func() int { l.Demote(); l.Promote(moment, 0); return leases },
 		"Expired": func() int { l.Promote(moment, 0); l.Expired(moment, 100, 1000); return l.due.length() },
 		"Expired, all renewed": func() int {
@@ -153,16 +149,14 @@ func TestLessor_SizeBytes(t *testing.T) {
 		l.Grant(rows, id, 60)
 		for i := range 20 {
 			l.Attach(rows, id, fmt.Appendf(nil, "%02d", i))
-			l.Attach(rows, id, fmt.Appendf(nil, "%02d", i))
 		}
 	}
 	if want := int64(10 * (leaseBytes + 20*(keyBytes+2))); l.SizeBytes() != want {
 		t.Fatalf("%d bytes, want %d", l.SizeBytes(), want)
 	}
 	for id := kv.LeaseID(1); id <= 10; id++ {
-		keys, _ := l.Keys(id)
-		for _, key := range keys {
-			l.Detach(rows, id, []byte(key))
+		for i := range 20 {
+			l.Drop(rows, id, fmt.Appendf(nil, "%02d", i))
 		}
 		l.Revoke(rows, id)
 	}

@@ -36,8 +36,9 @@ type Lessor struct {
 type lease struct {
 	id         kv.LeaseID
 	ttlSeconds int64
-	keys       keySet
-	slot       int // in Lessor.all
+	keys       int   // how many hang on it
+	keysLen    int64 // bytes of them
+	slot       int   // in Lessor.all
 
 	// These mean something only in the epoch in which they were set.
 	epoch    uint64
@@ -119,45 +120,9 @@ func (l *Lessor) KeysSize(id kv.LeaseID) (keys int, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if le := l.leases[id]; le != nil {
-		return le.keys.length(), le.keys.bytes
+		return le.keys, le.keysLen
 	}
 	return 0, 0
-}
-
-// Keys returns the keys that hang on a lease, sorted, and whether the lease exists. A key that is attached or detached
-// meanwhile may be among them or not.
-func (l *Lessor) Keys(id kv.LeaseID) (keys []string, exists bool) {
-	l.mu.Lock()
-	le := l.leases[id]
-	if le == nil {
-		l.mu.Unlock()
-		return nil, false
-	}
-	length := le.keys.length()
-	l.mu.Unlock()
-	keys = make([]string, 0, length)
-	l.walk(func() int { return le.keys.length() }, func(at int) { keys = append(keys, *le.keys.at(at)) })
-	slices.Sort(keys)
-	return slices.Compact(keys), true
-}
-
-// FewKeys returns the keys that hang on a lease, in no order, and false if they are more than most.
-func (l *Lessor) FewKeys(id kv.LeaseID, most int) (keys []string, few bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	le := l.leases[id]
-	if le == nil {
-		return nil, true
-	}
-	length := le.keys.length()
-	if length > most {
-		return nil, false
-	}
-	keys = make([]string, length)
-	for i := range keys {
-		keys[i] = *le.keys.at(i)
-	}
-	return keys, true
 }
 
 // Info is what a listing or LeaseTimeToLive tells of a lease.

@@ -3,6 +3,7 @@ package lease_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"sort"
@@ -13,13 +14,36 @@ import (
 	"github.com/quorate/quorate/internal/kv/lease"
 )
 
-// table is an engine batch that remembers what it holds.
+// table is an engine whose batches are of one row.
 type table map[string]string
 
 func (t table) Set(key, value []byte) { t[string(key)] = string(value) }
 func (t table) DeleteRaw(key []byte)  { delete(t, string(key)) }
 
-func rows(t table) *lease.Rows { return &lease.Rows{Table: t, Prefix: []byte("p")} }
+func (t table) Scan(lower, upper []byte, visit func(key []byte) bool) error {
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		if key >= string(lower) && key < string(upper) && !visit([]byte(key)) {
+			break
+		}
+	}
+	return nil
+}
+
+func (t table) Has(key []byte) (bool, error) {
+	_, found := t[string(key)]
+	return found, nil
+}
+
+func rows(t table) *lease.Rows { return &lease.Rows{Table: t, Reader: t, Prefix: []byte("p")} }
+
+// visit returns the keys that hang on a lease.
+func visit(t *testing.T, from lease.Visitor, id kv.LeaseID) (keys []string) {
+	t.Helper()
+	if err := from.VisitKeys(id, func(key []byte) bool { keys = append(keys, string(key)); return true }); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
 
 // reopen loads what a table holds into a new Lessor, in the order of an engine.
 func reopen(t *testing.T, from table) *lease.Lessor {
@@ -171,45 +195,92 @@ func TestLessor_Leases_order(t *testing.T) {
 	}
 }
 
-func TestLessor_Load_is_the_same_again(t *testing.T) {
+// Ensure that keys are those of a list in memory, through batches of which some end in a start, and that the ends of leases and
+// the numbers of keys agree with them.
+func TestRows_againstList(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewSource(seed))
-	l, tab := lease.New(), table{}
-	r := rows(tab)
+	l, tab, batch := lease.New(), table{}, &pendingBatch{}
+	r := &lease.Rows{Reader: tab, Prefix: []byte("p")}
+	r.Begin(batch)
 	hangs := map[string]kv.LeaseID{}
-	for step := 0; step < 3000; step++ {
+	on := func(id kv.LeaseID) (keys []string) {
+		for _, key := range slices.Sorted(maps.Keys(hangs)) {
+			if hangs[key] == id {
+				keys = append(keys, key)
+			}
+		}
+		return keys
+	}
+	for step := range 6000 {
 		id := kv.LeaseID(rng.Intn(9) - 4)
-		key := fmt.Sprintf("k%d", rng.Intn(20))
-		switch {
+		key := fmt.Sprintf("k%d", rng.Intn(30))
+		old, hung := hangs[key]
+		switch what := rng.Intn(20); {
+		case what == 0:
+			batch.commit(tab)
+			r.Begin(batch)
+			if rng.Intn(10) == 0 {
+				l = reopen(t, tab)
+			}
+			committed := &lease.Committed{Reader: tab, Prefix: []byte("p")}
+			if got := visit(t, committed, id); !slices.Equal(got, on(id)) {
+				t.Fatalf("step %d, lease %d: %v are committed, want %v", step, id, got, on(id))
+			}
 		case !l.Exists(id):
 			l.Grant(r, id, int64(rng.Intn(100)-3))
-		case rng.Intn(10) == 0:
-			keys, _ := l.Keys(id)
-			for _, key := range keys {
-				l.Detach(r, id, []byte(key))
+		case what == 1:
+			for _, key := range visit(t, r, id) {
+				l.Drop(r, id, []byte(key))
 				delete(hangs, key)
 			}
 			l.Revoke(r, id)
-		default:
-			if old, ok := hangs[key]; ok {
-				l.Detach(r, old, []byte(key))
+		case hung && (what < 8 || old == id):
+			delete(hangs, key)
+			if err := l.Detach(r, old, []byte(key)); err != nil {
+				t.Fatal(err)
 			}
+		case hung:
+			if err := l.Detach(r, id, []byte(key)); err != nil { // it hangs elsewhere
+				t.Fatal(err)
+			}
+		default:
 			l.Attach(r, id, []byte(key))
 			hangs[key] = id
 		}
-	}
-	again := reopen(t, tab)
-	for id := kv.LeaseID(-5); id < 6; id++ {
-		want, wantOK := l.Keys(id)
-		got, gotOK := again.Keys(id)
-		if gotOK != wantOK || !slices.Equal(got, want) {
-			t.Fatalf("lease %d: %v %v after loading, want %v %v", id, got, gotOK, want, wantOK)
+		want := on(id)
+		if got := visit(t, r, id); !slices.Equal(got, want) {
+			t.Fatalf("step %d, lease %d: got %v, want %v", step, id, got, want)
+		}
+		if n, _ := l.KeysSize(id); n != len(want) {
+			t.Fatalf("step %d, lease %d: %d keys counted, want %d", step, id, n, len(want))
 		}
 	}
-	if got, want := again.Leases(at(0)), l.Leases(at(0)); !slices.Equal(got, want) {
+	batch.commit(tab)
+	if got, want := reopen(t, tab).Leases(at(0)), l.Leases(at(0)); !slices.Equal(got, want) {
 		t.Fatalf("loaded %v, want %v", got, want)
 	}
+}
+
+// pendingBatch is an engine batch: nobody reads it before it is committed.
+type pendingBatch []func(table)
+
+func (b *pendingBatch) Set(key, value []byte) {
+	k, v := string(key), string(value)
+	*b = append(*b, func(t table) { t[k] = v })
+}
+
+func (b *pendingBatch) DeleteRaw(key []byte) {
+	k := string(key)
+	*b = append(*b, func(t table) { delete(t, k) })
+}
+
+func (b *pendingBatch) commit(to table) {
+	for _, write := range *b {
+		write(to)
+	}
+	*b = nil
 }
 
 // A client counts from the answer to its grant or renewal; no lease may be named before the client's own count ends,

@@ -138,7 +138,7 @@ func (l *Lessor) Expired(now time.Time, leases, keys int) []kv.LeaseID {
 			if le := l.due.at(0).lease; le.deadline.After(now) { // renewed since
 				l.due.at(0).at = le.deadline
 			} else {
-				if keys -= le.keys.length(); keys < 0 && len(ids) > 0 {
+				if keys -= le.keys; keys < 0 && len(ids) > 0 {
 					return looked, false
 				}
 				le.named = true

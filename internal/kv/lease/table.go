@@ -8,43 +8,11 @@ import (
 	"github.com/quorate/quorate/internal/kv"
 )
 
-// Rows of the lease table, below a prefix that the state machine gives:
-//
-//	prefix 'g' id                ->  TTL in seconds, varint: granted
-//	prefix 'k' id key            ->  (empty): key hangs on the lease
-//
-// An id is 8 bytes, big-endian, with its sign turned, so that rows stand in the order of ids, and every lease before
-// the first key.
-const (
-	rowLease = 'g'
-	rowKey   = 'k'
-
-	signBit = 1 << 63
-)
-
-// Table is where the replicated half is written: the engine batch of the entry being applied.
-type Table interface {
-	Set(key, value []byte)
-	DeleteRaw(key []byte)
-}
-
-// Rows is the lease table seen through one engine batch.
-type Rows struct {
-	Table  Table
-	Prefix []byte
-	buf    []byte
-}
-
-func (r *Rows) row(kind byte, id kv.LeaseID) []byte {
-	r.buf = append(append(r.buf[:0], r.Prefix...), kind)
-	r.buf = binary.BigEndian.AppendUint64(r.buf, uint64(id)^signBit)
-	return r.buf
-}
-
 // Grant adds a lease. The caller has checked that the id is free.
 func (l *Lessor) Grant(rows *Rows, id kv.LeaseID, ttlSeconds int64) {
 	var value [binary.MaxVarintLen64]byte
 	rows.Table.Set(rows.row(rowLease, id), value[:binary.PutVarint(value[:], ttlSeconds)])
+	rows.anew(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.grant(id, ttlSeconds)
@@ -62,14 +30,15 @@ func (l *Lessor) grant(id kv.LeaseID, ttlSeconds int64) {
 	}
 }
 
-// Revoke removes a lease on which no key hangs any more: the caller deletes the keys first, in the order of Keys, and
-// each deletion detaches its key.
+// Revoke removes a lease on which no key hangs any more: the caller deletes the keys first, in the order of VisitKeys, and
+// drops each of them.
 func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	rows.Table.DeleteRaw(rows.row(rowLease, id))
+	rows.anew(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	le := l.leases[id]
-	invariant.True(le != nil && le.keys.length() == 0, "lease %x is revoked with keys or without being there", int64(id))
+	invariant.True(le != nil && le.keys == 0, "lease %x is revoked with keys or without being there", int64(id))
 	le.revoked = true
 	delete(l.leases, id)
 	last := *l.all.at(l.all.length() - 1)
@@ -82,36 +51,53 @@ func (l *Lessor) Revoke(rows *Rows, id kv.LeaseID) {
 	}
 }
 
-// Attach hangs key on a lease.
+// Attach hangs key, which hangs on none, on a lease.
 func (l *Lessor) Attach(rows *Rows, id kv.LeaseID, key []byte) {
 	row := append(rows.row(rowKey, id), key...)
 	rows.buf = row
 	rows.Table.Set(row, nil)
+	rows.note(id, key, true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.attach(id, key)
+	l.attach(id, len(key))
 }
 
-func (l *Lessor) attach(id kv.LeaseID, key []byte) {
+func (l *Lessor) attach(id kv.LeaseID, keyLen int) {
 	le := l.leases[id]
 	if le == nil {
-		invariant.Broken("key %q is attached to lease %x, which is not there", key, int64(id))
+		invariant.Broken("a key of %d bytes is attached to lease %x, which is not there", keyLen, int64(id))
 	}
-	if le.keys.add(string(key)) {
-		l.size += keyBytes + int64(len(key))
-	}
+	le.keys++
+	le.keysLen += int64(keyLen)
+	l.size += keyBytes + int64(keyLen)
 }
 
-// Detach takes key off a lease.
-func (l *Lessor) Detach(rows *Rows, id kv.LeaseID, key []byte) {
+// Detach takes key off a lease, if it hangs there. The error is an operating error.
+func (l *Lessor) Detach(rows *Rows, id kv.LeaseID, key []byte) error {
+	if !l.Exists(id) {
+		return nil
+	}
+	row := append(rows.row(rowKey, id), key...)
+	rows.buf = row
+	if hangs, err := rows.hangs(id, key, row); err != nil || !hangs {
+		return err
+	}
+	rows.note(id, key, false)
+	l.Drop(rows, id, key)
+	return nil
+}
+
+// Drop takes key, which VisitKeys told, off a lease that is about to be revoked. Nothing is kept in memory for it.
+func (l *Lessor) Drop(rows *Rows, id kv.LeaseID, key []byte) {
 	row := append(rows.row(rowKey, id), key...)
 	rows.buf = row
 	rows.Table.DeleteRaw(row)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if le := l.leases[id]; le != nil && le.keys.remove(string(key)) {
-		l.size -= keyBytes + int64(len(key))
-	}
+	le := l.leases[id]
+	le.keys--
+	le.keysLen -= int64(len(key))
+	l.size -= keyBytes + int64(len(key))
 }
 
 // Load takes one row of the table into a Lessor that is being opened; key is without the prefix. Rows come in the order
@@ -134,7 +120,7 @@ func (l *Lessor) Load(key, value []byte) error {
 		if l.leases[id] == nil {
 			return fmt.Errorf("%w: key %q of a missing lease %x", ErrBadRow, key[9:], int64(id))
 		}
-		l.attach(id, key[9:])
+		l.attach(id, len(key)-9)
 	default:
 		return fmt.Errorf("%w: kind %q", ErrBadRow, key[0])
 	}

@@ -65,6 +65,9 @@ func (w *Writer) WriteForm(form Form) { w.form = min(w.form, form) }
 // Err returns the engine error that Commit will return, nil if there is none so far.
 func (w *Writer) Err() error { return w.err }
 
+// Fail makes an operating error of who writes other tables, if it is one, that of Commit.
+func (w *Writer) Fail(err error) { w.note(err) }
+
 func (w *Writer) note(err error) {
 	if err != nil && w.err == nil {
 		w.err = err

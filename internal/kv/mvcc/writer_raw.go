@@ -57,6 +57,18 @@ func (w *Writer) DeleteRaw(key []byte) {
 	w.raw.byKey[string(key)] = rawWrite{turn: w.raw.turn}
 }
 
+// SetUnread is Set for a row that nobody asks GetRaw for while this batch is not committed. It keeps no copy.
+func (w *Writer) SetUnread(key, value []byte) {
+	checkTable(key)
+	w.batch.Set(key, value)
+}
+
+// DeleteUnread is DeleteRaw for a row that nobody asks GetRaw for while this batch is not committed. It keeps no copy.
+func (w *Writer) DeleteUnread(key []byte) {
+	checkTable(key)
+	w.batch.Delete(key)
+}
+
 // DeleteRawRange deletes the rows in [lower, upper) of one other table.
 func (w *Writer) DeleteRawRange(lower, upper []byte) {
 	checkTable(lower)
