@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/quorate/quorate/internal/consensus/raft"
@@ -28,6 +29,7 @@ var strikes = map[string]func(*World){
 	"reconfig-crash":     byOperators((*operators).strikeMembership),
 	"transfer":           byFaults((*faults).strikeTransfer),
 	"last-word":          byFaults((*faults).strikeLastWord),
+	"overwrite":          byFaults((*faults).strikeOverwrite),
 	"auth":               (*World).strikeUsers,
 	"upgrade":            byFaults((*faults).strikeUpgrade),
 	"jobs":               byOperators((*operators).strikeJobs),
@@ -184,18 +186,56 @@ func (f *faults) strikeTransfer() {
 	from.proc.Put(raft.Transfer{To: to.id})
 }
 
-// strikeLastWord leaves what the fast path decided to those who hold it: one member has the leader's answers and nobody else
-// its entries.
-func (f *faults) strikeLastWord() {
-	var leader *host
-	var rest []*host
-	for _, h := range f.cluster.up() {
+// led returns who leads, nil if nobody does, and the others that run.
+func (c *cluster) led() (leader *host, rest []*host) {
+	for _, h := range c.up() {
 		if h.proc.Node.Replica().Leader() == h.id {
 			leader = h
 		} else {
 			rest = append(rest, h)
 		}
 	}
+	return leader, rest
+}
+
+// strikeOverwrite lets disks be at work on entries that a new leader replaces meanwhile: the leader and another member,
+// whose disks are very slow, are cut off from the rest, which elects another leader and goes on writing; then all hear each
+// other again.
+func (f *faults) strikeOverwrite() {
+	leader, rest := f.cluster.led()
+	if leader == nil || len(rest) < 2 {
+		return
+	}
+	at := f.rng.IntN(len(rest))
+	apart := []*host{leader, rest[at]}
+	if len(rest) == 2 { // both would be a majority
+		apart = apart[:1]
+	}
+	rest = slices.DeleteFunc(rest, func(h *host) bool { return slices.Contains(apart, h) })
+	f.run.struck("overwrite", fmt.Sprintf("of %d, one of %d", leader.slot, len(apart)))
+	raft := &f.run.plan.Raft
+	patience := time.Duration(raft.ElectionTicks) * f.run.plan.Tick
+	cut := dice.Between(f.rng, 2*patience, 4*patience)
+	f.cluster.net.cut(apart, rest, dice.Chance(f.rng, 0.5))
+	f.cluster.net.cut(rest, apart, dice.Chance(f.rng, 0.5))
+	for _, h := range apart {
+		h.slow = 2 * cut
+	}
+	f.run.After(cut, func() {
+		f.cluster.net.heal(apart, rest)
+		f.cluster.net.heal(rest, apart)
+	})
+	f.run.After(3*cut, func() {
+		for _, h := range apart {
+			h.slow = 0
+		}
+	})
+}
+
+// strikeLastWord leaves what the fast path decided to those who hold it: one member has the leader's answers and nobody else
+// its entries.
+func (f *faults) strikeLastWord() {
+	leader, rest := f.cluster.led()
 	if leader == nil || len(rest) < 2 {
 		return
 	}

@@ -96,14 +96,15 @@ type LeaderFaults struct {
 // RecoveryFaults drop rules of what goes with votes, what a new leader recovers (recover.go), and what is forgotten
 // (forget.go).
 type RecoveryFaults struct {
-	VoteWithout       bool // votes carry nothing
-	VoteWithoutLog    bool // votes carry no entries that the voter answered as a leader
-	TruncateForgets   bool // those are forgotten when they are truncated
-	ForgetByID        bool // an entry that was passed over takes all attempts of its proposal out of the pool
-	RecoverLoggedByID bool // an entry of any attempt keeps the others from being recovered
-	RecoverByID       bool // all attempts of a proposal are counted together
-	RecoverAnyPayload bool // attempts at one revision are counted together, whatever their payloads are
-	RecoverMore       bool // one voter more than needed
-	RecoverLess       bool // one voter less
-	RecoverDescending bool
+	TruncateKeepsBound bool // the revisions of truncated entries stay in the place of those that follow
+	VoteWithout        bool // votes carry nothing
+	VoteWithoutLog     bool // votes carry no entries that the voter answered as a leader
+	TruncateForgets    bool // those are forgotten when they are truncated
+	ForgetByID         bool // an entry that was passed over takes all attempts of its proposal out of the pool
+	RecoverLoggedByID  bool // an entry of any attempt keeps the others from being recovered
+	RecoverByID        bool // all attempts of a proposal are counted together
+	RecoverAnyPayload  bool // attempts at one revision are counted together, whatever their payloads are
+	RecoverMore        bool // one voter more than needed
+	RecoverLess        bool // one voter less
+	RecoverDescending  bool
 }

@@ -62,7 +62,7 @@ type Path struct {
 func New(settings Settings, log *raftlog.Log, history *configs.History) *Path {
 	f := &Path{settings: settings, log: log, configs: history, pool: &witness.Pool{}}
 	f.opts, f.faults = &f.settings.Options, &f.settings.Faults
-	f.unapplied = unapplied{opts: f.opts, log: log, pool: f.pool}
+	f.unapplied = unapplied{opts: f.opts, log: log, pool: f.pool, keepBound: settings.Faults.TruncateKeepsBound}
 	return f
 }
 

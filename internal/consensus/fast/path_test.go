@@ -161,6 +161,31 @@ func TestPath_Admit(t *testing.T) {
 	}
 }
 
+// Ensure that the revisions of entries which were truncated do not stand for those that came in their place: a voter would promise a
+// revision that its log has. Dropping the rule shows that.
+func TestPath_Record_afterTruncation(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		b := newBench(3, fast.Faults{RecoveryFaults: fast.RecoveryFaults{TruncateKeepsBound: dropped}})
+		slow := func(sequence uint64, key string, exact uint64) {
+			p := proposalOf(sequence, key)
+			b.append(consensus.Entry{Kind: p.Kind, Proposal: p.ID, ExactRevision: exact, Payload: p.Payload})
+		}
+		slow(1, "a", 0)
+		slow(2, "b", 0)
+		if v := b.record(proposalOf(3, "c")); v.Revision != 103 {
+			t.Fatalf("after two entries: %+v", v)
+		}
+		b.path.Truncate(2, 1)
+		b.log.Truncate(2)
+		b.view.Term++
+		slow(4, "d", 120)
+		slow(5, "e", 121)
+		if v := b.record(proposalOf(6, "f")); v.Revision <= 121 != dropped {
+			t.Errorf("rule dropped: %v, promised %+v, and the log has 121", dropped, v)
+		}
+	}
+}
+
 // admit takes a proposal into the leader's log.
 func (b *bench) admit(t *testing.T, p consensus.Proposal) {
 	t.Helper()

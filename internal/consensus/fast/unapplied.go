@@ -26,6 +26,7 @@ type unapplied struct {
 	bound     uint64 // no entry up to boundAt has a greater revision
 	boundFrom consensus.Index
 	boundAt   consensus.Index
+	keepBound bool // a fault
 }
 
 // claim is one logged entry that is not applied.
@@ -135,7 +136,9 @@ func (u *unapplied) truncate(from consensus.Index) {
 	u.entries = slices.Delete(u.entries, n, len(u.entries))
 	u.upTo = min(u.upTo, from-1)
 	u.known = slices.DeleteFunc(u.known, func(c claim) bool { return c.index >= from })
-	u.boundAt = 0
+	if !u.keepBound {
+		u.boundAt = 0
+	}
 }
 
 // holds reports whether an entry of a proposal is logged and not applied.

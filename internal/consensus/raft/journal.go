@@ -106,6 +106,7 @@ func (j *journal) restoreLog(restored *Restored) error {
 		meta := restored.Base
 		j.resetMeta = &meta
 	}
+	log.Faults = j.opts.Faults.Log
 	*j.log = log
 	j.hard.savedCommit = j.log.Commit()
 	return nil

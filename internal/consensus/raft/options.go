@@ -7,6 +7,7 @@ import (
 	"github.com/quorate/quorate/internal/consensus"
 	"github.com/quorate/quorate/internal/consensus/configs"
 	"github.com/quorate/quorate/internal/consensus/fast"
+	"github.com/quorate/quorate/internal/consensus/raftlog"
 )
 
 // Options are fixed for the life of a Replica. Start from Defaults.
@@ -78,6 +79,7 @@ type Faults struct {
 	TrustDenial     bool // a follower that denies what it acknowledged still counts
 	IgnoreBinding   bool // a member campaigns, and counts itself, whatever data directory it is bound to
 
+	Log  raftlog.Faults
 	Fast FastFaults
 }
 

@@ -31,6 +31,13 @@ type Log struct {
 
 	writes []write // outstanding persist requests, oldest first
 	weight weight
+
+	Faults Faults
+}
+
+// Faults drop a rule, as a negative control. Tests only.
+type Faults struct {
+	TruncateKeepsWrites bool // a write under way makes durable what came in the place of the entries that it writes
 }
 
 // write is a persist request under way. Once it is done, the log up to last is durable, unless it was truncated
@@ -196,7 +203,9 @@ func (l *Log) Truncate(from consensus.Index) {
 	l.durable = min(l.durable, from-1)
 	l.unsent = min(l.unsent, from)
 	for i := range l.writes {
-		l.writes[i].last = min(l.writes[i].last, from-1)
+		if !l.Faults.TruncateKeepsWrites {
+			l.writes[i].last = min(l.writes[i].last, from-1)
+		}
 	}
 }
 

@@ -64,6 +64,8 @@ var all = []Break{
 	{"infer-old-term", "members infer commits of entries of earlier terms", nil},
 	{"reuse-config-ids", "configurations are named by a counter that a roll-back turns back", nil},
 	{"witness-volatile", "voters answer for records before those are on disk", nil},
+	{"truncate-keeps-writes", "a write that ends makes durable what came in the place of the entries that it wrote", nil},
+	{"truncate-keeps-bound", "the revisions of truncated entries stand for those of the entries that came in their place", nil},
 	{"vote-without", "votes do not tell what the voter holds", nil},
 	{"recover-more", "a new leader wants one holder more than it takes to recover a record", nil},
 	{"superquorum-less", "one voter less decides on the fast path", nil},

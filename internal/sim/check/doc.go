@@ -14,6 +14,7 @@
 //	chain                 ADR 0019 (equal history)                  chain.go
 //	revisions             docs/fast-path.md, L2                     revisions.go
 //	fast-path             docs/fast-path.md, L1 and L5              fastpath.go
+//	promised-order        docs/fast-path.md, "Accepting"            promises.go
 //	applied-once          RIFL; docs/fast-path.md, L1               once.go
 //	acknowledged          docs/fast-path.md, L1                     acknowledged.go
 //	real-time-order       docs/fast-path.md, L3 and L6              realtime.go

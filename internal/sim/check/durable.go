@@ -101,7 +101,7 @@ func (s *Suite) Sent(messages []consensus.Message) {
 				s.report("durable-before-ack", "member %v asks for votes in term %d, but its disk says %+v",
 					m.From, m.Term, p.hard)
 			}
-		case consensus.MsgAppendReply, consensus.MsgAcknowledged:
+		case consensus.MsgAppendReply, consensus.MsgHeartbeatReply, consensus.MsgAcknowledged:
 			if !m.Reject {
 				s.acknowledgedAppend(m, p, w)
 			}
@@ -164,7 +164,8 @@ func (s *Suite) acknowledgedAppend(m *consensus.Message, p *platter, w *shadow) 
 	if m.Term < p.cut {
 		return // what was acknowledged in an earlier term may have been truncated since, by the same write even
 	}
-	if durable := p.log.common(w); m.Match.Index > durable {
+	// What a snapshot brought is in the store, whether the log had it or begins after it.
+	if durable := max(p.log.common(w), w.base.Index, w.applied); m.Match.Index > durable {
 		s.report("durable-before-ack", "member %v acknowledges %d to %v, but only %d is durable",
 			m.From, m.Match.Index, m.To, durable)
 	}

@@ -48,6 +48,7 @@ type Suite struct {
 	watches   watches
 	removals  removals
 	fastPath  fastPath
+	promises  promises
 	chains    chains
 }
 
@@ -60,6 +61,7 @@ func NewSuite(now func() time.Duration, base consensus.SnapshotMeta) *Suite {
 	s.machine.init()
 	s.Leases.init()
 	s.fastPath.init()
+	s.promises.init()
 	s.Bindings.init()
 	s.removals.init(&base)
 	s.Permits.Init(s.report)

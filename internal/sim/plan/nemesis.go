@@ -61,6 +61,7 @@ var named = []Nemesis{
 		300 * time.Millisecond, func(p *Plan, _ *rand.Rand) { p.Users = true }},
 	{"upgrade", "members begin with an earlier build and are upgraded one by one, while clients act in users' names",
 		4 * time.Second, func(p *Plan, _ *rand.Rand) { p.Users, p.Upgrades = true, true }},
+	{"overwrite", "a slow disk is at work on entries that a new leader replaces meanwhile", 4 * time.Second, nil},
 }
 
 // disks are the faults of identity. They are drawn from a stream of their own, so that the seeds of other faults keep their

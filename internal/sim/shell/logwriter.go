@@ -31,6 +31,7 @@ func (l *logWriter) persist(request node.Persist) {
 	}
 	s.Entered(l.ID, core.Term())
 	s.Appended(l.ID, batch.Entries)
+	s.Recording(l.ID, core.Term(), batch.Entries, core.Status().Applied, batch.Witness)
 	s.ForgettingRecords(l.ID, batch.Witness)
 	for i := range batch.Entries {
 		if e := &batch.Entries[i]; e.Kind == consensus.EntryConfig && e.Term == core.Term() {
