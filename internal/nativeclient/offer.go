@@ -159,7 +159,7 @@ func (t *Table) Verdicts(member uint64, all *quoratepb.Verdicts) {
 		}
 		decision.Config = on.config()
 		// Decided, but perhaps not applied anywhere yet: its session must stay open until a member answers that it was
-		// applied.
+		// applied, or has refused to answer for long (askRefused).
 		t.stats.Won++
 		c.told, c.Response = true, decision.Reply
 		c.Decided = &Decided{Decision: decision, Leader: c.race.view.Leader}

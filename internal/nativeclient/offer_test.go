@@ -167,6 +167,45 @@ func TestTable_streamLost(t *testing.T) {
 	}
 }
 
+// TestTable_toldThenRefused keeps the session of a write that the voters decided open while members refuse to say what came of it,
+// and lets it go once that was too often.
+func TestTable_toldThenRefused(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		table, c := offerOne(t)
+		for member := uint64(1); member <= 4; member++ {
+			say(table, member, 8, fiveVoters.termConfig)
+		}
+		table.StreamLost(1)
+		for asked := 0; ; asked++ {
+			if r := table.Next(); r == nil || len(r.Proposals) != 1 || !r.Proposals[0].Again {
+				t.Fatalf("asked for %d times, then %v", asked, r)
+			}
+			if asked == maxRefusals || ends && asked == 2 {
+				break
+			}
+			refuse(table)
+			if !table.Settling() || c.session.unresolved != 1 || !table.Pausing() {
+				t.Fatalf("after %d refusals: %+v", asked+1, c.session)
+			}
+			table.Retry()
+		}
+		if ends {
+			applied(table)
+		} else {
+			refuse(table)
+		}
+		if table.Settling() || c.session.unresolved != 0 || c.Err != nil || string(c.Response) != "fast" {
+			t.Errorf("in the end: %q, %v, %+v", c.Response, c.Err, c.session)
+		}
+	}
+}
+
+func refuse(table *Table) {
+	table.Answer(&quoratepb.Answer{
+		Session: 7, Sequence: 1, Verdict: quoratepb.Answer_VERDICT_REFUSED, Code: uint32(codes.PermissionDenied),
+	})
+}
+
 // TestTable_newTerm asks for what an earlier leader was offered, and still takes the verdicts of its time.
 func TestTable_newTerm(t *testing.T) {
 	table, c := offerOne(t)

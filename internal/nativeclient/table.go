@@ -333,6 +333,8 @@ func (t *Table) Answer(a *quoratepb.Answer) {
 	switch {
 	case a.Verdict == quoratepb.Answer_VERDICT_APPLIED:
 		t.finish(c, a.Response, told)
+	case c.told && a.Verdict == quoratepb.Answer_VERDICT_REFUSED:
+		t.askRefused(c)
 	case (a.Verdict == quoratepb.Answer_VERDICT_REFUSED || a.Verdict == quoratepb.Answer_VERDICT_GONE) && c.mayBeHeld():
 		t.later = append(t.later, c)
 		t.signal()
@@ -352,6 +354,20 @@ func (t *Table) Answer(a *quoratepb.Answer) {
 		t.later = append(t.later, c)
 		t.signal()
 	}
+}
+
+// askRefused deals with a refusal of a write that the voters decided: its caller knows, and a refusal says nothing of what was
+// decided before. It is asked for again after a pause, so that its session stays open until a member says that it was applied.
+// What is refused again and again, to a user who may not write any more, is let go: it would hold back the end of the session,
+// and so the next session, for ever. That end comes behind it in every log that has both.
+func (t *Table) askRefused(c *Call) {
+	if c.refusals >= maxRefusals {
+		t.end(c)
+		return
+	}
+	c.refusals++
+	t.later = append(t.later, c)
+	t.signal()
 }
 
 // lose gives no more ids in a session that has ended.
