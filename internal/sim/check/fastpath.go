@@ -140,7 +140,6 @@ func (s *Suite) SyncedRecords(member consensus.MemberID, changes []wal.WitnessRe
 
 // RecoveredRecords tells what a member's pool holds after a restart.
 func (s *Suite) RecoveredRecords(member consensus.MemberID, records []consensus.Record) {
-	s.promises.restarted(member, records)
 	found := map[wal.AttemptID]bool{}
 	for i := range records {
 		found[wal.AttemptOf(records[i].Attempt)] = true

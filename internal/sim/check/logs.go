@@ -89,7 +89,6 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 	if e.Index <= w.last() {
 		w.truncate(e.Index)
 		s.durable.truncated(s, member, e.Index)
-		s.promises.of(member).cut = true
 	}
 	previous, _ := w.term(e.Index - 1)
 	now := content{l.hash(e), previous}
@@ -102,7 +101,6 @@ func (l *logs) append(s *Suite, member consensus.MemberID, w *shadow, e *consens
 		s.report("log-matching", "member %v: term falls from %d to %d at index %d", member, previous, e.Term, e.Index)
 	}
 	w.terms = append(w.terms, e.Term)
-	s.promises.appended(e)
 	switch e.Kind {
 	case consensus.EntryConfig:
 		s.configAppended(member, w, e)

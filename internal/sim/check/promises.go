@@ -20,10 +20,22 @@ type taken struct {
 	some     bool // it takes one
 }
 
+// after returns how far a log that may have reached a revision may reach with the entry.
+func (t taken) after(bound kv.Revision) kv.Revision {
+	switch {
+	case t.exact != 0:
+		return max(bound, t.exact)
+	case t.some:
+		return bound + 1
+	}
+	return bound
+}
+
 // promiser is what a voter knows as it promises.
 type promiser struct {
-	applied consensus.Index // its core knew at the last write that so much is applied
-	cut     bool            // entries of this write took the place of others
+	applied consensus.Index   // its core knew at the last write that so much is applied
+	cut     bool              // entries of this write take the place of others
+	entries []consensus.Entry // of this write
 	held    map[wal.AttemptID]consensus.Attempt
 }
 
@@ -46,9 +58,9 @@ func (p *promises) appended(e *consensus.Entry) {
 	p.takes[e.Position()] = taken{e.Proposal, kv.Revision(e.ExactRevision), revises}
 }
 
-// restarted notes what a member found in its pool.
-func (p *promises) restarted(member consensus.MemberID, records []consensus.Record) {
-	v := p.of(member)
+// Restarted tells what a member found in its pool as it started.
+func (s *Suite) Restarted(member consensus.MemberID, records []consensus.Record) {
+	v := s.promises.of(member)
 	clear(v.held)
 	v.applied = 0
 	for i := range records {
@@ -56,17 +68,20 @@ func (p *promises) restarted(member consensus.MemberID, records []consensus.Reco
 	}
 }
 
-// Recording tells that a write is under way, of which the Suite knows all but the records: its entries, and up to where the core
-// knows that its log is applied.
-func (s *Suite) Recording(
-	member consensus.MemberID, term consensus.Term, entries []consensus.Entry, applied consensus.Index,
-	changes []wal.WitnessRecord,
-) {
+// Recording tells that a write is under way, before the Suite hears of its parts, and up to where the core knows that its log
+// is applied.
+func (s *Suite) Recording(member consensus.MemberID, term consensus.Term, applied consensus.Index, b *wal.Batch) {
+	entries, changes := b.Entries, b.Witness
 	v, w := s.promises.of(member), s.logs.of(member)
+	for i := range entries {
+		s.promises.appended(&entries[i])
+	}
 	before := w.last()
 	if len(entries) > 0 {
-		before = entries[0].Index - 1 // a record may be older than these entries or younger
+		v.cut = entries[0].Index <= before
+		before = min(before, entries[0].Index-1) // a record may be older than these entries or younger
 	}
+	v.entries = entries
 	for i := range changes {
 		c := &changes[i]
 		if c.Forget {
@@ -76,7 +91,7 @@ func (s *Suite) Recording(
 		if err != nil {
 			continue
 		}
-		if v.applied >= w.base.Index && record.Term == term { // else one that was answered in an earlier term, and truncated
+		if b.Reset == nil && v.applied >= w.base.Index && record.Term == term { // else it was answered, and truncated
 			s.judgePromise(member, v, &record, before, applied)
 		}
 		v.held[c.Attempt] = record.Attempt
@@ -86,7 +101,7 @@ func (s *Suite) Recording(
 			delete(v.held, changes[i].Attempt)
 		}
 	}
-	v.applied, v.cut = applied, false
+	v.applied, v.cut, v.entries = applied, false, nil
 }
 
 func (s *Suite) judgePromise(
@@ -101,6 +116,13 @@ func (s *Suite) judgePromise(
 		return // what was promised may have been before
 	}
 	bound, logged, known := s.boundOf(member, v.applied, s.logs.of(member).last())
+	for i := range v.entries {
+		t := s.promises.takes[v.entries[i].Position()]
+		bound = t.after(bound)
+		if known {
+			logged[t.proposal] = true
+		}
+	}
 	top := kv.Revision(0)
 	for _, held := range v.held {
 		top = max(top, kv.Revision(held.Revision))
@@ -114,8 +136,8 @@ func (s *Suite) judgePromise(
 	}
 }
 
-// boundOf returns the greatest revision that a member's log may reach up to an index, for all that is known if it is applied up
-// to another, and the proposals between them; false if nobody has told how far that is.
+// boundOf returns the greatest revision that a member's log may reach up to an index, for all that is known if it is applied
+// up to another, and the proposals between them; false if nobody has told how far that is.
 func (s *Suite) boundOf(member consensus.MemberID, applied, last consensus.Index) (
 	bound kv.Revision, logged map[consensus.ProposalID]bool, known bool,
 ) {
@@ -127,12 +149,7 @@ func (s *Suite) boundOf(member consensus.MemberID, applied, last consensus.Index
 		term, _ := s.logs.of(member).term(index)
 		t := s.promises.takes[consensus.Position{Index: index, Term: term}]
 		logged[t.proposal] = true
-		switch {
-		case t.exact != 0:
-			bound = max(bound, t.exact)
-		case t.some:
-			bound++
-		}
+		bound = t.after(bound)
 	}
 	return bound, logged, true
 }

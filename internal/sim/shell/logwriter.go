@@ -26,12 +26,12 @@ type logWriter struct {
 // persist queues a write. The checkers learn of the entries now, when the core has them, and again when they are safe.
 func (l *logWriter) persist(request node.Persist) {
 	s, batch, core := l.Suite, &request.Batch, l.core()
+	s.Recording(l.ID, core.Term(), core.Status().Applied, batch)
 	if batch.Reset != nil {
 		s.Rebased(l.ID, *batch.Reset, true)
 	}
 	s.Entered(l.ID, core.Term())
 	s.Appended(l.ID, batch.Entries)
-	s.Recording(l.ID, core.Term(), batch.Entries, core.Status().Applied, batch.Witness)
 	s.ForgettingRecords(l.ID, batch.Witness)
 	for i := range batch.Entries {
 		if e := &batch.Entries[i]; e.Kind == consensus.EntryConfig && e.Term == core.Term() {
