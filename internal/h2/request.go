@@ -98,6 +98,13 @@ func (c *conn) deny(id uint32, block []byte, code Code) error {
 	return c.floods.idle(idleFrame)
 }
 
+// wasReleased reports whether the server has reset a stream lately.
+func (c *conn) wasReleased(id uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.released, id)
+}
+
 // trailers takes those of a request, which gRPC has not.
 func (c *conn) trailers(s *Stream) error {
 	if !c.headers.ends {
@@ -154,6 +161,8 @@ func (c *conn) data(f *frame) error {
 		return broken(ProtocolError, "DATA of a stream that was not opened")
 	case s == nil && len(p) >= largeBytes: // an upload that was answered early: nothing is gained by telling it twice
 		return nil
+	case s == nil && c.wasReleased(f.stream): // the client did not know yet that the stream was reset
+		return c.floods.idle(idleFrame)
 	case s == nil:
 		return c.refuse(f.stream, StreamClosed)
 	case s.received:

@@ -48,7 +48,7 @@ type Watch struct {
 	Host     int64 // events that wait in the streams of one client host
 	Total    int64 // events that wait in all streams
 	History  int64 // recent events, for watchers that are a little behind
-	Watchers int64 // watchers of one client host
+	Watchers int64 // watchers, of which one client host has as much as is free for the others
 }
 
 // Clients bounds what clients hold by being there: connections, streams and calls, requests that arrive, wait or are served,
@@ -92,7 +92,7 @@ func Divide(limit int64) Shares {
 			Host:     part(2, 64<<20),
 			Total:    part(4, 256<<20),
 			History:  part(1, 8<<20),
-			Watchers: part(8, 512<<20),
+			Watchers: part(3, 512<<20),
 		},
 		Proposals: part(2, 256<<20),
 	}

@@ -108,7 +108,7 @@ func New(options Options) *Services {
 func (s *Services) newGateway() *gateway.Gateway {
 	return gateway.New(gateway.Options{
 		Conn: s.channel, MaxMessageBytes: s.options.maxMessageBytes(), MaxHostCalls: s.options.MaxConcurrentStreams,
-		First:         s.first.FirstMessages,
+		Held: s.options.Held, Answers: s.options.Answers, First: s.first.FirstMessages,
 		NamesIgnored:  func() bool { return s.options.Certificates && s.access.State().Enabled() },
 		AllowedOrigin: s.http.AllowsOrigin,
 	})

@@ -51,6 +51,7 @@ func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
 	}
 	shares.Answer = min(shares.Answer, shares.Answers)
 	shares.Proposals = max(shares.Proposals, int64(cfg.Limits.MaxRequestBytes)) // one must fit
+	shares.Clients.Total = max(shares.Clients.Total, copiesOfRequest*int64(cfg.Limits.MaxRequestBytes))
 	return budgets{
 		held: admission.NewLedger(shares.Clients.Total), renewals: admission.NewLedger(shares.Clients.Renewals),
 		metrics: admission.NewLedger(shares.Clients.Metrics),
@@ -58,6 +59,10 @@ func newBudgets(cfg *config.Config, shares memory.Shares) (budgets, error) {
 		watchedRevision: max(int(shares.Watch.Host), requestsInRevision*int(cfg.Limits.MaxRequestBytes)),
 	}, nil
 }
+
+// copiesOfRequest is how much all clients may hold at least, in requests of the largest size: one client has half of it, and a
+// request by JSON is longer than one by gRPC, and read twice.
+const copiesOfRequest = 8
 
 // requestsInRevision is how many times the largest request a revision may have, with its previous pairs, for watchers that
 // want them: a put and what it replaces are two.

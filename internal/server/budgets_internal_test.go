@@ -22,6 +22,7 @@ func TestNewBudgets(t *testing.T) {
 			8 << 20, 8 << 20, 42 << 20},
 		{"flags of a member whose memory nobody set", []string{"--response-memory-bytes=2147483648",
 			"--snapshot-log-bytes=536870912"}, 256 << 20, 2 << 30, 42 << 20, 512 << 20},
+		{"requests that are large", []string{"--max-request-bytes=16777216"}, 256 << 20, 42 << 20, 42 << 20, 42 << 20},
 	} {
 		cfg, err := config.Load(tc.args, nil)
 		if err != nil {
@@ -34,6 +35,9 @@ func TestNewBudgets(t *testing.T) {
 		if largest := 2 * int(cfg.Limits.MaxRequestBytes); b.watchedRevision < largest || b.watchedRevision < int(b.Watch.Host) {
 			t.Errorf("%s: a revision may have %d bytes, and the largest put has %d with what it replaces", tc.name, b.watchedRevision,
 				largest)
+		}
+		if b.held.Limit() < 8*int64(cfg.Limits.MaxRequestBytes) {
+			t.Errorf("%s: clients may hold %d, which is not enough for the largest request by JSON", tc.name, b.held.Limit())
 		}
 		if b.answers.MostBytes() != tc.answer {
 			t.Errorf("%s: an answer may have %d", tc.name, b.answers.MostBytes())

@@ -3,6 +3,7 @@ package answers
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/quorate/quorate/internal/admission"
 	"github.com/quorate/quorate/internal/kv"
@@ -45,6 +46,42 @@ func (b *Budget) Build(ctx context.Context, mostBytes int64, build func(kv.Accou
 		}
 		need = max(need, 2*r.need())
 	}
+}
+
+// Lend takes bytes for what is made of an answer elsewhere, for the caller of ctx, until giveBack is called. Without patience,
+// who finds no room is refused; else the wait ends with the patience, or with ctx. The errors are kv.ErrAnswersBusy and that of
+// ctx.
+func (b *Budget) Lend(ctx context.Context, bytes int64, patient time.Duration) (giveBack func(), err error) {
+	r := b.OpenFor(ctx, 0)
+	r.know()
+	for begun := time.Now(); ; {
+		round := time.Now()
+		if patient > 0 {
+			err = r.reserve(ctx, bytes)
+		} else if !b.lendNow(r.share, min(bytes, b.total)) {
+			b.refused.Add(1)
+			err = kv.ErrAnswersBusy
+		}
+		if err == nil {
+			return r.Release, nil
+		}
+		if !errors.Is(err, kv.ErrAnswersBusy) || time.Since(begun) >= patient || time.Since(round) < patience {
+			return nil, err // the last is because too many wait
+		}
+	}
+}
+
+// lendNow gives bytes that are free.
+func (b *Budget) lendNow(s *share, bytes int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := b.host(s.host)
+	defer b.forget(h)
+	if len(h.waiting) > 0 || !b.fits(h, s, bytes) {
+		return false
+	}
+	b.give(h, s, bytes)
+	return true
 }
 
 // Ready waits until some of the budget is free for the host of ctx. It must be called before a request that cannot be undone is

@@ -36,6 +36,18 @@ func (a *account) free(limits *Options) int64 {
 	return min(limits.ClientBytes, limits.TotalBytes-a.all.Load()) - a.waiting.Load()
 }
 
+// addWatcher counts bytes of a watcher, or counts them no more. Hub.mu is held.
+func (a *account) addWatcher(h *Hub, bytes int64) {
+	a.watchers += bytes
+	h.watcherBytes += bytes
+}
+
+// hasRoomFor reports whether a client may have a watcher of so many bytes: it may have as much as is free then for others, as
+// with what waits. Hub.mu is held.
+func (a *account) hasRoomFor(h *Hub, bytes int64) bool {
+	return h.options.WatcherBytes-h.watcherBytes-bytes >= a.watchers+bytes
+}
+
 // charge counts a batch that is put into a stream of the account. A batch that was made for a client first counts once
 // for all its streams, as it is in memory once. Hub.mu is held.
 func (a *account) charge(b *Batch) {

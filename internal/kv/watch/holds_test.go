@@ -320,7 +320,7 @@ func TestPicked_list_copiesFewOfMany(t *testing.T) {
 	}
 }
 
-// A client may have so many watchers as WatcherBytes allow, and others when some are gone.
+// A client may have so many watchers as are free for others, and others when some are gone; and what is left for all is bounded.
 func TestStream_Create_WatcherBytes(t *testing.T) {
 	hub := NewHub(Options{WatcherBytes: 10 * 1024})
 	hub.Reset(openStore(t))
@@ -333,7 +333,7 @@ func TestStream_Create_WatcherBytes(t *testing.T) {
 			created++
 		}
 	}
-	if created != 10*1024/(watcherBytes+2) {
+	if created != 10*1024/2/(watcherBytes+2) {
 		t.Errorf("%d watchers were created", created)
 	}
 	if _, ok := other.Create(Request{Key: []byte("a")}); !ok {
@@ -342,5 +342,15 @@ func TestStream_Create_WatcherBytes(t *testing.T) {
 	a.Close()
 	if _, ok := b.Create(Request{Key: []byte("a")}); !ok {
 		t.Error("refused although half of the watchers are gone")
+	}
+	for i := range 100 {
+		more := hub.OpenFor(fmt.Sprint("more", i))
+		defer more.Close()
+		for range 10 {
+			more.Create(Request{Key: []byte("a")})
+		}
+	}
+	if got := hub.Stats().WatcherBytes; got > 10*1024 || got < 8*1024 {
+		t.Errorf("the watchers of a hundred clients take %d bytes", got)
 	}
 }

@@ -17,7 +17,7 @@ type Options struct {
 	StreamAnswers   int   // to requests of a client that wait in one stream before Accept waits
 	ClientBytes     int64 // of what waits in all streams of a client
 	TotalBytes      int64 // of what waits in all streams; zero: twice ClientBytes
-	WatcherBytes    int64 // of all watchers of a client
+	WatcherBytes    int64 // of all watchers, of which a client has as much as is free for others
 	HistoryBytes    int   // of recent events, from which watchers that are a little behind catch up
 	RevisionBytes   int   // of the events of one revision with their previous pairs; zero: ClientBytes
 }
@@ -73,6 +73,7 @@ type Hub struct {
 	sleepers      sleepers           // streams with watchers that start after what was published
 	accounts      map[string]*account
 	streams       int
+	watcherBytes  int64
 	opened        uint64    // streams without a name of their client, ever
 	watchers      int       // of all streams
 	behind        int       // of those

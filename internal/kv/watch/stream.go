@@ -140,7 +140,7 @@ func (s *Stream) Create(req Request) (int64, bool) {
 	s.byID[w.id] = w
 	s.watchers = append(s.watchers, w)
 	h.watchers++
-	s.account.watchers += p.watcherBytes()
+	s.account.addWatcher(h, p.watcherBytes())
 	if req.ProgressNotify {
 		w.notify = len(s.notified)
 		s.notified = append(s.notified, w)
@@ -183,7 +183,7 @@ func (s *Stream) check(req *Request, p *party) error {
 		return ErrEmptyRange
 	case req.ID != 0 && s.byID[req.ID] != nil:
 		return ErrDuplicateID
-	case s.account.watchers+p.watcherBytes() > s.hub.options.WatcherBytes:
+	case !s.account.hasRoomFor(s.hub, p.watcherBytes()):
 		return ErrTooManyWatchers
 	}
 	if req.ID == 0 {
@@ -243,7 +243,7 @@ func (s *Stream) remove(w *watcher) {
 		h.sleep(s)
 	}
 	delete(s.byID, w.id)
-	s.account.watchers -= p.watcherBytes()
+	s.account.addWatcher(h, -p.watcherBytes())
 	s.lag()
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -12,15 +12,11 @@ import (
 )
 
 const (
-	// maxAnswers bounds the bytes of all answers that are turned into JSON and sent, maxHostAnswers those of one address, and
-	// as many of streams. A single larger one is let through when nothing else of its address is under way.
-	maxAnswers     = 384 << 20
-	maxHostAnswers = 96 << 20
 	// freeAnswerBytes of an answer are not counted: nearly all are smaller, and need not wait.
 	freeAnswerBytes = 4 << 10
 	// copies is how many times an answer is in memory: as a message, and as JSON, in base64.
 	copies = 3
-	// writePatience is how long a client may take to accept writeBytes, or it has gone.
+	// writePatience is how long a client may take to accept writeBytes, or it has gone; and how long a stream waits for memory.
 	writePatience = 30 * time.Second
 	writeBytes    = 64 << 10
 )
@@ -29,132 +25,56 @@ var errTooManyAnswers = status.Error(codes.ResourceExhausted,
 	"quorate: the JSON answers under way take too much memory at this member, or those to this address: "+
 		"ask again later, for less, or by gRPC")
 
-// answerBudget counts the bytes of answers. A stream that finds no room waits: what a client does not read keeps the streams of
-// its address waiting until writePatience is over, and those of other addresses do not notice. The answer to a call is refused
-// then: it holds memory that all answers of this member share.
-type answerBudget struct {
-	mu      sync.Mutex
-	bytes   int64
-	hosts   map[string]*answersOfHost
-	waiting int
-	refused uint64
+// Budget is the memory of all answers of a member: *answers.Budget.
+type Budget interface {
+	Lend(ctx context.Context, bytes int64, patient time.Duration) (giveBack func(), err error)
 }
 
-type answersOfHost struct {
-	bytes int64
-	users int           // that have bytes or wait for some
-	freed chan struct{} // closed when some were given back, anywhere
+// answering counts what answers of a kind take beside the messages that they are made of.
+type answering struct {
+	budget  Budget
+	patient time.Duration // how long one may wait for memory
+
+	bytes, waiting atomic.Int64
+	refused        atomic.Uint64
 }
 
-// answers are those of one call. Its methods are called by one goroutine.
+// answers are those of one call, which ctx identifies. Its methods are called by one goroutine.
 type answers struct {
-	budget *answerBudget
-	host   string
-	waits  bool
-	taken  int64
+	ctx      context.Context
+	of       *answering
+	taken    int64
+	giveBack func()
 }
 
 // take waits for room for the next answer of the call. The one before it was sent.
-func (a *answers) take(ctx context.Context, size int) error {
+func (a *answers) take(_ context.Context, size int) error {
 	a.release()
 	if size <= freeAnswerBytes {
 		return nil
 	}
 	weight := copies * int64(size)
-	if err := a.budget.enter(ctx, a.host, weight, a.waits); err != nil {
-		return err
+	a.of.waiting.Add(1)
+	giveBack, err := a.of.budget.Lend(a.ctx, weight, a.of.patient)
+	a.of.waiting.Add(-1)
+	switch {
+	case err != nil && a.ctx.Err() != nil:
+		return a.ctx.Err()
+	case err != nil:
+		a.of.refused.Add(1)
+		return errTooManyAnswers
 	}
-	a.taken = weight
+	a.taken, a.giveBack = weight, giveBack
+	a.of.bytes.Add(weight)
 	return nil
 }
 
 func (a *answers) release() {
-	if a.taken > 0 {
-		a.budget.leave(a.host, a.taken)
-		a.taken = 0
+	if a.giveBack != nil {
+		a.of.bytes.Add(-a.taken)
+		a.giveBack()
+		a.giveBack = nil
 	}
-}
-
-func (b *answerBudget) enter(ctx context.Context, host string, weight int64, waits bool) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	h := b.open(host)
-	if err := b.await(ctx, h, weight, waits); err != nil {
-		b.close(host, h)
-		return err
-	}
-	b.bytes += weight
-	h.bytes += weight
-	return nil
-}
-
-func (b *answerBudget) await(ctx context.Context, h *answersOfHost, weight int64, waits bool) error {
-	b.waiting++
-	defer func() { b.waiting-- }()
-	for !b.fits(h, weight) {
-		if !waits {
-			b.refused++
-			return errTooManyAnswers
-		}
-		freed := h.freed
-		b.mu.Unlock()
-		select {
-		case <-freed:
-		case <-ctx.Done():
-		}
-		b.mu.Lock()
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *answerBudget) fits(h *answersOfHost, weight int64) bool {
-	inAll := b.bytes+weight <= maxAnswers || b.bytes == 0
-	return inAll && (h.bytes+weight <= maxHostAnswers || h.bytes == 0)
-}
-
-func (b *answerBudget) open(host string) *answersOfHost {
-	if b.hosts == nil {
-		b.hosts = make(map[string]*answersOfHost)
-	}
-	h := b.hosts[host]
-	if h == nil {
-		h = &answersOfHost{freed: make(chan struct{})}
-		b.hosts[host] = h
-	}
-	h.users++
-	return h
-}
-
-func (b *answerBudget) close(host string, h *answersOfHost) {
-	if h.users--; h.users == 0 {
-		delete(b.hosts, host)
-	}
-}
-
-// leave gives bytes back, and lets those look again who may have room now: of the same address, or of all if there was none.
-func (b *answerBudget) leave(host string, weight int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	scarce := b.bytes > maxAnswers-maxHostAnswers
-	h := b.hosts[host]
-	b.bytes -= weight
-	h.bytes -= weight
-	b.close(host, h)
-	for other, o := range b.hosts {
-		if other == host || scarce {
-			close(o.freed)
-			o.freed = make(chan struct{})
-		}
-	}
-}
-
-func (b *answerBudget) counts() (bytes int64, waiting int, refused uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes, b.waiting, b.refused
 }
 
 // pacedWriter gives up a client that takes nothing for too long, and says nothing of it to the handlers, which would log it:

@@ -3,54 +3,68 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/peer"
+
+	kvanswers "github.com/quorate/quorate/internal/kv/answers"
 )
 
-// Ensure that what one address does not read stops its own streams, refuses its own calls, and concerns nobody else.
-func TestAnswerBudget_enter(t *testing.T) {
+// of is the context of a call of a host.
+func of(ctx context.Context, host string) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(host)}})
+}
+
+// Ensure that answers by JSON are counted in the budget of all answers, that a call without room is refused, that a stream waits for
+// room and ends if there is none for long, and that another address is not concerned.
+func TestAnswers_take(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b answerBudget
-		half := maxHostAnswers / copies / 2
-		of := func(host string, waits bool) *answers { return &answers{budget: &b, host: host, waits: waits} }
-		ctx, cancel := context.WithCancel(context.Background())
-		one, two := of("a", true), of("a", true)
-		for _, a := range []*answers{one, two, of("b", true)} {
-			if err := a.take(ctx, half); err != nil {
-				t.Fatal(err)
-			}
+		const total = 3 << 20
+		budget := kvanswers.New(total, total)
+		calls, events := &answering{budget: budget}, &answering{budget: budget, patient: writePatience}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		quarter := total / 4 / copies
+		first := &answers{ctx: of(ctx, "10.0.0.1"), of: events}
+		if err := first.take(ctx, quarter); err != nil || budget.UsedBytes() < total/4-copies {
+			t.Fatalf("%v; of the budget of all answers %d are used", err, budget.UsedBytes())
 		}
-		if err := of("a", false).take(ctx, half); !errors.Is(err, errTooManyAnswers) {
+		second := &answers{ctx: of(ctx, "10.0.0.1"), of: calls}
+		if err := second.take(ctx, 2*quarter); !errors.Is(err, errTooManyAnswers) || calls.refused.Load() != 1 {
 			t.Errorf("a call without room: got %v", err)
 		}
-		if err := of("a", false).take(ctx, freeAnswerBytes); err != nil {
+		if err := second.take(ctx, freeAnswerBytes); err != nil {
 			t.Errorf("a small answer: got %v", err)
 		}
-		if err := of("c", false).take(ctx, maxHostAnswers/2); err != nil {
-			t.Errorf("a large answer to who has no other: got %v", err)
+		if err := (&answers{ctx: of(ctx, "10.0.0.2"), of: calls}).take(ctx, quarter); err != nil {
+			t.Errorf("another address: got %v", err)
+		}
+		begun, waits := time.Now(), &answers{ctx: of(ctx, "10.0.0.1"), of: events}
+		if err := waits.take(ctx, 2*quarter); !errors.Is(err, errTooManyAnswers) || time.Since(begun) < writePatience {
+			t.Errorf("a stream without room: got %v after %s", err, time.Since(begun))
 		}
 		waited := make(chan error)
-		go func() { waited <- of("a", true).take(ctx, half) }()
-		go func() { waited <- of("a", true).take(ctx, half) }()
+		go func() { waited <- waits.take(ctx, quarter) }()
 		synctest.Wait()
-		if _, waiting, _ := b.counts(); waiting != 2 {
-			t.Errorf("%d wait", waiting)
-		}
-		if err := one.take(ctx, 1); err != nil { // the next answer of a stream: the one before was sent
+		if err := first.take(ctx, 1); err != nil { // the next answer of a stream: the one before was sent
 			t.Fatal(err)
 		}
 		if err := <-waited; err != nil {
-			t.Errorf("the first that waited: got %v", err)
+			t.Errorf("a stream that waited: got %v", err)
 		}
+		go func() { waited <- first.take(ctx, 3*quarter) }()
+		synctest.Wait()
 		cancel()
 		if err := <-waited; !errors.Is(err, context.Canceled) {
-			t.Errorf("the second that waited: got %v", err)
+			t.Errorf("a stream whose client went: got %v", err)
 		}
-		two.release()
-		if len(b.hosts) != 3 {
-			t.Errorf("%d addresses are remembered", len(b.hosts))
+		waits.release()
+		if events.bytes.Load() != 0 || events.waiting.Load() != 0 {
+			t.Errorf("%d bytes, %d wait", events.bytes.Load(), events.waiting.Load())
 		}
 	})
 }

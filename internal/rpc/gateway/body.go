@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -25,9 +25,10 @@ const (
 	// maxStreamMessageBytes bounds each message of a request that has several. They are few bytes, and as many such
 	// requests may be open as there are connections.
 	maxStreamMessageBytes = 64 << 10
-	// maxBodies bounds the bytes of all requests that have come and are not answered yet, maxHostBodies those of one address.
-	maxBodies     = 128 << 20
-	maxHostBodies = 32 << 20
+	// objectBytes is what an object or a list of a request takes when it was read.
+	objectBytes = 128
+	// callBytes is what a call takes beside its connection and its request.
+	callBytes = 8 << 10
 	// messagePatience is how long the only message of a websocket may take.
 	messagePatience = 30 * time.Second
 )
@@ -43,11 +44,14 @@ func tooLarge(size, limit int64) error {
 	return status.Errorf(codes.ResourceExhausted, "grpc: received message larger than max (%d vs. %d)", size, limit)
 }
 
-// intake reads requests, and counts the bytes of those that are under way.
+// intake reads requests, and counts the bytes of those that are under way as what their client hosts hold.
 type intake struct {
 	limit int64 // of bytes of one request
 	first *admission.FirstMessages
-	bodyBudget
+	held  *admission.Ledger
+
+	bytes   atomic.Int64
+	refused atomic.Uint64
 }
 
 // readBody reads a request whole, so that it is a call only once it has arrived, within the time that a gRPC request has. Leave
@@ -60,17 +64,19 @@ func (in *intake) readBody(w http.ResponseWriter, r *http.Request, host string) 
 	if size > in.limit {
 		return nil, tooLarge(size, in.limit)
 	}
-	if !in.enter(host, size) {
-		return nil, errTooManyBodies
+	b, err := in.open(host, size)
+	if err != nil {
+		return nil, err
 	}
 	body, err := in.receive(w, r)
-	return in.take(r, body, err, host, size)
+	return b.take(r, body, err)
 }
 
 // readMessage makes one message of a websocket the body of a request.
 func (in *intake) readMessage(conn *websocket.Conn, r *http.Request, host string) (leave func(), err error) {
-	if !in.enter(host, in.limit) {
-		return nil, errTooManyBodies
+	b, err := in.open(host, in.limit)
+	if err != nil {
+		return nil, err
 	}
 	conn.SetReadLimit(in.limit)
 	err = conn.SetReadDeadline(time.Now().Add(messagePatience))
@@ -81,29 +87,70 @@ func (in *intake) readMessage(conn *websocket.Conn, r *http.Request, host string
 	if err == nil {
 		err = conn.SetReadDeadline(time.Time{})
 	}
-	return in.take(r, body, err, host, in.limit)
+	return b.take(r, body, err)
 }
 
-// take makes what was read the body of a request, and counts that instead of what was reserved.
-func (in *intake) take(r *http.Request, body []byte, err error, host string, reserved int64) (leave func(), _ error) {
+// request is what one request takes.
+type request struct {
+	in  *intake
+	tab *admission.Tab
+	has int64
+}
+
+// open takes room for a request of so many bytes, and for its call.
+func (in *intake) open(host string, size int64) (*request, error) {
+	b := &request{in: in, tab: in.held.Open(host)}
+	if !b.keep(size + callBytes) {
+		b.leave()
+		return nil, errTooManyBodies
+	}
+	return b, nil
+}
+
+// keep takes room for so many bytes in the place of what the request has; false if there is none.
+func (b *request) keep(bytes int64) bool {
+	more := bytes - b.has
+	if more > 0 && !b.tab.Take(more) {
+		b.in.refused.Add(1)
+		return false
+	}
+	if more < 0 {
+		b.tab.Give(-more)
+		b.tab.Settle()
+	}
+	b.has = bytes
+	b.in.bytes.Add(more)
+	return true
+}
+
+func (b *request) leave() {
+	b.in.bytes.Add(-b.has)
+	b.tab.Close()
+}
+
+// take makes what was read the body of a request, and counts that, and what will be read of it, instead of what was reserved.
+func (b *request) take(r *http.Request, body []byte, err error) (leave func(), _ error) {
+	objects := 0
 	if err == nil {
-		err = checkObjects(body)
+		objects, err = countObjects(body)
+	}
+	if err == nil && !b.keep(2*int64(len(body))+int64(objects)*objectBytes+callBytes) {
+		err = errTooManyBodies
 	}
 	if err != nil {
-		in.leave(host, reserved)
+		b.leave()
 		return nil, err
 	}
-	size := int64(len(body))
-	in.leave(host, reserved-size)
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return func() { in.leave(host, size) }, nil
+	return b.leave, nil
 }
 
-func checkObjects(body []byte) error {
-	if bytes.Count(body, []byte{'{'})+bytes.Count(body, []byte{'['}) > maxObjects {
-		return errTooManyObjects
+func countObjects(body []byte) (int, error) {
+	n := bytes.Count(body, []byte{'{'}) + bytes.Count(body, []byte{'['})
+	if n > maxObjects {
+		return n, errTooManyObjects
 	}
-	return nil
+	return n, nil
 }
 
 // receive reads what a client sends, unless it takes too long over it.
@@ -129,46 +176,6 @@ func (in *intake) receive(w http.ResponseWriter, r *http.Request) (body []byte, 
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return body, nil
-}
-
-// bodyBudget counts the bytes of requests.
-type bodyBudget struct {
-	largest int64 // of one request, for which there is room at least
-
-	mu      sync.Mutex
-	bytes   int64
-	hosts   map[string]int64
-	refused uint64
-}
-
-func (b *bodyBudget) enter(host string, size int64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.bytes+size > max(maxBodies, b.largest) || b.hosts[host]+size > max(maxHostBodies, b.largest) {
-		b.refused++
-		return false
-	}
-	if b.hosts == nil {
-		b.hosts = make(map[string]int64)
-	}
-	b.bytes += size
-	b.hosts[host] += size
-	return true
-}
-
-func (b *bodyBudget) leave(host string, size int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.bytes -= size
-	if b.hosts[host] -= size; b.hosts[host] <= 0 {
-		delete(b.hosts, host)
-	}
-}
-
-func (b *bodyBudget) counts() (size int64, refused uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.bytes, b.refused
 }
 
 // messages is a body with several messages, each of which may have so many bytes. Who reads them says when the next one begins.

@@ -18,6 +18,9 @@ type call struct {
 	end           context.CancelCauseFunc // ends the call, with the status that the client gets
 }
 
+// streamBytes is what a call with many messages takes beside its connection: what is read of it ahead, and two goroutines.
+const streamBytes = 16 << 10
+
 // manyMessages reports whether a client may send several messages in one request to a path.
 func manyMessages(path string) bool { return path == "/v3/watch" || path == "/v3/lease/keepalive" }
 
@@ -28,6 +31,12 @@ func isStream(path string) bool {
 
 func (c *call) serve(w http.ResponseWriter, r *http.Request) {
 	if manyMessages(r.URL.Path) {
+		place, err := c.intake.open(c.host, streamBytes)
+		if err != nil {
+			c.refuse(w, r, err)
+			return
+		}
+		defer place.leave()
 		r.Body = newMessages(newAhead(r.Context(), r.Body, c.end), c.end)
 	} else {
 		// It is read before its turn comes: HTTP/1 shows only then whether the client waits for an answer still.
@@ -72,6 +81,12 @@ func (c *call) serveWebsocket(w http.ResponseWriter, r *http.Request) {
 	defer answer.finish()
 	var further io.WriteCloser = ignored{io.Discard}
 	if manyMessages(r.URL.Path) {
+		place, err := c.intake.open(c.host, streamBytes)
+		if err != nil {
+			c.refuse(answer, request, err)
+			return
+		}
+		defer place.leave()
 		conn.SetReadLimit(maxStreamMessageBytes)
 		request.Body, further = newMessages(newAhead(r.Context(), requests, c.end), c.end), arriving
 	} else {

@@ -29,6 +29,9 @@ type Options struct {
 	// MaxHostCalls is how many calls of one client host may run at once. Further ones wait, as they would on a connection of
 	// gRPC with as many streams.
 	MaxHostCalls uint32
+	// Held counts requests as what their client hosts hold, Answers what answers take beside the messages they are made of.
+	Held    *admission.Ledger
+	Answers Budget
 	// First times requests that arrive slowly.
 	First *admission.FirstMessages
 	// NamesIgnored says whether callers expect to be known by a certificate, which does not count here.
@@ -45,7 +48,7 @@ type Gateway struct {
 	calls   hostCalls
 	intake  intake
 	// What calls answer does not wait for streams that nobody reads.
-	answers, events answerBudget
+	answers, events answering
 }
 
 // New makes a gateway.
@@ -54,7 +57,8 @@ func New(options Options) *Gateway {
 		mux: runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, newMarshaler()))}
 	g.calls.limit = int(options.MaxHostCalls)
 	g.intake.first, g.intake.limit = options.First, 2*int64(options.MaxMessageBytes)+maxBodyExtraBytes
-	g.intake.largest = g.intake.limit
+	g.intake.held = options.Held
+	g.answers.budget, g.events.budget, g.events.patient = options.Answers, options.Answers, writePatience
 	ctx, conn := context.Background(), options.Conn // the handlers take the requests' contexts
 	for _, register := range []func() error{
 		func() error { return etcdgw.RegisterKVHandlerClient(ctx, g.mux, pb.NewKVClient(conn)) },
@@ -97,9 +101,9 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, end := context.WithCancelCause(peer.NewContext(r.Context(), &peer.Peer{Addr: from}))
 	defer end(nil)
 	host := admission.Host(from)
-	taken := &answers{budget: &g.answers, host: host}
+	taken := &answers{ctx: ctx, of: &g.answers}
 	if isStream(r.URL.Path) {
-		taken.budget, taken.waits = &g.events, true
+		taken.of = &g.events
 	}
 	defer taken.release()
 	caller := &inproc.Caller{Take: taken.take}
@@ -145,14 +149,13 @@ func (g *Gateway) Collect(e *metrics.Emitter) {
 	const help = "Calls through the JSON gateway, by whether they run."
 	e.Gauge("quorate_gateway_calls", help, float64(calls), "state", "running")
 	e.Gauge("quorate_gateway_calls", help, float64(waiting), "state", "waiting")
-	bytes, refused := g.intake.counts()
-	answered, _, unanswered := g.answers.counts()
-	events, stalled, _ := g.events.counts()
-	e.Gauge("quorate_gateway_request_bytes", "Bytes of requests to the JSON gateway that are under way.", float64(bytes))
+	e.Gauge("quorate_gateway_request_bytes", "Bytes that requests to the JSON gateway take that are under way.",
+		float64(g.intake.bytes.Load()))
 	const answers = "Memory of answers that the JSON gateway sends."
-	e.Gauge("quorate_gateway_answer_bytes", answers, float64(answered), "kind", "call")
-	e.Gauge("quorate_gateway_answer_bytes", answers, float64(events), "kind", "stream")
-	e.Gauge("quorate_gateway_streams_waiting", "Streams of the JSON gateway that wait for memory.", float64(stalled))
+	e.Gauge("quorate_gateway_answer_bytes", answers, float64(g.answers.bytes.Load()), "kind", "call")
+	e.Gauge("quorate_gateway_answer_bytes", answers, float64(g.events.bytes.Load()), "kind", "stream")
+	e.Gauge("quorate_gateway_streams_waiting", "Streams of the JSON gateway that wait for memory.",
+		float64(g.events.waiting.Load()))
 	e.Counter("quorate_gateway_refused_total", "Calls of the JSON gateway that were refused for the memory they take.",
-		float64(refused+unanswered))
+		float64(g.intake.refused.Load()+g.answers.refused.Load()+g.events.refused.Load()))
 }
