@@ -36,6 +36,9 @@ func Inspect(options Options) (*Contents, error) {
 	if err := refuseForeign(options); err != nil {
 		return nil, err
 	}
+	if err := CheckFormat(options); err != nil {
+		return nil, err
+	}
 	log, written, err := wal.Inspect(options.WAL())
 	if errors.Is(err, wal.ErrNoLog) {
 		err = fmt.Errorf("datadir: %s is the data of a member whose log is not in %s: correct --wal-dir: %w", options.Dir,

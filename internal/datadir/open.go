@@ -36,6 +36,9 @@ func (d *Data) Life() consensus.Life { return consensus.Life{Boots: d.Boots, Non
 // Open opens a member's data, removes what an interrupted installation of a snapshot left, and checks that log, store
 // and boots file belong together.
 func Open(options Options) (*Data, error) {
+	if err := CheckFormat(options); err != nil {
+		return nil, err
+	}
 	current, err := snapshot.Recover(options.FS, options.Dir)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,9 @@ func (s *Server) openData(ctx context.Context, o Options) error {
 	options := s.dataOptions()
 	first := s.firstStart(options)
 	first.resolver = o.Resolver
+	if err := datadir.CheckFormat(options); err != nil {
+		return err
+	}
 	var lost *datadir.LostError
 	if err := datadir.CheckLost(options); errors.As(err, &lost) {
 		return first.waitAsLost(ctx, lost)

@@ -8,7 +8,7 @@ var (
 	ErrBootstrapped    = errors.New("apply: the store belongs to a cluster already")
 	ErrNewer           = errors.New("apply: the store was written by a newer version")
 	ErrOlder           = errors.New("apply: the store was written by a pre-release that this version cannot read; " +
-		"start the version that wrote it, or replace this member")
+		"keep the directory and start the version that wrote it")
 	ErrCorruptRow = errors.New("apply: row does not decode")
 	ErrBadEntry   = errors.New("apply: entry does not decode")
 	// ErrUnknownCommand ends a member. Nothing of the entry is applied here.

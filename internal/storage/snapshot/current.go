@@ -33,38 +33,40 @@ type Current struct {
 	Installed consensus.Position
 }
 
-const currentFormat = "quorate store 1\ngeneration %d\ninstalled %d %d\n"
+// CurrentFormat is the text of the file that names the store that counts.
+const CurrentFormat = "quorate store 1\ngeneration %d\ninstalled %d %d\n"
 
 func (c Current) text() string {
-	return fmt.Sprintf(currentFormat, c.Generation, uint64(c.Installed.Index), uint64(c.Installed.Term))
+	return fmt.Sprintf(CurrentFormat, c.Generation, uint64(c.Installed.Index), uint64(c.Installed.Term))
 }
 
 // Load reads which generation counts.
 func Load(fs env.FS, dataDir string) (c Current, err error) {
-	text, err := durable.ReadSealed(fs, currentPath(fs, dataDir))
+	text, err := durable.ReadSealed(fs, CurrentPath(fs, dataDir))
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):
 		return c, fmt.Errorf("%w: %w", ErrStoreMissing, err)
 	case err != nil:
 		return c, fmt.Errorf("%w: which store counts is not known: replace this member: %w", ErrCorrupt, err)
 	}
-	if _, err := fmt.Sscanf(text, currentFormat, &c.Generation, &c.Installed.Index, &c.Installed.Term); err != nil ||
+	if _, err := fmt.Sscanf(text, CurrentFormat, &c.Generation, &c.Installed.Index, &c.Installed.Term); err != nil ||
 		c.text() != text {
 		return Current{}, fmt.Errorf("%w: %s holds %q: start the version that wrote it", ErrForeign,
-			currentPath(fs, dataDir), text)
+			CurrentPath(fs, dataDir), text)
 	}
 	return c, nil
 }
 
 // Switch makes c the generation that counts, durably. After an error either may count at the next start.
 func Switch(fs env.FS, dataDir string, c Current) error {
-	if err := durable.WriteSealed(fs, currentPath(fs, dataDir), c.text()); err != nil {
+	if err := durable.WriteSealed(fs, CurrentPath(fs, dataDir), c.text()); err != nil {
 		return fmt.Errorf("snapshot: switch to generation %d: %w", c.Generation, err)
 	}
 	return nil
 }
 
-func currentPath(fs env.FS, dataDir string) string {
+// CurrentPath is the file that names the store that counts.
+func CurrentPath(fs env.FS, dataDir string) string {
 	return fs.PathJoin(dataDir, StoresDir, currentFile)
 }
 

@@ -18,7 +18,7 @@ var (
 	ErrNewerVersion = errors.New("wal: log was written by a newer version, start that one")
 	// ErrOlderVersion says that a build from before the first release wrote this log. Nothing was changed.
 	ErrOlderVersion = errors.New("wal: log was written by an older version that this one cannot read: keep the directory " +
-		"and start the version that wrote it, or add this member anew with an empty directory")
+		"and start the version that wrote it")
 )
 
 // Errors of a running log.

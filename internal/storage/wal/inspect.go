@@ -3,8 +3,11 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
+
+	"github.com/quorate/quorate/internal/env"
 )
 
 // Inspect reads the log in the directory as Open does, and changes nothing: what an unfinished append left is not seen.
@@ -37,4 +40,36 @@ func Inspect(o Options) (Recovered, time.Time, error) {
 		}
 	}
 	return r.recovered(&r.carried), written, nil
+}
+
+// CheckVersion returns ErrOlderVersion or ErrNewerVersion if another version wrote a segment of the log, whatever else the log
+// holds. What it cannot read, Open judges.
+func CheckVersion(o Options) error {
+	if err := o.fill(); err != nil {
+		return err
+	}
+	l, err := list(o.FS, o.Dir)
+	if err != nil {
+		return nil
+	}
+	for _, n := range l.segments {
+		if err := checkSegment(o.FS, o.FS.PathJoin(o.Dir, segmentName(n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSegment(fs env.FS, path string) error {
+	file, err := fs.Open(path)
+	if err != nil {
+		return nil
+	}
+	head := make([]byte, headerBytes)
+	n, _ := io.ReadFull(file, head)
+	_, err = decodeHeader(head[:n])
+	if !errors.Is(err, ErrOlderVersion) && !errors.Is(err, ErrNewerVersion) {
+		err = nil
+	}
+	return errors.Join(err, file.Close())
 }
