@@ -9,8 +9,9 @@ import (
 	"github.com/quorate/quorate/internal/consensus/reconfig"
 )
 
-// maxDraftSteps bounds a rehearsal; every phase occurs once, and a hand-over before two of them.
-const maxDraftSteps = 16
+// maxDraftSteps bounds a rehearsal; every phase occurs once, and a hand-over before two of them; by protocol single there may
+// be a change and a hand-over for each member that is named.
+const maxDraftSteps = 16 + 2*maxMembers
 
 // Draft returns the plan for s. It rehearses the job: Next decides each step, and reconfig foresees the configuration that
 // follows it, so that the plan cannot differ from what the leader will do or refuse.
@@ -265,7 +266,7 @@ func (d *drafter) follow() {
 func (g *goal) titles(phase Phase, change *consensus.ConfigChange) (title, detail string) {
 	switch phase {
 	case PhaseMakeRoom:
-		return "remove " + g.names.list(g.room) + " first: its URL is taken over", ""
+		return "remove " + g.names.list(g.dueRoom()) + " first: its URL is taken over", ""
 	case PhaseJoin:
 		var words []string
 		for _, a := range g.arrivals.missing() {

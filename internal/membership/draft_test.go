@@ -180,8 +180,6 @@ func TestDraft_blockers(t *testing.T) {
 			[]string{"this would leave no voter at all: m1 is the last; add or promote another in the same change"}},
 		{"demoting everybody", found(t, 2, 0), membership.Spec{Demote: ids{1, 2}}, nil,
 			[]string{"this would leave no voter at all: m1 and m2 are the last; add or promote another in the same change"}},
-		{"single and two voters", found(t, 3, 1), membership.Spec{Remove: ids{2}, Promote: ids{4}, Protocol: consensus.ProtocolSingle}, nil,
-			[]string{"single changes one voter, this changes 2: use joint-early, or auto"}},
 		{"apply from two to one", found(t, 2, 0), membership.Spec{Remove: ids{2}, Protocol: consensus.ProtocolApply}, nil,
 			[]string{"apply cannot go from two voters to one: use single, or auto"}},
 		{"a learner that lags", found(t, 3, 1), membership.Spec{Promote: ids{4}}, func(c *pretended) {

@@ -168,16 +168,12 @@ func (g *goal) joinRequest() *consensus.ChangeRequest {
 	return request
 }
 
-func (g *goal) roomRequest() *consensus.ChangeRequest {
-	return g.request(steps(consensus.ChangeRemove, g.room))
-}
-
-// swapRequest makes all that is left in one change.
-func (g *goal) swapRequest() *consensus.ChangeRequest {
-	all := slices.Concat(steps(consensus.ChangePromote, g.promote), steps(consensus.ChangeRemove, g.remove),
-		steps(consensus.ChangeDemote, g.demote))
-	for i := range g.update {
-		u := &g.update[i]
+// swapRequest makes all that is due in one change.
+func (g *goal) swapRequest(due *roles) *consensus.ChangeRequest {
+	all := slices.Concat(steps(consensus.ChangePromote, due.promote), steps(consensus.ChangeRemove, due.remove),
+		steps(consensus.ChangeDemote, due.demote))
+	for i := range due.update {
+		u := &due.update[i]
 		all = append(all, consensus.ChangeStep{
 			Kind: consensus.ChangeUpdate, Member: consensus.Member{ID: u.ID, Name: u.Name, PeerURLs: sorted(u.PeerURLs)},
 		})

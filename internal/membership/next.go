@@ -16,7 +16,7 @@ import (
 //	they lag?               start, snapshot, catch-up: wait
 //	marks are not right?   cordon: set them and take them away, in one change
 //	the leader goes?        drain: hand leadership to one that stays
-//	roles are not right?    swap: promote, remove, demote and update, in one change
+//	roles are not right?    swap: promote, remove, demote and update, in one change; by protocol single one voter at a time
 //	under way, not final?   settle: wait, then done
 //
 // So a leader that was elected a moment ago goes on where the last one stopped, and what was rolled back is done again.
@@ -65,7 +65,9 @@ func (g *goal) advance(j *Job, begins bool) Action {
 	}
 	switch phase := g.phase(); phase {
 	case PhaseMakeRoom:
-		return g.leave(phase, g.roomRequest(), g.room, "removes "+g.names.list(g.room)+", whose URL is taken over")
+		room := g.dueRoom()
+		return g.leave(phase, g.request(steps(consensus.ChangeRemove, room)), g.room,
+			"removes "+g.names.list(room)+", whose URL is taken over")
 	case PhaseJoin:
 		if slices.ContainsFunc(j.Spec.Add, func(n Newcomer) bool { return n.ID == consensus.NoMember }) {
 			return g.fail(phase, "a newcomer has no id: one is drawn when a job is accepted")
@@ -77,7 +79,8 @@ func (g *goal) advance(j *Job, begins bool) Action {
 	case PhaseCordon:
 		return g.propose(phase, g.cordonRequest(), g.cordonMarks.words(&g.names, "s"))
 	default:
-		return g.leave(phase, g.swapRequest(), slices.Concat(g.remove, g.demote), g.swapWords())
+		due := g.due()
+		return g.leave(phase, g.swapRequest(&due), slices.Concat(g.remove, g.demote), g.swapWords(&due))
 	}
 }
 

@@ -40,53 +40,48 @@ var jobs = []struct {
 	name   string
 	spec   membership.Spec
 	phases string
-	single bool // it changes one voter at most at a time
 }{
-	{"add a voter", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "join start snapshot catch-up swap settle", true},
+	{"add a voter", membership.Spec{Add: []membership.Newcomer{newcomer(7)}}, "join start snapshot catch-up swap settle"},
 	{"add two voters and a learner", membership.Spec{Add: []membership.Newcomer{newcomer(7), learner(8), newcomer(9)}},
-		"join start snapshot catch-up swap settle", false},
-	{"add a learner", membership.Spec{Add: []membership.Newcomer{learner(8)}}, "join start snapshot catch-up settle", true},
-	{"remove a voter", membership.Spec{Remove: ids{2}}, "swap settle", true},
-	{"remove the leader", membership.Spec{Remove: ids{1}}, "drain swap settle", true},
-	{"remove a learner", membership.Spec{Remove: ids{4}}, "swap settle", true},
-	{"remove two, the leader among them", membership.Spec{Remove: ids{1, 3}}, "drain swap settle", false},
-	{"promote a learner", membership.Spec{Promote: ids{4}}, "swap settle", true},
-	{"demote a voter", membership.Spec{Demote: ids{3}}, "swap settle", true},
-	{"demote the leader", membership.Spec{Demote: ids{1}}, "drain swap settle", true},
-	{"update", membership.Spec{Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "update settle", true},
+		"join start snapshot catch-up swap settle"},
+	{"add a learner", membership.Spec{Add: []membership.Newcomer{learner(8)}}, "join start snapshot catch-up settle"},
+	{"remove a voter", membership.Spec{Remove: ids{2}}, "swap settle"},
+	{"remove the leader", membership.Spec{Remove: ids{1}}, "drain swap settle"},
+	{"remove a learner", membership.Spec{Remove: ids{4}}, "swap settle"},
+	{"remove two, the leader among them", membership.Spec{Remove: ids{1, 3}}, "drain swap settle"},
+	{"promote a learner", membership.Spec{Promote: ids{4}}, "swap settle"},
+	{"demote a voter", membership.Spec{Demote: ids{3}}, "swap settle"},
+	{"demote the leader", membership.Spec{Demote: ids{1}}, "drain swap settle"},
+	{"update", membership.Spec{Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "update settle"},
 	{"update, and add a learner", membership.Spec{Add: []membership.Newcomer{learner(8)},
-		Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "join start snapshot catch-up update settle", true},
+		Update: []consensus.Member{{ID: 2, PeerURLs: []string{url(22)}}}}, "join start snapshot catch-up update settle"},
 	{"replace a voter", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{newcomer(7)}},
-		"join start snapshot catch-up swap settle", false},
+		"join start snapshot catch-up swap settle"},
 	{"replace the leader", membership.Spec{Kind: membership.KindReplace, Remove: ids{1}, Add: []membership.Newcomer{newcomer(7)}},
-		"join start snapshot catch-up drain swap settle", false},
+		"join start snapshot catch-up drain swap settle"},
 	{"replace a voter by a learner that is there", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Promote: ids{4}},
-		"swap settle", false},
+		"swap settle"},
 	{"replace at the same URL", membership.Spec{Kind: membership.KindReplace, Remove: ids{2}, Add: []membership.Newcomer{at(7, 2)}},
-		"make-room join start snapshot catch-up swap settle", true},
+		"make-room join start snapshot catch-up swap settle"},
 	{"replace the leader at the same URL", membership.Spec{Remove: ids{1}, Add: []membership.Newcomer{at(7, 1)}},
-		"make-room join start snapshot catch-up swap settle", true},
+		"make-room join start snapshot catch-up swap settle"},
 	{"replace a learner at the same URL", membership.Spec{Remove: ids{4}, Add: []membership.Newcomer{{ID: 7, PeerURLs: []string{url(4)},
-		Learner: true}}}, "make-room join start snapshot catch-up settle", true},
+		Learner: true}}}, "make-room join start snapshot catch-up settle"},
 	{"everybody is new", membership.Spec{Remove: ids{1, 2, 3, 4}, Add: []membership.Newcomer{newcomer(7), newcomer(8), newcomer(9)}},
-		"join start snapshot catch-up swap settle", false},
+		"join start snapshot catch-up swap settle"},
 	{"all at once", membership.Spec{Remove: ids{1}, Demote: ids{2}, Promote: ids{4}, Add: []membership.Newcomer{newcomer(7), learner(8)},
-		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap settle", false},
-	{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 3}}, "drain", true},
-	{"cordon", membership.Spec{Cordon: ids{2}}, "cordon settle", true},
-	{"cordon the leader and a learner", membership.Spec{Cordon: ids{1, 4}}, "cordon settle", true},
-	{"cordon a learner that is to vote", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, "cordon swap settle", true},
-	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap settle",
-		true},
+		Update: []consensus.Member{{ID: 3, PeerURLs: []string{url(33)}}}}, "join start snapshot catch-up drain swap settle"},
+	{"drain", membership.Spec{Kind: membership.KindDrain, Drain: ids{1, 3}}, "drain"},
+	{"cordon", membership.Spec{Cordon: ids{2}}, "cordon settle"},
+	{"cordon the leader and a learner", membership.Spec{Cordon: ids{1, 4}}, "cordon settle"},
+	{"cordon a learner that is to vote", membership.Spec{Cordon: ids{4}, Promote: ids{4}}, "cordon swap settle"},
+	{"add a cordoned voter", membership.Spec{Add: []membership.Newcomer{cordoned(7)}}, "join start snapshot catch-up swap settle"},
 }
 
-// each runs f for every job by every protocol that can do it.
+// each runs f for every job by every protocol.
 func each(t *testing.T, f func(t *testing.T, spec membership.Spec, phases string)) {
 	for _, row := range jobs {
 		for _, protocol := range protocols {
-			if protocol == consensus.ProtocolSingle && !row.single {
-				continue
-			}
 			spec := row.spec
 			spec.Protocol = protocol
 			t.Run(fmt.Sprintf("%s by %v", row.name, protocol), func(t *testing.T) { f(t, spec, row.phases) })
@@ -112,6 +107,11 @@ func TestNext_toTheEnd(t *testing.T) {
 		if unmet := c.fulfilled(&spec); job.State != membership.StateDone || unmet != "" {
 			t.Fatalf("got %v (%s), %s", job.State, job.Message, unmet)
 		}
+		// Where no voter stays the leader hands over once a newcomer votes.
+		handsOverLate := spec.Protocol == consensus.ProtocolSingle && len(spec.Remove) == 4
+		if handsOverLate {
+			phases = "join start snapshot catch-up swap drain swap settle"
+		}
 		if got := strings.Join(seen, " "); got != phases {
 			t.Errorf("got phases %s, want %s", got, phases)
 		}
@@ -121,7 +121,7 @@ func TestNext_toTheEnd(t *testing.T) {
 			can = append(can, string(phase))
 		}
 		for i, phase := range foreseen {
-			if i >= len(seen) || string(phase) != seen[i] {
+			if !handsOverLate && (i >= len(seen) || string(phase) != seen[i]) {
 				t.Errorf("foreseen were %v, got %v", foreseen, seen)
 				break
 			}
@@ -194,6 +194,17 @@ func TestNext_cancelled(t *testing.T) {
 					t.Fatalf("cancelled at %d: %s", stop, last.Message)
 				}
 				cancelled++
+				single := spec.Protocol == consensus.ProtocolSingle
+				if single && slices.ContainsFunc(slices.Concat(spec.Remove, spec.Demote), func(id consensus.MemberID) bool {
+					return before.IsVoter(id) != c.config.IsVoter(id)
+				}) { // it has gone some of its way, and nobody who has lost a vote gets it back
+					for _, id := range c.config.Voters {
+						if !strings.Contains(last.Message, fmt.Sprintf("m%d", id)) {
+							t.Errorf("cancelled at %d: %v votes, and nobody is told so: %s", stop, id, last.Message)
+						}
+					}
+					continue
+				}
 				for _, id := range c.config.IDs() {
 					if !before.Contains(id) {
 						t.Errorf("cancelled at %d: newcomer %v is still there", stop, id)
@@ -201,7 +212,7 @@ func TestNext_cancelled(t *testing.T) {
 				}
 				for _, id := range before.IDs() {
 					role := before.IsVoter(id) == c.config.IsVoter(id) && before.IsLearner(id) == c.config.IsLearner(id)
-					if !role && !slices.Contains(room, id) {
+					if !role && !slices.Contains(room, id) && !(single && slices.Contains(spec.Promote, id)) {
 						t.Errorf("cancelled at %d: %v has another role: %+v", stop, id, c.config)
 					}
 				}
@@ -312,11 +323,6 @@ func TestNext_fails(t *testing.T) {
 			"the configuration is 12.2.0, the plan expects 9.1.0: plan again"},
 		{"drain in another configuration", membership.Spec{Drain: ids{1}, Expected: consensus.ConfigID{Index: 9, Term: 1}}, nil,
 			"the configuration is 12.2.0, the plan expects 9.1.0: plan again"},
-		{"too many voters for single", membership.Spec{Remove: ids{2}, Protocol: consensus.ProtocolSingle, Promote: ids{4},
-			Add: []membership.Newcomer{newcomer(7)}}, func(c *pretended) {
-			c.config.Learners, c.config.Members = ids{4, 7}, append(c.config.Members, member(7))
-			c.seen[7] = c.seen[4]
-		}, "single changes one voter, this changes 3: use joint-early, or auto; m7 stays a learner: remove it, or ask"},
 		{"the limit of learners", membership.Spec{Add: []membership.Newcomer{learner(7)}}, func(c *pretended) { c.limit = 1 },
 			"the cluster may have 1 learner (--max-learners), and this needs 2"},
 	} {

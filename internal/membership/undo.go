@@ -8,7 +8,8 @@ import (
 )
 
 // undo goes back as far as one can: out of a joint configuration that is not decided, and then without the learners that
-// the job added. What a change has removed, promoted or demoted for good stays as it is.
+// the job added. What a change has removed, promoted or demoted for good stays as it is, but for newcomers that a job by
+// protocol single has made voters, as long as nobody has lost a vote for them.
 func (g *goal) undo() Action {
 	v := g.view
 	switch {
@@ -24,6 +25,9 @@ func (g *goal) undo() Action {
 		return Action{Phase: PhaseUndo, Message: "to cancel, " + g.notYet(), Wait: true}
 	}
 	own := g.own()
+	if len(own) == 0 {
+		own = g.early()
+	}
 	if len(own) == 0 {
 		return Action{Phase: PhaseUndo, Message: g.cancelledWords(), End: StateCancelled}
 	}
@@ -41,6 +45,25 @@ func (g *goal) own() []consensus.MemberID {
 		}
 	}
 	return ids
+}
+
+// early returns a newcomer of a job by single that votes already, while all voters that are to go for it vote still; nobody if
+// there is none. One goes at a time.
+func (g *goal) early() []consensus.MemberID {
+	if g.spec.Protocol != consensus.ProtocolSingle || slices.ContainsFunc(g.spec.Remove, g.view.tombstone) ||
+		slices.ContainsFunc(g.spec.Demote, g.config.IsLearner) {
+		return nil
+	}
+	var votes []consensus.MemberID
+	for i := range g.spec.Add {
+		if id := g.spec.Add[i].ID; g.config.IsVoter(id) {
+			votes = append(votes, id)
+		}
+	}
+	if best := g.safest(steps(consensus.ChangeRemove, votes)); best != nil {
+		return []consensus.MemberID{best.Member.ID}
+	}
+	return nil
 }
 
 // abortable reports whether the joint configuration in force is this job's, and not decided.

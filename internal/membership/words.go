@@ -68,12 +68,15 @@ func expectedWords(now, want consensus.ConfigID) string {
 }
 
 // swapWords say what is being changed, in the third person.
-func (g *goal) swapWords() string {
-	return g.roles.words(&g.names, "swaps", "makes", "removes", "changes")
+func (g *goal) swapWords(due *roles) string {
+	return due.words(&g.names, "swaps", "makes", "removes", "changes")
 }
 
 // swapTitle says the same as an order.
-func (g *goal) swapTitle() string { return g.roles.words(&g.names, "swap", "make", "remove", "change") }
+func (g *goal) swapTitle() string {
+	due := g.due()
+	return due.words(&g.names, "swap", "make", "remove", "change")
+}
 
 func (g *goal) settling() string {
 	words := fmt.Sprintf("waits until configuration %v is final", g.view.ID)

@@ -134,7 +134,7 @@ func (j *Jobs) judgeVoters(s *Suite, e *consensus.Entry, voters []consensus.Memb
 		return
 	}
 	for _, id := range before {
-		if !slices.Contains(voters, id) && !j.asked[id] && !j.wanted(id) {
+		if !slices.Contains(voters, id) && !j.asked[id] && !j.wanted(id, before) {
 			s.report("job", "the configuration at %d has voters %v after %v, and nobody asks for fewer", e.Index, voters,
 				before)
 			return
@@ -142,10 +142,19 @@ func (j *Jobs) judgeVoters(s *Suite, e *consensus.Entry, voters []consensus.Memb
 	}
 }
 
-// wanted reports whether a job wants fewer voters, and a member among those that leave. Automatic care, and who replaces one
-// member by another, does not, unless somebody else has made the successor a voter before.
-func (j *Jobs) wanted(id consensus.MemberID) bool {
+// wanted reports whether a job wants fewer voters than before, and a member among those that leave. Automatic care, and who
+// replaces one member by another, does not, unless somebody else has made the successor a voter before, or the job itself
+// has, by a single step; and if it is cancelled then it takes that back.
+func (j *Jobs) wanted(id consensus.MemberID, before []consensus.MemberID) bool {
 	for _, job := range j.known {
+		if singly := job.Spec.Protocol == consensus.ProtocolSingle && !job.State.Ended(); singly {
+			in := voting(&job.Spec)
+			lacks := func(id consensus.MemberID) bool { return !slices.Contains(before, id) }
+			leaves := slices.Contains(job.Spec.Remove, id) && len(in) > 0 && !slices.ContainsFunc(in, lacks)
+			if leaves || (job.CancelAsked || job.Expired) && slices.Contains(in, id) {
+				return true
+			}
+		}
 		if job.State.Ended() || !slices.Contains(job.Spec.Remove, id) && !slices.Contains(job.Spec.Demote, id) {
 			continue
 		}
