@@ -48,13 +48,15 @@ that was dropped serves nothing once it meets this member, unless it finds a quo
 are recovered apart are two clusters.
 
 Where several members have survived, give the data directories of all others with --compare: the most advanced one must
-be recovered. Nothing is written while another voter answers at its peer URLs, or if the survivors are a quorum.
+be recovered. Nothing is written while another voter answers at its peer URLs, or if the survivors are a quorum, and not
+before you have named every member that is dropped with --members-are-lost: nobody can tell a member that is gone from
+one that has moved. Without the names the command prints what it found, and the line to type.
 
 Afterwards start the member with its usual flags, and add new members, each with an empty data directory.`
 
 const recoverExample = `  quorate recover --data-dir /var/lib/quorate --dry-run
-  quorate recover --data-dir /var/lib/quorate --compare /mnt/m2/quorate --yes
-  quorate recover --data-dir /var/lib/quorate --members-are-lost m2,m3`
+  quorate recover --data-dir /var/lib/quorate --members-are-lost m2,m3
+  quorate recover --data-dir /var/lib/quorate --compare /mnt/m2/quorate --members-are-lost m2,m3 --yes`
 
 // errUsage is a command line that makes no sense.
 var errUsage = errors.New("usage")
@@ -102,7 +104,7 @@ func (f *recoverFlags) define(c *cobra.Command) {
 	flags.BoolVar(&f.forceBehind, "force-behind", false, "recover a member although another survivor is more advanced")
 	flags.StringSliceVar(&f.keep, "keep", nil, "learner, by name or id, that may stay; needs its data with --compare")
 	flags.StringSliceVar(&f.lost, "members-are-lost", nil,
-		"voters, by name or id, that will never run again; one that answers all the same is believed")
+		"all other members, by name or id: none will ever run again; one that answers all the same is believed")
 	flags.StringVar(&f.cert, "peer-cert-file", "", "certificate to show to other members")
 	flags.StringVar(&f.key, "peer-key-file", "", "its key")
 	flags.StringVar(&f.roots, "peer-trusted-ca-file", "", "authorities of the other members; none: any is taken for real")
@@ -157,9 +159,16 @@ func (r *recovering) run(ctx context.Context) error {
 	if err := r.checkLost(ctx); err != nil {
 		return err
 	}
+	err = r.checkNames(plan)
 	if r.dryRun {
 		fmt.Fprintln(r.Out, "\nThis was a dry run: nothing was changed.")
+		if err != nil {
+			fmt.Fprintf(r.Out, "Without it: %v\n", err)
+		}
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if err := r.confirm(); err != nil {
 		return err
@@ -339,6 +348,47 @@ func (r *recovering) checkLost(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w; it is no quorum, but it may hold acknowledged writes that this member lacks: stop it, and "+
 		"show its data directory with --compare", err)
+}
+
+// checkNames wants the operator's word for each member that is dropped: no look at the network can tell a member that is gone
+// from one that has moved.
+func (r *recovering) checkNames(plan *recovery.Plan) error {
+	err := r.survivor.CheckNames(plan, r.lostIDs)
+	var unnamed *recovery.UnnamedError
+	if !errors.As(err, &unnamed) {
+		return err
+	}
+	line := r.commandLine(append(slices.Clone(r.lost), unnamed.Names...))
+	return fmt.Errorf("%w. Nothing was changed. Ask the machines, or whoever runs them. If each of these members is gone for "+
+		"ever, and will never be started again, type:\n  %s", err, line)
+}
+
+// commandLine is this command with the names of all that are lost.
+func (r *recovering) commandLine(lost []string) string {
+	words := []string{"quorate", recoverName, "--data-dir", r.dataDir}
+	add := func(flag string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				words = append(words, flag, value)
+			}
+		}
+	}
+	add("--wal-dir", r.walDir)
+	add("--compare", r.compare...)
+	add("--keep", strings.Join(r.keep, ","))
+	add("--peer-cert-file", r.cert)
+	add("--peer-key-file", r.key)
+	add("--peer-trusted-ca-file", r.roots)
+	if r.forceBehind {
+		words = append(words, "--force-behind")
+	}
+	add("--members-are-lost", strings.Join(lost, ","))
+	for i, word := range words {
+		if strings.ContainsAny(word, " \t'\"$\\&;()<>|*?`") {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // dialTLS trusts anybody unless it is told whom: an impostor could only keep the recovery from being done.

@@ -132,7 +132,8 @@ func (r *recovering) showPlan(plan *recovery.Plan) {
 func (r *recovering) showFound(found []recovery.Voter) {
 	words := map[transport.Presence]string{
 		transport.Silent: "does not answer", transport.Present: "answers", transport.Unsure: "may be there",
-		transport.Another: "is not there, somebody else answers",
+		transport.NoPeerPort: "may be elsewhere: its URL is wrong",
+		transport.Another:    "is not there, somebody else answers",
 	}
 	fmt.Fprintln(r.Out)
 	for _, f := range found {

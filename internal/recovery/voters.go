@@ -23,11 +23,14 @@ type Voter struct {
 	Name     string
 	URL      string // where it was found, or all that were tried
 	Presence transport.Presence
-	Err      error // why nothing is known, if Presence is Unsure
+	Err      error // why nothing is known, if Presence is Unsure or NoPeerPort
 }
 
 // FindVoters looks for the other voters of s, all at once. The operator says that those in lost are gone: they count as
 // silent unless they answer.
+//
+// Only the answer of a voter proves anything. That an address refuses connections, or that others answer there, does not say
+// that the voter is down: it may have moved, with a majority, while this member was.
 func (s *Survivor) FindVoters(ctx context.Context, o transport.Options, lost []consensus.MemberID) []Voter {
 	ctx, cancel := context.WithTimeout(ctx, voterTimeout)
 	defer cancel()
@@ -64,7 +67,7 @@ func (f *Voter) look(ctx context.Context, o transport.Options, cluster consensus
 		case presence == transport.Present:
 			f.URL, f.Presence, f.Err = url, presence, nil
 			return
-		case presence == transport.Unsure || f.Presence == transport.Silent:
+		case presence == transport.Unsure || presence == transport.NoPeerPort || f.Presence == transport.Silent:
 			f.Presence, f.Err = presence, err
 		}
 	}
@@ -85,7 +88,7 @@ func (e *QuorumError) Error() string {
 			parts = append(parts, fmt.Sprintf("%s cannot be reached at %s (%s), so it may be alive and serve others",
 				f.Name, f.URL, why))
 			continue
-		case f.Presence == transport.Unsure:
+		case f.Presence == transport.Unsure || f.Presence == transport.NoPeerPort:
 			parts = append(parts, fmt.Sprintf("something listens at %s, the address of %s, and does not say who it is (%v)",
 				f.URL, f.Name, f.Err))
 			continue
@@ -101,7 +104,29 @@ func (e *QuorumError) Error() string {
 
 // Unsure reports whether one of those found does not say who it is, or cannot be reached.
 func (e *QuorumError) Unsure() bool {
-	return slices.ContainsFunc(e.Present, func(f Voter) bool { return f.Presence == transport.Unsure })
+	return slices.ContainsFunc(e.Present, func(f Voter) bool { return f.Presence != transport.Present })
+}
+
+// UnnamedError says that the operator has not named all members that a recovery drops.
+type UnnamedError struct{ Names []string }
+
+func (e *UnnamedError) Error() string {
+	return fmt.Sprintf("%s may serve without this member, at addresses that it does not know: that nobody answers at those "+
+		"that it knows does not show that they are gone", strings.Join(e.Names, ", "))
+}
+
+// CheckNames returns an *UnnamedError unless the operator has said of each member that the plan drops that it is gone for ever.
+func (s *Survivor) CheckNames(p *Plan, lost []consensus.MemberID) error {
+	var e UnnamedError
+	for i := range s.Config.Members {
+		if id := s.Config.Members[i].ID; slices.Contains(p.Tombs, id) && !slices.Contains(lost, id) {
+			e.Names = append(e.Names, s.NameOf(id))
+		}
+	}
+	if len(e.Names) == 0 {
+		return nil
+	}
+	return &e
 }
 
 // CheckVoters returns a *QuorumError if any of those found may run.
@@ -109,7 +134,7 @@ func (s *Survivor) CheckVoters(found []Voter) error {
 	var e QuorumError
 	votes := []consensus.MemberID{s.Identity.Member}
 	for _, f := range found {
-		if f.Presence == transport.Present || f.Presence == transport.Unsure {
+		if f.Presence == transport.Present || f.Presence == transport.Unsure || f.Presence == transport.NoPeerPort {
 			e.Present = append(e.Present, f)
 		}
 		if f.Presence == transport.Present {

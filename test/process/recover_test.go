@@ -172,8 +172,12 @@ func TestRecover(t *testing.T) {
 	e.quorate(1, recover("--yes"), "m2 answers at http://"+two.peer, "that is a quorum", "`quorate member replace`")
 	two.kill()
 	e.quorate(0, recover("--dry-run"), "m1 is the only voter", "Removed for ever: ", "m2 (", "m3 (", "m3 does not answer",
-		"voters m", "nothing was changed")
-	e.quorate(1, recover(), "repeat this with --yes")
+		"voters m", "nothing was changed", "m2, m3 may serve without this member")
+	// They refuse connections, as members do that have moved: only the operator knows, and is told what to type.
+	e.quorate(1, recover("--yes"), "m2, m3 may serve without this member, at addresses that it does not know", "Nothing was changed",
+		"quorate recover --data-dir "+one.dir+" --members-are-lost m2,m3\n")
+	e.quorate(1, recover("--yes", "--members-are-lost", "m3"), "m2 may serve without this member", "--members-are-lost m3,m2\n")
+	e.quorate(1, recover("--members-are-lost", "m2,m3"), "repeat this with --yes")
 	e.quorate(1, recover("--yes", "--compare", two.dir), "are a quorum: start them with their usual flags")
 	e.quorate(1, recover("--yes", "--compare", one.dir), "is the directory of this member itself")
 	e.quorate(1, recover("--yes", "--keep", "m2"), "only learners may stay")
@@ -182,7 +186,7 @@ func TestRecover(t *testing.T) {
 	if fingerprint(t, filepath.Join(one.dir, "member")) != whole {
 		t.Error("a recovery that was refused, or only tried, has changed something")
 	}
-	e.quorate(0, recover("--yes", "--compare", two.dir, "--members-are-lost", "m2", "--force-behind"),
+	e.quorate(0, recover("--yes", "--compare", two.dir, "--members-are-lost", "m2,m3", "--force-behind"),
 		"Survivors, the most advanced first", "m2 is lost, as you say", "m1 is recovered")
 	e.quorate(0, recover("--yes"), "already the only voter", "Nothing was changed")
 
@@ -281,8 +285,9 @@ func TestRecover_apart(t *testing.T) {
 		n.kill()
 	}
 	rivals := e.nodes[:2]
-	for _, n := range rivals {
-		e.quorate(0, []string{"recover", "--data-dir", n.dir, "--yes"}, "goes from epoch 0 to epoch 1-")
+	for i, n := range rivals {
+		lost := rivals[1-i].name + ",m3"
+		e.quorate(0, []string{"recover", "--data-dir", n.dir, "--yes", "--members-are-lost", lost}, "goes from epoch 0 to epoch 1-")
 	}
 	e.gone, e.nodes = e.nodes[2:], rivals
 	for _, n := range rivals {
@@ -319,7 +324,7 @@ func TestRecover_learner(t *testing.T) {
 	for _, n := range e.nodes {
 		n.kill()
 	}
-	recover := []string{"recover", "--data-dir", one.dir, "--yes", "--keep", "l1"}
+	recover := []string{"recover", "--data-dir", one.dir, "--yes", "--members-are-lost", "m2,m3", "--keep", "l1"}
 	e.quorate(1, recover, "give its data directory")
 	e.quorate(0, append(recover, "--compare", learner.dir, "--force-behind"), "l1 may stay", "m1 is recovered")
 	e.gone, e.nodes = founders[1:], []*node{one, learner}
